@@ -1,0 +1,34 @@
+# What a person may switch; the presets combine them.
+option(STRIDE_BUILD_TESTS "Build the tests" ON)
+option(STRIDE_BUILD_BENCH "Build the benchmarks" ON)
+option(STRIDE_PORTABLE "Link gRPC, protobuf, abseil, LLVM and libstdc++ statically" OFF)
+set(STRIDE_SANITIZE "" CACHE STRING "Sanitizers: empty, address,undefined or thread")
+set(STRIDE_CUDA "AUTO" CACHE STRING "Build stride-worker-cuda: AUTO (when a toolkit is found), ON or OFF")
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)
+endif()
+
+add_compile_options(-Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers)
+# Debug line tables are enough for backtraces and keep two-core builds quick.
+string(REPLACE "-g" "-g1" CMAKE_CXX_FLAGS_RELWITHDEBINFO "${CMAKE_CXX_FLAGS_RELWITHDEBINFO}")
+# Assertions stay on in every build type: no input may reach one, and a bug should be seen.
+string(REPLACE "-DNDEBUG" "" CMAKE_CXX_FLAGS_RELWITHDEBINFO "${CMAKE_CXX_FLAGS_RELWITHDEBINFO}")
+
+if(STRIDE_SANITIZE)
+  add_compile_options(-fsanitize=${STRIDE_SANITIZE} -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${STRIDE_SANITIZE})
+  if(STRIDE_SANITIZE MATCHES "undefined")
+    add_compile_options(-fno-sanitize-recover=undefined)
+  endif()
+endif()
+
+find_program(STRIDE_CCACHE ccache)
+if(STRIDE_CCACHE)
+  set(CMAKE_C_COMPILER_LAUNCHER ${STRIDE_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${STRIDE_CCACHE})
+endif()
+find_program(STRIDE_MOLD mold)
+if(STRIDE_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
