@@ -1,0 +1,48 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "stride/v1/error.pb.h"
+
+namespace stride {
+
+// Errors that users see. Each is an absl::Status whose payloads are google.rpc details (ErrorInfo always, at most one of each other kind), keyed
+// "type.googleapis.com/<message>"; api/ copies them into the gRPC trailer. A plain absl::Status without payloads is an internal error to a client.
+//
+// `text` is fixed words first, values last; it tells what to do. It never holds a path, a pointer or an internal name.
+
+using ErrorMetadata = std::vector<std::pair<std::string, std::string>>;
+
+// INVALID_ARGUMENT about one field of the request, by its path from the message that the callee was given, such as `inputs[2].shape`.
+absl::Status InvalidField(v1::ErrorReason reason, std::string_view field, std::string_view text,
+                          ErrorMetadata metadata = {});
+
+// NOT_FOUND; the same words whether the thing is absent or another tenant's. `type` such as "array".
+absl::Status NotFound(v1::ErrorReason reason, std::string_view type, std::string_view name);
+
+// RESOURCE_EXHAUSTED or UNAVAILABLE with a time after which to try again.
+absl::Status TryLater(absl::StatusCode code, v1::ErrorReason reason, std::string_view text, absl::Duration retry_delay,
+                      ErrorMetadata metadata = {});
+
+// Any other code with its reason.
+absl::Status MakeError(absl::StatusCode code, v1::ErrorReason reason, std::string_view text,
+                       ErrorMetadata metadata = {});
+
+// UNIMPLEMENTED that names what is missing.
+absl::Status NotImplemented(std::string_view feature, std::string_view text);
+
+// Puts `prefix` before every field path of the status, so that a callee need not know where its message sat: "operation." + "matmul.left".
+absl::Status PrefixField(absl::Status status, std::string_view prefix);
+
+// The reason that a status carries; UNSPECIFIED when it carries none.
+v1::ErrorReason ReasonOf(const absl::Status& status);
+
+// Copies message and details under another code or with a longer text, keeping payloads.
+absl::Status WithText(const absl::Status& status, std::string_view text);
+
+}  // namespace stride

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "server/base/unique_fd.h"
+
+namespace stride {
+
+// Anonymous shared memory (memfd) whose size is sealed: whoever holds the descriptor can map it without fear of SIGBUS. Fresh memory is zero.
+// `name` is for /proc only.
+absl::StatusOr<UniqueFd> CreateMemoryFile(const char* name, uint64_t size);
+
+// The same, filled with `content` and sealed against writing too.
+absl::StatusOr<UniqueFd> CreateSealedCopy(const char* name, std::string_view content);
+
+// OK when `fd` is a memfd of at least `size` bytes that cannot shrink: to be asked of every descriptor that another process sent.
+absl::Status CheckMemoryFile(int fd, uint64_t size);
+
+// A shared mapping of a descriptor; unmapped on destruction. Movable, not copyable.
+class MemoryMap {
+ public:
+  MemoryMap() = default;
+  MemoryMap(MemoryMap&& other) noexcept;
+  MemoryMap& operator=(MemoryMap&& other) noexcept;
+  ~MemoryMap();
+
+  // Maps [0, size). Read-only unless `writable`.
+  static absl::StatusOr<MemoryMap> Map(int fd, uint64_t size, bool writable);
+
+  std::byte* data() const { return data_; }
+  uint64_t size() const { return size_; }
+  std::string_view view() const { return {reinterpret_cast<const char*>(data_), size_}; }
+
+ private:
+  std::byte* data_ = nullptr;
+  uint64_t size_ = 0;
+};
+
+}  // namespace stride

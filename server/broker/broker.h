@@ -1,0 +1,50 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/broker/compiler.h"
+#include "server/broker/worker.h"
+#include "server/wire/worker.pb.h"
+
+namespace stride::broker {
+
+struct BrokerOptions {
+  std::string worker_directory;  // holds stride-worker-*
+  std::string cache_directory;   // compiled code; empty: memory only
+  uint64_t staging_bytes = 64 << 20;
+  uint64_t staging_slot_bytes = 1 << 20;
+  int num_spares = 1;  // ready workers kept for each device
+  int num_compilers = 2;
+  absl::Duration compile_timeout = absl::Seconds(60);
+  absl::Duration start_timeout = absl::Seconds(30);
+  // CPU devices to make, by their number of threads; 0: all cores. Empty: none, unless no other device is found (then one with all cores).
+  std::vector<int> cpu_devices;
+  bool use_cuda = true;
+};
+
+// Finds the device kinds (executables), starts workers and compilers, and reaps them. Thread-safe.
+class Broker {
+ public:
+  static absl::StatusOr<std::unique_ptr<Broker>> Create(BrokerOptions options);
+  virtual ~Broker() = default;
+
+  // Fixed for the broker's life; the index into it names a device elsewhere.
+  virtual const std::vector<wire::DeviceDescription>& devices() const = 0;
+  // Human lines on what was found and what not, for the log and `stride doctor`.
+  virtual const std::vector<std::string>& notes() const = 0;
+
+  // A fresh worker that has served no tenant: a spare when there is one (microseconds), else a new process (blocks until it is ready). Keeps the
+  // number of spares up in the background.
+  virtual absl::StatusOr<std::shared_ptr<Worker>> StartWorker(int device) = 0;
+
+  virtual Compiler& compiler() = 0;
+
+  // Ends every process. Called before destruction; afterwards StartWorker answers UNAVAILABLE.
+  virtual void Shutdown() = 0;
+};
+
+}  // namespace stride::broker

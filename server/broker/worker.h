@@ -1,0 +1,73 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "server/base/unique_fd.h"
+#include "server/broker/compiled_module.h"
+#include "server/broker/staging.h"
+#include "server/wire/worker.pb.h"
+
+namespace stride::broker {
+
+// Why and where a worker ended.
+struct WorkerDeath {
+  absl::Status cause;               // first cause kept: its own Fatal report, the signal or exit code, or what Kill() was given
+  uint64_t faulting_sequence = 0;   // the task at fault, 0: none is known to be
+  uint32_t completed_sequence = 0;  // from the status page
+  uint32_t started_sequence = 0;
+};
+
+// Called on the worker's reader thread with no lock of the broker held. They may call any method of Worker but must not block.
+struct WorkerCallbacks {
+  std::function<void(absl::Span<const wire::TaskResult>)> tasks_done;
+  // Once, after the process was reaped and after the last tasks_done. Pending copies, arenas and loads have got their error before.
+  std::function<void(const WorkerDeath&)> died;
+};
+
+// One worker process from the daemon's side. Thread-safe. Nothing blocks on the worker unless it says so; a socket that a worker does not read is
+// bounded by a send timeout, after which the worker is killed. After death every method answers UNAVAILABLE.
+class Worker {
+ public:
+  virtual ~Worker() = default;
+
+  virtual uint64_t id() const = 0;  // unique in the daemon's life
+  virtual pid_t pid() const = 0;
+  virtual const wire::DeviceDescription& device() const = 0;
+  virtual bool alive() const = 0;
+
+  // Until this is called results are kept back; a spare becomes a tenant's worker by it. Once.
+  virtual void Adopt(WorkerCallbacks callbacks) = 0;
+
+  // Blocks for the round trip. Only for devices without host memory.
+  virtual absl::StatusOr<UniqueFd> CreateArena(uint64_t arena, uint64_t size) = 0;
+  virtual absl::Status MapArena(uint64_t arena, uint64_t size, int fd) = 0;
+  virtual absl::Status UnmapArena(uint64_t arena) = 0;
+
+  // Sent in order with Submit, so tasks sent afterwards may use it at once. `loaded` gets the attributes or the error.
+  virtual absl::Status LoadModule(const CompiledModule& module,
+                                  std::function<void(absl::StatusOr<wire::ModuleLoaded>)> loaded) = 0;
+  virtual absl::Status UnloadModule(uint64_t module) = 0;
+
+  // Sequences are the caller's: from 1, growing by one.
+  virtual absl::Status Submit(const wire::Submit& tasks) = 0;
+
+  // `done` is called on the reader thread, exactly once, also when the call itself fails.
+  virtual void Copy(bool to_device, uint64_t arena, uint64_t arena_offset, uint64_t staging_offset, uint64_t size,
+                    std::function<void(absl::Status)> done) = 0;
+  virtual StagingPool& staging() = 0;
+
+  // SIGKILL; `died` follows with this cause unless an earlier one is known.
+  virtual void Kill(absl::Status cause) = 0;
+  // Lets it finish and exit; kills it after a grace time. `died` follows with OK.
+  virtual void Shutdown() = 0;
+};
+
+}  // namespace stride::broker

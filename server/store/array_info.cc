@@ -1,0 +1,45 @@
+#include "server/store/array_info.h"
+
+#include <utility>
+
+namespace stride {
+
+int64_t ArrayInfo::num_elements() const {
+  int64_t count = 1;
+  for (int64_t extent : shape) count *= extent;
+  return count;
+}
+
+bool ArrayInfo::IsContiguous() const {
+  if (num_elements() <= 1) return true;
+  int64_t expected = ItemSize(dtype);
+  for (size_t i = shape.size(); i-- > 0;) {
+    if (shape[i] != 1 && strides[i] != expected) return false;
+    expected *= shape[i];
+  }
+  return true;
+}
+
+ArrayInfo Contiguous(DType dtype, std::vector<int64_t> shape) {
+  ArrayInfo array{.dtype = dtype, .shape = std::move(shape)};
+  array.strides.resize(array.shape.size());
+  int64_t stride = ItemSize(dtype);
+  for (size_t i = array.shape.size(); i-- > 0;) {
+    array.strides[i] = stride;
+    stride *= array.shape[i] > 0 ? array.shape[i] : 1;
+  }
+  return array;
+}
+
+ByteExtent Extent(const ArrayInfo& array) {
+  ByteExtent extent{array.offset, array.offset};
+  if (array.num_elements() == 0) return extent;
+  for (size_t i = 0; i < array.shape.size(); ++i) {
+    int64_t reach = (array.shape[i] - 1) * array.strides[i];
+    (reach < 0 ? extent.begin : extent.end) += reach;
+  }
+  extent.end += ItemSize(array.dtype);
+  return extent;
+}
+
+}  // namespace stride

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "server/store/dtype.h"
+
+namespace stride {
+
+// How an array lies in its buffer, as NumPy has it: element (i0, i1, ...) is at byte offset + i0*strides[0] + i1*strides[1] + ...
+struct ArrayInfo {
+  DType dtype = DType::kFloat64;
+  std::vector<int64_t> shape;    // elements, outermost axis first; all >= 0
+  std::vector<int64_t> strides;  // bytes; may be negative or zero
+  int64_t offset = 0;            // bytes from the buffer's start to element (0, 0, ...)
+
+  int64_t num_elements() const;
+  int64_t size_bytes() const { return num_elements() * ItemSize(dtype); }
+  bool IsContiguous() const;  // C order, no gaps; empty and one-element arrays are
+  bool operator==(const ArrayInfo&) const = default;
+};
+
+// A C-contiguous array at offset 0.
+ArrayInfo Contiguous(DType dtype, std::vector<int64_t> shape);
+
+// Lowest and one past the highest byte that the elements touch, relative to the buffer's start. Empty arrays: begin == end.
+struct ByteExtent {
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+ByteExtent Extent(const ArrayInfo& array);
+
+}  // namespace stride
