@@ -1,0 +1,48 @@
+#include "server/base/timer.h"
+
+#include <utility>
+
+#include "absl/time/clock.h"
+
+namespace stride {
+
+Timer::Timer() : thread_([this] { Loop(); }) {}
+
+Timer::~Timer() {
+  {
+    absl::MutexLock lock(&mutex_);
+    closing_ = true;
+    changed_.Signal();
+  }
+  thread_.join();
+}
+
+void Timer::At(absl::Time time, std::function<void()> work) {
+  if (time == absl::InfiniteFuture()) return;
+  absl::MutexLock lock(&mutex_);
+  auto position = pending_.emplace(time, std::move(work));
+  if (position == pending_.begin()) changed_.Signal();
+}
+
+void Timer::Loop() {
+  absl::MutexLock lock(&mutex_);
+  while (!closing_) {
+    if (pending_.empty()) {
+      changed_.Wait(&mutex_);
+      continue;
+    }
+    auto first = pending_.begin();
+    if (first->first > absl::Now()) {
+      changed_.WaitWithDeadline(&mutex_, first->first);
+      continue;
+    }
+    std::function<void()> work = std::move(first->second);
+    pending_.erase(first);
+    mutex_.Unlock();
+    work();
+    work = nullptr;
+    mutex_.Lock();
+  }
+}
+
+}  // namespace stride

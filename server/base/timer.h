@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+
+namespace stride {
+
+// Calls functions at given times on one thread of its own; they must not block. Thread-safe.
+class Timer {
+ public:
+  Timer();
+  ~Timer();  // pending functions are dropped
+
+  // Functions of equal time run in the order they were given.
+  void At(absl::Time time, std::function<void()> work);
+
+ private:
+  void Loop();
+
+  absl::Mutex mutex_;
+  absl::CondVar changed_;
+  std::multimap<absl::Time, std::function<void()>> pending_ ABSL_GUARDED_BY(mutex_);
+  bool closing_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace stride

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "server/store/array_info.h"
+#include "server/store/buffer.h"
+#include "server/store/range_set.h"
+
+namespace stride::session {
+
+// An upload under way into a new array: ends when every byte has arrived, or when no call has touched it for the lease.
+struct Receiving {
+  store::RangeSet ranges;
+  std::shared_ptr<store::Access> access;  // keeps readers waiting until it is complete
+  int num_calls = 0;                      // calls writing now
+  absl::Time lease_end;
+};
+
+// What a handle or a name stands for: a typed view of a buffer, or the first error. Guarded by the scheduler's lock, except what is const.
+struct Array {
+  std::string name;  // resource name; empty for results that only travel inline
+  ArrayInfo info;
+  std::shared_ptr<store::Buffer> buffer;  // null when the array could not even be planned: `error` tells why
+  absl::Status error;
+  absl::Time create_time;
+  absl::Time expire_time = absl::InfiniteFuture();
+  std::shared_ptr<Receiving> receiving;  // while an upload is incomplete
+
+  // The first error that spoiled it.
+  const absl::Status& status() const { return error.ok() && buffer != nullptr ? buffer->error : error; }
+};
+
+}  // namespace stride::session

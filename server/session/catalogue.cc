@@ -1,0 +1,175 @@
+#include "server/session/catalogue.h"
+
+#include <algorithm>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "server/base/error.h"
+
+namespace stride::session {
+namespace {
+
+absl::Status SessionNotFound(const std::string& id) {
+  return NotFound(v1::ERROR_REASON_SESSION_NOT_FOUND, "session", absl::StrCat("sessions/", id));
+}
+
+absl::Status ArrayNotFound(const ArrayName& name) {
+  return NotFound(v1::ERROR_REASON_ARRAY_NOT_FOUND, "array", name.ToString());
+}
+
+absl::Status Taken(const std::string& name) {
+  return MakeError(absl::StatusCode::kAlreadyExists, v1::ERROR_REASON_ALREADY_EXISTS,
+                   absl::StrCat("already exists; delete it first or choose another name: ", name),
+                   {{"name", name}});
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<Session>> Catalogue::CreateSession(const TenantId& tenant, const std::string& id,
+                                                                  absl::Duration ttl, absl::Time now,
+                                                                  int max_sessions) {
+  auto key = std::make_pair(tenant, id);
+  if (sessions_.count(key) > 0) return Taken(absl::StrCat("sessions/", id));
+  auto first = sessions_.lower_bound({tenant, ""});
+  int count = 0;
+  for (auto it = first; it != sessions_.end() && it->first.first == tenant; ++it) ++count;
+  if (count >= max_sessions) {
+    return TryLater(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_QUOTA,
+                    "too many open sessions; delete some", absl::Seconds(10),
+                    {{"limit", absl::StrCat(max_sessions)}});
+  }
+  auto session = std::make_shared<Session>();
+  session->id = id;
+  session->tenant = tenant;
+  session->create_time = now;
+  session->ttl = ttl;
+  session->expire_time = now + ttl;
+  sessions_[key] = session;
+  return session;
+}
+
+absl::StatusOr<std::shared_ptr<Session>> Catalogue::FindSession(const TenantId& tenant, const std::string& id,
+                                                                absl::Time now) {
+  auto it = sessions_.find({tenant, id});
+  if (it == sessions_.end()) return SessionNotFound(id);
+  it->second->expire_time = now + it->second->ttl;
+  return it->second;
+}
+
+void Catalogue::DeleteSession(const TenantId& tenant, const std::string& id) { sessions_.erase({tenant, id}); }
+
+std::vector<std::shared_ptr<Session>> Catalogue::TakeExpiredSessions(absl::Time now) {
+  std::vector<std::shared_ptr<Session>> taken;
+  for (auto it = sessions_.begin(); it != sessions_.end();) {
+    if (it->second->num_pins == 0 && it->second->expire_time <= now) {
+      taken.push_back(it->second);
+      it = sessions_.erase(it);
+    } else {
+      ++it;
+    }
+  }
+  return taken;
+}
+
+absl::StatusOr<std::shared_ptr<Array>> Catalogue::FindArray(const TenantId& tenant, const ArrayName& name,
+                                                            absl::Time now) {
+  if (!name.session.empty()) {
+    auto session = FindSession(tenant, name.session, now);
+    if (!session.ok()) return session.status();
+    auto it = (*session)->arrays.find(name.handle);
+    if (it == (*session)->arrays.end()) return ArrayNotFound(name);
+    return it->second;
+  }
+  auto it = named_.find({tenant, name.id});
+  if (name.tenant != tenant.value || it == named_.end()) return ArrayNotFound(name);
+  return it->second;
+}
+
+absl::Status Catalogue::AddArray(const TenantId& tenant, const ArrayName& name, std::shared_ptr<Array> array,
+                                 absl::Time now) {
+  array->name = name.ToString();
+  if (!name.session.empty()) {
+    auto session = FindSession(tenant, name.session, now);
+    if (!session.ok()) return session.status();
+    auto [it, inserted] = (*session)->arrays.emplace(name.handle, array);
+    return inserted ? absl::OkStatus() : Taken(array->name);
+  }
+  if (name.tenant != tenant.value) {
+    return NotFound(v1::ERROR_REASON_INVALID_FIELD, "tenant", absl::StrCat("tenants/", name.tenant));
+  }
+  auto [it, inserted] = named_.emplace(std::make_pair(tenant, name.id), array);
+  return inserted ? absl::OkStatus() : Taken(array->name);
+}
+
+absl::StatusOr<std::shared_ptr<Array>> Catalogue::RemoveArray(const TenantId& tenant, const ArrayName& name,
+                                                              absl::Time now) {
+  auto array = FindArray(tenant, name, now);
+  if (!array.ok()) return array.status();
+  if (!name.session.empty()) {
+    sessions_[{tenant, name.session}]->arrays.erase(name.handle);
+  } else {
+    named_.erase({tenant, name.id});
+  }
+  return array;
+}
+
+std::vector<std::shared_ptr<Array>> Catalogue::TakeExpiredArrays(absl::Time now) {
+  std::vector<std::shared_ptr<Array>> taken;
+  for (auto it = named_.begin(); it != named_.end();) {
+    if (it->second->expire_time <= now) {
+      taken.push_back(it->second);
+      it = named_.erase(it);
+    } else {
+      ++it;
+    }
+  }
+  return taken;
+}
+
+absl::StatusOr<std::vector<std::shared_ptr<Array>>> Catalogue::ListArrays(const TenantId& tenant,
+                                                                          const std::string& parent, int page_size,
+                                                                          const std::string& token, absl::Time now,
+                                                                          std::string* next) {
+  std::vector<std::shared_ptr<Array>> page;
+  if (parent.rfind("sessions/", 0) == 0) {
+    auto id = ParseSessionName(parent, "parent");
+    if (!id.ok()) return id.status();
+    auto session = FindSession(tenant, *id, now);
+    if (!session.ok()) return session.status();
+    uint64_t after = 0;
+    if (!token.empty() && !absl::SimpleAtoi(token, &after)) {
+      return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "page_token", "not a token of an earlier page");
+    }
+    std::vector<uint64_t> handles;
+    for (const auto& [handle, array] : (*session)->arrays) {
+      if (handle > after) handles.push_back(handle);
+    }
+    std::sort(handles.begin(), handles.end());
+    for (uint64_t handle : handles) {
+      if (static_cast<int>(page.size()) == page_size) {
+        *next = absl::StrCat(after);
+        break;
+      }
+      page.push_back((*session)->arrays[handle]);
+      after = handle;
+    }
+    return page;
+  }
+  auto owner = ParseParent(parent, tenant, "parent");
+  if (!owner.ok()) return owner.status();
+  if (*owner != tenant.value) {
+    return NotFound(v1::ERROR_REASON_INVALID_FIELD, "tenant", absl::StrCat("tenants/", *owner));
+  }
+  std::string last;
+  for (auto it = named_.upper_bound({tenant, token}); it != named_.end() && it->first.first == tenant; ++it) {
+    if (static_cast<int>(page.size()) == page_size) {
+      *next = last;
+      break;
+    }
+    page.push_back(it->second);
+    last = it->first.second;
+  }
+  return page;
+}
+
+}  // namespace stride::session

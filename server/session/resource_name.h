@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/base/ids.h"
+
+namespace stride::session {
+
+// Resource names are claims of a client: parsed strictly, never used as a path.
+
+// `sessions/{id}/arrays/{handle}` or `tenants/{tenant}/arrays/{id}`.
+struct ArrayName {
+  std::string session;  // set: a handle of this session
+  uint64_t handle = 0;
+  std::string tenant;  // set: a named array
+  std::string id;
+  std::string ToString() const;
+};
+
+absl::StatusOr<ArrayName> ParseArrayName(std::string_view name, std::string_view field);
+// From the parent and id of a request that creates an array.
+absl::StatusOr<ArrayName> MakeArrayName(std::string_view parent, std::string_view id, std::string_view parent_field,
+                                        std::string_view id_field);
+
+// The id behind `sessions/`.
+absl::StatusOr<std::string> ParseSessionName(std::string_view name, std::string_view field);
+
+// `tenants/{tenant}/{collection}/{id}`, where collection is `jobs` or `modules`.
+struct TenantResource {
+  std::string tenant;
+  std::string id;
+};
+absl::StatusOr<TenantResource> ParseTenantResource(std::string_view name, std::string_view collection,
+                                                   std::string_view field);
+// `tenants/{tenant}`, or empty for the caller's own.
+absl::StatusOr<std::string> ParseParent(std::string_view parent, const TenantId& caller, std::string_view field);
+
+// [a-z0-9][a-z0-9-]{0,62}
+bool IsSessionId(std::string_view id);
+// [a-zA-Z0-9][a-zA-Z0-9._-]{0,254}
+bool IsResourceId(std::string_view id);
+
+}  // namespace stride::session

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "server/base/memory_file.h"
+#include "server/base/unique_fd.h"
+#include "server/store/offset_allocator.h"
+
+namespace stride::store {
+
+// A piece of memory as a file descriptor: device memory that a worker exported, or a sealed memfd. The daemon's descriptor keeps it alive whoever dies.
+// Belongs to one tenant on one device for all its life.
+struct Arena {
+  Arena(uint64_t id, uint64_t size, UniqueFd fd, MemoryMap map)
+      : id(id), size(size), fd(std::move(fd)), map(std::move(map)), heap(size) {}
+
+  const uint64_t id;  // unique in the daemon's life
+  const uint64_t size;
+  const UniqueFd fd;
+  const MemoryMap map;  // host memory only: the daemon's own mapping
+  OffsetAllocator heap;
+};
+
+// A block within an arena. A plain value; whoever holds it frees it through the pool that made it.
+struct Allocation {
+  std::shared_ptr<Arena> arena;
+  uint64_t offset = 0;
+  uint64_t size = 0;
+
+  // Host memory only.
+  std::byte* data() const { return arena->map.data() + offset; }
+};
+
+}  // namespace stride::store

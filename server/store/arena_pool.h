@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "server/store/arena.h"
+
+namespace stride::store {
+
+// The arenas of one tenant on one device, and the blocks in them. Not thread-safe: the scheduler's lock guards it.
+class ArenaPool {
+ public:
+  // Blocks at least this large get an arena of their own, so that freeing them gives the memory back.
+  static constexpr uint64_t kDedicatedBytes = uint64_t{32} << 20;
+  static constexpr uint64_t kSharedArenaBytes = uint64_t{64} << 20;
+
+  // Size of the arena that should be added for a block of `size`.
+  static uint64_t ArenaSizeFor(uint64_t size, uint64_t granularity);
+
+  void Add(std::shared_ptr<Arena> arena);
+  std::optional<Allocation> TryAllocate(uint64_t size);
+  void Free(const Allocation& allocation);
+
+  // Takes out arenas with nothing in them until at most `keep_bytes` of such stay.
+  std::vector<std::shared_ptr<Arena>> TakeEmpty(uint64_t keep_bytes);
+
+  uint64_t arena_bytes() const { return arena_bytes_; }
+  uint64_t used_bytes() const;
+  const std::map<uint64_t, std::shared_ptr<Arena>>& arenas() const { return arenas_; }
+
+ private:
+  std::map<uint64_t, std::shared_ptr<Arena>> arenas_;  // by id
+  uint64_t arena_bytes_ = 0;
+};
+
+}  // namespace stride::store

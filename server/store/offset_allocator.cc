@@ -1,0 +1,59 @@
+#include "server/store/offset_allocator.h"
+
+#include <algorithm>
+
+namespace stride::store {
+
+OffsetAllocator::OffsetAllocator(uint64_t size) {
+  if (size > 0) AddGap(0, size);
+}
+
+std::optional<uint64_t> OffsetAllocator::Allocate(uint64_t size) {
+  uint64_t need = (std::max<uint64_t>(size, 1) + kAlignment - 1) / kAlignment * kAlignment;
+  auto best = gaps_by_size_.lower_bound({need, 0});
+  if (best == gaps_by_size_.end()) return std::nullopt;
+  auto [gap_size, offset] = *best;
+  RemoveGap(gaps_.find(offset));
+  if (gap_size > need) AddGap(offset + need, gap_size - need);
+  used_[offset] = need;
+  used_bytes_ += need;
+  return offset;
+}
+
+void OffsetAllocator::Free(uint64_t offset) {
+  auto block = used_.find(offset);
+  if (block == used_.end()) return;
+  uint64_t size = block->second;
+  used_bytes_ -= size;
+  used_.erase(block);
+  auto next = gaps_.lower_bound(offset);
+  if (next != gaps_.begin()) {
+    auto previous = std::prev(next);
+    if (previous->first + previous->second == offset) {
+      offset = previous->first;
+      size += previous->second;
+      RemoveGap(previous);
+    }
+  }
+  if (next != gaps_.end() && next->first == offset + size) {
+    size += next->second;
+    RemoveGap(next);
+  }
+  AddGap(offset, size);
+}
+
+uint64_t OffsetAllocator::largest_gap() const {
+  return gaps_by_size_.empty() ? 0 : gaps_by_size_.rbegin()->first;
+}
+
+void OffsetAllocator::AddGap(uint64_t offset, uint64_t size) {
+  gaps_[offset] = size;
+  gaps_by_size_.insert({size, offset});
+}
+
+void OffsetAllocator::RemoveGap(std::map<uint64_t, uint64_t>::iterator gap) {
+  gaps_by_size_.erase({gap->second, gap->first});
+  gaps_.erase(gap);
+}
+
+}  // namespace stride::store

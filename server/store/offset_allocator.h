@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace stride::store {
+
+// Best-fit allocation of byte ranges within one arena; neighbours merge when freed. Touches no memory. Not thread-safe.
+class OffsetAllocator {
+ public:
+  // Every block starts at a multiple of this: enough for 16-byte device loads, cuBLAS and cache lines alike.
+  static constexpr uint64_t kAlignment = 256;
+
+  explicit OffsetAllocator(uint64_t size);
+
+  // nullopt when no gap is large enough. A size of 0 takes one alignment unit, so that every block has an address of its own.
+  std::optional<uint64_t> Allocate(uint64_t size);
+  // `offset` must have come from Allocate.
+  void Free(uint64_t offset);
+
+  bool empty() const { return used_.empty(); }
+  uint64_t used_bytes() const { return used_bytes_; }
+  uint64_t largest_gap() const;
+
+ private:
+  void AddGap(uint64_t offset, uint64_t size);
+  void RemoveGap(std::map<uint64_t, uint64_t>::iterator gap);
+
+  std::map<uint64_t, uint64_t> gaps_;                   // offset -> size
+  std::set<std::pair<uint64_t, uint64_t>> gaps_by_size_;  // (size, offset)
+  std::map<uint64_t, uint64_t> used_;                   // offset -> size
+  uint64_t used_bytes_ = 0;
+};
+
+}  // namespace stride::store
