@@ -24,6 +24,8 @@ add_library(stride_protobuf INTERFACE)
 target_link_libraries(stride_protobuf INTERFACE protobuf::libprotobuf Threads::Threads)
 add_library(stride_grpc INTERFACE)
 target_link_libraries(stride_grpc INTERFACE gRPC::grpc++ stride_protobuf)
+add_library(stride_grpc_reflection INTERFACE)
+target_link_libraries(stride_grpc_reflection INTERFACE gRPC::grpc++_reflection)
 add_library(stride_spdlog INTERFACE)
 target_link_libraries(stride_spdlog INTERFACE spdlog::spdlog_header_only)
 

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/api/log.h"
 #include "server/api/status.h"
+#include "server/base/error.h"
 
 namespace stride::api {
 namespace {
@@ -48,6 +49,11 @@ bool Call::Sleep(absl::Duration duration) const {
     if (left <= absl::ZeroDuration()) return true;
     absl::SleepFor(std::min(left, kPollInterval));
   }
+}
+
+absl::Status StoppingError() {
+  return TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_DRAINING, "the daemon is stopping",
+                  absl::Seconds(1));
 }
 
 grpc::Status Call::Finish(const absl::Status& status) {

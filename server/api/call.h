@@ -60,6 +60,9 @@ class Call {
   absl::Status status_;
 };
 
+// UNAVAILABLE, to be tried again elsewhere or later: what a watch ends with when the daemon stops.
+absl::Status StoppingError();
+
 // How long a blocking wait may last before it looks whether the client is still there.
 constexpr absl::Duration kPollInterval = absl::Milliseconds(50);
 
