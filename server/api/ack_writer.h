@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include <grpcpp/impl/proto_utils.h>
+#include <grpcpp/impl/codegen/proto_utils.h>
 #include <grpcpp/support/sync_stream.h>
 
 #include "stride/v1/compute_service.pb.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <grpcpp/impl/proto_utils.h>
+#include <grpcpp/impl/codegen/proto_utils.h>
 #include <grpcpp/support/sync_stream.h>
 
 #include "absl/status/status.h"
