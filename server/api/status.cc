@@ -16,7 +16,8 @@ constexpr char kErrorInfoUrl[] = "type.googleapis.com/google.rpc.ErrorInfo";
 constexpr char kRetryInfoUrl[] = "type.googleapis.com/google.rpc.RetryInfo";
 constexpr char kBadRequestUrl[] = "type.googleapis.com/google.rpc.BadRequest";
 
-// Together they keep the text (percent-encoded), its second copy in the details (base64: a third more) and the framing below 8 KiB.
+// Together they keep the text (percent-encoded), its second copy in the details (base64: a third
+// more) and the framing below 8 KiB.
 constexpr size_t kTrailerText = 2000;
 constexpr size_t kTrailerEncodedText = 3000;
 constexpr size_t kTrailerDetails = 3200;
@@ -25,8 +26,11 @@ constexpr size_t kTrailerDescription = 300;
 // The length of the UTF-8 character at the front; 0 when it is none.
 size_t CharacterSize(std::string_view text) {
   unsigned char lead = text[0];
-  size_t size = lead < 0x80 ? 1 : lead >= 0xc2 && lead < 0xe0 ? 2 : lead >= 0xe0 && lead < 0xf0 ? 3
-                : lead >= 0xf0 && lead < 0xf5                 ? 4 : 0;
+  size_t size = lead < 0x80                   ? 1
+                : lead >= 0xc2 && lead < 0xe0 ? 2
+                : lead >= 0xe0 && lead < 0xf0 ? 3
+                : lead >= 0xf0 && lead < 0xf5 ? 4
+                                              : 0;
   if (size == 0 || size > text.size()) return 0;
   for (size_t i = 1; i < size; ++i) {
     if ((static_cast<unsigned char>(text[i]) & 0xc0) != 0x80) return 0;
@@ -38,7 +42,8 @@ size_t CharacterSize(std::string_view text) {
   return overlong || surrogate || beyond ? 0 : size;
 }
 
-// How much of the text can be told in a trailer, where everything but plain ASCII takes three bytes.
+// How much of the text can be told in a trailer, where everything but plain ASCII takes three
+// bytes.
 size_t TrailerTextSize(absl::string_view text) {
   size_t encoded = 0;
   for (size_t i = 0; i < text.size() && i < kTrailerText; ++i) {
@@ -149,8 +154,10 @@ grpc::Status ToGrpcStatus(const absl::Status& status) {
 absl::Duration RetryDelayOf(const absl::Status& status) {
   google::rpc::RetryInfo retry;
   auto payload = status.GetPayload(kRetryInfoUrl);
-  if (!payload.has_value() || !retry.ParseFromString(std::string(*payload))) return absl::Seconds(-1);
-  return absl::Seconds(retry.retry_delay().seconds()) + absl::Nanoseconds(retry.retry_delay().nanos());
+  if (!payload.has_value() || !retry.ParseFromString(std::string(*payload)))
+    return absl::Seconds(-1);
+  return absl::Seconds(retry.retry_delay().seconds()) +
+         absl::Nanoseconds(retry.retry_delay().nanos());
 }
 
 }  // namespace stride::api

@@ -21,8 +21,8 @@ absl::Status UnknownKey(const std::string& key) {
   std::vector<std::string> names;
   for (const Option& option : Options()) names.push_back(option.name);
   std::string near = Suggest(key, names);
-  return absl::InvalidArgumentError(
-      absl::StrCat("unknown option: ", key, near.empty() ? "" : absl::StrCat("; did you mean ", near, "?")));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "unknown option: ", key, near.empty() ? "" : absl::StrCat("; did you mean ", near, "?")));
 }
 
 // The command line as assignments, and what is no configuration.
@@ -38,7 +38,8 @@ absl::Status TakeFlag(const std::vector<std::string>& arguments, size_t* index, 
   if (argument == "--version") flags->command = Command::kVersion;
   if (argument == "-h" || argument == "--help" || argument == "--version") return absl::OkStatus();
   if (argument.rfind("--", 0) != 0 || argument.size() == 2) {
-    return absl::InvalidArgumentError(absl::StrCat("not a flag: ", argument, "; see strided --help"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("not a flag: ", argument, "; see strided --help"));
   }
   size_t equals = argument.find('=');
   std::string key = argument.substr(2, equals == std::string::npos ? equals : equals - 2);
@@ -48,7 +49,8 @@ absl::Status TakeFlag(const std::vector<std::string>& arguments, size_t* index, 
   if (equals != std::string::npos) {
     value = argument.substr(equals + 1);
   } else if (option == nullptr || !option->value_name.empty()) {
-    if (*index + 1 >= arguments.size()) return absl::InvalidArgumentError(absl::StrCat("--", key, " needs a value"));
+    if (*index + 1 >= arguments.size())
+      return absl::InvalidArgumentError(absl::StrCat("--", key, " needs a value"));
     value = arguments[++*index];
   }
   if (option == nullptr) {
@@ -62,7 +64,8 @@ absl::Status TakeFlag(const std::vector<std::string>& arguments, size_t* index, 
 absl::StatusOr<Assignments> ReadConfigFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string text(std::istreambuf_iterator<char>(file), {});
-  if (!file.good() && text.empty()) return absl::NotFoundError(absl::StrCat("cannot read the configuration file ", path));
+  if (!file.good() && text.empty())
+    return absl::NotFoundError(absl::StrCat("cannot read the configuration file ", path));
   auto assignments = ParseConfigFile(text);
   if (assignments.ok()) return assignments;
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", assignments.status().message()));
@@ -72,12 +75,15 @@ std::string RuntimeFolder() {
   for (const char* name : {"RUNTIME_DIRECTORY", "XDG_RUNTIME_DIR"}) {
     const char* value = std::getenv(name);
     // systemd separates several by colons.
-    if (value != nullptr && value[0] == '/') return std::string(value).substr(0, std::string(value).find(':'));
+    if (value != nullptr && value[0] == '/')
+      return std::string(value).substr(0, std::string(value).find(':'));
   }
   return "/run/stride";
 }
 
-bool IsListen(const std::pair<std::string, std::string>& assignment) { return assignment.first == "listen"; }
+bool IsListen(const std::pair<std::string, std::string>& assignment) {
+  return assignment.first == "listen";
+}
 
 }  // namespace
 
@@ -88,13 +94,16 @@ absl::StatusOr<Assignments> ParseConfigFile(std::string_view text) {
     ++number;
     absl::string_view line = absl::StripAsciiWhitespace(raw);
     if (line.empty() || line[0] == '#') continue;
-    std::pair<absl::string_view, absl::string_view> sides = absl::StrSplit(line, absl::MaxSplits('=', 1));
+    std::pair<absl::string_view, absl::string_view> sides =
+        absl::StrSplit(line, absl::MaxSplits('=', 1));
     if (line.find('=') == absl::string_view::npos) {
-      return absl::InvalidArgumentError(absl::StrCat("line ", number, ": not of the form key = value"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("line ", number, ": not of the form key = value"));
     }
     std::string key(absl::StripAsciiWhitespace(sides.first));
     if (FindOption(key) == nullptr) {
-      return absl::InvalidArgumentError(absl::StrCat("line ", number, ": ", UnknownKey(key).message()));
+      return absl::InvalidArgumentError(
+          absl::StrCat("line ", number, ": ", UnknownKey(key).message()));
     }
     assignments.emplace_back(std::move(key), std::string(absl::StripAsciiWhitespace(sides.second)));
   }
@@ -130,7 +139,8 @@ absl::StatusOr<Invocation> ParseCommandLine(const std::vector<std::string>& argu
       return absl::InvalidArgumentError(absl::StrCat(*flags.config_file, ": ", status.message()));
     }
   }
-  if (absl::Status status = Assign(flags.assignments, &invocation.config); !status.ok()) return status;
+  if (absl::Status status = Assign(flags.assignments, &invocation.config); !status.ok())
+    return status;
   return invocation;
 }
 
@@ -140,12 +150,14 @@ std::vector<std::string> DefaultAddresses() {
 
 std::string HelpText() {
   std::string text =
-      "strided: the Stride daemon. It runs array jobs for its clients on the devices of this machine.\n\n"
+      "strided: the Stride daemon. It runs array jobs for its clients on the devices of this "
+      "machine.\n\n"
       "Usage: strided [--config=FILE] [flags]\n\n"
-      "  --config=FILE\n      Read `key = value` lines first; the keys are the flags below without dashes. Flags win.\n";
+      "  --config=FILE\n      Read `key = value` lines first; the keys are the flags below without "
+      "dashes. Flags win.\n";
   for (const Option& option : Options()) {
-    absl::StrAppend(&text, "  --", option.name, option.value_name.empty() ? "" : "=", option.value_name, "\n      ",
-                    option.help, "\n");
+    absl::StrAppend(&text, "  --", option.name, option.value_name.empty() ? "" : "=",
+                    option.value_name, "\n      ", option.help, "\n");
   }
   return text + "  --help, --version\n";
 }

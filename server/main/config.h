@@ -14,7 +14,8 @@ namespace stride {
 
 enum class LogFormat { kAuto, kJson, kText };
 
-// Everything that can be chosen about a daemon. The defaults are here; option_table.cc tells what each is for.
+// Everything that can be chosen about a daemon. The defaults are here; option_table.cc tells what
+// each is for.
 struct Config {
   std::vector<std::string> listen;  // empty: DefaultAddresses()
   bool insecure = false;
@@ -54,7 +55,8 @@ struct Invocation {
   Config config;
 };
 
-// Reads `--key=value`, `--key value` and `--switch`; with --config the file first, so that flags win (for `listen`: replace). INVALID_ARGUMENT in words for a person.
+// Reads `--key=value`, `--key value` and `--switch`; with --config the file first, so that flags
+// win (for `listen`: replace). INVALID_ARGUMENT in words for a person.
 absl::StatusOr<Invocation> ParseCommandLine(const std::vector<std::string>& arguments);
 
 // `key = value` lines; `#` starts a comment line. Returned in order, unchecked.

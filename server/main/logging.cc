@@ -20,19 +20,23 @@ namespace {
 class JsonFormatter : public spdlog::formatter {
  public:
   void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& out) override {
-    std::string time = absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ", absl::FromChrono(message.time), absl::UTCTimeZone());
+    std::string time = absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ", absl::FromChrono(message.time),
+                                        absl::UTCTimeZone());
     auto level = spdlog::level::to_string_view(message.level);
-    std::string line = absl::StrCat(R"({"time":")", time, R"(","level":")", absl::string_view(level.data(), level.size()),
-                                    R"(","message":")",
-                                    EscapeJson({message.payload.data(), message.payload.size()}), "\"}\n");
+    std::string line = absl::StrCat(
+        R"({"time":")", time, R"(","level":")", absl::string_view(level.data(), level.size()),
+        R"(","message":")", EscapeJson({message.payload.data(), message.payload.size()}), "\"}\n");
     out.append(line.data(), line.data() + line.size());
   }
-  std::unique_ptr<spdlog::formatter> clone() const override { return std::make_unique<JsonFormatter>(); }
+  std::unique_ptr<spdlog::formatter> clone() const override {
+    return std::make_unique<JsonFormatter>();
+  }
 };
 
 void LogForGrpc(gpr_log_func_args* args) {
   // INFO of gRPC is about its own workings.
-  auto level = args->severity == GPR_LOG_SEVERITY_ERROR ? spdlog::level::warn : spdlog::level::debug;
+  auto level =
+      args->severity == GPR_LOG_SEVERITY_ERROR ? spdlog::level::warn : spdlog::level::debug;
   spdlog::log(level, "grpc: {}", args->message);
 }
 
@@ -58,8 +62,10 @@ std::string EscapeJson(std::string_view text) {
 }
 
 void SetUpLogging(const Config& config) {
-  bool text = config.log_format == LogFormat::kText || (config.log_format == LogFormat::kAuto && isatty(STDERR_FILENO) != 0);
-  auto logger = std::make_shared<spdlog::logger>("strided", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  bool text = config.log_format == LogFormat::kText ||
+              (config.log_format == LogFormat::kAuto && isatty(STDERR_FILENO) != 0);
+  auto logger = std::make_shared<spdlog::logger>("strided",
+                                                 std::make_shared<spdlog::sinks::stderr_sink_mt>());
   if (text) {
     logger->set_pattern("%H:%M:%S.%e %^%l%$ %v");
   } else {

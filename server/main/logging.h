@@ -4,8 +4,8 @@
 
 namespace stride {
 
-// Sends the process's log, and gRPC's complaints, to standard error: one JSON object a line (time, level, message), or plain text for a terminal. Call once,
-// before threads.
+// Sends the process's log, and gRPC's complaints, to standard error: one JSON object a line (time,
+// level, message), or plain text for a terminal. Call once, before threads.
 void SetUpLogging(const Config& config);
 
 // `text` as the inside of a JSON string.

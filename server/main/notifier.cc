@@ -30,7 +30,8 @@ Notifier Notifier::FromEnvironment() {
   std::string pid = Take("WATCHDOG_PID");
   int64_t value = 0;
   bool ours = pid.empty() || pid == std::to_string(getpid());
-  if (ours && absl::SimpleAtoi(micros, &value) && value > 0) notifier.watchdog_ = absl::Microseconds(value);
+  if (ours && absl::SimpleAtoi(micros, &value) && value > 0)
+    notifier.watchdog_ = absl::Microseconds(value);
   return notifier;
 }
 
@@ -44,7 +45,8 @@ void Notifier::Notify(std::string_view text) const {
   socklen_t size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + socket_.size());
   UniqueFd fd(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!fd.valid()) return;
-  sendto(fd.get(), text.data(), text.size(), MSG_NOSIGNAL, reinterpret_cast<sockaddr*>(&name), size);
+  sendto(fd.get(), text.data(), text.size(), MSG_NOSIGNAL, reinterpret_cast<sockaddr*>(&name),
+         size);
 }
 
 }  // namespace stride

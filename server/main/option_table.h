@@ -23,7 +23,8 @@ const std::vector<Option>& Options();
 // nullptr when there is none.
 const Option* FindOption(std::string_view name);
 
-// `[COUNTx]THREADS,...`: `2x1` is two devices of one thread, `4,0` one of four threads and one of all cores.
+// `[COUNTx]THREADS,...`: `2x1` is two devices of one thread, `4,0` one of four threads and one of
+// all cores.
 absl::StatusOr<std::vector<int>> ParseCpuDevices(std::string_view text);
 
 }  // namespace stride

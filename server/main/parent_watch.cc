@@ -10,7 +10,8 @@ namespace stride {
 absl::StatusOr<UniqueFd> WatchProcess(int pid) {
   UniqueFd fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   if (fd.valid()) return fd;
-  return absl::ErrnoToStatus(errno == ESRCH ? ENOENT : errno, "watching the process given by --parent-pid");
+  return absl::ErrnoToStatus(errno == ESRCH ? ENOENT : errno,
+                             "watching the process given by --parent-pid");
 }
 
 }  // namespace stride

@@ -20,7 +20,8 @@ namespace {
 // What calls in progress get to finish their answers when the work behind them has ended.
 constexpr absl::Duration kAnswerTime = absl::Seconds(1);
 
-// A default folder that does not exist yet is made; for one that a person named, its absence is rather a mistake.
+// A default folder that does not exist yet is made; for one that a person named, its absence is
+// rather a mistake.
 void MakeDefaultFolder(const api::Address& address) {
   if (address.kind != api::Address::Kind::kUnix) return;
   mkdir(std::filesystem::path(address.path).parent_path().c_str(), 0755);
@@ -65,7 +66,9 @@ absl::StatusOr<broker::BrokerOptions> BrokerOptionsOf(const Config& config) {
     options.cache_directory = absl::StrCat(state, "/code-cache");
     std::error_code error;
     std::filesystem::create_directories(options.cache_directory, error);
-    if (error) return absl::FailedPreconditionError(absl::StrCat("cannot make the folder ", options.cache_directory, ": ", error.message()));
+    if (error)
+      return absl::FailedPreconditionError(
+          absl::StrCat("cannot make the folder ", options.cache_directory, ": ", error.message()));
   }
   options.staging_bytes = config.staging_bytes;
   options.num_spares = config.spare_workers;
@@ -92,21 +95,24 @@ api::FrontOptions FrontOptionsOf(const Config& config, size_t max_descriptors) {
   options.max_bulk_streams = config.max_bulk_streams;
   options.max_threads = config.max_threads;
   // The other half is for workers, arenas and files.
-  options.listener.max_connections = std::min<size_t>(config.max_connections, std::max<size_t>(1, max_descriptors / 2));
+  options.listener.max_connections =
+      std::min<size_t>(config.max_connections, std::max<size_t>(1, max_descriptors / 2));
   options.listener.max_per_peer = config.max_connections_per_peer;
   return options;
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Config& config, size_t max_descriptors) {
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Config& config,
+                                                      size_t max_descriptors) {
   std::unique_ptr<Server> server(new Server());
   if (absl::Status status = server->Build(config, max_descriptors); !status.ok()) return status;
   return server;
 }
 
 absl::Status Server::Build(const Config& config, size_t max_descriptors) {
-  // First: an address that is taken shows before any worker starts. Clients wait in the backlog until all is there.
+  // First: an address that is taken shows before any worker starts. Clients wait in the backlog
+  // until all is there.
   auto sockets = OpenSockets(config);
   if (!sockets.ok()) return sockets.status();
   auto broker_options = BrokerOptionsOf(config);
@@ -122,11 +128,13 @@ absl::Status Server::Build(const Config& config, size_t max_descriptors) {
   sources.own_account = [this] { return engine_->SampleDevices(); };
   std::string reason;
   if (!config.no_cuda) nvml_ = metrics::Nvml::Open(&reason);
-  if (nvml_ != nullptr) sources.nvml = [this](const std::string& uuid) { return nvml_->Read(uuid); };
+  if (nvml_ != nullptr)
+    sources.nvml = [this](const std::string& uuid) { return nvml_->Read(uuid); };
   if (!reason.empty()) api::LogInfo("no GPU metrics: " + reason);
   sampler_ = std::make_unique<metrics::Sampler>(std::move(sources));
 
-  auto front = api::Front::Start(FrontOptionsOf(config, max_descriptors), engine_.get(), sampler_.get(), *std::move(sockets));
+  auto front = api::Front::Start(FrontOptionsOf(config, max_descriptors), engine_.get(),
+                                 sampler_.get(), *std::move(sockets));
   if (!front.ok()) return front.status();
   front_ = *std::move(front);
   addresses_ = front_->addresses();
@@ -135,7 +143,8 @@ absl::Status Server::Build(const Config& config, size_t max_descriptors) {
 
 void Server::Drain(absl::Time deadline) {
   front_->BeginDrain();
-  if (!engine_->Drain(deadline)) api::LogWarning("the drain timeout passed; work that was accepted is given up");
+  if (!engine_->Drain(deadline))
+    api::LogWarning("the drain timeout passed; work that was accepted is given up");
   front_->Stop(absl::Now() + kAnswerTime);
 }
 

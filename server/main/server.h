@@ -19,14 +19,17 @@ namespace stride {
 // The daemon's object graph. Made and destroyed on one thread; the rest is thread-safe.
 class Server {
  public:
-  // Binds the sockets, finds the devices, serves. `max_descriptors` is the process's limit; connections may take half of it.
-  static absl::StatusOr<std::unique_ptr<Server>> Start(const Config& config, size_t max_descriptors);
+  // Binds the sockets, finds the devices, serves. `max_descriptors` is the process's limit;
+  // connections may take half of it.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(const Config& config,
+                                                       size_t max_descriptors);
   // Stops at once.
   ~Server();
 
   const std::vector<api::Address>& addresses() const { return addresses_; }
 
-  // Health turns NOT_SERVING, new work is refused, accepted work goes on until `deadline`; then the calls in progress end. Blocks.
+  // Health turns NOT_SERVING, new work is refused, accepted work goes on until `deadline`; then the
+  // calls in progress end. Blocks.
   void Drain(absl::Time deadline);
 
  private:

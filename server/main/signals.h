@@ -5,7 +5,8 @@
 
 namespace stride {
 
-// The signals that a daemon hears, as a descriptor. They are blocked in this thread and all it makes later, so that it must be made before any other.
+// The signals that a daemon hears, as a descriptor. They are blocked in this thread and all it
+// makes later, so that it must be made before any other.
 class Signals {
  public:
   static absl::StatusOr<Signals> Block();

@@ -76,13 +76,15 @@ void WaitForDrain(const Config& config, std::future<void>& draining, Signals& si
 
 std::string ReadyLine(const Server& server) {
   std::string line = absl::StrCat("ready pid=", getpid());
-  for (const api::Address& address : server.addresses()) absl::StrAppend(&line, " listening=", address.ToString());
+  for (const api::Address& address : server.addresses())
+    absl::StrAppend(&line, " listening=", address.ToString());
   return line;
 }
 
 }  // namespace
 
-int Supervise(const Config& config, const Notifier& notifier, Signals& signals, std::unique_ptr<Server> server) {
+int Supervise(const Config& config, const Notifier& notifier, Signals& signals,
+              std::unique_ptr<Server> server) {
   UniqueFd parent;
   if (config.parent_pid != 0) {
     auto watched = WatchProcess(config.parent_pid);

@@ -7,8 +7,10 @@
 
 namespace stride {
 
-// Lets the server run until a signal, or the end of --parent-pid, and then drain. Feeds the service manager's watchdog meanwhile, each time after a real call through
-// our own socket. Returns the exit code; a second signal ends the process without returning.
-int Supervise(const Config& config, const Notifier& notifier, Signals& signals, std::unique_ptr<Server> server);
+// Lets the server run until a signal, or the end of --parent-pid, and then drain. Feeds the service
+// manager's watchdog meanwhile, each time after a real call through our own socket. Returns the
+// exit code; a second signal ends the process without returning.
+int Supervise(const Config& config, const Notifier& notifier, Signals& signals,
+              std::unique_ptr<Server> server);
 
 }  // namespace stride

@@ -106,7 +106,8 @@ NvmlReading Nvml::Read(const std::string& uuid) {
   if (device == nullptr) return reading;
   const Library& nvml = *library_;
   Utilization utilization{};
-  if (nvml.utilization_rates != nullptr && nvml.utilization_rates(device, &utilization) == kSuccess) {
+  if (nvml.utilization_rates != nullptr &&
+      nvml.utilization_rates(device, &utilization) == kSuccess) {
     reading.utilization_ratio = utilization.gpu / 100.0;
     reading.memory_utilization_ratio = utilization.memory / 100.0;
   }
@@ -116,7 +117,8 @@ NvmlReading Nvml::Read(const std::string& uuid) {
     reading.memory_total_bytes = static_cast<int64_t>(memory.total);
   }
   unsigned int value = 0;
-  if (nvml.temperature != nullptr && nvml.temperature(device, kTemperatureGpu, &value) == kSuccess) {
+  if (nvml.temperature != nullptr &&
+      nvml.temperature(device, kTemperatureGpu, &value) == kSuccess) {
     reading.temperature_celsius = value;
   }
   if (nvml.power_usage != nullptr && nvml.power_usage(device, &value) == kSuccess) {

@@ -27,7 +27,8 @@ absl::StatusOr<std::unique_ptr<broker::Broker>> broker::Broker::Create(BrokerOpt
   return std::make_unique<FakeBroker>();
 }
 
-std::unique_ptr<scheduler::Engine> scheduler::Engine::Create(EngineOptions options, broker::Broker* broker) {
+std::unique_ptr<scheduler::Engine> scheduler::Engine::Create(EngineOptions options,
+                                                             broker::Broker* broker) {
   return std::make_unique<testing::FakeEngine>();
 }
 

@@ -24,7 +24,9 @@ v1::Array Describe(const std::string& name, const FakeArray& array) {
   result.set_data_type(v1::DATA_TYPE_UINT8);
   result.add_shape(static_cast<int64_t>(array.bytes.size()));
   result.set_size_bytes(static_cast<int64_t>(array.bytes.size()));
-  result.set_state(!array.error.ok() ? v1::Array::STATE_FAILED : array.ready ? v1::Array::STATE_READY : v1::Array::STATE_PENDING);
+  result.set_state(!array.error.ok() ? v1::Array::STATE_FAILED
+                   : array.ready     ? v1::Array::STATE_READY
+                                     : v1::Array::STATE_PENDING);
   return result;
 }
 
@@ -40,12 +42,15 @@ std::string HandleName(const std::string& session, uint64_t handle) {
   return absl::StrCat(session, "/arrays/", handle);
 }
 
-absl::Status NoArray(const std::string& name) { return NotFound(v1::ERROR_REASON_ARRAY_NOT_FOUND, "array", name); }
+absl::Status NoArray(const std::string& name) {
+  return NotFound(v1::ERROR_REASON_ARRAY_NOT_FOUND, "array", name);
+}
 
 }  // namespace
 
 struct FakeEngine::State {
-  bool WaitUntil(absl::Time deadline, std::unique_lock<std::mutex>& lock, const std::function<bool()>& done) {
+  bool WaitUntil(absl::Time deadline, std::unique_lock<std::mutex>& lock,
+                 const std::function<bool()>& done) {
     if (deadline == absl::InfiniteFuture()) {
       changed.wait(lock, done);
       return true;
@@ -74,15 +79,22 @@ struct FakeEngine::State {
 
 class FakeTicket : public scheduler::Ticket {
  public:
-  FakeTicket(std::shared_ptr<FakeEngine::State> state, std::vector<std::string> names, std::string bytes,
-             absl::Status end)
-      : state_(std::move(state)), names_(std::move(names)), bytes_(std::move(bytes)), end_(std::move(end)),
-        held_(state_->held), generation_(state_->generation) {}
+  FakeTicket(std::shared_ptr<FakeEngine::State> state, std::vector<std::string> names,
+             std::string bytes, absl::Status end)
+      : state_(std::move(state)),
+        names_(std::move(names)),
+        bytes_(std::move(bytes)),
+        end_(std::move(end)),
+        held_(state_->held),
+        generation_(state_->generation) {}
 
   absl::Status Wait(absl::Time deadline) override {
     std::unique_lock lock(state_->mutex);
-    if (!state_->WaitUntil(deadline, lock, [&] { return Ended(); })) return absl::DeadlineExceededError("");
-    return cancelled_ ? MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED, "cancelled") : end_;
+    if (!state_->WaitUntil(deadline, lock, [&] { return Ended(); }))
+      return absl::DeadlineExceededError("");
+    return cancelled_
+               ? MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED, "cancelled")
+               : end_;
   }
   bool done() const override {
     std::lock_guard lock(state_->mutex);
@@ -100,7 +112,8 @@ class FakeTicket : public scheduler::Ticket {
     std::lock_guard lock(state_->mutex);
     std::vector<v1::Array> arrays;
     for (const std::string& name : names_) {
-      arrays.push_back(stride::testing::Describe(name, FakeArray{bytes_, Ended(), absl::OkStatus()}));
+      arrays.push_back(
+          stride::testing::Describe(name, FakeArray{bytes_, Ended(), absl::OkStatus()}));
     }
     return arrays;
   }
@@ -109,7 +122,9 @@ class FakeTicket : public scheduler::Ticket {
     timeline.set_device("devices/cpu:0");
     return timeline;
   }
-  absl::StatusOr<v1::InlineArray> ReadInline(int output, absl::Time deadline) override { return Inline(bytes_); }
+  absl::StatusOr<v1::InlineArray> ReadInline(int output, absl::Time deadline) override {
+    return Inline(bytes_);
+  }
 
  private:
   bool Ended() const { return cancelled_ || !held_ || state_->generation != generation_; }
@@ -140,7 +155,8 @@ class FakeUpload : public scheduler::Upload {
     return absl::OkStatus();
   }
   absl::StatusOr<v1::Array> Finish() override {
-    if (remaining() > 0) return InvalidField(v1::ERROR_REASON_SIZE_MISMATCH, "data", "fewer bytes than declared");
+    if (remaining() > 0)
+      return InvalidField(v1::ERROR_REASON_SIZE_MISMATCH, "data", "fewer bytes than declared");
     std::lock_guard lock(state_->mutex);
     state_->arrays[name_] = FakeArray{bytes_};
     state_->changed.notify_all();
@@ -157,7 +173,9 @@ class FakeUpload : public scheduler::Upload {
 class FakeDownload : public scheduler::Download {
  public:
   FakeDownload(std::shared_ptr<FakeEngine::State> state, v1::Array array, std::string bytes)
-      : state_(std::move(state)), array_(std::move(array)), bytes_(std::make_shared<std::string>(std::move(bytes))) {}
+      : state_(std::move(state)),
+        array_(std::move(array)),
+        bytes_(std::make_shared<std::string>(std::move(bytes))) {}
   const v1::Array& array() const override { return array_; }
   absl::StatusOr<Chunk> Next(int64_t max_bytes) override {
     std::string_view left = std::string_view(*bytes_).substr(offset_);
@@ -165,7 +183,8 @@ class FakeDownload : public scheduler::Download {
     left = left.substr(0, max_bytes);
     offset_ += left.size();
     ++state_->leases;
-    std::shared_ptr<const void> lease(bytes_.get(), [state = state_, bytes = bytes_](const void*) { --state->leases; });
+    std::shared_ptr<const void> lease(
+        bytes_.get(), [state = state_, bytes = bytes_](const void*) { --state->leases; });
     return Chunk{left, std::move(lease)};
   }
 
@@ -263,7 +282,8 @@ absl::StatusOr<v1::Session> FakeEngine::CreateSession(const TenantId& tenant,
   return session;
 }
 
-absl::StatusOr<v1::Session> FakeEngine::GetSession(const TenantId& tenant, const std::string& name) {
+absl::StatusOr<v1::Session> FakeEngine::GetSession(const TenantId& tenant,
+                                                   const std::string& name) {
   if (name == "sessions/none") return NotFound(v1::ERROR_REASON_SESSION_NOT_FOUND, "session", name);
   if (name == "sessions/broken") return absl::InternalError("pointer 0xdeadbeef in /secret/path");
   v1::Session session;
@@ -272,7 +292,8 @@ absl::StatusOr<v1::Session> FakeEngine::GetSession(const TenantId& tenant, const
   return session;
 }
 
-absl::StatusOr<v1::Session> FakeEngine::RenewSession(const TenantId& tenant, const std::string& name) {
+absl::StatusOr<v1::Session> FakeEngine::RenewSession(const TenantId& tenant,
+                                                     const std::string& name) {
   return GetSession(tenant, name);
 }
 
@@ -280,10 +301,12 @@ absl::Status FakeEngine::DeleteSession(const TenantId& tenant, const std::string
   return GetSession(tenant, name).status();
 }
 
-absl::StatusOr<v1::Array> FakeEngine::CreateArray(const TenantId& tenant, const v1::CreateArrayRequest& request) {
+absl::StatusOr<v1::Array> FakeEngine::CreateArray(const TenantId& tenant,
+                                                  const v1::CreateArrayRequest& request) {
   std::lock_guard lock(state_->mutex);
   std::string name = absl::StrCat(request.parent(), "/arrays/", request.array_id());
-  state_->arrays[name] = FakeArray{std::string(request.spec().shape_size() > 0 ? request.spec().shape(0) : 1, '\0')};
+  state_->arrays[name] =
+      FakeArray{std::string(request.spec().shape_size() > 0 ? request.spec().shape(0) : 1, '\0')};
   return Describe(name, state_->arrays[name]);
 }
 
@@ -294,8 +317,8 @@ absl::StatusOr<v1::Array> FakeEngine::GetArray(const TenantId& tenant, const std
   return Describe(name, it->second);
 }
 
-absl::StatusOr<v1::ListArraysResponse> FakeEngine::ListArrays(const TenantId& tenant,
-                                                              const v1::ListArraysRequest& request) {
+absl::StatusOr<v1::ListArraysResponse> FakeEngine::ListArrays(
+    const TenantId& tenant, const v1::ListArraysRequest& request) {
   std::lock_guard lock(state_->mutex);
   v1::ListArraysResponse response;
   for (const auto& [name, array] : state_->arrays) *response.add_arrays() = Describe(name, array);
@@ -307,33 +330,32 @@ absl::Status FakeEngine::DeleteArray(const TenantId& tenant, const std::string& 
   return state_->arrays.erase(name) > 0 ? absl::OkStatus() : NoArray(name);
 }
 
-absl::StatusOr<std::unique_ptr<scheduler::Upload>> FakeEngine::BeginUpload(const TenantId& tenant,
-                                                                           const v1::PutArrayRequest::Header& header,
-                                                                           absl::Time deadline) {
+absl::StatusOr<std::unique_ptr<scheduler::Upload>> FakeEngine::BeginUpload(
+    const TenantId& tenant, const v1::PutArrayRequest::Header& header, absl::Time deadline) {
   if (header.spec().shape_size() != 1) {
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "spec.shape", "must have one axis here");
   }
   std::lock_guard lock(state_->mutex);
   ++state_->uploads;
-  return std::make_unique<FakeUpload>(state_, absl::StrCat(header.parent(), "/arrays/", header.array_id()),
-                                      header.spec().shape(0));
+  return std::make_unique<FakeUpload>(
+      state_, absl::StrCat(header.parent(), "/arrays/", header.array_id()), header.spec().shape(0));
 }
 
-absl::StatusOr<std::unique_ptr<scheduler::Download>> FakeEngine::BeginDownload(const TenantId& tenant,
-                                                                               const v1::FetchArrayRequest& request,
-                                                                               absl::Time deadline) {
+absl::StatusOr<std::unique_ptr<scheduler::Download>> FakeEngine::BeginDownload(
+    const TenantId& tenant, const v1::FetchArrayRequest& request, absl::Time deadline) {
   std::unique_lock lock(state_->mutex);
   auto it = state_->arrays.find(request.name());
   if (it == state_->arrays.end()) return NoArray(request.name());
-  if (!state_->WaitUntil(deadline, lock, [&] { return it->second.ready; })) return absl::DeadlineExceededError("");
+  if (!state_->WaitUntil(deadline, lock, [&] { return it->second.ready; }))
+    return absl::DeadlineExceededError("");
   if (!it->second.error.ok()) return it->second.error;
-  return std::make_unique<FakeDownload>(state_, Describe(request.name(), it->second), it->second.bytes);
+  return std::make_unique<FakeDownload>(state_, Describe(request.name(), it->second),
+                                        it->second.bytes);
 }
 
-absl::StatusOr<std::shared_ptr<scheduler::Ticket>> FakeEngine::Submit(const TenantId& tenant,
-                                                                      const std::string& session,
-                                                                      const v1::Operation& operation,
-                                                                      absl::Time deadline) {
+absl::StatusOr<std::shared_ptr<scheduler::Ticket>> FakeEngine::Submit(
+    const TenantId& tenant, const std::string& session, const v1::Operation& operation,
+    absl::Time deadline) {
   std::lock_guard lock(state_->mutex);
   if (state_->next_submit.has_value()) return *std::exchange(state_->next_submit, std::nullopt);
   std::string bytes;
@@ -354,29 +376,34 @@ absl::StatusOr<std::shared_ptr<scheduler::Ticket>> FakeEngine::Submit(const Tena
   std::vector<std::string> names;
   for (const v1::Output& output : operation.outputs()) {
     names.push_back(output.inline_result() ? "" : HandleName(session, output.handle()));
-    if (!output.inline_result()) state_->arrays[names.back()] = FakeArray{bytes, !state_->held, end};
+    if (!output.inline_result())
+      state_->arrays[names.back()] = FakeArray{bytes, !state_->held, end};
   }
   return std::make_shared<FakeTicket>(state_, std::move(names), std::move(bytes), std::move(end));
 }
 
-absl::Status FakeEngine::Release(const TenantId& tenant, const std::string& session, const v1::Release& release) {
+absl::Status FakeEngine::Release(const TenantId& tenant, const std::string& session,
+                                 const v1::Release& release) {
   std::lock_guard lock(state_->mutex);
   for (uint64_t handle : release.handles()) state_->arrays.erase(HandleName(session, handle));
   return absl::OkStatus();
 }
 
-absl::StatusOr<v1::InlineArray> FakeEngine::FetchInline(const TenantId& tenant, const std::string& session,
-                                                        uint64_t handle, absl::Time deadline) {
+absl::StatusOr<v1::InlineArray> FakeEngine::FetchInline(const TenantId& tenant,
+                                                        const std::string& session, uint64_t handle,
+                                                        absl::Time deadline) {
   std::unique_lock lock(state_->mutex);
   std::string name = HandleName(session, handle);
   auto it = state_->arrays.find(name);
   if (it == state_->arrays.end()) return NoArray(name);
-  if (!state_->WaitUntil(deadline, lock, [&] { return it->second.ready; })) return absl::DeadlineExceededError("");
+  if (!state_->WaitUntil(deadline, lock, [&] { return it->second.ready; }))
+    return absl::DeadlineExceededError("");
   if (!it->second.error.ok()) return it->second.error;
   return Inline(it->second.bytes);
 }
 
-absl::StatusOr<v1::Job> FakeEngine::CreateJob(const TenantId& tenant, const v1::CreateJobRequest& request) {
+absl::StatusOr<v1::Job> FakeEngine::CreateJob(const TenantId& tenant,
+                                              const v1::CreateJobRequest& request) {
   std::lock_guard lock(state_->mutex);
   v1::Job job = request.job();
   job.set_name(absl::StrCat("tenants/", tenant.value, "/jobs/", request.job_id()));
@@ -392,7 +419,8 @@ absl::StatusOr<v1::Job> FakeEngine::GetJob(const TenantId& tenant, const std::st
   return it->second;
 }
 
-absl::StatusOr<v1::ListJobsResponse> FakeEngine::ListJobs(const TenantId& tenant, const v1::ListJobsRequest&) {
+absl::StatusOr<v1::ListJobsResponse> FakeEngine::ListJobs(const TenantId& tenant,
+                                                          const v1::ListJobsRequest&) {
   std::lock_guard lock(state_->mutex);
   v1::ListJobsResponse response;
   for (const auto& [name, job] : state_->jobs) *response.add_jobs() = job;
@@ -438,10 +466,12 @@ absl::StatusOr<std::vector<v1::WatchJobResponse>> FakeEngine::NextJobEvents(cons
   return events;
 }
 
-absl::StatusOr<v1::Module> FakeEngine::CreateModule(const TenantId& tenant, const v1::CreateModuleRequest& request,
+absl::StatusOr<v1::Module> FakeEngine::CreateModule(const TenantId& tenant,
+                                                    const v1::CreateModuleRequest& request,
                                                     absl::Time deadline) {
   if (request.module().source() == "wrong") {
-    return InvalidField(v1::ERROR_REASON_COMPILE_FAILED, "module.source", std::string(100000, '\n'));
+    return InvalidField(v1::ERROR_REASON_COMPILE_FAILED, "module.source",
+                        std::string(100000, '\n'));
   }
   std::lock_guard lock(state_->mutex);
   v1::Module module = request.module();
@@ -453,11 +483,13 @@ absl::StatusOr<v1::Module> FakeEngine::CreateModule(const TenantId& tenant, cons
 absl::StatusOr<v1::Module> FakeEngine::GetModule(const TenantId& tenant, const std::string& name) {
   std::lock_guard lock(state_->mutex);
   auto it = state_->modules.find(name);
-  if (it == state_->modules.end()) return NotFound(v1::ERROR_REASON_MODULE_NOT_FOUND, "module", name);
+  if (it == state_->modules.end())
+    return NotFound(v1::ERROR_REASON_MODULE_NOT_FOUND, "module", name);
   return it->second;
 }
 
-absl::StatusOr<v1::ListModulesResponse> FakeEngine::ListModules(const TenantId& tenant, const v1::ListModulesRequest&) {
+absl::StatusOr<v1::ListModulesResponse> FakeEngine::ListModules(const TenantId& tenant,
+                                                                const v1::ListModulesRequest&) {
   std::lock_guard lock(state_->mutex);
   v1::ListModulesResponse response;
   for (const auto& [name, module] : state_->modules) *response.add_modules() = module;
@@ -466,7 +498,8 @@ absl::StatusOr<v1::ListModulesResponse> FakeEngine::ListModules(const TenantId& 
 
 absl::Status FakeEngine::DeleteModule(const TenantId& tenant, const std::string& name) {
   std::lock_guard lock(state_->mutex);
-  if (state_->modules.erase(name) == 0) return NotFound(v1::ERROR_REASON_MODULE_NOT_FOUND, "module", name);
+  if (state_->modules.erase(name) == 0)
+    return NotFound(v1::ERROR_REASON_MODULE_NOT_FOUND, "module", name);
   return absl::OkStatus();
 }
 

@@ -25,7 +25,8 @@ TEST_P(GoodAddressTest, IsUnderstood) {
 INSTANTIATE_TEST_SUITE_P(
     All, GoodAddressTest,
     ::testing::Values(GoodCase{"unix:/run/s.sock", "unix:/run/s.sock", "unix:/run/s.sock", true},
-                      GoodCase{"tcp:127.0.0.1:7433", "tcp:127.0.0.1:7433", "ipv4:127.0.0.1:7433", true},
+                      GoodCase{"tcp:127.0.0.1:7433", "tcp:127.0.0.1:7433", "ipv4:127.0.0.1:7433",
+                               true},
                       GoodCase{"tcp:localhost:0", "tcp:127.0.0.1:0", "ipv4:127.0.0.1:0", true},
                       GoodCase{"tcp:[::1]:80", "tcp:[::1]:80", "ipv6:[::1]:80", true},
                       GoodCase{"tcp:0.0.0.0:80", "tcp:0.0.0.0:80", "ipv4:0.0.0.0:80", false},
@@ -37,9 +38,11 @@ class BadAddressTest : public ::testing::TestWithParam<std::string> {};
 TEST_P(BadAddressTest, IsRefused) { EXPECT_FALSE(ParseAddress(GetParam()).ok()); }
 
 INSTANTIATE_TEST_SUITE_P(All, BadAddressTest,
-                         ::testing::Values("", "7433", "unix:", "unix:relative", "tcp:", "tcp:127.0.0.1", "tcp:127.0.0.1:",
-                                           "tcp:127.0.0.1:65536", "tcp:127.0.0.1:-1", "tcp:example.org:80", "tcp:::1:80",
-                                           "tcp:[127.0.0.1]:80", "http://x", "unix:/" + std::string(200, 'a')));
+                         ::testing::Values("", "7433", "unix:", "unix:relative", "tcp:",
+                                           "tcp:127.0.0.1", "tcp:127.0.0.1:", "tcp:127.0.0.1:65536",
+                                           "tcp:127.0.0.1:-1", "tcp:example.org:80", "tcp:::1:80",
+                                           "tcp:[127.0.0.1]:80", "http://x",
+                                           "unix:/" + std::string(200, 'a')));
 
 }  // namespace
 }  // namespace stride::api

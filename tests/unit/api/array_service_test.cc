@@ -38,7 +38,8 @@ v1::PutArrayRequest Data(std::string bytes) {
 
 class ArrayServiceTest : public ::testing::Test {
  protected:
-  grpc::Status Put(const std::vector<v1::PutArrayRequest>& messages, v1::PutArrayResponse* response) {
+  grpc::Status Put(const std::vector<v1::PutArrayRequest>& messages,
+                   v1::PutArrayResponse* response) {
     grpc::ClientContext context;
     auto writer = stub_->PutArray(&context, response);
     for (const auto& message : messages) {
@@ -48,7 +49,8 @@ class ArrayServiceTest : public ::testing::Test {
     return writer->Finish();
   }
 
-  grpc::Status Fetch(const v1::FetchArrayRequest& request, std::string* bytes, int* num_messages = nullptr) {
+  grpc::Status Fetch(const v1::FetchArrayRequest& request, std::string* bytes,
+                     int* num_messages = nullptr) {
     grpc::ClientContext context;
     auto reader = stub_->FetchArray(&context, request);
     v1::FetchArrayResponse response;
@@ -70,7 +72,8 @@ TEST_F(ArrayServiceTest, BytesGoUpAndComeBack) {
   for (size_t size : {0u, 1u, 100u, 70000u, 9u << 20}) {
     std::string bytes = Pattern(size);
     std::vector<v1::PutArrayRequest> messages = {Header("1", static_cast<int64_t>(size))};
-    for (size_t begin = 0; begin < size; begin += 3 << 20) messages.push_back(Data(bytes.substr(begin, 3 << 20)));
+    for (size_t begin = 0; begin < size; begin += 3 << 20)
+      messages.push_back(Data(bytes.substr(begin, 3 << 20)));
     v1::PutArrayResponse response;
     grpc::Status status = Put(messages, &response);
     ASSERT_TRUE(status.ok()) << status.error_message();
@@ -126,13 +129,17 @@ v1::PutArrayRequest WithoutShape() {
 
 INSTANTIATE_TEST_SUITE_P(
     All, PutErrorTest,
-    ::testing::Values(PutCase{"Nothing", {}, "header", "INVALID_FIELD"},
-                      PutCase{"DataFirst", {Data("x")}, "header", "INVALID_FIELD"},
-                      PutCase{"TwoHeaders", {Header("1", 1), Header("1", 1)}, "header", "INVALID_FIELD"},
-                      PutCase{"TooFew", {Header("1", 2), Data("x")}, "data", "SIZE_MISMATCH"},
-                      PutCase{"TooMany", {Header("1", 2), Data("xyz")}, "data", "SIZE_MISMATCH"},
-                      PutCase{"TooLarge", {Header("1", 9 << 20), Data(std::string((4 << 20) + 1, 'x'))}, "data", "SIZE_LIMIT"},
-                      PutCase{"EngineRefuses", {WithoutShape()}, "header.spec.shape", "INVALID_FIELD"}),
+    ::testing::Values(
+        PutCase{"Nothing", {}, "header", "INVALID_FIELD"},
+        PutCase{"DataFirst", {Data("x")}, "header", "INVALID_FIELD"},
+        PutCase{"TwoHeaders", {Header("1", 1), Header("1", 1)}, "header", "INVALID_FIELD"},
+        PutCase{"TooFew", {Header("1", 2), Data("x")}, "data", "SIZE_MISMATCH"},
+        PutCase{"TooMany", {Header("1", 2), Data("xyz")}, "data", "SIZE_MISMATCH"},
+        PutCase{"TooLarge",
+                {Header("1", 9 << 20), Data(std::string((4 << 20) + 1, 'x'))},
+                "data",
+                "SIZE_LIMIT"},
+        PutCase{"EngineRefuses", {WithoutShape()}, "header.spec.shape", "INVALID_FIELD"}),
     [](const auto& info) { return info.param.name; });
 
 TEST_F(ArrayServiceTest, FetchErrors) {
@@ -168,7 +175,8 @@ TEST_F(ArrayServiceTest, FetchOfAPendingArrayWaitsAndSeesTheDeadline) {
   v1::Operation operation;
   operation.mutable_copy()->mutable_input()->mutable_inline_array()->set_data("late");
   operation.add_outputs()->set_handle(5);
-  ASSERT_TRUE(server_.engine().Submit({"default"}, "sessions/s", operation, absl::InfiniteFuture()).ok());
+  ASSERT_TRUE(
+      server_.engine().Submit({"default"}, "sessions/s", operation, absl::InfiniteFuture()).ok());
   v1::FetchArrayRequest request;
   request.set_name("sessions/s/arrays/5");
   {

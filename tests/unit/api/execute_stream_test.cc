@@ -23,7 +23,8 @@ class Commands {
 
   Commands& Store(uint64_t handle, const std::string& bytes, bool wait = false) {
     v1::Command* command = Add();
-    command->mutable_operation()->mutable_copy()->mutable_input()->mutable_inline_array()->set_data(bytes);
+    command->mutable_operation()->mutable_copy()->mutable_input()->mutable_inline_array()->set_data(
+        bytes);
     command->mutable_operation()->add_outputs()->set_handle(handle);
     command->set_wait(wait);
     return *this;
@@ -157,7 +158,8 @@ TEST_F(ExecuteTest, SynchronizeTellsTheFirstError) {
   Read(*stream, 1);
   server_.engine().LetGo();
   EXPECT_EQ(Read(*stream, 1)[0].status().code(), 0);
-  server_.engine().FailNextWork(MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_KERNEL_FAULT, "first"));
+  server_.engine().FailNextWork(
+      MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_KERNEL_FAULT, "first"));
   Commands bad;
   bad.Store(2, "b").Copy(404, 5).Synchronize();
   ASSERT_TRUE(stream->Write(bad.request()));
@@ -236,7 +238,8 @@ struct StreamErrorCase {
   const char* field;
 };
 
-class StreamErrorTest : public ExecuteTest, public ::testing::WithParamInterface<StreamErrorCase> {};
+class StreamErrorTest : public ExecuteTest,
+                        public ::testing::WithParamInterface<StreamErrorCase> {};
 
 TEST_P(StreamErrorTest, EndsTheStream) {
   grpc::ClientContext context;
@@ -262,9 +265,14 @@ INSTANTIATE_TEST_SUITE_P(
     All, StreamErrorTest,
     ::testing::Values(
         StreamErrorCase{"NoSession", {OfSession("sessions/none")}, grpc::StatusCode::NOT_FOUND, ""},
-        StreamErrorCase{"OtherSession", {OfSession("sessions/a"), OfSession("sessions/b")},
-                        grpc::StatusCode::INVALID_ARGUMENT, "session"},
-        StreamErrorCase{"TooManyCommands", {OfSession("sessions/a", 1001)}, grpc::StatusCode::INVALID_ARGUMENT, "commands"},
+        StreamErrorCase{"OtherSession",
+                        {OfSession("sessions/a"), OfSession("sessions/b")},
+                        grpc::StatusCode::INVALID_ARGUMENT,
+                        "session"},
+        StreamErrorCase{"TooManyCommands",
+                        {OfSession("sessions/a", 1001)},
+                        grpc::StatusCode::INVALID_ARGUMENT,
+                        "commands"},
         StreamErrorCase{"Nothing", {}, grpc::StatusCode::OK, ""}),
     [](const auto& info) { return info.param.name; });
 

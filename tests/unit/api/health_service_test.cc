@@ -30,7 +30,8 @@ class HealthServiceTest : public ::testing::Test {
   }
 
   TestServer server_;
-  std::unique_ptr<grpc::health::v1::Health::Stub> stub_ = grpc::health::v1::Health::NewStub(server_.Connect());
+  std::unique_ptr<grpc::health::v1::Health::Stub> stub_ =
+      grpc::health::v1::Health::NewStub(server_.Connect());
 };
 
 TEST_F(HealthServiceTest, TellsTheDevicesTruth) {
@@ -39,10 +40,12 @@ TEST_F(HealthServiceTest, TellsTheDevicesTruth) {
   server_.engine().SetDeviceState(0, v1::Device::STATE_NOT_SERVING);
   EXPECT_EQ(StateOf("devices/cpu:0"), HealthCheckResponse::NOT_SERVING);
   EXPECT_EQ(StateOf("devices/cpu:1"), HealthCheckResponse::SERVING);
-  EXPECT_EQ(StateOf("stride.v1.ComputeService"), HealthCheckResponse::SERVING) << "one device is enough";
+  EXPECT_EQ(StateOf("stride.v1.ComputeService"), HealthCheckResponse::SERVING)
+      << "one device is enough";
   server_.engine().SetDeviceState(1, v1::Device::STATE_NOT_SERVING);
   EXPECT_EQ(StateOf("stride.v1.ComputeService"), HealthCheckResponse::NOT_SERVING);
-  EXPECT_EQ(StateOf("stride.v1.ArrayService"), HealthCheckResponse::SERVING) << "arrays can still be read";
+  EXPECT_EQ(StateOf("stride.v1.ArrayService"), HealthCheckResponse::SERVING)
+      << "arrays can still be read";
   EXPECT_EQ(StateOf(""), HealthCheckResponse::SERVING);
 }
 

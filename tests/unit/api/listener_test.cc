@@ -73,24 +73,27 @@ TEST(ListenerTest, OnePeerCannotTakeAllPlaces) {
   options.listener.max_connections = 100;
   options.listener.max_per_peer = 2;
   TestServer server(options);
-  UniqueFd a = ConnectTo(server.target()), b = ConnectTo(server.target()), c = ConnectTo(server.target());
+  UniqueFd a = ConnectTo(server.target()), b = ConnectTo(server.target()),
+           c = ConnectTo(server.target());
   EXPECT_TRUE(ClosedByPeer(c, 5000));
   EXPECT_EQ(server.front().connections().refused_peer, 1);
 }
 
 TEST(ListenerTest, TcpWorksToo) {
   stride::testing::FakeEngine engine;
-  metrics::Sampler sampler({[&] { return engine.ListDevices(); }, [&] { return engine.SampleDevices(); }, nullptr});
+  metrics::Sampler sampler(
+      {[&] { return engine.ListDevices(); }, [&] { return engine.SampleDevices(); }, nullptr});
   std::vector<ListeningSocket> sockets;
   sockets.push_back(*Listen(*ParseAddress("tcp:127.0.0.1:0"), Reach::kLocalOnly));
   auto front = Front::Start({}, &engine, &sampler, std::move(sockets));
   ASSERT_TRUE(front.ok());
-  auto channel = grpc::CreateChannel((*front)->addresses()[0].ToTarget(), grpc::InsecureChannelCredentials());
+  auto channel =
+      grpc::CreateChannel((*front)->addresses()[0].ToTarget(), grpc::InsecureChannelCredentials());
   EXPECT_TRUE(Answers(channel));
 }
 
-// The hole of gRPC 1.51 (CVE-2023-4785): once accept had failed for want of descriptors, its own loop never accepted again. Here the limits are set so high that
-// descriptors do run out.
+// The hole of gRPC 1.51 (CVE-2023-4785): once accept had failed for want of descriptors, its own
+// loop never accepted again. Here the limits are set so high that descriptors do run out.
 TEST(ListenerTest, SurvivesRunningOutOfDescriptors) {
   FrontOptions options;
   options.listener.max_connections = 100000;
@@ -129,7 +132,8 @@ TEST(ListenerTest, SurvivesRunningOutOfDescriptors) {
   while (server.front().connections().refused_exhausted == 0 && absl::Now() < give_up) {
     absl::SleepFor(absl::Milliseconds(5));
   }
-  EXPECT_GT(server.front().connections().refused_exhausted, 0) << "the limit was never reached: the test shows nothing";
+  EXPECT_GT(server.front().connections().refused_exhausted, 0)
+      << "the limit was never reached: the test shows nothing";
   (void)!write(done[1], "x", 1);
   waitpid(child, nullptr, 0);
   EXPECT_TRUE(Answers(server.Connect())) << "still at the low limit";

@@ -16,7 +16,8 @@ using stride::testing::TestServer;
 
 v1::RunRequest Copy(const std::string& bytes) {
   v1::RunRequest request;
-  auto* array = request.mutable_operation()->mutable_copy()->mutable_input()->mutable_inline_array();
+  auto* array =
+      request.mutable_operation()->mutable_copy()->mutable_input()->mutable_inline_array();
   array->mutable_spec()->set_data_type(v1::DATA_TYPE_UINT8);
   array->mutable_spec()->add_shape(static_cast<int64_t>(bytes.size()));
   array->set_data(bytes);
@@ -48,8 +49,9 @@ TEST_F(RunTest, ErrorsCarryThePathFromTheRequest) {
 }
 
 TEST_F(RunTest, AFullQueueSaysWhenToComeBack) {
-  server_.engine().FailNextSubmit(
-      TryLater(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_QUEUE_FULL, "full", absl::Milliseconds(250)));
+  server_.engine().FailNextSubmit(TryLater(absl::StatusCode::kResourceExhausted,
+                                           v1::ERROR_REASON_QUEUE_FULL, "full",
+                                           absl::Milliseconds(250)));
   grpc::ClientContext context;
   v1::RunResponse response;
   grpc::Status status = stub_->Run(&context, Copy("x"), &response);
@@ -60,8 +62,8 @@ TEST_F(RunTest, AFullQueueSaysWhenToComeBack) {
 }
 
 TEST_F(RunTest, FailedWorkIsTheCallsError) {
-  server_.engine().FailNextWork(
-      MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_KERNEL_FAULT, "illegal address"));
+  server_.engine().FailNextWork(MakeError(absl::StatusCode::kFailedPrecondition,
+                                          v1::ERROR_REASON_KERNEL_FAULT, "illegal address"));
   grpc::ClientContext context;
   v1::RunResponse response;
   grpc::Status status = stub_->Run(&context, Copy("x"), &response);
@@ -98,14 +100,16 @@ TEST_F(RunTest, ADeadlineCancelsTheWork) {
   grpc::ClientContext context;
   context.set_deadline(absl::ToChronoTime(absl::Now() + absl::Milliseconds(100)));
   v1::RunResponse response;
-  EXPECT_EQ(stub_->Run(&context, Copy("x"), &response).error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_EQ(stub_->Run(&context, Copy("x"), &response).error_code(),
+            grpc::StatusCode::DEADLINE_EXCEEDED);
   while (server_.engine().num_cancelled() == 0) absl::SleepFor(absl::Milliseconds(1));
 }
 
 TEST_F(RunTest, AResultTooLargeForItsMessageIsRefusedBeforeItRuns) {
   server_.engine().Hold();
   v1::RunRequest request;
-  request.mutable_operation()->mutable_creation()->mutable_fill()->mutable_spec()->add_shape(5 << 20);
+  request.mutable_operation()->mutable_creation()->mutable_fill()->mutable_spec()->add_shape(5
+                                                                                             << 20);
   request.mutable_operation()->add_outputs()->set_inline_result(true);
   grpc::ClientContext context;
   v1::RunResponse response;

@@ -1,4 +1,5 @@
-// The plain adapters through a real server: what goes in reaches the engine, what it answers comes out, errors with all their details.
+// The plain adapters through a real server: what goes in reaches the engine, what it answers comes
+// out, errors with all their details.
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -58,7 +59,8 @@ TEST(TenantTest, TheHeaderCountsOnlyWhenTrusted) {
     EXPECT_THAT(server.engine().tenants_seen(), ElementsAre(trusted ? "team-7" : "default"));
     bad.AddMetadata("stride-tenant", "Team/7");
     grpc::Status status = stub->CreateSession(&bad, request, &response);
-    EXPECT_EQ(status.error_code(), trusted ? grpc::StatusCode::INVALID_ARGUMENT : grpc::StatusCode::OK);
+    EXPECT_EQ(status.error_code(),
+              trusted ? grpc::StatusCode::INVALID_ARGUMENT : grpc::StatusCode::OK);
     if (trusted) EXPECT_EQ(DetailsOf(status).field(), "stride-tenant");
   }
 }

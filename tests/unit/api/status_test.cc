@@ -50,16 +50,19 @@ TEST_P(PlainStatusTest, ShowsNothingOfTheInside) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, PlainStatusTest,
-    ::testing::Values(PlainCase{absl::StatusCode::kInternal, grpc::StatusCode::INTERNAL, "INTERNAL"},
-                      PlainCase{absl::StatusCode::kUnknown, grpc::StatusCode::INTERNAL, "INTERNAL"},
-                      PlainCase{absl::StatusCode::kNotFound, grpc::StatusCode::INTERNAL, "INTERNAL"},
-                      PlainCase{absl::StatusCode::kUnavailable, grpc::StatusCode::INTERNAL, "INTERNAL"},
-                      PlainCase{absl::StatusCode::kCancelled, grpc::StatusCode::CANCELLED, "CANCELLED"},
-                      PlainCase{absl::StatusCode::kDeadlineExceeded, grpc::StatusCode::DEADLINE_EXCEEDED, "DEADLINE"}));
+    ::testing::Values(
+        PlainCase{absl::StatusCode::kInternal, grpc::StatusCode::INTERNAL, "INTERNAL"},
+        PlainCase{absl::StatusCode::kUnknown, grpc::StatusCode::INTERNAL, "INTERNAL"},
+        PlainCase{absl::StatusCode::kNotFound, grpc::StatusCode::INTERNAL, "INTERNAL"},
+        PlainCase{absl::StatusCode::kUnavailable, grpc::StatusCode::INTERNAL, "INTERNAL"},
+        PlainCase{absl::StatusCode::kCancelled, grpc::StatusCode::CANCELLED, "CANCELLED"},
+        PlainCase{absl::StatusCode::kDeadlineExceeded, grpc::StatusCode::DEADLINE_EXCEEDED,
+                  "DEADLINE"}));
 
 TEST(StatusTest, DetailsTravelWhole) {
-  grpc::Status shown = ToGrpcStatus(
-      InvalidField(v1::ERROR_REASON_SHAPE_MISMATCH, "operation.matmul.left", "shapes differ", {{"left", "(2,3)"}}));
+  grpc::Status shown =
+      ToGrpcStatus(InvalidField(v1::ERROR_REASON_SHAPE_MISMATCH, "operation.matmul.left",
+                                "shapes differ", {{"left", "(2,3)"}}));
   EXPECT_EQ(shown.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(shown.error_message(), "shapes differ");
   google::rpc::Status details = Details(shown);
@@ -72,16 +75,17 @@ TEST(StatusTest, DetailsTravelWhole) {
 }
 
 TEST(StatusTest, RetryDelayIsRead) {
-  absl::Status status = TryLater(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_QUEUE_FULL, "full",
-                                 absl::Milliseconds(1500));
+  absl::Status status = TryLater(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_QUEUE_FULL,
+                                 "full", absl::Milliseconds(1500));
   EXPECT_EQ(RetryDelayOf(status), absl::Milliseconds(1500));
   EXPECT_LT(RetryDelayOf(absl::InternalError("x")), absl::ZeroDuration());
 }
 
 TEST(StatusTest, TrailersStayBelowTheLimitOfClients) {
   std::string log(100000, '\n');
-  grpc::Status shown = ToGrpcStatus(InvalidField(v1::ERROR_REASON_COMPILE_FAILED, "operation.kernel_launch.source", log,
-                                                 {{"log", log}, {"entry", "add"}}));
+  grpc::Status shown =
+      ToGrpcStatus(InvalidField(v1::ERROR_REASON_COMPILE_FAILED, "operation.kernel_launch.source",
+                                log, {{"log", log}, {"entry", "add"}}));
   // Newlines take three bytes in the text; the details travel in base64.
   EXPECT_LT(shown.error_message().size() * 3 + shown.error_details().size() * 4 / 3, 7800u);
   EXPECT_GT(shown.error_message().size(), 900u);
@@ -95,9 +99,9 @@ TEST(StatusTest, TextIsCutBetweenCharactersAndMadeUtf8) {
   EXPECT_EQ(CutText("plain", 100), "plain");
   EXPECT_EQ(CutText("a\xc3\xa4\xc3\xa4", 4), "a\xc3\xa4 [cut]");
   EXPECT_EQ(CutText("bad\xff\xfe", 100), "bad??");
-  EXPECT_EQ(CutText("\xed\xa0\x80", 100), "???");       // a surrogate
+  EXPECT_EQ(CutText("\xed\xa0\x80", 100), "???");  // a surrogate
   EXPECT_EQ(CutText("\xf0\x9f\x98\x80", 100), "\xf0\x9f\x98\x80");
-  EXPECT_EQ(CutText("\xc3", 100), "?");                  // cut short
+  EXPECT_EQ(CutText("\xc3", 100), "?");  // cut short
 }
 
 }  // namespace

@@ -23,7 +23,8 @@ std::string ErrorOf(const std::vector<std::string>& arguments) {
 class FileTest : public ::testing::Test {
  protected:
   FileTest() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "stride-config-XXXXXX").string();
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "stride-config-XXXXXX").string();
     folder_ = mkdtemp(pattern.data());
   }
   ~FileTest() override { std::filesystem::remove_all(folder_); }
@@ -35,9 +36,10 @@ class FileTest : public ::testing::Test {
 };
 
 TEST(ConfigTest, FlagsInEverySpelling) {
-  auto invocation = ParseCommandLine({"--listen=unix:/a", "--listen", "tcp:127.0.0.1:0", "--insecure", "--no-cuda=false",
-                                      "--drain-timeout=1m30s", "--cpu-devices=2x1,0", "--parent-pid", "7",
-                                      "--log-format=json", "--device-memory-share=0.5"});
+  auto invocation =
+      ParseCommandLine({"--listen=unix:/a", "--listen", "tcp:127.0.0.1:0", "--insecure",
+                        "--no-cuda=false", "--drain-timeout=1m30s", "--cpu-devices=2x1,0",
+                        "--parent-pid", "7", "--log-format=json", "--device-memory-share=0.5"});
   ASSERT_TRUE(invocation.ok()) << invocation.status();
   const Config& config = invocation->config;
   EXPECT_THAT(config.listen, ElementsAre("unix:/a", "tcp:127.0.0.1:0"));
@@ -73,7 +75,9 @@ TEST(ConfigTest, HelpNamesEveryOption) {
 }
 
 TEST_F(FileTest, FlagsWinOverTheFile) {
-  std::string file = Flag("# comment\n\nlisten = unix:/file\nlisten=unix:/file2\n  log-level = debug \ninsecure = true\nstate-dir = /a=b\n");
+  std::string file = Flag(
+      "# comment\n\nlisten = unix:/file\nlisten=unix:/file2\n  log-level = debug \ninsecure = "
+      "true\nstate-dir = /a=b\n");
   auto from_file = ParseCommandLine({file});
   ASSERT_TRUE(from_file.ok()) << from_file.status();
   EXPECT_THAT(from_file->config.listen, ElementsAre("unix:/file", "unix:/file2"));
@@ -87,7 +91,8 @@ TEST_F(FileTest, FlagsWinOverTheFile) {
 }
 
 TEST_F(FileTest, MistakesNameTheLine) {
-  EXPECT_THAT(ErrorOf({Flag("listen = unix:/a\nlog_level = debug\n")}), HasSubstr("line 2: unknown option: log_level; did you mean log-level?"));
+  EXPECT_THAT(ErrorOf({Flag("listen = unix:/a\nlog_level = debug\n")}),
+              HasSubstr("line 2: unknown option: log_level; did you mean log-level?"));
   EXPECT_THAT(ErrorOf({Flag("listen\n")}), HasSubstr("line 1"));
   EXPECT_THAT(ErrorOf({Flag("max-queued = many\n")}), HasSubstr("max-queued must be"));
 }
@@ -111,7 +116,8 @@ TEST(ExampleConfigTest, DocumentsEveryKeyWithAGoodValue) {
   for (size_t begin = 0; begin < text.size();) {
     size_t end = std::min(text.find('\n', begin), text.size());
     std::string line = text.substr(begin, end - begin);
-    bool assignment = line.size() > 1 && line[0] == '#' && line[1] != ' ' && line.find(" = ") != std::string::npos;
+    bool assignment = line.size() > 1 && line[0] == '#' && line[1] != ' ' &&
+                      line.find(" = ") != std::string::npos;
     uncommented += (assignment ? line.substr(1) : line) + "\n";
     begin = end + 1;
   }
@@ -127,7 +133,8 @@ TEST(ExampleConfigTest, DocumentsEveryKeyWithAGoodValue) {
 
 TEST(ConfigTest, DefaultSocketIsInTheRuntimeFolder) {
   setenv("RUNTIME_DIRECTORY", "/run/stride-test:/run/other", 1);
-  EXPECT_THAT(DefaultAddresses(), ElementsAre("unix:/run/stride-test/stride.sock", "tcp:127.0.0.1:7433"));
+  EXPECT_THAT(DefaultAddresses(),
+              ElementsAre("unix:/run/stride-test/stride.sock", "tcp:127.0.0.1:7433"));
   unsetenv("RUNTIME_DIRECTORY");
   setenv("XDG_RUNTIME_DIR", "/run/user/7", 1);
   EXPECT_EQ(DefaultAddresses()[0], "unix:/run/user/7/stride.sock");

@@ -31,7 +31,8 @@ using ::testing::HasSubstr;
 
 class Daemon {
  public:
-  explicit Daemon(std::vector<std::string> arguments, std::vector<std::string> extra_environment = {}) {
+  explicit Daemon(std::vector<std::string> arguments,
+                  std::vector<std::string> extra_environment = {}) {
     int ends[2];
     EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
     log_ = UniqueFd(ends[0]);
@@ -41,7 +42,8 @@ class Daemon {
     for (std::string& argument : arguments) argv.push_back(argument.data());
     argv.push_back(nullptr);
     std::vector<char*> environment;
-    for (char** variable = environ; *variable != nullptr; ++variable) environment.push_back(*variable);
+    for (char** variable = environ; *variable != nullptr; ++variable)
+      environment.push_back(*variable);
     for (std::string& variable : extra_environment) environment.push_back(variable.data());
     environment.push_back(nullptr);
     posix_spawn_file_actions_t actions;
@@ -86,19 +88,23 @@ class Daemon {
 class DaemonTest : public ::testing::Test {
  protected:
   DaemonTest() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "stride-daemon-XXXXXX").string();
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "stride-daemon-XXXXXX").string();
     folder_ = mkdtemp(pattern.data());
     listen_ = "--listen=unix:" + folder_ + "/s";
   }
   ~DaemonTest() override { std::filesystem::remove_all(folder_); }
-  bool Answers() { return Probe(*api::ParseAddress("unix:" + folder_ + "/s")).Answers(absl::Seconds(10)); }
+  bool Answers() {
+    return Probe(*api::ParseAddress("unix:" + folder_ + "/s")).Answers(absl::Seconds(10));
+  }
 
   std::string folder_;
   std::string listen_;
 };
 
 TEST_F(DaemonTest, ServesAndDrainsOnSigterm) {
-  Daemon daemon({listen_, "--listen=tcp:127.0.0.1:0", "--log-format=json", "--state-dir=" + folder_ + "/state"});
+  Daemon daemon({listen_, "--listen=tcp:127.0.0.1:0", "--log-format=json",
+                 "--state-dir=" + folder_ + "/state"});
   std::string log = daemon.LogUntil("ready pid=");
   log = daemon.LogUntil("\"}\n");
   EXPECT_THAT(log, HasSubstr("\"level\":\"info\",\"message\":\"a fake broker"));

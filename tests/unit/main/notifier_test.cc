@@ -21,7 +21,8 @@ TEST(NotifierTest, SendsDatagramsToAnAbstractSocketAndHidesItFromChildren) {
   std::memcpy(address.sun_path + 1, name.data(), name.size());
   UniqueFd receiver(socket(AF_UNIX, SOCK_DGRAM, 0));
   ASSERT_EQ(bind(receiver.get(), reinterpret_cast<sockaddr*>(&address),
-                 static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size())), 0);
+                 static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size())),
+            0);
   setenv("NOTIFY_SOCKET", ("@" + name).c_str(), 1);
   setenv("WATCHDOG_USEC", "30000000", 1);
   setenv("WATCHDOG_PID", std::to_string(getpid()).c_str(), 1);

@@ -30,7 +30,8 @@ TEST(HostTest, MalformedFilesAreAbsent) {
 }
 
 TEST(HostTest, MemoryIsWhatIsNotAvailable) {
-  auto memory = ParseMemory("MemTotal:       1000 kB\nMemFree:         100 kB\nMemAvailable:    600 kB\n");
+  auto memory =
+      ParseMemory("MemTotal:       1000 kB\nMemFree:         100 kB\nMemAvailable:    600 kB\n");
   ASSERT_TRUE(memory.has_value());
   EXPECT_EQ(memory->total_bytes, 1000 * 1024);
   EXPECT_EQ(memory->used_bytes, 400 * 1024);

@@ -11,7 +11,8 @@ namespace {
 class SamplerTest : public ::testing::Test {
  protected:
   SamplerTest() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "stride-sampler-XXXXXX").string();
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "stride-sampler-XXXXXX").string();
     root_ = mkdtemp(pattern.data());
     std::filesystem::create_directories(root_ / "proc");
     SetCpu(100, 900);
@@ -76,9 +77,11 @@ TEST_F(SamplerTest, CpuUtilizationIsOfEachWatchsOwnInterval) {
   EXPECT_DOUBLE_EQ(watch->Sample()[1].utilization_ratio(), 0.5);
   SetCpu(150, 1050);
   EXPECT_DOUBLE_EQ(watch->Sample()[1].utilization_ratio(), 0.0);
-  EXPECT_DOUBLE_EQ(watch->Sample()[1].utilization_ratio(), 0.0) << "no new tick: the last share stands";
+  EXPECT_DOUBLE_EQ(watch->Sample()[1].utilization_ratio(), 0.0)
+      << "no new tick: the last share stands";
   auto later = sampler.NewWatch();
-  EXPECT_DOUBLE_EQ(later->Sample()[1].utilization_ratio(), 0.25) << "first: since the daemon's start";
+  EXPECT_DOUBLE_EQ(later->Sample()[1].utilization_ratio(), 0.25)
+      << "first: since the daemon's start";
   EXPECT_EQ(later->Sample()[1].memory_used_bytes(), 75 * 1024);
   EXPECT_FALSE(later->Sample()[1].has_temperature_celsius());
   EXPECT_FALSE(later->Sample()[0].has_utilization_ratio()) << "without NVML a GPU has none";
