@@ -34,6 +34,12 @@ struct Core {
   Timer timer;
   Executor executor{16};
 
+  // No function of the timer or the executor runs afterwards. The lock must not be held.
+  void Stop() {
+    timer.Stop();
+    executor.Stop();
+  }
+
   absl::Time Now() const { return absl::Now(); }
 };
 

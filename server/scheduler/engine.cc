@@ -80,6 +80,7 @@ class EngineImpl : public Engine {
         jobs_(&core_, &scheduler_, &operations_) {
     ScheduleHousekeeping();
   }
+  ~EngineImpl() override { core_.Stop(); }
 
   absl::StatusOr<v1::Session> CreateSession(const TenantId& tenant, const v1::CreateSessionRequest& request) override {
     std::string id = request.session_id().empty() ? RandomId(26) : request.session_id();
