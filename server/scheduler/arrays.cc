@@ -29,11 +29,6 @@ absl::StatusOr<absl::Time> ExpireTime(bool has_ttl, const google::protobuf::Dura
   return now + duration;
 }
 
-absl::Status WaitFor(const std::shared_ptr<Task>& task, absl::Time deadline, std::string_view what) {
-  if (task == nullptr || task->finished.WaitForNotificationWithDeadline(deadline)) return absl::OkStatus();
-  return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE, what);
-}
-
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<ReadAccess>> ReadAccess::Begin(Core* core, Scheduler* scheduler, Operations* operations,

@@ -32,12 +32,14 @@ struct Core {
   bool draining = false;                          // guarded by mutex
 
   Timer timer;
-  Executor executor{16};
+  Executor executor{64};  // moves and callbacks, which may wait for what starter does
+  Executor starter{8};    // workers and arenas: waits for nothing else of ours
 
   // No function of the timer or the executor runs afterwards. The lock must not be held.
   void Stop() {
     timer.Stop();
     executor.Stop();
+    starter.Stop();
   }
 
   absl::Time Now() const { return absl::Now(); }

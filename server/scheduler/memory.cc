@@ -95,7 +95,7 @@ void Memory::RequestDeviceArena(Lane& lane, uint64_t size) {
   lane.growing = true;
   reserved_[lane.device] += size;
   uint64_t id = next_arena_++;
-  core_->executor.Run([this, lane = &lane, worker = lane.worker, id, size] {
+  core_->starter.Run([this, lane = &lane, worker = lane.worker, id, size] {
     auto fd = worker->CreateArena(id, size);
     Locked lock(*core_);
     lane->growing = false;

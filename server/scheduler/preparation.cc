@@ -97,7 +97,7 @@ bool Scheduler::HaveWorker(Lane& lane) {
 
 void Scheduler::StartWorker(Lane& lane) {
   if (std::exchange(lane.starting, true)) return;
-  core_->executor.Run([this, lane = &lane] {
+  core_->starter.Run([this, lane = &lane] {
     auto worker = core_->broker->StartWorker(lane->device);
     Locked lock(*core_);
     lane->starting = false;
