@@ -36,7 +36,8 @@ void ApplyOptions(const BrokerOptions& options, Discovery* found) {
   for (FoundDevice& device : cpus) found->devices.push_back(std::move(device));
 }
 
-// What compiled code depends on besides its text: the compiler by its own name, and the executable it is part of.
+// What compiled code depends on besides its text: the compiler by its own name, and the executable
+// it is part of.
 std::string ToolchainOf(const std::string& executable, const std::vector<FoundDevice>& devices) {
   std::string toolchain;
   for (const FoundDevice& device : devices) {

@@ -4,12 +4,15 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <utility>
+
+extern "C" {  // glibc 2.36 forgot it in this header
+#include <sys/pidfd.h>
+}
 
 namespace stride::broker {
 namespace {
@@ -37,8 +40,7 @@ class SpawnSettings {
     if (request.socket >= 0) {
       posix_spawn_file_actions_adddup2(&actions, request.socket, kChildSocket);
     }
-    posix_spawn_file_actions_addclosefrom_np(&actions,
-                                             request.socket >= 0 ? kChildSocket + 1 : 3);
+    posix_spawn_file_actions_addclosefrom_np(&actions, request.socket >= 0 ? kChildSocket + 1 : 3);
   }
   void SetAttributes() {
     sigset_t none, all;
@@ -47,8 +49,8 @@ class SpawnSettings {
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &all);
     posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setflags(&attributes,
-                             POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+    posix_spawnattr_setflags(
+        &attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
   }
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;

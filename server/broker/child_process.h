@@ -28,13 +28,15 @@ struct SpawnRequest {
 // Where a child finds its socket.
 inline constexpr int kChildSocket = 3;
 
-// A process that we started: in its own process group, with no descriptor of ours but those of the request and standard
-// error, with default signals and standard input from /dev/null. Killed, with its group, and reaped on destruction.
-// Movable. Kill may be called from any thread while the object lives; the rest by its owner.
+// A process that we started: in its own process group, with no descriptor of ours but those of the
+// request and standard error, with default signals and standard input from /dev/null. Killed, with
+// its group, and reaped on destruction. Movable. Kill may be called from any thread while the
+// object lives; the rest by its owner.
 class ChildProcess {
  public:
-  // Safe in a process with threads: between fork and exec nothing is allocated (posix_spawn). The child may ask the kernel
-  // to be killed when the calling *thread* ends, so call it on one that lives long: see Spawner.
+  // Safe in a process with threads: between fork and exec nothing is allocated (posix_spawn). The
+  // child may ask the kernel to be killed when the calling *thread* ends, so call it on one that
+  // lives long: see Spawner.
   static absl::StatusOr<ChildProcess> Start(const SpawnRequest& request);
 
   ChildProcess(ChildProcess&& other) noexcept;

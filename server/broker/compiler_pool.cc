@@ -82,8 +82,8 @@ void CompilerPool::RunThread(Queue* queue) {
     {
       absl::MutexLock lock(&mutex_);
       ++queue->num_idle;
-      bool woken = mutex_.AwaitWithTimeout(
-          absl::Condition(&due), process ? options_.idle_time : absl::InfiniteDuration());
+      bool woken = mutex_.AwaitWithTimeout(absl::Condition(&due),
+                                           process ? options_.idle_time : absl::InfiniteDuration());
       --queue->num_idle;
       if (stopping_) break;
       if (woken) {
@@ -105,8 +105,8 @@ absl::StatusOr<CompilerPool::Module> CompilerPool::Make(const Queue& queue, cons
     return Keep(job, std::move(entry->reply), entry->object);
   }
   auto output = RunProcess(queue.kind.executable, job, process);
-  if (*process && (!(*process)->usable() ||
-                   (*process)->num_compiled() >= options_.max_compilations)) {
+  if (*process &&
+      (!(*process)->usable() || (*process)->num_compiled() >= options_.max_compilations)) {
     process->reset();
   }
   if (!output.ok()) return output.status();
@@ -132,8 +132,10 @@ absl::StatusOr<CompilerProcess::Output> CompilerPool::RunProcess(
     auto output = (*process)->Compile(job.target, job.code, options_.timeout);
     bool stopping = !SetRunning(process->get(), false);
     if (!output.ok() && stopping) return ShuttingDown();
-    // A process that died while it was idle never saw the request.
-    if (!absl::IsUnavailable(output.status()) || fresh) return output;
+    // A process that was used before may have died idle, or of what an earlier source left in it:
+    // only a fresh one's death is this source's doing.
+    bool died = absl::IsUnavailable(output.status()) || absl::IsAborted(output.status());
+    if (!died || fresh) return output;
     process->reset();
   }
 }

@@ -29,13 +29,14 @@ struct CompilerOptions {
   int num_compilers = 2;              // processes of a kind, at most
   absl::Duration timeout = absl::Seconds(60);
   absl::Duration idle_time = absl::Seconds(60);  // a process unused for so long is let go
-  int max_compilations = 64;                     // of one process, so that what it leaks stays small
+  int max_compilations = 64;  // of one process, so that what it leaks stays small
   uint64_t memory_bytes = 256 << 20;
   size_t memory_modules = 512;
   uint64_t disk_bytes = uint64_t{1} << 30;
 };
 
-// The compiler of the broker: threads that each own at most one compiler process, and the caches before them.
+// The compiler of the broker: threads that each own at most one compiler process, and the caches
+// before them.
 class CompilerPool : public Compiler {
  public:
   // `spawner` must outlive the pool.

@@ -12,7 +12,8 @@
 
 namespace stride::broker {
 
-// A worker executable in compile mode: answers one request at a time. Kill may be called from any thread; the rest by one.
+// A worker executable in compile mode: answers one request at a time. Kill may be called from any
+// thread; the rest by one.
 class CompilerProcess {
  public:
   struct Output {
@@ -23,8 +24,9 @@ class CompilerProcess {
   static absl::StatusOr<std::unique_ptr<CompilerProcess>> Start(const std::string& executable,
                                                                 Spawner* spawner);
 
-  // INVALID_ARGUMENT with the log when the code is wrong, UNIMPLEMENTED when the device kind cannot run it; after these the
-  // process is as good as before. DEADLINE_EXCEEDED, ABORTED: the process is of no use any more.
+  // INVALID_ARGUMENT with the log when the code is wrong, UNIMPLEMENTED when the device kind cannot
+  // run it; after these the process is as good as before. DEADLINE_EXCEEDED, ABORTED: the process
+  // is of no use any more.
   absl::StatusOr<Output> Compile(const std::string& target, const std::string& serialized_code,
                                  absl::Duration timeout);
 

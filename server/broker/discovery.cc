@@ -34,8 +34,8 @@ absl::StatusOr<std::vector<Executable>> FindExecutables(const std::string& folde
     found.push_back({name.substr(kPrefix.size()), it->path()});
   }
   if (error) {
-    return absl::NotFoundError(absl::StrCat("the folder of worker executables cannot be read: ",
-                                            folder, ": ", error.message()));
+    return absl::NotFoundError(absl::StrCat(
+        "the folder of worker executables cannot be read: ", folder, ": ", error.message()));
   }
   // CUDA first: where both can run a job, earlier devices are the better guess.
   std::sort(found.begin(), found.end(), [](const Executable& a, const Executable& b) {

@@ -19,18 +19,19 @@ struct FoundDevice {
 };
 
 struct Discovery {
-  std::vector<FoundDevice> devices;  // CUDA before CPU, otherwise by kind; within a kind as its worker lists them
+  std::vector<FoundDevice>
+      devices;  // CUDA before CPU, otherwise by kind; within a kind as its worker lists them
   std::map<std::string, std::string> executables;  // by kind
   std::vector<std::string> notes;
 };
 
-// Runs every `stride-worker-<kind>` of the folder with --list, each no longer than `timeout`. One that fails is a note, not an
-// error; a folder that cannot be read is an error.
+// Runs every `stride-worker-<kind>` of the folder with --list, each no longer than `timeout`. One
+// that fails is a note, not an error; a folder that cannot be read is an error.
 absl::StatusOr<Discovery> Discover(const std::string& worker_directory, absl::Duration timeout,
                                    Spawner* spawner);
 
-// From what the CPU worker says of the machine to the devices asked for, each with its number of threads (0: all of the
-// machine's). The machine's memory is divided evenly: the devices share it.
+// From what the CPU worker says of the machine to the devices asked for, each with its number of
+// threads (0: all of the machine's). The machine's memory is divided evenly: the devices share it.
 std::vector<FoundDevice> MakeCpuDevices(const FoundDevice& machine,
                                         const std::vector<int>& num_threads);
 

@@ -132,7 +132,8 @@ absl::Status ModuleFiles::Write(const std::string& key, const wire::CompileReply
 
 void ModuleFiles::Trim() {
   std::vector<File> files = ListFiles(folder_);
-  std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.used < b.used; });
+  std::sort(files.begin(), files.end(),
+            [](const File& a, const File& b) { return a.used < b.used; });
   bytes_ = 0;
   for (const File& file : files) bytes_ += file.bytes;
   for (const File& file : files) {

@@ -12,9 +12,10 @@
 
 namespace stride::broker {
 
-// Compiled modules on disk, one file each, named by key. Files appear whole or not at all; a damaged one is removed when it
-// is met and counts as absent. The checksum tells damage, not malice: who can write the folder can run code as any tenant's
-// worker, so it is made for its owner alone. When the files outgrow the bound, those not used for longest go. Thread-safe.
+// Compiled modules on disk, one file each, named by key. Files appear whole or not at all; a
+// damaged one is removed when it is met and counts as absent. The checksum tells damage, not
+// malice: who can write the folder can run code as any tenant's worker, so it is made for its owner
+// alone. When the files outgrow the bound, those not used for longest go. Thread-safe.
 class ModuleFiles {
  public:
   struct Entry {

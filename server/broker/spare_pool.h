@@ -13,8 +13,9 @@
 
 namespace stride::broker {
 
-// Ready workers kept for each device, so that a tenant's first job does not wait for a process. One thread starts them, one
-// after another; a device whose workers do not start is tried again after a growing pause. Thread-safe.
+// Ready workers kept for each device, so that a tenant's first job does not wait for a process. One
+// thread starts them, one after another; a device whose workers do not start is tried again after a
+// growing pause. Thread-safe.
 class SparePool {
  public:
   using Start = std::function<absl::StatusOr<std::shared_ptr<Worker>>(int device)>;

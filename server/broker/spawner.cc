@@ -11,10 +11,21 @@ namespace stride::broker {
 namespace {
 
 // Names, and prefixes that end in '_'.
-constexpr const char* kPassedVariables[] = {
-    "PATH=",     "HOME=",     "TMPDIR=",       "LANG=",          "LC_",          "TZ=",
-    "CUDA_",     "NVIDIA_",   "OPENBLAS_",     "LD_LIBRARY_PATH=", "STRIDE_WORKER_",
-    "ASAN_OPTIONS=", "LSAN_OPTIONS=", "TSAN_OPTIONS=", "UBSAN_OPTIONS="};
+constexpr const char* kPassedVariables[] = {"PATH=",
+                                            "HOME=",
+                                            "TMPDIR=",
+                                            "LANG=",
+                                            "LC_",
+                                            "TZ=",
+                                            "CUDA_",
+                                            "NVIDIA_",
+                                            "OPENBLAS_",
+                                            "LD_LIBRARY_PATH=",
+                                            "STRIDE_WORKER_",
+                                            "ASAN_OPTIONS=",
+                                            "LSAN_OPTIONS=",
+                                            "TSAN_OPTIONS=",
+                                            "UBSAN_OPTIONS="};
 
 }  // namespace
 
@@ -46,7 +57,8 @@ absl::StatusOr<ChildProcess> Spawner::Spawn(SpawnRequest request) {
 
 void Spawner::Run() {
   absl::MutexLock lock(&mutex_);
-  auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_ || !jobs_.empty(); };
+  auto ready = [this]()
+                   ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_ || !jobs_.empty(); };
   for (;;) {
     mutex_.Await(absl::Condition(&ready));
     if (jobs_.empty()) return;

@@ -12,9 +12,10 @@
 
 namespace stride::broker {
 
-// One thread that starts every process of the broker. Workers ask the kernel to kill them when their parent dies, and the
-// kernel counts the thread that started them as the parent: a request's own thread might end long before. Thread-safe.
-// Destroy it after every process it started: they die with it.
+// One thread that starts every process of the broker. Workers ask the kernel to kill them when
+// their parent dies, and the kernel counts the thread that started them as the parent: a request's
+// own thread might end long before. Thread-safe. Destroy it after every process it started: they
+// die with it.
 class Spawner {
  public:
   // `environment` is given to every process.

@@ -53,8 +53,8 @@ absl::Status JudgeExit(const ChildExit& exit, bool in_task, bool was_asked_to_en
 }
 
 absl::Status JudgeBadEvent(std::string_view what) {
-  return Lost(absl::StrCat("the worker process sent a message that makes no sense and was stopped: ",
-                           ToAbsl(what)));
+  return Lost(absl::StrCat(
+      "the worker process sent a message that makes no sense and was stopped: ", ToAbsl(what)));
 }
 
 absl::Status JudgeStuck(std::string_view what, absl::Duration time) {

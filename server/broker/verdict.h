@@ -6,12 +6,14 @@
 
 namespace stride::broker {
 
-// Why a worker ended, in words and reasons for clients: no number of a process, no address, no path. Pure functions.
+// Why a worker ended, in words and reasons for clients: no number of a process, no address, no
+// path. Pure functions.
 //
-// KERNEL_FAULT (FAILED_PRECONDITION): the code that was running is to blame. WORKER_LOST (ABORTED): nothing says so.
+// KERNEL_FAULT (FAILED_PRECONDITION): the code that was running is to blame. WORKER_LOST (ABORTED):
+// nothing says so.
 
-// The process ended without a report. `in_task`: the status page says that a task was running; a fault signal outside any
-// task is the worker's own. OK when it ended as it was asked to.
+// The process ended without a report. `in_task`: the status page says that a task was running; a
+// fault signal outside any task is the worker's own. OK when it ended as it was asked to.
 absl::Status JudgeExit(const ChildExit& exit, bool in_task, bool was_asked_to_end);
 
 // It sent what no worker sends. `what` is for the log.
@@ -20,7 +22,8 @@ absl::Status JudgeBadEvent(std::string_view what);
 // It did not read its socket, did not answer, or did not exit.
 absl::Status JudgeStuck(std::string_view what, absl::Duration time);
 
-// A compiler's end without an answer: DEADLINE_EXCEEDED when it used up its processor time, else ABORTED.
+// A compiler's end without an answer: DEADLINE_EXCEEDED when it used up its processor time, else
+// ABORTED.
 absl::Status JudgeCompilerExit(const ChildExit& exit);
 
 }  // namespace stride::broker

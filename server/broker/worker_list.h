@@ -11,7 +11,8 @@ namespace stride::broker {
 
 class WorkerProcess;
 
-// Every worker whose reader thread runs, so that the broker can end them all and wait. Thread-safe; outlives them.
+// Every worker whose reader thread runs, so that the broker can end them all and wait. Thread-safe;
+// outlives them.
 class WorkerList {
  public:
   void Add(std::shared_ptr<WorkerProcess> worker);

@@ -115,9 +115,8 @@ absl::Status WorkerProcess::SendStart(int staging_file, int page_file) {
 
 absl::Status WorkerProcess::AwaitReady() {
   absl::MutexLock lock(&mutex_);
-  auto settled = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return state_ != State::kStarting;
-  };
+  auto settled = [this]()
+                     ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return state_ != State::kStarting; };
   if (!mutex_.AwaitWithTimeout(absl::Condition(&settled), options_.start_timeout)) {
     Condemn(JudgeStuck("did not get ready", options_.start_timeout));
     mutex_.Await(absl::Condition(&settled));

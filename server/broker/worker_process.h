@@ -33,12 +33,13 @@ struct WorkerOptions {
   std::function<void()> gone;
 };
 
-// A worker process and the thread that reads what it sends. The thread lives until the process is reaped, `died` was called
-// and nobody holds the worker any more (or the broker retires it), so every callback can run on it.
+// A worker process and the thread that reads what it sends. The thread lives until the process is
+// reaped, `died` was called and nobody holds the worker any more (or the broker retires it), so
+// every callback can run on it.
 class WorkerProcess : public Worker {
  public:
-  // Blocks until the process is ready for commands. The handle that is returned kills the process when it is let go.
-  // `spawner` and `list` must outlive the reader thread: see WorkerList::EndAll.
+  // Blocks until the process is ready for commands. The handle that is returned kills the process
+  // when it is let go. `spawner` and `list` must outlive the reader thread: see WorkerList::EndAll.
   static absl::StatusOr<std::shared_ptr<Worker>> Start(WorkerOptions options, Spawner* spawner,
                                                        WorkerList* list);
 
@@ -107,7 +108,7 @@ class WorkerProcess : public Worker {
   MemoryMap page_map_;
   StagingPool staging_;
   WorkerList* const list_;
-  Wakeup wakeup_;  // interrupts the reader thread's poll
+  Wakeup wakeup_;             // interrupts the reader thread's poll
   absl::Mutex submit_mutex_;  // keeps the packets of one Submit together and in order
 
   mutable absl::Mutex mutex_;

@@ -11,7 +11,8 @@
 namespace stride::broker {
 namespace {
 
-// A worker that reported its end, or closed its socket, exits at once; this is how long it may take.
+// A worker that reported its end, or closed its socket, exits at once; this is how long it may
+// take.
 constexpr absl::Duration kExitGrace = absl::Seconds(1);
 
 }  // namespace
@@ -197,12 +198,14 @@ WorkerDeath WorkerProcess::JudgeDeath() {
   death.completed_sequence = page->completed_sequence.load();
   death.started_sequence = page->started_sequence.load();
   absl::MutexLock lock(&mutex_);
-  // The page has the low 32 bits. What it says is used only where it names a task that is under way.
+  // The page has the low 32 bits. What it says is used only where it names a task that is under
+  // way.
   uint64_t running = ledger_.last_result() +
                      static_cast<uint32_t>(death.completed_sequence -
-                                           static_cast<uint32_t>(ledger_.last_result())) + 1;
-  bool in_task = running <= ledger_.last_submitted() &&
-                 death.started_sequence != death.completed_sequence;
+                                           static_cast<uint32_t>(ledger_.last_result())) +
+                     1;
+  bool in_task =
+      running <= ledger_.last_submitted() && death.started_sequence != death.completed_sequence;
   if (!cause_.has_value()) {
     cause_ = JudgeExit(exit, in_task, asked_to_end_);
     if (absl::IsFailedPrecondition(*cause_)) faulting_sequence_ = running;
