@@ -27,6 +27,8 @@ target_link_libraries(stride_grpc INTERFACE gRPC::grpc++ stride_protobuf)
 add_library(stride_spdlog INTERFACE)
 target_link_libraries(stride_spdlog INTERFACE spdlog::spdlog_header_only)
 
+include(llvm)
+
 # The CUDA worker needs the toolkit's headers alone: the driver, NVRTC and cuBLAS are opened at run time.
 find_path(STRIDE_CUDA_INCLUDE cuda.h HINTS /usr/local/cuda/include ENV CUDA_HOME PATH_SUFFIXES include)
 if(STRIDE_CUDA STREQUAL "AUTO")
