@@ -30,6 +30,8 @@ target_link_libraries(stride_crypto INTERFACE OpenSSL::Crypto)
 add_library(stride_spdlog INTERFACE)
 target_link_libraries(stride_spdlog INTERFACE spdlog::spdlog_header_only)
 
+include(llvm)
+
 # The CUDA worker needs the toolkit's headers alone: the driver, NVRTC and cuBLAS are opened at run time.
 find_path(STRIDE_CUDA_INCLUDE cuda.h HINTS /usr/local/cuda/include ENV CUDA_HOME PATH_SUFFIXES include)
 if(STRIDE_CUDA STREQUAL "AUTO")
