@@ -119,7 +119,10 @@ void FakeWorker::Copy(bool to_device, uint64_t arena, uint64_t arena_offset, uin
   done(absl::OkStatus());
 }
 
-void FakeWorker::Kill(absl::Status cause) { DieRunning(std::move(cause), false); }
+void FakeWorker::Kill(absl::Status cause) {
+  // As with a process, death is told later and from another thread.
+  std::thread([self = shared_from_this(), cause = std::move(cause)] { self->DieRunning(cause, false); }).detach();
+}
 
 void FakeWorker::DieRunning(absl::Status cause, bool fault) {
   broker::WorkerDeath death{.cause = std::move(cause)};

@@ -14,7 +14,7 @@ namespace stride::testing {
 
 // A worker without a process. It computes nothing (arrays keep what they held), but it keeps the protocol: tasks end in order, when the test says so or,
 // by default, at once on a thread of their own. Copies go through real staging into mapped arenas.
-class FakeWorker : public broker::Worker {
+class FakeWorker : public broker::Worker, public std::enable_shared_from_this<FakeWorker> {
  public:
   FakeWorker(uint64_t id, const wire::DeviceDescription& device);
   ~FakeWorker() override;
