@@ -19,7 +19,7 @@ build: configure  ## build everything into build/$(PRESET)
 	@cmake --build --preset $(PRESET) -j $(JOBS)
 
 test: build  ## build, then run every test
-	@ctest --preset $(PRESET)
+	@ctest --preset $(PRESET) -j $(JOBS)
 
 demo: build  ## build, then watch Stride run its workloads on this machine
 	@scripts/demo build/$(PRESET)
