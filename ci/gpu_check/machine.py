@@ -28,12 +28,14 @@ def library_folders() -> dict[str, str]:
 
 
 def environment(unpacked: pathlib.Path) -> dict[str, str]:
-    """This process's environment with what the packed programs need. CUDA_HOME tells them where the toolkit's headers are."""
+    """This process's environment with what the packed programs need."""
     folders = library_folders()
     # The system's folder is searched anyway, and named here it would shadow the toolkit's.
     path = [str(unpacked / "lib"), *dict.fromkeys(f for f in folders.values() if f != "/usr/lib/x86_64-linux-gnu")]
     result = dict(os.environ)
-    result["LD_LIBRARY_PATH"] = ":".join(path + [result["LD_LIBRARY_PATH"]] * ("LD_LIBRARY_PATH" in result))
+    if already := result.get("LD_LIBRARY_PATH"):
+        path.append(already)
+    result["LD_LIBRARY_PATH"] = ":".join(path)
     result["PATH"] = f"{unpacked}/bin:{result['PATH']}"
     result["STRIDE_WORKER_DIR"] = f"{unpacked}/bin"
     return result
