@@ -1,4 +1,8 @@
 # Every foreign library gets one alias here; no other file names a package.
+if(STRIDE_PORTABLE)
+  include(portable)
+  stride_prefer_archives()
+endif()
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 find_package(Protobuf REQUIRED)
@@ -11,6 +15,9 @@ if(STRIDE_BUILD_TESTS)
 endif()
 if(STRIDE_BUILD_BENCH)
   find_package(benchmark REQUIRED)
+endif()
+if(STRIDE_PORTABLE)
+  stride_link_archives()
 endif()
 
 find_program(STRIDE_PROTOC protoc REQUIRED)
