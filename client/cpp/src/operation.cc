@@ -28,18 +28,18 @@ void SetDim3(const Dim3& dim, v1::Dim3* out) {
 }
 
 void AddArgument(const KernelArgument& argument, v1::KernelArgument* out, Operation::Impl& impl) {
-  if (const auto* operand = std::get_if<Operand>(&argument.value)) {
-    const v1::Operand message = Use(*operand, impl);
+  if (argument.operand) {
+    const v1::Operand message = Use(*argument.operand, impl);
     if (message.has_scalar()) {
       *out->mutable_scalar() = message.scalar();
     } else {
       *out->mutable_array() = message;
     }
-  } else if (const auto* spec = std::get_if<ArraySpec>(&argument.value)) {
-    internal::ToProto(*spec, out->mutable_new_array()->mutable_spec());
+  } else if (argument.new_array) {
+    internal::ToProto(*argument.new_array, out->mutable_new_array()->mutable_spec());
     ++impl.num_outputs;
   } else {
-    out->set_raw(std::get<std::string>(argument.value));
+    out->set_raw(argument.raw.value_or(""));
   }
 }
 

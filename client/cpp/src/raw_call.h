@@ -1,6 +1,7 @@
 // A streaming call whose messages are byte buffers, so that bulk bytes are neither copied into messages nor out of them.
 #pragma once
 
+#include <grpcpp/channel.h>
 #include <grpcpp/completion_queue.h>
 #include <grpcpp/generic/generic_stub.h>
 

@@ -2,8 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
-#include <variant>
+#include <type_traits>
 #include <vector>
 
 #include "stride/operand.h"
@@ -15,24 +16,34 @@ struct Dim3 {
 };
 
 // What stands behind one parameter of the kernel.
+// Exactly one of `operand`, `new_array` and `raw` is set.
 struct KernelArgument {
   // An array goes as a pointer to its first element: contiguous, and of the type that the parameter points to. A number is converted to the
   // parameter's type where that loses nothing.
-  KernelArgument(Operand operand) : value(std::move(operand)) {}
-  KernelArgument(const Array& array) : value(Operand(array)) {}
+  KernelArgument(Operand input) : operand(std::move(input)) {}
+  KernelArgument(const Array& array) : operand(array) {}
   template <typename T>
     requires std::is_arithmetic_v<T>
-  KernelArgument(T number) : value(Operand(number)) {}
+  KernelArgument(T number) : operand(number) {}
   // A new array of zeros that the launch makes and returns.
-  static KernelArgument Out(ArraySpec spec) { return KernelArgument(std::move(spec)); }
+  static KernelArgument Out(ArraySpec spec) {
+    KernelArgument argument;
+    argument.new_array = std::move(spec);
+    return argument;
+  }
   // A struct by value.
-  static KernelArgument Raw(std::string bytes) { return KernelArgument(std::move(bytes)); }
+  static KernelArgument Raw(std::string bytes) {
+    KernelArgument argument;
+    argument.raw = std::move(bytes);
+    return argument;
+  }
 
-  std::variant<Operand, ArraySpec, std::string> value;
+  std::optional<Operand> operand;
+  std::optional<ArraySpec> new_array;
+  std::optional<std::string> raw;
 
  private:
-  explicit KernelArgument(ArraySpec spec) : value(std::move(spec)) {}
-  explicit KernelArgument(std::string bytes) : value(std::move(bytes)) {}
+  KernelArgument() = default;
 };
 
 enum class CodeKind { kSource, kPtx, kBinary, kModule };
