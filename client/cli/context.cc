@@ -74,7 +74,9 @@ Result<Client*> Context::Connect(bool keeps_state) {
     address = daemon_->address();
     Note("No daemon at " + DefaultAddress() + ": a private one runs for this command");
   }
-  auto client = Client::Connect({.address = address, .default_timeout = timeout_});
+  // Where no socket stands nothing will answer, unless the daemon is being restarted right now.
+  const auto patience = MayBeServed(address) ? std::chrono::seconds(5) : std::chrono::seconds(1);
+  auto client = Client::Connect({.address = address, .connect_timeout = patience, .default_timeout = timeout_});
   if (!client) return client.error();
   client_.emplace(std::move(*client));
   return &*client_;
