@@ -34,6 +34,8 @@ add_library(stride_grpc INTERFACE)
 target_link_libraries(stride_grpc INTERFACE gRPC::grpc++ stride_protobuf)
 add_library(stride_crypto INTERFACE)
 target_link_libraries(stride_crypto INTERFACE OpenSSL::Crypto)
+add_library(stride_grpc_reflection INTERFACE)
+target_link_libraries(stride_grpc_reflection INTERFACE gRPC::grpc++_reflection)
 add_library(stride_spdlog INTERFACE)
 target_link_libraries(stride_spdlog INTERFACE spdlog::spdlog_header_only)
 

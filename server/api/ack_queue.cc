@@ -1,0 +1,74 @@
+#include "server/api/ack_queue.h"
+
+#include <utility>
+
+#include "absl/time/clock.h"
+
+namespace stride::api {
+
+bool AckQueue::Push(PendingAck ack) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return broken_ || outstanding_ < capacity_; });
+  if (broken_) return false;
+  if (ack.kind == PendingAck::Kind::kFetch) ++fetched_handles_[ack.handle];
+  acks_.push_back(std::move(ack));
+  ++outstanding_;
+  changed_.notify_all();
+  return true;
+}
+
+void AckQueue::Close() {
+  std::lock_guard lock(mutex_);
+  closed_ = true;
+  changed_.notify_all();
+}
+
+void AckQueue::Break() {
+  std::deque<PendingAck> dropped;  // destroyed without the lock
+  std::lock_guard lock(mutex_);
+  broken_ = true;
+  dropped.swap(acks_);
+  fetched_handles_.clear();
+  changed_.notify_all();
+}
+
+AckQueue::Next AckQueue::Pop(absl::Time deadline, PendingAck* ack) {
+  std::unique_lock lock(mutex_);
+  auto ready = [&] { return broken_ || closed_ || !acks_.empty(); };
+  if (deadline == absl::InfiniteFuture()) {
+    changed_.wait(lock, ready);
+  } else if (!changed_.wait_until(lock, absl::ToChronoTime(deadline), ready)) {
+    return Next::kTimeout;
+  }
+  if (broken_ || acks_.empty()) return Next::kEnd;
+  *ack = std::move(acks_.front());
+  acks_.pop_front();
+  return Next::kAck;
+}
+
+void AckQueue::Done(const PendingAck& ack) {
+  std::lock_guard lock(mutex_);
+  --outstanding_;
+  if (ack.kind == PendingAck::Kind::kFetch) {
+    auto it = fetched_handles_.find(ack.handle);
+    if (it != fetched_handles_.end() && --it->second == 0) fetched_handles_.erase(it);
+  }
+  changed_.notify_all();
+}
+
+bool AckQueue::empty() const {
+  std::lock_guard lock(mutex_);
+  return acks_.empty();
+}
+
+bool AckQueue::FetchOutstanding(uint64_t handle) const {
+  std::lock_guard lock(mutex_);
+  return handle == 0 ? !fetched_handles_.empty() : fetched_handles_.count(handle) > 0;
+}
+
+void AckQueue::WaitForFetches() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return broken_ || fetched_handles_.empty(); });
+}
+
+}  // namespace stride::api

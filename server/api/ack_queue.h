@@ -1,0 +1,71 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "server/scheduler/engine.h"
+#include "stride/v1/compute_service.pb.h"
+
+namespace stride::api {
+
+// An operation that a later Synchronize waits for: accepted, or refused with `error`.
+struct SentOperation {
+  std::shared_ptr<scheduler::Ticket> ticket;
+  absl::Status error;
+};
+
+// One command that was taken and is not yet acknowledged.
+struct PendingAck {
+  enum class Kind { kReady, kWait, kFetch, kSynchronize };
+  Kind kind = Kind::kReady;
+  v1::CommandResult result;                    // has the id; complete when kReady
+  std::shared_ptr<scheduler::Ticket> ticket;   // kWait
+  uint64_t handle = 0;                         // kFetch
+  std::vector<SentOperation> before;           // kSynchronize: in order
+};
+
+// The commands between the reader and the writer of one Execute stream, in order and bounded. One thread pushes, one pops.
+class AckQueue {
+ public:
+  explicit AckQueue(size_t capacity) : capacity_(capacity) {}
+
+  // Blocks while full. False, without taking it, once Break() was called.
+  bool Push(PendingAck ack);
+  // No more will be pushed.
+  void Close();
+  // Nobody reads the answers: what is queued is dropped, and Push fails.
+  void Break();
+
+  enum class Next { kAck, kTimeout, kEnd };
+  // The oldest; kEnd when closed and empty, or broken. A fetch counts as outstanding until Done().
+  Next Pop(absl::Time deadline, PendingAck* ack);
+  // The popped one was completed.
+  void Done(const PendingAck& ack);
+  bool empty() const;
+
+  // Whether a fetch of this handle (any handle, when 0) has yet to read it.
+  bool FetchOutstanding(uint64_t handle) const;
+  // Until no fetch is outstanding, or Break().
+  void WaitForFetches();
+
+ private:
+  const size_t capacity_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<PendingAck> acks_;              // guarded by mutex_, as are all below
+  std::map<uint64_t, int> fetched_handles_;  // outstanding fetches by handle
+  size_t outstanding_ = 0;                   // queued, and popped but not done
+  bool closed_ = false;
+  bool broken_ = false;
+};
+
+}  // namespace stride::api

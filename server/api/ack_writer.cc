@@ -1,0 +1,31 @@
+#include "server/api/ack_writer.h"
+
+#include <utility>
+
+namespace stride::api {
+namespace {
+
+constexpr int kMaxResults = 1000;
+constexpr int64_t kGoodBytes = 256 << 10;  // beyond it larger messages gain nothing
+constexpr int64_t kFraming = 16;
+
+}  // namespace
+
+bool AckWriter::Add(v1::CommandResult result) {
+  int64_t size = static_cast<int64_t>(result.ByteSizeLong()) + kFraming;
+  bool full = response_.results_size() >= kMaxResults || bytes_ + size > kGoodBytes;
+  if (full && !Flush()) return false;
+  *response_.add_results() = std::move(result);
+  bytes_ += size;
+  return true;
+}
+
+bool AckWriter::Flush() {
+  if (response_.results_size() == 0) return true;
+  bool written = stream_.Write(response_);
+  response_.Clear();
+  bytes_ = 0;
+  return written;
+}
+
+}  // namespace stride::api

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+
+#include <grpcpp/server_context.h>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "server/api/authenticator.h"
+#include "server/api/rpc_counters.h"
+#include "server/base/ids.h"
+
+namespace stride::api {
+
+// What every service shares. Lives as long as the server.
+struct CallEnvironment {
+  const Authenticator* authenticator = nullptr;
+  RpcCounters* counters = nullptr;
+  // Set when the daemon stops: watches end, so that they do not hold it up.
+  std::atomic<bool> stopping{false};
+};
+
+// One RPC in progress: who calls, until when, whether anybody still listens. Made at its start, finished at its end; on the RPC's own thread, save cancelled()
+// which any thread may ask.
+class Call {
+ public:
+  // `method` is a literal such as "ArrayService/GetArray".
+  Call(CallEnvironment& environment, grpc::ServerContext* context, const char* method);
+  Call(const Call&) = delete;
+
+  // Who calls; look at status() first.
+  const TenantId& tenant() const { return tenant_; }
+  // Why the call must not go on: authentication failed.
+  const absl::Status& status() const { return status_; }
+  // InfiniteFuture when the client set none.
+  absl::Time deadline() const { return deadline_; }
+  // The client has gone, cancelled, or its deadline passed.
+  bool cancelled() const { return context_->IsCancelled(); }
+  bool stopping() const { return environment_.stopping.load(std::memory_order_relaxed); }
+
+  // CANCELLED or DEADLINE_EXCEEDED, whichever ended the wait for this client.
+  absl::Status EndOfWait() const;
+
+  // Until `duration` is over; earlier, with false, when the call is cancelled or the daemon stops.
+  bool Sleep(absl::Duration duration) const;
+
+  // The end: maps the status, adds the retry trailer, counts, and writes the access line. Once.
+  grpc::Status Finish(const absl::Status& status);
+
+ private:
+  CallEnvironment& environment_;
+  grpc::ServerContext* const context_;
+  const char* const method_;
+  const absl::Time start_;
+  const absl::Time deadline_;
+  TenantId tenant_;
+  absl::Status status_;
+};
+
+// UNAVAILABLE, to be tried again elsewhere or later: what a watch ends with when the daemon stops.
+absl::Status StoppingError();
+
+// How long a blocking wait may last before it looks whether the client is still there.
+constexpr absl::Duration kPollInterval = absl::Milliseconds(50);
+
+inline const absl::Status& StatusOf(const absl::Status& status) { return status; }
+template <typename T>
+const absl::Status& StatusOf(const absl::StatusOr<T>& result) {
+  return result.status();
+}
+
+// Calls `wait` with ever later deadlines until it answers otherwise than by DEADLINE_EXCEEDED at its own deadline, the call is cancelled, or `deadline` passes.
+// `wait(absl::Time)` returns absl::Status or StatusOr and must be safe to repeat.
+template <typename Wait>
+auto WaitFor(const Call& call, absl::Time deadline, Wait wait) -> decltype(wait(absl::Time())) {
+  for (;;) {
+    absl::Time slice = std::min(deadline, absl::Now() + kPollInterval);
+    auto result = wait(slice);
+    // An answer that came early is the work's own, even when that is DEADLINE_EXCEEDED.
+    bool waited = StatusOf(result).code() == absl::StatusCode::kDeadlineExceeded && absl::Now() >= slice;
+    if (!waited) return result;
+    if (call.cancelled() || absl::Now() >= deadline) return call.EndOfWait();
+  }
+}
+
+}  // namespace stride::api

@@ -1,0 +1,72 @@
+#include "server/api/compute_service.h"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "server/api/execute_stream.h"
+#include "server/api/inline_outputs.h"
+#include "server/api/serve.h"
+#include "server/base/error.h"
+
+namespace stride::api {
+namespace {
+
+// Framing and description of one result, generously.
+constexpr int64_t kResultOverhead = 1024;
+
+// Shapes are known from acceptance on, so that a result too large for its reply is refused before it is computed.
+absl::Status CheckInlineSize(const v1::Operation& operation, const std::vector<v1::Array>& arrays) {
+  std::vector<OutputPlace> outputs = OutputsOf(operation);
+  int64_t total = 0;
+  for (size_t i = 0; i < outputs.size() && i < arrays.size(); ++i) {
+    if (outputs[i].output->inline_result()) total += arrays[i].size_bytes() + kResultOverhead;
+  }
+  return total > kMaxMessageBytes ? InlineTooLarge(total) : absl::OkStatus();
+}
+
+absl::Status CollectResults(const Call& call, const v1::Operation& operation, scheduler::Ticket& ticket,
+                            v1::RunResponse* response) {
+  std::vector<OutputPlace> outputs = OutputsOf(operation);
+  std::vector<v1::Array> arrays = ticket.Describe();
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    v1::Result* result = response->add_results();
+    *result->mutable_array() = std::move(arrays[i]);
+    if (i >= outputs.size() || !outputs[i].output->inline_result()) continue;
+    absl::Status status = Into(ticket.ReadInline(static_cast<int>(i), call.deadline()), result->mutable_inline_array());
+    if (!status.ok()) return status;
+  }
+  *response->mutable_timeline() = ticket.timeline();
+  return absl::OkStatus();
+}
+
+absl::Status RunOne(const Call& call, scheduler::Engine& engine, const v1::RunRequest& request,
+                    v1::RunResponse* response) {
+  const v1::Operation& operation = request.operation();
+  auto ticket = engine.Submit(call.tenant(), request.session(), operation, call.deadline());
+  if (!ticket.ok()) return PrefixField(ticket.status(), "operation.");
+  absl::Status status = CheckInlineSize(operation, (*ticket)->Describe());
+  if (status.ok()) {
+    status = WaitFor(call, call.deadline(), [&](absl::Time deadline) { return (*ticket)->Wait(deadline); });
+  }
+  // Nobody waits for it any more.
+  if (!(*ticket)->done()) (*ticket)->Cancel();
+  if (!status.ok()) return status;
+  return CollectResults(call, operation, **ticket, response);
+}
+
+}  // namespace
+
+grpc::Status ComputeServiceAdapter::Run(grpc::ServerContext* context, const v1::RunRequest* request,
+                                        v1::RunResponse* response) {
+  return Serve(environment_, context, "ComputeService/Run",
+               [&](Call& call) { return RunOne(call, *engine_, *request, response); });
+}
+
+grpc::Status ComputeServiceAdapter::Execute(
+    grpc::ServerContext* context, grpc::ServerReaderWriter<v1::ExecuteResponse, v1::ExecuteRequest>* stream) {
+  return Serve(environment_, context, "ComputeService/Execute",
+               [&](Call& call) { return ExecuteStream(&call, engine_, stream).Run(); });
+}
+
+}  // namespace stride::api

@@ -1,0 +1,99 @@
+#include "server/api/device_service.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "server/api/serve.h"
+#include "server/base/error.h"
+
+namespace stride::api {
+namespace {
+
+constexpr int kMaxPage = 1000;
+constexpr absl::Duration kDefaultInterval = absl::Seconds(1);
+constexpr absl::Duration kShortestInterval = absl::Milliseconds(50);
+constexpr absl::Duration kLongestInterval = absl::Hours(1);
+
+absl::StatusOr<absl::Duration> IntervalOf(const v1::WatchDevicesRequest& request) {
+  if (!request.has_interval()) return kDefaultInterval;
+  absl::Duration interval =
+      absl::Seconds(request.interval().seconds()) + absl::Nanoseconds(request.interval().nanos());
+  if (interval >= kShortestInterval && interval <= kLongestInterval) return interval;
+  return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "interval", "must be from 50 ms to 1 hour",
+                      {{"value", absl::FormatDuration(interval)}});
+}
+
+}  // namespace
+
+absl::Status DeviceServiceAdapter::List(const v1::ListDevicesRequest& request, v1::ListDevicesResponse* response) {
+  if (request.page_size() < 0) {
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "page_size", "must not be negative");
+  }
+  int64_t begin = 0;
+  if (!request.page_token().empty() && (!absl::SimpleAtoi(request.page_token(), &begin) || begin < 0)) {
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "page_token", "not a token of this service");
+  }
+  int64_t size = request.page_size() == 0 ? kMaxPage : std::min(request.page_size(), kMaxPage);
+  std::vector<v1::Device> devices = engine_->ListDevices();
+  int64_t count = static_cast<int64_t>(devices.size());
+  int64_t end = std::min(count, std::min(begin, count) + size);
+  for (int64_t i = begin; i < end; ++i) *response->add_devices() = std::move(devices[i]);
+  if (end < count) response->set_next_page_token(std::to_string(end));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::Device> DeviceServiceAdapter::Find(const std::string& name) {
+  for (v1::Device& device : engine_->ListDevices()) {
+    if (device.name() == name) return std::move(device);
+  }
+  return NotFound(v1::ERROR_REASON_DEVICE_NOT_FOUND, "device", name);
+}
+
+absl::Status DeviceServiceAdapter::Watch(Call& call, const v1::WatchDevicesRequest& request,
+                                         grpc::ServerWriter<v1::WatchDevicesResponse>* writer) {
+  auto interval = IntervalOf(request);
+  if (!interval.ok()) return interval.status();
+  if (request.max_samples() < 0) {
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "max_samples", "must not be negative");
+  }
+  std::set<std::string> names(request.names().begin(), request.names().end());
+  for (const std::string& name : names) {
+    if (auto device = Find(name); !device.ok()) return device.status();
+  }
+  std::unique_ptr<metrics::Watch> watch = sampler_->NewWatch();
+  absl::Time next = absl::Now();
+  for (int64_t sample = 1;; ++sample) {
+    v1::WatchDevicesResponse response;
+    for (v1::DeviceSample& reading : watch->Sample()) {
+      if (names.empty() || names.count(reading.device()) > 0) *response.add_samples() = std::move(reading);
+    }
+    // A slow reader blocks here: samples are skipped, never queued.
+    if (!writer->Write(response)) return call.EndOfWait();
+    if (sample == request.max_samples()) return absl::OkStatus();
+    next = std::max(next + *interval, absl::Now());
+    if (!call.Sleep(next - absl::Now())) return call.stopping() ? StoppingError() : call.EndOfWait();
+  }
+}
+
+grpc::Status DeviceServiceAdapter::ListDevices(grpc::ServerContext* context, const v1::ListDevicesRequest* request,
+                                               v1::ListDevicesResponse* response) {
+  return Serve(environment_, context, "DeviceService/ListDevices",
+               [&](Call& call) { return List(*request, response); });
+}
+
+grpc::Status DeviceServiceAdapter::GetDevice(grpc::ServerContext* context, const v1::GetDeviceRequest* request,
+                                             v1::GetDeviceResponse* response) {
+  return Serve(environment_, context, "DeviceService/GetDevice",
+               [&](Call& call) { return Into(Find(request->name()), response->mutable_device()); });
+}
+
+grpc::Status DeviceServiceAdapter::WatchDevices(grpc::ServerContext* context, const v1::WatchDevicesRequest* request,
+                                                grpc::ServerWriter<v1::WatchDevicesResponse>* writer) {
+  return Serve(environment_, context, "DeviceService/WatchDevices",
+               [&](Call& call) { return Watch(call, *request, writer); });
+}
+
+}  // namespace stride::api

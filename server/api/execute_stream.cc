@@ -1,0 +1,263 @@
+#include "server/api/execute_stream.h"
+
+#include <algorithm>
+#include <cmath>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "server/api/ack_writer.h"
+#include "server/api/inline_outputs.h"
+#include "server/api/serve.h"
+#include "server/api/status.h"
+#include "server/base/error.h"
+
+namespace stride::api {
+namespace {
+
+constexpr absl::Duration kShortestRenewal = absl::Milliseconds(100);
+
+absl::Time FromProto(const google::protobuf::Timestamp& time) {
+  return absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos());
+}
+
+// When the operation must have ended.
+absl::StatusOr<absl::Time> DeadlineOf(const v1::Command& command) {
+  if (!command.has_timeout()) return absl::InfiniteFuture();
+  absl::Duration timeout = absl::Seconds(command.timeout().seconds()) + absl::Nanoseconds(command.timeout().nanos());
+  if (timeout > absl::ZeroDuration()) return absl::Now() + timeout;
+  return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "timeout", "must be positive");
+}
+
+absl::Status CheckNoInline(const v1::Operation& operation) {
+  for (const OutputPlace& place : OutputsOf(operation)) {
+    if (!place.output->inline_result()) continue;
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, absl::StrCat("operation.", place.field, ".inline_result"),
+                        "inline results are for Run; here keep the result under a handle and fetch it");
+  }
+  return absl::OkStatus();
+}
+
+// Whether it may write into arrays that exist. A kernel may write through any pointer it is given.
+bool WritesExisting(const v1::Operation& operation) {
+  for (const OutputPlace& place : OutputsOf(operation)) {
+    if (place.output->existing()) return true;
+  }
+  const auto& arguments = operation.kernel_launch().arguments();
+  return std::any_of(arguments.begin(), arguments.end(), [](const v1::KernelArgument& a) { return a.has_array(); });
+}
+
+void SetStatus(const absl::Status& status, v1::CommandResult* result) {
+  if (!status.ok()) *result->mutable_status() = ToRpcStatus(status);
+}
+
+void Describe(const scheduler::Ticket& ticket, v1::CommandResult* result) {
+  for (v1::Array& array : ticket.Describe()) *result->add_results()->mutable_array() = std::move(array);
+}
+
+absl::Status ResultOf(const SentOperation& sent) {
+  return sent.ticket == nullptr ? sent.error : sent.ticket->Wait(absl::InfinitePast());
+}
+
+bool Finished(const SentOperation& sent) { return sent.ticket == nullptr || sent.ticket->done(); }
+
+}  // namespace
+
+absl::Status ExecuteStream::Run() {
+  std::thread writer;
+  v1::ExecuteRequest first;
+  if (!stream_.Read(&first)) return call_.cancelled() ? call_.EndOfWait() : absl::OkStatus();
+  if (absl::Status status = TakeSession(first); !status.ok()) return status;
+  writer = std::thread([this] { WriteAll(); });
+  absl::Status status = CheckCommands(first);
+  for (int i = 0; status.ok() && i < first.commands_size(); ++i) {
+    if (!queue_.Push(Take(*first.mutable_commands(i)))) break;
+  }
+  if (status.ok()) status = ReadAll();
+  queue_.Close();
+  writer.join();
+  return call_.cancelled() ? call_.EndOfWait() : status;
+}
+
+absl::Status ExecuteStream::ReadAll() {
+  v1::ExecuteRequest request;
+  while (stream_.Read(&request)) {
+    if (!request.session().empty() && request.session() != session_) {
+      return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "session", "cannot change within a stream");
+    }
+    if (absl::Status status = CheckCommands(request); !status.ok()) return status;
+    for (v1::Command& command : *request.mutable_commands()) {
+      if (!queue_.Push(Take(command))) return call_.EndOfWait();
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ExecuteStream::TakeSession(const v1::ExecuteRequest& request) {
+  session_ = request.session();
+  if (session_.empty()) return absl::OkStatus();
+  auto session = engine_.RenewSession(call_.tenant(), session_);
+  if (!session.ok()) return session.status();
+  absl::Duration ttl = FromProto(session->expire_time()) - absl::Now();
+  renew_interval_ = std::max(ttl / 3, kShortestRenewal);
+  return absl::OkStatus();
+}
+
+absl::Status ExecuteStream::CheckCommands(const v1::ExecuteRequest& request) const {
+  if (request.commands_size() <= kMaxCommands) return absl::OkStatus();
+  return InvalidField(v1::ERROR_REASON_SIZE_LIMIT, "commands",
+                      absl::StrCat("at most ", kMaxCommands, " in one message, not ", request.commands_size()),
+                      {{"limit", std::to_string(kMaxCommands)}, {"value", std::to_string(request.commands_size())}});
+}
+
+PendingAck ExecuteStream::Take(v1::Command& command) {
+  PendingAck ack;
+  ack.result.set_id(command.id());
+  AwaitConflictingFetches(command);
+  switch (command.kind_case()) {
+    case v1::Command::kOperation:
+      TakeOperation(command, &ack);
+      break;
+    case v1::Command::kRelease:
+      TakeRelease(command.release(), &ack);
+      break;
+    case v1::Command::kFetch:
+      ack.kind = PendingAck::Kind::kFetch;
+      ack.handle = command.fetch().handle();
+      break;
+    case v1::Command::kSynchronize:
+      ack.kind = PendingAck::Kind::kSynchronize;
+      ack.before = std::exchange(sent_, {});
+      next_sweep_ = 1024;
+      break;
+    case v1::Command::KIND_NOT_SET:
+      SetStatus(InvalidField(v1::ERROR_REASON_INVALID_FIELD, "kind",
+                             "missing: one of operation, release, fetch, synchronize"),
+                &ack.result);
+  }
+  return ack;
+}
+
+void ExecuteStream::TakeOperation(v1::Command& command, PendingAck* ack) {
+  absl::StatusOr<absl::Time> deadline = DeadlineOf(command);
+  absl::Status status = deadline.status();
+  if (status.ok()) status = CheckNoInline(command.operation());
+  if (status.ok()) {
+    auto ticket = engine_.Submit(call_.tenant(), session_, command.operation(), *deadline);
+    status = PrefixField(ticket.status(), "operation.");
+    if (ticket.ok()) ack->ticket = *std::move(ticket);
+  }
+  Remember({ack->ticket, status});
+  if (!status.ok()) {
+    SetStatus(status, &ack->result);
+  } else if (command.wait()) {
+    ack->kind = PendingAck::Kind::kWait;
+  } else {
+    Describe(*ack->ticket, &ack->result);
+    ack->ticket.reset();
+  }
+}
+
+void ExecuteStream::TakeRelease(const v1::Release& release, PendingAck* ack) {
+  absl::Status status = engine_.Release(call_.tenant(), session_, release);
+  SetStatus(PrefixField(status, "release."), &ack->result);
+}
+
+void ExecuteStream::AwaitConflictingFetches(const v1::Command& command) {
+  bool conflict = false;
+  if (command.has_release()) {
+    for (uint64_t handle : command.release().handles()) {
+      conflict = conflict || (handle != 0 && queue_.FetchOutstanding(handle));
+    }
+  } else if (command.has_operation() && queue_.FetchOutstanding(0)) {
+    conflict = WritesExisting(command.operation());
+  }
+  if (conflict) queue_.WaitForFetches();
+}
+
+// Keeps the list near the number of unfinished operations: finished ones that succeeded are swept out whenever it has doubled, and so are all after the first
+// error that is known to come first.
+void ExecuteStream::Remember(SentOperation sent) {
+  sent_.push_back(std::move(sent));
+  if (sent_.size() < next_sweep_) return;
+  auto succeeded = [](const SentOperation& s) { return Finished(s) && ResultOf(s).ok(); };
+  sent_.erase(std::remove_if(sent_.begin(), sent_.end(), succeeded), sent_.end());
+  for (SentOperation& s : sent_) {
+    // The error outlives its ticket, and what that holds.
+    if (s.ticket != nullptr && s.ticket->done()) s = {nullptr, ResultOf(s)};
+  }
+  auto failed = [](const SentOperation& s) { return s.ticket == nullptr; };
+  // Of errors next to each other only the first can ever be the first.
+  sent_.erase(std::unique(sent_.begin(), sent_.end(),
+                          [&](const SentOperation& a, const SentOperation& b) { return failed(a) && failed(b); }),
+              sent_.end());
+  next_sweep_ = std::max<size_t>(1024, 2 * sent_.size());
+}
+
+void ExecuteStream::WriteAll() {
+  AckWriter writer(&stream_);
+  absl::Time renewal = absl::Now() + renew_interval_;
+  for (;;) {
+    if (absl::Now() >= renewal) {
+      RenewSession();
+      renewal = absl::Now() + renew_interval_;
+    }
+    if (queue_.empty() && !writer.Flush()) break;
+    PendingAck ack;
+    AckQueue::Next next = queue_.Pop(renewal, &ack);
+    if (next == AckQueue::Next::kTimeout) continue;
+    if (next == AckQueue::Next::kEnd) break;
+    // Answers that are there do not wait for one that is not.
+    if (ack.kind != PendingAck::Kind::kReady && !writer.Flush()) break;
+    SetStatus(Complete(ack), &ack.result);
+    queue_.Done(ack);
+    if (call_.cancelled() || !writer.Add(std::move(ack.result))) break;
+  }
+  writer.Flush();
+  queue_.Break();
+}
+
+absl::Status ExecuteStream::Complete(PendingAck& ack) {
+  switch (ack.kind) {
+    case PendingAck::Kind::kReady:
+      return absl::OkStatus();
+    case PendingAck::Kind::kWait: {
+      absl::Status status =
+          WaitFor(call_, call_.deadline(), [&](absl::Time deadline) { return ack.ticket->Wait(deadline); });
+      Describe(*ack.ticket, &ack.result);
+      *ack.result.mutable_timeline() = ack.ticket->timeline();
+      return status;
+    }
+    case PendingAck::Kind::kFetch: {
+      auto array = WaitFor(call_, call_.deadline(), [&](absl::Time deadline) {
+        return engine_.FetchInline(call_.tenant(), session_, ack.handle, deadline);
+      });
+      if (!array.ok()) return PrefixField(array.status(), "fetch.");
+      int64_t size = static_cast<int64_t>(array->ByteSizeLong());
+      if (size > AckWriter::kMaxResultBytes) return InlineTooLarge(size);
+      *ack.result.add_results()->mutable_inline_array() = *std::move(array);
+      return absl::OkStatus();
+    }
+    case PendingAck::Kind::kSynchronize:
+      return Synchronize(ack.before);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ExecuteStream::Synchronize(const std::vector<SentOperation>& before) {
+  for (const SentOperation& sent : before) {
+    absl::Status status = sent.error;
+    if (sent.ticket != nullptr) {
+      status = WaitFor(call_, call_.deadline(), [&](absl::Time deadline) { return sent.ticket->Wait(deadline); });
+    }
+    if (first_error_.ok()) first_error_ = status;
+    if (call_.cancelled()) return call_.EndOfWait();
+  }
+  return first_error_;
+}
+
+// A session that was deleted meanwhile shows in the commands that need it.
+void ExecuteStream::RenewSession() { engine_.RenewSession(call_.tenant(), session_).status().IgnoreError(); }
+
+}  // namespace stride::api

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <grpcpp/impl/proto_utils.h>
+#include <grpcpp/support/sync_stream.h>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "server/api/ack_queue.h"
+#include "server/api/call.h"
+#include "server/scheduler/engine.h"
+#include "stride/v1/compute_service.pb.h"
+
+namespace stride::api {
+
+// One Execute call. The RPC's thread reads commands and hands them to the engine in order; a second thread writes the answers in the same order, waiting for
+// work where a command asks for it, while later commands are already being accepted. At most kMaxOutstanding commands are unanswered; then reading stops, and
+// gRPC's flow control stops the client.
+//
+// A broken stream cancels nothing that was accepted. While the stream is open its session stays alive.
+//
+// A fetch is carried out when its turn to be answered comes. A command that could change what an unanswered fetch is to read (a release of its handle, a write
+// into an existing array) therefore waits for it.
+class ExecuteStream {
+ public:
+  using Stream = grpc::ServerReaderWriter<v1::ExecuteResponse, v1::ExecuteRequest>;
+  static constexpr size_t kMaxOutstanding = 10000;
+  static constexpr int kMaxCommands = 1000;  // in one message
+
+  ExecuteStream(Call* call, scheduler::Engine* engine, Stream* stream)
+      : call_(*call), engine_(*engine), stream_(*stream), queue_(kMaxOutstanding) {}
+
+  // Until the client closes the stream and all is answered, or it breaks.
+  absl::Status Run();
+
+ private:
+  // The reader's side.
+  absl::Status ReadAll();
+  absl::Status TakeSession(const v1::ExecuteRequest& request);
+  absl::Status CheckCommands(const v1::ExecuteRequest& request) const;
+  PendingAck Take(v1::Command& command);
+  void TakeOperation(v1::Command& command, PendingAck* ack);
+  void TakeRelease(const v1::Release& release, PendingAck* ack);
+  void AwaitConflictingFetches(const v1::Command& command);
+  void Remember(SentOperation sent);
+
+  // The writer's side.
+  void WriteAll();
+  absl::Status Complete(PendingAck& ack);
+  absl::Status Synchronize(const std::vector<SentOperation>& before);
+  void RenewSession();
+
+  Call& call_;
+  scheduler::Engine& engine_;
+  Stream& stream_;
+  AckQueue queue_;
+  std::string session_;  // set by the first message, before the writer starts
+  absl::Duration renew_interval_ = absl::InfiniteDuration();
+
+  // Reader only: operations since the last Synchronize, without the done ones at the front, whose first error is kept.
+  std::vector<SentOperation> sent_;
+  size_t next_sweep_ = 1024;
+  // Writer only: of everything that the last Synchronize saw.
+  absl::Status first_error_;
+};
+
+}  // namespace stride::api

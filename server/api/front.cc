@@ -1,0 +1,137 @@
+#include "server/api/front.h"
+
+#include <mutex>
+#include <utility>
+
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/resource_quota.h>
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+
+#include "server/api/array_service.h"
+#include "server/api/compute_service.h"
+#include "server/api/device_service.h"
+#include "server/api/health_service.h"
+#include "server/api/job_service.h"
+#include "server/api/kernel_service.h"
+#include "server/api/session_service.h"
+
+namespace stride::api {
+namespace {
+
+// 4 MiB of payload and what stands around it.
+constexpr int kMaxReceiveBytes = (4 << 20) + (64 << 10);
+constexpr int kMaxStreamsPerConnection = 256;
+// A connection that says nothing is closed after this.
+constexpr int kHandshakeTimeoutMs = 10000;
+constexpr int kKeepaliveTimeMs = 60000;
+constexpr int kKeepaliveTimeoutMs = 20000;
+constexpr int kMinPingIntervalMs = 5000;
+// Uploads gain a fifth over the default (measured; with GRPC_EXPERIMENTS=-tcp_read_chunks, which main sets).
+constexpr int kReadChunkBytes = 1 << 20;
+
+void AddReflection() {
+  static std::once_flag once;
+  std::call_once(once, grpc::reflection::InitProtoReflectionServerBuilderPlugin);
+}
+
+class FrontImpl final : public Front {
+ public:
+  FrontImpl(const FrontOptions& options, scheduler::Engine* engine, metrics::Sampler* sampler)
+      : authenticator_(MakeTrustingAuthenticator(options.trust_tenant_header)),
+        environment_{authenticator_.get(), &counters_},
+        gate_(options.max_bulk_streams),
+        arrays_(&environment_, engine, &gate_),
+        compute_(&environment_, engine),
+        devices_(&environment_, engine, sampler),
+        jobs_(&environment_, engine),
+        kernels_(&environment_, engine),
+        sessions_(&environment_, engine),
+        health_(&environment_, engine) {}
+
+  ~FrontImpl() override { Stop(absl::Now()); }
+
+  absl::Status Start(const FrontOptions& options, std::vector<ListeningSocket> sockets);
+  void BeginDrain() override { health_.BeginDrain(); }
+  void Stop(absl::Time deadline) override;
+  std::vector<Address> addresses() const override { return addresses_; }
+  const RpcCounters& counters() const override { return counters_; }
+  const Listener::Stats& connections() const override { return listener_->stats(); }
+
+ private:
+  void Configure(const FrontOptions& options, grpc::ServerBuilder* builder);
+
+  std::unique_ptr<Authenticator> authenticator_;
+  RpcCounters counters_;
+  CallEnvironment environment_;
+  transfer::BulkGate gate_;
+  ArrayServiceAdapter arrays_;
+  ComputeServiceAdapter compute_;
+  DeviceServiceAdapter devices_;
+  JobServiceAdapter jobs_;
+  KernelServiceAdapter kernels_;
+  SessionServiceAdapter sessions_;
+  HealthService health_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
+  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<Listener> listener_;
+  std::vector<Address> addresses_;
+};
+
+void FrontImpl::Configure(const FrontOptions& options, grpc::ServerBuilder* builder) {
+  grpc::ResourceQuota quota("stride");
+  quota.SetMaxThreads(options.max_threads);
+  builder->SetResourceQuota(quota);
+  builder->SetMaxReceiveMessageSize(kMaxReceiveBytes);
+  builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreamsPerConnection);
+  builder->AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeTimeoutMs);
+  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveTimeMs);
+  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
+  builder->AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kMinPingIntervalMs);
+  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder->AddChannelArgument(GRPC_ARG_TCP_READ_CHUNK_SIZE, kReadChunkBytes);
+  for (grpc::Service* service : std::initializer_list<grpc::Service*>{
+           &arrays_, &compute_, &devices_, &jobs_, &kernels_, &sessions_, &health_}) {
+    builder->RegisterService(service);
+  }
+  acceptor_ = builder->experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, grpc::InsecureServerCredentials());
+}
+
+absl::Status FrontImpl::Start(const FrontOptions& options, std::vector<ListeningSocket> sockets) {
+  AddReflection();
+  grpc::ServerBuilder builder;
+  Configure(options, &builder);
+  server_ = builder.BuildAndStart();
+  if (server_ == nullptr) return absl::InternalError("gRPC does not start");
+  for (const ListeningSocket& socket : sockets) addresses_.push_back(socket.address);
+  auto deliver = [this](UniqueFd connection, int listening_fd) {
+    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
+    parameters.listener_fd = listening_fd;
+    parameters.fd = connection.Release();
+    acceptor_->HandleNewConnection(&parameters);
+  };
+  auto listener = Listener::Start(std::move(sockets), options.listener, deliver);
+  if (!listener.ok()) return listener.status();
+  listener_ = *std::move(listener);
+  return absl::OkStatus();
+}
+
+void FrontImpl::Stop(absl::Time deadline) {
+  health_.BeginDrain();
+  if (listener_ != nullptr) listener_->Stop();
+  environment_.stopping = true;
+  if (server_ != nullptr) server_->Shutdown(absl::ToChronoTime(deadline));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Front>> Front::Start(const FrontOptions& options, scheduler::Engine* engine,
+                                                    metrics::Sampler* sampler, std::vector<ListeningSocket> sockets) {
+  auto front = std::make_unique<FrontImpl>(options, engine, sampler);
+  if (absl::Status status = front->Start(options, std::move(sockets)); !status.ok()) return status;
+  return front;
+}
+
+}  // namespace stride::api

@@ -1,0 +1,32 @@
+#include "server/api/inline_outputs.h"
+
+#include "absl/strings/str_cat.h"
+#include "server/base/error.h"
+
+namespace stride::api {
+
+std::vector<OutputPlace> OutputsOf(const v1::Operation& operation) {
+  std::vector<OutputPlace> places;
+  if (operation.has_kernel_launch()) {
+    const auto& arguments = operation.kernel_launch().arguments();
+    for (int i = 0; i < arguments.size(); ++i) {
+      if (!arguments[i].has_new_array()) continue;
+      places.push_back({&arguments[i].new_array().output(),
+                        absl::StrCat("kernel_launch.arguments[", i, "].new_array.output")});
+    }
+    return places;
+  }
+  for (int i = 0; i < operation.outputs_size(); ++i) {
+    places.push_back({&operation.outputs(i), absl::StrCat("outputs[", i, "]")});
+  }
+  return places;
+}
+
+absl::Status InlineTooLarge(int64_t size) {
+  return MakeError(absl::StatusCode::kInvalidArgument, v1::ERROR_REASON_SIZE_LIMIT,
+                   absl::StrCat("the result does not fit one message of at most ", kMaxMessageBytes,
+                                " bytes; keep it under a handle and use FetchArray. Its size in bytes: ", size),
+                   {{"limit", std::to_string(kMaxMessageBytes)}, {"size", std::to_string(size)}});
+}
+
+}  // namespace stride::api

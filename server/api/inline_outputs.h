@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "stride/v1/operation.pb.h"
+
+namespace stride::api {
+
+// The outputs of an operation in the order of its results; a kernel launch has them among its arguments.
+struct OutputPlace {
+  const v1::Output* output;
+  std::string field;  // path within the operation, such as `outputs[0]`
+};
+std::vector<OutputPlace> OutputsOf(const v1::Operation& operation);
+
+// Bytes of one message, framing included: the default limit of gRPC clients.
+constexpr int64_t kMaxMessageBytes = int64_t{4} << 20;
+
+// SIZE_LIMIT: results of `size` bytes do not fit one message.
+absl::Status InlineTooLarge(int64_t size);
+
+}  // namespace stride::api

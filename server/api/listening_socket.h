@@ -1,0 +1,33 @@
+#pragma once
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/api/address.h"
+#include "server/base/unique_fd.h"
+
+namespace stride::api {
+
+// A socket that accepts connections: non-blocking, close-on-exec.
+struct ListeningSocket {
+  UniqueFd fd;
+  Address address;     // with the port that was really taken
+  bool owned = false;  // we made the socket file, and remove it at the end
+};
+
+// Whether addresses that other machines reach are allowed: there is neither encryption nor authentication.
+enum class Reach { kLocalOnly, kAnywhere };
+
+// Binds and listens. A Unix socket gets mode 0660; a socket file that nobody listens on any more is replaced, one with a live daemon is FAILED_PRECONDITION.
+absl::StatusOr<ListeningSocket> Listen(const Address& address, Reach reach);
+
+// The sockets that systemd passed (LISTEN_PID, LISTEN_FDS), none when it passed none. Takes them out of the environment, so that children do not see them. Once.
+absl::StatusOr<std::vector<ListeningSocket>> TakeSystemdSockets(Reach reach);
+
+// Takes over a descriptor that listens already.
+absl::StatusOr<ListeningSocket> AdoptSocket(UniqueFd fd, Reach reach);
+
+// Removes the socket file, if it is ours and still the same.
+void RemoveSocketFile(const ListeningSocket& socket);
+
+}  // namespace stride::api

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "absl/time/time.h"
+
+namespace stride::api {
+
+// What one method has done since the daemon started.
+struct MethodCounters {
+  int64_t started = 0;
+  std::array<int64_t, 17> handled{};  // by gRPC status code
+  double seconds = 0;                 // of all that were handled
+};
+
+// Counts every RPC by method. Thread-safe.
+class RpcCounters {
+ public:
+  void Started(const char* method);
+  void Handled(const char* method, int code, absl::Duration elapsed);
+  std::map<std::string, MethodCounters> Snapshot() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::string, MethodCounters> methods_;  // guarded by mutex_
+};
+
+}  // namespace stride::api

@@ -1,0 +1,137 @@
+#include "server/metrics/nvml.h"
+
+#include <dlfcn.h>
+
+#include <utility>
+
+namespace stride::metrics {
+namespace {
+
+// The few declarations of nvml.h that are used; its ABI is stable by name and version suffix.
+using Result = int;
+using Device = void*;
+constexpr Result kSuccess = 0;
+constexpr int kTemperatureGpu = 0;
+constexpr int kClockSm = 1;
+constexpr int kClockMemory = 2;
+constexpr int64_t kHertzPerMegahertz = 1000000;
+
+struct Utilization {
+  unsigned int gpu;     // percent
+  unsigned int memory;  // percent
+};
+
+struct Memory {
+  unsigned long long total;
+  unsigned long long free;
+  unsigned long long used;
+};
+
+}  // namespace
+
+struct Nvml::Library {
+  ~Library() {
+    if (handle == nullptr) return;
+    if (started) shutdown();
+    dlclose(handle);
+  }
+
+  template <typename Function>
+  void Find(const char* name, Function** function) {
+    *function = reinterpret_cast<Function*>(dlsym(handle, name));
+  }
+
+  bool Load() {
+    handle = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) return false;
+    Find("nvmlInit_v2", &init);
+    Find("nvmlShutdown", &shutdown);
+    Find("nvmlErrorString", &error_string);
+    Find("nvmlDeviceGetHandleByUUID", &handle_by_uuid);
+    Find("nvmlDeviceGetUtilizationRates", &utilization_rates);
+    Find("nvmlDeviceGetMemoryInfo", &memory_info);
+    Find("nvmlDeviceGetTemperature", &temperature);
+    Find("nvmlDeviceGetPowerUsage", &power_usage);
+    Find("nvmlDeviceGetEnforcedPowerLimit", &power_limit);
+    Find("nvmlDeviceGetClockInfo", &clock_info);
+    return init != nullptr && shutdown != nullptr && handle_by_uuid != nullptr;
+  }
+
+  void* handle = nullptr;
+  bool started = false;
+  Result (*init)() = nullptr;
+  Result (*shutdown)() = nullptr;
+  const char* (*error_string)(Result) = nullptr;
+  Result (*handle_by_uuid)(const char*, Device*) = nullptr;
+  Result (*utilization_rates)(Device, Utilization*) = nullptr;
+  Result (*memory_info)(Device, Memory*) = nullptr;
+  Result (*temperature)(Device, int, unsigned int*) = nullptr;
+  Result (*power_usage)(Device, unsigned int*) = nullptr;
+  Result (*power_limit)(Device, unsigned int*) = nullptr;
+  Result (*clock_info)(Device, int, unsigned int*) = nullptr;
+};
+
+Nvml::Nvml(std::unique_ptr<Library> library) : library_(std::move(library)) {}
+
+Nvml::~Nvml() = default;
+
+std::unique_ptr<Nvml> Nvml::Open(std::string* reason) {
+  auto library = std::make_unique<Library>();
+  if (!library->Load()) {
+    *reason = "no usable libnvidia-ml.so.1: no NVIDIA driver is installed";
+    return nullptr;
+  }
+  if (Result result = library->init(); result != kSuccess) {
+    const char* text = library->error_string == nullptr ? "" : library->error_string(result);
+    *reason = std::string("NVML does not start: ") + text;
+    return nullptr;
+  }
+  library->started = true;
+  return std::unique_ptr<Nvml>(new Nvml(std::move(library)));
+}
+
+void* Nvml::HandleOf(const std::string& uuid) {
+  std::lock_guard lock(mutex_);
+  auto it = handles_.find(uuid);
+  if (it != handles_.end()) return it->second;
+  Device device = nullptr;
+  if (library_->handle_by_uuid(uuid.c_str(), &device) != kSuccess) return nullptr;
+  handles_[uuid] = device;
+  return device;
+}
+
+NvmlReading Nvml::Read(const std::string& uuid) {
+  NvmlReading reading;
+  Device device = HandleOf(uuid);
+  if (device == nullptr) return reading;
+  const Library& nvml = *library_;
+  Utilization utilization{};
+  if (nvml.utilization_rates != nullptr && nvml.utilization_rates(device, &utilization) == kSuccess) {
+    reading.utilization_ratio = utilization.gpu / 100.0;
+    reading.memory_utilization_ratio = utilization.memory / 100.0;
+  }
+  Memory memory{};
+  if (nvml.memory_info != nullptr && nvml.memory_info(device, &memory) == kSuccess) {
+    reading.memory_used_bytes = static_cast<int64_t>(memory.used);
+    reading.memory_total_bytes = static_cast<int64_t>(memory.total);
+  }
+  unsigned int value = 0;
+  if (nvml.temperature != nullptr && nvml.temperature(device, kTemperatureGpu, &value) == kSuccess) {
+    reading.temperature_celsius = value;
+  }
+  if (nvml.power_usage != nullptr && nvml.power_usage(device, &value) == kSuccess) {
+    reading.power_watts = value / 1000.0;
+  }
+  if (nvml.power_limit != nullptr && nvml.power_limit(device, &value) == kSuccess) {
+    reading.power_limit_watts = value / 1000.0;
+  }
+  if (nvml.clock_info != nullptr && nvml.clock_info(device, kClockSm, &value) == kSuccess) {
+    reading.sm_clock_hertz = value * kHertzPerMegahertz;
+  }
+  if (nvml.clock_info != nullptr && nvml.clock_info(device, kClockMemory, &value) == kSuccess) {
+    reading.memory_clock_hertz = value * kHertzPerMegahertz;
+  }
+  return reading;
+}
+
+}  // namespace stride::metrics

@@ -1,0 +1,197 @@
+#include "server/transfer/put_decoder.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/error.h"
+
+namespace stride::transfer {
+namespace {
+
+constexpr uint32_t kHeaderField = 1;
+constexpr uint32_t kDataField = 2;
+constexpr int kMaxGroupDepth = 100;  // as protobuf's own parsers have it
+constexpr uint64_t kMaxLength = INT32_MAX;
+
+enum class WireType : uint32_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kGroup = 3, kEndGroup = 4, kFixed32 = 5 };
+
+// Walks over scattered bytes as if they were one string.
+class Cursor {
+ public:
+  explicit Cursor(absl::Span<const std::string_view> slices) : slices_(slices) {
+    for (std::string_view slice : slices) remaining_ += slice.size();
+    SkipEmpty();
+  }
+
+  bool done() const { return remaining_ == 0; }
+
+  // Fails beyond `max_bytes`; bits past the 64th are dropped.
+  bool ReadVarint(uint64_t* value, int max_bytes = 10) {
+    *value = 0;
+    for (int i = 0; i < max_bytes; ++i) {
+      if (done()) return false;
+      uint8_t byte = static_cast<uint8_t>(slices_[index_][offset_]);
+      Advance(1);
+      *value |= static_cast<uint64_t>(byte & 0x7f) << (7 * i);
+      if (byte < 0x80) return true;
+    }
+    return false;
+  }
+
+  // Appends the next `size` bytes to `out` as views.
+  bool Take(uint64_t size, std::vector<std::string_view>* out) {
+    if (size > remaining_) return false;
+    while (size > 0) {
+      std::string_view piece = slices_[index_].substr(offset_, size);
+      if (out != nullptr) out->push_back(piece);
+      size -= piece.size();
+      Advance(piece.size());
+    }
+    return true;
+  }
+
+  bool Skip(uint64_t size) { return Take(size, nullptr); }
+
+ private:
+  // `count` bytes within the present slice.
+  void Advance(size_t count) {
+    offset_ += count;
+    remaining_ -= count;
+    SkipEmpty();
+  }
+
+  void SkipEmpty() {
+    while (index_ < slices_.size() && offset_ == slices_[index_].size()) {
+      ++index_;
+      offset_ = 0;
+    }
+  }
+
+  absl::Span<const std::string_view> slices_;
+  size_t index_ = 0;
+  size_t offset_ = 0;
+  uint64_t remaining_ = 0;
+};
+
+struct Tag {
+  uint32_t field = 0;
+  WireType type = WireType::kVarint;
+};
+
+bool ReadTag(Cursor& cursor, Tag* tag) {
+  uint64_t value = 0;
+  if (!cursor.ReadVarint(&value, 5)) return false;
+  // Protobuf drops bits past the 32nd; field numbers are never 0.
+  tag->field = static_cast<uint32_t>(value) >> 3;
+  tag->type = static_cast<WireType>(value & 7);
+  return tag->field != 0 && (value & 7) <= 5;
+}
+
+bool ReadLength(Cursor& cursor, uint64_t* length) {
+  return cursor.ReadVarint(length, 5) && *length <= kMaxLength;
+}
+
+bool SkipField(Cursor& cursor, Tag tag, int depth);
+
+bool SkipGroup(Cursor& cursor, uint32_t field, int depth) {
+  if (depth >= kMaxGroupDepth) return false;
+  for (;;) {
+    Tag tag;
+    if (!ReadTag(cursor, &tag)) return false;
+    if (tag.type == WireType::kEndGroup) return tag.field == field;
+    if (!SkipField(cursor, tag, depth + 1)) return false;
+  }
+}
+
+bool SkipField(Cursor& cursor, Tag tag, int depth) {
+  uint64_t value = 0;
+  switch (tag.type) {
+    case WireType::kVarint:
+      return cursor.ReadVarint(&value);
+    case WireType::kFixed64:
+      return cursor.Skip(8);
+    case WireType::kBytes:
+      return ReadLength(cursor, &value) && cursor.Skip(value);
+    case WireType::kGroup:
+      return SkipGroup(cursor, tag.field, depth);
+    case WireType::kEndGroup:
+      return false;
+    case WireType::kFixed32:
+      return cursor.Skip(4);
+  }
+  return false;
+}
+
+absl::Status Malformed(std::string_view field, std::string_view text) {
+  return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field, text);
+}
+
+absl::Status TooLarge(std::string_view field, int64_t limit) {
+  return InvalidField(v1::ERROR_REASON_SIZE_LIMIT, field,
+                      absl::StrCat("too many bytes in one message; the limit is ", limit),
+                      {{"limit", std::to_string(limit)}});
+}
+
+absl::Status DecodeHeader(Cursor& cursor, PutMessage* message) {
+  uint64_t length = 0;
+  std::vector<std::string_view> pieces;
+  if (!ReadLength(cursor, &length)) return Malformed("header", "malformed length");
+  if (length > PutDecoder::kMaxHeaderBytes) return TooLarge("header", PutDecoder::kMaxHeaderBytes);
+  if (!cursor.Take(length, &pieces)) return Malformed("header", "cut short");
+  std::string bytes;
+  for (std::string_view piece : pieces) bytes.append(piece);
+  if (!message->header.has_value()) message->header.emplace();
+  if (!message->header->MergeFromString(bytes)) return Malformed("header", "malformed message");
+  return absl::OkStatus();
+}
+
+absl::Status DecodeData(Cursor& cursor, PutMessage* message) {
+  uint64_t length = 0;
+  message->data.clear();
+  if (!ReadLength(cursor, &length)) return Malformed("data", "malformed length");
+  if (length > PutDecoder::kMaxDataBytes) return TooLarge("data", PutDecoder::kMaxDataBytes);
+  if (!cursor.Take(length, &message->data)) return Malformed("data", "cut short");
+  message->data_bytes = static_cast<int64_t>(length);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<PutMessage> DecodePutMessage(absl::Span<const std::string_view> slices) {
+  Cursor cursor(slices);
+  PutMessage message;
+  while (!cursor.done()) {
+    Tag tag;
+    if (!ReadTag(cursor, &tag)) return Malformed("", "malformed PutArrayRequest: bad field tag");
+    absl::Status status;
+    if (tag.field == kHeaderField && tag.type == WireType::kBytes) {
+      status = DecodeHeader(cursor, &message);
+    } else if (tag.field == kDataField && tag.type == WireType::kBytes) {
+      status = DecodeData(cursor, &message);
+    } else if (!SkipField(cursor, tag, 0)) {
+      status = Malformed("", "malformed PutArrayRequest: bad unknown field");
+    }
+    if (!status.ok()) return status;
+  }
+  return message;
+}
+
+absl::StatusOr<PutMessage> PutDecoder::Next(absl::Span<const std::string_view> slices) {
+  absl::StatusOr<PutMessage> message = DecodePutMessage(slices);
+  if (!message.ok()) return message;
+  bool first = !std::exchange(header_seen_, true);
+  if (first && !message->header.has_value()) {
+    return Malformed("header", "missing; the first message of PutArray has the header alone");
+  }
+  if (first && message->data_bytes > 0) {
+    return Malformed("data", "not allowed beside the header; send data from the second message on");
+  }
+  if (!first && message->header.has_value()) {
+    return Malformed("header", "allowed in the first message of PutArray only");
+  }
+  return message;
+}
+
+}  // namespace stride::transfer
