@@ -14,6 +14,7 @@ add_compile_options(-Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initi
 string(REPLACE "-g" "-g1" CMAKE_CXX_FLAGS_RELWITHDEBINFO "${CMAKE_CXX_FLAGS_RELWITHDEBINFO}")
 # Assertions stay on in every build type: no input may reach one, and a bug should be seen.
 string(REPLACE "-DNDEBUG" "" CMAKE_CXX_FLAGS_RELWITHDEBINFO "${CMAKE_CXX_FLAGS_RELWITHDEBINFO}")
+string(REPLACE "-DNDEBUG" "" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
 
 if(STRIDE_SANITIZE)
   add_compile_options(-fsanitize=${STRIDE_SANITIZE} -fno-omit-frame-pointer)
@@ -31,4 +32,7 @@ endif()
 find_program(STRIDE_MOLD mold)
 if(STRIDE_MOLD)
   add_link_options(-fuse-ld=mold)
+endif()
+if(STRIDE_PORTABLE)
+  add_link_options(-static-libgcc -static-libstdc++)
 endif()

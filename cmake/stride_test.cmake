@@ -1,5 +1,6 @@
 # stride_test(name SRCS ... DEPS ... [LABELS unit ...] [TIMEOUT s]): one gtest executable, one ctest entry.
 # LABELS: unit, conformance, integration, attack, deploy; gpu when it needs one.
+# All tests of a label are built by the target tests-<label>.
 function(stride_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SRCS})
@@ -13,4 +14,10 @@ function(stride_test name)
   endif()
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
+  foreach(label ${ARG_LABELS})
+    if(NOT TARGET tests-${label})
+      add_custom_target(tests-${label})
+    endif()
+    add_dependencies(tests-${label} ${name})
+  endforeach()
 endfunction()

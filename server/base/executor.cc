@@ -4,7 +4,7 @@
 
 namespace stride {
 
-Executor::~Executor() {
+void Executor::Stop() {
   std::vector<std::thread> threads;
   {
     absl::MutexLock lock(&mutex_);
@@ -12,10 +12,13 @@ Executor::~Executor() {
     threads.swap(threads_);
   }
   for (std::thread& thread : threads) thread.join();
+  absl::MutexLock lock(&mutex_);
+  stopped_ = true;
 }
 
 void Executor::Run(std::function<void()> work) {
   absl::MutexLock lock(&mutex_);
+  if (stopped_) return;
   queue_.push_back(std::move(work));
   if (!closing_ && static_cast<int>(queue_.size()) > idle_ &&
       static_cast<int>(threads_.size()) < max_threads_) {

@@ -8,13 +8,13 @@ namespace stride {
 
 Timer::Timer() : thread_([this] { Loop(); }) {}
 
-Timer::~Timer() {
+void Timer::Stop() {
   {
     absl::MutexLock lock(&mutex_);
     closing_ = true;
     changed_.Signal();
   }
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void Timer::At(absl::Time time, std::function<void()> work) {

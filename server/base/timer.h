@@ -15,7 +15,10 @@ namespace stride {
 class Timer {
  public:
   Timer();
-  ~Timer();  // pending functions are dropped
+  ~Timer() { Stop(); }
+
+  // Waits for the function that runs now, if any; pending and later ones are dropped. Not from a function of the timer itself.
+  void Stop();
 
   // Functions of equal time run in the order they were given.
   void At(absl::Time time, std::function<void()> work);

@@ -87,7 +87,7 @@ class Download {
 // tenant is NOT_FOUND in the same words as one that does not exist.
 class Engine {
  public:
-  // `broker` must outlive the engine.
+  // `broker` must outlive the engine and be Shutdown() before the engine is destroyed: its callbacks lead here.
   static std::unique_ptr<Engine> Create(EngineOptions options, broker::Broker* broker);
   virtual ~Engine() = default;
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "server/store/array_info.h"
 #include "server/store/buffer.h"
@@ -17,6 +18,8 @@ struct Receiving {
   std::shared_ptr<store::Access> access;  // keeps readers waiting until it is complete
   int num_calls = 0;                      // calls writing now
   absl::Time lease_end;
+  int device = -1;
+  absl::Mutex allocation;  // held, without the scheduler's lock, by the call that gets the memory; others wait on it
 };
 
 // What a handle or a name stands for: a typed view of a buffer, or the first error. Guarded by the scheduler's lock, except what is const.

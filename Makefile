@@ -1,0 +1,36 @@
+# Shortcuts; each target is one script or one preset that can also be run by hand.
+PRESET ?= dev
+JOBS ?= $(shell nproc)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup configure build test demo bench format clean
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo "  PRESET=dev|asan|tsan|release|portable chooses the build (dev), JOBS=n its width ($(JOBS))."
+
+setup:  ## install what is missing (Debian 12, Ubuntu 24.04)
+	@scripts/setup
+
+configure: setup
+	@cmake --preset $(PRESET) --log-level=STATUS
+
+build: configure  ## build everything into build/$(PRESET)
+	@cmake --build --preset $(PRESET) -j $(JOBS)
+
+test: build  ## build, then run every test
+	@ctest --preset $(PRESET) -j $(JOBS)
+
+demo: build  ## build, then watch Stride run its workloads on this machine
+	@scripts/demo build/$(PRESET)
+
+bench: setup  ## build the release preset and run the benchmarks
+	@cmake --preset release
+	@cmake --build --preset release -j $(JOBS)
+	@ci/bench build/release
+
+format:  ## put every C++ file in the project's format
+	@ci/format fix
+
+clean:  ## remove what was built (.venv and the compiler cache stay)
+	rm -rf build dist

@@ -1,0 +1,1 @@
+"""GPU tests on a machine that cannot build: packed where the compilers are, run where the GPU is."""

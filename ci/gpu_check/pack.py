@@ -1,0 +1,84 @@
+"""ci/gpu build: from a checkout to dist/gpu."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+from gpu_check import manifest
+from gpu_check.paths import BUILD, DIST, PACK, ROOT
+
+_PRODUCTS = ["strided", "stride", "stride-worker-cpu", "stride-worker-cuda", "stride-demo"]
+_LABELS = {"gpu", "conformance"}
+# What every Linux has; other shared libraries travel along.
+_SYSTEM_LIBRARIES = ("linux-vdso", "ld-linux", "libc.so", "libm.so", "libdl.so", "librt.so", "libpthread.so",
+                     "libstdc++.so", "libgcc_s.so")  # fmt: skip
+# What a GPU machine takes in one go.
+_LIMIT_BYTES = 45 << 20
+
+
+def build() -> int:
+    jobs = os.environ.get("JOBS", str(os.cpu_count()))
+    subprocess.run(["cmake", "--preset", "portable"], cwd=ROOT, check=True)
+    subprocess.run(["cmake", "--build", "--preset", "portable", "-j", jobs], cwd=ROOT, check=True)
+    tests = manifest.tests_of(BUILD, ROOT, _LABELS)
+    if not tests:
+        print(f"gpu: no test carries a label of {sorted(_LABELS)}")
+        return 1
+    with tempfile.TemporaryDirectory() as folder:
+        return _pack(pathlib.Path(folder), tests)
+
+
+def _pack(folder: pathlib.Path, tests: list[manifest.Test]) -> int:
+    (folder / "bin").mkdir()
+    programs = _programs(tests)
+    for program in programs:
+        subprocess.run(["strip", "-o", str(folder / "bin" / program.name), str(program)], check=True)
+    _copy_libraries(programs, folder / "lib")
+    manifest.save(tests, ROOT, BUILD, folder / "manifest.json")
+
+    shutil.rmtree(DIST, ignore_errors=True)
+    DIST.mkdir(parents=True)
+    # Each program holds the same static libraries: a dictionary as large as all of them stores those once.
+    with open(PACK, "wb") as out:
+        tar = subprocess.Popen(["tar", "-C", str(folder), "--sort=name", "-c", "."], stdout=subprocess.PIPE)
+        subprocess.run(["xz", "-T1", "--lzma2=preset=6,dict=512MiB"], stdin=tar.stdout, stdout=out, check=True)
+        if tar.wait() != 0:
+            raise RuntimeError("tar failed")
+    return _report(folder, tests)
+
+
+def _programs(tests: list[manifest.Test]) -> list[pathlib.Path]:
+    """Products, benchmarks, and whatever of the build tree the tests start."""
+    named = [BUILD / "bin" / name for name in _PRODUCTS]
+    started = [pathlib.Path(word.replace(manifest.BUILD, str(BUILD))) for test in tests for word in test.command]
+    found = {path for path in [*named, *started, *(BUILD / "bin").glob("*_bench")] if path.is_file()}
+    return sorted(path for path in found if path.parent == BUILD / "bin")
+
+
+def _copy_libraries(programs: list[pathlib.Path], folder: pathlib.Path) -> None:
+    folder.mkdir()
+    for program in programs:
+        listing = subprocess.run(["ldd", str(program)], check=True, capture_output=True, text=True).stdout
+        for line in listing.splitlines():
+            name, _, where = line.strip().partition(" => ")
+            path = where.split(" (")[0]
+            if path.startswith("/") and not name.startswith(_SYSTEM_LIBRARIES):
+                shutil.copy(path, folder / name)
+
+
+def _report(folder: pathlib.Path, tests: list[manifest.Test]) -> int:
+    size = PACK.stat().st_size
+    missing = [name for name in _PRODUCTS if not (folder / "bin" / name).exists()]
+    libraries = sorted(path.name for path in (folder / "lib").iterdir())
+    print(f"gpu: {PACK.relative_to(ROOT)}: {size / 2**20:.1f} MiB, {len(tests)} tests")
+    print(f"gpu: not built, so not packed: {', '.join(missing) or 'nothing'}")
+    print(f"gpu: shared libraries that travel along: {', '.join(libraries) or 'none'}")
+    if size <= _LIMIT_BYTES:
+        return 0
+    largest = sorted((folder / "bin").iterdir(), key=lambda path: -path.stat().st_size)[:8]
+    print(f"gpu: FAILED: larger than {_LIMIT_BYTES >> 20} MiB; the largest, unpacked:")
+    for path in largest:
+        print(f"  {path.stat().st_size / 2**20:7.1f} MiB  {path.name}")
+    return 1

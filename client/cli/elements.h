@@ -1,0 +1,16 @@
+// Array elements as text.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "stride/data_type.h"
+
+namespace stride::cli {
+
+// One element, with the fewest digits that read back as the same value. `data` has its bytes.
+std::string FormatElement(DataType type, const std::byte* data);
+
+
+}  // namespace stride::cli

@@ -1,0 +1,57 @@
+// What went wrong in a call. The library throws nothing: everything that can fail returns Result.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stride {
+
+// gRPC's canonical codes, by number.
+enum class Code {
+  kOk = 0,
+  kCancelled = 1,
+  kUnknown = 2,
+  kInvalidArgument = 3,
+  kDeadlineExceeded = 4,
+  kNotFound = 5,
+  kAlreadyExists = 6,
+  kPermissionDenied = 7,
+  kResourceExhausted = 8,
+  kFailedPrecondition = 9,
+  kAborted = 10,
+  kOutOfRange = 11,
+  kUnimplemented = 12,
+  kInternal = 13,
+  kUnavailable = 14,
+  kDataLoss = 15,
+  kUnauthenticated = 16,
+};
+
+// `INVALID_ARGUMENT` and so on.
+const char* Name(Code code);
+
+// One field of the request that is at fault, such as `operation.matmul.left.handle`.
+struct FieldViolation {
+  std::string field;
+  std::string description;
+};
+
+struct Error {
+  Code code = Code::kUnknown;
+  std::string message;
+  // A name of stride.v1.ErrorReason such as `SHAPE_MISMATCH`; empty when the error arose on this side of the wire.
+  std::string reason;
+  // The values that the message names.
+  std::map<std::string, std::string> metadata;
+  std::vector<FieldViolation> violations;
+  // When the daemon expects the same call to succeed.
+  std::optional<std::chrono::milliseconds> retry_delay;
+
+  // One paragraph for a person: code, reason, message, fields.
+  std::string ToString() const;
+};
+
+}  // namespace stride

@@ -1,0 +1,55 @@
+// Inputs of operations.
+#pragma once
+
+#include <complex>
+#include <concepts>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "stride/array.h"
+
+namespace stride {
+
+// An array, or a number. Plain C++ numbers are weak, as Python's are in NumPy 2: they take the type of the arrays they meet.
+// Copies share one state, which keeps an array's handle alive.
+class Operand {
+ public:
+  struct Impl;
+
+  Operand(const Array& array);
+  Operand(bool value);
+  Operand(const char*) = delete;  // would be taken as a bool
+  template <std::signed_integral T>
+  Operand(T value) : Operand(FromInt(value)) {}
+  template <std::unsigned_integral T>
+    requires(!std::same_as<T, bool>)
+  Operand(T value) : Operand(FromUint(value)) {}
+  Operand(double value);
+  Operand(std::complex<double> value);
+
+  // An array by its full name, `tenants/{tenant}/arrays/{id}`.
+  static Operand Named(std::string name);
+  // A handle made by an earlier operation of the same job.
+  static Operand JobHandle(uint64_t handle);
+  // Bytes that travel in the request itself; at most 4 MiB a message in all. Copied.
+  static Operand Inline(std::span<const std::byte> data, const ArraySpec& spec);
+  template <typename T>
+  static Operand Inline(std::span<const T> data, std::vector<int64_t> shape) {
+    return Inline(std::as_bytes(data), {DataTypeOf<T>(), std::move(shape)});
+  }
+  // A copy that has exactly this type. Of numbers only; others stay as they are.
+  Operand As(DataType type) const;
+
+  const Impl& impl() const { return *impl_; }
+
+ private:
+  Operand() = default;
+  static Operand FromInt(int64_t value);
+  static Operand FromUint(uint64_t value);
+
+  std::shared_ptr<const Impl> impl_;
+};
+
+}  // namespace stride

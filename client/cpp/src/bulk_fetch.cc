@@ -1,0 +1,81 @@
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/wire_format_lite.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/proto_buffer_reader.h>
+#include <grpcpp/support/slice.h>
+
+#include "client/cpp/src/bulk.h"
+#include "client/cpp/src/raw_call.h"
+#include "client/cpp/src/run_ranges.h"
+#include "client/cpp/src/status.h"
+#include "stride/v1/array_service.pb.h"
+
+namespace stride::internal {
+namespace {
+
+using google::protobuf::internal::WireFormatLite;
+
+// FetchArrayResponse.data, length-delimited.
+constexpr uint32_t kDataTag = (2 << 3) | 2;
+
+// Copies the `data` of one FetchArrayResponse to `out`, once, from wherever the transport put it. Gives back the bytes it held; nothing
+// when the message is malformed or holds more than `room`.
+std::optional<int64_t> CopyData(grpc::ByteBuffer* message, std::byte* out, int64_t room) {
+  grpc::ProtoBufferReader reader(message);
+  google::protobuf::io::CodedInputStream input(&reader);
+  int64_t copied = 0;
+  while (const uint32_t tag = input.ReadTag()) {
+    if (tag != kDataTag) {
+      if (!WireFormatLite::SkipField(&input, tag)) return std::nullopt;
+      continue;
+    }
+    uint32_t size = 0;
+    if (!input.ReadVarint32(&size) || size > room - copied) return std::nullopt;
+    if (!input.ReadRaw(out + copied, static_cast<int>(size))) return std::nullopt;
+    copied += size;
+  }
+  if (!input.ConsumedEntireMessage()) return std::nullopt;
+  return copied;
+}
+
+Result<void> ReceiveRange(RawCall& call, const v1::FetchArrayRequest& request, std::span<std::byte> out, Range range,
+                          const TransferOptions& options) {
+  const grpc::Slice slice(request.SerializeAsString());
+  bool sound = true;
+  int64_t at = range.begin;
+  if (call.Write(grpc::ByteBuffer(&slice, 1)) && call.WritesDone()) {
+    for (grpc::ByteBuffer message; sound && call.Read(&message);) {
+      const auto copied = CopyData(&message, out.data() + at, range.end - at);
+      sound = copied.has_value();
+      if (!sound) break;
+      at += *copied;
+      if (options.progress && *copied > 0) options.progress(*copied);
+      message.Clear();
+    }
+  }
+  if (!sound) call.Cancel();
+  const grpc::Status status = call.Finish();
+  if (!sound) return LocalError(Code::kInternal, "The daemon sent more bytes than the array has, or a broken message");
+  if (!status.ok()) return ToError(status);
+  if (at != range.end) return LocalError(Code::kDataLoss, "The download ended before its last byte");
+  return {};
+}
+
+}  // namespace
+
+Result<void> FetchBulk(Channels& channels, const std::string& name, std::span<std::byte> out,
+                       const TransferOptions& options, std::chrono::nanoseconds default_timeout) {
+  const auto ranges = CutRanges(static_cast<int64_t>(out.size()), channels.num_bulk());
+  return RunRanges(ranges, options, [&](int i, Range range, const TransferOptions& call_options) -> Result<void> {
+    v1::FetchArrayRequest request;
+    request.set_name(name);
+    if (ranges.size() > 1) {
+      request.mutable_range()->set_begin(range.begin);
+      request.mutable_range()->set_end(range.end);
+    }
+    RawCall call(channels.Bulk(i), "/stride.v1.ArrayService/FetchArray", call_options, default_timeout);
+    return ReceiveRange(call, request, out, range, call_options);
+  });
+}
+
+}  // namespace stride::internal

@@ -1,0 +1,41 @@
+// One gRPC call's context, with the caller's deadline and cancellation tied to it.
+#pragma once
+
+#include <grpcpp/client_context.h>
+
+#include <optional>
+
+#include "stride/call_options.h"
+
+namespace stride::internal {
+
+// When the call must have ended; nothing: no limit.
+inline std::optional<std::chrono::system_clock::time_point> DeadlineOf(const CallOptions& options,
+                                                                       std::chrono::nanoseconds default_timeout) {
+  const auto timeout = options.timeout.count() != 0 ? options.timeout : default_timeout;
+  if (timeout.count() == 0) return std::nullopt;
+  return std::chrono::system_clock::now() +
+         std::chrono::duration_cast<std::chrono::system_clock::duration>(timeout);
+}
+
+class Call {
+ public:
+  Call(const CallOptions& options, std::chrono::nanoseconds default_timeout) : cancellation_(options.cancellation) {
+    if (auto deadline = DeadlineOf(options, default_timeout)) context_.set_deadline(*deadline);
+    if (cancellation_) action_ = cancellation_->Add([this] { context_.TryCancel(); });
+  }
+  ~Call() {
+    if (cancellation_) cancellation_->Remove(action_);
+  }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  grpc::ClientContext* context() { return &context_; }
+
+ private:
+  grpc::ClientContext context_;
+  std::optional<Cancellation> cancellation_;
+  uint64_t action_ = 0;
+};
+
+}  // namespace stride::internal

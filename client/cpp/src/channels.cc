@@ -1,0 +1,95 @@
+#include "client/cpp/src/channels.h"
+
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/support/channel_arguments.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <thread>
+
+#include "stride/client.h"
+
+namespace stride {
+
+std::string DefaultAddress() {
+  if (const char* address = std::getenv("STRIDE_ADDRESS"); address && *address) return address;
+  if (const char* runtime = std::getenv("XDG_RUNTIME_DIR"); runtime && *runtime) {
+    const std::string socket = std::string(runtime) + "/stride.sock";
+    struct stat status;
+    if (stat(socket.c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) return "unix:" + socket;
+  }
+  return "unix:/run/stride/stride.sock";
+}
+
+}  // namespace stride
+
+namespace stride::internal {
+namespace {
+
+// Retries calls that change nothing or carry a request id, and only when the daemon says that it did not take them.
+constexpr char kServiceConfig[] = R"({
+  "methodConfig": [{
+    "name": [
+      {"service": "stride.v1.DeviceService"},
+      {"service": "stride.v1.ArrayService", "method": "GetArray"},
+      {"service": "stride.v1.ArrayService", "method": "ListArrays"},
+      {"service": "stride.v1.JobService", "method": "CreateJob"},
+      {"service": "stride.v1.JobService", "method": "GetJob"},
+      {"service": "stride.v1.JobService", "method": "ListJobs"},
+      {"service": "stride.v1.KernelService", "method": "GetModule"},
+      {"service": "stride.v1.KernelService", "method": "ListModules"},
+      {"service": "stride.v1.SessionService", "method": "GetSession"},
+      {"service": "stride.v1.SessionService", "method": "RenewSession"}
+    ],
+    "retryPolicy": {
+      "maxAttempts": 4, "initialBackoff": "0.1s", "maxBackoff": "2s", "backoffMultiplier": 2,
+      "retryableStatusCodes": ["UNAVAILABLE"]
+    }
+  }],
+  "retryThrottling": {"maxTokens": 10, "tokenRatio": 0.1}
+})";
+
+// The contract caps messages at 4 MiB of data; this leaves room for what surrounds it.
+constexpr int kMaxReceiveBytes = 16 << 20;
+
+std::shared_ptr<grpc::Channel> Open(const std::string& address) {
+  grpc::ChannelArguments arguments;
+  // Channels to one address would otherwise share one connection.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetMaxReceiveMessageSize(kMaxReceiveBytes);
+  arguments.SetServiceConfigJSON(kServiceConfig);
+  // A daemon that restarts is back in about a second; gRPC's own first backoff is as long, and then doubles.
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2000);
+  // The daemon is named on purpose; a proxy from the environment cannot reach its socket.
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+}
+
+int NumBulk(int wanted) {
+  if (wanted > 0) return wanted;
+  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()) / 2, 2, 8);
+}
+
+}  // namespace
+
+Channels::Channels(std::string address, int num_bulk)
+    : address_(std::move(address)), control_(Open(address_)), bulk_(NumBulk(num_bulk)) {}
+
+std::shared_ptr<grpc::Channel> Channels::Bulk(int index) {
+  std::lock_guard lock(mutex_);
+  auto& channel = bulk_[index % bulk_.size()];
+  if (!channel) channel = Open(address_);
+  return channel;
+}
+
+void Channels::DropBulk(int index, const std::shared_ptr<grpc::Channel>& channel) {
+  std::lock_guard lock(mutex_);
+  auto& slot = bulk_[index % bulk_.size()];
+  if (slot == channel) slot.reset();
+}
+
+}  // namespace stride::internal

@@ -1,0 +1,34 @@
+// Connections to one daemon: one for small ordered requests, several for bulk bytes, so that neither waits for the other.
+#pragma once
+
+#include <grpcpp/channel.h>
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace stride::internal {
+
+// Thread-safe.
+class Channels {
+ public:
+  // `num_bulk` 0: by the number of cores, 2 to 8.
+  Channels(std::string address, int num_bulk);
+
+  const std::string& address() const { return address_; }
+  const std::shared_ptr<grpc::Channel>& control() const { return control_; }
+  int num_bulk() const { return static_cast<int>(bulk_.size()); }
+  // Connects on first use.
+  std::shared_ptr<grpc::Channel> Bulk(int index);
+  // The next Bulk(index) is a new connection; the old one closes when its last user lets go.
+  void DropBulk(int index, const std::shared_ptr<grpc::Channel>& channel);
+
+ private:
+  const std::string address_;
+  const std::shared_ptr<grpc::Channel> control_;
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<grpc::Channel>> bulk_;  // guarded by mutex_
+};
+
+}  // namespace stride::internal

@@ -1,0 +1,33 @@
+#include "stride/client.h"
+
+#include "client/cpp/src/core.h"
+#include "client/cpp/src/status.h"
+
+namespace stride {
+
+Result<Client> Client::Connect(const ConnectOptions& options) {
+  ConnectOptions complete = options;
+  if (complete.address.empty()) complete.address = DefaultAddress();
+  auto core = std::make_shared<internal::Core>(complete);
+  if (!core->channels.control()->WaitForConnected(std::chrono::system_clock::now() + complete.connect_timeout)) {
+    return internal::LocalError(Code::kUnavailable, "No daemon answers at " + complete.address);
+  }
+  return Client(std::move(core));
+}
+
+Client::Client(std::shared_ptr<internal::Core> core) : core_(std::move(core)) {}
+Client::Client(Client&&) noexcept = default;
+
+Client& Client::operator=(Client&& other) noexcept {
+  if (core_) core_->Close();
+  core_ = std::move(other.core_);
+  return *this;
+}
+
+Client::~Client() {
+  if (core_) core_->Close();
+}
+
+const std::string& Client::address() const { return core_->channels.address(); }
+
+}  // namespace stride

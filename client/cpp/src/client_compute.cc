@@ -1,0 +1,152 @@
+#include "client/cpp/src/array_state.h"
+#include "client/cpp/src/background.h"
+#include "client/cpp/src/call.h"
+#include "client/cpp/src/convert.h"
+#include "client/cpp/src/core.h"
+#include "client/cpp/src/operation_impl.h"
+#include "client/cpp/src/status.h"
+#include "stride/client.h"
+#include "stride/v1/compute_service.grpc.pb.h"
+
+namespace stride {
+
+using internal::ArrayState;
+
+namespace {
+
+// Where each result of a message will be found.
+struct Target {
+  uint64_t handle = 0;
+  std::string name;
+  bool owns = false;
+};
+
+std::vector<Target> ChooseTargets(internal::Core& core, v1::Operation& message, int num_outputs) {
+  std::vector<Target> targets;
+  for (v1::Output* output : internal::MutableOutputs(message, num_outputs)) {
+    const bool chosen = output->target_case() != v1::Output::TARGET_NOT_SET;
+    if (!chosen) output->set_handle(core.NextHandle());
+    targets.push_back({output->handle(), output->name(), !chosen});
+  }
+  return targets;
+}
+
+Result<RunReply> RunInline(internal::Core& core, const Operation& operation, const CallOptions& options) {
+  v1::RunRequest request;
+  *request.mutable_operation() = operation.impl().message;
+  for (v1::Output* output : internal::MutableOutputs(*request.mutable_operation(), operation.num_outputs())) {
+    if (output->target_case() == v1::Output::TARGET_NOT_SET) output->set_inline_result(true);
+  }
+  if (!operation.impl().arrays.empty()) {
+    auto session = core.session.Name();
+    if (!session) return session.error();
+    request.set_session(*session);
+    // Run travels beside the command stream: operands must have arrived.
+    for (const auto& array : operation.impl().arrays) {
+      if (auto spec = array->Spec(options); !spec) return spec.error();
+    }
+  }
+  internal::Call call(options, core.default_timeout);
+  v1::RunResponse response;
+  auto stub = v1::ComputeService::NewStub(core.channels.control());
+  if (auto status = stub->Run(call.context(), request, &response); !status.ok()) return internal::ToError(status);
+  RunReply reply{.timeline = internal::FromProto(response.timeline())};
+  for (const auto& result : response.results()) {
+    const auto* data = reinterpret_cast<const std::byte*>(result.inline_array().data().data());
+    reply.values.push_back({internal::FromProto(result.array()).spec,
+                            {data, data + result.inline_array().data().size()}});
+    if (result.has_inline_array()) reply.values.back().spec = internal::FromProto(result.inline_array().spec());
+  }
+  return reply;
+}
+
+}  // namespace
+
+std::vector<Array> Client::ComputeAll(const Operation& operation, const ComputeOptions& options) {
+  v1::Command command;
+  *command.mutable_operation() = operation.impl().message;
+  command.set_wait(options.timeline);
+  const auto timeout = options.timeout.count() != 0 ? options.timeout : core_->default_timeout;
+  if (timeout.count() != 0) internal::ToProto(timeout, command.mutable_timeout());
+  const auto targets = ChooseTargets(*core_, *command.mutable_operation(), operation.num_outputs());
+  const auto pending = core_->stream.Submit(std::move(command));
+  std::vector<Array> arrays;
+  for (size_t i = 0; i < targets.size(); ++i) {
+    const Target& target = targets[i];
+    const int index = static_cast<int>(i);
+    arrays.emplace_back(target.handle != 0 ? std::make_shared<ArrayState>(core_, target.handle, pending, index,
+                                                                          options.timeline, target.owns)
+                                           : std::make_shared<ArrayState>(core_, target.name, pending, index,
+                                                                          options.timeline));
+  }
+  return arrays;
+}
+
+Array Client::Compute(const Operation& operation, const ComputeOptions& options) {
+  auto arrays = ComputeAll(operation, options);
+  // A launch without new arrays has none to give back.
+  return arrays.empty() ? Array() : std::move(arrays.front());
+}
+
+Array Client::Ufunc(std::string_view name, const std::vector<Operand>& inputs) {
+  return Compute(Operation::Ufunc(name, inputs));
+}
+
+Array Client::Expression(std::string_view text, const std::map<std::string, Operand>& inputs) {
+  return Compute(Operation::Expression(text, inputs));
+}
+
+Array Client::Reduce(Reduction function, const Operand& input, const ReduceOptions& options) {
+  return Compute(Operation::Reduce(function, input, options));
+}
+
+Array Client::Matmul(const Operand& left, const Operand& right) { return Compute(Operation::Matmul(left, right)); }
+
+std::vector<Array> Client::Kernel(const KernelOptions& options) { return ComputeAll(Operation::Kernel(options)); }
+
+Array Client::Zeros(const ArraySpec& spec) { return Compute(Operation::Zeros(spec)); }
+
+Array Client::Full(const ArraySpec& spec, const Operand& value) { return Compute(Operation::Full(spec, value)); }
+
+Array Client::Arange(int64_t stop, DataType data_type) {
+  return Compute(Operation::Arange(0, stop, 1, data_type));
+}
+
+Array Client::Linspace(double start, double stop, int64_t count) {
+  return Compute(Operation::Linspace(start, stop, count));
+}
+
+Array Client::View(const Array& array, const ViewSteps& steps) { return Compute(Operation::View(array, steps)); }
+
+Array Client::SliceOf(const Array& array, const Slice& slice) { return View(array, ViewSteps().Slice(slice)); }
+
+Array Client::Transpose(const Array& array, std::vector<int32_t> axes) {
+  return View(array, ViewSteps().Transpose(std::move(axes)));
+}
+
+Array Client::Reshape(const Array& array, std::vector<int64_t> shape) {
+  return View(array, ViewSteps().Reshape(std::move(shape)));
+}
+
+Array Client::CopyTo(const Array& array, std::string_view device) {
+  return Compute(Operation::Copy(array).OnDevice(device));
+}
+
+Result<void> Client::Synchronize(const CallOptions& options) {
+  v1::Command command;
+  command.mutable_synchronize();
+  auto answer = core_->stream.Submit(std::move(command))->Wait(options, core_->default_timeout);
+  if (!answer) return answer.error();
+  return {};
+}
+
+Result<RunReply> Client::Run(const Operation& operation, const CallOptions& options) {
+  return RunInline(*core_, operation, options);
+}
+
+Future<RunReply> Client::RunAsync(const Operation& operation, CallOptions options) {
+  return internal::RunInBackground<RunReply>(
+      *core_, std::move(options), [core = core_, operation](const CallOptions& o) { return RunInline(*core, operation, o); });
+}
+
+}  // namespace stride

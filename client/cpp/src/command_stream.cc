@@ -1,0 +1,186 @@
+#include "client/cpp/src/command_stream.h"
+
+#include <thread>
+
+#include "client/cpp/src/status.h"
+#include "stride/v1/compute_service.grpc.pb.h"
+
+namespace stride::internal {
+namespace {
+
+// The contract's limit.
+constexpr int kMaxCommandsPerMessage = 1000;
+// Inline operands may be large; messages stay below the 4 MiB of the contract.
+constexpr size_t kMaxMessageBytes = 2 << 20;
+// Bounds what an unread answer can cost on both sides.
+constexpr size_t kMaxWaiting = 16384;
+constexpr int kReleasesPerCommand = 64;
+constexpr int64_t kReleaseNowBytes = 16 << 20;
+
+}  // namespace
+
+struct CommandStream::Live {
+  grpc::ClientContext context;
+  std::unique_ptr<v1::ComputeService::Stub> stub;
+  std::unique_ptr<grpc::ClientReaderWriter<v1::ExecuteRequest, v1::ExecuteResponse>> stream;
+  std::string session;
+  std::thread reader;
+  bool broken = false;  // guarded by CommandStream::mutex_
+};
+
+CommandStream::~CommandStream() { Close(); }
+
+std::shared_ptr<PendingCommand> CommandStream::Submit(v1::Command command) {
+  auto pending = std::make_shared<PendingCommand>();
+  std::unique_lock lock(mutex_);
+  room_.wait(lock, [this] { return closed_ || waiting_.size() < kMaxWaiting; });
+  if (closed_) {
+    pending->Fail(LocalError(Code::kCancelled, "The client is closed"));
+    return pending;
+  }
+  command.set_id(next_id_++);
+  waiting_[command.id()] = {pending};
+  queue_.push_back(std::move(command));
+  if (!writing_) WriteQueued(lock);
+  return pending;
+}
+
+void CommandStream::Release(uint64_t handle, int64_t bytes) {
+  std::unique_lock lock(mutex_);
+  if (closed_) return;
+  releases_.add_handles(handle);
+  released_bytes_ += bytes;
+  const bool much = releases_.handles_size() >= kReleasesPerCommand || released_bytes_ >= kReleaseNowBytes;
+  if (much && !writing_) WriteQueued(lock);
+}
+
+// Caller holds the lock and there is no other writer.
+void CommandStream::WriteQueued(std::unique_lock<std::mutex>& lock) {
+  writing_ = true;
+  while (!closed_ && (!queue_.empty() || releases_.handles_size() > 0)) {
+    lock.unlock();
+    auto live = Connected();
+    lock.lock();
+    const auto batch = TakeBatch();
+    if (!live || (*live)->broken) {
+      const Error error = live ? LocalError(Code::kUnavailable, "The connection to the daemon broke") : live.error();
+      for (const auto& command : batch) {
+        auto node = waiting_.extract(command.id());
+        if (!node.empty()) node.mapped().command->Fail(error);
+      }
+      room_.notify_all();
+      continue;
+    }
+    for (const auto& command : batch) {
+      if (auto it = waiting_.find(command.id()); it != waiting_.end()) it->second.stream = live->get();
+    }
+    lock.unlock();
+    v1::ExecuteRequest request;
+    request.set_session((*live)->session);
+    for (const auto& command : batch) *request.add_commands() = command;
+    // A failed write means that the reader meets the end of the stream, and it tells everyone why.
+    (void)(*live)->stream->Write(request);
+    lock.lock();
+  }
+  writing_ = false;
+  room_.notify_all();
+}
+
+std::vector<v1::Command> CommandStream::TakeBatch() {
+  std::vector<v1::Command> batch;
+  size_t bytes = 0;
+  while (!queue_.empty() && batch.size() < kMaxCommandsPerMessage - 1 && bytes < kMaxMessageBytes) {
+    const size_t next = queue_.front().ByteSizeLong();
+    if (!batch.empty() && bytes + next > kMaxMessageBytes) break;
+    bytes += next;
+    batch.push_back(std::move(queue_.front()));
+    queue_.pop_front();
+  }
+  // Behind the commands: a released handle may be an operand of one of them. With some still queued it waits for the last.
+  if (queue_.empty() && releases_.handles_size() > 0) {
+    v1::Command release;
+    release.set_id(next_id_++);
+    *release.mutable_release() = std::move(releases_);
+    releases_.Clear();
+    released_bytes_ = 0;
+    batch.push_back(std::move(release));
+  }
+  return batch;
+}
+
+Result<std::shared_ptr<CommandStream::Live>> CommandStream::Connected() {
+  std::shared_ptr<Live> old;
+  {
+    std::lock_guard lock(mutex_);
+    if (live_ && !live_->broken) return live_;
+    old.swap(live_);
+  }
+  if (old && old->reader.joinable()) old->reader.join();
+  auto session = session_.Name();
+  if (!session) return session.error();
+  auto live = std::make_shared<Live>();
+  live->session = *session;
+  live->stub = v1::ComputeService::NewStub(channels_.control());
+  live->stream = live->stub->Execute(&live->context);
+  live->reader = std::thread([this, live] { ReadAnswers(live); });
+  std::lock_guard lock(mutex_);
+  live_ = live;
+  return live;
+}
+
+void CommandStream::ReadAnswers(std::shared_ptr<Live> live) {
+  v1::ExecuteResponse response;
+  while (live->stream->Read(&response)) {
+    std::vector<std::pair<std::shared_ptr<PendingCommand>, v1::CommandResult*>> answered;
+    {
+      std::lock_guard lock(mutex_);
+      for (auto& result : *response.mutable_results()) {
+        auto node = waiting_.extract(result.id());
+        if (!node.empty()) answered.emplace_back(std::move(node.mapped().command), &result);
+      }
+    }
+    room_.notify_all();
+    for (auto& [command, result] : answered) command->Finish(std::move(*result));
+  }
+  const grpc::Status status = live->stream->Finish();
+  const Error error = status.ok() ? LocalError(Code::kUnavailable, "The daemon ended the command stream")
+                                  : ToError(status);
+  if (error.reason == "SESSION_NOT_FOUND") session_.Forget(live->session);
+  FailWaiting(live.get(), error);
+}
+
+void CommandStream::FailWaiting(const Live* stream, const Error& error) {
+  std::vector<std::shared_ptr<PendingCommand>> failed;
+  {
+    std::lock_guard lock(mutex_);
+    if (live_.get() == stream && stream) live_->broken = true;
+    for (auto it = waiting_.begin(); it != waiting_.end();) {
+      if (stream && it->second.stream != stream) {
+        ++it;
+        continue;
+      }
+      failed.push_back(std::move(it->second.command));
+      it = waiting_.erase(it);
+    }
+  }
+  room_.notify_all();
+  for (auto& command : failed) command->Fail(error);
+}
+
+void CommandStream::Close() {
+  std::shared_ptr<Live> live;
+  {
+    std::unique_lock lock(mutex_);
+    closed_ = true;
+    if (live_) live_->context.TryCancel();
+    room_.notify_all();
+    room_.wait(lock, [this] { return !writing_; });
+    live.swap(live_);
+    // A writer that was connecting when `closed_` was set may have made this stream after the cancel above.
+    if (live) live->context.TryCancel();
+  }
+  if (live && live->reader.joinable()) live->reader.join();
+  FailWaiting(nullptr, LocalError(Code::kCancelled, "The client is closed"));
+}
+
+}  // namespace stride::internal

@@ -1,0 +1,64 @@
+// The one ordered stream of commands that a client's operations travel down.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "client/cpp/src/channels.h"
+#include "client/cpp/src/pending_command.h"
+#include "client/cpp/src/session.h"
+
+namespace stride::internal {
+
+// Thread-safe. Opens the stream with its first command and again after it broke; commands without an answer then fail, since whether the
+// daemon took them cannot be known.
+//
+// The thread that submits also writes: whoever finds nobody writing sends all that is queued, so that under load many commands share a
+// message and a lone one waits for no other thread. A thread of its own reads answers.
+class CommandStream {
+ public:
+  // Both must outlive it.
+  CommandStream(Channels& channels, Session& session) : channels_(channels), session_(session) {}
+  ~CommandStream();
+
+  // Numbers and sends the command. Blocks only while very many are unanswered or the connection is full.
+  std::shared_ptr<PendingCommand> Submit(v1::Command command);
+  // Forgets a handle: with the next command, or now when the handles waiting for that are many or `bytes` of them are much.
+  void Release(uint64_t handle, int64_t bytes);
+  // Ends the stream; unanswered commands fail with CANCELLED. The last call.
+  void Close();
+
+ private:
+  struct Live;
+  struct Waiting {
+    std::shared_ptr<PendingCommand> command;
+    const Live* stream = nullptr;  // null while queued
+  };
+
+  void WriteQueued(std::unique_lock<std::mutex>& lock);
+  std::vector<v1::Command> TakeBatch();
+  // Caller is the writer and holds no lock.
+  Result<std::shared_ptr<Live>> Connected();
+  void ReadAnswers(std::shared_ptr<Live> live);
+  void FailWaiting(const Live* stream, const Error& error);
+
+  Channels& channels_;
+  Session& session_;
+  std::mutex mutex_;
+  std::condition_variable room_;
+  std::deque<v1::Command> queue_;
+  std::map<uint64_t, Waiting> waiting_;
+  v1::Release releases_;
+  int64_t released_bytes_ = 0;
+  uint64_t next_id_ = 1;
+  bool writing_ = false;
+  bool closed_ = false;
+  std::shared_ptr<Live> live_;
+};
+
+}  // namespace stride::internal

@@ -1,0 +1,33 @@
+#include "client/cpp/src/core.h"
+
+namespace stride::internal {
+
+void Core::InBackground(Cancellation cancellation, std::function<void()> work) {
+  std::lock_guard lock(mutex_);
+  std::erase_if(tasks_, [](const auto& task) {
+    if (!task->done) return false;
+    task->thread.join();
+    return true;
+  });
+  auto task = std::make_unique<Task>();
+  task->cancellation = std::move(cancellation);
+  task->thread = std::thread([task = task.get(), work = std::move(work)] {
+    work();
+    task->done = true;
+  });
+  tasks_.push_back(std::move(task));
+}
+
+void Core::Close() {
+  std::vector<std::unique_ptr<Task>> tasks;
+  {
+    std::lock_guard lock(mutex_);
+    tasks.swap(tasks_);
+  }
+  for (auto& task : tasks) task->cancellation.Cancel();
+  for (auto& task : tasks) task->thread.join();
+  stream.Close();
+  session.End();
+}
+
+}  // namespace stride::internal

@@ -1,0 +1,47 @@
+// What a Client owns.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <thread>
+
+#include "client/cpp/src/channels.h"
+#include "client/cpp/src/command_stream.h"
+#include "client/cpp/src/session.h"
+#include "stride/client.h"
+
+namespace stride::internal {
+
+class Core : public std::enable_shared_from_this<Core> {
+ public:
+  explicit Core(const ConnectOptions& options)
+      : channels(options.address, options.num_bulk_channels),
+        session(channels, options.session_ttl),
+        stream(channels, session),
+        default_timeout(options.default_timeout) {}
+
+  uint64_t NextHandle() { return next_handle_++; }
+
+  // Runs `work` on a thread that Close joins; `cancellation` is what Close cancels.
+  void InBackground(Cancellation cancellation, std::function<void()> work);
+  // Ends background work, the stream and the session. No call may be under way on other threads but background ones.
+  void Close();
+
+  Channels channels;
+  Session session;
+  CommandStream stream;
+  const std::chrono::nanoseconds default_timeout;
+
+ private:
+  struct Task {
+    Cancellation cancellation;
+    std::thread thread;
+    std::atomic<bool> done = false;
+  };
+
+  std::atomic<uint64_t> next_handle_{1};
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Task>> tasks_;  // guarded by mutex_
+};
+
+}  // namespace stride::internal

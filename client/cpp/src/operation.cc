@@ -1,0 +1,269 @@
+#include "stride/operation.h"
+
+#include <array>
+
+#include "client/cpp/src/convert.h"
+#include "client/cpp/src/operand_impl.h"
+#include "client/cpp/src/operation_impl.h"
+
+namespace stride {
+namespace {
+
+v1::Operand Use(const Operand& operand, Operation::Impl& impl) {
+  if (operand.impl().array) impl.arrays.push_back(operand.impl().array);
+  return operand.impl().message;
+}
+
+v1::DataType ToProto(DataType type) { return static_cast<v1::DataType>(type); }
+
+// The daemon's table has more columns; a client needs to know only how many results to choose handles for.
+int NumUfuncOutputs(std::string_view function) {
+  return function == "frexp" || function == "modf" || function == "divmod" ? 2 : 1;
+}
+
+void SetDim3(const Dim3& dim, v1::Dim3* out) {
+  out->set_x(dim.x);
+  out->set_y(dim.y);
+  out->set_z(dim.z);
+}
+
+void AddArgument(const KernelArgument& argument, v1::KernelArgument* out, Operation::Impl& impl) {
+  if (argument.operand) {
+    const v1::Operand message = Use(*argument.operand, impl);
+    if (message.has_scalar()) {
+      *out->mutable_scalar() = message.scalar();
+    } else {
+      *out->mutable_array() = message;
+    }
+  } else if (argument.new_array) {
+    internal::ToProto(*argument.new_array, out->mutable_new_array()->mutable_spec());
+    ++impl.num_outputs;
+  } else {
+    out->set_raw(argument.raw.value_or(""));
+  }
+}
+
+}  // namespace
+
+std::optional<Reduction> ParseReduction(std::string_view name) {
+  constexpr std::array<std::string_view, 10> kNames = {"sum", "prod", "min",    "max",    "mean",
+                                                       "any", "all",  "argmin", "argmax", "norm"};
+  for (size_t i = 0; i < kNames.size(); ++i) {
+    if (kNames[i] == name) return static_cast<Reduction>(i + 1);
+  }
+  return std::nullopt;
+}
+
+ViewSteps::ViewSteps() : impl_(std::make_shared<Impl>()) {}
+
+ViewSteps& ViewSteps::Slice(const stride::Slice& slice) {
+  auto* step = impl_->view.add_steps()->mutable_slice();
+  step->set_axis(slice.axis);
+  if (slice.start) step->set_start(*slice.start);
+  if (slice.stop) step->set_stop(*slice.stop);
+  if (slice.step) step->set_step(*slice.step);
+  step->set_index(slice.index);
+  return *this;
+}
+
+ViewSteps& ViewSteps::Index(int32_t axis, int64_t at) {
+  return Slice({.axis = axis, .start = at, .index = true});
+}
+
+ViewSteps& ViewSteps::Transpose(std::vector<int32_t> axes) {
+  impl_->view.add_steps()->mutable_transpose()->mutable_axes()->Assign(axes.begin(), axes.end());
+  return *this;
+}
+
+ViewSteps& ViewSteps::Reshape(std::vector<int64_t> shape) {
+  impl_->view.add_steps()->mutable_reshape()->mutable_shape()->Assign(shape.begin(), shape.end());
+  return *this;
+}
+
+ViewSteps& ViewSteps::Broadcast(std::vector<int64_t> shape) {
+  impl_->view.add_steps()->mutable_broadcast()->mutable_shape()->Assign(shape.begin(), shape.end());
+  return *this;
+}
+
+Operation::Operation() : impl_(std::make_unique<Impl>()) {}
+Operation::Operation(const Operation& other) : impl_(std::make_unique<Impl>(*other.impl_)) {}
+Operation& Operation::operator=(const Operation& other) {
+  *impl_ = Impl(*other.impl_);
+  return *this;
+}
+Operation::Operation(Operation&&) noexcept = default;
+Operation& Operation::operator=(Operation&&) noexcept = default;
+Operation::~Operation() = default;
+
+Operation Operation::Ufunc(std::string_view function, const std::vector<Operand>& inputs, DataType data_type) {
+  Operation out;
+  auto* ufunc = out.impl_->message.mutable_ufunc();
+  ufunc->set_function(std::string(function));
+  for (const Operand& input : inputs) *ufunc->add_inputs() = Use(input, *out.impl_);
+  ufunc->set_data_type(ToProto(data_type));
+  out.impl_->num_outputs = NumUfuncOutputs(function);
+  return out;
+}
+
+Operation Operation::Expression(std::string_view text, const std::map<std::string, Operand>& inputs,
+                                DataType data_type) {
+  Operation out;
+  auto* expression = out.impl_->message.mutable_expression();
+  expression->set_text(std::string(text));
+  for (const auto& [name, input] : inputs) (*expression->mutable_inputs())[name] = Use(input, *out.impl_);
+  expression->set_data_type(ToProto(data_type));
+  return out;
+}
+
+Operation Operation::Reduce(Reduction function, const Operand& input, const ReduceOptions& options) {
+  Operation out;
+  auto* reduction = out.impl_->message.mutable_reduction();
+  reduction->set_function(static_cast<v1::Reduction::Function>(function));
+  *reduction->mutable_input() = Use(input, *out.impl_);
+  reduction->mutable_axes()->Assign(options.axes.begin(), options.axes.end());
+  reduction->set_keep_dims(options.keep_dims);
+  reduction->set_data_type(ToProto(options.data_type));
+  return out;
+}
+
+Operation Operation::Matmul(const Operand& left, const Operand& right) {
+  Operation out;
+  *out.impl_->message.mutable_matmul()->mutable_left() = Use(left, *out.impl_);
+  *out.impl_->message.mutable_matmul()->mutable_right() = Use(right, *out.impl_);
+  return out;
+}
+
+Operation Operation::Kernel(const KernelOptions& options) {
+  Operation out;
+  auto* launch = out.impl_->message.mutable_kernel_launch();
+  switch (options.code_kind) {
+    case CodeKind::kSource: launch->set_source(options.code); break;
+    case CodeKind::kPtx: launch->set_ptx(options.code); break;
+    case CodeKind::kBinary: launch->set_binary(options.code); break;
+    case CodeKind::kModule: launch->set_module(options.code); break;
+  }
+  launch->set_entry(options.entry);
+  for (const auto& option : options.compiler_options) launch->add_options(option);
+  SetDim3(options.grid, launch->mutable_grid());
+  SetDim3(options.block, launch->mutable_block());
+  launch->set_shared_memory_bytes(options.shared_memory_bytes);
+  out.impl_->num_outputs = 0;
+  for (const auto& argument : options.arguments) AddArgument(argument, launch->add_arguments(), *out.impl_);
+  return out;
+}
+
+Operation Operation::Full(const ArraySpec& spec, const Operand& value) {
+  Operation out = Zeros(spec);
+  *out.impl_->message.mutable_creation()->mutable_fill()->mutable_value() = value.impl().message.scalar();
+  return out;
+}
+
+Operation Operation::Zeros(const ArraySpec& spec) {
+  Operation out;
+  internal::ToProto(spec, out.impl_->message.mutable_creation()->mutable_fill()->mutable_spec());
+  return out;
+}
+
+Operation Operation::Arange(const Operand& start, const Operand& stop, const Operand& step, DataType data_type) {
+  Operation out;
+  auto* range = out.impl_->message.mutable_creation()->mutable_range();
+  *range->mutable_start() = start.impl().message.scalar();
+  *range->mutable_stop() = stop.impl().message.scalar();
+  *range->mutable_step() = step.impl().message.scalar();
+  range->set_data_type(ToProto(data_type));
+  return out;
+}
+
+Operation Operation::Linspace(const Operand& start, const Operand& stop, int64_t count, bool exclude_endpoint,
+                              DataType data_type) {
+  Operation out;
+  auto* space = out.impl_->message.mutable_creation()->mutable_linear_space();
+  *space->mutable_start() = start.impl().message.scalar();
+  *space->mutable_stop() = stop.impl().message.scalar();
+  space->set_count(count);
+  space->set_exclude_endpoint(exclude_endpoint);
+  space->set_data_type(ToProto(data_type));
+  return out;
+}
+
+Operation Operation::Copy(const Operand& input, DataType data_type) {
+  Operation out;
+  auto* copy = out.impl_->message.mutable_copy();
+  *copy->mutable_input() = Use(input, *out.impl_);
+  copy->set_data_type(ToProto(data_type));
+  return out;
+}
+
+Operation Operation::Move(const Operand& input) {
+  Operation out = Copy(input);
+  out.impl_->message.mutable_copy()->set_move(true);
+  return out;
+}
+
+Operation Operation::View(const Operand& input, const ViewSteps& steps) {
+  Operation out;
+  *out.impl_->message.mutable_view() = steps.impl().view;
+  *out.impl_->message.mutable_view()->mutable_input() = Use(input, *out.impl_);
+  return out;
+}
+
+Operation& Operation::OnDevice(std::string_view device) {
+  impl_->message.set_device(std::string(device));
+  return *this;
+}
+
+namespace {
+
+// The first output with no target yet; with all taken, one more, so that the daemon can refuse the count.
+v1::Output* NextOutput(Operation::Impl& impl) {
+  if (impl.message.has_kernel_launch()) {
+    for (v1::Output* output : internal::MutableOutputs(impl.message, impl.num_outputs)) {
+      if (output->target_case() == v1::Output::TARGET_NOT_SET) return output;
+    }
+  }
+  return impl.message.add_outputs();
+}
+
+}  // namespace
+
+Operation& Operation::ToName(std::string_view name) {
+  NextOutput(*impl_)->set_name(std::string(name));
+  return *this;
+}
+
+Operation& Operation::ToJobHandle(uint64_t handle) {
+  NextOutput(*impl_)->set_handle(handle);
+  return *this;
+}
+
+Operation& Operation::ToExisting(const Array& array) {
+  v1::Output* output = NextOutput(*impl_);
+  output->set_existing(true);
+  if (array.state() && array.state()->handle() != 0) {
+    output->set_handle(array.state()->handle());
+  } else if (array.state()) {
+    output->set_name(array.state()->given_name());
+  }
+  if (array.state()) impl_->arrays.push_back(array.state());
+  return *this;
+}
+
+int Operation::num_outputs() const { return impl_->num_outputs; }
+
+namespace internal {
+
+std::vector<v1::Output*> MutableOutputs(v1::Operation& message, int num_outputs) {
+  std::vector<v1::Output*> outputs;
+  if (message.has_kernel_launch()) {
+    for (auto& argument : *message.mutable_kernel_launch()->mutable_arguments()) {
+      if (argument.has_new_array()) outputs.push_back(argument.mutable_new_array()->mutable_output());
+    }
+    return outputs;
+  }
+  while (message.outputs_size() < num_outputs) message.add_outputs();
+  for (auto& output : *message.mutable_outputs()) outputs.push_back(&output);
+  return outputs;
+}
+
+}  // namespace internal
+}  // namespace stride

@@ -1,0 +1,29 @@
+// An Operation's message and the arrays that must outlive it.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "client/cpp/src/array_state.h"
+#include "stride/operation.h"
+#include "stride/v1/operation.pb.h"
+
+namespace stride {
+
+struct Operation::Impl {
+  v1::Operation message;
+  std::vector<std::shared_ptr<internal::ArrayState>> arrays;
+  int num_outputs = 1;
+};
+
+struct ViewSteps::Impl {
+  v1::View view;
+};
+
+namespace internal {
+
+// Outputs of a message in the order of results: a launch's are among its arguments.
+std::vector<v1::Output*> MutableOutputs(v1::Operation& message, int num_outputs);
+
+}  // namespace internal
+}  // namespace stride

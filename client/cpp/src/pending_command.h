@@ -1,0 +1,37 @@
+// A command on its way, and its answer when that is there.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "stride/call_options.h"
+#include "stride/result.h"
+#include "stride/timeline.h"
+#include "stride/v1/compute_service.pb.h"
+
+namespace stride::internal {
+
+// Any number of threads may wait; the command stream finishes it once.
+class PendingCommand {
+ public:
+  // The daemon's answer, valid as long as this lives; or its error; or DEADLINE_EXCEEDED or CANCELLED of the wait alone, which ends
+  // nothing at the daemon.
+  Result<const v1::CommandResult*> Wait(const CallOptions& options, std::chrono::nanoseconds default_timeout);
+
+  // True when it has been answered without an error; does not wait.
+  bool Succeeded();
+
+  void Finish(v1::CommandResult result);
+  void Fail(Error error);
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool done_ = false;
+  std::optional<Error> error_;
+  v1::CommandResult result_;
+};
+
+}  // namespace stride::internal

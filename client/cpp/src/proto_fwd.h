@@ -1,0 +1,20 @@
+// Messages by name, so that headers need not parse the generated ones.
+#pragma once
+
+namespace google::protobuf {
+class Duration;
+}
+
+namespace stride::v1 {
+class Array;
+class ArraySpec;
+class Command;
+class Device;
+class DeviceSample;
+class Job;
+class Module;
+class Operand;
+class Operation;
+class Result;
+class Timeline;
+}  // namespace stride::v1

@@ -1,0 +1,24 @@
+// Statuses of the wire become Errors, here only.
+#pragma once
+
+#include <string>
+
+#include "stride/error.h"
+
+namespace google::rpc {
+class Status;
+}
+namespace grpc {
+class Status;
+}
+
+namespace stride::internal {
+
+// Reads ErrorInfo, BadRequest and RetryInfo from the details; unknown details are left out. The status must not be OK.
+Error ToError(const google::rpc::Status& status);
+Error ToError(const grpc::Status& status);
+
+// An error that arose on this side of the wire.
+Error LocalError(Code code, std::string message);
+
+}  // namespace stride::internal

@@ -1,0 +1,7 @@
+# What a sanitized build needs beyond the compiler's flags (cmake/options.cmake).
+if(STRIDE_SANITIZE MATCHES "thread")
+  add_library(stride_tsan_mutex OBJECT ${CMAKE_SOURCE_DIR}/tests/sanitizers/tsan_mutex.cc)
+  target_link_libraries(stride_tsan_mutex PRIVATE absl::synchronization)
+  # Into every program, ahead of the library that it wraps.
+  link_libraries($<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:$<TARGET_OBJECTS:stride_tsan_mutex>>)
+endif()

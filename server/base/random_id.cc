@@ -1,0 +1,21 @@
+#include "server/base/random_id.h"
+
+#include <sys/random.h>
+
+#include <cstdint>
+
+namespace stride {
+
+std::string RandomId(int length) {
+  constexpr char kAlphabet[] = "0123456789abcdefghijklmnopqrstuv";  // 32: five bits a character
+  std::string id(length, '0');
+  for (char& c : id) {
+    uint8_t byte = 0;
+    while (getrandom(&byte, 1, 0) != 1) {
+    }
+    c = kAlphabet[byte & 31];
+  }
+  return id;
+}
+
+}  // namespace stride

@@ -1,0 +1,345 @@
+#include "server/scheduler/arrays.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/error.h"
+#include "server/scheduler/array_spec.h"
+#include "server/scheduler/describe.h"
+#include "server/scheduler/transfers.h"
+
+namespace stride::scheduler {
+
+using ArrayPtr = std::shared_ptr<session::Array>;
+
+namespace {
+
+constexpr int kDefaultPage = 100;
+constexpr int kMaxPage = 1000;
+
+absl::StatusOr<absl::Time> ExpireTime(bool has_ttl, const google::protobuf::Duration& ttl, const session::ArrayName& name,
+                                      absl::Time now) {
+  if (!has_ttl) return absl::InfiniteFuture();
+  absl::Duration duration = absl::Seconds(ttl.seconds()) + absl::Nanoseconds(ttl.nanos());
+  if (!name.session.empty()) {
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "ttl", "a session's array lives as long as its session; only named arrays have a ttl");
+  }
+  if (duration <= absl::ZeroDuration()) return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "ttl", "a lifetime is more than 0");
+  return now + duration;
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<ReadAccess>> ReadAccess::Begin(Core* core, Scheduler* scheduler, Operations* operations,
+                                                              const TenantId& tenant, ArrayPtr array, absl::Time deadline) {
+  auto granted = std::make_shared<absl::Notification>();
+  auto task = std::make_shared<Task>();
+  task->tenant = tenant;
+  task->label = "read";
+  task->host_access = true;
+  task->deadline = deadline;
+  {
+    Locked lock(*core);
+    if (!array->status().ok()) return array->status();
+    if (!array->info.IsContiguous()) {
+      std::shared_ptr<Task> copy;
+      auto contiguous = operations->MakeContiguous(tenant, array, &copy);
+      if (!contiguous.ok()) return contiguous.status();
+      array = *contiguous;
+    }
+    task->uses.push_back({.buffer = array->buffer, .read = true});
+    task->granted = [granted] { granted->Notify(); };
+    task->on_done.push_back([granted] {
+      if (!granted->HasBeenNotified()) granted->Notify();
+    });
+    if (absl::Status status = scheduler->Enqueue(task); !status.ok()) return status;
+  }
+  granted->WaitForNotification();  // the deadline ends the task, and so this wait
+  {
+    Locked lock(*core);
+    if (task->state == TaskState::kDone && !task->result.ok()) return task->result;
+    if (!array->status().ok()) {
+      absl::Status status = array->status();
+      scheduler->Finish(task, absl::OkStatus());
+      return status;
+    }
+    // From here on the reader's own pace counts, not the deadline of the wait.
+    task->deadline = absl::InfiniteFuture();
+  }
+  return std::make_shared<ReadAccess>(core, scheduler, std::move(task), std::move(array));
+}
+
+ReadAccess::~ReadAccess() {
+  Locked lock(*core_);
+  scheduler_->Finish(task_, absl::OkStatus());
+}
+
+absl::StatusOr<v1::Array> Arrays::Create(const TenantId& tenant, const v1::CreateArrayRequest& request) {
+  auto name = session::MakeArrayName(request.parent(), request.array_id(), "parent", "array_id");
+  if (!name.ok()) return name.status();
+  auto info = CheckSpec(request.spec(), core_->options.max_array_bytes, "spec");
+  if (!info.ok()) return info.status();
+  auto expire = ExpireTime(request.has_ttl(), request.ttl(), *name, core_->Now());
+  if (!expire.ok()) return expire.status();
+  v1::Operation fill;
+  *fill.mutable_creation()->mutable_fill()->mutable_spec() = request.spec();
+  fill.set_device(request.device());
+  std::string session;
+  if (!name->session.empty()) {
+    session = request.parent();
+    fill.add_outputs()->set_handle(name->handle);
+  } else {
+    fill.add_outputs()->set_name(name->ToString());
+  }
+  auto accepted = operations_->Submit(tenant, session, fill, absl::InfiniteFuture());
+  if (!accepted.ok()) return accepted.status();
+  Locked lock(*core_);
+  accepted->outputs[0]->expire_time = *expire;
+  return Describe(*core_, *accepted->outputs[0]);
+}
+
+absl::StatusOr<v1::Array> Arrays::Get(const TenantId& tenant, const std::string& name) {
+  auto parsed = session::ParseArrayName(name, "name");
+  if (!parsed.ok()) return parsed.status();
+  Locked lock(*core_);
+  auto array = core_->catalogue.FindArray(tenant, *parsed, core_->Now());
+  if (!array.ok()) return array.status();
+  return Describe(*core_, **array);
+}
+
+absl::StatusOr<v1::ListArraysResponse> Arrays::List(const TenantId& tenant, const v1::ListArraysRequest& request) {
+  if (request.page_size() < 0 || request.page_size() > kMaxPage) {
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "page_size", "from 0 (default 100) to 1000");
+  }
+  int page_size = request.page_size() > 0 ? request.page_size() : kDefaultPage;
+  v1::ListArraysResponse response;
+  Locked lock(*core_);
+  auto page = core_->catalogue.ListArrays(tenant, request.parent(), page_size, request.page_token(), core_->Now(),
+                                          response.mutable_next_page_token());
+  if (!page.ok()) return page.status();
+  for (const ArrayPtr& array : *page) *response.add_arrays() = Describe(*core_, *array);
+  return response;
+}
+
+absl::Status Arrays::Delete(const TenantId& tenant, const std::string& name) {
+  auto parsed = session::ParseArrayName(name, "name");
+  if (!parsed.ok()) return parsed.status();
+  Locked lock(*core_);
+  auto removed = core_->catalogue.RemoveArray(tenant, *parsed, core_->Now());
+  if (!removed.ok()) return removed.status();
+  if (auto receiving = std::exchange((*removed)->receiving, nullptr)) {
+    scheduler_->Finish(std::static_pointer_cast<Task>(receiving->access),
+                       MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED, "the array was deleted during its upload"));
+  }
+  return absl::OkStatus();
+}
+
+int Arrays::HomeDevice(const TenantId& tenant, const session::ArrayName& name, int64_t bytes) {
+  std::shared_ptr<session::Session> session;
+  if (!name.session.empty()) {
+    auto found = core_->catalogue.FindSession(tenant, name.session, core_->Now());
+    if (found.ok()) session = *found;
+  }
+  auto room = [&](int device) {
+    return static_cast<int64_t>(scheduler_->memory().limit_bytes(device)) - static_cast<int64_t>(scheduler_->memory().arena_bytes(device));
+  };
+  if (session != nullptr && session->home_device >= 0 && room(session->home_device) >= bytes) return session->home_device;
+  int best = 0;
+  for (size_t i = 1; i < core_->broker->devices().size(); ++i) {
+    double load = scheduler_->account(i).queue_seconds, best_load = scheduler_->account(best).queue_seconds;
+    bool better = load != best_load ? load < best_load : room(i) > room(best);
+    if (better) best = static_cast<int>(i);
+  }
+  if (session != nullptr && session->home_device < 0) session->home_device = best;
+  return best;
+}
+
+absl::StatusOr<ArrayPtr> Arrays::FindOrBeginReceiving(const TenantId& tenant, const session::ArrayName& name,
+                                                      const v1::PutArrayRequest::Header& header, const ArrayInfo& info) {
+  auto found = core_->catalogue.FindArray(tenant, name, core_->Now());
+  if (found.ok()) {
+    if ((*found)->receiving == nullptr && !header.overwrite()) {
+      return MakeError(absl::StatusCode::kAlreadyExists, v1::ERROR_REASON_ALREADY_EXISTS,
+                       absl::StrCat("the array exists already; set `overwrite`, delete it first or choose another name: ", name.ToString()),
+                       {{"name", name.ToString()}});
+    }
+    if (!(*found)->status().ok()) return (*found)->status();
+    if ((*found)->info.dtype != info.dtype || (*found)->info.shape != info.shape) {
+      return InvalidField(v1::ERROR_REASON_SHAPE_MISMATCH, "header.spec", "every range of one array has the same dtype and shape; these differ from the first");
+    }
+    return *found;
+  }
+  if (ReasonOf(found.status()) != v1::ERROR_REASON_ARRAY_NOT_FOUND) return found.status();
+  if (!name.tenant.empty() && name.tenant != tenant.value) return found.status();
+  auto expire = ExpireTime(header.has_ttl(), header.ttl(), name, core_->Now());
+  if (!expire.ok()) return PrefixField(expire.status(), "header.");
+  int device = 0;
+  if (header.device().empty()) {
+    device = HomeDevice(tenant, name, info.size_bytes());
+  } else {
+    auto asked = operations_->FindDevice(header.device());
+    if (!asked.ok()) return asked.status();
+    device = *asked;
+  }
+  auto array = std::make_shared<session::Array>();
+  array->info = info;
+  array->create_time = core_->Now();
+  array->expire_time = *expire;
+  array->buffer = std::make_shared<store::Buffer>(tenant, info.size_bytes(), core_->reclaimer);
+  array->receiving = std::make_shared<session::Receiving>();
+  array->receiving->device = device;
+  auto task = std::make_shared<Task>();
+  task->tenant = tenant;
+  task->label = "upload";
+  task->host_access = true;
+  task->uses.push_back({.buffer = array->buffer, .write = true, .fresh = true});
+  if (absl::Status status = core_->catalogue.AddArray(tenant, name, array, core_->Now()); !status.ok()) return status;
+  if (absl::Status status = scheduler_->Enqueue(task); !status.ok()) {
+    core_->catalogue.RemoveArray(tenant, name, core_->Now()).IgnoreError();
+    return status;
+  }
+  array->receiving->access = task;
+  receiving_.push_back(array);
+  return array;
+}
+
+absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginUpload(const TenantId& tenant, const v1::PutArrayRequest::Header& header,
+                                                            absl::Time deadline) {
+  auto name = session::MakeArrayName(header.parent(), header.array_id(), "header.parent", "header.array_id");
+  if (!name.ok()) return name.status();
+  auto info = CheckSpec(header.spec(), core_->options.max_array_bytes, "header.spec");
+  if (!info.ok()) return info.status();
+  int64_t begin = 0, end = info->size_bytes();
+  if (header.has_range()) {
+    begin = header.range().begin();
+    end = header.range().end();
+    if (begin < 0 || begin > end || end > info->size_bytes()) {
+      return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "header.range",
+                          absl::StrCat("a range lies within the array's bytes. Array: ", info->size_bytes(), ", range: [", begin, ", ", end, ")"));
+    }
+  }
+  ArrayPtr array;
+  std::shared_ptr<session::Receiving> receiving;
+  {
+    Locked lock(*core_);
+    auto found = FindOrBeginReceiving(tenant, *name, header, *info);
+    if (!found.ok()) return found.status();
+    array = *found;
+    receiving = array->receiving;
+    if (receiving != nullptr) {
+      ++receiving->num_calls;
+      receiving->lease_end = absl::InfiniteFuture();
+    }
+  }
+  if (receiving == nullptr) return BeginOverwrite(tenant, array, *info, begin, end, deadline);
+  auto upload = std::make_unique<ReceivingUpload>(core_, scheduler_, array, receiving, begin, end);
+  if (absl::Status status = upload->Open(deadline); !status.ok()) return status;
+  return upload;
+}
+
+absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginOverwrite(const TenantId& tenant, ArrayPtr array, const ArrayInfo& info,
+                                                               int64_t begin, int64_t end, absl::Time deadline) {
+  if (!array->info.IsContiguous()) {
+    return InvalidField(v1::ERROR_REASON_WRONG_STATE, "header.array_id", "a view with gaps cannot be overwritten from the wire; copy into it instead");
+  }
+  auto task = std::make_shared<Task>();
+  task->tenant = tenant;
+  task->label = "overwrite";
+  task->host_access = true;
+  task->uses.push_back({.buffer = array->buffer, .read = true, .write = true});
+  auto granted = std::make_shared<absl::Notification>();
+  task->granted = [granted] { granted->Notify(); };
+  task->on_done.push_back([granted] {
+    if (!granted->HasBeenNotified()) granted->Notify();
+  });
+  {
+    Locked lock(*core_);
+    if (absl::Status status = scheduler_->Enqueue(task); !status.ok()) return status;
+  }
+  if (!granted->WaitForNotificationWithTimeout(deadline - absl::Now())) {
+    Locked lock(*core_);
+    scheduler_->Cancel(task);
+    return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE, "the deadline passed while earlier work used the array");
+  }
+  auto upload = std::make_unique<OverwriteUpload>(core_, scheduler_, array, task, begin, end);
+  if (absl::Status status = upload->Open(deadline); !status.ok()) return status;
+  return upload;
+}
+
+absl::StatusOr<std::unique_ptr<Download>> Arrays::BeginDownload(const TenantId& tenant, const v1::FetchArrayRequest& request,
+                                                                absl::Time deadline) {
+  auto name = session::ParseArrayName(request.name(), "name");
+  if (!name.ok()) return name.status();
+  ArrayPtr array;
+  {
+    Locked lock(*core_);
+    auto found = core_->catalogue.FindArray(tenant, *name, core_->Now());
+    if (!found.ok()) return found.status();
+    array = *found;
+    if (!array->status().ok()) return array->status();
+  }
+  int64_t begin = 0, end = array->info.size_bytes();
+  if (request.has_range()) {
+    begin = request.range().begin();
+    end = request.range().end();
+    if (begin < 0 || begin > end || end > array->info.size_bytes()) {
+      return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "range",
+                          absl::StrCat("a range lies within the array's bytes. Array: ", array->info.size_bytes(), ", range: [", begin, ", ", end, ")"));
+    }
+  }
+  return BeginDownload(tenant, array, begin, end, deadline);
+}
+
+absl::StatusOr<std::unique_ptr<Download>> Arrays::BeginDownload(const TenantId& tenant, ArrayPtr array, int64_t begin,
+                                                                int64_t end, absl::Time deadline) {
+  auto access = ReadAccess::Begin(core_, scheduler_, operations_, tenant, array, deadline);
+  if (!access.ok()) return access.status();
+  v1::Array description;
+  {
+    Locked lock(*core_);
+    description = Describe(*core_, *array);
+  }
+  return std::make_unique<ArrayDownload>(core_, scheduler_, *std::move(access), std::move(description), begin, end, deadline);
+}
+
+absl::StatusOr<v1::InlineArray> Arrays::ReadInline(const TenantId& tenant, ArrayPtr array, absl::Time deadline) {
+  int64_t size = array->buffer != nullptr ? array->info.size_bytes() : 0;
+  if (size > core_->options.max_inline_bytes) {
+    return InvalidField(v1::ERROR_REASON_SIZE_LIMIT, "outputs",
+                        absl::StrCat("too large to travel inline; keep it under a handle and use FetchArray. Bytes: ", size,
+                                     ", limit: ", core_->options.max_inline_bytes));
+  }
+  auto download = BeginDownload(tenant, array, 0, size, deadline);
+  if (!download.ok()) return download.status();
+  v1::InlineArray out;
+  out.mutable_spec()->set_data_type(static_cast<v1::DataType>(array->info.dtype));
+  for (int64_t extent : array->info.shape) out.mutable_spec()->add_shape(extent);
+  out.mutable_data()->reserve(size);
+  while (true) {
+    auto chunk = (*download)->Next(size);
+    if (!chunk.ok()) return chunk.status();
+    if (chunk->bytes.empty()) return out;
+    out.mutable_data()->append(chunk->bytes);
+  }
+}
+
+void Arrays::EndLeases(absl::Time now) {
+  for (auto& weak : receiving_) {
+    ArrayPtr array = weak.lock();
+    if (array == nullptr || array->receiving == nullptr) {
+      weak.reset();
+      continue;
+    }
+    if (array->receiving->num_calls > 0 || array->receiving->lease_end > now) continue;
+    auto receiving = std::exchange(array->receiving, nullptr);
+    scheduler_->Finish(std::static_pointer_cast<Task>(receiving->access),
+                       MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_ARRAY_NOT_READY,
+                                 "the upload was left incomplete and its lease has ended; put the array again"));
+    array->buffer->KeepOnly(-1);  // the partial bytes
+    weak.reset();
+  }
+  receiving_.erase(std::remove_if(receiving_.begin(), receiving_.end(), [](const auto& weak) { return weak.expired(); }), receiving_.end());
+}
+
+}  // namespace stride::scheduler

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "server/base/executor.h"
+#include "server/base/timer.h"
+#include "server/broker/broker.h"
+#include "server/scheduler/engine.h"
+#include "server/session/catalogue.h"
+#include "server/store/buffer.h"
+
+namespace stride::scheduler {
+
+// What every part of the engine shares. One lock guards sessions, arrays, tasks and lanes: the sections under it are short and never block on a
+// worker, a file or a client.
+struct Core {
+  Core(EngineOptions options, broker::Broker* broker) : options(options), broker(broker) {}
+
+  const EngineOptions options;
+  broker::Broker* const broker;
+  const std::shared_ptr<store::Reclaimer> reclaimer = std::make_shared<store::Reclaimer>();
+
+  absl::Mutex mutex;
+  session::Catalogue catalogue;                   // guarded by mutex
+  std::vector<std::function<void()>> deferred;    // guarded by mutex; see Locked
+  bool draining = false;                          // guarded by mutex
+
+  Timer timer;
+  Executor executor{64};  // moves and callbacks, which may wait for what starter does
+  Executor starter{8};    // workers and arenas: waits for nothing else of ours
+
+  // No function of the timer or the executor runs afterwards. The lock must not be held.
+  void Stop() {
+    timer.Stop();
+    executor.Stop();
+    starter.Stop();
+  }
+
+  absl::Time Now() const { return absl::Now(); }
+};
+
+// Holds the lock. Callbacks deferred meanwhile run after it is given back, on this thread, so that they may call anything.
+class Locked {
+ public:
+  explicit Locked(Core& core) : core_(core) { core_.mutex.Lock(); }
+  ~Locked() {
+    std::vector<std::function<void()>> work = std::exchange(core_.deferred, {});
+    core_.mutex.Unlock();
+    for (auto& function : work) function();
+  }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+
+ private:
+  Core& core_;
+};
+
+}  // namespace stride::scheduler

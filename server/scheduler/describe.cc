@@ -1,0 +1,97 @@
+#include "server/scheduler/describe.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace stride::scheduler {
+namespace {
+
+void SetDuration(absl::Duration duration, google::protobuf::Duration* out) {
+  if (duration < absl::ZeroDuration()) duration = absl::ZeroDuration();
+  int64_t nanos = absl::ToInt64Nanoseconds(duration);
+  out->set_seconds(nanos / 1000000000);
+  out->set_nanos(static_cast<int32_t>(nanos % 1000000000));
+}
+
+v1::Array::State StateOf(const session::Array& array) {
+  if (!array.status().ok()) return v1::Array::STATE_FAILED;
+  if (array.buffer->writer != nullptr) return v1::Array::STATE_PENDING;
+  return v1::Array::STATE_READY;
+}
+
+}  // namespace
+
+void SetTimestamp(absl::Time time, google::protobuf::Timestamp* out) {
+  int64_t nanos = absl::ToUnixNanos(time);
+  out->set_seconds(nanos / 1000000000);
+  out->set_nanos(static_cast<int32_t>(nanos % 1000000000));
+}
+
+void SetStatus(const absl::Status& status, google::rpc::Status* out) {
+  out->set_code(static_cast<int>(status.code()));
+  out->set_message(std::string(status.message()));
+  status.ForEachPayload([&](absl::string_view url, const absl::Cord& payload) {
+    google::protobuf::Any* detail = out->add_details();
+    detail->set_type_url(std::string(url));
+    detail->set_value(std::string(payload));
+  });
+}
+
+v1::Array Describe(const Core& core, const session::Array& array) {
+  v1::Array out;
+  out.set_name(array.name);
+  out.set_state(StateOf(array));
+  if (!array.status().ok()) SetStatus(array.status(), out.mutable_error());
+  if (array.create_time != absl::Time()) SetTimestamp(array.create_time, out.mutable_create_time());
+  if (array.expire_time != absl::InfiniteFuture()) SetTimestamp(array.expire_time, out.mutable_expire_time());
+  if (array.buffer == nullptr) return out;
+  out.set_data_type(static_cast<v1::DataType>(array.info.dtype));
+  for (int64_t extent : array.info.shape) out.add_shape(extent);
+  for (int64_t stride : array.info.strides) out.add_strides(stride);
+  out.set_size_bytes(array.info.size_bytes());
+  if (out.state() == v1::Array::STATE_READY) {
+    for (const auto& [device, replica] : array.buffer->replicas) {
+      out.add_devices(absl::StrCat("devices/", core.broker->devices()[device].id()));
+    }
+  }
+  if (array.receiving != nullptr) {
+    for (const auto& [begin, end] : array.receiving->ranges.ranges()) {
+      v1::ByteRange* range = out.add_received();
+      range->set_begin(begin);
+      range->set_end(end);
+    }
+  }
+  return out;
+}
+
+v1::Session Describe(const session::Session& session) {
+  v1::Session out;
+  out.set_name(absl::StrCat("sessions/", session.id));
+  SetTimestamp(session.create_time, out.mutable_create_time());
+  SetTimestamp(session.expire_time, out.mutable_expire_time());
+  out.set_num_arrays(static_cast<int64_t>(session.arrays.size()));
+  int64_t bytes = 0;
+  for (const auto& [handle, array] : session.arrays) bytes += array->buffer != nullptr ? array->info.size_bytes() : 0;
+  out.set_array_bytes(bytes);
+  return out;
+}
+
+v1::Timeline DescribeTimeline(const Core& core, const Task& task) {
+  v1::Timeline out;
+  if (task.submit_time != absl::Time()) SetTimestamp(task.submit_time, out.mutable_submit_time());
+  int device = task.lane != nullptr ? task.lane->device : task.ran_on_device;
+  if (device >= 0) out.set_device(absl::StrCat("devices/", core.broker->devices()[device].id()));
+  if (task.compile_end > task.compile_start) SetDuration(task.compile_end - task.compile_start, out.mutable_compile());
+  if (task.move_end > task.move_start) SetDuration(task.move_end - task.move_start, out.mutable_upload());
+  if (task.dispatch_time != absl::Time()) {
+    absl::Duration moved = task.move_end > task.move_start ? task.move_end - task.move_start : absl::ZeroDuration();
+    SetDuration(task.dispatch_time - task.submit_time - moved, out.mutable_queue());
+    SetTimestamp(task.dispatch_time, out.mutable_start_time());
+  }
+  if (task.state == TaskState::kDone) {
+    SetTimestamp(task.end_time, out.mutable_end_time());
+    if (task.dispatch_time != absl::Time()) SetDuration(absl::Seconds(task.run_seconds), out.mutable_run());
+  }
+  return out;
+}
+
+}  // namespace stride::scheduler

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "google/protobuf/timestamp.pb.h"
+#include "server/scheduler/core.h"
+#include "server/scheduler/lane.h"
+#include "server/scheduler/task.h"
+#include "server/session/array.h"
+#include "stride/v1/array.pb.h"
+#include "stride/v1/operation.pb.h"
+#include "stride/v1/session_service.pb.h"
+
+namespace stride::scheduler {
+
+// The daemon's things as the wire tells them. Caller holds the engine's lock.
+v1::Array Describe(const Core& core, const session::Array& array);
+v1::Session Describe(const session::Session& session);
+v1::Timeline DescribeTimeline(const Core& core, const Task& task);
+
+void SetTimestamp(absl::Time time, google::protobuf::Timestamp* out);
+void SetStatus(const absl::Status& status, google::rpc::Status* out);
+
+}  // namespace stride::scheduler

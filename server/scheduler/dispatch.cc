@@ -1,0 +1,275 @@
+// Scheduler: sending prepared tasks to their worker, and what comes back.
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/error.h"
+#include "server/scheduler/hazards.h"
+#include "server/scheduler/scheduler.h"
+
+namespace stride::scheduler {
+namespace {
+
+// Tasks in one worker's queue: enough that it never waits for us, few enough that most can still be cancelled.
+constexpr size_t kMaxInFlight = 256;
+constexpr size_t kMaxSubmitBytes = 64 << 10;  // of a packet's 128 KiB
+constexpr size_t kMaxTaskBytes = 56 << 10;
+constexpr int kMaxAttempts = 3;
+
+// Sequence numbers in the status page are the low 32 bits.
+bool AtOrBefore(uint64_t sequence, uint32_t mark) { return static_cast<int32_t>(mark - static_cast<uint32_t>(sequence)) >= 0; }
+
+v1::ErrorReason ReasonFor(absl::StatusCode code) {
+  switch (code) {
+    case absl::StatusCode::kFailedPrecondition:
+      return v1::ERROR_REASON_KERNEL_FAULT;
+    case absl::StatusCode::kResourceExhausted:
+      return v1::ERROR_REASON_DEVICE_MEMORY;
+    case absl::StatusCode::kInvalidArgument:
+      return v1::ERROR_REASON_INVALID_FIELD;
+    case absl::StatusCode::kUnimplemented:
+      return v1::ERROR_REASON_NOT_IMPLEMENTED;
+    default:
+      return v1::ERROR_REASON_INTERNAL;
+  }
+}
+
+void SetModule(wire::Task* task, uint64_t module) {
+  if (task->has_elementwise()) task->mutable_elementwise()->set_module(module);
+  if (task->has_reduce()) task->mutable_reduce()->set_module(module);
+  if (task->has_matmul()) task->mutable_matmul()->set_module(module);
+  if (task->has_kernel()) task->mutable_kernel()->set_module(module);
+}
+
+}  // namespace
+
+bool Scheduler::MayDispatch(const Task& task, const Lane& lane) const {
+  for (const auto& before : task.pending) {
+    if (before->state != TaskState::kDispatched || before->lane != &lane) return false;
+  }
+  return true;
+}
+
+void Scheduler::Pump(Lane& lane) {
+  if (std::exchange(lane.pumping, true)) return;
+  while (PumpOnce(lane)) {
+  }
+  lane.pumping = false;
+}
+
+// Fills and sends one packet. True: there may be more to send.
+bool Scheduler::PumpOnce(Lane& lane) {
+  wire::Submit submit;
+  size_t bytes = 0;
+  std::vector<std::shared_ptr<Task>> sent;
+  while (!lane.ready.empty() && lane.in_flight.size() < kMaxInFlight && lane.worker != nullptr && bytes < kMaxSubmitBytes) {
+    std::shared_ptr<Task> task = lane.ready.front();
+    if (absl::Status error = FirstInputError(*task); !error.ok()) {
+      Complete(task, error);
+      continue;
+    }
+    if (!MayDispatch(*task, lane)) {
+      Unplace(*task);
+      SetState(*task, TaskState::kWaiting);
+      continue;
+    }
+    if (task->plan.task.kind_case() == wire::Task::KIND_NOT_SET) {
+      for (const Use& use : task->uses) use.buffer->KeepOnly(lane.device);
+      Complete(task, absl::OkStatus());
+      continue;
+    }
+    wire::Task bound = BoundTask(*task, lane);
+    size_t size = bound.ByteSizeLong();
+    if (size > kMaxTaskBytes) {
+      Complete(task, InvalidField(v1::ERROR_REASON_SIZE_LIMIT, "", "the operation is too large for one launch; split it"));
+      continue;
+    }
+    bytes += size;
+    MapForTask(*task, lane);
+    LoadModule(*task, lane);
+    AddToSubmit(task, lane, std::move(bound), &submit);
+    sent.push_back(std::move(task));
+  }
+  if (sent.empty()) return false;
+  // A worker that is gone answers UNAVAILABLE; its death is told apart and takes these tasks back.
+  lane.worker->Submit(submit).IgnoreError();
+  for (const auto& task : sent) {
+    std::vector<std::shared_ptr<Task>> dependents = task->dependents;
+    for (const auto& dependent : dependents) Evaluate(dependent);
+  }
+  return true;
+}
+
+wire::Task Scheduler::BoundTask(const Task& task, const Lane& lane) const {
+  std::vector<ops::Location> slots;
+  slots.reserve(task.uses.size());
+  for (const Use& use : task.uses) {
+    if (use.buffer == nullptr) {
+      slots.push_back({});
+      continue;
+    }
+    const store::Allocation& replica = use.buffer->replicas.at(lane.device);
+    slots.push_back({replica.arena->id, replica.offset});
+  }
+  wire::Task bound = task.plan.task;
+  ops::Bind(&bound, slots);
+  if (task.module != nullptr) SetModule(&bound, task.module->id);
+  bound.set_label(task.label);
+  return bound;
+}
+
+void Scheduler::AddToSubmit(const std::shared_ptr<Task>& task, Lane& lane, wire::Task bound, wire::Submit* submit) {
+  size_t num_inputs = task->uses.size() - task->plan.outputs.size();
+  for (int output : task->plan.zeroed_outputs) {
+    const store::Buffer& buffer = *task->uses[num_inputs + output].buffer;
+    if (buffer.size == 0) continue;
+    const store::Allocation& replica = buffer.replicas.at(lane.device);
+    wire::Task* fill = submit->add_tasks();
+    fill->set_sequence(lane.next_sequence++);
+    fill->mutable_zero_fill()->set_arena(replica.arena->id);
+    fill->mutable_zero_fill()->set_offset(replica.offset);
+    fill->mutable_zero_fill()->set_size(buffer.size);
+    lane.in_flight.push_back({fill->sequence(), task, false});
+  }
+  bound.set_sequence(lane.next_sequence++);
+  lane.in_flight.push_back({bound.sequence(), task, true});
+  *submit->add_tasks() = std::move(bound);
+
+  lane.preparing.remove(task);
+  auto& ready = lane.ready;
+  ready.pop_front();
+  task->queued_ready = false;
+  for (const Use& use : task->uses) {
+    if (use.buffer != nullptr && use.write) use.buffer->KeepOnly(lane.device);
+  }
+  task->dispatch_time = core_->Now();
+  ++task->num_attempts;
+  task->early_error = absl::OkStatus();
+  SetState(*task, TaskState::kDispatched);
+}
+
+void Scheduler::MapForTask(const Task& task, Lane& lane) {
+  for (const Use& use : task.uses) {
+    if (use.buffer == nullptr) continue;
+    const std::shared_ptr<store::Arena>& arena = use.buffer->replicas.at(lane.device).arena;
+    if (!lane.mapped.insert(arena->id).second) continue;
+    lane.worker->MapArena(arena->id, arena->size, arena->fd.get()).IgnoreError();
+  }
+}
+
+void Scheduler::LoadModule(const Task& task, Lane& lane) {
+  if (task.module == nullptr || !lane.loaded.insert(task.module->id).second) return;
+  auto loaded = [this, lane = &lane, id = task.module->id](absl::StatusOr<wire::ModuleLoaded> result) {
+    Locked lock(*core_);
+    absl::Status status = result.status();
+    if (result.ok() && result->status().code() != 0) {
+      status = absl::Status(static_cast<absl::StatusCode>(result->status().code()), result->status().message());
+    }
+    if (!status.ok()) lane->load_errors[id] = status;
+    if (result.ok()) lane->attributes[id] = *std::move(result);
+  };
+  lane.worker->LoadModule(*task.module, loaded).IgnoreError();
+}
+
+void Scheduler::TasksDone(Lane& lane, const broker::Worker* worker, absl::Span<const wire::TaskResult> results) {
+  if (lane.worker.get() != worker) return;
+  for (const wire::TaskResult& result : results) {
+    if (lane.in_flight.empty() || lane.in_flight.front().sequence != result.sequence()) {
+      lane.worker->Kill(MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST,
+                                  "the device process gave an answer out of order and was replaced"));
+      return;
+    }
+    Lane::InFlight entry = std::move(lane.in_flight.front());
+    lane.in_flight.pop_front();
+    entry.task->run_seconds += result.run_seconds();
+    if (entry.last) {
+      TaskEnded(lane, entry.task, result);
+    } else if (result.status().code() != 0) {
+      entry.task->early_error = TaskStatus(*entry.task, lane, result.status());
+    }
+  }
+  if (std::exchange(lane.memory_short, false)) PrepareAll(lane);
+  Pump(lane);
+}
+
+void Scheduler::TaskEnded(Lane& lane, const std::shared_ptr<Task>& task, const wire::TaskResult& result) {
+  absl::Status status = task->early_error;
+  if (status.ok()) status = TaskStatus(*task, lane, result.status());
+  // It followed a task that failed after this one was sent: what it computed is from spoiled input.
+  if (absl::Status error = FirstInputError(*task); status.ok() && !error.ok()) status = error;
+  accounts_[lane.device].busy_seconds += result.run_seconds();
+  if (status.ok()) {
+    model_.Record(lane.description, task->module != nullptr ? task->module->key : task->label, task->plan,
+                  result.run_seconds());
+  }
+  Complete(task, status);
+}
+
+absl::Status Scheduler::TaskStatus(const Task& task, const Lane& lane, const wire::Status& status) const {
+  if (status.code() == 0) return absl::OkStatus();
+  auto code = static_cast<absl::StatusCode>(status.code());
+  std::string text = status.message();
+  if (task.module != nullptr) {
+    auto it = lane.load_errors.find(task.module->id);
+    if (it != lane.load_errors.end()) {
+      code = it->second.code();
+      text = std::string(it->second.message());
+    }
+  }
+  return MakeError(code, ReasonFor(code), text, {{"operation", task.label}});
+}
+
+void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker, const broker::WorkerDeath& death) {
+  if (lane.worker.get() != worker) return;
+  lane.worker = nullptr;
+  lane.mapped.clear();
+  lane.loaded.clear();
+  lane.load_errors.clear();
+  lane.attributes.clear();
+  ++accounts_[lane.device].worker_restarts;
+  std::deque<Lane::InFlight> in_flight = std::exchange(lane.in_flight, {});
+
+  // The task that was running: the one named, else the first that was begun and had not ended.
+  bool faulted = death.faulting_sequence != 0 || ReasonOf(death.cause) == v1::ERROR_REASON_KERNEL_FAULT;
+  std::shared_ptr<Task> culprit;
+  for (const Lane::InFlight& entry : in_flight) {
+    bool named = entry.sequence == death.faulting_sequence;
+    bool running = death.faulting_sequence == 0 && !AtOrBefore(entry.sequence, death.completed_sequence) &&
+                   AtOrBefore(entry.sequence, death.started_sequence);
+    if (named || running) {
+      culprit = entry.task;
+      break;
+    }
+  }
+  std::vector<std::shared_ptr<Task>> again;
+  std::vector<std::pair<std::shared_ptr<Task>, absl::Status>> ended;
+  for (const Lane::InFlight& entry : in_flight) {
+    if (!entry.last) continue;
+    const std::shared_ptr<Task>& task = entry.task;
+    bool completed = AtOrBefore(entry.sequence, death.completed_sequence) && task != culprit;
+    bool repeatable = IsRepeatable(*task) && task->num_attempts < kMaxAttempts;
+    if (task == culprit && (faulted || task->expired || !repeatable)) {
+      ended.push_back({task, death.cause});
+    } else if (completed && !repeatable) {
+      ended.push_back({task, absl::OkStatus()});  // it ended; only the message of it was lost
+    } else {
+      again.push_back(task);
+    }
+  }
+  for (const auto& task : again) TakeBack(task);
+  for (auto& [task, status] : ended) Complete(task, status);
+  for (const auto& task : again) Evaluate(task);
+  // Tasks that were only being prepared here go on with a new worker.
+  PrepareAll(lane);
+  if (!lane.ready.empty()) StartWorker(lane);
+}
+
+void Scheduler::TakeBack(const std::shared_ptr<Task>& task) {
+  Unplace(*task);
+  for (const Use& use : task->uses) {
+    if (use.buffer != nullptr && use.fresh) use.buffer->KeepOnly(-1);
+  }
+  task->run_seconds = 0;
+  SetState(*task, TaskState::kWaiting);
+}
+
+}  // namespace stride::scheduler

@@ -1,0 +1,275 @@
+#include "server/scheduler/engine.h"
+
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/error.h"
+#include "server/base/random_id.h"
+#include "server/scheduler/arrays.h"
+#include "server/scheduler/core.h"
+#include "server/scheduler/describe.h"
+#include "server/scheduler/jobs.h"
+#include "server/scheduler/modules.h"
+#include "server/scheduler/operations.h"
+#include "server/scheduler/scheduler.h"
+#include "server/session/resource_name.h"
+
+namespace stride::scheduler {
+namespace {
+
+constexpr absl::Duration kHousekeepingInterval = absl::Seconds(1);
+
+class TaskTicket : public Ticket {
+ public:
+  TaskTicket(Core* core, Scheduler* scheduler, Arrays* arrays, TenantId tenant, Operations::Accepted accepted)
+      : core_(core), scheduler_(scheduler), arrays_(arrays), tenant_(std::move(tenant)), accepted_(std::move(accepted)) {}
+
+  absl::Status Wait(absl::Time deadline) override {
+    if (accepted_.task == nullptr) return absl::OkStatus();
+    if (!accepted_.task->finished.WaitForNotificationWithDeadline(deadline)) {
+      return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE, "the deadline passed before the operation ended");
+    }
+    return accepted_.task->result;
+  }
+  bool done() const override { return accepted_.task == nullptr || accepted_.task->finished.HasBeenNotified(); }
+  void Cancel() override {
+    if (accepted_.task == nullptr) return;
+    Locked lock(*core_);
+    scheduler_->Cancel(accepted_.task);
+  }
+  void OnDone(std::function<void()> callback) override {
+    Locked lock(*core_);
+    if (accepted_.task == nullptr || accepted_.task->state == TaskState::kDone) {
+      core_->deferred.push_back(std::move(callback));
+    } else {
+      accepted_.task->on_done.push_back(std::move(callback));
+    }
+  }
+  std::vector<v1::Array> Describe() const override {
+    Locked lock(*core_);
+    std::vector<v1::Array> out;
+    for (const auto& array : accepted_.outputs) out.push_back(scheduler::Describe(*core_, *array));
+    return out;
+  }
+  v1::Timeline timeline() const override {
+    if (accepted_.task == nullptr) return {};
+    Locked lock(*core_);
+    return DescribeTimeline(*core_, *accepted_.task);
+  }
+  absl::StatusOr<v1::InlineArray> ReadInline(int output, absl::Time deadline) override {
+    return arrays_->ReadInline(tenant_, accepted_.outputs[output], deadline);
+  }
+
+ private:
+  Core* const core_;
+  Scheduler* const scheduler_;
+  Arrays* const arrays_;
+  const TenantId tenant_;
+  const Operations::Accepted accepted_;
+};
+
+class EngineImpl : public Engine {
+ public:
+  EngineImpl(EngineOptions options, broker::Broker* broker)
+      : core_(options, broker),
+        scheduler_(&core_),
+        operations_(&core_, &scheduler_, [this](const TenantId& tenant, const std::string& name) { return modules_.Find(tenant, name); }),
+        arrays_(&core_, &scheduler_, &operations_),
+        modules_(&core_, &scheduler_),
+        jobs_(&core_, &scheduler_, &operations_) {
+    ScheduleHousekeeping();
+  }
+  ~EngineImpl() override { core_.Stop(); }
+
+  absl::StatusOr<v1::Session> CreateSession(const TenantId& tenant, const v1::CreateSessionRequest& request) override {
+    std::string id = request.session_id().empty() ? RandomId(26) : request.session_id();
+    if (!session::IsSessionId(id)) {
+      return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "session_id", "must match [a-z0-9][a-z0-9-]{0,62}");
+    }
+    absl::Duration ttl = core_.options.default_session_ttl;
+    if (request.has_ttl()) {
+      ttl = absl::Seconds(request.ttl().seconds()) + absl::Nanoseconds(request.ttl().nanos());
+      if (ttl <= absl::ZeroDuration() || ttl > core_.options.max_session_ttl) {
+        return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "ttl", absl::StrCat("more than 0 and at most ", absl::FormatDuration(core_.options.max_session_ttl)));
+      }
+    }
+    Locked lock(core_);
+    auto session = core_.catalogue.CreateSession(tenant, id, ttl, core_.Now(), core_.options.max_sessions);
+    if (!session.ok()) return session.status();
+    return Describe(**session);
+  }
+  absl::StatusOr<v1::Session> GetSession(const TenantId& tenant, const std::string& name) override {
+    auto id = session::ParseSessionName(name, "name");
+    if (!id.ok()) return id.status();
+    Locked lock(core_);
+    auto session = core_.catalogue.FindSession(tenant, *id, core_.Now());
+    if (!session.ok()) return session.status();
+    return Describe(**session);
+  }
+  absl::StatusOr<v1::Session> RenewSession(const TenantId& tenant, const std::string& name) override { return GetSession(tenant, name); }
+  absl::Status DeleteSession(const TenantId& tenant, const std::string& name) override {
+    auto id = session::ParseSessionName(name, "name");
+    if (!id.ok()) return id.status();
+    Locked lock(core_);
+    auto session = core_.catalogue.FindSession(tenant, *id, core_.Now());
+    if (!session.ok()) return session.status();
+    CancelWork(**session);
+    core_.catalogue.DeleteSession(tenant, *id);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<v1::Array> CreateArray(const TenantId& tenant, const v1::CreateArrayRequest& request) override { return arrays_.Create(tenant, request); }
+  absl::StatusOr<v1::Array> GetArray(const TenantId& tenant, const std::string& name) override { return arrays_.Get(tenant, name); }
+  absl::StatusOr<v1::ListArraysResponse> ListArrays(const TenantId& tenant, const v1::ListArraysRequest& request) override { return arrays_.List(tenant, request); }
+  absl::Status DeleteArray(const TenantId& tenant, const std::string& name) override { return arrays_.Delete(tenant, name); }
+  absl::StatusOr<std::unique_ptr<Upload>> BeginUpload(const TenantId& tenant, const v1::PutArrayRequest::Header& header, absl::Time deadline) override {
+    return arrays_.BeginUpload(tenant, header, deadline);
+  }
+  absl::StatusOr<std::unique_ptr<Download>> BeginDownload(const TenantId& tenant, const v1::FetchArrayRequest& request, absl::Time deadline) override {
+    return arrays_.BeginDownload(tenant, request, deadline);
+  }
+
+  absl::StatusOr<std::shared_ptr<Ticket>> Submit(const TenantId& tenant, const std::string& session, const v1::Operation& operation,
+                                                 absl::Time deadline) override {
+    auto accepted = operations_.Submit(tenant, session, operation, deadline);
+    if (!accepted.ok()) return accepted.status();
+    return std::make_shared<TaskTicket>(&core_, &scheduler_, &arrays_, tenant, *std::move(accepted));
+  }
+  absl::Status Release(const TenantId& tenant, const std::string& session, const v1::Release& release) override {
+    auto id = session::ParseSessionName(session, "session");
+    if (!id.ok()) return id.status();
+    Locked lock(core_);
+    auto found = core_.catalogue.FindSession(tenant, *id, core_.Now());
+    if (!found.ok()) return found.status();
+    for (uint64_t handle : release.handles()) (*found)->arrays.erase(handle);
+    return absl::OkStatus();
+  }
+  absl::StatusOr<v1::InlineArray> FetchInline(const TenantId& tenant, const std::string& session, uint64_t handle, absl::Time deadline) override {
+    auto id = session::ParseSessionName(session, "session");
+    if (!id.ok()) return id.status();
+    std::shared_ptr<session::Array> array;
+    {
+      Locked lock(core_);
+      auto found = core_.catalogue.FindArray(tenant, {.session = *id, .handle = handle}, core_.Now());
+      if (!found.ok()) return found.status();
+      array = *found;
+      if (!array->status().ok()) return array->status();
+    }
+    return arrays_.ReadInline(tenant, array, deadline);
+  }
+
+  absl::StatusOr<v1::Job> CreateJob(const TenantId& tenant, const v1::CreateJobRequest& request) override { return jobs_.Create(tenant, request); }
+  absl::StatusOr<v1::Job> GetJob(const TenantId& tenant, const std::string& name) override { return jobs_.Get(tenant, name); }
+  absl::StatusOr<v1::ListJobsResponse> ListJobs(const TenantId& tenant, const v1::ListJobsRequest& request) override { return jobs_.List(tenant, request); }
+  absl::StatusOr<v1::Job> CancelJob(const TenantId& tenant, const std::string& name) override { return jobs_.Cancel(tenant, name); }
+  absl::Status DeleteJob(const TenantId& tenant, const std::string& name) override { return jobs_.Delete(tenant, name); }
+  absl::StatusOr<std::vector<v1::WatchJobResponse>> NextJobEvents(const TenantId& tenant, const std::string& name, uint64_t after_sequence,
+                                                                  absl::Time deadline) override {
+    return jobs_.NextEvents(tenant, name, after_sequence, deadline);
+  }
+
+  absl::StatusOr<v1::Module> CreateModule(const TenantId& tenant, const v1::CreateModuleRequest& request, absl::Time deadline) override {
+    return modules_.Create(tenant, request, deadline);
+  }
+  absl::StatusOr<v1::Module> GetModule(const TenantId& tenant, const std::string& name) override { return modules_.Get(tenant, name); }
+  absl::StatusOr<v1::ListModulesResponse> ListModules(const TenantId& tenant, const v1::ListModulesRequest& request) override { return modules_.List(tenant, request); }
+  absl::Status DeleteModule(const TenantId& tenant, const std::string& name) override { return modules_.Delete(tenant, name); }
+
+  std::vector<v1::Device> ListDevices() override;
+  std::vector<v1::DeviceSample> SampleDevices() override;
+  bool Drain(absl::Time deadline) override;
+
+ private:
+  void ScheduleHousekeeping();
+  void CancelWork(session::Session& session);
+
+  Core core_;
+  Scheduler scheduler_;
+  Operations operations_;
+  Arrays arrays_;
+  Modules modules_;
+  Jobs jobs_;
+};
+
+std::vector<v1::Device> EngineImpl::ListDevices() {
+  std::vector<v1::Device> out;
+  for (const auto& description : core_.broker->devices()) {
+    v1::Device& device = out.emplace_back();
+    device.set_name(absl::StrCat("devices/", description.id()));
+    device.set_kind(description.kind());
+    device.set_model(description.model());
+    device.set_index(description.index());
+    device.set_state(v1::Device::STATE_SERVING);
+    device.set_memory_total_bytes(description.memory_bytes());
+    device.set_num_compute_units(description.num_compute_units());
+    device.set_target(description.target());
+    device.set_pci_bus_id(description.pci_bus_id());
+    device.set_driver_version(description.driver_version());
+  }
+  return out;
+}
+
+std::vector<v1::DeviceSample> EngineImpl::SampleDevices() {
+  std::vector<v1::DeviceSample> out;
+  Locked lock(core_);
+  for (size_t i = 0; i < core_.broker->devices().size(); ++i) {
+    int device = static_cast<int>(i);
+    const Scheduler::DeviceAccount& account = scheduler_.account(device);
+    v1::DeviceSample& sample = out.emplace_back();
+    sample.set_device(absl::StrCat("devices/", core_.broker->devices()[i].id()));
+    SetTimestamp(core_.Now(), sample.mutable_time());
+    sample.set_arena_bytes(static_cast<int64_t>(scheduler_.memory().arena_bytes(device)));
+    sample.set_array_bytes(static_cast<int64_t>(scheduler_.memory().used_bytes(device)));
+    sample.set_queue_depth(account.queue_depth);
+    sample.set_queue_seconds(account.queue_seconds);
+    sample.set_busy_seconds(account.busy_seconds);
+    sample.set_jobs_succeeded(account.succeeded);
+    sample.set_jobs_failed(account.failed);
+    sample.set_upload_bytes(account.upload_bytes);
+    sample.set_download_bytes(account.download_bytes);
+    sample.set_num_workers(scheduler_.num_workers(device));
+    sample.set_worker_restarts(account.worker_restarts);
+  }
+  return out;
+}
+
+bool EngineImpl::Drain(absl::Time deadline) {
+  core_.mutex.Lock();
+  core_.draining = true;
+  auto idle = [this] { return scheduler_.num_unfinished() == 0; };
+  bool ended = core_.mutex.AwaitWithDeadline(absl::Condition(&idle), deadline);
+  core_.mutex.Unlock();
+  return ended;
+}
+
+void EngineImpl::ScheduleHousekeeping() {
+  core_.timer.At(core_.Now() + kHousekeepingInterval, [this] {
+    jobs_.Retire(core_.Now());
+    {
+      Locked lock(core_);
+      for (const auto& session : core_.catalogue.TakeExpiredSessions(core_.Now())) CancelWork(*session);
+      core_.catalogue.TakeExpiredArrays(core_.Now());
+      arrays_.EndLeases(core_.Now());
+      scheduler_.Housekeep();
+    }
+    ScheduleHousekeeping();
+  });
+}
+
+// Queued work of a session that ends never runs. Caller holds the lock.
+void EngineImpl::CancelWork(session::Session& session) {
+  for (const auto& [handle, array] : session.arrays) {
+    if (array->receiving != nullptr) array->receiving.reset();
+    if (array->buffer == nullptr || array->buffer->writer == nullptr) continue;
+    scheduler_.Cancel(std::static_pointer_cast<Task>(array->buffer->writer));
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Engine> Engine::Create(EngineOptions options, broker::Broker* broker) {
+  return std::make_unique<EngineImpl>(options, broker);
+}
+
+}  // namespace stride::scheduler

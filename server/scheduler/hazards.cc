@@ -1,0 +1,64 @@
+#include "server/scheduler/hazards.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace stride::scheduler {
+
+void LinkBehind(const std::shared_ptr<Task>& task, const std::shared_ptr<store::Access>& access) {
+  auto before = std::static_pointer_cast<Task>(access);
+  if (before == nullptr || before == task || before->state == TaskState::kDone) return;
+  if (std::find(task->pending.begin(), task->pending.end(), before) != task->pending.end()) return;
+  task->pending.push_back(before);
+  before->dependents.push_back(task);
+}
+
+void RegisterAccesses(const std::shared_ptr<Task>& task) {
+  for (const Use& use : task->uses) {
+    if (use.buffer == nullptr) continue;
+    LinkBehind(task, use.buffer->writer);
+    if (!use.write) continue;
+    for (const auto& reader : use.buffer->readers) LinkBehind(task, reader);
+  }
+  for (const Use& use : task->uses) {
+    if (use.buffer == nullptr) continue;
+    if (use.write) {
+      use.buffer->writer = task;
+      use.buffer->readers.clear();
+    } else if (use.read && use.buffer->writer != task) {
+      use.buffer->readers.push_back(task);
+    }
+  }
+}
+
+std::vector<std::shared_ptr<Task>> ReleaseAccesses(Task& task) {
+  for (const Use& use : task.uses) {
+    if (use.buffer == nullptr) continue;
+    if (use.buffer->writer.get() == &task) use.buffer->writer.reset();
+    auto& readers = use.buffer->readers;
+    readers.erase(std::remove_if(readers.begin(), readers.end(), [&](const auto& reader) { return reader.get() == &task; }),
+                  readers.end());
+  }
+  task.pending.clear();
+  std::vector<std::shared_ptr<Task>> dependents = std::exchange(task.dependents, {});
+  for (const auto& dependent : dependents) {
+    auto& pending = dependent->pending;
+    pending.erase(std::remove_if(pending.begin(), pending.end(), [&](const auto& before) { return before.get() == &task; }),
+                  pending.end());
+  }
+  return dependents;
+}
+
+absl::Status FirstInputError(const Task& task) {
+  for (const Use& use : task.uses) {
+    if (use.buffer == nullptr || use.fresh) continue;
+    if ((use.read || use.write) && !use.buffer->error.ok()) return use.buffer->error;
+  }
+  return absl::OkStatus();
+}
+
+bool IsRepeatable(const Task& task) {
+  return std::all_of(task.uses.begin(), task.uses.end(), [](const Use& use) { return !use.write || use.fresh; });
+}
+
+}  // namespace stride::scheduler

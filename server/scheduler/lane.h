@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "server/base/ids.h"
+#include "server/broker/worker.h"
+#include "server/scheduler/task.h"
+#include "server/store/arena_pool.h"
+
+namespace stride::scheduler {
+
+// One tenant on one device: its memory there, its worker process, and the tasks on their way to it. Guarded by the engine's lock.
+struct Lane {
+  Lane(TenantId tenant, int device, const wire::DeviceDescription& description)
+      : tenant(std::move(tenant)), device(device), description(description) {}
+
+  const TenantId tenant;
+  const int device;
+  const wire::DeviceDescription& description;
+
+  store::ArenaPool pool;
+  bool growing = false;       // a worker is making an arena
+  bool grow_failed = false;   // the last try failed: the next allocation is told so once
+  bool memory_short = false;  // some task waits until running work gives memory back
+
+  std::shared_ptr<broker::Worker> worker;  // null: none runs
+  bool starting = false;
+  absl::Status start_error;       // of the last try to start one
+  uint64_t num_start_tries = 0;   // ended ones
+  std::set<uint64_t> mapped;      // arenas that the worker has mapped
+  std::set<uint64_t> loaded;      // modules that the worker has
+  std::map<uint64_t, absl::Status> load_errors;
+  std::map<uint64_t, wire::ModuleLoaded> attributes;  // of loaded modules, as far as the worker has told
+
+  std::list<std::shared_ptr<Task>> preparing;
+  std::deque<std::shared_ptr<Task>> ready;
+  struct InFlight {
+    uint64_t sequence;
+    std::shared_ptr<Task> task;
+    bool last;  // the task's own launch; others before it (zero fills) belong to it
+  };
+  std::deque<InFlight> in_flight;  // by sequence
+  uint64_t next_sequence = 1;      // of this worker
+  bool pumping = false;            // Pump is at work further up the stack
+  int num_copies = 0;              // transfers that use the worker now
+  absl::Time last_used;
+};
+
+}  // namespace stride::scheduler

@@ -1,0 +1,113 @@
+#include "server/scheduler/memory.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "server/base/memory_file.h"
+
+namespace stride::scheduler {
+
+Memory::Memory(Core* core, std::function<Lane*(const TenantId&, int)> find_lane, std::function<void(Lane&)> changed)
+    : core_(core), find_lane_(std::move(find_lane)), changed_(std::move(changed)) {}
+
+Memory::Outcome Memory::Allocate(Lane& lane, uint64_t size, store::Allocation* allocation) {
+  if (std::find(lanes_.begin(), lanes_.end(), &lane) == lanes_.end()) lanes_.push_back(&lane);
+  Reclaim();
+  if (auto block = lane.pool.TryAllocate(size)) {
+    *allocation = *block;
+    return Outcome::kAllocated;
+  }
+  Outcome outcome = Grow(lane, size);
+  if (outcome != Outcome::kAllocated) return outcome;
+  auto block = lane.pool.TryAllocate(size);
+  if (!block) return Outcome::kFull;
+  *allocation = *block;
+  return Outcome::kAllocated;
+}
+
+void Memory::Reclaim() {
+  for (const auto& entry : core_->reclaimer->TakeAll()) {
+    Lane* lane = find_lane_(entry.tenant, entry.device);
+    if (lane != nullptr) lane->pool.Free(entry.allocation);
+  }
+}
+
+void Memory::Trim(Lane& lane, uint64_t keep_bytes) {
+  for (const auto& arena : lane.pool.TakeEmpty(keep_bytes)) {
+    reserved_[lane.device] -= arena->size;
+    if (lane.mapped.erase(arena->id) > 0 && lane.worker != nullptr) {
+      // A worker that is dying answers UNAVAILABLE; its mappings go with it.
+      lane.worker->UnmapArena(arena->id).IgnoreError();
+    }
+  }
+}
+
+uint64_t Memory::arena_bytes(int device) const {
+  auto it = reserved_.find(device);
+  return it == reserved_.end() ? 0 : it->second;
+}
+
+uint64_t Memory::used_bytes(int device) const {
+  uint64_t used = 0;
+  for (const Lane* lane : lanes_) {
+    if (lane->device == device) used += lane->pool.used_bytes();
+  }
+  return used;
+}
+
+uint64_t Memory::limit_bytes(int device) const {
+  double total = static_cast<double>(core_->broker->devices()[device].memory_bytes());
+  return static_cast<uint64_t>(total * core_->options.device_memory_share);
+}
+
+bool Memory::MakeRoom(int device, uint64_t size) {
+  uint64_t limit = limit_bytes(device);
+  if (size > limit) return false;
+  if (arena_bytes(device) + size <= limit) return true;
+  for (Lane* lane : lanes_) {
+    if (lane->device == device) Trim(*lane, 0);
+  }
+  return arena_bytes(device) + size <= limit;
+}
+
+Memory::Outcome Memory::Grow(Lane& lane, uint64_t size) {
+  if (lane.growing) return Outcome::kLater;
+  if (std::exchange(lane.grow_failed, false)) return Outcome::kFull;
+  uint64_t arena_size =
+      store::ArenaPool::ArenaSizeFor(size, static_cast<uint64_t>(lane.description.arena_granularity_bytes()));
+  if (!MakeRoom(lane.device, arena_size)) return Outcome::kFull;
+  if (lane.description.host_memory()) return AddHostArena(lane, arena_size);
+  RequestDeviceArena(lane, arena_size);
+  return Outcome::kLater;
+}
+
+Memory::Outcome Memory::AddHostArena(Lane& lane, uint64_t size) {
+  auto fd = CreateMemoryFile("stride-arena", size);
+  if (!fd.ok()) return Outcome::kFull;
+  auto map = MemoryMap::Map(fd->get(), size, /*writable=*/true);
+  if (!map.ok()) return Outcome::kFull;
+  reserved_[lane.device] += size;
+  lane.pool.Add(std::make_shared<store::Arena>(next_arena_++, size, std::move(*fd), std::move(*map)));
+  return Outcome::kAllocated;
+}
+
+void Memory::RequestDeviceArena(Lane& lane, uint64_t size) {
+  lane.growing = true;
+  reserved_[lane.device] += size;
+  uint64_t id = next_arena_++;
+  core_->starter.Run([this, lane = &lane, worker = lane.worker, id, size] {
+    auto fd = worker->CreateArena(id, size);
+    Locked lock(*core_);
+    lane->growing = false;
+    if (fd.ok()) {
+      lane->pool.Add(std::make_shared<store::Arena>(id, size, std::move(*fd), MemoryMap()));
+      if (lane->worker == worker) lane->mapped.insert(id);
+    } else {
+      reserved_[lane->device] -= size;
+      lane->grow_failed = true;
+    }
+    changed_(*lane);
+  });
+}
+
+}  // namespace stride::scheduler

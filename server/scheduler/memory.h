@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "server/scheduler/core.h"
+#include "server/scheduler/lane.h"
+#include "server/store/arena_pool.h"
+
+namespace stride::scheduler {
+
+// Gives tasks memory on devices: blocks from the lane's arenas, new arenas within the device's limit, empty arenas taken back when memory is short.
+// All methods: caller holds the engine's lock.
+class Memory {
+ public:
+  // `find_lane` gives the lane of a tenant on a device, or null. `changed` is called (lock held) when a lane got an arena or failed to.
+  Memory(Core* core, std::function<Lane*(const TenantId&, int)> find_lane, std::function<void(Lane&)> changed);
+
+  enum class Outcome {
+    kAllocated,
+    kLater,  // an arena is being made: `changed` follows
+    kFull,   // the device's limit is reached
+  };
+  // A lane on a device without host memory must have a worker.
+  Outcome Allocate(Lane& lane, uint64_t size, store::Allocation* allocation);
+
+  // Frees the blocks of buffers that died since.
+  void Reclaim();
+  // Gives empty arenas back, all but `keep_bytes` of each lane.
+  void Trim(Lane& lane, uint64_t keep_bytes);
+
+  uint64_t arena_bytes(int device) const;
+  uint64_t used_bytes(int device) const;
+  uint64_t limit_bytes(int device) const;
+
+ private:
+  bool MakeRoom(int device, uint64_t size);
+  Outcome Grow(Lane& lane, uint64_t size);
+  Outcome AddHostArena(Lane& lane, uint64_t size);
+  void RequestDeviceArena(Lane& lane, uint64_t size);
+
+  Core* const core_;
+  const std::function<Lane*(const TenantId&, int)> find_lane_;
+  const std::function<void(Lane&)> changed_;
+  std::vector<Lane*> lanes_;  // every lane that ever allocated
+  std::map<int, uint64_t> reserved_;  // device -> bytes of arenas, those being made included
+  uint64_t next_arena_ = 1;
+};
+
+}  // namespace stride::scheduler

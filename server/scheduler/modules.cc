@@ -1,0 +1,236 @@
+#include "server/scheduler/modules.h"
+
+#include <memory>
+#include <optional>
+#include <set>
+
+#include "absl/hash/hash.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/synchronization/notification.h"
+#include "server/base/error.h"
+#include "server/scheduler/describe.h"
+#include "server/session/resource_name.h"
+
+namespace stride::scheduler {
+namespace {
+
+constexpr size_t kMaxCodeBytes = 8 << 20;
+
+// A value that another thread delivers. Shared by both, since the waiter may give up first.
+template <typename T>
+class Promise {
+ public:
+  void Set(absl::StatusOr<T> value) {
+    value_ = std::move(value);
+    ready_.Notify();
+  }
+  absl::StatusOr<T> Wait(absl::Time deadline) {
+    if (ready_.WaitForNotificationWithDeadline(deadline)) return value_;
+    return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE, "the deadline passed during compilation");
+  }
+
+ private:
+  absl::StatusOr<T> value_ = absl::UnknownError("not set");
+  absl::Notification ready_;
+};
+
+absl::StatusOr<wire::Source> SourceOf(const v1::Module& module, std::string_view prefix) {
+  wire::Source source;
+  switch (module.code_case()) {
+    case v1::Module::kSource:
+      source.set_kind(wire::Source::KIND_CUDA_CPP);
+      source.set_text(module.source());
+      break;
+    case v1::Module::kPtx:
+      source.set_kind(wire::Source::KIND_PTX);
+      source.set_text(module.ptx());
+      break;
+    case v1::Module::kBinary:
+      source.set_kind(wire::Source::KIND_BINARY);
+      source.set_text(module.binary());
+      break;
+    default:
+      return InvalidField(v1::ERROR_REASON_INVALID_FIELD, absl::StrCat(std::string(prefix), "code"), "a module has source, ptx or binary");
+  }
+  if (source.text().empty() || source.text().size() > kMaxCodeBytes) {
+    return InvalidField(v1::ERROR_REASON_SIZE_LIMIT, absl::StrCat(std::string(prefix), "code"),
+                        absl::StrCat("code is from 1 to ", kMaxCodeBytes, " bytes. Got: ", source.text().size()));
+  }
+  *source.mutable_options() = module.options();
+  *source.mutable_entries() = module.entries();
+  return source;
+}
+
+v1::KernelInfo InfoOf(const wire::KernelDescription& kernel, const std::string& target) {
+  v1::KernelInfo info;
+  info.set_entry(kernel.entry());
+  info.set_target(target);
+  info.set_max_threads_per_block(kernel.max_threads_per_block());
+  for (const auto& parameter : kernel.parameters()) {
+    v1::KernelParameter* out = info.add_parameters();
+    out->set_type(parameter.type());
+    out->set_offset_bytes(parameter.offset());
+    out->set_size_bytes(parameter.size());
+  }
+  return info;
+}
+
+}  // namespace
+
+absl::StatusOr<v1::Module> Modules::Create(const TenantId& tenant, const v1::CreateModuleRequest& request, absl::Time deadline) {
+  auto owner = session::ParseParent(request.parent(), tenant, "parent");
+  if (!owner.ok()) return owner.status();
+  if (*owner != tenant.value) return NotFound(v1::ERROR_REASON_INVALID_FIELD, "tenant", absl::StrCat("tenants/", *owner));
+  auto source = SourceOf(request.module(), "module.");
+  if (!source.ok()) return source.status();
+  std::string id = request.module_id();
+  if (id.empty()) {
+    std::string content = source->SerializeAsString();
+    id = absl::StrFormat("m-%016x", absl::Hash<std::string>{}(content));
+  } else if (!session::IsResourceId(id)) {
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "module_id", "must match [a-zA-Z0-9][a-zA-Z0-9._-]{0,254}");
+  }
+  {
+    Locked lock(*core_);
+    auto it = modules_.find({tenant, id});
+    if (it != modules_.end()) {
+      if (request.module_id().empty()) return it->second;
+      return MakeError(absl::StatusCode::kAlreadyExists, v1::ERROR_REASON_ALREADY_EXISTS,
+                       absl::StrCat("the module exists already: ", id), {{"name", id}});
+    }
+  }
+  v1::Module module = request.module();
+  module.clear_kernels();
+  module.set_name(absl::StrCat("tenants/", tenant.value, "/modules/", id));
+  SetTimestamp(core_->Now(), module.mutable_create_time());
+  wire::Code code;
+  *code.mutable_source() = *source;
+  std::set<std::string> targets;
+  const auto& devices = core_->broker->devices();
+  for (size_t i = 0; i < devices.size(); ++i) {
+    bool cuda_only = source->kind() != wire::Source::KIND_CUDA_CPP;
+    if (!request.device_kind().empty() && devices[i].kind() != request.device_kind()) continue;
+    if (cuda_only && devices[i].kind() != "cuda") continue;
+    if (!targets.insert(devices[i].target()).second) continue;
+    absl::Status status = AddKernels(tenant, static_cast<int>(i), code, deadline, &module);
+    if (!status.ok()) return PrefixField(status, "module.");
+  }
+  if (targets.empty()) {
+    return MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_DEVICE_NOT_SERVING,
+                     absl::StrCat("no device here can run this module; device kind: ",
+                                  request.device_kind().empty() ? "cuda" : request.device_kind()));
+  }
+  Locked lock(*core_);
+  modules_[{tenant, id}] = module;
+  return module;
+}
+
+absl::Status Modules::AddKernels(const TenantId& tenant, int device, const wire::Code& code, absl::Time deadline,
+                                 v1::Module* module) {
+  using Compiled = std::shared_ptr<const broker::CompiledModule>;
+  const std::string& target = core_->broker->devices()[device].target();
+  auto compiled = std::make_shared<Promise<Compiled>>();
+  core_->broker->compiler().Compile(target, code, [compiled](absl::StatusOr<Compiled> result) { compiled->Set(std::move(result)); });
+  auto result = compiled->Wait(deadline);
+  if (!result.ok()) return result.status();
+  absl::StrAppend(module->mutable_log(), (*result)->log);
+
+  // Registers and occupancy are known only to a worker that loaded the code.
+  Lane* lane;
+  {
+    Locked lock(*core_);
+    lane = &scheduler_->LaneFor(tenant, device);
+  }
+  auto worker = scheduler_->BlockingWorker(*lane, nullptr);
+  if (!worker.ok()) return worker.status();
+  auto loaded = std::make_shared<Promise<wire::ModuleLoaded>>();
+  uint64_t id = (*result)->id;
+  bool already;
+  {
+    Locked lock(*core_);
+    already = !lane->loaded.insert(id).second;
+    if (already) loaded->Set(lane->attributes[id]);
+  }
+  if (!already) {
+    absl::Status status = (*worker)->LoadModule(**result, [this, lane, id, loaded](absl::StatusOr<wire::ModuleLoaded> reply) {
+      {
+        Locked lock(*core_);
+        if (reply.ok()) lane->attributes[id] = *reply;
+      }
+      loaded->Set(std::move(reply));
+    });
+    if (!status.ok()) return status;
+  }
+  auto attributes = loaded->Wait(deadline);
+  if (!attributes.ok()) return attributes.status();
+  if (attributes->status().code() != 0) {
+    return InvalidField(v1::ERROR_REASON_COMPILE_FAILED, "code", absl::StrCat("the device refused the code: ", attributes->status().message()));
+  }
+  for (const auto& kernel : (*result)->description.kernels()) {
+    v1::KernelInfo info = InfoOf(kernel, target);
+    for (const auto& measured : attributes->kernels()) {
+      if (measured.entry() != kernel.entry()) continue;
+      info.set_max_threads_per_block(measured.max_threads_per_block());
+      info.set_shared_bytes(measured.shared_bytes());
+      if (core_->broker->devices()[device].kind() == "cpu") continue;
+      info.set_registers(measured.registers());
+      info.set_local_bytes(measured.local_bytes());
+      info.set_constant_bytes(measured.constant_bytes());
+      info.set_max_active_blocks(measured.max_active_blocks());
+    }
+    *module->add_kernels() = std::move(info);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::Module> Modules::Get(const TenantId& tenant, const std::string& name) {
+  auto parsed = session::ParseTenantResource(name, "modules", "name");
+  if (!parsed.ok()) return parsed.status();
+  Locked lock(*core_);
+  auto it = modules_.find({tenant, parsed->id});
+  if (it == modules_.end() || parsed->tenant != tenant.value) return NotFound(v1::ERROR_REASON_MODULE_NOT_FOUND, "module", name);
+  return it->second;
+}
+
+absl::StatusOr<v1::ListModulesResponse> Modules::List(const TenantId& tenant, const v1::ListModulesRequest& request) {
+  auto owner = session::ParseParent(request.parent(), tenant, "parent");
+  if (!owner.ok()) return owner.status();
+  if (*owner != tenant.value) return NotFound(v1::ERROR_REASON_INVALID_FIELD, "tenant", absl::StrCat("tenants/", *owner));
+  if (request.page_size() < 0 || request.page_size() > 1000) {
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "page_size", "from 0 (default 100) to 1000");
+  }
+  int page_size = request.page_size() > 0 ? request.page_size() : 100;
+  v1::ListModulesResponse response;
+  Locked lock(*core_);
+  std::string last;
+  for (auto it = modules_.upper_bound({tenant, request.page_token()}); it != modules_.end() && it->first.first == tenant; ++it) {
+    if (response.modules_size() == page_size) {
+      response.set_next_page_token(last);
+      break;
+    }
+    *response.add_modules() = it->second;
+    last = it->first.second;
+  }
+  return response;
+}
+
+absl::Status Modules::Delete(const TenantId& tenant, const std::string& name) {
+  auto parsed = session::ParseTenantResource(name, "modules", "name");
+  if (!parsed.ok()) return parsed.status();
+  Locked lock(*core_);
+  if (parsed->tenant != tenant.value || modules_.erase({tenant, parsed->id}) == 0) {
+    return NotFound(v1::ERROR_REASON_MODULE_NOT_FOUND, "module", name);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<wire::Source> Modules::Find(const TenantId& tenant, const std::string& name) const {
+  auto parsed = session::ParseTenantResource(name, "modules", "kernel_launch.module");
+  if (!parsed.ok()) return parsed.status();
+  auto it = modules_.find({tenant, parsed->id});
+  if (it == modules_.end() || parsed->tenant != tenant.value) return NotFound(v1::ERROR_REASON_MODULE_NOT_FOUND, "module", name);
+  return SourceOf(it->second, "");
+}
+
+}  // namespace stride::scheduler

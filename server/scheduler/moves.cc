@@ -1,0 +1,176 @@
+// Scheduler: bringing buffers to the device that needs them.
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/error.h"
+#include "server/scheduler/scheduler.h"
+#include "server/scheduler/staged_copy.h"
+
+namespace stride::scheduler {
+namespace {
+
+// Inline inputs up to this size are copied at once, under the lock: handing them to another thread would cost more.
+constexpr int64_t kCopyAtOnceBytes = 64 << 10;
+constexpr int kMaxTries = 3;  // a move that a dying worker cut off is tried again with its successor
+
+}  // namespace
+
+void Scheduler::StartMove(const std::shared_ptr<Task>& task, const std::shared_ptr<store::Buffer>& buffer,
+                          const store::Allocation& target) {
+  Lane& lane = *task->lane;
+  if (task->move_start == absl::Time()) task->move_start = core_->Now();
+  if (buffer->inline_bytes != nullptr && lane.description.host_memory() && buffer->size <= kCopyAtOnceBytes) {
+    std::memcpy(target.data(), buffer->inline_bytes->data(), buffer->inline_bytes->size());
+    buffer->replicas[lane.device] = target;
+    moves_.erase({buffer.get(), lane.device});
+    --task->num_moves;
+    task->move_end = core_->Now();
+    accounts_[lane.device].upload_bytes += buffer->size;
+    return;
+  }
+  core_->executor.Run([this, lane = &lane, buffer, target] {
+    absl::Status status;
+    for (int i = 0; i < kMaxTries; ++i) {
+      status = RunMove(*lane, target, buffer);
+      if (status.ok() || status.code() != absl::StatusCode::kUnavailable) break;
+    }
+    Locked lock(*core_);
+    MoveDone(lane->device, buffer, target, std::move(status));
+  });
+}
+
+absl::Status Scheduler::RunMove(Lane& to, const store::Allocation& target, const std::shared_ptr<store::Buffer>& buffer) {
+  // The tasks that wait for this move are readers of the buffer: no writer can change its content or replicas meanwhile.
+  std::shared_ptr<const std::string> inline_bytes;
+  store::Allocation source;
+  Lane* from = nullptr;
+  {
+    Locked lock(*core_);
+    inline_bytes = buffer->inline_bytes;
+    for (auto& [device, replica] : buffer->replicas) {
+      bool better = from == nullptr || core_->broker->devices()[device].host_memory();
+      if (!better) continue;
+      source = replica;
+      from = &LaneFor(buffer->tenant, device);
+    }
+  }
+  std::string_view bytes;
+  std::unique_ptr<StagedReader> reader;
+  if (inline_bytes != nullptr) {
+    bytes = *inline_bytes;
+  } else if (from == nullptr) {
+    return MakeError(absl::StatusCode::kDataLoss, v1::ERROR_REASON_DATA_LOST, "the array's only copy is gone");
+  } else if (from->description.host_memory()) {
+    bytes = {reinterpret_cast<const char*>(source.data()), static_cast<size_t>(buffer->size)};
+  } else {
+    auto worker = BlockingWorker(*from, source.arena);
+    if (!worker.ok()) return worker.status();
+    reader = std::make_unique<StagedReader>(*worker, source.arena->id, source.offset, buffer->size, absl::InfiniteFuture());
+  }
+
+  std::unique_ptr<StagedWriter> writer;
+  std::byte* position = nullptr;
+  if (to.description.host_memory()) {
+    position = target.data();
+  } else {
+    auto worker = BlockingWorker(to, target.arena);
+    if (!worker.ok()) return worker.status();
+    writer = std::make_unique<StagedWriter>(*worker, target.arena->id, target.offset, absl::InfiniteFuture());
+  }
+  auto put = [&](std::string_view piece) -> absl::Status {
+    if (writer != nullptr) return writer->Write(piece);
+    std::memcpy(position, piece.data(), piece.size());
+    position += piece.size();
+    return absl::OkStatus();
+  };
+  if (reader == nullptr) {
+    if (absl::Status status = put(bytes); !status.ok()) return status;
+  } else {
+    while (true) {
+      auto chunk = reader->Next(UINT64_MAX);
+      if (!chunk.ok()) return chunk.status();
+      if (chunk->bytes.empty()) break;
+      if (absl::Status status = put(chunk->bytes); !status.ok()) return status;
+    }
+  }
+  return writer != nullptr ? writer->Finish() : absl::OkStatus();
+}
+
+void Scheduler::MoveDone(int device, const std::shared_ptr<store::Buffer>& buffer, const store::Allocation& target,
+                         absl::Status status) {
+  auto it = moves_.find({buffer.get(), device});
+  std::vector<std::shared_ptr<Task>> waiters = std::move(it->second);
+  moves_.erase(it);
+  if (status.ok()) {
+    buffer->replicas[device] = target;
+    accounts_[device].upload_bytes += buffer->size;
+  } else {
+    core_->reclaimer->Add({buffer->tenant, device, target});
+  }
+  for (const auto& task : waiters) {
+    --task->num_moves;
+    task->move_end = core_->Now();
+    if (task->state != TaskState::kPreparing) continue;
+    if (status.ok()) {
+      Prepare(task);
+    } else {
+      Complete(task, status);
+    }
+  }
+}
+
+absl::StatusOr<std::shared_ptr<broker::Worker>> Scheduler::BlockingWorker(Lane& lane,
+                                                                          const std::shared_ptr<store::Arena>& arena) {
+  Locked lock(*core_);
+  while (lane.worker == nullptr) {
+    uint64_t tries = lane.num_start_tries;
+    StartWorker(lane);
+    auto changed = [&] { return lane.worker != nullptr || lane.num_start_tries != tries; };
+    core_->mutex.Await(absl::Condition(&changed));
+    if (lane.worker == nullptr && !lane.start_error.ok()) {
+      return TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_DEVICE_NOT_SERVING,
+                      absl::StrCat("the device cannot run work now: devices/", lane.description.id()), absl::Seconds(1));
+    }
+  }
+  lane.last_used = core_->Now();
+  if (arena != nullptr && lane.mapped.insert(arena->id).second) {
+    absl::Status status = lane.worker->MapArena(arena->id, arena->size, arena->fd.get());
+    if (!status.ok()) {
+      lane.mapped.erase(arena->id);
+      return TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_WORKER_LOST,
+                      "the device process was lost; try again", absl::Milliseconds(200));
+    }
+  }
+  return lane.worker;
+}
+
+absl::StatusOr<store::Allocation> Scheduler::BlockingAllocate(Lane& lane, uint64_t size) {
+  if (!lane.description.host_memory()) {
+    if (auto worker = BlockingWorker(lane, nullptr); !worker.ok()) return worker.status();
+  }
+  Locked lock(*core_);
+  while (true) {
+    store::Allocation allocation;
+    if (lane.worker == nullptr && !lane.description.host_memory()) {
+      return TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_WORKER_LOST,
+                      "the device process was lost; try again", absl::Milliseconds(200));
+    }
+    switch (memory_.Allocate(lane, size, &allocation)) {
+      case Memory::Outcome::kAllocated:
+        return allocation;
+      case Memory::Outcome::kFull:
+        return TryLater(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_DEVICE_MEMORY,
+                        absl::StrCat("the device has no memory left for this array; delete arrays or use another device. "
+                                     "Needed: ", size, " bytes, limit: ", memory_.limit_bytes(lane.device), " bytes"),
+                        absl::Seconds(1),
+                        {{"device", absl::StrCat("devices/", lane.description.id())}, {"bytes", absl::StrCat(size)}});
+      case Memory::Outcome::kLater: {
+        auto grown = [&] { return !lane.growing; };
+        core_->mutex.Await(absl::Condition(&grown));
+      }
+    }
+  }
+}
+
+}  // namespace stride::scheduler

@@ -1,0 +1,431 @@
+#include "server/scheduler/operations.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "server/base/error.h"
+#include "server/ops/plan.h"
+#include "server/scheduler/array_spec.h"
+#include "server/session/resource_name.h"
+
+namespace stride::scheduler {
+
+using session::Array;
+using ArrayPtr = std::shared_ptr<Array>;
+
+// An operation with its names looked up.
+struct Operations::Resolved {
+  std::shared_ptr<session::Session> session;
+  std::vector<ArrayPtr> inputs;  // null: a scalar
+  struct Target {
+    session::ArrayName name;  // both session and tenant empty: inline, anonymous
+    bool is_inline = false;
+    ArrayPtr existing;
+  };
+  std::vector<Target> targets;
+  std::vector<ArrayPtr> outputs;  // made by Launch
+  int device = -1;
+  Extras extras;
+};
+
+namespace {
+
+constexpr size_t kMaxLabel = 80;
+
+std::string LabelOf(const v1::Operation& operation) {
+  switch (operation.kind_case()) {
+    case v1::Operation::kUfunc:
+      return operation.ufunc().function();
+    case v1::Operation::kExpression:
+      return operation.expression().text().substr(0, kMaxLabel);
+    case v1::Operation::kKernelLaunch:
+      return operation.kernel_launch().entry().substr(0, kMaxLabel);
+    case v1::Operation::kReduction: {
+      // FUNCTION_SUM -> reduce sum
+      std::string name = v1::Reduction::Function_Name(operation.reduction().function());
+      std::string label = absl::StrCat("reduce ", absl::StripPrefix(name, "FUNCTION_"));
+      std::transform(label.begin(), label.end(), label.begin(), [](unsigned char c) { return std::tolower(c); });
+      return label;
+    }
+    case v1::Operation::kMatmul:
+      return "matmul";
+    case v1::Operation::kCreation:
+      return "create";
+    case v1::Operation::kCopy:
+      return operation.copy().move() ? "move" : "copy";
+    default:
+      return "view";
+  }
+}
+
+bool Overlap(const ArrayInfo& a, const ArrayInfo& b) {
+  ByteExtent x = Extent(a), y = Extent(b);
+  return x.begin < y.end && y.begin < x.end;
+}
+
+}  // namespace
+
+absl::StatusOr<int> Operations::FindDevice(const std::string& name) const {
+  const auto& devices = core_->broker->devices();
+  absl::string_view id = name;
+  absl::ConsumePrefix(&id, "devices/");
+  for (size_t i = 0; i < devices.size(); ++i) {
+    if (devices[i].id() == id) return static_cast<int>(i);
+  }
+  return NotFound(v1::ERROR_REASON_DEVICE_NOT_FOUND, "device", name);
+}
+
+absl::StatusOr<Operations::Accepted> Operations::Submit(const TenantId& tenant, const std::string& session,
+                                                        const v1::Operation& operation, absl::Time deadline, Extras extras) {
+  Locked lock(*core_);
+  Resolved resolved;
+  resolved.extras = std::move(extras);
+  absl::StatusOr<Accepted> accepted = Accepted{};
+  absl::Status status = Resolve(tenant, session, operation, &resolved);
+  if (status.ok()) {
+    if (operation.kind_case() == v1::Operation::kCopy && operation.copy().move()) {
+      accepted = LaunchMove(tenant, operation, deadline, resolved);
+    } else {
+      accepted = Launch(tenant, operation, deadline, resolved);
+    }
+    status = accepted.status();
+  }
+  if (!status.ok()) {
+    PublishError(tenant, session, operation, status);
+    return status;
+  }
+  return accepted;
+}
+
+absl::Status Operations::Resolve(const TenantId& tenant, const std::string& session, const v1::Operation& operation,
+                                 Resolved* resolved) {
+  if (!session.empty()) {
+    auto id = session::ParseSessionName(session, "session");
+    if (!id.ok()) return id.status();
+    auto found = core_->catalogue.FindSession(tenant, *id, core_->Now());
+    if (!found.ok()) return found.status();
+    resolved->session = *found;
+  }
+  if (!operation.device().empty()) {
+    auto device = FindDevice(operation.device());
+    if (!device.ok()) return device.status();
+    resolved->device = *device;
+  }
+  for (const ops::OperandField& field : ops::CollectOperands(operation)) {
+    if (field.operand->source_case() == v1::Operand::kScalar) {
+      resolved->inputs.push_back(nullptr);
+      continue;
+    }
+    auto array = ResolveOperand(tenant, session, *field.operand);
+    if (!array.ok()) return PrefixField(array.status(), absl::StrCat(field.field, "."));
+    if (!(*array)->status().ok()) return (*array)->status();
+    resolved->inputs.push_back(*array);
+  }
+  for (const ops::OutputField& field : ops::CollectOutputs(operation)) {
+    absl::Status status = ResolveOutput(tenant, session, *field.output, field.field, resolved);
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ArrayPtr> Operations::ResolveOperand(const TenantId& tenant, const std::string& session,
+                                                    const v1::Operand& operand) {
+  switch (operand.source_case()) {
+    case v1::Operand::kHandle: {
+      auto id = session::ParseSessionName(session, "session");
+      if (session.empty() || !id.ok()) {
+        return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "handle",
+                            "a handle needs the request's session; set `session` to sessions/{id}");
+      }
+      return core_->catalogue.FindArray(tenant, {.session = *id, .handle = operand.handle()}, core_->Now());
+    }
+    case v1::Operand::kName: {
+      auto name = session::ParseArrayName(operand.name(), "name");
+      if (!name.ok()) return name.status();
+      return core_->catalogue.FindArray(tenant, *name, core_->Now());
+    }
+    case v1::Operand::kInlineArray:
+      return InlineArray(tenant, operand.inline_array());
+    default:
+      return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "source", "an operand is a handle, a name, an inline array or a scalar");
+  }
+}
+
+absl::StatusOr<ArrayPtr> Operations::InlineArray(const TenantId& tenant, const v1::InlineArray& inline_array) {
+  auto info = CheckSpec(inline_array.spec(), core_->options.max_inline_bytes, "inline_array.spec");
+  if (!info.ok()) return info.status();
+  int64_t declared = info->size_bytes();
+  if (declared != static_cast<int64_t>(inline_array.data().size())) {
+    return InvalidField(v1::ERROR_REASON_SIZE_MISMATCH, "inline_array.data",
+                        absl::StrCat("the bytes do not fit dtype and shape. Declared: ", declared,
+                                     ", sent: ", inline_array.data().size()));
+  }
+  auto array = std::make_shared<Array>();
+  array->info = *std::move(info);
+  array->buffer = std::make_shared<store::Buffer>(tenant, declared, core_->reclaimer);
+  array->buffer->inline_bytes = std::make_shared<const std::string>(inline_array.data());
+  return array;
+}
+
+absl::Status Operations::ResolveOutput(const TenantId& tenant, const std::string& session, const v1::Output& output,
+                                       const std::string& field, Resolved* resolved) {
+  Resolved::Target target;
+  switch (output.target_case()) {
+    case v1::Output::kHandle: {
+      auto id = session::ParseSessionName(session, "session");
+      if (session.empty() || !id.ok() || output.handle() == 0) {
+        return InvalidField(v1::ERROR_REASON_INVALID_FIELD, absl::StrCat(field, ".handle"),
+                            "an output handle is not 0 and needs the request's session");
+      }
+      target.name = {.session = *id, .handle = output.handle()};
+      break;
+    }
+    case v1::Output::kName: {
+      auto name = session::ParseArrayName(output.name(), absl::StrCat(field, ".name"));
+      if (!name.ok()) return name.status();
+      target.name = *name;
+      break;
+    }
+    case v1::Output::kInlineResult:
+      target.is_inline = true;
+      break;
+    default:
+      return InvalidField(v1::ERROR_REASON_INVALID_FIELD, absl::StrCat(field, ".target"),
+                          "an output is a handle, a name or inline_result");
+  }
+  bool exists = false;
+  if (!target.is_inline) {
+    auto found = core_->catalogue.FindArray(tenant, target.name, core_->Now());
+    exists = found.ok();
+    if (output.existing() && !exists) return found.status();
+    if (exists && !output.existing()) {
+      return MakeError(absl::StatusCode::kAlreadyExists, v1::ERROR_REASON_ALREADY_EXISTS,
+                       absl::StrCat("the output exists already; choose another name, delete it first, or set `existing`: ",
+                                    target.name.ToString()),
+                       {{"name", target.name.ToString()}, {"field", field}});
+    }
+    if (exists) target.existing = *found;
+    for (const auto& other : resolved->targets) {
+      if (!exists && !other.is_inline && other.name.ToString() == target.name.ToString()) {
+        return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field, "two outputs have the same target");
+      }
+    }
+  } else if (output.existing()) {
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, absl::StrCat(field, ".existing"), "an inline result cannot exist already");
+  }
+  resolved->targets.push_back(std::move(target));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant, const v1::Operation& operation,
+                                                        absl::Time deadline, Resolved& resolved) {
+  std::vector<ops::Input> inputs, existing;
+  for (const ArrayPtr& input : resolved.inputs) {
+    inputs.push_back(input != nullptr ? ops::Input(input->info) : std::nullopt);
+  }
+  for (const auto& target : resolved.targets) {
+    existing.push_back(target.existing != nullptr ? ops::Input(target.existing->info) : std::nullopt);
+  }
+  auto plan = ops::PlanOperation(operation, inputs, existing);
+  if (!plan.ok()) return plan.status();
+  if (plan->outputs.size() != resolved.targets.size()) {
+    return InvalidField(v1::ERROR_REASON_ARGUMENT_COUNT, "outputs",
+                        absl::StrCat("the operation has ", plan->outputs.size(), " results; outputs given: ", resolved.targets.size()));
+  }
+  // A result written over its own input element by element is fine; any other overlap has to go through fresh memory.
+  for (size_t j = 0; j < resolved.targets.size(); ++j) {
+    const ArrayPtr& out = resolved.targets[j].existing;
+    if (out == nullptr || operation.has_kernel_launch()) continue;
+    for (const ArrayPtr& input : resolved.inputs) {
+      if (input == nullptr || input->buffer != out->buffer || !Overlap(input->info, out->info)) continue;
+      if (plan->task.has_elementwise() && input->info == out->info) continue;
+      return LaunchThroughTemporary(tenant, operation, deadline, resolved);
+    }
+  }
+
+  auto task = std::make_shared<Task>();
+  task->id = next_task_++;
+  task->tenant = tenant;
+  task->session = resolved.session;
+  task->label = LabelOf(operation);
+  task->pinned_device = resolved.device;
+  task->deadline = deadline;
+  task->observer = resolved.extras.observer;
+  bool is_kernel = operation.has_kernel_launch();
+  for (const ArrayPtr& input : resolved.inputs) {
+    // Which of a kernel's arrays are written is known once it is compiled; until then all may be.
+    task->uses.push_back({.buffer = input != nullptr ? input->buffer : nullptr, .read = true, .write = is_kernel});
+  }
+  if (is_kernel) {
+    task->inputs = inputs;
+    task->operation = std::make_shared<const v1::Operation>(operation);
+  }
+  for (size_t j = 0; j < resolved.targets.size(); ++j) {
+    ArrayPtr array = resolved.targets[j].existing;
+    if (array == nullptr) {
+      array = std::make_shared<Array>();
+      array->info = plan->outputs[j];
+      array->create_time = core_->Now();
+      if (plan->is_view) {
+        array->buffer = resolved.inputs[0]->buffer;
+      } else {
+        array->buffer = std::make_shared<store::Buffer>(tenant, array->info.size_bytes(), core_->reclaimer);
+      }
+      if (array->info.size_bytes() > core_->options.max_array_bytes) {
+        return InvalidField(v1::ERROR_REASON_SIZE_LIMIT, "outputs",
+                            absl::StrCat("the result is larger than an array may be. Bytes: ", array->info.size_bytes(),
+                                         ", limit: ", core_->options.max_array_bytes));
+      }
+    }
+    resolved.outputs.push_back(array);
+    bool is_new = resolved.targets[j].existing == nullptr;
+    task->uses.push_back({.buffer = array->buffer, .read = false, .write = true, .fresh = is_new});
+  }
+  Accepted accepted;
+  accepted.outputs = resolved.outputs;
+  for (const auto& target : resolved.targets) accepted.inline_outputs.push_back(target.is_inline);
+  if (plan->is_view) {
+    if (absl::Status status = Publish(tenant, resolved); !status.ok()) return status;
+    return accepted;
+  }
+  task->plan = *std::move(plan);
+  if (is_kernel) {
+    if (absl::Status status = PrepareKernel(tenant, operation, task.get()); !status.ok()) return status;
+  }
+  if (absl::Status status = Publish(tenant, resolved); !status.ok()) return status;
+  if (absl::Status status = scheduler_->Enqueue(task, resolved.extras.after); !status.ok()) {
+    for (const auto& output : resolved.outputs) {
+      if (output->buffer != nullptr && output->buffer->writer == nullptr) output->error = status;
+    }
+    return status;
+  }
+  accepted.task = task;
+  return accepted;
+}
+
+absl::StatusOr<Operations::Accepted> Operations::LaunchThroughTemporary(const TenantId& tenant, const v1::Operation& operation,
+                                                                        absl::Time deadline, Resolved& resolved) {
+  Resolved first = resolved;
+  for (auto& target : first.targets) target = {.is_inline = true};
+  first.extras.observer = nullptr;
+  auto computed = Launch(tenant, operation, deadline, first);
+  if (!computed.ok()) return computed.status();
+  Accepted accepted;
+  for (size_t j = 0; j < resolved.targets.size(); ++j) {
+    v1::Operation copy;
+    copy.mutable_copy()->mutable_input()->set_handle(1);  // stands for the temporary; looked up already
+    copy.add_outputs()->set_existing(true);
+    Resolved second;
+    second.session = resolved.session;
+    second.device = resolved.device;
+    second.inputs = {computed->outputs[j]};
+    second.targets = {resolved.targets[j]};
+    second.targets[0].is_inline = false;
+    if (j + 1 == resolved.targets.size()) second.extras = resolved.extras;
+    auto copied = Launch(tenant, copy, deadline, second);
+    if (!copied.ok()) return copied.status();
+    accepted.task = copied->task;
+    accepted.outputs.push_back(copied->outputs[0]);
+    accepted.inline_outputs.push_back(false);
+  }
+  return accepted;
+}
+
+absl::StatusOr<Operations::Accepted> Operations::LaunchMove(const TenantId& tenant, const v1::Operation& operation,
+                                                            absl::Time deadline, Resolved& resolved) {
+  if (resolved.device < 0) {
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "device", "a move needs the device to move to");
+  }
+  if (operation.copy().data_type() != v1::DATA_TYPE_UNSPECIFIED) {
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "copy.data_type", "a move keeps the type; leave this unset or copy");
+  }
+  if (resolved.inputs.size() != 1 || resolved.inputs[0] == nullptr) {
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "copy.input", "a move needs an array");
+  }
+  if (resolved.targets.size() != 1 || resolved.targets[0].existing != nullptr) {
+    return InvalidField(v1::ERROR_REASON_ARGUMENT_COUNT, "outputs", "a move has one new output");
+  }
+  const ArrayPtr& input = resolved.inputs[0];
+  auto array = std::make_shared<Array>();
+  array->info = input->info;
+  array->buffer = input->buffer;
+  array->create_time = core_->Now();
+  resolved.outputs = {array};
+  auto task = std::make_shared<Task>();
+  task->id = next_task_++;
+  task->tenant = tenant;
+  task->session = resolved.session;
+  task->label = "move";
+  task->pinned_device = resolved.device;
+  task->drop_other_replicas = true;
+  task->deadline = deadline;
+  task->observer = resolved.extras.observer;
+  // Ordered as a write, since it drops the copies that readers before it use.
+  task->uses.push_back({.buffer = input->buffer, .read = true, .write = true});
+  if (absl::Status status = Publish(tenant, resolved); !status.ok()) return status;
+  if (absl::Status status = scheduler_->Enqueue(task, resolved.extras.after); !status.ok()) return status;
+  Accepted accepted;
+  accepted.task = task;
+  accepted.outputs = resolved.outputs;
+  accepted.inline_outputs = {resolved.targets[0].is_inline};
+  return accepted;
+}
+
+absl::Status Operations::PrepareKernel(const TenantId& tenant, const v1::Operation& operation, Task* task) {
+  const v1::KernelLaunch& launch = operation.kernel_launch();
+  if (launch.code_case() == v1::KernelLaunch::kModule) {
+    auto source = find_module_(tenant, launch.module());
+    if (!source.ok()) return source.status();
+    wire::Code code;
+    *code.mutable_source() = *std::move(source);
+    // The module as it was compiled, so that it is found ready; only an entry that it does not name has to be compiled anew.
+    auto* entries = code.mutable_source()->mutable_entries();
+    bool listed = std::find(entries->begin(), entries->end(), launch.entry()) != entries->end();
+    bool is_template = launch.entry().find('<') != std::string::npos;
+    if (!listed && (!entries->empty() || is_template)) *entries->Add() = launch.entry();
+    task->plan.code = std::move(code);
+  }
+  if (task->plan.code.has_value() && task->plan.code->source().kind() != wire::Source::KIND_CUDA_CPP) task->required_kind = "cuda";
+  return absl::OkStatus();
+}
+
+absl::Status Operations::Publish(const TenantId& tenant, Resolved& resolved) {
+  for (size_t j = 0; j < resolved.targets.size(); ++j) {
+    const auto& target = resolved.targets[j];
+    if (target.is_inline || target.existing != nullptr) continue;
+    absl::Status status = core_->catalogue.AddArray(tenant, target.name, resolved.outputs[j], core_->Now());
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+void Operations::PublishError(const TenantId& tenant, const std::string& session, const v1::Operation& operation,
+                              const absl::Status& status) {
+  auto id = session::ParseSessionName(session, "session");
+  if (!id.ok()) return;
+  for (const ops::OutputField& field : ops::CollectOutputs(operation)) {
+    if (field.output->target_case() != v1::Output::kHandle || field.output->handle() == 0 || field.output->existing()) continue;
+    auto array = std::make_shared<Array>();
+    array->error = status;
+    array->create_time = core_->Now();
+    // Taken handles keep what they stand for.
+    core_->catalogue.AddArray(tenant, {.session = *id, .handle = field.output->handle()}, array, core_->Now()).IgnoreError();
+  }
+}
+
+absl::StatusOr<ArrayPtr> Operations::MakeContiguous(const TenantId& tenant, const ArrayPtr& array, std::shared_ptr<Task>* task) {
+  v1::Operation copy;
+  copy.mutable_copy()->mutable_input()->set_handle(1);  // stands for the array; looked up already
+  copy.add_outputs()->set_inline_result(true);
+  Resolved resolved;
+  resolved.inputs = {array};
+  resolved.targets = {{.is_inline = true}};
+  auto accepted = Launch(tenant, copy, absl::InfiniteFuture(), resolved);
+  if (!accepted.ok()) return accepted.status();
+  *task = accepted->task;
+  return accepted->outputs[0];
+}
+
+}  // namespace stride::scheduler

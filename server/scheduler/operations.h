@@ -1,0 +1,69 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/scheduler/core.h"
+#include "server/scheduler/engine.h"
+#include "server/scheduler/scheduler.h"
+#include "server/session/array.h"
+
+namespace stride::scheduler {
+
+// Turns a client's operation into arrays and a task: resolves operands, plans, makes the outputs, enqueues. Thread-safe.
+class Operations {
+ public:
+  // Finds the code of a module by its resource name; caller holds the lock.
+  using FindModule = std::function<absl::StatusOr<wire::Source>(const TenantId&, const std::string&)>;
+
+  Operations(Core* core, Scheduler* scheduler, FindModule find_module)
+      : core_(core), scheduler_(scheduler), find_module_(std::move(find_module)) {}
+
+  struct Accepted {
+    std::shared_ptr<Task> task;  // null: a view, nothing runs
+    std::vector<std::shared_ptr<session::Array>> outputs;
+    std::vector<bool> inline_outputs;
+  };
+  struct Extras {
+    std::function<void(TaskState)> observer;  // hears of the task's states
+    std::shared_ptr<Task> after;              // nothing runs before this ended
+  };
+  // See Engine::Submit.
+  absl::StatusOr<Accepted> Submit(const TenantId& tenant, const std::string& session, const v1::Operation& operation,
+                                  absl::Time deadline, Extras extras = {});
+
+  // From `devices/{id}`.
+  absl::StatusOr<int> FindDevice(const std::string& name) const;
+
+  // A contiguous copy of a view, so that its bytes can be read in order. Caller holds the lock.
+  absl::StatusOr<std::shared_ptr<session::Array>> MakeContiguous(const TenantId& tenant,
+                                                                 const std::shared_ptr<session::Array>& array,
+                                                                 std::shared_ptr<Task>* task);
+
+ private:
+  struct Resolved;
+  absl::Status Resolve(const TenantId& tenant, const std::string& session, const v1::Operation& operation, Resolved* resolved);
+  absl::StatusOr<std::shared_ptr<session::Array>> ResolveOperand(const TenantId& tenant, const std::string& session,
+                                                                 const v1::Operand& operand);
+  absl::Status ResolveOutput(const TenantId& tenant, const std::string& session, const v1::Output& output,
+                             const std::string& field, Resolved* resolved);
+  absl::StatusOr<std::shared_ptr<session::Array>> InlineArray(const TenantId& tenant, const v1::InlineArray& inline_array);
+  absl::StatusOr<Accepted> Launch(const TenantId& tenant, const v1::Operation& operation, absl::Time deadline, Resolved& resolved);
+  absl::StatusOr<Accepted> LaunchThroughTemporary(const TenantId& tenant, const v1::Operation& operation, absl::Time deadline, Resolved& resolved);
+  absl::StatusOr<Accepted> LaunchMove(const TenantId& tenant, const v1::Operation& operation, absl::Time deadline, Resolved& resolved);
+  absl::Status PrepareKernel(const TenantId& tenant, const v1::Operation& operation, Task* task);
+  absl::Status Publish(const TenantId& tenant, Resolved& resolved);
+  void PublishError(const TenantId& tenant, const std::string& session, const v1::Operation& operation,
+                    const absl::Status& status);
+
+  Core* const core_;
+  Scheduler* const scheduler_;
+  const FindModule find_module_;
+  uint64_t next_task_ = 1;  // guarded by the lock
+};
+
+}  // namespace stride::scheduler

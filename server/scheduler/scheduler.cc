@@ -1,0 +1,254 @@
+#include "server/scheduler/scheduler.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/error.h"
+#include "server/scheduler/hazards.h"
+#include "server/scheduler/placement.h"
+
+namespace stride::scheduler {
+namespace {
+
+// Empty arenas kept warm for the next arrays of a lane: a first touch of fresh memory costs about a second a GiB.
+constexpr uint64_t kKeepEmptyBytes = uint64_t{512} << 20;
+
+absl::Status CancelledStatus() {
+  return MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED, "the operation was cancelled before it ran");
+}
+
+}  // namespace
+
+Scheduler::Scheduler(Core* core)
+    : core_(core),
+      memory_(
+          core,
+          [this](const TenantId& tenant, int device) -> Lane* {
+            auto it = lanes_.find({tenant, device});
+            return it == lanes_.end() ? nullptr : it->second.get();
+          },
+          [this](Lane& lane) { PrepareAll(lane); }),
+      accounts_(core->broker->devices().size()) {}
+
+Lane& Scheduler::LaneFor(const TenantId& tenant, int device) {
+  std::unique_ptr<Lane>& lane = lanes_[{tenant, device}];
+  if (lane == nullptr) {
+    lane = std::make_unique<Lane>(tenant, device, core_->broker->devices()[device]);
+    lane->last_used = core_->Now();
+  }
+  return *lane;
+}
+
+absl::Status Scheduler::Enqueue(const std::shared_ptr<Task>& task, const std::shared_ptr<Task>& after) {
+  if (core_->draining) {
+    return TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_DRAINING,
+                    "the daemon is shutting down and takes no new work", absl::Seconds(1));
+  }
+  int& unfinished = unfinished_[task->tenant];
+  if (unfinished >= core_->options.max_queued_tasks) {
+    return TryLater(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_QUEUE_FULL,
+                    "too many operations are queued; wait for some to end", absl::Milliseconds(100),
+                    {{"limit", absl::StrCat(core_->options.max_queued_tasks)}});
+  }
+  ++unfinished;
+  ++num_unfinished_;
+  task->submit_time = core_->Now();
+  if (after != nullptr) LinkBehind(task, after);
+  RegisterAccesses(task);
+  if (task->deadline != absl::InfiniteFuture()) {
+    core_->timer.At(task->deadline, [this, weak = std::weak_ptr<Task>(task)] {
+      Locked lock(*core_);
+      if (auto task = weak.lock()) DeadlinePassed(task);
+    });
+  }
+  Evaluate(task);
+  return absl::OkStatus();
+}
+
+void Scheduler::Evaluate(const std::shared_ptr<Task>& task) {
+  if (task->state != TaskState::kWaiting) return;
+  if (absl::Status error = FirstInputError(*task); !error.ok()) {
+    Complete(task, error);
+    return;
+  }
+  if (task->host_access) {
+    if (!task->pending.empty()) return;
+    SetState(*task, TaskState::kDispatched);
+    if (task->granted) core_->deferred.push_back(std::exchange(task->granted, nullptr));
+    return;
+  }
+  Lane* via = nullptr;
+  for (const auto& before : task->pending) {
+    if (before->state != TaskState::kDispatched || before->lane == nullptr) return;
+    if (via != nullptr && via != before->lane) return;
+    via = before->lane;
+  }
+  if (via != nullptr) {
+    // A move must see its input's last content, not one on its way.
+    bool fits = !task->drop_other_replicas && via->tenant == task->tenant && (task->pinned_device < 0 || task->pinned_device == via->device) &&
+                (task->required_kind.empty() || task->required_kind == via->description.kind());
+    if (!fits) return;
+    Place(task, *via);
+    return;
+  }
+  int device = Choose(*task);
+  if (device < 0) {
+    Complete(task, MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_DEVICE_NOT_SERVING,
+                             absl::StrCat("no device here can run this operation; it needs one of kind: ",
+                                          task->required_kind.empty() ? "any" : task->required_kind)));
+    return;
+  }
+  Place(task, LaneFor(task->tenant, device));
+}
+
+int Scheduler::Choose(const Task& task) {
+  const auto& devices = core_->broker->devices();
+  std::vector<Candidate> candidates;
+  // A session's arrays start out together: its home device comes first among equals, otherwise the devices take turns.
+  int first = task.session != nullptr && task.session->home_device >= 0 ? task.session->home_device
+                                                                        : rotation_++ % static_cast<int>(devices.size());
+  for (size_t i = 0; i < devices.size(); ++i) {
+    int index = static_cast<int>((first + i) % devices.size());
+    const wire::DeviceDescription& device = devices[index];
+    Candidate candidate;
+    candidate.device = index;
+    candidate.suitable = (task.pinned_device < 0 || task.pinned_device == index) &&
+                         (task.required_kind.empty() || task.required_kind == device.kind());
+    candidate.queued_seconds = accounts_[index].queue_seconds;
+    std::string key = task.module != nullptr ? task.module->key : task.label;
+    candidate.run_seconds = model_.Estimate(device, key, task.plan);
+    double rate = std::max(1e8, device.transfer_bytes_per_second());
+    for (const Use& use : task.uses) {
+      if (use.buffer == nullptr || use.fresh || use.buffer->replicas.count(index) > 0) continue;
+      // Inline bytes have to go to any device; only what lies on another one tells devices apart.
+      if (!use.buffer->replicas.empty()) candidate.transfer_seconds += 20e-6 + static_cast<double>(use.buffer->size) / rate;
+    }
+    candidates.push_back(candidate);
+  }
+  return ChooseDevice(candidates);
+}
+
+void Scheduler::Place(const std::shared_ptr<Task>& task, Lane& lane) {
+  task->lane = &lane;
+  task->estimate_seconds =
+      model_.Estimate(lane.description, task->module != nullptr ? task->module->key : task->label, task->plan);
+  DeviceAccount& account = accounts_[lane.device];
+  account.queue_seconds += task->estimate_seconds;
+  ++account.queue_depth;
+  lane.preparing.push_back(task);
+  lane.last_used = core_->Now();
+  if (task->session != nullptr && task->session->home_device < 0) task->session->home_device = lane.device;
+  SetState(*task, TaskState::kPreparing);
+  Prepare(task);
+}
+
+void Scheduler::Unplace(Task& task) {
+  if (task.lane == nullptr) return;
+  DeviceAccount& account = accounts_[task.lane->device];
+  account.queue_seconds = std::max(0.0, account.queue_seconds - task.estimate_seconds);
+  --account.queue_depth;
+  task.lane->last_used = core_->Now();
+  task.lane->preparing.remove_if([&](const auto& other) { return other.get() == &task; });
+  auto& ready = task.lane->ready;
+  ready.erase(std::remove_if(ready.begin(), ready.end(), [&](const auto& other) { return other.get() == &task; }), ready.end());
+  task.queued_ready = false;
+  task.lane = nullptr;
+}
+
+void Scheduler::Finish(const std::shared_ptr<Task>& task, absl::Status status) {
+  if (task->state == TaskState::kDone) return;
+  Complete(task, std::move(status));
+}
+
+void Scheduler::Cancel(const std::shared_ptr<Task>& task) {
+  if (task->state == TaskState::kDone) return;
+  if (task->state == TaskState::kDispatched && !task->host_access) return;
+  Complete(task, CancelledStatus());
+}
+
+void Scheduler::Complete(const std::shared_ptr<Task>& task, absl::Status status) {
+  bool was_dispatched = task->state == TaskState::kDispatched;
+  if (Lane* lane = task->lane) {
+    DeviceAccount& account = accounts_[lane->device];
+    ++(status.ok() ? account.succeeded : account.failed);
+    task->ran_on_device = lane->device;
+  }
+  Unplace(*task);
+  if (!status.ok()) {
+    for (const Use& use : task->uses) {
+      // What a task never touched stays good; what it was to make from nothing never came to be.
+      bool spoiled = use.write && (use.fresh || was_dispatched);
+      if (use.buffer != nullptr && spoiled && use.buffer->error.ok()) use.buffer->error = status;
+    }
+  }
+  task->end_time = core_->Now();
+  task->result = std::move(status);
+  std::vector<std::shared_ptr<Task>> dependents = ReleaseAccesses(*task);
+  task->uses.clear();  // lets go of the buffers
+  task->granted = nullptr;
+  --num_unfinished_;
+  if (--unfinished_[task->tenant] == 0) unfinished_.erase(task->tenant);
+  SetState(*task, TaskState::kDone);
+  core_->deferred.push_back([task] {
+    task->finished.Notify();
+    for (auto& callback : std::exchange(task->on_done, {})) callback();
+  });
+  for (const auto& dependent : dependents) Evaluate(dependent);
+}
+
+void Scheduler::SetState(Task& task, TaskState state) {
+  task.state = state;
+  if (task.observer) core_->deferred.push_back([observer = task.observer, state] { observer(state); });
+}
+
+void Scheduler::DeadlinePassed(const std::shared_ptr<Task>& task) {
+  if (task->state == TaskState::kDone || task->deadline > core_->Now()) return;
+  auto status = MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
+                          task->state == TaskState::kDispatched ? "the deadline passed while the operation ran"
+                                                                : "the deadline passed before the operation ran");
+  if (task->state != TaskState::kDispatched || task->host_access) {
+    Complete(task, status);
+    return;
+  }
+  Lane* lane = task->lane;
+  bool at_head = !lane->in_flight.empty() && lane->in_flight.front().task == task;
+  if (task->expired && at_head && lane->worker != nullptr) {
+    lane->worker->Kill(status);
+    return;
+  }
+  // Let it run a little longer; a task behind others gets its grace once it is its turn.
+  task->expired = task->expired || at_head;
+  core_->timer.At(core_->Now() + core_->options.kill_grace, [this, weak = std::weak_ptr<Task>(task)] {
+    Locked lock(*core_);
+    if (auto task = weak.lock()) DeadlinePassed(task);
+  });
+}
+
+int Scheduler::num_unfinished(const TenantId& tenant) const {
+  auto it = unfinished_.find(tenant);
+  return it == unfinished_.end() ? 0 : it->second;
+}
+
+int Scheduler::num_workers(int device) const {
+  int count = 0;
+  for (const auto& [key, lane] : lanes_) count += lane->device == device && lane->worker != nullptr;
+  return count;
+}
+
+void Scheduler::Housekeep() {
+  memory_.Reclaim();
+  absl::Time idle_since = core_->Now() - core_->options.worker_idle_timeout;
+  for (auto& [key, lane] : lanes_) {
+    memory_.Trim(*lane, kKeepEmptyBytes);
+    bool idle = lane->preparing.empty() && lane->in_flight.empty() && lane->num_copies == 0 && !lane->growing;
+    if (!idle || lane->last_used > idle_since || lane->worker == nullptr) continue;
+    memory_.Trim(*lane, 0);
+    std::shared_ptr<broker::Worker> worker = std::exchange(lane->worker, nullptr);
+    lane->mapped.clear();
+    lane->loaded.clear();
+    core_->executor.Run([worker] { worker->Shutdown(); });
+  }
+}
+
+}  // namespace stride::scheduler

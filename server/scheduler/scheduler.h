@@ -1,0 +1,115 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "server/scheduler/core.h"
+#include "server/scheduler/lane.h"
+#include "server/scheduler/memory.h"
+#include "server/scheduler/run_time_model.h"
+#include "server/scheduler/task.h"
+
+namespace stride::scheduler {
+
+// Takes tasks from acceptance to their end: order, placement, code, worker, memory, inputs, dispatch, results, and what to do when a worker dies.
+//
+// A task waits (kWaiting) until every access before it has ended, or, better, is already in the queue of one worker: then it may follow there at once,
+// since a worker keeps order. It is placed on the lane expected to finish it first (placement.h), prepared there (kPreparing) and dispatched.
+// All public methods: caller holds the engine's lock, except where said.
+class Scheduler {
+ public:
+  explicit Scheduler(Core* core);
+
+  // Refuses with QUEUE_FULL or DRAINING; otherwise the task is entered into its buffers' order and goes its way, not before `after`, if given, ended.
+  absl::Status Enqueue(const std::shared_ptr<Task>& task, const std::shared_ptr<Task>& after = nullptr);
+
+  // Ends a task that has not been dispatched, or a host access. Its outputs carry the status when it is an error.
+  void Finish(const std::shared_ptr<Task>& task, absl::Status status);
+  // Ends it if it has not been dispatched; a running one is let finish.
+  void Cancel(const std::shared_ptr<Task>& task);
+
+  Lane& LaneFor(const TenantId& tenant, int device);
+  Memory& memory() { return memory_; }
+
+  // A worker of the lane that has this arena mapped; starts one when there is none. Blocks: the lock must NOT be held.
+  absl::StatusOr<std::shared_ptr<broker::Worker>> BlockingWorker(Lane& lane, const std::shared_ptr<store::Arena>& arena);
+  // A block on a device, waiting for memory where it must. The lock must NOT be held.
+  absl::StatusOr<store::Allocation> BlockingAllocate(Lane& lane, uint64_t size);
+
+  int num_unfinished(const TenantId& tenant) const;
+  int num_unfinished() const { return num_unfinished_; }
+
+  struct DeviceAccount {
+    int queue_depth = 0;
+    double queue_seconds = 0;
+    double busy_seconds = 0;
+    int64_t succeeded = 0;
+    int64_t failed = 0;
+    int64_t worker_restarts = 0;
+    int64_t upload_bytes = 0;
+    int64_t download_bytes = 0;
+  };
+  DeviceAccount& account(int device) { return accounts_[device]; }
+  int num_workers(int device) const;
+
+  // Ends workers without work for long and gives back memory that nothing uses.
+  void Housekeep();
+
+ private:
+  void Evaluate(const std::shared_ptr<Task>& task);
+  int Choose(const Task& task);
+  void Place(const std::shared_ptr<Task>& task, Lane& lane);
+  void Unplace(Task& task);
+
+  // Each does its part or starts it; false: the task waits or has ended.
+  void Prepare(const std::shared_ptr<Task>& task);
+  bool HaveCode(const std::shared_ptr<Task>& task);
+  bool HaveArguments(const std::shared_ptr<Task>& task);
+  bool HaveWorker(Lane& lane);
+  bool HaveOutputs(const std::shared_ptr<Task>& task);
+  bool HaveInputs(const std::shared_ptr<Task>& task);
+  void PrepareAll(Lane& lane);
+
+  void StartMove(const std::shared_ptr<Task>& task, const std::shared_ptr<store::Buffer>& buffer,
+                 const store::Allocation& target);
+  void MoveDone(int device, const std::shared_ptr<store::Buffer>& buffer, const store::Allocation& target, absl::Status status);
+  absl::Status RunMove(Lane& to, const store::Allocation& target, const std::shared_ptr<store::Buffer>& buffer);
+
+  void Pump(Lane& lane);
+  bool MayDispatch(const Task& task, const Lane& lane) const;
+  bool PumpOnce(Lane& lane);
+  wire::Task BoundTask(const Task& task, const Lane& lane) const;
+  void AddToSubmit(const std::shared_ptr<Task>& task, Lane& lane, wire::Task bound, wire::Submit* submit);
+  void MapForTask(const Task& task, Lane& lane);
+  void LoadModule(const Task& task, Lane& lane);
+
+  void TasksDone(Lane& lane, const broker::Worker* worker, absl::Span<const wire::TaskResult> results);
+  void WorkerDied(Lane& lane, const broker::Worker* worker, const broker::WorkerDeath& death);
+  void TakeBack(const std::shared_ptr<Task>& task);
+  void TaskEnded(Lane& lane, const std::shared_ptr<Task>& task, const wire::TaskResult& result);
+  absl::Status TaskStatus(const Task& task, const Lane& lane, const wire::Status& status) const;
+
+  void Complete(const std::shared_ptr<Task>& task, absl::Status status);
+  void SetState(Task& task, TaskState state);
+  void DeadlinePassed(const std::shared_ptr<Task>& task);
+  void StartWorker(Lane& lane);
+
+  Core* const core_;
+  std::map<std::pair<TenantId, int>, std::unique_ptr<Lane>> lanes_;
+  Memory memory_;
+  RunTimeModel model_;
+  std::vector<DeviceAccount> accounts_;
+  std::map<TenantId, int> unfinished_;
+  int num_unfinished_ = 0;
+  // Moves under way: (buffer, device) -> tasks that wait for it.
+  std::map<std::pair<store::Buffer*, int>, std::vector<std::shared_ptr<Task>>> moves_;
+  int rotation_ = 0;  // spreads equal choices over the devices
+};
+
+}  // namespace stride::scheduler

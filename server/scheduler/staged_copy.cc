@@ -1,0 +1,129 @@
+#include "server/scheduler/staged_copy.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "server/base/error.h"
+
+namespace stride::scheduler {
+namespace {
+
+// Copies in flight for one reader: enough to keep the copy engine busy while the bytes are sent on.
+constexpr size_t kPiecesAhead = 4;
+
+absl::Status NoSlot(const broker::Worker& worker) {
+  if (!worker.alive()) {
+    return TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_WORKER_LOST,
+                    "the device process was lost during the transfer; try again", absl::Milliseconds(200));
+  }
+  return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
+                   "the deadline passed while the transfer waited for staging memory");
+}
+
+}  // namespace
+
+StagedWriter::StagedWriter(std::shared_ptr<broker::Worker> worker, uint64_t arena, uint64_t offset, absl::Time deadline)
+    : worker_(std::move(worker)), arena_(arena), offset_(offset), deadline_(deadline) {}
+
+StagedWriter::~StagedWriter() {
+  if (slot_) worker_->staging().Release(slot_);
+}
+
+absl::Status StagedWriter::Write(std::string_view bytes) {
+  while (!bytes.empty()) {
+    if (!slot_) {
+      slot_ = worker_->staging().Acquire(deadline_);
+      if (!slot_) return NoSlot(*worker_);
+      filled_ = 0;
+    }
+    uint64_t count = std::min<uint64_t>(bytes.size(), slot_.size - filled_);
+    std::memcpy(slot_.data + filled_, bytes.data(), count);
+    filled_ += count;
+    bytes.remove_prefix(count);
+    if (filled_ == slot_.size) Send();
+  }
+  absl::MutexLock lock(&state_->mutex);
+  return state_->status;
+}
+
+void StagedWriter::Send() {
+  {
+    absl::MutexLock lock(&state_->mutex);
+    ++state_->outstanding;
+  }
+  // The slot goes back when the device has read it, also when this writer is gone by then.
+  auto done = [state = state_, worker = worker_, slot = slot_](absl::Status status) {
+    worker->staging().Release(slot);
+    absl::MutexLock lock(&state->mutex);
+    --state->outstanding;
+    if (state->status.ok()) state->status = std::move(status);
+  };
+  worker_->Copy(/*to_device=*/true, arena_, offset_, slot_.offset, filled_, std::move(done));
+  offset_ += filled_;
+  slot_ = {};
+  filled_ = 0;
+}
+
+absl::Status StagedWriter::Finish() {
+  if (slot_ && filled_ > 0) Send();
+  absl::MutexLock lock(&state_->mutex);
+  auto idle = [this] {
+    state_->mutex.AssertHeld();
+    return state_->outstanding == 0;
+  };
+  state_->mutex.Await(absl::Condition(&idle));
+  return state_->status;
+}
+
+StagedReader::StagedReader(std::shared_ptr<broker::Worker> worker, uint64_t arena, uint64_t offset, uint64_t size,
+                           absl::Time deadline)
+    : worker_(std::move(worker)), arena_(arena), offset_(offset), remaining_(size), deadline_(deadline) {}
+
+StagedReader::~StagedReader() = default;
+
+bool StagedReader::Request(bool wait) {
+  auto slot = wait ? worker_->staging().Acquire(deadline_) : worker_->staging().TryAcquire();
+  if (!slot) return false;
+  auto piece = std::make_shared<Piece>();
+  piece->worker = worker_;
+  piece->slot = slot;
+  piece->size = std::min<uint64_t>(remaining_, slot.size);
+  ahead_.push_back(piece);
+  worker_->Copy(/*to_device=*/false, arena_, offset_, slot.offset, piece->size, [piece](absl::Status status) {
+    absl::MutexLock lock(&piece->mutex);
+    piece->done = true;
+    piece->status = std::move(status);
+  });
+  offset_ += piece->size;
+  remaining_ -= piece->size;
+  return true;
+}
+
+absl::StatusOr<Download::Chunk> StagedReader::Next(uint64_t max_bytes) {
+  while (remaining_ > 0 && ahead_.size() < kPiecesAhead) {
+    if (!Request(/*wait=*/ahead_.empty())) break;
+  }
+  if (ahead_.empty()) {
+    if (remaining_ == 0) return Download::Chunk{};
+    return NoSlot(*worker_);
+  }
+  std::shared_ptr<Piece> piece = ahead_.front();
+  {
+    absl::MutexLock lock(&piece->mutex);
+    piece->mutex.Await(absl::Condition(&piece->done));
+    if (!piece->status.ok()) return piece->status;
+  }
+  uint64_t count = std::min<uint64_t>(max_bytes, piece->size - consumed_);
+  Download::Chunk chunk;
+  chunk.bytes = {reinterpret_cast<const char*>(piece->slot.data) + consumed_, count};
+  consumed_ += count;
+  if (consumed_ == piece->size) {
+    ahead_.pop_front();
+    consumed_ = 0;
+  }
+  chunk.lease = std::move(piece);
+  return chunk;
+}
+
+}  // namespace stride::scheduler

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string_view>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "server/broker/worker.h"
+#include "server/scheduler/engine.h"
+
+namespace stride::scheduler {
+
+// Bytes into device memory through the worker's pinned staging: each slot is sent as soon as it is full. One thread at a time. Blocks while no slot is free.
+class StagedWriter {
+ public:
+  StagedWriter(std::shared_ptr<broker::Worker> worker, uint64_t arena, uint64_t offset, absl::Time deadline);
+  // Waits for the copies under way: their slots must not be lent again before.
+  ~StagedWriter();
+
+  absl::Status Write(std::string_view bytes);
+  // Sends the rest and waits until all is on the device.
+  absl::Status Finish();
+
+ private:
+  struct State {
+    absl::Mutex mutex;
+    int outstanding ABSL_GUARDED_BY(mutex) = 0;
+    absl::Status status ABSL_GUARDED_BY(mutex);
+  };
+  void Send();
+
+  const std::shared_ptr<broker::Worker> worker_;
+  const uint64_t arena_;
+  uint64_t offset_;
+  const absl::Time deadline_;
+  broker::StagingPool::Slot slot_;
+  uint64_t filled_ = 0;
+  const std::shared_ptr<State> state_ = std::make_shared<State>();
+};
+
+// Bytes out of device memory, a few slots ahead of the reader. One thread at a time.
+class StagedReader {
+ public:
+  StagedReader(std::shared_ptr<broker::Worker> worker, uint64_t arena, uint64_t offset, uint64_t size, absl::Time deadline);
+  ~StagedReader();
+
+  // The next bytes, at most max_bytes; empty at the end. The chunk holds its slot until its lease is dropped.
+  absl::StatusOr<Download::Chunk> Next(uint64_t max_bytes);
+
+ private:
+  struct Piece {
+    std::shared_ptr<broker::Worker> worker;
+    broker::StagingPool::Slot slot;
+    uint64_t size = 0;
+    absl::Mutex mutex;
+    bool done ABSL_GUARDED_BY(mutex) = false;
+    absl::Status status ABSL_GUARDED_BY(mutex);
+    ~Piece() { worker->staging().Release(slot); }
+  };
+  bool Request(bool wait);
+
+  const std::shared_ptr<broker::Worker> worker_;
+  const uint64_t arena_;
+  uint64_t offset_;
+  uint64_t remaining_;
+  const absl::Time deadline_;
+  std::deque<std::shared_ptr<Piece>> ahead_;
+  uint64_t consumed_ = 0;  // of the first piece
+};
+
+}  // namespace stride::scheduler

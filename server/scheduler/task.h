@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
+#include "server/base/ids.h"
+#include "server/broker/compiled_module.h"
+#include "server/ops/plan.h"
+#include "server/session/catalogue.h"
+#include "server/store/buffer.h"
+#include "stride/v1/operation.pb.h"
+
+namespace stride::scheduler {
+
+struct Lane;
+
+// kWaiting -> kPreparing -> kDispatched -> kDone. A worker's death takes kDispatched back to kWaiting.
+enum class TaskState {
+  kWaiting,     // for the accesses before it
+  kPreparing,   // has a device; waits for code, a worker, memory, or inputs on their way
+  kDispatched,  // sent to the worker; or, for a host access, granted
+  kDone,
+};
+
+// How a task uses a buffer.
+struct Use {
+  std::shared_ptr<store::Buffer> buffer;  // null: a scalar
+  bool read = false;
+  bool write = false;
+  bool fresh = false;  // this task makes the buffer's whole content
+};
+
+// One unit of scheduling: an operation on one device, or the daemon's own access to an array (an upload, a download), which takes part in the ordering
+// but runs nowhere. Members are guarded by the engine's lock, but for those that are set before Enqueue and const afterwards.
+struct Task : store::Access, std::enable_shared_from_this<Task> {
+  // Set before Enqueue.
+  uint64_t id = 0;
+  TenantId tenant;
+  std::shared_ptr<session::Session> session;  // may be null
+  std::string label;
+  bool host_access = false;
+  ops::Plan plan;
+  std::shared_ptr<const v1::Operation> operation;  // kernels: their arguments are bound once the code is compiled
+  std::vector<ops::Input> inputs;                  // likewise
+  std::vector<Use> uses;                           // by slot of the plan: inputs, then outputs
+  int pinned_device = -1;                          // -1: the scheduler's choice
+  std::string required_kind;                       // `cuda` for PTX and binaries; empty: any
+  bool drop_other_replicas = false;                // a move: the inputs stay on the chosen device only
+  absl::Time deadline = absl::InfiniteFuture();
+  std::function<void(TaskState)> observer;         // told of every change, after the lock is given back
+  std::function<void()> granted;                   // host access: called once when all earlier accesses ended, after the lock is given back
+
+  // The scheduler's.
+  TaskState state = TaskState::kWaiting;
+  std::vector<std::shared_ptr<Task>> pending;     // unfinished accesses that come first
+  std::vector<std::shared_ptr<Task>> dependents;  // tasks that have this one in `pending`
+  Lane* lane = nullptr;
+  std::shared_ptr<const broker::CompiledModule> module;
+  bool compile_requested = false;
+  bool arguments_bound = false;
+  bool queued_ready = false;  // stands in its lane's ready queue
+  int num_moves = 0;          // inputs on their way
+  int num_attempts = 0;       // times dispatched
+  bool expired = false;       // its deadline passed while it ran
+  double estimate_seconds = 0;
+  absl::Status early_error;    // of a wire task before its own launch
+
+  // Timeline.
+  absl::Time submit_time;
+  absl::Time compile_start, compile_end;
+  absl::Time move_start, move_end;
+  absl::Time dispatch_time;
+  absl::Time end_time;
+  double run_seconds = 0;
+  int ran_on_device = -1;
+
+  // The outcome: `result` is written before `finished` is notified, never after.
+  absl::Status result;
+  absl::Notification finished;
+  std::vector<std::function<void()>> on_done;  // run after the lock is given back
+};
+
+}  // namespace stride::scheduler

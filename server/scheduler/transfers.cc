@@ -1,0 +1,200 @@
+#include "server/scheduler/transfers.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/error.h"
+#include "server/scheduler/describe.h"
+
+namespace stride::scheduler {
+namespace {
+
+constexpr int kMaxTries = 3;  // a download goes on with the successor of a worker that died
+
+}  // namespace
+
+ArrayWriter::~ArrayWriter() {
+  if (lane_ == nullptr) return;
+  Locked lock(*core_);
+  --lane_->num_copies;
+}
+
+absl::Status ArrayWriter::Open(Lane& lane, const store::Allocation& target, int64_t offset, absl::Time deadline) {
+  {
+    Locked lock(*core_);
+    ++lane.num_copies;
+    lane_ = &lane;
+  }
+  target_ = target;
+  if (lane.description.host_memory()) {
+    position_ = target.data() + offset;
+    return absl::OkStatus();
+  }
+  auto worker = scheduler_->BlockingWorker(lane, target.arena);
+  if (!worker.ok()) return worker.status();
+  staged_ = std::make_unique<StagedWriter>(*worker, target.arena->id, target.offset + offset, deadline);
+  return absl::OkStatus();
+}
+
+absl::Status ArrayWriter::Write(std::string_view bytes) {
+  if (staged_ != nullptr) return staged_->Write(bytes);
+  std::memcpy(position_, bytes.data(), bytes.size());
+  position_ += bytes.size();
+  return absl::OkStatus();
+}
+
+absl::Status ArrayWriter::Finish() { return staged_ != nullptr ? staged_->Finish() : absl::OkStatus(); }
+
+absl::Status RangedUpload::Write(std::string_view bytes) {
+  if (static_cast<int64_t>(bytes.size()) > remaining()) {
+    return InvalidField(v1::ERROR_REASON_SIZE_MISMATCH, "data",
+                        absl::StrCat("more bytes than the range declares. Declared: ", end_ - begin_));
+  }
+  if (absl::Status status = writer_.Write(bytes); !status.ok()) return status;
+  position_ += bytes.size();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::Array> RangedUpload::Finish() {
+  if (remaining() > 0) {
+    return InvalidField(v1::ERROR_REASON_SIZE_MISMATCH, "data",
+                        absl::StrCat("fewer bytes than the range declares. Declared: ", end_ - begin_, ", sent: ", position_ - begin_));
+  }
+  if (absl::Status status = writer_.Finish(); !status.ok()) return status;
+  Locked lock(*core_);
+  complete_ = true;
+  Completed();
+  return Describe(*core_, *array_);
+}
+
+absl::Status ReceivingUpload::Open(absl::Time deadline) {
+  // One call gets the memory; others that came at the same time find it there.
+  absl::MutexLock allocation_lock(&receiving_->allocation);
+  Lane* lane;
+  store::Allocation target;
+  bool have = false;
+  {
+    Locked lock(*core_);
+    if (!array_->buffer->error.ok()) return array_->buffer->error;
+    lane = &scheduler_->LaneFor(array_->buffer->tenant, receiving_->device);
+    auto it = array_->buffer->replicas.find(receiving_->device);
+    have = it != array_->buffer->replicas.end();
+    if (have) target = it->second;
+  }
+  if (!have) {
+    auto allocated = scheduler_->BlockingAllocate(*lane, array_->buffer->size);
+    if (!allocated.ok()) return allocated.status();
+    target = *allocated;
+    Locked lock(*core_);
+    array_->buffer->replicas[receiving_->device] = target;
+  }
+  return writer_.Open(*lane, target, array_->info.offset + begin_, deadline);
+}
+
+void ReceivingUpload::Completed() {
+  receiving_->ranges.Add(begin_, end_);
+  scheduler_->account(receiving_->device).upload_bytes += end_ - begin_;
+  if (!receiving_->ranges.Covers(array_->info.size_bytes())) return;
+  array_->receiving.reset();
+  scheduler_->Finish(std::static_pointer_cast<Task>(receiving_->access), absl::OkStatus());
+}
+
+ReceivingUpload::~ReceivingUpload() {
+  // What was written stays, so that the client can go on from there.
+  bool arrived = !complete_ && writer_.Finish().ok();
+  Locked lock(*core_);
+  if (arrived && array_->receiving != nullptr) receiving_->ranges.Add(begin_, position_);
+  --receiving_->num_calls;
+  receiving_->lease_end = core_->Now() + core_->options.upload_lease;
+}
+
+absl::Status OverwriteUpload::Open(absl::Time deadline) {
+  Lane* lane = nullptr;
+  store::Allocation target;
+  {
+    Locked lock(*core_);
+    if (!array_->buffer->error.ok()) return array_->buffer->error;
+    auto& replicas = array_->buffer->replicas;
+    if (replicas.empty()) return MakeError(absl::StatusCode::kDataLoss, v1::ERROR_REASON_DATA_LOST, "the array's only copy is gone");
+    int device = replicas.begin()->first;
+    target = replicas.begin()->second;
+    array_->buffer->KeepOnly(device);
+    lane = &scheduler_->LaneFor(array_->buffer->tenant, device);
+  }
+  return writer_.Open(*lane, target, array_->info.offset + begin_, deadline);
+}
+
+OverwriteUpload::~OverwriteUpload() {
+  writer_.Finish().IgnoreError();
+  Locked lock(*core_);
+  scheduler_->Finish(task_, absl::OkStatus());
+}
+
+ArrayDownload::~ArrayDownload() {
+  staged_.reset();
+  if (lane_ == nullptr) return;
+  Locked lock(*core_);
+  --lane_->num_copies;
+}
+
+absl::Status ArrayDownload::Open() {
+  const session::Array& array = access_->array();
+  Lane* lane = nullptr;
+  {
+    Locked lock(*core_);
+    inline_bytes_ = array.buffer->inline_bytes;
+    for (auto& [device, replica] : array.buffer->replicas) {
+      if (lane != nullptr && !core_->broker->devices()[device].host_memory()) continue;
+      lane = &scheduler_->LaneFor(array.buffer->tenant, device);
+      source_ = replica;
+    }
+    if (lane == nullptr && inline_bytes_ == nullptr) {
+      return MakeError(absl::StatusCode::kDataLoss, v1::ERROR_REASON_DATA_LOST, "the array's only copy is gone");
+    }
+    if (lane != nullptr) {
+      scheduler_->account(lane->device).download_bytes += end_ - position_;
+      if (lane_ == nullptr) {
+        ++lane->num_copies;
+        lane_ = lane;
+      }
+    }
+  }
+  if (lane == nullptr || lane->description.host_memory()) return absl::OkStatus();
+  auto worker = scheduler_->BlockingWorker(*lane, source_.arena);
+  if (!worker.ok()) return worker.status();
+  staged_ = std::make_unique<StagedReader>(*worker, source_.arena->id, source_.offset + array.info.offset + position_,
+                                           end_ - position_, deadline_);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Download::Chunk> ArrayDownload::Next(int64_t max_bytes) {
+  if (position_ == end_) return Chunk{};
+  for (int i = 0; i < kMaxTries; ++i) {
+    if (!std::exchange(opened_, true)) {
+      if (absl::Status status = Open(); !status.ok()) return status;
+    }
+    if (staged_ != nullptr) {
+      auto chunk = staged_->Next(max_bytes);
+      if (chunk.ok()) {
+        position_ += chunk->bytes.size();
+        return chunk;
+      }
+      if (chunk.status().code() != absl::StatusCode::kUnavailable || i + 1 == kMaxTries) return chunk.status();
+      staged_.reset();
+      opened_ = false;
+      continue;
+    }
+    Chunk chunk;
+    const char* base = source_.arena != nullptr ? reinterpret_cast<const char*>(source_.data()) : inline_bytes_->data();
+    int64_t count = std::min(max_bytes, end_ - position_);
+    chunk.bytes = {base + access_->array().info.offset + position_, static_cast<size_t>(count)};
+    chunk.lease = access_;
+    position_ += count;
+    return chunk;
+  }
+  return absl::InternalError("unreachable");
+}
+
+}  // namespace stride::scheduler

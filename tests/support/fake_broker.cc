@@ -1,0 +1,228 @@
+#include "tests/support/fake_broker.h"
+
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace stride::testing {
+
+FakeWorker::FakeWorker(uint64_t id, const wire::DeviceDescription& device)
+    : id_(id), device_(device), staging_memory_(4 << 16) {
+  staging_ = std::make_unique<broker::StagingPool>(staging_memory_.data(), staging_memory_.size(), 1 << 16);
+}
+
+FakeWorker::~FakeWorker() { staging_->Close(); }
+
+bool FakeWorker::alive() const {
+  absl::MutexLock lock(&mutex_);
+  return alive_;
+}
+
+void FakeWorker::Adopt(broker::WorkerCallbacks callbacks) {
+  absl::MutexLock lock(&mutex_);
+  callbacks_ = std::move(callbacks);
+}
+
+absl::StatusOr<UniqueFd> FakeWorker::CreateArena(uint64_t arena, uint64_t size) {
+  auto fd = CreateMemoryFile("fake", size);
+  if (!fd.ok()) return fd.status();
+  absl::Status mapped = MapArena(arena, size, fd->get());
+  if (!mapped.ok()) return mapped;
+  return fd;
+}
+
+absl::Status FakeWorker::MapArena(uint64_t arena, uint64_t size, int fd) {
+  auto map = MemoryMap::Map(fd, size, true);
+  if (!map.ok()) return map.status();
+  absl::MutexLock lock(&mutex_);
+  arenas_[arena] = *std::move(map);
+  return absl::OkStatus();
+}
+
+absl::Status FakeWorker::UnmapArena(uint64_t arena) {
+  absl::MutexLock lock(&mutex_);
+  arenas_.erase(arena);
+  return absl::OkStatus();
+}
+
+absl::Status FakeWorker::LoadModule(const broker::CompiledModule& module,
+                                    std::function<void(absl::StatusOr<wire::ModuleLoaded>)> loaded) {
+  wire::ModuleLoaded reply;
+  reply.set_module(module.id);
+  std::thread([loaded, reply] { loaded(reply); }).detach();
+  return absl::OkStatus();
+}
+
+absl::Status FakeWorker::Submit(const wire::Submit& tasks) {
+  absl::MutexLock lock(&mutex_);
+  if (!alive_) return absl::UnavailableError("dead");
+  for (const auto& task : tasks.tasks()) {
+    held_.push_back(task);
+    submitted_.push_back(task);
+  }
+  if (!hold_) std::thread([this] { EndAll(); }).detach();
+  return absl::OkStatus();
+}
+
+void FakeWorker::EndAll() {
+  while (EndNext()) {
+  }
+}
+
+bool FakeWorker::EndNext(absl::Status status) {
+  wire::TaskResult result;
+  broker::WorkerCallbacks callbacks;
+  static absl::Mutex order;  // results are told in order
+  absl::MutexLock order_lock(&order);
+  {
+    absl::MutexLock lock(&mutex_);
+    if (held_.empty() || !alive_) return false;
+    result.set_sequence(held_.front().sequence());
+    held_.pop_front();
+    callbacks = callbacks_;
+  }
+  result.mutable_status()->set_code(static_cast<int>(status.code()));
+  result.mutable_status()->set_message(std::string(status.message()));
+  result.set_run_seconds(1e-5);
+  callbacks.tasks_done({&result, 1});
+  return true;
+}
+
+void FakeWorker::Hold() {
+  absl::MutexLock lock(&mutex_);
+  hold_ = true;
+}
+
+int FakeWorker::num_held() const {
+  absl::MutexLock lock(&mutex_);
+  return static_cast<int>(held_.size());
+}
+
+std::vector<wire::Task> FakeWorker::submitted() const {
+  absl::MutexLock lock(&mutex_);
+  return submitted_;
+}
+
+void FakeWorker::Copy(bool to_device, uint64_t arena, uint64_t arena_offset, uint64_t staging_offset, uint64_t size,
+                      std::function<void(absl::Status)> done) {
+  {
+    absl::MutexLock lock(&mutex_);
+    auto it = arenas_.find(arena);
+    if (it != arenas_.end()) {
+      std::byte* device = it->second.data() + arena_offset;
+      std::byte* staging = staging_memory_.data() + staging_offset;
+      std::memcpy(to_device ? device : staging, to_device ? staging : device, size);
+    }
+  }
+  done(absl::OkStatus());
+}
+
+void FakeWorker::Kill(absl::Status cause) {
+  // As with a process, death is told later and from another thread.
+  std::thread([self = shared_from_this(), cause = std::move(cause)] { self->DieRunning(cause, false); }).detach();
+}
+
+void FakeWorker::DieRunning(absl::Status cause, bool fault) {
+  broker::WorkerDeath death{.cause = std::move(cause)};
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!held_.empty()) {
+      uint64_t running = held_.front().sequence();
+      death.faulting_sequence = fault ? running : 0;
+      death.completed_sequence = static_cast<uint32_t>(running - 1);
+      death.started_sequence = static_cast<uint32_t>(running);
+    }
+  }
+  Die(std::move(death));
+}
+
+void FakeWorker::Die(broker::WorkerDeath death) {
+  broker::WorkerCallbacks callbacks;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!std::exchange(alive_, false)) return;
+    held_.clear();
+    callbacks = callbacks_;
+  }
+  if (callbacks.died) std::thread([callbacks, death] { callbacks.died(death); }).join();
+}
+
+absl::StatusOr<std::shared_ptr<broker::Worker>> FakeBroker::StartWorker(int device) {
+  absl::MutexLock lock(&mutex_);
+  auto worker = std::make_shared<FakeWorker>(workers_.size() + 1, devices_[device]);
+  if (hold_) worker->Hold();
+  workers_.push_back(worker);
+  return std::shared_ptr<broker::Worker>(worker);
+}
+
+std::shared_ptr<FakeWorker> FakeBroker::WaitForWorker(int count) {
+  absl::MutexLock lock(&mutex_);
+  auto started = [&] { return static_cast<int>(workers_.size()) >= count; };
+  mutex_.Await(absl::Condition(&started));
+  return workers_[count - 1];
+}
+
+void FakeBroker::Shutdown() {
+  std::vector<std::shared_ptr<FakeWorker>> workers;
+  {
+    absl::MutexLock lock(&mutex_);
+    workers = workers_;
+  }
+  for (auto& worker : workers) {
+    worker->Hold();
+    while (worker->num_held() > 0) worker->EndNext();
+    worker->staging().Close();
+  }
+}
+
+std::shared_ptr<const broker::CompiledModule> FakeBroker::Lookup(const std::string& target, const wire::Code& code) {
+  absl::MutexLock lock(&mutex_);
+  auto it = modules_.find(absl::StrCat(target, code.SerializeAsString()));
+  return it == modules_.end() ? nullptr : it->second;
+}
+
+void FakeBroker::Compile(const std::string& target, const wire::Code& code, Done done) {
+  if (!compile_error_.ok()) {
+    done(compile_error_);
+    return;
+  }
+  auto module = std::make_shared<broker::CompiledModule>();
+  module->target = target;
+  module->key = code.SerializeAsString();
+  for (const auto& entry : code.source().entries()) {
+    *module->description.add_kernels() = kernel_;
+    module->description.mutable_kernels()->rbegin()->set_entry(entry);
+  }
+  {
+    absl::MutexLock lock(&mutex_);
+    module->id = modules_.size() + 1;
+    modules_[absl::StrCat(target, module->key)] = module;
+  }
+  done(std::shared_ptr<const broker::CompiledModule>(module));
+}
+
+namespace {
+
+wire::DeviceDescription MakeDevice(const std::string& kind, int index, int64_t memory_bytes, bool host) {
+  wire::DeviceDescription device;
+  device.set_id(absl::StrCat(kind, ":", index));
+  device.set_kind(kind);
+  device.set_index(index);
+  device.set_target(absl::StrCat(kind, ":test"));
+  device.set_memory_bytes(memory_bytes);
+  device.set_num_compute_units(1);
+  device.set_host_memory(host);
+  device.set_arena_granularity_bytes(4096);
+  device.set_memory_bytes_per_second(1e10);
+  device.set_transfer_bytes_per_second(1e10);
+  return device;
+}
+
+}  // namespace
+
+wire::DeviceDescription HostDevice(int index, int64_t memory_bytes) { return MakeDevice("cpu", index, memory_bytes, true); }
+wire::DeviceDescription StagedDevice(int index, int64_t memory_bytes) { return MakeDevice("cuda", index, memory_bytes, false); }
+
+}  // namespace stride::testing

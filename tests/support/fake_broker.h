@@ -1,0 +1,103 @@
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/synchronization/mutex.h"
+#include "server/base/memory_file.h"
+#include "server/broker/broker.h"
+
+namespace stride::testing {
+
+// A worker without a process. It computes nothing (arrays keep what they held), but it keeps the protocol: tasks end in order, when the test says so or,
+// by default, at once on a thread of their own. Copies go through real staging into mapped arenas.
+class FakeWorker : public broker::Worker, public std::enable_shared_from_this<FakeWorker> {
+ public:
+  FakeWorker(uint64_t id, const wire::DeviceDescription& device);
+  ~FakeWorker() override;
+
+  uint64_t id() const override { return id_; }
+  pid_t pid() const override { return 0; }
+  const wire::DeviceDescription& device() const override { return device_; }
+  bool alive() const override;
+  void Adopt(broker::WorkerCallbacks callbacks) override;
+  absl::StatusOr<UniqueFd> CreateArena(uint64_t arena, uint64_t size) override;
+  absl::Status MapArena(uint64_t arena, uint64_t size, int fd) override;
+  absl::Status UnmapArena(uint64_t arena) override;
+  absl::Status LoadModule(const broker::CompiledModule& module,
+                          std::function<void(absl::StatusOr<wire::ModuleLoaded>)> loaded) override;
+  absl::Status UnloadModule(uint64_t module) override { return absl::OkStatus(); }
+  absl::Status Submit(const wire::Submit& tasks) override;
+  void Copy(bool to_device, uint64_t arena, uint64_t arena_offset, uint64_t staging_offset, uint64_t size,
+            std::function<void(absl::Status)> done) override;
+  broker::StagingPool& staging() override { return *staging_; }
+  void Kill(absl::Status cause) override;
+  void Shutdown() override { Die({.cause = absl::OkStatus()}); }
+
+  // Test side. Tasks wait until they are ended one by one.
+  void Hold();
+  // Ends the oldest held task. False: there is none.
+  bool EndNext(absl::Status status = absl::OkStatus());
+  int num_held() const;
+  std::vector<wire::Task> submitted() const;
+  void Die(broker::WorkerDeath death);
+  // Death while the oldest held task was running.
+  void DieRunning(absl::Status cause, bool fault);
+
+ private:
+  void EndAll();
+
+  const uint64_t id_;
+  const wire::DeviceDescription device_;
+  std::vector<std::byte> staging_memory_;
+  std::unique_ptr<broker::StagingPool> staging_;
+  mutable absl::Mutex mutex_;
+  broker::WorkerCallbacks callbacks_;
+  std::map<uint64_t, MemoryMap> arenas_;
+  std::deque<wire::Task> held_;
+  std::vector<wire::Task> submitted_;
+  bool hold_ = false;
+  bool alive_ = true;
+};
+
+// Devices as the test describes them; compiles anything at once unless told to fail.
+class FakeBroker : public broker::Broker, public broker::Compiler {
+ public:
+  explicit FakeBroker(std::vector<wire::DeviceDescription> devices) : devices_(std::move(devices)) {}
+
+  const std::vector<wire::DeviceDescription>& devices() const override { return devices_; }
+  const std::vector<std::string>& notes() const override { return notes_; }
+  absl::StatusOr<std::shared_ptr<broker::Worker>> StartWorker(int device) override;
+  broker::Compiler& compiler() override { return *this; }
+  void Shutdown() override;
+
+  std::shared_ptr<const broker::CompiledModule> Lookup(const std::string& target, const wire::Code& code) override;
+  void Compile(const std::string& target, const wire::Code& code, Done done) override;
+
+  // Test side.
+  void set_hold(bool hold) { hold_ = hold; }
+  void set_compile_error(absl::Status status) { compile_error_ = std::move(status); }
+  void set_kernel(wire::KernelDescription kernel) { kernel_ = std::move(kernel); }
+  // Waits until `count` workers were started in all; returns the last.
+  std::shared_ptr<FakeWorker> WaitForWorker(int count);
+
+ private:
+  std::vector<wire::DeviceDescription> devices_;
+  std::vector<std::string> notes_;
+  absl::Mutex mutex_;
+  std::vector<std::shared_ptr<FakeWorker>> workers_;
+  bool hold_ = false;
+  absl::Status compile_error_;
+  wire::KernelDescription kernel_;
+  std::map<std::string, std::shared_ptr<const broker::CompiledModule>> modules_;
+};
+
+// A host-memory device such as cpu:0.
+wire::DeviceDescription HostDevice(int index, int64_t memory_bytes = int64_t{1} << 30);
+// A device whose arenas are made by its worker and reached through staging.
+wire::DeviceDescription StagedDevice(int index, int64_t memory_bytes = int64_t{1} << 30);
+
+}  // namespace stride::testing

@@ -1,0 +1,452 @@
+#include "server/scheduler/engine.h"
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/base/error.h"
+#include "tests/support/fake_broker.h"
+
+namespace stride::scheduler {
+namespace {
+
+using ::stride::testing::FakeBroker;
+using ::stride::testing::FakeWorker;
+using ::stride::testing::HostDevice;
+using ::stride::testing::StagedDevice;
+
+const TenantId kTenant{"default"};
+
+class EngineTest : public ::testing::Test {
+ protected:
+  void Start(std::vector<wire::DeviceDescription> devices, bool hold = false, EngineOptions options = {}) {
+    broker_ = std::make_unique<FakeBroker>(std::move(devices));
+    broker_->set_hold(hold);
+    engine_ = Engine::Create(options, broker_.get());
+    v1::CreateSessionRequest request;
+    request.set_session_id("s");
+    ASSERT_TRUE(engine_->CreateSession(kTenant, request).ok());
+  }
+  void TearDown() override {
+    if (broker_ == nullptr) return;
+    broker_->Shutdown();
+    EXPECT_TRUE(engine_->Drain(Soon()));
+    engine_.reset();
+  }
+
+  static absl::Time Soon() { return absl::Now() + absl::Seconds(20); }
+
+  absl::StatusOr<v1::Array> Put(uint64_t handle, std::vector<float> values, std::string device = "") {
+    v1::PutArrayRequest::Header header;
+    header.set_parent("sessions/s");
+    header.set_array_id(absl::StrCat(handle));
+    header.mutable_spec()->set_data_type(v1::DATA_TYPE_FLOAT32);
+    header.mutable_spec()->add_shape(static_cast<int64_t>(values.size()));
+    header.set_device(device);
+    auto upload = engine_->BeginUpload(kTenant, header, Soon());
+    if (!upload.ok()) return upload.status();
+    absl::Status written = (*upload)->Write({reinterpret_cast<const char*>(values.data()), values.size() * 4});
+    if (!written.ok()) return written;
+    return (*upload)->Finish();
+  }
+
+  absl::StatusOr<std::vector<float>> Fetch(uint64_t handle) {
+    v1::FetchArrayRequest request;
+    request.set_name(absl::StrCat("sessions/s/arrays/", handle));
+    auto download = engine_->BeginDownload(kTenant, request, Soon());
+    if (!download.ok()) return download.status();
+    std::string bytes;
+    while (true) {
+      auto chunk = (*download)->Next(1000);
+      if (!chunk.ok()) return chunk.status();
+      if (chunk->bytes.empty()) break;
+      bytes.append(chunk->bytes);
+    }
+    std::vector<float> values(bytes.size() / 4);
+    std::memcpy(values.data(), bytes.data(), bytes.size());
+    return values;
+  }
+
+  static v1::Operation Add(uint64_t a, uint64_t b, uint64_t out, std::string device = "") {
+    v1::Operation operation;
+    operation.mutable_ufunc()->set_function("add");
+    operation.mutable_ufunc()->add_inputs()->set_handle(a);
+    operation.mutable_ufunc()->add_inputs()->set_handle(b);
+    operation.add_outputs()->set_handle(out);
+    operation.set_device(device);
+    return operation;
+  }
+  absl::StatusOr<std::shared_ptr<Ticket>> Submit(const v1::Operation& operation, absl::Time deadline = absl::InfiniteFuture()) {
+    return engine_->Submit(kTenant, "sessions/s", operation, deadline);
+  }
+  v1::Array::State State(uint64_t handle) {
+    auto array = engine_->GetArray(kTenant, absl::StrCat("sessions/s/arrays/", handle));
+    return array.ok() ? array->state() : v1::Array::STATE_UNSPECIFIED;
+  }
+
+  std::unique_ptr<FakeBroker> broker_;
+  std::unique_ptr<Engine> engine_;
+};
+
+TEST_F(EngineTest, BytesComeBackAsTheyWentInToHostMemory) {
+  Start({HostDevice(0)});
+  std::vector<float> values(100000);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+  auto array = Put(1, values);
+  ASSERT_TRUE(array.ok()) << array.status();
+  EXPECT_EQ(array->state(), v1::Array::STATE_READY);
+  auto back = Fetch(1);
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(*back, values);
+}
+
+TEST_F(EngineTest, BytesComeBackThroughStaging) {
+  Start({StagedDevice(0)});
+  std::vector<float> values(300001);  // many slots, the last one partly filled
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+  ASSERT_TRUE(Put(1, values).ok());
+  auto back = Fetch(1);
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(*back, values);
+}
+
+TEST_F(EngineTest, RangesArriveInAnyOrderAndTellWhatIsMissing) {
+  Start({HostDevice(0)});
+  v1::PutArrayRequest::Header header;
+  header.set_parent("tenants/default");
+  header.set_array_id("parts");
+  header.mutable_spec()->set_data_type(v1::DATA_TYPE_UINT8);
+  header.mutable_spec()->add_shape(10);
+  header.mutable_range()->set_begin(6);
+  header.mutable_range()->set_end(10);
+  auto tail = engine_->BeginUpload(kTenant, header, Soon());
+  ASSERT_TRUE(tail.ok()) << tail.status();
+  ASSERT_TRUE((*tail)->Write("6789").ok());
+  auto half = (*tail)->Finish();
+  ASSERT_TRUE(half.ok());
+  EXPECT_EQ(half->state(), v1::Array::STATE_PENDING);
+  ASSERT_EQ(half->received_size(), 1);
+  EXPECT_EQ(half->received(0).begin(), 6);
+  tail->reset();
+  header.mutable_range()->set_begin(0);
+  header.mutable_range()->set_end(6);
+  auto head = engine_->BeginUpload(kTenant, header, Soon());
+  ASSERT_TRUE(head.ok());
+  EXPECT_EQ((*head)->Write("0123456").code(), absl::StatusCode::kInvalidArgument) << "more than declared";
+  ASSERT_TRUE((*head)->Write("012345").ok());
+  auto whole = (*head)->Finish();
+  ASSERT_TRUE(whole.ok());
+  EXPECT_EQ(whole->state(), v1::Array::STATE_READY);
+  v1::FetchArrayRequest fetch;
+  fetch.set_name("tenants/default/arrays/parts");
+  fetch.mutable_range()->set_begin(2);
+  fetch.mutable_range()->set_end(8);
+  auto download = engine_->BeginDownload(kTenant, fetch, Soon());
+  ASSERT_TRUE(download.ok());
+  EXPECT_EQ((*download)->Next(100)->bytes, "234567");
+}
+
+TEST_F(EngineTest, ADependentFollowsInTheSameQueueBeforeItsInputIsDone) {
+  Start({HostDevice(0)}, /*hold=*/true);
+  ASSERT_TRUE(Put(1, {1, 2}).ok());
+  auto first = Submit(Add(1, 1, 2));
+  auto second = Submit(Add(2, 1, 3));
+  ASSERT_TRUE(first.ok() && second.ok());
+  auto worker = broker_->WaitForWorker(1);
+  while (worker->num_held() < 2) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_FALSE((*first)->done());
+  worker->EndNext();
+  EXPECT_TRUE((*first)->Wait(Soon()).ok());
+  EXPECT_FALSE((*second)->done());
+  worker->EndNext();
+  EXPECT_TRUE((*second)->Wait(Soon()).ok());
+}
+
+TEST_F(EngineTest, TheFirstErrorTravelsDownTheChain) {
+  Start({HostDevice(0)}, /*hold=*/true);
+  ASSERT_TRUE(Put(1, {1, 2}).ok());
+  auto first = Submit(Add(1, 1, 2));
+  auto second = Submit(Add(2, 1, 3));
+  auto worker = broker_->WaitForWorker(1);
+  while (worker->num_held() < 2) absl::SleepFor(absl::Milliseconds(1));
+  worker->EndNext(absl::FailedPreconditionError("it broke"));
+  worker->EndNext();
+  EXPECT_EQ((*first)->Wait(Soon()).message(), "it broke");
+  EXPECT_EQ((*second)->Wait(Soon()).message(), "it broke");
+  EXPECT_EQ(ReasonOf((*second)->Wait(Soon())), v1::ERROR_REASON_KERNEL_FAULT);
+  EXPECT_EQ(State(1), v1::Array::STATE_READY);
+  EXPECT_EQ(State(2), v1::Array::STATE_FAILED);
+  EXPECT_EQ(State(3), v1::Array::STATE_FAILED);
+  auto third = Submit(Add(3, 1, 4));
+  EXPECT_EQ(third.status().message(), "it broke") << "later uses report the first cause";
+  EXPECT_EQ(Fetch(3).status().message(), "it broke");
+}
+
+TEST_F(EngineTest, AFaultFailsOnlyItsOwnJobAndTheQueueIsSentAgain) {
+  Start({HostDevice(0)}, /*hold=*/true);
+  ASSERT_TRUE(Put(1, {1, 2}).ok());
+  auto culprit = Submit(Add(1, 1, 2));
+  auto innocent = Submit(Add(1, 1, 3));
+  auto dependent = Submit(Add(2, 1, 4));
+  auto worker = broker_->WaitForWorker(1);
+  while (worker->num_held() < 3) absl::SleepFor(absl::Milliseconds(1));
+  broker_->set_hold(false);
+  worker->DieRunning(MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_KERNEL_FAULT, "illegal address"), true);
+  EXPECT_EQ((*culprit)->Wait(Soon()).message(), "illegal address");
+  EXPECT_TRUE((*innocent)->Wait(Soon()).ok());
+  EXPECT_EQ((*dependent)->Wait(Soon()).message(), "illegal address");
+  EXPECT_EQ(State(1), v1::Array::STATE_READY);
+  EXPECT_EQ(State(3), v1::Array::STATE_READY);
+  EXPECT_EQ(*Fetch(1), (std::vector<float>{1, 2}));
+  EXPECT_EQ(engine_->SampleDevices()[0].worker_restarts(), 1);
+}
+
+TEST_F(EngineTest, AKilledWorkerCostsNothingWhenItsTaskCanRunAgain) {
+  Start({HostDevice(0)}, /*hold=*/true);
+  ASSERT_TRUE(Put(1, {1, 2}).ok());
+  auto ticket = Submit(Add(1, 1, 2));
+  auto worker = broker_->WaitForWorker(1);
+  while (worker->num_held() < 1) absl::SleepFor(absl::Milliseconds(1));
+  broker_->set_hold(false);
+  worker->DieRunning(MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "killed"), false);
+  EXPECT_TRUE((*ticket)->Wait(Soon()).ok());
+}
+
+TEST_F(EngineTest, AKilledWorkerFailsATaskThatOverwroteItsInput) {
+  Start({HostDevice(0)}, /*hold=*/true);
+  ASSERT_TRUE(Put(1, {1, 2}).ok());
+  v1::Operation in_place = Add(1, 1, 1);
+  in_place.mutable_outputs(0)->set_existing(true);
+  auto ticket = Submit(in_place);
+  ASSERT_TRUE(ticket.ok()) << ticket.status();
+  auto worker = broker_->WaitForWorker(1);
+  while (worker->num_held() < 1) absl::SleepFor(absl::Milliseconds(1));
+  broker_->set_hold(false);
+  worker->DieRunning(MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "killed"), false);
+  EXPECT_EQ((*ticket)->Wait(Soon()).message(), "killed");
+  EXPECT_EQ(State(1), v1::Array::STATE_FAILED);
+}
+
+TEST_F(EngineTest, IndependentWorkSpreadsOverDevices) {
+  Start({HostDevice(0), HostDevice(1)}, /*hold=*/true);
+  v1::Operation fill;
+  fill.mutable_creation()->mutable_fill()->mutable_spec()->set_data_type(v1::DATA_TYPE_FLOAT32);
+  fill.mutable_creation()->mutable_fill()->mutable_spec()->add_shape(1000);
+  std::vector<std::shared_ptr<Ticket>> tickets;
+  for (int i = 1; i <= 10; ++i) {
+    fill.mutable_outputs()->Clear();
+    fill.add_outputs()->set_handle(i);
+    auto ticket = Submit(fill);
+    ASSERT_TRUE(ticket.ok()) << ticket.status();
+    tickets.push_back(*ticket);
+  }
+  auto a = broker_->WaitForWorker(1), b = broker_->WaitForWorker(2);
+  while (a->num_held() + b->num_held() < 10) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_EQ(a->num_held(), 5);
+  EXPECT_EQ(b->num_held(), 5);
+  while (a->EndNext() || b->EndNext()) {
+  }
+  for (auto& ticket : tickets) EXPECT_TRUE(ticket->Wait(Soon()).ok());
+}
+
+TEST_F(EngineTest, AnInputMovesToTheDeviceThatWasAskedFor) {
+  Start({HostDevice(0), StagedDevice(0)});
+  std::vector<float> values(50000, 7);
+  ASSERT_TRUE(Put(1, values, "devices/cpu:0").ok());
+  auto ticket = Submit(Add(1, 1, 2, "devices/cuda:0"));
+  ASSERT_TRUE(ticket.ok());
+  EXPECT_TRUE((*ticket)->Wait(Soon()).ok());
+  EXPECT_EQ((*ticket)->timeline().device(), "devices/cuda:0");
+  auto input = engine_->GetArray(kTenant, "sessions/s/arrays/1");
+  EXPECT_EQ(input->devices_size(), 2) << "the input has a copy on both";
+  v1::Operation move;
+  move.mutable_copy()->mutable_input()->set_handle(1);
+  move.mutable_copy()->set_move(true);
+  move.add_outputs()->set_handle(3);
+  move.set_device("devices/cuda:0");
+  auto moved = Submit(move);
+  ASSERT_TRUE(moved.ok()) << moved.status();
+  EXPECT_TRUE((*moved)->Wait(Soon()).ok());
+  EXPECT_THAT(engine_->GetArray(kTenant, "sessions/s/arrays/3")->devices(), ::testing::ElementsAre("devices/cuda:0"));
+  EXPECT_EQ(*Fetch(3), values);
+}
+
+TEST_F(EngineTest, CancelledAndLateWorkNeverRuns) {
+  Start({HostDevice(0)}, /*hold=*/true);
+  v1::PutArrayRequest::Header header;
+  header.set_parent("sessions/s");
+  header.set_array_id("1");
+  header.mutable_spec()->set_data_type(v1::DATA_TYPE_FLOAT32);
+  header.mutable_spec()->add_shape(1);
+  auto upload = engine_->BeginUpload(kTenant, header, Soon());  // not finished: everything waits for it
+  ASSERT_TRUE(upload.ok());
+  auto cancelled = Submit(Add(1, 1, 2));
+  auto late = Submit(Add(1, 1, 3), absl::Now() + absl::Milliseconds(20));
+  (*cancelled)->Cancel();
+  EXPECT_EQ((*cancelled)->Wait(Soon()).code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ((*late)->Wait(Soon()).code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(State(2), v1::Array::STATE_FAILED);
+  ASSERT_TRUE((*upload)->Write(std::string(4, '\0')).ok());
+  ASSERT_TRUE((*upload)->Finish().ok());
+}
+
+TEST_F(EngineTest, ARunningTaskPastItsDeadlineIsKilledAfterItsGrace) {
+  Start({HostDevice(0)}, /*hold=*/true, {.kill_grace = absl::Milliseconds(10)});
+  ASSERT_TRUE(Put(1, {1}).ok());
+  auto endless = Submit(Add(1, 1, 2), absl::Now() + absl::Milliseconds(50));
+  auto next = Submit(Add(1, 1, 3));
+  auto worker = broker_->WaitForWorker(1);
+  while (worker->num_held() < 2) absl::SleepFor(absl::Milliseconds(1));
+  broker_->set_hold(false);
+  EXPECT_EQ((*endless)->Wait(Soon()).code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_TRUE((*next)->Wait(Soon()).ok()) << "the queue behind it is sent again";
+}
+
+TEST_F(EngineTest, AFullQueueSaysWhenToComeBack) {
+  Start({HostDevice(0)}, /*hold=*/true, {.max_queued_tasks = 2});
+  ASSERT_TRUE(Put(1, {1}).ok());
+  ASSERT_TRUE(Submit(Add(1, 1, 2)).ok());
+  ASSERT_TRUE(Submit(Add(1, 1, 3)).ok());
+  auto refused = Submit(Add(1, 1, 4));
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(ReasonOf(refused.status()), v1::ERROR_REASON_QUEUE_FULL);
+}
+
+TEST_F(EngineTest, AFullDeviceRefusesAndRecovers) {
+  Start({HostDevice(0, 256 << 20)});
+  v1::CreateArrayRequest request;
+  request.set_parent("sessions/s");
+  request.set_array_id("1");
+  request.mutable_spec()->set_data_type(v1::DATA_TYPE_UINT8);
+  request.mutable_spec()->add_shape(160 << 20);
+  ASSERT_TRUE(engine_->CreateArray(kTenant, request).ok());
+  request.set_array_id("2");
+  ASSERT_TRUE(engine_->CreateArray(kTenant, request).ok()) << "accepted; the device tells later";
+  while (State(2) == v1::Array::STATE_PENDING) absl::SleepFor(absl::Milliseconds(1));
+  auto full = engine_->GetArray(kTenant, "sessions/s/arrays/2");
+  EXPECT_EQ(full->error().code(), static_cast<int>(absl::StatusCode::kResourceExhausted));
+  ASSERT_TRUE(engine_->DeleteArray(kTenant, "sessions/s/arrays/1").ok());
+  request.set_array_id("3");
+  ASSERT_TRUE(engine_->CreateArray(kTenant, request).ok());
+  while (State(3) == v1::Array::STATE_PENDING) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_EQ(State(3), v1::Array::STATE_READY);
+}
+
+TEST_F(EngineTest, MemoryReturnsToZero) {
+  Start({HostDevice(0), StagedDevice(0)});
+  ASSERT_TRUE(Put(1, std::vector<float>(1000), "devices/cpu:0").ok());
+  ASSERT_TRUE(Put(2, std::vector<float>(1000), "devices/cuda:0").ok());
+  auto sum = Submit(Add(1, 2, 3));
+  ASSERT_TRUE((*sum)->Wait(Soon()).ok());
+  sum->reset();
+  ASSERT_TRUE(engine_->DeleteSession(kTenant, "sessions/s").ok());
+  auto used = [&] {
+    auto samples = engine_->SampleDevices();
+    return samples[0].array_bytes() + samples[1].array_bytes();
+  };
+  for (int i = 0; i < 5000 && used() != 0; ++i) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_EQ(used(), 0);
+}
+
+TEST_F(EngineTest, AnotherTenantSeesNothing) {
+  Start({HostDevice(0)});
+  ASSERT_TRUE(Put(1, {1}).ok());
+  TenantId other{"other"};
+  auto mine = engine_->GetArray(other, "sessions/s/arrays/1");
+  auto absent = engine_->GetArray(other, "sessions/t/arrays/1");
+  EXPECT_EQ(mine.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(mine.status().message(), "no such session: sessions/s");
+  EXPECT_EQ(absent.status().message(), "no such session: sessions/t");
+}
+
+TEST_F(EngineTest, AJobOutlivesItsClientAndIsToldOnce) {
+  Start({HostDevice(0)});
+  v1::CreateJobRequest request;
+  request.set_request_id("6a8b3f0e-0000-4000-8000-000000000001");
+  v1::Operation* fill = request.mutable_job()->add_operations();
+  fill->mutable_creation()->mutable_fill()->mutable_spec()->set_data_type(v1::DATA_TYPE_FLOAT32);
+  fill->mutable_creation()->mutable_fill()->mutable_spec()->add_shape(4);
+  fill->add_outputs()->set_handle(1);
+  *request.mutable_job()->add_operations() = Add(1, 1, 0);
+  request.mutable_job()->mutable_operations(1)->mutable_outputs(0)->set_name("tenants/default/arrays/result");
+  request.set_validate_only(true);
+  ASSERT_TRUE(engine_->CreateJob(kTenant, request).ok());
+  EXPECT_EQ(engine_->GetArray(kTenant, "tenants/default/arrays/result").status().code(), absl::StatusCode::kNotFound);
+  request.set_validate_only(false);
+  auto job = engine_->CreateJob(kTenant, request);
+  ASSERT_TRUE(job.ok()) << job.status();
+  auto again = engine_->CreateJob(kTenant, request);
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(again->name(), job->name());
+  uint64_t seen = 0;
+  v1::Job::State last = v1::Job::STATE_UNSPECIFIED;
+  while (true) {
+    auto events = engine_->NextJobEvents(kTenant, job->name(), seen, Soon());
+    ASSERT_TRUE(events.ok());
+    if (events->empty()) break;
+    for (const auto& event : *events) {
+      EXPECT_GT(event.sequence(), seen);
+      EXPECT_GT(event.state(), last);
+      seen = event.sequence();
+      last = event.state();
+    }
+  }
+  EXPECT_EQ(last, v1::Job::STATE_SUCCEEDED);
+  auto done = engine_->GetJob(kTenant, job->name());
+  EXPECT_EQ(done->timelines_size(), 2);
+  ASSERT_EQ(done->results_size(), 1);
+  EXPECT_EQ(done->results(0).state(), v1::Array::STATE_READY);
+  EXPECT_TRUE(engine_->DeleteJob(kTenant, job->name()).ok());
+}
+
+TEST_F(EngineTest, ABadJobIsRefusedWholeWithTheFieldNamed) {
+  Start({HostDevice(0)});
+  v1::CreateJobRequest request;
+  v1::Operation* fill = request.mutable_job()->add_operations();
+  fill->mutable_creation()->mutable_fill()->mutable_spec()->set_data_type(v1::DATA_TYPE_FLOAT32);
+  fill->add_outputs()->set_name("tenants/default/arrays/first");
+  *request.mutable_job()->add_operations() = Add(9, 9, 10);
+  auto job = engine_->CreateJob(kTenant, request);
+  EXPECT_EQ(job.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(engine_->GetArray(kTenant, "tenants/default/arrays/first").status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(EngineTest, AKernelWhoseArgumentsDoNotFitNeverRuns) {
+  Start({HostDevice(0)});
+  wire::KernelDescription kernel;
+  kernel.set_parameters_known(true);
+  wire::Parameter* parameter = kernel.add_parameters();
+  parameter->set_kind(wire::Parameter::KIND_POINTER);
+  parameter->set_size(8);
+  parameter->set_type("int*");
+  parameter->set_pointee_dtype(v1::DATA_TYPE_INT32);
+  broker_->set_kernel(kernel);
+  ASSERT_TRUE(Put(1, {1, 2}).ok());
+  v1::Operation launch;
+  launch.mutable_kernel_launch()->set_source("__global__ void f(int* x) {}");
+  launch.mutable_kernel_launch()->set_entry("f");
+  launch.mutable_kernel_launch()->add_arguments()->mutable_array()->set_handle(1);
+  auto ticket = Submit(launch);
+  ASSERT_TRUE(ticket.ok()) << ticket.status();
+  absl::Status status = (*ticket)->Wait(Soon());
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(ReasonOf(status), v1::ERROR_REASON_DATA_TYPE_MISMATCH);
+  EXPECT_EQ(State(1), v1::Array::STATE_READY) << "it was never touched";
+}
+
+TEST_F(EngineTest, CompileErrorsComeBackAsTheyAre) {
+  Start({HostDevice(0)});
+  broker_->set_compile_error(InvalidField(v1::ERROR_REASON_COMPILE_FAILED, "", "kernel.cu:1: what is this"));
+  ASSERT_TRUE(Put(1, {1, 2}).ok());
+  auto ticket = Submit(Add(1, 1, 2));
+  ASSERT_TRUE(ticket.ok());
+  EXPECT_EQ((*ticket)->Wait(Soon()).message(), "kernel.cu:1: what is this");
+}
+
+}  // namespace
+}  // namespace stride::scheduler
