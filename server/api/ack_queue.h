@@ -27,13 +27,14 @@ struct SentOperation {
 struct PendingAck {
   enum class Kind { kReady, kWait, kFetch, kSynchronize };
   Kind kind = Kind::kReady;
-  v1::CommandResult result;                    // has the id; complete when kReady
-  std::shared_ptr<scheduler::Ticket> ticket;   // kWait
-  uint64_t handle = 0;                         // kFetch
-  std::vector<SentOperation> before;           // kSynchronize: in order
+  v1::CommandResult result;                   // has the id; complete when kReady
+  std::shared_ptr<scheduler::Ticket> ticket;  // kWait
+  uint64_t handle = 0;                        // kFetch
+  std::vector<SentOperation> before;          // kSynchronize: in order
 };
 
-// The commands between the reader and the writer of one Execute stream, in order and bounded. One thread pushes, one pops.
+// The commands between the reader and the writer of one Execute stream, in order and bounded. One
+// thread pushes, one pops.
 class AckQueue {
  public:
   explicit AckQueue(size_t capacity) : capacity_(capacity) {}

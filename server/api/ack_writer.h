@@ -2,14 +2,15 @@
 
 #include <cstdint>
 
-#include <grpcpp/impl/proto_utils.h>
+#include <grpcpp/impl/codegen/proto_utils.h>
 #include <grpcpp/support/sync_stream.h>
 
 #include "stride/v1/compute_service.pb.h"
 
 namespace stride::api {
 
-// Gathers results into messages: a message costs tens of microseconds whatever it holds. One thread.
+// Gathers results into messages: a message costs tens of microseconds whatever it holds. One
+// thread.
 class AckWriter {
  public:
   using Stream = grpc::ServerReaderWriter<v1::ExecuteResponse, v1::ExecuteRequest>;
@@ -18,7 +19,8 @@ class AckWriter {
 
   explicit AckWriter(Stream* stream) : stream_(*stream) {}
 
-  // Writes first when the message would grow too large. False when the stream is broken, as of Flush.
+  // Writes first when the message would grow too large. False when the stream is broken, as of
+  // Flush.
   bool Add(v1::CommandResult result);
   bool Flush();
 

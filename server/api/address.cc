@@ -13,7 +13,8 @@ absl::string_view ToAbsl(std::string_view text) { return {text.data(), text.size
 
 absl::Status Bad(std::string_view text, std::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat(
-      ToAbsl(why), "; write unix:/path, tcp:127.0.0.1:7433 or tcp:[::1]:7433, not: ", ToAbsl(text)));
+      ToAbsl(why),
+      "; write unix:/path, tcp:127.0.0.1:7433 or tcp:[::1]:7433, not: ", ToAbsl(text)));
 }
 
 bool IsNumeric(const std::string& host, bool ipv6) {
@@ -22,8 +23,10 @@ bool IsNumeric(const std::string& host, bool ipv6) {
 }
 
 absl::StatusOr<Address> ParseUnix(std::string_view text, std::string_view path) {
-  if (path.empty() || path[0] != '/') return Bad(text, "the path of a Unix socket must be absolute");
-  if (path.size() >= sizeof(sockaddr_un{}.sun_path)) return Bad(text, "the path of a Unix socket is at most 107 bytes");
+  if (path.empty() || path[0] != '/')
+    return Bad(text, "the path of a Unix socket must be absolute");
+  if (path.size() >= sizeof(sockaddr_un{}.sun_path))
+    return Bad(text, "the path of a Unix socket is at most 107 bytes");
   Address address;
   address.path = std::string(path);
   return address;
@@ -43,7 +46,8 @@ absl::StatusOr<Address> ParseTcp(std::string_view text, std::string_view rest) {
   bool brackets = host.size() >= 2 && host.front() == '[' && host.back() == ']';
   if (brackets) host = host.substr(1, host.size() - 2);
   address.host = host == "localhost" ? "127.0.0.1" : std::string(host);
-  if (!IsNumeric(address.host, brackets)) return Bad(text, "the host must be a numeric address or localhost");
+  if (!IsNumeric(address.host, brackets))
+    return Bad(text, "the host must be a numeric address or localhost");
   return address;
 }
 

@@ -8,7 +8,8 @@
 
 namespace stride::api {
 
-// Where a daemon listens: `unix:/path`, `tcp:127.0.0.1:7433`, `tcp:[::1]:7433`, `tcp:localhost:0` (port 0: any free one).
+// Where a daemon listens: `unix:/path`, `tcp:127.0.0.1:7433`, `tcp:[::1]:7433`, `tcp:localhost:0`
+// (port 0: any free one).
 struct Address {
   enum class Kind { kUnix, kTcp };
   Kind kind = Kind::kUnix;

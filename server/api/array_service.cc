@@ -18,14 +18,16 @@ namespace stride::api {
 namespace {
 
 int MethodIndex(const char* name) {
-  const auto* service = v1::PutArrayRequest::descriptor()->file()->FindServiceByName("ArrayService");
+  const auto* service =
+      v1::PutArrayRequest::descriptor()->file()->FindServiceByName("ArrayService");
   return service->FindMethodByName(name)->index();
 }
 
 absl::StatusOr<std::vector<grpc::Slice>> SlicesOf(const grpc::ByteBuffer& buffer) {
   std::vector<grpc::Slice> slices;
   if (grpc::Status status = buffer.Dump(&slices); !status.ok()) {
-    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "", "a message that cannot be decompressed");
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "",
+                        "a message that cannot be decompressed");
   }
   return slices;
 }
@@ -41,11 +43,13 @@ std::vector<std::string_view> ViewsOf(const std::vector<grpc::Slice>& slices) {
 
 absl::StatusOr<int64_t> ChunkBytes(const v1::FetchArrayRequest& request) {
   if (request.chunk_bytes() == 0) return transfer::kDefaultFetchBytes;
-  if (request.chunk_bytes() > 0 && request.chunk_bytes() <= transfer::kMaxFetchBytes) return request.chunk_bytes();
-  return InvalidField(v1::ERROR_REASON_SIZE_LIMIT, "chunk_bytes",
-                      absl::StrCat("must be from 1 to ", transfer::kMaxFetchBytes, ", not ", request.chunk_bytes()),
-                      {{"limit", std::to_string(transfer::kMaxFetchBytes)},
-                       {"value", std::to_string(request.chunk_bytes())}});
+  if (request.chunk_bytes() > 0 && request.chunk_bytes() <= transfer::kMaxFetchBytes)
+    return request.chunk_bytes();
+  return InvalidField(
+      v1::ERROR_REASON_SIZE_LIMIT, "chunk_bytes",
+      absl::StrCat("must be from 1 to ", transfer::kMaxFetchBytes, ", not ", request.chunk_bytes()),
+      {{"limit", std::to_string(transfer::kMaxFetchBytes)},
+       {"value", std::to_string(request.chunk_bytes())}});
 }
 
 absl::Status WriteAll(scheduler::Upload& upload, const transfer::PutMessage& message) {
@@ -60,28 +64,33 @@ absl::Status WriteAll(scheduler::Upload& upload, const transfer::PutMessage& mes
 ArrayServiceAdapter::ArrayServiceAdapter(CallEnvironment* environment, scheduler::Engine* engine,
                                          transfer::BulkGate* gate)
     : environment_(*environment), engine_(engine), gate_(gate) {
-  using Put = grpc::internal::ClientStreamingHandler<ArrayServiceAdapter, grpc::ByteBuffer, v1::PutArrayResponse>;
-  MarkMethodStreamed(MethodIndex("PutArray"),
-                     new Put(
-                         [](ArrayServiceAdapter* self, grpc::ServerContext* context, PutReader* reader,
-                            v1::PutArrayResponse* response) {
-                           return Serve(self->environment_, context, "ArrayService/PutArray", [&](Call& call) {
-                             return Into(self->Put(call, reader), response->mutable_array());
-                           });
-                         },
-                         this));
+  using Put = grpc::internal::ClientStreamingHandler<ArrayServiceAdapter, grpc::ByteBuffer,
+                                                     v1::PutArrayResponse>;
+  MarkMethodStreamed(
+      MethodIndex("PutArray"),
+      new Put(
+          [](ArrayServiceAdapter* self, grpc::ServerContext* context, PutReader* reader,
+             v1::PutArrayResponse* response) {
+            return Serve(self->environment_, context, "ArrayService/PutArray", [&](Call& call) {
+              return Into(self->Put(call, reader), response->mutable_array());
+            });
+          },
+          this));
   // To the server a streamed method has its request as a first message; it is read here.
-  using Fetch = grpc::internal::BidiStreamingHandler<ArrayServiceAdapter, v1::FetchArrayRequest, grpc::ByteBuffer>;
+  using Fetch = grpc::internal::BidiStreamingHandler<ArrayServiceAdapter, v1::FetchArrayRequest,
+                                                     grpc::ByteBuffer>;
   MarkMethodStreamed(
       MethodIndex("FetchArray"),
       new Fetch(
           [](ArrayServiceAdapter* self, grpc::ServerContext* context, FetchStream* stream) {
-            return Serve(self->environment_, context, "ArrayService/FetchArray", [&](Call& call) -> absl::Status {
-              v1::FetchArrayRequest request;
-              if (stream->Read(&request)) return self->Fetch(call, request, stream);
-              if (call.cancelled()) return call.EndOfWait();
-              return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "", "malformed FetchArrayRequest");
-            });
+            return Serve(self->environment_, context, "ArrayService/FetchArray",
+                         [&](Call& call) -> absl::Status {
+                           v1::FetchArrayRequest request;
+                           if (stream->Read(&request)) return self->Fetch(call, request, stream);
+                           if (call.cancelled()) return call.EndOfWait();
+                           return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "",
+                                               "malformed FetchArrayRequest");
+                         });
           },
           this));
 }
@@ -108,7 +117,8 @@ absl::StatusOr<v1::Array> ArrayServiceAdapter::Put(Call& call, PutReader* reader
   // The end of a stream and its loss look alike; only the first may complete the array.
   if (call.cancelled()) return call.EndOfWait();
   if (upload == nullptr) {
-    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "header", "missing; the call had no message");
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "header",
+                        "missing; the call had no message");
   }
   return upload->Finish();
 }
@@ -118,7 +128,8 @@ absl::StatusOr<std::unique_ptr<scheduler::Download>> ArrayServiceAdapter::WaitFo
   auto array = engine_->GetArray(call.tenant(), request.name());
   if (!array.ok()) return array.status();
   if (array->state() == v1::Array::STATE_PENDING) {
-    // Short waits, to notice a client that went away. Their downloads are dropped: the deadline that they were given is over too soon.
+    // Short waits, to notice a client that went away. Their downloads are dropped: the deadline
+    // that they were given is over too soon.
     auto ready = WaitFor(call, call.deadline(), [&](absl::Time deadline) {
       return engine_->BeginDownload(call.tenant(), request, deadline).status();
     });
@@ -127,7 +138,8 @@ absl::StatusOr<std::unique_ptr<scheduler::Download>> ArrayServiceAdapter::WaitFo
   return engine_->BeginDownload(call.tenant(), request, call.deadline());
 }
 
-absl::Status ArrayServiceAdapter::Fetch(Call& call, const v1::FetchArrayRequest& request, FetchStream* stream) {
+absl::Status ArrayServiceAdapter::Fetch(Call& call, const v1::FetchArrayRequest& request,
+                                        FetchStream* stream) {
   auto chunk_bytes = ChunkBytes(request);
   if (!chunk_bytes.ok()) return chunk_bytes.status();
   auto place = gate_->Enter();
@@ -139,31 +151,37 @@ absl::Status ArrayServiceAdapter::Fetch(Call& call, const v1::FetchArrayRequest&
     auto chunk = (*download)->Next(*chunk_bytes);
     if (!chunk.ok()) return chunk.status();
     if (chunk->bytes.empty()) return absl::OkStatus();
-    if (!stream->Write(transfer::EncodeFetchData(chunk->bytes, std::move(chunk->lease)))) return call.EndOfWait();
+    if (!stream->Write(transfer::EncodeFetchData(chunk->bytes, std::move(chunk->lease))))
+      return call.EndOfWait();
   }
 }
 
-grpc::Status ArrayServiceAdapter::CreateArray(grpc::ServerContext* context, const v1::CreateArrayRequest* request,
+grpc::Status ArrayServiceAdapter::CreateArray(grpc::ServerContext* context,
+                                              const v1::CreateArrayRequest* request,
                                               v1::CreateArrayResponse* response) {
   return Serve(environment_, context, "ArrayService/CreateArray", [&](Call& call) {
     return Into(engine_->CreateArray(call.tenant(), *request), response->mutable_array());
   });
 }
 
-grpc::Status ArrayServiceAdapter::GetArray(grpc::ServerContext* context, const v1::GetArrayRequest* request,
+grpc::Status ArrayServiceAdapter::GetArray(grpc::ServerContext* context,
+                                           const v1::GetArrayRequest* request,
                                            v1::GetArrayResponse* response) {
   return Serve(environment_, context, "ArrayService/GetArray", [&](Call& call) {
     return Into(engine_->GetArray(call.tenant(), request->name()), response->mutable_array());
   });
 }
 
-grpc::Status ArrayServiceAdapter::ListArrays(grpc::ServerContext* context, const v1::ListArraysRequest* request,
+grpc::Status ArrayServiceAdapter::ListArrays(grpc::ServerContext* context,
+                                             const v1::ListArraysRequest* request,
                                              v1::ListArraysResponse* response) {
-  return Serve(environment_, context, "ArrayService/ListArrays",
-               [&](Call& call) { return Into(engine_->ListArrays(call.tenant(), *request), response); });
+  return Serve(environment_, context, "ArrayService/ListArrays", [&](Call& call) {
+    return Into(engine_->ListArrays(call.tenant(), *request), response);
+  });
 }
 
-grpc::Status ArrayServiceAdapter::DeleteArray(grpc::ServerContext* context, const v1::DeleteArrayRequest* request,
+grpc::Status ArrayServiceAdapter::DeleteArray(grpc::ServerContext* context,
+                                              const v1::DeleteArrayRequest* request,
                                               v1::DeleteArrayResponse* response) {
   return Serve(environment_, context, "ArrayService/DeleteArray",
                [&](Call& call) { return engine_->DeleteArray(call.tenant(), request->name()); });

@@ -9,12 +9,14 @@
 
 namespace stride::api {
 
-// The adapter of ArrayService. PutArray and FetchArray see the bytes of their messages rather than protobuf objects, so that payload goes from gRPC's buffers to
-// staging, and from staging to the socket, without a copy between (server/transfer).
+// The adapter of ArrayService. PutArray and FetchArray see the bytes of their messages rather than
+// protobuf objects, so that payload goes from gRPC's buffers to staging, and from staging to the
+// socket, without a copy between (server/transfer).
 class ArrayServiceAdapter final : public v1::ArrayService::Service {
  public:
   // All must outlive the server.
-  ArrayServiceAdapter(CallEnvironment* environment, scheduler::Engine* engine, transfer::BulkGate* gate);
+  ArrayServiceAdapter(CallEnvironment* environment, scheduler::Engine* engine,
+                      transfer::BulkGate* gate);
 
   grpc::Status CreateArray(grpc::ServerContext* context, const v1::CreateArrayRequest* request,
                            v1::CreateArrayResponse* response) override;
@@ -31,7 +33,8 @@ class ArrayServiceAdapter final : public v1::ArrayService::Service {
 
   absl::StatusOr<v1::Array> Put(Call& call, PutReader* reader);
   absl::Status Fetch(Call& call, const v1::FetchArrayRequest& request, FetchStream* stream);
-  absl::StatusOr<std::unique_ptr<scheduler::Download>> WaitForArray(Call& call, const v1::FetchArrayRequest& request);
+  absl::StatusOr<std::unique_ptr<scheduler::Download>> WaitForArray(
+      Call& call, const v1::FetchArrayRequest& request);
 
   CallEnvironment& environment_;
   scheduler::Engine* const engine_;

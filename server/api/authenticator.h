@@ -10,7 +10,8 @@
 
 namespace stride::api {
 
-// Tells whose call it is. Thread-safe; called once for each RPC, before anything else of it is looked at.
+// Tells whose call it is. Thread-safe; called once for each RPC, before anything else of it is
+// looked at.
 class Authenticator {
  public:
   virtual ~Authenticator() = default;
@@ -20,7 +21,8 @@ class Authenticator {
 // A tenant's name: [a-z0-9-]{1,63}.
 bool IsTenantName(std::string_view text);
 
-// Believes the caller: everybody is `default`, or, with `trust_header`, whoever the `stride-tenant` metadata names. For loopback, and behind a proxy that sets it.
+// Believes the caller: everybody is `default`, or, with `trust_header`, whoever the `stride-tenant`
+// metadata names. For loopback, and behind a proxy that sets it.
 std::unique_ptr<Authenticator> MakeTrustingAuthenticator(bool trust_header);
 
 }  // namespace stride::api

@@ -28,7 +28,10 @@ std::string AccessLine(const char* method, const TenantId& tenant, const std::st
 }  // namespace
 
 Call::Call(CallEnvironment& environment, grpc::ServerContext* context, const char* method)
-    : environment_(environment), context_(context), method_(method), start_(absl::Now()),
+    : environment_(environment),
+      context_(context),
+      method_(method),
+      start_(absl::Now()),
       deadline_(DeadlineOf(*context)) {
   environment_.counters->Started(method_);
   absl::StatusOr<TenantId> tenant = environment_.authenticator->Authenticate(*context_);
@@ -52,8 +55,8 @@ bool Call::Sleep(absl::Duration duration) const {
 }
 
 absl::Status StoppingError() {
-  return TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_DRAINING, "the daemon is stopping",
-                  absl::Seconds(1));
+  return TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_DRAINING,
+                  "the daemon is stopping", absl::Seconds(1));
 }
 
 grpc::Status Call::Finish(const absl::Status& status) {

@@ -23,8 +23,8 @@ struct CallEnvironment {
   std::atomic<bool> stopping{false};
 };
 
-// One RPC in progress: who calls, until when, whether anybody still listens. Made at its start, finished at its end; on the RPC's own thread, save cancelled()
-// which any thread may ask.
+// One RPC in progress: who calls, until when, whether anybody still listens. Made at its start,
+// finished at its end; on the RPC's own thread, save cancelled() which any thread may ask.
 class Call {
  public:
   // `method` is a literal such as "ArrayService/GetArray".
@@ -72,15 +72,17 @@ const absl::Status& StatusOf(const absl::StatusOr<T>& result) {
   return result.status();
 }
 
-// Calls `wait` with ever later deadlines until it answers otherwise than by DEADLINE_EXCEEDED at its own deadline, the call is cancelled, or `deadline` passes.
-// `wait(absl::Time)` returns absl::Status or StatusOr and must be safe to repeat.
+// Calls `wait` with ever later deadlines until it answers otherwise than by DEADLINE_EXCEEDED at
+// its own deadline, the call is cancelled, or `deadline` passes. `wait(absl::Time)` returns
+// absl::Status or StatusOr and must be safe to repeat.
 template <typename Wait>
 auto WaitFor(const Call& call, absl::Time deadline, Wait wait) -> decltype(wait(absl::Time())) {
   for (;;) {
     absl::Time slice = std::min(deadline, absl::Now() + kPollInterval);
     auto result = wait(slice);
     // An answer that came early is the work's own, even when that is DEADLINE_EXCEEDED.
-    bool waited = StatusOf(result).code() == absl::StatusCode::kDeadlineExceeded && absl::Now() >= slice;
+    bool waited =
+        StatusOf(result).code() == absl::StatusCode::kDeadlineExceeded && absl::Now() >= slice;
     if (!waited) return result;
     if (call.cancelled() || absl::Now() >= deadline) return call.EndOfWait();
   }

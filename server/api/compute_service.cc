@@ -15,7 +15,8 @@ namespace {
 // Framing and description of one result, generously.
 constexpr int64_t kResultOverhead = 1024;
 
-// Shapes are known from acceptance on, so that a result too large for its reply is refused before it is computed.
+// Shapes are known from acceptance on, so that a result too large for its reply is refused before
+// it is computed.
 absl::Status CheckInlineSize(const v1::Operation& operation, const std::vector<v1::Array>& arrays) {
   std::vector<OutputPlace> outputs = OutputsOf(operation);
   int64_t total = 0;
@@ -25,15 +26,16 @@ absl::Status CheckInlineSize(const v1::Operation& operation, const std::vector<v
   return total > kMaxMessageBytes ? InlineTooLarge(total) : absl::OkStatus();
 }
 
-absl::Status CollectResults(const Call& call, const v1::Operation& operation, scheduler::Ticket& ticket,
-                            v1::RunResponse* response) {
+absl::Status CollectResults(const Call& call, const v1::Operation& operation,
+                            scheduler::Ticket& ticket, v1::RunResponse* response) {
   std::vector<OutputPlace> outputs = OutputsOf(operation);
   std::vector<v1::Array> arrays = ticket.Describe();
   for (size_t i = 0; i < arrays.size(); ++i) {
     v1::Result* result = response->add_results();
     *result->mutable_array() = std::move(arrays[i]);
     if (i >= outputs.size() || !outputs[i].output->inline_result()) continue;
-    absl::Status status = Into(ticket.ReadInline(static_cast<int>(i), call.deadline()), result->mutable_inline_array());
+    absl::Status status = Into(ticket.ReadInline(static_cast<int>(i), call.deadline()),
+                               result->mutable_inline_array());
     if (!status.ok()) return status;
   }
   *response->mutable_timeline() = ticket.timeline();
@@ -47,7 +49,8 @@ absl::Status RunOne(const Call& call, scheduler::Engine& engine, const v1::RunRe
   if (!ticket.ok()) return PrefixField(ticket.status(), "operation.");
   absl::Status status = CheckInlineSize(operation, (*ticket)->Describe());
   if (status.ok()) {
-    status = WaitFor(call, call.deadline(), [&](absl::Time deadline) { return (*ticket)->Wait(deadline); });
+    status = WaitFor(call, call.deadline(),
+                     [&](absl::Time deadline) { return (*ticket)->Wait(deadline); });
   }
   // Nobody waits for it any more.
   if (!(*ticket)->done()) (*ticket)->Cancel();
@@ -64,7 +67,8 @@ grpc::Status ComputeServiceAdapter::Run(grpc::ServerContext* context, const v1::
 }
 
 grpc::Status ComputeServiceAdapter::Execute(
-    grpc::ServerContext* context, grpc::ServerReaderWriter<v1::ExecuteResponse, v1::ExecuteRequest>* stream) {
+    grpc::ServerContext* context,
+    grpc::ServerReaderWriter<v1::ExecuteResponse, v1::ExecuteRequest>* stream) {
   return Serve(environment_, context, "ComputeService/Execute",
                [&](Call& call) { return ExecuteStream(&call, engine_, stream).Run(); });
 }

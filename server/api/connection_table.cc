@@ -26,7 +26,8 @@ ConnectionTable::Verdict ConnectionTable::Admit(int fd, const std::string& peer)
 size_t ConnectionTable::Sweep() {
   auto gone = [&](const Entry& entry) {
     struct stat info;
-    bool open = fstat(entry.fd, &info) == 0 && info.st_dev == entry.device && info.st_ino == entry.inode;
+    bool open =
+        fstat(entry.fd, &info) == 0 && info.st_dev == entry.device && info.st_ino == entry.inode;
     if (open) return false;
     auto it = peers_.find(entry.peer);
     if (--it->second == 0) peers_.erase(it);

@@ -9,8 +9,9 @@
 
 namespace stride::api {
 
-// Counts the connections that live, in all and by peer. gRPC owns their descriptors and tells nobody when it closes one, so the table knows each by descriptor
-// number and inode, and looks whether they still belong together; a socket's inode is its alone. One thread.
+// Counts the connections that live, in all and by peer. gRPC owns their descriptors and tells
+// nobody when it closes one, so the table knows each by descriptor number and inode, and looks
+// whether they still belong together; a socket's inode is its alone. One thread.
 class ConnectionTable {
  public:
   enum class Verdict { kAdmitted, kTooMany, kTooManyOfPeer };

@@ -28,13 +28,16 @@ absl::StatusOr<absl::Duration> IntervalOf(const v1::WatchDevicesRequest& request
 
 }  // namespace
 
-absl::Status DeviceServiceAdapter::List(const v1::ListDevicesRequest& request, v1::ListDevicesResponse* response) {
+absl::Status DeviceServiceAdapter::List(const v1::ListDevicesRequest& request,
+                                        v1::ListDevicesResponse* response) {
   if (request.page_size() < 0) {
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "page_size", "must not be negative");
   }
   int64_t begin = 0;
-  if (!request.page_token().empty() && (!absl::SimpleAtoi(request.page_token(), &begin) || begin < 0)) {
-    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "page_token", "not a token of this service");
+  if (!request.page_token().empty() &&
+      (!absl::SimpleAtoi(request.page_token(), &begin) || begin < 0)) {
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "page_token",
+                        "not a token of this service");
   }
   int64_t size = request.page_size() == 0 ? kMaxPage : std::min(request.page_size(), kMaxPage);
   std::vector<v1::Device> devices = engine_->ListDevices();
@@ -68,30 +71,35 @@ absl::Status DeviceServiceAdapter::Watch(Call& call, const v1::WatchDevicesReque
   for (int64_t sample = 1;; ++sample) {
     v1::WatchDevicesResponse response;
     for (v1::DeviceSample& reading : watch->Sample()) {
-      if (names.empty() || names.count(reading.device()) > 0) *response.add_samples() = std::move(reading);
+      if (names.empty() || names.count(reading.device()) > 0)
+        *response.add_samples() = std::move(reading);
     }
     // A slow reader blocks here: samples are skipped, never queued.
     if (!writer->Write(response)) return call.EndOfWait();
     if (sample == request.max_samples()) return absl::OkStatus();
     next = std::max(next + *interval, absl::Now());
-    if (!call.Sleep(next - absl::Now())) return call.stopping() ? StoppingError() : call.EndOfWait();
+    if (!call.Sleep(next - absl::Now()))
+      return call.stopping() ? StoppingError() : call.EndOfWait();
   }
 }
 
-grpc::Status DeviceServiceAdapter::ListDevices(grpc::ServerContext* context, const v1::ListDevicesRequest* request,
+grpc::Status DeviceServiceAdapter::ListDevices(grpc::ServerContext* context,
+                                               const v1::ListDevicesRequest* request,
                                                v1::ListDevicesResponse* response) {
   return Serve(environment_, context, "DeviceService/ListDevices",
                [&](Call& call) { return List(*request, response); });
 }
 
-grpc::Status DeviceServiceAdapter::GetDevice(grpc::ServerContext* context, const v1::GetDeviceRequest* request,
+grpc::Status DeviceServiceAdapter::GetDevice(grpc::ServerContext* context,
+                                             const v1::GetDeviceRequest* request,
                                              v1::GetDeviceResponse* response) {
   return Serve(environment_, context, "DeviceService/GetDevice",
                [&](Call& call) { return Into(Find(request->name()), response->mutable_device()); });
 }
 
-grpc::Status DeviceServiceAdapter::WatchDevices(grpc::ServerContext* context, const v1::WatchDevicesRequest* request,
-                                                grpc::ServerWriter<v1::WatchDevicesResponse>* writer) {
+grpc::Status DeviceServiceAdapter::WatchDevices(
+    grpc::ServerContext* context, const v1::WatchDevicesRequest* request,
+    grpc::ServerWriter<v1::WatchDevicesResponse>* writer) {
   return Serve(environment_, context, "DeviceService/WatchDevices",
                [&](Call& call) { return Watch(call, *request, writer); });
 }

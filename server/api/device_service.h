@@ -11,7 +11,8 @@ namespace stride::api {
 class DeviceServiceAdapter final : public v1::DeviceService::Service {
  public:
   // All must outlive the server.
-  DeviceServiceAdapter(CallEnvironment* environment, scheduler::Engine* engine, metrics::Sampler* sampler)
+  DeviceServiceAdapter(CallEnvironment* environment, scheduler::Engine* engine,
+                       metrics::Sampler* sampler)
       : environment_(*environment), engine_(engine), sampler_(sampler) {}
 
   grpc::Status ListDevices(grpc::ServerContext* context, const v1::ListDevicesRequest* request,

@@ -25,7 +25,8 @@ absl::Time FromProto(const google::protobuf::Timestamp& time) {
 // When the operation must have ended.
 absl::StatusOr<absl::Time> DeadlineOf(const v1::Command& command) {
   if (!command.has_timeout()) return absl::InfiniteFuture();
-  absl::Duration timeout = absl::Seconds(command.timeout().seconds()) + absl::Nanoseconds(command.timeout().nanos());
+  absl::Duration timeout =
+      absl::Seconds(command.timeout().seconds()) + absl::Nanoseconds(command.timeout().nanos());
   if (timeout > absl::ZeroDuration()) return absl::Now() + timeout;
   return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "timeout", "must be positive");
 }
@@ -33,8 +34,9 @@ absl::StatusOr<absl::Time> DeadlineOf(const v1::Command& command) {
 absl::Status CheckNoInline(const v1::Operation& operation) {
   for (const OutputPlace& place : OutputsOf(operation)) {
     if (!place.output->inline_result()) continue;
-    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, absl::StrCat("operation.", place.field, ".inline_result"),
-                        "inline results are for Run; here keep the result under a handle and fetch it");
+    return InvalidField(
+        v1::ERROR_REASON_INVALID_FIELD, absl::StrCat("operation.", place.field, ".inline_result"),
+        "inline results are for Run; here keep the result under a handle and fetch it");
   }
   return absl::OkStatus();
 }
@@ -45,7 +47,8 @@ bool WritesExisting(const v1::Operation& operation) {
     if (place.output->existing()) return true;
   }
   const auto& arguments = operation.kernel_launch().arguments();
-  return std::any_of(arguments.begin(), arguments.end(), [](const v1::KernelArgument& a) { return a.has_array(); });
+  return std::any_of(arguments.begin(), arguments.end(),
+                     [](const v1::KernelArgument& a) { return a.has_array(); });
 }
 
 void SetStatus(const absl::Status& status, v1::CommandResult* result) {
@@ -53,7 +56,8 @@ void SetStatus(const absl::Status& status, v1::CommandResult* result) {
 }
 
 void Describe(const scheduler::Ticket& ticket, v1::CommandResult* result) {
-  for (v1::Array& array : ticket.Describe()) *result->add_results()->mutable_array() = std::move(array);
+  for (v1::Array& array : ticket.Describe())
+    *result->add_results()->mutable_array() = std::move(array);
 }
 
 absl::Status ResultOf(const SentOperation& sent) {
@@ -84,7 +88,8 @@ absl::Status ExecuteStream::ReadAll() {
   v1::ExecuteRequest request;
   while (stream_.Read(&request)) {
     if (!request.session().empty() && request.session() != session_) {
-      return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "session", "cannot change within a stream");
+      return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "session",
+                          "cannot change within a stream");
     }
     if (absl::Status status = CheckCommands(request); !status.ok()) return status;
     for (v1::Command& command : *request.mutable_commands()) {
@@ -106,9 +111,11 @@ absl::Status ExecuteStream::TakeSession(const v1::ExecuteRequest& request) {
 
 absl::Status ExecuteStream::CheckCommands(const v1::ExecuteRequest& request) const {
   if (request.commands_size() <= kMaxCommands) return absl::OkStatus();
-  return InvalidField(v1::ERROR_REASON_SIZE_LIMIT, "commands",
-                      absl::StrCat("at most ", kMaxCommands, " in one message, not ", request.commands_size()),
-                      {{"limit", std::to_string(kMaxCommands)}, {"value", std::to_string(request.commands_size())}});
+  return InvalidField(
+      v1::ERROR_REASON_SIZE_LIMIT, "commands",
+      absl::StrCat("at most ", kMaxCommands, " in one message, not ", request.commands_size()),
+      {{"limit", std::to_string(kMaxCommands)},
+       {"value", std::to_string(request.commands_size())}});
 }
 
 PendingAck ExecuteStream::Take(v1::Command& command) {
@@ -176,8 +183,8 @@ void ExecuteStream::AwaitConflictingFetches(const v1::Command& command) {
   if (conflict) queue_.WaitForFetches();
 }
 
-// Keeps the list near the number of unfinished operations: finished ones that succeeded are swept out whenever it has doubled, and so are all after the first
-// error that is known to come first.
+// Keeps the list near the number of unfinished operations: finished ones that succeeded are swept
+// out whenever it has doubled, and so are all after the first error that is known to come first.
 void ExecuteStream::Remember(SentOperation sent) {
   sent_.push_back(std::move(sent));
   if (sent_.size() < next_sweep_) return;
@@ -190,7 +197,9 @@ void ExecuteStream::Remember(SentOperation sent) {
   auto failed = [](const SentOperation& s) { return s.ticket == nullptr; };
   // Of errors next to each other only the first can ever be the first.
   sent_.erase(std::unique(sent_.begin(), sent_.end(),
-                          [&](const SentOperation& a, const SentOperation& b) { return failed(a) && failed(b); }),
+                          [&](const SentOperation& a, const SentOperation& b) {
+                            return failed(a) && failed(b);
+                          }),
               sent_.end());
   next_sweep_ = std::max<size_t>(1024, 2 * sent_.size());
 }
@@ -223,8 +232,8 @@ absl::Status ExecuteStream::Complete(PendingAck& ack) {
     case PendingAck::Kind::kReady:
       return absl::OkStatus();
     case PendingAck::Kind::kWait: {
-      absl::Status status =
-          WaitFor(call_, call_.deadline(), [&](absl::Time deadline) { return ack.ticket->Wait(deadline); });
+      absl::Status status = WaitFor(
+          call_, call_.deadline(), [&](absl::Time deadline) { return ack.ticket->Wait(deadline); });
       Describe(*ack.ticket, &ack.result);
       *ack.result.mutable_timeline() = ack.ticket->timeline();
       return status;
@@ -249,7 +258,8 @@ absl::Status ExecuteStream::Synchronize(const std::vector<SentOperation>& before
   for (const SentOperation& sent : before) {
     absl::Status status = sent.error;
     if (sent.ticket != nullptr) {
-      status = WaitFor(call_, call_.deadline(), [&](absl::Time deadline) { return sent.ticket->Wait(deadline); });
+      status = WaitFor(call_, call_.deadline(),
+                       [&](absl::Time deadline) { return sent.ticket->Wait(deadline); });
     }
     if (first_error_.ok()) first_error_ = status;
     if (call_.cancelled()) return call_.EndOfWait();
@@ -258,6 +268,8 @@ absl::Status ExecuteStream::Synchronize(const std::vector<SentOperation>& before
 }
 
 // A session that was deleted meanwhile shows in the commands that need it.
-void ExecuteStream::RenewSession() { engine_.RenewSession(call_.tenant(), session_).status().IgnoreError(); }
+void ExecuteStream::RenewSession() {
+  engine_.RenewSession(call_.tenant(), session_).status().IgnoreError();
+}
 
 }  // namespace stride::api

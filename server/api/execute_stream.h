@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <grpcpp/impl/proto_utils.h>
+#include <grpcpp/impl/codegen/proto_utils.h>
 #include <grpcpp/support/sync_stream.h>
 
 #include "absl/status/status.h"
@@ -16,14 +16,17 @@
 
 namespace stride::api {
 
-// One Execute call. The RPC's thread reads commands and hands them to the engine in order; a second thread writes the answers in the same order, waiting for
-// work where a command asks for it, while later commands are already being accepted. At most kMaxOutstanding commands are unanswered; then reading stops, and
-// gRPC's flow control stops the client.
+// One Execute call. The RPC's thread reads commands and hands them to the engine in order; a second
+// thread writes the answers in the same order, waiting for work where a command asks for it, while
+// later commands are already being accepted. At most kMaxOutstanding commands are unanswered; then
+// reading stops, and gRPC's flow control stops the client.
 //
-// A broken stream cancels nothing that was accepted. While the stream is open its session stays alive.
+// A broken stream cancels nothing that was accepted. While the stream is open its session stays
+// alive.
 //
-// A fetch is carried out when its turn to be answered comes. A command that could change what an unanswered fetch is to read (a release of its handle, a write
-// into an existing array) therefore waits for it.
+// A fetch is carried out when its turn to be answered comes. A command that could change what an
+// unanswered fetch is to read (a release of its handle, a write into an existing array) therefore
+// waits for it.
 class ExecuteStream {
  public:
   using Stream = grpc::ServerReaderWriter<v1::ExecuteResponse, v1::ExecuteRequest>;
@@ -60,7 +63,8 @@ class ExecuteStream {
   std::string session_;  // set by the first message, before the writer starts
   absl::Duration renew_interval_ = absl::InfiniteDuration();
 
-  // Reader only: operations since the last Synchronize, without the done ones at the front, whose first error is kept.
+  // Reader only: operations since the last Synchronize, without the done ones at the front, whose
+  // first error is kept.
   std::vector<SentOperation> sent_;
   size_t next_sweep_ = 1024;
   // Writer only: of everything that the last Synchronize saw.

@@ -28,7 +28,8 @@ constexpr int kHandshakeTimeoutMs = 10000;
 constexpr int kKeepaliveTimeMs = 60000;
 constexpr int kKeepaliveTimeoutMs = 20000;
 constexpr int kMinPingIntervalMs = 5000;
-// Uploads gain a fifth over the default (measured; with GRPC_EXPERIMENTS=-tcp_read_chunks, which main sets).
+// Uploads gain a fifth over the default (measured; with GRPC_EXPERIMENTS=-tcp_read_chunks, which
+// main sets).
 constexpr int kReadChunkBytes = 1 << 20;
 
 void AddReflection() {
@@ -88,7 +89,8 @@ void FrontImpl::Configure(const FrontOptions& options, grpc::ServerBuilder* buil
   builder->AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeTimeoutMs);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveTimeMs);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
-  builder->AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kMinPingIntervalMs);
+  builder->AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+                              kMinPingIntervalMs);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder->AddChannelArgument(GRPC_ARG_TCP_READ_CHUNK_SIZE, kReadChunkBytes);
   for (grpc::Service* service : std::initializer_list<grpc::Service*>{
@@ -96,7 +98,8 @@ void FrontImpl::Configure(const FrontOptions& options, grpc::ServerBuilder* buil
     builder->RegisterService(service);
   }
   acceptor_ = builder->experimental().AddExternalConnectionAcceptor(
-      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, grpc::InsecureServerCredentials());
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+      grpc::InsecureServerCredentials());
 }
 
 absl::Status FrontImpl::Start(const FrontOptions& options, std::vector<ListeningSocket> sockets) {
@@ -127,8 +130,10 @@ void FrontImpl::Stop(absl::Time deadline) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Front>> Front::Start(const FrontOptions& options, scheduler::Engine* engine,
-                                                    metrics::Sampler* sampler, std::vector<ListeningSocket> sockets) {
+absl::StatusOr<std::unique_ptr<Front>> Front::Start(const FrontOptions& options,
+                                                    scheduler::Engine* engine,
+                                                    metrics::Sampler* sampler,
+                                                    std::vector<ListeningSocket> sockets) {
   auto front = std::make_unique<FrontImpl>(options, engine, sampler);
   if (absl::Status status = front->Start(options, std::move(sockets)); !status.ok()) return status;
   return front;

@@ -15,8 +15,10 @@ namespace stride::api {
 
 struct FrontOptions {
   bool trust_tenant_header = false;
-  int max_bulk_streams = 64;  // PutArray and FetchArray calls at once; each may hold tens of megabytes of windows
-  int max_threads = 1024;     // one for each call in progress; beyond it calls are refused with RESOURCE_EXHAUSTED
+  int max_bulk_streams =
+      64;  // PutArray and FetchArray calls at once; each may hold tens of megabytes of windows
+  int max_threads =
+      1024;  // one for each call in progress; beyond it calls are refused with RESOURCE_EXHAUSTED
   ListenerLimits listener;
 };
 
@@ -24,13 +26,16 @@ struct FrontOptions {
 class Front {
  public:
   // Serves at once. `engine` and `sampler` must outlive it.
-  static absl::StatusOr<std::unique_ptr<Front>> Start(const FrontOptions& options, scheduler::Engine* engine,
-                                                      metrics::Sampler* sampler, std::vector<ListeningSocket> sockets);
+  static absl::StatusOr<std::unique_ptr<Front>> Start(const FrontOptions& options,
+                                                      scheduler::Engine* engine,
+                                                      metrics::Sampler* sampler,
+                                                      std::vector<ListeningSocket> sockets);
   virtual ~Front() = default;
 
   // Health turns NOT_SERVING; calls are still taken.
   virtual void BeginDrain() = 0;
-  // Takes no more connections, ends watches, lets calls in progress end until `deadline`, then cancels them. Idempotent.
+  // Takes no more connections, ends watches, lets calls in progress end until `deadline`, then
+  // cancels them. Idempotent.
   virtual void Stop(absl::Time deadline) = 0;
 
   // Where it listens.

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <set>
 
-
 namespace stride::api {
 namespace {
 
@@ -18,9 +17,9 @@ bool NeedsDevice(const std::string& name) {
 }
 
 bool IsOurService(const std::string& name) {
-  static const auto* names = new std::set<std::string>{"stride.v1.ArrayService",  "stride.v1.ComputeService",
-                                                       "stride.v1.DeviceService", "stride.v1.JobService",
-                                                       "stride.v1.KernelService", "stride.v1.SessionService"};
+  static const auto* names = new std::set<std::string>{
+      "stride.v1.ArrayService", "stride.v1.ComputeService", "stride.v1.DeviceService",
+      "stride.v1.JobService",   "stride.v1.KernelService",  "stride.v1.SessionService"};
   return names->count(name) > 0;
 }
 
@@ -63,8 +62,10 @@ grpc::Status HealthService::Check(grpc::ServerContext* context, const HealthChec
   State state = StateOf(request->service());
   bool known = state != HealthCheckResponse::SERVICE_UNKNOWN;
   response->set_status(state);
-  environment_.counters->Handled("Health/Check", known ? 0 : grpc::StatusCode::NOT_FOUND, absl::ZeroDuration());
-  return known ? grpc::Status::OK : grpc::Status(grpc::StatusCode::NOT_FOUND, "no such service or device");
+  environment_.counters->Handled("Health/Check", known ? 0 : grpc::StatusCode::NOT_FOUND,
+                                 absl::ZeroDuration());
+  return known ? grpc::Status::OK
+               : grpc::Status(grpc::StatusCode::NOT_FOUND, "no such service or device");
 }
 
 grpc::Status HealthService::Watch(grpc::ServerContext* context, const HealthCheckRequest* request,
@@ -79,7 +80,8 @@ grpc::Status HealthService::Watch(grpc::ServerContext* context, const HealthChec
       if (!writer->Write(response)) break;
     }
     // What is left to tell after this is the end of the connection.
-    if (environment_.stopping) return grpc::Status(grpc::StatusCode::UNAVAILABLE, "the daemon is stopping");
+    if (environment_.stopping)
+      return grpc::Status(grpc::StatusCode::UNAVAILABLE, "the daemon is stopping");
     Rest();
   }
   return grpc::Status(grpc::StatusCode::CANCELLED, "the watch was cancelled");

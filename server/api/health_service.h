@@ -11,8 +11,10 @@
 
 namespace stride::api {
 
-// grpc.health.v1, telling the present state of the devices rather than a remembered one. Names: "" is the process, a `stride.v1.` service can work now
-// (ComputeService and JobService need a serving device), `devices/{id}` is one device. All are NOT_SERVING from BeginDrain on. Needs no authentication.
+// grpc.health.v1, telling the present state of the devices rather than a remembered one. Names: ""
+// is the process, a `stride.v1.` service can work now (ComputeService and JobService need a serving
+// device), `devices/{id}` is one device. All are NOT_SERVING from BeginDrain on. Needs no
+// authentication.
 class HealthService final : public grpc::health::v1::Health::Service {
  public:
   // Both must outlive the server.
@@ -22,9 +24,11 @@ class HealthService final : public grpc::health::v1::Health::Service {
   // For good; watchers are told at once.
   void BeginDrain();
 
-  grpc::Status Check(grpc::ServerContext* context, const grpc::health::v1::HealthCheckRequest* request,
+  grpc::Status Check(grpc::ServerContext* context,
+                     const grpc::health::v1::HealthCheckRequest* request,
                      grpc::health::v1::HealthCheckResponse* response) override;
-  grpc::Status Watch(grpc::ServerContext* context, const grpc::health::v1::HealthCheckRequest* request,
+  grpc::Status Watch(grpc::ServerContext* context,
+                     const grpc::health::v1::HealthCheckRequest* request,
                      grpc::ServerWriter<grpc::health::v1::HealthCheckResponse>* writer) override;
 
  private:

@@ -9,7 +9,8 @@
 
 namespace stride::api {
 
-// The outputs of an operation in the order of its results; a kernel launch has them among its arguments.
+// The outputs of an operation in the order of its results; a kernel launch has them among its
+// arguments.
 struct OutputPlace {
   const v1::Output* output;
   std::string field;  // path within the operation, such as `outputs[0]`

@@ -6,47 +6,53 @@ namespace stride::api {
 namespace {
 
 bool IsFinal(v1::Job::State state) {
-  return state == v1::Job::STATE_SUCCEEDED || state == v1::Job::STATE_FAILED || state == v1::Job::STATE_CANCELLED;
+  return state == v1::Job::STATE_SUCCEEDED || state == v1::Job::STATE_FAILED ||
+         state == v1::Job::STATE_CANCELLED;
 }
 
 }  // namespace
 
-grpc::Status JobServiceAdapter::CreateJob(grpc::ServerContext* context, const v1::CreateJobRequest* request,
-                         v1::CreateJobResponse* response) {
+grpc::Status JobServiceAdapter::CreateJob(grpc::ServerContext* context,
+                                          const v1::CreateJobRequest* request,
+                                          v1::CreateJobResponse* response) {
   return Serve(environment_, context, "JobService/CreateJob", [&](Call& call) {
     return Into(engine_->CreateJob(call.tenant(), *request), response->mutable_job());
   });
 }
 
-grpc::Status JobServiceAdapter::GetJob(grpc::ServerContext* context, const v1::GetJobRequest* request,
-                         v1::GetJobResponse* response) {
+grpc::Status JobServiceAdapter::GetJob(grpc::ServerContext* context,
+                                       const v1::GetJobRequest* request,
+                                       v1::GetJobResponse* response) {
   return Serve(environment_, context, "JobService/GetJob", [&](Call& call) {
     return Into(engine_->GetJob(call.tenant(), request->name()), response->mutable_job());
   });
 }
 
-grpc::Status JobServiceAdapter::ListJobs(grpc::ServerContext* context, const v1::ListJobsRequest* request,
-                         v1::ListJobsResponse* response) {
+grpc::Status JobServiceAdapter::ListJobs(grpc::ServerContext* context,
+                                         const v1::ListJobsRequest* request,
+                                         v1::ListJobsResponse* response) {
   return Serve(environment_, context, "JobService/ListJobs", [&](Call& call) {
     return Into(engine_->ListJobs(call.tenant(), *request), response);
   });
 }
 
-grpc::Status JobServiceAdapter::CancelJob(grpc::ServerContext* context, const v1::CancelJobRequest* request,
-                         v1::CancelJobResponse* response) {
+grpc::Status JobServiceAdapter::CancelJob(grpc::ServerContext* context,
+                                          const v1::CancelJobRequest* request,
+                                          v1::CancelJobResponse* response) {
   return Serve(environment_, context, "JobService/CancelJob", [&](Call& call) {
     return Into(engine_->CancelJob(call.tenant(), request->name()), response->mutable_job());
   });
 }
 
-grpc::Status JobServiceAdapter::DeleteJob(grpc::ServerContext* context, const v1::DeleteJobRequest* request,
-                         v1::DeleteJobResponse* response) {
-  return Serve(environment_, context, "JobService/DeleteJob", [&](Call& call) {
-    return engine_->DeleteJob(call.tenant(), request->name());
-  });
+grpc::Status JobServiceAdapter::DeleteJob(grpc::ServerContext* context,
+                                          const v1::DeleteJobRequest* request,
+                                          v1::DeleteJobResponse* response) {
+  return Serve(environment_, context, "JobService/DeleteJob",
+               [&](Call& call) { return engine_->DeleteJob(call.tenant(), request->name()); });
 }
 
-grpc::Status JobServiceAdapter::WatchJob(grpc::ServerContext* context, const v1::WatchJobRequest* request,
+grpc::Status JobServiceAdapter::WatchJob(grpc::ServerContext* context,
+                                         const v1::WatchJobRequest* request,
                                          grpc::ServerWriter<v1::WatchJobResponse>* writer) {
   return Serve(environment_, context, "JobService/WatchJob",
                [&](Call& call) { return Watch(call, *request, writer); });
@@ -59,7 +65,8 @@ absl::Status JobServiceAdapter::Watch(Call& call, const v1::WatchJobRequest& req
     absl::Time slice = absl::Now() + kPollInterval;
     auto events = engine_->NextJobEvents(call.tenant(), request.name(), sequence, slice);
     bool waited = absl::Now() >= slice;
-    if (!events.ok() && !(waited && absl::IsDeadlineExceeded(events.status()))) return events.status();
+    if (!events.ok() && !(waited && absl::IsDeadlineExceeded(events.status())))
+      return events.status();
     // An empty answer before its time means that a final job has nothing more to tell.
     if (events.ok() && events->empty() && !waited) return absl::OkStatus();
     if (events.ok()) {

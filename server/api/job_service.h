@@ -16,18 +16,19 @@ class JobServiceAdapter final : public v1::JobService::Service {
   grpc::Status CreateJob(grpc::ServerContext* context, const v1::CreateJobRequest* request,
                          v1::CreateJobResponse* response) override;
   grpc::Status GetJob(grpc::ServerContext* context, const v1::GetJobRequest* request,
-                         v1::GetJobResponse* response) override;
+                      v1::GetJobResponse* response) override;
   grpc::Status ListJobs(grpc::ServerContext* context, const v1::ListJobsRequest* request,
-                         v1::ListJobsResponse* response) override;
+                        v1::ListJobsResponse* response) override;
   grpc::Status CancelJob(grpc::ServerContext* context, const v1::CancelJobRequest* request,
                          v1::CancelJobResponse* response) override;
   grpc::Status DeleteJob(grpc::ServerContext* context, const v1::DeleteJobRequest* request,
                          v1::DeleteJobResponse* response) override;
   grpc::Status WatchJob(grpc::ServerContext* context, const v1::WatchJobRequest* request,
-                         grpc::ServerWriter<v1::WatchJobResponse>* writer) override;
+                        grpc::ServerWriter<v1::WatchJobResponse>* writer) override;
 
  private:
-  absl::Status Watch(Call& call, const v1::WatchJobRequest& request, grpc::ServerWriter<v1::WatchJobResponse>* writer);
+  absl::Status Watch(Call& call, const v1::WatchJobRequest& request,
+                     grpc::ServerWriter<v1::WatchJobResponse>* writer);
 
   CallEnvironment& environment_;
   scheduler::Engine* const engine_;

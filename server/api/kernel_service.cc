@@ -4,32 +4,36 @@
 
 namespace stride::api {
 
-grpc::Status KernelServiceAdapter::CreateModule(grpc::ServerContext* context, const v1::CreateModuleRequest* request,
-                         v1::CreateModuleResponse* response) {
+grpc::Status KernelServiceAdapter::CreateModule(grpc::ServerContext* context,
+                                                const v1::CreateModuleRequest* request,
+                                                v1::CreateModuleResponse* response) {
   return Serve(environment_, context, "KernelService/CreateModule", [&](Call& call) {
-    return Into(engine_->CreateModule(call.tenant(), *request, call.deadline()), response->mutable_module());
+    return Into(engine_->CreateModule(call.tenant(), *request, call.deadline()),
+                response->mutable_module());
   });
 }
 
-grpc::Status KernelServiceAdapter::GetModule(grpc::ServerContext* context, const v1::GetModuleRequest* request,
-                         v1::GetModuleResponse* response) {
+grpc::Status KernelServiceAdapter::GetModule(grpc::ServerContext* context,
+                                             const v1::GetModuleRequest* request,
+                                             v1::GetModuleResponse* response) {
   return Serve(environment_, context, "KernelService/GetModule", [&](Call& call) {
     return Into(engine_->GetModule(call.tenant(), request->name()), response->mutable_module());
   });
 }
 
-grpc::Status KernelServiceAdapter::ListModules(grpc::ServerContext* context, const v1::ListModulesRequest* request,
-                         v1::ListModulesResponse* response) {
+grpc::Status KernelServiceAdapter::ListModules(grpc::ServerContext* context,
+                                               const v1::ListModulesRequest* request,
+                                               v1::ListModulesResponse* response) {
   return Serve(environment_, context, "KernelService/ListModules", [&](Call& call) {
     return Into(engine_->ListModules(call.tenant(), *request), response);
   });
 }
 
-grpc::Status KernelServiceAdapter::DeleteModule(grpc::ServerContext* context, const v1::DeleteModuleRequest* request,
-                         v1::DeleteModuleResponse* response) {
-  return Serve(environment_, context, "KernelService/DeleteModule", [&](Call& call) {
-    return engine_->DeleteModule(call.tenant(), request->name());
-  });
+grpc::Status KernelServiceAdapter::DeleteModule(grpc::ServerContext* context,
+                                                const v1::DeleteModuleRequest* request,
+                                                v1::DeleteModuleResponse* response) {
+  return Serve(environment_, context, "KernelService/DeleteModule",
+               [&](Call& call) { return engine_->DeleteModule(call.tenant(), request->name()); });
 }
 
 }  // namespace stride::api

@@ -14,13 +14,13 @@ class KernelServiceAdapter final : public v1::KernelService::Service {
       : environment_(*environment), engine_(engine) {}
 
   grpc::Status CreateModule(grpc::ServerContext* context, const v1::CreateModuleRequest* request,
-                         v1::CreateModuleResponse* response) override;
+                            v1::CreateModuleResponse* response) override;
   grpc::Status GetModule(grpc::ServerContext* context, const v1::GetModuleRequest* request,
                          v1::GetModuleResponse* response) override;
   grpc::Status ListModules(grpc::ServerContext* context, const v1::ListModulesRequest* request,
-                         v1::ListModulesResponse* response) override;
+                           v1::ListModulesResponse* response) override;
   grpc::Status DeleteModule(grpc::ServerContext* context, const v1::DeleteModuleRequest* request,
-                         v1::DeleteModuleResponse* response) override;
+                            v1::DeleteModuleResponse* response) override;
 
  private:
   CallEnvironment& environment_;

@@ -31,10 +31,12 @@ std::string PeerOf(int fd) {
   char text[INET6_ADDRSTRLEN] = "";
   if (getpeername(fd, reinterpret_cast<sockaddr*>(&storage), &size) != 0) return "gone";
   if (storage.ss_family == AF_INET) {
-    return inet_ntop(AF_INET, &reinterpret_cast<sockaddr_in*>(&storage)->sin_addr, text, sizeof(text));
+    return inet_ntop(AF_INET, &reinterpret_cast<sockaddr_in*>(&storage)->sin_addr, text,
+                     sizeof(text));
   }
   if (storage.ss_family == AF_INET6) {
-    return inet_ntop(AF_INET6, &reinterpret_cast<sockaddr_in6*>(&storage)->sin6_addr, text, sizeof(text));
+    return inet_ntop(AF_INET6, &reinterpret_cast<sockaddr_in6*>(&storage)->sin6_addr, text,
+                     sizeof(text));
   }
   ucred credentials{};
   size = sizeof(credentials);
@@ -49,10 +51,12 @@ bool OutOfDescriptors(int error) {
 }  // namespace
 
 Listener::Listener(std::vector<ListeningSocket> sockets, ListenerLimits limits, Deliver deliver)
-    : sockets_(std::move(sockets)), deliver_(std::move(deliver)), table_(limits.max_connections, limits.max_per_peer) {}
+    : sockets_(std::move(sockets)),
+      deliver_(std::move(deliver)),
+      table_(limits.max_connections, limits.max_per_peer) {}
 
-absl::StatusOr<std::unique_ptr<Listener>> Listener::Start(std::vector<ListeningSocket> sockets, ListenerLimits limits,
-                                                          Deliver deliver) {
+absl::StatusOr<std::unique_ptr<Listener>> Listener::Start(std::vector<ListeningSocket> sockets,
+                                                          ListenerLimits limits, Deliver deliver) {
   std::unique_ptr<Listener> listener(new Listener(std::move(sockets), limits, std::move(deliver)));
   listener->reserve_ = OpenReserve();
   listener->stop_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -101,7 +105,8 @@ void Listener::AcceptSome(const ListeningSocket& socket) {
       poll(nullptr, 0, kExhaustedPauseMs);
       return;
     } else if (errno != EINTR && errno != ECONNABORTED) {
-      // EAGAIN: the queue is empty. Anything else is an error of one connection, which accept reports in its place.
+      // EAGAIN: the queue is empty. Anything else is an error of one connection, which accept
+      // reports in its place.
       return;
     }
   }
@@ -111,11 +116,13 @@ void Listener::Admit(UniqueFd connection, const ListeningSocket& socket) {
   std::string peer = PeerOf(connection.get());
   switch (table_.Admit(connection.get(), peer)) {
     case ConnectionTable::Verdict::kTooMany:
-      if (stats_.refused_total++ == 0) LogWarning("connections refused: the limit --max-connections is reached");
+      if (stats_.refused_total++ == 0)
+        LogWarning("connections refused: the limit --max-connections is reached");
       return;
     case ConnectionTable::Verdict::kTooManyOfPeer:
       if (stats_.refused_peer++ == 0) {
-        LogWarning(absl::StrCat("connections refused: the limit --max-connections-per-peer is reached by ", peer));
+        LogWarning(absl::StrCat(
+            "connections refused: the limit --max-connections-per-peer is reached by ", peer));
       }
       return;
     case ConnectionTable::Verdict::kAdmitted:
@@ -139,7 +146,8 @@ bool Listener::ShedOne(const ListeningSocket& socket) {
   bool shed = connection.valid();
   connection.Reset();
   reserve_ = OpenReserve();
-  if (shed && stats_.refused_exhausted++ == 0) LogWarning("connections refused: out of file descriptors");
+  if (shed && stats_.refused_exhausted++ == 0)
+    LogWarning("connections refused: out of file descriptors");
   return shed;
 }
 

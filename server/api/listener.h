@@ -19,8 +19,10 @@ struct ListenerLimits {
   size_t max_per_peer = 512;  // of one IP address, or of one user on a Unix socket
 };
 
-// Accepts connections on its own thread and hands them on. It exists because gRPC 1.51's own loop stops for good once descriptors run out (CVE-2023-4785): this
-// one bounds what it admits, and out of descriptors still takes each connection and closes it, so that the queue empties and clients know.
+// Accepts connections on its own thread and hands them on. It exists because gRPC 1.51's own loop
+// stops for good once descriptors run out (CVE-2023-4785): this one bounds what it admits, and out
+// of descriptors still takes each connection and closes it, so that the queue empties and clients
+// know.
 class Listener {
  public:
   struct Stats {
@@ -32,8 +34,8 @@ class Listener {
   // Called on the listener's thread; must not block.
   using Deliver = std::function<void(UniqueFd connection, int listening_fd)>;
 
-  static absl::StatusOr<std::unique_ptr<Listener>> Start(std::vector<ListeningSocket> sockets, ListenerLimits limits,
-                                                         Deliver deliver);
+  static absl::StatusOr<std::unique_ptr<Listener>> Start(std::vector<ListeningSocket> sockets,
+                                                         ListenerLimits limits, Deliver deliver);
   // Stops.
   ~Listener();
 
@@ -49,7 +51,8 @@ class Listener {
   // Accepts what waits, a bounded number at once so that sockets take turns.
   void AcceptSome(const ListeningSocket& socket);
   void Admit(UniqueFd connection, const ListeningSocket& socket);
-  // Uses the reserved descriptor to take one connection off the queue and close it. False when there is no reserve.
+  // Uses the reserved descriptor to take one connection off the queue and close it. False when
+  // there is no reserve.
   bool ShedOne(const ListeningSocket& socket);
 
   std::vector<ListeningSocket> sockets_;

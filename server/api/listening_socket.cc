@@ -24,14 +24,17 @@ constexpr int kFirstSystemdFd = 3;
 constexpr mode_t kSocketMode = 0660;
 
 absl::Status Error(int error, std::string_view what, const Address& address) {
-  return absl::ErrnoToStatus(error, absl::StrCat(absl::string_view(what.data(), what.size()), " ", address.ToString()));
+  return absl::ErrnoToStatus(
+      error, absl::StrCat(absl::string_view(what.data(), what.size()), " ", address.ToString()));
 }
 
 absl::Status CheckReach(const Address& address, Reach reach) {
   if (address.local() || reach == Reach::kAnywhere) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "other machines could reach this address, and calls are neither encrypted nor authenticated; listen on a "
-      "Unix socket or a loopback address, or say --insecure: ", address.ToString()));
+  return absl::FailedPreconditionError(
+      absl::StrCat("other machines could reach this address, and calls are neither encrypted nor "
+                   "authenticated; listen on a "
+                   "Unix socket or a loopback address, or say --insecure: ",
+                   address.ToString()));
 }
 
 sockaddr_un UnixName(const std::string& path) {
@@ -49,8 +52,10 @@ absl::Status RemoveStaleSocket(const Address& address) {
   UniqueFd probe(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!probe.valid()) return Error(errno, "making a socket for", address);
   sockaddr_un name = UnixName(address.path);
-  if (connect(probe.get(), reinterpret_cast<sockaddr*>(&name), sizeof(name)) == 0 || errno == EAGAIN) {
-    return absl::FailedPreconditionError(absl::StrCat("another process listens on ", address.ToString()));
+  if (connect(probe.get(), reinterpret_cast<sockaddr*>(&name), sizeof(name)) == 0 ||
+      errno == EAGAIN) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("another process listens on ", address.ToString()));
   }
   if (errno != ECONNREFUSED) return Error(errno, "looking who listens on", address);
   if (unlink(address.path.c_str()) != 0) return Error(errno, "removing the stale", address);
@@ -60,9 +65,11 @@ absl::Status RemoveStaleSocket(const Address& address) {
 absl::Status BindUnix(int fd, const Address& address) {
   if (absl::Status status = RemoveStaleSocket(address); !status.ok()) return status;
   sockaddr_un name = UnixName(address.path);
-  if (bind(fd, reinterpret_cast<sockaddr*>(&name), sizeof(name)) != 0) return Error(errno, "binding", address);
+  if (bind(fd, reinterpret_cast<sockaddr*>(&name), sizeof(name)) != 0)
+    return Error(errno, "binding", address);
   // Nobody can connect before listen(), so that no other mode is ever in force.
-  if (chmod(address.path.c_str(), kSocketMode) != 0) return Error(errno, "setting the mode of", address);
+  if (chmod(address.path.c_str(), kSocketMode) != 0)
+    return Error(errno, "setting the mode of", address);
   return absl::OkStatus();
 }
 
@@ -127,7 +134,8 @@ absl::StatusOr<ListeningSocket> Listen(const Address& address, Reach reach) {
   ListeningSocket result;
   result.fd = UniqueFd(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!result.fd.valid()) return Error(errno, "making a socket for", address);
-  absl::Status status = is_unix ? BindUnix(result.fd.get(), address) : BindTcp(result.fd.get(), address);
+  absl::Status status =
+      is_unix ? BindUnix(result.fd.get(), address) : BindTcp(result.fd.get(), address);
   if (!status.ok()) return status;
   if (listen(result.fd.get(), kBacklog) != 0) return Error(errno, "listening on", address);
   absl::StatusOr<Address> bound = NameOf(result.fd.get());
@@ -172,7 +180,8 @@ void RemoveSocketFile(const ListeningSocket& socket) {
   // A successor may have replaced the file. Its socket then answers, and ours is closed by now.
   UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_un name = UnixName(socket.address.path);
-  bool dead = connect(probe.get(), reinterpret_cast<sockaddr*>(&name), sizeof(name)) != 0 && errno == ECONNREFUSED;
+  bool dead = connect(probe.get(), reinterpret_cast<sockaddr*>(&name), sizeof(name)) != 0 &&
+              errno == ECONNREFUSED;
   if (dead) unlink(socket.address.path.c_str());
 }
 

@@ -15,13 +15,16 @@ struct ListeningSocket {
   bool owned = false;  // we made the socket file, and remove it at the end
 };
 
-// Whether addresses that other machines reach are allowed: there is neither encryption nor authentication.
+// Whether addresses that other machines reach are allowed: there is neither encryption nor
+// authentication.
 enum class Reach { kLocalOnly, kAnywhere };
 
-// Binds and listens. A Unix socket gets mode 0660; a socket file that nobody listens on any more is replaced, one with a live daemon is FAILED_PRECONDITION.
+// Binds and listens. A Unix socket gets mode 0660; a socket file that nobody listens on any more is
+// replaced, one with a live daemon is FAILED_PRECONDITION.
 absl::StatusOr<ListeningSocket> Listen(const Address& address, Reach reach);
 
-// The sockets that systemd passed (LISTEN_PID, LISTEN_FDS), none when it passed none. Takes them out of the environment, so that children do not see them. Once.
+// The sockets that systemd passed (LISTEN_PID, LISTEN_FDS), none when it passed none. Takes them
+// out of the environment, so that children do not see them. Once.
 absl::StatusOr<std::vector<ListeningSocket>> TakeSystemdSockets(Reach reach);
 
 // Takes over a descriptor that listens already.

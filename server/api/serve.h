@@ -8,7 +8,8 @@ namespace stride::api {
 
 // The frame of every RPC: authenticate, run `body(call)` (which returns absl::Status), finish.
 template <typename Body>
-grpc::Status Serve(CallEnvironment& environment, grpc::ServerContext* context, const char* method, Body body) {
+grpc::Status Serve(CallEnvironment& environment, grpc::ServerContext* context, const char* method,
+                   Body body) {
   Call call(environment, context, method);
   return call.Finish(call.status().ok() ? body(call) : call.status());
 }

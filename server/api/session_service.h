@@ -14,13 +14,13 @@ class SessionServiceAdapter final : public v1::SessionService::Service {
       : environment_(*environment), engine_(engine) {}
 
   grpc::Status CreateSession(grpc::ServerContext* context, const v1::CreateSessionRequest* request,
-                         v1::CreateSessionResponse* response) override;
+                             v1::CreateSessionResponse* response) override;
   grpc::Status GetSession(grpc::ServerContext* context, const v1::GetSessionRequest* request,
-                         v1::GetSessionResponse* response) override;
+                          v1::GetSessionResponse* response) override;
   grpc::Status RenewSession(grpc::ServerContext* context, const v1::RenewSessionRequest* request,
-                         v1::RenewSessionResponse* response) override;
+                            v1::RenewSessionResponse* response) override;
   grpc::Status DeleteSession(grpc::ServerContext* context, const v1::DeleteSessionRequest* request,
-                         v1::DeleteSessionResponse* response) override;
+                             v1::DeleteSessionResponse* response) override;
 
  private:
   CallEnvironment& environment_;

@@ -16,16 +16,21 @@ constexpr char kErrorInfoUrl[] = "type.googleapis.com/google.rpc.ErrorInfo";
 constexpr char kRetryInfoUrl[] = "type.googleapis.com/google.rpc.RetryInfo";
 constexpr char kBadRequestUrl[] = "type.googleapis.com/google.rpc.BadRequest";
 
-// Together they keep text, its second copy in the details (base64) and the framing below 8 KiB even when half of the text is percent-encoded.
+// Together they keep the text (percent-encoded), its second copy in the details (base64: a third
+// more) and the framing below 8 KiB.
 constexpr size_t kTrailerText = 2000;
+constexpr size_t kTrailerEncodedText = 3000;
 constexpr size_t kTrailerDetails = 3200;
 constexpr size_t kTrailerDescription = 300;
 
 // The length of the UTF-8 character at the front; 0 when it is none.
 size_t CharacterSize(std::string_view text) {
   unsigned char lead = text[0];
-  size_t size = lead < 0x80 ? 1 : lead >= 0xc2 && lead < 0xe0 ? 2 : lead >= 0xe0 && lead < 0xf0 ? 3
-                : lead >= 0xf0 && lead < 0xf5                 ? 4 : 0;
+  size_t size = lead < 0x80                   ? 1
+                : lead >= 0xc2 && lead < 0xe0 ? 2
+                : lead >= 0xe0 && lead < 0xf0 ? 3
+                : lead >= 0xf0 && lead < 0xf5 ? 4
+                                              : 0;
   if (size == 0 || size > text.size()) return 0;
   for (size_t i = 1; i < size; ++i) {
     if ((static_cast<unsigned char>(text[i]) & 0xc0) != 0x80) return 0;
@@ -35,6 +40,17 @@ size_t CharacterSize(std::string_view text) {
   bool surrogate = lead == 0xed && second >= 0xa0;
   bool beyond = lead == 0xf4 && second >= 0x90;
   return overlong || surrogate || beyond ? 0 : size;
+}
+
+// How much of the text can be told in a trailer, where everything but plain ASCII takes three
+// bytes.
+size_t TrailerTextSize(absl::string_view text) {
+  size_t encoded = 0;
+  for (size_t i = 0; i < text.size() && i < kTrailerText; ++i) {
+    encoded += text[i] >= 0x20 && text[i] <= 0x7e && text[i] != '%' ? 1 : 3;
+    if (encoded > kTrailerEncodedText) return i;
+  }
+  return kTrailerText;
 }
 
 // What may be told to a client.
@@ -129,7 +145,7 @@ google::rpc::Status ToRpcStatus(const absl::Status& status, size_t max_text) {
 
 grpc::Status ToGrpcStatus(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
-  google::rpc::Status details = ToRpcStatus(status, kTrailerText);
+  google::rpc::Status details = ToRpcStatus(status, TrailerTextSize(status.message()));
   FitTrailer(&details);
   return grpc::Status(static_cast<grpc::StatusCode>(details.code()), details.message(),
                       details.SerializeAsString());
@@ -138,8 +154,10 @@ grpc::Status ToGrpcStatus(const absl::Status& status) {
 absl::Duration RetryDelayOf(const absl::Status& status) {
   google::rpc::RetryInfo retry;
   auto payload = status.GetPayload(kRetryInfoUrl);
-  if (!payload.has_value() || !retry.ParseFromString(std::string(*payload))) return absl::Seconds(-1);
-  return absl::Seconds(retry.retry_delay().seconds()) + absl::Nanoseconds(retry.retry_delay().nanos());
+  if (!payload.has_value() || !retry.ParseFromString(std::string(*payload)))
+    return absl::Seconds(-1);
+  return absl::Seconds(retry.retry_delay().seconds()) +
+         absl::Nanoseconds(retry.retry_delay().nanos());
 }
 
 }  // namespace stride::api

@@ -86,12 +86,17 @@ std::optional<HostMemory> ParseMemory(std::string_view proc_meminfo) {
 std::optional<double> Utilization(const CpuTimes& before, const CpuTimes& after) {
   int64_t total = after.total - before.total;
   if (total <= 0) return std::nullopt;
-  return std::clamp(static_cast<double>(after.busy - before.busy) / static_cast<double>(total), 0.0, 1.0);
+  return std::clamp(static_cast<double>(after.busy - before.busy) / static_cast<double>(total), 0.0,
+                    1.0);
 }
 
-std::optional<CpuTimes> Host::ReadCpuTimes() const { return ParseCpuTimes(ReadFile(root_ + "/proc/stat")); }
+std::optional<CpuTimes> Host::ReadCpuTimes() const {
+  return ParseCpuTimes(ReadFile(root_ + "/proc/stat"));
+}
 
-std::optional<HostMemory> Host::ReadMemory() const { return ParseMemory(ReadFile(root_ + "/proc/meminfo")); }
+std::optional<HostMemory> Host::ReadMemory() const {
+  return ParseMemory(ReadFile(root_ + "/proc/meminfo"));
+}
 
 std::optional<double> Host::ReadTemperatureCelsius() const {
   std::optional<double> hottest;

@@ -21,11 +21,16 @@ struct Utilization {
   unsigned int memory;  // percent
 };
 
+// Unlike the first version, it does not count what the driver reserves for itself (half a gigabyte
+// on an H100) as used.
 struct Memory {
+  unsigned int version;
   unsigned long long total;
+  unsigned long long reserved;
   unsigned long long free;
   unsigned long long used;
 };
+constexpr unsigned int kMemoryVersion = sizeof(Memory) | (2u << 24);
 
 }  // namespace
 
@@ -49,7 +54,7 @@ struct Nvml::Library {
     Find("nvmlErrorString", &error_string);
     Find("nvmlDeviceGetHandleByUUID", &handle_by_uuid);
     Find("nvmlDeviceGetUtilizationRates", &utilization_rates);
-    Find("nvmlDeviceGetMemoryInfo", &memory_info);
+    Find("nvmlDeviceGetMemoryInfo_v2", &memory_info);
     Find("nvmlDeviceGetTemperature", &temperature);
     Find("nvmlDeviceGetPowerUsage", &power_usage);
     Find("nvmlDeviceGetEnforcedPowerLimit", &power_limit);
@@ -106,17 +111,20 @@ NvmlReading Nvml::Read(const std::string& uuid) {
   if (device == nullptr) return reading;
   const Library& nvml = *library_;
   Utilization utilization{};
-  if (nvml.utilization_rates != nullptr && nvml.utilization_rates(device, &utilization) == kSuccess) {
+  if (nvml.utilization_rates != nullptr &&
+      nvml.utilization_rates(device, &utilization) == kSuccess) {
     reading.utilization_ratio = utilization.gpu / 100.0;
     reading.memory_utilization_ratio = utilization.memory / 100.0;
   }
   Memory memory{};
+  memory.version = kMemoryVersion;
   if (nvml.memory_info != nullptr && nvml.memory_info(device, &memory) == kSuccess) {
     reading.memory_used_bytes = static_cast<int64_t>(memory.used);
     reading.memory_total_bytes = static_cast<int64_t>(memory.total);
   }
   unsigned int value = 0;
-  if (nvml.temperature != nullptr && nvml.temperature(device, kTemperatureGpu, &value) == kSuccess) {
+  if (nvml.temperature != nullptr &&
+      nvml.temperature(device, kTemperatureGpu, &value) == kSuccess) {
     reading.temperature_celsius = value;
   }
   if (nvml.power_usage != nullptr && nvml.power_usage(device, &value) == kSuccess) {

@@ -11,8 +11,9 @@ namespace stride::metrics {
 
 // What one GPU tells. A reading that the device or its driver does not support is absent.
 struct NvmlReading {
-  std::optional<double> utilization_ratio;         // share of time in which some kernel ran
-  std::optional<double> memory_utilization_ratio;  // share of time in which memory was read or written
+  std::optional<double> utilization_ratio;  // share of time in which some kernel ran
+  std::optional<double>
+      memory_utilization_ratio;  // share of time in which memory was read or written
   std::optional<int64_t> memory_used_bytes;
   std::optional<int64_t> memory_total_bytes;
   std::optional<double> temperature_celsius;
@@ -22,8 +23,8 @@ struct NvmlReading {
   std::optional<int64_t> memory_clock_hertz;
 };
 
-// NVIDIA's management library, opened at run time: the daemon links nothing of CUDA, and NVML makes no CUDA context. Thread-safe. A reading costs tens of
-// microseconds once warm.
+// NVIDIA's management library, opened at run time: the daemon links nothing of CUDA, and NVML makes
+// no CUDA context. Thread-safe. A reading costs tens of microseconds once warm.
 class Nvml {
  public:
   // nullptr when there is no library or no driver; `reason` then says which.

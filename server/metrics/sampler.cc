@@ -12,7 +12,8 @@ constexpr std::string_view kDevicePrefix = "devices/";
 
 std::string IdOf(const v1::Device& device) {
   std::string_view name = device.name();
-  if (name.substr(0, kDevicePrefix.size()) == kDevicePrefix) name.remove_prefix(kDevicePrefix.size());
+  if (name.substr(0, kDevicePrefix.size()) == kDevicePrefix)
+    name.remove_prefix(kDevicePrefix.size());
   return std::string(name);
 }
 
@@ -27,13 +28,16 @@ void SetTime(absl::Time time, v1::DeviceSample* sample) {
 Sampler::Sampler(Sources sources, Host host)
     : sources_(std::move(sources)), host_(std::move(host)), first_times_(host_.ReadCpuTimes()) {}
 
-std::unique_ptr<Watch> Sampler::NewWatch() const { return std::unique_ptr<Watch>(new Watch(*this)); }
+std::unique_ptr<Watch> Sampler::NewWatch() const {
+  return std::unique_ptr<Watch>(new Watch(*this));
+}
 
 void Sampler::AddGpu(const std::string& uuid, v1::DeviceSample* sample) const {
   if (!sources_.nvml) return;
   NvmlReading reading = sources_.nvml(uuid);
   if (reading.utilization_ratio) sample->set_utilization_ratio(*reading.utilization_ratio);
-  if (reading.memory_utilization_ratio) sample->set_memory_utilization_ratio(*reading.memory_utilization_ratio);
+  if (reading.memory_utilization_ratio)
+    sample->set_memory_utilization_ratio(*reading.memory_utilization_ratio);
   if (reading.memory_used_bytes) sample->set_memory_used_bytes(*reading.memory_used_bytes);
   if (reading.memory_total_bytes) sample->set_memory_total_bytes(*reading.memory_total_bytes);
   if (reading.temperature_celsius) sample->set_temperature_celsius(*reading.temperature_celsius);
@@ -49,7 +53,8 @@ void Sampler::AddHost(std::optional<double> utilization, v1::DeviceSample* sampl
     sample->set_memory_used_bytes(memory->used_bytes);
     sample->set_memory_total_bytes(memory->total_bytes);
   }
-  if (auto temperature = host_.ReadTemperatureCelsius()) sample->set_temperature_celsius(*temperature);
+  if (auto temperature = host_.ReadTemperatureCelsius())
+    sample->set_temperature_celsius(*temperature);
 }
 
 std::vector<v1::DeviceSample> Watch::Sample() {

@@ -15,14 +15,15 @@ namespace stride::metrics {
 
 // Where a sample's two halves come from.
 struct Sources {
-  std::function<std::vector<v1::Device>()> devices;          // fixed for the daemon's life
+  std::function<std::vector<v1::Device>()> devices;            // fixed for the daemon's life
   std::function<std::vector<v1::DeviceSample>()> own_account;  // in the same order
-  std::function<NvmlReading(const std::string& uuid)> nvml;  // empty: no NVML
+  std::function<NvmlReading(const std::string& uuid)> nvml;    // empty: no NVML
 };
 
 class Watch;
 
-// Merges what the hardware tells with the engine's own account. Thread-safe; makes watches, which it must outlive.
+// Merges what the hardware tells with the engine's own account. Thread-safe; makes watches, which
+// it must outlive.
 class Sampler {
  public:
   explicit Sampler(Sources sources, Host host = Host());

@@ -18,9 +18,10 @@ absl::StatusOr<std::shared_ptr<const void>> BulkGate::Enter() {
   if (num_streams_.fetch_add(1) >= max_streams_) {
     num_streams_.fetch_sub(1);
     stats_.refused.fetch_add(1, std::memory_order_relaxed);
-    return TryLater(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_QUOTA,
-                    absl::StrCat("too many uploads and downloads at once; the limit is ", max_streams_),
-                    kRetryDelay, {{"limit", std::to_string(max_streams_)}});
+    return TryLater(
+        absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_QUOTA,
+        absl::StrCat("too many uploads and downloads at once; the limit is ", max_streams_),
+        kRetryDelay, {{"limit", std::to_string(max_streams_)}});
   }
   stats_.admitted.fetch_add(1, std::memory_order_relaxed);
   return std::shared_ptr<const void>(&stats_, [this](const void*) { num_streams_.fetch_sub(1); });

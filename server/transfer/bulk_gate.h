@@ -8,7 +8,8 @@
 
 namespace stride::transfer {
 
-// Bounds the bulk streams that run at once, and with them the memory that gRPC's flow control windows can take (tens of megabytes each). Thread-safe.
+// Bounds the bulk streams that run at once, and with them the memory that gRPC's flow control
+// windows can take (tens of megabytes each). Thread-safe.
 class BulkGate {
  public:
   struct Stats {
@@ -18,7 +19,8 @@ class BulkGate {
 
   explicit BulkGate(int max_streams) : max_streams_(max_streams) {}
 
-  // A place, free again when the lease is dropped; the gate must outlive it. RESOURCE_EXHAUSTED with a retry delay when none is free.
+  // A place, free again when the lease is dropped; the gate must outlive it. RESOURCE_EXHAUSTED
+  // with a retry delay when none is free.
   absl::StatusOr<std::shared_ptr<const void>> Enter();
 
   int num_streams() const { return num_streams_.load(std::memory_order_relaxed); }

@@ -16,8 +16,8 @@ constexpr int64_t kMaxFetchBytes = int64_t{4} << 20;
 // FetchArrayResponse{array} in wire form.
 grpc::ByteBuffer EncodeFetchArray(const v1::Array& array);
 
-// FetchArrayResponse{data} in wire form: a few bytes of framing, then `bytes` themselves, which are not copied. `lease` is dropped, on any thread, when gRPC has
-// no more use for them.
+// FetchArrayResponse{data} in wire form: a few bytes of framing, then `bytes` themselves, which are
+// not copied. `lease` is dropped, on any thread, when gRPC has no more use for them.
 grpc::ByteBuffer EncodeFetchData(std::string_view bytes, std::shared_ptr<const void> lease);
 
 }  // namespace stride::transfer

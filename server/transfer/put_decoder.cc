@@ -15,7 +15,14 @@ constexpr uint32_t kDataField = 2;
 constexpr int kMaxGroupDepth = 100;  // as protobuf's own parsers have it
 constexpr uint64_t kMaxLength = INT32_MAX;
 
-enum class WireType : uint32_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kGroup = 3, kEndGroup = 4, kFixed32 = 5 };
+enum class WireType : uint32_t {
+  kVarint = 0,
+  kFixed64 = 1,
+  kBytes = 2,
+  kGroup = 3,
+  kEndGroup = 4,
+  kFixed32 = 5
+};
 
 // Walks over scattered bytes as if they were one string.
 class Cursor {

@@ -19,11 +19,13 @@ struct PutMessage {
   int64_t data_bytes = 0;
 };
 
-// Reads the wire form of one PutArrayRequest scattered over `slices`. Agrees with protobuf on every input: fields in any order, the last `data` wins, headers
-// merge, unknown fields are skipped. INVALID_ARGUMENT names the field that is malformed or too large. Pure; keeps nothing.
+// Reads the wire form of one PutArrayRequest scattered over `slices`. Agrees with protobuf on every
+// input: fields in any order, the last `data` wins, headers merge, unknown fields are skipped.
+// INVALID_ARGUMENT names the field that is malformed or too large. Pure; keeps nothing.
 absl::StatusOr<PutMessage> DecodePutMessage(absl::Span<const std::string_view> slices);
 
-// The rules of a whole PutArray call: the first message has the header alone, every other has data alone. One thread.
+// The rules of a whole PutArray call: the first message has the header alone, every other has data
+// alone. One thread.
 class PutDecoder {
  public:
   static constexpr int64_t kMaxDataBytes = int64_t{4} << 20;  // of one message

@@ -1,5 +1,6 @@
-// Compares our reader of PutArrayRequest with protobuf's own. The first byte of the input chooses how the rest is cut into slices.
-// With Clang: clang++ -fsanitize=fuzzer,address and the libraries of target stride_transfer; the corpus beside this file also runs in put_decoder_test.
+// Compares our reader of PutArrayRequest with protobuf's own. The first byte of the input chooses
+// how the rest is cut into slices. With Clang: clang++ -fsanitize=fuzzer,address and the libraries
+// of target stride_transfer; the corpus beside this file also runs in put_decoder_test.
 
 #include <cstdint>
 #include <cstdio>

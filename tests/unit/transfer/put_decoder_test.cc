@@ -45,8 +45,9 @@ std::string FieldOf(const absl::Status& status) {
 
 TEST(PutDecoderTest, DataIsBorrowedFromTheSlices) {
   std::string bytes = DataMessage("abcdefgh");
-  std::vector<std::string_view> slices = {std::string_view(bytes).substr(0, 1), std::string_view(bytes).substr(1, 4),
-                                          std::string_view(), std::string_view(bytes).substr(5)};
+  std::vector<std::string_view> slices = {std::string_view(bytes).substr(0, 1),
+                                          std::string_view(bytes).substr(1, 4), std::string_view(),
+                                          std::string_view(bytes).substr(5)};
   auto message = DecodePutMessage(slices);
   ASSERT_TRUE(message.ok()) << message.status();
   EXPECT_THAT(message->data, ElementsAre("abc", "defgh"));
@@ -55,8 +56,14 @@ TEST(PutDecoderTest, DataIsBorrowedFromTheSlices) {
 }
 
 TEST(PutDecoderTest, UnknownFieldsAreSkipped) {
-  // Fields 3 (varint), 4 (fixed64), 5 (bytes), 6 (group with a nested field), 7 (fixed32), then data.
-  std::string bytes("\x18\x96\x01\x21""12345678""\x2a\x02xy\x33\x08\x01\x34\x3d""1234", 25);
+  // Fields 3 (varint), 4 (fixed64), 5 (bytes), 6 (group with a nested field), 7 (fixed32), then
+  // data.
+  std::string bytes(
+      "\x18\x96\x01\x21"
+      "12345678"
+      "\x2a\x02xy\x33\x08\x01\x34\x3d"
+      "1234",
+      25);
   auto message = Decode(bytes + DataMessage("d"));
   ASSERT_TRUE(message.ok()) << message.status();
   EXPECT_THAT(message->data, ElementsAre("d"));
@@ -103,12 +110,16 @@ INSTANTIATE_TEST_SUITE_P(
                 v1::ERROR_REASON_INVALID_FIELD},
         BadCase{"HeaderCutShort", HeaderMessage().SerializeAsString().substr(0, 5), "header",
                 v1::ERROR_REASON_INVALID_FIELD},
-        BadCase{"HeaderGarbage", std::string("\x0a\x02\xff\xff", 4), "header", v1::ERROR_REASON_INVALID_FIELD},
-        BadCase{"HeaderTooLarge", std::string("\x0a\x80\x80\x08", 4) + std::string(1 << 17, '\0'), "header",
+        BadCase{"HeaderGarbage", std::string("\x0a\x02\xff\xff", 4), "header",
+                v1::ERROR_REASON_INVALID_FIELD},
+        BadCase{"HeaderTooLarge", std::string("\x0a\x80\x80\x08", 4) + std::string(1 << 17, '\0'),
+                "header", v1::ERROR_REASON_SIZE_LIMIT},
+        BadCase{"DataTooLarge", DataMessage(std::string((4 << 20) + 1, 'x')), "data",
                 v1::ERROR_REASON_SIZE_LIMIT},
-        BadCase{"DataTooLarge", DataMessage(std::string((4 << 20) + 1, 'x')), "data", v1::ERROR_REASON_SIZE_LIMIT},
-        BadCase{"DataCutShort", DataMessage("abcdef").substr(0, 5), "data", v1::ERROR_REASON_INVALID_FIELD},
-        BadCase{"LengthOfElevenBytes", "\x12" + std::string(11, '\xff'), "data", v1::ERROR_REASON_INVALID_FIELD},
+        BadCase{"DataCutShort", DataMessage("abcdef").substr(0, 5), "data",
+                v1::ERROR_REASON_INVALID_FIELD},
+        BadCase{"LengthOfElevenBytes", "\x12" + std::string(11, '\xff'), "data",
+                v1::ERROR_REASON_INVALID_FIELD},
         BadCase{"FieldZero", std::string("\0", 1), "", v1::ERROR_REASON_INVALID_FIELD},
         BadCase{"GroupNeverEnds", "\x33\x08\x01", "", v1::ERROR_REASON_INVALID_FIELD},
         BadCase{"GroupsTooDeep", std::string(1000, '\x33'), "", v1::ERROR_REASON_INVALID_FIELD}),
@@ -136,14 +147,16 @@ TEST(PutDecoderFuzzTest, CorpusAgreesWithProtobuf) {
 
 TEST(PutDecoderFuzzTest, MutationsAgreeWithProtobuf) {
   std::mt19937 random(20);
-  std::vector<std::string> seeds = {HeaderMessage().SerializeAsString(), DataMessage("some data"),
-                                    HeaderMessage().SerializeAsString() + DataMessage("x") + DataMessage("y"),
-                                    std::string("\x18\x96\x01\x33\x0a\x01\x61\x34\x12\x02hi", 12)};
+  std::vector<std::string> seeds = {
+      HeaderMessage().SerializeAsString(), DataMessage("some data"),
+      HeaderMessage().SerializeAsString() + DataMessage("x") + DataMessage("y"),
+      std::string("\x18\x96\x01\x33\x0a\x01\x61\x34\x12\x02hi", 12)};
   for (int round = 0; round < 100000; ++round) {
     std::string input(1, static_cast<char>(random()));
     input += seeds[random() % seeds.size()];
     if (random() % 4 == 0) input += seeds[random() % seeds.size()];
-    for (int flips = random() % 4; flips > 0; --flips) input[1 + random() % (input.size() - 1)] = static_cast<char>(random());
+    for (int flips = random() % 4; flips > 0; --flips)
+      input[1 + random() % (input.size() - 1)] = static_cast<char>(random());
     if (random() % 8 == 0) input.resize(1 + random() % input.size());
     RunFuzz(input);
   }

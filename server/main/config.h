@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace stride {
+
+enum class LogFormat { kAuto, kJson, kText };
+
+// Everything that can be chosen about a daemon. The defaults are here; option_table.cc tells what
+// each is for.
+struct Config {
+  std::vector<std::string> listen;  // empty: DefaultAddresses()
+  bool insecure = false;
+  bool trust_tenant_header = false;
+
+  std::string state_dir;
+  std::string worker_dir;
+  std::vector<int> cpu_devices;  // threads of each; 0: all cores
+  bool no_cuda = false;
+  int spare_workers = 1;
+  int64_t staging_bytes = int64_t{64} << 20;
+  absl::Duration worker_idle_timeout = absl::Minutes(5);
+  absl::Duration kill_grace = absl::Seconds(2);
+
+  int64_t max_array_bytes = int64_t{1} << 44;
+  double device_memory_share = 0.9;
+  int max_queued = 100000;
+  int max_sessions = 10000;
+  absl::Duration session_ttl = absl::Minutes(10);
+
+  int max_connections = 1024;
+  int max_connections_per_peer = 512;
+  int max_bulk_streams = 64;
+  int max_threads = 1024;
+
+  absl::Duration drain_timeout = absl::Seconds(30);
+  int parent_pid = 0;
+  std::string log_level = "info";
+  LogFormat log_format = LogFormat::kAuto;
+};
+
+// What the command line asks for beside a configuration.
+enum class Command { kServe, kHelp, kVersion };
+
+struct Invocation {
+  Command command = Command::kServe;
+  Config config;
+};
+
+// Reads `--key=value`, `--key value` and `--switch`; with --config the file first, so that flags
+// win (for `listen`: replace). INVALID_ARGUMENT in words for a person.
+absl::StatusOr<Invocation> ParseCommandLine(const std::vector<std::string>& arguments);
+
+// `key = value` lines; `#` starts a comment line. Returned in order, unchecked.
+using Assignments = std::vector<std::pair<std::string, std::string>>;
+absl::StatusOr<Assignments> ParseConfigFile(std::string_view text);
+
+absl::Status Assign(const Assignments& assignments, Config* config);
+
+// `unix:` in the runtime folder, and `tcp:127.0.0.1:7433`.
+std::vector<std::string> DefaultAddresses();
+
+std::string HelpText();
+
+}  // namespace stride

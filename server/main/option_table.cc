@@ -1,0 +1,210 @@
+#include "server/main/option_table.h"
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace stride {
+namespace {
+
+constexpr int kMaxCpuDevices = 64;
+constexpr int kMaxThreads = 4096;
+
+absl::string_view ToAbsl(std::string_view text) { return {text.data(), text.size()}; }
+
+absl::Status Bad(std::string_view what) { return absl::InvalidArgumentError(ToAbsl(what)); }
+
+using Setter = std::function<absl::Status(std::string_view, Config*)>;
+
+Setter Text(std::string Config::*member) {
+  return [member](std::string_view value, Config* config) {
+    config->*member = std::string(value);
+    return absl::OkStatus();
+  };
+}
+
+Setter Switch(bool Config::*member) {
+  return [member](std::string_view value, Config* config) {
+    if (value != "true" && value != "false") return Bad("must be true or false");
+    config->*member = value == "true";
+    return absl::OkStatus();
+  };
+}
+
+template <typename Integer>
+Setter Number(Integer Config::*member, int64_t least, int64_t most) {
+  return [member, least, most](std::string_view value, Config* config) {
+    int64_t number = 0;
+    if (!absl::SimpleAtoi(ToAbsl(value), &number) || number < least || number > most) {
+      return Bad(absl::StrCat("must be a whole number from ", least, " to ", most));
+    }
+    config->*member = static_cast<Integer>(number);
+    return absl::OkStatus();
+  };
+}
+
+Setter Time(absl::Duration Config::*member) {
+  return [member](std::string_view value, Config* config) {
+    absl::Duration duration;
+    if (!absl::ParseDuration(ToAbsl(value), &duration) || duration < absl::ZeroDuration() ||
+        duration > absl::Hours(24 * 365)) {
+      return Bad("must be a time such as 500ms, 30s, 5m or 1h30m");
+    }
+    config->*member = duration;
+    return absl::OkStatus();
+  };
+}
+
+absl::Status SetListen(std::string_view value, Config* config) {
+  config->listen.push_back(std::string(value));
+  return absl::OkStatus();
+}
+
+absl::Status SetCpuDevices(std::string_view value, Config* config) {
+  auto devices = ParseCpuDevices(value);
+  if (devices.ok()) config->cpu_devices = *std::move(devices);
+  return devices.status();
+}
+
+absl::Status SetMemoryShare(std::string_view value, Config* config) {
+  double share = 0;
+  if (!absl::SimpleAtod(ToAbsl(value), &share) || !(share > 0 && share <= 1))
+    return Bad("must be above 0 and at most 1");
+  config->device_memory_share = share;
+  return absl::OkStatus();
+}
+
+absl::Status SetLogLevel(std::string_view value, Config* config) {
+  for (const char* level : {"debug", "info", "warning", "error"}) {
+    if (value != level) continue;
+    config->log_level = level;
+    return absl::OkStatus();
+  }
+  return Bad("must be debug, info, warning or error");
+}
+
+absl::Status SetLogFormat(std::string_view value, Config* config) {
+  if (value != "auto" && value != "json" && value != "text")
+    return Bad("must be auto, json or text");
+  config->log_format = value == "json"   ? LogFormat::kJson
+                       : value == "text" ? LogFormat::kText
+                                         : LogFormat::kAuto;
+  return absl::OkStatus();
+}
+
+constexpr int64_t kMaxInt = INT32_MAX;
+
+std::vector<Option> MakeOptions() {
+  return {
+      {"listen", "ADDRESS",
+       "Where to listen: unix:/path or tcp:HOST:PORT, HOST numeric, PORT 0 for any free one. May "
+       "be given several times. "
+       "Default: unix:stride.sock in $RUNTIME_DIRECTORY, $XDG_RUNTIME_DIR or /run/stride, and "
+       "tcp:127.0.0.1:7433; nothing but systemd's "
+       "sockets when it passes some.",
+       SetListen},
+      {"insecure", "",
+       "Allow addresses that other machines reach, although calls are neither encrypted nor "
+       "authenticated.",
+       Switch(&Config::insecure)},
+      {"trust-tenant-header", "",
+       "Take the tenant from the caller's stride-tenant metadata. For a proxy that authenticates; "
+       "without it all are tenant `default`.",
+       Switch(&Config::trust_tenant_header)},
+      {"state-dir", "DIR",
+       "Folder for what outlives the daemon, such as compiled code. Default: $STATE_DIRECTORY; "
+       "with neither nothing is kept.",
+       Text(&Config::state_dir)},
+      {"worker-dir", "DIR",
+       "Folder of the stride-worker-* programs. Default: the folder of strided.",
+       Text(&Config::worker_dir)},
+      {"cpu-devices", "LIST",
+       "CPU devices to make: a list of THREADS or COUNTxTHREADS, 0 threads for all cores; 2x1 is "
+       "two devices of one thread. Default: one with all cores when "
+       "there is no other device, else none.",
+       SetCpuDevices},
+      {"no-cuda", "", "Use no CUDA device.", Switch(&Config::no_cuda)},
+      {"spare-workers", "COUNT",
+       "Ready workers kept for each device, so that a tenant's first job need not wait for a "
+       "process. Default 1.",
+       Number(&Config::spare_workers, 0, 64)},
+      {"staging-bytes", "BYTES",
+       "Pinned memory of each worker for uploads and downloads. Default 67108864.",
+       Number(&Config::staging_bytes, 4 << 20, int64_t{1} << 36)},
+      {"worker-idle-timeout", "TIME", "An idle worker is ended after this. Default 5m.",
+       Time(&Config::worker_idle_timeout)},
+      {"kill-grace", "TIME",
+       "A running job past its deadline may go on this long before its worker is killed. Default "
+       "2s.",
+       Time(&Config::kill_grace)},
+      {"max-array-bytes", "BYTES", "Largest array. Default 17592186044416.",
+       Number(&Config::max_array_bytes, 1, int64_t{1} << 50)},
+      {"device-memory-share", "SHARE",
+       "Share of a device's memory that arrays may take. Default 0.9.", SetMemoryShare},
+      {"max-queued", "COUNT",
+       "Operations of one tenant that may wait; more are refused with a time to try again. Default "
+       "100000.",
+       Number(&Config::max_queued, 1, kMaxInt)},
+      {"max-sessions", "COUNT", "Sessions of one tenant. Default 10000.",
+       Number(&Config::max_sessions, 1, kMaxInt)},
+      {"session-ttl", "TIME",
+       "Idle time after which a session ends, unless it asks for another. Default 10m.",
+       Time(&Config::session_ttl)},
+      {"max-connections", "COUNT",
+       "Connections at once. Default 1024, and never more than half of the file descriptors.",
+       Number(&Config::max_connections, 1, 1 << 20)},
+      {"max-connections-per-peer", "COUNT",
+       "Connections at once of one IP address, or of one user on a Unix socket. Default 512.",
+       Number(&Config::max_connections_per_peer, 1, 1 << 20)},
+      {"max-bulk-streams", "COUNT",
+       "Uploads and downloads at once; each may hold tens of megabytes. Default 64.",
+       Number(&Config::max_bulk_streams, 1, 4096)},
+      {"max-threads", "COUNT", "Threads for calls, one for each in progress. Default 1024.",
+       Number(&Config::max_threads, 8, 1 << 16)},
+      {"drain-timeout", "TIME",
+       "After SIGTERM or SIGINT accepted work may go on this long. A second signal ends it at "
+       "once. Default 30s.",
+       Time(&Config::drain_timeout)},
+      {"parent-pid", "PID", "End when this process has ended: for a private daemon.",
+       Number(&Config::parent_pid, 1, kMaxInt)},
+      {"log-level", "LEVEL", "debug (a line for each call), info, warning or error. Default info.",
+       SetLogLevel},
+      {"log-format", "FORMAT", "json, text, or auto: text on a terminal. Default auto.",
+       SetLogFormat},
+  };
+}
+
+}  // namespace
+
+const std::vector<Option>& Options() {
+  static const auto* options = new std::vector<Option>(MakeOptions());
+  return *options;
+}
+
+const Option* FindOption(std::string_view name) {
+  for (const Option& option : Options()) {
+    if (option.name == name) return &option;
+  }
+  return nullptr;
+}
+
+absl::StatusOr<std::vector<int>> ParseCpuDevices(std::string_view text) {
+  std::vector<int> devices;
+  for (absl::string_view part : absl::StrSplit(ToAbsl(text), ',')) {
+    std::vector<absl::string_view> sides = absl::StrSplit(part, absl::MaxSplits('x', 1));
+    int count = 1;
+    int threads = 0;
+    bool good = absl::SimpleAtoi(sides.back(), &threads) && threads >= 0 &&
+                threads <= kMaxThreads &&
+                (sides.size() == 1 ||
+                 (absl::SimpleAtoi(sides[0], &count) && count >= 1 && count <= kMaxCpuDevices));
+    if (!good || devices.size() + count > kMaxCpuDevices) {
+      return Bad(absl::StrCat("must be a list of THREADS or COUNTxTHREADS, at most ",
+                              kMaxCpuDevices, " devices in all, such as 2x1 or 4,0"));
+    }
+    devices.insert(devices.end(), count, threads);
+  }
+  return devices;
+}
+
+}  // namespace stride

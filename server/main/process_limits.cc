@@ -1,0 +1,35 @@
+#include "server/main/process_limits.h"
+
+#include <malloc.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+
+namespace stride {
+namespace {
+
+// More would only make every sweep over descriptors slow.
+constexpr rlim_t kMostDescriptors = 65536;
+
+}  // namespace
+
+size_t RaiseProcessLimits() {
+  // glibc before 2.35 takes at most 32 MiB here; transfers need only more than one message.
+  if (mallopt(M_MMAP_THRESHOLD, 64 << 20) == 0) mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, 256 << 20);
+  setenv("GRPC_EXPERIMENTS", "-tcp_read_chunks", 0);
+  std::signal(SIGPIPE, SIG_IGN);
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1024;
+  rlim_t wanted = std::min(limit.rlim_max, kMostDescriptors);
+  if (limit.rlim_cur < wanted) {
+    limit.rlim_cur = wanted;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    getrlimit(RLIMIT_NOFILE, &limit);
+  }
+  return limit.rlim_cur;
+}
+
+}  // namespace stride

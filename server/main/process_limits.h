@@ -1,0 +1,12 @@
+#pragma once
+
+#include <cstddef>
+
+namespace stride {
+
+// Settings of the whole process, made before any thread: file descriptors up to the hard limit, an
+// allocator that keeps message buffers instead of returning them to the kernel (worth 1.5 to 2
+// times in transfer speed), gRPC's reading in large pieces. Returns the limit of file descriptors.
+size_t RaiseProcessLimits();
+
+}  // namespace stride

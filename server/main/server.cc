@@ -1,0 +1,158 @@
+#include "server/main/server.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "server/api/log.h"
+
+namespace stride {
+namespace {
+
+// What calls in progress get to finish their answers when the work behind them has ended.
+constexpr absl::Duration kAnswerTime = absl::Seconds(1);
+
+// A default folder that does not exist yet is made; for one that a person named, its absence is
+// rather a mistake.
+void MakeDefaultFolder(const api::Address& address) {
+  if (address.kind != api::Address::Kind::kUnix) return;
+  mkdir(std::filesystem::path(address.path).parent_path().c_str(), 0755);
+}
+
+absl::StatusOr<std::vector<api::ListeningSocket>> OpenSockets(const Config& config) {
+  api::Reach reach = config.insecure ? api::Reach::kAnywhere : api::Reach::kLocalOnly;
+  auto sockets = api::TakeSystemdSockets(reach);
+  if (!sockets.ok()) return sockets;
+  bool defaults = config.listen.empty() && sockets->empty();
+  for (const std::string& text : defaults ? DefaultAddresses() : config.listen) {
+    auto address = api::ParseAddress(text);
+    if (!address.ok()) return address.status();
+    if (defaults) MakeDefaultFolder(*address);
+    auto socket = api::Listen(*address, reach);
+    if (!socket.ok()) return socket.status();
+    sockets->push_back(*std::move(socket));
+  }
+  return sockets;
+}
+
+std::string StateDirectory(const Config& config) {
+  const char* from_systemd = std::getenv("STATE_DIRECTORY");
+  if (!config.state_dir.empty() || from_systemd == nullptr) return config.state_dir;
+  return std::string(from_systemd).substr(0, std::string(from_systemd).find(':'));
+}
+
+absl::StatusOr<std::string> WorkerDirectory(const Config& config) {
+  if (!config.worker_dir.empty()) return config.worker_dir;
+  std::error_code error;
+  std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) return absl::InternalError("cannot tell where strided lies; give --worker-dir");
+  return self.parent_path().string();
+}
+
+absl::StatusOr<broker::BrokerOptions> BrokerOptionsOf(const Config& config) {
+  broker::BrokerOptions options;
+  auto workers = WorkerDirectory(config);
+  if (!workers.ok()) return workers.status();
+  options.worker_directory = *std::move(workers);
+  if (std::string state = StateDirectory(config); !state.empty()) {
+    options.cache_directory = absl::StrCat(state, "/code-cache");
+    std::error_code error;
+    std::filesystem::create_directories(options.cache_directory, error);
+    if (error)
+      return absl::FailedPreconditionError(
+          absl::StrCat("cannot make the folder ", options.cache_directory, ": ", error.message()));
+  }
+  options.staging_bytes = config.staging_bytes;
+  options.num_spares = config.spare_workers;
+  options.cpu_devices = config.cpu_devices;
+  options.use_cuda = !config.no_cuda;
+  return options;
+}
+
+scheduler::EngineOptions EngineOptionsOf(const Config& config) {
+  scheduler::EngineOptions options;
+  options.max_array_bytes = config.max_array_bytes;
+  options.device_memory_share = config.device_memory_share;
+  options.max_queued_tasks = config.max_queued;
+  options.max_sessions = config.max_sessions;
+  options.default_session_ttl = config.session_ttl;
+  options.worker_idle_timeout = config.worker_idle_timeout;
+  options.kill_grace = config.kill_grace;
+  return options;
+}
+
+api::FrontOptions FrontOptionsOf(const Config& config, size_t max_descriptors) {
+  api::FrontOptions options;
+  options.trust_tenant_header = config.trust_tenant_header;
+  options.max_bulk_streams = config.max_bulk_streams;
+  options.max_threads = config.max_threads;
+  // The other half is for workers, arenas and files.
+  options.listener.max_connections =
+      std::min<size_t>(config.max_connections, std::max<size_t>(1, max_descriptors / 2));
+  options.listener.max_per_peer = config.max_connections_per_peer;
+  return options;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Config& config,
+                                                      size_t max_descriptors) {
+  std::unique_ptr<Server> server(new Server());
+  if (absl::Status status = server->Build(config, max_descriptors); !status.ok()) return status;
+  return server;
+}
+
+absl::Status Server::Build(const Config& config, size_t max_descriptors) {
+  // First: an address that is taken shows before any worker starts. Clients wait in the backlog
+  // until all is there.
+  auto sockets = OpenSockets(config);
+  if (!sockets.ok()) return sockets.status();
+  auto broker_options = BrokerOptionsOf(config);
+  if (!broker_options.ok()) return broker_options.status();
+  auto broker = broker::Broker::Create(*std::move(broker_options));
+  if (!broker.ok()) return broker.status();
+  broker_ = *std::move(broker);
+  for (const std::string& note : broker_->notes()) api::LogInfo(note);
+  engine_ = scheduler::Engine::Create(EngineOptionsOf(config), broker_.get());
+
+  metrics::Sources sources;
+  sources.devices = [this] { return engine_->ListDevices(); };
+  sources.own_account = [this] { return engine_->SampleDevices(); };
+  std::string reason;
+  if (!config.no_cuda) nvml_ = metrics::Nvml::Open(&reason);
+  if (nvml_ != nullptr)
+    sources.nvml = [this](const std::string& uuid) { return nvml_->Read(uuid); };
+  if (!reason.empty()) api::LogInfo("no GPU metrics: " + reason);
+  sampler_ = std::make_unique<metrics::Sampler>(std::move(sources));
+
+  auto front = api::Front::Start(FrontOptionsOf(config, max_descriptors), engine_.get(),
+                                 sampler_.get(), *std::move(sockets));
+  if (!front.ok()) return front.status();
+  front_ = *std::move(front);
+  addresses_ = front_->addresses();
+  return absl::OkStatus();
+}
+
+void Server::Drain(absl::Time deadline) {
+  front_->BeginDrain();
+  if (!engine_->Drain(deadline))
+    api::LogWarning("the drain timeout passed; work that was accepted is given up");
+  front_->Stop(absl::Now() + kAnswerTime);
+}
+
+Server::~Server() {
+  front_.reset();
+  sampler_.reset();
+  engine_.reset();
+  if (broker_ != nullptr) broker_->Shutdown();
+}
+
+}  // namespace stride

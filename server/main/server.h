@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/api/front.h"
+#include "server/api/listening_socket.h"
+#include "server/broker/broker.h"
+#include "server/main/config.h"
+#include "server/metrics/nvml.h"
+#include "server/metrics/sampler.h"
+#include "server/scheduler/engine.h"
+
+namespace stride {
+
+// The daemon's object graph. Made and destroyed on one thread; the rest is thread-safe.
+class Server {
+ public:
+  // Binds the sockets, finds the devices, serves. `max_descriptors` is the process's limit;
+  // connections may take half of it.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(const Config& config,
+                                                       size_t max_descriptors);
+  // Stops at once.
+  ~Server();
+
+  const std::vector<api::Address>& addresses() const { return addresses_; }
+
+  // Health turns NOT_SERVING, new work is refused, accepted work goes on until `deadline`; then the
+  // calls in progress end. Blocks.
+  void Drain(absl::Time deadline);
+
+ private:
+  Server() = default;
+  absl::Status Build(const Config& config, size_t max_descriptors);
+
+  // In the order of making; each needs those above it.
+  std::vector<api::Address> addresses_;
+  std::unique_ptr<broker::Broker> broker_;
+  std::unique_ptr<scheduler::Engine> engine_;
+  std::unique_ptr<metrics::Nvml> nvml_;
+  std::unique_ptr<metrics::Sampler> sampler_;
+  std::unique_ptr<api::Front> front_;
+};
+
+}  // namespace stride

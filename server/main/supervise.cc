@@ -1,0 +1,112 @@
+#include "server/main/supervise.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <future>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "server/api/log.h"
+#include "server/main/parent_watch.h"
+#include "server/main/probe.h"
+
+namespace stride {
+namespace {
+
+constexpr absl::Duration kLongestProbe = absl::Seconds(2);
+
+// The watchdog's turn: every half of its patience.
+class Heartbeat {
+ public:
+  Heartbeat(const Notifier& notifier, const api::Address& address)
+      : notifier_(notifier), interval_(notifier.watchdog() / 2), probe_(address) {}
+
+  int PollMillis() const {
+    if (interval_ == absl::InfiniteDuration()) return -1;
+    return static_cast<int>(std::max<int64_t>(0, absl::ToInt64Milliseconds(next_ - absl::Now())));
+  }
+
+  void Beat() {
+    if (interval_ == absl::InfiniteDuration() || absl::Now() < next_) return;
+    if (probe_.Answers(std::min(interval_ / 2, kLongestProbe))) {
+      notifier_.Notify("WATCHDOG=1");
+    } else {
+      api::LogWarning("the daemon does not answer its own health call; the watchdog is not fed");
+    }
+    next_ = absl::Now() + interval_;
+  }
+
+ private:
+  const Notifier& notifier_;
+  const absl::Duration interval_;
+  Probe probe_;
+  absl::Time next_ = absl::Now();
+};
+
+// Until a reason to stop; it is returned in words.
+std::string WaitForEnd(const UniqueFd& parent, Signals& signals, Heartbeat& heartbeat) {
+  pollfd polled[] = {{signals.fd(), POLLIN, 0}, {parent.valid() ? parent.get() : -1, POLLIN, 0}};
+  for (;;) {
+    heartbeat.Beat();
+    poll(polled, 2, heartbeat.PollMillis());
+    while (int signal = signals.Next()) {
+      if (signal != SIGHUP) return strsignal(signal);
+      api::LogInfo("SIGHUP is reserved for reloading and does nothing yet");
+    }
+    if (polled[1].revents != 0) return "the parent process has ended";
+  }
+}
+
+// The work goes on in `draining`; a further signal means that a person does not want to wait.
+void WaitForDrain(const Config& config, std::future<void>& draining, Signals& signals) {
+  while (draining.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready) {
+    int signal = signals.Next();
+    if (signal == 0 || signal == SIGHUP) continue;
+    api::LogWarning("stopping at once");
+    // Workers end with their sockets, and leave nothing behind.
+    _exit(128 + signal);
+  }
+}
+
+std::string ReadyLine(const Server& server) {
+  std::string line = absl::StrCat("ready pid=", getpid());
+  for (const api::Address& address : server.addresses())
+    absl::StrAppend(&line, " listening=", address.ToString());
+  return line;
+}
+
+}  // namespace
+
+int Supervise(const Config& config, const Notifier& notifier, Signals& signals,
+              std::unique_ptr<Server> server) {
+  UniqueFd parent;
+  if (config.parent_pid != 0) {
+    auto watched = WatchProcess(config.parent_pid);
+    if (!watched.ok()) {
+      api::LogError(std::string(watched.status().message()));
+      return 1;
+    }
+    parent = *std::move(watched);
+  }
+  Heartbeat heartbeat(notifier, server->addresses().front());
+  api::LogInfo(ReadyLine(*server));
+  notifier.Notify("READY=1\nSTATUS=serving");
+  std::string reason = WaitForEnd(parent, signals, heartbeat);
+  api::LogInfo(absl::StrCat("draining: ", reason));
+  notifier.Notify("STOPPING=1\nSTATUS=draining");
+  std::future<void> draining = std::async(std::launch::async, [&] {
+    server->Drain(absl::Now() + config.drain_timeout);
+    server.reset();
+  });
+  WaitForDrain(config, draining, signals);
+  api::LogInfo("stopped");
+  return 0;
+}
+
+}  // namespace stride

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "server/main/config.h"
+#include "server/main/notifier.h"
+#include "server/main/server.h"
+#include "server/main/signals.h"
+
+namespace stride {
+
+// Lets the server run until a signal, or the end of --parent-pid, and then drain. Feeds the service
+// manager's watchdog meanwhile, each time after a real call through our own socket. Returns the
+// exit code; a second signal ends the process without returning.
+int Supervise(const Config& config, const Notifier& notifier, Signals& signals,
+              std::unique_ptr<Server> server);
+
+}  // namespace stride

@@ -1,0 +1,35 @@
+// What a daemon without devices links in place of the broker and the scheduler: see FakeEngine.
+
+#include "server/broker/broker.h"
+#include "tests/support/fake_engine.h"
+
+namespace stride {
+namespace {
+
+class FakeBroker : public broker::Broker {
+ public:
+  const std::vector<wire::DeviceDescription>& devices() const override { return devices_; }
+  const std::vector<std::string>& notes() const override { return notes_; }
+  absl::StatusOr<std::shared_ptr<broker::Worker>> StartWorker(int device) override {
+    return absl::UnimplementedError("the fake broker has no workers");
+  }
+  broker::Compiler& compiler() override { std::abort(); }
+  void Shutdown() override {}
+
+ private:
+  std::vector<wire::DeviceDescription> devices_;
+  std::vector<std::string> notes_ = {"a fake broker: no devices were looked for"};
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<broker::Broker>> broker::Broker::Create(BrokerOptions options) {
+  return std::make_unique<FakeBroker>();
+}
+
+std::unique_ptr<scheduler::Engine> scheduler::Engine::Create(EngineOptions options,
+                                                             broker::Broker* broker) {
+  return std::make_unique<testing::FakeEngine>();
+}
+
+}  // namespace stride

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "server/scheduler/engine.h"
+
+namespace stride::testing {
+
+// An engine without devices: arrays are strings in memory, and of all operations it knows Copy of a
+// handle or inline array and Creation.fill of uint8 zeros. Tests hold work back (`hold`) to look at
+// what happens meanwhile. Thread-safe.
+class FakeEngine : public scheduler::Engine {
+ public:
+  FakeEngine();
+  ~FakeEngine() override;
+
+  // --- what tests set and ask ---
+  // Operations accepted from now on stay unfinished until Release() lets them go.
+  void Hold();
+  void LetGo();
+  // The next Submit, or any call on the named array, answers this.
+  void FailNextSubmit(absl::Status status);
+  void FailArray(const std::string& name, absl::Status status);
+  // The next accepted operation ends with this.
+  void FailNextWork(absl::Status status);
+  void SetDeviceState(int device, v1::Device::State state);
+  int num_submitted() const;
+  int num_cancelled() const;
+  int num_open_uploads() const;
+  // Chunks that Download::Next lent and nobody has given back.
+  int num_leases() const;
+  std::string BytesOf(const std::string& name) const;
+  void PutBytes(const std::string& name, std::string bytes);
+  std::vector<std::string> tenants_seen() const;
+
+  // --- Engine ---
+  absl::StatusOr<v1::Session> CreateSession(const TenantId& tenant,
+                                            const v1::CreateSessionRequest& request) override;
+  absl::StatusOr<v1::Session> GetSession(const TenantId& tenant, const std::string& name) override;
+  absl::StatusOr<v1::Session> RenewSession(const TenantId& tenant,
+                                           const std::string& name) override;
+  absl::Status DeleteSession(const TenantId& tenant, const std::string& name) override;
+  absl::StatusOr<v1::Array> CreateArray(const TenantId& tenant,
+                                        const v1::CreateArrayRequest& request) override;
+  absl::StatusOr<v1::Array> GetArray(const TenantId& tenant, const std::string& name) override;
+  absl::StatusOr<v1::ListArraysResponse> ListArrays(const TenantId& tenant,
+                                                    const v1::ListArraysRequest& request) override;
+  absl::Status DeleteArray(const TenantId& tenant, const std::string& name) override;
+  absl::StatusOr<std::unique_ptr<scheduler::Upload>> BeginUpload(
+      const TenantId& tenant, const v1::PutArrayRequest::Header& header,
+      absl::Time deadline) override;
+  absl::StatusOr<std::unique_ptr<scheduler::Download>> BeginDownload(
+      const TenantId& tenant, const v1::FetchArrayRequest& request, absl::Time deadline) override;
+  absl::StatusOr<std::shared_ptr<scheduler::Ticket>> Submit(const TenantId& tenant,
+                                                            const std::string& session,
+                                                            const v1::Operation& operation,
+                                                            absl::Time deadline) override;
+  absl::Status Release(const TenantId& tenant, const std::string& session,
+                       const v1::Release& release) override;
+  absl::StatusOr<v1::InlineArray> FetchInline(const TenantId& tenant, const std::string& session,
+                                              uint64_t handle, absl::Time deadline) override;
+  absl::StatusOr<v1::Job> CreateJob(const TenantId& tenant,
+                                    const v1::CreateJobRequest& request) override;
+  absl::StatusOr<v1::Job> GetJob(const TenantId& tenant, const std::string& name) override;
+  absl::StatusOr<v1::ListJobsResponse> ListJobs(const TenantId& tenant,
+                                                const v1::ListJobsRequest& request) override;
+  absl::StatusOr<v1::Job> CancelJob(const TenantId& tenant, const std::string& name) override;
+  absl::Status DeleteJob(const TenantId& tenant, const std::string& name) override;
+  absl::StatusOr<std::vector<v1::WatchJobResponse>> NextJobEvents(const TenantId& tenant,
+                                                                  const std::string& name,
+                                                                  uint64_t after_sequence,
+                                                                  absl::Time deadline) override;
+  absl::StatusOr<v1::Module> CreateModule(const TenantId& tenant,
+                                          const v1::CreateModuleRequest& request,
+                                          absl::Time deadline) override;
+  absl::StatusOr<v1::Module> GetModule(const TenantId& tenant, const std::string& name) override;
+  absl::StatusOr<v1::ListModulesResponse> ListModules(
+      const TenantId& tenant, const v1::ListModulesRequest& request) override;
+  absl::Status DeleteModule(const TenantId& tenant, const std::string& name) override;
+  std::vector<v1::Device> ListDevices() override;
+  std::vector<v1::DeviceSample> SampleDevices() override;
+  bool Drain(absl::Time deadline) override;
+
+ private:
+  friend class FakeTicket;
+  friend class FakeUpload;
+  friend class FakeDownload;
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace stride::testing

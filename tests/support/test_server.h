@@ -1,0 +1,58 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+#include "server/api/front.h"
+#include "server/metrics/sampler.h"
+#include "tests/support/fake_engine.h"
+
+namespace stride::testing {
+
+// A folder of its own under the temporary folder, removed at the end.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  std::string Path(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+// All services over a FakeEngine on a Unix socket in a temporary folder.
+class TestServer {
+ public:
+  explicit TestServer(api::FrontOptions options = {});
+
+  FakeEngine& engine() { return engine_; }
+  api::Front& front() { return *front_; }
+  const std::string& target() const { return target_; }
+  // A connection of its own.
+  std::shared_ptr<grpc::Channel> Connect() const;
+
+ private:
+  TemporaryFolder folder_;
+  FakeEngine engine_;
+  metrics::Sampler sampler_;
+  std::unique_ptr<api::Front> front_;
+  std::string target_;
+};
+
+// The rich half of an error as a client reads it.
+struct ErrorDetails {
+  google::rpc::Status status;
+  google::rpc::ErrorInfo info;
+  google::rpc::BadRequest bad_request;
+  google::rpc::RetryInfo retry;
+  std::string field() const;  // of the first violation; empty when there is none
+};
+ErrorDetails DetailsOf(const grpc::Status& status);
+ErrorDetails DetailsOf(const google::rpc::Status& status);
+
+}  // namespace stride::testing

@@ -1,0 +1,87 @@
+#include "server/api/ack_queue.h"
+
+#include <atomic>
+#include <thread>
+
+#include "absl/time/clock.h"
+#include "gtest/gtest.h"
+
+namespace stride::api {
+namespace {
+
+PendingAck Ready(uint64_t id) {
+  PendingAck ack;
+  ack.result.set_id(id);
+  return ack;
+}
+
+PendingAck Fetch(uint64_t handle) {
+  PendingAck ack;
+  ack.kind = PendingAck::Kind::kFetch;
+  ack.handle = handle;
+  return ack;
+}
+
+TEST(AckQueueTest, FullUntilTheOldestIsDone) {
+  AckQueue queue(2);
+  ASSERT_TRUE(queue.Push(Ready(1)));
+  ASSERT_TRUE(queue.Push(Ready(2)));
+  std::atomic<bool> pushed{false};
+  std::thread pusher([&] {
+    EXPECT_TRUE(queue.Push(Ready(3)));
+    pushed = true;
+  });
+  PendingAck ack;
+  ASSERT_EQ(queue.Pop(absl::InfiniteFuture(), &ack), AckQueue::Next::kAck);
+  EXPECT_EQ(ack.result.id(), 1u);
+  EXPECT_FALSE(pushed) << "taken out is not yet answered";
+  queue.Done(ack);
+  pusher.join();
+  EXPECT_TRUE(pushed);
+}
+
+TEST(AckQueueTest, CloseLetsTheRestOut) {
+  AckQueue queue(2);
+  queue.Push(Ready(1));
+  queue.Close();
+  PendingAck ack;
+  EXPECT_EQ(queue.Pop(absl::InfiniteFuture(), &ack), AckQueue::Next::kAck);
+  EXPECT_EQ(queue.Pop(absl::InfiniteFuture(), &ack), AckQueue::Next::kEnd);
+}
+
+TEST(AckQueueTest, BreakDropsTheRestAndFreesThePusher) {
+  AckQueue queue(1);
+  queue.Push(Ready(1));
+  std::thread pusher([&] { EXPECT_FALSE(queue.Push(Ready(2))); });
+  queue.Break();
+  pusher.join();
+  PendingAck ack;
+  EXPECT_EQ(queue.Pop(absl::InfiniteFuture(), &ack), AckQueue::Next::kEnd);
+}
+
+TEST(AckQueueTest, PopGivesUpAtItsDeadline) {
+  AckQueue queue(1);
+  PendingAck ack;
+  EXPECT_EQ(queue.Pop(absl::Now(), &ack), AckQueue::Next::kTimeout);
+}
+
+TEST(AckQueueTest, FetchesAreOutstandingUntilDone) {
+  AckQueue queue(4);
+  EXPECT_FALSE(queue.FetchOutstanding(0));
+  queue.Push(Fetch(7));
+  queue.Push(Fetch(7));
+  EXPECT_TRUE(queue.FetchOutstanding(0));
+  EXPECT_TRUE(queue.FetchOutstanding(7));
+  EXPECT_FALSE(queue.FetchOutstanding(8));
+  PendingAck ack;
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(queue.FetchOutstanding(7));
+    queue.Pop(absl::InfiniteFuture(), &ack);
+    queue.Done(ack);
+  }
+  queue.WaitForFetches();
+  EXPECT_FALSE(queue.FetchOutstanding(7));
+}
+
+}  // namespace
+}  // namespace stride::api

@@ -1,0 +1,153 @@
+// The accept loop with the whole server behind it, as strangers may treat it.
+
+#include "server/api/listener.h"
+
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <grpcpp/create_channel.h>
+
+#include "absl/time/clock.h"
+#include "grpc/health/v1/health.grpc.pb.h"
+#include "gtest/gtest.h"
+#include "tests/support/test_server.h"
+
+namespace stride::api {
+namespace {
+
+using stride::testing::TestServer;
+
+UniqueFd ConnectTo(const std::string& target) {
+  std::string path = target.substr(5);  // without unix:
+  UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  std::memcpy(name.sun_path, path.data(), path.size());
+  if (connect(fd.get(), reinterpret_cast<sockaddr*>(&name), sizeof(name)) != 0) fd.Reset();
+  return fd;
+}
+
+bool ClosedByPeer(const UniqueFd& fd, int timeout_ms) {
+  pollfd polled{fd.get(), POLLIN, 0};
+  char byte;
+  while (poll(&polled, 1, timeout_ms) == 1) {
+    // The server greets with its settings; those are not the end.
+    if (recv(fd.get(), &byte, 1, 0) <= 0) return true;
+  }
+  return false;
+}
+
+bool Answers(const std::shared_ptr<grpc::Channel>& channel) {
+  grpc::ClientContext context;
+  context.set_wait_for_ready(true);
+  context.set_deadline(absl::ToChronoTime(absl::Now() + absl::Seconds(10)));
+  grpc::health::v1::HealthCheckRequest request;
+  grpc::health::v1::HealthCheckResponse response;
+  return grpc::health::v1::Health::NewStub(channel)->Check(&context, request, &response).ok();
+}
+
+TEST(ListenerTest, ConnectionsOverTheLimitAreClosedAndMakeRoomWhenTheyEnd) {
+  FrontOptions options;
+  options.listener.max_connections = 3;
+  options.listener.max_per_peer = 100;
+  TestServer server(options);
+  std::vector<UniqueFd> held;
+  for (int i = 0; i < 3; ++i) held.push_back(ConnectTo(server.target()));
+  UniqueFd extra = ConnectTo(server.target());
+  EXPECT_TRUE(ClosedByPeer(extra, 5000));
+  EXPECT_EQ(server.front().connections().refused_total, 1);
+  held.clear();
+  EXPECT_TRUE(Answers(server.Connect()));
+}
+
+TEST(ListenerTest, OnePeerCannotTakeAllPlaces) {
+  FrontOptions options;
+  options.listener.max_connections = 100;
+  options.listener.max_per_peer = 2;
+  TestServer server(options);
+  UniqueFd a = ConnectTo(server.target()), b = ConnectTo(server.target()),
+           c = ConnectTo(server.target());
+  EXPECT_TRUE(ClosedByPeer(c, 5000));
+  EXPECT_EQ(server.front().connections().refused_peer, 1);
+}
+
+TEST(ListenerTest, TcpWorksToo) {
+  stride::testing::FakeEngine engine;
+  metrics::Sampler sampler(
+      {[&] { return engine.ListDevices(); }, [&] { return engine.SampleDevices(); }, nullptr});
+  std::vector<ListeningSocket> sockets;
+  sockets.push_back(*Listen(*ParseAddress("tcp:127.0.0.1:0"), Reach::kLocalOnly));
+  auto front = Front::Start({}, &engine, &sampler, std::move(sockets));
+  ASSERT_TRUE(front.ok());
+  auto channel =
+      grpc::CreateChannel((*front)->addresses()[0].ToTarget(), grpc::InsecureChannelCredentials());
+  EXPECT_TRUE(Answers(channel));
+}
+
+// The hole of gRPC 1.51 (CVE-2023-4785): once accept had failed for want of descriptors, its own
+// loop never accepted again. Here the limits are set so high that descriptors do run out.
+TEST(ListenerTest, SurvivesRunningOutOfDescriptors) {
+  FrontOptions options;
+  options.listener.max_connections = 100000;
+  options.listener.max_per_peer = 100000;
+  TestServer server(options);
+  EXPECT_TRUE(Answers(server.Connect()));
+  int ready[2];
+  int done[2];
+  ASSERT_EQ(pipe(ready), 0);
+  ASSERT_EQ(pipe(done), 0);
+  std::string path = server.target().substr(5);
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  std::memcpy(name.sun_path, path.data(), path.size());
+  rlimit saved;
+  getrlimit(RLIMIT_NOFILE, &saved);
+  pid_t child = fork();
+  if (child == 0) {
+    // Only calls that are safe after fork in a process with threads.
+    char byte = 0;
+    for (int i = 0; i < 300; ++i) {
+      int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+      if (connect(fd, reinterpret_cast<sockaddr*>(&name), sizeof(name)) != 0) byte = 1;
+    }
+    (void)!write(ready[1], &byte, 1);
+    (void)!read(done[0], &byte, 1);
+    _exit(0);
+  }
+  rlimit low = saved;
+  low.rlim_cur = 64;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
+  char failed = 0;
+  ASSERT_EQ(read(ready[0], &failed, 1), 1);
+  EXPECT_EQ(failed, 0);
+  absl::Time give_up = absl::Now() + absl::Seconds(10);
+  while (server.front().connections().refused_exhausted == 0 && absl::Now() < give_up) {
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+  EXPECT_GT(server.front().connections().refused_exhausted, 0)
+      << "the limit was never reached: the test shows nothing";
+  (void)!write(done[1], "x", 1);
+  waitpid(child, nullptr, 0);
+  EXPECT_TRUE(Answers(server.Connect())) << "still at the low limit";
+  setrlimit(RLIMIT_NOFILE, &saved);
+  EXPECT_TRUE(Answers(server.Connect()));
+}
+
+TEST(ListenerTest, StopEndsAcceptingAndRemovesTheSocket) {
+  TestServer server;
+  EXPECT_TRUE(Answers(server.Connect()));
+  server.front().Stop(absl::Now() + absl::Seconds(5));
+  EXPECT_NE(access(server.target().substr(5).c_str(), F_OK), 0);
+  EXPECT_FALSE(ConnectTo(server.target()).valid());
+}
+
+}  // namespace
+}  // namespace stride::api

@@ -1,0 +1,15 @@
+#include "server/main/logging.h"
+
+#include "gtest/gtest.h"
+
+namespace stride {
+namespace {
+
+TEST(LoggingTest, TextIsSafeInsideJson) {
+  EXPECT_EQ(EscapeJson("plain"), "plain");
+  EXPECT_EQ(EscapeJson("a \"b\" \\ c\nd\te\x01"), "a \\\"b\\\" \\\\ c\\nd\\u0009e\\u0001");
+  EXPECT_EQ(EscapeJson("\xc3\xa4"), "\xc3\xa4");
+}
+
+}  // namespace
+}  // namespace stride
