@@ -70,8 +70,8 @@ absl::Status InvalidField(v1::ErrorReason reason, std::string_view field, std::s
 
 absl::Status NotFound(v1::ErrorReason reason, std::string_view type, std::string_view name) {
   std::string text = absl::StrCat("no such ", ToAbsl(type), ": ", ToAbsl(name));
-  absl::Status status = MakeError(absl::StatusCode::kNotFound, reason, text,
-                                  {{"name", std::string(name)}});
+  absl::Status status =
+      MakeError(absl::StatusCode::kNotFound, reason, text, {{"name", std::string(name)}});
   google::rpc::ResourceInfo resource;
   resource.set_resource_type(absl::StrCat("stride.v1/", ToAbsl(type)));
   resource.set_resource_name(std::string(name));
@@ -111,9 +111,8 @@ v1::ErrorReason ReasonOf(const absl::Status& status) {
 
 absl::Status WithText(const absl::Status& status, std::string_view text) {
   absl::Status result(status.code(), ToAbsl(text));
-  status.ForEachPayload([&](absl::string_view url, const absl::Cord& payload) {
-    result.SetPayload(url, payload);
-  });
+  status.ForEachPayload(
+      [&](absl::string_view url, const absl::Cord& payload) { result.SetPayload(url, payload); });
   return result;
 }
 

@@ -63,6 +63,12 @@ absl::Status CheckMemoryFile(int fd, uint64_t size) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<uint64_t> MemoryFileSize(int fd) {
+  struct stat info;
+  if (fstat(fd, &info) != 0) return absl::ErrnoToStatus(errno, "asking a memory file's size");
+  return static_cast<uint64_t>(info.st_size);
+}
+
 MemoryMap::MemoryMap(MemoryMap&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
 

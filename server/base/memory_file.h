@@ -9,15 +9,18 @@
 
 namespace stride {
 
-// Anonymous shared memory (memfd) whose size is sealed: whoever holds the descriptor can map it without fear of SIGBUS. Fresh memory is zero.
-// `name` is for /proc only.
+// Anonymous shared memory (memfd) whose size is sealed: whoever holds the descriptor can map it
+// without fear of SIGBUS. Fresh memory is zero. `name` is for /proc only.
 absl::StatusOr<UniqueFd> CreateMemoryFile(const char* name, uint64_t size);
 
 // The same, filled with `content` and sealed against writing too.
 absl::StatusOr<UniqueFd> CreateSealedCopy(const char* name, std::string_view content);
 
-// OK when `fd` is a memfd of at least `size` bytes that cannot shrink: to be asked of every descriptor that another process sent.
+// OK when `fd` is a memfd of at least `size` bytes that cannot shrink: to be asked of every
+// descriptor that another process sent.
 absl::Status CheckMemoryFile(int fd, uint64_t size);
+
+absl::StatusOr<uint64_t> MemoryFileSize(int fd);
 
 // A shared mapping of a descriptor; unmapped on destruction. Movable, not copyable.
 class MemoryMap {

@@ -1,0 +1,154 @@
+#include "server/wire/channel.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+
+namespace stride::wire {
+namespace {
+
+constexpr size_t kControlBytes = CMSG_SPACE(kMaxPacketDescriptors * sizeof(int));
+
+int PollMilliseconds(absl::Duration timeout) {
+  if (timeout == absl::InfiniteDuration()) return -1;
+  return static_cast<int>(absl::ToInt64Milliseconds(absl::Ceil(timeout, absl::Milliseconds(1))));
+}
+
+// True when a packet, the end or an error can be read now.
+absl::StatusOr<bool> WaitReadable(int fd, absl::Duration timeout) {
+  absl::Time deadline = absl::Now() + timeout;
+  for (;;) {
+    pollfd entry{fd, POLLIN, 0};
+    absl::Duration left = std::max(deadline - absl::Now(), absl::ZeroDuration());
+    int ready = poll(&entry, 1, PollMilliseconds(left));
+    if (ready >= 0) return ready > 0;
+    if (errno != EINTR) return absl::ErrnoToStatus(errno, "waiting for a packet");
+  }
+}
+
+void TakeDescriptors(msghdr& header, std::vector<UniqueFd>* descriptors) {
+  for (cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr; c = CMSG_NXTHDR(&header, c)) {
+    if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
+    size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < count; ++i) {
+      int fd;
+      std::memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+      descriptors->emplace_back(fd);
+    }
+  }
+}
+
+void PutDescriptors(absl::Span<const int> descriptors, char* control, msghdr* header) {
+  header->msg_control = control;
+  header->msg_controllen = CMSG_SPACE(descriptors.size() * sizeof(int));
+  cmsghdr* c = CMSG_FIRSTHDR(header);
+  c->cmsg_level = SOL_SOCKET;
+  c->cmsg_type = SCM_RIGHTS;
+  c->cmsg_len = CMSG_LEN(descriptors.size() * sizeof(int));
+  std::memcpy(CMSG_DATA(c), descriptors.data(), descriptors.size() * sizeof(int));
+}
+
+absl::Status SendError(int error) {
+  switch (error) {
+    case EAGAIN:
+      return absl::DeadlineExceededError("the peer does not read its socket");
+    case EPIPE:
+    case ECONNRESET:
+    case ENOTCONN:
+      return absl::UnavailableError("the peer has closed its socket");
+    case EMSGSIZE:
+      return absl::ResourceExhaustedError("the packet is larger than the socket takes");
+    default:
+      return absl::ErrnoToStatus(error, "sending a packet");
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::pair<UniqueFd, UniqueFd>> CreateSocketPair() {
+  int fds[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0) {
+    return absl::ErrnoToStatus(errno, "making a socket pair");
+  }
+  return std::make_pair(UniqueFd(fds[0]), UniqueFd(fds[1]));
+}
+
+Channel::Channel(UniqueFd socket)
+    : socket_(std::move(socket)), buffer_(std::make_unique<char[]>(kMaxPacketBytes)) {}
+
+absl::Status Channel::Send(const google::protobuf::MessageLite& message,
+                           absl::Span<const int> descriptors) {
+  std::string bytes = message.SerializeAsString();
+  if (bytes.size() > kMaxPacketBytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("a message to or from a worker is too large: ", bytes.size(), " bytes"));
+  }
+  // An empty packet could not be told from the end of the stream.
+  if (bytes.empty()) return absl::InvalidArgumentError("the message is empty");
+  if (descriptors.size() > kMaxPacketDescriptors) {
+    return absl::InvalidArgumentError("too many descriptors for one packet");
+  }
+  iovec content{bytes.data(), bytes.size()};
+  alignas(cmsghdr) char control[kControlBytes] = {};
+  msghdr header{};
+  header.msg_iov = &content;
+  header.msg_iovlen = 1;
+  if (!descriptors.empty()) PutDescriptors(descriptors, control, &header);
+  while (sendmsg(socket_.get(), &header, MSG_NOSIGNAL) < 0) {
+    if (errno != EINTR) return SendError(errno);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Channel::Outcome> Channel::Receive(google::protobuf::MessageLite* message,
+                                                  std::vector<UniqueFd>* descriptors,
+                                                  absl::Duration timeout) {
+  descriptors->clear();
+  iovec content{buffer_.get(), kMaxPacketBytes};
+  alignas(cmsghdr) char control[kControlBytes];
+  msghdr header{};
+  ssize_t size = -1;
+  if (timeout != absl::InfiniteDuration()) {
+    absl::StatusOr<bool> readable = WaitReadable(socket_.get(), timeout);
+    if (!readable.ok()) return readable.status();
+    if (!*readable) return Outcome::kTimeout;
+  }
+  do {
+    header = msghdr{};
+    header.msg_iov = &content;
+    header.msg_iovlen = 1;
+    header.msg_control = control;
+    header.msg_controllen = sizeof(control);
+    size = recvmsg(socket_.get(), &header, MSG_CMSG_CLOEXEC);
+    // ECONNRESET tells, once, that the peer died with packets unread; its own last packets, such as
+    // the report of what killed it, come after.
+  } while (size < 0 && (errno == EINTR || errno == ECONNRESET));
+  if (size < 0) return absl::ErrnoToStatus(errno, "receiving a packet");
+  TakeDescriptors(header, descriptors);
+  if (size == 0) {
+    descriptors->clear();
+    return Outcome::kClosed;
+  }
+  bool truncated = (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0;
+  if (truncated || !message->ParseFromArray(buffer_.get(), static_cast<int>(size))) {
+    descriptors->clear();
+    return absl::InvalidArgumentError(truncated ? "a packet was truncated"
+                                                : "a packet does not hold the expected message");
+  }
+  return Outcome::kMessage;
+}
+
+absl::Status Channel::SetSendTimeout(absl::Duration timeout) {
+  timeval value = absl::ToTimeval(timeout);
+  if (setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &value, sizeof(value)) != 0) {
+    return absl::ErrnoToStatus(errno, "setting a socket's send timeout");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace stride::wire

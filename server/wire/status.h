@@ -1,0 +1,20 @@
+#pragma once
+
+#include "absl/status/status.h"
+#include "server/wire/worker.pb.h"
+
+namespace stride::wire {
+
+// Longest text that a status carries between processes, in bytes; longer ones lose their middle.
+inline constexpr size_t kMaxStatusText = 32 << 10;
+
+// What a worker reports. Text that is not UTF-8 (a kernel's name may be anything) is made so: the
+// parser refuses other.
+Status FromStatus(const absl::Status& status);
+
+// What the daemon makes of it, with the reason that clients see: FAILED_PRECONDITION is
+// KERNEL_FAULT, RESOURCE_EXHAUSTED DEVICE_MEMORY, UNIMPLEMENTED NOT_IMPLEMENTED, INVALID_ARGUMENT
+// INVALID_FIELD, any other code INTERNAL. A code that is none counts as INTERNAL.
+absl::Status ToStatus(const Status& status);
+
+}  // namespace stride::wire

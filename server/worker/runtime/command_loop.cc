@@ -1,0 +1,168 @@
+#include "server/worker/runtime/command_loop.h"
+
+#include <cstdio>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/wire/status.h"
+
+namespace stride::worker {
+namespace {
+
+constexpr uint32_t kProtocolVersion = 1;
+constexpr absl::Duration kIdleHeartbeat = absl::Milliseconds(500);
+
+int NumDescriptors(const wire::Command& command) {
+  switch (command.kind_case()) {
+    case wire::Command::kStart:
+      return 2;
+    case wire::Command::kMapArena:
+    case wire::Command::kLoadModule:
+      return 1;
+    default:
+      return 0;
+  }
+}
+
+// Commands without a reply: tasks that need what failed here fail by themselves and tell the
+// daemon.
+void LogFailure(const char* what, const absl::Status& status) {
+  if (!status.ok())
+    std::fprintf(stderr, "stride worker: %s: %s\n", what, status.ToString().c_str());
+}
+
+}  // namespace
+
+CommandLoop::CommandLoop(wire::Channel* channel, std::unique_ptr<Device> device)
+    : channel_(channel), events_(channel), device_(std::move(device)) {}
+
+int CommandLoop::Run() {
+  wire::Command command;
+  std::vector<UniqueFd> descriptors;
+  bool started = false;
+  for (;;) {
+    auto outcome = channel_->Receive(&command, &descriptors, kIdleHeartbeat);
+    if (!outcome.ok()) events_.Fatal(0, outcome.status());
+    if (started) {
+      auto* page = reinterpret_cast<wire::StatusPage*>(status_page_.data());
+      page->heartbeat.fetch_add(1, std::memory_order_relaxed);
+    }
+    if (*outcome == wire::Channel::Outcome::kClosed) return 0;
+    if (*outcome == wire::Channel::Outcome::kTimeout) continue;
+    if (command.has_start() == started) {
+      events_.Fatal(0, absl::InternalError("the first command, and no other, is Start"));
+    }
+    if (!started) {
+      absl::Status status = Start(command.start(), std::move(descriptors));
+      wire::Event event;
+      *event.mutable_started()->mutable_status() = wire::FromStatus(status);
+      events_.Send(event);
+      if (!status.ok()) return 1;
+      started = true;
+      continue;
+    }
+    absl::StatusOr<Next> next = Handle(command, std::move(descriptors));
+    if (!next.ok()) events_.Fatal(0, next.status());
+    if (*next == Next::kFinish) return 0;
+  }
+}
+
+absl::Status CommandLoop::Start(const wire::Start& start, std::vector<UniqueFd> descriptors) {
+  if (start.protocol_version() != kProtocolVersion) {
+    return absl::UnimplementedError(absl::StrCat("the worker speaks protocol ", kProtocolVersion,
+                                                 ", the daemon ", start.protocol_version()));
+  }
+  if (absl::Status s = MapShared(start, std::move(descriptors)); !s.ok()) return s;
+  Device::Environment environment;
+  environment.device_index = start.device_index();
+  environment.num_threads = start.num_threads();
+  environment.staging = staging_.data();
+  environment.staging_bytes = staging_.size();
+  environment.status_page = reinterpret_cast<wire::StatusPage*>(status_page_.data());
+  environment.completions = &events_;
+  return device_->Start(environment);
+}
+
+absl::Status CommandLoop::MapShared(const wire::Start& start, std::vector<UniqueFd> descriptors) {
+  if (descriptors.size() != 2) return absl::InternalError("Start takes two descriptors");
+  const uint64_t sizes[] = {start.staging_bytes(), wire::kStatusPageBytes};
+  MemoryMap* maps[] = {&staging_, &status_page_};
+  for (int i = 0; i < 2; ++i) {
+    if (absl::Status s = CheckMemoryFile(descriptors[i].get(), sizes[i]); !s.ok()) return s;
+    auto map = MemoryMap::Map(descriptors[i].get(), sizes[i], /*writable=*/true);
+    if (!map.ok()) return map.status();
+    *maps[i] = std::move(*map);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CommandLoop::Next> CommandLoop::Handle(wire::Command& command,
+                                                      std::vector<UniqueFd> descriptors) {
+  if (static_cast<int>(descriptors.size()) != NumDescriptors(command)) {
+    return absl::InternalError("a command came with the wrong number of descriptors");
+  }
+  switch (command.kind_case()) {
+    case wire::Command::kCreateArena:
+      CreateArena(command.create_arena());
+      return Next::kGoOn;
+    case wire::Command::kMapArena:
+      LogFailure("mapping an arena",
+                 device_->MapArena(command.map_arena().arena(), command.map_arena().size(),
+                                   std::move(descriptors[0])));
+      return Next::kGoOn;
+    case wire::Command::kUnmapArena:
+      LogFailure("unmapping an arena", device_->UnmapArena(command.unmap_arena().arena()));
+      return Next::kGoOn;
+    case wire::Command::kLoadModule:
+      LoadModule(command.load_module(), std::move(descriptors[0]));
+      return Next::kGoOn;
+    case wire::Command::kUnloadModule:
+      LogFailure("unloading a module", device_->UnloadModule(command.unload_module().module()));
+      return Next::kGoOn;
+    case wire::Command::kSubmit:
+      for (const wire::Task& task : command.submit().tasks()) device_->Enqueue(task);
+      return Next::kGoOn;
+    case wire::Command::kCopy:
+      device_->Copy(command.copy());
+      return Next::kGoOn;
+    case wire::Command::kPing: {
+      wire::Event event;
+      event.mutable_pong()->set_id(command.ping().id());
+      events_.Send(event);
+      return Next::kGoOn;
+    }
+    case wire::Command::kShutdown:
+      device_->Drain();
+      return Next::kFinish;
+    case wire::Command::kStart:
+    case wire::Command::KIND_NOT_SET:
+      break;
+  }
+  return absl::InternalError("a command of no known kind");
+}
+
+void CommandLoop::CreateArena(const wire::CreateArena& command) {
+  absl::StatusOr<UniqueFd> arena = device_->CreateArena(command.arena(), command.size());
+  wire::Event event;
+  event.mutable_arena_created()->set_arena(command.arena());
+  *event.mutable_arena_created()->mutable_status() = wire::FromStatus(arena.status());
+  if (arena.ok()) {
+    events_.Send(event, {arena->get()});
+  } else {
+    events_.Send(event);
+  }
+}
+
+void CommandLoop::LoadModule(const wire::LoadModule& command, UniqueFd object) {
+  auto kernels = device_->LoadModule(command.module(), std::move(object), command);
+  wire::Event event;
+  auto* loaded = event.mutable_module_loaded();
+  loaded->set_module(command.module());
+  *loaded->mutable_status() = wire::FromStatus(kernels.status());
+  if (kernels.ok()) {
+    for (wire::KernelAttributes& kernel : *kernels) *loaded->add_kernels() = std::move(kernel);
+  }
+  events_.Send(event);
+}
+
+}  // namespace stride::worker

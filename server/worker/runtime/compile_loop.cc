@@ -1,0 +1,75 @@
+#include "server/worker/runtime/compile_loop.h"
+
+#include <utility>
+#include <vector>
+
+#include "server/base/memory_file.h"
+#include "server/wire/status.h"
+#include "server/worker/runtime/process_setup.h"
+
+namespace stride::worker {
+namespace {
+
+// Several times the daemon's own patience (BrokerOptions::compile_timeout), which ends most: this
+// holds when the daemon is too busy to look, or a compiler uses many threads.
+constexpr absl::Duration kProcessorTime = absl::Seconds(300);
+constexpr uint64_t kMaxCodeBytes = 64 << 20;
+
+absl::Status ReadLargeCode(const std::vector<UniqueFd>& descriptors, wire::Code* code) {
+  if (descriptors.size() != 1) return absl::InternalError("a request lacks its descriptor");
+  if (absl::Status s = CheckMemoryFile(descriptors[0].get(), 0); !s.ok()) return s;
+  absl::StatusOr<uint64_t> size = MemoryFileSize(descriptors[0].get());
+  if (!size.ok()) return size.status();
+  if (*size > kMaxCodeBytes) return absl::ResourceExhaustedError("the source is too large");
+  auto map = MemoryMap::Map(descriptors[0].get(), *size, /*writable=*/false);
+  if (!map.ok()) return map.status();
+  if (!code->ParseFromArray(map->data(), static_cast<int>(map->size()))) {
+    return absl::InternalError("a request's descriptor holds no code");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CompiledCode> Answer(CodeCompiler* compiler, wire::CompileRequest& request,
+                                    const std::vector<UniqueFd>& descriptors) {
+  if (request.code_in_descriptor()) {
+    absl::Status status = ReadLargeCode(descriptors, request.mutable_code());
+    if (!status.ok()) return status;
+  }
+  AllowProcessorTime(kProcessorTime);
+  return compiler->Compile(request.target(), request.code());
+}
+
+absl::Status Reply(wire::Channel* channel, uint64_t id, absl::StatusOr<CompiledCode> code) {
+  wire::CompileReply reply;
+  reply.set_id(id);
+  absl::StatusOr<UniqueFd> object = absl::InternalError("nothing was compiled");
+  if (code.ok()) object = CreateSealedCopy("stride-object", code->object);
+  if (!code.ok() || !object.ok()) {
+    *reply.mutable_status() = wire::FromStatus(code.ok() ? object.status() : code.status());
+    return channel->Send(reply);
+  }
+  // Warnings are text as hostile as the source: made UTF-8 and shortened as a status's text is.
+  reply.set_log(wire::FromStatus(absl::UnknownError(code->log)).message());
+  reply.set_size(code->object.size());
+  *reply.mutable_description() = std::move(code->description);
+  return channel->Send(reply, {object->get()});
+}
+
+}  // namespace
+
+int RunCompileLoop(wire::Channel* channel, CodeCompiler* compiler) {
+  wire::CompileRequest request;
+  std::vector<UniqueFd> descriptors;
+  for (;;) {
+    auto outcome = channel->Receive(&request, &descriptors);
+    if (!outcome.ok()) return 2;
+    if (*outcome != wire::Channel::Outcome::kMessage) return 0;
+    absl::Status sent = Reply(channel, request.id(), Answer(compiler, request, descriptors));
+    if (absl::IsResourceExhausted(sent)) {  // too many kernels to describe in one packet
+      sent = Reply(channel, request.id(), absl::ResourceExhaustedError(sent.message()));
+    }
+    if (!sent.ok()) return absl::IsUnavailable(sent) ? 0 : 1;
+  }
+}
+
+}  // namespace stride::worker

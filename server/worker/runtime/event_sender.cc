@@ -1,0 +1,101 @@
+#include "server/worker/runtime/event_sender.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "server/wire/status.h"
+
+namespace stride::worker {
+namespace {
+
+// Well under wire::kMaxPacketBytes: one more result of the greatest length (wire::kMaxStatusText)
+// still fits.
+constexpr size_t kPacketBudget = 64 << 10;
+constexpr int kMaxCopiesInPacket = 4096;
+
+}  // namespace
+
+void EventSender::TaskDone(uint64_t sequence, const absl::Status& status, double run_seconds) {
+  wire::TaskResult result;
+  result.set_sequence(sequence);
+  if (!status.ok()) *result.mutable_status() = wire::FromStatus(status);
+  result.set_run_seconds(run_seconds);
+  absl::MutexLock lock(&mutex_);
+  tasks_.push_back(std::move(result));
+  Flush();
+}
+
+void EventSender::CopyDone(uint64_t id, const absl::Status& status) {
+  absl::MutexLock lock(&mutex_);
+  bool join = status.ok() && !copies_.empty() && copies_.back().status().code() == 0 &&
+              copies_.back().ids_size() < kMaxCopiesInPacket;
+  if (!join) {
+    copies_.emplace_back();
+    if (!status.ok()) *copies_.back().mutable_status() = wire::FromStatus(status);
+  }
+  copies_.back().add_ids(id);
+  Flush();
+}
+
+void EventSender::Fatal(uint64_t sequence, const absl::Status& status) {
+  wire::Event event;
+  event.mutable_fatal()->set_sequence(sequence);
+  *event.mutable_fatal()->mutable_status() = wire::FromStatus(status);
+  {
+    // What was completed before must be told before; a sender that is stuck must not keep the
+    // report back.
+    absl::MutexLock lock(&mutex_);
+    mutex_.AwaitWithTimeout(absl::Condition(
+                                +[](bool* flushing) { return !*flushing; }, &flushing_),
+                            absl::Milliseconds(200));
+    Flush();
+  }
+  (void)channel_->Send(event);
+  std::fprintf(stderr, "stride worker: %s\n", std::string(status.message()).c_str());
+  _exit(1);
+}
+
+void EventSender::Send(const wire::Event& event, absl::Span<const int> descriptors) {
+  absl::Status status = channel_->Send(event, descriptors);
+  if (status.ok()) return;
+  if (absl::IsUnavailable(status)) _exit(0);
+  Fatal(0, status);
+}
+
+void EventSender::Flush() {
+  if (flushing_) return;  // the thread that is sending takes these along
+  flushing_ = true;
+  wire::Event event;
+  while (TakeTasks(&event) || TakeCopies(&event)) {
+    mutex_.Unlock();
+    absl::Status status = channel_->Send(event);
+    if (!status.ok()) _exit(absl::IsUnavailable(status) ? 0 : 1);
+    mutex_.Lock();
+  }
+  flushing_ = false;
+}
+
+bool EventSender::TakeTasks(wire::Event* event) {
+  if (tasks_.empty()) return false;
+  auto* done = event->mutable_tasks_done();
+  done->Clear();
+  size_t bytes = 0, taken = 0;
+  while (taken < tasks_.size() && bytes < kPacketBudget) {
+    bytes += tasks_[taken].ByteSizeLong() + 8;
+    *done->add_results() = std::move(tasks_[taken++]);
+  }
+  tasks_.erase(tasks_.begin(), tasks_.begin() + taken);
+  return true;
+}
+
+bool EventSender::TakeCopies(wire::Event* event) {
+  if (copies_.empty()) return false;
+  *event->mutable_copies_done() = std::move(copies_.front());
+  copies_.erase(copies_.begin());
+  return true;
+}
+
+}  // namespace stride::worker

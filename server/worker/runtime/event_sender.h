@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "server/wire/channel.h"
+#include "server/wire/worker.pb.h"
+#include "server/worker/runtime/device.h"
+
+namespace stride::worker {
+
+// Sends events to the daemon. A completion that finds the socket idle leaves at once, on the thread
+// that brought it; those that come while it is being sent leave together in the next packets.
+// Thread-safe. When the daemon is gone the process exits: nobody is left to work for.
+class EventSender : public Completions {
+ public:
+  // `channel` must outlive the sender.
+  explicit EventSender(wire::Channel* channel) : channel_(channel) {}
+
+  void TaskDone(uint64_t sequence, const absl::Status& status, double run_seconds) override;
+  void CopyDone(uint64_t id, const absl::Status& status) override;
+  [[noreturn]] void Fatal(uint64_t sequence, const absl::Status& status) override;
+
+  // Any other event; keeps no order with completions.
+  void Send(const wire::Event& event, absl::Span<const int> descriptors = {});
+
+ private:
+  void Flush() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Moves as many completions as a packet holds into `event`; false when there are none.
+  bool TakeTasks(wire::Event* event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool TakeCopies(wire::Event* event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  wire::Channel* const channel_;
+  absl::Mutex mutex_;
+  std::vector<wire::TaskResult> tasks_ ABSL_GUARDED_BY(mutex_);
+  std::vector<wire::CopiesDone> copies_
+      ABSL_GUARDED_BY(mutex_);  // neighbours of one status are merged
+  bool flushing_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace stride::worker

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "absl/time/time.h"
+#include "server/base/unique_fd.h"
+
+namespace stride::worker {
+
+// What every worker process does to itself before it reads a byte from the daemon: it gains no
+// privilege, leaves no core file (it would hold arrays), dies with the daemon's spawning thread,
+// and ignores SIGPIPE and a terminal's SIGINT.
+void HardenProcess();
+
+// Compile mode: memory for one compilation and its files.
+void SetCompilerLimits();
+
+// Compile mode, before each request: SIGXCPU ends the process when one request has used this much
+// processor time.
+void AllowProcessorTime(absl::Duration time);
+
+// Starts a thread that exits the process as soon as the peer of `socket` is gone, whatever the
+// other threads are doing.
+void ExitWhenPeerGoes(int socket);
+
+}  // namespace stride::worker

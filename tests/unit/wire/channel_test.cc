@@ -1,0 +1,164 @@
+#include "server/wire/channel.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "server/base/memory_file.h"
+#include "server/wire/worker.pb.h"
+
+namespace stride::wire {
+namespace {
+
+using Outcome = Channel::Outcome;
+
+class ChannelTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto pair = CreateSocketPair();
+    ASSERT_TRUE(pair.ok());
+    left_ = std::make_unique<Channel>(std::move(pair->first));
+    right_ = std::make_unique<Channel>(std::move(pair->second));
+  }
+
+  static Command PingCommand(uint64_t id) {
+    Command command;
+    command.mutable_ping()->set_id(id);
+    return command;
+  }
+
+  static int OpenDescriptors() {
+    int count = 0;
+    DIR* folder = opendir("/proc/self/fd");
+    while (readdir(folder) != nullptr) ++count;
+    closedir(folder);
+    return count;
+  }
+
+  std::unique_ptr<Channel> left_, right_;
+  Command received_;
+  std::vector<UniqueFd> fds_;
+};
+
+TEST_F(ChannelTest, OnePacketIsOneMessage) {
+  ASSERT_TRUE(left_->Send(PingCommand(1)).ok());
+  ASSERT_TRUE(left_->Send(PingCommand(2)).ok());
+  for (uint64_t id : {1, 2}) {
+    ASSERT_EQ(right_->Receive(&received_, &fds_).value(), Outcome::kMessage);
+    EXPECT_EQ(received_.ping().id(), id);
+    EXPECT_TRUE(fds_.empty());
+  }
+}
+
+TEST_F(ChannelTest, DescriptorsArriveCloseOnExec) {
+  auto file = CreateSealedCopy("test", "content");
+  ASSERT_TRUE(file.ok());
+  ASSERT_TRUE(
+      left_->Send(PingCommand(1), {file->get(), file->get(), file->get(), file->get()}).ok());
+  ASSERT_EQ(right_->Receive(&received_, &fds_).value(), Outcome::kMessage);
+  ASSERT_EQ(fds_.size(), 4u);
+  for (const UniqueFd& fd : fds_) {
+    EXPECT_EQ(fcntl(fd.get(), F_GETFD), FD_CLOEXEC);
+    char text[8] = {};
+    EXPECT_EQ(pread(fd.get(), text, 7, 0), 7);
+    EXPECT_STREQ(text, "content");
+  }
+}
+
+TEST_F(ChannelTest, TellsTimeoutFromEnd) {
+  EXPECT_EQ(right_->Receive(&received_, &fds_, absl::Milliseconds(1)).value(), Outcome::kTimeout);
+  left_.reset();
+  EXPECT_EQ(right_->Receive(&received_, &fds_, absl::Seconds(5)).value(), Outcome::kClosed);
+  EXPECT_EQ(right_->Send(PingCommand(1)).code(), absl::StatusCode::kUnavailable);
+}
+
+// A worker that dies with commands unread must still be heard out.
+TEST_F(ChannelTest, LastWordsOfAPeerThatDiedWithPacketsUnread) {
+  ASSERT_TRUE(right_->Send(PingCommand(1)).ok());  // never read
+  ASSERT_TRUE(left_->Send(PingCommand(7)).ok());
+  left_.reset();
+  ASSERT_EQ(right_->Receive(&received_, &fds_).value(), Outcome::kMessage);
+  EXPECT_EQ(received_.ping().id(), 7u);
+  EXPECT_EQ(right_->Receive(&received_, &fds_).value(), Outcome::kClosed);
+}
+
+TEST_F(ChannelTest, RefusesWhatDoesNotFit) {
+  Command large;
+  large.mutable_start()->set_device_id(std::string(kMaxPacketBytes, 'x'));
+  EXPECT_EQ(left_->Send(large).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(left_->Send(Command()).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(left_->Send(PingCommand(1), {0, 0, 0, 0, 0}).code(),
+            absl::StatusCode::kInvalidArgument);
+  large.mutable_start()->set_device_id(std::string(kMaxPacketBytes - 64, 'x'));
+  ASSERT_TRUE(left_->Send(large).ok());
+  ASSERT_EQ(right_->Receive(&received_, &fds_).value(), Outcome::kMessage);
+  EXPECT_EQ(received_.start().device_id().size(), kMaxPacketBytes - 64);
+}
+
+TEST_F(ChannelTest, SendToAStuckPeerEnds) {
+  ASSERT_TRUE(left_->SetSendTimeout(absl::Milliseconds(20)).ok());
+  absl::Status status;
+  for (int i = 0; i < 100000 && status.ok(); ++i) status = left_->Send(PingCommand(i));
+  EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
+}
+
+// Raw packets as a hostile peer may send them.
+class HostilePeerTest : public ChannelTest {
+ protected:
+  void SendRaw(const std::string& bytes, int num_descriptors = 0) {
+    std::vector<int> fds(num_descriptors, 0);
+    std::vector<char> control(CMSG_SPACE(sizeof(int) * std::max(num_descriptors, 1)));
+    iovec content{const_cast<char*>(bytes.data()), bytes.size()};
+    msghdr header{};
+    header.msg_iov = &content;
+    header.msg_iovlen = 1;
+    if (num_descriptors > 0) {
+      header.msg_control = control.data();
+      header.msg_controllen = control.size();
+      cmsghdr* c = CMSG_FIRSTHDR(&header);
+      c->cmsg_level = SOL_SOCKET;
+      c->cmsg_type = SCM_RIGHTS;
+      c->cmsg_len = CMSG_LEN(sizeof(int) * num_descriptors);
+      memcpy(CMSG_DATA(c), fds.data(), sizeof(int) * num_descriptors);
+    }
+    ASSERT_GE(sendmsg(left_->fd(), &header, 0), 0);
+  }
+};
+
+TEST_F(HostilePeerTest, MalformedTruncatedAndOverfullPacketsAreErrorsAndLeakNothing) {
+  int before = OpenDescriptors();
+  SendRaw("\xff\xff\xff garbage");
+  EXPECT_EQ(right_->Receive(&received_, &fds_).status().code(), absl::StatusCode::kInvalidArgument);
+  SendRaw(std::string(kMaxPacketBytes + 1, '\0'));
+  EXPECT_EQ(right_->Receive(&received_, &fds_).status().code(), absl::StatusCode::kInvalidArgument);
+  SendRaw(PingCommand(1).SerializeAsString(), 40);
+  EXPECT_EQ(right_->Receive(&received_, &fds_).status().code(), absl::StatusCode::kInvalidArgument);
+  SendRaw("\xff garbage with descriptors", 3);
+  EXPECT_EQ(right_->Receive(&received_, &fds_).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(OpenDescriptors(), before);
+}
+
+TEST_F(ChannelTest, SendsFromManyThreadsStayWhole) {
+  constexpr int kThreads = 4, kEach = 500;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < kEach; ++i) ASSERT_TRUE(left_->Send(PingCommand(t * kEach + i)).ok());
+    });
+  }
+  std::vector<bool> seen(kThreads * kEach);
+  for (int i = 0; i < kThreads * kEach; ++i) {
+    ASSERT_EQ(right_->Receive(&received_, &fds_).value(), Outcome::kMessage);
+    ASSERT_FALSE(seen.at(received_.ping().id()));
+    seen[received_.ping().id()] = true;
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace stride::wire
