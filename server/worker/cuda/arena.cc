@@ -35,9 +35,9 @@ absl::StatusOr<ArenaMapping::Created> ArenaMapping::Create(const Driver& driver,
   STRIDE_CUDA_RETURN(driver.cuMemCreate(&handle, size, &properties, 0), "making an arena");
   absl::Cleanup release = [&] { driver.cuMemRelease(handle); };
   int fd = -1;
-  STRIDE_CUDA_RETURN(driver.cuMemExportToShareableHandle(
-                         &fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
-                     "exporting an arena");
+  STRIDE_CUDA_RETURN(
+      driver.cuMemExportToShareableHandle(&fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
+      "exporting an arena");
   Created created;
   created.fd.Reset(fd);
   absl::StatusOr<ArenaMapping> mapping = Map(driver, device, size, handle);
@@ -64,7 +64,8 @@ absl::StatusOr<ArenaMapping> ArenaMapping::Map(const Driver& driver, CUdevice de
                      "reserving addresses for an arena");
   mapping.driver_ = &driver;
   mapping.size_ = size;
-  // Fails when the descriptor's memory is not of this size, so that a wrong size cannot reach the bounds checks.
+  // Fails when the descriptor's memory is not of this size, so that a wrong size cannot reach the
+  // bounds checks.
   STRIDE_CUDA_RETURN(driver.cuMemMap(mapping.address_, size, 0, handle, 0), "mapping an arena");
   mapping.mapped_ = true;
   CUmemAccessDesc access = {};

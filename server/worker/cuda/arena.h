@@ -11,11 +11,13 @@
 
 namespace stride::cuda {
 
-// How arena memory is asked for on `device`: pinned device memory that can be exported as a POSIX descriptor.
+// How arena memory is asked for on `device`: pinned device memory that can be exported as a POSIX
+// descriptor.
 CUmemAllocationProp ArenaProperties(CUdevice device);
 
-// Device memory behind a descriptor, mapped for this process. The mapping alone keeps the memory alive here; the memory itself lives as
-// long as anyone holds its descriptor. Movable; the Driver must outlive it.
+// Device memory behind a descriptor, mapped for this process. The mapping alone keeps the memory
+// alive here; the memory itself lives as long as anyone holds its descriptor. Movable; the Driver
+// must outlive it.
 class ArenaMapping {
  public:
   ArenaMapping() = default;
@@ -23,7 +25,8 @@ class ArenaMapping {
   ArenaMapping& operator=(ArenaMapping&& other) noexcept;
   ~ArenaMapping();
 
-  // Fresh memory: the driver hands out zeros. `size` is a multiple of the granularity. RESOURCE_EXHAUSTED when there is none.
+  // Fresh memory: the driver hands out zeros. `size` is a multiple of the granularity.
+  // RESOURCE_EXHAUSTED when there is none.
   struct Created;
   static absl::StatusOr<Created> Create(const Driver& driver, CUdevice device, uint64_t size);
   // Maps memory that this or another process made.

@@ -12,8 +12,8 @@
 
 namespace stride::cuda {
 
-// The arenas that are mapped, by the daemon's numbers. Every address that reaches the device is made here, so that none is made unchecked. Not
-// thread-safe: the command loop's.
+// The arenas that are mapped, by the daemon's numbers. Every address that reaches the device is
+// made here, so that none is made unchecked. Not thread-safe: the command loop's.
 class ArenaTable {
  public:
   absl::Status Add(uint64_t arena, ArenaMapping mapping);
@@ -23,7 +23,8 @@ class ArenaTable {
 
   // The address of [offset, offset + size).
   absl::StatusOr<CUdeviceptr> Range(uint64_t arena, uint64_t offset, uint64_t size) const;
-  // The address of the operand's first element, every element of which, over `extents`, is within the arena.
+  // The address of the operand's first element, every element of which, over `extents`, is within
+  // the arena.
   absl::StatusOr<CUdeviceptr> Address(const wire::Operand& operand,
                                       absl::Span<const int64_t> extents) const;
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "server/worker/cuda/cuda_status.h"
@@ -22,7 +23,8 @@ constexpr auto kYield = microseconds(3000);
 constexpr long kSleepNanoseconds = 20'000;
 // How often a device that finishes nothing is asked whether it still lives.
 constexpr auto kCheck = microseconds(500);
-// How long to go on watching with nothing under way: a client in a request-reply loop is back by then.
+// How long to go on watching with nothing under way: a client in a request-reply loop is back by
+// then.
 constexpr auto kLinger = microseconds(50);
 
 bool Reached(uint32_t now, uint32_t mark) { return static_cast<int32_t>(now - mark) >= 0; }
@@ -169,6 +171,7 @@ void CompletionPoller::EndProcess(CUresult result) {
     }
   }
   completions_.Fatal(sequence, FaultStatus(result, label));
+  std::abort();  // not reached
 }
 
 bool CompletionPoller::HasWork() const {

@@ -18,12 +18,15 @@
 
 namespace stride::cuda {
 
-// Tells the command loop what has ended. Each stream writes the mark of the work it has just finished to a word of host memory; one thread watches
-// these words. Watching memory costs no driver call, so it neither slows the launching thread nor waits for its locks, and is seen within a
-// microsecond. The same words, on the status page, tell the daemon how far the device came when the process is gone.
+// Tells the command loop what has ended. Each stream writes the mark of the work it has just
+// finished to a word of host memory; one thread watches these words. Watching memory costs no
+// driver call, so it neither slows the launching thread nor waits for its locks, and is seen within
+// a microsecond. The same words, on the status page, tell the daemon how far the device came when
+// the process is gone.
 //
-// A task's run time is taken on the host: from its submission, or the end of the task before it, to its mark. That counts the gaps in which a
-// device waits for its next launch as run time of the task launched late, and spares two event records a task.
+// A task's run time is taken on the host: from its submission, or the end of the task before it, to
+// its mark. That counts the gaps in which a device waits for its next launch as run time of the
+// task launched late, and spares two event records a task.
 class CompletionPoller {
  public:
   enum Lane { kCompute, kUpload, kDownload, kNumLanes };
@@ -38,15 +41,17 @@ class CompletionPoller {
   // Call Drain before.
   ~CompletionPoller();
 
-  // One thread: the command loop's. Begin comes before the first launch of the work, Launched after the write of its mark was enqueued. `status` is
-  // what the launch came to; it is reported when the mark arrives, so that reports keep the order of submission.
+  // One thread: the command loop's. Begin comes before the first launch of the work, Launched after
+  // the write of its mark was enqueued. `status` is what the launch came to; it is reported when
+  // the mark arrives, so that reports keep the order of submission.
   void Begin(Lane lane, uint64_t id, uint32_t mark, std::string label);
   void Launched(Lane lane, absl::Status status);
 
   // Blocks until all that was begun has been reported.
   void Drain();
 
-  // The device is lost. The poller's thread names the task at fault, the first whose mark is missing, and ends the process.
+  // The device is lost. The poller's thread names the task at fault, the first whose mark is
+  // missing, and ends the process.
   [[noreturn]] void Fault(CUresult result);
 
  private:
@@ -76,9 +81,7 @@ class CompletionPoller {
   void CheckDevice();
   [[noreturn]] void EndProcess(CUresult result);
   bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool IsDrained() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return !HasWork() && !reporting_;
-  }
+  bool IsDrained() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !HasWork() && !reporting_; }
 
   const Driver& driver_;
   const Context& context_;

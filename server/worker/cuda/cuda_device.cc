@@ -43,8 +43,8 @@ absl::Status CudaDevice::Start(const Environment& environment) {
 }
 
 absl::Status CudaDevice::StartStreams() {
-  void* marks = mmap(nullptr, kCopyMarksBytes, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* marks =
+      mmap(nullptr, kCopyMarksBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (marks == MAP_FAILED) return absl::ErrnoToStatus(errno, "reserving a page for marks");
   copy_marks_ = new (marks) CopyMarks;
   struct {
@@ -218,8 +218,7 @@ absl::Status CudaDevice::LaunchCopy(const wire::Copy& copy, CUstream stream) {
   absl::StatusOr<CUdeviceptr> address =
       arenas_.Range(copy.arena(), copy.arena_offset(), copy.size());
   if (!address.ok()) return address.status();
-  absl::Status status =
-      CheckRange(copy.staging_offset(), copy.size(), environment_.staging_bytes);
+  absl::Status status = CheckRange(copy.staging_offset(), copy.size(), environment_.staging_bytes);
   if (!status.ok() || copy.size() == 0) return status;
   std::byte* host = environment_.staging + copy.staging_offset();
   return ToStatus(copy.to_device()

@@ -22,8 +22,10 @@
 
 namespace stride::cuda {
 
-// An NVIDIA GPU. Tasks run on one stream, uploads and downloads on one each. After its launches each piece of work writes its number to host memory in
-// stream order: tasks to StatusPage::completed_sequence, so that the daemon can read after a fault which task was the first not to end.
+// An NVIDIA GPU. Tasks run on one stream, uploads and downloads on one each. After its launches
+// each piece of work writes its number to host memory in stream order: tasks to
+// StatusPage::completed_sequence, so that the daemon can read after a fault which task was the
+// first not to end.
 class CudaDevice : public worker::Device {
  public:
   CudaDevice() = default;

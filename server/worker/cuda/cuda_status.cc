@@ -16,9 +16,11 @@ struct Row {
 
 using absl::StatusCode;
 
-// Sticky rows follow the driver API's text "the process must be terminated and relaunched" and measurement on driver 580.
+// Sticky rows follow the driver API's text "the process must be terminated and relaunched" and
+// measurement on driver 580.
 constexpr Row kRows[] = {
-    {CUDA_ERROR_OUT_OF_MEMORY, StatusCode::kResourceExhausted, false, "the device is out of memory"},
+    {CUDA_ERROR_OUT_OF_MEMORY, StatusCode::kResourceExhausted, false,
+     "the device is out of memory"},
     {CUDA_ERROR_DEINITIALIZED, StatusCode::kInternal, true, "the driver is shutting down"},
     {CUDA_ERROR_NO_DEVICE, StatusCode::kUnavailable, false, "no NVIDIA device"},
     {CUDA_ERROR_DEVICE_UNAVAILABLE, StatusCode::kUnavailable, false,
@@ -96,11 +98,10 @@ std::string_view CauseText(CUresult result) { return Cause(Find(result)); }
 
 absl::Status FaultStatus(CUresult result, std::string_view label) {
   const Row* row = Find(result);
-  const std::string where =
-      label.empty() ? std::string() : absl::StrCat(" in `", Text(label), "`");
-  return absl::Status(row != nullptr && row->sticky ? row->code : absl::StatusCode::kInternal,
-                      absl::StrCat(Text(Cause(row)), where, " (CUDA error ",
-                                   static_cast<int>(result), ")"));
+  const std::string where = label.empty() ? std::string() : absl::StrCat(" in `", Text(label), "`");
+  return absl::Status(
+      row != nullptr && row->sticky ? row->code : absl::StatusCode::kInternal,
+      absl::StrCat(Text(Cause(row)), where, " (CUDA error ", static_cast<int>(result), ")"));
 }
 
 }  // namespace stride::cuda

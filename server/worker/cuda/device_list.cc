@@ -11,7 +11,8 @@
 namespace stride::cuda {
 namespace {
 
-// PCIe 5 with 16 lanes moves 48-54 GB/s from pinned memory, PCIe 4 half; a first estimate only, replaced by measured transfers.
+// PCIe 5 with 16 lanes moves 48-54 GB/s from pinned memory, PCIe 4 half; a first estimate only,
+// replaced by measured transfers.
 constexpr double kTransferRate = 25e9;
 // Of the pins' rate, what plain kernels reach (2.9-3.0 of 3.35 TB/s on an H100).
 constexpr double kMemoryEfficiency = 0.87;
@@ -22,21 +23,23 @@ int Attribute(const Driver& driver, CUdevice device, CUdevice_attribute attribut
   return value;
 }
 
-// "GPU-8e3a...": lower-case hexadecimal in groups of 8-4-4-4-12 digits, as the vendor's tools print it.
+// "GPU-8e3a...": lower-case hexadecimal in groups of 8-4-4-4-12 digits, as the vendor's tools print
+// it.
 std::string DeviceId(const CUuuid& uuid) {
   std::string hex = absl::BytesToHexString(absl::string_view(uuid.bytes, sizeof(uuid.bytes)));
   return absl::StrCat("GPU-", hex.substr(0, 8), "-", hex.substr(8, 4), "-", hex.substr(12, 4), "-",
                       hex.substr(16, 4), "-", hex.substr(20));
 }
 
-// The driver's own version, such as 580.159.04, which only NVML tells; with no NVML the CUDA version that it supports.
+// The driver's own version, such as 580.159.04, which only NVML tells; with no NVML the CUDA
+// version that it supports.
 std::string DriverVersion(const Driver& driver) {
   absl::StatusOr<DynamicLibrary> nvml = DynamicLibrary::Open("NVML", {"libnvidia-ml.so.1"});
   if (nvml.ok()) {
     auto init = reinterpret_cast<int (*)()>(nvml->Find("nvmlInit_v2"));
     auto shutdown = reinterpret_cast<int (*)()>(nvml->Find("nvmlShutdown"));
-    auto version = reinterpret_cast<int (*)(char*, unsigned)>(
-        nvml->Find("nvmlSystemGetDriverVersion"));
+    auto version =
+        reinterpret_cast<int (*)(char*, unsigned)>(nvml->Find("nvmlSystemGetDriverVersion"));
     char text[96] = {};
     if (init != nullptr && shutdown != nullptr && version != nullptr && init() == 0) {
       const bool known = version(text, sizeof(text) - 1) == 0;
@@ -71,8 +74,8 @@ absl::StatusOr<wire::DeviceDescription> DescribeDevice(const Driver& driver, int
   driver.cuDeviceGetPCIBusId(bus, sizeof(bus) - 1, device);
   const CUmemAllocationProp properties = ArenaProperties(device);
   size_t granularity = 0;
-  STRIDE_CUDA_RETURN(driver.cuMemGetAllocationGranularity(
-                         &granularity, &properties, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED),
+  STRIDE_CUDA_RETURN(driver.cuMemGetAllocationGranularity(&granularity, &properties,
+                                                          CU_MEM_ALLOC_GRANULARITY_RECOMMENDED),
                      "asking a device's allocation granularity");
   wire::DeviceDescription description;
   description.set_id(DeviceId(uuid));

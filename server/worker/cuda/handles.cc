@@ -35,9 +35,8 @@ absl::Status Context::MakeCurrent() const {
 
 absl::StatusOr<Stream> Stream::Create(const Driver& driver) {
   Stream stream;
-  STRIDE_CUDA_RETURN(
-      driver.cuStreamCreateWithPriority(&stream.stream_, CU_STREAM_NON_BLOCKING, 0),
-      "making a stream");
+  STRIDE_CUDA_RETURN(driver.cuStreamCreateWithPriority(&stream.stream_, CU_STREAM_NON_BLOCKING, 0),
+                     "making a stream");
   stream.driver_ = &driver;
   return stream;
 }

@@ -10,11 +10,12 @@
 #include "absl/status/statusor.h"
 #include "server/worker/cuda/driver.h"
 
-// One owner for each kind of driver handle. All are movable; destruction ignores errors, since after a fault every call
-// fails and the process is about to end. The Driver must outlive them.
+// One owner for each kind of driver handle. All are movable; destruction ignores errors, since
+// after a fault every call fails and the process is about to end. The Driver must outlive them.
 namespace stride::cuda {
 
-// The device's primary context, current on the thread that retained it. Other threads call MakeCurrent.
+// The device's primary context, current on the thread that retained it. Other threads call
+// MakeCurrent.
 class Context {
  public:
   static absl::StatusOr<Context> Retain(const Driver& driver, CUdevice device);
@@ -50,8 +51,8 @@ class Stream {
 // A loaded module.
 class Module {
  public:
-  // `image` is a cubin, a fatbin or PTX; PTX must end in a zero byte. INVALID_ARGUMENT with the driver's words when the
-  // device cannot run it.
+  // `image` is a cubin, a fatbin or PTX; PTX must end in a zero byte. INVALID_ARGUMENT with the
+  // driver's words when the device cannot run it.
   static absl::StatusOr<Module> Load(const Driver& driver, const void* image);
   Module() = default;
   Module(Module&& other) noexcept { *this = std::move(other); }

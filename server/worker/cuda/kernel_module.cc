@@ -25,14 +25,15 @@ absl::Status ReadParameters(const Driver& driver, const wire::KernelDescription&
     return absl::OkStatus();
   }
   size_t offset = 0, size = 0;
-  for (size_t i = 0;
-       driver.cuFuncGetParamInfo(kernel->function, i, &offset, &size) == CUDA_SUCCESS; ++i) {
+  for (size_t i = 0; driver.cuFuncGetParamInfo(kernel->function, i, &offset, &size) == CUDA_SUCCESS;
+       ++i) {
     kernel->parameters.push_back({offset, size});
   }
   return absl::OkStatus();
 }
 
-// What the compiler said must be what the device will read, or arguments checked against the one would be laid out for the other.
+// What the compiler said must be what the device will read, or arguments checked against the one
+// would be laid out for the other.
 absl::Status CompareParameters(const wire::KernelDescription& description, const Kernel& kernel) {
   if (!description.parameters_known()) return absl::OkStatus();
   bool same = static_cast<size_t>(description.parameters_size()) == kernel.parameters.size();
@@ -184,8 +185,8 @@ absl::Status Launch(const Driver& driver, CUstream stream, Kernel& kernel, const
   }
   STRIDE_CUDA_RETURN(
       driver.cuLaunchKernel(kernel.function, grid.grid[0], grid.grid[1], grid.grid[2],
-                            grid.block[0], grid.block[1], grid.block[2],
-                            grid.dynamic_shared_bytes, stream, parameters.data(), nullptr),
+                            grid.block[0], grid.block[1], grid.block[2], grid.dynamic_shared_bytes,
+                            stream, parameters.data(), nullptr),
       absl::StrCat("launching `", kernel.entry, "`"));
   return absl::OkStatus();
 }

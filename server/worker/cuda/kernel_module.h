@@ -25,16 +25,17 @@ struct Kernel {
   CUfunction function = nullptr;
   std::string entry;
   std::vector<Slot> parameters;
-  int max_threads = 0;             // of a block
+  int max_threads = 0;  // of a block
   int static_shared_bytes = 0;
-  int dynamic_shared_limit = 0;    // what the function was set up for
+  int dynamic_shared_limit = 0;  // what the function was set up for
   wire::KernelAttributes attributes;
 };
 
 // The kernels of one module, found by the names under which they were asked for. Not thread-safe.
 class KernelModule {
  public:
-  // `image` as Module::Load takes it. INVALID_ARGUMENT when the driver refuses it, or when its kernels are not what `description` says.
+  // `image` as Module::Load takes it. INVALID_ARGUMENT when the driver refuses it, or when its
+  // kernels are not what `description` says.
   static absl::StatusOr<KernelModule> Load(const Driver& driver, const void* image,
                                            const wire::ModuleDescription& description);
 
@@ -67,7 +68,8 @@ LaunchLimits ReadLaunchLimits(const Driver& driver, CUdevice device);
 // INVALID_ARGUMENT that names the limit and what was asked.
 absl::Status CheckGrid(const Kernel& kernel, const Grid& grid, const LaunchLimits& limits);
 
-// Launches with one pointer for each parameter. The caller has checked the grid and the parameters' number and sizes.
+// Launches with one pointer for each parameter. The caller has checked the grid and the parameters'
+// number and sizes.
 absl::Status Launch(const Driver& driver, CUstream stream, Kernel& kernel, const Grid& grid,
                     absl::Span<void*> parameters);
 

@@ -29,9 +29,7 @@ bool Within(uint64_t offset, uint64_t size, uint64_t limit) {
   return offset <= limit && size <= limit - offset;
 }
 
-absl::Status Broken() {
-  return absl::InvalidArgumentError("the binary is damaged or cut off");
-}
+absl::Status Broken() { return absl::InvalidArgumentError("the binary is damaged or cut off"); }
 
 absl::Status CheckCubin(std::string_view bytes) {
   Elf64_Ehdr header;

@@ -10,8 +10,9 @@ namespace stride::cuda {
 enum class ImageKind { kPtx, kCubin, kFatbin };
 ImageKind ImageKindOf(std::string_view bytes);
 
-// The driver takes an image by address alone and believes the sizes written in it. OK when these stay within `bytes`, so that a cut-off file is refused
-// instead of read past its end. INVALID_ARGUMENT otherwise.
+// The driver takes an image by address alone and believes the sizes written in it. OK when these
+// stay within `bytes`, so that a cut-off file is refused instead of read past its end.
+// INVALID_ARGUMENT otherwise.
 absl::Status CheckImage(std::string_view bytes);
 
 }  // namespace stride::cuda

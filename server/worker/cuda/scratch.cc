@@ -23,8 +23,7 @@ absl::StatusOr<CUdeviceptr> Scratch::Reserve(uint64_t bytes) {
   address_ = 0;
   size_ = 0;
   const uint64_t size = std::max(bytes, kLeastBytes);
-  STRIDE_CUDA_RETURN(driver_.cuMemAllocAsync(&address_, size, stream_),
-                     "reserving scratch memory");
+  STRIDE_CUDA_RETURN(driver_.cuMemAllocAsync(&address_, size, stream_), "reserving scratch memory");
   size_ = size;
   return address_;
 }

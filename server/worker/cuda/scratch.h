@@ -9,8 +9,9 @@
 
 namespace stride::cuda {
 
-// Device memory for one task's partial results, in stream order: the next task may reuse it, since tasks of a stream run one after another. Kept while it
-// is small, given back after the task when it was large, so that it does not hold memory that arrays could have. Not thread-safe.
+// Device memory for one task's partial results, in stream order: the next task may reuse it, since
+// tasks of a stream run one after another. Kept while it is small, given back after the task when
+// it was large, so that it does not hold memory that arrays could have. Not thread-safe.
 class Scratch {
  public:
   Scratch(const Driver& driver, CUstream stream) : driver_(driver), stream_(stream) {}
@@ -18,7 +19,8 @@ class Scratch {
   Scratch& operator=(const Scratch&) = delete;
   ~Scratch();
 
-  // At least `bytes` bytes, aligned to 256, valid until Trim. Content is whatever the tenant's tasks left. RESOURCE_EXHAUSTED when there is no memory.
+  // At least `bytes` bytes, aligned to 256, valid until Trim. Content is whatever the tenant's
+  // tasks left. RESOURCE_EXHAUSTED when there is no memory.
   absl::StatusOr<CUdeviceptr> Reserve(uint64_t bytes);
   // Called after each task.
   void Trim();

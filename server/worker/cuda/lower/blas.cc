@@ -15,7 +15,8 @@ struct Blas::Functions {
   cublasStatus_t (*destroy)(cublasHandle_t) = nullptr;
   cublasStatus_t (*set_stream)(cublasHandle_t, cudaStream_t) = nullptr;
   cublasStatus_t (*set_math_mode)(cublasHandle_t, cublasMath_t) = nullptr;
-  // The 64-bit interface (cuBLAS 12 and later), so that extents and distances beyond 2^31 are right.
+  // The 64-bit interface (cuBLAS 12 and later), so that extents and distances beyond 2^31 are
+  // right.
   cublasStatus_t (*gemm)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int64_t, int64_t,
                          int64_t, const void*, const void*, cudaDataType, int64_t, const void*,
                          cudaDataType, int64_t, const void*, void*, cudaDataType, int64_t,
@@ -42,8 +43,8 @@ absl::Status BlasStatus(cublasStatus_t status, std::string_view doing) {
   if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_ARCH_MISMATCH) {
     code = absl::StatusCode::kUnimplemented;
   }
-  return absl::Status(code, absl::StrCat("cuBLAS error ", static_cast<int>(status), " while ",
-                                         std::string(doing)));
+  return absl::Status(
+      code, absl::StrCat("cuBLAS error ", static_cast<int>(status), " while ", std::string(doing)));
 }
 
 struct Types {
@@ -119,7 +120,8 @@ absl::Status Blas::Prepare(CUstream stream) {
   handle_ = handle;
   status = BlasStatus(functions_->set_stream(handle, stream), "setting the stream");
   if (!status.ok()) return status;
-  // The default mode keeps float32 in float32; the flag keeps split 16-bit products from being summed in 16 bits.
+  // The default mode keeps float32 in float32; the flag keeps split 16-bit products from being
+  // summed in 16 bits.
   const auto mode = static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH |
                                               CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
   return BlasStatus(functions_->set_math_mode(handle, mode), "setting the math mode");
@@ -145,12 +147,11 @@ absl::Status Blas::Multiply(CUstream stream, DType dtype, int64_t m, int64_t n, 
         "multiplying matrices");
   }
   return BlasStatus(
-      functions_->gemm_batched(handle, Operation(right), Operation(left), n, m, k,
-                               kOne.For(compute), Pointer(right.address), data, right.leading,
-                               right.batch_stride, Pointer(left.address), data, left.leading,
-                               left.batch_stride, kZero.For(compute), Pointer(output.address), data,
-                               output.leading, output.batch_stride, batch_count, compute,
-                               CUBLAS_GEMM_DEFAULT),
+      functions_->gemm_batched(
+          handle, Operation(right), Operation(left), n, m, k, kOne.For(compute),
+          Pointer(right.address), data, right.leading, right.batch_stride, Pointer(left.address),
+          data, left.leading, left.batch_stride, kZero.For(compute), Pointer(output.address), data,
+          output.leading, output.batch_stride, batch_count, compute, CUBLAS_GEMM_DEFAULT),
       "multiplying matrices");
 }
 

@@ -10,7 +10,8 @@
 
 namespace stride::cuda {
 
-// A matrix as a BLAS sees it: address of its first element, distance of two runs, distance of two batches; in elements.
+// A matrix as a BLAS sees it: address of its first element, distance of two runs, distance of two
+// batches; in elements.
 struct BlasMatrix {
   CUdeviceptr address = 0;
   int64_t leading = 0;
@@ -18,7 +19,8 @@ struct BlasMatrix {
   bool transposed = false;
 };
 
-// cuBLAS, opened at run time. Products of row-major matrices, float32 in full precision (no TF32), 16-bit floats accumulated in float32. Not thread-safe.
+// cuBLAS, opened at run time. Products of row-major matrices, float32 in full precision (no TF32),
+// 16-bit floats accumulated in float32. Not thread-safe.
 class Blas {
  public:
   // Opens the library: UNAVAILABLE when it is not installed. Needs no context.
@@ -27,7 +29,8 @@ class Blas {
 
   static bool Supports(DType dtype);
 
-  // C[b] = A[b] B[b] for row-major C (m x n), contiguous runs of n. The first call makes the library's handle, which takes long.
+  // C[b] = A[b] B[b] for row-major C (m x n), contiguous runs of n. The first call makes the
+  // library's handle, which takes long.
   absl::Status Multiply(CUstream stream, DType dtype, int64_t m, int64_t n, int64_t k,
                         const BlasMatrix& left, const BlasMatrix& right, const BlasMatrix& output,
                         int64_t batch_count);

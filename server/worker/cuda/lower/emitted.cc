@@ -12,10 +12,11 @@ absl::Status LaunchEmitted(const Lowering& lowering, KernelModule& module, const
   absl::StatusOr<Kernel*> kernel = module.Find(entry);
   if (!kernel.ok()) return kernel.status();
   const uint64_t bytes = block.size() * sizeof(block[0]);
-  // The driver reads as many bytes as the kernel declares: more than there are would mean code and launch of different plans.
+  // The driver reads as many bytes as the kernel declares: more than there are would mean code and
+  // launch of different plans.
   if ((*kernel)->parameters.size() != 1 || (*kernel)->parameters[0].size > bytes) {
-    return absl::InternalError(absl::StrCat("launch of `", entry, "` does not fit its code: ",
-                                            bytes, " bytes of parameters"));
+    return absl::InternalError(absl::StrCat(
+        "launch of `", entry, "` does not fit its code: ", bytes, " bytes of parameters"));
   }
   Grid grid;
   std::copy(std::begin(shape.grid), std::end(shape.grid), grid.grid);

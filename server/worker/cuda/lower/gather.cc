@@ -9,8 +9,8 @@
 namespace stride::cuda {
 namespace {
 
-// One thread an element, striding over the matrix by the grid's width; grid.y counts matrices. The thread with element i of the copy reads row
-// i / columns, column i % columns.
+// One thread an element, striding over the matrix by the grid's width; grid.y counts matrices. The
+// thread with element i of the copy reads row i / columns, column i % columns.
 constexpr char kKernel[] = R"(
 .visible .entry stride_gather_$SIZE(
   .param .u64 source, .param .u64 destination, .param .u64 rows, .param .u64 columns,
@@ -133,10 +133,9 @@ absl::Status Gather::Run(const Lowering& lowering, const GatherSource& source, i
     int64_t rows = source.rows, columns = source.columns;
     int64_t row_stride = source.row_stride, column_stride = source.column_stride;
     int64_t matrix_stride = source.matrix_stride;
-    void* parameters[] = {&from,       &to,            &rows,         &columns,
-                          &row_stride, &column_stride, &matrix_stride};
-    absl::Status status = Launch(lowering.driver, lowering.stream, **kernel, grid,
-                                 absl::MakeSpan(parameters));
+    void* parameters[] = {&from, &to, &rows, &columns, &row_stride, &column_stride, &matrix_stride};
+    absl::Status status =
+        Launch(lowering.driver, lowering.stream, **kernel, grid, absl::MakeSpan(parameters));
     if (!status.ok()) return status;
   }
   return absl::OkStatus();

@@ -17,8 +17,9 @@ struct GatherSource {
   int64_t row_stride = 0, column_stride = 0, matrix_stride = 0;
 };
 
-// Copies matrices into contiguous ones, for libraries that take no strides. The kernels are a few lines of PTX of our own, made by the driver when
-// first used, since a serving worker has no compiler.
+// Copies matrices into contiguous ones, for libraries that take no strides. The kernels are a few
+// lines of PTX of our own, made by the driver when first used, since a serving worker has no
+// compiler.
 class Gather {
  public:
   // `item_bytes`: 2, 4, 8 or 16.

@@ -37,8 +37,8 @@ class ArgumentBuffer {
 };
 
 absl::Status WrongSize(int index, uint64_t given, uint64_t expected) {
-  return absl::InvalidArgumentError(absl::StrCat("argument ", index, " has ", given,
-                                                 " bytes where the kernel takes ", expected));
+  return absl::InvalidArgumentError(
+      absl::StrCat("argument ", index, " has ", given, " bytes where the kernel takes ", expected));
 }
 
 absl::Status SetArgument(const Lowering& lowering, const wire::KernelArgument& argument, int index,
@@ -85,8 +85,8 @@ absl::Status LowerKernel(const Lowering& lowering, KernelModule& module,
   }
   ArgumentBuffer buffer(**kernel);
   for (int i = 0; i < launch.arguments_size(); ++i) {
-    absl::Status status = SetArgument(lowering, launch.arguments(i), i,
-                                      (*kernel)->parameters[i].size, &buffer);
+    absl::Status status =
+        SetArgument(lowering, launch.arguments(i), i, (*kernel)->parameters[i].size, &buffer);
     if (!status.ok()) return status;
   }
   std::vector<void*> pointers = buffer.Pointers();

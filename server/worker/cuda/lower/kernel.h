@@ -6,7 +6,8 @@
 
 namespace stride::cuda {
 
-// A client's own kernel. INVALID_ARGUMENT when number or sizes of arguments are not the kernel's, or the grid is beyond a limit.
+// A client's own kernel. INVALID_ARGUMENT when number or sizes of arguments are not the kernel's,
+// or the grid is beyond a limit.
 absl::Status LowerKernel(const Lowering& lowering, KernelModule& module,
                          const wire::KernelLaunch& launch);
 

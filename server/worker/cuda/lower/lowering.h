@@ -7,8 +7,9 @@
 
 namespace stride::cuda {
 
-// What turning a plan's launch into the driver's launches needs. Each Lower function enqueues on `stream` and returns; a status that is not OK means that
-// the task's result is void, though part of its launches may have been enqueued.
+// What turning a plan's launch into the driver's launches needs. Each Lower function enqueues on
+// `stream` and returns; a status that is not OK means that the task's result is void, though part
+// of its launches may have been enqueued.
 struct Lowering {
   const Driver& driver;
   CUstream stream;

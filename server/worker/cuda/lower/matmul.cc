@@ -22,8 +22,8 @@ std::vector<int64_t> Extents(const wire::MatmulLaunch& launch, int64_t rows, int
 
 uint64_t CopyBytesOf(const MatmulFactor& factor, int64_t batch_count, int64_t item) {
   if (!factor.copy) return 0;
-  const uint64_t bytes = static_cast<uint64_t>(factor.NumCopies(batch_count)) * factor.rows *
-                         factor.columns * item;
+  const uint64_t bytes =
+      static_cast<uint64_t>(factor.NumCopies(batch_count)) * factor.rows * factor.columns * item;
   return (bytes + kScratchAlignment - 1) / kScratchAlignment * kScratchAlignment;
 }
 
@@ -34,13 +34,9 @@ absl::StatusOr<BlasMatrix> Place(const Lowering& lowering, Gather& gather,
   if (!factor.copy) {
     return BlasMatrix{address, factor.leading, factor.batch_stride, factor.transposed};
   }
-  const GatherSource source{address,
-                            factor.rows,
-                            factor.columns,
-                            factor.NumCopies(batch_count),
-                            factor.row_stride,
-                            factor.column_stride,
-                            factor.batch_stride};
+  const GatherSource source{
+      address,           factor.rows,          factor.columns,     factor.NumCopies(batch_count),
+      factor.row_stride, factor.column_stride, factor.batch_stride};
   absl::Status status = gather.Run(lowering, source, item, scratch);
   if (!status.ok()) return status;
   const int64_t batch_stride = factor.batch_stride == 0 ? 0 : factor.rows * factor.columns;

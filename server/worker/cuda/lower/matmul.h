@@ -11,10 +11,12 @@
 
 namespace stride::cuda {
 
-// Matrix products: by cuBLAS for floating and complex dtypes, by emitted code for the others. Keeps the library's handle. Not thread-safe.
+// Matrix products: by cuBLAS for floating and complex dtypes, by emitted code for the others. Keeps
+// the library's handle. Not thread-safe.
 class Matmul {
  public:
-  // Opens cuBLAS when it is there; without it only emitted code works, and other products answer UNAVAILABLE.
+  // Opens cuBLAS when it is there; without it only emitted code works, and other products answer
+  // UNAVAILABLE.
   Matmul() : blas_(Blas::Open()) {}
 
   // `module` is null when the launch names none.

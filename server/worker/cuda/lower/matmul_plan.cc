@@ -3,8 +3,8 @@
 namespace stride::cuda {
 namespace {
 
-// Batch axes with neighbours merged where one step of the outer is the whole of the inner, for both factors (the output is contiguous). Axes of one
-// element vanish.
+// Batch axes with neighbours merged where one step of the outer is the whole of the inner, for both
+// factors (the output is contiguous). Axes of one element vanish.
 std::vector<MatmulLoop> CollapseBatches(const wire::MatmulLaunch& launch, int64_t item) {
   std::vector<MatmulLoop> axes;
   for (int i = 0; i < launch.batch_extents_size(); ++i) {
@@ -66,8 +66,8 @@ MatmulPlan PlanMatmul(const wire::MatmulLaunch& launch, int64_t item_bytes) {
   plan.right = MakeFactor(launch.right(), plan.k, plan.n, item_bytes);
   plan.loops = CollapseBatches(launch, item_bytes);
   // A stack of matrices times one matrix is one tall product.
-  if (!plan.loops.empty() && plan.loops.back().right_step == 0 &&
-      plan.left.column_stride == 1 && plan.left.row_stride >= plan.k &&
+  if (!plan.loops.empty() && plan.loops.back().right_step == 0 && plan.left.column_stride == 1 &&
+      plan.left.row_stride >= plan.k &&
       plan.loops.back().left_step == plan.m * plan.left.row_stride) {
     plan.m *= plan.loops.back().extent;
     plan.left.rows = plan.m;

@@ -32,8 +32,7 @@ absl::Status LowerReduce(const Lowering& lowering, KernelModule& module,
     scratch = *reserved;
   }
   codegen::LaunchBlock block = codegen::PackReduce(launch, shape, addresses, scratch);
-  absl::Status status =
-      LaunchEmitted(lowering, module, codegen::kReduceEntry, shape.first, block);
+  absl::Status status = LaunchEmitted(lowering, module, codegen::kReduceEntry, shape.first, block);
   if (!status.ok() || !shape.two_passes) return status;
   return LaunchEmitted(lowering, module, codegen::kReduceFinishEntry, shape.second, block);
 }
