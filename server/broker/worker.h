@@ -33,9 +33,11 @@ struct WorkerCallbacks {
 };
 
 // One worker process from the daemon's side. Thread-safe. Nothing blocks on the worker unless it says so; a socket that a worker does not read is
-// bounded by a send timeout, after which the worker is killed. After death every method answers UNAVAILABLE.
+// bounded by a send timeout, after which the worker is killed. After death every method answers UNAVAILABLE. Letting go of the last reference kills
+// the process; callbacks that were given still run, so they own what they touch.
 class Worker {
  public:
+  using LoadDone = std::function<void(absl::StatusOr<wire::ModuleLoaded>)>;
   virtual ~Worker() = default;
 
   virtual uint64_t id() const = 0;  // unique in the daemon's life
@@ -51,15 +53,17 @@ class Worker {
   virtual absl::Status MapArena(uint64_t arena, uint64_t size, int fd) = 0;
   virtual absl::Status UnmapArena(uint64_t arena) = 0;
 
-  // Sent in order with Submit, so tasks sent afterwards may use it at once. `loaded` gets the attributes or the error.
-  virtual absl::Status LoadModule(const CompiledModule& module,
-                                  std::function<void(absl::StatusOr<wire::ModuleLoaded>)> loaded) = 0;
+  // Sent in order with Submit, so tasks sent afterwards may use it at once. `loaded` gets the attributes or the error, once, on the reader thread; when
+  // the call itself fails it is not called.
+  virtual absl::Status LoadModule(const CompiledModule& module, LoadDone loaded) = 0;
   virtual absl::Status UnloadModule(uint64_t module) = 0;
 
-  // Sequences are the caller's: from 1, growing by one.
+  // Sequences are the caller's: from 1, growing by one; INVALID_ARGUMENT when they do not, or when one task is over 100 KiB. Packets are the broker's
+  // business: any number of tasks may be given.
   virtual absl::Status Submit(const wire::Submit& tasks) = 0;
 
-  // `done` is called on the reader thread, exactly once, also when the call itself fails.
+  // `done` is called on the reader thread, exactly once, also when the call itself fails (after the broker's Shutdown: on the
+  // calling thread).
   virtual void Copy(bool to_device, uint64_t arena, uint64_t arena_offset, uint64_t staging_offset, uint64_t size,
                     std::function<void(absl::Status)> done) = 0;
   virtual StagingPool& staging() = 0;

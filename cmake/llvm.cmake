@@ -1,0 +1,36 @@
+# LLVM, Clang and lld 19 behind one target, stride_llvm. Shared libraries by default; archives for STRIDE_PORTABLE.
+# Debian's own package files name every optional library LLVM was built with, so the few names needed are found here.
+set(STRIDE_LLVM_ROOT /usr/lib/llvm-19 CACHE PATH "Where LLVM 19 is installed")
+find_path(STRIDE_LLVM_INCLUDE clang/Frontend/CompilerInstance.h HINTS ${STRIDE_LLVM_ROOT}/include NO_DEFAULT_PATH)
+
+add_library(stride_llvm INTERFACE)
+if(STRIDE_LLVM_INCLUDE)
+  set(STRIDE_HAVE_LLVM ON)
+  find_package(ZLIB REQUIRED)
+  target_include_directories(stride_llvm SYSTEM INTERFACE ${STRIDE_LLVM_INCLUDE})
+  target_compile_definitions(stride_llvm INTERFACE _GNU_SOURCE __STDC_CONSTANT_MACROS __STDC_FORMAT_MACROS __STDC_LIMIT_MACROS)
+  target_link_libraries(stride_llvm INTERFACE
+    ${STRIDE_LLVM_ROOT}/lib/liblldELF.a ${STRIDE_LLVM_ROOT}/lib/liblldCommon.a)
+  if(STRIDE_PORTABLE)
+    find_program(STRIDE_LLVM_CONFIG llvm-config HINTS ${STRIDE_LLVM_ROOT}/bin NO_DEFAULT_PATH REQUIRED)
+    execute_process(COMMAND ${STRIDE_LLVM_CONFIG} --link-static --libs
+      x86codegen x86asmparser x86desc x86info passes lto option target frontendopenmp frontendoffloading frontendhlsl
+      frontenddriver windowsdriver coverage hipstdpar
+      OUTPUT_VARIABLE llvm_libraries OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+    separate_arguments(llvm_libraries)
+    set(clang_libraries)
+    foreach(name Frontend Driver Serialization Parse Sema CodeGen Edit Analysis APINotes ASTMatchers AST Support Lex Basic)
+      list(APPEND clang_libraries ${STRIDE_LLVM_ROOT}/lib/libclang${name}.a)
+    endforeach()
+    target_link_directories(stride_llvm INTERFACE ${STRIDE_LLVM_ROOT}/lib)
+    target_link_libraries(stride_llvm INTERFACE
+      -Wl,--start-group ${clang_libraries} ${llvm_libraries} -Wl,--end-group ZLIB::ZLIB zstd xml2 z3 rt dl m)
+  else()
+    target_link_libraries(stride_llvm INTERFACE
+      ${STRIDE_LLVM_ROOT}/lib/libclang-cpp.so.19.1 ${STRIDE_LLVM_ROOT}/lib/libLLVM.so.19.1
+      ZLIB::ZLIB zstd)  # lld's archives compress debug sections themselves
+  endif()
+else()
+  set(STRIDE_HAVE_LLVM OFF)
+  message(STATUS "LLVM 19 with Clang not found: the CPU device is not built; everything else is.")
+endif()

@@ -1,0 +1,196 @@
+#include "server/broker/compiler_pool.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/error.h"
+#include "server/base/memory_file.h"
+#include "server/broker/content_key.h"
+
+namespace stride::broker {
+namespace {
+
+absl::Status ShuttingDown() {
+  return MakeError(absl::StatusCode::kUnavailable, v1::ERROR_REASON_DRAINING,
+                   "the service is shutting down");
+}
+
+}  // namespace
+
+CompilerPool::CompilerPool(CompilerOptions options, Spawner* spawner)
+    : options_(std::move(options)),
+      spawner_(spawner),
+      memory_(options_.memory_bytes, options_.memory_modules),
+      files_(options_.cache_directory, options_.disk_bytes) {
+  absl::MutexLock lock(&mutex_);
+  for (const auto& [name, kind] : options_.kinds) queues_[name].kind = kind;
+}
+
+const CompilerOptions::Kind* CompilerPool::FindKind(const std::string& target) const {
+  auto found = options_.kinds.find(target.substr(0, target.find(':')));
+  return found == options_.kinds.end() ? nullptr : &found->second;
+}
+
+std::string CompilerPool::KeyOf(const std::string& target, const std::string& code) const {
+  const CompilerOptions::Kind* kind = FindKind(target);
+  return ContentKey(target, kind == nullptr ? "" : kind->toolchain, code);
+}
+
+std::shared_ptr<const CompiledModule> CompilerPool::Lookup(const std::string& target,
+                                                           const wire::Code& code) {
+  return memory_.Find(KeyOf(target, SerializeCode(code)));
+}
+
+void CompilerPool::Compile(const std::string& target, const wire::Code& code, Done done) {
+  Job job{.key = {}, .target = target, .code = SerializeCode(code)};
+  job.key = KeyOf(target, job.code);
+  if (Module module = memory_.Find(job.key)) return done(std::move(module));
+  if (FindKind(target) == nullptr) {
+    return done(absl::InternalError(absl::StrCat("no compiler makes code for ", target)));
+  }
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!stopping_) {
+      std::vector<Done>& waiting = waiting_[job.key];
+      waiting.push_back(std::move(done));
+      if (waiting.size() == 1) Enqueue(std::move(job));
+      return;
+    }
+  }
+  done(ShuttingDown());
+}
+
+void CompilerPool::Enqueue(Job job) {
+  Queue& queue = queues_.at(job.target.substr(0, job.target.find(':')));
+  queue.jobs.push_back(std::move(job));
+  bool all_busy = queue.num_idle < static_cast<int>(queue.jobs.size());
+  if (all_busy && queue.num_threads < options_.num_compilers) {
+    ++queue.num_threads;
+    threads_.emplace_back([this, &queue] { RunThread(&queue); });
+  }
+}
+
+void CompilerPool::RunThread(Queue* queue) {
+  std::unique_ptr<CompilerProcess> process;
+  auto due = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return stopping_ || !queue->jobs.empty();
+  };
+  for (;;) {
+    Job job;
+    {
+      absl::MutexLock lock(&mutex_);
+      ++queue->num_idle;
+      bool woken = mutex_.AwaitWithTimeout(absl::Condition(&due),
+                                           process ? options_.idle_time : absl::InfiniteDuration());
+      --queue->num_idle;
+      if (stopping_) break;
+      if (woken) {
+        job = std::move(queue->jobs.front());
+        queue->jobs.pop_front();
+      }
+    }
+    if (job.key.empty()) {
+      process.reset();
+    } else {
+      Finish(job.key, Make(*queue, job, &process));
+    }
+  }
+}
+
+absl::StatusOr<CompilerPool::Module> CompilerPool::Make(const Queue& queue, const Job& job,
+                                                        std::unique_ptr<CompilerProcess>* process) {
+  if (std::optional<ModuleFiles::Entry> entry = files_.Read(job.key)) {
+    return Keep(job, std::move(entry->reply), entry->object);
+  }
+  auto output = RunProcess(queue.kind.executable, job, process);
+  if (*process &&
+      (!(*process)->usable() || (*process)->num_compiled() >= options_.max_compilations)) {
+    process->reset();
+  }
+  if (!output.ok()) return output.status();
+  wire::CompileReply& reply = output->reply;
+  reply.clear_id();
+  // Not kept on disk is only slower; the disk may be full or read-only.
+  if (absl::Status s = files_.Write(job.key, reply, output->object); !s.ok()) {
+    std::fprintf(stderr, "compiled code is not kept: %s\n", s.ToString().c_str());
+  }
+  return Keep(job, std::move(reply), output->object);
+}
+
+absl::StatusOr<CompilerProcess::Output> CompilerPool::RunProcess(
+    const std::string& executable, const Job& job, std::unique_ptr<CompilerProcess>* process) {
+  for (bool fresh = false;;) {
+    if (*process == nullptr) {
+      auto started = CompilerProcess::Start(executable, spawner_);
+      if (!started.ok()) return started.status();
+      *process = *std::move(started);
+      fresh = true;
+    }
+    if (!SetRunning(process->get(), true)) return ShuttingDown();
+    auto output = (*process)->Compile(job.target, job.code, options_.timeout);
+    bool stopping = !SetRunning(process->get(), false);
+    if (!output.ok() && stopping) return ShuttingDown();
+    // A process that was used before may have died idle, or of what an earlier source left in it:
+    // only a fresh one's death is this source's doing.
+    bool died = absl::IsUnavailable(output.status()) || absl::IsAborted(output.status());
+    if (!died || fresh) return output;
+    process->reset();
+  }
+}
+
+bool CompilerPool::SetRunning(CompilerProcess* process, bool running) {
+  absl::MutexLock lock(&mutex_);
+  if (running && !stopping_) running_.push_back(process);
+  if (!running) running_.erase(std::find(running_.begin(), running_.end(), process));
+  return !stopping_;
+}
+
+absl::StatusOr<CompilerPool::Module> CompilerPool::Keep(const Job& job, wire::CompileReply reply,
+                                                        const std::string& object) {
+  auto module = std::make_shared<CompiledModule>();
+  auto file = CreateSealedCopy("stride-module", object);
+  if (!file.ok()) return file.status();
+  module->id = ++last_module_;
+  module->target = job.target;
+  module->key = job.key;
+  module->object = *std::move(file);
+  module->size = object.size();
+  module->description = std::move(*reply.mutable_description());
+  module->log = std::move(*reply.mutable_log());
+  memory_.Put(module);
+  return module;
+}
+
+void CompilerPool::Finish(const std::string& key, const absl::StatusOr<Module>& result) {
+  std::vector<Done> waiting;
+  {
+    absl::MutexLock lock(&mutex_);
+    auto found = waiting_.find(key);
+    waiting = std::move(found->second);
+    waiting_.erase(found);
+  }
+  for (Done& done : waiting) done(result);
+}
+
+void CompilerPool::Shutdown() {
+  std::vector<std::thread> threads;
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+    for (CompilerProcess* process : running_) process->Kill();
+    threads.swap(threads_);
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::map<std::string, std::vector<Done>> waiting;
+  {
+    absl::MutexLock lock(&mutex_);
+    waiting.swap(waiting_);
+  }
+  for (auto& [key, calls] : waiting) {
+    for (Done& done : calls) done(ShuttingDown());
+  }
+}
+
+}  // namespace stride::broker

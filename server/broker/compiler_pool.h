@@ -1,0 +1,92 @@
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "server/broker/compiler.h"
+#include "server/broker/compiler_process.h"
+#include "server/broker/module_cache.h"
+#include "server/broker/module_files.h"
+#include "server/broker/spawner.h"
+
+namespace stride::broker {
+
+struct CompilerOptions {
+  struct Kind {
+    std::string executable;
+    std::string toolchain;  // part of the key of what it compiles
+  };
+  std::map<std::string, Kind> kinds;  // by the part of a target before its colon
+  std::string cache_directory;        // empty: memory only
+  int num_compilers = 2;              // processes of a kind, at most
+  absl::Duration timeout = absl::Seconds(60);
+  absl::Duration idle_time = absl::Seconds(60);  // a process unused for so long is let go
+  int max_compilations = 64;  // of one process, so that what it leaks stays small
+  uint64_t memory_bytes = 256 << 20;
+  size_t memory_modules = 512;
+  uint64_t disk_bytes = uint64_t{1} << 30;
+};
+
+// The compiler of the broker: threads that each own at most one compiler process, and the caches
+// before them.
+class CompilerPool : public Compiler {
+ public:
+  // `spawner` must outlive the pool.
+  CompilerPool(CompilerOptions options, Spawner* spawner);
+  ~CompilerPool() override { Shutdown(); }
+
+  std::shared_ptr<const CompiledModule> Lookup(const std::string& target,
+                                               const wire::Code& code) override;
+  void Compile(const std::string& target, const wire::Code& code, Done done) override;
+
+  // Kills the processes, answers what waits with UNAVAILABLE, joins the threads.
+  void Shutdown();
+
+ private:
+  struct Job {
+    std::string key, target, code;
+  };
+  struct Queue {
+    CompilerOptions::Kind kind;
+    std::deque<Job> jobs;
+    int num_threads = 0;
+    int num_idle = 0;
+  };
+  using Module = std::shared_ptr<const CompiledModule>;
+
+  const CompilerOptions::Kind* FindKind(const std::string& target) const;
+  std::string KeyOf(const std::string& target, const std::string& code) const;
+  void Enqueue(Job job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RunThread(Queue* queue);
+  absl::StatusOr<Module> Make(const Queue& queue, const Job& job,
+                              std::unique_ptr<CompilerProcess>* process);
+  absl::StatusOr<CompilerProcess::Output> RunProcess(const std::string& executable, const Job& job,
+                                                     std::unique_ptr<CompilerProcess>* process);
+  absl::StatusOr<Module> Keep(const Job& job, wire::CompileReply reply, const std::string& object);
+  void Finish(const std::string& key, const absl::StatusOr<Module>& result);
+  // Lets Shutdown kill the process while it compiles. False when it is too late to begin.
+  bool SetRunning(CompilerProcess* process, bool running);
+
+  const CompilerOptions options_;
+  Spawner* const spawner_;
+  ModuleCache memory_;
+  ModuleFiles files_;
+  std::atomic<uint64_t> last_module_{0};
+
+  absl::Mutex mutex_;
+  std::map<std::string, Queue> queues_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::vector<Done>> waiting_ ABSL_GUARDED_BY(mutex_);  // by key
+  std::vector<CompilerProcess*> running_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::thread> threads_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace stride::broker

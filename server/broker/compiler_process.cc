@@ -1,0 +1,113 @@
+#include "server/broker/compiler_process.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/error.h"
+#include "server/base/memory_file.h"
+#include "server/broker/verdict.h"
+#include "server/wire/status.h"
+
+namespace stride::broker {
+namespace {
+
+constexpr absl::Duration kSendTimeout = absl::Seconds(2);
+constexpr absl::Duration kExitGrace = absl::Seconds(1);
+// Larger code travels in a descriptor; wire::kMaxPacketBytes less room for the rest.
+constexpr size_t kMaxInlineCodeBytes = 96 << 10;
+constexpr uint64_t kMaxObjectBytes = 256 << 20;
+
+absl::Status Refusal(const wire::Status& refusal) {
+  absl::Status status = wire::ToStatus(refusal);
+  if (!absl::IsInvalidArgument(status)) return status;
+  return MakeError(status.code(), v1::ERROR_REASON_COMPILE_FAILED,
+                   {status.message().data(), status.message().size()});
+}
+
+bool LeavesProcessUsable(const absl::Status& status) {
+  return absl::IsInvalidArgument(status) || absl::IsUnimplemented(status);
+}
+
+absl::Status Lie() {
+  return MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST,
+                   "the compiler process sent an answer that makes no sense and was stopped");
+}
+
+absl::StatusOr<std::string> ReadObject(const UniqueFd& fd, uint64_t size) {
+  if (size > kMaxObjectBytes || !CheckMemoryFile(fd.get(), size).ok()) return Lie();
+  auto map = MemoryMap::Map(fd.get(), size, /*writable=*/false);
+  if (!map.ok()) return map.status();
+  return std::string(map->view());
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<CompilerProcess>> CompilerProcess::Start(
+    const std::string& executable, Spawner* spawner) {
+  auto sockets = wire::CreateSocketPair();
+  if (!sockets.ok()) return sockets.status();
+  SpawnRequest request;
+  request.executable = executable;
+  request.arguments = {"--compile", absl::StrCat("--fd=", kChildSocket)};
+  request.socket = sockets->second.get();
+  auto child = spawner->Spawn(std::move(request));
+  if (!child.ok()) return child.status();
+  std::unique_ptr<CompilerProcess> process(
+      new CompilerProcess(*std::move(child), std::move(sockets->first)));
+  if (absl::Status s = process->channel_.SetSendTimeout(kSendTimeout); !s.ok()) return s;
+  return process;
+}
+
+absl::Status CompilerProcess::SendRequest(const std::string& target,
+                                          const std::string& serialized_code) {
+  wire::CompileRequest request;
+  request.set_id(++last_id_);
+  request.set_target(target);
+  if (serialized_code.size() <= kMaxInlineCodeBytes) {
+    if (!request.mutable_code()->ParseFromString(serialized_code)) {
+      return absl::InternalError("code does not parse");
+    }
+    return channel_.Send(request);
+  }
+  request.set_code_in_descriptor(true);
+  auto file = CreateSealedCopy("stride-code", serialized_code);
+  if (!file.ok()) return file.status();
+  return channel_.Send(request, {file->get()});
+}
+
+absl::StatusOr<CompilerProcess::Output> CompilerProcess::Compile(const std::string& target,
+                                                                 const std::string& serialized_code,
+                                                                 absl::Duration timeout) {
+  ++num_compiled_;
+  usable_ = false;  // until it has answered as it should
+  absl::Status sent = SendRequest(target, serialized_code);
+  if (!sent.ok()) return sent;
+  wire::CompileReply reply;
+  std::vector<UniqueFd> descriptors;
+  auto outcome = channel_.Receive(&reply, &descriptors, timeout);
+  if (!outcome.ok()) return Lie();
+  if (*outcome == wire::Channel::Outcome::kTimeout) {
+    child_.Kill();
+    return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
+                     absl::StrCat("compiling took longer than ", absl::FormatDuration(timeout)));
+  }
+  if (*outcome == wire::Channel::Outcome::kClosed) {
+    if (!child_.WaitEnded(kExitGrace)) child_.Kill();
+    return JudgeCompilerExit(child_.Reap());
+  }
+  auto output = Check(std::move(reply), std::move(descriptors));
+  usable_ = output.ok() || LeavesProcessUsable(output.status());
+  return output;
+}
+
+absl::StatusOr<CompilerProcess::Output> CompilerProcess::Check(
+    wire::CompileReply reply, std::vector<UniqueFd> descriptors) const {
+  if (reply.id() != last_id_) return Lie();
+  if (reply.status().code() != 0) return descriptors.empty() ? Refusal(reply.status()) : Lie();
+  if (descriptors.size() != 1) return Lie();
+  auto object = ReadObject(descriptors[0], reply.size());
+  if (!object.ok()) return object.status();
+  return Output{std::move(reply), *std::move(object)};
+}
+
+}  // namespace stride::broker

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/broker/child_process.h"
+#include "server/broker/spawner.h"
+#include "server/wire/channel.h"
+#include "server/wire/worker.pb.h"
+
+namespace stride::broker {
+
+// A worker executable in compile mode: answers one request at a time. Kill may be called from any
+// thread; the rest by one.
+class CompilerProcess {
+ public:
+  struct Output {
+    wire::CompileReply reply;
+    std::string object;  // copied out of what the process sent, so that it cannot change any more
+  };
+
+  static absl::StatusOr<std::unique_ptr<CompilerProcess>> Start(const std::string& executable,
+                                                                Spawner* spawner);
+
+  // INVALID_ARGUMENT with the log when the code is wrong, UNIMPLEMENTED when the device kind cannot
+  // run it; after these the process is as good as before. DEADLINE_EXCEEDED, ABORTED: the process
+  // is of no use any more.
+  absl::StatusOr<Output> Compile(const std::string& target, const std::string& serialized_code,
+                                 absl::Duration timeout);
+
+  bool usable() const { return usable_; }
+  int num_compiled() const { return num_compiled_; }
+  void Kill() const { child_.Kill(); }
+
+ private:
+  CompilerProcess(ChildProcess child, UniqueFd socket)
+      : child_(std::move(child)), channel_(std::move(socket)) {}
+  absl::Status SendRequest(const std::string& target, const std::string& serialized_code);
+  absl::StatusOr<Output> Check(wire::CompileReply reply, std::vector<UniqueFd> descriptors) const;
+
+  ChildProcess child_;
+  wire::Channel channel_;
+  bool usable_ = true;
+  int num_compiled_ = 0;
+  uint64_t last_id_ = 0;
+};
+
+}  // namespace stride::broker

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/broker/spawner.h"
+#include "server/wire/worker.pb.h"
+
+namespace stride::broker {
+
+// A device that a worker executable can serve.
+struct FoundDevice {
+  wire::DeviceDescription description;
+  std::string executable;
+  int num_threads = 0;  // CPU devices; 0: all
+};
+
+struct Discovery {
+  std::vector<FoundDevice>
+      devices;  // CUDA before CPU, otherwise by kind; within a kind as its worker lists them
+  std::map<std::string, std::string> executables;  // by kind
+  std::vector<std::string> notes;
+};
+
+// Runs every `stride-worker-<kind>` of the folder with --list, each no longer than `timeout`. One
+// that fails is a note, not an error; a folder that cannot be read is an error.
+absl::StatusOr<Discovery> Discover(const std::string& worker_directory, absl::Duration timeout,
+                                   Spawner* spawner);
+
+// From what the CPU worker says of the machine to the devices asked for, each with its number of
+// threads (0: all of the machine's). The machine's memory is divided evenly: the devices share it.
+std::vector<FoundDevice> MakeCpuDevices(const FoundDevice& machine,
+                                        const std::vector<int>& num_threads);
+
+}  // namespace stride::broker

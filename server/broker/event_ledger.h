@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/base/unique_fd.h"
+#include "server/broker/worker.h"
+#include "server/wire/worker.pb.h"
+
+namespace stride::broker {
+
+// What a worker owes: each task, copy, load and arena that it was asked for and has not answered. A
+// worker is not trusted, so every answer is checked against it; an error means that the worker
+// lies. Not thread-safe.
+class EventLedger {
+ public:
+  using CopyDone = std::function<void(absl::Status)>;
+
+  // --- what was asked ---
+  uint64_t last_submitted() const { return last_submitted_; }
+  void AddTasks(uint64_t last) { last_submitted_ = last; }
+  uint64_t AddCopy(CopyDone done);
+  // False when the same module or arena is already being waited for.
+  bool AddLoad(uint64_t module, Worker::LoadDone loaded);
+  bool AddArena(uint64_t arena);
+
+  // --- what was answered ---
+  absl::Status CheckTask(const wire::TaskResult& result);
+  uint64_t last_result() const { return last_result_; }
+  absl::StatusOr<std::vector<CopyDone>> TakeCopies(const wire::CopiesDone& done);
+  absl::StatusOr<Worker::LoadDone> TakeLoad(uint64_t module);
+  absl::Status PutArena(uint64_t arena, absl::StatusOr<UniqueFd> result);
+  bool ArenaAnswered(uint64_t arena) const;
+  absl::StatusOr<UniqueFd> TakeArena(uint64_t arena);
+
+  // --- the worker died: nothing will be answered any more ---
+  std::vector<CopyDone> TakeAllCopies();
+  std::vector<Worker::LoadDone> TakeAllLoads();
+  void FailArenas(const absl::Status& cause);
+
+ private:
+  uint64_t last_submitted_ = 0;
+  uint64_t last_result_ = 0;
+  uint64_t last_copy_ = 0;
+  std::map<uint64_t, CopyDone> copies_;
+  std::map<uint64_t, Worker::LoadDone> loads_;
+  std::map<uint64_t, std::optional<absl::StatusOr<UniqueFd>>> arenas_;  // nullopt: not answered yet
+};
+
+}  // namespace stride::broker

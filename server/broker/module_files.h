@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "server/wire/worker.pb.h"
+
+namespace stride::broker {
+
+// Compiled modules on disk, one file each, named by key. Files appear whole or not at all; a
+// damaged one is removed when it is met and counts as absent. The checksum tells damage, not
+// malice: who can write the folder can run code as any tenant's worker, so it is made for its owner
+// alone. When the files outgrow the bound, those not used for longest go. Thread-safe.
+class ModuleFiles {
+ public:
+  struct Entry {
+    wire::CompileReply reply;  // log, size and description
+    std::string object;
+  };
+
+  // An empty folder name keeps nothing.
+  ModuleFiles(std::string folder, uint64_t max_bytes);
+
+  std::optional<Entry> Read(const std::string& key);
+  absl::Status Write(const std::string& key, const wire::CompileReply& reply,
+                     std::string_view object);
+
+ private:
+  std::string PathOf(const std::string& key) const;
+  void Trim() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const std::string folder_;
+  const uint64_t max_bytes_;
+  absl::Mutex mutex_;
+  uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of all files, as far as we know
+};
+
+}  // namespace stride::broker

@@ -1,0 +1,74 @@
+#include "server/broker/verdict.h"
+
+#include <csignal>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/error.h"
+
+namespace stride::broker {
+namespace {
+
+absl::string_view ToAbsl(std::string_view text) { return {text.data(), text.size()}; }
+
+absl::Status Fault(std::string_view text) {
+  return MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_KERNEL_FAULT, text);
+}
+
+absl::Status Lost(std::string_view text) {
+  return MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, text);
+}
+
+// Empty when the signal is not one that running code brings on itself.
+std::string_view FaultOf(int signal) {
+  switch (signal) {
+    case SIGSEGV:
+    case SIGBUS:
+      return "the kernel made an illegal memory access";
+    case SIGFPE:
+      return "the kernel made an illegal arithmetic operation, such as an integer division by zero";
+    case SIGILL:
+    case SIGTRAP:
+      return "the kernel ran an illegal instruction or a trap";
+    case SIGABRT:
+      return "the kernel failed an assertion";
+    case SIGSYS:
+      return "the kernel made a system call that is not allowed";
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
+absl::Status JudgeExit(const ChildExit& exit, bool in_task, bool was_asked_to_end) {
+  if (was_asked_to_end && !exit.by_signal && exit.code == 0) return absl::OkStatus();
+  if (!exit.by_signal) {
+    return Lost(absl::StrCat("the worker process exited by itself, with code ", exit.code));
+  }
+  if (in_task && !FaultOf(exit.code).empty()) return Fault(FaultOf(exit.code));
+  if (exit.code == SIGKILL) {
+    return Lost("the worker process was killed from outside or for lack of memory");
+  }
+  return Lost(absl::StrCat("the worker process was ended by signal ", exit.code));
+}
+
+absl::Status JudgeBadEvent(std::string_view what) {
+  return Lost(absl::StrCat(
+      "the worker process sent a message that makes no sense and was stopped: ", ToAbsl(what)));
+}
+
+absl::Status JudgeStuck(std::string_view what, absl::Duration time) {
+  return Lost(absl::StrCat("the worker process was stopped: it ", ToAbsl(what), " for ",
+                           absl::FormatDuration(time)));
+}
+
+absl::Status JudgeCompilerExit(const ChildExit& exit) {
+  if (exit.by_signal && exit.code == SIGXCPU) {
+    return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
+                     "the compiler used up its processor time");
+  }
+  return MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST,
+                   "the compiler process died on this source");
+}
+
+}  // namespace stride::broker

@@ -1,0 +1,316 @@
+#include "server/broker/worker_process.h"
+
+#include <atomic>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/error.h"
+#include "server/broker/verdict.h"
+#include "server/wire/status.h"
+
+namespace stride::broker {
+namespace {
+
+constexpr uint32_t kProtocolVersion = 1;
+// A worker reads its socket within microseconds, or the milliseconds that loading a module takes.
+constexpr absl::Duration kSendTimeout = absl::Seconds(2);
+constexpr absl::Duration kArenaTimeout = absl::Seconds(30);
+constexpr absl::Duration kShutdownGrace = absl::Seconds(5);
+// Tasks of one packet; wire::kMaxPacketBytes less room for framing.
+constexpr size_t kMaxTasksBytes = 100 << 10;
+
+uint64_t NextId() {
+  static std::atomic<uint64_t> last{0};
+  return ++last;
+}
+
+absl::Status CheckSequences(const wire::Submit& submit, uint64_t last) {
+  for (const wire::Task& task : submit.tasks()) {
+    if (task.sequence() != ++last) {
+      return absl::InvalidArgumentError("the tasks' sequences do not grow by one");
+    }
+    if (task.ByteSizeLong() > kMaxTasksBytes) {
+      return MakeError(absl::StatusCode::kInvalidArgument, v1::ERROR_REASON_SIZE_LIMIT,
+                       absl::StrCat("the launch's description is too large; its limit in bytes is ",
+                                    kMaxTasksBytes));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<WorkerProcess::Parts> WorkerProcess::MakeParts(const WorkerOptions& options,
+                                                              UniqueFd* child_socket) {
+  Parts parts;
+  auto sockets = wire::CreateSocketPair();
+  if (!sockets.ok()) return sockets.status();
+  parts.socket = std::move(sockets->first);
+  *child_socket = std::move(sockets->second);
+  auto staging = CreateMemoryFile("stride-staging", options.staging_bytes);
+  if (!staging.ok()) return staging.status();
+  auto page = CreateMemoryFile("stride-status", wire::kStatusPageBytes);
+  if (!page.ok()) return page.status();
+  auto staging_map = MemoryMap::Map(staging->get(), options.staging_bytes, /*writable=*/true);
+  if (!staging_map.ok()) return staging_map.status();
+  auto page_map = MemoryMap::Map(page->get(), wire::kStatusPageBytes, /*writable=*/false);
+  if (!page_map.ok()) return page_map.status();
+  parts.staging_file = *std::move(staging);
+  parts.page_file = *std::move(page);
+  parts.staging = *std::move(staging_map);
+  parts.page = *std::move(page_map);
+  return parts;
+}
+
+absl::StatusOr<std::shared_ptr<Worker>> WorkerProcess::Start(WorkerOptions options,
+                                                             Spawner* spawner, WorkerList* list) {
+  UniqueFd child_socket;
+  absl::StatusOr<Parts> parts = MakeParts(options, &child_socket);
+  if (!parts.ok()) return parts.status();
+  SpawnRequest request;
+  request.executable = options.executable;
+  request.arguments = {"--serve", absl::StrCat("--fd=", kChildSocket)};
+  request.socket = child_socket.get();
+  absl::StatusOr<ChildProcess> child = spawner->Spawn(std::move(request));
+  if (!child.ok()) return child.status();
+  child_socket.Reset();  // its end must close with the process
+
+  UniqueFd staging_file = std::move(parts->staging_file), page_file = std::move(parts->page_file);
+  std::shared_ptr<WorkerProcess> self(
+      new WorkerProcess(std::move(options), *std::move(parts), *std::move(child), list));
+  std::shared_ptr<Worker> handle(self.get(), [self](Worker*) { self->Release(); });
+  if (absl::Status s = self->channel_.SetSendTimeout(kSendTimeout); !s.ok()) return s;
+  list->Add(self);
+  std::thread([self] { self->Run(); }).detach();
+  if (absl::Status s = self->SendStart(staging_file.get(), page_file.get()); !s.ok()) return s;
+  if (absl::Status s = self->AwaitReady(); !s.ok()) return s;
+  return handle;
+}
+
+WorkerProcess::WorkerProcess(WorkerOptions options, Parts parts, ChildProcess child,
+                             WorkerList* list)
+    : options_(std::move(options)),
+      id_(NextId()),
+      pid_(child.pid()),
+      child_(std::move(child)),
+      channel_(std::move(parts.socket)),
+      staging_map_(std::move(parts.staging)),
+      page_map_(std::move(parts.page)),
+      staging_(staging_map_.data(), staging_map_.size(), options_.slot_bytes),
+      list_(list) {}
+
+absl::Status WorkerProcess::SendStart(int staging_file, int page_file) {
+  wire::Command command;
+  auto* start = command.mutable_start();
+  start->set_protocol_version(kProtocolVersion);
+  start->set_device_index(options_.device.index());
+  start->set_staging_bytes(options_.staging_bytes);
+  start->set_num_threads(options_.num_threads);
+  start->set_device_id(options_.device.id());
+  // A process that is gone already tells why through AwaitReady.
+  absl::Status sent = channel_.Send(command, {staging_file, page_file});
+  return absl::IsUnavailable(sent) ? absl::OkStatus() : sent;
+}
+
+absl::Status WorkerProcess::AwaitReady() {
+  absl::MutexLock lock(&mutex_);
+  auto settled = [this]()
+                     ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return state_ != State::kStarting; };
+  if (!mutex_.AwaitWithTimeout(absl::Condition(&settled), options_.start_timeout)) {
+    Condemn(JudgeStuck("did not get ready", options_.start_timeout));
+    mutex_.Await(absl::Condition(&settled));
+  }
+  return state_ == State::kReady ? absl::OkStatus() : *cause_;
+}
+
+bool WorkerProcess::alive() const {
+  absl::MutexLock lock(&mutex_);
+  return state_ == State::kReady && !cause_.has_value();
+}
+
+void WorkerProcess::Adopt(WorkerCallbacks callbacks) {
+  {
+    absl::MutexLock lock(&mutex_);
+    callbacks_ = std::move(callbacks);
+    adopted_ = true;
+  }
+  wakeup_.Signal();
+}
+
+absl::Status WorkerProcess::DeadStatus() const {
+  return MakeError(absl::StatusCode::kUnavailable, v1::ERROR_REASON_WORKER_LOST,
+                   "the worker process has ended");
+}
+
+absl::Status WorkerProcess::Send(const wire::Command& command, absl::Span<const int> descriptors) {
+  if (!alive()) return DeadStatus();
+  absl::Status sent = channel_.Send(command, descriptors);
+  if (sent.ok() || absl::IsResourceExhausted(sent)) return sent;
+  // A closed socket: the reader thread will tell why, better than we can.
+  if (!absl::IsUnavailable(sent)) {
+    absl::MutexLock lock(&mutex_);
+    Condemn(JudgeStuck("did not read its commands", kSendTimeout));
+  }
+  return DeadStatus();
+}
+
+absl::StatusOr<UniqueFd> WorkerProcess::CreateArena(uint64_t arena, uint64_t size) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (state_ != State::kReady) return DeadStatus();
+    if (!ledger_.AddArena(arena)) {
+      return absl::InvalidArgumentError("the arena is being made already");
+    }
+  }
+  wire::Command command;
+  command.mutable_create_arena()->set_arena(arena);
+  command.mutable_create_arena()->set_size(size);
+  absl::Status sent = Send(command);
+  absl::MutexLock lock(&mutex_);
+  auto answered = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return ledger_.ArenaAnswered(arena);
+  };
+  bool in_time = !sent.ok() || mutex_.AwaitWithTimeout(absl::Condition(&answered), kArenaTimeout);
+  absl::StatusOr<UniqueFd> result = ledger_.TakeArena(arena);
+  if (!sent.ok()) return sent;
+  if (!in_time) {
+    Condemn(JudgeStuck("did not make device memory", kArenaTimeout));
+    return DeadStatus();
+  }
+  return result;
+}
+
+absl::Status WorkerProcess::MapArena(uint64_t arena, uint64_t size, int fd) {
+  wire::Command command;
+  command.mutable_map_arena()->set_arena(arena);
+  command.mutable_map_arena()->set_size(size);
+  return Send(command, {fd});
+}
+
+absl::Status WorkerProcess::UnmapArena(uint64_t arena) {
+  wire::Command command;
+  command.mutable_unmap_arena()->set_arena(arena);
+  return Send(command);
+}
+
+absl::Status WorkerProcess::LoadModule(const CompiledModule& module, LoadDone loaded) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (state_ != State::kReady) return DeadStatus();
+    if (!ledger_.AddLoad(module.id, std::move(loaded))) {
+      return absl::InvalidArgumentError("the module is being loaded already");
+    }
+  }
+  wire::Command command;
+  command.mutable_load_module()->set_module(module.id);
+  command.mutable_load_module()->set_size(module.size);
+  *command.mutable_load_module()->mutable_description() = module.description;
+  absl::Status sent = Send(command, {module.object.get()});
+  if (sent.ok()) return sent;
+  absl::MutexLock lock(&mutex_);
+  // Taken by the reader thread: it has called `loaded`, so this call must not fail as well.
+  return ledger_.TakeLoad(module.id).ok() ? sent : absl::OkStatus();
+}
+
+absl::Status WorkerProcess::UnloadModule(uint64_t module) {
+  wire::Command command;
+  command.mutable_unload_module()->set_module(module);
+  return Send(command);
+}
+
+absl::Status WorkerProcess::Submit(const wire::Submit& tasks) {
+  if (tasks.tasks().empty()) return absl::OkStatus();
+  absl::MutexLock order(&submit_mutex_);
+  {
+    absl::MutexLock lock(&mutex_);
+    if (state_ != State::kReady) return DeadStatus();
+    if (absl::Status s = CheckSequences(tasks, ledger_.last_submitted()); !s.ok()) return s;
+    ledger_.AddTasks(ledger_.last_submitted() + tasks.tasks_size());
+  }
+  wire::Command command;
+  size_t bytes = 0;
+  for (const wire::Task& task : tasks.tasks()) {
+    size_t size = task.ByteSizeLong() + 8;
+    if (bytes > 0 && bytes + size > kMaxTasksBytes) {
+      if (absl::Status s = Send(command); !s.ok()) return s;
+      command.Clear();
+      bytes = 0;
+    }
+    *command.mutable_submit()->add_tasks() = task;
+    bytes += size;
+  }
+  return Send(command);
+}
+
+void WorkerProcess::Copy(bool to_device, uint64_t arena, uint64_t arena_offset,
+                         uint64_t staging_offset, uint64_t size,
+                         std::function<void(absl::Status)> done) {
+  wire::Command command;
+  auto* copy = command.mutable_copy();
+  copy->set_to_device(to_device);
+  copy->set_arena(arena);
+  copy->set_arena_offset(arena_offset);
+  copy->set_staging_offset(staging_offset);
+  copy->set_size(size);
+  bool serving;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (state_ == State::kReady) {
+      copy->set_id(ledger_.AddCopy(std::move(done)));
+    } else if (serving_) {
+      deferred_.push_back([done = std::move(done), status = DeadStatus()] { done(status); });
+    }
+    serving = serving_;
+  }
+  if (copy->id() != 0) {
+    // On failure the worker dies, and its reader thread fails every pending copy.
+    (void)Send(command);
+  } else if (!serving) {
+    done(DeadStatus());
+  }
+}
+
+void WorkerProcess::Condemn(absl::Status cause) {
+  if (state_ == State::kDead) return;
+  if (!cause_.has_value()) cause_ = std::move(cause);
+  child_.Kill();
+}
+
+void WorkerProcess::Kill(absl::Status cause) {
+  absl::MutexLock lock(&mutex_);
+  Condemn(std::move(cause));
+}
+
+void WorkerProcess::Shutdown() {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (state_ == State::kDead) return;
+    asked_to_end_ = true;
+    deadline_ = std::min(deadline_, absl::Now() + kShutdownGrace);
+  }
+  wire::Command command;
+  command.mutable_shutdown();
+  (void)Send(command);
+  wakeup_.Signal();
+}
+
+void WorkerProcess::Release() {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!asked_to_end_) Condemn(absl::CancelledError("the worker is not needed any more"));
+    released_ = true;
+  }
+  wakeup_.Signal();
+}
+
+void WorkerProcess::Retire() {
+  {
+    absl::MutexLock lock(&mutex_);
+    Condemn(absl::CancelledError("the service is shutting down"));
+    released_ = true;
+  }
+  wakeup_.Signal();
+}
+
+}  // namespace stride::broker

@@ -1,0 +1,129 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "server/base/memory_file.h"
+#include "server/broker/child_process.h"
+#include "server/broker/event_ledger.h"
+#include "server/broker/spawner.h"
+#include "server/broker/wakeup.h"
+#include "server/broker/worker.h"
+#include "server/broker/worker_list.h"
+#include "server/wire/channel.h"
+#include "server/wire/status_page.h"
+
+namespace stride::broker {
+
+struct WorkerOptions {
+  std::string executable;
+  wire::DeviceDescription device;
+  int num_threads = 0;  // CPU devices; 0: all
+  uint64_t staging_bytes = 0;
+  uint64_t slot_bytes = 0;
+  absl::Duration start_timeout;
+  // On the reader thread, once, as soon as the process is gone.
+  std::function<void()> gone;
+};
+
+// A worker process and the thread that reads what it sends. The thread lives until the process is
+// reaped, `died` was called and nobody holds the worker any more (or the broker retires it), so
+// every callback can run on it.
+class WorkerProcess : public Worker {
+ public:
+  // Blocks until the process is ready for commands. The handle that is returned kills the process
+  // when it is let go. `spawner` and `list` must outlive the reader thread: see WorkerList::EndAll.
+  static absl::StatusOr<std::shared_ptr<Worker>> Start(WorkerOptions options, Spawner* spawner,
+                                                       WorkerList* list);
+
+  uint64_t id() const override { return id_; }
+  pid_t pid() const override { return pid_; }
+  const wire::DeviceDescription& device() const override { return options_.device; }
+  bool alive() const override;
+  void Adopt(WorkerCallbacks callbacks) override;
+  absl::StatusOr<UniqueFd> CreateArena(uint64_t arena, uint64_t size) override;
+  absl::Status MapArena(uint64_t arena, uint64_t size, int fd) override;
+  absl::Status UnmapArena(uint64_t arena) override;
+  absl::Status LoadModule(const CompiledModule& module, LoadDone loaded) override;
+  absl::Status UnloadModule(uint64_t module) override;
+  absl::Status Submit(const wire::Submit& tasks) override;
+  void Copy(bool to_device, uint64_t arena, uint64_t arena_offset, uint64_t staging_offset,
+            uint64_t size, std::function<void(absl::Status)> done) override;
+  StagingPool& staging() override { return staging_; }
+  void Kill(absl::Status cause) override;
+  void Shutdown() override;
+
+  // The broker ends: kills it and lets the reader thread end though the worker may still be held.
+  void Retire();
+
+ private:
+  struct Parts {  // what Start makes before the object exists
+    UniqueFd socket, staging_file, page_file;
+    MemoryMap staging, page;
+  };
+  enum class State { kStarting, kReady, kDead };
+
+  WorkerProcess(WorkerOptions options, Parts parts, ChildProcess child, WorkerList* list);
+  static absl::StatusOr<Parts> MakeParts(const WorkerOptions& options, UniqueFd* child_socket);
+  // Nobody holds the worker any more: kills it, unless it was asked to end by itself.
+  void Release();
+  absl::Status SendStart(int staging_file, int page_file);
+  absl::Status AwaitReady();
+  absl::Status Send(const wire::Command& command, absl::Span<const int> descriptors = {});
+  absl::Status DeadStatus() const;
+  void Condemn(absl::Status cause) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // The reader thread.
+  void Run();
+  void ReadUntilEnd();
+  bool ReadEvent();  // false: nothing more will come
+  absl::Status Take(wire::Event& event, std::vector<UniqueFd> descriptors);
+  absl::Status TakeStarted(const wire::Started& started);
+  absl::Status TakeTasks(const wire::TasksDone& done);
+  absl::Status TakeCopies(const wire::CopiesDone& done);
+  absl::Status TakeLoaded(const wire::ModuleLoaded& loaded);
+  absl::Status TakeArena(const wire::ArenaCreated& created, std::vector<UniqueFd> descriptors);
+  absl::Status TakeFatal(const wire::Fatal& fatal);
+  void EnforceDeadline();
+  void DeliverResults();
+  void Bury();
+  WorkerDeath JudgeDeath();
+  void FailPending(const absl::Status& cause);
+  void ServeTheDead(const WorkerDeath& death);
+  absl::Duration UntilDeadline() const;
+
+  const WorkerOptions options_;
+  const uint64_t id_;
+  const pid_t pid_;
+  ChildProcess child_;  // reaped by the reader thread alone
+  wire::Channel channel_;
+  MemoryMap staging_map_;
+  MemoryMap page_map_;
+  StagingPool staging_;
+  WorkerList* const list_;
+  Wakeup wakeup_;             // interrupts the reader thread's poll
+  absl::Mutex submit_mutex_;  // keeps the packets of one Submit together and in order
+
+  mutable absl::Mutex mutex_;
+  State state_ ABSL_GUARDED_BY(mutex_) = State::kStarting;
+  std::optional<absl::Status> cause_ ABSL_GUARDED_BY(mutex_);  // the first one known
+  uint64_t faulting_sequence_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool asked_to_end_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Time deadline_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();  // to have ended
+  bool adopted_ ABSL_GUARDED_BY(mutex_) = false;
+  bool released_ ABSL_GUARDED_BY(mutex_) = false;  // nobody can call any more, or the broker ends
+  bool serving_ ABSL_GUARDED_BY(mutex_) = true;    // the reader thread still takes deferred calls
+  WorkerCallbacks callbacks_ ABSL_GUARDED_BY(mutex_);
+  EventLedger ledger_ ABSL_GUARDED_BY(mutex_);
+  std::vector<wire::TaskResult> results_ ABSL_GUARDED_BY(mutex_);  // not delivered yet
+  std::deque<std::function<void()>> deferred_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace stride::broker

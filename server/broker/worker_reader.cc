@@ -1,0 +1,263 @@
+// The reader thread of a WorkerProcess: what the worker says, until and after its death.
+#include <poll.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/broker/verdict.h"
+#include "server/broker/worker_process.h"
+#include "server/wire/status.h"
+
+namespace stride::broker {
+namespace {
+
+// A worker that reported its end, or closed its socket, exits at once; this is how long it may
+// take.
+constexpr absl::Duration kExitGrace = absl::Seconds(1);
+
+}  // namespace
+
+void WorkerProcess::Run() {
+  ReadUntilEnd();
+  Bury();
+  list_->Remove(id_);
+}
+
+void WorkerProcess::ReadUntilEnd() {
+  bool open = true;
+  for (;;) {
+    pollfd entries[] = {{channel_.fd(), static_cast<short>(open ? POLLIN : 0), 0},
+                        {child_.descriptor(), POLLIN, 0},
+                        {wakeup_.descriptor(), POLLIN, 0}};
+    if (!open) entries[0].fd = -1;
+    int64_t wait = absl::ToInt64Milliseconds(UntilDeadline());
+    poll(entries, 3, wait > 60'000 ? 60'000 : static_cast<int>(wait) + 1);
+    if (entries[2].revents != 0) wakeup_.Clear();
+    // First what it said, then that it ended: its last words may still be in the socket.
+    if (entries[0].revents != 0) {
+      open = ReadEvent();
+    } else if (entries[1].revents != 0) {
+      return;
+    }
+    DeliverResults();
+    EnforceDeadline();
+  }
+}
+
+bool WorkerProcess::ReadEvent() {
+  wire::Event event;
+  std::vector<UniqueFd> descriptors;
+  auto outcome = channel_.Receive(&event, &descriptors, absl::ZeroDuration());
+  absl::Status status = outcome.status();
+  if (outcome.ok() && *outcome == wire::Channel::Outcome::kTimeout) return true;
+  if (outcome.ok() && *outcome == wire::Channel::Outcome::kClosed) {
+    absl::MutexLock lock(&mutex_);
+    deadline_ = std::min(deadline_, absl::Now() + kExitGrace);
+    return false;
+  }
+  if (status.ok()) status = Take(event, std::move(descriptors));
+  if (status.ok()) return true;
+  absl::MutexLock lock(&mutex_);
+  Condemn(JudgeBadEvent({status.message().data(), status.message().size()}));
+  return false;
+}
+
+absl::Status WorkerProcess::Take(wire::Event& event, std::vector<UniqueFd> descriptors) {
+  bool brings_arena = event.has_arena_created() && event.arena_created().status().code() == 0;
+  if (descriptors.size() != (brings_arena ? 1 : 0)) {
+    return absl::InvalidArgumentError("a wrong number of descriptors");
+  }
+  {
+    absl::MutexLock lock(&mutex_);
+    if (state_ == State::kStarting && !event.has_started() && !event.has_fatal()) {
+      return absl::InvalidArgumentError("an event before it had started");
+    }
+  }
+  switch (event.kind_case()) {
+    case wire::Event::kStarted:
+      return TakeStarted(event.started());
+    case wire::Event::kArenaCreated:
+      return TakeArena(event.arena_created(), std::move(descriptors));
+    case wire::Event::kModuleLoaded:
+      return TakeLoaded(event.module_loaded());
+    case wire::Event::kTasksDone:
+      return TakeTasks(event.tasks_done());
+    case wire::Event::kCopiesDone:
+      return TakeCopies(event.copies_done());
+    case wire::Event::kFatal:
+      return TakeFatal(event.fatal());
+    case wire::Event::kPong:  // nobody pings yet
+    case wire::Event::KIND_NOT_SET:
+      break;
+  }
+  return absl::InvalidArgumentError("an event that nobody asked for");
+}
+
+absl::Status WorkerProcess::TakeStarted(const wire::Started& started) {
+  absl::MutexLock lock(&mutex_);
+  if (state_ != State::kStarting) return absl::InvalidArgumentError("a second start");
+  if (absl::Status status = wire::ToStatus(started.status()); !status.ok()) {
+    Condemn(std::move(status));
+  } else {
+    state_ = State::kReady;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WorkerProcess::TakeTasks(const wire::TasksDone& done) {
+  absl::MutexLock lock(&mutex_);
+  for (const wire::TaskResult& result : done.results()) {
+    if (absl::Status s = ledger_.CheckTask(result); !s.ok()) return s;
+    results_.push_back(result);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WorkerProcess::TakeCopies(const wire::CopiesDone& done) {
+  absl::StatusOr<std::vector<EventLedger::CopyDone>> taken = [&] {
+    absl::MutexLock lock(&mutex_);
+    return ledger_.TakeCopies(done);
+  }();
+  if (!taken.ok()) return taken.status();
+  absl::Status status = wire::ToStatus(done.status());
+  for (EventLedger::CopyDone& copy : *taken) copy(status);
+  return absl::OkStatus();
+}
+
+absl::Status WorkerProcess::TakeLoaded(const wire::ModuleLoaded& event) {
+  absl::StatusOr<LoadDone> loaded = [&] {
+    absl::MutexLock lock(&mutex_);
+    return ledger_.TakeLoad(event.module());
+  }();
+  if (!loaded.ok()) return loaded.status();
+  absl::Status status = wire::ToStatus(event.status());
+  if (*loaded == nullptr) return absl::OkStatus();
+  if (status.ok()) {
+    (*loaded)(event);
+  } else {
+    (*loaded)(status);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WorkerProcess::TakeArena(const wire::ArenaCreated& created,
+                                      std::vector<UniqueFd> descriptors) {
+  absl::Status status = wire::ToStatus(created.status());
+  absl::MutexLock lock(&mutex_);
+  if (!status.ok()) return ledger_.PutArena(created.arena(), status);
+  return ledger_.PutArena(created.arena(), std::move(descriptors[0]));
+}
+
+absl::Status WorkerProcess::TakeFatal(const wire::Fatal& fatal) {
+  absl::MutexLock lock(&mutex_);
+  deadline_ = std::min(deadline_, absl::Now() + kExitGrace);
+  if (cause_.has_value()) return absl::OkStatus();
+  absl::Status status = wire::ToStatus(fatal.status());
+  cause_ = status.ok() ? JudgeBadEvent("a fatal error that is none") : status;
+  bool plausible =
+      fatal.sequence() > ledger_.last_result() && fatal.sequence() <= ledger_.last_submitted();
+  faulting_sequence_ = plausible ? fatal.sequence() : 0;
+  return absl::OkStatus();
+}
+
+absl::Duration WorkerProcess::UntilDeadline() const {
+  absl::MutexLock lock(&mutex_);
+  return std::max(deadline_ - absl::Now(), absl::ZeroDuration());
+}
+
+void WorkerProcess::EnforceDeadline() {
+  absl::MutexLock lock(&mutex_);
+  if (absl::Now() < deadline_) return;
+  deadline_ = absl::InfiniteFuture();
+  Condemn(JudgeStuck("did not exit", kExitGrace));
+}
+
+void WorkerProcess::DeliverResults() {
+  std::vector<wire::TaskResult> results;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!adopted_ || results_.empty()) return;
+    results.swap(results_);
+  }
+  // Set once, before adopted_: no lock is needed to call it.
+  if (callbacks_.tasks_done) callbacks_.tasks_done(results);
+}
+
+void WorkerProcess::Bury() {
+  staging_.Close();
+  WorkerDeath death = JudgeDeath();
+  FailPending(death.cause);
+  if (options_.gone) options_.gone();
+  ServeTheDead(death);
+}
+
+WorkerDeath WorkerProcess::JudgeDeath() {
+  ChildExit exit = child_.Reap();
+  const auto* page = reinterpret_cast<const wire::StatusPage*>(page_map_.data());
+  WorkerDeath death;
+  death.completed_sequence = page->completed_sequence.load();
+  death.started_sequence = page->started_sequence.load();
+  absl::MutexLock lock(&mutex_);
+  // The page has the low 32 bits. What it says is used only where it names a task that is under
+  // way.
+  uint64_t running = ledger_.last_result() +
+                     static_cast<uint32_t>(death.completed_sequence -
+                                           static_cast<uint32_t>(ledger_.last_result())) +
+                     1;
+  bool in_task =
+      running <= ledger_.last_submitted() && death.started_sequence != death.completed_sequence;
+  if (!cause_.has_value()) {
+    cause_ = JudgeExit(exit, in_task, asked_to_end_);
+    if (absl::IsFailedPrecondition(*cause_)) faulting_sequence_ = running;
+  }
+  death.cause = *cause_;
+  death.faulting_sequence = faulting_sequence_;
+  return death;
+}
+
+void WorkerProcess::FailPending(const absl::Status& cause) {
+  absl::Status status = cause.ok() ? DeadStatus() : cause;
+  std::vector<EventLedger::CopyDone> copies;
+  std::vector<LoadDone> loads;
+  {
+    absl::MutexLock lock(&mutex_);
+    state_ = State::kDead;
+    copies = ledger_.TakeAllCopies();
+    loads = ledger_.TakeAllLoads();
+    ledger_.FailArenas(status);
+  }
+  for (EventLedger::CopyDone& copy : copies) copy(status);
+  for (LoadDone& loaded : loads) {
+    if (loaded) loaded(status);
+  }
+}
+
+void WorkerProcess::ServeTheDead(const WorkerDeath& death) {
+  bool told = false;
+  auto due = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return !deferred_.empty() || (adopted_ && !told) || released_;
+  };
+  for (;;) {
+    std::function<void()> call;
+    {
+      absl::MutexLock lock(&mutex_);
+      mutex_.Await(absl::Condition(&due));
+      if (!deferred_.empty()) {
+        call = std::move(deferred_.front());
+        deferred_.pop_front();
+      } else if (!adopted_ || told) {
+        serving_ = false;  // released: nobody will call any more, or must not count on this thread
+        return;
+      }
+    }
+    if (call) {
+      call();
+      continue;
+    }
+    told = true;
+    DeliverResults();
+    if (callbacks_.died) callbacks_.died(death);
+  }
+}
+
+}  // namespace stride::broker

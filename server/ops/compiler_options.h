@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "google/protobuf/repeated_field.h"
+
+namespace stride::ops {
+
+// That every option is one that KernelService.CreateModule documents. OPTION_NOT_ALLOWED at `field`[i].
+absl::Status CheckCompilerOptions(const google::protobuf::RepeatedPtrField<std::string>& options, std::string_view field);
+
+}  // namespace stride::ops

@@ -1,0 +1,307 @@
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/base/error.h"
+#include "server/ops/plan.h"
+#include "server/ops/scalar.h"
+#include "server/ops/shape.h"
+
+// A launch's arguments against the parameters of the compiled kernel.
+namespace stride::ops {
+namespace {
+
+using Parameter = wire::Parameter;
+
+constexpr uint32_t kPointerBytes = 8;
+
+// How a CUDA programmer writes the type.
+const char* CudaName(DType dtype) {
+  constexpr const char* kNames[] = {"",          "bool",          "signed char", "short",  "int",
+                                    "long long", "unsigned char", "unsigned short", "unsigned int", "unsigned long long",
+                                    "__half",    "__nv_bfloat16", "float",       "double", "cuFloatComplex",
+                                    "cuDoubleComplex"};
+  return kNames[static_cast<int>(dtype)];
+}
+
+// What an error about one argument needs to say.
+struct Place {
+  int index;
+  const std::string& kernel;
+  const Parameter* parameter;  // nullptr: the kernel does not tell
+
+  std::string Field(const char* member) const { return absl::StrCat("kernel_launch.arguments[", index, "].", member); }
+
+  absl::Status Mismatch(const char* member, const std::string& text) const {
+    ErrorMetadata metadata = {{"kernel", kernel}, {"argument", absl::StrCat(index)}};
+    std::string where = absl::StrCat("; argument ", index, " of ", kernel);
+    if (parameter != nullptr && !parameter->type().empty()) {
+      metadata.emplace_back("parameter_type", parameter->type());
+      absl::StrAppend(&where, ", parameter type `", parameter->type(), "`");
+    }
+    return InvalidField(v1::ERROR_REASON_DATA_TYPE_MISMATCH, Field(member), text + where, std::move(metadata));
+  }
+};
+
+absl::Status CheckPointer(const Place& place, DType dtype, const char* member) {
+  const Parameter* parameter = place.parameter;
+  if (parameter == nullptr) return absl::OkStatus();
+  bool is_pointer = parameter->kind() == Parameter::KIND_POINTER || parameter->kind() == Parameter::KIND_UNSPECIFIED;
+  if (!is_pointer || parameter->size() != kPointerBytes) {
+    return place.Mismatch(member, absl::StrCat("an array was given where the kernel takes no pointer; pass a scalar or raw "
+                                               "bytes of ",
+                                               parameter->size(), " bytes"));
+  }
+  int pointee = parameter->pointee_dtype();
+  if (pointee == 0 || pointee == static_cast<int>(dtype)) return absl::OkStatus();
+  auto expected = DTypeFromNumber(pointee);
+  std::string expected_name(expected ? Name(*expected) : "another type");
+  return place.Mismatch(member, absl::StrCat("the array's type is not what the parameter points to: the array is ",
+                                             std::string(Name(dtype)), ", the parameter wants ", expected_name,
+                                             "; copy the array with that data_type, or declare the parameter as `",
+                                             CudaName(dtype), "*`"));
+}
+
+DType IntegerType(uint32_t size, bool is_signed) {
+  switch (size) {
+    case 1:
+      return is_signed ? DType::kInt8 : DType::kUInt8;
+    case 2:
+      return is_signed ? DType::kInt16 : DType::kUInt16;
+    case 4:
+      return is_signed ? DType::kInt32 : DType::kUInt32;
+    default:
+      return is_signed ? DType::kInt64 : DType::kUInt64;
+  }
+}
+
+bool IsBrainFloat(const std::string& type) { return absl::StrContains(type, "bfloat16"); }
+
+// The element type that a by-value parameter holds; nullopt: a struct that only raw bytes can fill.
+std::optional<DType> TypeOf(const Parameter& parameter, const ScalarOperand& scalar) {
+  uint32_t size = parameter.size();
+  const std::string& type = parameter.type();
+  bool is_complex = std::holds_alternative<std::complex<double>>(scalar.value) || (scalar.dtype && IsComplex(*scalar.dtype));
+  switch (parameter.kind()) {
+    case Parameter::KIND_BOOL:
+      return DType::kBool;
+    case Parameter::KIND_INTEGER:
+      if (size > 8) return std::nullopt;
+      return IntegerType(size, parameter.is_signed());
+    case Parameter::KIND_FLOAT:
+      if (size == 2) return IsBrainFloat(type) ? DType::kBFloat16 : DType::kFloat16;
+      return size == 4 ? DType::kFloat32 : DType::kFloat64;
+    case Parameter::KIND_AGGREGATE:
+      if (size == 2 && IsBrainFloat(type)) return DType::kBFloat16;
+      if (size == 2 && absl::StrContains(type, "half")) return DType::kFloat16;
+      if (absl::StrContains(type, "omplex") || absl::StrContains(type, "float2") || absl::StrContains(type, "double2")) {
+        if (size == 8) return DType::kComplex64;
+        if (size == 16) return DType::kComplex128;
+      }
+      return std::nullopt;
+    case Parameter::KIND_UNSPECIFIED:
+      // Only the size is known: the scalar's own type, or the natural one of that size.
+      if (scalar.dtype) return ItemSize(*scalar.dtype) == size ? scalar.dtype : std::nullopt;
+      if (is_complex) {
+        if (size == 8) return DType::kComplex64;
+        return size == 16 ? std::optional(DType::kComplex128) : std::nullopt;
+      }
+      if (std::holds_alternative<double>(scalar.value)) {
+        if (size == 4) return DType::kFloat32;
+        return size == 8 ? std::optional(DType::kFloat64) : std::nullopt;
+      }
+      if (size != 1 && size != 2 && size != 4 && size != 8) return std::nullopt;
+      return IntegerType(size, std::get<Integer>(scalar.value) < 0);
+    default:
+      return std::nullopt;
+  }
+}
+
+double MaxFinite(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat16:
+      return 65504;
+    case DType::kBFloat16:
+      return 0x1.FEp127;
+    case DType::kFloat32:
+    case DType::kComplex64:
+      return 0x1.FFFFFEp127;
+    default:
+      return INFINITY;
+  }
+}
+
+int MantissaBits(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat16:
+      return 11;
+    case DType::kBFloat16:
+      return 8;
+    case DType::kFloat32:
+    case DType::kComplex64:
+      return 24;
+    default:
+      return 53;
+  }
+}
+
+bool IntegerIsExact(Integer value, DType to) {
+  unsigned __int128 magnitude = value < 0 ? -static_cast<unsigned __int128>(value) : static_cast<unsigned __int128>(value);
+  if (magnitude == 0) return true;
+  while ((magnitude & 1) == 0) magnitude >>= 1;
+  return magnitude < (static_cast<unsigned __int128>(1) << MantissaBits(to)) &&
+         std::abs(static_cast<double>(value)) <= MaxFinite(to);
+}
+
+// A real to a float type: a weak one may be rounded, as NumPy rounds Python's floats; one that says it is a float64 may not.
+bool RealFits(double value, DType to, bool typed) {
+  if (!std::isfinite(value)) return true;
+  if (std::abs(value) > MaxFinite(to)) return false;
+  if (!typed || MantissaBits(to) >= 53) return true;
+  int exponent;
+  double fraction = std::frexp(value, &exponent);
+  double scaled = std::ldexp(fraction, MantissaBits(to));
+  return scaled == std::trunc(scaled) && (to != DType::kFloat16 || std::abs(value) >= 0x1p-14 || value == 0);
+}
+
+bool LosesNothing(const ScalarOperand& scalar, DType to) {
+  if (const Integer* integer = std::get_if<Integer>(&scalar.value)) {
+    return IsFloat(to) || IsComplex(to) ? IntegerIsExact(*integer, to) : FitsInteger(*integer, to);
+  }
+  bool typed = scalar.dtype.has_value() && ItemSize(*scalar.dtype) > ItemSize(to);
+  if (const double* real = std::get_if<double>(&scalar.value)) {
+    if (IsFloat(to) || IsComplex(to)) return RealFits(*real, to, typed);
+    return std::isfinite(*real) && *real == std::trunc(*real) && std::abs(*real) < 0x1p100 &&
+           FitsInteger(static_cast<Integer>(*real), to);
+  }
+  std::complex<double> z = std::get<std::complex<double>>(scalar.value);
+  return IsComplex(to) && RealFits(z.real(), to, typed) && RealFits(z.imag(), to, typed);
+}
+
+absl::StatusOr<std::string> BindScalar(const Place& place, const v1::Scalar& message) {
+  auto scalar = ReadScalar(message, place.Field("scalar"));
+  if (!scalar.ok()) return scalar.status();
+  std::optional<DType> to;
+  if (place.parameter != nullptr) {
+    if (place.parameter->kind() == Parameter::KIND_POINTER) {
+      return place.Mismatch("scalar", "a scalar was given where the kernel takes a pointer; pass an array");
+    }
+    to = TypeOf(*place.parameter, *scalar);
+    if (!to) {
+      return place.Mismatch("scalar", absl::StrCat("a number does not fill this parameter; pass its ",
+                                                   place.parameter->size(), " bytes as raw"));
+    }
+  } else {
+    if (!scalar->dtype) {
+      return place.Mismatch("scalar", "this kernel does not tell its parameters' types; set the scalar's data_type");
+    }
+    to = scalar->dtype;
+  }
+  if (!LosesNothing(*scalar, *to)) {
+    return place.Mismatch("scalar", absl::StrCat("the number does not fit the parameter without loss; its type is ",
+                                                 std::string(Name(*to))));
+  }
+  auto encoded = EncodeScalar(scalar->value, *to, place.Field("scalar"));
+  if (!encoded.ok()) return encoded.status();
+  return encoded->value();
+}
+
+absl::Status CheckRaw(const Place& place, const std::string& raw) {
+  const Parameter* parameter = place.parameter;
+  if (parameter == nullptr) return absl::OkStatus();
+  if (parameter->kind() == Parameter::KIND_POINTER) {
+    return place.Mismatch("raw", "raw bytes were given where the kernel takes a pointer; pass an array");
+  }
+  if (raw.size() == parameter->size()) return absl::OkStatus();
+  return InvalidField(v1::ERROR_REASON_SIZE_MISMATCH, place.Field("raw"),
+                      absl::StrCat("raw bytes must have the parameter's exact size: argument ", place.index, " of ",
+                                   place.kernel, " has ", raw.size(), " bytes, the parameter ", parameter->size()));
+}
+
+absl::Status CheckCount(const v1::KernelLaunch& launch, const wire::KernelDescription& kernel) {
+  if (launch.arguments_size() == kernel.parameters_size()) return absl::OkStatus();
+  return InvalidField(v1::ERROR_REASON_ARGUMENT_COUNT, "kernel_launch.arguments",
+                      absl::StrCat("the number of arguments differs from the kernel's parameters: ", kernel.entry(), " takes ",
+                                   kernel.parameters_size(), ", not ", launch.arguments_size()),
+                      {{"kernel", kernel.entry()}});
+}
+
+// Nothing is known of the parameters, not even their sizes.
+bool IsOpaque(const wire::KernelDescription& kernel) {
+  return !kernel.parameters_known() && kernel.parameters().empty();
+}
+
+wire::Operand PointerTo(const ArrayInfo& array, uint32_t slot) {
+  wire::Operand operand;
+  operand.set_arena(slot);
+  operand.set_offset(static_cast<uint64_t>(array.offset));
+  operand.set_dtype(static_cast<int>(array.dtype));
+  operand.mutable_strides()->Assign(array.strides.begin(), array.strides.end());
+  return operand;
+}
+
+}  // namespace
+
+absl::Status BindKernelArguments(const v1::KernelLaunch& launch, absl::Span<const Input> inputs,
+                                 const wire::KernelDescription& kernel, wire::Task* task) {
+  bool opaque = IsOpaque(kernel);
+  if (!opaque) {
+    if (auto status = CheckCount(launch, kernel); !status.ok()) return status;
+  }
+  task->mutable_kernel()->clear_arguments();
+  uint32_t next_array = 0, next_output = static_cast<uint32_t>(inputs.size());
+  for (int i = 0; i < launch.arguments_size(); ++i) {
+    Place place{i, launch.entry(), opaque ? nullptr : &kernel.parameters(i)};
+    auto* bound = task->mutable_kernel()->add_arguments();
+    const v1::KernelArgument& argument = launch.arguments(i);
+    switch (argument.value_case()) {
+      case v1::KernelArgument::kArray: {
+        if (next_array >= inputs.size() || !inputs[next_array]) {
+          return InvalidField(v1::ERROR_REASON_INVALID_FIELD, place.Field("array"), "the argument's array is missing");
+        }
+        const ArrayInfo& array = *inputs[next_array];
+        if (auto status = CheckPointer(place, array.dtype, "array"); !status.ok()) return status;
+        *bound->mutable_array() = PointerTo(array, next_array++);
+        break;
+      }
+      case v1::KernelArgument::kNewArray: {
+        auto array = ReadSpec(argument.new_array().spec(), place.Field("new_array.spec"));
+        if (!array.ok()) return array.status();
+        if (auto status = CheckPointer(place, array->dtype, "new_array"); !status.ok()) return status;
+        *bound->mutable_array() = PointerTo(*array, next_output++);
+        break;
+      }
+      case v1::KernelArgument::kScalar: {
+        auto raw = BindScalar(place, argument.scalar());
+        if (!raw.ok()) return raw.status();
+        bound->set_raw(*raw);
+        break;
+      }
+      case v1::KernelArgument::kRaw:
+        if (auto status = CheckRaw(place, argument.raw()); !status.ok()) return status;
+        bound->set_raw(argument.raw());
+        break;
+      case v1::KernelArgument::VALUE_NOT_SET:
+        return InvalidField(v1::ERROR_REASON_INVALID_FIELD, absl::StrCat("kernel_launch.arguments[", i, "]"),
+                            "the argument is empty: array, new_array, scalar or raw");
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::vector<int> WrittenOperands(const v1::KernelLaunch& launch, const wire::KernelDescription& kernel) {
+  std::vector<int> written;
+  int operand = 0;
+  for (int i = 0; i < launch.arguments_size(); ++i) {
+    if (launch.arguments(i).value_case() != v1::KernelArgument::kArray) continue;
+    bool is_const = kernel.parameters_known() && i < kernel.parameters_size() &&
+                    kernel.parameters(i).kind() == Parameter::KIND_POINTER && kernel.parameters(i).pointee_const();
+    if (!is_const) written.push_back(operand);
+    ++operand;
+  }
+  return written;
+}
+
+}  // namespace stride::ops

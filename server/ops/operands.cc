@@ -1,0 +1,68 @@
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "server/ops/plan.h"
+
+namespace stride::ops {
+
+std::vector<OperandField> CollectOperands(const v1::Operation& operation) {
+  std::vector<OperandField> operands;
+  switch (operation.kind_case()) {
+    case v1::Operation::kUfunc:
+      for (int i = 0; i < operation.ufunc().inputs_size(); ++i) {
+        operands.push_back({&operation.ufunc().inputs(i), absl::StrCat("ufunc.inputs[", i, "]")});
+      }
+      break;
+    case v1::Operation::kExpression: {
+      std::map<std::string, const v1::Operand*> sorted;
+      for (const auto& [name, operand] : operation.expression().inputs()) sorted[name] = &operand;
+      for (const auto& [name, operand] : sorted) {
+        operands.push_back({operand, absl::StrCat("expression.inputs[", name, "]")});
+      }
+      break;
+    }
+    case v1::Operation::kReduction:
+      operands.push_back({&operation.reduction().input(), "reduction.input"});
+      break;
+    case v1::Operation::kMatmul:
+      operands.push_back({&operation.matmul().left(), "matmul.left"});
+      operands.push_back({&operation.matmul().right(), "matmul.right"});
+      break;
+    case v1::Operation::kKernelLaunch:
+      for (int i = 0; i < operation.kernel_launch().arguments_size(); ++i) {
+        const v1::KernelArgument& argument = operation.kernel_launch().arguments(i);
+        if (argument.value_case() != v1::KernelArgument::kArray) continue;
+        operands.push_back({&argument.array(), absl::StrCat("kernel_launch.arguments[", i, "].array")});
+      }
+      break;
+    case v1::Operation::kCopy:
+      operands.push_back({&operation.copy().input(), "copy.input"});
+      break;
+    case v1::Operation::kView:
+      operands.push_back({&operation.view().input(), "view.input"});
+      break;
+    case v1::Operation::kCreation:
+    case v1::Operation::KIND_NOT_SET:
+      break;
+  }
+  return operands;
+}
+
+std::vector<OutputField> CollectOutputs(const v1::Operation& operation) {
+  std::vector<OutputField> outputs;
+  if (operation.kind_case() != v1::Operation::kKernelLaunch) {
+    for (int i = 0; i < operation.outputs_size(); ++i) {
+      outputs.push_back({&operation.outputs(i), absl::StrCat("outputs[", i, "]")});
+    }
+    return outputs;
+  }
+  for (int i = 0; i < operation.kernel_launch().arguments_size(); ++i) {
+    const v1::KernelArgument& argument = operation.kernel_launch().arguments(i);
+    if (argument.value_case() != v1::KernelArgument::kNewArray) continue;
+    outputs.push_back(
+        {&argument.new_array().output(), absl::StrCat("kernel_launch.arguments[", i, "].new_array.output")});
+  }
+  return outputs;
+}
+
+}  // namespace stride::ops

@@ -1,0 +1,115 @@
+#include "server/ops/plan.h"
+
+#include "absl/strings/str_cat.h"
+#include "server/base/error.h"
+#include "server/ops/planners.h"
+#include "server/ops/shape.h"
+
+namespace stride::ops {
+namespace {
+
+absl::Status CheckCounts(const v1::Operation& operation, Inputs inputs) {
+  if (inputs.size() != CollectOperands(operation).size()) {
+    return absl::InternalError("PlanOperation: one input is due for each of CollectOperands");
+  }
+  if (operation.kind_case() == v1::Operation::kKernelLaunch) {
+    if (operation.outputs().empty()) return absl::OkStatus();
+    return InvalidField(v1::ERROR_REASON_ARGUMENT_COUNT, "outputs",
+                        "a kernel's outputs are among its arguments; leave outputs empty");
+  }
+  if (operation.outputs_size() == 1) return absl::OkStatus();
+  return InvalidField(v1::ERROR_REASON_ARGUMENT_COUNT, "outputs",
+                      absl::StrCat("the operation has one result; outputs has ", operation.outputs_size()));
+}
+
+// Arrays that other layers made may not exceed what the planners count on.
+absl::Status CheckRanks(const v1::Operation& operation, Inputs inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i] || inputs[i]->shape.size() <= kMaxRank) continue;
+    return InvalidField(v1::ERROR_REASON_SIZE_LIMIT, CollectOperands(operation)[i].field,
+                        absl::StrCat("an array has at most ", kMaxRank, " axes"));
+  }
+  return absl::OkStatus();
+}
+
+void Replace(wire::Operand* operand, absl::Span<const Location> slots) {
+  const Location& location = slots[operand->arena()];
+  operand->set_arena(location.arena);
+  operand->set_offset(operand->offset() + location.offset);
+}
+
+}  // namespace
+
+absl::StatusOr<Plan> PlanOperation(const v1::Operation& operation, absl::Span<const Input> inputs,
+                                   absl::Span<const Input> existing) {
+  if (operation.kind_case() == v1::Operation::KIND_NOT_SET) {
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "", "the operation is empty; set one of its kinds");
+  }
+  if (auto status = CheckCounts(operation, inputs); !status.ok()) return status;
+  if (auto status = CheckRanks(operation, inputs); !status.ok()) return status;
+  const Input output = existing.empty() ? Input() : existing[0];
+  switch (operation.kind_case()) {
+    case v1::Operation::kUfunc:
+      return PlanUfunc(operation.ufunc(), inputs, output);
+    case v1::Operation::kExpression:
+      return PlanExpression(operation.expression(), inputs, output);
+    case v1::Operation::kReduction:
+      return PlanReduction(operation.reduction(), inputs, output);
+    case v1::Operation::kMatmul:
+      return PlanMatmul(operation.matmul(), inputs, output);
+    case v1::Operation::kKernelLaunch:
+      return PlanKernel(operation.kernel_launch(), inputs, existing);
+    case v1::Operation::kCreation:
+      return PlanCreation(operation.creation(), output);
+    case v1::Operation::kCopy:
+      return PlanCopy(operation.copy(), inputs, output);
+    case v1::Operation::kView:
+      return PlanView(operation.view(), inputs, output);
+    default:
+      return NotImplemented("operation", "this kind of operation is not implemented yet");
+  }
+}
+
+void Bind(wire::Task* task, absl::Span<const Location> slots) {
+  switch (task->kind_case()) {
+    case wire::Task::kElementwise:
+      for (auto& operand : *task->mutable_elementwise()->mutable_inputs()) Replace(&operand, slots);
+      for (auto& operand : *task->mutable_elementwise()->mutable_outputs()) Replace(&operand, slots);
+      break;
+    case wire::Task::kReduce:
+      for (auto& operand : *task->mutable_reduce()->mutable_inputs()) Replace(&operand, slots);
+      Replace(task->mutable_reduce()->mutable_output(), slots);
+      break;
+    case wire::Task::kMatmul:
+      Replace(task->mutable_matmul()->mutable_left(), slots);
+      Replace(task->mutable_matmul()->mutable_right(), slots);
+      Replace(task->mutable_matmul()->mutable_output(), slots);
+      break;
+    case wire::Task::kKernel:
+      for (auto& argument : *task->mutable_kernel()->mutable_arguments()) {
+        if (argument.has_array()) Replace(argument.mutable_array(), slots);
+      }
+      break;
+    case wire::Task::kZeroFill: {
+      auto* fill = task->mutable_zero_fill();
+      const Location& location = slots[fill->arena()];
+      fill->set_arena(location.arena);
+      fill->set_offset(fill->offset() + location.offset);
+      break;
+    }
+    case wire::Task::kCopyBytes: {
+      auto* copy = task->mutable_copy_bytes();
+      const Location& from = slots[copy->from_arena()];
+      const Location& to = slots[copy->to_arena()];
+      copy->set_from_arena(from.arena);
+      copy->set_from_offset(copy->from_offset() + from.offset);
+      copy->set_to_arena(to.arena);
+      copy->set_to_offset(copy->to_offset() + to.offset);
+      break;
+    }
+    case wire::Task::KIND_NOT_SET:
+      break;
+  }
+}
+
+}  // namespace stride::ops

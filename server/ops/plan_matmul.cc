@@ -1,0 +1,112 @@
+#include "absl/strings/str_cat.h"
+#include "server/base/error.h"
+#include "server/ops/elementwise.h"
+#include "server/ops/promotion.h"
+
+namespace stride::ops {
+namespace {
+
+// An operand with the axis that NumPy adds to a vector.
+struct Matrix {
+  ArrayInfo array;
+  bool is_vector = false;
+  Shape batch;
+};
+
+absl::StatusOr<Matrix> ReadMatrix(const Input& input, const char* field, bool left) {
+  if (!input) return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field, "matmul needs an array, not a scalar");
+  Matrix matrix{*input};
+  if (input->shape.empty()) {
+    return InvalidField(v1::ERROR_REASON_SHAPE_MISMATCH, field,
+                        "matmul needs at least one axis; for a product with a scalar use multiply");
+  }
+  if (input->shape.size() == 1) {
+    matrix.is_vector = true;
+    size_t where = left ? 0 : 1;
+    matrix.array.shape.insert(matrix.array.shape.begin() + where, 1);
+    matrix.array.strides.insert(matrix.array.strides.begin() + where, 0);
+  }
+  matrix.batch.assign(matrix.array.shape.begin(), matrix.array.shape.end() - 2);
+  return matrix;
+}
+
+// Strides of the batch axes, then row, then column.
+std::vector<int64_t> StridesOf(const Matrix& matrix, const Shape& batch) {
+  Shape shape = batch;
+  shape.insert(shape.end(), matrix.array.shape.end() - 2, matrix.array.shape.end());
+  std::vector<int64_t> strides = BroadcastStrides(matrix.array, shape);
+  // Rows and columns of length one keep their stride: libraries want a plausible leading dimension.
+  size_t rank = matrix.array.shape.size();
+  strides[strides.size() - 2] = matrix.array.strides[rank - 2];
+  strides[strides.size() - 1] = matrix.array.strides[rank - 1];
+  return strides;
+}
+
+absl::Status CheckTypes(const ArrayInfo& left, const ArrayInfo& right, DType dtype) {
+  if (left.dtype == dtype && right.dtype == dtype) return absl::OkStatus();
+  return NotImplemented("matmul.mixed_types",
+                        absl::StrCat("matmul of different types is not implemented yet; copy both to ",
+                                     std::string(Name(dtype)), " first: ", std::string(Name(left.dtype)), " and ",
+                                     std::string(Name(right.dtype))));
+}
+
+absl::StatusOr<ArrayInfo> MatmulOutput(DType dtype, const Shape& shape, const Input& existing) {
+  auto output = ChooseOutput(dtype, shape, existing);
+  if (!output.ok()) return output.status();
+  if (output->dtype != dtype || !output->IsContiguous()) {
+    return NotImplemented("matmul.strided_output",
+                          absl::StrCat("matmul into an existing output needs a contiguous one of the result's type; let it "
+                                       "make a new array and copy that: ",
+                                       std::string(Name(dtype))));
+  }
+  return output;
+}
+
+}  // namespace
+
+absl::StatusOr<Plan> PlanMatmul(const v1::Matmul& matmul, Inputs inputs, const Input& existing) {
+  auto left = ReadMatrix(inputs[0], "matmul.left", true);
+  if (!left.ok()) return left.status();
+  auto right = ReadMatrix(inputs[1], "matmul.right", false);
+  if (!right.ok()) return right.status();
+  size_t left_rank = left->array.shape.size(), right_rank = right->array.shape.size();
+  int64_t m = left->array.shape[left_rank - 2], k = left->array.shape[left_rank - 1];
+  int64_t n = right->array.shape[right_rank - 1];
+  if (right->array.shape[right_rank - 2] != k) {
+    return InvalidField(v1::ERROR_REASON_SHAPE_MISMATCH, "matmul.right",
+                        absl::StrCat("the left's last axis and the right's last but one (a vector's only one) must be equal: ",
+                                     ToString(inputs[0]->shape), " and ", ToString(inputs[1]->shape)));
+  }
+  auto batch = BroadcastShapes({left->batch, right->batch}, "matmul");
+  if (!batch.ok()) return batch.status();
+  DType dtype = PromoteTypes(left->array.dtype, right->array.dtype);
+  if (auto status = CheckTypes(left->array, right->array, dtype); !status.ok()) return status;
+  Shape shape = *batch;
+  if (!left->is_vector) shape.push_back(m);
+  if (!right->is_vector) shape.push_back(n);
+  auto output = MatmulOutput(dtype, shape, existing);
+  if (!output.ok()) return output.status();
+
+  Plan plan;
+  plan.outputs.push_back(*output);
+  if (IsBool(dtype) || IsInteger(dtype)) {
+    plan.code.emplace().mutable_matmul()->set_dtype(static_cast<int>(dtype));
+  }
+  auto* launch = plan.task.mutable_matmul();
+  launch->set_m(m);
+  launch->set_n(n);
+  launch->set_k(k);
+  launch->mutable_batch_extents()->Assign(batch->begin(), batch->end());
+  *launch->mutable_left() = MakeOperand(0, left->array, StridesOf(*left, *batch));
+  *launch->mutable_right() = MakeOperand(1, right->array, StridesOf(*right, *batch));
+  Shape full = *batch;
+  full.push_back(m);
+  full.push_back(n);
+  *launch->mutable_output() = MakeOperand(2, *output, Contiguous(dtype, full).strides);
+  plan.task.set_label("matmul");
+  plan.bytes = static_cast<double>(inputs[0]->size_bytes() + inputs[1]->size_bytes() + output->size_bytes());
+  plan.flops = 2.0 * static_cast<double>(output->num_elements()) * static_cast<double>(k);
+  return plan;
+}
+
+}  // namespace stride::ops

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "server/ops/op_table.h"
+#include "server/ops/scalar.h"
+#include "server/store/dtype.h"
+#include "server/wire/plan.pb.h"
+
+namespace stride::ops {
+
+// A value of the program under construction.
+struct Value {
+  uint32_t id = 0;
+  DType dtype = DType::kBool;
+};
+
+// An argument of an operation: a value, or a weak scalar that has no type yet.
+using Argument = std::variant<Value, WeakScalar>;
+
+// Makes a wire::Program instruction by instruction. Equal instructions are made once, so common subexpressions cost nothing twice.
+class ProgramBuilder {
+ public:
+  // The element of the array in `slot` (its place among the operation's inputs). Slots get operand numbers in order of first use.
+  Value Input(uint32_t slot, DType dtype);
+  // The C-order linear index of the element, int64.
+  Value Index();
+  // A constant of the launch. Equal constants of one type share a slot.
+  Value Constant(const wire::ScalarValue& scalar);
+  // Raw operation: arguments have their compute types already.
+  Value Op(std::string_view name, absl::Span<const Value> arguments, DType result);
+  Value Cast(Value value, DType dtype);
+
+  wire::Program Finish(absl::Span<const Value> results) const;
+
+  const std::vector<uint32_t>& slots() const { return slots_; }  // of operand i
+  const std::vector<DType>& input_dtypes() const { return input_dtypes_; }
+  const std::vector<wire::ScalarValue>& scalars() const { return scalars_; }
+  int num_operations() const { return num_operations_; }
+  int num_instructions() const { return program_.instructions_size(); }
+  // The program depends on the order of its elements, so that loop axes must not be reordered.
+  bool uses_index() const { return uses_index_; }
+
+ private:
+  Value Add(wire::Instruction instruction, DType dtype);
+
+  wire::Program program_;
+  std::map<std::string, uint32_t> known_;  // serialized instruction -> value
+  std::map<std::string, uint32_t> scalar_index_;
+  std::vector<uint32_t> slots_;
+  std::vector<DType> input_dtypes_;
+  std::vector<wire::ScalarValue> scalars_;
+  int num_operations_ = 0;
+  bool uses_index_ = false;
+};
+
+// Applies a row of the table with NumPy's typing: promotion, weak scalars, casts, 16-bit floats through float32. Errors at `field`.
+absl::StatusOr<Value> Apply(ProgramBuilder& builder, const OpRow& row, absl::Span<const Argument> arguments,
+                            std::optional<DType> data_type, std::string_view field);
+
+// A weak scalar by itself becomes what NumPy makes of it: int64 (or uint64), float64, complex128.
+absl::StatusOr<Value> ToValue(ProgramBuilder& builder, const Argument& argument, std::string_view field);
+
+}  // namespace stride::ops

@@ -1,0 +1,174 @@
+#include "server/worker/cpu/compiler/front_end.h"
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "clang/Basic/TargetInfo.h"
+#include "clang/CodeGen/CodeGenAction.h"
+#include "clang/Frontend/CompilerInstance.h"
+#include "clang/Frontend/CompilerInvocation.h"
+#include "clang/Frontend/FrontendActions.h"
+#include "clang/Frontend/MultiplexConsumer.h"
+#include "clang/Frontend/TextDiagnosticPrinter.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/VirtualFileSystem.h"
+#include "server/worker/cpu/compiler/name_expressions.h"
+#include "server/worker/cpu/compiler/prelude_files.h"
+#include "server/worker/cpu/compiler/unsupported.h"
+
+namespace stride::cpu {
+namespace {
+
+constexpr char kSourceName[] = "kernel.cu";
+constexpr char kPreludeFolder[] = "/stride/";
+
+// Calls back with the finished syntax tree.
+class TreeConsumer : public clang::ASTConsumer {
+ public:
+  explicit TreeConsumer(std::function<void(clang::ASTContext&)> done) : done_(std::move(done)) {}
+  void HandleTranslationUnit(clang::ASTContext& context) override { done_(context); }
+
+ private:
+  std::function<void(clang::ASTContext&)> done_;
+};
+
+class ListAction : public clang::ASTFrontendAction {
+ public:
+  explicit ListAction(std::function<void(clang::ASTContext&)> done) : done_(std::move(done)) {}
+  std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance&, llvm::StringRef) override {
+    return std::make_unique<TreeConsumer>(done_);
+  }
+
+ private:
+  std::function<void(clang::ASTContext&)> done_;
+};
+
+class EmitAction : public clang::EmitLLVMOnlyAction {
+ public:
+  EmitAction(llvm::LLVMContext* context, std::function<void(clang::ASTContext&)> done)
+      : EmitLLVMOnlyAction(context), done_(std::move(done)) {}
+  std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance& instance,
+                                                        llvm::StringRef file) override {
+    std::vector<std::unique_ptr<clang::ASTConsumer>> consumers;
+    consumers.push_back(std::make_unique<TreeConsumer>(done_));
+    consumers.push_back(EmitLLVMOnlyAction::CreateASTConsumer(instance, file));
+    return std::make_unique<clang::MultiplexConsumer>(std::move(consumers));
+  }
+
+ private:
+  std::function<void(clang::ASTContext&)> done_;
+};
+
+std::vector<std::string> Arguments(const CompileRequest& request, const Options& options, const Target& target) {
+  std::vector<std::string> arguments = {
+      "-triple", target.triple, "-target-cpu", target.cpu, "-std=" + options.standard, "-O2", "-disable-llvm-passes",
+      "-nostdsysteminc", "-nobuiltininc", "-isystem", kPreludeFolder, "-fdeclspec", "-fno-threadsafe-statics",
+      "-fno-rtti", "-mrelocation-model", "pic", "-pic-level", "2", "-ferror-limit", "30", "-fmessage-length=0",
+      "-Wno-unused-value", "-Wno-unknown-cuda-version", "-Wno-undefined-internal", "-Wno-psabi", "-Wno-pass-failed",
+      "-Wno-unknown-pragmas", "-fdiagnostics-show-note-include-stack", "-vectorize-loops", "-vectorize-slp",
+      "-ffp-contract=" + std::string(options.contract ? "fast" : "off"), "-main-file-name", kSourceName};
+  for (const std::string& feature : target.features) {
+    arguments.push_back("-target-feature");
+    arguments.push_back(feature);
+  }
+  arguments.insert(arguments.end(), options.macros.begin(), options.macros.end());
+  if (options.fast_math) arguments.push_back("-D__USE_FAST_MATH__=1");
+  if (request.kind == SourceKind::kCudaKernels) {
+    for (const char* more : {"-aux-triple", target.triple.c_str(), "-fcuda-is-device", "-fcuda-allow-variadic-functions",
+                             "-include", "stride_cuda.h", "-x", "cuda"}) {
+      arguments.push_back(more);
+    }
+  } else {
+    for (const char* more : {"-include", "stride_native.h", "-x", "c++"}) arguments.push_back(more);
+  }
+  arguments.push_back(kSourceName);
+  return arguments;
+}
+
+llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> MemoryFiles(const std::string& source) {
+  auto files = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
+  files->setCurrentWorkingDirectory("/");
+  files->addFile(kSourceName, 0, llvm::MemoryBuffer::getMemBufferCopy(source, kSourceName));
+  for (const PreludeFile* file = PreludeFilesBegin(); file != PreludeFilesEnd(); ++file) {
+    // A "cooperative_groups.reduce.h" is <cooperative_groups/reduce.h>: the embedded names are flat.
+    std::string name(file->name);
+    if (name == "cooperative_groups.reduce.h") name = "cooperative_groups/reduce.h";
+    llvm::StringRef text(file->text.data(), file->text.size());
+    files->addFile(kPreludeFolder + name, 0, llvm::MemoryBuffer::getMemBuffer(text, name));
+  }
+  for (const char* name : {"cstdint", "cstddef", "cmath", "cstdio", "cassert", "cstdlib", "cstring", "climits",
+                           "cfloat", "limits", "type_traits", "utility", "algorithm", "math.h", "stdint.h", "stdio.h",
+                           "stddef.h", "stdlib.h", "string.h", "assert.h", "limits.h", "float.h", "cuda.h",
+                           "cuda_runtime.h", "cuda_runtime_api.h", "device_launch_parameters.h", "cuda_fp16.h",
+                           "cuda_bf16.h", "vector_types.h", "vector_functions.h", "math_constants.h",
+                           "device_functions.h", "sm_20_atomic_functions.h", "helper_math.h"}) {
+    std::string path = std::string(kPreludeFolder) + name;
+    if (llvm::StringRef(name) == "helper_math.h" || files->exists(path)) continue;
+    // Everything such a header declares is in the prelude already.
+    files->addFile(path, 0, llvm::MemoryBuffer::getMemBuffer("#pragma once\n", name));
+  }
+  return files;
+}
+
+// Runs one action over `source`; the text of all diagnostics goes to `log`. True when there was no error.
+bool Run(clang::FrontendAction& action, const std::vector<std::string>& arguments, const std::string& source,
+         std::string& log) {
+  llvm::raw_string_ostream stream(log);
+  clang::CompilerInstance instance;
+  std::vector<const char*> pointers;
+  for (const std::string& argument : arguments) pointers.push_back(argument.c_str());
+  auto shown = llvm::makeIntrusiveRefCnt<clang::DiagnosticOptions>();
+  clang::DiagnosticsEngine early(llvm::makeIntrusiveRefCnt<clang::DiagnosticIDs>(), shown,
+                                 new clang::TextDiagnosticPrinter(stream, shown.get()));
+  if (!clang::CompilerInvocation::CreateFromArgs(instance.getInvocation(), pointers, early)) return false;
+  instance.createDiagnostics(new clang::TextDiagnosticPrinter(stream, &instance.getDiagnosticOpts()));
+  instance.createFileManager(MemoryFiles(source));
+  instance.createSourceManager(instance.getFileManager());
+  instance.getFrontendOpts().DisableFree = false;
+  instance.setVerboseOutputStream(llvm::nulls());
+  bool done = instance.ExecuteAction(action);
+  stream.flush();
+  return done && !instance.getDiagnostics().hasErrorOccurred();
+}
+
+absl::Status SourceError(const std::string& log) {
+  std::string feature = UnsupportedFeature(log);
+  if (!feature.empty()) {
+    return absl::UnimplementedError(absl::StrCat("the CPU device has no ", feature, "\n", log));
+  }
+  return absl::InvalidArgumentError(absl::StrCat("the kernel source does not compile\n", log));
+}
+
+absl::Status TableError(const KernelTable& table) {
+  if (!table.unsupported.empty()) {
+    return absl::UnimplementedError(absl::StrCat("the CPU device has no ", table.unsupported));
+  }
+  return table.error.empty() ? absl::OkStatus() : absl::InvalidArgumentError(table.error);
+}
+
+}  // namespace
+
+absl::StatusOr<FrontEndResult> RunFrontEnd(const CompileRequest& request, const Options& options, const Target& target,
+                                           llvm::LLVMContext& context) {
+  std::vector<std::string> arguments = Arguments(request, options, target);
+  FrontEndResult result;
+  std::vector<std::string> names = request.entries;
+  for (const std::string& name : names) {
+    if (absl::Status status = CheckNameExpression(name); !status.ok()) return status;
+  }
+  if (names.empty()) {
+    ListAction list([&](clang::ASTContext& tree) { names = ListKernels(tree, request.kind); });
+    if (!Run(list, arguments, request.source, result.log)) return SourceError(result.log);
+    if (names.empty()) return absl::InvalidArgumentError("the source defines no kernel");
+    result.log.clear();
+  }
+  std::string source = request.source;
+  if (request.kind == SourceKind::kCudaKernels) source += EntryText(names);
+  EmitAction emit(&context, [&](clang::ASTContext& tree) { result.table = ReadKernels(tree, request.kind, names); });
+  if (!Run(emit, arguments, source, result.log)) return SourceError(result.log);
+  if (absl::Status status = TableError(result.table); !status.ok()) return status;
+  result.module = emit.takeModule();
+  if (result.module == nullptr) return absl::InternalError("the front end made no module");
+  return result;
+}
+
+}  // namespace stride::cpu

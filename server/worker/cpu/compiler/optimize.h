@@ -1,0 +1,17 @@
+// LLVM's pipelines around the pass that cuts kernels into loops.
+#pragma once
+
+namespace llvm {
+class Module;
+class TargetMachine;
+}  // namespace llvm
+
+namespace stride::cpu {
+
+// Inlines and simplifies, so that the kernel is one small function; makes nothing that hides its shape (no vectors).
+void Simplify(llvm::Module& module, llvm::TargetMachine& machine, int optimization);
+
+// The full pipeline, with vectorisation.
+void Optimize(llvm::Module& module, llvm::TargetMachine& machine, int optimization);
+
+}  // namespace stride::cpu

@@ -1,0 +1,25 @@
+// From one thread's code to a whole block's: the steps between Clang and LLVM's vectoriser.
+#pragma once
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "server/worker/cpu/compiler/compiler.h"
+#include "server/worker/cpu/compiler/kernel_table.h"
+
+namespace llvm {
+class Module;
+}
+
+namespace stride::cpu {
+
+// Makes every function but the kernels' entries internal, so that what is not used goes away.
+void KeepOnly(llvm::Module& module, const std::vector<CompiledKernel>& kernels);
+
+// Before any optimisation: shared variables become offsets into the block's buffer, device functions are to be inlined.
+absl::Status PrepareKernels(llvm::Module& module, KernelTable& table);
+
+// After simplification: each entry becomes `void f(BlockContext*)`. UNIMPLEMENTED when a kernel cannot be cut.
+absl::Status CutKernels(llvm::Module& module, ThreadForm form, KernelTable& table);
+
+}  // namespace stride::cpu

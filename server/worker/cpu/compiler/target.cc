@@ -1,0 +1,67 @@
+#include "server/worker/cpu/compiler/target.h"
+
+#include <mutex>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Host.h"
+
+namespace stride::cpu {
+namespace {
+
+constexpr char kTriple[] = "x86_64-unknown-linux-gnu";
+
+absl::StatusOr<const llvm::Target*> Lookup() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+    LLVMInitializeX86AsmParser();
+  });
+  std::string error;
+  const llvm::Target* target = llvm::TargetRegistry::lookupTarget(kTriple, error);
+  if (target == nullptr) return absl::InternalError(absl::StrCat("no code generator: ", error));
+  return target;
+}
+
+}  // namespace
+
+absl::StatusOr<Target> FindTarget(const std::string& cpu) {
+  absl::StatusOr<const llvm::Target*> target = Lookup();
+  if (!target.ok()) return target.status();
+  Target found{.triple = kTriple, .cpu = cpu};
+  if (cpu == "native") {
+    found.cpu = llvm::sys::getHostCPUName().str();
+    for (const auto& feature : llvm::sys::getHostCPUFeatures()) {
+      found.features.push_back(absl::StrCat(feature.second ? "+" : "-", std::string(feature.first())));
+    }
+    return found;
+  }
+  std::unique_ptr<llvm::MCSubtargetInfo> info((*target)->createMCSubtargetInfo(kTriple, "", ""));
+  if (cpu.empty() || !info->isCPUStringValid(cpu)) {
+    return absl::InvalidArgumentError(absl::StrCat("not a processor name that LLVM knows: ", cpu));
+  }
+  return found;
+}
+
+absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> CreateTargetMachine(const Target& target, int optimization) {
+  absl::StatusOr<const llvm::Target*> found = Lookup();
+  if (!found.ok()) return found.status();
+  llvm::TargetOptions options;
+  auto level = llvm::CodeGenOpt::getLevel(optimization == 0 ? 0 : 2);
+  std::unique_ptr<llvm::TargetMachine> machine(
+      (*found)->createTargetMachine(target.triple, target.cpu, absl::StrJoin(target.features, ","), options,
+                                    llvm::Reloc::PIC_, std::nullopt, *level));
+  if (machine == nullptr) return absl::InternalError("no code generator for this processor");
+  return machine;
+}
+
+}  // namespace stride::cpu

@@ -1,0 +1,27 @@
+// The processor that code is made for.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace llvm {
+class TargetMachine;
+}
+
+namespace stride::cpu {
+
+struct Target {
+  std::string triple;
+  std::string cpu;
+  std::vector<std::string> features;  // "+avx2", "-sse4a"
+};
+
+// "native" is the processor this runs on, with the features it reports (a virtual machine may hide some).
+absl::StatusOr<Target> FindTarget(const std::string& cpu);
+
+absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> CreateTargetMachine(const Target& target, int optimization);
+
+}  // namespace stride::cpu

@@ -1,0 +1,12 @@
+// Tells a wrong program from a right one that asks for what the CPU device does not have.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace stride::cpu {
+
+// The feature a diagnostic is about, such as "textures and surfaces"; empty when the diagnostic is the user's mistake.
+std::string UnsupportedFeature(std::string_view diagnostic);
+
+}  // namespace stride::cpu

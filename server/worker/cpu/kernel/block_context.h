@@ -1,0 +1,49 @@
+// What a compiled kernel is called with: one per operating system thread that runs blocks. Kernels see this same text, so
+// it uses built-in types alone and its layout is the binary interface between compiled objects and the worker.
+#ifndef STRIDE_CPU_BLOCK_CONTEXT_H_
+#define STRIDE_CPU_BLOCK_CONTEXT_H_
+
+namespace stride {
+namespace cpu {
+
+struct BlockContext;
+
+// One argument of a device printf, widened as C's variable arguments are.
+struct PrintArgument {
+  enum Kind : unsigned { kInteger, kDouble, kPointer, kString };
+  Kind kind;
+  unsigned size;  // bytes of the value before widening
+  union {
+    long long integer;
+    double real;
+    const void* pointer;
+    const char* string;
+  };
+};
+
+// Calls from a kernel into the worker. `thread` is threadIdx.
+struct KernelRuntime {
+  int (*print)(BlockContext* block, const char* format, const PrintArgument* arguments, unsigned num_arguments);
+  // Ends the launch; does not return. `line` 0 means unknown.
+  void (*fail)(BlockContext* block, const char* what, const char* file, unsigned line, const unsigned* thread);
+  // Per-thread form only: waits for the other threads of the block (or of the warp).
+  void (*wait)(BlockContext* block, unsigned site, bool whole_block);
+};
+
+struct BlockContext {
+  const void* parameters;   // packed by offset
+  unsigned char* shared;    // static shared memory, then dynamic
+  unsigned char* scratch;   // private_bytes_per_thread for each thread, see block_scratch.h
+  const KernelRuntime* runtime;
+  unsigned grid[3];
+  unsigned block[3];
+  unsigned block_index[3];
+  unsigned thread_index[3];  // per-thread form only
+  unsigned dynamic_shared_bytes;
+  void* launch;  // the launcher's own
+};
+
+}  // namespace cpu
+}  // namespace stride
+
+#endif  // STRIDE_CPU_BLOCK_CONTEXT_H_

@@ -1,0 +1,143 @@
+#include "server/worker/cpu/kernel/launch.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include "absl/strings/str_cat.h"
+#include "server/worker/cpu/kernel/block_context.h"
+#include "server/worker/cpu/kernel/block_scratch.h"
+#include "server/worker/cpu/kernel/device_print.h"
+#include "server/worker/cpu/kernel/fault.h"
+
+namespace stride::cpu {
+namespace {
+
+constexpr size_t kSharedAlignment = 128;
+
+struct LaunchState {
+  const KernelEntry& kernel;
+  const LaunchConfig& config;
+  const void* parameters;
+  const std::atomic<bool>* cancel;
+  PrintedText* printed;
+  std::atomic<bool> stop{false};
+  std::atomic<bool> cancelled{false};
+  std::mutex mutex;  // guards error and printed
+  absl::Status error;
+
+  void SetError(absl::Status status) {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (error.ok()) error = std::move(status);
+    stop = true;
+  }
+};
+
+struct ThreadState {
+  LaunchState* launch;
+  internal::FaultExit exit;
+};
+
+int Print(BlockContext* block, const char* format, const PrintArgument* arguments, unsigned num_arguments) {
+  LaunchState& launch = *static_cast<ThreadState*>(block->launch)->launch;
+  if (launch.printed == nullptr) return 0;
+  std::lock_guard<std::mutex> lock(launch.mutex);
+  size_t before = launch.printed->text.size();
+  if (!FormatDevicePrint(format, arguments, num_arguments, kMaxPrintedBytes, launch.printed->text)) {
+    launch.printed->truncated = true;
+  }
+  return static_cast<int>(launch.printed->text.size() - before);
+}
+
+void OnFail(BlockContext* block, const char* what, const char* file, unsigned line, const unsigned* thread) {
+  Dim3 index{block->block_index[0], block->block_index[1], block->block_index[2]};
+  internal::Fail(static_cast<ThreadState*>(block->launch)->exit, what, file, line, index, thread);
+}
+
+void NoWait(BlockContext*, unsigned, bool) {}
+
+constexpr KernelRuntime kRuntime = {Print, OnFail, NoWait};
+
+// Runs blocks [begin, end) with `context` otherwise filled in. Its own frame, so that a jump out of a kernel lands where no
+// local has changed since.
+void RunBlocks(BlockContext& context, LaunchState& launch, int64_t begin, int64_t end) {
+  RunningBlock& running = internal::MutableCurrentBlock();
+  auto function = reinterpret_cast<void (*)(BlockContext*)>(launch.kernel.function);
+  const Dim3& grid = launch.config.grid;
+  for (int64_t i = begin; i < end; ++i) {
+    if (launch.stop.load(std::memory_order_relaxed)) return;
+    if (launch.cancel != nullptr && launch.cancel->load(std::memory_order_relaxed)) {
+      launch.cancelled = launch.stop = true;
+      return;
+    }
+    context.block_index[0] = static_cast<unsigned>(i % grid.x);
+    context.block_index[1] = static_cast<unsigned>(i / grid.x % grid.y);
+    context.block_index[2] = static_cast<unsigned>(i / grid.x / grid.y);
+    running.block_index = {context.block_index[0], context.block_index[1], context.block_index[2]};
+    function(&context);
+  }
+}
+
+struct ThreadMemory {
+  BlockScratch shared;
+  BlockScratch scratch;
+};
+
+ThreadMemory& Memory() {
+  static thread_local ThreadMemory memory;
+  return memory;
+}
+
+bool Fill(BlockContext& context, ThreadState& thread, LaunchState& launch) {
+  const Dim3& grid = launch.config.grid;
+  const Dim3& block = launch.config.block;
+  uint64_t num_threads = uint64_t{block.x} * block.y * block.z;
+  size_t shared_bytes = launch.kernel.static_shared_bytes + launch.config.dynamic_shared_bytes + kSharedAlignment;
+  context = BlockContext{.parameters = launch.parameters,
+                         .shared = Memory().shared.Reserve(shared_bytes),
+                         .scratch = Memory().scratch.Reserve(
+                             ScratchBytes(launch.kernel.private_bytes_per_thread, num_threads)),
+                         .runtime = &kRuntime,
+                         .grid = {grid.x, grid.y, grid.z},
+                         .block = {block.x, block.y, block.z},
+                         .dynamic_shared_bytes = launch.config.dynamic_shared_bytes,
+                         .launch = &thread};
+  return context.shared != nullptr && context.scratch != nullptr;
+}
+
+void RunOnThread(LaunchState& launch, int64_t begin, int64_t end) {
+  if (launch.stop.load(std::memory_order_relaxed)) return;
+  BlockContext context;
+  ThreadState thread{.launch = &launch};
+  if (!Fill(context, thread, launch)) {
+    launch.SetError(absl::ResourceExhaustedError("no memory for a block's private values"));
+    return;
+  }
+  internal::MutableCurrentBlock().kernel = launch.kernel.name.c_str();
+  if (setjmp(thread.exit.landing) == 0) {
+    RunBlocks(context, launch, begin, end);
+  } else {
+    launch.SetError(absl::AbortedError(absl::StrCat("kernel `", launch.kernel.name, "`: ", thread.exit.message)));
+  }
+  internal::MutableCurrentBlock().kernel = nullptr;
+}
+
+// Pieces large enough that fetching one costs nothing, small enough that threads end together.
+int64_t Grain(int64_t num_blocks, int num_threads) {
+  return std::clamp<int64_t>(num_blocks / (num_threads * 16), 1, 64);
+}
+
+}  // namespace
+
+absl::Status Launch(ThreadPool& pool, const KernelEntry& kernel, const LaunchConfig& config,
+                    const void* packed_parameters, const std::atomic<bool>* cancel, PrintedText* printed) {
+  if (absl::Status status = CheckLaunch(kernel, config); !status.ok()) return status;
+  LaunchState launch{kernel, config, packed_parameters, cancel, printed};
+  int64_t num_blocks = int64_t{config.grid.x} * config.grid.y * config.grid.z;
+  pool.ParallelFor(num_blocks, Grain(num_blocks, pool.num_threads()),
+                   [&](int64_t begin, int64_t end, int) { RunOnThread(launch, begin, end); });
+  if (!launch.error.ok()) return launch.error;
+  if (launch.cancelled) return absl::CancelledError(absl::StrCat("kernel `", kernel.name, "` was cancelled"));
+  return absl::OkStatus();
+}
+
+}  // namespace stride::cpu

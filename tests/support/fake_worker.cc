@@ -1,0 +1,212 @@
+// stride-worker-fake: speaks the worker protocol through the real runtime and does what task
+// labels, the source to compile or STRIDE_WORKER_FAKE_START say.
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <thread>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "server/base/memory_file.h"
+#include "server/wire/channel.h"
+#include "server/worker/runtime/worker_main.h"
+
+namespace stride::worker {
+namespace {
+
+constexpr int kSocket = 3;
+
+[[noreturn]] void SleepForever() {
+  for (;;) pause();
+}
+
+void SendRaw(const std::string& bytes) {
+  (void)!send(kSocket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+}
+
+void SendEvent(const wire::Event& event) { SendRaw(event.SerializeAsString()); }
+
+void SendResult(uint64_t sequence, double seconds = 0) {
+  wire::Event event;
+  auto* result = event.mutable_tasks_done()->add_results();
+  result->set_sequence(sequence);
+  result->set_run_seconds(seconds);
+  SendEvent(event);
+}
+
+void SendWithDescriptor(const wire::Event& event) {
+  wire::Channel channel{UniqueFd(dup(kSocket))};
+  (void)channel.Send(event, {STDIN_FILENO});
+}
+
+void Lie(const std::string& what, uint64_t sequence) {
+  wire::Event event;
+  if (what == "future") return SendResult(sequence + 1000);
+  if (what == "skip") return SendResult(sequence + 1);
+  if (what == "zero") return SendResult(0);
+  if (what == "nan") return SendResult(sequence, std::numeric_limits<double>::quiet_NaN());
+  if (what == "repeat") {
+    SendResult(sequence);
+    return SendResult(sequence);
+  }
+  if (what == "garbage") return SendRaw("\xff\xff\xff\xff garbage");
+  if (what == "oversize") return SendRaw(std::string(wire::kMaxPacketBytes + 1, 'x'));
+  if (what == "copy") event.mutable_copies_done()->add_ids(77);
+  if (what == "module") event.mutable_module_loaded()->set_module(77);
+  if (what == "arena") event.mutable_arena_created()->set_arena(77);
+  if (what == "pong") event.mutable_pong()->set_id(77);
+  if (what == "started") event.mutable_started();
+  if (what == "descriptor") {
+    event.mutable_tasks_done()->add_results()->set_sequence(sequence);
+    return SendWithDescriptor(event);
+  }
+  SendEvent(event);
+}
+
+class FakeDevice : public Device {
+ public:
+  absl::Status Start(const Environment& environment) override {
+    environment_ = environment;
+    const char* order = std::getenv("STRIDE_WORKER_FAKE_START");
+    std::string start = order == nullptr ? "" : order;
+    if (start == "hang") SleepForever();
+    if (start == "die") _exit(9);
+    if (start == "fail") return absl::ResourceExhaustedError("no memory for a context");
+    if (start == "lie") SendResult(1);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<UniqueFd> CreateArena(uint64_t arena, uint64_t size) override {
+    if (size == 13) SleepForever();
+    if (size == 14) raise(SIGKILL);
+    auto fd = CreateMemoryFile("fake-arena", size);
+    if (!fd.ok()) return fd.status();
+    auto copy = fd->Duplicate();
+    if (absl::Status s = MapArena(arena, size, *std::move(copy)); !s.ok()) return s;
+    return fd;
+  }
+
+  absl::Status MapArena(uint64_t arena, uint64_t size, UniqueFd fd) override {
+    auto map = MemoryMap::Map(fd.get(), size, true);
+    if (!map.ok()) return map.status();
+    arenas_[arena] = *std::move(map);
+    return absl::OkStatus();
+  }
+  absl::Status UnmapArena(uint64_t arena) override {
+    arenas_.erase(arena);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::vector<wire::KernelAttributes>> LoadModule(
+      uint64_t module, UniqueFd object, const wire::LoadModule& load) override {
+    auto map = MemoryMap::Map(object.get(), load.size(), false);
+    if (!map.ok()) return map.status();
+    if (map->view() == "bad") return absl::InternalError("the object is bad");
+    if (map->view() == "deaf") SleepForever();
+    wire::KernelAttributes kernel;
+    kernel.set_entry(std::string(map->view()));
+    return std::vector<wire::KernelAttributes>{kernel};
+  }
+  absl::Status UnloadModule(uint64_t) override { return absl::OkStatus(); }
+
+  void Enqueue(const wire::Task& task) override {
+    absl::string_view label = task.label();
+    environment_.status_page->started_sequence = static_cast<uint32_t>(task.sequence());
+    absl::Status status;
+    if (label == "hang") return;  // never completes; the loop goes on
+    if (label == "stuck") SleepForever();
+    if (label == "fail") status = absl::FailedPreconditionError("the kernel failed");
+    if (label == "fatal") {
+      environment_.completions->Fatal(task.sequence(),
+                                      absl::FailedPreconditionError("the device is poisoned"));
+    }
+    if (label == "fatal elsewhere") {
+      environment_.completions->Fatal(12345, absl::InternalError("the driver is gone"));
+    }
+    int number = 0;
+    if (absl::ConsumePrefix(&label, "exit ") && absl::SimpleAtoi(label, &number)) _exit(number);
+    if (absl::ConsumePrefix(&label, "signal ") && absl::SimpleAtoi(label, &number)) {
+      signal(number, SIG_DFL);
+      raise(number);
+    }
+    if (absl::ConsumePrefix(&label, "lie ")) return Lie(std::string(label), task.sequence());
+    environment_.status_page->completed_sequence = static_cast<uint32_t>(task.sequence());
+    environment_.completions->TaskDone(task.sequence(), status, 0.25);
+  }
+
+  void Copy(const wire::Copy& copy) override {
+    if (copy.size() == 13) return;  // never completes
+    auto found = arenas_.find(copy.arena());
+    if (found == arenas_.end()) {
+      return environment_.completions->CopyDone(copy.id(), absl::InternalError("no such arena"));
+    }
+    std::byte* memory = found->second.data() + copy.arena_offset();
+    std::byte* staging = environment_.staging + copy.staging_offset();
+    std::memcpy(copy.to_device() ? memory : staging, copy.to_device() ? staging : memory,
+                copy.size());
+    environment_.completions->CopyDone(copy.id(), absl::OkStatus());
+  }
+  void Drain() override {}
+
+ private:
+  Environment environment_;
+  std::map<uint64_t, MemoryMap> arenas_;
+};
+
+// The source's text is an order; the object is what Device::LoadModule is to get.
+class FakeCompiler : public CodeCompiler {
+ public:
+  absl::StatusOr<CompiledCode> Compile(const std::string& target, const wire::Code& code) override {
+    absl::string_view order = code.source().text();
+    ++count_;
+    if (order == "wrong") return absl::InvalidArgumentError("line 1: that is wrong");
+    if (order == "unheard of") return absl::UnimplementedError("textures");
+    if (order == "crash") raise(SIGSEGV);
+    if (order == "hang") SleepForever();
+    if (order == "spin") raise(SIGXCPU);
+    if (order == "lie") SendRaw("\xff garbage");
+    if (absl::StartsWith(order, "slow"))
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    CompiledCode result;
+    result.object = absl::StartsWith(order, "object ") ? std::string(order.substr(7))
+                                                       : absl::StrCat(order.size(), " bytes");
+    result.log = absl::StrCat(getpid(), " ", count_);
+    result.description.add_kernels()->set_entry("main");
+    return result;
+  }
+
+ private:
+  int count_ = 0;
+};
+
+wire::DeviceList List() {
+  wire::DeviceList list;
+  for (int i = 0; i < 2; ++i) {
+    auto* device = list.add_devices();
+    device->set_id(absl::StrCat("fake:", i));
+    device->set_kind("fake");
+    device->set_index(i);
+    device->set_target("fake:1");
+    device->set_toolchain("fake compiler 1");
+  }
+  return list;
+}
+
+}  // namespace
+}  // namespace stride::worker
+
+int main(int argc, char** argv) {
+  using namespace stride::worker;
+  return WorkerMain(argc, argv,
+                    {.list = List,
+                     .make_device = [] { return std::make_unique<FakeDevice>(); },
+                     .make_compiler = [] { return std::make_unique<FakeCompiler>(); }});
+}

@@ -1,0 +1,256 @@
+#include "server/broker/compiler_pool.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/synchronization/notification.h"
+#include "server/base/error.h"
+#include "server/base/memory_file.h"
+
+namespace stride::broker {
+namespace {
+
+namespace fs = std::filesystem;
+using Module = std::shared_ptr<const CompiledModule>;
+
+class CompilerPoolTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::path(testing::TempDir()) /
+              absl::StrCat("compiler_pool_", getpid(), "_",
+                           testing::UnitTest::GetInstance()->current_test_info()->name());
+    options_.kinds["fake"] = {std::string(FAKE_WORKERS) + "/stride-worker-fake", "v1"};
+    options_.cache_directory = folder_;
+    Restart();
+  }
+  void TearDown() override {
+    pool_.reset();
+    fs::remove_all(folder_);
+  }
+  void Restart() {
+    pool_.reset();
+    pool_ = std::make_unique<CompilerPool>(options_, &spawner_);
+  }
+
+  static wire::Code Source(const std::string& text) {
+    wire::Code code;
+    code.mutable_source()->set_text(text);
+    return code;
+  }
+
+  absl::StatusOr<Module> Compile(const std::string& text) {
+    absl::StatusOr<Module> result = absl::InternalError("not called");
+    absl::Notification called;
+    pool_->Compile("fake:1", Source(text), [&](absl::StatusOr<Module> module) {
+      result = std::move(module);
+      called.Notify();
+    });
+    called.WaitForNotification();
+    return result;
+  }
+
+  std::string ObjectOf(const Module& module) {
+    auto map = MemoryMap::Map(module->object.get(), module->size, false);
+    return std::string(map->view());
+  }
+  // The fake's log: its process and how much it has compiled.
+  std::string ProcessOf(const Module& module) {
+    return std::vector<std::string>(absl::StrSplit(module->log, ' '))[0];
+  }
+
+  fs::path OnlyFile() {
+    fs::path file;
+    for (const auto& entry : fs::directory_iterator(folder_)) {
+      EXPECT_TRUE(file.empty());
+      file = entry.path();
+    }
+    return file;
+  }
+
+  fs::path folder_;
+  CompilerOptions options_;
+  Spawner spawner_{WorkerEnvironment()};
+  std::unique_ptr<CompilerPool> pool_;
+};
+
+TEST_F(CompilerPoolTest, CompilesOnceAndRemembers) {
+  EXPECT_EQ(pool_->Lookup("fake:1", Source("object one")), nullptr);
+  auto module = Compile("object one");
+  ASSERT_TRUE(module.ok()) << module.status();
+  EXPECT_EQ(ObjectOf(*module), "one");
+  EXPECT_EQ((*module)->description.kernels(0).entry(), "main");
+  EXPECT_EQ((*module)->target, "fake:1");
+  EXPECT_NE((*module)->id, 0u);
+  EXPECT_EQ(pool_->Lookup("fake:1", Source("object one")), *module);
+  EXPECT_EQ(Compile("object one").value(), *module);
+  EXPECT_EQ(pool_->Lookup("fake:2", Source("object one")), nullptr) << "another target";
+}
+
+TEST_F(CompilerPoolTest, ProcessIsReusedAndThenReplaced) {
+  options_.num_compilers = 1;
+  options_.max_compilations = 3;
+  Restart();
+  std::vector<std::string> processes;
+  for (int i = 0; i < 4; ++i)
+    processes.push_back(ProcessOf(*Compile(absl::StrCat("n", i, std::string(i, ' ')))));
+  EXPECT_EQ(processes[0], processes[1]);
+  EXPECT_EQ(processes[0], processes[2]);
+  EXPECT_NE(processes[0], processes[3]);
+}
+
+TEST_F(CompilerPoolTest, EqualRequestsUnderWayAreJoined) {
+  constexpr int kRequests = 10;
+  absl::Mutex mutex;
+  std::vector<Module> modules;
+  for (int i = 0; i < kRequests; ++i) {
+    pool_->Compile("fake:1", Source("slow"), [&](absl::StatusOr<Module> module) {
+      absl::MutexLock lock(&mutex);
+      modules.push_back(*module);
+    });
+  }
+  absl::MutexLock lock(&mutex);
+  mutex.Await(absl::Condition(
+      +[](std::vector<Module>* modules) { return modules->size() == kRequests; }, &modules));
+  for (const Module& module : modules) EXPECT_EQ(module, modules[0]);
+}
+
+TEST_F(CompilerPoolTest, WrongCodeCarriesTheLogAndIsNotKept) {
+  auto module = Compile("wrong");
+  EXPECT_TRUE(absl::IsInvalidArgument(module.status()));
+  EXPECT_EQ(ReasonOf(module.status()), v1::ERROR_REASON_COMPILE_FAILED);
+  EXPECT_EQ(module.status().message(), "line 1: that is wrong");
+  EXPECT_EQ(ReasonOf(Compile("unheard of").status()), v1::ERROR_REASON_NOT_IMPLEMENTED);
+  EXPECT_TRUE(fs::is_empty(folder_));
+}
+
+TEST_F(CompilerPoolTest, SourceLargerThanAPacketGoesInADescriptor) {
+  auto module = Compile(std::string(3 << 20, 'x'));
+  ASSERT_TRUE(module.ok()) << module.status();
+  EXPECT_EQ(ObjectOf(*module), absl::StrCat(3 << 20, " bytes"));
+}
+
+TEST_F(CompilerPoolTest, DeathOfACompilerIsOneRequestsError) {
+  for (const char* order : {"crash", "lie"}) {
+    EXPECT_TRUE(absl::IsAborted(Compile(order).status())) << order;
+    EXPECT_TRUE(Compile(std::string("object after ") + order).ok());
+  }
+  EXPECT_TRUE(absl::IsDeadlineExceeded(Compile("spin").status()));
+}
+
+TEST_F(CompilerPoolTest, SlowCompilationIsEnded) {
+  options_.timeout = absl::Milliseconds(100);
+  options_.num_compilers = 1;
+  Restart();
+  auto module = Compile("hang");
+  EXPECT_TRUE(absl::IsDeadlineExceeded(module.status()));
+  EXPECT_EQ(ReasonOf(module.status()), v1::ERROR_REASON_DEADLINE);
+}
+
+TEST_F(CompilerPoolTest, ProcessKilledWhileIdleIsReplaced) {
+  options_.num_compilers = 1;
+  Restart();
+  pid_t pid = std::stoi(ProcessOf(*Compile("first")));
+  kill(pid, SIGKILL);
+  auto second = Compile("second");
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_NE(std::stoi(ProcessOf(*second)), pid);
+}
+
+TEST_F(CompilerPoolTest, DiskCacheOutlivesThePool) {
+  std::string log = (*Compile("object kept"))->log;
+  Restart();
+  auto module = Compile("object kept");
+  ASSERT_TRUE(module.ok());
+  EXPECT_EQ((*module)->log, log) << "compiled again";
+  EXPECT_EQ(ObjectOf(*module), "kept");
+  EXPECT_EQ((*module)->description.kernels(0).entry(), "main");
+}
+
+TEST_F(CompilerPoolTest, AnotherToolchainIsAnotherKey) {
+  std::string log = (*Compile("object kept"))->log;
+  options_.kinds["fake"].toolchain = "v2";
+  Restart();
+  EXPECT_NE((*Compile("object kept"))->log, log);
+}
+
+TEST_F(CompilerPoolTest, DamagedFilesAreRemovedAndMadeAnew) {
+  std::string log = (*Compile("object kept"))->log;
+  fs::path file = OnlyFile();
+  uintmax_t size = fs::file_size(file);
+  struct {
+    const char* what;
+    std::function<void()> damage;
+  } const damages[] = {
+      {"a flipped byte",
+       [&] {
+         std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+         stream.seekp(size - 1);
+         stream.put('X');
+       }},
+      {"cut short", [&] { fs::resize_file(file, size - 1); }},
+      {"empty", [&] { fs::resize_file(file, 0); }},
+      {"sizes out of range",
+       [&] {
+         std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+         stream.seekp(8);
+         stream.write("\xff\xff\xff\xff\xff\xff\xff\xff", 8);
+       }},
+  };
+  for (const auto& c : damages) {
+    c.damage();
+    Restart();
+    auto module = Compile("object kept");
+    ASSERT_TRUE(module.ok()) << c.what;
+    EXPECT_NE((*module)->log, log) << c.what << " was believed";
+    EXPECT_EQ(ObjectOf(*module), "kept");
+    log = (*module)->log;
+    EXPECT_EQ(fs::file_size(file), size) << c.what;
+  }
+}
+
+TEST_F(CompilerPoolTest, DiskCacheIsBounded) {
+  options_.disk_bytes = 1000;
+  Restart();
+  for (int i = 0; i < 20; ++i)
+    ASSERT_TRUE(Compile(absl::StrCat("object ", i, std::string(100, 'x'))).ok());
+  uintmax_t bytes = 0;
+  for (const auto& entry : fs::directory_iterator(folder_)) bytes += entry.file_size();
+  EXPECT_LE(bytes, 1000u);
+  EXPECT_GT(bytes, 0u);
+}
+
+TEST_F(CompilerPoolTest, MemoryCacheIsBounded) {
+  options_.memory_modules = 2;
+  options_.cache_directory.clear();
+  Restart();
+  for (const char* text : {"object a", "object b", "object a", "object c"})
+    ASSERT_TRUE(Compile(text).ok());
+  EXPECT_NE(pool_->Lookup("fake:1", Source("object a")), nullptr);
+  EXPECT_EQ(pool_->Lookup("fake:1", Source("object b")), nullptr) << "used least recently";
+  EXPECT_NE(pool_->Lookup("fake:1", Source("object c")), nullptr);
+}
+
+TEST_F(CompilerPoolTest, ShutdownAnswersEverything) {
+  options_.num_compilers = 1;
+  Restart();
+  absl::Mutex mutex;
+  std::vector<absl::Status> answers;
+  for (const char* text : {"hang", "object x", "object y"}) {
+    pool_->Compile("fake:1", Source(text), [&](absl::StatusOr<Module> module) {
+      absl::MutexLock lock(&mutex);
+      answers.push_back(module.status());
+    });
+  }
+  pool_->Shutdown();
+  ASSERT_EQ(answers.size(), 3u);
+  for (const absl::Status& answer : answers) EXPECT_TRUE(absl::IsUnavailable(answer)) << answer;
+  EXPECT_TRUE(absl::IsUnavailable(Compile("object z").status()));
+}
+
+}  // namespace
+}  // namespace stride::broker

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "server/broker/worker.h"
+
+namespace stride::broker {
+
+// What a worker's callbacks told, for a test to wait on. Must outlive the worker's reader thread.
+class Recorder {
+ public:
+  WorkerCallbacks callbacks() {
+    return {.tasks_done =
+                [this](absl::Span<const wire::TaskResult> results) {
+                  absl::MutexLock lock(&mutex_);
+                  results_.insert(results_.end(), results.begin(), results.end());
+                },
+            .died =
+                [this](const WorkerDeath& death) {
+                  absl::MutexLock lock(&mutex_);
+                  results_at_death_ = results_.size();
+                  death_ = death;
+                  ++num_deaths_;
+                }};
+  }
+
+  std::function<void(absl::Status)> copy_done() {
+    return [this](absl::Status status) {
+      absl::MutexLock lock(&mutex_);
+      copies_.push_back(std::move(status));
+    };
+  }
+
+  std::vector<wire::TaskResult> WaitForResults(size_t count) {
+    absl::MutexLock lock(&mutex_);
+    auto there = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return results_.size() >= count; };
+    mutex_.AwaitWithTimeout(absl::Condition(&there), kPatience);
+    return results_;
+  }
+
+  std::vector<absl::Status> WaitForCopies(size_t count) {
+    absl::MutexLock lock(&mutex_);
+    auto there = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return copies_.size() >= count; };
+    mutex_.AwaitWithTimeout(absl::Condition(&there), kPatience);
+    return copies_;
+  }
+
+  // nullopt: it did not die in time.
+  std::optional<WorkerDeath> WaitForDeath() {
+    absl::MutexLock lock(&mutex_);
+    auto there = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return death_.has_value(); };
+    mutex_.AwaitWithTimeout(absl::Condition(&there), kPatience);
+    return death_;
+  }
+
+  int num_deaths() {
+    absl::MutexLock lock(&mutex_);
+    return num_deaths_;
+  }
+
+ private:
+  static constexpr absl::Duration kPatience = absl::Seconds(20);
+  absl::Mutex mutex_;
+  std::vector<wire::TaskResult> results_ ABSL_GUARDED_BY(mutex_);
+  std::vector<absl::Status> copies_ ABSL_GUARDED_BY(mutex_);
+  std::optional<WorkerDeath> death_ ABSL_GUARDED_BY(mutex_);
+  size_t results_at_death_ ABSL_GUARDED_BY(mutex_) = 0;
+  int num_deaths_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace stride::broker

@@ -1,0 +1,313 @@
+#include "server/broker/worker_process.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <csignal>
+#include <cstring>
+
+#include "server/base/error.h"
+#include "tests/unit/broker/recorder.h"
+
+namespace stride::broker {
+namespace {
+
+using testing::HasSubstr;
+using testing::SizeIs;
+
+std::string Text(const absl::Status& status) { return std::string(status.message()); }
+
+class WorkerProcessTest : public testing::Test {
+ protected:
+  void TearDown() override {
+    worker_.reset();
+    list_.EndAll();
+  }
+
+  WorkerOptions Options() {
+    WorkerOptions options;
+    options.executable = std::string(FAKE_WORKERS) + "/stride-worker-fake";
+    options.device.set_id("fake:0");
+    options.staging_bytes = 1 << 20;
+    options.slot_bytes = 64 << 10;
+    options.start_timeout = absl::Seconds(20);
+    return options;
+  }
+
+  void StartAdopted() {
+    auto worker = WorkerProcess::Start(Options(), &spawner_, &list_);
+    ASSERT_TRUE(worker.ok()) << worker.status();
+    worker_ = *std::move(worker);
+    worker_->Adopt(recorder_.callbacks());
+  }
+
+  absl::Status Submit(std::vector<std::string> labels) {
+    wire::Submit submit;
+    for (std::string& label : labels) {
+      wire::Task* task = submit.add_tasks();
+      task->set_sequence(++sequence_);
+      task->set_label(std::move(label));
+    }
+    return worker_->Submit(submit);
+  }
+
+  // Environment that only the next processes get.
+  void UseEnvironment(const std::string& variable) {
+    std::vector<std::string> environment = WorkerEnvironment();
+    environment.push_back(variable);
+    other_spawner_ = std::make_unique<Spawner>(environment);
+  }
+
+  Spawner spawner_{WorkerEnvironment()};
+  std::unique_ptr<Spawner> other_spawner_;
+  WorkerList list_;
+  Recorder recorder_;
+  std::shared_ptr<Worker> worker_;
+  uint64_t sequence_ = 0;
+};
+
+TEST_F(WorkerProcessTest, TasksGiveResultsInOrder) {
+  StartAdopted();
+  EXPECT_TRUE(worker_->alive());
+  ASSERT_TRUE(Submit({"a", "fail", "c"}).ok());
+  auto results = recorder_.WaitForResults(3);
+  ASSERT_THAT(results, SizeIs(3));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(results[i].sequence(), i + 1u);
+  EXPECT_EQ(results[1].status().message(), "the kernel failed");
+  EXPECT_EQ(results[2].run_seconds(), 0.25);
+}
+
+TEST_F(WorkerProcessTest, ResultsAreKeptUntilAdoption) {
+  auto worker = WorkerProcess::Start(Options(), &spawner_, &list_);
+  ASSERT_TRUE(worker.ok());
+  worker_ = *std::move(worker);
+  ASSERT_TRUE(Submit({"a", "exit 3"}).ok());
+  // Dead before it is adopted: both the result and the death are told then.
+  worker_->Adopt(recorder_.callbacks());
+  EXPECT_THAT(recorder_.WaitForResults(1), SizeIs(1));
+  EXPECT_TRUE(recorder_.WaitForDeath().has_value());
+}
+
+TEST_F(WorkerProcessTest, ManyTasksTakeSeveralPackets) {
+  StartAdopted();
+  std::vector<std::string> labels(20000, std::string(40, 'x'));
+  ASSERT_TRUE(Submit(labels).ok());
+  EXPECT_THAT(recorder_.WaitForResults(20000), SizeIs(20000));
+}
+
+TEST_F(WorkerProcessTest, RefusesWrongSequencesAndOversizeTasks) {
+  StartAdopted();
+  sequence_ = 5;
+  EXPECT_TRUE(absl::IsInvalidArgument(Submit({"a"})));
+  sequence_ = 0;
+  absl::Status large = Submit({std::string(200 << 10, 'x')});
+  EXPECT_EQ(ReasonOf(large), v1::ERROR_REASON_SIZE_LIMIT);
+  sequence_ = 0;
+  EXPECT_TRUE(Submit({"a"}).ok());
+  EXPECT_THAT(recorder_.WaitForResults(1), SizeIs(1));
+}
+
+TEST_F(WorkerProcessTest, CopiesGoThroughStaging) {
+  StartAdopted();
+  auto arena = CreateMemoryFile("arena", 4096);
+  ASSERT_TRUE(worker_->MapArena(1, 4096, arena->get()).ok());
+  StagingPool::Slot slot = worker_->staging().TryAcquire();
+  std::memcpy(slot.data, "hello", 5);
+  worker_->Copy(true, 1, 100, slot.offset, 5, recorder_.copy_done());
+  worker_->Copy(false, 1, 102, slot.offset + 50, 3, recorder_.copy_done());
+  worker_->Copy(true, 9, 0, 0, 5, recorder_.copy_done());
+  auto copies = recorder_.WaitForCopies(3);
+  ASSERT_THAT(copies, SizeIs(3));
+  EXPECT_TRUE(copies[0].ok() && copies[1].ok());
+  EXPECT_EQ(Text(copies[2]), "no such arena");
+  EXPECT_EQ(std::memcmp(slot.data + 50, "llo", 3), 0);
+  auto map = MemoryMap::Map(arena->get(), 4096, false);
+  EXPECT_EQ(map->view().substr(100, 5), "hello");
+}
+
+TEST_F(WorkerProcessTest, ArenasOfTheWorkerComeAsDescriptors) {
+  StartAdopted();
+  auto arena = worker_->CreateArena(4, 8192);
+  ASSERT_TRUE(arena.ok()) << arena.status();
+  EXPECT_EQ(MemoryFileSize(arena->get()).value(), 8192u);
+}
+
+TEST_F(WorkerProcessTest, ArenaWaiterWakesWhenTheWorkerDies) {
+  StartAdopted();
+  auto arena = worker_->CreateArena(4, 14);
+  EXPECT_EQ(ReasonOf(arena.status()), v1::ERROR_REASON_WORKER_LOST);
+}
+
+TEST_F(WorkerProcessTest, ModulesLoad) {
+  StartAdopted();
+  absl::Mutex mutex;
+  std::vector<absl::StatusOr<wire::ModuleLoaded>> loads;
+  for (uint64_t id : {1, 2}) {
+    CompiledModule module;
+    std::string object = id == 1 ? "good" : "bad";
+    module.id = id;
+    module.size = object.size();
+    module.object = *CreateSealedCopy("object", object);
+    ASSERT_TRUE(worker_
+                    ->LoadModule(module,
+                                 [&](absl::StatusOr<wire::ModuleLoaded> loaded) {
+                                   absl::MutexLock lock(&mutex);
+                                   loads.push_back(std::move(loaded));
+                                 })
+                    .ok());
+  }
+  absl::MutexLock lock(&mutex);
+  mutex.Await(absl::Condition(
+      +[](decltype(loads)* loads) { return loads->size() == 2; }, &loads));
+  ASSERT_TRUE(loads[0].ok());
+  EXPECT_EQ(loads[0]->kernels(0).entry(), "good");
+  EXPECT_EQ(Text(loads[1].status()), "the object is bad");
+}
+
+// --- deaths ---
+
+struct DeathCase {
+  std::string label;
+  v1::ErrorReason reason;
+  uint64_t faulting_sequence;
+  std::string text;
+};
+
+class DeathTest : public WorkerProcessTest, public testing::WithParamInterface<DeathCase> {};
+
+TEST_P(DeathTest, CauseIsTold) {
+  StartAdopted();
+  worker_->Copy(true, 1, 0, 0, 13, recorder_.copy_done());  // never ends by itself
+  ASSERT_TRUE(Submit({"a", GetParam().label, "c"}).ok());
+  auto death = recorder_.WaitForDeath();
+  ASSERT_TRUE(death.has_value());
+  EXPECT_EQ(ReasonOf(death->cause), GetParam().reason) << death->cause;
+  EXPECT_THAT(Text(death->cause), HasSubstr(GetParam().text));
+  EXPECT_EQ(death->faulting_sequence, GetParam().faulting_sequence);
+  EXPECT_EQ(recorder_.WaitForCopies(1)[0], death->cause);
+  EXPECT_THAT(recorder_.WaitForResults(1), SizeIs(testing::Ge(1u)));
+
+  EXPECT_FALSE(worker_->alive());
+  EXPECT_TRUE(absl::IsUnavailable(Submit({"d"})));
+  EXPECT_TRUE(absl::IsUnavailable(worker_->UnmapArena(1)));
+  EXPECT_TRUE(absl::IsUnavailable(worker_->CreateArena(5, 4096).status()));
+  worker_->Copy(true, 1, 0, 0, 1, recorder_.copy_done());
+  EXPECT_TRUE(absl::IsUnavailable(recorder_.WaitForCopies(2)[1]));
+  EXPECT_FALSE(worker_->staging().Acquire(absl::InfiniteFuture()));
+  EXPECT_EQ(kill(worker_->pid(), 0), -1) << "not reaped";
+  EXPECT_EQ(recorder_.num_deaths(), 1);
+}
+
+const auto kFault = v1::ERROR_REASON_KERNEL_FAULT;
+const auto kLost = v1::ERROR_REASON_WORKER_LOST;
+INSTANTIATE_TEST_SUITE_P(Causes, DeathTest,
+                         testing::Values(DeathCase{"fatal", kFault, 2, "the device is poisoned"},
+                                         DeathCase{"fatal elsewhere", v1::ERROR_REASON_INTERNAL, 0,
+                                                   "the driver is gone"},
+                                         DeathCase{"exit 3", kLost, 0, "code 3"},
+                                         DeathCase{"exit 0", kLost, 0, "code 0"},
+                                         DeathCase{"signal 11", kFault, 2, "illegal memory access"},
+                                         DeathCase{"signal 8", kFault, 2, "division by zero"},
+                                         DeathCase{"signal 9", kLost, 0, "killed"}));
+
+class LieTest : public WorkerProcessTest, public testing::WithParamInterface<const char*> {};
+
+TEST_P(LieTest, IsFoundOutAndTheWorkerKilled) {
+  StartAdopted();
+  ASSERT_TRUE(Submit({"a", std::string("lie ") + GetParam()}).ok());
+  auto death = recorder_.WaitForDeath();
+  ASSERT_TRUE(death.has_value());
+  EXPECT_EQ(ReasonOf(death->cause), v1::ERROR_REASON_WORKER_LOST);
+  EXPECT_THAT(Text(death->cause), HasSubstr("makes no sense"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Lies, LieTest,
+                         testing::Values("future", "skip", "zero", "nan", "repeat", "garbage",
+                                         "oversize", "copy", "module", "arena", "pong", "started",
+                                         "descriptor"));
+
+TEST_F(WorkerProcessTest, KillGivesItsCause) {
+  StartAdopted();
+  ASSERT_TRUE(Submit({"hang"}).ok());
+  worker_->Kill(MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE, "late"));
+  worker_->Kill(absl::InternalError("a second cause"));
+  auto death = recorder_.WaitForDeath();
+  ASSERT_TRUE(death.has_value());
+  EXPECT_EQ(Text(death->cause), "late");
+}
+
+TEST_F(WorkerProcessTest, DeathTellsHowFarItCame) {
+  StartAdopted();
+  ASSERT_TRUE(Submit({"a", "b", "hang"}).ok());
+  recorder_.WaitForResults(2);
+  // "hang" is begun after the results left: a ping-pong of copies behind it proves that it was.
+  worker_->Copy(true, 9, 0, 0, 5, recorder_.copy_done());
+  recorder_.WaitForCopies(1);
+  kill(worker_->pid(), SIGKILL);
+  auto death = recorder_.WaitForDeath();
+  ASSERT_TRUE(death.has_value());
+  EXPECT_EQ(death->completed_sequence, 2u);
+  EXPECT_EQ(death->started_sequence, 3u);
+}
+
+TEST_F(WorkerProcessTest, AStuckWorkerIsKilledBySending) {
+  StartAdopted();
+  ASSERT_TRUE(Submit({"stuck"}).ok());
+  absl::Time begin = absl::Now();
+  absl::Status status;
+  while (status.ok()) status = Submit(std::vector<std::string>(100, std::string(900, 'x')));
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(10));
+  auto death = recorder_.WaitForDeath();
+  ASSERT_TRUE(death.has_value());
+  EXPECT_THAT(Text(death->cause), HasSubstr("did not read its commands"));
+}
+
+TEST_F(WorkerProcessTest, ShutdownFinishesWhatWasSubmitted) {
+  StartAdopted();
+  ASSERT_TRUE(Submit({"a", "b"}).ok());
+  worker_->Shutdown();
+  auto death = recorder_.WaitForDeath();
+  ASSERT_TRUE(death.has_value());
+  EXPECT_TRUE(death->cause.ok()) << death->cause;
+  EXPECT_THAT(recorder_.WaitForResults(2), SizeIs(2));
+}
+
+TEST_F(WorkerProcessTest, LettingGoOfItKillsIt) {
+  StartAdopted();
+  pid_t pid = worker_->pid();
+  worker_.reset();
+  ASSERT_TRUE(recorder_.WaitForDeath().has_value());
+  EXPECT_EQ(kill(pid, 0), -1);
+}
+
+// --- starts that fail ---
+
+TEST_F(WorkerProcessTest, StartThatFailsTellsWhy) {
+  struct {
+    const char* order;
+    const char* text;
+  } const cases[] = {{"fail", "no memory for a context"},
+                     {"die", "code 9"},
+                     {"lie", "makes no sense"},
+                     {"hang", "did not get ready"}};
+  for (const auto& c : cases) {
+    UseEnvironment(std::string("STRIDE_WORKER_FAKE_START=") + c.order);
+    WorkerOptions options = Options();
+    if (c.order == std::string("hang")) options.start_timeout = absl::Milliseconds(300);
+    WorkerList list;
+    auto worker = WorkerProcess::Start(options, other_spawner_.get(), &list);
+    ASSERT_FALSE(worker.ok()) << c.order;
+    EXPECT_THAT(Text(worker.status()), HasSubstr(c.text));
+    list.EndAll();
+  }
+}
+
+TEST_F(WorkerProcessTest, NoSuchExecutable) {
+  WorkerOptions options = Options();
+  options.executable = "/nonexistent/stride-worker-none";
+  EXPECT_FALSE(WorkerProcess::Start(options, &spawner_, &list_).ok());
+}
+
+}  // namespace
+}  // namespace stride::broker
