@@ -8,7 +8,7 @@
 namespace stride::cuda {
 
 absl::Status ArenaTable::Add(uint64_t arena, ArenaMapping mapping) {
-  if (!arenas_.emplace(arena, std::move(mapping)).second) {
+  if (!arenas_.emplace(arena, Entry{std::move(mapping), {}}).second) {
     return absl::InvalidArgumentError(absl::StrCat("arena ", arena, " is mapped already"));
   }
   return absl::OkStatus();
@@ -19,6 +19,11 @@ absl::Status ArenaTable::Remove(uint64_t arena) {
     return absl::InvalidArgumentError(absl::StrCat("arena ", arena, " is not mapped"));
   }
   return absl::OkStatus();
+}
+
+std::array<uint32_t, ArenaTable::kNumLanes> ArenaTable::LastUse(uint64_t arena) const {
+  auto found = arenas_.find(arena);
+  return found == arenas_.end() ? std::array<uint32_t, kNumLanes>{} : found->second.last_use;
 }
 
 absl::StatusOr<CUdeviceptr> ArenaTable::Range(uint64_t arena, uint64_t offset,
@@ -46,7 +51,8 @@ absl::StatusOr<const ArenaMapping*> ArenaTable::Find(uint64_t arena) const {
   if (found == arenas_.end()) {
     return absl::InvalidArgumentError(absl::StrCat("arena ", arena, " is not mapped"));
   }
-  return &found->second;
+  found->second.last_use[lane_] = mark_;
+  return &found->second.mapping;
 }
 
 }  // namespace stride::cuda

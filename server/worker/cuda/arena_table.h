@@ -2,6 +2,7 @@
 
 #include <cuda.h>
 
+#include <array>
 #include <cstdint>
 #include <unordered_map>
 
@@ -13,12 +14,22 @@
 namespace stride::cuda {
 
 // The arenas that are mapped, by the daemon's numbers. Every address that reaches the device is
-// made here, so that none is made unchecked. Not thread-safe: the command loop's.
+// made here, so that none is made unchecked. Remembers which work used an arena last. Not
+// thread-safe: the command loop's.
 class ArenaTable {
  public:
   absl::Status Add(uint64_t arena, ArenaMapping mapping);
   // The device must have finished with it.
   absl::Status Remove(uint64_t arena);
+  // What is looked up from now on is used by the work with this mark in this lane
+  // (CompletionPoller::Lane).
+  void BeginUse(int lane, uint32_t mark) {
+    lane_ = lane;
+    mark_ = mark;
+  }
+  // The last mark in each lane that used the arena; zeros when none did.
+  static constexpr int kNumLanes = 3;
+  std::array<uint32_t, kNumLanes> LastUse(uint64_t arena) const;
   bool Contains(uint64_t arena) const { return arenas_.count(arena) != 0; }
 
   // The address of [offset, offset + size).
@@ -29,9 +40,15 @@ class ArenaTable {
                                       absl::Span<const int64_t> extents) const;
 
  private:
+  struct Entry {
+    ArenaMapping mapping;
+    mutable std::array<uint32_t, kNumLanes> last_use{};
+  };
   absl::StatusOr<const ArenaMapping*> Find(uint64_t arena) const;
 
-  std::unordered_map<uint64_t, ArenaMapping> arenas_;
+  std::unordered_map<uint64_t, Entry> arenas_;
+  int lane_ = 0;
+  uint32_t mark_ = 0;
 };
 
 }  // namespace stride::cuda

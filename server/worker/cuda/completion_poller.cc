@@ -53,6 +53,7 @@ void CompletionPoller::Begin(Lane lane, uint64_t id, uint32_t mark, std::string 
   const bool idle = !HasWork();
   lanes_[lane].push_back({id, mark, std::move(label), Clock::now(), false, absl::OkStatus()});
   // The poller wakes while the work is being launched.
+  num_calls_.fetch_add(1, std::memory_order_release);
   if (idle) wake_.Signal();
 }
 
@@ -61,6 +62,11 @@ void CompletionPoller::Launched(Lane lane, absl::Status status) {
   Entry& entry = lanes_[lane].back();
   entry.launched = true;
   entry.status = std::move(status);
+  num_calls_.fetch_add(1, std::memory_order_release);
+}
+
+bool CompletionPoller::HasEnded(Lane lane, uint32_t mark) const {
+  return Reached(watches_[lane].mark->load(std::memory_order_acquire), mark);
 }
 
 void CompletionPoller::Drain() {
@@ -82,10 +88,11 @@ void CompletionPoller::Run() {
   if (absl::Status status = context_.MakeCurrent(); !status.ok()) completions_.Fatal(0, status);
   std::vector<Finished> finished;
   Clock::time_point progress = Clock::now(), checked = progress;
+  bool more = false;
   while (true) {
     const int fault = fault_.load();
     finished.clear();
-    const bool more = Collect(&finished);
+    if (Changed() || fault != CUDA_SUCCESS) more = Collect(&finished);
     const Clock::time_point now = Clock::now();
     if (!finished.empty()) {
       Report(finished);
@@ -104,6 +111,18 @@ void CompletionPoller::Run() {
       Pause(now - progress);
     }
   }
+}
+
+bool CompletionPoller::Changed() {
+  const uint32_t calls = num_calls_.load(std::memory_order_acquire);
+  bool changed = calls != seen_calls_;
+  seen_calls_ = calls;
+  for (int lane = 0; lane < kNumLanes; ++lane) {
+    const uint32_t mark = watches_[lane].mark->load(std::memory_order_acquire);
+    changed = changed || mark != seen_marks_[lane];
+    seen_marks_[lane] = mark;
+  }
+  return changed;
 }
 
 bool CompletionPoller::Collect(std::vector<Finished>* finished) {

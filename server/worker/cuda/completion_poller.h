@@ -47,6 +47,9 @@ class CompletionPoller {
   void Begin(Lane lane, uint64_t id, uint32_t mark, std::string label);
   void Launched(Lane lane, absl::Status status);
 
+  // Whether the work with this mark, and all before it in its lane, has ended.
+  bool HasEnded(Lane lane, uint32_t mark) const;
+
   // Blocks until all that was begun has been reported.
   void Drain();
 
@@ -73,6 +76,9 @@ class CompletionPoller {
   void Run();
   // Moves what has ended out of the lanes. True when there is more under way.
   bool Collect(std::vector<Finished>* finished);
+  // Whether anything happened since the last call of this; without a lock, since it is asked all
+  // the time.
+  bool Changed();
   void Report(const std::vector<Finished>& finished);
   // Sleeps until there is work; false when the poller ends.
   bool AwaitWork();
@@ -88,6 +94,7 @@ class CompletionPoller {
   worker::Completions& completions_;
   const std::array<Watch, kNumLanes> watches_;
   std::atomic<int> fault_{CUDA_SUCCESS};
+  std::atomic<uint32_t> num_calls_{0};  // of Begin and Launched
 
   absl::Mutex mutex_;
   absl::CondVar wake_;
@@ -96,6 +103,8 @@ class CompletionPoller {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 
   // Of the poller's thread alone.
+  uint32_t seen_calls_ = 0;
+  std::array<uint32_t, kNumLanes> seen_marks_{};
   std::array<Clock::time_point, kNumLanes> last_end_;
   std::thread thread_;
 };

@@ -101,8 +101,13 @@ absl::Status CudaDevice::MapArena(uint64_t arena, uint64_t size, UniqueFd fd) {
 }
 
 absl::Status CudaDevice::UnmapArena(uint64_t arena) {
-  // Unmapping under a running kernel would fault it.
-  Drain();
+  // Unmapping under a running kernel would fault it. The daemon unmaps what nothing uses; waiting
+  // then would stall the commands behind a stranger's long kernel.
+  static_assert(ArenaTable::kNumLanes == CompletionPoller::kNumLanes);
+  const auto marks = arenas_.LastUse(arena);
+  for (int lane = 0; lane < CompletionPoller::kNumLanes; ++lane) {
+    if (!poller_->HasEnded(static_cast<CompletionPoller::Lane>(lane), marks[lane])) Drain();
+  }
   return arenas_.Remove(arena);
 }
 
@@ -128,21 +133,25 @@ absl::StatusOr<std::vector<wire::KernelAttributes>> CudaDevice::LoadModule(
     return loaded.status();
   }
   std::vector<wire::KernelAttributes> attributes = loaded->Attributes();
-  modules_.emplace(module, *std::move(loaded));
+  modules_.emplace(module, LoadedModule{*std::move(loaded), current_task_});
   return attributes;
 }
 
 absl::Status CudaDevice::UnloadModule(uint64_t module) {
-  Drain();
-  if (modules_.erase(module) == 0) {
+  auto found = modules_.find(module);
+  if (found == modules_.end()) {
     return absl::InvalidArgumentError(absl::StrCat("module ", module, " is not loaded"));
   }
+  if (!poller_->HasEnded(CompletionPoller::kCompute, found->second.last_task)) Drain();
+  modules_.erase(found);
   return absl::OkStatus();
 }
 
 void CudaDevice::Enqueue(const wire::Task& task) {
   const uint32_t mark = static_cast<uint32_t>(task.sequence());
   environment_.status_page->started_sequence.store(mark, std::memory_order_release);
+  current_task_ = mark;
+  arenas_.BeginUse(CompletionPoller::kCompute, mark);
   poller_->Begin(CompletionPoller::kCompute, task.sequence(), mark, task.label());
   absl::Status status = Lower(task);
   if (!status.ok()) CheckAlive();
@@ -206,6 +215,7 @@ void CudaDevice::Copy(const wire::Copy& copy) {
   const auto lane = up ? CompletionPoller::kUpload : CompletionPoller::kDownload;
   const CUstream stream = up ? upload_.get() : download_.get();
   const uint32_t mark = up ? ++num_uploads_ : ++num_downloads_;
+  arenas_.BeginUse(lane, mark);
   poller_->Begin(lane, copy.id(), mark, "");
   absl::Status status = LaunchCopy(copy, stream);
   if (!status.ok()) CheckAlive();
@@ -234,7 +244,8 @@ absl::StatusOr<KernelModule*> CudaDevice::FindModule(uint64_t module) {
   if (found == modules_.end()) {
     return absl::FailedPreconditionError(absl::StrCat("module ", module, " is not loaded"));
   }
-  return &found->second;
+  found->second.last_task = current_task_;
+  return &found->second.kernels;
 }
 
 void CudaDevice::CheckAlive() {

@@ -56,6 +56,10 @@ class CudaDevice : public worker::Device {
   absl::Status LowerZeroFill(const wire::ZeroFill& fill);
   absl::Status LowerCopyBytes(const wire::CopyBytes& copy);
   absl::Status LaunchCopy(const wire::Copy& copy, CUstream stream);
+  struct LoadedModule {
+    KernelModule kernels;
+    uint32_t last_task = 0;  // that used it
+  };
   absl::StatusOr<KernelModule*> FindModule(uint64_t module);
   // Ends the process when the device is lost; otherwise returns.
   void CheckAlive();
@@ -72,7 +76,8 @@ class CudaDevice : public worker::Device {
   CopyMarks* copy_marks_ = nullptr;
   Stream compute_, upload_, download_;
   ArenaTable arenas_;
-  std::unordered_map<uint64_t, KernelModule> modules_;
+  std::unordered_map<uint64_t, LoadedModule> modules_;
+  uint32_t current_task_ = 0;
   std::optional<Scratch> scratch_;
   std::optional<Matmul> matmul_;
   std::optional<CompletionPoller> poller_;

@@ -56,7 +56,9 @@ namespace stride::cuda {
   X(cuLaunchKernel)
 
 // Functions of newer drivers: null when the driver is older.
-#define STRIDE_CUDA_OPTIONAL_FUNCTIONS(X) X(cuFuncGetParamInfo)  // 12.4
+#define STRIDE_CUDA_OPTIONAL_FUNCTIONS(X) \
+  X(cuFuncGetParamInfo) /* 12.4 */        \
+  X(cuFuncLoad)         /* 12.4 */
 
 // The CUDA driver, opened at run time so that the executable starts on a machine that has none.
 // Members have the names of the driver's functions (cuda.h maps some of them to versioned symbols;

@@ -77,6 +77,11 @@ absl::Status Describe(const Driver& driver, const Module& module,
   absl::StatusOr<CUfunction> function = module.Function(description.symbol().c_str());
   if (!function.ok()) return function.status();
   kernel->function = *function;
+  // The driver would otherwise load the code at the first launch, and wait for running kernels
+  // then.
+  if (driver.cuFuncLoad != nullptr) {
+    STRIDE_CUDA_RETURN(driver.cuFuncLoad(*function), "loading a kernel");
+  }
   kernel->entry = description.entry();
   if (absl::Status status = ReadParameters(driver, description, kernel); !status.ok()) {
     return status;
