@@ -11,6 +11,7 @@
 #include "server/wire/channel.h"
 #include "server/worker/runtime/command_loop.h"
 #include "server/worker/runtime/compile_loop.h"
+#include "server/worker/runtime/fault_report.h"
 #include "server/worker/runtime/process_setup.h"
 
 namespace stride::worker {
@@ -39,6 +40,7 @@ int List(const DeviceKind& kind) {
 }
 
 int Serve(wire::Channel* channel, const DeviceKind& kind) {
+  SetFaultSocket(channel->fd());
   CommandLoop loop(channel, kind.make_device());
   int code = loop.Run();
   // No destructor of a device, a driver or a library runs: threads may still be in them.

@@ -1,0 +1,149 @@
+#include "server/worker/cpu/code_compiler.h"
+
+#include <sys/stat.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "llvm/Config/llvm-config.h"
+#include "server/store/dtype.h"
+#include "server/worker/codegen/emit.h"
+#include "server/worker/codegen/launch_abi.h"
+#include "server/worker/cpu/compiler/compiler.h"
+#include "server/worker/cpu/compiler/target.h"
+
+namespace stride::cpu {
+namespace {
+
+absl::StatusOr<CompileRequest> RequestFor(const wire::Source& source) {
+  if (source.kind() != wire::Source::KIND_CUDA_CPP) {
+    return absl::UnimplementedError(
+        "the CPU device takes kernels as CUDA C++ source, not as PTX or a binary");
+  }
+  CompileRequest request;
+  request.kind = SourceKind::kCudaKernels;
+  request.source = source.text();
+  request.options.assign(source.options().begin(), source.options().end());
+  request.entries.assign(source.entries().begin(), source.entries().end());
+  return request;
+}
+
+absl::StatusOr<CompileRequest> RequestFor(const wire::Code& code) {
+  if (code.has_source()) return RequestFor(code.source());
+  auto text = codegen::EmitCpu(code);
+  if (!text.ok()) return text.status();
+  CompileRequest request;
+  request.kind = SourceKind::kNativeLoops;
+  request.source = *std::move(text);
+  if (code.has_reduce()) {
+    request.entries = {codegen::kReduceEntry, codegen::kReduceFinishEntry};
+  } else {
+    request.entries = {codegen::kRunEntry};
+  }
+  return request;
+}
+
+// 0 when the type is none of ours.
+int32_t DTypeOf(const KernelParameter& parameter) {
+  static constexpr std::pair<std::string_view, DType> kTypes[] = {
+      {"bool", DType::kBool},
+      {"float", DType::kFloat32},
+      {"double", DType::kFloat64},
+      {"__half", DType::kFloat16},
+      {"__nv_bfloat16", DType::kBFloat16},
+      {"signed char", DType::kInt8},
+      {"char", DType::kInt8},
+      {"short", DType::kInt16},
+      {"int", DType::kInt32},
+      {"long", DType::kInt64},
+      {"long long", DType::kInt64},
+      {"unsigned char", DType::kUInt8},
+      {"unsigned short", DType::kUInt16},
+      {"unsigned int", DType::kUInt32},
+      {"unsigned long", DType::kUInt64},
+      {"unsigned long long", DType::kUInt64},
+      {"float2", DType::kComplex64},
+      {"double2", DType::kComplex128}};
+  for (const auto& [name, dtype] : kTypes) {
+    if (parameter.pointee == name) return static_cast<int32_t>(dtype);
+  }
+  return 0;
+}
+
+wire::Parameter::Kind KindOf(const KernelParameter& parameter) {
+  switch (parameter.kind) {
+    case KernelParameter::Kind::kPointer:
+      return wire::Parameter::KIND_POINTER;
+    case KernelParameter::Kind::kInteger:
+      return parameter.type == "bool" ? wire::Parameter::KIND_BOOL : wire::Parameter::KIND_INTEGER;
+    case KernelParameter::Kind::kFloat:
+      return wire::Parameter::KIND_FLOAT;
+    case KernelParameter::Kind::kAggregate:
+      break;
+  }
+  return wire::Parameter::KIND_AGGREGATE;
+}
+
+void Describe(const CompiledKernel& kernel, wire::KernelDescription* description) {
+  description->set_entry(kernel.name);
+  description->set_symbol(kernel.symbol);
+  description->set_parameters_known(true);
+  description->set_static_shared_bytes(kernel.static_shared_bytes);
+  description->set_max_threads_per_block(kernel.max_threads_per_block);
+  description->set_private_bytes_per_thread(kernel.private_bytes_per_thread);
+  for (const KernelParameter& parameter : kernel.parameters) {
+    wire::Parameter* out = description->add_parameters();
+    out->set_kind(KindOf(parameter));
+    out->set_offset(parameter.offset);
+    out->set_size(parameter.size);
+    out->set_type(parameter.type);
+    out->set_pointee_dtype(DTypeOf(parameter));
+    out->set_pointee_const(parameter.pointee_const);
+    out->set_is_signed(parameter.is_signed);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<worker::CompiledCode> CpuCompiler::Compile(const std::string& target,
+                                                          const wire::Code& code) {
+  absl::string_view cpu = target;
+  if (!absl::ConsumePrefix(&cpu, "cpu:"))
+    return absl::InternalError("not a target of the CPU device");
+  auto request = RequestFor(code);
+  if (!request.ok()) return request.status();
+  // The name alone would bring features that a virtual machine hides: the processor at hand is
+  // asked for its own.
+  auto native = NativeTarget();
+  request->cpu = native.ok() && *native == target ? "native" : std::string(cpu);
+  auto result = stride::cpu::Compile(*request);
+  if (!result.ok()) {
+    // A loop that we wrote ourselves is never the client's mistake.
+    bool ours = !code.has_source() && absl::IsInvalidArgument(result.status());
+    return ours ? absl::InternalError(result.status().message()) : result.status();
+  }
+  worker::CompiledCode compiled;
+  compiled.object = std::move(result->object);
+  compiled.log = std::move(result->log);
+  if (code.has_source()) {
+    for (const CompiledKernel& kernel : result->kernels)
+      Describe(kernel, compiled.description.add_kernels());
+  }
+  return compiled;
+}
+
+absl::StatusOr<std::string> NativeTarget() {
+  auto target = FindTarget("native");
+  if (!target.ok()) return target.status();
+  return absl::StrCat("cpu:", target->cpu);
+}
+
+std::string ToolchainName() {
+  struct stat info = {};
+  stat("/proc/self/exe", &info);
+  return absl::StrCat("clang ", LLVM_VERSION_STRING, " ", info.st_size, " ", info.st_mtim.tv_sec,
+                      ".", info.st_mtim.tv_nsec);
+}
+
+}  // namespace stride::cpu

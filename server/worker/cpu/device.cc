@@ -1,0 +1,102 @@
+#include "server/worker/cpu/device.h"
+
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/memory_file.h"
+#include "server/worker/cpu/fault_handler.h"
+#include "server/worker/cpu/machine.h"
+
+namespace stride::cpu {
+
+absl::Status CpuDevice::Start(const Environment& environment) {
+  environment_ = environment;
+  int threads = environment.num_threads > 0 ? environment.num_threads : AvailableThreads();
+  pool_ = std::make_unique<ThreadPool>(threads);
+  InstallFaultHandler(*pool_);
+  compute_ = std::make_unique<SerialQueue>();
+  compute_->Push(UseSignalStack);
+  uploads_ = std::make_unique<SerialQueue>();
+  downloads_ = std::make_unique<SerialQueue>();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<UniqueFd> CpuDevice::CreateArena(uint64_t, uint64_t) {
+  return absl::UnimplementedError("arenas of the CPU device are made by the daemon");
+}
+
+absl::Status CpuDevice::MapArena(uint64_t arena, uint64_t size, UniqueFd fd) {
+  return arenas_.Map(arena, size, fd.get());
+}
+
+absl::Status CpuDevice::UnmapArena(uint64_t arena) { return arenas_.Unmap(arena); }
+
+absl::StatusOr<std::vector<wire::KernelAttributes>> CpuDevice::LoadModule(
+    uint64_t module, UniqueFd object, const wire::LoadModule& load) {
+  if (absl::Status s = CheckMemoryFile(object.get(), load.size()); !s.ok()) return s;
+  auto loaded = LoadedModule::Load(object.get(), load.description());
+  if (!loaded.ok()) return loaded.status();
+  if (!modules_.emplace(module, *loaded).second) {
+    return absl::InternalError(absl::StrCat("module ", module, " is loaded already"));
+  }
+  return (*loaded)->Attributes();
+}
+
+absl::Status CpuDevice::UnloadModule(uint64_t module) {
+  if (modules_.erase(module) > 0) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("module ", module, " is not loaded"));
+}
+
+void CpuDevice::Enqueue(const wire::Task& task) {
+  // Looked up and checked now, on the thread that owns the tables; an error still waits its turn.
+  auto work =
+      std::make_shared<absl::StatusOr<Work>>(Lower({&arenas_, &modules_, pool_.get()}, task));
+  compute_->Push([this, sequence = task.sequence(), label = task.label(), work = std::move(work)] {
+    RunTask(sequence, label, *work);
+  });
+}
+
+void CpuDevice::RunTask(uint64_t sequence, const std::string& label,
+                        const absl::StatusOr<Work>& work) {
+  environment_.status_page->started_sequence.store(static_cast<uint32_t>(sequence));
+  auto begin = std::chrono::steady_clock::now();
+  absl::Status status = work.status();
+  if (work.ok()) {
+    BeginFaultScope(sequence, label, *work);
+    status = work->run();
+    EndFaultScope();
+  }
+  std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  environment_.status_page->completed_sequence.store(static_cast<uint32_t>(sequence));
+  environment_.completions->TaskDone(sequence, status, seconds.count());
+}
+
+void CpuDevice::Copy(const wire::Copy& copy) {
+  auto place = arenas_.Bytes(copy.arena(), copy.arena_offset(), copy.size());
+  bool in_staging = copy.staging_offset() <= environment_.staging_bytes &&
+                    copy.size() <= environment_.staging_bytes - copy.staging_offset();
+  absl::Status status = place.status();
+  if (status.ok() && !in_staging)
+    status = absl::InternalError("a copy lies outside the staging memory");
+  SerialQueue& queue = copy.to_device() ? *uploads_ : *downloads_;
+  if (!status.ok()) {
+    queue.Push([this, id = copy.id(), status] { environment_.completions->CopyDone(id, status); });
+    return;
+  }
+  std::byte* staging = environment_.staging + copy.staging_offset();
+  queue.Push([this, place = *std::move(place), staging, id = copy.id(), size = copy.size(),
+              to_device = copy.to_device()] {
+    std::memcpy(to_device ? place.address : staging, to_device ? staging : place.address, size);
+    environment_.completions->CopyDone(id, absl::OkStatus());
+  });
+}
+
+void CpuDevice::Drain() {
+  compute_->Drain();
+  uploads_->Drain();
+  downloads_->Drain();
+}
+
+}  // namespace stride::cpu

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/worker/cpu/kernel/thread_pool.h"
+#include "server/worker/cpu/lower/arena_table.h"
+#include "server/worker/cpu/lower/lowering.h"
+#include "server/worker/cpu/serial_queue.h"
+#include "server/worker/runtime/device.h"
+
+namespace stride::cpu {
+
+// The processor's cores as a device. Arenas are memory files that the daemon made. Tasks run one
+// after another on the compute thread, each spread over the pool; copies run on a thread of their
+// own for each direction.
+class CpuDevice : public worker::Device {
+ public:
+  absl::Status Start(const Environment& environment) override;
+  absl::StatusOr<UniqueFd> CreateArena(uint64_t arena, uint64_t size) override;
+  absl::Status MapArena(uint64_t arena, uint64_t size, UniqueFd fd) override;
+  absl::Status UnmapArena(uint64_t arena) override;
+  absl::StatusOr<std::vector<wire::KernelAttributes>> LoadModule(
+      uint64_t module, UniqueFd object, const wire::LoadModule& load) override;
+  absl::Status UnloadModule(uint64_t module) override;
+  void Enqueue(const wire::Task& task) override;
+  void Copy(const wire::Copy& copy) override;
+  void Drain() override;
+
+ private:
+  // On the compute thread.
+  void RunTask(uint64_t sequence, const std::string& label, const absl::StatusOr<Work>& work);
+
+  Environment environment_;
+  ArenaTable arenas_;
+  ModuleTable modules_;
+  std::unique_ptr<ThreadPool> pool_;
+  // Last: their threads end before what they use.
+  std::unique_ptr<SerialQueue> compute_, uploads_, downloads_;
+};
+
+}  // namespace stride::cpu

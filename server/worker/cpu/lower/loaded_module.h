@@ -1,0 +1,38 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/wire/worker.pb.h"
+#include "server/worker/cpu/kernel/launch_limits.h"
+#include "server/worker/cpu/kernel/module.h"
+
+namespace stride::cpu {
+
+// A compiled object in this process with what the compiler said of its kernels. Immutable.
+class LoadedModule {
+ public:
+  static absl::StatusOr<std::shared_ptr<const LoadedModule>> Load(
+      int fd, const wire::ModuleDescription& description);
+
+  // What a generated loop is called as; nullptr when the module has none of this name.
+  using Loop = void (*)(const void* launch, long long begin, long long end);
+  Loop FindLoop(const std::string& name) const;
+
+  struct Kernel {
+    wire::KernelDescription description;
+    KernelEntry entry;
+  };
+  // By the name that compilation was asked for; nullptr when there is none.
+  const Kernel* FindKernel(const std::string& entry) const;
+  std::vector<wire::KernelAttributes> Attributes() const;
+
+ private:
+  LoadedModule() = default;
+  std::unique_ptr<Module> module_;
+  std::vector<Kernel> kernels_;
+};
+
+}  // namespace stride::cpu

@@ -1,0 +1,101 @@
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "server/worker/cpu/kernel/launch.h"
+#include "server/worker/cpu/lower/lowering.h"
+#include "server/worker/cpu/lower/scratch.h"
+
+namespace stride::cpu {
+namespace {
+
+// CUDA's own bound on a kernel's parameters.
+constexpr uint64_t kMaxParameterBytes = 32764;
+
+absl::StatusOr<uint64_t> ParameterBytes(const wire::KernelDescription& kernel) {
+  uint64_t bytes = 0;
+  for (const wire::Parameter& parameter : kernel.parameters()) {
+    bytes = std::max(bytes, uint64_t{parameter.offset()} + parameter.size());
+  }
+  if (bytes <= kMaxParameterBytes) return bytes;
+  return absl::InvalidArgumentError(
+      absl::StrCat("the kernel's parameters are too large, in bytes: ", bytes));
+}
+
+// Puts one argument where the kernel expects it. Pointers become places.
+absl::Status PutArgument(const LoweringContext& context, const wire::Parameter& parameter,
+                         const wire::KernelArgument& argument, std::byte* to, Place* place) {
+  if (argument.has_array()) {
+    if (parameter.size() != sizeof(uint64_t)) {
+      return absl::InvalidArgumentError("an array is given for a parameter that is no pointer");
+    }
+    auto found = context.arenas->Bytes(argument.array().arena(), argument.array().offset(), 0);
+    if (!found.ok()) return found.status();
+    *place = *std::move(found);
+    uint64_t address = place->bits();
+    std::memcpy(to, &address, sizeof(address));
+    return absl::OkStatus();
+  }
+  if (argument.raw().size() != parameter.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("an argument has ", argument.raw().size(),
+                                                   " bytes, its parameter ", parameter.size()));
+  }
+  std::memcpy(to, argument.raw().data(), argument.raw().size());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Dim3> ReadDim3(const google::protobuf::RepeatedField<uint32_t>& values) {
+  if (values.size() != 3) return absl::InternalError("a grid or block has not three extents");
+  return Dim3{values[0], values[1], values[2]};
+}
+
+absl::Status RunKernel(ThreadPool& pool, const KernelEntry& entry, const LaunchConfig& config,
+                       const void* parameters) {
+  absl::Status status = Launch(pool, entry, config, parameters, /*cancel=*/nullptr);
+  // The launcher's word for an assert or a trap; to a client that is a fault of the kernel.
+  if (absl::IsAborted(status)) return absl::FailedPreconditionError(status.message());
+  return status;
+}
+
+}  // namespace
+
+absl::StatusOr<Work> LowerKernel(const LoweringContext& context, const wire::KernelLaunch& launch) {
+  auto module = FindModule(context, launch.module());
+  if (!module.ok()) return module.status();
+  const LoadedModule::Kernel* kernel = (*module)->FindKernel(launch.entry());
+  if (kernel == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat("the module has no kernel ", launch.entry()));
+  }
+  LaunchConfig config;
+  auto grid = ReadDim3(launch.grid());
+  if (!grid.ok()) return grid.status();
+  auto block = ReadDim3(launch.block());
+  if (!block.ok()) return block.status();
+  config.grid = *grid;
+  config.block = *block;
+  config.dynamic_shared_bytes = launch.dynamic_shared_bytes();
+  if (absl::Status s = CheckLaunch(kernel->entry, config); !s.ok()) return s;
+
+  int num_parameters = kernel->description.parameters_size();
+  if (launch.arguments_size() != num_parameters) {
+    return absl::InvalidArgumentError(absl::StrCat("the kernel takes ", num_parameters,
+                                                   " arguments, given: ", launch.arguments_size()));
+  }
+  auto bytes = ParameterBytes(kernel->description);
+  if (!bytes.ok()) return bytes.status();
+  std::shared_ptr<std::byte> parameters(AllocateScratch(*bytes + 1).release(), FreeDeleter());
+  if (!parameters) return absl::ResourceExhaustedError("no memory for a launch's parameters");
+  Work work;
+  work.operands.resize(num_parameters);
+  for (int i = 0; i < num_parameters; ++i) {
+    const wire::Parameter& parameter = kernel->description.parameters(i);
+    absl::Status s = PutArgument(context, parameter, launch.arguments(i),
+                                 parameters.get() + parameter.offset(), &work.operands[i]);
+    if (!s.ok()) return s;
+  }
+  work.run = [pool = context.pool, module = *module, kernel, config, parameters] {
+    return RunKernel(*pool, kernel->entry, config, parameters.get());
+  };
+  return work;
+}
+
+}  // namespace stride::cpu

@@ -1,0 +1,159 @@
+#include <atomic>
+
+#include "server/worker/codegen/launch_abi.h"
+#include "server/worker/cpu/lower/blas.h"
+#include "server/worker/cpu/lower/half_matmul.h"
+#include "server/worker/cpu/lower/lowering.h"
+
+namespace stride::cpu {
+namespace {
+
+// Products of fewer multiplications than this gain nothing from a second thread inside: give each
+// thread its own batches.
+constexpr double kSmallProduct = 1 << 21;
+
+struct Batches {
+  std::vector<int64_t> extents;
+  int64_t count = 1;
+};
+
+// The matrices of every batch.
+struct Product {
+  DType dtype;
+  Batches batches;
+  MatrixView left, right, output;                                    // of batch 0
+  std::vector<int64_t> left_strides, right_strides, output_strides;  // batch axes
+};
+
+MatrixView OfBatch(MatrixView matrix, const Batches& batches, const std::vector<int64_t>& strides,
+                   int64_t index) {
+  for (size_t i = batches.extents.size(); i-- > 0;) {
+    matrix.data += index % batches.extents[i] * strides[i];
+    index /= batches.extents[i];
+  }
+  return matrix;
+}
+
+absl::Status MultiplyBatch(const Product& product, ThreadPool* pool, int64_t index) {
+  MatrixView left = OfBatch(product.left, product.batches, product.left_strides, index);
+  MatrixView right = OfBatch(product.right, product.batches, product.right_strides, index);
+  MatrixView output = OfBatch(product.output, product.batches, product.output_strides, index);
+  if (product.dtype == DType::kFloat16 || product.dtype == DType::kBFloat16) {
+    return MultiplyHalf(pool, product.dtype, left, right, output);
+  }
+  return MultiplyByBlas(product.dtype, left, right, output);
+}
+
+absl::Status RunSmallBatches(const Product& product, ThreadPool& pool) {
+  SetBlasThreads(1);
+  std::atomic<bool> no_memory{false};
+  pool.ParallelFor(product.batches.count, product.batches.count / (pool.num_threads() * 4) + 1,
+                   [&](int64_t begin, int64_t end, int) {
+                     for (int64_t i = begin; i < end; ++i) {
+                       if (!MultiplyBatch(product, nullptr, i).ok()) no_memory = true;
+                     }
+                   });
+  return no_memory ? absl::ResourceExhaustedError("no memory to copy a matrix") : absl::OkStatus();
+}
+
+absl::Status Run(const Product& product, ThreadPool& pool) {
+  double multiplications =
+      1.0 * product.output.rows * product.output.columns * product.left.columns;
+  if (product.batches.count > 1 && multiplications < kSmallProduct)
+    return RunSmallBatches(product, pool);
+  SetBlasThreads(pool.num_threads());
+  for (int64_t i = 0; i < product.batches.count; ++i) {
+    if (absl::Status s = MultiplyBatch(product, &pool, i); !s.ok()) return s;
+  }
+  return absl::OkStatus();
+}
+
+MatrixView ViewOf(const wire::Operand& operand, const Place& place, int64_t rows, int64_t columns) {
+  int rank = operand.strides_size();
+  return {place.address, rows, columns, operand.strides(rank - 2), operand.strides(rank - 1)};
+}
+
+std::vector<int64_t> BatchStrides(const wire::Operand& operand) {
+  return {operand.strides().begin(), operand.strides().end() - 2};
+}
+
+// The place of a matrix operand; nothing of it is touched when it has no elements.
+absl::StatusOr<Place> FindMatrix(const LoweringContext& context, const wire::Operand& operand,
+                                 const Batches& batches, int64_t rows, int64_t columns) {
+  std::vector<int64_t> extents = batches.extents;
+  extents.push_back(rows);
+  extents.push_back(columns);
+  if (operand.strides_size() != static_cast<int>(extents.size())) {
+    return absl::InternalError("a matrix operand has not the strides of its axes");
+  }
+  if (rows == 0 || columns == 0) return context.arenas->Bytes(operand.arena(), operand.offset(), 0);
+  return context.arenas->Elements(operand, extents);
+}
+
+absl::StatusOr<Work> LowerByBlas(const wire::MatmulLaunch& launch, const Batches& batches,
+                                 ThreadPool* pool, std::vector<Place> places) {
+  std::optional<DType> dtype = DTypeFromNumber(launch.output().dtype());
+  bool same = launch.left().dtype() == launch.output().dtype() &&
+              launch.right().dtype() == launch.output().dtype();
+  bool contiguous = dtype.has_value() &&
+                    (launch.n() == 1 || launch.output().strides().rbegin()[0] == ItemSize(*dtype));
+  if (!same || !contiguous || !(IsFloat(*dtype) || IsComplex(*dtype))) {
+    return absl::InternalError("the vendor library has no such matrix product");
+  }
+  Product product{*dtype,
+                  batches,
+                  ViewOf(launch.left(), places[0], launch.m(), launch.k()),
+                  ViewOf(launch.right(), places[1], launch.k(), launch.n()),
+                  ViewOf(launch.output(), places[2], launch.m(), launch.n()),
+                  BatchStrides(launch.left()),
+                  BatchStrides(launch.right()),
+                  BatchStrides(launch.output())};
+  return Work{[pool, product = std::move(product)] { return Run(product, *pool); },
+              std::move(places)};
+}
+
+absl::StatusOr<Work> LowerByCode(const LoweringContext& context, const wire::MatmulLaunch& launch,
+                                 std::vector<Place> places) {
+  auto module = FindModule(context, launch.module());
+  if (!module.ok()) return module.status();
+  LoadedModule::Loop loop = (*module)->FindLoop(codegen::kRunEntry);
+  if (loop == nullptr) return absl::InternalError("the module is no matrix product");
+  Work work;
+  work.run =
+      [pool = context.pool, module = *module, loop, rows = codegen::MatmulRows(launch),
+       block = codegen::PackMatmul(launch, places[0].bits(), places[1].bits(), places[2].bits())] {
+        pool->ParallelFor(rows, rows / (pool->num_threads() * 4) + 1,
+                          [&](int64_t begin, int64_t end, int) { loop(block.data(), begin, end); });
+        return absl::OkStatus();
+      };
+  work.operands = std::move(places);
+  return work;
+}
+
+}  // namespace
+
+absl::StatusOr<Work> LowerMatmul(const LoweringContext& context, const wire::MatmulLaunch& launch) {
+  Batches batches{{launch.batch_extents().begin(), launch.batch_extents().end()}};
+  std::vector<int64_t> all = batches.extents;
+  for (int64_t extent : {launch.m(), launch.n(), launch.k()}) all.push_back(extent);
+  if (absl::Status s = NumElements(all).status(); !s.ok()) return s;
+  if (batches.extents.size() + 2 > codegen::kMaxRank)
+    return absl::InternalError("too many batch axes");
+  batches.count = *NumElements(batches.extents);
+  if (batches.count == 0 || launch.m() == 0 || launch.n() == 0) return NoWork();
+
+  std::vector<Place> places;
+  const std::tuple<const wire::Operand*, int64_t, int64_t> matrices[] = {
+      {&launch.left(), launch.m(), launch.k()},
+      {&launch.right(), launch.k(), launch.n()},
+      {&launch.output(), launch.m(), launch.n()}};
+  for (const auto& [operand, rows, columns] : matrices) {
+    auto place = FindMatrix(context, *operand, batches, rows, columns);
+    if (!place.ok()) return place.status();
+    places.push_back(*std::move(place));
+  }
+  if (launch.module() != 0) return LowerByCode(context, launch, std::move(places));
+  return LowerByBlas(launch, batches, context.pool, std::move(places));
+}
+
+}  // namespace stride::cpu

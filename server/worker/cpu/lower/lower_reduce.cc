@@ -1,0 +1,85 @@
+#include "server/worker/codegen/launch_abi.h"
+#include "server/worker/cpu/lower/lowering.h"
+#include "server/worker/cpu/lower/scratch.h"
+
+namespace stride::cpu {
+namespace {
+
+struct Loops {
+  LoadedModule::Loop reduce = nullptr;
+  LoadedModule::Loop finish = nullptr;
+};
+
+absl::Status Run(ThreadPool& pool, const Loops& loops, const codegen::ReduceShape& shape,
+                 const wire::ReduceLaunch& launch, const std::vector<uint64_t>& addresses) {
+  ScratchMemory scratch;
+  if (shape.scratch_bytes > 0) {
+    scratch = AllocateScratch(shape.scratch_bytes);
+    if (!scratch)
+      return absl::ResourceExhaustedError("no memory for a reduction's partial results");
+  }
+  codegen::LaunchBlock block =
+      codegen::PackReduce(launch, shape, addresses, reinterpret_cast<uint64_t>(scratch.get()));
+  // An item may be one result of a long reduction: let threads take them as they come.
+  int64_t grain = shape.num_items / (int64_t{pool.num_threads()} * 8) + 1;
+  pool.ParallelFor(shape.num_items, grain, [&](int64_t begin, int64_t end, int) {
+    loops.reduce(block.data(), begin, end);
+  });
+  if (shape.two_passes) {
+    pool.ParallelFor(
+        shape.kept_count, GrainFor(shape.kept_count, 4096, pool.num_threads()),
+        [&](int64_t begin, int64_t end, int) { loops.finish(block.data(), begin, end); });
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckLimits(const wire::ReduceLaunch& launch) {
+  if (launch.kept_extents_size() + launch.reduced_extents_size() <= codegen::kMaxRank &&
+      launch.inputs_size() < codegen::kMaxOperands &&
+      launch.map_scalars_size() + launch.finish_scalars_size() <= codegen::kMaxScalars) {
+    return absl::OkStatus();
+  }
+  return absl::InternalError("a reduction has more axes, inputs or scalars than its code can take");
+}
+
+}  // namespace
+
+absl::StatusOr<Work> LowerReduce(const LoweringContext& context, const wire::ReduceLaunch& launch) {
+  if (absl::Status s = CheckLimits(launch); !s.ok()) return s;
+  std::vector<int64_t> extents(launch.kept_extents().begin(), launch.kept_extents().end());
+  auto kept = NumElements(extents);
+  if (!kept.ok()) return kept.status();
+  if (*kept == 0) return NoWork();
+  extents.insert(extents.end(), launch.reduced_extents().begin(), launch.reduced_extents().end());
+  auto all = NumElements(extents);
+  if (!all.ok()) return all.status();
+  auto module = FindModule(context, launch.module());
+  if (!module.ok()) return module.status();
+  Loops loops{(*module)->FindLoop(codegen::kReduceEntry),
+              (*module)->FindLoop(codegen::kReduceFinishEntry)};
+  codegen::ReduceShape shape = codegen::PlanReduceCpu(launch);
+  if (loops.reduce == nullptr || (shape.two_passes && loops.finish == nullptr)) {
+    return absl::InternalError("the module is no reduction");
+  }
+
+  Work work;
+  std::vector<uint64_t> addresses;
+  for (const wire::Operand& input : launch.inputs()) {
+    // With nothing to reduce there are no elements to check; only the start is used, and not read.
+    auto place = *all > 0 ? context.arenas->Elements(input, extents)
+                          : context.arenas->Bytes(input.arena(), input.offset(), 0);
+    if (!place.ok()) return place.status();
+    addresses.push_back(place->bits());
+    work.operands.push_back(*std::move(place));
+  }
+  auto output = context.arenas->Elements(launch.output(), launch.kept_extents());
+  if (!output.ok()) return output.status();
+  addresses.push_back(output->bits());
+  work.operands.push_back(*std::move(output));
+  work.run = [pool = context.pool, module = *module, loops, shape, launch, addresses] {
+    return Run(*pool, loops, shape, launch, addresses);
+  };
+  return work;
+}
+
+}  // namespace stride::cpu

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "server/wire/plan.pb.h"
+#include "server/worker/cpu/kernel/thread_pool.h"
+#include "server/worker/cpu/lower/arena_table.h"
+#include "server/worker/cpu/lower/loaded_module.h"
+#include "server/worker/cpu/lower/work.h"
+
+namespace stride::cpu {
+
+using ModuleTable = std::map<uint64_t, std::shared_ptr<const LoadedModule>>;
+
+// What lowering looks things up in. Work keeps hold of what it needs but for the pool, which lives
+// as long as the device.
+struct LoweringContext {
+  const ArenaTable* arenas;
+  const ModuleTable* modules;
+  ThreadPool* pool;
+};
+
+// From a task to work. On the command loop's thread; touches no array. One function a kind of task,
+// each in its own file.
+absl::StatusOr<Work> Lower(const LoweringContext& context, const wire::Task& task);
+
+absl::StatusOr<Work> LowerElementwise(const LoweringContext& context,
+                                      const wire::ElementwiseLaunch& launch);
+absl::StatusOr<Work> LowerReduce(const LoweringContext& context, const wire::ReduceLaunch& launch);
+absl::StatusOr<Work> LowerMatmul(const LoweringContext& context, const wire::MatmulLaunch& launch);
+absl::StatusOr<Work> LowerKernel(const LoweringContext& context, const wire::KernelLaunch& launch);
+absl::StatusOr<Work> LowerZeroFill(const LoweringContext& context, const wire::ZeroFill& fill);
+absl::StatusOr<Work> LowerCopyBytes(const LoweringContext& context, const wire::CopyBytes& copy);
+
+// --- shared by them ---
+
+absl::StatusOr<std::shared_ptr<const LoadedModule>> FindModule(const LoweringContext& context,
+                                                               uint64_t module);
+// Elements of the loop; an error when an extent is negative or the product does not fit.
+absl::StatusOr<int64_t> NumElements(absl::Span<const int64_t> extents);
+// Splits [0, count) so that no piece is shorter than `least` items and threads end together.
+int64_t GrainFor(int64_t count, int64_t least, int num_threads);
+// Work that has nothing to do.
+Work NoWork();
+
+}  // namespace stride::cpu

@@ -1,0 +1,42 @@
+// stride-worker-cpu. What needs Clang, --list and --compile, is done by the executable
+// stride-compiler-cpu beside this one: so that a worker starts without loading 200 MB of compiler,
+// and has none in its address space.
+#include <unistd.h>
+
+#include <climits>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include "server/worker/cpu/device.h"
+#include "server/worker/runtime/worker_main.h"
+
+namespace {
+
+std::string SiblingPath() {
+  char path[PATH_MAX] = {};
+  if (readlink("/proc/self/exe", path, sizeof(path) - 1) < 0) return {};
+  std::string folder = path;
+  return folder.substr(0, folder.rfind('/') + 1) + "stride-compiler-cpu";
+}
+
+int BecomeCompiler(char** argv) {
+  std::string path = SiblingPath();
+  execv(path.c_str(), argv);
+  std::perror(
+      "stride-worker-cpu: stride-compiler-cpu, which must be in the same folder, does not start");
+  return 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc > 1 && (std::strcmp(argv[1], "--list") == 0 || std::strcmp(argv[1], "--compile") == 0)) {
+    return BecomeCompiler(argv);
+  }
+  return stride::worker::WorkerMain(
+      argc, argv,
+      {.list = nullptr,
+       .make_device = [] { return std::make_unique<stride::cpu::CpuDevice>(); },
+       .make_compiler = nullptr});
+}

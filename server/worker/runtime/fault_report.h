@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace stride::worker {
+
+// The last words of a worker that caught a fault signal. Everything here is async-signal-safe: no
+// allocation, no lock, no protobuf library; the message (wire.Event.fatal) is written byte by byte.
+
+// Where reports go; set once, before the first command.
+void SetFaultSocket(int fd);
+
+// Tells the daemon and ends the process with code 1. `code` is an absl::StatusCode; `text` is cut
+// at 1,000 bytes and bytes that are not ASCII become '?'.
+[[noreturn]] void ReportFaultAndExit(uint64_t sequence, int code, const char* text, size_t size);
+
+// Text in a fixed buffer; what does not fit is dropped.
+class SignalSafeText {
+ public:
+  SignalSafeText& operator<<(const char* text);
+  SignalSafeText& operator<<(uint64_t number);
+  const char* data() const { return buffer_; }
+  size_t size() const { return size_; }
+
+ private:
+  char buffer_[1000];
+  size_t size_ = 0;
+};
+
+}  // namespace stride::worker
