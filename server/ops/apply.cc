@@ -109,13 +109,13 @@ absl::StatusOr<Value> Apply(ProgramBuilder& builder, const OpRow& row, absl::Spa
   if (auto status = CheckIntegerPower(row, arguments, *loop, field); !status.ok()) return status;
 
   std::vector<Value> values;
-  DType compute = ComputeType(loop->arguments.back());
+  DType compute = ComputeType(row, loop->arguments.back());
   int exponent = row.arity == 2 ? SmallExponent(row, arguments[1], loop->arguments[0]) : 0;
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (exponent != 0 && i == 1) break;
     auto value = Convert(builder, row, arguments[i], loop->arguments[i], field);
     if (!value.ok()) return value.status();
-    values.push_back(builder.Cast(*value, ComputeType(value->dtype)));
+    values.push_back(builder.Cast(*value, ComputeType(row, value->dtype)));
   }
   if (row.rule == TypeRule::kLoadExponent) compute = values[0].dtype;
   if (exponent != 0) return builder.Cast(Multiplied(builder, values[0], exponent), loop->result);

@@ -175,11 +175,12 @@ bool IsTwoOutputUfunc(std::string_view name) {
 
 std::string SuggestOp(std::string_view name, absl::Span<const std::string> more) {
   if (name.empty() || name.size() > 64) return "";
-  // A third of the letters may be wrong.
-  size_t best = std::max<size_t>(1, name.size() / 3) + 1;
+  // A third of the letters may be wrong; among equals the one with the same first letter is likelier.
+  size_t best = 2 * (std::max<size_t>(1, (name.size() + 1) / 3) + 1);
   std::string_view suggestion;
   auto consider = [&](std::string_view candidate) {
-    size_t distance = EditDistance(name, candidate);
+    if (candidate.empty()) return;
+    size_t distance = 2 * EditDistance(name, candidate) + (candidate[0] != name[0]);
     if (distance < best) {
       best = distance;
       suggestion = candidate;
@@ -203,6 +204,11 @@ bool HasLoop(const OpRow& row, DType dtype) {
   if (IsBool(dtype)) return row.loops & kBoolLoop;
   if (IsInteger(dtype)) return row.loops & kIntLoops;
   return row.loops & (IsFloat(dtype) ? kFloatLoops : kComplexLoops);
+}
+
+DType ComputeType(const OpRow& row, DType dtype) {
+  if (row.name == "nextafter" || row.name == "spacing") return dtype;
+  return ComputeType(dtype);
 }
 
 DType ResultOf(const OpRow& row, DType dtype) {

@@ -71,10 +71,12 @@ std::string BodyOf(const OpRow& row);
 // Whether the row has a loop of this type.
 bool HasLoop(const OpRow& row, DType dtype);
 
-// The type in which a loop of `dtype` computes: float32 for the 16-bit floats, else itself.
+// The type in which values of `dtype` are computed: float32 for the 16-bit floats, else itself.
 constexpr DType ComputeType(DType dtype) {
   return dtype == DType::kFloat16 || dtype == DType::kBFloat16 ? DType::kFloat32 : dtype;
 }
+// The same for a loop of this row: operations on the bits of floats (nextafter, spacing) stay in the type itself.
+DType ComputeType(const OpRow& row, DType dtype);
 
 // The result of a loop of `dtype`.
 DType ResultOf(const OpRow& row, DType dtype);

@@ -210,6 +210,12 @@ absl::StatusOr<ResolvedLoop> ResolveLoop(const OpRow& row, absl::Span<const Argu
   }
   if (row.rule == TypeRule::kLoadExponent) {
     std::vector<DType> types = {ResolveWeak(arguments.subspan(0, 1))[0], ResolveWeak(arguments.subspan(1, 1))[0]};
+    // NumPy takes its first loop, float16, for a Python integer beside integers.
+    const auto* weak = std::get_if<WeakScalar>(&arguments[0]);
+    const DType* exponent = std::get_if<DType>(&arguments[1]);
+    if (weak != nullptr && std::holds_alternative<Integer>(*weak) && exponent != nullptr && IsInteger(*exponent)) {
+      types[0] = DType::kInt8;
+    }
     return LoadExponent(row, arguments, types, data_type, field);
   }
   std::vector<DType> types = ResolveWeak(arguments);

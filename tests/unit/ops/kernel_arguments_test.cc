@@ -1,0 +1,225 @@
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/base/error.h"
+#include "tests/support/plan_helpers.h"
+
+namespace stride::ops {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using wire::Parameter;
+
+Parameter Pointer(const char* type, DType pointee, bool is_const) {
+  Parameter parameter;
+  parameter.set_kind(Parameter::KIND_POINTER);
+  parameter.set_size(8);
+  parameter.set_type(type);
+  parameter.set_pointee_dtype(static_cast<int>(pointee));
+  parameter.set_pointee_const(is_const);
+  return parameter;
+}
+
+Parameter ByValue(Parameter::Kind kind, const char* type, uint32_t size, bool is_signed = true) {
+  Parameter parameter;
+  parameter.set_kind(kind);
+  parameter.set_size(size);
+  parameter.set_type(type);
+  parameter.set_is_signed(is_signed);
+  return parameter;
+}
+
+v1::Scalar Int(int64_t value) {
+  v1::Scalar scalar;
+  scalar.set_int_value(value);
+  return scalar;
+}
+v1::Scalar Real(double value, v1::DataType dtype = v1::DATA_TYPE_UNSPECIFIED) {
+  v1::Scalar scalar;
+  scalar.set_float_value(value);
+  scalar.set_data_type(dtype);
+  return scalar;
+}
+v1::Scalar Imaginary(double value) {
+  v1::Scalar scalar;
+  scalar.mutable_complex_value()->set_imaginary(value);
+  return scalar;
+}
+
+class KernelArguments : public ::testing::Test {
+ protected:
+  KernelArguments() {
+    launch_.set_entry("add");
+    kernel_.set_entry("add");
+    kernel_.set_parameters_known(true);
+  }
+  absl::Status Bind() { return BindKernelArguments(launch_, inputs_, kernel_, &task_); }
+  // One scalar for one parameter: its bytes, or the reason of the refusal.
+  std::string Scalar(const Parameter& parameter, const v1::Scalar& scalar) {
+    launch_.clear_arguments();
+    kernel_.clear_parameters();
+    *launch_.add_arguments()->mutable_scalar() = scalar;
+    *kernel_.add_parameters() = parameter;
+    absl::Status status = Bind();
+    if (!status.ok()) return v1::ErrorReason_Name(ReasonOf(status));
+    return task_.kernel().arguments(0).raw();
+  }
+  template <typename T>
+  static std::string Bytes(T value) {
+    return std::string(reinterpret_cast<const char*>(&value), sizeof(value));
+  }
+
+  v1::KernelLaunch launch_;
+  wire::KernelDescription kernel_;
+  std::vector<Input> inputs_;
+  wire::Task task_;
+};
+
+constexpr char kMismatch[] = "ERROR_REASON_DATA_TYPE_MISMATCH";
+
+TEST_F(KernelArguments, WrongArrayTypeSaysWhatToDo) {
+  inputs_ = {testing::Array(DType::kInt64, {100})};
+  launch_.add_arguments()->mutable_array()->set_handle(1);
+  *kernel_.add_parameters() = Pointer("const int*", DType::kInt32, true);
+  absl::Status status = Bind();
+  EXPECT_EQ(ReasonOf(status), v1::ERROR_REASON_DATA_TYPE_MISMATCH);
+  std::string text(status.message());
+  for (const char* part : {"argument 0", "`const int*`", "int64", "int32", "copy", "`long long*`"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+}
+
+TEST_F(KernelArguments, ArraysGetSlots) {
+  inputs_ = {testing::Array(DType::kFloat32, {4}), testing::Array(DType::kInt8, {4})};
+  launch_.add_arguments()->mutable_array()->set_handle(1);
+  auto* spec = launch_.add_arguments()->mutable_new_array()->mutable_spec();
+  spec->set_data_type(v1::DATA_TYPE_FLOAT16);
+  spec->add_shape(4);
+  launch_.add_arguments()->mutable_array()->set_handle(2);
+  *kernel_.add_parameters() = Pointer("const float*", DType::kFloat32, true);
+  *kernel_.add_parameters() = Pointer("__half*", DType::kFloat16, false);
+  Parameter untyped = Pointer("void*", DType::kBool, false);
+  untyped.set_pointee_dtype(0);
+  *kernel_.add_parameters() = untyped;
+  ASSERT_TRUE(Bind().ok());
+  EXPECT_EQ(task_.kernel().arguments(0).array().arena(), 0u);
+  EXPECT_EQ(task_.kernel().arguments(1).array().arena(), 2u);
+  EXPECT_EQ(task_.kernel().arguments(2).array().arena(), 1u);
+  EXPECT_THAT(WrittenOperands(launch_, kernel_), ElementsAre(1));
+  kernel_.set_parameters_known(false);
+  EXPECT_THAT(WrittenOperands(launch_, kernel_), ElementsAre(0, 1));
+}
+
+TEST_F(KernelArguments, ScalarsAreConvertedIfNothingIsLost) {
+  Parameter i32 = ByValue(Parameter::KIND_INTEGER, "int", 4);
+  Parameter u8 = ByValue(Parameter::KIND_INTEGER, "unsigned char", 1, false);
+  Parameter i64 = ByValue(Parameter::KIND_INTEGER, "long", 8);
+  Parameter f32 = ByValue(Parameter::KIND_FLOAT, "float", 4);
+  Parameter half = ByValue(Parameter::KIND_AGGREGATE, "__half", 2);
+  Parameter brain = ByValue(Parameter::KIND_FLOAT, "__nv_bfloat16", 2);
+  EXPECT_EQ(Scalar(i32, Int(-5)), Bytes(int32_t{-5}));
+  EXPECT_EQ(Scalar(i64, Int(-5)), Bytes(int64_t{-5}));
+  EXPECT_EQ(Scalar(i32, Int(int64_t{1} << 31)), kMismatch);
+  EXPECT_EQ(Scalar(u8, Int(255)), std::string("\xff"));
+  EXPECT_EQ(Scalar(u8, Int(-1)), kMismatch);
+  EXPECT_EQ(Scalar(i32, Real(2.0)), Bytes(int32_t{2}));
+  EXPECT_EQ(Scalar(i32, Real(2.5)), kMismatch);
+  EXPECT_EQ(Scalar(f32, Real(0.1)), Bytes(0.1f));
+  EXPECT_EQ(Scalar(f32, Real(0.1, v1::DATA_TYPE_FLOAT64)), kMismatch);
+  EXPECT_EQ(Scalar(f32, Real(0.5, v1::DATA_TYPE_FLOAT64)), Bytes(0.5f));
+  EXPECT_EQ(Scalar(f32, Real(1e300)), kMismatch);
+  EXPECT_EQ(Scalar(f32, Int(1 << 24)), Bytes(16777216.0f));
+  EXPECT_EQ(Scalar(f32, Int((1 << 24) + 1)), kMismatch);
+  EXPECT_EQ(Scalar(half, Real(1.0)), Bytes(uint16_t{0x3C00}));
+  EXPECT_EQ(Scalar(brain, Real(1.0)), Bytes(uint16_t{0x3F80}));
+  EXPECT_EQ(Scalar(half, Int(65504)), Bytes(uint16_t{0x7BFF}));
+  EXPECT_EQ(Scalar(half, Int(70000)), kMismatch);
+  EXPECT_EQ(Scalar(ByValue(Parameter::KIND_BOOL, "bool", 1), Int(1)), std::string("\x01"));
+  EXPECT_EQ(Scalar(ByValue(Parameter::KIND_BOOL, "bool", 1), Int(2)), kMismatch);
+  EXPECT_EQ(Scalar(ByValue(Parameter::KIND_AGGREGATE, "float2", 8), Imaginary(2)), Bytes(0.0f) + Bytes(2.0f));
+  EXPECT_EQ(Scalar(ByValue(Parameter::KIND_AGGREGATE, "Params", 8), Int(1)), kMismatch);
+  EXPECT_EQ(Scalar(f32, Imaginary(1)), kMismatch);
+  EXPECT_EQ(Scalar(Pointer("float*", DType::kFloat32, false), Int(0)), kMismatch);
+}
+
+TEST_F(KernelArguments, UnknownParametersAreCheckedBySize) {
+  kernel_.set_parameters_known(false);
+  Parameter eight = ByValue(Parameter::KIND_UNSPECIFIED, "", 8);
+  Parameter four = ByValue(Parameter::KIND_UNSPECIFIED, "", 4);
+  EXPECT_EQ(Scalar(four, Real(1.5)), Bytes(1.5f));
+  EXPECT_EQ(Scalar(eight, Int(7)), Bytes(int64_t{7}));
+  EXPECT_EQ(Scalar(eight, Real(1, v1::DATA_TYPE_FLOAT32)), kMismatch);
+  launch_.clear_arguments();
+  kernel_.clear_parameters();
+  inputs_ = {testing::Array(DType::kFloat32, {4})};
+  launch_.add_arguments()->mutable_array()->set_handle(1);
+  *kernel_.add_parameters() = four;
+  EXPECT_EQ(ReasonOf(Bind()), v1::ERROR_REASON_DATA_TYPE_MISMATCH);
+  *kernel_.mutable_parameters(0) = eight;
+  EXPECT_TRUE(Bind().ok());
+}
+
+TEST_F(KernelArguments, CountsAndRawBytes) {
+  launch_.add_arguments()->set_raw("12345678");
+  EXPECT_EQ(ReasonOf(Bind()), v1::ERROR_REASON_ARGUMENT_COUNT);
+  *kernel_.add_parameters() = ByValue(Parameter::KIND_AGGREGATE, "Params", 12);
+  EXPECT_EQ(ReasonOf(Bind()), v1::ERROR_REASON_SIZE_MISMATCH);
+  kernel_.mutable_parameters(0)->set_size(8);
+  EXPECT_TRUE(Bind().ok());
+  *kernel_.mutable_parameters(0) = Pointer("int*", DType::kInt32, false);
+  EXPECT_EQ(ReasonOf(Bind()), v1::ERROR_REASON_DATA_TYPE_MISMATCH);
+}
+
+v1::Operation KernelOperation() {
+  v1::Operation operation;
+  auto* launch = operation.mutable_kernel_launch();
+  launch->set_source("__global__ void add() {}");
+  launch->set_entry("add");
+  return operation;
+}
+
+TEST(PlanKernel, ChecksTheLaunch) {
+  v1::Operation operation = KernelOperation();
+  auto* launch = operation.mutable_kernel_launch();
+  launch->mutable_grid()->set_x(250);
+  launch->mutable_block()->set_x(1024);
+  auto plan = PlanOperation(operation, {}, {});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->code->source().entries(0), "add");
+  EXPECT_THAT(plan->task.kernel().grid(), ElementsAre(250, 1, 1));
+  launch->mutable_block()->set_y(2);
+  EXPECT_EQ(ReasonOf(PlanOperation(operation, {}, {}).status()), v1::ERROR_REASON_SIZE_LIMIT);
+  launch->mutable_block()->set_y(1);
+  launch->mutable_grid()->set_y(65536);
+  EXPECT_EQ(ReasonOf(PlanOperation(operation, {}, {}).status()), v1::ERROR_REASON_SIZE_LIMIT);
+}
+
+TEST(PlanKernel, ChecksOptionsAndArrays) {
+  v1::Operation operation = KernelOperation();
+  auto* launch = operation.mutable_kernel_launch();
+  for (const char* good : {"-DN=4", "--std=c++17", "-std=c++20", "-O3", "--use_fast_math", "-lineinfo", "--fmad=false"}) {
+    launch->clear_options();
+    launch->add_options(good);
+    EXPECT_TRUE(PlanOperation(operation, {}, {}).ok()) << good;
+  }
+  for (const char* bad : {"--create-pch=/x", "-I/etc", "-include", "-O4", "--std=c++98", "-D", "-DX\n-I/", ""}) {
+    launch->clear_options();
+    launch->add_options(bad);
+    EXPECT_EQ(ReasonOf(PlanOperation(operation, {}, {}).status()), v1::ERROR_REASON_OPTION_NOT_ALLOWED) << bad;
+  }
+  launch->clear_options();
+  launch->add_arguments()->mutable_array()->set_handle(1);
+  ArrayInfo every_other = Contiguous(DType::kInt8, {4});
+  every_other.strides = {2};
+  EXPECT_EQ(ReasonOf(PlanOperation(operation, {Input(every_other)}, {}).status()), v1::ERROR_REASON_SHAPE_MISMATCH);
+  auto* spec = launch->add_arguments()->mutable_new_array()->mutable_spec();
+  spec->set_data_type(v1::DATA_TYPE_INT8);
+  spec->add_shape(3);
+  auto plan = PlanOperation(operation, {testing::Array(DType::kInt8, {4})}, {Input()});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_THAT(plan->zeroed_outputs, ElementsAre(0));
+  EXPECT_EQ(CollectOutputs(operation)[0].field, "kernel_launch.arguments[1].new_array.output");
+}
+
+}  // namespace
+}  // namespace stride::ops

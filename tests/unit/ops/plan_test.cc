@@ -1,0 +1,251 @@
+#include "server/ops/plan.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/base/error.h"
+#include "server/ops/range_length.h"
+#include "server/ops/scalar.h"
+#include "tests/support/plan_helpers.h"
+
+namespace stride::ops {
+namespace {
+
+using ::testing::HasSubstr;
+using Extents = std::vector<int64_t>;
+using testing::Array;
+using testing::UfuncOf;
+
+v1::Operation ReduceOf(v1::Reduction::Function function, std::vector<int32_t> axes = {}, bool keep = false) {
+  v1::Operation operation;
+  auto* reduction = operation.mutable_reduction();
+  reduction->set_function(function);
+  reduction->mutable_input()->set_handle(1);
+  reduction->mutable_axes()->Assign(axes.begin(), axes.end());
+  reduction->set_keep_dims(keep);
+  operation.add_outputs()->set_handle(2);
+  return operation;
+}
+
+v1::Operation MatmulOperation() {
+  v1::Operation operation;
+  operation.mutable_matmul()->mutable_left()->set_handle(1);
+  operation.mutable_matmul()->mutable_right()->set_handle(2);
+  operation.add_outputs()->set_handle(3);
+  return operation;
+}
+
+TEST(PlanUfunc, BroadcastsAndPromotes) {
+  auto plan = PlanOperation(UfuncOf("add", 2), {Array(DType::kInt8, {3, 1}), Array(DType::kFloat32, {4})}, {});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->outputs[0], Contiguous(DType::kFloat32, {3, 4}));
+  EXPECT_EQ(plan->code->elementwise().layout().rank(), 2u);
+  EXPECT_TRUE(plan->code->elementwise().index_32bit());
+}
+
+TEST(PlanUfunc, CodeDoesNotDependOnSizes) {
+  auto a = PlanOperation(UfuncOf("add", 2), {Array(DType::kInt8, {3}), Array(DType::kInt8, {3})}, {});
+  auto b = PlanOperation(UfuncOf("add", 2), {Array(DType::kInt8, {50, 60}), Array(DType::kInt8, {50, 60})}, {});
+  EXPECT_EQ(a->code->SerializeAsString(), b->code->SerializeAsString());
+}
+
+TEST(PlanUfunc, RefusesWithTheField) {
+  auto status = PlanOperation(UfuncOf("add", 2), {Array(DType::kInt8, {3}), Array(DType::kInt8, {4})}, {}).status();
+  EXPECT_EQ(ReasonOf(status), v1::ERROR_REASON_SHAPE_MISMATCH);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("(3,) (4,)"));
+  status = PlanOperation(UfuncOf("ad", 2), {Array(DType::kInt8, {3}), Array(DType::kInt8, {3})}, {}).status();
+  EXPECT_THAT(std::string(status.message()), HasSubstr("did you mean add"));
+  EXPECT_EQ(ReasonOf(PlanOperation(UfuncOf("modf", 1), {Array(DType::kFloat32, {3})}, {}).status()),
+            v1::ERROR_REASON_NOT_IMPLEMENTED);
+  // Each operand is small; the result would not be.
+  Input wide = Contiguous(DType::kFloat64, {int64_t{1} << 40, 1});
+  Input tall = Contiguous(DType::kFloat64, {1, int64_t{1} << 40});
+  EXPECT_EQ(ReasonOf(PlanOperation(UfuncOf("add", 2), {wide, tall}, {}).status()), v1::ERROR_REASON_SIZE_LIMIT);
+}
+
+TEST(PlanUfunc, ExistingOutputs) {
+  Input x = Array(DType::kFloat64, {3});
+  auto plan = PlanOperation(UfuncOf("sin", 1), {x}, {Array(DType::kFloat32, {3})});
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->code->elementwise().output_dtypes(0), static_cast<int>(DType::kFloat32));
+  EXPECT_EQ(ReasonOf(PlanOperation(UfuncOf("sin", 1), {x}, {Array(DType::kInt32, {3})}).status()),
+            v1::ERROR_REASON_DATA_TYPE_MISMATCH);
+  EXPECT_EQ(ReasonOf(PlanOperation(UfuncOf("sin", 1), {x}, {Array(DType::kFloat64, {4})}).status()),
+            v1::ERROR_REASON_SHAPE_MISMATCH);
+  ArrayInfo repeated = Contiguous(DType::kFloat64, {3});
+  repeated.strides = {0};
+  EXPECT_FALSE(PlanOperation(UfuncOf("sin", 1), {x}, {Input(repeated)}).ok());
+}
+
+TEST(PlanReduction, AccumulatesAsNumPy) {
+  auto dtype = [](v1::Reduction::Function f, DType d) {
+    auto plan = PlanOperation(ReduceOf(f), {Array(d, {4})}, {});
+    return plan.ok() ? plan->outputs[0].dtype : DType::kComplex128;
+  };
+  using R = v1::Reduction;
+  EXPECT_EQ(dtype(R::FUNCTION_SUM, DType::kInt8), DType::kInt64);
+  EXPECT_EQ(dtype(R::FUNCTION_SUM, DType::kUInt16), DType::kUInt64);
+  EXPECT_EQ(dtype(R::FUNCTION_SUM, DType::kBool), DType::kInt64);
+  EXPECT_EQ(dtype(R::FUNCTION_SUM, DType::kFloat16), DType::kFloat16);
+  EXPECT_EQ(dtype(R::FUNCTION_MEAN, DType::kInt32), DType::kFloat64);
+  EXPECT_EQ(dtype(R::FUNCTION_MEAN, DType::kFloat32), DType::kFloat32);
+  EXPECT_EQ(dtype(R::FUNCTION_MAX, DType::kInt8), DType::kInt8);
+  EXPECT_EQ(dtype(R::FUNCTION_ANY, DType::kComplex64), DType::kBool);
+  EXPECT_EQ(dtype(R::FUNCTION_ARGMAX, DType::kFloat16), DType::kInt64);
+  EXPECT_EQ(dtype(R::FUNCTION_NORM, DType::kInt64), DType::kFloat64);
+  EXPECT_EQ(dtype(R::FUNCTION_NORM, DType::kComplex64), DType::kFloat32);
+  auto half = PlanOperation(ReduceOf(R::FUNCTION_SUM), {Array(DType::kFloat16, {4})}, {});
+  EXPECT_EQ(half->code->reduce().accumulator_dtype(), static_cast<int>(DType::kFloat32));
+}
+
+TEST(PlanReduction, AxesAndAccess) {
+  using R = v1::Reduction;
+  Input x = Array(DType::kFloat32, {20, 30, 40});
+  auto rows = PlanOperation(ReduceOf(R::FUNCTION_SUM, {-1}), {x}, {});
+  EXPECT_EQ(rows->outputs[0].shape, (Extents{20, 30}));
+  EXPECT_EQ(rows->code->reduce().access(0), wire::Layout::ACCESS_CONTIGUOUS);
+  EXPECT_EQ(rows->task.reduce().kept_extents(0), 600);
+  auto columns = PlanOperation(ReduceOf(R::FUNCTION_SUM, {0}, true), {x}, {});
+  EXPECT_EQ(columns->outputs[0].shape, (Extents{1, 30, 40}));
+  EXPECT_TRUE(columns->code->reduce().kept_contiguous());
+  auto all = PlanOperation(ReduceOf(R::FUNCTION_SUM), {x}, {});
+  EXPECT_EQ(all->outputs[0].shape, Extents{});
+  EXPECT_EQ(all->task.reduce().kept_extents_size(), 0);
+  EXPECT_EQ(all->task.reduce().reduced_extents(0), 24000);
+  EXPECT_FALSE(PlanOperation(ReduceOf(R::FUNCTION_SUM, {3}), {x}, {}).ok());
+  EXPECT_FALSE(PlanOperation(ReduceOf(R::FUNCTION_SUM, {0, -3}), {x}, {}).ok());
+  EXPECT_FALSE(PlanOperation(ReduceOf(R::FUNCTION_ARGMAX, {0, 1}), {x}, {}).ok());
+}
+
+TEST(PlanReduction, EmptyArrays) {
+  using R = v1::Reduction;
+  EXPECT_TRUE(PlanOperation(ReduceOf(R::FUNCTION_SUM), {Array(DType::kInt8, {0})}, {}).ok());
+  EXPECT_EQ(ReasonOf(PlanOperation(ReduceOf(R::FUNCTION_MAX), {Array(DType::kInt8, {0})}, {}).status()),
+            v1::ERROR_REASON_SHAPE_MISMATCH);
+  EXPECT_TRUE(PlanOperation(ReduceOf(R::FUNCTION_ARGMAX, {1}), {Array(DType::kInt8, {0, 3})}, {}).ok());
+  EXPECT_FALSE(PlanOperation(ReduceOf(R::FUNCTION_ARGMAX, {0}), {Array(DType::kInt8, {0, 3})}, {}).ok());
+}
+
+TEST(PlanMatmul, ShapesAndBatches) {
+  auto shape = [](Extents a, Extents b) {
+    auto plan = PlanOperation(MatmulOperation(), {Array(DType::kFloat32, a), Array(DType::kFloat32, b)}, {});
+    return plan.ok() ? plan->outputs[0].shape : Extents{-1};
+  };
+  EXPECT_EQ(shape({2, 3}, {3, 4}), (Extents{2, 4}));
+  EXPECT_EQ(shape({3}, {3, 4}), Extents{4});
+  EXPECT_EQ(shape({2, 3}, {3}), Extents{2});
+  EXPECT_EQ(shape({3}, {3}), Extents{});
+  EXPECT_EQ(shape({5, 1, 2, 3}, {6, 3, 4}), (Extents{5, 6, 2, 4}));
+  EXPECT_EQ(shape({7, 2, 3}, {3}), (Extents{7, 2}));
+  EXPECT_EQ(shape({2, 3}, {4, 3}), Extents{-1});
+  EXPECT_EQ(shape({}, {3}), Extents{-1});
+  EXPECT_EQ(shape({2, 2, 3}, {3, 3, 4}), Extents{-1});
+  auto integers = PlanOperation(MatmulOperation(), {Array(DType::kInt8, {2, 3}), Array(DType::kInt8, {3, 2})}, {});
+  EXPECT_EQ(integers->code->matmul().dtype(), static_cast<int>(DType::kInt8));
+  auto mixed = PlanOperation(MatmulOperation(), {Array(DType::kInt8, {2, 3}), Array(DType::kFloat32, {3, 2})}, {});
+  EXPECT_EQ(ReasonOf(mixed.status()), v1::ERROR_REASON_NOT_IMPLEMENTED);
+}
+
+TEST(PlanMatmul, KeepsStrides) {
+  ArrayInfo transposed = Contiguous(DType::kFloat32, {3, 2});
+  transposed.strides = {4, 12};
+  auto plan = PlanOperation(MatmulOperation(), {Input(transposed), Array(DType::kFloat32, {8, 2, 5})}, {});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const auto& left = plan->task.matmul().left().strides();
+  EXPECT_EQ(Extents(left.begin(), left.end()), (Extents{0, 4, 12}));
+  EXPECT_EQ(plan->task.matmul().batch_extents(0), 8);
+}
+
+TEST(RangeLength, IsNumPys) {
+  auto length = [](WeakScalar a, WeakScalar b, WeakScalar c) { return RangeLength(a, b, c, "x").value_or(-1); };
+  EXPECT_EQ(length(Integer{0}, Integer{10}, Integer{3}), 4);
+  EXPECT_EQ(length(Integer{10}, Integer{0}, Integer{-3}), 4);
+  EXPECT_EQ(length(Integer{5}, Integer{5}, Integer{1}), 0);
+  EXPECT_EQ(length(Integer{5}, Integer{0}, Integer{1}), 0);
+  EXPECT_EQ(length(Integer{0}, Integer{1}, Integer{0}), -1);
+  EXPECT_EQ(length(0.0, 1.0, 0.1), 10);
+  EXPECT_EQ(length(1.0, 1.3, 0.1), 4);  // rounding adds one, in NumPy too
+  EXPECT_EQ(length(0.0, NAN, 1.0), -1);
+  EXPECT_EQ(length(0.0, INFINITY, 1.0), -1);
+  EXPECT_EQ(length(Integer{INT64_MIN}, Integer{INT64_MAX}, Integer{1}), -1);
+}
+
+v1::Operation RangeOf(double stop) {
+  v1::Operation operation;
+  operation.mutable_creation()->mutable_range()->mutable_stop()->set_int_value(static_cast<int64_t>(stop));
+  operation.add_outputs()->set_handle(1);
+  return operation;
+}
+
+TEST(PlanCreation, RangeFillAndLinearSpace) {
+  auto range = PlanOperation(RangeOf(100000), {}, {});
+  ASSERT_TRUE(range.ok()) << range.status();
+  EXPECT_EQ(range->outputs[0], Contiguous(DType::kInt64, {100000}));
+  v1::Operation narrow = RangeOf(300);
+  narrow.mutable_creation()->mutable_range()->set_data_type(v1::DATA_TYPE_UINT8);
+  EXPECT_FALSE(PlanOperation(narrow, {}, {}).ok());
+  v1::Operation fill;
+  fill.add_outputs()->set_handle(1);
+  auto* spec = fill.mutable_creation()->mutable_fill()->mutable_spec();
+  spec->set_data_type(v1::DATA_TYPE_FLOAT32);
+  spec->add_shape(7);
+  EXPECT_TRUE(PlanOperation(fill, {}, {})->task.has_zero_fill());
+  fill.mutable_creation()->mutable_fill()->mutable_value()->set_float_value(-0.0);
+  EXPECT_TRUE(PlanOperation(fill, {}, {})->task.has_elementwise());  // minus zero is not zero bytes
+  for (int i = 0; i < 40; ++i) spec->add_shape(1);
+  EXPECT_EQ(ReasonOf(PlanOperation(fill, {}, {}).status()), v1::ERROR_REASON_SIZE_LIMIT);
+  v1::Operation space;
+  space.add_outputs()->set_handle(1);
+  auto* linear = space.mutable_creation()->mutable_linear_space();
+  linear->mutable_start()->set_int_value(0);
+  linear->mutable_stop()->set_int_value(1);
+  linear->set_count(5);
+  EXPECT_EQ(PlanOperation(space, {}, {})->outputs[0].dtype, DType::kFloat64);
+  linear->set_count(-1);
+  EXPECT_FALSE(PlanOperation(space, {}, {}).ok());
+}
+
+TEST(PlanCopy, BytesWhenNothingChanges) {
+  v1::Operation copy;
+  copy.mutable_copy()->mutable_input()->set_handle(1);
+  copy.add_outputs()->set_handle(2);
+  EXPECT_TRUE(PlanOperation(copy, {Array(DType::kInt8, {4, 5})}, {})->task.has_copy_bytes());
+  ArrayInfo turned = Contiguous(DType::kInt8, {4, 5});
+  turned.strides = {1, 4};
+  EXPECT_TRUE(PlanOperation(copy, {Input(turned)}, {})->task.has_elementwise());
+  copy.mutable_copy()->set_data_type(v1::DATA_TYPE_INT32);
+  EXPECT_EQ(PlanOperation(copy, {Array(DType::kFloat64, {4})}, {})->outputs[0].dtype, DType::kInt32);
+  copy.mutable_copy()->set_move(true);
+  EXPECT_FALSE(PlanOperation(copy, {Array(DType::kFloat64, {4})}, {}).ok());
+}
+
+TEST(Bind, ReplacesSlots) {
+  auto plan = PlanOperation(UfuncOf("add", 2), {Array(DType::kInt8, {3}), Array(DType::kInt8, {3})}, {});
+  Bind(&plan->task, {{11, 100}, {12, 200}, {13, 300}});
+  EXPECT_EQ(plan->task.elementwise().inputs(1).arena(), 12u);
+  EXPECT_EQ(plan->task.elementwise().inputs(1).offset(), 200u);
+  EXPECT_EQ(plan->task.elementwise().outputs(0).arena(), 13u);
+}
+
+TEST(Scalar, NarrowFloatsRoundToNearestEven) {
+  EXPECT_EQ(ToFloat16(1.0), 0x3C00);
+  EXPECT_EQ(ToFloat16(-2.0), 0xC000);
+  EXPECT_EQ(ToFloat16(65504), 0x7BFF);
+  EXPECT_EQ(ToFloat16(65519.99), 0x7BFF);
+  EXPECT_EQ(ToFloat16(65520), 0x7C00);
+  EXPECT_EQ(ToFloat16(0x1p-24), 0x0001);
+  EXPECT_EQ(ToFloat16(0x1p-25), 0x0000);
+  EXPECT_EQ(ToFloat16(0x1.8p-25), 0x0001);
+  EXPECT_EQ(ToFloat16(0x1p-14), 0x0400);
+  EXPECT_EQ(ToFloat16(1 + 0x1p-11), 0x3C00);
+  EXPECT_EQ(ToFloat16(1 + 0x3p-11), 0x3C02);
+  EXPECT_EQ(ToFloat16(-0.0), 0x8000);
+  EXPECT_EQ(ToBFloat16(1.0), 0x3F80);
+  EXPECT_EQ(ToBFloat16(3.4e38), 0x7F80);
+  EXPECT_EQ(ToBFloat16(0x1p-133), 0x0001);
+}
+
+}  // namespace
+}  // namespace stride::ops
