@@ -28,7 +28,9 @@ FakeDaemon::FakeDaemon(const std::string& address) : impl_(std::make_unique<Impl
   impl_->server = builder.BuildAndStart();
 }
 
-FakeDaemon::~FakeDaemon() { impl_->server->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1)); }
+FakeDaemon::~FakeDaemon() {
+  impl_->server->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
+}
 
 FakeCounters& FakeDaemon::counters() { return impl_->state.counters; }
 FakeFaults& FakeDaemon::faults() { return impl_->state.faults; }
