@@ -20,7 +20,8 @@
 
 namespace stride::conformance {
 
-// Where an array lies on the device. `offset` is of its buffer; info.offset comes on top.
+// Where an array lies on the device. `offset` is of its buffer; info.offset comes on top. Arena 0:
+// no array, the place of a scalar operand.
 struct DeviceArray {
   uint64_t arena = 0;
   uint64_t offset = 0;
@@ -110,6 +111,16 @@ class DeviceTest : public testing::Test {
 };
 // Called after the last test, before statics die.
 void EndSharedDevice();
+
+// Refused before it ran: a plan that does not fit the arenas or the code is the daemon's mistake,
+// which a device may call INTERNAL or INVALID_ARGUMENT.
+#define EXPECT_REFUSED(expression)                                               \
+  do {                                                                           \
+    const absl::Status refused = (expression);                                   \
+    EXPECT_TRUE(absl::IsInternal(refused) || absl::IsInvalidArgument(refused) || \
+                absl::IsFailedPrecondition(refused))                             \
+        << refused;                                                              \
+  } while (false)
 
 // Operations by few words.
 v1::Operation UfuncOf(const std::string& function, int num_inputs);

@@ -125,22 +125,22 @@ ST_FN void st_store(void* address, T value) {
 
 ST_FN st_u32 st_bits(float x) {
   st_u32 bits;
-  __builtin_memcpy(&bits, &x, 4);
+  ST_BUILTIN(memcpy)(&bits, &x, 4);
   return bits;
 }
 ST_FN st_u64 st_bits(double x) {
   st_u64 bits;
-  __builtin_memcpy(&bits, &x, 8);
+  ST_BUILTIN(memcpy)(&bits, &x, 8);
   return bits;
 }
 ST_FN float st_float_of(st_u32 bits) {
   float x;
-  __builtin_memcpy(&x, &bits, 4);
+  ST_BUILTIN(memcpy)(&x, &bits, 4);
   return x;
 }
 ST_FN double st_double_of(st_u64 bits) {
   double x;
-  __builtin_memcpy(&x, &bits, 8);
+  ST_BUILTIN(memcpy)(&x, &bits, 8);
   return x;
 }
 ST_FN float st_infinity_of(float) { return st_float_of(0x7F800000u); }

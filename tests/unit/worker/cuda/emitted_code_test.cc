@@ -1,0 +1,120 @@
+// What the code generator writes must compile for a device, for every operation and dtype that ops
+// plans: plans are made here as the daemon makes them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "server/ops/op_table.h"
+#include "server/ops/plan.h"
+#include "server/worker/codegen/launch_abi.h"
+#include "server/worker/cuda/compile/cuda_compiler.h"
+
+namespace stride::cuda {
+namespace {
+
+class EmittedCodeTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { compiler_ = new CudaCompiler; }
+  static void TearDownTestSuite() { delete compiler_; }
+  void SetUp() override {
+    if (CudaCompiler::Toolchain().empty()) GTEST_SKIP() << "no NVRTC on this machine";
+  }
+
+  static void ExpectCompiles(const v1::Operation& operation, const std::vector<ops::Input>& inputs,
+                             const std::vector<std::string>& entries) {
+    const ops::Input none;
+    auto plan = ops::PlanOperation(operation, inputs, absl::MakeConstSpan(&none, 1));
+    ASSERT_TRUE(plan.ok()) << plan.status() << operation.ShortDebugString();
+    ASSERT_TRUE(plan->code.has_value());
+    auto compiled = compiler_->Compile("cuda:sm_90", *plan->code);
+    ASSERT_TRUE(compiled.ok()) << compiled.status() << operation.ShortDebugString();
+    std::vector<std::string> found;
+    for (const auto& kernel : compiled->description.kernels()) {
+      found.push_back(kernel.entry());
+      ASSERT_EQ(kernel.parameters_size(), 1) << kernel.entry();
+      EXPECT_EQ(kernel.parameters(0).size() % 8, 0u);
+    }
+    for (const std::string& entry : entries) {
+      EXPECT_NE(std::find(found.begin(), found.end(), entry), found.end()) << entry;
+    }
+  }
+
+  static CudaCompiler* compiler_;
+};
+CudaCompiler* EmittedCodeTest::compiler_ = nullptr;
+
+v1::Operation UfuncOf(const std::string& function, int arity) {
+  v1::Operation operation;
+  operation.mutable_ufunc()->set_function(function);
+  for (int i = 0; i < arity; ++i) operation.mutable_ufunc()->add_inputs()->set_handle(i + 1);
+  operation.add_outputs()->set_handle(9);
+  return operation;
+}
+
+TEST_F(EmittedCodeTest, EveryOperationOfTheTable) {
+  for (const ops::OpRow& row : ops::OpTable()) {
+    // One dtype a row, a different one for neighbours, so that every dtype is met many times
+    // without compiling every pair.
+    const int first = static_cast<int>(row.name.size());
+    for (int step = 0; step < kNumDTypes; ++step) {
+      const DType dtype = *DTypeFromNumber(1 + (first + step) % kNumDTypes);
+      if (!ops::HasLoop(row, dtype)) continue;
+      const v1::Operation operation = UfuncOf(std::string(row.name), row.arity);
+      const std::vector<ops::Input> inputs(row.arity, Contiguous(dtype, {100}));
+      const ops::Input none;
+      // Some rows want other types beside their own (where, ldexp): any that ops takes will do.
+      if (!ops::PlanOperation(operation, inputs, absl::MakeConstSpan(&none, 1)).ok()) continue;
+      ExpectCompiles(operation, inputs, {codegen::kElementwiseEntry});
+      break;
+    }
+  }
+}
+
+TEST_F(EmittedCodeTest, EveryAccess) {
+  ArrayInfo strided = Contiguous(DType::kFloat32, {8, 9, 10});
+  std::swap(strided.strides[0], strided.strides[2]);
+  std::swap(strided.shape[0], strided.shape[2]);
+  ExpectCompiles(UfuncOf("add", 2), {strided, Contiguous(DType::kFloat32, {10, 9, 8})},
+                 {codegen::kElementwiseEntry});
+  ExpectCompiles(UfuncOf("add", 2),
+                 {Contiguous(DType::kComplex64, {10, 9, 8}), Contiguous(DType::kComplex64, {9, 1})},
+                 {codegen::kElementwiseEntry});
+  ExpectCompiles(UfuncOf("add", 2),
+                 {Contiguous(DType::kUInt8, {int64_t{1} << 33}), Contiguous(DType::kUInt8, {1})},
+                 {codegen::kElementwiseEntry});
+}
+
+TEST_F(EmittedCodeTest, EveryReduction) {
+  for (int function = v1::Reduction::FUNCTION_SUM; function <= v1::Reduction::FUNCTION_NORM;
+       ++function) {
+    for (const std::vector<int32_t>& axes : {std::vector<int32_t>{}, {0}, {1}}) {
+      v1::Operation operation;
+      operation.mutable_reduction()->set_function(static_cast<v1::Reduction::Function>(function));
+      operation.mutable_reduction()->mutable_input()->set_handle(1);
+      for (int32_t axis : axes) operation.mutable_reduction()->add_axes(axis);
+      operation.add_outputs()->set_handle(9);
+      ExpectCompiles(operation,
+                     {Contiguous(function % 2 == 0 ? DType::kFloat32 : DType::kInt16, {300, 400})},
+                     {codegen::kReduceEntry, codegen::kReduceFinishEntry});
+    }
+  }
+}
+
+TEST_F(EmittedCodeTest, EveryIntegerMatmul) {
+  for (int number = 1; number <= static_cast<int>(DType::kUInt64); ++number) {
+    v1::Operation operation;
+    operation.mutable_matmul()->mutable_left()->set_handle(1);
+    operation.mutable_matmul()->mutable_right()->set_handle(2);
+    operation.add_outputs()->set_handle(9);
+    const DType dtype = *DTypeFromNumber(number);
+    ExpectCompiles(operation, {Contiguous(dtype, {30, 40}), Contiguous(dtype, {40, 50})},
+                   {codegen::kMatmulEntry});
+  }
+}
+
+}  // namespace
+}  // namespace stride::cuda
