@@ -7,11 +7,7 @@
 namespace stride::codegen {
 namespace {
 
-// Runs of at most kRun elements are combined in kLanes independent chains, runs are combined pairwise. Both sizes are fixed, so that the order of
-// combination depends on the shape alone.
-constexpr char kRows[] = R"(
-enum { kLanes = 16, kRun = 1024 };
-
+constexpr char kCascade[] = R"(
 // Results of neighbouring runs, combined like the carries of a binary counter: the error of a sum grows with the logarithm of its length.
 struct Cascade {
   Acc level[48];
@@ -32,6 +28,12 @@ ST_FN Acc cascade_result(const Cascade& cascade) {
   }
   return acc;
 }
+)";
+
+// Runs of at most kRun elements are combined in kLanes independent chains, runs are combined pairwise. Both sizes are fixed, so that the order of
+// combination depends on the shape alone.
+constexpr char kRows[] = R"(
+enum { kLanes = 16, kRun = 512 };
 
 // Elements [0, n) of one run, the first of which has the number `first` among the reduced ones.
 ST_FN Acc combine_run(const mapScalars& scalars, $pointer_parameters, st_i64 first, st_i64 n) {
@@ -124,9 +126,10 @@ ST_ENTRY void stride_reduce_finish(const Launch* launch_pointer, st_i64 begin, s
   const finishScalars scalars = $finish_scalars;
   for (st_i64 kept = begin; kept < end; ++kept) {
     const Partial* const partials = (const Partial*)launch.scratch + kept * launch.splits;
-    Acc acc = partials[0].acc;
-    for (st_i64 i = 1; i < launch.splits; ++i) acc = st_combine(acc, partials[i].acc);
-    store_result(launch, scalars, kept, acc);
+    Cascade cascade;
+    cascade.count = 0;
+    for (st_i64 i = 0; i < launch.splits; ++i) cascade_add(cascade, partials[i].acc);
+    store_result(launch, scalars, kept, cascade_result(cascade));
   }
 }
 )";
@@ -176,7 +179,7 @@ absl::StatusOr<std::string> EmitReduceCpu(const wire::ReduceCode& code) {
   std::string row_extent = text->reduced_rank == 0
                                ? "1"
                                : absl::StrCat("launch.extents[", text->kept_rank + text->reduced_rank - 1, "]");
-  std::string kernels = absl::StrCat(text->kept_contiguous ? kColumns : kRows, kFinish);
+  std::string kernels = absl::StrCat(kCascade, text->kept_contiguous ? kColumns : kRows, kFinish);
   return text->definitions + absl::StrReplaceAll(kernels, {{"$map_scalars", text->map_scalars_call},
                                                            {"$finish_scalars", text->finish_scalars_call},
                                                            {"$row_extent", row_extent},

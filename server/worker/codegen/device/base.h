@@ -123,6 +123,12 @@ ST_FN void st_store(void* address, T value) {
   *(typename st_stored<T>::type*)address = value;
 }
 
+#if ST_CUDA
+ST_FN st_u32 st_bits(float x) { return __float_as_uint(x); }
+ST_FN st_u64 st_bits(double x) { return (st_u64)__double_as_longlong(x); }
+ST_FN float st_float_of(st_u32 bits) { return __uint_as_float(bits); }
+ST_FN double st_double_of(st_u64 bits) { return __longlong_as_double((st_i64)bits); }
+#else
 ST_FN st_u32 st_bits(float x) {
   st_u32 bits;
   ST_BUILTIN(memcpy)(&bits, &x, 4);
@@ -143,6 +149,7 @@ ST_FN double st_double_of(st_u64 bits) {
   ST_BUILTIN(memcpy)(&x, &bits, 8);
   return x;
 }
+#endif
 ST_FN float st_infinity_of(float) { return st_float_of(0x7F800000u); }
 ST_FN double st_infinity_of(double) { return st_double_of(0x7FF0000000000000ull); }
 ST_FN float st_nan_of(float) { return st_float_of(0x7FC00000u); }

@@ -126,16 +126,19 @@ ST_FN double st_nextafter(double a, double b) {
 ST_FN st_f16 st_nextafter(st_f16 a, st_f16 b) {
   float x = st_to_float(a), y = st_to_float(b);
   if (x != x || y != y) return st_f16{0x7E00};
+  if (x == y) return a;
   return st_f16{st_next_bits<st_u16>(a.bits, b.bits, x == y, x < y)};
 }
 ST_FN st_bf16 st_nextafter(st_bf16 a, st_bf16 b) {
   float x = st_to_float(a), y = st_to_float(b);
   if (x != x || y != y) return st_bf16{0x7FC0};
+  if (x == y) return a;
   return st_bf16{st_next_bits<st_u16>(a.bits, b.bits, x == y, x < y)};
 }
 template <class T>
 ST_FN T st_spacing(T a) {
   if (!st_isfinite(a)) return st_nan_of(a);
+  if (a == 0) return st_nextafter((T)0, st_infinity_of(a));
   T away = st_copysign(st_infinity_of(a), a);
   return st_nextafter(a, away) - a;
 }
