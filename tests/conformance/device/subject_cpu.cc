@@ -1,0 +1,19 @@
+#include "server/worker/cpu/code_compiler.h"
+#include "server/worker/cpu/device.h"
+#include "server/worker/cpu/device_list.h"
+#include "tests/conformance/device/subject.h"
+
+namespace stride::conformance {
+
+absl::StatusOr<SubjectUnderTest> Subject() {
+  const wire::DeviceList list = cpu::ListDevices();
+  if (list.devices_size() == 0) return absl::UnavailableError(list.reason());
+  SubjectUnderTest subject;
+  subject.description = list.devices(0);
+  subject.make_device = [] { return std::make_unique<cpu::CpuDevice>(); };
+  subject.make_compiler = [] { return std::make_unique<cpu::CpuCompiler>(); };
+  subject.faults_by_signal = true;
+  return subject;
+}
+
+}  // namespace stride::conformance
