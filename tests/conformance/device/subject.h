@@ -18,6 +18,8 @@ struct SubjectUnderTest {
   std::function<std::unique_ptr<worker::CodeCompiler>()> make_compiler;
   // A fault of a kernel ends the process by a signal (CPU) rather than through Completions::Fatal.
   bool faults_by_signal = false;
+  // An assert or a trap ends its task alone; the process goes on.
+  bool survives_asserts = false;
   // Dynamic shared memory beyond 48 KiB.
   bool has_large_shared_memory = true;
 };

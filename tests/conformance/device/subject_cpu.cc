@@ -13,6 +13,7 @@ absl::StatusOr<SubjectUnderTest> Subject() {
   subject.make_device = [] { return std::make_unique<cpu::CpuDevice>(); };
   subject.make_compiler = [] { return std::make_unique<cpu::CpuCompiler>(); };
   subject.faults_by_signal = true;
+  subject.survives_asserts = true;
   return subject;
 }
 

@@ -210,7 +210,7 @@ TEST_F(CpuWorkerTest, BytesAreZeroedAndCopied) {
   EXPECT_EQ(Floats(8192)[2], 0);
   EXPECT_EQ(Floats(8192)[3], 3);
   zero.mutable_zero_fill()->set_size(kArenaBytes);
-  EXPECT_EQ(Run(zero).status().code(), static_cast<int>(absl::StatusCode::kInternal))
+  EXPECT_EQ(Run(zero).status().code(), static_cast<int>(absl::StatusCode::kInvalidArgument))
       << "out of bounds";
   EXPECT_TRUE(worker_->alive());
 }
