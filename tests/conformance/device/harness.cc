@@ -169,7 +169,8 @@ absl::StatusOr<wire::Task> Harness::Prepare(const v1::Operation& operation,
   std::vector<ops::Input> descriptions;
   std::vector<ops::Location> slots;
   for (const DeviceArray& input : inputs) {
-    descriptions.push_back(input.info);
+    // An operand that is a scalar has a slot and no array.
+    descriptions.push_back(input.arena == 0 ? ops::Input() : ops::Input(input.info));
     slots.push_back({input.arena, input.offset});
   }
   ops::Input target;

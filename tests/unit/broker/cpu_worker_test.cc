@@ -10,6 +10,7 @@
 #include "server/base/error.h"
 #include "server/base/memory_file.h"
 #include "server/broker/broker.h"
+#include "server/ops/plan.h"
 #include "server/store/dtype.h"
 #include "tests/unit/broker/recorder.h"
 
@@ -55,6 +56,9 @@ class CpuWorkerTest : public testing::Test {
     wire::Code code;
     code.mutable_source()->set_kind(wire::Source::KIND_CUDA_CPP);
     code.mutable_source()->set_text(text);
+    return Compile(code);
+  }
+  static std::shared_ptr<const CompiledModule> Compile(const wire::Code& code) {
     absl::Notification called;
     std::shared_ptr<const CompiledModule> result;
     broker_->compiler().Compile(broker_->devices()[0].target(), code,
@@ -191,6 +195,28 @@ TEST_F(CpuWorkerTest, RunsAKernel) {
   EXPECT_EQ(result.status().code(), 0) << result.status().message();
   EXPECT_GT(result.run_seconds(), 0);
   CheckSum();
+}
+
+// A ufunc as the daemon runs it: planned, compiled, loaded, bound, submitted.
+TEST_F(CpuWorkerTest, RunsAPlannedUfunc) {
+  FillInputs();
+  v1::Operation operation;
+  operation.mutable_ufunc()->set_name("multiply");
+  for (int i = 0; i < 2; ++i) {
+    operation.mutable_ufunc()->add_inputs()->mutable_array()->set_handle(i + 1);
+  }
+  operation.mutable_ufunc()->add_outputs();
+  ArrayInfo array = Contiguous(DType::kFloat32, {kCount});
+  auto plan = ops::PlanOperation(operation, {array, array}, {ops::Input()});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  auto module = Compile(*plan->code);
+  ASSERT_NE(module, nullptr);
+  ASSERT_TRUE(worker_->LoadModule(*module, nullptr).ok());
+  ops::Bind(&plan->task, {{kArena, 0}, {kArena, 4096}, {kArena, 8192}});
+  plan->task.mutable_elementwise()->set_module(module->id);
+  wire::TaskResult result = Run(plan->task);
+  EXPECT_EQ(result.status().code(), 0) << result.status().message();
+  for (int i = 0; i < kCount; ++i) ASSERT_EQ(Floats(8192)[i], Floats(0)[i] * Floats(4096)[i]) << i;
 }
 
 TEST_F(CpuWorkerTest, BytesAreZeroedAndCopied) {
