@@ -201,11 +201,11 @@ TEST_F(CpuWorkerTest, RunsAKernel) {
 TEST_F(CpuWorkerTest, RunsAPlannedUfunc) {
   FillInputs();
   v1::Operation operation;
-  operation.mutable_ufunc()->set_name("multiply");
+  operation.mutable_ufunc()->set_function("multiply");
   for (int i = 0; i < 2; ++i) {
-    operation.mutable_ufunc()->add_inputs()->mutable_array()->set_handle(i + 1);
+    operation.mutable_ufunc()->add_inputs()->set_handle(i + 1);
   }
-  operation.mutable_ufunc()->add_outputs();
+  operation.add_outputs()->set_handle(3);
   ArrayInfo array = Contiguous(DType::kFloat32, {kCount});
   auto plan = ops::PlanOperation(operation, {array, array}, {ops::Input()});
   ASSERT_TRUE(plan.ok()) << plan.status();
