@@ -12,7 +12,9 @@ namespace {
 
 using Number = std::variant<bool, int64_t, uint64_t, double>;
 
-Error Bad(std::string message) { return {.code = Code::kInvalidArgument, .message = std::move(message)}; }
+Error Bad(std::string message) {
+  return {.code = Code::kInvalidArgument, .message = std::move(message)};
+}
 
 template <typename T>
 std::optional<T> ParseWhole(std::string_view text) {
@@ -36,9 +38,11 @@ std::optional<Number> ParseNumber(std::string_view text) {
 Result<DataType> ParseType(std::string_view name) {
   if (auto type = ParseDataType(name)) return *type;
   std::vector<std::string> names;
-  for (int i = 1; i <= static_cast<int>(DataType::kComplex128); ++i) names.emplace_back(Name(static_cast<DataType>(i)));
+  for (int i = 1; i <= static_cast<int>(DataType::kComplex128); ++i)
+    names.emplace_back(Name(static_cast<DataType>(i)));
   const std::string near = Suggest(name, names);
-  return Bad("Unknown type '" + std::string(name) + "'" + (near.empty() ? "" : ". Did you mean " + near + "?"));
+  return Bad("Unknown type '" + std::string(name) + "'" +
+             (near.empty() ? "" : ". Did you mean " + near + "?"));
 }
 
 struct IntegerRange {
@@ -64,7 +68,9 @@ Result<void> CheckHolds(const Number& number, DataType type, std::string_view te
   const auto* signed_value = std::get_if<int64_t>(&number);
   const auto* unsigned_value = std::get_if<uint64_t>(&number);
   bool holds = std::holds_alternative<bool>(number);
-  if (signed_value) holds = *signed_value >= range->least && (*signed_value < 0 || static_cast<uint64_t>(*signed_value) <= range->most);
+  if (signed_value)
+    holds = *signed_value >= range->least &&
+            (*signed_value < 0 || static_cast<uint64_t>(*signed_value) <= range->most);
   if (unsigned_value) holds = *unsigned_value <= range->most;
   if (!holds) return Bad(std::string(Name(type)) + " cannot hold " + std::string(text));
   return {};
@@ -91,7 +97,8 @@ Result<std::vector<int64_t>> ParseExtents(std::string_view text) {
   for (size_t at = 0; at <= text.size();) {
     const size_t end = std::min(text.find_first_of(",x", at), text.size());
     const auto extent = ParseWhole<int64_t>(text.substr(at, end - at));
-    if (!extent || *extent < 0) return Bad("'" + std::string(text) + "' is not a list of sizes such as 32 or 32,4");
+    if (!extent || *extent < 0)
+      return Bad("'" + std::string(text) + "' is not a list of sizes such as 32 or 32,4");
     extents.push_back(*extent);
     at = end + 1;
   }
@@ -151,7 +158,8 @@ Result<Argument> ParseArgument(std::string_view text) {
   if (colon != std::string_view::npos && ParseNumber(text.substr(0, colon))) {
     return ParseTypedNumber(text.substr(0, colon), text.substr(colon + 1));
   }
-  if (const auto number = ParseNumber(text)) return Argument{.kind = Argument::Kind::kNumber, .number = *number};
+  if (const auto number = ParseNumber(text))
+    return Argument{.kind = Argument::Kind::kNumber, .number = *number};
   return Argument{.kind = Argument::Kind::kFile, .text = std::string(text)};
 }
 

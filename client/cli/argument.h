@@ -33,7 +33,8 @@ struct Argument {
   Operand NumberOperand() const;
 };
 
-// INVALID_ARGUMENT for an unknown type (with a suggestion), a malformed shape, a number that its type cannot hold.
+// INVALID_ARGUMENT for an unknown type (with a suggestion), a malformed shape, a number that its
+// type cannot hold.
 Result<Argument> ParseArgument(std::string_view text);
 
 // `x=x.npy` to `x` and its argument; nothing when there is no `name=` in front.

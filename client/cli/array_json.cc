@@ -4,10 +4,14 @@ namespace stride::cli {
 
 const char* StateName(ArrayInfo::State state) {
   switch (state) {
-    case ArrayInfo::State::kPending: return "PENDING";
-    case ArrayInfo::State::kReady: return "READY";
-    case ArrayInfo::State::kFailed: return "FAILED";
-    case ArrayInfo::State::kUnspecified: break;
+    case ArrayInfo::State::kPending:
+      return "PENDING";
+    case ArrayInfo::State::kReady:
+      return "READY";
+    case ArrayInfo::State::kFailed:
+      return "FAILED";
+    case ArrayInfo::State::kUnspecified:
+      break;
   }
   return "UNSPECIFIED";
 }

@@ -6,17 +6,21 @@
 namespace stride::cli {
 namespace {
 
-Error Bad(std::string message) { return {.code = Code::kInvalidArgument, .message = std::move(message)}; }
+Error Bad(std::string message) {
+  return {.code = Code::kInvalidArgument, .message = std::move(message)};
+}
 
 Result<Dim3> ParseDim3(const CommandLine& line, const std::string& option) {
   const auto text = line.Value(option);
   if (!text) return Bad("--" + option + " is missing");
   const auto extents = ParseExtents(*text);
-  if (!extents || extents->size() > 3) return Bad("--" + option + " " + *text + " is not one to three sizes such as 32 or 32,4");
+  if (!extents || extents->size() > 3)
+    return Bad("--" + option + " " + *text + " is not one to three sizes such as 32 or 32,4");
   Dim3 dim;
   uint32_t* const members[] = {&dim.x, &dim.y, &dim.z};
   for (size_t i = 0; i < extents->size(); ++i) {
-    if ((*extents)[i] < 1 || (*extents)[i] > UINT32_MAX) return Bad("--" + option + " " + *text + ": each size is 1 to 4294967295");
+    if ((*extents)[i] < 1 || (*extents)[i] > UINT32_MAX)
+      return Bad("--" + option + " " + *text + ": each size is 1 to 4294967295");
     *members[i] = static_cast<uint32_t>((*extents)[i]);
   }
   return dim;
@@ -58,7 +62,8 @@ Result<KernelOptions> ReadOptions(const std::string& path, const CommandLine& li
   options.compiler_options = line.Values("option");
   if (const auto shared = line.Value("shared")) {
     const auto bytes = ParseExtents(*shared);
-    if (!bytes || bytes->size() != 1 || (*bytes)[0] > UINT32_MAX) return Bad("--shared " + *shared + " is not a number of bytes");
+    if (!bytes || bytes->size() != 1 || (*bytes)[0] > UINT32_MAX)
+      return Bad("--shared " + *shared + " is not a number of bytes");
     options.shared_memory_bytes = static_cast<uint32_t>((*bytes)[0]);
   }
   return options;
@@ -67,14 +72,16 @@ Result<KernelOptions> ReadOptions(const std::string& path, const CommandLine& li
 }  // namespace
 
 std::vector<OptionSpec> KernelOptionSpecs() {
-  return {{"entry", 0, "NAME", "the __global__ function; for a template a name expression such as 'scale<float>'"},
+  return {{"entry", 0, "NAME",
+           "the __global__ function; for a template a name expression such as 'scale<float>'"},
           {"grid", 0, "X[,Y[,Z]]", "blocks"},
           {"block", 0, "X[,Y[,Z]]", "threads of a block"},
           {"shared", 0, "BYTES", "dynamic shared memory of a block"},
           {"option", 0, "OPTION", "compiler option, such as --option=-DN=4; may be repeated"}};
 }
 
-Result<BuiltKernel> BuildKernel(std::span<const std::string> arguments, const CommandLine& line, UploadingSource& source) {
+Result<BuiltKernel> BuildKernel(std::span<const std::string> arguments, const CommandLine& line,
+                                UploadingSource& source) {
   if (arguments.empty()) return Bad("The kernel's file is missing");
   auto options = ReadOptions(arguments[0], line);
   if (!options) return options.error();

@@ -6,11 +6,15 @@
 namespace stride::cli {
 namespace {
 
-Error Bad(std::string message) { return {.code = Code::kInvalidArgument, .message = std::move(message)}; }
+Error Bad(std::string message) {
+  return {.code = Code::kInvalidArgument, .message = std::move(message)};
+}
 
 bool IsName(std::string_view text) {
   return !text.empty() && !(text[0] >= '0' && text[0] <= '9') &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c == '_' || std::isalnum(static_cast<unsigned char>(c)); });
+         std::all_of(text.begin(), text.end(), [](char c) {
+           return c == '_' || std::isalnum(static_cast<unsigned char>(c));
+         });
 }
 
 Result<DataType> DataTypeOf(const CommandLine& line) {
@@ -32,20 +36,24 @@ Result<Operand> ResolveText(const std::string& text, OperandSource& source) {
 
 }  // namespace
 
-std::vector<OptionSpec> DataTypeOption() { return {{"dtype", 0, "TYPE", "compute in and return this type (default: NumPy's promotion)"}}; }
+std::vector<OptionSpec> DataTypeOption() {
+  return {{"dtype", 0, "TYPE", "compute in and return this type (default: NumPy's promotion)"}};
+}
 
 std::vector<OptionSpec> ReduceOptionSpecs() {
   return {{"axis", 0, "N[,N]", "axes to reduce (default: all); may be repeated"},
           {"keepdims", 0, "", "keep reduced axes with length one"}};
 }
 
-Result<Operation> BuildUfunc(std::span<const std::string> arguments, const CommandLine& line, OperandSource& source) {
+Result<Operation> BuildUfunc(std::span<const std::string> arguments, const CommandLine& line,
+                             OperandSource& source) {
   if (arguments.empty()) return Bad("What to compute is missing");
   const std::string& text = arguments[0];
   const auto type = DataTypeOf(line);
   if (!type) return type.error();
   const auto inputs = arguments.subspan(1);
-  const bool named = std::any_of(inputs.begin(), inputs.end(), [](const auto& a) { return SplitNamedInput(a).has_value(); });
+  const bool named = std::any_of(inputs.begin(), inputs.end(),
+                                 [](const auto& a) { return SplitNamedInput(a).has_value(); });
   if (IsName(text) && !named && !inputs.empty()) {
     std::vector<Operand> operands;
     for (const auto& input : inputs) {
@@ -58,7 +66,8 @@ Result<Operation> BuildUfunc(std::span<const std::string> arguments, const Comma
   std::map<std::string, Operand> operands;
   for (const auto& input : inputs) {
     const auto parts = SplitNamedInput(input);
-    if (!parts) return Bad("'" + input + "' has no name: inputs of an expression are written x=" + input);
+    if (!parts)
+      return Bad("'" + input + "' has no name: inputs of an expression are written x=" + input);
     if (operands.contains(parts->first)) return Bad("'" + parts->first + "' is given twice");
     auto operand = ResolveText(parts->second, source);
     if (!operand) return operand.error();
@@ -67,10 +76,13 @@ Result<Operation> BuildUfunc(std::span<const std::string> arguments, const Comma
   return Operation::Expression(text, operands, *type);
 }
 
-Result<Operation> BuildReduce(std::span<const std::string> arguments, const CommandLine& line, OperandSource& source) {
+Result<Operation> BuildReduce(std::span<const std::string> arguments, const CommandLine& line,
+                              OperandSource& source) {
   if (arguments.size() != 2) return Bad("A reduction takes its name and one array");
   const auto function = ParseReduction(arguments[0]);
-  if (!function) return Bad("No reduction '" + arguments[0] + "': there are sum, prod, min, max, mean, any, all, argmin, argmax and norm");
+  if (!function)
+    return Bad("No reduction '" + arguments[0] +
+               "': there are sum, prod, min, max, mean, any, all, argmin, argmax and norm");
   const auto type = DataTypeOf(line);
   if (!type) return type.error();
   ReduceOptions options{.keep_dims = line.Has("keepdims"), .data_type = *type};
@@ -79,7 +91,8 @@ Result<Operation> BuildReduce(std::span<const std::string> arguments, const Comm
       const size_t end = std::min(text.find(',', at), text.size());
       int32_t axis = 0;
       const auto [stop, error] = std::from_chars(text.data() + at, text.data() + end, axis);
-      if (error != std::errc() || stop != text.data() + end) return Bad("--axis " + text + " is not a list of axes such as 0 or 0,-1");
+      if (error != std::errc() || stop != text.data() + end)
+        return Bad("--axis " + text + " is not a list of axes such as 0 or 0,-1");
       options.axes.push_back(axis);
       at = end + 1;
     }

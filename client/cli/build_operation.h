@@ -12,21 +12,26 @@ std::vector<OptionSpec> DataTypeOption();
 std::vector<OptionSpec> ReduceOptionSpecs();
 std::vector<OptionSpec> KernelOptionSpecs();
 
-// `arguments` are the positionals of the command. --dtype, --axis, --keepdims, --entry, --grid, ... come from `line`.
-// `NAME a b` calls a ufunc; `EXPRESSION x=a y=b` computes a text.
-Result<Operation> BuildUfunc(std::span<const std::string> arguments, const CommandLine& line, OperandSource& source);
+// `arguments` are the positionals of the command. --dtype, --axis, --keepdims, --entry, --grid, ...
+// come from `line`. `NAME a b` calls a ufunc; `EXPRESSION x=a y=b` computes a text.
+Result<Operation> BuildUfunc(std::span<const std::string> arguments, const CommandLine& line,
+                             OperandSource& source);
 // `FUNCTION a`
-Result<Operation> BuildReduce(std::span<const std::string> arguments, const CommandLine& line, OperandSource& source);
+Result<Operation> BuildReduce(std::span<const std::string> arguments, const CommandLine& line,
+                              OperandSource& source);
 // `a b`
 Result<Operation> BuildMatmul(std::span<const std::string> arguments, OperandSource& source);
 
 // A launch, and the arguments `inout:`, which are results beside the launch's own.
 struct BuiltKernel {
   Operation operation;
-  // For each result in order of arguments: an array uploaded for `inout:`, or nothing for the launch's next new array.
+  // For each result in order of arguments: an array uploaded for `inout:`, or nothing for the
+  // launch's next new array.
   std::vector<std::optional<Array>> results;
 };
-// `FILE a b out:int32[9] 4:int32`; FILE ends in .cu, .ptx or .cubin/.fatbin, or is a module's full name.
-Result<BuiltKernel> BuildKernel(std::span<const std::string> arguments, const CommandLine& line, UploadingSource& source);
+// `FILE a b out:int32[9] 4:int32`; FILE ends in .cu, .ptx or .cubin/.fatbin, or is a module's full
+// name.
+Result<BuiltKernel> BuildKernel(std::span<const std::string> arguments, const CommandLine& line,
+                                UploadingSource& source);
 
 }  // namespace stride::cli

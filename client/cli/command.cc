@@ -20,14 +20,16 @@ std::string OptionLines(std::span<const OptionSpec> options) {
 
 std::span<const Command* const> AllCommands() {
   static const std::array<const Command*, 12> kAll = {
-      &DevicesCommand(), &TopCommand(),    &PutCommand(),    &GetCommand(),    &LsCommand(),   &RmCommand(),
-      &UfuncCommand(),   &ReduceCommand(), &MatmulCommand(), &KernelCommand(), &JobsCommand(), &DoctorCommand()};
+      &DevicesCommand(), &TopCommand(),    &PutCommand(),   &GetCommand(),
+      &LsCommand(),      &RmCommand(),     &UfuncCommand(), &ReduceCommand(),
+      &MatmulCommand(),  &KernelCommand(), &JobsCommand(),  &DoctorCommand()};
   return kAll;
 }
 
 std::span<const OptionSpec> CommonOptions() {
   static const std::array<OptionSpec, 5> kCommon = {
-      {{"address", 0, "ADDRESS", "the daemon, such as unix:/run/stride/stride.sock or localhost:7070"},
+      {{"address", 0, "ADDRESS",
+        "the daemon, such as unix:/run/stride/stride.sock or localhost:7070"},
        {"timeout", 0, "TIME", "longest time for a call, such as 30, 1.5s or 2m"},
        {"json", 0, "", "answer as JSON on standard output"},
        {"quiet", 'q', "", "no progress and no notes"},
@@ -36,33 +38,39 @@ std::span<const OptionSpec> CommonOptions() {
 }
 
 std::string CommandHelp(const Command& command) {
-  std::string text = command.summary + "\n\nUsage: stride " + command.name + " " + command.usage + "\n";
+  std::string text =
+      command.summary + "\n\nUsage: stride " + command.name + " " + command.usage + "\n";
   if (!command.details.empty()) text += "\n" + command.details + "\n";
   text += "\nOptions:\n" + OptionLines(command.options) + OptionLines(CommonOptions());
   return text;
 }
 
 std::string OverviewHelp() {
-  std::string text = "Arrays, kernels and ufuncs on the GPUs (or the CPU) of a Stride daemon.\n\nUsage: stride COMMAND [OPTIONS]\n\n";
+  std::string text =
+      "Arrays, kernels and ufuncs on the GPUs (or the CPU) of a Stride daemon.\n\nUsage: stride "
+      "COMMAND [OPTIONS]\n\n";
   for (const Command* command : AllCommands()) {
     std::string name = command->name;
     name.resize(10, ' ');
     text += "  " + name + command->summary + "\n";
   }
-  text +=
-      "\nOptions of every command:\n" + OptionLines(CommonOptions()) +
-      "\nThe daemon is --address, else STRIDE_ADDRESS, else the socket in XDG_RUNTIME_DIR or /run/stride; with none of them\n"
-      "running, commands that keep nothing start a private one. Exit codes are gRPC's: 0 good, 3 a wrong argument, 5 not found,\n"
-      "14 no daemon, ...; 130 interrupted.\n\nExamples:\n"
-      "  stride ufunc 'cos(x)**2 + sin(x)**2' x=x.npy -o y.npy\n"
-      "  stride reduce sum x.npy --axis 0\n"
-      "  stride kernel add.cu --entry add --grid 32 --block 128 a.npy b.npy out:int32[4096] 4096:int32 -o c.npy\n";
+  text += "\nOptions of every command:\n" + OptionLines(CommonOptions()) +
+          "\nThe daemon is --address, else STRIDE_ADDRESS, else the socket in XDG_RUNTIME_DIR or "
+          "/run/stride; with none of them\n"
+          "running, commands that keep nothing start a private one. Exit codes are gRPC's: 0 good, "
+          "3 a wrong argument, 5 not found,\n"
+          "14 no daemon, ...; 130 interrupted.\n\nExamples:\n"
+          "  stride ufunc 'cos(x)**2 + sin(x)**2' x=x.npy -o y.npy\n"
+          "  stride reduce sum x.npy --axis 0\n"
+          "  stride kernel add.cu --entry add --grid 32 --block 128 a.npy b.npy out:int32[4096] "
+          "4096:int32 -o c.npy\n";
   return text;
 }
 
 Error UsageError(const Command& command, const std::string& message) {
   return {.code = Code::kInvalidArgument,
-          .message = message + "\nUsage: stride " + command.name + " " + command.usage + "  (more: stride " + command.name + " --help)"};
+          .message = message + "\nUsage: stride " + command.name + " " + command.usage +
+                     "  (more: stride " + command.name + " --help)"};
 }
 
 }  // namespace stride::cli

@@ -7,7 +7,9 @@
 namespace stride::cli {
 namespace {
 
-Error Usage(std::string message) { return {.code = Code::kInvalidArgument, .message = std::move(message)}; }
+Error Usage(std::string message) {
+  return {.code = Code::kInvalidArgument, .message = std::move(message)};
+}
 
 bool IsOption(const std::string& argument) {
   if (argument.size() < 2 || argument[0] != '-') return false;
@@ -17,12 +19,14 @@ bool IsOption(const std::string& argument) {
 }
 
 const OptionSpec* FindLong(std::string_view name, std::span<const OptionSpec> options) {
-  const auto it = std::find_if(options.begin(), options.end(), [&](const auto& o) { return o.name == name; });
+  const auto it =
+      std::find_if(options.begin(), options.end(), [&](const auto& o) { return o.name == name; });
   return it == options.end() ? nullptr : &*it;
 }
 
 const OptionSpec* FindShort(char name, std::span<const OptionSpec> options) {
-  const auto it = std::find_if(options.begin(), options.end(), [&](const auto& o) { return o.short_name == name; });
+  const auto it = std::find_if(options.begin(), options.end(),
+                               [&](const auto& o) { return o.short_name == name; });
   return it == options.end() ? nullptr : &*it;
 }
 
@@ -42,7 +46,9 @@ struct Found {
 Found Find(const std::string& argument, std::span<const OptionSpec> options) {
   if (argument.starts_with("--")) {
     const size_t equals = argument.find('=');
-    Found found{FindLong(std::string_view(argument).substr(2, equals == std::string::npos ? equals : equals - 2), options)};
+    Found found{FindLong(
+        std::string_view(argument).substr(2, equals == std::string::npos ? equals : equals - 2),
+        options)};
     if (equals != std::string::npos) found.value = argument.substr(equals + 1);
     return found;
   }
@@ -53,7 +59,8 @@ Found Find(const std::string& argument, std::span<const OptionSpec> options) {
 
 }  // namespace
 
-Result<CommandLine> CommandLine::Parse(std::span<const std::string> arguments, std::span<const OptionSpec> options) {
+Result<CommandLine> CommandLine::Parse(std::span<const std::string> arguments,
+                                       std::span<const OptionSpec> options) {
   CommandLine line;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string& argument = arguments[i];
@@ -70,7 +77,8 @@ Result<CommandLine> CommandLine::Parse(std::span<const std::string> arguments, s
     const bool wants_value = !found.spec->value_name.empty();
     if (!wants_value && found.value) return Usage("--" + found.spec->name + " takes no value");
     if (wants_value && !found.value) {
-      if (i + 1 == arguments.size()) return Usage("--" + found.spec->name + " needs a value (" + found.spec->value_name + ")");
+      if (i + 1 == arguments.size())
+        return Usage("--" + found.spec->name + " needs a value (" + found.spec->value_name + ")");
       found.value = arguments[++i];
     }
     line.values_[found.spec->name].push_back(found.value.value_or(""));

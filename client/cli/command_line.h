@@ -20,9 +20,11 @@ struct OptionSpec {
 
 class CommandLine {
  public:
-  // Options may stand anywhere, as `--name value`, `--name=value`, `-o value` or `-ovalue`; `--` ends them. `-` and negative numbers are
-  // positionals. INVALID_ARGUMENT with a suggestion for an unknown option.
-  static Result<CommandLine> Parse(std::span<const std::string> arguments, std::span<const OptionSpec> options);
+  // Options may stand anywhere, as `--name value`, `--name=value`, `-o value` or `-ovalue`; `--`
+  // ends them. `-` and negative numbers are positionals. INVALID_ARGUMENT with a suggestion for an
+  // unknown option.
+  static Result<CommandLine> Parse(std::span<const std::string> arguments,
+                                   std::span<const OptionSpec> options);
 
   bool Has(const std::string& name) const { return values_.contains(name); }
   // The last value given.

@@ -15,7 +15,8 @@ Context::Context(CommandLine line, Cancellation cancellation)
 bool Context::color() const {
   const char* no_color = std::getenv("NO_COLOR");
   const char* term = std::getenv("TERM");
-  return isatty(STDOUT_FILENO) && !(no_color && *no_color) && !(term && std::string_view(term) == "dumb");
+  return isatty(STDOUT_FILENO) && !(no_color && *no_color) &&
+         !(term && std::string_view(term) == "dumb");
 }
 
 std::string Context::device() const {
@@ -36,13 +37,16 @@ std::optional<std::chrono::nanoseconds> ParseTime(const std::string& text) {
   if (unit == "m") seconds = value * 60;
   if (unit == "h") seconds = value * 3600;
   if (seconds == 0) return std::nullopt;
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(seconds));
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+      std::chrono::duration<double>(seconds));
 }
 
 Result<void> Context::CheckCommonOptions() {
   if (const auto text = line_.Value("timeout")) {
     const auto time = ParseTime(*text);
-    if (!time) return Error{.code = Code::kInvalidArgument, .message = "--timeout " + *text + " is not a time such as 30, 1.5s or 2m"};
+    if (!time)
+      return Error{.code = Code::kInvalidArgument,
+                   .message = "--timeout " + *text + " is not a time such as 30, 1.5s or 2m"};
     timeout_ = *time;
   }
   return {};
@@ -66,7 +70,8 @@ Result<Client*> Context::Connect(bool keeps_state) {
     if (keeps_state) {
       return Error{.code = Code::kUnavailable,
                    .message = "No daemon is running at " + address +
-                              ", and what this command keeps needs one that stays: start strided, or name one with --address"};
+                              ", and what this command keeps needs one that stays: start strided, "
+                              "or name one with --address"};
     }
     auto daemon = PrivateDaemon::Start(cancellation_);
     if (!daemon) return daemon.error();
@@ -76,7 +81,8 @@ Result<Client*> Context::Connect(bool keeps_state) {
   }
   // Where no socket stands nothing will answer, unless the daemon is being restarted right now.
   const auto patience = MayBeServed(address) ? std::chrono::seconds(5) : std::chrono::seconds(1);
-  auto client = Client::Connect({.address = address, .connect_timeout = patience, .default_timeout = timeout_});
+  auto client = Client::Connect(
+      {.address = address, .connect_timeout = patience, .default_timeout = timeout_});
   if (!client) return client.error();
   client_.emplace(std::move(*client));
   return &*client_;

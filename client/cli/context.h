@@ -35,8 +35,9 @@ class Context {
   // Reads --timeout. INVALID_ARGUMENT for one that is no time.
   Result<void> CheckCommonOptions();
 
-  // Connects on first use: to --address, STRIDE_ADDRESS or the default socket; and when there is none of these to a private daemon, unless
-  // `keeps_state`: what a command stores in a private daemon would be gone with it.
+  // Connects on first use: to --address, STRIDE_ADDRESS or the default socket; and when there is
+  // none of these to a private daemon, unless `keeps_state`: what a command stores in a private
+  // daemon would be gone with it.
   Result<Client*> Connect(bool keeps_state = false);
   // The address in use, for messages.
   std::string address() const { return client_ ? client_->address() : ""; }

@@ -8,7 +8,9 @@ namespace stride::cli {
 namespace {
 
 const char* StateName(Device::State state) {
-  return state == Device::State::kServing ? "SERVING" : state == Device::State::kNotServing ? "NOT_SERVING" : "UNSPECIFIED";
+  return state == Device::State::kServing      ? "SERVING"
+         : state == Device::State::kNotServing ? "NOT_SERVING"
+                                               : "UNSPECIFIED";
 }
 
 Json ToJson(const Device& device) {
@@ -37,8 +39,10 @@ Result<void> Run(Context& context) {
     return {};
   }
   for (const auto& device : *devices) {
-    std::printf("%-48s %-11s %-28s %10s  %5d units  %s\n", device.name.c_str(), StateName(device.state), device.model.c_str(),
-                FormatBytes(static_cast<double>(device.memory_total_bytes)).c_str(), device.num_compute_units, device.target.c_str());
+    std::printf("%-48s %-11s %-28s %10s  %5d units  %s\n", device.name.c_str(),
+                StateName(device.state), device.model.c_str(),
+                FormatBytes(static_cast<double>(device.memory_total_bytes)).c_str(),
+                device.num_compute_units, device.target.c_str());
     if (!device.state_reason.empty()) std::printf("    %s\n", device.state_reason.c_str());
   }
   return {};
@@ -47,7 +51,8 @@ Result<void> Run(Context& context) {
 }  // namespace
 
 const Command& DevicesCommand() {
-  static const Command kCommand = {.name = "devices", .summary = "list the daemon's devices", .usage = "", .run = Run};
+  static const Command kCommand = {
+      .name = "devices", .summary = "list the daemon's devices", .usage = "", .run = Run};
   return kCommand;
 }
 

@@ -15,13 +15,16 @@ struct Check {
   std::string advice;  // when it is not good
 };
 
-// x * 3 + 1 over eight int32: travels inline, so that a device that computes is told from arrays that move.
+// x * 3 + 1 over eight int32: travels inline, so that a device that computes is told from arrays
+// that move.
 Check RunTinyJob(Client& client, const Device& device, const CallOptions& options) {
   Check check{.name = "job on " + device.name};
   const std::vector<int32_t> x = {-4, -1, 0, 1, 2, 3, 1000, 100000};
   const auto start = std::chrono::steady_clock::now();
-  auto reply = client.Run(Operation::Expression("x * 3 + 1", {{"x", Operand::Inline(std::span<const int32_t>(x), {8})}}).OnDevice(device.name),
-                          options);
+  auto reply = client.Run(
+      Operation::Expression("x * 3 + 1", {{"x", Operand::Inline(std::span<const int32_t>(x), {8})}})
+          .OnDevice(device.name),
+      options);
   const auto took = std::chrono::steady_clock::now() - start;
   if (!reply) {
     check.finding = reply.error().ToString();
@@ -31,41 +34,56 @@ Check RunTinyJob(Client& client, const Device& device, const CallOptions& option
   std::vector<int32_t> expected;
   for (int32_t value : x) expected.push_back(value * 3 + 1);
   const auto& values = reply->values;
-  check.good = values.size() == 1 && values[0].spec == ArraySpec{DataType::kInt32, {8}} && values[0].data.size() == 32 &&
+  check.good = values.size() == 1 && values[0].spec == ArraySpec{DataType::kInt32, {8}} &&
+               values[0].data.size() == 32 &&
                std::memcmp(values[0].data.data(), expected.data(), 32) == 0;
   check.finding = check.good ? "right, in " + FormatTime(took) : "the result is WRONG";
-  if (!check.good) check.advice = "do not use this device: its hardware, driver or worker gives wrong numbers";
+  if (!check.good)
+    check.advice = "do not use this device: its hardware, driver or worker gives wrong numbers";
   return check;
 }
 
 Check DeviceState(const Device& device) {
   Check check{.name = device.name, .good = device.state == Device::State::kServing};
-  check.finding = device.model + ", " + FormatBytes(static_cast<double>(device.memory_total_bytes)) + ", " + device.target;
+  check.finding = device.model + ", " +
+                  FormatBytes(static_cast<double>(device.memory_total_bytes)) + ", " +
+                  device.target;
   if (!device.driver_version.empty()) check.finding += ", driver " + device.driver_version;
   if (!check.good) {
     check.finding += ": not serving: " + device.state_reason;
-    check.advice = device.kind == "cuda" ? "check nvidia-smi, the driver's version and who may open /dev/nvidia*"
-                                         : "the daemon's log tells why its worker did not start";
+    check.advice = device.kind == "cuda"
+                       ? "check nvidia-smi, the driver's version and who may open /dev/nvidia*"
+                       : "the daemon's log tells why its worker did not start";
   }
   return check;
 }
 
 std::vector<Check> Examine(Context& context) {
   std::vector<Check> checks;
-  checks.push_back({.name = "client", .good = true, .finding = std::string("stride ") + STRIDE_VERSION});
+  checks.push_back(
+      {.name = "client", .good = true, .finding = std::string("stride ") + STRIDE_VERSION});
   auto client = context.Connect();
   if (!client) {
-    checks.push_back({.name = "daemon", .finding = client.error().message, .advice = "start strided, or give its --address"});
+    checks.push_back({.name = "daemon",
+                      .finding = client.error().message,
+                      .advice = "start strided, or give its --address"});
     return checks;
   }
   auto devices = (*client)->ListDevices(context.Call());
   if (!devices) {
-    checks.push_back({.name = "daemon", .finding = devices.error().ToString(), .advice = "see whether strided and this client are of one version"});
+    checks.push_back({.name = "daemon",
+                      .finding = devices.error().ToString(),
+                      .advice = "see whether strided and this client are of one version"});
     return checks;
   }
-  checks.push_back({.name = "daemon", .good = true, .finding = context.is_private() ? "none runs; a private one starts" : "answers at " + context.address()});
+  checks.push_back({.name = "daemon",
+                    .good = true,
+                    .finding = context.is_private() ? "none runs; a private one starts"
+                                                    : "answers at " + context.address()});
   if (devices->empty()) {
-    checks.push_back({.name = "devices", .finding = "there is none", .advice = "install stride-worker-cpu or stride-worker-cuda beside strided"});
+    checks.push_back({.name = "devices",
+                      .finding = "there is none",
+                      .advice = "install stride-worker-cpu or stride-worker-cuda beside strided"});
   }
   for (const auto& device : *devices) {
     checks.push_back(DeviceState(device));
@@ -85,22 +103,26 @@ Result<void> Run(Context& context) {
                                   {"finding", Json::String(check.finding)},
                                   {"advice", Json::String(check.advice)}}));
     if (context.json()) continue;
-    const char* mark = check.good ? (context.color() ? "\033[32mok\033[0m " : "ok ") : (context.color() ? "\033[31mBAD\033[0m" : "BAD");
+    const char* mark = check.good ? (context.color() ? "\033[32mok\033[0m " : "ok ")
+                                  : (context.color() ? "\033[31mBAD\033[0m" : "BAD");
     std::printf("%s  %s: %s\n", mark, check.name.c_str(), check.finding.c_str());
     if (!check.good && !check.advice.empty()) std::printf("     -> %s\n", check.advice.c_str());
   }
   if (context.json()) std::printf("%s\n", Json::Array(items).text().c_str());
   if (bad == 0) return {};
-  return Error{.code = Code::kFailedPrecondition, .message = std::to_string(bad) + " of " + std::to_string(checks.size()) + " checks are bad"};
+  return Error{
+      .code = Code::kFailedPrecondition,
+      .message = std::to_string(bad) + " of " + std::to_string(checks.size()) + " checks are bad"};
 }
 
 }  // namespace
 
 const Command& DoctorCommand() {
-  static const Command kCommand = {.name = "doctor",
-                                   .summary = "check the daemon, its devices and a small job on each",
-                                   .usage = "",
-                                   .run = Run};
+  static const Command kCommand = {
+      .name = "doctor",
+      .summary = "check the daemon, its devices and a small job on each",
+      .usage = "",
+      .run = Run};
   return kCommand;
 }
 

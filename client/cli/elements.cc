@@ -47,22 +47,38 @@ std::string FormatComplex(const std::byte* data) {
 
 std::string FormatElement(DataType type, const std::byte* data) {
   switch (type) {
-    case DataType::kBool: return Load<uint8_t>(data) ? "true" : "false";
-    case DataType::kInt8: return Format<int>(Load<int8_t>(data));
-    case DataType::kInt16: return Format(Load<int16_t>(data));
-    case DataType::kInt32: return Format(Load<int32_t>(data));
-    case DataType::kInt64: return Format(Load<int64_t>(data));
-    case DataType::kUint8: return Format<int>(Load<uint8_t>(data));
-    case DataType::kUint16: return Format(Load<uint16_t>(data));
-    case DataType::kUint32: return Format(Load<uint32_t>(data));
-    case DataType::kUint64: return Format(Load<uint64_t>(data));
-    case DataType::kFloat16: return Format(FromHalf(Load<uint16_t>(data)));
-    case DataType::kBfloat16: return Format(FromBfloat(Load<uint16_t>(data)));
-    case DataType::kFloat32: return Format(Load<float>(data));
-    case DataType::kFloat64: return Format(Load<double>(data));
-    case DataType::kComplex64: return FormatComplex<float>(data);
-    case DataType::kComplex128: return FormatComplex<double>(data);
-    case DataType::kUnspecified: break;
+    case DataType::kBool:
+      return Load<uint8_t>(data) ? "true" : "false";
+    case DataType::kInt8:
+      return Format<int>(Load<int8_t>(data));
+    case DataType::kInt16:
+      return Format(Load<int16_t>(data));
+    case DataType::kInt32:
+      return Format(Load<int32_t>(data));
+    case DataType::kInt64:
+      return Format(Load<int64_t>(data));
+    case DataType::kUint8:
+      return Format<int>(Load<uint8_t>(data));
+    case DataType::kUint16:
+      return Format(Load<uint16_t>(data));
+    case DataType::kUint32:
+      return Format(Load<uint32_t>(data));
+    case DataType::kUint64:
+      return Format(Load<uint64_t>(data));
+    case DataType::kFloat16:
+      return Format(FromHalf(Load<uint16_t>(data)));
+    case DataType::kBfloat16:
+      return Format(FromBfloat(Load<uint16_t>(data)));
+    case DataType::kFloat32:
+      return Format(Load<float>(data));
+    case DataType::kFloat64:
+      return Format(Load<double>(data));
+    case DataType::kComplex64:
+      return FormatComplex<float>(data);
+    case DataType::kComplex128:
+      return FormatComplex<double>(data);
+    case DataType::kUnspecified:
+      break;
   }
   return "?";
 }

@@ -12,5 +12,4 @@ namespace stride::cli {
 // One element, with the fewest digits that read back as the same value. `data` has its bytes.
 std::string FormatElement(DataType type, const std::byte* data);
 
-
 }  // namespace stride::cli

@@ -20,7 +20,8 @@ struct Fetched {
   std::vector<std::byte> data;  // with no path
 };
 
-Result<void> FetchWithProgress(Context& context, Client& client, const Array& array, const ArraySpec& spec, const std::string& label,
+Result<void> FetchWithProgress(Context& context, Client& client, const Array& array,
+                               const ArraySpec& spec, const std::string& label,
                                std::span<std::byte> out) {
   Progress progress(label, static_cast<int64_t>(out.size()), !context.quiet());
   auto options = context.Call<TransferOptions>();
@@ -28,7 +29,8 @@ Result<void> FetchWithProgress(Context& context, Client& client, const Array& ar
   return client.FetchBytes(array, out, spec.data_type, options);
 }
 
-Result<Fetched> FetchOne(Context& context, Client& client, const Array& array, const std::string& path) {
+Result<Fetched> FetchOne(Context& context, Client& client, const Array& array,
+                         const std::string& path) {
   auto spec = array.Spec(context.Call());
   if (!spec) return spec.error();
   Fetched fetched{.spec = *spec, .path = path};
@@ -36,8 +38,10 @@ Result<Fetched> FetchOne(Context& context, Client& client, const Array& array, c
     if (NumElements(*spec).value_or(0) > kMaxPrinted) {
       // An operation that failed says why before its result is called too long.
       if (auto made = array.Wait(context.Call()); !made) return made.error();
-      return Error{.code = Code::kInvalidArgument,
-                   .message = "The result is " + ToString(*spec) + ", too much to print: name a file with -o, or `-o -` for standard output"};
+      return Error{
+          .code = Code::kInvalidArgument,
+          .message = "The result is " + ToString(*spec) +
+                     ", too much to print: name a file with -o, or `-o -` for standard output"};
     }
     fetched.data.resize(static_cast<size_t>(SizeBytes(*spec).value_or(0)));
     auto got = FetchWithProgress(context, client, array, *spec, "result", fetched.data);
@@ -46,7 +50,8 @@ Result<Fetched> FetchOne(Context& context, Client& client, const Array& array, c
   }
   auto writer = npy::Writer::Create(path, *spec, context.line().Has("raw"));
   if (!writer) return writer.error();
-  if (auto got = FetchWithProgress(context, client, array, *spec, path, writer->data()); !got) return got.error();
+  if (auto got = FetchWithProgress(context, client, array, *spec, path, writer->data()); !got)
+    return got.error();
   if (auto committed = writer->Commit(); !committed) return committed.error();
   return fetched;
 }
@@ -55,38 +60,45 @@ void Print(const Fetched& fetched) {
   const auto item = static_cast<size_t>(ItemSize(fetched.spec.data_type));
   const size_t count = fetched.data.size() / item;
   // A line for each row of the last axis.
-  const size_t row = fetched.spec.shape.empty() ? 1 : static_cast<size_t>(std::max<int64_t>(1, fetched.spec.shape.back()));
+  const size_t row = fetched.spec.shape.empty()
+                         ? 1
+                         : static_cast<size_t>(std::max<int64_t>(1, fetched.spec.shape.back()));
   for (size_t i = 0; i < count; ++i) {
-    std::fputs(FormatElement(fetched.spec.data_type, fetched.data.data() + i * item).c_str(), stdout);
+    std::fputs(FormatElement(fetched.spec.data_type, fetched.data.data() + i * item).c_str(),
+               stdout);
     std::fputc((i + 1) % row == 0 || i + 1 == count ? '\n' : ' ', stdout);
   }
 }
 
 Json ElementJson(DataType type, const std::byte* data) {
   const std::string text = FormatElement(type, data);
-  const bool plain = text.find_first_not_of("0123456789+-.e") == std::string::npos || type == DataType::kBool;
+  const bool plain =
+      text.find_first_not_of("0123456789+-.e") == std::string::npos || type == DataType::kBool;
   return plain ? Json::Raw(text) : Json::String(text);
 }
 
 Json ToJson(const Fetched& fetched) {
   std::vector<Json> shape;
   for (int64_t extent : fetched.spec.shape) shape.push_back(Json::Integer(extent));
-  std::vector<std::pair<std::string, Json>> members = {{"data_type", Json::String(Name(fetched.spec.data_type))},
-                                                       {"shape", Json::Array(shape)}};
+  std::vector<std::pair<std::string, Json>> members = {
+      {"data_type", Json::String(Name(fetched.spec.data_type))}, {"shape", Json::Array(shape)}};
   if (!fetched.path.empty()) {
     members.emplace_back("output", Json::String(fetched.path));
   } else {
     std::vector<Json> data;
     const auto item = static_cast<size_t>(ItemSize(fetched.spec.data_type));
-    for (size_t at = 0; at < fetched.data.size(); at += item) data.push_back(ElementJson(fetched.spec.data_type, fetched.data.data() + at));
+    for (size_t at = 0; at < fetched.data.size(); at += item)
+      data.push_back(ElementJson(fetched.spec.data_type, fetched.data.data() + at));
     members.emplace_back("data", Json::Array(data));
   }
   return Json::Object(members);
 }
 
-// Phases in the order they happen. `put` and `fetch` are this program's, with the network in them; the others the daemon's.
-std::vector<std::pair<std::string, std::chrono::nanoseconds>> Phases(const std::optional<Timeline>& timeline,
-                                                                     std::chrono::nanoseconds put, std::chrono::nanoseconds fetch) {
+// Phases in the order they happen. `put` and `fetch` are this program's, with the network in them;
+// the others the daemon's.
+std::vector<std::pair<std::string, std::chrono::nanoseconds>> Phases(
+    const std::optional<Timeline>& timeline, std::chrono::nanoseconds put,
+    std::chrono::nanoseconds fetch) {
   std::vector<std::pair<std::string, std::chrono::nanoseconds>> phases = {{"put", put}};
   if (timeline) {
     phases.insert(phases.end(), {{"queue", timeline->queue - timeline->compile},
@@ -101,13 +113,15 @@ std::vector<std::pair<std::string, std::chrono::nanoseconds>> Phases(const std::
 }  // namespace
 
 std::vector<OptionSpec> ResultOptions() {
-  return {{"output", 'o', "FILE", "write the result as .npy; `-` is standard output; repeat it for several results"},
+  return {{"output", 'o', "FILE",
+           "write the result as .npy; `-` is standard output; repeat it for several results"},
           {"raw", 0, "", "write the elements alone, without a .npy header"},
           {"device", 0, "DEVICE", "run here, such as cpu:0, instead of where it ends first"},
           {"time", 0, "", "tell where the time went, on standard error"}};
 }
 
-Result<void> ComputeAndEmit(Context& context, Client& client, Operation operation, std::chrono::nanoseconds upload_time) {
+Result<void> ComputeAndEmit(Context& context, Client& client, Operation operation,
+                            std::chrono::nanoseconds upload_time) {
   operation.OnDevice(context.device());
   auto options = context.Call<ComputeOptions>();
   options.timeline = context.time() || context.json();
@@ -121,15 +135,18 @@ Result<void> ComputeAndEmit(Context& context, Client& client, Operation operatio
   return Emit(context, client, arrays, timeline, upload_time);
 }
 
-Result<void> Emit(Context& context, Client& client, const std::vector<Array>& arrays, const std::optional<Timeline>& timeline,
-                  std::chrono::nanoseconds upload_time) {
+Result<void> Emit(Context& context, Client& client, const std::vector<Array>& arrays,
+                  const std::optional<Timeline>& timeline, std::chrono::nanoseconds upload_time) {
   const auto paths = context.line().Values("output");
   if (!paths.empty() && paths.size() != arrays.size()) {
     return Error{.code = Code::kInvalidArgument,
-                 .message = "There are " + std::to_string(arrays.size()) + " results and " + std::to_string(paths.size()) + " files (-o) for them"};
+                 .message = "There are " + std::to_string(arrays.size()) + " results and " +
+                            std::to_string(paths.size()) + " files (-o) for them"};
   }
   const bool data_on_stdout = std::find(paths.begin(), paths.end(), "-") != paths.end();
-  if (data_on_stdout && context.json()) return Error{.code = Code::kInvalidArgument, .message = "--json and -o - both want standard output"};
+  if (data_on_stdout && context.json())
+    return Error{.code = Code::kInvalidArgument,
+                 .message = "--json and -o - both want standard output"};
   const auto start = std::chrono::steady_clock::now();
   std::vector<Fetched> all;
   for (size_t i = 0; i < arrays.size(); ++i) {
@@ -142,12 +159,14 @@ Result<void> Emit(Context& context, Client& client, const std::vector<Array>& ar
     std::vector<Json> results;
     for (const auto& fetched : all) results.push_back(ToJson(fetched));
     std::vector<std::pair<std::string, Json>> seconds;
-    for (const auto& [name, time] : phases) seconds.emplace_back(name, Json::Number(std::chrono::duration<double>(time).count()));
-    std::printf("%s\n", Json::Object({{"results", Json::Array(results)},
-                                      {"device", timeline ? Json::String(timeline->device) : Json::Null()},
-                                      {"seconds", Json::Object(seconds)}})
-                            .text()
-                            .c_str());
+    for (const auto& [name, time] : phases)
+      seconds.emplace_back(name, Json::Number(std::chrono::duration<double>(time).count()));
+    std::printf("%s\n",
+                Json::Object({{"results", Json::Array(results)},
+                              {"device", timeline ? Json::String(timeline->device) : Json::Null()},
+                              {"seconds", Json::Object(seconds)}})
+                    .text()
+                    .c_str());
   } else {
     for (const auto& fetched : all) {
       if (fetched.path.empty()) Print(fetched);

@@ -18,14 +18,15 @@ Result<void> Run(Context& context) {
 }  // namespace
 
 const Command& GetCommand() {
-  static const Command kCommand = {.name = "get",
-                                   .summary = "fetch a named array",
-                                   .usage = "NAME [-o FILE]",
-                                   .details = "Without -o a small array is printed.",
-                                   .options = {{"output", 'o', "FILE", "write it as .npy; `-` is standard output"},
-                                               {"raw", 0, "", "write the elements alone, without a .npy header"},
-                                               {"time", 0, "", "tell where the time went, on standard error"}},
-                                   .run = Run};
+  static const Command kCommand = {
+      .name = "get",
+      .summary = "fetch a named array",
+      .usage = "NAME [-o FILE]",
+      .details = "Without -o a small array is printed.",
+      .options = {{"output", 'o', "FILE", "write it as .npy; `-` is standard output"},
+                  {"raw", 0, "", "write the elements alone, without a .npy header"},
+                  {"time", 0, "", "tell where the time went, on standard error"}},
+      .run = Run};
   return kCommand;
 }
 

@@ -1,5 +1,5 @@
-#include <cstdio>
 #include <algorithm>
+#include <cstdio>
 
 #include "client/cli/array_json.h"
 #include "client/cli/build_operation.h"
@@ -18,7 +18,9 @@ Json ToJson(const Job& job) {
   std::vector<Json> results, timelines;
   for (const auto& result : job.results) results.push_back(cli::ToJson(result));
   for (const auto& timeline : job.timelines) {
-    const auto seconds = [](std::chrono::nanoseconds time) { return Json::Number(std::chrono::duration<double>(time).count()); };
+    const auto seconds = [](std::chrono::nanoseconds time) {
+      return Json::Number(std::chrono::duration<double>(time).count());
+    };
     timelines.push_back(Json::Object({{"device", Json::String(timeline.device)},
                                       {"queue", seconds(timeline.queue)},
                                       {"compile", seconds(timeline.compile)},
@@ -38,21 +40,26 @@ void Print(Context& context, const Job& job) {
     std::printf("%s\n", ToJson(job).text().c_str());
     return;
   }
-  std::printf("%s %s%s%s\n", job.name.c_str(), Name(job.state), job.label.empty() ? "" : "  ", job.label.c_str());
+  std::printf("%s %s%s%s\n", job.name.c_str(), Name(job.state), job.label.empty() ? "" : "  ",
+              job.label.c_str());
   for (const auto& timeline : job.timelines) {
-    std::printf("  %s: queue %s, run %s\n", timeline.device.c_str(), FormatTime(timeline.queue).c_str(), FormatTime(timeline.run).c_str());
+    std::printf("  %s: queue %s, run %s\n", timeline.device.c_str(),
+                FormatTime(timeline.queue).c_str(), FormatTime(timeline.run).c_str());
   }
-  for (const auto& result : job.results) std::printf("  %s %s\n", result.name.c_str(), ToString(result.spec).c_str());
+  for (const auto& result : job.results)
+    std::printf("  %s %s\n", result.name.c_str(), ToString(result.spec).c_str());
   if (job.error) std::printf("  %s\n", job.error->ToString().c_str());
 }
 
-Result<Operation> BuildJobOperation(const std::vector<std::string>& words, const CommandLine& line) {
+Result<Operation> BuildJobOperation(const std::vector<std::string>& words,
+                                    const CommandLine& line) {
   NamedSource source;
   const std::span<const std::string> arguments = std::span(words).subspan(1);
   if (words[0] == "ufunc") return BuildUfunc(arguments, line, source);
   if (words[0] == "reduce") return BuildReduce(arguments, line, source);
   if (words[0] == "matmul") return BuildMatmul(arguments, source);
-  return Error{.code = Code::kInvalidArgument, .message = "A job is a ufunc, a reduce or a matmul, not '" + words[0] + "'"};
+  return Error{.code = Code::kInvalidArgument,
+               .message = "A job is a ufunc, a reduce or a matmul, not '" + words[0] + "'"};
 }
 
 Result<void> Watch(Context& context, Client& client, const std::string& name) {
@@ -77,7 +84,8 @@ Result<void> Submit(Context& context, Client& client, const std::vector<std::str
   if (!operation) return operation.error();
   operation->OnDevice(context.device());
   const auto targets = context.line().Values("to");
-  if (targets.empty()) return UsageError(JobsCommand(), "--to NAME is missing: where a job's result goes");
+  if (targets.empty())
+    return UsageError(JobsCommand(), "--to NAME is missing: where a job's result goes");
   for (const auto& name : targets) operation->ToName(FullArrayName(name));
   JobSpec spec{.operations = {*operation},
                .label = context.line().Value("label").value_or(""),
@@ -86,7 +94,8 @@ Result<void> Submit(Context& context, Client& client, const std::vector<std::str
                .validate_only = context.line().Has("validate-only")};
   if (const auto limit = context.line().Value("limit")) {
     const auto time = ParseTime(*limit);
-    if (!time) return UsageError(JobsCommand(), "--limit " + *limit + " is not a time such as 30 or 2m");
+    if (!time)
+      return UsageError(JobsCommand(), "--limit " + *limit + " is not a time such as 30 or 2m");
     spec.timeout = *time;
   }
   auto job = client.CreateJob(spec, context.Call());
@@ -109,7 +118,8 @@ Result<void> List(Context& context, Client& client) {
     std::printf("%s\n", Json::Array(items).text().c_str());
     return {};
   }
-  for (const auto& job : *jobs) std::printf("%-48s %-10s %s\n", job.name.c_str(), Name(job.state), job.label.c_str());
+  for (const auto& job : *jobs)
+    std::printf("%-48s %-10s %s\n", job.name.c_str(), Name(job.state), job.label.c_str());
   return {};
 }
 
@@ -122,14 +132,17 @@ Result<void> One(Context& context, const Result<Job>& job) {
 Result<void> Run(Context& context) {
   const auto& positionals = context.line().positionals();
   const std::string action = positionals.empty() ? "list" : positionals[0];
-  const std::vector<std::string> rest(positionals.begin() + !positionals.empty(), positionals.end());
+  const std::vector<std::string> rest(positionals.begin() + !positionals.empty(),
+                                      positionals.end());
   const std::vector<std::string> actions = {"submit", "list", "get", "watch", "cancel", "delete"};
   if (std::find(actions.begin(), actions.end(), action) == actions.end()) {
     const std::string near = Suggest(action, actions);
-    return UsageError(JobsCommand(), "No jobs action '" + action + "'" + (near.empty() ? "" : ". Did you mean " + near + "?"));
+    return UsageError(JobsCommand(), "No jobs action '" + action + "'" +
+                                         (near.empty() ? "" : ". Did you mean " + near + "?"));
   }
   const bool takes_name = action != "submit" && action != "list";
-  if (takes_name && rest.size() != 1) return UsageError(JobsCommand(), "jobs " + action + " takes one job's name");
+  if (takes_name && rest.size() != 1)
+    return UsageError(JobsCommand(), "jobs " + action + " takes one job's name");
   auto connected = context.Connect(/*keeps_state=*/true);
   if (!connected) return connected.error();
   Client& client = **connected;
@@ -143,14 +156,15 @@ Result<void> Run(Context& context) {
 }
 
 std::vector<OptionSpec> Options() {
-  std::vector<OptionSpec> options = {{"to", 0, "NAME", "submit: the array to create; repeat it for several results"},
-                                     {"label", 0, "TEXT", "submit: free text to find the job again"},
-                                     {"id", 0, "ID", "submit: the job's name (default: the daemon makes one)"},
-                                     {"request-id", 0, "UUID", "submit: the same one again gives the first job back"},
-                                     {"limit", 0, "TIME", "submit: longest time from acceptance to end"},
-                                     {"validate-only", 0, "", "submit: check everything, run nothing"},
-                                     {"wait", 0, "", "submit: watch it to its end"},
-                                     {"device", 0, "DEVICE", "submit: run here, such as cpu:0"}};
+  std::vector<OptionSpec> options = {
+      {"to", 0, "NAME", "submit: the array to create; repeat it for several results"},
+      {"label", 0, "TEXT", "submit: free text to find the job again"},
+      {"id", 0, "ID", "submit: the job's name (default: the daemon makes one)"},
+      {"request-id", 0, "UUID", "submit: the same one again gives the first job back"},
+      {"limit", 0, "TIME", "submit: longest time from acceptance to end"},
+      {"validate-only", 0, "", "submit: check everything, run nothing"},
+      {"wait", 0, "", "submit: watch it to its end"},
+      {"device", 0, "DEVICE", "submit: run here, such as cpu:0"}};
   options.push_back(DataTypeOption()[0]);
   for (auto& option : ReduceOptionSpecs()) options.push_back(option);
   return options;
@@ -162,9 +176,12 @@ const Command& JobsCommand() {
   static const Command kCommand = {
       .name = "jobs",
       .summary = "work that outlives this command: submit, list, get, watch, cancel, delete",
-      .usage = "[list] | submit ufunc|reduce|matmul ARGUMENT... --to NAME | get|watch|cancel|delete JOB",
-      .details = "Jobs work on arrays that the daemon keeps, written @NAME, and on numbers:\n"
-                 "  stride put x.npy && stride jobs submit ufunc 'sqrt(x) + 1' x=@x --to y --wait && stride get y -o y.npy",
+      .usage =
+          "[list] | submit ufunc|reduce|matmul ARGUMENT... --to NAME | get|watch|cancel|delete JOB",
+      .details =
+          "Jobs work on arrays that the daemon keeps, written @NAME, and on numbers:\n"
+          "  stride put x.npy && stride jobs submit ufunc 'sqrt(x) + 1' x=@x --to y --wait && "
+          "stride get y -o y.npy",
       .options = Options(),
       .run = Run};
   return kCommand;

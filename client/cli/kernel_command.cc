@@ -27,7 +27,8 @@ Result<void> Run(Context& context) {
   }
   std::vector<Array> results;
   auto next = made.begin();
-  for (auto& result : kernel->results) results.push_back(result ? std::move(*result) : std::move(*next++));
+  for (auto& result : kernel->results)
+    results.push_back(result ? std::move(*result) : std::move(*next++));
   return Emit(context, **client, results, timeline, source.upload_time());
 }
 
@@ -44,11 +45,12 @@ const Command& KernelCommand() {
       .name = "kernel",
       .summary = "launch a CUDA C++ kernel (or PTX, or a cubin)",
       .usage = "FILE --entry NAME --grid N --block N ARGUMENT...",
-      .details = "ARGUMENTs stand for the kernel's parameters, in order:\n"
-                 "  a.npy, @NAME          an array, passed as a pointer; its type must be the pointer's\n"
-                 "  4096, 4096:int32      a number\n"
-                 "  out:int32[4096]       a new array of zeros, which becomes a result\n"
-                 "  inout:a.npy           an array that the kernel changes, which becomes a result",
+      .details =
+          "ARGUMENTs stand for the kernel's parameters, in order:\n"
+          "  a.npy, @NAME          an array, passed as a pointer; its type must be the pointer's\n"
+          "  4096, 4096:int32      a number\n"
+          "  out:int32[4096]       a new array of zeros, which becomes a result\n"
+          "  inout:a.npy           an array that the kernel changes, which becomes a result",
       .options = Options(),
       .run = Run};
   return kCommand;

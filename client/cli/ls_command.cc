@@ -12,7 +12,8 @@ Result<void> Run(Context& context) {
   if (arguments.size() > 1) return UsageError(LsCommand(), "ls takes at most one owner");
   auto client = context.Connect(/*keeps_state=*/true);
   if (!client) return client.error();
-  auto arrays = (*client)->ListArrays(arguments.empty() ? "tenants/default" : arguments[0], context.Call());
+  auto arrays =
+      (*client)->ListArrays(arguments.empty() ? "tenants/default" : arguments[0], context.Call());
   if (!arrays) return arrays.error();
   if (context.json()) {
     std::vector<Json> items;
@@ -22,9 +23,11 @@ Result<void> Run(Context& context) {
   }
   for (const auto& array : *arrays) {
     std::string where;
-    for (const auto& device : array.devices) where += (where.empty() ? "" : ",") + device.substr(device.find('/') + 1);
+    for (const auto& device : array.devices)
+      where += (where.empty() ? "" : ",") + device.substr(device.find('/') + 1);
     std::printf("%-40s %-24s %10s  %-8s %s\n", array.name.c_str(), ToString(array.spec).c_str(),
-                FormatBytes(static_cast<double>(array.size_bytes)).c_str(), StateName(array.state), where.c_str());
+                FormatBytes(static_cast<double>(array.size_bytes)).c_str(), StateName(array.state),
+                where.c_str());
   }
   return {};
 }
@@ -32,8 +35,10 @@ Result<void> Run(Context& context) {
 }  // namespace
 
 const Command& LsCommand() {
-  static const Command kCommand = {
-      .name = "ls", .summary = "list named arrays", .usage = "[tenants/TENANT | sessions/SESSION]", .run = Run};
+  static const Command kCommand = {.name = "ls",
+                                   .summary = "list named arrays",
+                                   .usage = "[tenants/TENANT | sessions/SESSION]",
+                                   .run = Run};
   return kCommand;
 }
 

@@ -17,8 +17,9 @@ namespace {
 constexpr int kInterrupted = 130;
 std::atomic<bool> interrupted = false;
 
-// Ctrl-C cancels calls, so that the daemon drops their work and a private daemon is stopped in order; the second one ends at once. Signals are
-// blocked everywhere and taken by one thread, since a handler could do nothing of this.
+// Ctrl-C cancels calls, so that the daemon drops their work and a private daemon is stopped in
+// order; the second one ends at once. Signals are blocked everywhere and taken by one thread, since
+// a handler could do nothing of this.
 void WatchSignals(const Cancellation& cancellation) {
   sigset_t set;
   sigemptyset(&set);
@@ -40,7 +41,8 @@ int Report(const Error& error, bool json) {
   if (json) {
     std::vector<Json> fields;
     for (const auto& violation : error.violations) {
-      fields.push_back(Json::Object({{"field", Json::String(violation.field)}, {"description", Json::String(violation.description)}}));
+      fields.push_back(Json::Object({{"field", Json::String(violation.field)},
+                                     {"description", Json::String(violation.description)}}));
     }
     std::vector<std::pair<std::string, Json>> metadata;
     for (const auto& [key, value] : error.metadata) metadata.emplace_back(key, Json::String(value));
@@ -68,7 +70,8 @@ Error UnknownCommand(const std::string& name) {
   for (const Command* command : AllCommands()) names.push_back(command->name);
   const std::string near = Suggest(name, names);
   return {.code = Code::kInvalidArgument,
-          .message = "No command '" + name + "'. " + (near.empty() ? "See stride --help" : "Did you mean stride " + near + "?")};
+          .message = "No command '" + name + "'. " +
+                     (near.empty() ? "See stride --help" : "Did you mean stride " + near + "?")};
 }
 
 int RunCommand(const Command& command, std::span<const std::string> arguments) {
@@ -89,7 +92,8 @@ int RunCommand(const Command& command, std::span<const std::string> arguments) {
     return command.run(context);
   }();
   if (!result) return Report(result.error(), json);
-  if (std::fflush(stdout) != 0) return Report({.code = Code::kDataLoss, .message = "Standard output cannot be written"}, false);
+  if (std::fflush(stdout) != 0)
+    return Report({.code = Code::kDataLoss, .message = "Standard output cannot be written"}, false);
   return 0;
 }
 
@@ -99,7 +103,8 @@ int Main(int argc, char** argv) {
   mallopt(M_TRIM_THRESHOLD, 256 << 20);
   signal(SIGPIPE, SIG_IGN);
   const std::vector<std::string> arguments(argv + 1, argv + argc);
-  if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h" || (arguments[0] == "help" && arguments.size() == 1)) {
+  if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h" ||
+      (arguments[0] == "help" && arguments.size() == 1)) {
     std::fputs(OverviewHelp().c_str(), arguments.empty() ? stderr : stdout);
     return arguments.empty() ? static_cast<int>(Code::kInvalidArgument) : 0;
   }

@@ -6,7 +6,8 @@ namespace stride::cli {
 namespace {
 
 Result<void> Run(Context& context) {
-  if (context.line().positionals().size() != 2) return UsageError(MatmulCommand(), "matmul takes two arrays");
+  if (context.line().positionals().size() != 2)
+    return UsageError(MatmulCommand(), "matmul takes two arrays");
   auto client = context.Connect();
   if (!client) return client.error();
   UploadingSource source(context, **client);

@@ -19,7 +19,8 @@ Result<Array> UploadingSource::Upload(const std::string& path, bool c_order) {
     ordered = file->InCOrder();
     data = ordered;
   } else if (reversed) {
-    // The same bytes are C order for the axes the other way round; a view turns them back at no cost.
+    // The same bytes are C order for the axes the other way round; a view turns them back at no
+    // cost.
     std::reverse(spec.shape.begin(), spec.shape.end());
   }
   Progress progress(path, static_cast<int64_t>(data.size()), !context_.quiet());
@@ -45,8 +46,10 @@ Result<Operand> NamedSource::Resolve(const Argument& argument, bool) {
   if (argument.kind == Argument::Kind::kNumber) return argument.NumberOperand();
   if (argument.kind == Argument::Kind::kNamed) return Operand::Named(argument.text);
   return Error{.code = Code::kInvalidArgument,
-               .message = "A job outlives this command, so it works on arrays that the daemon keeps: first `stride put " + argument.text +
-                          " NAME`, then write @NAME"};
+               .message =
+                   "A job outlives this command, so it works on arrays that the daemon keeps: "
+                   "first `stride put " +
+                   argument.text + " NAME`, then write @NAME"};
 }
 
 }  // namespace stride::cli

@@ -12,7 +12,8 @@ namespace stride::cli {
 class OperandSource {
  public:
   virtual ~OperandSource() = default;
-  // A file, a named array or a number. `c_order`: kernels see bare memory, so a transposed view will not do.
+  // A file, a named array or a number. `c_order`: kernels see bare memory, so a transposed view
+  // will not do.
   virtual Result<Operand> Resolve(const Argument& argument, bool c_order) = 0;
 };
 

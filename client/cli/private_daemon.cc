@@ -30,7 +30,9 @@ bool IsProgram(const fs::path& path) {
   return fs::is_regular_file(path, error) && access(path.c_str(), X_OK) == 0;
 }
 
-Error Unavailable(std::string message) { return {.code = Code::kUnavailable, .message = std::move(message)}; }
+Error Unavailable(std::string message) {
+  return {.code = Code::kUnavailable, .message = std::move(message)};
+}
 
 std::string MakeDirectory() {
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
@@ -55,7 +57,8 @@ std::string FindDaemon() {
   const char* path = std::getenv("PATH");
   std::istringstream folders(path ? path : "");
   for (std::string folder; std::getline(folders, folder, ':');) {
-    if (!folder.empty() && IsProgram(fs::path(folder) / "strided")) return fs::path(folder) / "strided";
+    if (!folder.empty() && IsProgram(fs::path(folder) / "strided"))
+      return fs::path(folder) / "strided";
   }
   return "";
 }
@@ -63,11 +66,14 @@ std::string FindDaemon() {
 Result<std::unique_ptr<PrivateDaemon>> PrivateDaemon::Start(const Cancellation& cancellation) {
   const std::string executable = FindDaemon();
   if (executable.empty()) {
-    return Unavailable("No daemon is running and no strided was found beside this program or in PATH. Start one, or name one with --address");
+    return Unavailable(
+        "No daemon is running and no strided was found beside this program or in PATH. Start one, "
+        "or name one with --address");
   }
   std::unique_ptr<PrivateDaemon> daemon(new PrivateDaemon);
   daemon->directory_ = MakeDirectory();
-  if (daemon->directory_.empty()) return Unavailable("No folder for a private daemon can be made in /tmp");
+  if (daemon->directory_.empty())
+    return Unavailable("No folder for a private daemon can be made in /tmp");
   daemon->address_ = "unix:" + daemon->directory_ + "/s";
   if (auto spawned = daemon->Spawn(executable); !spawned) return spawned.error();
   if (auto serving = daemon->WaitUntilServing(cancellation); !serving) return serving.error();
@@ -88,17 +94,20 @@ Result<void> PrivateDaemon::Spawn(const std::string& executable) {
   posix_spawn_file_actions_init(&files);
   const std::string log = directory_ + "/log";
   posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, log.c_str(),
+                                   O_WRONLY | O_CREAT | O_APPEND, 0600);
   posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
-  // Its own process group: Ctrl-C is for this program, which then stops the daemon in order. It must not inherit our blocked signals.
+  // Its own process group: Ctrl-C is for this program, which then stops the daemon in order. It
+  // must not inherit our blocked signals.
   sigset_t none;
   sigemptyset(&none);
   posix_spawnattr_setpgroup(&attributes, 0);
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
-  const int failed = posix_spawn(&pid_, executable.c_str(), &files, &attributes, argv.data(), environ);
+  const int failed =
+      posix_spawn(&pid_, executable.c_str(), &files, &attributes, argv.data(), environ);
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&files);
   if (failed != 0) {
@@ -122,7 +131,8 @@ Result<void> PrivateDaemon::WaitUntilServing(const Cancellation& cancellation) {
     if (Exited()) return Unavailable("strided ended at once. The end of its log:\n" + LogTail());
     if (cancellation.cancelled()) return Error{.code = Code::kCancelled, .message = "Interrupted"};
     if (fs::exists(directory_ + "/s")) {
-      auto client = Client::Connect({.address = address_, .connect_timeout = std::chrono::milliseconds(500)});
+      auto client =
+          Client::Connect({.address = address_, .connect_timeout = std::chrono::milliseconds(500)});
       if (client) {
         auto devices = client->ListDevices({.timeout = std::chrono::seconds(5)});
         if (devices) return {};
@@ -147,7 +157,8 @@ PrivateDaemon::~PrivateDaemon() {
   if (!Exited()) {
     kill(pid_, SIGTERM);
     const auto deadline = std::chrono::steady_clock::now() + kStopTimeout;
-    while (!Exited() && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(kPoll);
+    while (!Exited() && std::chrono::steady_clock::now() < deadline)
+      std::this_thread::sleep_for(kPoll);
     if (pid_ > 0) {
       kill(pid_, SIGKILL);
       waitpid(pid_, nullptr, 0);

@@ -10,12 +10,13 @@
 
 namespace stride::cli {
 
-// Runs on a Unix socket in a fresh directory that only this user may enter. Destruction ends the daemon (SIGTERM, later SIGKILL), waits for
-// it and removes the directory. The daemon also watches this process and ends when it dies.
+// Runs on a Unix socket in a fresh directory that only this user may enter. Destruction ends the
+// daemon (SIGTERM, later SIGKILL), waits for it and removes the directory. The daemon also watches
+// this process and ends when it dies.
 class PrivateDaemon {
  public:
-  // Finds strided (STRIDE_DAEMON, else beside this executable, else in PATH), starts it and waits until it answers. UNAVAILABLE with the end
-  // of its log when it does not.
+  // Finds strided (STRIDE_DAEMON, else beside this executable, else in PATH), starts it and waits
+  // until it answers. UNAVAILABLE with the end of its log when it does not.
   static Result<std::unique_ptr<PrivateDaemon>> Start(const Cancellation& cancellation);
   ~PrivateDaemon();
   PrivateDaemon(const PrivateDaemon&) = delete;

@@ -18,16 +18,19 @@ void Progress::Add(int64_t bytes) {
   std::lock_guard lock(mutex_);
   done_ += bytes;
   const auto now = std::chrono::steady_clock::now();
-  // Short transfers end before anything is worth telling; long ones change the line ten times a second.
-  if (now - start_ < std::chrono::milliseconds(300) || now - drawn_ < std::chrono::milliseconds(100)) return;
+  // Short transfers end before anything is worth telling; long ones change the line ten times a
+  // second.
+  if (now - start_ < std::chrono::milliseconds(300) ||
+      now - drawn_ < std::chrono::milliseconds(100))
+    return;
   drawn_ = now;
   dirty_ = true;
   const double seconds = std::chrono::duration<double>(now - start_).count();
   const double rate = static_cast<double>(done_) / seconds;
   const double left = rate > 0 ? static_cast<double>(total_ - done_) / rate : 0;
   std::fprintf(stderr, "\r\033[K%s %s of %s  %.2f GB/s  %.0f s left", label_.c_str(),
-               FormatBytes(static_cast<double>(done_)).c_str(), FormatBytes(static_cast<double>(total_)).c_str(),
-               rate / 1e9, left);
+               FormatBytes(static_cast<double>(done_)).c_str(),
+               FormatBytes(static_cast<double>(total_)).c_str(), rate / 1e9, left);
   std::fflush(stderr);
 }
 

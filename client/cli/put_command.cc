@@ -12,9 +12,12 @@ namespace {
 
 Result<void> Run(Context& context) {
   const auto& arguments = context.line().positionals();
-  if (arguments.empty() || arguments.size() > 2) return UsageError(PutCommand(), "put takes a file and a name");
-  if (arguments.size() == 1 && arguments[0] == "-") return UsageError(PutCommand(), "Standard input has no name: give one");
-  const std::string name = FullArrayName(arguments.size() == 2 ? arguments[1] : std::filesystem::path(arguments[0]).stem().string());
+  if (arguments.empty() || arguments.size() > 2)
+    return UsageError(PutCommand(), "put takes a file and a name");
+  if (arguments.size() == 1 && arguments[0] == "-")
+    return UsageError(PutCommand(), "Standard input has no name: give one");
+  const std::string name = FullArrayName(
+      arguments.size() == 2 ? arguments[1] : std::filesystem::path(arguments[0]).stem().string());
   auto file = npy::Reader::Open(arguments[0]);
   if (!file) return file.error();
   auto client = context.Connect(/*keeps_state=*/true);
@@ -22,14 +25,16 @@ Result<void> Run(Context& context) {
 
   std::vector<std::byte> ordered;
   if (file->fortran_order()) ordered = file->InCOrder();
-  const std::span<const std::byte> data = file->fortran_order() ? std::span<const std::byte>(ordered) : file->data();
+  const std::span<const std::byte> data =
+      file->fortran_order() ? std::span<const std::byte>(ordered) : file->data();
   auto options = context.Call<PutOptions>();
   options.name = name;
   options.device = context.device();
   options.overwrite = context.line().Has("overwrite");
   if (const auto ttl = context.line().Value("ttl")) {
     const auto time = ParseTime(*ttl);
-    if (!time || *time < std::chrono::seconds(1)) return UsageError(PutCommand(), "--ttl " + *ttl + " is not a time of a second or more");
+    if (!time || *time < std::chrono::seconds(1))
+      return UsageError(PutCommand(), "--ttl " + *ttl + " is not a time of a second or more");
     options.ttl = std::chrono::duration_cast<std::chrono::seconds>(*time);
   }
   {
@@ -51,14 +56,16 @@ Result<void> Run(Context& context) {
 }  // namespace
 
 const Command& PutCommand() {
-  static const Command kCommand = {.name = "put",
-                                   .summary = "keep a .npy file in the daemon under a name",
-                                   .usage = "FILE [NAME]",
-                                   .details = "Prints the full name. NAME is the file's name without .npy when it is not given.",
-                                   .options = {{"overwrite", 0, "", "replace the content of an array of the same type and shape"},
-                                               {"ttl", 0, "TIME", "how long to keep it (default: for good)"},
-                                               {"device", 0, "DEVICE", "where to put it, such as cpu:0"}},
-                                   .run = Run};
+  static const Command kCommand = {
+      .name = "put",
+      .summary = "keep a .npy file in the daemon under a name",
+      .usage = "FILE [NAME]",
+      .details = "Prints the full name. NAME is the file's name without .npy when it is not given.",
+      .options = {{"overwrite", 0, "",
+                   "replace the content of an array of the same type and shape"},
+                  {"ttl", 0, "TIME", "how long to keep it (default: for good)"},
+                  {"device", 0, "DEVICE", "where to put it, such as cpu:0"}},
+      .run = Run};
   return kCommand;
 }
 

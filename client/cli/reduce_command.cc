@@ -24,12 +24,13 @@ std::vector<OptionSpec> Options() {
 }  // namespace
 
 const Command& ReduceCommand() {
-  static const Command kCommand = {.name = "reduce",
-                                   .summary = "reduce an array along axes: sum, mean, argmax, norm, ...",
-                                   .usage = "FUNCTION ARRAY [--axis N]",
-                                   .details = "FUNCTION: sum, prod, min, max, mean, any, all, argmin, argmax, norm.",
-                                   .options = Options(),
-                                   .run = Run};
+  static const Command kCommand = {
+      .name = "reduce",
+      .summary = "reduce an array along axes: sum, mean, argmax, norm, ...",
+      .usage = "FUNCTION ARRAY [--axis N]",
+      .details = "FUNCTION: sum, prod, min, max, mean, any, all, argmin, argmax, norm.",
+      .options = Options(),
+      .run = Run};
   return kCommand;
 }
 

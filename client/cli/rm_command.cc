@@ -20,7 +20,8 @@ Result<void> Run(Context& context) {
 }  // namespace
 
 const Command& RmCommand() {
-  static const Command kCommand = {.name = "rm", .summary = "delete named arrays", .usage = "NAME...", .run = Run};
+  static const Command kCommand = {
+      .name = "rm", .summary = "delete named arrays", .usage = "NAME...", .run = Run};
   return kCommand;
 }
 

@@ -12,8 +12,10 @@ size_t Distance(std::string_view a, std::string_view b) {
   for (size_t j = 0; j <= b.size(); ++j) d[0][j] = j;
   for (size_t i = 1; i <= a.size(); ++i) {
     for (size_t j = 1; j <= b.size(); ++j) {
-      d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] != b[j - 1])});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+      d[i][j] =
+          std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
     }
   }
   return d[a.size()][b.size()];
@@ -22,7 +24,8 @@ size_t Distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string Suggest(std::string_view word, std::span<const std::string> candidates) {
-  // One edit in three letters is a slip; more is another word. Longer words than any name are not worth the table.
+  // One edit in three letters is a slip; more is another word. Longer words than any name are not
+  // worth the table.
   if (word.size() > 40) return "";
   std::string best;
   size_t least = word.size() / 3 + 1;

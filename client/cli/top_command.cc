@@ -27,22 +27,26 @@ std::string Whole(const std::optional<double>& value, const char* unit) {
 std::string Memory(const DeviceSample& sample) {
   if (!sample.memory_used_bytes) return "-";
   std::string text = FormatBytes(static_cast<double>(*sample.memory_used_bytes));
-  if (sample.memory_total_bytes) text += " / " + FormatBytes(static_cast<double>(*sample.memory_total_bytes));
+  if (sample.memory_total_bytes)
+    text += " / " + FormatBytes(static_cast<double>(*sample.memory_total_bytes));
   return text;
 }
 
 void PrintHeader(bool color) {
-  std::printf("%s%-46s %5s %22s %6s %7s %10s %6s %9s %8s %6s %10s %10s %7s%s\n", color ? "\033[1m" : "", "DEVICE", "UTIL", "MEMORY", "TEMP",
-              "POWER", "ARRAYS", "QUEUE", "WAIT", "DONE", "FAILED", "UP", "DOWN", "WORKERS", color ? "\033[0m" : "");
+  std::printf("%s%-46s %5s %22s %6s %7s %10s %6s %9s %8s %6s %10s %10s %7s%s\n",
+              color ? "\033[1m" : "", "DEVICE", "UTIL", "MEMORY", "TEMP", "POWER", "ARRAYS",
+              "QUEUE", "WAIT", "DONE", "FAILED", "UP", "DOWN", "WORKERS", color ? "\033[0m" : "");
 }
 
 void PrintSample(const DeviceSample& s) {
-  std::printf("%-46s %5s %22s %6s %7s %10s %6d %8.2fs %8lld %6lld %10s %10s %7d\n", s.device.c_str(), Percent(s.utilization_ratio).c_str(),
-              Memory(s).c_str(), Whole(s.temperature_celsius, "C").c_str(), Whole(s.power_watts, "W").c_str(),
-              FormatBytes(static_cast<double>(s.array_bytes)).c_str(), s.queue_depth, s.queue_seconds,
-              static_cast<long long>(s.jobs_succeeded), static_cast<long long>(s.jobs_failed),
-              FormatBytes(static_cast<double>(s.upload_bytes)).c_str(), FormatBytes(static_cast<double>(s.download_bytes)).c_str(),
-              s.num_workers);
+  std::printf("%-46s %5s %22s %6s %7s %10s %6d %8.2fs %8lld %6lld %10s %10s %7d\n",
+              s.device.c_str(), Percent(s.utilization_ratio).c_str(), Memory(s).c_str(),
+              Whole(s.temperature_celsius, "C").c_str(), Whole(s.power_watts, "W").c_str(),
+              FormatBytes(static_cast<double>(s.array_bytes)).c_str(), s.queue_depth,
+              s.queue_seconds, static_cast<long long>(s.jobs_succeeded),
+              static_cast<long long>(s.jobs_failed),
+              FormatBytes(static_cast<double>(s.upload_bytes)).c_str(),
+              FormatBytes(static_cast<double>(s.download_bytes)).c_str(), s.num_workers);
 }
 
 Json ToJson(const DeviceSample& s) {
@@ -81,7 +85,8 @@ Result<void> Run(Context& context) {
   WatchOptions watch;
   if (const auto text = context.line().Value("interval")) {
     const auto time = ParseTime(*text);
-    if (!time) return UsageError(TopCommand(), "--interval " + *text + " is not a time such as 500ms or 2s");
+    if (!time)
+      return UsageError(TopCommand(), "--interval " + *text + " is not a time such as 500ms or 2s");
     watch.interval = std::chrono::duration_cast<std::chrono::milliseconds>(*time);
   }
   if (context.line().Has("once")) watch.max_samples = 1;
@@ -108,20 +113,22 @@ Result<void> Run(Context& context) {
       },
       context.Call());
   // Ctrl-C is how one leaves.
-  if (!watched && watched.error().code == Code::kCancelled && context.cancellation().cancelled()) return {};
+  if (!watched && watched.error().code == Code::kCancelled && context.cancellation().cancelled())
+    return {};
   return watched;
 }
 
 }  // namespace
 
 const Command& TopCommand() {
-  static const Command kCommand = {.name = "top",
-                                   .summary = "watch how busy the devices are",
-                                   .usage = "[--interval TIME] [--once]",
-                                   .options = {{"interval", 0, "TIME", "time between samples, 50ms to 1h (default 1s)"},
-                                               {"once", 0, "", "one sample, then end"},
-                                               {"device", 0, "DEVICE", "this device alone"}},
-                                   .run = Run};
+  static const Command kCommand = {
+      .name = "top",
+      .summary = "watch how busy the devices are",
+      .usage = "[--interval TIME] [--once]",
+      .options = {{"interval", 0, "TIME", "time between samples, 50ms to 1h (default 1s)"},
+                  {"once", 0, "", "one sample, then end"},
+                  {"device", 0, "DEVICE", "this device alone"}},
+      .run = Run};
   return kCommand;
 }
 

@@ -23,13 +23,14 @@ std::vector<OptionSpec> Options() {
 }  // namespace
 
 const Command& UfuncCommand() {
-  static const Command kCommand = {
-      .name = "ufunc",
-      .summary = "compute a NumPy ufunc or an expression",
-      .usage = "NAME ARRAY... | EXPRESSION x=ARRAY...",
-      .details = "An ARRAY is a .npy file, - (standard input), @NAME (kept by the daemon) or a number such as 2.5 or 2:int16.",
-      .options = Options(),
-      .run = Run};
+  static const Command kCommand = {.name = "ufunc",
+                                   .summary = "compute a NumPy ufunc or an expression",
+                                   .usage = "NAME ARRAY... | EXPRESSION x=ARRAY...",
+                                   .details =
+                                       "An ARRAY is a .npy file, - (standard input), @NAME (kept "
+                                       "by the daemon) or a number such as 2.5 or 2:int16.",
+                                   .options = Options(),
+                                   .run = Run};
   return kCommand;
 }
 

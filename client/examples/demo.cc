@@ -14,15 +14,18 @@ std::string Text(const char* format, ...) {
   return buffer;
 }
 
-double Milliseconds(std::chrono::nanoseconds time) { return std::chrono::duration<double, std::milli>(time).count(); }
+double Milliseconds(std::chrono::nanoseconds time) {
+  return std::chrono::duration<double, std::milli>(time).count();
+}
 
 void Demo::Run(const std::string& name, const std::function<Result<Check>(Phases&)>& workload) {
   Phases phases;
   const auto checked = workload(phases);
   const Check check = checked ? *checked : Check{false, checked.error().ToString()};
   all_good_ &= check.good;
-  std::printf("%-44s %-16s %8.2f %8.2f %8.2f %8.2f %8.2f  %s %s\n", name.c_str(), phases.device.c_str(), Milliseconds(phases.upload),
-              Milliseconds(phases.queue), Milliseconds(phases.compile), Milliseconds(phases.run), Milliseconds(phases.download),
+  std::printf("%-44s %-16s %8.2f %8.2f %8.2f %8.2f %8.2f  %s %s\n", name.c_str(),
+              phases.device.c_str(), Milliseconds(phases.upload), Milliseconds(phases.queue),
+              Milliseconds(phases.compile), Milliseconds(phases.run), Milliseconds(phases.download),
               check.good ? "ok  " : "FAIL", check.text.c_str());
   std::fflush(stdout);
 }

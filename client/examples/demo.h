@@ -1,4 +1,5 @@
-// What the demo's workloads share: timed steps against the daemon, independent checks, one line of report each.
+// What the demo's workloads share: timed steps against the daemon, independent checks, one line of
+// report each.
 #pragma once
 
 #include <chrono>
@@ -10,7 +11,8 @@
 
 namespace stride::demo {
 
-// Where the time of one workload went. `upload` and `download` are what the client waited, with the network in them; the others the daemon's.
+// Where the time of one workload went. `upload` and `download` are what the client waited, with the
+// network in them; the others the daemon's.
 struct Phases {
   std::string device;
   std::chrono::nanoseconds upload{0}, queue{0}, compile{0}, run{0}, download{0};
@@ -38,7 +40,8 @@ class Demo {
 
   // Steps, timed into `phases`.
   template <typename T>
-  Result<Array> Put(const std::vector<T>& values, std::vector<int64_t> shape, Phases& phases, const PutOptions& options = {}) {
+  Result<Array> Put(const std::vector<T>& values, std::vector<int64_t> shape, Phases& phases,
+                    const PutOptions& options = {}) {
     const auto start = std::chrono::steady_clock::now();
     auto array = client_.Put(values, std::move(shape), options);
     phases.upload += std::chrono::steady_clock::now() - start;
@@ -75,7 +78,8 @@ std::vector<T> Noise(int64_t count, uint64_t seed) {
   std::vector<T> values(static_cast<size_t>(count));
   for (T& value : values) {
     seed = seed * 6364136223846793005u + 1442695040888963407u;
-    value = static_cast<T>(static_cast<double>(static_cast<int64_t>(seed) >> 11) / 4503599627370496.0);
+    value =
+        static_cast<T>(static_cast<double>(static_cast<int64_t>(seed) >> 11) / 4503599627370496.0);
   }
   return values;
 }
@@ -87,10 +91,12 @@ double Milliseconds(std::chrono::nanoseconds time);
 // Exact comparison that tells the first difference.
 template <typename T>
 Check Same(const std::vector<T>& got, const std::vector<T>& expected, const std::string& what) {
-  if (got.size() != expected.size()) return {false, Text("%zu elements, not %zu", got.size(), expected.size())};
+  if (got.size() != expected.size())
+    return {false, Text("%zu elements, not %zu", got.size(), expected.size())};
   for (size_t i = 0; i < got.size(); ++i) {
     if (got[i] != expected[i]) {
-      return {false, Text("element %zu is %.17g, not %.17g", i, static_cast<double>(got[i]), static_cast<double>(expected[i]))};
+      return {false, Text("element %zu is %.17g, not %.17g", i, static_cast<double>(got[i]),
+                          static_cast<double>(expected[i]))};
     }
   }
   return {true, what};
@@ -107,7 +113,7 @@ void ShowMetrics(Demo& demo);
 }  // namespace stride::demo
 
 // Takes the value of a Result, or leaves the workload with its error.
-#define DEMO_TRY(variable, expression)                 \
-  auto variable##_or = (expression);                   \
-  if (!variable##_or) return variable##_or.error();    \
+#define DEMO_TRY(variable, expression)              \
+  auto variable##_or = (expression);                \
+  if (!variable##_or) return variable##_or.error(); \
   auto variable = std::move(variable##_or).value()

@@ -1,5 +1,6 @@
-// stride-demo: the workloads that started the project, run through the C++ client against a daemon and checked against plain C++.
-// Usage: stride-demo [--address=ADDRESS] [--quick]. Ends with 0 when every check holds.
+// stride-demo: the workloads that started the project, run through the C++ client against a daemon
+// and checked against plain C++. Usage: stride-demo [--address=ADDRESS] [--quick]. Ends with 0 when
+// every check holds.
 #include <malloc.h>
 
 #include <algorithm>
@@ -26,15 +27,19 @@ int Main(const std::string& address, bool quick) {
     std::fprintf(stderr, "stride-demo: %s\n", devices.error().ToString().c_str());
     return 1;
   }
-  std::erase_if(*devices, [](const Device& device) { return device.state != Device::State::kServing; });
+  std::erase_if(*devices,
+                [](const Device& device) { return device.state != Device::State::kServing; });
   if (devices->empty()) {
     std::fprintf(stderr, "stride-demo: no device of the daemon serves; stride doctor tells more\n");
     return 1;
   }
-  if (std::none_of(devices->begin(), devices->end(), [](const Device& device) { return device.kind == "cuda"; })) {
-    std::printf("No GPU here: everything runs on the CPU device (%s).\n", devices->front().model.c_str());
+  if (std::none_of(devices->begin(), devices->end(),
+                   [](const Device& device) { return device.kind == "cuda"; })) {
+    std::printf("No GPU here: everything runs on the CPU device (%s).\n",
+                devices->front().model.c_str());
   }
-  std::printf("%-44s %-16s %8s %8s %8s %8s %8s  %s\n", "workload (times in ms)", "device", "upload", "queue", "compile", "run", "download", "check");
+  std::printf("%-44s %-16s %8s %8s %8s %8s %8s  %s\n", "workload (times in ms)", "device", "upload",
+              "queue", "compile", "run", "download", "check");
   Demo demo(*client, *devices, quick);
   RunCupy(demo);
   RunNumba(demo);

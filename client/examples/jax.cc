@@ -1,4 +1,5 @@
-// Workloads met in JAX: an expression compiled once and used often; a matrix times a batch of vectors.
+// Workloads met in JAX: an expression compiled once and used often; a matrix times a batch of
+// vectors.
 #include <algorithm>
 #include <cmath>
 
@@ -12,7 +13,8 @@ Result<Check> Selu(Demo& demo, Phases& phases) {
   auto x = Noise<float>(kCount, 8);
   for (float& value : x) value *= 10;
   DEMO_TRY(array, demo.Put(x, {kCount}, phases));
-  const Operation selu = Operation::Expression("1.05 * where(x > 0, x, 1.67*exp(x) - 1.67)", {{"x", array}});
+  const Operation selu =
+      Operation::Expression("1.05 * where(x > 0, x, 1.67*exp(x) - 1.67)", {{"x", array}});
   DEMO_TRY(first, demo.Compute(selu, phases));
   DEMO_TRY(values, demo.Fetch<float>(first, phases));
   double worst = 0;
@@ -34,7 +36,8 @@ Result<Check> Selu(Demo& demo, Phases& phases) {
   }
   std::sort(replays.begin(), replays.end());
   return Check{values.size() == x.size() && worst < 5e-7,
-               Text("error %.1e; 10 replays: median %.2f ms, compile %.2f ms in all", worst, replays[5], recompiled)};
+               Text("error %.1e; 10 replays: median %.2f ms, compile %.2f ms in all", worst,
+                    replays[5], recompiled)};
 }
 
 // vmap: one matrix, a batch of vectors.
@@ -51,7 +54,9 @@ Result<Check> BatchedMatvec(Demo& demo, Phases& phases) {
   for (int64_t g = 0; g < kBatch; ++g) {
     for (int64_t i = 0; i < kRows; ++i) {
       double sum = 0;
-      for (int64_t l = 0; l < kColumns; ++l) sum += static_cast<double>(a[static_cast<size_t>(i * kColumns + l)]) * v[static_cast<size_t>(g * kColumns + l)];
+      for (int64_t l = 0; l < kColumns; ++l)
+        sum += static_cast<double>(a[static_cast<size_t>(i * kColumns + l)]) *
+               v[static_cast<size_t>(g * kColumns + l)];
       const double error = std::abs(values[static_cast<size_t>(g * kRows + i)] - sum);
       if (!(error <= worst)) worst = error;
     }
@@ -63,7 +68,8 @@ Result<Check> BatchedMatvec(Demo& demo, Phases& phases) {
 
 void RunJax(Demo& demo) {
   demo.Run("selu: 1e6 float32", [&](Phases& phases) { return Selu(demo, phases); });
-  demo.Run("150x100 matrix by a batch of 10 vectors", [&](Phases& phases) { return BatchedMatvec(demo, phases); });
+  demo.Run("150x100 matrix by a batch of 10 vectors",
+           [&](Phases& phases) { return BatchedMatvec(demo, phases); });
 }
 
 }  // namespace stride::demo

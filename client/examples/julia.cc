@@ -1,4 +1,5 @@
-// Workloads met in CUDA.jl, for one device or many: a split product, a long sum, slices of one array.
+// Workloads met in CUDA.jl, for one device or many: a split product, a long sum, slices of one
+// array.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -11,29 +12,35 @@ namespace {
 constexpr int64_t kPeriod = 1009;
 
 // The matrix of MatvecByColumns: exact in float32, and cheap enough to know anywhere.
-double Element(int64_t i, int64_t j) { return static_cast<double>((i * 7 + j * 13) % kPeriod - 504) / 512; }
+double Element(int64_t i, int64_t j) {
+  return static_cast<double>((i * 7 + j * 13) % kPeriod - 504) / 512;
+}
 
 struct MatvecSize {
   int64_t rows, columns;
 };
 
-// The full size is 12 GB. Each device takes an equal share, at most an eighth of its memory: a CPU device's memory is everybody's.
+// The full size is 12 GB. Each device takes an equal share, at most an eighth of its memory: a CPU
+// device's memory is everybody's.
 MatvecSize ScaledSize(const Demo& demo) {
   const int64_t rows = demo.quick() ? 1000 : 10'000;
   const int64_t full = demo.quick() ? 10'000 : 300'000;
   int64_t share = INT64_MAX;
-  for (const Device& device : demo.devices()) share = std::min(share, device.memory_total_bytes / 8);
+  for (const Device& device : demo.devices())
+    share = std::min(share, device.memory_total_bytes / 8);
   const auto num_devices = static_cast<int64_t>(demo.devices().size());
   const int64_t fitting = share / (rows * 4) * num_devices;
   const int64_t columns = std::clamp<int64_t>(fitting, num_devices, full);
   if (columns < 300'000 || rows < 10'000) {
-    std::printf("  The split product is scaled from 10000x300000 to %lldx%lld: %s.\n", static_cast<long long>(rows), static_cast<long long>(columns),
+    std::printf("  The split product is scaled from 10000x300000 to %lldx%lld: %s.\n",
+                static_cast<long long>(rows), static_cast<long long>(columns),
                 demo.quick() ? "--quick" : "an eighth of each device's memory");
   }
   return {rows, columns};
 }
 
-// y = A x, columns split over all devices. The partial products must be summed: that is what the original forgot.
+// y = A x, columns split over all devices. The partial products must be summed: that is what the
+// original forgot.
 Result<Check> MatvecByColumns(Demo& demo, Phases& phases, MatvecSize size) {
   const auto x = Noise<float>(size.columns, 11);
   const auto num_devices = static_cast<int64_t>(demo.devices().size());
@@ -43,14 +50,19 @@ Result<Check> MatvecByColumns(Demo& demo, Phases& phases, MatvecSize size) {
     const int64_t begin = size.columns * d / num_devices;
     const int64_t end = size.columns * (d + 1) / num_devices;
     const Device& device = demo.devices()[static_cast<size_t>(d)];
-    DEMO_TRY(piece, demo.Put(std::vector<float>(x.begin() + begin, x.begin() + end), {end - begin}, phases));
+    DEMO_TRY(piece, demo.Put(std::vector<float>(x.begin() + begin, x.begin() + end), {end - begin},
+                             phases));
     // Made where it is used: the matrix itself never travels.
-    const Array i = demo.client().Compute(Operation::Arange(0, size.rows, 1, DataType::kFloat32).OnDevice(device.name));
-    const Array j = demo.client().Compute(Operation::Arange(begin, end, 1, DataType::kFloat32).OnDevice(device.name));
+    const Array i = demo.client().Compute(
+        Operation::Arange(0, size.rows, 1, DataType::kFloat32).OnDevice(device.name));
+    const Array j = demo.client().Compute(
+        Operation::Arange(begin, end, 1, DataType::kFloat32).OnDevice(device.name));
     const Array column = demo.client().Reshape(i, {size.rows, 1});
-    DEMO_TRY(block, demo.Compute(Operation::Expression("((i * 7 + j * 13) % 1009 - 504) * 0.001953125", {{"i", column}, {"j", j}}, DataType::kFloat32)
-                                     .OnDevice(device.name),
-                                 phases));
+    DEMO_TRY(block,
+             demo.Compute(Operation::Expression("((i * 7 + j * 13) % 1009 - 504) * 0.001953125",
+                                                {{"i", column}, {"j", j}}, DataType::kFloat32)
+                              .OnDevice(device.name),
+                          phases));
     blocks.push_back(std::move(block));
     pieces.push_back(std::move(piece));
     owners.push_back(&device);
@@ -59,14 +71,16 @@ Result<Check> MatvecByColumns(Demo& demo, Phases& phases, MatvecSize size) {
   const auto start = std::chrono::steady_clock::now();
   std::vector<Array> partial;
   for (size_t d = 0; d < blocks.size(); ++d) {
-    partial.push_back(demo.client().Compute(Operation::Matmul(blocks[d], pieces[d]).OnDevice(owners[d]->name)));
+    partial.push_back(
+        demo.client().Compute(Operation::Matmul(blocks[d], pieces[d]).OnDevice(owners[d]->name)));
   }
   Array y = std::move(partial[0]);
   for (size_t d = 1; d < partial.size(); ++d) y = demo.client().Ufunc("add", {y, partial[d]});
   DEMO_TRY(values, demo.Fetch<float>(y, phases));
   const auto took = std::chrono::steady_clock::now() - start;
 
-  if (values.size() != static_cast<size_t>(size.rows)) return Check{false, "the result has another size"};
+  if (values.size() != static_cast<size_t>(size.rows))
+    return Check{false, "the result has another size"};
   // Rows repeat with the period, so that a full reference costs that many rows only.
   const int64_t distinct = std::min(size.rows, kPeriod);
   std::vector<double> expected(static_cast<size_t>(distinct)), scale(static_cast<size_t>(distinct));
@@ -80,7 +94,8 @@ Result<Check> MatvecByColumns(Demo& demo, Phases& phases, MatvecSize size) {
     expected[static_cast<size_t>(i)] = sum;
     scale[static_cast<size_t>(i)] = std::sqrt(squares);
   }
-  // Rounding at random grows with the root of the count; a device that sums in sequence may lose all of that root again.
+  // Rounding at random grows with the root of the count; a device that sums in sequence may lose
+  // all of that root again.
   const double unit = 4 * std::sqrt(static_cast<double>(size.columns)) * 6e-8;
   double worst = 0;
   for (size_t i = 0; i < values.size(); ++i) {
@@ -88,8 +103,9 @@ Result<Check> MatvecByColumns(Demo& demo, Phases& phases, MatvecSize size) {
     const double error = std::abs(values[i] - expected[row]) / (unit * scale[row]);
     if (!(error <= worst)) worst = error;
   }
-  return Check{worst <= 1, Text("%lld device(s), product and sum of parts in %.2f ms, error %.2f of the bound", static_cast<long long>(num_devices),
-                                Milliseconds(took), worst)};
+  return Check{worst <= 1,
+               Text("%lld device(s), product and sum of parts in %.2f ms, error %.2f of the bound",
+                    static_cast<long long>(num_devices), Milliseconds(took), worst)};
 }
 
 Result<Check> LongSum(Demo& demo, Phases& phases) {
@@ -103,17 +119,21 @@ Result<Check> LongSum(Demo& demo, Phases& phases) {
   DEMO_TRY(array, demo.Put(x, {count}, phases));
   DEMO_TRY(sum, demo.Compute(Operation::Reduce(Reduction::kSum, array), phases));
   DEMO_TRY(value, demo.Fetch<float>(sum, phases));
-  double error = std::abs(static_cast<double>(value[0]) - static_cast<double>(expected)) / static_cast<double>(expected);
+  double error = std::abs(static_cast<double>(value[0]) - static_cast<double>(expected)) /
+                 static_cast<double>(expected);
   std::vector<double> times;
   for (int i = 0; i < 20; ++i) {
     const auto start = std::chrono::steady_clock::now();
     DEMO_TRY(again, demo.client().Fetch<float>(demo.client().Reduce(Reduction::kSum, array)));
     times.push_back(Milliseconds(std::chrono::steady_clock::now() - start));
     // Another device may add in another order: close is what is asked, not equal.
-    error = std::max(error, std::abs(static_cast<double>(again[0]) - static_cast<double>(expected)) / static_cast<double>(expected));
+    error =
+        std::max(error, std::abs(static_cast<double>(again[0]) - static_cast<double>(expected)) /
+                            static_cast<double>(expected));
   }
   std::sort(times.begin(), times.end());
-  return Check{error < 1e-6, Text("relative error %.1e; 20 times: median %.2f ms, slowest %.2f ms", error, times[10], times[19])};
+  return Check{error < 1e-6, Text("relative error %.1e; 20 times: median %.2f ms, slowest %.2f ms",
+                                  error, times[10], times[19])};
 }
 
 // The same numbers in one part for each device.
@@ -141,7 +161,8 @@ Result<Check> LongSumOverDevices(Demo& demo, Phases& phases) {
     const auto start = std::chrono::steady_clock::now();
     std::vector<Array> sums;
     for (size_t d = 0; d < parts.size(); ++d) {
-      sums.push_back(demo.client().Compute(Operation::Reduce(Reduction::kSum, parts[d]).OnDevice(demo.devices()[d].name)));
+      sums.push_back(demo.client().Compute(
+          Operation::Reduce(Reduction::kSum, parts[d]).OnDevice(demo.devices()[d].name)));
     }
     double total = 0;
     for (const Array& sum : sums) {
@@ -149,14 +170,17 @@ Result<Check> LongSumOverDevices(Demo& demo, Phases& phases) {
       total += value[0];
     }
     times.push_back(Milliseconds(std::chrono::steady_clock::now() - start));
-    error = std::max(error, std::abs(total - static_cast<double>(expected)) / static_cast<double>(expected));
+    error = std::max(
+        error, std::abs(total - static_cast<double>(expected)) / static_cast<double>(expected));
   }
   phases.device = "all";
   std::sort(times.begin(), times.end());
-  return Check{error < 1e-6, Text("relative error %.1e; 20 times: median %.2f ms, slowest %.2f ms", error, times[10], times[19])};
+  return Check{error < 1e-6, Text("relative error %.1e; 20 times: median %.2f ms, slowest %.2f ms",
+                                  error, times[10], times[19])};
 }
 
-// c[:,:,g] = a[:,:,g] + b[:,:,g], each g on a device of its own: views of one array, written by several devices.
+// c[:,:,g] = a[:,:,g] + b[:,:,g], each g on a device of its own: views of one array, written by
+// several devices.
 Result<Check> Slices(Demo& demo, Phases& phases) {
   const int64_t n = demo.quick() ? 100 : 1000;
   const auto num_slices = std::max<int64_t>(3, static_cast<int64_t>(demo.devices().size()));
@@ -173,7 +197,9 @@ Result<Check> Slices(Demo& demo, Phases& phases) {
     const Array b_g = demo.client().View(b, slice);
     const Array c_g = demo.client().View(c, slice);
     const Device& device = demo.devices()[static_cast<size_t>(g) % demo.devices().size()];
-    DEMO_TRY(done, demo.Compute(Operation::Ufunc("add", {a_g, b_g}).ToExisting(c_g).OnDevice(device.name), phases));
+    DEMO_TRY(done,
+             demo.Compute(Operation::Ufunc("add", {a_g, b_g}).ToExisting(c_g).OnDevice(device.name),
+                          phases));
   }
   DEMO_TRY(values, demo.Fetch<float>(c, phases));
   std::vector<float> expected(x);
@@ -185,11 +211,14 @@ Result<Check> Slices(Demo& demo, Phases& phases) {
 
 void RunJulia(Demo& demo) {
   const MatvecSize size = ScaledSize(demo);
-  demo.Run(Text("%lldx%lld float32 by a vector, split", static_cast<long long>(size.rows), static_cast<long long>(size.columns)),
+  demo.Run(Text("%lldx%lld float32 by a vector, split", static_cast<long long>(size.rows),
+                static_cast<long long>(size.columns)),
            [&](Phases& phases) { return MatvecByColumns(demo, phases, size); });
-  demo.Run(Text("sum of %s float32", demo.quick() ? "3e6" : "3e7"), [&](Phases& phases) { return LongSum(demo, phases); });
+  demo.Run(Text("sum of %s float32", demo.quick() ? "3e6" : "3e7"),
+           [&](Phases& phases) { return LongSum(demo, phases); });
   if (demo.devices().size() > 1) {
-    demo.Run("the same sum over all devices", [&](Phases& phases) { return LongSumOverDevices(demo, phases); });
+    demo.Run("the same sum over all devices",
+             [&](Phases& phases) { return LongSumOverDevices(demo, phases); });
   }
   demo.Run("c[:,:,g] = a[:,:,g] + b[:,:,g]", [&](Phases& phases) { return Slices(demo, phases); });
 }

@@ -7,18 +7,22 @@
 namespace stride::demo {
 namespace {
 
-// Rows that are checked: all of small products, enough of large ones for the client not to be the slow part.
+// Rows that are checked: all of small products, enough of large ones for the client not to be the
+// slow part.
 std::vector<int64_t> RowsToCheck(int64_t rows, int64_t work_per_row) {
   constexpr int64_t kMaxWork = 300'000'000;
   const int64_t count = std::max<int64_t>(4, std::min(rows, kMaxWork / work_per_row));
   std::vector<int64_t> picked;
-  for (int64_t i = 0; i < std::min(rows, count); ++i) picked.push_back(i * rows / std::min(rows, count));
+  for (int64_t i = 0; i < std::min(rows, count); ++i)
+    picked.push_back(i * rows / std::min(rows, count));
   return picked;
 }
 
-// Compares with sums in double. The bound is that of rounding in T at random, eight times over; products in a shorter type (TF32) fail it.
+// Compares with sums in double. The bound is that of rounding in T at random, eight times over;
+// products in a shorter type (TF32) fail it.
 template <typename T>
-Check CompareRows(const std::vector<T>& got, const std::vector<T>& a, const std::vector<T>& b, int64_t m, int64_t k, int64_t n) {
+Check CompareRows(const std::vector<T>& got, const std::vector<T>& a, const std::vector<T>& b,
+                  int64_t m, int64_t k, int64_t n) {
   if (got.size() != static_cast<size_t>(m * n)) return {false, "the result has another size"};
   const double unit = 8 * std::sqrt(static_cast<double>(k)) * std::numeric_limits<T>::epsilon();
   double worst = 0;
@@ -38,19 +42,25 @@ Check CompareRows(const std::vector<T>& got, const std::vector<T>& a, const std:
       }
     }
     for (int64_t j = 0; j < n; ++j) {
-      const double error = std::abs(got[static_cast<size_t>(i * n + j)] - sum[static_cast<size_t>(j)]);
-      const double relative = error / (unit * std::sqrt(static_cast<double>(k)) * size[static_cast<size_t>(j)] + 1e-300);
+      const double error =
+          std::abs(got[static_cast<size_t>(i * n + j)] - sum[static_cast<size_t>(j)]);
+      const double relative =
+          error /
+          (unit * std::sqrt(static_cast<double>(k)) * size[static_cast<size_t>(j)] + 1e-300);
       if (!(relative <= worst)) worst = relative;
     }
   }
-  return {worst <= 1, Text("%zu of %lld rows checked, error %.2f of the bound", rows.size(), static_cast<long long>(m), worst)};
+  return {worst <= 1, Text("%zu of %lld rows checked, error %.2f of the bound", rows.size(),
+                           static_cast<long long>(m), worst)};
 }
 
 // Run time alone, and with both copies.
 std::string Rates(const Phases& phases, int64_t m, int64_t k, int64_t n) {
-  const double flop = 2.0 * static_cast<double>(m) * static_cast<double>(k) * static_cast<double>(n);
+  const double flop =
+      2.0 * static_cast<double>(m) * static_cast<double>(k) * static_cast<double>(n);
   const double run = Milliseconds(phases.run);
-  return Text("%.0f GFLOP/s in %.2f ms, with copies %.2f ms; ", run > 0 ? flop / run / 1e6 : 0, run, Milliseconds(phases.Total()));
+  return Text("%.0f GFLOP/s in %.2f ms, with copies %.2f ms; ", run > 0 ? flop / run / 1e6 : 0, run,
+              Milliseconds(phases.Total()));
 }
 
 template <typename T>
@@ -74,7 +84,8 @@ Result<Check> TimesTranspose(Demo& demo, Phases& phases, int64_t n) {
   DEMO_TRY(values, demo.Fetch<float>(product, phases));
   std::vector<float> transposed(a.size());
   for (int64_t i = 0; i < n; ++i) {
-    for (int64_t j = 0; j < n; ++j) transposed[static_cast<size_t>(j * n + i)] = a[static_cast<size_t>(i * n + j)];
+    for (int64_t j = 0; j < n; ++j)
+      transposed[static_cast<size_t>(j * n + i)] = a[static_cast<size_t>(i * n + j)];
   }
   Check check = CompareRows(values, a, transposed, n, n, n);
   check.text = Rates(phases, n, n, n) + check.text;
@@ -84,15 +95,20 @@ Result<Check> TimesTranspose(Demo& demo, Phases& phases, int64_t n) {
 }  // namespace
 
 void RunMatmul(Demo& demo) {
-  demo.Run("matmul 1024x2048 by 2048x512 float32", [&](Phases& p) { return Product<float>(demo, p, 1024, 2048, 512); });
-  demo.Run("matmul 1024x2048 by 2048x512 float64", [&](Phases& p) { return Product<double>(demo, p, 1024, 2048, 512); });
-  demo.Run("matmul 1000x1000 float64", [&](Phases& p) { return Product<double>(demo, p, 1000, 1000, 1000); });
+  demo.Run("matmul 1024x2048 by 2048x512 float32",
+           [&](Phases& p) { return Product<float>(demo, p, 1024, 2048, 512); });
+  demo.Run("matmul 1024x2048 by 2048x512 float64",
+           [&](Phases& p) { return Product<double>(demo, p, 1024, 2048, 512); });
+  demo.Run("matmul 1000x1000 float64",
+           [&](Phases& p) { return Product<double>(demo, p, 1000, 1000, 1000); });
   for (const int64_t n : {64, 256, 1024, 4096}) {
     if (demo.quick() && n > 1024) continue;
-    demo.Run(Text("matmul %lld squared float32", static_cast<long long>(n)), [&](Phases& p) { return Product<float>(demo, p, n, n, n); });
+    demo.Run(Text("matmul %lld squared float32", static_cast<long long>(n)),
+             [&](Phases& p) { return Product<float>(demo, p, n, n, n); });
   }
   const int64_t n = demo.quick() ? 600 : 3000;
-  demo.Run(Text("matmul %lld squared by its transpose float32", static_cast<long long>(n)), [&](Phases& p) { return TimesTranspose(demo, p, n); });
+  demo.Run(Text("matmul %lld squared by its transpose float32", static_cast<long long>(n)),
+           [&](Phases& p) { return TimesTranspose(demo, p, n); });
 }
 
 }  // namespace stride::demo

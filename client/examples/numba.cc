@@ -6,13 +6,15 @@
 namespace stride::demo {
 namespace {
 
-constexpr char kGridStrideAdd[] = R"(extern "C" __global__ void add(const float* x, const float* y, float* out, int n) {
+constexpr char kGridStrideAdd[] =
+    R"(extern "C" __global__ void add(const float* x, const float* y, float* out, int n) {
   int start = blockIdx.x * blockDim.x + threadIdx.x;
   int stride = blockDim.x * gridDim.x;
   for (int i = start; i < n; i += stride) out[i] = x[i] + y[i];
 })";
 
-constexpr char kIntAdd[] = R"(extern "C" __global__ void add(const int* x, const int* y, int* out, int n) {
+constexpr char kIntAdd[] =
+    R"(extern "C" __global__ void add(const int* x, const int* y, int* out, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) out[i] = x[i] + y[i];
 })";
@@ -28,7 +30,8 @@ Result<Check> GridStrideAdd(Demo& demo, Phases& phases) {
   launch.entry = "add";
   launch.grid = {30};
   launch.block = {128};
-  launch.arguments = {a, b, KernelArgument::Out({DataType::kFloat32, {kCount}}), static_cast<int32_t>(kCount)};
+  launch.arguments = {a, b, KernelArgument::Out({DataType::kFloat32, {kCount}}),
+                      static_cast<int32_t>(kCount)};
   DEMO_TRY(sum, demo.Compute(Operation::Kernel(launch), phases));
   DEMO_TRY(sums, demo.Fetch<float>(sum, phases));
   std::vector<float> expected(x);
@@ -49,14 +52,16 @@ Result<Check> UfuncAdd(Demo& demo, Phases& phases) {
   return Same(sums, expected, "exact");
 }
 
-// cos^2 + sin^2 is 1 for every x: no reference can be more independent. Arguments up to 1e7 need exact range reduction.
+// cos^2 + sin^2 is 1 for every x: no reference can be more independent. Arguments up to 1e7 need
+// exact range reduction.
 Result<Check> CosSin(Demo& demo, Phases& phases) {
   constexpr int64_t kCount = 10'000'000;
   const auto x = Counting<float>(kCount);
   DEMO_TRY(array, demo.Put(x, {kCount}, phases));
   DEMO_TRY(y, demo.Compute(Operation::Expression("cos(x)**2 + sin(x)**2", {{"x", array}}), phases));
   DEMO_TRY(values, demo.Fetch<float>(y, phases));
-  if (values.size() != static_cast<size_t>(kCount)) return Check{false, "the result has another size"};
+  if (values.size() != static_cast<size_t>(kCount))
+    return Check{false, "the result has another size"};
   double worst = 0;
   for (const float value : values) {
     // NaN must not pass as small.
@@ -67,7 +72,8 @@ Result<Check> CosSin(Demo& demo, Phases& phases) {
   return Check{worst <= 4 * kUlp, Text("1 everywhere, at most %.1f ULP off", worst / kUlp)};
 }
 
-// The cosine alone, against the double of the C++ library: a wrong but consistent reduction would pass the test above.
+// The cosine alone, against the double of the C++ library: a wrong but consistent reduction would
+// pass the test above.
 Result<Check> CosOfLargeArguments(Demo& demo, Phases& phases) {
   const int64_t count = 1'000'000;
   std::vector<float> x = Counting<float>(count);
@@ -77,10 +83,12 @@ Result<Check> CosOfLargeArguments(Demo& demo, Phases& phases) {
   DEMO_TRY(values, demo.Fetch<float>(y, phases));
   double worst = 0;
   for (size_t i = 0; i < values.size(); ++i) {
-    const double error = std::abs(static_cast<double>(values[i]) - std::cos(static_cast<double>(x[i])));
+    const double error =
+        std::abs(static_cast<double>(values[i]) - std::cos(static_cast<double>(x[i])));
     if (!(error <= worst)) worst = error;
   }
-  return Check{values.size() == x.size() && worst <= 2.4e-7, Text("at most %.1e from the double's cosine", worst)};
+  return Check{values.size() == x.size() && worst <= 2.4e-7,
+               Text("at most %.1e from the double's cosine", worst)};
 }
 
 Result<Check> IntAdd(Demo& demo, Phases& phases, const std::string& device) {
@@ -92,7 +100,8 @@ Result<Check> IntAdd(Demo& demo, Phases& phases, const std::string& device) {
   launch.entry = "add";
   launch.grid = {32};
   launch.block = {128};
-  launch.arguments = {a, b, KernelArgument::Out({DataType::kInt32, {kCount}}), static_cast<int32_t>(kCount)};
+  launch.arguments = {a, b, KernelArgument::Out({DataType::kInt32, {kCount}}),
+                      static_cast<int32_t>(kCount)};
   DEMO_TRY(sum, demo.Compute(Operation::Kernel(launch).OnDevice(device), phases));
   DEMO_TRY(sums, demo.Fetch<int32_t>(sum, phases));
   std::vector<int32_t> expected(kCount);
@@ -103,13 +112,17 @@ Result<Check> IntAdd(Demo& demo, Phases& phases, const std::string& device) {
 }  // namespace
 
 void RunNumba(Demo& demo) {
-  demo.Run("grid-stride add [30, 128]: 100,000 float32", [&](Phases& phases) { return GridStrideAdd(demo, phases); });
+  demo.Run("grid-stride add [30, 128]: 100,000 float32",
+           [&](Phases& phases) { return GridStrideAdd(demo, phases); });
   demo.Run("ufunc add: 100,000 float32", [&](Phases& phases) { return UfuncAdd(demo, phases); });
-  demo.Run("cos(x)**2 + sin(x)**2: 1e7 float32", [&](Phases& phases) { return CosSin(demo, phases); });
-  demo.Run("cos(x), x up to 1e7: 1e6 float32", [&](Phases& phases) { return CosOfLargeArguments(demo, phases); });
+  demo.Run("cos(x)**2 + sin(x)**2: 1e7 float32",
+           [&](Phases& phases) { return CosSin(demo, phases); });
+  demo.Run("cos(x), x up to 1e7: 1e6 float32",
+           [&](Phases& phases) { return CosOfLargeArguments(demo, phases); });
   demo.Run("int32 add [32, 128]: 4,096", [&](Phases& phases) { return IntAdd(demo, phases, ""); });
   for (const Device& device : demo.devices()) {
-    demo.Run("the same on each device", [&](Phases& phases) { return IntAdd(demo, phases, device.name); });
+    demo.Run("the same on each device",
+             [&](Phases& phases) { return IntAdd(demo, phases, device.name); });
   }
 }
 

@@ -32,9 +32,13 @@ constexpr std::array<Descr, 14> kDescrs = {{{"b1", DataType::kBool},
                                             {"c8", DataType::kComplex64},
                                             {"c16", DataType::kComplex128}}};
 
-Error Bad(std::string message) { return {.code = Code::kInvalidArgument, .message = "Not a sound .npy file: " + message}; }
+Error Bad(std::string message) {
+  return {.code = Code::kInvalidArgument, .message = "Not a sound .npy file: " + message};
+}
 
-Error Unsupported(std::string message) { return {.code = Code::kUnimplemented, .message = std::move(message)}; }
+Error Unsupported(std::string message) {
+  return {.code = Code::kUnimplemented, .message = std::move(message)};
+}
 
 uint32_t LittleEndian(std::span<const std::byte> bytes) {
   uint32_t value = 0;
@@ -50,7 +54,9 @@ struct Extent {
 Result<Extent> FindText(std::span<const std::byte> bytes) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (text.substr(0, 4) == "PK\x03\x04") {
-    return Unsupported("This is a .npz archive, which is not read yet: take the .npy files out of it (unzip does)");
+    return Unsupported(
+        "This is a .npz archive, which is not read yet: take the .npy files out of it (unzip "
+        "does)");
   }
   if (text.substr(0, kMagic.size()) != kMagic) return Bad("it does not begin with \\x93NUMPY");
   if (bytes.size() < kMagic.size() + 2) return Bad("it ends within the version");
@@ -63,23 +69,29 @@ Result<Extent> FindText(std::span<const std::byte> bytes) {
   if (bytes.size() < 8 + length_bytes) return Bad("it ends within the header's length");
   const size_t length = LittleEndian(bytes.subspan(8, length_bytes));
   const size_t begin = 8 + length_bytes;
-  if (length > kMaxHeaderBytes) return Bad("the header claims " + std::to_string(length) + " bytes");
+  if (length > kMaxHeaderBytes)
+    return Bad("the header claims " + std::to_string(length) + " bytes");
   if (length > bytes.size() - begin) return Bad("it ends within the header");
   return Extent{begin, begin + length};
 }
 
 Result<void> ReadDescr(LiteralReader& reader, Header& header) {
-  if (reader.Next('[') || reader.Next('(')) return Unsupported("Records (structured types) have no place in an array of Stride");
+  if (reader.Next('[') || reader.Next('('))
+    return Unsupported("Records (structured types) have no place in an array of Stride");
   const auto descr = reader.String();
   if (!descr) return Bad("'descr' is not a string");
   if (descr->size() < 3) return Bad("'descr' is '" + *descr + "'");
   const char order = (*descr)[0];
   const std::string_view name = std::string_view(*descr).substr(1);
-  if (name[0] == 'O') return Unsupported("The file holds pickled Python objects, which are never read");
-  const auto row = std::find_if(kDescrs.begin(), kDescrs.end(), [&](const Descr& d) { return d.name == name; });
-  if (row == kDescrs.end()) return Unsupported("Element type '" + *descr + "' has no equal in Stride");
+  if (name[0] == 'O')
+    return Unsupported("The file holds pickled Python objects, which are never read");
+  const auto row =
+      std::find_if(kDescrs.begin(), kDescrs.end(), [&](const Descr& d) { return d.name == name; });
+  if (row == kDescrs.end())
+    return Unsupported("Element type '" + *descr + "' has no equal in Stride");
   const bool one_byte = ItemSize(row->type) == 1;
-  if (!(order == '<' || order == '>' || (order == '|' && one_byte))) return Bad("'descr' is '" + *descr + "'");
+  if (!(order == '<' || order == '>' || (order == '|' && one_byte)))
+    return Bad("'descr' is '" + *descr + "'");
   header.spec.data_type = row->type;
   header.big_endian = order == '>' && !one_byte;
   return {};
@@ -95,7 +107,8 @@ Result<void> ReadValue(LiteralReader& reader, const std::string& key, Header& he
   }
   auto shape = reader.Shape();
   if (!shape) return Bad("'shape' is not a tuple of sizes");
-  if (shape->size() > kMaxAxes) return Bad(std::to_string(shape->size()) + " axes; at most 32 are possible");
+  if (shape->size() > kMaxAxes)
+    return Bad(std::to_string(shape->size()) + " axes; at most 32 are possible");
   header.spec.shape = std::move(*shape);
   return {};
 }
@@ -106,9 +119,12 @@ Result<void> ReadDictionary(std::string_view text, Header& header) {
   std::vector<std::string> seen;
   while (!reader.Take('}')) {
     const auto key = reader.String();
-    if (!key || !reader.Take(':')) return Bad("the header is malformed at byte " + std::to_string(reader.position()));
-    if (*key != "descr" && *key != "fortran_order" && *key != "shape") return Bad("unknown key '" + *key + "'");
-    if (std::find(seen.begin(), seen.end(), *key) != seen.end()) return Bad("'" + *key + "' comes twice");
+    if (!key || !reader.Take(':'))
+      return Bad("the header is malformed at byte " + std::to_string(reader.position()));
+    if (*key != "descr" && *key != "fortran_order" && *key != "shape")
+      return Bad("unknown key '" + *key + "'");
+    if (std::find(seen.begin(), seen.end(), *key) != seen.end())
+      return Bad("'" + *key + "' comes twice");
     seen.push_back(*key);
     if (auto read = ReadValue(reader, *key, header); !read) return read;
     if (!reader.Take(',') && !reader.Next('}')) {
@@ -126,17 +142,19 @@ Result<Header> ParseHeader(std::span<const std::byte> bytes) {
   const auto place = FindText(bytes);
   if (!place) return place.error();
   Header header{.data_offset = place->end};
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + place->begin, place->end - place->begin);
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + place->begin,
+                              place->end - place->begin);
   if (auto read = ReadDictionary(text, header); !read) return read.error();
   if (!SizeBytes(header.spec)) return Bad("its shape has more elements than memory can hold");
   return header;
 }
 
 Result<std::string> FormatHeader(const ArraySpec& spec) {
-  const auto row =
-      std::find_if(kDescrs.begin(), kDescrs.end(), [&](const Descr& d) { return d.type == spec.data_type; });
+  const auto row = std::find_if(kDescrs.begin(), kDescrs.end(),
+                                [&](const Descr& d) { return d.type == spec.data_type; });
   if (row == kDescrs.end()) {
-    return Unsupported(".npy has no " + std::string(Name(spec.data_type)) + ": convert it, or write the raw bytes (--raw)");
+    return Unsupported(".npy has no " + std::string(Name(spec.data_type)) +
+                       ": convert it, or write the raw bytes (--raw)");
   }
   std::string text = "{'descr': '";
   text += ItemSize(spec.data_type) == 1 ? '|' : '<';

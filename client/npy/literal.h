@@ -9,7 +9,8 @@
 
 namespace stride::npy {
 
-// Reads a text from its beginning to its end, one token at a time; every reader leaves the place unchanged when it gives nothing.
+// Reads a text from its beginning to its end, one token at a time; every reader leaves the place
+// unchanged when it gives nothing.
 class LiteralReader {
  public:
   explicit LiteralReader(std::string_view text) : text_(text) {}

@@ -13,7 +13,9 @@ namespace stride::npy {
 namespace {
 
 Error CannotRead(const std::string& path) {
-  const Code code = errno == ENOENT ? Code::kNotFound : errno == EACCES ? Code::kPermissionDenied : Code::kInvalidArgument;
+  const Code code = errno == ENOENT   ? Code::kNotFound
+                    : errno == EACCES ? Code::kPermissionDenied
+                                      : Code::kInvalidArgument;
   return {.code = code, .message = path + ": " + std::strerror(errno)};
 }
 
@@ -51,7 +53,8 @@ size_t SwapWidth(DataType type) {
 }
 
 void SwapBytes(std::span<std::byte> data, size_t width) {
-  for (size_t i = 0; i + width <= data.size(); i += width) std::reverse(data.begin() + i, data.begin() + i + width);
+  for (size_t i = 0; i + width <= data.size(); i += width)
+    std::reverse(data.begin() + i, data.begin() + i + width);
 }
 
 }  // namespace
@@ -64,8 +67,9 @@ Result<void> Reader::SetBytes(std::span<const std::byte> bytes) {
   const auto expected = static_cast<size_t>(*SizeBytes(header_.spec));
   if (body.size() != expected) {
     return Error{.code = Code::kInvalidArgument,
-                 .message = "Not a sound .npy file: " + ToString(header_.spec) + " takes " + std::to_string(expected) +
-                            " bytes, " + std::to_string(body.size()) + " follow the header"};
+                 .message = "Not a sound .npy file: " + ToString(header_.spec) + " takes " +
+                            std::to_string(expected) + " bytes, " + std::to_string(body.size()) +
+                            " follow the header"};
   }
   data_ = body;
   if (header_.big_endian) {
@@ -91,7 +95,8 @@ Result<Reader> Reader::Open(const std::string& path) {
     const auto size = static_cast<size_t>(status.st_size);
     void* address = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
     if (address == MAP_FAILED) return CannotRead(path);
-    reader.mapping_ = std::shared_ptr<const void>(address, [size](const void* p) { munmap(const_cast<void*>(p), size); });
+    reader.mapping_ = std::shared_ptr<const void>(
+        address, [size](const void* p) { munmap(const_cast<void*>(p), size); });
     madvise(address, size, MADV_SEQUENTIAL);
     bytes = {static_cast<const std::byte*>(address), size};
   } else {

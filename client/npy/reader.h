@@ -10,8 +10,9 @@
 
 namespace stride::npy {
 
-// Holds the file mapped, or its bytes when it is a pipe or has the other byte order. Move-only; views of it end with it. A file that another
-// process shortens while it is mapped ends this process (SIGBUS), as with every mapping.
+// Holds the file mapped, or its bytes when it is a pipe or has the other byte order. Move-only;
+// views of it end with it. A file that another process shortens while it is mapped ends this
+// process (SIGBUS), as with every mapping.
 class Reader {
  public:
   // `-` reads standard input to its end.

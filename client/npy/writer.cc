@@ -56,7 +56,8 @@ struct Writer::Impl {
       return CannotWrite(path, errno);
     }
     // Reserved, not just extended: a full disk is an error here and not a signal later.
-    if (const int error = posix_fallocate(fd, 0, static_cast<off_t>(size)); error != 0) return CannotWrite(path, error);
+    if (const int error = posix_fallocate(fd, 0, static_cast<off_t>(size)); error != 0)
+      return CannotWrite(path, error);
     void* address = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (address == MAP_FAILED) return CannotWrite(path, errno);
     mapped = {static_cast<std::byte*>(address), size};
@@ -83,7 +84,8 @@ Result<Writer> Writer::Create(const std::string& path, const ArraySpec& spec, bo
     header = *formatted;
   }
   const auto size = SizeBytes(spec);
-  if (!size) return Error{.code = Code::kInvalidArgument, .message = "No file can hold " + ToString(spec)};
+  if (!size)
+    return Error{.code = Code::kInvalidArgument, .message = "No file can hold " + ToString(spec)};
   auto impl = std::make_unique<Impl>();
   impl->path = path;
   impl->header_size = header.size();
@@ -104,14 +106,17 @@ Result<void> Writer::Commit() {
     // mkostemp made it private; a result file gets the mode that any new file gets.
     const mode_t mask = umask(0);
     umask(mask);
-    if (fchmod(impl_->fd, 0666 & ~mask) != 0 || rename(impl_->temporary.c_str(), impl_->path.c_str()) != 0) {
+    if (fchmod(impl_->fd, 0666 & ~mask) != 0 ||
+        rename(impl_->temporary.c_str(), impl_->path.c_str()) != 0) {
       return CannotWrite(impl_->path, errno);
     }
     impl_->temporary.clear();
     return {};
   }
   const bool to_stdout = impl_->path == "-";
-  const int fd = to_stdout ? STDOUT_FILENO : open(impl_->path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  const int fd = to_stdout
+                     ? STDOUT_FILENO
+                     : open(impl_->path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (fd < 0) return CannotWrite(impl_->path, errno);
   const bool written = WriteAll(fd, impl_->buffer);
   const int error = errno;

@@ -9,8 +9,9 @@
 
 namespace stride::npy {
 
-// The file appears whole or not at all: elements are put in a mapped file beside it, which Commit renames. Pipes, devices and `-` (standard
-// output) are buffered and written by Commit. Destroying it before Commit leaves nothing behind.
+// The file appears whole or not at all: elements are put in a mapped file beside it, which Commit
+// renames. Pipes, devices and `-` (standard output) are buffered and written by Commit. Destroying
+// it before Commit leaves nothing behind.
 class Writer {
  public:
   // `raw`: elements alone, without a header, in any type.

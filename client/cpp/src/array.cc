@@ -6,7 +6,9 @@
 namespace stride {
 namespace {
 
-Error Empty() { return internal::LocalError(Code::kInvalidArgument, "This Array stands for nothing"); }
+Error Empty() {
+  return internal::LocalError(Code::kInvalidArgument, "This Array stands for nothing");
+}
 
 }  // namespace
 
@@ -24,7 +26,8 @@ std::optional<int64_t> NumElements(const ArraySpec& spec) {
 std::optional<int64_t> SizeBytes(const ArraySpec& spec) {
   const auto count = NumElements(spec);
   int64_t bytes = 0;
-  if (!count || __builtin_mul_overflow(*count, ItemSize(spec.data_type), &bytes)) return std::nullopt;
+  if (!count || __builtin_mul_overflow(*count, ItemSize(spec.data_type), &bytes))
+    return std::nullopt;
   return bytes;
 }
 

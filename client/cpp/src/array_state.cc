@@ -8,8 +8,8 @@
 
 namespace stride::internal {
 
-ArrayState::ArrayState(std::weak_ptr<Core> core, uint64_t handle, std::shared_ptr<PendingCommand> origin, int index,
-                       bool timeline, bool owns)
+ArrayState::ArrayState(std::weak_ptr<Core> core, uint64_t handle,
+                       std::shared_ptr<PendingCommand> origin, int index, bool timeline, bool owns)
     : core_(std::move(core)),
       handle_(handle),
       origin_(std::move(origin)),
@@ -23,8 +23,8 @@ ArrayState::ArrayState(std::weak_ptr<Core> core, uint64_t handle, ArraySpec spec
 ArrayState::ArrayState(std::weak_ptr<Core> core, std::string name)
     : core_(std::move(core)), given_name_(std::move(name)) {}
 
-ArrayState::ArrayState(std::weak_ptr<Core> core, std::string name, std::shared_ptr<PendingCommand> origin, int index,
-                       bool timeline)
+ArrayState::ArrayState(std::weak_ptr<Core> core, std::string name,
+                       std::shared_ptr<PendingCommand> origin, int index, bool timeline)
     : core_(std::move(core)),
       given_name_(std::move(name)),
       origin_(std::move(origin)),
@@ -70,7 +70,8 @@ Result<ArraySpec> ArrayState::Spec(const CallOptions& options) const {
   auto answer = origin_->Wait(options, (*core)->default_timeout);
   if (!answer) return answer.error();
   if ((*answer)->results_size() <= index_) {
-    return LocalError(Code::kInternal, "The daemon's answer lacks result " + std::to_string(index_));
+    return LocalError(Code::kInternal,
+                      "The daemon's answer lacks result " + std::to_string(index_));
   }
   return FromProto((*answer)->results(index_).array()).spec;
 }
@@ -84,10 +85,13 @@ Result<void> ArrayState::Wait(const CallOptions& options) const {
     if (has_timeline_) return {};
     v1::Command command;
     command.mutable_synchronize();
-    auto ended = (*core)->stream.Submit(std::move(command))->Wait(options, (*core)->default_timeout);
-    // Some operation failed, perhaps another's: this array's own state tells. Anything else is this wait's own failure.
-    if (!ended && (ended.error().code == Code::kCancelled || ended.error().code == Code::kDeadlineExceeded ||
-                   ended.error().code == Code::kUnavailable)) {
+    auto ended =
+        (*core)->stream.Submit(std::move(command))->Wait(options, (*core)->default_timeout);
+    // Some operation failed, perhaps another's: this array's own state tells. Anything else is this
+    // wait's own failure.
+    if (!ended &&
+        (ended.error().code == Code::kCancelled || ended.error().code == Code::kDeadlineExceeded ||
+         ended.error().code == Code::kUnavailable)) {
       return ended.error();
     }
   }
@@ -98,7 +102,8 @@ Result<void> ArrayState::Wait(const CallOptions& options) const {
 }
 
 Result<stride::Timeline> ArrayState::Timeline(const CallOptions& options) const {
-  if (!has_timeline_) return LocalError(Code::kFailedPrecondition, "Not asked for: set ComputeOptions::timeline");
+  if (!has_timeline_)
+    return LocalError(Code::kFailedPrecondition, "Not asked for: set ComputeOptions::timeline");
   auto core = LockedCore();
   if (!core) return core.error();
   auto answer = origin_->Wait(options, (*core)->default_timeout);
@@ -121,7 +126,8 @@ Result<ArrayInfo> ArrayState::Describe(const CallOptions& options) const {
   request.set_name(*name);
   v1::GetArrayResponse response;
   auto stub = v1::ArrayService::NewStub((*core)->channels.control());
-  if (auto status = stub->GetArray(call.context(), request, &response); !status.ok()) return ToError(status);
+  if (auto status = stub->GetArray(call.context(), request, &response); !status.ok())
+    return ToError(status);
   return FromProto(response.array());
 }
 

@@ -12,19 +12,21 @@ namespace stride::internal {
 class Core;
 class PendingCommand;
 
-// The last owner's release tells the daemon to forget the handle. Immutable but for Spec's memory, so any thread may use it.
+// The last owner's release tells the daemon to forget the handle. Immutable but for Spec's memory,
+// so any thread may use it.
 class ArrayState {
  public:
-  // A handle that `origin`'s result number `index` is put behind. With `owns` false another ArrayState releases it.
-  ArrayState(std::weak_ptr<Core> core, uint64_t handle, std::shared_ptr<PendingCommand> origin, int index, bool timeline,
-             bool owns);
+  // A handle that `origin`'s result number `index` is put behind. With `owns` false another
+  // ArrayState releases it.
+  ArrayState(std::weak_ptr<Core> core, uint64_t handle, std::shared_ptr<PendingCommand> origin,
+             int index, bool timeline, bool owns);
   // A handle filled by an upload: `spec` is known.
   ArrayState(std::weak_ptr<Core> core, uint64_t handle, ArraySpec spec);
   // A named array; nothing is deleted at its end.
   ArrayState(std::weak_ptr<Core> core, std::string name);
   // A named array that `origin` makes.
-  ArrayState(std::weak_ptr<Core> core, std::string name, std::shared_ptr<PendingCommand> origin, int index,
-             bool timeline);
+  ArrayState(std::weak_ptr<Core> core, std::string name, std::shared_ptr<PendingCommand> origin,
+             int index, bool timeline);
   ~ArrayState();
   ArrayState(const ArrayState&) = delete;
   ArrayState& operator=(const ArrayState&) = delete;

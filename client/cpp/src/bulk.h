@@ -10,10 +10,12 @@
 
 namespace stride::internal {
 
-// Sends `data` as the whole content of an array. `parent` and `array_id` as in CreateArrayRequest. Slices of `data` are lent to the
-// transport and are all back when this returns, whatever the outcome.
-Result<ArrayInfo> PutBulk(Channels& channels, const std::string& parent, const std::string& array_id,
-                          const ArraySpec& spec, std::span<const std::byte> data, const PutOptions& options,
+// Sends `data` as the whole content of an array. `parent` and `array_id` as in CreateArrayRequest.
+// Slices of `data` are lent to the transport and are all back when this returns, whatever the
+// outcome.
+Result<ArrayInfo> PutBulk(Channels& channels, const std::string& parent,
+                          const std::string& array_id, const ArraySpec& spec,
+                          std::span<const std::byte> data, const PutOptions& options,
                           std::chrono::nanoseconds default_timeout);
 
 // Receives an array's content, of exactly `out.size()` bytes.
@@ -27,7 +29,8 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
-// How content is cut for at most `max_parts` streams: few parts, each worth a stream of its own, at offsets of whole MiB. Never empty.
+// How content is cut for at most `max_parts` streams: few parts, each worth a stream of its own, at
+// offsets of whole MiB. Never empty.
 std::vector<Range> CutRanges(int64_t size, int max_parts);
 
 }  // namespace stride::internal

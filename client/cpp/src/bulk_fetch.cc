@@ -18,8 +18,8 @@ using google::protobuf::internal::WireFormatLite;
 // FetchArrayResponse.data, length-delimited.
 constexpr uint32_t kDataTag = (2 << 3) | 2;
 
-// Copies the `data` of one FetchArrayResponse to `out`, once, from wherever the transport put it. Gives back the bytes it held; nothing
-// when the message is malformed or holds more than `room`.
+// Copies the `data` of one FetchArrayResponse to `out`, once, from wherever the transport put it.
+// Gives back the bytes it held; nothing when the message is malformed or holds more than `room`.
 std::optional<int64_t> CopyData(grpc::ByteBuffer* message, std::byte* out, int64_t room) {
   grpc::ProtoBufferReader reader(message);
   google::protobuf::io::CodedInputStream input(&reader);
@@ -38,8 +38,8 @@ std::optional<int64_t> CopyData(grpc::ByteBuffer* message, std::byte* out, int64
   return copied;
 }
 
-Result<void> ReceiveRange(RawCall& call, const v1::FetchArrayRequest& request, std::span<std::byte> out, Range range,
-                          const TransferOptions& options) {
+Result<void> ReceiveRange(RawCall& call, const v1::FetchArrayRequest& request,
+                          std::span<std::byte> out, Range range, const TransferOptions& options) {
   const grpc::Slice slice(request.SerializeAsString());
   bool sound = true;
   int64_t at = range.begin;
@@ -55,9 +55,12 @@ Result<void> ReceiveRange(RawCall& call, const v1::FetchArrayRequest& request, s
   }
   if (!sound) call.Cancel();
   const grpc::Status status = call.Finish();
-  if (!sound) return LocalError(Code::kInternal, "The daemon sent more bytes than the array has, or a broken message");
+  if (!sound)
+    return LocalError(Code::kInternal,
+                      "The daemon sent more bytes than the array has, or a broken message");
   if (!status.ok()) return ToError(status);
-  if (at != range.end) return LocalError(Code::kDataLoss, "The download ended before its last byte");
+  if (at != range.end)
+    return LocalError(Code::kDataLoss, "The download ended before its last byte");
   return {};
 }
 
@@ -66,16 +69,18 @@ Result<void> ReceiveRange(RawCall& call, const v1::FetchArrayRequest& request, s
 Result<void> FetchBulk(Channels& channels, const std::string& name, std::span<std::byte> out,
                        const TransferOptions& options, std::chrono::nanoseconds default_timeout) {
   const auto ranges = CutRanges(static_cast<int64_t>(out.size()), channels.num_bulk());
-  return RunRanges(ranges, options, [&](int i, Range range, const TransferOptions& call_options) -> Result<void> {
-    v1::FetchArrayRequest request;
-    request.set_name(name);
-    if (ranges.size() > 1) {
-      request.mutable_range()->set_begin(range.begin);
-      request.mutable_range()->set_end(range.end);
-    }
-    RawCall call(channels.Bulk(i), "/stride.v1.ArrayService/FetchArray", call_options, default_timeout);
-    return ReceiveRange(call, request, out, range, call_options);
-  });
+  return RunRanges(ranges, options,
+                   [&](int i, Range range, const TransferOptions& call_options) -> Result<void> {
+                     v1::FetchArrayRequest request;
+                     request.set_name(name);
+                     if (ranges.size() > 1) {
+                       request.mutable_range()->set_begin(range.begin);
+                       request.mutable_range()->set_end(range.end);
+                     }
+                     RawCall call(channels.Bulk(i), "/stride.v1.ArrayService/FetchArray",
+                                  call_options, default_timeout);
+                     return ReceiveRange(call, request, out, range, call_options);
+                   });
 }
 
 }  // namespace stride::internal

@@ -17,7 +17,8 @@ namespace {
 constexpr int64_t kChunk = 1 << 20;
 // PutArrayRequest.data, length-delimited.
 constexpr uint8_t kDataTag = (2 << 3) | 2;
-// After a failed call the transport may still hold slices for a peer that does not read; then the connection is given up.
+// After a failed call the transport may still hold slices for a peer that does not read; then the
+// connection is given up.
 constexpr auto kPatience = std::chrono::seconds(1);
 
 // Memory lent to the transport, slice by slice.
@@ -28,7 +29,8 @@ class LentMemory {
       std::lock_guard lock(mutex_);
       ++lent_;
     }
-    return grpc::Slice(const_cast<std::byte*>(data), static_cast<size_t>(size), &LentMemory::Return, this);
+    return grpc::Slice(const_cast<std::byte*>(data), static_cast<size_t>(size), &LentMemory::Return,
+                       this);
   }
 
   bool AllBackWithin(std::chrono::nanoseconds time) {
@@ -63,18 +65,22 @@ grpc::ByteBuffer Serialized(const google::protobuf::Message& message) {
 grpc::ByteBuffer DataMessage(LentMemory& memory, const std::byte* data, int64_t size) {
   uint8_t head[16];
   head[0] = kDataTag;
-  const uint8_t* end = google::protobuf::io::CodedOutputStream::WriteVarint64ToArray(size, head + 1);
-  const grpc::Slice slices[2] = {grpc::Slice(head, static_cast<size_t>(end - head)), memory.Lend(data, size)};
+  const uint8_t* end =
+      google::protobuf::io::CodedOutputStream::WriteVarint64ToArray(size, head + 1);
+  const grpc::Slice slices[2] = {grpc::Slice(head, static_cast<size_t>(end - head)),
+                                 memory.Lend(data, size)};
   return grpc::ByteBuffer(slices, 2);
 }
 
 bool Parse(const grpc::ByteBuffer& buffer, google::protobuf::Message* message) {
   grpc::Slice slice;
-  return buffer.DumpToSingleSlice(&slice).ok() && message->ParseFromArray(slice.begin(), static_cast<int>(slice.size()));
+  return buffer.DumpToSingleSlice(&slice).ok() &&
+         message->ParseFromArray(slice.begin(), static_cast<int>(slice.size()));
 }
 
-Result<v1::PutArrayResponse> SendRange(RawCall& call, const v1::PutArrayRequest& header, LentMemory& memory,
-                                       std::span<const std::byte> data, Range range, const TransferOptions& options) {
+Result<v1::PutArrayResponse> SendRange(RawCall& call, const v1::PutArrayRequest& header,
+                                       LentMemory& memory, std::span<const std::byte> data,
+                                       Range range, const TransferOptions& options) {
   bool open = call.Write(Serialized(header));
   for (int64_t at = range.begin; open && at < range.end; at += kChunk) {
     const int64_t size = std::min(kChunk, range.end - at);
@@ -93,8 +99,9 @@ Result<v1::PutArrayResponse> SendRange(RawCall& call, const v1::PutArrayRequest&
 
 }  // namespace
 
-Result<ArrayInfo> PutBulk(Channels& channels, const std::string& parent, const std::string& array_id,
-                          const ArraySpec& spec, std::span<const std::byte> data, const PutOptions& options,
+Result<ArrayInfo> PutBulk(Channels& channels, const std::string& parent,
+                          const std::string& array_id, const ArraySpec& spec,
+                          std::span<const std::byte> data, const PutOptions& options,
                           std::chrono::nanoseconds default_timeout) {
   v1::PutArrayRequest request;
   auto* header = request.mutable_header();
@@ -108,29 +115,32 @@ Result<ArrayInfo> PutBulk(Channels& channels, const std::string& parent, const s
   const auto ranges = CutRanges(static_cast<int64_t>(data.size()), channels.num_bulk());
   std::mutex mutex;
   ArrayInfo info;
-  auto moved = RunRanges(ranges, options, [&](int i, Range range, const TransferOptions& call_options) -> Result<void> {
-    v1::PutArrayRequest mine = request;
-    if (ranges.size() > 1) {
-      mine.mutable_header()->mutable_range()->set_begin(range.begin);
-      mine.mutable_header()->mutable_range()->set_end(range.end);
-    }
-    auto channel = channels.Bulk(i);
-    LentMemory memory;
-    auto response = [&] {
-      RawCall call(channel, "/stride.v1.ArrayService/PutArray", call_options, default_timeout);
-      return SendRange(call, mine, memory, data, range, call_options);
-    }();
-    if (!memory.AllBackWithin(kPatience)) {
-      channels.DropBulk(i, channel);
-      channel.reset();
-      memory.WaitAllBack();
-    }
-    if (!response) return response.error();
-    std::lock_guard lock(mutex);
-    // The range that completes the array answers with its READY state, whichever it is.
-    if (info.name.empty() || response->array().state() == v1::Array::STATE_READY) info = FromProto(response->array());
-    return {};
-  });
+  auto moved = RunRanges(
+      ranges, options,
+      [&](int i, Range range, const TransferOptions& call_options) -> Result<void> {
+        v1::PutArrayRequest mine = request;
+        if (ranges.size() > 1) {
+          mine.mutable_header()->mutable_range()->set_begin(range.begin);
+          mine.mutable_header()->mutable_range()->set_end(range.end);
+        }
+        auto channel = channels.Bulk(i);
+        LentMemory memory;
+        auto response = [&] {
+          RawCall call(channel, "/stride.v1.ArrayService/PutArray", call_options, default_timeout);
+          return SendRange(call, mine, memory, data, range, call_options);
+        }();
+        if (!memory.AllBackWithin(kPatience)) {
+          channels.DropBulk(i, channel);
+          channel.reset();
+          memory.WaitAllBack();
+        }
+        if (!response) return response.error();
+        std::lock_guard lock(mutex);
+        // The range that completes the array answers with its READY state, whichever it is.
+        if (info.name.empty() || response->array().state() == v1::Array::STATE_READY)
+          info = FromProto(response->array());
+        return {};
+      });
   if (!moved) return moved.error();
   return info;
 }

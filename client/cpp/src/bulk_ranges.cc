@@ -16,7 +16,8 @@ std::vector<Range> CutRanges(int64_t size, int max_parts) {
   const int64_t parts = std::clamp<int64_t>(size / kMinPart, 1, std::max(1, max_parts));
   const int64_t step = ((size + parts - 1) / parts + kAlign - 1) / kAlign * kAlign;
   std::vector<Range> ranges;
-  for (int64_t begin = 0; begin < size; begin += step) ranges.push_back({begin, std::min(size, begin + step)});
+  for (int64_t begin = 0; begin < size; begin += step)
+    ranges.push_back({begin, std::min(size, begin + step)});
   if (ranges.empty()) ranges.push_back({0, 0});
   return ranges;
 }

@@ -10,8 +10,8 @@
 namespace stride::internal {
 
 // When the call must have ended; nothing: no limit.
-inline std::optional<std::chrono::system_clock::time_point> DeadlineOf(const CallOptions& options,
-                                                                       std::chrono::nanoseconds default_timeout) {
+inline std::optional<std::chrono::system_clock::time_point> DeadlineOf(
+    const CallOptions& options, std::chrono::nanoseconds default_timeout) {
   const auto timeout = options.timeout.count() != 0 ? options.timeout : default_timeout;
   if (timeout.count() == 0) return std::nullopt;
   return std::chrono::system_clock::now() +
@@ -20,7 +20,8 @@ inline std::optional<std::chrono::system_clock::time_point> DeadlineOf(const Cal
 
 class Call {
  public:
-  Call(const CallOptions& options, std::chrono::nanoseconds default_timeout) : cancellation_(options.cancellation) {
+  Call(const CallOptions& options, std::chrono::nanoseconds default_timeout)
+      : cancellation_(options.cancellation) {
     if (auto deadline = DeadlineOf(options, default_timeout)) context_.set_deadline(*deadline);
     if (cancellation_) action_ = cancellation_->Add([this] { context_.TryCancel(); });
   }

@@ -28,7 +28,8 @@ std::string DefaultAddress() {
 namespace stride::internal {
 namespace {
 
-// Retries calls that change nothing or carry a request id, and only when the daemon says that it did not take them.
+// Retries calls that change nothing or carry a request id, and only when the daemon says that it
+// did not take them.
 constexpr char kServiceConfig[] = R"({
   "methodConfig": [{
     "name": [
@@ -60,7 +61,8 @@ std::shared_ptr<grpc::Channel> Open(const std::string& address) {
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetMaxReceiveMessageSize(kMaxReceiveBytes);
   arguments.SetServiceConfigJSON(kServiceConfig);
-  // A daemon that restarts is back in about a second; gRPC's own first backoff is as long, and then doubles.
+  // A daemon that restarts is back in about a second; gRPC's own first backoff is as long, and then
+  // doubles.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2000);

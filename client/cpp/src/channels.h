@@ -1,4 +1,5 @@
-// Connections to one daemon: one for small ordered requests, several for bulk bytes, so that neither waits for the other.
+// Connections to one daemon: one for small ordered requests, several for bulk bytes, so that
+// neither waits for the other.
 #pragma once
 
 #include <grpcpp/channel.h>

@@ -9,7 +9,8 @@ Result<Client> Client::Connect(const ConnectOptions& options) {
   ConnectOptions complete = options;
   if (complete.address.empty()) complete.address = DefaultAddress();
   auto core = std::make_shared<internal::Core>(complete);
-  if (!core->channels.control()->WaitForConnected(std::chrono::system_clock::now() + complete.connect_timeout)) {
+  if (!core->channels.control()->WaitForConnected(std::chrono::system_clock::now() +
+                                                  complete.connect_timeout)) {
     return internal::LocalError(Code::kUnavailable, "No daemon answers at " + complete.address);
   }
   return Client(std::move(core));

@@ -27,37 +27,43 @@ std::optional<std::pair<std::string, std::string>> SplitName(const std::string& 
 
 Result<void> CheckFits(const ArraySpec& spec, size_t bytes, DataType expected) {
   if (expected != DataType::kUnspecified && spec.data_type != expected) {
-    return LocalError(Code::kInvalidArgument, "The array is " + ToString(spec) + ", not of " + std::string(Name(expected)));
+    return LocalError(Code::kInvalidArgument,
+                      "The array is " + ToString(spec) + ", not of " + std::string(Name(expected)));
   }
   if (SizeBytes(spec) != static_cast<int64_t>(bytes)) {
-    return LocalError(Code::kInvalidArgument,
-                      "The array is " + ToString(spec) + "; the memory for it has " + std::to_string(bytes) + " bytes");
+    return LocalError(Code::kInvalidArgument, "The array is " + ToString(spec) +
+                                                  "; the memory for it has " +
+                                                  std::to_string(bytes) + " bytes");
   }
   return {};
 }
 
-Result<void> FetchOnStream(internal::Core& core, uint64_t handle, std::span<std::byte> out, DataType expected,
-                           const TransferOptions& options) {
+Result<void> FetchOnStream(internal::Core& core, uint64_t handle, std::span<std::byte> out,
+                           DataType expected, const TransferOptions& options) {
   v1::Command command;
   command.mutable_fetch()->set_handle(handle);
   auto pending = core.stream.Submit(std::move(command));
   auto answer = pending->Wait(options, core.default_timeout);
   if (!answer) return answer.error();
-  if ((*answer)->results_size() != 1) return LocalError(Code::kInternal, "The daemon's answer lacks the array");
+  if ((*answer)->results_size() != 1)
+    return LocalError(Code::kInternal, "The daemon's answer lacks the array");
   const auto& array = (*answer)->results(0).inline_array();
-  if (auto fits = CheckFits(internal::FromProto(array.spec()), out.size(), expected); !fits) return fits;
-  if (array.data().size() != out.size()) return LocalError(Code::kDataLoss, "The daemon sent too few bytes");
+  if (auto fits = CheckFits(internal::FromProto(array.spec()), out.size(), expected); !fits)
+    return fits;
+  if (array.data().size() != out.size())
+    return LocalError(Code::kDataLoss, "The daemon sent too few bytes");
   std::copy_n(reinterpret_cast<const std::byte*>(array.data().data()), out.size(), out.begin());
   if (options.progress) options.progress(static_cast<int64_t>(out.size()));
   return {};
 }
 
-Result<void> FetchState(internal::Core& core, const ArrayState& state, std::span<std::byte> out, DataType expected,
-                        const TransferOptions& options) {
+Result<void> FetchState(internal::Core& core, const ArrayState& state, std::span<std::byte> out,
+                        DataType expected, const TransferOptions& options) {
   if (state.handle() != 0 && out.size() <= kFetchOnStreamBytes) {
     return FetchOnStream(core, state.handle(), out, expected, options);
   }
-  // The answer tells that the daemon knows the handle: bulk travels on other connections and may overtake the stream.
+  // The answer tells that the daemon knows the handle: bulk travels on other connections and may
+  // overtake the stream.
   auto spec = state.Spec(options);
   if (!spec) return spec.error();
   if (auto fits = CheckFits(*spec, out.size(), expected); !fits) return fits;
@@ -69,21 +75,24 @@ Result<void> FetchState(internal::Core& core, const ArrayState& state, std::span
 Result<Array> PutState(const std::shared_ptr<internal::Core>& core, std::span<const std::byte> data,
                        const ArraySpec& spec, const PutOptions& options) {
   if (SizeBytes(spec) != static_cast<int64_t>(data.size())) {
-    return LocalError(Code::kInvalidArgument,
-                      "The shape says " + ToString(spec) + "; the data has " + std::to_string(data.size()) + " bytes");
+    return LocalError(Code::kInvalidArgument, "The shape says " + ToString(spec) +
+                                                  "; the data has " + std::to_string(data.size()) +
+                                                  " bytes");
   }
   if (!options.name.empty()) {
     const auto parts = SplitName(options.name);
-    if (!parts) return LocalError(Code::kInvalidArgument, "Not an array's full name: " + options.name);
-    auto put = internal::PutBulk(core->channels, parts->first, parts->second, spec, data, options, core->default_timeout);
+    if (!parts)
+      return LocalError(Code::kInvalidArgument, "Not an array's full name: " + options.name);
+    auto put = internal::PutBulk(core->channels, parts->first, parts->second, spec, data, options,
+                                 core->default_timeout);
     if (!put) return put.error();
     return Array(std::make_shared<ArrayState>(core, options.name));
   }
   auto session = core->session.Name();
   if (!session) return session.error();
   const uint64_t handle = core->NextHandle();
-  auto put = internal::PutBulk(core->channels, *session, std::to_string(handle), spec, data, options,
-                               core->default_timeout);
+  auto put = internal::PutBulk(core->channels, *session, std::to_string(handle), spec, data,
+                               options, core->default_timeout);
   if (!put) {
     if (put.error().reason == "SESSION_NOT_FOUND") core->session.Forget(*session);
     return put.error();
@@ -93,7 +102,8 @@ Result<Array> PutState(const std::shared_ptr<internal::Core>& core, std::span<co
 
 }  // namespace
 
-Result<Array> Client::PutBytes(std::span<const std::byte> data, const ArraySpec& spec, const PutOptions& options) {
+Result<Array> Client::PutBytes(std::span<const std::byte> data, const ArraySpec& spec,
+                               const PutOptions& options) {
   return PutState(core_, data, spec, options);
 }
 
@@ -103,12 +113,15 @@ Result<void> Client::FetchBytes(const Array& array, std::span<std::byte> out, Da
   return FetchState(*core_, *array.state(), out, expected, options);
 }
 
-Future<Array> Client::PutAsync(std::span<const std::byte> data, const ArraySpec& spec, PutOptions options) {
+Future<Array> Client::PutAsync(std::span<const std::byte> data, const ArraySpec& spec,
+                               PutOptions options) {
   return internal::RunInBackground<Array>(
-      *core_, std::move(options), [core = core_, data, spec](const PutOptions& o) { return PutState(core, data, spec, o); });
+      *core_, std::move(options),
+      [core = core_, data, spec](const PutOptions& o) { return PutState(core, data, spec, o); });
 }
 
-Future<void> Client::FetchAsync(const Array& array, std::span<std::byte> out, TransferOptions options) {
+Future<void> Client::FetchAsync(const Array& array, std::span<std::byte> out,
+                                TransferOptions options) {
   return internal::RunInBackground<void>(
       *core_, std::move(options),
       [core = core_, state = array.state(), out](const TransferOptions& o) -> Result<void> {
@@ -117,9 +130,12 @@ Future<void> Client::FetchAsync(const Array& array, std::span<std::byte> out, Tr
       });
 }
 
-Array Client::Open(std::string name) { return Array(std::make_shared<ArrayState>(core_, std::move(name))); }
+Array Client::Open(std::string name) {
+  return Array(std::make_shared<ArrayState>(core_, std::move(name)));
+}
 
-Result<std::vector<ArrayInfo>> Client::ListArrays(const std::string& parent, const CallOptions& options) {
+Result<std::vector<ArrayInfo>> Client::ListArrays(const std::string& parent,
+                                                  const CallOptions& options) {
   auto stub = v1::ArrayService::NewStub(core_->channels.control());
   std::vector<ArrayInfo> arrays;
   v1::ListArraysRequest request;

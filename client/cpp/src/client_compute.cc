@@ -31,10 +31,12 @@ std::vector<Target> ChooseTargets(internal::Core& core, v1::Operation& message, 
   return targets;
 }
 
-Result<RunReply> RunInline(internal::Core& core, const Operation& operation, const CallOptions& options) {
+Result<RunReply> RunInline(internal::Core& core, const Operation& operation,
+                           const CallOptions& options) {
   v1::RunRequest request;
   *request.mutable_operation() = operation.impl().message;
-  for (v1::Output* output : internal::MutableOutputs(*request.mutable_operation(), operation.num_outputs())) {
+  for (v1::Output* output :
+       internal::MutableOutputs(*request.mutable_operation(), operation.num_outputs())) {
     if (output->target_case() == v1::Output::TARGET_NOT_SET) output->set_inline_result(true);
   }
   if (!operation.impl().arrays.empty()) {
@@ -49,13 +51,15 @@ Result<RunReply> RunInline(internal::Core& core, const Operation& operation, con
   internal::Call call(options, core.default_timeout);
   v1::RunResponse response;
   auto stub = v1::ComputeService::NewStub(core.channels.control());
-  if (auto status = stub->Run(call.context(), request, &response); !status.ok()) return internal::ToError(status);
+  if (auto status = stub->Run(call.context(), request, &response); !status.ok())
+    return internal::ToError(status);
   RunReply reply{.timeline = internal::FromProto(response.timeline())};
   for (const auto& result : response.results()) {
     const auto* data = reinterpret_cast<const std::byte*>(result.inline_array().data().data());
     reply.values.push_back({internal::FromProto(result.array()).spec,
                             {data, data + result.inline_array().data().size()}});
-    if (result.has_inline_array()) reply.values.back().spec = internal::FromProto(result.inline_array().spec());
+    if (result.has_inline_array())
+      reply.values.back().spec = internal::FromProto(result.inline_array().spec());
   }
   return reply;
 }
@@ -74,10 +78,11 @@ std::vector<Array> Client::ComputeAll(const Operation& operation, const ComputeO
   for (size_t i = 0; i < targets.size(); ++i) {
     const Target& target = targets[i];
     const int index = static_cast<int>(i);
-    arrays.emplace_back(target.handle != 0 ? std::make_shared<ArrayState>(core_, target.handle, pending, index,
-                                                                          options.timeline, target.owns)
-                                           : std::make_shared<ArrayState>(core_, target.name, pending, index,
-                                                                          options.timeline));
+    arrays.emplace_back(
+        target.handle != 0
+            ? std::make_shared<ArrayState>(core_, target.handle, pending, index, options.timeline,
+                                           target.owns)
+            : std::make_shared<ArrayState>(core_, target.name, pending, index, options.timeline));
   }
   return arrays;
 }
@@ -100,13 +105,19 @@ Array Client::Reduce(Reduction function, const Operand& input, const ReduceOptio
   return Compute(Operation::Reduce(function, input, options));
 }
 
-Array Client::Matmul(const Operand& left, const Operand& right) { return Compute(Operation::Matmul(left, right)); }
+Array Client::Matmul(const Operand& left, const Operand& right) {
+  return Compute(Operation::Matmul(left, right));
+}
 
-std::vector<Array> Client::Kernel(const KernelOptions& options) { return ComputeAll(Operation::Kernel(options)); }
+std::vector<Array> Client::Kernel(const KernelOptions& options) {
+  return ComputeAll(Operation::Kernel(options));
+}
 
 Array Client::Zeros(const ArraySpec& spec) { return Compute(Operation::Zeros(spec)); }
 
-Array Client::Full(const ArraySpec& spec, const Operand& value) { return Compute(Operation::Full(spec, value)); }
+Array Client::Full(const ArraySpec& spec, const Operand& value) {
+  return Compute(Operation::Full(spec, value));
+}
 
 Array Client::Arange(int64_t stop, DataType data_type) {
   return Compute(Operation::Arange(0, stop, 1, data_type));
@@ -116,9 +127,13 @@ Array Client::Linspace(double start, double stop, int64_t count) {
   return Compute(Operation::Linspace(start, stop, count));
 }
 
-Array Client::View(const Array& array, const ViewSteps& steps) { return Compute(Operation::View(array, steps)); }
+Array Client::View(const Array& array, const ViewSteps& steps) {
+  return Compute(Operation::View(array, steps));
+}
 
-Array Client::SliceOf(const Array& array, const Slice& slice) { return View(array, ViewSteps().Slice(slice)); }
+Array Client::SliceOf(const Array& array, const Slice& slice) {
+  return View(array, ViewSteps().Slice(slice));
+}
 
 Array Client::Transpose(const Array& array, std::vector<int32_t> axes) {
   return View(array, ViewSteps().Transpose(std::move(axes)));
@@ -146,7 +161,8 @@ Result<RunReply> Client::Run(const Operation& operation, const CallOptions& opti
 
 Future<RunReply> Client::RunAsync(const Operation& operation, CallOptions options) {
   return internal::RunInBackground<RunReply>(
-      *core_, std::move(options), [core = core_, operation](const CallOptions& o) { return RunInline(*core, operation, o); });
+      *core_, std::move(options),
+      [core = core_, operation](const CallOptions& o) { return RunInline(*core, operation, o); });
 }
 
 }  // namespace stride

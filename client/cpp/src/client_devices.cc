@@ -23,9 +23,10 @@ Result<std::vector<Device>> Client::ListDevices(const CallOptions& options) {
   return devices;
 }
 
-Result<void> Client::WatchDevices(const WatchOptions& watch,
-                                  const std::function<bool(const std::vector<DeviceSample>&)>& on_sample,
-                                  const CallOptions& options) {
+Result<void> Client::WatchDevices(
+    const WatchOptions& watch,
+    const std::function<bool(const std::vector<DeviceSample>&)>& on_sample,
+    const CallOptions& options) {
   internal::Call call(options, core_->default_timeout);
   v1::WatchDevicesRequest request;
   request.mutable_names()->Assign(watch.devices.begin(), watch.devices.end());

@@ -32,13 +32,20 @@ std::unique_ptr<v1::JobService::Stub> Stub(internal::Core& core) {
 
 const char* Name(Job::State state) {
   switch (state) {
-    case Job::State::kUnspecified: return "UNSPECIFIED";
-    case Job::State::kQueued: return "QUEUED";
-    case Job::State::kScheduled: return "SCHEDULED";
-    case Job::State::kRunning: return "RUNNING";
-    case Job::State::kSucceeded: return "SUCCEEDED";
-    case Job::State::kFailed: return "FAILED";
-    case Job::State::kCancelled: return "CANCELLED";
+    case Job::State::kUnspecified:
+      return "UNSPECIFIED";
+    case Job::State::kQueued:
+      return "QUEUED";
+    case Job::State::kScheduled:
+      return "SCHEDULED";
+    case Job::State::kRunning:
+      return "RUNNING";
+    case Job::State::kSucceeded:
+      return "SUCCEEDED";
+    case Job::State::kFailed:
+      return "FAILED";
+    case Job::State::kCancelled:
+      return "CANCELLED";
   }
   return "UNKNOWN";
 }
@@ -49,8 +56,10 @@ Result<Job> Client::CreateJob(const JobSpec& spec, const CallOptions& options) {
   request.set_request_id(spec.request_id.empty() ? NewRequestId() : spec.request_id);
   request.set_validate_only(spec.validate_only);
   request.mutable_job()->set_label(spec.label);
-  if (spec.timeout.count() != 0) internal::ToProto(spec.timeout, request.mutable_job()->mutable_timeout());
-  for (const auto& operation : spec.operations) *request.mutable_job()->add_operations() = operation.impl().message;
+  if (spec.timeout.count() != 0)
+    internal::ToProto(spec.timeout, request.mutable_job()->mutable_timeout());
+  for (const auto& operation : spec.operations)
+    *request.mutable_job()->add_operations() = operation.impl().message;
   internal::Call call(options, core_->default_timeout);
   v1::CreateJobResponse response;
   if (auto status = Stub(*core_)->CreateJob(call.context(), request, &response); !status.ok()) {
@@ -86,7 +95,8 @@ Result<std::vector<Job>> Client::ListJobs(const CallOptions& options) {
   return jobs;
 }
 
-Result<void> Client::WatchJob(const std::string& name, const std::function<bool(const Job&)>& on_change,
+Result<void> Client::WatchJob(const std::string& name,
+                              const std::function<bool(const Job&)>& on_change,
                               const CallOptions& options) {
   internal::Call call(options, core_->default_timeout);
   v1::WatchJobRequest request;

@@ -20,10 +20,17 @@ Result<Module> Client::CreateModule(const ModuleSpec& spec, const CallOptions& o
   request.set_device_kind(spec.device_kind);
   v1::Module* module = request.mutable_module();
   switch (spec.code_kind) {
-    case CodeKind::kSource: module->set_source(spec.code); break;
-    case CodeKind::kPtx: module->set_ptx(spec.code); break;
-    case CodeKind::kBinary: module->set_binary(spec.code); break;
-    case CodeKind::kModule: return internal::LocalError(Code::kInvalidArgument, "A module is not made from a module");
+    case CodeKind::kSource:
+      module->set_source(spec.code);
+      break;
+    case CodeKind::kPtx:
+      module->set_ptx(spec.code);
+      break;
+    case CodeKind::kBinary:
+      module->set_binary(spec.code);
+      break;
+    case CodeKind::kModule:
+      return internal::LocalError(Code::kInvalidArgument, "A module is not made from a module");
   }
   for (const auto& option : spec.compiler_options) module->add_options(option);
   for (const auto& entry : spec.entries) module->add_entries(entry);

@@ -50,7 +50,8 @@ void CommandStream::Release(uint64_t handle, int64_t bytes) {
   if (closed_) return;
   releases_.add_handles(handle);
   released_bytes_ += bytes;
-  const bool much = releases_.handles_size() >= kReleasesPerCommand || released_bytes_ >= kReleaseNowBytes;
+  const bool much =
+      releases_.handles_size() >= kReleasesPerCommand || released_bytes_ >= kReleaseNowBytes;
   if (much && !writing_) WriteQueued(lock);
 }
 
@@ -63,7 +64,9 @@ void CommandStream::WriteQueued(std::unique_lock<std::mutex>& lock) {
     lock.lock();
     const auto batch = TakeBatch();
     if (!live || (*live)->broken) {
-      const Error error = live ? LocalError(Code::kUnavailable, "The connection to the daemon broke") : live.error();
+      const Error error = live
+                              ? LocalError(Code::kUnavailable, "The connection to the daemon broke")
+                              : live.error();
       for (const auto& command : batch) {
         auto node = waiting_.extract(command.id());
         if (!node.empty()) node.mapped().command->Fail(error);
@@ -72,7 +75,8 @@ void CommandStream::WriteQueued(std::unique_lock<std::mutex>& lock) {
       continue;
     }
     for (const auto& command : batch) {
-      if (auto it = waiting_.find(command.id()); it != waiting_.end()) it->second.stream = live->get();
+      if (auto it = waiting_.find(command.id()); it != waiting_.end())
+        it->second.stream = live->get();
     }
     lock.unlock();
     v1::ExecuteRequest request;
@@ -96,7 +100,8 @@ std::vector<v1::Command> CommandStream::TakeBatch() {
     batch.push_back(std::move(queue_.front()));
     queue_.pop_front();
   }
-  // Behind the commands: a released handle may be an operand of one of them. With some still queued it waits for the last.
+  // Behind the commands: a released handle may be an operand of one of them. With some still queued
+  // it waits for the last.
   if (queue_.empty() && releases_.handles_size() > 0) {
     v1::Command release;
     release.set_id(next_id_++);
@@ -143,9 +148,15 @@ void CommandStream::ReadAnswers(std::shared_ptr<Live> live) {
     for (auto& [command, result] : answered) command->Finish(std::move(*result));
   }
   const grpc::Status status = live->stream->Finish();
-  const Error error = status.ok() ? LocalError(Code::kUnavailable, "The daemon ended the command stream")
-                                  : ToError(status);
+  const Error error = status.ok()
+                          ? LocalError(Code::kUnavailable, "The daemon ended the command stream")
+                          : ToError(status);
   if (error.reason == "SESSION_NOT_FOUND") session_.Forget(live->session);
+  {
+    // Before its commands fail: whoever writes next must not put more on this stream.
+    std::lock_guard lock(mutex_);
+    live->broken = true;
+  }
   FailWaiting(live.get(), error);
 }
 
@@ -153,7 +164,6 @@ void CommandStream::FailWaiting(const Live* stream, const Error& error) {
   std::vector<std::shared_ptr<PendingCommand>> failed;
   {
     std::lock_guard lock(mutex_);
-    if (live_.get() == stream && stream) live_->broken = true;
     for (auto it = waiting_.begin(); it != waiting_.end();) {
       if (stream && it->second.stream != stream) {
         ++it;
@@ -176,7 +186,8 @@ void CommandStream::Close() {
     room_.notify_all();
     room_.wait(lock, [this] { return !writing_; });
     live.swap(live_);
-    // A writer that was connecting when `closed_` was set may have made this stream after the cancel above.
+    // A writer that was connecting when `closed_` was set may have made this stream after the
+    // cancel above.
     if (live) live->context.TryCancel();
   }
   if (live && live->reader.joinable()) live->reader.join();

@@ -15,20 +15,23 @@
 
 namespace stride::internal {
 
-// Thread-safe. Opens the stream with its first command and again after it broke; commands without an answer then fail, since whether the
-// daemon took them cannot be known.
+// Thread-safe. Opens the stream with its first command and again after it broke; commands without
+// an answer then fail, since whether the daemon took them cannot be known.
 //
-// The thread that submits also writes: whoever finds nobody writing sends all that is queued, so that under load many commands share a
-// message and a lone one waits for no other thread. A thread of its own reads answers.
+// The thread that submits also writes: whoever finds nobody writing sends all that is queued, so
+// that under load many commands share a message and a lone one waits for no other thread. A thread
+// of its own reads answers.
 class CommandStream {
  public:
   // Both must outlive it.
   CommandStream(Channels& channels, Session& session) : channels_(channels), session_(session) {}
   ~CommandStream();
 
-  // Numbers and sends the command. Blocks only while very many are unanswered or the connection is full.
+  // Numbers and sends the command. Blocks only while very many are unanswered or the connection is
+  // full.
   std::shared_ptr<PendingCommand> Submit(v1::Command command);
-  // Forgets a handle: with the next command, or now when the handles waiting for that are many or `bytes` of them are much.
+  // Forgets a handle: with the next command, or now when the handles waiting for that are many or
+  // `bytes` of them are much.
   void Release(uint64_t handle, int64_t bytes);
   // Ends the stream; unanswered commands fail with CANCELLED. The last call.
   void Close();

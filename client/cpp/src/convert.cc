@@ -38,7 +38,8 @@ ArraySpec FromProto(const v1::ArraySpec& spec) {
 
 ArrayInfo FromProto(const v1::Array& array) {
   ArrayInfo info{.name = array.name(),
-                 .spec = {static_cast<DataType>(array.data_type()), {array.shape().begin(), array.shape().end()}},
+                 .spec = {static_cast<DataType>(array.data_type()),
+                          {array.shape().begin(), array.shape().end()}},
                  .strides = {array.strides().begin(), array.strides().end()},
                  .size_bytes = array.size_bytes(),
                  .state = static_cast<ArrayInfo::State>(array.state()),
@@ -115,7 +116,8 @@ Module FromProto(const v1::Module& module) {
   Module out{.name = module.name(), .log = module.log()};
   for (const auto& kernel : module.kernels()) {
     KernelInfo info{.entry = kernel.entry(), .target = kernel.target()};
-    for (const auto& parameter : kernel.parameters()) info.parameter_types.push_back(parameter.type());
+    for (const auto& parameter : kernel.parameters())
+      info.parameter_types.push_back(parameter.type());
     info.max_threads_per_block = kernel.max_threads_per_block();
     out.kernels.push_back(std::move(info));
   }

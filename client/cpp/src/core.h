@@ -24,7 +24,8 @@ class Core : public std::enable_shared_from_this<Core> {
 
   // Runs `work` on a thread that Close joins; `cancellation` is what Close cancels.
   void InBackground(Cancellation cancellation, std::function<void()> work);
-  // Ends background work, the stream and the session. No call may be under way on other threads but background ones.
+  // Ends background work, the stream and the session. No call may be under way on other threads but
+  // background ones.
   void Close();
 
   Channels channels;

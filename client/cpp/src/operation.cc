@@ -16,7 +16,8 @@ v1::Operand Use(const Operand& operand, Operation::Impl& impl) {
 
 v1::DataType ToProto(DataType type) { return static_cast<v1::DataType>(type); }
 
-// The daemon's table has more columns; a client needs to know only how many results to choose handles for.
+// The daemon's table has more columns; a client needs to know only how many results to choose
+// handles for.
 int NumUfuncOutputs(std::string_view function) {
   return function == "frexp" || function == "modf" || function == "divmod" ? 2 : 1;
 }
@@ -95,7 +96,8 @@ Operation::Operation(Operation&&) noexcept = default;
 Operation& Operation::operator=(Operation&&) noexcept = default;
 Operation::~Operation() = default;
 
-Operation Operation::Ufunc(std::string_view function, const std::vector<Operand>& inputs, DataType data_type) {
+Operation Operation::Ufunc(std::string_view function, const std::vector<Operand>& inputs,
+                           DataType data_type) {
   Operation out;
   auto* ufunc = out.impl_->message.mutable_ufunc();
   ufunc->set_function(std::string(function));
@@ -110,12 +112,14 @@ Operation Operation::Expression(std::string_view text, const std::map<std::strin
   Operation out;
   auto* expression = out.impl_->message.mutable_expression();
   expression->set_text(std::string(text));
-  for (const auto& [name, input] : inputs) (*expression->mutable_inputs())[name] = Use(input, *out.impl_);
+  for (const auto& [name, input] : inputs)
+    (*expression->mutable_inputs())[name] = Use(input, *out.impl_);
   expression->set_data_type(ToProto(data_type));
   return out;
 }
 
-Operation Operation::Reduce(Reduction function, const Operand& input, const ReduceOptions& options) {
+Operation Operation::Reduce(Reduction function, const Operand& input,
+                            const ReduceOptions& options) {
   Operation out;
   auto* reduction = out.impl_->message.mutable_reduction();
   reduction->set_function(static_cast<v1::Reduction::Function>(function));
@@ -137,10 +141,18 @@ Operation Operation::Kernel(const KernelOptions& options) {
   Operation out;
   auto* launch = out.impl_->message.mutable_kernel_launch();
   switch (options.code_kind) {
-    case CodeKind::kSource: launch->set_source(options.code); break;
-    case CodeKind::kPtx: launch->set_ptx(options.code); break;
-    case CodeKind::kBinary: launch->set_binary(options.code); break;
-    case CodeKind::kModule: launch->set_module(options.code); break;
+    case CodeKind::kSource:
+      launch->set_source(options.code);
+      break;
+    case CodeKind::kPtx:
+      launch->set_ptx(options.code);
+      break;
+    case CodeKind::kBinary:
+      launch->set_binary(options.code);
+      break;
+    case CodeKind::kModule:
+      launch->set_module(options.code);
+      break;
   }
   launch->set_entry(options.entry);
   for (const auto& option : options.compiler_options) launch->add_options(option);
@@ -148,13 +160,15 @@ Operation Operation::Kernel(const KernelOptions& options) {
   SetDim3(options.block, launch->mutable_block());
   launch->set_shared_memory_bytes(options.shared_memory_bytes);
   out.impl_->num_outputs = 0;
-  for (const auto& argument : options.arguments) AddArgument(argument, launch->add_arguments(), *out.impl_);
+  for (const auto& argument : options.arguments)
+    AddArgument(argument, launch->add_arguments(), *out.impl_);
   return out;
 }
 
 Operation Operation::Full(const ArraySpec& spec, const Operand& value) {
   Operation out = Zeros(spec);
-  *out.impl_->message.mutable_creation()->mutable_fill()->mutable_value() = value.impl().message.scalar();
+  *out.impl_->message.mutable_creation()->mutable_fill()->mutable_value() =
+      value.impl().message.scalar();
   return out;
 }
 
@@ -164,7 +178,8 @@ Operation Operation::Zeros(const ArraySpec& spec) {
   return out;
 }
 
-Operation Operation::Arange(const Operand& start, const Operand& stop, const Operand& step, DataType data_type) {
+Operation Operation::Arange(const Operand& start, const Operand& stop, const Operand& step,
+                            DataType data_type) {
   Operation out;
   auto* range = out.impl_->message.mutable_creation()->mutable_range();
   *range->mutable_start() = start.impl().message.scalar();
@@ -174,8 +189,8 @@ Operation Operation::Arange(const Operand& start, const Operand& stop, const Ope
   return out;
 }
 
-Operation Operation::Linspace(const Operand& start, const Operand& stop, int64_t count, bool exclude_endpoint,
-                              DataType data_type) {
+Operation Operation::Linspace(const Operand& start, const Operand& stop, int64_t count,
+                              bool exclude_endpoint, DataType data_type) {
   Operation out;
   auto* space = out.impl_->message.mutable_creation()->mutable_linear_space();
   *space->mutable_start() = start.impl().message.scalar();
@@ -214,7 +229,8 @@ Operation& Operation::OnDevice(std::string_view device) {
 
 namespace {
 
-// The first output with no target yet; with all taken, one more, so that the daemon can refuse the count.
+// The first output with no target yet; with all taken, one more, so that the daemon can refuse the
+// count.
 v1::Output* NextOutput(Operation::Impl& impl) {
   if (impl.message.has_kernel_launch()) {
     for (v1::Output* output : internal::MutableOutputs(impl.message, impl.num_outputs)) {
@@ -256,7 +272,8 @@ std::vector<v1::Output*> MutableOutputs(v1::Operation& message, int num_outputs)
   std::vector<v1::Output*> outputs;
   if (message.has_kernel_launch()) {
     for (auto& argument : *message.mutable_kernel_launch()->mutable_arguments()) {
-      if (argument.has_new_array()) outputs.push_back(argument.mutable_new_array()->mutable_output());
+      if (argument.has_new_array())
+        outputs.push_back(argument.mutable_new_array()->mutable_output());
     }
     return outputs;
   }

@@ -34,7 +34,8 @@ Result<const v1::CommandResult*> PendingCommand::Wait(const CallOptions& options
         const auto turn = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
         const bool last = timeout.count() != 0 && deadline <= turn;
         const auto until = last || !options.cancellation ? deadline : turn;
-        if (changed_.wait_until(lock, until) == std::cv_status::timeout && until == deadline) in_time = false;
+        if (changed_.wait_until(lock, until) == std::cv_status::timeout && until == deadline)
+          in_time = false;
       }
     }
   }
@@ -42,7 +43,8 @@ Result<const v1::CommandResult*> PendingCommand::Wait(const CallOptions& options
   std::lock_guard lock(mutex_);
   if (done_ && error_) return *error_;
   if (done_) return &result_;
-  if (cancelled) return LocalError(Code::kCancelled, "Cancelled while waiting for the daemon's answer");
+  if (cancelled)
+    return LocalError(Code::kCancelled, "Cancelled while waiting for the daemon's answer");
   return LocalError(Code::kDeadlineExceeded, "The daemon's answer did not come in time");
 }
 

@@ -16,9 +16,10 @@ namespace stride::internal {
 // Any number of threads may wait; the command stream finishes it once.
 class PendingCommand {
  public:
-  // The daemon's answer, valid as long as this lives; or its error; or DEADLINE_EXCEEDED or CANCELLED of the wait alone, which ends
-  // nothing at the daemon.
-  Result<const v1::CommandResult*> Wait(const CallOptions& options, std::chrono::nanoseconds default_timeout);
+  // The daemon's answer, valid as long as this lives; or its error; or DEADLINE_EXCEEDED or
+  // CANCELLED of the wait alone, which ends nothing at the daemon.
+  Result<const v1::CommandResult*> Wait(const CallOptions& options,
+                                        std::chrono::nanoseconds default_timeout);
 
   // True when it has been answered without an error; does not wait.
   bool Succeeded();

@@ -2,8 +2,8 @@
 
 namespace stride::internal {
 
-RawCall::RawCall(const std::shared_ptr<grpc::Channel>& channel, const std::string& method, const CallOptions& options,
-                 std::chrono::nanoseconds default_timeout)
+RawCall::RawCall(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
+                 const CallOptions& options, std::chrono::nanoseconds default_timeout)
     : call_(options, default_timeout), stub_(std::shared_ptr<grpc::ChannelInterface>(channel)) {
   stream_ = stub_.PrepareCall(call_.context(), method, &queue_);
   stream_->StartCall(this);

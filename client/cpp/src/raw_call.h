@@ -1,4 +1,5 @@
-// A streaming call whose messages are byte buffers, so that bulk bytes are neither copied into messages nor out of them.
+// A streaming call whose messages are byte buffers, so that bulk bytes are neither copied into
+// messages nor out of them.
 #pragma once
 
 #include <grpcpp/channel.h>
@@ -16,8 +17,8 @@ namespace stride::internal {
 class RawCall {
  public:
   // `method`: `/stride.v1.ArrayService/PutArray`. Starts the call at once.
-  RawCall(const std::shared_ptr<grpc::Channel>& channel, const std::string& method, const CallOptions& options,
-          std::chrono::nanoseconds default_timeout);
+  RawCall(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
+          const CallOptions& options, std::chrono::nanoseconds default_timeout);
   ~RawCall();
 
   // False: the stream has ended; Finish tells why.

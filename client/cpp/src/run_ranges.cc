@@ -4,8 +4,9 @@
 
 namespace stride::internal {
 
-Result<void> RunRanges(const std::vector<Range>& ranges, const TransferOptions& options,
-                       const std::function<Result<void>(int, Range, const TransferOptions&)>& move) {
+Result<void> RunRanges(
+    const std::vector<Range>& ranges, const TransferOptions& options,
+    const std::function<Result<void>(int, Range, const TransferOptions&)>& move) {
   if (ranges.size() == 1) return move(0, ranges[0], options);
   TransferOptions shared = options;
   shared.cancellation.emplace();

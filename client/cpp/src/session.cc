@@ -68,7 +68,8 @@ void Session::End() {
   request.set_name(name);
   v1::DeleteSessionResponse response;
   // When this fails the session ends by its ttl.
-  (void)v1::SessionService::NewStub(channels_.control())->DeleteSession(call.context(), request, &response);
+  (void)v1::SessionService::NewStub(channels_.control())
+      ->DeleteSession(call.context(), request, &response);
 }
 
 }  // namespace stride::internal

@@ -1,4 +1,5 @@
-// The session that owns this client's handles: opened by its first use, renewed while the client lives.
+// The session that owns this client's handles: opened by its first use, renewed while the client
+// lives.
 #pragma once
 
 #include <chrono>

@@ -14,7 +14,8 @@ class Status;
 
 namespace stride::internal {
 
-// Reads ErrorInfo, BadRequest and RetryInfo from the details; unknown details are left out. The status must not be OK.
+// Reads ErrorInfo, BadRequest and RetryInfo from the details; unknown details are left out. The
+// status must not be OK.
 Error ToError(const google::rpc::Status& status);
 Error ToError(const grpc::Status& status);
 

@@ -5,6 +5,7 @@
 
 #include <chrono>
 
+#include "tests/support/fake_daemon/fake_job_service.h"
 #include "tests/support/fake_daemon/fake_services.h"
 
 namespace stride::testing {
@@ -15,6 +16,7 @@ struct FakeDaemon::Impl {
   FakeArrayService arrays{state};
   FakeComputeService compute{state};
   FakeDeviceService devices;
+  FakeJobService jobs;
   std::unique_ptr<grpc::Server> server;
 };
 
@@ -25,10 +27,13 @@ FakeDaemon::FakeDaemon(const std::string& address) : impl_(std::make_unique<Impl
   builder.RegisterService(&impl_->arrays);
   builder.RegisterService(&impl_->compute);
   builder.RegisterService(&impl_->devices);
+  builder.RegisterService(&impl_->jobs);
   impl_->server = builder.BuildAndStart();
 }
 
-FakeDaemon::~FakeDaemon() { impl_->server->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1)); }
+FakeDaemon::~FakeDaemon() {
+  impl_->server->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
+}
 
 FakeCounters& FakeDaemon::counters() { return impl_->state.counters; }
 FakeFaults& FakeDaemon::faults() { return impl_->state.faults; }

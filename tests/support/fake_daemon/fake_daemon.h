@@ -1,4 +1,5 @@
-// A daemon for tests of clients: keeps arrays in memory and computes one ufunc, `add` of two int32 arrays of one shape.
+// A daemon for tests of clients: keeps arrays in memory and computes one ufunc, `add` of two int32
+// arrays of one shape.
 #pragma once
 
 #include <atomic>
@@ -9,13 +10,13 @@ namespace stride::testing {
 
 // What clients did, for tests to look at.
 struct FakeCounters {
-  std::atomic<int> messages{0};      // ExecuteRequests
-  std::atomic<int> commands{0};      // in them
-  std::atomic<int> released{0};      // handles forgotten
-  std::atomic<int> puts{0};          // PutArray calls
-  std::atomic<int> fetches{0};       // FetchArray calls
-  std::atomic<int> streams{0};       // Execute calls
-  std::atomic<int> sessions{0};      // made
+  std::atomic<int> messages{0};  // ExecuteRequests
+  std::atomic<int> commands{0};  // in them
+  std::atomic<int> released{0};  // handles forgotten
+  std::atomic<int> puts{0};      // PutArray calls
+  std::atomic<int> fetches{0};   // FetchArray calls
+  std::atomic<int> streams{0};   // Execute calls
+  std::atomic<int> sessions{0};  // made
   std::atomic<int> open_sessions{0};
 };
 

@@ -31,7 +31,9 @@ int64_t NumBytes(const v1::ArraySpec& spec) {
   return bytes;
 }
 
-google::rpc::Status NotFound(const std::string& name) { return RichStatus(5, "ARRAY_NOT_FOUND", "No array " + name); }
+google::rpc::Status NotFound(const std::string& name) {
+  return RichStatus(5, "ARRAY_NOT_FOUND", "No array " + name);
+}
 
 }  // namespace
 
@@ -47,28 +49,37 @@ google::rpc::Status RichStatus(int code, const std::string& reason, const std::s
 }
 
 grpc::Status ToGrpc(const google::rpc::Status& status) {
-  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), status.message(), status.SerializeAsString());
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), status.message(),
+                      status.SerializeAsString());
 }
 
-grpc::Status FakeSessionService::CreateSession(grpc::ServerContext*, const v1::CreateSessionRequest*, v1::CreateSessionResponse* response) {
+grpc::Status FakeSessionService::CreateSession(grpc::ServerContext*,
+                                               const v1::CreateSessionRequest*,
+                                               v1::CreateSessionResponse* response) {
   response->mutable_session()->set_name("sessions/s" + std::to_string(++state_.counters.sessions));
   ++state_.counters.open_sessions;
   return grpc::Status::OK;
 }
 
-grpc::Status FakeSessionService::RenewSession(grpc::ServerContext*, const v1::RenewSessionRequest*, v1::RenewSessionResponse*) {
+grpc::Status FakeSessionService::RenewSession(grpc::ServerContext*, const v1::RenewSessionRequest*,
+                                              v1::RenewSessionResponse*) {
   return grpc::Status::OK;
 }
 
-grpc::Status FakeSessionService::DeleteSession(grpc::ServerContext*, const v1::DeleteSessionRequest*, v1::DeleteSessionResponse*) {
+grpc::Status FakeSessionService::DeleteSession(grpc::ServerContext*,
+                                               const v1::DeleteSessionRequest*,
+                                               v1::DeleteSessionResponse*) {
   --state_.counters.open_sessions;
   return grpc::Status::OK;
 }
 
-grpc::Status FakeArrayService::PutArray(grpc::ServerContext*, grpc::ServerReader<v1::PutArrayRequest>* reader, v1::PutArrayResponse* response) {
+grpc::Status FakeArrayService::PutArray(grpc::ServerContext*,
+                                        grpc::ServerReader<v1::PutArrayRequest>* reader,
+                                        v1::PutArrayResponse* response) {
   ++state_.counters.puts;
   v1::PutArrayRequest message;
-  if (!reader->Read(&message) || !message.has_header()) return {grpc::StatusCode::INVALID_ARGUMENT, "no header"};
+  if (!reader->Read(&message) || !message.has_header())
+    return {grpc::StatusCode::INVALID_ARGUMENT, "no header"};
   const v1::PutArrayRequest::Header header = message.header();
   const std::string name = header.parent() + "/arrays/" + header.array_id();
   {
@@ -86,7 +97,8 @@ grpc::Status FakeArrayService::PutArray(grpc::ServerContext*, grpc::ServerReader
     std::lock_guard lock(state_.mutex);
     FakeArray& array = state_.arrays[name];
     const int64_t size = static_cast<int64_t>(message.data().size());
-    if (at + size > static_cast<int64_t>(array.data.size())) return ToGrpc(RichStatus(3, "SIZE_MISMATCH", "too many bytes"));
+    if (at + size > static_cast<int64_t>(array.data.size()))
+      return ToGrpc(RichStatus(3, "SIZE_MISMATCH", "too many bytes"));
     std::memcpy(array.data.data() + at, message.data().data(), message.data().size());
     at += size;
     array.arrived += size;
@@ -96,7 +108,8 @@ grpc::Status FakeArrayService::PutArray(grpc::ServerContext*, grpc::ServerReader
   return grpc::Status::OK;
 }
 
-grpc::Status FakeArrayService::FetchArray(grpc::ServerContext*, const v1::FetchArrayRequest* request,
+grpc::Status FakeArrayService::FetchArray(grpc::ServerContext*,
+                                          const v1::FetchArrayRequest* request,
                                           grpc::ServerWriter<v1::FetchArrayResponse>* writer) {
   ++state_.counters.fetches;
   FakeArray array;
@@ -111,7 +124,8 @@ grpc::Status FakeArrayService::FetchArray(grpc::ServerContext*, const v1::FetchA
   *response.mutable_array() = Describe(request->name(), array);
   writer->Write(response);
   const auto begin = static_cast<size_t>(request->range().begin());
-  const size_t end = request->has_range() ? static_cast<size_t>(request->range().end()) : array.data.size();
+  const size_t end =
+      request->has_range() ? static_cast<size_t>(request->range().end()) : array.data.size();
   constexpr size_t kChunk = 300'000;  // an odd size: receivers must not count on theirs
   for (size_t at = begin; at < end; at += kChunk) {
     if (state_.faults.short_fetch && at > begin) return grpc::Status::OK;
@@ -122,7 +136,8 @@ grpc::Status FakeArrayService::FetchArray(grpc::ServerContext*, const v1::FetchA
   return grpc::Status::OK;
 }
 
-grpc::Status FakeArrayService::GetArray(grpc::ServerContext*, const v1::GetArrayRequest* request, v1::GetArrayResponse* response) {
+grpc::Status FakeArrayService::GetArray(grpc::ServerContext*, const v1::GetArrayRequest* request,
+                                        v1::GetArrayResponse* response) {
   std::lock_guard lock(state_.mutex);
   const auto it = state_.arrays.find(request->name());
   if (it == state_.arrays.end()) return ToGrpc(NotFound(request->name()));
@@ -130,7 +145,9 @@ grpc::Status FakeArrayService::GetArray(grpc::ServerContext*, const v1::GetArray
   return grpc::Status::OK;
 }
 
-grpc::Status FakeArrayService::ListArrays(grpc::ServerContext*, const v1::ListArraysRequest* request, v1::ListArraysResponse* response) {
+grpc::Status FakeArrayService::ListArrays(grpc::ServerContext*,
+                                          const v1::ListArraysRequest* request,
+                                          v1::ListArraysResponse* response) {
   std::lock_guard lock(state_.mutex);
   // One a page, so that clients must turn pages.
   const std::string prefix = request->parent() + "/arrays/";
@@ -145,18 +162,23 @@ grpc::Status FakeArrayService::ListArrays(grpc::ServerContext*, const v1::ListAr
   return grpc::Status::OK;
 }
 
-grpc::Status FakeArrayService::DeleteArray(grpc::ServerContext*, const v1::DeleteArrayRequest* request, v1::DeleteArrayResponse*) {
+grpc::Status FakeArrayService::DeleteArray(grpc::ServerContext*,
+                                           const v1::DeleteArrayRequest* request,
+                                           v1::DeleteArrayResponse*) {
   std::lock_guard lock(state_.mutex);
-  return state_.arrays.erase(request->name()) ? grpc::Status::OK : ToGrpc(NotFound(request->name()));
+  return state_.arrays.erase(request->name()) ? grpc::Status::OK
+                                              : ToGrpc(NotFound(request->name()));
 }
 
-grpc::Status FakeComputeService::Execute(grpc::ServerContext* context,
-                                         grpc::ServerReaderWriter<v1::ExecuteResponse, v1::ExecuteRequest>* stream) {
+grpc::Status FakeComputeService::Execute(
+    grpc::ServerContext* context,
+    grpc::ServerReaderWriter<v1::ExecuteResponse, v1::ExecuteRequest>* stream) {
   ++state_.counters.streams;
   v1::ExecuteRequest request;
   std::string session;
   while (stream->Read(&request)) {
-    if (state_.faults.break_streams.exchange(false)) return {grpc::StatusCode::UNAVAILABLE, "broken on purpose"};
+    if (state_.faults.break_streams.exchange(false))
+      return {grpc::StatusCode::UNAVAILABLE, "broken on purpose"};
     ++state_.counters.messages;
     if (session.empty()) session = request.session();
     v1::ExecuteResponse response;
@@ -169,13 +191,15 @@ grpc::Status FakeComputeService::Execute(grpc::ServerContext* context,
   return grpc::Status::OK;
 }
 
-v1::CommandResult FakeComputeService::Answer(const std::string& session, const v1::Command& command) {
+v1::CommandResult FakeComputeService::Answer(const std::string& session,
+                                             const v1::Command& command) {
   std::lock_guard lock(state_.mutex);
   v1::CommandResult result;
   result.set_id(command.id());
   if (command.has_release()) {
     for (uint64_t handle : command.release().handles()) {
-      state_.counters.released += static_cast<int>(state_.arrays.erase(session + "/arrays/" + std::to_string(handle)));
+      state_.counters.released +=
+          static_cast<int>(state_.arrays.erase(session + "/arrays/" + std::to_string(handle)));
     }
   } else if (command.has_fetch()) {
     const std::string name = session + "/arrays/" + std::to_string(command.fetch().handle());
@@ -196,11 +220,13 @@ v1::CommandResult FakeComputeService::Answer(const std::string& session, const v
 }
 
 // Caller holds the state's lock.
-v1::CommandResult FakeComputeService::Operate(const std::string& session, const v1::Command& command) {
+v1::CommandResult FakeComputeService::Operate(const std::string& session,
+                                              const v1::Command& command) {
   v1::CommandResult result;
   result.set_id(command.id());
   const auto& ufunc = command.operation().ufunc();
-  const std::string name = session + "/arrays/" + std::to_string(command.operation().outputs(0).handle());
+  const std::string name =
+      session + "/arrays/" + std::to_string(command.operation().outputs(0).handle());
   FakeArray made;
   std::vector<const FakeArray*> inputs;
   for (const auto& input : ufunc.inputs()) {
@@ -233,7 +259,8 @@ v1::CommandResult FakeComputeService::Operate(const std::string& session, const 
   return result;
 }
 
-grpc::Status FakeDeviceService::ListDevices(grpc::ServerContext*, const v1::ListDevicesRequest*, v1::ListDevicesResponse* response) {
+grpc::Status FakeDeviceService::ListDevices(grpc::ServerContext*, const v1::ListDevicesRequest*,
+                                            v1::ListDevicesResponse* response) {
   auto* device = response->add_devices();
   device->set_name("devices/cpu:0");
   device->set_kind("cpu");
@@ -242,7 +269,8 @@ grpc::Status FakeDeviceService::ListDevices(grpc::ServerContext*, const v1::List
   return grpc::Status::OK;
 }
 
-grpc::Status FakeDeviceService::WatchDevices(grpc::ServerContext*, const v1::WatchDevicesRequest* request,
+grpc::Status FakeDeviceService::WatchDevices(grpc::ServerContext*,
+                                             const v1::WatchDevicesRequest* request,
                                              grpc::ServerWriter<v1::WatchDevicesResponse>* writer) {
   for (int i = 0; request->max_samples() == 0 || i < request->max_samples(); ++i) {
     v1::WatchDevicesResponse response;

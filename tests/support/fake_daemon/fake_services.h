@@ -34,9 +34,12 @@ grpc::Status ToGrpc(const google::rpc::Status& status);
 class FakeSessionService : public v1::SessionService::Service {
  public:
   explicit FakeSessionService(FakeState& state) : state_(state) {}
-  grpc::Status CreateSession(grpc::ServerContext*, const v1::CreateSessionRequest*, v1::CreateSessionResponse*) override;
-  grpc::Status RenewSession(grpc::ServerContext*, const v1::RenewSessionRequest*, v1::RenewSessionResponse*) override;
-  grpc::Status DeleteSession(grpc::ServerContext*, const v1::DeleteSessionRequest*, v1::DeleteSessionResponse*) override;
+  grpc::Status CreateSession(grpc::ServerContext*, const v1::CreateSessionRequest*,
+                             v1::CreateSessionResponse*) override;
+  grpc::Status RenewSession(grpc::ServerContext*, const v1::RenewSessionRequest*,
+                            v1::RenewSessionResponse*) override;
+  grpc::Status DeleteSession(grpc::ServerContext*, const v1::DeleteSessionRequest*,
+                             v1::DeleteSessionResponse*) override;
 
  private:
   FakeState& state_;
@@ -45,11 +48,16 @@ class FakeSessionService : public v1::SessionService::Service {
 class FakeArrayService : public v1::ArrayService::Service {
  public:
   explicit FakeArrayService(FakeState& state) : state_(state) {}
-  grpc::Status PutArray(grpc::ServerContext*, grpc::ServerReader<v1::PutArrayRequest>*, v1::PutArrayResponse*) override;
-  grpc::Status FetchArray(grpc::ServerContext*, const v1::FetchArrayRequest*, grpc::ServerWriter<v1::FetchArrayResponse>*) override;
-  grpc::Status GetArray(grpc::ServerContext*, const v1::GetArrayRequest*, v1::GetArrayResponse*) override;
-  grpc::Status ListArrays(grpc::ServerContext*, const v1::ListArraysRequest*, v1::ListArraysResponse*) override;
-  grpc::Status DeleteArray(grpc::ServerContext*, const v1::DeleteArrayRequest*, v1::DeleteArrayResponse*) override;
+  grpc::Status PutArray(grpc::ServerContext*, grpc::ServerReader<v1::PutArrayRequest>*,
+                        v1::PutArrayResponse*) override;
+  grpc::Status FetchArray(grpc::ServerContext*, const v1::FetchArrayRequest*,
+                          grpc::ServerWriter<v1::FetchArrayResponse>*) override;
+  grpc::Status GetArray(grpc::ServerContext*, const v1::GetArrayRequest*,
+                        v1::GetArrayResponse*) override;
+  grpc::Status ListArrays(grpc::ServerContext*, const v1::ListArraysRequest*,
+                          v1::ListArraysResponse*) override;
+  grpc::Status DeleteArray(grpc::ServerContext*, const v1::DeleteArrayRequest*,
+                           v1::DeleteArrayResponse*) override;
 
  private:
   FakeState& state_;
@@ -58,7 +66,8 @@ class FakeArrayService : public v1::ArrayService::Service {
 class FakeComputeService : public v1::ComputeService::Service {
  public:
   explicit FakeComputeService(FakeState& state) : state_(state) {}
-  grpc::Status Execute(grpc::ServerContext*, grpc::ServerReaderWriter<v1::ExecuteResponse, v1::ExecuteRequest>*) override;
+  grpc::Status Execute(grpc::ServerContext*,
+                       grpc::ServerReaderWriter<v1::ExecuteResponse, v1::ExecuteRequest>*) override;
 
  private:
   v1::CommandResult Answer(const std::string& session, const v1::Command& command);
@@ -68,8 +77,10 @@ class FakeComputeService : public v1::ComputeService::Service {
 
 class FakeDeviceService : public v1::DeviceService::Service {
  public:
-  grpc::Status ListDevices(grpc::ServerContext*, const v1::ListDevicesRequest*, v1::ListDevicesResponse*) override;
-  grpc::Status WatchDevices(grpc::ServerContext*, const v1::WatchDevicesRequest*, grpc::ServerWriter<v1::WatchDevicesResponse>*) override;
+  grpc::Status ListDevices(grpc::ServerContext*, const v1::ListDevicesRequest*,
+                           v1::ListDevicesResponse*) override;
+  grpc::Status WatchDevices(grpc::ServerContext*, const v1::WatchDevicesRequest*,
+                            grpc::ServerWriter<v1::WatchDevicesResponse>*) override;
 };
 
 }  // namespace stride::testing

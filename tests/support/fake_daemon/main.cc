@@ -1,4 +1,5 @@
-// Stands in for strided where a test needs a process: takes --listen=ADDRESS, ignores its other options, ends on SIGTERM.
+// Stands in for strided where a test needs a process: takes --listen=ADDRESS, ignores its other
+// options, ends on SIGTERM.
 #include <cstdio>
 #include <string_view>
 

@@ -26,7 +26,8 @@ struct ArraySpec {
   bool operator==(const ArraySpec&) const = default;
 };
 
-// Elements, and bytes in C order; nothing when an extent is negative or the product does not fit 63 bits.
+// Elements, and bytes in C order; nothing when an extent is negative or the product does not fit 63
+// bits.
 std::optional<int64_t> NumElements(const ArraySpec& spec);
 std::optional<int64_t> SizeBytes(const ArraySpec& spec);
 
@@ -47,11 +48,13 @@ struct ArrayInfo {
   std::vector<std::string> devices;
 };
 
-// Stands for one array of a Client's session, from the moment it is asked for: it may be used as an operand before it exists.
-// An operation that fails leaves its error on its arrays, and every later use reports that error.
+// Stands for one array of a Client's session, from the moment it is asked for: it may be used as an
+// operand before it exists. An operation that fails leaves its error on its arrays, and every later
+// use reports that error.
 //
-// Move-only. The daemon is told to forget the handle when the Array and every Operand made from it are gone; such releases travel in
-// batches. An Array may outlive its Client, but is then of no use. Any thread may use it, one at a time.
+// Move-only. The daemon is told to forget the handle when the Array and every Operand made from it
+// are gone; such releases travel in batches. An Array may outlive its Client, but is then of no
+// use. Any thread may use it, one at a time.
 class Array {
  public:
   // Stands for nothing; every use reports INVALID_ARGUMENT.
@@ -66,11 +69,13 @@ class Array {
   // `sessions/{session}/arrays/{handle}`, or the name it was given.
   std::string name() const;
 
-  // Type and shape. Waits until the daemon has accepted the operation that makes it, not until that is done.
+  // Type and shape. Waits until the daemon has accepted the operation that makes it, not until that
+  // is done.
   Result<ArraySpec> Spec(const CallOptions& options = {}) const;
   // Waits until its content exists, or tells why it never will.
   Result<void> Wait(const CallOptions& options = {}) const;
-  // Waits for the work. FAILED_PRECONDITION unless the operation was given ComputeOptions::timeline.
+  // Waits for the work. FAILED_PRECONDITION unless the operation was given
+  // ComputeOptions::timeline.
   Result<stride::Timeline> Timeline(const CallOptions& options = {}) const;
   // What the daemon knows of it now.
   Result<ArrayInfo> Describe(const CallOptions& options = {}) const;

@@ -18,12 +18,14 @@ struct CallOptions {
 };
 
 struct TransferOptions : CallOptions {
-  // Bytes moved since the last report. Called from the transfer's threads, several at once; must be quick.
+  // Bytes moved since the last report. Called from the transfer's threads, several at once; must be
+  // quick.
   std::function<void(int64_t)> progress;
 };
 
 struct PutOptions : TransferOptions {
-  // A full array name such as `tenants/default/arrays/weights`; empty: a handle of this client's session.
+  // A full array name such as `tenants/default/arrays/weights`; empty: a handle of this client's
+  // session.
   std::string name;
   // Named arrays only: how long it lives. Zero: for good.
   std::chrono::seconds ttl{0};
@@ -34,7 +36,8 @@ struct PutOptions : TransferOptions {
 };
 
 struct ComputeOptions : CallOptions {
-  // Has the daemon report where the time went (Array::Timeline), at the price of an answer only when the work is done.
+  // Has the daemon report where the time went (Array::Timeline), at the price of an answer only
+  // when the work is done.
   bool timeline = false;
 };
 

@@ -7,16 +7,19 @@
 
 namespace stride {
 
-// Copies share one state. Any thread may call any member. Once cancelled it stays so: use a new one for new calls.
+// Copies share one state. Any thread may call any member. Once cancelled it stays so: use a new one
+// for new calls.
 class Cancellation {
  public:
   Cancellation();
 
-  // Calls that carry this token end soon with CANCELLED; the daemon cancels their queued work. Safe to call twice.
+  // Calls that carry this token end soon with CANCELLED; the daemon cancels their queued work. Safe
+  // to call twice.
   void Cancel() const;
   bool cancelled() const;
 
-  // Runs `action` at Cancel, on the cancelling thread, or at once when that has happened. It must not block or call back into this token.
+  // Runs `action` at Cancel, on the cancelling thread, or at once when that has happened. It must
+  // not block or call back into this token.
   uint64_t Add(std::function<void()> action) const;
   // When this returns, the action neither runs nor will run.
   void Remove(uint64_t id) const;

@@ -1,4 +1,5 @@
-// The way in: connect, upload arrays, run operations on them, fetch results, watch devices and jobs.
+// The way in: connect, upload arrays, run operations on them, fetch results, watch devices and
+// jobs.
 #pragma once
 
 #include <chrono>
@@ -23,15 +24,18 @@ class Core;
 }
 
 struct ConnectOptions {
-  // gRPC target, such as `unix:/run/stride/stride.sock` or `localhost:7070`. Empty: DefaultAddress().
+  // gRPC target, such as `unix:/run/stride/stride.sock` or `localhost:7070`. Empty:
+  // DefaultAddress().
   std::string address;
   // How long Connect waits for the daemon to answer.
   std::chrono::milliseconds connect_timeout{5000};
   // For calls that name none; zero: no limit.
   std::chrono::nanoseconds default_timeout{0};
-  // Idle time after which the daemon may end the session. The client renews it for as long as it lives.
+  // Idle time after which the daemon may end the session. The client renews it for as long as it
+  // lives.
   std::chrono::seconds session_ttl{600};
-  // Connections for bulk bytes; an array is moved by up to this many at once. 0: by the number of cores, 2 to 8.
+  // Connections for bulk bytes; an array is moved by up to this many at once. 0: by the number of
+  // cores, 2 to 8.
   int num_bulk_channels = 0;
 };
 
@@ -48,11 +52,12 @@ struct RunReply {
   Timeline timeline;
 };
 
-// Thread-safe. Its session is opened by the first call that needs one and ends, with every unnamed array, when the Client is destroyed;
-// destruction waits for background calls, which it cancels.
+// Thread-safe. Its session is opened by the first call that needs one and ends, with every unnamed
+// array, when the Client is destroyed; destruction waits for background calls, which it cancels.
 //
-// Operations (Compute and its short forms) return at once: they travel down one ordered stream, many to a message, and their Arrays may be
-// used right away. What goes wrong is told by the Arrays. Bulk bytes travel on connections of their own and those calls block.
+// Operations (Compute and its short forms) return at once: they travel down one ordered stream,
+// many to a message, and their Arrays may be used right away. What goes wrong is told by the
+// Arrays. Bulk bytes travel on connections of their own and those calls block.
 class Client {
  public:
   // Fails with UNAVAILABLE when nothing answers at the address in time.
@@ -64,25 +69,31 @@ class Client {
   const std::string& address() const;
 
   // --- bytes in and out. `data` must stay unchanged until the call returns. ---
-  Result<Array> PutBytes(std::span<const std::byte> data, const ArraySpec& spec, const PutOptions& options = {});
+  Result<Array> PutBytes(std::span<const std::byte> data, const ArraySpec& spec,
+                         const PutOptions& options = {});
   template <typename T>
-  Result<Array> Put(std::span<const T> data, std::vector<int64_t> shape, const PutOptions& options = {}) {
+  Result<Array> Put(std::span<const T> data, std::vector<int64_t> shape,
+                    const PutOptions& options = {}) {
     return PutBytes(std::as_bytes(data), {DataTypeOf<T>(), std::move(shape)}, options);
   }
   template <typename T>
-  Result<Array> Put(const std::vector<T>& data, std::vector<int64_t> shape, const PutOptions& options = {}) {
+  Result<Array> Put(const std::vector<T>& data, std::vector<int64_t> shape,
+                    const PutOptions& options = {}) {
     return Put(std::span<const T>(data), std::move(shape), options);
   }
   // C-order content into memory of exactly its size. INVALID_ARGUMENT when type or size differ.
-  Result<void> FetchBytes(const Array& array, std::span<std::byte> out, DataType expected = DataType::kUnspecified,
+  Result<void> FetchBytes(const Array& array, std::span<std::byte> out,
+                          DataType expected = DataType::kUnspecified,
                           const TransferOptions& options = {});
   template <typename T>
-  Result<void> FetchInto(const Array& array, std::span<T> out, const TransferOptions& options = {}) {
+  Result<void> FetchInto(const Array& array, std::span<T> out,
+                         const TransferOptions& options = {}) {
     return FetchBytes(array, std::as_writable_bytes(out), DataTypeOf<T>(), options);
   }
   template <typename T>
   Result<std::vector<T>> Fetch(const Array& array, const TransferOptions& options = {}) {
-    static_assert(!std::is_same_v<T, bool>, "std::vector<bool> has no bytes: fetch bool into a span");
+    static_assert(!std::is_same_v<T, bool>,
+                  "std::vector<bool> has no bytes: fetch bool into a span");
     auto spec = array.Spec(options);
     if (!spec) return spec.error();
     std::vector<T> out(NumElements(*spec).value_or(0));
@@ -91,13 +102,16 @@ class Client {
     return out;
   }
   // The same in the background. `data` and `out` must live until the Future has its result.
-  Future<Array> PutAsync(std::span<const std::byte> data, const ArraySpec& spec, PutOptions options = {});
-  Future<void> FetchAsync(const Array& array, std::span<std::byte> out, TransferOptions options = {});
+  Future<Array> PutAsync(std::span<const std::byte> data, const ArraySpec& spec,
+                         PutOptions options = {});
+  Future<void> FetchAsync(const Array& array, std::span<std::byte> out,
+                          TransferOptions options = {});
 
   // --- named arrays ---
   // An Array for a name; whether it exists is found out by its use. Destroying it deletes nothing.
   Array Open(std::string name);
-  Result<std::vector<ArrayInfo>> ListArrays(const std::string& parent, const CallOptions& options = {});
+  Result<std::vector<ArrayInfo>> ListArrays(const std::string& parent,
+                                            const CallOptions& options = {});
   Result<void> DeleteArray(const std::string& name, const CallOptions& options = {});
 
   // --- operations ---
@@ -136,7 +150,8 @@ class Client {
   Result<Job> CreateJob(const JobSpec& spec, const CallOptions& options = {});
   Result<Job> GetJob(const std::string& name, const CallOptions& options = {});
   Result<std::vector<Job>> ListJobs(const CallOptions& options = {});
-  // Calls `on_change` on this thread with the present state, then every change, until a final state or until it returns false.
+  // Calls `on_change` on this thread with the present state, then every change, until a final state
+  // or until it returns false.
   Result<void> WatchJob(const std::string& name, const std::function<bool(const Job&)>& on_change,
                         const CallOptions& options = {});
   Result<Job> CancelJob(const std::string& name, const CallOptions& options = {});
@@ -144,7 +159,8 @@ class Client {
 
   // --- devices ---
   Result<std::vector<Device>> ListDevices(const CallOptions& options = {});
-  // Calls `on_sample` on this thread with every round of samples until it returns false or max_samples are seen.
+  // Calls `on_sample` on this thread with every round of samples until it returns false or
+  // max_samples are seen.
   Result<void> WatchDevices(const WatchOptions& watch,
                             const std::function<bool(const std::vector<DeviceSample>&)>& on_sample,
                             const CallOptions& options = {});

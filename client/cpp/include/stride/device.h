@@ -11,8 +11,8 @@ namespace stride {
 
 struct Device {
   enum class State { kUnspecified, kServing, kNotServing };
-  std::string name;   // `devices/cpu:0`
-  std::string kind;   // `cuda` or `cpu`
+  std::string name;  // `devices/cpu:0`
+  std::string kind;  // `cuda` or `cpu`
   std::string model;
   int index = 0;
   State state = State::kUnspecified;

@@ -42,7 +42,8 @@ struct FieldViolation {
 struct Error {
   Code code = Code::kUnknown;
   std::string message;
-  // A name of stride.v1.ErrorReason such as `SHAPE_MISMATCH`; empty when the error arose on this side of the wire.
+  // A name of stride.v1.ErrorReason such as `SHAPE_MISMATCH`; empty when the error arose on this
+  // side of the wire.
   std::string reason;
   // The values that the message names.
   std::map<std::string, std::string> metadata;

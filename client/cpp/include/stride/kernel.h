@@ -18,13 +18,12 @@ struct Dim3 {
 // What stands behind one parameter of the kernel.
 // Exactly one of `operand`, `new_array` and `raw` is set.
 struct KernelArgument {
-  // An array goes as a pointer to its first element: contiguous, and of the type that the parameter points to. A number is converted to the
-  // parameter's type where that loses nothing.
+  // An array goes as a pointer to its first element: contiguous, and of the type that the parameter
+  // points to. A number is converted to the parameter's type where that loses nothing.
   KernelArgument(Operand input) : operand(std::move(input)) {}
   KernelArgument(const Array& array) : operand(array) {}
   template <typename T>
-    requires std::is_arithmetic_v<T>
-  KernelArgument(T number) : operand(number) {}
+  requires std::is_arithmetic_v<T> KernelArgument(T number) : operand(number) {}
   // A new array of zeros that the launch makes and returns.
   static KernelArgument Out(ArraySpec spec) {
     KernelArgument argument;

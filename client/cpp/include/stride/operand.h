@@ -12,8 +12,8 @@
 
 namespace stride {
 
-// An array, or a number. Plain C++ numbers are weak, as Python's are in NumPy 2: they take the type of the arrays they meet.
-// Copies share one state, which keeps an array's handle alive.
+// An array, or a number. Plain C++ numbers are weak, as Python's are in NumPy 2: they take the type
+// of the arrays they meet. Copies share one state, which keeps an array's handle alive.
 class Operand {
  public:
   struct Impl;
@@ -24,8 +24,7 @@ class Operand {
   template <std::signed_integral T>
   Operand(T value) : Operand(FromInt(value)) {}
   template <std::unsigned_integral T>
-    requires(!std::same_as<T, bool>)
-  Operand(T value) : Operand(FromUint(value)) {}
+  requires(!std::same_as<T, bool>) Operand(T value) : Operand(FromUint(value)) {}
   Operand(double value);
   Operand(std::complex<double> value);
 

@@ -1,4 +1,5 @@
-// One piece of work, described and not yet given to a daemon: Client::Compute runs it now, Client::Run inline, Client::CreateJob later.
+// One piece of work, described and not yet given to a daemon: Client::Compute runs it now,
+// Client::Run inline, Client::CreateJob later.
 #pragma once
 
 #include <map>
@@ -46,18 +47,21 @@ class ViewSteps {
   std::shared_ptr<Impl> impl_;
 };
 
-// A value; copies are independent. Nothing here talks to a daemon, and mistakes are found by the daemon.
+// A value; copies are independent. Nothing here talks to a daemon, and mistakes are found by the
+// daemon.
 class Operation {
  public:
   struct Impl;
 
-  // A NumPy ufunc by name. `data_type`: computes in and returns this type; unspecified: NumPy's promotion.
+  // A NumPy ufunc by name. `data_type`: computes in and returns this type; unspecified: NumPy's
+  // promotion.
   static Operation Ufunc(std::string_view function, const std::vector<Operand>& inputs,
                          DataType data_type = DataType::kUnspecified);
   // A text such as `cos(x)**2 + sin(x)**2`, compiled into one fused kernel.
   static Operation Expression(std::string_view text, const std::map<std::string, Operand>& inputs,
                               DataType data_type = DataType::kUnspecified);
-  static Operation Reduce(Reduction function, const Operand& input, const ReduceOptions& options = {});
+  static Operation Reduce(Reduction function, const Operand& input,
+                          const ReduceOptions& options = {});
   static Operation Matmul(const Operand& left, const Operand& right);
   static Operation Kernel(const KernelOptions& options);
   static Operation Full(const ArraySpec& spec, const Operand& value);
@@ -65,7 +69,8 @@ class Operation {
   static Operation Arange(const Operand& start, const Operand& stop, const Operand& step,
                           DataType data_type = DataType::kUnspecified);
   static Operation Linspace(const Operand& start, const Operand& stop, int64_t count,
-                            bool exclude_endpoint = false, DataType data_type = DataType::kUnspecified);
+                            bool exclude_endpoint = false,
+                            DataType data_type = DataType::kUnspecified);
   // A contiguous copy, in another type when `data_type` is given, on another device with OnDevice.
   static Operation Copy(const Operand& input, DataType data_type = DataType::kUnspecified);
   // Gives the buffer's only replica to the device of OnDevice.
@@ -81,9 +86,9 @@ class Operation {
   // Runs on this device, such as `devices/cpu:0`, instead of the one expected to finish first.
   Operation& OnDevice(std::string_view device);
   // Where results go, one call for each, in order. Without any, Client chooses handles for all.
-  Operation& ToName(std::string_view name);      // creates a named array
-  Operation& ToJobHandle(uint64_t handle);       // for later operations of the same job
-  Operation& ToExisting(const Array& array);     // overwrites it, as NumPy's out=
+  Operation& ToName(std::string_view name);   // creates a named array
+  Operation& ToJobHandle(uint64_t handle);    // for later operations of the same job
+  Operation& ToExisting(const Array& array);  // overwrites it, as NumPy's out=
 
   // Results that it makes.
   int num_outputs() const;

@@ -10,7 +10,8 @@
 
 namespace stride {
 
-// Reading the value of a failed Result, or the error of a good one, is a bug of the caller and asserts.
+// Reading the value of a failed Result, or the error of a good one, is a bug of the caller and
+// asserts.
 template <typename T>
 class [[nodiscard]] Result {
  public:

@@ -71,6 +71,7 @@ std::vector<std::string> Arguments(const CompileRequest& request, const Options&
     arguments.push_back(feature);
   }
   arguments.insert(arguments.end(), options.macros.begin(), options.macros.end());
+  if (options.contract) arguments.push_back("-D__STRIDE_CONTRACT__=1");
   if (options.fast_math) arguments.push_back("-D__USE_FAST_MATH__=1");
   if (request.kind == SourceKind::kCudaKernels) {
     for (const char* more : {"-aux-triple", target.triple.c_str(), "-fcuda-is-device", "-fcuda-allow-variadic-functions",

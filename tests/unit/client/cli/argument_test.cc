@@ -51,13 +51,15 @@ TEST(ArgumentTest, Refusals) {
   struct Row {
     std::string text, message;
   };
-  for (const Row& row : {Row{"", "empty"}, Row{"@", "needs an array's name"}, Row{"inout:", "needs a file"},
-                         Row{"out:int32", "with a shape"}, Row{"out:int23[4]", "Did you mean int32"},
-                         Row{"out:int32[4", "with a shape"}, Row{"out:int32[-4]", "not a list of sizes"},
-                         Row{"out:int32[4,]", "not a list of sizes"}, Row{"out:int32[4.5]", "not a list of sizes"},
-                         Row{"out:int64[9223372036854775807]", "larger than memory"}, Row{"5:flaot32", "Did you mean float32"},
-                         Row{"300:uint8", "cannot hold"}, Row{"-1:uint8", "cannot hold"}, Row{"2.5:int32", "cannot hold"},
-                         Row{"9223372036854775808:int64", "cannot hold"}}) {
+  for (const Row& row :
+       {Row{"", "empty"}, Row{"@", "needs an array's name"}, Row{"inout:", "needs a file"},
+        Row{"out:int32", "with a shape"}, Row{"out:int23[4]", "Did you mean int32"},
+        Row{"out:int32[4", "with a shape"}, Row{"out:int32[-4]", "not a list of sizes"},
+        Row{"out:int32[4,]", "not a list of sizes"}, Row{"out:int32[4.5]", "not a list of sizes"},
+        Row{"out:int64[9223372036854775807]", "larger than memory"},
+        Row{"5:flaot32", "Did you mean float32"}, Row{"300:uint8", "cannot hold"},
+        Row{"-1:uint8", "cannot hold"}, Row{"2.5:int32", "cannot hold"},
+        Row{"9223372036854775808:int64", "cannot hold"}}) {
     const auto argument = ParseArgument(row.text);
     ASSERT_FALSE(argument.ok()) << row.text;
     EXPECT_THAT(argument.error().message, HasSubstr(row.message));

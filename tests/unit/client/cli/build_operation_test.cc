@@ -68,9 +68,11 @@ TEST(BuildOperationTest, Mistakes) {
   EXPECT_THAT(Ufunc({"x + 1", "x=@x", "x=@y"}).error().message, HasSubstr("twice"));
   EXPECT_THAT(Ufunc({"add", "out:int32[3]", "@b"}).error().message, HasSubstr("kernels only"));
   EXPECT_THAT(Ufunc({"add", "a.npy", "@b"}).error().message, HasSubstr("outlives"));
-  EXPECT_THAT(Ufunc({"add", "@a", "@b", "--dtype", "int33"}).error().message, HasSubstr("not a type"));
+  EXPECT_THAT(Ufunc({"add", "@a", "@b", "--dtype", "int33"}).error().message,
+              HasSubstr("not a type"));
   EXPECT_THAT(Reduce({"summ", "@a"}).error().message, HasSubstr("No reduction 'summ'"));
-  EXPECT_THAT(Reduce({"sum", "@a", "--axis", "x"}).error().message, HasSubstr("not a list of axes"));
+  EXPECT_THAT(Reduce({"sum", "@a", "--axis", "x"}).error().message,
+              HasSubstr("not a list of axes"));
 }
 
 }  // namespace

@@ -10,10 +10,14 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-const std::vector<OptionSpec> kOptions = {
-    {"output", 'o', "FILE", ""}, {"axis", 0, "N", ""}, {"json", 0, "", ""}, {"address", 0, "ADDRESS", ""}};
+const std::vector<OptionSpec> kOptions = {{"output", 'o', "FILE", ""},
+                                          {"axis", 0, "N", ""},
+                                          {"json", 0, "", ""},
+                                          {"address", 0, "ADDRESS", ""}};
 
-Result<CommandLine> Parse(std::vector<std::string> arguments) { return CommandLine::Parse(arguments, kOptions); }
+Result<CommandLine> Parse(std::vector<std::string> arguments) {
+  return CommandLine::Parse(arguments, kOptions);
+}
 
 TEST(CommandLineTest, OptionsStandAnywhereInAnyForm) {
   const auto line = Parse({"sum", "--axis", "-1", "x.npy", "--axis=0", "-o", "a", "-ob", "--json"});
@@ -44,7 +48,8 @@ TEST(ParseTimeTest, UnitsAndRefusals) {
   EXPECT_EQ(ParseTime("1.5s"), std::chrono::milliseconds(1500));
   EXPECT_EQ(ParseTime("200ms"), std::chrono::milliseconds(200));
   EXPECT_EQ(ParseTime("2m"), std::chrono::minutes(2));
-  for (const char* bad : {"", "s", "-1", "0", "nan", "inf", "1e300", "5 s", "5d"}) EXPECT_FALSE(ParseTime(bad).has_value()) << bad;
+  for (const char* bad : {"", "s", "-1", "0", "nan", "inf", "1e300", "5 s", "5d"})
+    EXPECT_FALSE(ParseTime(bad).has_value()) << bad;
 }
 
 }  // namespace

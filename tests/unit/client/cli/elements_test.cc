@@ -28,7 +28,9 @@ TEST(ElementsTest, ShortestThatReadsBack) {
 }
 
 TEST(JsonTest, EscapesAndOrders) {
-  EXPECT_EQ(Json::Object({{"b", Json::String("a\"\\\n\x01")}, {"a", Json::Array({Json::Integer(1), Json::Null()})}}).text(),
+  EXPECT_EQ(Json::Object({{"b", Json::String("a\"\\\n\x01")},
+                          {"a", Json::Array({Json::Integer(1), Json::Null()})}})
+                .text(),
             "{\"b\":\"a\\\"\\\\\\n\\u0001\",\"a\":[1,null]}");
   EXPECT_EQ(Json::Number(1.0 / 0.0).text(), "null");
 }

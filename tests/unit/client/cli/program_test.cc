@@ -48,13 +48,15 @@ class ProgramTest : public ::testing::Test {
   std::string Path(const std::string& name) { return folder_ / name; }
 
   Outcome Run(const std::string& arguments) {
-    const std::string command = std::string(STRIDE_PROGRAM) + " " + arguments + " >" + Path("out") + " 2>" + Path("err");
+    const std::string command =
+        std::string(STRIDE_PROGRAM) + " " + arguments + " >" + Path("out") + " 2>" + Path("err");
     const int status = std::system(command.c_str());
     return {WEXITSTATUS(status), ReadFile(Path("out")), ReadFile(Path("err"))};
   }
 
   std::string Save(const std::string& name, const std::vector<int32_t>& values) {
-    auto writer = npy::Writer::Create(Path(name), {DataType::kInt32, {static_cast<int64_t>(values.size())}});
+    auto writer =
+        npy::Writer::Create(Path(name), {DataType::kInt32, {static_cast<int64_t>(values.size())}});
     std::memcpy(writer->data().data(), values.data(), values.size() * sizeof(int32_t));
     EXPECT_TRUE(writer->Commit().ok());
     return Path(name);
@@ -63,7 +65,8 @@ class ProgramTest : public ::testing::Test {
   // Folders of private daemons that are still there.
   int NumPrivate() {
     int count = 0;
-    for (const auto& entry : fs::directory_iterator(folder_)) count += entry.path().filename().string().starts_with("stride.");
+    for (const auto& entry : fs::directory_iterator(folder_))
+      count += entry.path().filename().string().starts_with("stride.");
     return count;
   }
 
@@ -124,8 +127,10 @@ TEST_F(ProgramTest, TyposAreUnderstood) {
   EXPECT_THAT(Run("devices --jsno").err, HasSubstr("Did you mean --json?"));
   EXPECT_THAT(Run("jobs sumbit").err, HasSubstr("Did you mean submit?"));
   EXPECT_EQ(Run("--help").code, 0);
-  for (const char* name : {"devices", "top", "put", "get", "ls", "rm", "ufunc", "reduce", "matmul", "kernel", "jobs", "doctor"}) {
-    EXPECT_THAT(Run(std::string("help ") + name).out, HasSubstr(std::string("Usage: stride ") + name));
+  for (const char* name : {"devices", "top", "put", "get", "ls", "rm", "ufunc", "reduce", "matmul",
+                           "kernel", "jobs", "doctor"}) {
+    EXPECT_THAT(Run(std::string("help ") + name).out,
+                HasSubstr(std::string("Usage: stride ") + name));
   }
 }
 
@@ -136,7 +141,8 @@ TEST_F(ProgramTest, AnInterruptStopsTheDaemonInOrder) {
     execl(STRIDE_PROGRAM, "stride", "top", "--interval", "1s", nullptr);
     _exit(127);
   }
-  while (NumPrivate() == 0 && waitpid(pid, nullptr, WNOHANG) == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  while (NumPrivate() == 0 && waitpid(pid, nullptr, WNOHANG) == 0)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
   kill(pid, SIGINT);
   int status = 0;
   waitpid(pid, &status, 0);

@@ -8,7 +8,8 @@ namespace stride::cli {
 namespace {
 
 TEST(SuggestTest, NearWordsOnly) {
-  const std::vector<std::string> names = {"devices", "top", "put", "get", "ufunc", "reduce", "kernel", "doctor"};
+  const std::vector<std::string> names = {"devices", "top",    "put",    "get",
+                                          "ufunc",   "reduce", "kernel", "doctor"};
   EXPECT_EQ(Suggest("device", names), "devices");
   EXPECT_EQ(Suggest("kernle", names), "kernel");
   EXPECT_EQ(Suggest("ufnuc", names), "ufunc");

@@ -12,9 +12,9 @@
 namespace stride {
 namespace {
 
-using testing::FakeDaemon;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using testing::FakeDaemon;
 
 class ClientTest : public ::testing::Test {
  protected:
@@ -79,7 +79,8 @@ TEST_F(ClientTest, AChainNeedsNoAnswers) {
   for (int i = 0; i < 199; ++i) sum = client_->Ufunc("add", {sum, one});
   EXPECT_EQ(sum.Wait({.timeout = milliseconds(50)}).error().code, Code::kDeadlineExceeded);
   daemon_->faults().hold_answers = false;
-  // The small fetch takes the same road, behind the chain, and needs none of the answers that were swallowed.
+  // The small fetch takes the same road, behind the chain, and needs none of the answers that were
+  // swallowed.
   std::vector<int32_t> out(3);
   ASSERT_TRUE(client_->FetchInto<int32_t>(sum, out).ok());
   EXPECT_EQ(out, (std::vector<int32_t>{201, 402, 603}));
@@ -190,7 +191,8 @@ TEST_F(ClientTest, TheSessionEndsWithTheClient) {
 
 TEST_F(ClientTest, UploadsInTheBackground) {
   const std::vector<int32_t> values(3'000'000, 3);
-  auto future = client_->PutAsync(std::as_bytes(std::span(values)), {DataType::kInt32, {3'000'000}});
+  auto future =
+      client_->PutAsync(std::as_bytes(std::span(values)), {DataType::kInt32, {3'000'000}});
   auto array = future.Get();
   ASSERT_TRUE(array.ok());
   EXPECT_EQ(client_->Fetch<int32_t>(*array)->at(2'999'999), 3);
@@ -198,19 +200,23 @@ TEST_F(ClientTest, UploadsInTheBackground) {
 
 TEST_F(ClientTest, WatchesDevicesUntilToldToStop) {
   int rounds = 0;
-  ASSERT_TRUE(client_->WatchDevices({.max_samples = 3}, [&](const auto& samples) {
-    EXPECT_EQ(samples.at(0).queue_depth, rounds);
-    EXPECT_EQ(samples.at(0).utilization_ratio, 0.5);
-    EXPECT_FALSE(samples.at(0).power_watts.has_value());
-    ++rounds;
-    return true;
-  }).ok());
+  ASSERT_TRUE(client_
+                  ->WatchDevices({.max_samples = 3},
+                                 [&](const auto& samples) {
+                                   EXPECT_EQ(samples.at(0).queue_depth, rounds);
+                                   EXPECT_EQ(samples.at(0).utilization_ratio, 0.5);
+                                   EXPECT_FALSE(samples.at(0).power_watts.has_value());
+                                   ++rounds;
+                                   return true;
+                                 })
+                  .ok());
   EXPECT_EQ(rounds, 3);
   EXPECT_TRUE(client_->WatchDevices({}, [](const auto&) { return false; }).ok());
 }
 
 TEST_F(ClientTest, NoDaemonIsTold) {
-  const auto none = Client::Connect({.address = "unix:" + folder_ + "/none", .connect_timeout = milliseconds(200)});
+  const auto none = Client::Connect(
+      {.address = "unix:" + folder_ + "/none", .connect_timeout = milliseconds(200)});
   ASSERT_FALSE(none.ok());
   EXPECT_EQ(none.error().code, Code::kUnavailable);
 }

@@ -29,7 +29,8 @@ google::rpc::Status Rich() {
 
 TEST(StatusTest, DetailsBecomeMembers) {
   const google::rpc::Status rich = Rich();
-  const grpc::Status wire(grpc::StatusCode::INVALID_ARGUMENT, "Shapes do not fit", rich.SerializeAsString());
+  const grpc::Status wire(grpc::StatusCode::INVALID_ARGUMENT, "Shapes do not fit",
+                          rich.SerializeAsString());
   for (const Error& error : {ToError(rich), ToError(wire)}) {
     EXPECT_EQ(error.code, Code::kInvalidArgument);
     EXPECT_EQ(error.reason, "SHAPE_MISMATCH");
@@ -38,7 +39,8 @@ TEST(StatusTest, DetailsBecomeMembers) {
     EXPECT_EQ(error.violations[0].field, "operation.matmul.left");
     EXPECT_EQ(error.retry_delay, std::chrono::milliseconds(1500));
     EXPECT_EQ(error.ToString(),
-              "INVALID_ARGUMENT (SHAPE_MISMATCH): Shapes do not fit\n  operation.matmul.left: 3 against 4\n  retry in 1500 ms");
+              "INVALID_ARGUMENT (SHAPE_MISMATCH): Shapes do not fit\n  operation.matmul.left: 3 "
+              "against 4\n  retry in 1500 ms");
   }
 }
 

@@ -23,14 +23,20 @@ class FilesTest : public ::testing::Test {
   ~FilesTest() override { fs::remove_all(folder_); }
 
   std::string Path(const std::string& name) { return folder_ / name; }
-  void Write(const std::string& name, const std::string& content) { std::ofstream(Path(name), std::ios::binary) << content; }
-  size_t NumFiles() { return static_cast<size_t>(std::distance(fs::directory_iterator(folder_), {})); }
+  void Write(const std::string& name, const std::string& content) {
+    std::ofstream(Path(name), std::ios::binary) << content;
+  }
+  size_t NumFiles() {
+    return static_cast<size_t>(std::distance(fs::directory_iterator(folder_), {}));
+  }
 
   fs::path folder_;
 };
 
-std::string WithOrder(const char* descr, const char* order, const char* shape, const std::string& body) {
-  std::string text = std::string("{'descr': '") + descr + "', 'fortran_order': " + order + ", 'shape': " + shape + ", }\n";
+std::string WithOrder(const char* descr, const char* order, const char* shape,
+                      const std::string& body) {
+  std::string text = std::string("{'descr': '") + descr + "', 'fortran_order': " + order +
+                     ", 'shape': " + shape + ", }\n";
   std::string head("\x93NUMPY\x01\x00", 8);
   head += static_cast<char>(text.size());
   head += '\0';
@@ -91,12 +97,14 @@ TEST_F(FilesTest, SaysWhatIsWrong) {
   Write("short.npy", WithOrder("<u2", "False", "(2,)", "abc"));
   Write("long.npy", WithOrder("<u2", "False", "(2,)", "abcde"));
   Write("empty.npy", "");
-  EXPECT_THAT(Reader::Open(Path("short.npy")).error().message, HasSubstr("takes 4 bytes, 3 follow"));
+  EXPECT_THAT(Reader::Open(Path("short.npy")).error().message,
+              HasSubstr("takes 4 bytes, 3 follow"));
   EXPECT_THAT(Reader::Open(Path("long.npy")).error().message, HasSubstr("takes 4 bytes, 5 follow"));
   EXPECT_THAT(Reader::Open(Path("empty.npy")).error().message, HasSubstr("does not begin"));
   EXPECT_EQ(Reader::Open(Path("none.npy")).error().code, Code::kNotFound);
   EXPECT_THAT(Reader::Open(folder_).error().message, HasSubstr("directory"));
-  EXPECT_EQ(Writer::Create(Path("no/such/folder.npy"), {DataType::kInt8, {1}}).error().code, Code::kNotFound);
+  EXPECT_EQ(Writer::Create(Path("no/such/folder.npy"), {DataType::kInt8, {1}}).error().code,
+            Code::kNotFound);
 }
 
 }  // namespace

@@ -22,7 +22,8 @@ std::string File(const std::string& text, int major = 1) {
   return file + text;
 }
 
-std::string Dictionary(const std::string& descr, const std::string& order, const std::string& shape) {
+std::string Dictionary(const std::string& descr, const std::string& order,
+                       const std::string& shape) {
   return "{'descr': " + descr + ", 'fortran_order': " + order + ", 'shape': " + shape + ", }";
 }
 
@@ -76,9 +77,11 @@ TEST(HeaderTest, RefusesHostileHeaders) {
       {"hello, world", "does not begin", Code::kInvalidArgument},
       {"\x93NUMPY", "ends within the version", Code::kInvalidArgument},
       {"\x93NUMPY\x01", "ends within the version", Code::kInvalidArgument},
-      {std::string("\x93NUMPY\x01\x00\x10", 9), "ends within the header's length", Code::kInvalidArgument},
+      {std::string("\x93NUMPY\x01\x00\x10", 9), "ends within the header's length",
+       Code::kInvalidArgument},
       {File(good, 4), "version 4.0", Code::kInvalidArgument},
-      {std::string("\x93NUMPY\x02\x00\xff\xff\xff\xff", 12), "claims 4294967295", Code::kInvalidArgument},
+      {std::string("\x93NUMPY\x02\x00\xff\xff\xff\xff", 12), "claims 4294967295",
+       Code::kInvalidArgument},
       {File(good).substr(0, 40), "ends within the header", Code::kInvalidArgument},
       {File(""), "not a dictionary", Code::kInvalidArgument},
       {File("{"), "malformed", Code::kInvalidArgument},
@@ -87,14 +90,25 @@ TEST(HeaderTest, RefusesHostileHeaders) {
       {File("{'descr': '<f4', 'descr': '<f4', }"), "comes twice", Code::kInvalidArgument},
       {File("{'descr': '<f4', 'evil': 1, }"), "unknown key", Code::kInvalidArgument},
       {File("{'descr': __import__('os'), }"), "not a string", Code::kInvalidArgument},
-      {File(Dictionary("'<f4'", "Maybe", "(3,)")), "neither True nor False", Code::kInvalidArgument},
+      {File(Dictionary("'<f4'", "Maybe", "(3,)")), "neither True nor False",
+       Code::kInvalidArgument},
       {File(Dictionary("'<f4'", "False", "(3)")), "not a tuple", Code::kInvalidArgument},
       {File(Dictionary("'<f4'", "False", "(-3,)")), "not a tuple", Code::kInvalidArgument},
       {File(Dictionary("'<f4'", "False", "(3, , 4)")), "not a tuple", Code::kInvalidArgument},
       {File(Dictionary("'<f4'", "False", "(3 4)")), "not a tuple", Code::kInvalidArgument},
-      {File(Dictionary("'<f4'", "False", "(99999999999999999999,)")), "not a tuple", Code::kInvalidArgument},
-      {File(Dictionary("'<f8'", "False", "(4611686018427387904, 4)")), "more elements", Code::kInvalidArgument},
-      {File(Dictionary("'<f4'", "False", "(" + [] { std::string s; for (int i = 0; i < 33; ++i) s += "1,"; return s; }() + ")")),
+      {File(Dictionary("'<f4'", "False", "(99999999999999999999,)")), "not a tuple",
+       Code::kInvalidArgument},
+      {File(Dictionary("'<f8'", "False", "(4611686018427387904, 4)")), "more elements",
+       Code::kInvalidArgument},
+      {File(Dictionary(
+           "'<f4'", "False",
+           "(" +
+               [] {
+                 std::string s;
+                 for (int i = 0; i < 33; ++i) s += "1,";
+                 return s;
+               }() +
+               ")")),
        "33 axes", Code::kInvalidArgument},
       {File(Dictionary("'=f4'", "False", "(3,)")), "'descr' is", Code::kInvalidArgument},
       {File(Dictionary("'|f4'", "False", "(3,)")), "'descr' is", Code::kInvalidArgument},
@@ -113,8 +127,9 @@ TEST(HeaderTest, RefusesHostileHeaders) {
 }
 
 TEST(HeaderTest, ReadsItsOwnWriting) {
-  for (const ArraySpec& spec : {ArraySpec{DataType::kFloat32, {}}, ArraySpec{DataType::kBool, {5}},
-                                ArraySpec{DataType::kComplex128, {2, 3}}, ArraySpec{DataType::kInt64, {0, 1, 7}}}) {
+  for (const ArraySpec& spec :
+       {ArraySpec{DataType::kFloat32, {}}, ArraySpec{DataType::kBool, {5}},
+        ArraySpec{DataType::kComplex128, {2, 3}}, ArraySpec{DataType::kInt64, {0, 1, 7}}}) {
     const auto text = FormatHeader(spec);
     ASSERT_TRUE(text.ok());
     EXPECT_EQ(text->size() % 64, 0u);
@@ -132,7 +147,8 @@ TEST(HeaderTest, SurvivesMutations) {
   const std::string good = File(Dictionary("'<f4'", "False", "(3, 4)"));
   for (int round = 0; round < 20000; ++round) {
     std::string bad = good.substr(0, random() % (good.size() + 1));
-    for (int i = 0; i < 3 && !bad.empty(); ++i) bad[random() % bad.size()] = static_cast<char>(random());
+    for (int i = 0; i < 3 && !bad.empty(); ++i)
+      bad[random() % bad.size()] = static_cast<char>(random());
     const auto header = ParseHeader(Bytes(bad));
     if (header) {
       EXPECT_LE(header->data_offset, bad.size());

@@ -1,16 +1,102 @@
 #include "server/worker/cpu/compiler/spmd/spmd_pass.h"
-#include "llvm/IR/Module.h"
+
+#include "absl/strings/str_cat.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Module.h"
+#include "server/worker/cpu/compiler/spmd/emit.h"
+#include "server/worker/cpu/compiler/spmd/normalize.h"
+#include "server/worker/cpu/compiler/spmd/per_thread.h"
+#include "server/worker/cpu/compiler/spmd/regions.h"
+#include "server/worker/cpu/compiler/spmd/shared_memory.h"
+#include "server/worker/cpu/compiler/spmd/uniformity.h"
+#include "server/worker/cpu/compiler/spmd/values.h"
+
 namespace stride::cpu {
-void KeepOnly(llvm::Module& module, const std::vector<CompiledKernel>& kernels) {
-  llvm::StringSet<> kept;
-  for (const CompiledKernel& kernel : kernels) kept.insert(kernel.symbol);
-  for (llvm::Function& function : module) {
-    if (!function.isDeclaration() && !kept.contains(function.getName())) {
-      function.setLinkage(llvm::GlobalValue::InternalLinkage);
+namespace {
+
+bool CallsItself(const llvm::Function& function) {
+  for (const llvm::Instruction& instruction : llvm::instructions(function)) {
+    if (auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction)) {
+      if (call->getCalledFunction() == &function) return true;
     }
   }
+  return false;
 }
-absl::Status PrepareKernels(llvm::Module& module, KernelTable& table) { return absl::UnimplementedError("kernels"); }
-absl::Status CutKernels(llvm::Module& module, ThreadForm form, KernelTable& table) { return absl::UnimplementedError("kernels"); }
+
+// Only a kernel's own body knows which thread it is.
+absl::Status CheckOtherFunctions(const llvm::Module& module, const llvm::StringSet<>& kernels) {
+  for (const llvm::Function& function : module) {
+    if (function.isDeclaration() || kernels.contains(function.getName())) continue;
+    for (const llvm::Instruction& instruction : llvm::instructions(function)) {
+      if (!spmd::CalleeName(instruction).starts_with("__stride_")) continue;
+      return absl::UnimplementedError(
+          absl::StrCat("the CPU device has no thread index, barrier or shared memory in functions that call themselves or "
+                       "are called through a pointer: ",
+                       function.getName().str()));
+    }
+  }
+  return absl::OkStatus();
 }
+
+absl::Status CutOne(llvm::Function& function, ThreadForm form, CompiledKernel& kernel) {
+  if (form == ThreadForm::kPerThread) {
+    return spmd::MakePerThread(function, kernel.private_bytes_per_thread, kernel.has_barrier);
+  }
+  absl::StatusOr<spmd::Shape> shape = spmd::Normalize(function);
+  if (!shape.ok()) return shape.status();
+  spmd::FindVarying(*shape);
+  if (absl::Status status = spmd::FindRegions(*shape); !status.ok()) return status;
+  spmd::PlaceValues(*shape);
+  spmd::EmitBlockFunction(*shape);
+  kernel.has_barrier = shape->has_barrier;
+  kernel.private_bytes_per_thread = shape->bytes_per_thread;
+  return absl::OkStatus();
+}
+
+llvm::StringSet<> Symbols(const std::vector<CompiledKernel>& kernels) {
+  llvm::StringSet<> symbols;
+  for (const CompiledKernel& kernel : kernels) symbols.insert(kernel.symbol);
+  return symbols;
+}
+
+}  // namespace
+
+void KeepOnly(llvm::Module& module, const std::vector<CompiledKernel>& kernels) {
+  llvm::StringSet<> kept = Symbols(kernels);
+  for (llvm::Function& function : module) {
+    if (function.isDeclaration() || kept.contains(function.getName())) continue;
+    function.setComdat(nullptr);
+    function.setLinkage(llvm::GlobalValue::InternalLinkage);
+  }
+}
+
+absl::Status PrepareKernels(llvm::Module& module, KernelTable& table) {
+  uint32_t static_bytes = 0;
+  if (absl::Status status = spmd::LowerSharedMemory(module, table.dynamic_shared, static_bytes); !status.ok()) return status;
+  for (CompiledKernel& kernel : table.kernels) kernel.static_shared_bytes = static_bytes;
+  KeepOnly(module, table.kernels);
+  llvm::StringSet<> kernels = Symbols(table.kernels);
+  for (llvm::Function& function : module) {
+    if (function.isDeclaration() || kernels.contains(function.getName()) || CallsItself(function)) continue;
+    function.removeFnAttr(llvm::Attribute::NoInline);
+    function.removeFnAttr(llvm::Attribute::OptimizeNone);
+    function.addFnAttr(llvm::Attribute::AlwaysInline);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CutKernels(llvm::Module& module, ThreadForm form, KernelTable& table) {
+  llvm::StringSet<> kernels = Symbols(table.kernels);
+  if (absl::Status status = CheckOtherFunctions(module, kernels); !status.ok()) return status;
+  for (CompiledKernel& kernel : table.kernels) {
+    llvm::Function* function = module.getFunction(kernel.symbol);
+    if (function == nullptr) return absl::InternalError(absl::StrCat("the entry of `", kernel.name, "` is gone"));
+    if (absl::Status status = CutOne(*function, form, kernel); !status.ok()) {
+      return absl::Status(status.code(), absl::StrCat("kernel `", kernel.name, "`: ", status.message()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace stride::cpu

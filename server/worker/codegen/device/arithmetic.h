@@ -1,0 +1,306 @@
+// Integers, bool and the parts of arithmetic that all types share. NumPy's rules.
+
+// --- predicates ---
+
+ST_FN bool st_isnan(float x) { return x != x; }
+ST_FN bool st_isnan(double x) { return x != x; }
+ST_FN bool st_isinf(float x) { return (st_bits(x) & 0x7FFFFFFFu) == 0x7F800000u; }
+ST_FN bool st_isinf(double x) { return (st_bits(x) & 0x7FFFFFFFFFFFFFFFull) == 0x7FF0000000000000ull; }
+ST_FN bool st_isfinite(float x) { return (st_bits(x) & 0x7F800000u) != 0x7F800000u; }
+ST_FN bool st_isfinite(double x) { return (st_bits(x) & 0x7FF0000000000000ull) != 0x7FF0000000000000ull; }
+ST_FN bool st_signbit(float x) { return st_bits(x) >> 31; }
+ST_FN bool st_signbit(double x) { return st_bits(x) >> 63; }
+template <class T>
+ST_FN bool st_isnan(T) {
+  return false;
+}
+template <class T>
+ST_FN bool st_isinf(T) {
+  return false;
+}
+template <class T>
+ST_FN bool st_isfinite(T) {
+  return true;
+}
+template <class T>
+ST_FN bool st_isnan(st_complex<T> x) {
+  return st_isnan(x.re) || st_isnan(x.im);
+}
+template <class T>
+ST_FN bool st_isinf(st_complex<T> x) {
+  return st_isinf(x.re) || st_isinf(x.im);
+}
+template <class T>
+ST_FN bool st_isfinite(st_complex<T> x) {
+  return st_isfinite(x.re) && st_isfinite(x.im);
+}
+template <class T>
+ST_FN bool st_truth(T x) {
+  return st_cast<bool>(x);
+}
+
+// --- comparison; int64 with uint64 by value; complex by real, then imaginary part ---
+
+template <class A, class B>
+ST_FN bool st_equal(A a, B b) {
+  if constexpr (st_traits<A>::kind == ST_INT && sizeof(A) == 8 && st_traits<A>::kind == st_traits<B>::kind) {
+    if constexpr (st_traits<A>::is_signed && !st_traits<B>::is_signed) {
+      return a >= 0 && (st_u64)a == b;
+    } else if constexpr (!st_traits<A>::is_signed && st_traits<B>::is_signed) {
+      return b >= 0 && a == (st_u64)b;
+    } else {
+      return a == b;
+    }
+  } else if constexpr (st_traits<A>::kind == ST_COMPLEX) {
+    return a.re == b.re && a.im == b.im;
+  } else {
+    return a == b;
+  }
+}
+template <class A, class B>
+ST_FN bool st_less(A a, B b) {
+  if constexpr (st_traits<A>::kind == ST_INT && sizeof(A) == 8 && st_traits<A>::kind == st_traits<B>::kind) {
+    if constexpr (st_traits<A>::is_signed && !st_traits<B>::is_signed) {
+      return a < 0 || (st_u64)a < b;
+    } else if constexpr (!st_traits<A>::is_signed && st_traits<B>::is_signed) {
+      return b >= 0 && a < (st_u64)b;
+    } else {
+      return a < b;
+    }
+  } else if constexpr (st_traits<A>::kind == ST_COMPLEX) {
+    return (a.re < b.re && !st_isnan(a.im) && !st_isnan(b.im)) || (a.re == b.re && a.im < b.im);
+  } else {
+    return a < b;
+  }
+}
+template <class A, class B>
+ST_FN bool st_less_equal(A a, B b) {
+  if constexpr (st_traits<A>::kind == ST_COMPLEX) {
+    return (a.re < b.re && !st_isnan(a.im) && !st_isnan(b.im)) || (a.re == b.re && a.im <= b.im);
+  } else if constexpr (st_traits<A>::kind == ST_FLOAT) {
+    return a <= b;
+  } else {
+    return !st_less(b, a);
+  }
+}
+template <class A, class B>
+ST_FN bool st_not_equal(A a, B b) {
+  return !st_equal(a, b);
+}
+template <class A, class B>
+ST_FN bool st_greater(A a, B b) {
+  return st_less(b, a);
+}
+template <class A, class B>
+ST_FN bool st_greater_equal(A a, B b) {
+  return st_less_equal(b, a);
+}
+
+template <class T>
+ST_FN T st_maximum(T a, T b) {
+  return st_less_equal(b, a) || st_isnan(a) ? a : b;
+}
+template <class T>
+ST_FN T st_minimum(T a, T b) {
+  return st_less_equal(a, b) || st_isnan(a) ? a : b;
+}
+template <class T>
+ST_FN T st_fmax(T a, T b) {
+  return st_less_equal(b, a) || st_isnan(b) ? a : b;
+}
+template <class T>
+ST_FN T st_fmin(T a, T b) {
+  return st_less_equal(a, b) || st_isnan(b) ? a : b;
+}
+
+// --- arithmetic; integers wrap ---
+
+#define ST_WIDE(T, x) ((typename st_traits<T>::wide)(x))
+template <class T>
+ST_FN T st_add(T a, T b) {
+  if constexpr (st_traits<T>::kind == ST_BOOL) {
+    return a || b;
+  } else if constexpr (st_traits<T>::kind == ST_INT) {
+    return (T)(ST_WIDE(T, a) + ST_WIDE(T, b));
+  } else if constexpr (st_traits<T>::kind == ST_COMPLEX) {
+    return T{a.re + b.re, a.im + b.im};
+  } else {
+    return a + b;
+  }
+}
+template <class T>
+ST_FN T st_subtract(T a, T b) {
+  if constexpr (st_traits<T>::kind == ST_INT) {
+    return (T)(ST_WIDE(T, a) - ST_WIDE(T, b));
+  } else if constexpr (st_traits<T>::kind == ST_COMPLEX) {
+    return T{a.re - b.re, a.im - b.im};
+  } else {
+    return a - b;
+  }
+}
+template <class T>
+ST_FN T st_multiply(T a, T b) {
+  if constexpr (st_traits<T>::kind == ST_BOOL) {
+    return a && b;
+  } else if constexpr (st_traits<T>::kind == ST_INT) {
+    return (T)(ST_WIDE(T, a) * ST_WIDE(T, b));
+  } else if constexpr (st_traits<T>::kind == ST_COMPLEX) {
+    return T{a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+  } else {
+    return a * b;
+  }
+}
+template <class T>
+ST_FN T st_negative(T a) {
+  if constexpr (st_traits<T>::kind == ST_INT) {
+    return (T)(0 - ST_WIDE(T, a));
+  } else if constexpr (st_traits<T>::kind == ST_COMPLEX) {
+    return T{-a.re, -a.im};
+  } else {
+    return -a;
+  }
+}
+template <class T>
+ST_FN T st_conjugate(T a) {
+  if constexpr (st_traits<T>::kind == ST_COMPLEX) {
+    return T{a.re, -a.im};
+  } else {
+    return a;
+  }
+}
+template <class T>
+ST_FN auto st_real(T a) {
+  if constexpr (st_traits<T>::kind == ST_COMPLEX) {
+    return a.re;
+  } else {
+    return a;
+  }
+}
+template <class T>
+ST_FN auto st_imag(T a) {
+  if constexpr (st_traits<T>::kind == ST_COMPLEX) {
+    return a.im;
+  } else {
+    return (T)0;
+  }
+}
+
+// Whether a signed division would overflow: the least integer by -1.
+template <class T>
+ST_FN bool st_overflows(T a, T b) {
+  if constexpr (st_traits<T>::is_signed) {
+    return b == -1 && a == st_traits<T>::lowest;
+  } else {
+    return false;
+  }
+}
+template <class T>
+ST_FN T st_integer_floor_divide(T a, T b) {
+  if (b == 0) return 0;
+  if (st_overflows(a, b)) return a;
+  T quotient = a / b;
+  if constexpr (st_traits<T>::is_signed) {
+    if (quotient * b != a && (a < 0) != (b < 0)) --quotient;
+  }
+  return quotient;
+}
+template <class T>
+ST_FN T st_integer_fmod(T a, T b) {
+  if (b == 0 || st_overflows(a, b)) return 0;
+  return a % b;
+}
+template <class T>
+ST_FN T st_integer_remainder(T a, T b) {
+  T rest = st_integer_fmod(a, b);
+  if constexpr (st_traits<T>::is_signed) {
+    if (rest != 0 && (rest < 0) != (b < 0)) rest += b;
+  }
+  return rest;
+}
+template <class T>
+ST_FN T st_integer_power(T a, T b) {
+  if constexpr (st_traits<T>::is_signed) {
+    if (b < 0) return a == 1 ? 1 : a == -1 ? (b & 1 ? -1 : 1) : 0;
+  }
+  T result = 1;
+  while (b != 0) {
+    if (b & 1) result = st_multiply(result, a);
+    a = st_multiply(a, a);
+    b >>= 1;
+  }
+  return result;
+}
+template <class T>
+ST_FN T st_integer_reciprocal(T a) {
+  if (a == 0) return st_traits<T>::is_signed && sizeof(T) >= 4 ? st_traits<T>::lowest : 0;
+  return (T)1 / a;
+}
+
+// --- bits ---
+
+template <class T>
+ST_FN T st_bitwise_and(T a, T b) {
+  return (T)(a & b);
+}
+template <class T>
+ST_FN T st_bitwise_or(T a, T b) {
+  return (T)(a | b);
+}
+template <class T>
+ST_FN T st_bitwise_xor(T a, T b) {
+  return (T)(a ^ b);
+}
+template <class T>
+ST_FN T st_invert(T a) {
+  if constexpr (st_traits<T>::kind == ST_BOOL) {
+    return !a;
+  } else {
+    return (T)~a;
+  }
+}
+// A count outside [0, width) shifts everything out.
+template <class T>
+ST_FN T st_left_shift(T a, T b) {
+  typedef typename st_traits<T>::as_unsigned U;
+  constexpr int mask = st_traits<T>::bits - 1;
+  T shifted = (T)(ST_WIDE(T, (U)a) << ((int)b & mask));
+  return (U)b < (U)st_traits<T>::bits ? shifted : (T)0;
+}
+template <class T>
+ST_FN T st_right_shift(T a, T b) {
+  typedef typename st_traits<T>::as_unsigned U;
+  constexpr int mask = st_traits<T>::bits - 1;
+  T shifted = (T)(a >> ((int)b & mask));
+  return (U)b < (U)st_traits<T>::bits ? shifted : (T)(a < 0 ? -1 : 0);
+}
+template <class T>
+ST_FN typename st_traits<T>::as_unsigned st_magnitude(T a) {
+  typedef typename st_traits<T>::as_unsigned U;
+  return a < 0 ? (U)(0 - ST_WIDE(T, a)) : (U)a;
+}
+template <class T>
+ST_FN st_u8 st_bitwise_count(T a) {
+  st_u64 x = st_magnitude(a);
+  x = x - ((x >> 1) & 0x5555555555555555ull);
+  x = (x & 0x3333333333333333ull) + ((x >> 2) & 0x3333333333333333ull);
+  x = (x + (x >> 4)) & 0x0F0F0F0F0F0F0F0Full;
+  return (st_u8)((x * 0x0101010101010101ull) >> 56);
+}
+template <class T>
+ST_FN T st_gcd(T a, T b) {
+  typedef typename st_traits<T>::as_unsigned U;
+  U x = st_magnitude(a), y = st_magnitude(b);
+  while (y != 0) {
+    U rest = x % y;
+    x = y;
+    y = rest;
+  }
+  return (T)x;
+}
+template <class T>
+ST_FN T st_lcm(T a, T b) {
+  typedef typename st_traits<T>::as_unsigned U;
+  U divisor = (U)st_gcd(a, b);
+  if (divisor == 0) return 0;
+  return (T)(ST_WIDE(T, (U)(st_magnitude(a) / divisor)) * ST_WIDE(T, st_magnitude(b)));
+}

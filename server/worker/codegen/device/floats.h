@@ -1,0 +1,157 @@
+// float and double. Bodies that are one call take both through these macros.
+
+#define ST_FLOAT1(op, single, wide)                   \
+  ST_FN float st_##op(float a) { return single(a); }  \
+  ST_FN double st_##op(double a) { return wide(a); }
+#define ST_FLOAT2(op, single, wide)                                     \
+  ST_FN float st_##op(float a, float b) { return single(a, b); }        \
+  ST_FN double st_##op(double a, double b) { return wide(a, b); }
+
+ST_FLOAT1(sin, sinf, sin)
+ST_FLOAT1(cos, cosf, cos)
+ST_FLOAT1(tan, tanf, tan)
+ST_FLOAT1(arcsin, asinf, asin)
+ST_FLOAT1(arccos, acosf, acos)
+ST_FLOAT1(arctan, atanf, atan)
+ST_FLOAT1(sinh, sinhf, sinh)
+ST_FLOAT1(cosh, coshf, cosh)
+ST_FLOAT1(tanh, tanhf, tanh)
+ST_FLOAT1(arcsinh, asinhf, asinh)
+ST_FLOAT1(arccosh, acoshf, acosh)
+ST_FLOAT1(arctanh, atanhf, atanh)
+ST_FLOAT1(exp, expf, exp)
+ST_FLOAT1(exp2, exp2f, exp2)
+ST_FLOAT1(expm1, expm1f, expm1)
+ST_FLOAT1(log, logf, log)
+ST_FLOAT1(log2, log2f, log2)
+ST_FLOAT1(log10, log10f, log10)
+ST_FLOAT1(log1p, log1pf, log1p)
+ST_FLOAT1(cbrt, cbrtf, cbrt)
+ST_FLOAT1(sqrt, ST_BUILTIN(sqrtf), ST_BUILTIN(sqrt))
+ST_FLOAT1(float_floor, ST_BUILTIN(floorf), ST_BUILTIN(floor))
+ST_FLOAT1(float_ceil, ST_BUILTIN(ceilf), ST_BUILTIN(ceil))
+ST_FLOAT1(float_trunc, ST_BUILTIN(truncf), ST_BUILTIN(trunc))
+ST_FLOAT1(rint, ST_BUILTIN(rintf), ST_BUILTIN(rint))
+ST_FLOAT1(magnitude_of, ST_BUILTIN(fabsf), ST_BUILTIN(fabs))
+ST_FLOAT2(copysign, ST_BUILTIN(copysignf), ST_BUILTIN(copysign))
+ST_FLOAT2(arctan2, atan2f, atan2)
+ST_FLOAT2(hypot, hypotf, hypot)
+ST_FLOAT2(float_power, powf, pow)
+ST_FLOAT2(float_fmod, fmodf, fmod)
+
+#define ST_ROUNDING(op)                              \
+  template <class T>                                 \
+  ST_FN T st_##op(T a) {                             \
+    if constexpr (st_traits<T>::kind == ST_FLOAT) {  \
+      return st_float_##op(a);                       \
+    } else {                                         \
+      return a;                                      \
+    }                                                \
+  }
+ST_ROUNDING(floor)
+ST_ROUNDING(ceil)
+ST_ROUNDING(trunc)
+
+ST_FN float st_degrees(float a) { return a * (180.0f / 3.14159265358979323846f); }
+ST_FN double st_degrees(double a) { return a * (180.0 / 3.14159265358979323846); }
+ST_FN float st_radians(float a) { return a * (3.14159265358979323846f / 180.0f); }
+ST_FN double st_radians(double a) { return a * (3.14159265358979323846 / 180.0); }
+
+// C's remainder moved to the divisor's sign; a zero takes that sign too.
+template <class T>
+ST_FN T st_float_remainder(T a, T b) {
+  T rest = st_float_fmod(a, b);
+  if (b == 0) return rest;
+  if (rest == 0) return st_copysign((T)0, b);
+  return (b < 0) != (rest < 0) ? rest + b : rest;
+}
+// Consistent with the remainder: a == b * quotient + remainder as nearly as can be.
+template <class T>
+ST_FN T st_float_floor_divide(T a, T b) {
+  if (b == 0) return a / b;
+  T rest = st_float_fmod(a, b);
+  T quotient = (a - rest) / b;
+  if (rest != 0 && (b < 0) != (rest < 0)) quotient -= 1;
+  if (quotient == 0) return st_copysign((T)0, a / b);
+  T whole = st_float_floor(quotient);
+  return quotient - whole > (T)0.5 ? whole + 1 : whole;
+}
+
+template <class T>
+ST_FN T st_logaddexp(T a, T b) {
+  if (a == b) return a + (T)0.69314718055994530942;
+  T distance = a - b;
+  if (distance > 0) return a + st_log1p(st_exp(-distance));
+  if (distance <= 0) return b + st_log1p(st_exp(distance));
+  return distance;  // NaN
+}
+template <class T>
+ST_FN T st_logaddexp2(T a, T b) {
+  const T per_log2 = (T)1.44269504088896340736;
+  if (a == b) return a + 1;
+  T distance = a - b;
+  if (distance > 0) return a + st_log1p(st_exp2(-distance)) * per_log2;
+  if (distance <= 0) return b + st_log1p(st_exp2(distance)) * per_log2;
+  return distance;
+}
+template <class T>
+ST_FN T st_heaviside(T a, T b) {
+  return a != a ? a : a == 0 ? b : a < 0 ? (T)0 : (T)1;
+}
+
+ST_FN float st_ldexp(float a, st_i32 b) { return ldexpf(a, b); }
+ST_FN double st_ldexp(double a, st_i32 b) { return ldexp(a, b); }
+template <class T>
+ST_FN T st_ldexp(T a, st_i64 b) {
+  return st_ldexp(a, (st_i32)(b > 100000 ? 100000 : b < -100000 ? -100000 : b));
+}
+
+// The neighbour of x on its integer line: sign and magnitude, `Bits` wide.
+template <class Bits>
+ST_FN Bits st_next_bits(Bits a, Bits b, bool equal, bool a_less) {
+  const Bits sign = (Bits)((Bits)1 << (8 * sizeof(Bits) - 1));
+  if (equal) return b;
+  if ((Bits)(a & (Bits)~sign) == 0) return (Bits)((b & sign) | 1);
+  bool away = ((a & sign) != 0) != a_less;
+  return away ? (Bits)(a + 1) : (Bits)(a - 1);
+}
+ST_FN float st_nextafter(float a, float b) {
+  if (a != a || b != b) return a + b;
+  return st_float_of(st_next_bits<st_u32>(st_bits(a), st_bits(b), a == b, a < b));
+}
+ST_FN double st_nextafter(double a, double b) {
+  if (a != a || b != b) return a + b;
+  return st_double_of(st_next_bits<st_u64>(st_bits(a), st_bits(b), a == b, a < b));
+}
+ST_FN st_f16 st_nextafter(st_f16 a, st_f16 b) {
+  float x = st_to_float(a), y = st_to_float(b);
+  if (x != x || y != y) return st_f16{0x7E00};
+  return st_f16{st_next_bits<st_u16>(a.bits, b.bits, x == y, x < y)};
+}
+ST_FN st_bf16 st_nextafter(st_bf16 a, st_bf16 b) {
+  float x = st_to_float(a), y = st_to_float(b);
+  if (x != x || y != y) return st_bf16{0x7FC0};
+  return st_bf16{st_next_bits<st_u16>(a.bits, b.bits, x == y, x < y)};
+}
+template <class T>
+ST_FN T st_spacing(T a) {
+  if (!st_isfinite(a)) return st_nan_of(a);
+  T away = st_copysign(st_infinity_of(a), a);
+  return st_nextafter(a, away) - a;
+}
+// NumPy's for float16: never negative, and below a negative power of two the smaller step towards zero.
+template <int kMantissa>
+ST_FN st_u16 st_spacing_bits(st_u16 bits) {
+  const int infinity = 0x7FFF >> kMantissa << kMantissa;
+  int magnitude = bits & 0x7FFF;
+  int exponent = magnitude >> kMantissa;
+  if (magnitude >= infinity) return (st_u16)(infinity | 1 << (kMantissa - 1));
+  if (magnitude == infinity - 1 && !(bits >> 15)) return (st_u16)infinity;
+  bool halved = (bits >> 15) && (magnitude & ((1 << kMantissa) - 1)) == 0 && exponent > 1;
+  int unit = exponent - kMantissa - (halved ? 1 : 0);
+  if (unit > 0) return (st_u16)(unit << kMantissa);
+  if (exponent == 0) return 1;
+  return (st_u16)(1 << (unit + kMantissa - 1));
+}
+ST_FN st_f16 st_spacing(st_f16 a) { return st_f16{st_spacing_bits<10>(a.bits)}; }
+ST_FN st_bf16 st_spacing(st_bf16 a) { return st_bf16{st_spacing_bits<7>(a.bits)}; }

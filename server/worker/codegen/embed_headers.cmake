@@ -1,0 +1,11 @@
+# cmake -DOUTPUT=x.cc -DFOLDER=device -P embed_headers.cmake: the device headers as C++ string constants.
+set(text "#include \"server/worker/codegen/device_headers.h\"\n\nnamespace stride::codegen {\n\n")
+foreach(name base arithmetic floats complex generic)
+  file(READ ${FOLDER}/${name}.h content)
+  string(SUBSTRING ${name} 0 1 first)
+  string(TOUPPER ${first} first)
+  string(SUBSTRING ${name} 1 -1 rest)
+  string(APPEND text "const char k${first}${rest}Header[] = R\"stride(${content})stride\";\n\n")
+endforeach()
+string(APPEND text "}  // namespace stride::codegen\n")
+file(WRITE ${OUTPUT} "${text}")

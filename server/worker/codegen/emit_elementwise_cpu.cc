@@ -1,0 +1,163 @@
+#include "absl/strings/str_cat.h"
+#include "server/worker/codegen/elementwise_text.h"
+#include "server/worker/codegen/emit.h"
+
+namespace stride::codegen {
+namespace {
+
+using Layout = wire::Layout;
+
+// How the inner loop reads one operand, fixed at compile time for each variant of the loop.
+enum class Walk { kUnit, kRepeat, kStrided };
+
+// With this many strided inputs or fewer, each gets its own choice between unit steps and repetition.
+constexpr int kMaxVariedInputs = 2;
+
+struct Variant {
+  std::vector<Walk> walks;  // of every operand
+  std::string condition;    // on the launch's innermost strides; empty: always
+};
+
+class Emitter {
+ public:
+  explicit Emitter(const ElementwiseText& text) : text_(text) {}
+
+  std::string Emit() {
+    std::vector<Variant> variants = Variants();
+    std::string rows, dispatch;
+    for (size_t i = 0; i < variants.size(); ++i) {
+      absl::StrAppend(&rows, RowFunction(static_cast<int>(i), variants[i].walks));
+      std::string call = absl::StrCat("row", i, "(scalars, pointers, steps, n, first);");
+      absl::StrAppend(&dispatch, "    ", variants[i].condition.empty() ? "" : absl::StrCat("if (", variants[i].condition, ") "),
+                      call, variants[i].condition.empty() ? "\n" : "\n    else\n");
+    }
+    return absl::StrCat(text_.definitions, rows, text_.rank == 1 ? FlatEntry(dispatch) : NestedEntry(dispatch));
+  }
+
+ private:
+  size_t num_operands() const { return text_.dtypes.size(); }
+
+  Walk FixedWalk(size_t operand) const {
+    switch (text_.access[operand]) {
+      case Layout::ACCESS_BROADCAST:
+        return Walk::kRepeat;
+      case Layout::ACCESS_CONTIGUOUS:
+        return Walk::kUnit;
+      default:
+        return Walk::kStrided;
+    }
+  }
+
+  std::string IsUnit(size_t operand) const {
+    return absl::StrCat("steps[", operand, "] == ", ItemSize(text_.dtypes[operand]));
+  }
+
+  // The fast variants first; the last one takes any strides.
+  std::vector<Variant> Variants() const {
+    std::vector<Walk> general;
+    std::vector<size_t> inputs, outputs;
+    for (size_t i = 0; i < num_operands(); ++i) {
+      general.push_back(FixedWalk(i));
+      if (general[i] == Walk::kStrided) (i < text_.num_inputs ? inputs : outputs).push_back(i);
+    }
+    std::vector<Variant> variants;
+    if (inputs.empty() && outputs.empty()) return {{general, ""}};
+    int choices = inputs.size() <= kMaxVariedInputs ? 1 << inputs.size() : 1;
+    for (int choice = 0; choice < choices; ++choice) {
+      Variant variant{general, ""};
+      auto require = [&](size_t operand, Walk walk) {
+        variant.walks[operand] = walk;
+        absl::StrAppend(&variant.condition, variant.condition.empty() ? "" : " && ",
+                        walk == Walk::kUnit ? IsUnit(operand) : absl::StrCat("steps[", operand, "] == 0"));
+      };
+      for (size_t operand : outputs) require(operand, Walk::kUnit);
+      for (size_t i = 0; i < inputs.size(); ++i) require(inputs[i], choice >> i & 1 ? Walk::kRepeat : Walk::kUnit);
+      variants.push_back(variant);
+    }
+    variants.push_back({general, ""});
+    return variants;
+  }
+
+  std::string RowFunction(int number, const std::vector<Walk>& walks) const {
+    std::string before, reads, arguments, writes;
+    for (size_t i = 0; i < num_operands(); ++i) {
+      std::string type = TypeName(text_.dtypes[i]);
+      bool is_output = i >= text_.num_inputs;
+      std::string stored = absl::StrCat("st_stored<", type, ">::type");
+      std::string name = absl::StrCat("p", i);
+      std::string address;
+      if (walks[i] == Walk::kStrided) {
+        absl::StrAppend(&before, "  char* const ", name, " = pointers[", i, "];\n  const st_i64 step", i, " = steps[", i, "];\n");
+        address = absl::StrCat(name, " + j * step", i);
+      } else {
+        absl::StrAppend(&before, "  ", stored, "* const ", name, " = (", stored, "*)pointers[", i, "];\n");
+        address = absl::StrCat(name, " + j");
+      }
+      if (is_output) {
+        size_t j = i - text_.num_inputs;
+        absl::StrAppend(&reads, "    ", type, " out", j, ";\n");
+        absl::StrAppend(&arguments, ", out", j);
+        absl::StrAppend(&writes, "    st_store<", type, ">(", address, ", out", j, ");\n");
+      } else if (walks[i] == Walk::kRepeat) {
+        absl::StrAppend(&before, "  const ", type, " in", i, " = st_load<", type, ">(", name, ");\n");
+      } else {
+        absl::StrAppend(&reads, "    const ", type, " in", i, " = st_load<", type, ">(", address, ");\n");
+      }
+    }
+    std::string inputs;
+    for (size_t i = 0; i < text_.num_inputs; ++i) absl::StrAppend(&inputs, ", in", i);
+    return absl::StrCat("ST_FN void row", number,
+                        "(const bodyScalars& scalars, char* const* pointers, const st_i64* steps, st_i64 n, st_i64 first) {\n",
+                        before, "  ST_IVDEP\n  for (st_i64 j = 0; j < n; ++j) {\n", reads, "    body(scalars", inputs,
+                        ", first + j", arguments, ");\n", writes, "  }\n}\n");
+  }
+
+  std::string FlatEntry(const std::string& dispatch) const {
+    std::string setup;
+    for (size_t i = 0; i < num_operands(); ++i) {
+      // A contiguous operand's stride in the launch may be anything when there is one element.
+      std::string step = text_.access[i] == Layout::ACCESS_CONTIGUOUS  ? absl::StrCat(ItemSize(text_.dtypes[i]))
+                         : text_.access[i] == Layout::ACCESS_BROADCAST ? "0"
+                                                                       : absl::StrCat("launch->operands[", i, "].strides[0]");
+      absl::StrAppend(&setup, "    steps[", i, "] = ", step, ";\n    pointers[", i, "] = launch->operands[", i,
+                      "].data + begin * steps[", i, "];\n");
+    }
+    return absl::StrCat("ST_ENTRY void stride_run(const Launch* launch, st_i64 begin, st_i64 end) {\n", "  const bodyScalars scalars = ",
+                        text_.scalars_call, ";\n  char* pointers[", num_operands(), "];\n  st_i64 steps[", num_operands(),
+                        "];\n  const st_i64 n = end - begin, first = begin;\n  if (n > 0) {\n", setup, dispatch, "  }\n}\n");
+  }
+
+  // Rows along the innermost axis; the outer axes are counted like an odometer.
+  std::string NestedEntry(const std::string& dispatch) const {
+    int last = text_.rank - 1;
+    return absl::StrCat(
+        "ST_ENTRY void stride_run(const Launch* launch, st_i64 begin, st_i64 end) {\n  const bodyScalars scalars = ",
+        text_.scalars_call, ";\n  st_i64 index[", text_.rank, "];\n  st_i64 rest = begin;\n  if (begin >= end) return;\n",
+        "  for (int axis = ", last, "; axis >= 0; --axis) {\n    index[axis] = rest % launch->extents[axis];\n",
+        "    rest /= launch->extents[axis];\n  }\n  char* pointers[", num_operands(), "];\n  st_i64 steps[", num_operands(),
+        "];\n  for (int i = 0; i < ", num_operands(), "; ++i) {\n    pointers[i] = launch->operands[i].data;\n    steps[i] = ",
+        "launch->operands[i].strides[", last, "];\n    for (int axis = 0; axis < ", text_.rank,
+        "; ++axis) pointers[i] += index[axis] * launch->operands[i].strides[axis];\n  }\n",
+        "  for (st_i64 first = begin; first < end;) {\n    const st_i64 left = launch->extents[", last, "] - index[", last, "];\n",
+        "    const st_i64 n = left < end - first ? left : end - first;\n", dispatch,
+        "    first += n;\n    if (first >= end) break;\n",
+        "    // Back to the row's start, then one step along the next axis that has not ended.\n", "    for (int i = 0; i < ",
+        num_operands(), "; ++i) pointers[i] -= index[", last, "] * launch->operands[i].strides[", last, "];\n    index[", last,
+        "] = 0;\n    for (int axis = ", last - 1, "; axis >= 0; --axis) {\n      const bool ended = ++index[axis] == launch->extents[axis];\n",
+        "      const st_i64 moved = ended ? 1 - launch->extents[axis] : 1;\n      for (int i = 0; i < ", num_operands(),
+        "; ++i) pointers[i] += moved * launch->operands[i].strides[axis];\n      if (!ended) break;\n      index[axis] = 0;\n",
+        "    }\n  }\n}\n");
+  }
+
+  const ElementwiseText& text_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::string> EmitElementwiseCpu(const wire::ElementwiseCode& code) {
+  auto text = PrepareElementwise(code, Target::kCpu);
+  if (!text.ok()) return text.status();
+  return Emitter(*text).Emit();
+}
+
+}  // namespace stride::codegen

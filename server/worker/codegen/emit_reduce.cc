@@ -1,0 +1,199 @@
+#include "absl/strings/str_cat.h"
+#include "server/worker/codegen/emit.h"
+#include "server/worker/codegen/launch_abi.h"
+#include "server/worker/codegen/reduce_constants.h"
+#include "server/worker/codegen/reduce_text.h"
+
+namespace stride::codegen {
+namespace {
+
+using Code = wire::ReduceCode;
+
+absl::Status Broken(const char* what) { return absl::InternalError(absl::StrCat("the plan's reduction is broken: ", what)); }
+
+// C++ over a and b for values; `name` is the accumulator's type.
+std::string CombineText(Code::Combine combine, const std::string& name) {
+  switch (combine) {
+    case Code::COMBINE_ADD:
+      return "st_add(a.value, b.value)";
+    case Code::COMBINE_MULTIPLY:
+      return "st_multiply(a.value, b.value)";
+    case Code::COMBINE_MINIMUM:
+      return "st_minimum(a.value, b.value)";
+    case Code::COMBINE_MAXIMUM:
+      return "st_maximum(a.value, b.value)";
+    case Code::COMBINE_LOGICAL_OR:
+      return "a.value || b.value";
+    default:
+      return "a.value && b.value";
+  }
+}
+
+// Of a value that loses against every other.
+std::string ExtremeText(DType dtype, bool lowest) {
+  std::string type = TypeName(dtype);
+  if (IsBool(dtype) || IsInteger(dtype)) return absl::StrCat("st_traits<", type, ">::", lowest ? "lowest" : "highest");
+  std::string part = dtype == DType::kFloat32 || dtype == DType::kComplex64 ? "0.0f" : "0.0";
+  std::string infinity = absl::StrCat(lowest ? "-" : "", "st_infinity_of(", part, ")");
+  return IsComplex(dtype) ? absl::StrCat(type, "{", infinity, ", ", infinity, "}") : infinity;
+}
+
+std::string IdentityText(Code::Combine combine, DType dtype) {
+  std::string type = TypeName(dtype);
+  std::string complex_zero = IsComplex(dtype) ? ", 0}" : "}";
+  switch (combine) {
+    case Code::COMBINE_ADD:
+    case Code::COMBINE_LOGICAL_OR:
+      return absl::StrCat(type, "{0", complex_zero);
+    case Code::COMBINE_MULTIPLY:
+    case Code::COMBINE_LOGICAL_AND:
+      return absl::StrCat(type, "{1", complex_zero);
+    case Code::COMBINE_MINIMUM:
+    case Code::COMBINE_ARGMIN:
+      return ExtremeText(dtype, false);
+    default:
+      return ExtremeText(dtype, true);
+  }
+}
+
+bool IsArg(Code::Combine combine) { return combine == Code::COMBINE_ARGMIN || combine == Code::COMBINE_ARGMAX; }
+
+std::string AccumulatorText(const Code& code, DType dtype) {
+  std::string type = TypeName(dtype), identity = IdentityText(code.combine(), dtype);
+  // bool{0} and the like narrow; casts do not.
+  if (!IsComplex(dtype) && identity.find('{') != std::string::npos) {
+    identity = absl::StrCat("(", type, ")", identity.substr(type.size() + 1, 1));
+  }
+  if (!IsArg(code.combine())) {
+    return absl::StrCat("struct Acc {\n  ", type, " value;\n};\nST_FN Acc st_identity() { return Acc{", identity, "}; }\n",
+                        "ST_FN Acc st_combine(Acc a, Acc b) { return Acc{(", type, ")(", CombineText(code.combine(), type), ")}; }\n");
+  }
+  const char* better = code.combine() == Code::COMBINE_ARGMIN ? "st_less(b.value, a.value)" : "st_less(a.value, b.value)";
+  // An index below zero: no element yet. Among equals, and among NaNs, the first index stays.
+  return absl::StrCat("struct Acc {\n  ", type, " value;\n  st_i64 index;\n};\nST_FN Acc st_identity() { return Acc{", identity,
+                      ", -1}; }\nST_FN Acc st_combine(Acc a, Acc b) {\n  if (a.index < 0) return b;\n  if (b.index < 0) return a;\n",
+                      "  const bool a_nan = st_isnan(a.value), b_nan = st_isnan(b.value);\n",
+                      "  const bool first = a.index < b.index;\n  if (a_nan || b_nan) return a_nan && (first || !b_nan) ? a : b;\n",
+                      "  if (", better, ") return b;\n  return first || !st_equal(a.value, b.value) ? a : b;\n}\n");
+}
+
+std::string ScalarsField(const char* name, int count) {
+  return count == 0 ? "" : absl::StrCat("  alignas(16) char ", name, "[", count, "][16];\n");
+}
+
+std::string LaunchStruct(const ReduceText& text, int num_map_scalars, int num_finish_scalars) {
+  int rank = text.kept_rank + text.reduced_rank;
+  std::string input = absl::StrCat("struct Input {\n  char* data;\n", rank == 0 ? "" : absl::StrCat("  st_i64 strides[", rank, "];\n"), "};\n");
+  return absl::StrCat(input, "struct Launch {\n  st_i64 kept_count, reduced_count, splits, chunk;\n  char* scratch;\n",
+                      rank == 0 ? "" : absl::StrCat("  st_i64 extents[", rank, "];\n"), "  Input inputs[", text.dtypes.size(),
+                      "];\n  char* output;\n",
+                      text.kept_rank == 0 ? "" : absl::StrCat("  st_i64 output_strides[", text.kept_rank, "];\n"),
+                      ScalarsField("map_scalars", num_map_scalars), ScalarsField("finish_scalars", num_finish_scalars), "};\n");
+}
+
+// The value of one element from pointers to its inputs.
+std::string MapText(const ReduceText& text, DType accumulator) {
+  std::string parameters, arguments;
+  for (size_t i = 0; i < text.dtypes.size(); ++i) {
+    absl::StrAppend(&parameters, ", const void* p", i);
+    absl::StrAppend(&arguments, ", st_load<", TypeName(text.dtypes[i]), ">(p", i, ")");
+  }
+  return absl::StrCat("ST_FN Acc load_mapped(const mapScalars& scalars", parameters, ", st_i64 index) {\n  ", TypeName(accumulator),
+                      " value;\n  map(scalars", arguments, ", index, value);\n  return Acc{value", text.has_index ? ", index" : "",
+                      "};\n}\n");
+}
+
+// Byte offset of kept element or reduced element number `i`, axis by axis from the last.
+std::string OffsetText(const std::string& name, int first_axis, int rank, const std::string& strides, const std::string& parameter,
+                       const std::string& index) {
+  std::string body;
+  if (rank == 1) {
+    body = absl::StrCat("  return i * ", strides, "[", first_axis, "];\n");
+  } else if (rank == 0) {
+    body = "  return 0;\n";
+  } else {
+    absl::StrAppend(&body, "  st_i64 offset = 0;\n  ", index, " rest = (", index, ")i;\n");
+    for (int axis = rank - 1; axis >= 1; --axis) {
+      absl::StrAppend(&body, "  {\n    const ", index, " extent = (", index, ")launch.extents[", first_axis + axis, "], next = rest / extent;\n",
+                      "    offset += (st_i64)(rest - next * extent) * ", strides, "[", first_axis + axis, "];\n    rest = next;\n  }\n");
+    }
+    absl::StrAppend(&body, "  return offset + (st_i64)rest * ", strides, "[", first_axis, "];\n");
+  }
+  return absl::StrCat("ST_FN st_i64 ", name, "(const Launch& launch", parameter, ", st_i64 i) {\n", body, "}\n");
+}
+
+std::string StoreText(const ReduceText& text, DType output) {
+  return absl::StrCat("ST_FN void store_result(const Launch& launch, const finishScalars& scalars, st_i64 kept, Acc acc) {\n  ",
+                      TypeName(output), " result;\n  finish(scalars, acc.", text.has_index ? "index" : "value", ", kept, result);\n  st_store<",
+                      TypeName(output), ">(launch.output + output_offset(launch, kept), result);\n}\n");
+}
+
+}  // namespace
+
+absl::StatusOr<ReduceText> PrepareReduce(const Code& code, Target target) {
+  ReduceText text;
+  for (int number : code.input_dtypes()) {
+    if (!DTypeFromNumber(number)) return Broken("no such type");
+    text.dtypes.push_back(static_cast<DType>(number));
+  }
+  auto accumulator = DTypeFromNumber(code.accumulator_dtype());
+  auto output = DTypeFromNumber(code.output_dtype());
+  if (!accumulator || !output || text.dtypes.empty()) return Broken("types");
+  if (code.combine() == Code::COMBINE_UNSPECIFIED) return Broken("combine");
+  text.kept_rank = static_cast<int>(code.kept_rank());
+  text.reduced_rank = static_cast<int>(code.reduced_rank());
+  if (text.kept_rank + text.reduced_rank > kMaxRank) return Broken("rank");
+  for (int access : code.access()) text.access.push_back(static_cast<wire::Layout::Access>(access));
+  if (text.access.size() != text.dtypes.size()) return Broken("access");
+  if (code.map().results_size() != 1 || code.finish().results_size() != 1) return Broken("results");
+  text.has_index = IsArg(code.combine());
+  text.kept_contiguous = code.kept_contiguous();
+
+  auto map = EmitProgram("map", code.map(), text.dtypes);
+  if (!map.ok()) return map.status();
+  auto finish = EmitProgram("finish", code.finish(), {text.has_index ? DType::kInt64 : *accumulator});
+  if (!finish.ok()) return finish.status();
+  std::vector<DType> used = text.dtypes;
+  used.push_back(*accumulator);
+  CollectTypes(code.map(), &used);
+  CollectTypes(code.finish(), &used);
+  std::string index = code.index_32bit() && target == Target::kCuda ? "st_u32" : "st_i64";
+  text.definitions = absl::StrCat(
+      Preamble(target, used), LaunchStruct(text, map->num_scalars, finish->num_scalars), map->definitions, finish->definitions,
+      AccumulatorText(code, *accumulator), MapText(text, *accumulator),
+      OffsetText("kept_offset", 0, text.kept_rank, "launch.inputs[input].strides", ", int input", index),
+      OffsetText("reduced_offset", text.kept_rank, text.reduced_rank, "launch.inputs[input].strides", ", int input", index),
+      OffsetText("output_offset", 0, text.kept_rank, "launch.output_strides", "", index), StoreText(text, *output),
+      "struct alignas(16) Partial {\n  Acc acc;\n  char padding[", kPartialBytes, " - sizeof(Acc)];\n};\n");
+  text.map_scalars_call = map->num_scalars == 0 ? "map_scalars()" : "map_scalars(launch.map_scalars)";
+  text.finish_scalars_call = finish->num_scalars == 0 ? "finish_scalars()" : "finish_scalars(launch.finish_scalars)";
+  return text;
+}
+
+absl::StatusOr<std::string> EmitCuda(const wire::Code& code) {
+  switch (code.kind_case()) {
+    case wire::Code::kElementwise:
+      return EmitElementwiseCuda(code.elementwise());
+    case wire::Code::kReduce:
+      return EmitReduceCuda(code.reduce());
+    case wire::Code::kMatmul:
+      return EmitMatmulCuda(code.matmul());
+    default:
+      return absl::InvalidArgumentError("nothing to emit: the code is a client's source, or empty");
+  }
+}
+
+absl::StatusOr<std::string> EmitCpu(const wire::Code& code) {
+  switch (code.kind_case()) {
+    case wire::Code::kElementwise:
+      return EmitElementwiseCpu(code.elementwise());
+    case wire::Code::kReduce:
+      return EmitReduceCpu(code.reduce());
+    case wire::Code::kMatmul:
+      return EmitMatmulCpu(code.matmul());
+    default:
+      return absl::InvalidArgumentError("nothing to emit: the code is a client's source, or empty");
+  }
+}
+
+}  // namespace stride::codegen

@@ -1,0 +1,121 @@
+#include <algorithm>
+
+#include "server/worker/codegen/launch_abi.h"
+
+namespace stride::codegen {
+namespace {
+
+constexpr uint32_t kThreads = 256;
+constexpr int kBlocksPerMultiprocessor = 8;
+
+void Append(LaunchBlock& block, const google::protobuf::RepeatedField<int64_t>& values) {
+  for (int64_t value : values) block.push_back(static_cast<uint64_t>(value));
+}
+
+void AppendOperand(LaunchBlock& block, uint64_t address, const wire::Operand& operand) {
+  block.push_back(address);
+  Append(block, operand.strides());
+}
+
+void Align(LaunchBlock& block) {
+  if (block.size() % 2 != 0) block.push_back(0);
+}
+
+void AppendScalars(LaunchBlock& block, const google::protobuf::RepeatedPtrField<wire::ScalarValue>& scalars) {
+  for (const wire::ScalarValue& scalar : scalars) {
+    uint64_t slot[2] = {0, 0};
+    const std::string& bytes = scalar.value();
+    std::copy_n(bytes.data(), std::min(bytes.size(), sizeof(slot)), reinterpret_cast<char*>(slot));
+    block.insert(block.end(), slot, slot + 2);
+  }
+}
+
+uint64_t Product(const google::protobuf::RepeatedField<int64_t>& extents) {
+  uint64_t product = 1;
+  for (int64_t extent : extents) product *= static_cast<uint64_t>(extent);
+  return product;
+}
+
+// Batch axes, padded to kMaxRank, then nothing; the last two are row and column.
+void AppendMatrix(LaunchBlock& block, uint64_t address, const wire::Operand& operand) {
+  block.push_back(address);
+  size_t begin = block.size();
+  int batch = operand.strides_size() - 2;
+  block.resize(begin + kMaxRank, 0);
+  for (int i = 0; i < batch; ++i) block[begin + i] = static_cast<uint64_t>(operand.strides(i));
+  block[begin + kMaxRank - 2] = static_cast<uint64_t>(operand.strides(batch));
+  block[begin + kMaxRank - 1] = static_cast<uint64_t>(operand.strides(batch + 1));
+}
+
+}  // namespace
+
+LaunchBlock PackElementwise(const wire::ElementwiseLaunch& launch, absl::Span<const uint64_t> addresses) {
+  LaunchBlock block;
+  block.push_back(Product(launch.extents()));
+  Append(block, launch.extents());
+  size_t next = 0;
+  for (const wire::Operand& input : launch.inputs()) AppendOperand(block, addresses[next++], input);
+  for (const wire::Operand& output : launch.outputs()) AppendOperand(block, addresses[next++], output);
+  Align(block);
+  AppendScalars(block, launch.scalars());
+  return block;
+}
+
+LaunchShape ElementwiseShape(const wire::ElementwiseLaunch& launch, int num_multiprocessors) {
+  uint64_t count = Product(launch.extents());
+  uint64_t limit = static_cast<uint64_t>(std::max(num_multiprocessors, 1)) * kBlocksPerMultiprocessor;
+  LaunchShape shape;
+  shape.block[0] = kThreads;
+  shape.grid[0] = static_cast<uint32_t>(std::clamp<uint64_t>((count + kThreads - 1) / kThreads, 1, limit));
+  return shape;
+}
+
+LaunchBlock PackReduce(const wire::ReduceLaunch& launch, const ReduceShape& shape, absl::Span<const uint64_t> addresses,
+                       uint64_t scratch_address) {
+  LaunchBlock block;
+  block.push_back(Product(launch.kept_extents()));
+  block.push_back(Product(launch.reduced_extents()));
+  block.push_back(static_cast<uint64_t>(shape.splits));
+  block.push_back(static_cast<uint64_t>(shape.chunk));
+  block.push_back(scratch_address);
+  Append(block, launch.kept_extents());
+  Append(block, launch.reduced_extents());
+  size_t next = 0;
+  for (const wire::Operand& input : launch.inputs()) AppendOperand(block, addresses[next++], input);
+  AppendOperand(block, addresses[next], launch.output());
+  Align(block);
+  AppendScalars(block, launch.map_scalars());
+  AppendScalars(block, launch.finish_scalars());
+  return block;
+}
+
+LaunchBlock PackMatmul(const wire::MatmulLaunch& launch, uint64_t left, uint64_t right, uint64_t output) {
+  LaunchBlock block = {static_cast<uint64_t>(launch.m()), static_cast<uint64_t>(launch.n()), static_cast<uint64_t>(launch.k()),
+                       Product(launch.batch_extents()), static_cast<uint64_t>(launch.batch_extents_size())};
+  size_t begin = block.size();
+  Append(block, launch.batch_extents());
+  block.resize(begin + kMaxRank, 1);
+  AppendMatrix(block, left, launch.left());
+  AppendMatrix(block, right, launch.right());
+  AppendMatrix(block, output, launch.output());
+  Align(block);
+  return block;
+}
+
+LaunchShape MatmulShape(const wire::MatmulLaunch& launch) {
+  auto tiles = [](int64_t extent, int64_t limit) {
+    return static_cast<uint32_t>(std::clamp<int64_t>((extent + 15) / 16, 1, limit));
+  };
+  LaunchShape shape;
+  shape.block[0] = shape.block[1] = 16;
+  shape.grid[0] = tiles(launch.n(), (int64_t{1} << 31) - 1);
+  shape.grid[1] = tiles(launch.m(), 65535);
+  shape.grid[2] = static_cast<uint32_t>(std::clamp<uint64_t>(Product(launch.batch_extents()), 1, 65535));
+  return shape;
+}
+
+int64_t MatmulRows(const wire::MatmulLaunch& launch) {
+  return static_cast<int64_t>(Product(launch.batch_extents())) * launch.m();
+}
+
+}  // namespace stride::codegen

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/store/dtype.h"
+#include "server/wire/plan.pb.h"
+
+namespace stride::codegen {
+
+enum class Target { kCuda, kCpu };
+
+// The device header's name of a type: `float`, `st_i32`, `st_c64`.
+std::string TypeName(DType dtype);
+
+// The device headers that a program over these types needs, with the defines before them.
+std::string Preamble(Target target, const std::vector<DType>& dtypes);
+
+// Every type that occurs in a program.
+void CollectTypes(const wire::Program& program, std::vector<DType>* dtypes);
+
+// A program as a function:
+//   struct NAMEScalars { T s0; ... };
+//   ST_FN NAMEScalars NAME_scalars(const char (*slots)[16]);     (without the argument when there are none)
+//   ST_FN void NAME(const NAMEScalars& scalars, T0 in0, ..., st_i64 index, R0& out0, ...);
+struct ProgramText {
+  std::string definitions;
+  int num_scalars = 0;
+};
+absl::StatusOr<ProgramText> EmitProgram(const std::string& name, const wire::Program& program,
+                                        const std::vector<DType>& inputs);
+
+}  // namespace stride::codegen

@@ -1,0 +1,85 @@
+#include <algorithm>
+#include <bit>
+
+#include "server/ops/reduce_access.h"
+#include "server/worker/codegen/launch_abi.h"
+#include "server/worker/codegen/reduce_constants.h"
+
+namespace stride::codegen {
+namespace {
+
+struct Counts {
+  int64_t kept = 1;
+  int64_t reduced = 1;
+  int64_t last_kept = 1;
+};
+
+Counts Count(const wire::ReduceLaunch& launch) {
+  Counts counts;
+  for (int64_t extent : launch.kept_extents()) counts.kept *= extent;
+  for (int64_t extent : launch.reduced_extents()) counts.reduced *= extent;
+  if (!launch.kept_extents().empty()) counts.last_kept = launch.kept_extents(launch.kept_extents_size() - 1);
+  return counts;
+}
+
+int64_t DivideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// `wanted` parts of at least `least` elements each.
+void Split(ReduceShape& shape, const Counts& counts, int64_t wanted, int64_t least) {
+  int64_t most = std::max<int64_t>(counts.reduced / least, 1);
+  int64_t splits = std::clamp<int64_t>(wanted, 1, most);
+  shape.chunk = std::max<int64_t>(DivideUp(counts.reduced, splits), 1);
+  shape.splits = std::max<int64_t>(DivideUp(counts.reduced, shape.chunk), 1);
+  shape.two_passes = shape.splits > 1;
+  if (shape.two_passes) shape.scratch_bytes = static_cast<uint64_t>(counts.kept * shape.splits) * kPartialBytes;
+}
+
+}  // namespace
+
+ReduceShape PlanReduceCuda(const wire::ReduceLaunch& launch, int num_multiprocessors) {
+  Counts counts = Count(launch);
+  ReduceShape shape;
+  shape.kept_count = counts.kept;
+  uint32_t* block = shape.first.block;
+  int64_t kept_per_block;
+  if (ops::KeptContiguous(launch)) {
+    block[0] = kColumnThreads;
+    block[1] = kReduceThreads / kColumnThreads;
+    kept_per_block = kColumnThreads;
+  } else {
+    // As many threads a row as have four elements each to combine.
+    uint64_t useful = static_cast<uint64_t>(std::max<int64_t>(counts.reduced / 4, 1));
+    block[0] = static_cast<uint32_t>(std::min<uint64_t>(std::bit_floor(useful), kReduceThreads));
+    block[1] = kReduceThreads / block[0];
+    kept_per_block = block[1];
+  }
+  int64_t blocks = DivideUp(counts.kept, kept_per_block);
+  int64_t wanted = DivideUp(int64_t{std::max(num_multiprocessors, 1)} * kReduceBlocksPerMultiprocessor,
+                            std::max<int64_t>(blocks, 1));
+  int64_t threads_along = ops::KeptContiguous(launch) ? block[1] : block[0];
+  Split(shape, counts, wanted, threads_along * kLeastPerThread);
+  shape.first.grid[0] = static_cast<uint32_t>(std::clamp<int64_t>(blocks, 1, (int64_t{1} << 31) - 1));
+  shape.first.grid[1] = static_cast<uint32_t>(shape.splits);
+  shape.second.block[0] = kReduceThreads;
+  shape.second.grid[0] = static_cast<uint32_t>(std::clamp<int64_t>(counts.kept, 1, (int64_t{1} << 31) - 1));
+  return shape;
+}
+
+ReduceShape PlanReduceCpu(const wire::ReduceLaunch& launch) {
+  Counts counts = Count(launch);
+  ReduceShape shape;
+  shape.kept_count = counts.kept;
+  bool columns = ops::KeptContiguous(launch);
+  int64_t groups = counts.kept;
+  if (columns && counts.last_kept > 0) {
+    groups = counts.kept / counts.last_kept * DivideUp(counts.last_kept, kColumnGroup);
+  }
+  // Enough results keep every core busy; else the elements of one result are shared out.
+  bool split = groups < kEnoughGroups;
+  int64_t least = columns ? kCpuChunkRows : kCpuChunk;
+  Split(shape, counts, split ? DivideUp(counts.reduced, least) : 1, least);
+  shape.num_items = groups * shape.splits;
+  return shape;
+}
+
+}  // namespace stride::codegen

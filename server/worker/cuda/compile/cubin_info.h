@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace stride::cuda {
+
+// What a compiled object says of one kernel.
+struct KernelInfo {
+  struct Slot {
+    uint32_t offset = 0, size = 0;  // within the parameters
+    bool pointer = false;           // known to be one
+  };
+  std::string symbol;
+  std::vector<Slot> parameters;
+  uint32_t max_threads = 0;  // __launch_bounds__, 0: none
+  uint32_t static_shared_bytes = 0;
+};
+
+// The kernels of a cubin, in the order of its symbol table. The bytes may be a stranger's:
+// INVALID_ARGUMENT when they make no sense.
+absl::StatusOr<std::vector<KernelInfo>> ReadCubin(std::string_view cubin);
+
+}  // namespace stride::cuda

@@ -1,0 +1,261 @@
+#include "server/worker/cuda/compile/cuda_compiler.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "server/worker/codegen/emit.h"
+#include "server/worker/cuda/compile/compile_log.h"
+#include "server/worker/cuda/compile/compile_options.h"
+#include "server/worker/cuda/compile/demangled_signature.h"
+#include "server/worker/cuda/compile/include_check.h"
+#include "server/worker/cuda/compile/kernel_names.h"
+#include "server/worker/cuda/compile/parameter_layout.h"
+#include "server/worker/cuda/compile/ptx_info.h"
+#include "server/worker/cuda/compile/signature_query.h"
+#include "server/worker/cuda/module_image.h"
+
+namespace stride::cuda {
+namespace {
+
+using worker::CompiledCode;
+
+// From this one on, an architecture has instructions of its own that only `sm_90a` and the like
+// give access to. Clients' code is compiled for the very device that runs it, so it may have them.
+constexpr int kFirstSpecificArch = 90;
+
+absl::StatusOr<int> ParseTarget(absl::string_view target) {
+  int arch = 0;
+  if (!absl::ConsumePrefix(&target, "cuda:sm_") || !absl::SimpleAtoi(target, &arch) || arch < 10) {
+    return absl::InvalidArgumentError(absl::StrCat("not a CUDA target: ", target));
+  }
+  return arch;
+}
+
+// A device newer than the compiler gets PTX of the newest architecture known, which its driver
+// translates.
+std::string ArchOption(const Nvrtc& nvrtc, int arch, bool specific) {
+  if (arch > nvrtc.newest_arch) {
+    return absl::StrCat("--gpu-architecture=compute_", nvrtc.newest_arch);
+  }
+  return absl::StrCat("--gpu-architecture=sm_", arch,
+                      specific && arch >= kFirstSpecificArch ? "a" : "");
+}
+
+absl::StatusOr<std::vector<KernelInfo>> ReadObject(const std::string& object) {
+  return ImageKindOf(object) == ImageKind::kCubin ? ReadCubin(object) : ReadPtx(object);
+}
+
+absl::Status WrongSource(const NvrtcResult& result) {
+  return absl::InvalidArgumentError(CleanLog(result.log));
+}
+
+absl::Status NoSuchKernel(const std::string& entry, const std::vector<KernelInfo>& kernels) {
+  std::vector<std::string> names;
+  for (const KernelInfo& kernel : kernels) names.push_back(kernel.symbol);
+  return absl::InvalidArgumentError(
+      absl::StrCat("no kernel `", entry, "` in the module; it has: ", absl::StrJoin(names, ", ")));
+}
+
+const KernelInfo* FindSymbol(const std::vector<KernelInfo>& kernels, const std::string& symbol) {
+  auto found = std::find_if(kernels.begin(), kernels.end(),
+                            [&](const KernelInfo& kernel) { return kernel.symbol == symbol; });
+  return found == kernels.end() ? nullptr : &*found;
+}
+
+// `result.lowered_names` holds the entries' symbols and then, when there are twice as many, their
+// signatures.
+absl::StatusOr<CompiledCode> Describe(NvrtcResult result, const std::vector<std::string>& entries,
+                                      bool is_complete, bool* complete) {
+  absl::StatusOr<std::vector<KernelInfo>> kernels = ReadObject(result.object);
+  if (!kernels.ok()) return kernels.status();
+  CompiledCode code;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const KernelInfo* info = FindSymbol(*kernels, result.lowered_names[i]);
+    if (info == nullptr) return NoSuchKernel(entries[i], *kernels);
+    std::optional<std::vector<ParameterType>> types;
+    const size_t signature = entries.size() + i;
+    if (signature < result.lowered_names.size()) {
+      types = ParseSignature(result.lowered_names[signature]);
+    }
+    *code.description.add_kernels() = DescribeKernel(entries[i], *info, types);
+  }
+  if (is_complete) *complete = kernels->size() == entries.size();
+  code.log = CleanLog(result.log);
+  code.object = std::move(result.object);
+  return code;
+}
+
+}  // namespace
+
+CudaCompiler::CudaCompiler() : nvrtc_(Nvrtc::Load()) {
+  if (nvrtc_.ok()) {
+    (void)RunNvrtc(**nvrtc_, "__global__ void stride_warm() {}",
+                   {absl::StrCat("--gpu-architecture=sm_", (*nvrtc_)->newest_arch)}, {});
+  }
+}
+
+std::string CudaCompiler::Toolchain() {
+  absl::StatusOr<std::unique_ptr<const Nvrtc>> nvrtc = Nvrtc::Load();
+  return nvrtc.ok() ? absl::StrCat("nvrtc ", (*nvrtc)->version_text) : std::string();
+}
+
+absl::StatusOr<CompiledCode> CudaCompiler::Compile(const std::string& target,
+                                                   const wire::Code& code) {
+  absl::StatusOr<int> arch = ParseTarget(target);
+  if (!arch.ok()) return arch.status();
+  const bool prebuilt = code.has_source() && (code.source().kind() == wire::Source::KIND_PTX ||
+                                              code.source().kind() == wire::Source::KIND_BINARY);
+  if (prebuilt) return TakePrebuilt(code.source());
+  if (!nvrtc_.ok()) return nvrtc_.status();
+  if (code.has_source()) return CompileSource(*arch, code.source());
+  return CompileEmitted(*arch, code);
+}
+
+absl::StatusOr<CompiledCode> CudaCompiler::CompileEmitted(int arch, const wire::Code& code) {
+  absl::StatusOr<std::string> text = codegen::EmitCuda(code);
+  if (!text.ok()) return text.status();
+  // NumPy rounds after every operation and keeps denormals; a fused multiply-add would round once.
+  // Defaults keep division and square root exact and denormals alive.
+  const std::vector<std::string> options = {ArchOption(**nvrtc_, arch, false), "--std=c++17",
+                                            "--fmad=false", "--extra-device-vectorization"};
+  absl::StatusOr<NvrtcResult> result = RunNvrtc(**nvrtc_, *text, options, {});
+  if (!result.ok()) return result.status();
+  if (!result->ok) {
+    return absl::InternalError(
+        absl::StrCat("emitted code does not compile: ", CleanLog(result->log)));
+  }
+  absl::StatusOr<std::vector<KernelInfo>> kernels = ReadObject(result->object);
+  if (!kernels.ok()) return kernels.status();
+  CompiledCode compiled;
+  for (const KernelInfo& kernel : *kernels) {
+    *compiled.description.add_kernels() = DescribeKernel(kernel.symbol, kernel, std::nullopt);
+  }
+  compiled.object = std::move(result->object);
+  return compiled;
+}
+
+absl::StatusOr<CompiledCode> CudaCompiler::CompileSource(int arch, const wire::Source& source) {
+  if (source.kind() != wire::Source::KIND_CUDA_CPP) {
+    return absl::UnimplementedError("source of a kind that this compiler does not know");
+  }
+  if (source.text().find('\0') != std::string::npos) {
+    return absl::InvalidArgumentError("the source has a zero byte");
+  }
+  if (absl::Status status = CheckIncludes(source.text()); !status.ok()) return status;
+  absl::StatusOr<std::vector<std::string>> options =
+      TranslateOptions({source.options().begin(), source.options().end()});
+  if (!options.ok()) return options.status();
+  options->push_back(ArchOption(**nvrtc_, arch, true));
+  if (!(*nvrtc_)->include_folder.empty()) {
+    const std::string& folder = (*nvrtc_)->include_folder;
+    options->push_back("--include-path=" + folder);
+    // Where toolkits from 13.0 on keep CUB, Thrust and libcu++.
+    options->push_back("--include-path=" + folder + "/cccl");
+  }
+  if (source.entries_size() == 0) return CompileAll(source.text(), *options);
+  return CompileEntries(source.text(), *options,
+                        {source.entries().begin(), source.entries().end()});
+}
+
+absl::StatusOr<CompiledCode> CudaCompiler::CompileEntries(const std::string& text,
+                                                          const std::vector<std::string>& options,
+                                                          const std::vector<std::string>& entries) {
+  std::vector<std::string> names = entries;
+  for (const std::string& entry : entries) names.push_back(SignatureExpression(entry));
+  absl::StatusOr<NvrtcResult> result =
+      RunNvrtc(**nvrtc_, AppendSignatureQuery(text), options, names);
+  if (!result.ok()) return result.status();
+  if (!result->ok) {
+    // Once more without our own lines: either the source is wrong, and the log is then of the
+    // client's text alone, or only our lines were.
+    result = RunNvrtc(**nvrtc_, text, options, entries);
+    if (!result.ok()) return result.status();
+    if (!result->ok) return WrongSource(*result);
+  }
+  bool complete = false;
+  return Describe(*std::move(result), entries, false, &complete);
+}
+
+absl::StatusOr<CompiledCode> CudaCompiler::CompileAll(const std::string& text,
+                                                      const std::vector<std::string>& options) {
+  // Mostly the names can be read from the source, and one compilation does.
+  const std::vector<std::string> guessed = GuessKernelNames(text);
+  std::vector<std::string> names = guessed;
+  for (const std::string& entry : guessed) names.push_back(SignatureExpression(entry));
+  absl::StatusOr<NvrtcResult> result =
+      RunNvrtc(**nvrtc_, AppendSignatureQuery(text), options, names);
+  if (!result.ok()) return result.status();
+  if (result->ok && !guessed.empty()) {
+    bool complete = false;
+    absl::StatusOr<CompiledCode> code = Describe(*std::move(result), guessed, true, &complete);
+    if (code.ok() && complete) return code;
+  }
+  // Otherwise the object tells them.
+  result = RunNvrtc(**nvrtc_, text, options, {});
+  if (!result.ok()) return result.status();
+  if (!result->ok) return WrongSource(*result);
+  absl::StatusOr<std::vector<KernelInfo>> kernels = ReadObject(result->object);
+  if (!kernels.ok()) return kernels.status();
+  if (kernels->empty()) {
+    return absl::InvalidArgumentError(
+        "the source has no __global__ function that is no template; name the instances wanted");
+  }
+  std::vector<std::string> found;
+  for (const KernelInfo& kernel : *kernels) found.push_back(NameOfSymbol(kernel.symbol));
+  if (absl::StatusOr<CompiledCode> code = CompileEntries(text, options, found); code.ok()) {
+    return code;
+  }
+  // Some cannot be named, such as overloads: they go by their symbols, without types.
+  CompiledCode code;
+  for (const KernelInfo& kernel : *kernels) {
+    *code.description.add_kernels() = DescribeKernel(kernel.symbol, kernel, std::nullopt);
+  }
+  code.log = CleanLog(result->log);
+  code.object = std::move(result->object);
+  return code;
+}
+
+absl::StatusOr<CompiledCode> CudaCompiler::TakePrebuilt(const wire::Source& source) {
+  CompiledCode code;
+  code.object = source.text();
+  const ImageKind kind = ImageKindOf(code.object);
+  if ((kind == ImageKind::kPtx) != (source.kind() == wire::Source::KIND_PTX)) {
+    return absl::InvalidArgumentError(kind == ImageKind::kPtx
+                                          ? "the binary is neither a cubin nor a fatbin"
+                                          : "the text is a binary, not PTX");
+  }
+  if (absl::Status status = CheckImage(code.object); !status.ok()) return status;
+  if (kind == ImageKind::kFatbin) {
+    // Its contents may be compressed: only the driver can tell what is in it.
+    if (source.entries_size() == 0) {
+      return absl::InvalidArgumentError("name the kernels of a fatbin: they cannot be listed");
+    }
+    for (const std::string& entry : source.entries()) {
+      wire::KernelDescription* kernel = code.description.add_kernels();
+      kernel->set_entry(entry);
+      kernel->set_symbol(entry);
+    }
+    return code;
+  }
+  absl::StatusOr<std::vector<KernelInfo>> kernels = ReadObject(code.object);
+  if (!kernels.ok()) return kernels.status();
+  std::vector<std::string> entries(source.entries().begin(), source.entries().end());
+  if (entries.empty()) {
+    for (const KernelInfo& kernel : *kernels) entries.push_back(kernel.symbol);
+  }
+  for (const std::string& entry : entries) {
+    const KernelInfo* info = FindSymbol(*kernels, entry);
+    if (info == nullptr) return NoSuchKernel(entry, *kernels);
+    *code.description.add_kernels() = DescribeKernel(entry, *info, std::nullopt);
+  }
+  return code;
+}
+
+}  // namespace stride::cuda

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/wire/worker.pb.h"
+
+namespace stride::cuda {
+
+// A parameter's type as the demangler spells it ("float const*"), with what only the compiler knows
+// of it.
+struct ParameterType {
+  std::string spelling;
+  uint32_t size = 0;
+  bool is_enum = false;
+};
+
+// Splits at commas outside brackets: "int, foo<a, b>*" -> {"int", "foo<a, b>*"}. Empty text has no
+// parts.
+std::vector<std::string> SplitArguments(std::string_view text);
+
+// The parameter types in a mangled `stride_signature<void (*)(...), stride_numbers<...>>`
+// (signature_query.h); nullopt when it is none.
+std::optional<std::vector<ParameterType>> ParseSignature(const std::string& mangled);
+
+// Kind, pointee, size and spelling; the offset is left 0.
+wire::Parameter DescribeType(const ParameterType& type);
+
+}  // namespace stride::cuda

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <nvrtc.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace stride::cuda {
+
+// NVRTC, opened at run time. Immutable; any thread.
+struct Nvrtc {
+  // UNAVAILABLE when no toolkit is installed.
+  static absl::StatusOr<std::unique_ptr<const Nvrtc>> Load();
+
+  decltype(&::nvrtcVersion) version = nullptr;
+  decltype(&::nvrtcGetErrorString) error_string = nullptr;
+  decltype(&::nvrtcGetNumSupportedArchs) num_archs = nullptr;
+  decltype(&::nvrtcGetSupportedArchs) archs = nullptr;
+  decltype(&::nvrtcCreateProgram) create = nullptr;
+  decltype(&::nvrtcDestroyProgram) destroy = nullptr;
+  decltype(&::nvrtcAddNameExpression) add_name = nullptr;
+  decltype(&::nvrtcCompileProgram) compile = nullptr;
+  decltype(&::nvrtcGetLoweredName) lowered_name = nullptr;
+  decltype(&::nvrtcGetProgramLogSize) log_size = nullptr;
+  decltype(&::nvrtcGetProgramLog) log = nullptr;
+  decltype(&::nvrtcGetCUBINSize) cubin_size = nullptr;
+  decltype(&::nvrtcGetCUBIN) cubin = nullptr;
+  decltype(&::nvrtcGetPTXSize) ptx_size = nullptr;
+  decltype(&::nvrtcGetPTX) ptx = nullptr;
+
+  int newest_arch = 0;         // such as 120, the newest that can be compiled for
+  std::string include_folder;  // the toolkit's headers, empty when they are not installed
+  std::string version_text;    // "13.0"
+};
+
+// What one run of NVRTC gave.
+struct NvrtcResult {
+  bool ok = false;
+  std::string object;  // cubin, or PTX when a virtual architecture was asked for
+  std::string log;
+  std::vector<std::string> lowered_names;  // of the name expressions, in order
+};
+
+// Compiles `source` as kernel.cu with our stub headers. A source that does not compile is a result
+// with ok = false; the status is for NVRTC's own failures.
+absl::StatusOr<NvrtcResult> RunNvrtc(const Nvrtc& nvrtc, const std::string& source,
+                                     const std::vector<std::string>& options,
+                                     const std::vector<std::string>& name_expressions);
+
+}  // namespace stride::cuda

@@ -1,0 +1,200 @@
+#include "server/worker/cuda/completion_poller.h"
+
+#include <sched.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "server/worker/cuda/cuda_status.h"
+
+namespace stride::cuda {
+namespace {
+
+using std::chrono::microseconds;
+
+// A short task ends within this; watching without giving the processor away sees it at once.
+constexpr auto kSpin = microseconds(100);
+// Beyond this a task is long, and 20 us of delay is below a percent of it.
+constexpr auto kYield = microseconds(3000);
+constexpr long kSleepNanoseconds = 20'000;
+// How often a device that finishes nothing is asked whether it still lives.
+constexpr auto kCheck = microseconds(500);
+// How long to go on watching with nothing under way: a client in a request-reply loop is back by
+// then.
+constexpr auto kLinger = microseconds(50);
+
+bool Reached(uint32_t now, uint32_t mark) { return static_cast<int32_t>(now - mark) >= 0; }
+
+}  // namespace
+
+CompletionPoller::CompletionPoller(const Driver& driver, const Context& context,
+                                   worker::Completions& completions,
+                                   std::array<Watch, kNumLanes> lanes)
+    : driver_(driver), context_(context), completions_(completions), watches_(lanes) {
+  last_end_.fill(Clock::now());
+  thread_ = std::thread([this] { Run(); });
+}
+
+CompletionPoller::~CompletionPoller() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+    wake_.Signal();
+  }
+  thread_.join();
+}
+
+void CompletionPoller::Begin(Lane lane, uint64_t id, uint32_t mark, std::string label) {
+  absl::MutexLock lock(&mutex_);
+  const bool idle = !HasWork();
+  lanes_[lane].push_back({id, mark, std::move(label), Clock::now(), false, absl::OkStatus()});
+  // The poller wakes while the work is being launched.
+  num_calls_.fetch_add(1, std::memory_order_release);
+  if (idle) wake_.Signal();
+}
+
+void CompletionPoller::Launched(Lane lane, absl::Status status) {
+  absl::MutexLock lock(&mutex_);
+  Entry& entry = lanes_[lane].back();
+  entry.launched = true;
+  entry.status = std::move(status);
+  num_calls_.fetch_add(1, std::memory_order_release);
+}
+
+bool CompletionPoller::HasEnded(Lane lane, uint32_t mark) const {
+  return Reached(watches_[lane].mark->load(std::memory_order_acquire), mark);
+}
+
+void CompletionPoller::Drain() {
+  absl::MutexLock lock(&mutex_);
+  mutex_.Await(absl::Condition(this, &CompletionPoller::IsDrained));
+}
+
+void CompletionPoller::Fault(CUresult result) {
+  fault_.store(result);
+  {
+    absl::MutexLock lock(&mutex_);
+    wake_.Signal();
+  }
+  while (true) pause();
+}
+
+void CompletionPoller::Run() {
+  prctl(PR_SET_TIMERSLACK, 1000);
+  if (absl::Status status = context_.MakeCurrent(); !status.ok()) completions_.Fatal(0, status);
+  std::vector<Finished> finished;
+  Clock::time_point progress = Clock::now(), checked = progress;
+  bool more = false;
+  while (true) {
+    const int fault = fault_.load();
+    finished.clear();
+    if (Changed() || fault != CUDA_SUCCESS) more = Collect(&finished);
+    const Clock::time_point now = Clock::now();
+    if (!finished.empty()) {
+      Report(finished);
+      progress = now;
+    } else if (fault != CUDA_SUCCESS) {
+      EndProcess(static_cast<CUresult>(fault));
+    } else if (!more) {
+      if (now - progress < kLinger) continue;
+      if (!AwaitWork()) return;
+      progress = checked = Clock::now();
+    } else {
+      if (now - std::max(progress, checked) > kCheck) {
+        CheckDevice();
+        checked = Clock::now();
+      }
+      Pause(now - progress);
+    }
+  }
+}
+
+bool CompletionPoller::Changed() {
+  const uint32_t calls = num_calls_.load(std::memory_order_acquire);
+  bool changed = calls != seen_calls_;
+  seen_calls_ = calls;
+  for (int lane = 0; lane < kNumLanes; ++lane) {
+    const uint32_t mark = watches_[lane].mark->load(std::memory_order_acquire);
+    changed = changed || mark != seen_marks_[lane];
+    seen_marks_[lane] = mark;
+  }
+  return changed;
+}
+
+bool CompletionPoller::Collect(std::vector<Finished>* finished) {
+  absl::MutexLock lock(&mutex_);
+  const Clock::time_point now = Clock::now();
+  for (int lane = 0; lane < kNumLanes; ++lane) {
+    const uint32_t mark = watches_[lane].mark->load(std::memory_order_acquire);
+    std::deque<Entry>& entries = lanes_[lane];
+    while (!entries.empty() && entries.front().launched && Reached(mark, entries.front().mark)) {
+      const Clock::time_point start = std::max(entries.front().begun, last_end_[lane]);
+      const double seconds = std::chrono::duration<double>(now - start).count();
+      finished->push_back({static_cast<Lane>(lane), std::move(entries.front()), seconds});
+      entries.pop_front();
+      last_end_[lane] = now;
+    }
+  }
+  reporting_ = !finished->empty();
+  return HasWork();
+}
+
+void CompletionPoller::Report(const std::vector<Finished>& finished) {
+  for (const auto& [lane, entry, seconds] : finished) {
+    if (lane == kCompute) {
+      completions_.TaskDone(entry.id, entry.status, std::max(0.0, seconds));
+    } else {
+      completions_.CopyDone(entry.id, entry.status);
+    }
+  }
+  absl::MutexLock lock(&mutex_);
+  reporting_ = false;
+}
+
+bool CompletionPoller::AwaitWork() {
+  absl::MutexLock lock(&mutex_);
+  while (!HasWork() && !stopping_ && fault_.load() == CUDA_SUCCESS) wake_.Wait(&mutex_);
+  return HasWork() || !stopping_;
+}
+
+void CompletionPoller::Pause(Clock::duration idle) {
+  if (idle < kSpin) {
+    for (int i = 0; i < 8; ++i) __builtin_ia32_pause();
+  } else if (idle < kYield) {
+    sched_yield();
+  } else {
+    const timespec time = {0, kSleepNanoseconds};
+    nanosleep(&time, nullptr);
+  }
+}
+
+void CompletionPoller::CheckDevice() {
+  for (const Watch& watch : watches_) {
+    const CUresult result = driver_.cuStreamQuery(watch.stream);
+    if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY) fault_.store(result);
+  }
+}
+
+void CompletionPoller::EndProcess(CUresult result) {
+  uint64_t sequence = 0;
+  std::string label;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!lanes_[kCompute].empty()) {
+      sequence = lanes_[kCompute].front().id;
+      label = lanes_[kCompute].front().label;
+    }
+  }
+  completions_.Fatal(sequence, FaultStatus(result, label));
+  std::abort();  // not reached
+}
+
+bool CompletionPoller::HasWork() const {
+  return std::any_of(lanes_.begin(), lanes_.end(), [](const auto& lane) { return !lane.empty(); });
+}
+
+}  // namespace stride::cuda

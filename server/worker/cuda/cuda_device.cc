@@ -1,0 +1,263 @@
+#include "server/worker/cuda/cuda_device.h"
+
+#include <cstddef>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/memory_file.h"
+#include "server/worker/cuda/cuda_status.h"
+#include "server/worker/cuda/lower/elementwise.h"
+#include "server/worker/cuda/lower/kernel.h"
+#include "server/worker/cuda/lower/reduce.h"
+#include "server/worker/cuda/module_image.h"
+#include "server/worker/cuda/operand_bounds.h"
+
+namespace stride::cuda {
+
+CudaDevice::~CudaDevice() {
+  if (poller_) poller_->Drain();
+  poller_.reset();
+  matmul_.reset();
+  scratch_.reset();
+  if (compute_.get() != nullptr) driver_->cuStreamSynchronize(compute_.get());
+  modules_.clear();
+  if (copy_marks_ != nullptr) {
+    copy_marks_region_ = PinnedRegion();
+    munmap(copy_marks_, kCopyMarksBytes);
+  }
+}
+
+absl::Status CudaDevice::Start(const Environment& environment) {
+  environment_ = environment;
+  absl::StatusOr<std::shared_ptr<const Driver>> driver = Driver::Load();
+  if (!driver.ok()) return driver.status();
+  driver_ = *std::move(driver);
+  STRIDE_CUDA_RETURN(driver_->cuDeviceGet(&device_, environment.device_index),
+                     absl::StrCat("opening device ", environment.device_index));
+  limits_ = ReadLaunchLimits(*driver_, device_);
+  absl::StatusOr<Context> context = Context::Retain(*driver_, device_);
+  if (!context.ok()) return context.status();
+  context_ = *std::move(context);
+  return StartStreams();
+}
+
+absl::Status CudaDevice::StartStreams() {
+  void* marks =
+      mmap(nullptr, kCopyMarksBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (marks == MAP_FAILED) return absl::ErrnoToStatus(errno, "reserving a page for marks");
+  copy_marks_ = new (marks) CopyMarks;
+  struct {
+    void* data;
+    uint64_t size;
+    PinnedRegion* region;
+  } regions[] = {{environment_.staging, environment_.staging_bytes, &staging_},
+                 {environment_.status_page, wire::kStatusPageBytes, &status_page_},
+                 {marks, kCopyMarksBytes, &copy_marks_region_}};
+  for (auto& [data, size, region] : regions) {
+    if (size == 0) continue;
+    absl::StatusOr<PinnedRegion> pinned = PinnedRegion::Register(*driver_, data, size);
+    if (!pinned.ok()) return pinned.status();
+    *region = *std::move(pinned);
+  }
+  for (Stream* stream : {&compute_, &upload_, &download_}) {
+    absl::StatusOr<Stream> made = Stream::Create(*driver_);
+    if (!made.ok()) return made.status();
+    *stream = *std::move(made);
+  }
+  scratch_.emplace(*driver_, compute_.get());
+  matmul_.emplace();
+  std::array<CompletionPoller::Watch, CompletionPoller::kNumLanes> watches;
+  watches[CompletionPoller::kCompute] = {compute_.get(),
+                                         &environment_.status_page->completed_sequence};
+  watches[CompletionPoller::kUpload] = {upload_.get(), &copy_marks_->upload};
+  watches[CompletionPoller::kDownload] = {download_.get(), &copy_marks_->download};
+  poller_.emplace(*driver_, context_, *environment_.completions, watches);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<UniqueFd> CudaDevice::CreateArena(uint64_t arena, uint64_t size) {
+  if (arenas_.Contains(arena)) {
+    return absl::InvalidArgumentError(absl::StrCat("arena ", arena, " is mapped already"));
+  }
+  absl::StatusOr<ArenaMapping::Created> created = ArenaMapping::Create(*driver_, device_, size);
+  if (!created.ok()) {
+    CheckAlive();
+    return created.status();
+  }
+  if (absl::Status status = arenas_.Add(arena, std::move(created->mapping)); !status.ok()) {
+    return status;
+  }
+  return std::move(created->fd);
+}
+
+absl::Status CudaDevice::MapArena(uint64_t arena, uint64_t size, UniqueFd fd) {
+  absl::StatusOr<ArenaMapping> mapping = ArenaMapping::Import(*driver_, device_, size, fd);
+  if (!mapping.ok()) {
+    CheckAlive();
+    return mapping.status();
+  }
+  return arenas_.Add(arena, *std::move(mapping));
+}
+
+absl::Status CudaDevice::UnmapArena(uint64_t arena) {
+  // Unmapping under a running kernel would fault it. The daemon unmaps what nothing uses; waiting
+  // then would stall the commands behind a stranger's long kernel.
+  static_assert(ArenaTable::kNumLanes == CompletionPoller::kNumLanes);
+  const auto marks = arenas_.LastUse(arena);
+  for (int lane = 0; lane < CompletionPoller::kNumLanes; ++lane) {
+    if (!poller_->HasEnded(static_cast<CompletionPoller::Lane>(lane), marks[lane])) Drain();
+  }
+  return arenas_.Remove(arena);
+}
+
+absl::StatusOr<std::vector<wire::KernelAttributes>> CudaDevice::LoadModule(
+    uint64_t module, UniqueFd object, const wire::LoadModule& load) {
+  if (modules_.count(module) != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("module ", module, " is loaded already"));
+  }
+  absl::StatusOr<MemoryMap> map = MemoryMap::Map(object.get(), load.size(), /*writable=*/false);
+  if (!map.ok()) return map.status();
+  const std::string_view bytes = map->view();
+  if (absl::Status status = CheckImage(bytes); !status.ok()) return status;
+  // PTX is text and must end in a zero byte, which the mapping need not have.
+  std::string text;
+  const void* image = bytes.data();
+  if (ImageKindOf(bytes) == ImageKind::kPtx) {
+    text = std::string(bytes);
+    image = text.c_str();
+  }
+  absl::StatusOr<KernelModule> loaded = KernelModule::Load(*driver_, image, load.description());
+  if (!loaded.ok()) {
+    CheckAlive();
+    return loaded.status();
+  }
+  std::vector<wire::KernelAttributes> attributes = loaded->Attributes();
+  modules_.emplace(module, LoadedModule{*std::move(loaded), current_task_});
+  return attributes;
+}
+
+absl::Status CudaDevice::UnloadModule(uint64_t module) {
+  auto found = modules_.find(module);
+  if (found == modules_.end()) {
+    return absl::InvalidArgumentError(absl::StrCat("module ", module, " is not loaded"));
+  }
+  if (!poller_->HasEnded(CompletionPoller::kCompute, found->second.last_task)) Drain();
+  modules_.erase(found);
+  return absl::OkStatus();
+}
+
+void CudaDevice::Enqueue(const wire::Task& task) {
+  const uint32_t mark = static_cast<uint32_t>(task.sequence());
+  environment_.status_page->started_sequence.store(mark, std::memory_order_release);
+  current_task_ = mark;
+  arenas_.BeginUse(CompletionPoller::kCompute, mark);
+  poller_->Begin(CompletionPoller::kCompute, task.sequence(), mark, task.label());
+  absl::Status status = Lower(task);
+  if (!status.ok()) CheckAlive();
+  scratch_->Trim();
+  WriteMark(compute_.get(),
+            status_page_.device_address() + offsetof(wire::StatusPage, completed_sequence), mark);
+  poller_->Launched(CompletionPoller::kCompute, std::move(status));
+}
+
+absl::Status CudaDevice::Lower(const wire::Task& task) {
+  const Lowering lowering{*driver_, compute_.get(), limits_, arenas_, *scratch_};
+  auto with_module = [&](uint64_t id, auto lower, const auto& launch) -> absl::Status {
+    absl::StatusOr<KernelModule*> module = FindModule(id);
+    if (!module.ok()) return module.status();
+    return lower(lowering, **module, launch);
+  };
+  switch (task.kind_case()) {
+    case wire::Task::kElementwise:
+      return with_module(task.elementwise().module(), LowerElementwise, task.elementwise());
+    case wire::Task::kReduce:
+      return with_module(task.reduce().module(), LowerReduce, task.reduce());
+    case wire::Task::kKernel:
+      return with_module(task.kernel().module(), LowerKernel, task.kernel());
+    case wire::Task::kMatmul: {
+      if (task.matmul().module() == 0) return matmul_->Lower(lowering, nullptr, task.matmul());
+      absl::StatusOr<KernelModule*> module = FindModule(task.matmul().module());
+      if (!module.ok()) return module.status();
+      return matmul_->Lower(lowering, *module, task.matmul());
+    }
+    case wire::Task::kZeroFill:
+      return LowerZeroFill(task.zero_fill());
+    case wire::Task::kCopyBytes:
+      return LowerCopyBytes(task.copy_bytes());
+    case wire::Task::KIND_NOT_SET:
+      break;
+  }
+  return absl::UnimplementedError("a task of a kind that this worker does not know");
+}
+
+absl::Status CudaDevice::LowerZeroFill(const wire::ZeroFill& fill) {
+  absl::StatusOr<CUdeviceptr> address = arenas_.Range(fill.arena(), fill.offset(), fill.size());
+  if (!address.ok()) return address.status();
+  if (fill.size() == 0) return absl::OkStatus();
+  return ToStatus(driver_->cuMemsetD8Async(*address, 0, fill.size(), compute_.get()),
+                  "filling with zeros");
+}
+
+absl::Status CudaDevice::LowerCopyBytes(const wire::CopyBytes& copy) {
+  absl::StatusOr<CUdeviceptr> from =
+      arenas_.Range(copy.from_arena(), copy.from_offset(), copy.size());
+  if (!from.ok()) return from.status();
+  absl::StatusOr<CUdeviceptr> to = arenas_.Range(copy.to_arena(), copy.to_offset(), copy.size());
+  if (!to.ok()) return to.status();
+  if (copy.size() == 0) return absl::OkStatus();
+  return ToStatus(driver_->cuMemcpyDtoDAsync(*to, *from, copy.size(), compute_.get()),
+                  "copying on the device");
+}
+
+void CudaDevice::Copy(const wire::Copy& copy) {
+  const bool up = copy.to_device();
+  const auto lane = up ? CompletionPoller::kUpload : CompletionPoller::kDownload;
+  const CUstream stream = up ? upload_.get() : download_.get();
+  const uint32_t mark = up ? ++num_uploads_ : ++num_downloads_;
+  arenas_.BeginUse(lane, mark);
+  poller_->Begin(lane, copy.id(), mark, "");
+  absl::Status status = LaunchCopy(copy, stream);
+  if (!status.ok()) CheckAlive();
+  const uint64_t word = up ? offsetof(CopyMarks, upload) : offsetof(CopyMarks, download);
+  WriteMark(stream, copy_marks_region_.device_address() + word, mark);
+  poller_->Launched(lane, std::move(status));
+}
+
+absl::Status CudaDevice::LaunchCopy(const wire::Copy& copy, CUstream stream) {
+  absl::StatusOr<CUdeviceptr> address =
+      arenas_.Range(copy.arena(), copy.arena_offset(), copy.size());
+  if (!address.ok()) return address.status();
+  absl::Status status = CheckRange(copy.staging_offset(), copy.size(), environment_.staging_bytes);
+  if (!status.ok() || copy.size() == 0) return status;
+  std::byte* host = environment_.staging + copy.staging_offset();
+  return ToStatus(copy.to_device()
+                      ? driver_->cuMemcpyHtoDAsync(*address, host, copy.size(), stream)
+                      : driver_->cuMemcpyDtoHAsync(host, *address, copy.size(), stream),
+                  copy.to_device() ? "uploading" : "downloading");
+}
+
+void CudaDevice::Drain() { poller_->Drain(); }
+
+absl::StatusOr<KernelModule*> CudaDevice::FindModule(uint64_t module) {
+  auto found = modules_.find(module);
+  if (found == modules_.end()) {
+    return absl::FailedPreconditionError(absl::StrCat("module ", module, " is not loaded"));
+  }
+  found->second.last_task = current_task_;
+  return &found->second.kernels;
+}
+
+void CudaDevice::CheckAlive() {
+  const CUresult result = driver_->cuStreamQuery(compute_.get());
+  if (IsSticky(result)) poller_->Fault(result);
+}
+
+void CudaDevice::WriteMark(CUstream stream, CUdeviceptr address, uint32_t mark) {
+  const CUresult result =
+      driver_->cuStreamWriteValue32(stream, address, mark, CU_STREAM_WRITE_VALUE_DEFAULT);
+  // Without marks nothing would ever be reported.
+  if (result != CUDA_SUCCESS) poller_->Fault(result);
+}
+
+}  // namespace stride::cuda

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "server/worker/cuda/arena_table.h"
+#include "server/worker/cuda/completion_poller.h"
+#include "server/worker/cuda/driver.h"
+#include "server/worker/cuda/handles.h"
+#include "server/worker/cuda/kernel_module.h"
+#include "server/worker/cuda/lower/lowering.h"
+#include "server/worker/cuda/lower/matmul.h"
+#include "server/worker/cuda/scratch.h"
+#include "server/worker/runtime/device.h"
+
+namespace stride::cuda {
+
+// An NVIDIA GPU. Tasks run on one stream, uploads and downloads on one each. After its launches
+// each piece of work writes its number to host memory in stream order: tasks to
+// StatusPage::completed_sequence, so that the daemon can read after a fault which task was the
+// first not to end.
+class CudaDevice : public worker::Device {
+ public:
+  CudaDevice() = default;
+  // Waits for what was enqueued.
+  ~CudaDevice() override;
+
+  absl::Status Start(const Environment& environment) override;
+  absl::StatusOr<UniqueFd> CreateArena(uint64_t arena, uint64_t size) override;
+  absl::Status MapArena(uint64_t arena, uint64_t size, UniqueFd fd) override;
+  absl::Status UnmapArena(uint64_t arena) override;
+  absl::StatusOr<std::vector<wire::KernelAttributes>> LoadModule(
+      uint64_t module, UniqueFd object, const wire::LoadModule& load) override;
+  absl::Status UnloadModule(uint64_t module) override;
+  void Enqueue(const wire::Task& task) override;
+  void Copy(const wire::Copy& copy) override;
+  void Drain() override;
+
+ private:
+  // One cache line of pinned memory for each copy direction's mark.
+  struct CopyMarks {
+    alignas(64) std::atomic<uint32_t> upload;
+    alignas(64) std::atomic<uint32_t> download;
+  };
+  static constexpr uint64_t kCopyMarksBytes = 4096;
+
+  absl::Status StartStreams();
+  absl::Status Lower(const wire::Task& task);
+  absl::Status LowerZeroFill(const wire::ZeroFill& fill);
+  absl::Status LowerCopyBytes(const wire::CopyBytes& copy);
+  absl::Status LaunchCopy(const wire::Copy& copy, CUstream stream);
+  struct LoadedModule {
+    KernelModule kernels;
+    uint32_t last_task = 0;  // that used it
+  };
+  absl::StatusOr<KernelModule*> FindModule(uint64_t module);
+  // Ends the process when the device is lost; otherwise returns.
+  void CheckAlive();
+  // Has the stream store `mark` at `address` when it comes there.
+  void WriteMark(CUstream stream, CUdeviceptr address, uint32_t mark);
+
+  Environment environment_;
+  std::shared_ptr<const Driver> driver_;
+  CUdevice device_ = 0;
+  LaunchLimits limits_;
+  // In order of construction; destroyed in reverse.
+  Context context_;
+  PinnedRegion staging_, status_page_, copy_marks_region_;
+  CopyMarks* copy_marks_ = nullptr;
+  Stream compute_, upload_, download_;
+  ArenaTable arenas_;
+  std::unordered_map<uint64_t, LoadedModule> modules_;
+  uint32_t current_task_ = 0;
+  std::optional<Scratch> scratch_;
+  std::optional<Matmul> matmul_;
+  std::optional<CompletionPoller> poller_;
+  uint32_t num_uploads_ = 0, num_downloads_ = 0;
+};
+
+}  // namespace stride::cuda

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cuda.h>
+
+#include "absl/status/statusor.h"
+#include "server/wire/worker.pb.h"
+#include "server/worker/cuda/driver.h"
+
+namespace stride::cuda {
+
+// The devices of this machine, without making a context on any. With none, the list's reason says
+// why.
+wire::DeviceList ListDevices();
+
+absl::StatusOr<wire::DeviceDescription> DescribeDevice(const Driver& driver, int index);
+
+}  // namespace stride::cuda

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "server/worker/cuda/driver.h"
+
+// One owner for each kind of driver handle. All are movable; destruction ignores errors, since
+// after a fault every call fails and the process is about to end. The Driver must outlive them.
+namespace stride::cuda {
+
+// The device's primary context, current on the thread that retained it. Other threads call
+// MakeCurrent.
+class Context {
+ public:
+  static absl::StatusOr<Context> Retain(const Driver& driver, CUdevice device);
+  Context() = default;
+  Context(Context&& other) noexcept { *this = std::move(other); }
+  Context& operator=(Context&& other) noexcept;
+  ~Context();
+
+  absl::Status MakeCurrent() const;
+
+ private:
+  const Driver* driver_ = nullptr;
+  CUdevice device_ = 0;
+  CUcontext context_ = nullptr;
+};
+
+// A stream that does not wait for the default stream.
+class Stream {
+ public:
+  static absl::StatusOr<Stream> Create(const Driver& driver);
+  Stream() = default;
+  Stream(Stream&& other) noexcept { *this = std::move(other); }
+  Stream& operator=(Stream&& other) noexcept;
+  ~Stream();
+
+  CUstream get() const { return stream_; }
+
+ private:
+  const Driver* driver_ = nullptr;
+  CUstream stream_ = nullptr;
+};
+
+// A loaded module.
+class Module {
+ public:
+  // `image` is a cubin, a fatbin or PTX; PTX must end in a zero byte. INVALID_ARGUMENT with the
+  // driver's words when the device cannot run it.
+  static absl::StatusOr<Module> Load(const Driver& driver, const void* image);
+  Module() = default;
+  Module(Module&& other) noexcept { *this = std::move(other); }
+  Module& operator=(Module&& other) noexcept;
+  ~Module();
+
+  absl::StatusOr<CUfunction> Function(const char* symbol) const;
+
+ private:
+  const Driver* driver_ = nullptr;
+  CUmodule module_ = nullptr;
+};
+
+// Host memory pinned for DMA and mapped for the device.
+class PinnedRegion {
+ public:
+  static absl::StatusOr<PinnedRegion> Register(const Driver& driver, void* data, uint64_t size);
+  PinnedRegion() = default;
+  PinnedRegion(PinnedRegion&& other) noexcept { *this = std::move(other); }
+  PinnedRegion& operator=(PinnedRegion&& other) noexcept;
+  ~PinnedRegion();
+
+  // Where the device sees the region's first byte.
+  CUdeviceptr device_address() const { return address_; }
+
+ private:
+  const Driver* driver_ = nullptr;
+  void* data_ = nullptr;
+  CUdeviceptr address_ = 0;
+};
+
+}  // namespace stride::cuda

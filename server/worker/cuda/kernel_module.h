@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "server/wire/worker.pb.h"
+#include "server/worker/cuda/driver.h"
+#include "server/worker/cuda/handles.h"
+
+namespace stride::cuda {
+
+// A kernel of a loaded module with what the driver says of it.
+struct Kernel {
+  struct Slot {
+    uint64_t offset = 0;  // within the parameters
+    uint64_t size = 0;
+  };
+  CUfunction function = nullptr;
+  std::string entry;
+  std::vector<Slot> parameters;
+  int max_threads = 0;  // of a block
+  int static_shared_bytes = 0;
+  int dynamic_shared_limit = 0;  // what the function was set up for
+  wire::KernelAttributes attributes;
+};
+
+// The kernels of one module, found by the names under which they were asked for. Not thread-safe.
+class KernelModule {
+ public:
+  // `image` as Module::Load takes it. INVALID_ARGUMENT when the driver refuses it, or when its
+  // kernels are not what `description` says.
+  static absl::StatusOr<KernelModule> Load(const Driver& driver, const void* image,
+                                           const wire::ModuleDescription& description);
+
+  // INVALID_ARGUMENT when there is no such kernel.
+  absl::StatusOr<Kernel*> Find(std::string_view entry);
+  std::vector<wire::KernelAttributes> Attributes() const;
+
+ private:
+  Module module_;
+  std::unordered_map<std::string, Kernel> kernels_;
+};
+
+// Launch dimensions, checked against the device's limits by Check.
+struct Grid {
+  uint32_t grid[3] = {1, 1, 1};
+  uint32_t block[3] = {1, 1, 1};
+  uint32_t dynamic_shared_bytes = 0;
+};
+
+// Limits of a device that a launch must respect.
+struct LaunchLimits {
+  int grid[3] = {};
+  int block[3] = {};
+  int threads_per_block = 0;
+  int shared_bytes_per_block = 0;  // with opt-in
+  int num_multiprocessors = 0;
+};
+LaunchLimits ReadLaunchLimits(const Driver& driver, CUdevice device);
+
+// INVALID_ARGUMENT that names the limit and what was asked.
+absl::Status CheckGrid(const Kernel& kernel, const Grid& grid, const LaunchLimits& limits);
+
+// Launches with one pointer for each parameter. The caller has checked the grid and the parameters'
+// number and sizes.
+absl::Status Launch(const Driver& driver, CUstream stream, Kernel& kernel, const Grid& grid,
+                    absl::Span<void*> parameters);
+
+}  // namespace stride::cuda

@@ -1,0 +1,158 @@
+#include "server/worker/cuda/lower/blas.h"
+
+#include <cublas_api.h>
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/worker/cuda/dynamic_library.h"
+
+namespace stride::cuda {
+
+struct Blas::Functions {
+  cublasStatus_t (*create)(cublasHandle_t*) = nullptr;
+  cublasStatus_t (*destroy)(cublasHandle_t) = nullptr;
+  cublasStatus_t (*set_stream)(cublasHandle_t, cudaStream_t) = nullptr;
+  cublasStatus_t (*set_math_mode)(cublasHandle_t, cublasMath_t) = nullptr;
+  // The 64-bit interface (cuBLAS 12 and later), so that extents and distances beyond 2^31 are
+  // right.
+  cublasStatus_t (*gemm)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int64_t, int64_t,
+                         int64_t, const void*, const void*, cudaDataType, int64_t, const void*,
+                         cudaDataType, int64_t, const void*, void*, cudaDataType, int64_t,
+                         cublasComputeType_t, cublasGemmAlgo_t) = nullptr;
+  cublasStatus_t (*gemm_batched)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int64_t,
+                                 int64_t, int64_t, const void*, const void*, cudaDataType, int64_t,
+                                 long long, const void*, cudaDataType, int64_t, long long,
+                                 const void*, void*, cudaDataType, int64_t, long long, int64_t,
+                                 cublasComputeType_t, cublasGemmAlgo_t) = nullptr;
+};
+
+namespace {
+
+template <typename Function>
+bool Resolve(const DynamicLibrary& library, const char* name, Function* function) {
+  *function = reinterpret_cast<Function>(library.Find(name));
+  return *function != nullptr;
+}
+
+absl::Status BlasStatus(cublasStatus_t status, std::string_view doing) {
+  if (status == CUBLAS_STATUS_SUCCESS) return absl::OkStatus();
+  absl::StatusCode code = absl::StatusCode::kInternal;
+  if (status == CUBLAS_STATUS_ALLOC_FAILED) code = absl::StatusCode::kResourceExhausted;
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_ARCH_MISMATCH) {
+    code = absl::StatusCode::kUnimplemented;
+  }
+  return absl::Status(
+      code, absl::StrCat("cuBLAS error ", static_cast<int>(status), " while ", std::string(doing)));
+}
+
+struct Types {
+  cudaDataType data;
+  cublasComputeType_t compute;
+};
+
+Types TypesOf(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat16:
+      return {CUDA_R_16F, CUBLAS_COMPUTE_32F};
+    case DType::kBFloat16:
+      return {CUDA_R_16BF, CUBLAS_COMPUTE_32F};
+    case DType::kFloat64:
+      return {CUDA_R_64F, CUBLAS_COMPUTE_64F};
+    case DType::kComplex64:
+      return {CUDA_C_32F, CUBLAS_COMPUTE_32F};
+    case DType::kComplex128:
+      return {CUDA_C_64F, CUBLAS_COMPUTE_64F};
+    default:
+      return {CUDA_R_32F, CUBLAS_COMPUTE_32F};
+  }
+}
+
+// 1 and 0 in every scale type: a real scale reads the first number alone.
+struct Scale {
+  alignas(16) float single[2];
+  alignas(16) double twice[2];
+  const void* For(cublasComputeType_t compute) const {
+    return compute == CUBLAS_COMPUTE_64F ? static_cast<const void*>(twice) : single;
+  }
+};
+constexpr Scale kOne = {{1, 0}, {1, 0}};
+constexpr Scale kZero = {{0, 0}, {0, 0}};
+
+cublasOperation_t Operation(const BlasMatrix& matrix) {
+  return matrix.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+}
+
+void* Pointer(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Blas>> Blas::Open() {
+  absl::StatusOr<DynamicLibrary> library =
+      DynamicLibrary::Open("cuBLAS library", {"libcublas.so.13", "libcublas.so.12"});
+  if (!library.ok()) return library.status();
+  auto functions = std::make_unique<Functions>();
+  if (!Resolve(*library, "cublasCreate_v2", &functions->create) ||
+      !Resolve(*library, "cublasDestroy_v2", &functions->destroy) ||
+      !Resolve(*library, "cublasSetStream_v2", &functions->set_stream) ||
+      !Resolve(*library, "cublasSetMathMode", &functions->set_math_mode) ||
+      !Resolve(*library, "cublasGemmEx_64", &functions->gemm) ||
+      !Resolve(*library, "cublasGemmStridedBatchedEx_64", &functions->gemm_batched)) {
+    return absl::UnavailableError("the cuBLAS library is too old: version 12 or later is needed");
+  }
+  return std::unique_ptr<Blas>(new Blas(std::move(functions)));
+}
+
+Blas::Blas(std::unique_ptr<Functions> functions) : functions_(std::move(functions)) {}
+
+Blas::~Blas() {
+  if (handle_ != nullptr) functions_->destroy(static_cast<cublasHandle_t>(handle_));
+}
+
+bool Blas::Supports(DType dtype) { return IsFloat(dtype) || IsComplex(dtype); }
+
+absl::Status Blas::Prepare(CUstream stream) {
+  if (handle_ != nullptr) return absl::OkStatus();
+  cublasHandle_t handle = nullptr;
+  absl::Status status = BlasStatus(functions_->create(&handle), "starting the library");
+  if (!status.ok()) return status;
+  handle_ = handle;
+  status = BlasStatus(functions_->set_stream(handle, stream), "setting the stream");
+  if (!status.ok()) return status;
+  // The default mode keeps float32 in float32; the flag keeps split 16-bit products from being
+  // summed in 16 bits.
+  const auto mode = static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH |
+                                              CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
+  return BlasStatus(functions_->set_math_mode(handle, mode), "setting the math mode");
+}
+
+absl::Status Blas::Multiply(CUstream stream, DType dtype, int64_t m, int64_t n, int64_t k,
+                            const BlasMatrix& left, const BlasMatrix& right,
+                            const BlasMatrix& output, int64_t batch_count) {
+  if (!Supports(dtype)) {
+    return absl::UnimplementedError(
+        absl::StrCat("matmul of ", std::string(Name(dtype)), " by cuBLAS"));
+  }
+  if (absl::Status status = Prepare(stream); !status.ok()) return status;
+  const auto [data, compute] = TypesOf(dtype);
+  const auto handle = static_cast<cublasHandle_t>(handle_);
+  // A row-major matrix is its transpose in the library's column-major eyes: C^T = B^T A^T.
+  if (batch_count == 1) {
+    return BlasStatus(
+        functions_->gemm(handle, Operation(right), Operation(left), n, m, k, kOne.For(compute),
+                         Pointer(right.address), data, right.leading, Pointer(left.address), data,
+                         left.leading, kZero.For(compute), Pointer(output.address), data,
+                         output.leading, compute, CUBLAS_GEMM_DEFAULT),
+        "multiplying matrices");
+  }
+  return BlasStatus(
+      functions_->gemm_batched(
+          handle, Operation(right), Operation(left), n, m, k, kOne.For(compute),
+          Pointer(right.address), data, right.leading, right.batch_stride, Pointer(left.address),
+          data, left.leading, left.batch_stride, kZero.For(compute), Pointer(output.address), data,
+          output.leading, output.batch_stride, batch_count, compute, CUBLAS_GEMM_DEFAULT),
+      "multiplying matrices");
+}
+
+}  // namespace stride::cuda

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "server/worker/cuda/arena_table.h"
+#include "server/worker/cuda/driver.h"
+#include "server/worker/cuda/kernel_module.h"
+#include "server/worker/cuda/scratch.h"
+
+namespace stride::cuda {
+
+// What turning a plan's launch into the driver's launches needs. Each Lower function enqueues on
+// `stream` and returns; a status that is not OK means that the task's result is void, though part
+// of its launches may have been enqueued.
+struct Lowering {
+  const Driver& driver;
+  CUstream stream;
+  const LaunchLimits& limits;
+  const ArenaTable& arenas;
+  Scratch& scratch;
+};
+
+}  // namespace stride::cuda

@@ -1,0 +1,40 @@
+#include "server/worker/cuda/lower/reduce.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "server/worker/cuda/lower/emitted.h"
+
+namespace stride::cuda {
+
+absl::Status LowerReduce(const Lowering& lowering, KernelModule& module,
+                         const wire::ReduceLaunch& launch) {
+  const auto& kept = launch.kept_extents();
+  std::vector<int64_t> extents(kept.begin(), kept.end());
+  extents.insert(extents.end(), launch.reduced_extents().begin(), launch.reduced_extents().end());
+  std::vector<uint64_t> addresses;
+  for (const wire::Operand& input : launch.inputs()) {
+    absl::StatusOr<CUdeviceptr> address = lowering.arenas.Address(input, extents);
+    if (!address.ok()) return address.status();
+    addresses.push_back(*address);
+  }
+  absl::StatusOr<CUdeviceptr> output = lowering.arenas.Address(launch.output(), kept);
+  if (!output.ok()) return output.status();
+  addresses.push_back(*output);
+  if (std::find(kept.begin(), kept.end(), 0) != kept.end()) return absl::OkStatus();
+
+  const codegen::ReduceShape shape =
+      codegen::PlanReduceCuda(launch, lowering.limits.num_multiprocessors);
+  uint64_t scratch = 0;
+  if (shape.scratch_bytes > 0) {
+    absl::StatusOr<CUdeviceptr> reserved = lowering.scratch.Reserve(shape.scratch_bytes);
+    if (!reserved.ok()) return reserved.status();
+    scratch = *reserved;
+  }
+  codegen::LaunchBlock block = codegen::PackReduce(launch, shape, addresses, scratch);
+  absl::Status status = LaunchEmitted(lowering, module, codegen::kReduceEntry, shape.first, block);
+  if (!status.ok() || !shape.two_passes) return status;
+  return LaunchEmitted(lowering, module, codegen::kReduceFinishEntry, shape.second, block);
+}
+
+}  // namespace stride::cuda

@@ -1,0 +1,38 @@
+#include "server/worker/cuda/scratch.h"
+
+#include <algorithm>
+
+#include "server/worker/cuda/cuda_status.h"
+
+namespace stride::cuda {
+namespace {
+
+constexpr uint64_t kKeptBytes = 64 << 20;
+// Reductions need a few MiB; the first one should be the last to allocate.
+constexpr uint64_t kLeastBytes = 4 << 20;
+
+}  // namespace
+
+Scratch::~Scratch() {
+  if (address_ != 0) driver_.cuMemFreeAsync(address_, stream_);
+}
+
+absl::StatusOr<CUdeviceptr> Scratch::Reserve(uint64_t bytes) {
+  if (bytes <= size_) return address_;
+  if (address_ != 0) driver_.cuMemFreeAsync(address_, stream_);
+  address_ = 0;
+  size_ = 0;
+  const uint64_t size = std::max(bytes, kLeastBytes);
+  STRIDE_CUDA_RETURN(driver_.cuMemAllocAsync(&address_, size, stream_), "reserving scratch memory");
+  size_ = size;
+  return address_;
+}
+
+void Scratch::Trim() {
+  if (size_ <= kKeptBytes) return;
+  driver_.cuMemFreeAsync(address_, stream_);
+  address_ = 0;
+  size_ = 0;
+}
+
+}  // namespace stride::cuda

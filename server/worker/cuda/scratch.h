@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "server/worker/cuda/driver.h"
+
+namespace stride::cuda {
+
+// Device memory for one task's partial results, in stream order: the next task may reuse it, since
+// tasks of a stream run one after another. Kept while it is small, given back after the task when
+// it was large, so that it does not hold memory that arrays could have. Not thread-safe.
+class Scratch {
+ public:
+  Scratch(const Driver& driver, CUstream stream) : driver_(driver), stream_(stream) {}
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  ~Scratch();
+
+  // At least `bytes` bytes, aligned to 256, valid until Trim. Content is whatever the tenant's
+  // tasks left. RESOURCE_EXHAUSTED when there is no memory.
+  absl::StatusOr<CUdeviceptr> Reserve(uint64_t bytes);
+  // Called after each task.
+  void Trim();
+
+ private:
+  const Driver& driver_;
+  const CUstream stream_;
+  CUdeviceptr address_ = 0;
+  uint64_t size_ = 0;
+};
+
+}  // namespace stride::cuda

@@ -1,0 +1,120 @@
+#include "tests/conformance/device/harness.h"
+
+namespace stride::conformance {
+namespace {
+
+class ElementwiseTest : public DeviceTest {
+ protected:
+  // The sum of two arrays against the same sum here, element for element. Values are small
+  // integers: exact in every dtype.
+  void ExpectSum(const HostArray& left, const HostArray& right) {
+    auto sum = harness().Compute(UfuncOf("add", 2), {harness().Put(left), harness().Put(right)});
+    ASSERT_TRUE(sum.ok()) << sum.status();
+    const HostArray got = harness().Get(*sum);
+    const auto a = left.Values(), b = right.Values();
+    ASSERT_EQ(got.info.num_elements(), static_cast<int64_t>(a.size()));
+    for (size_t i = 0; i < a.size(); ++i) {
+      ASSERT_EQ(got.At(static_cast<int64_t>(i)), a[i] + b[i])
+          << Name(left.info.dtype) << " element " << i << ": " << a[i] << " + " << b[i];
+    }
+  }
+  static HostArray Counting(DType dtype, std::vector<int64_t> shape, int first = 0) {
+    return Make(dtype, std::move(shape), [=](int64_t i) { return Value((i + first) % 50); });
+  }
+};
+
+TEST_F(ElementwiseTest, AddsEveryDType) {
+  for (int number = static_cast<int>(DType::kInt8); number <= kNumDTypes; ++number) {
+    const DType dtype = *DTypeFromNumber(number);
+    ExpectSum(Counting(dtype, {1000}), Counting(dtype, {1000}, 3));
+  }
+}
+
+TEST_F(ElementwiseTest, AddsEveryLengthAroundPowersOfTwo) {
+  for (int64_t n : {1, 2, 3, 31, 32, 33, 255, 256, 257, 1023, 1024, 1025, 65535, 65537, 1000003}) {
+    ExpectSum(Counting(DType::kFloat32, {n}), Counting(DType::kFloat32, {n}, 1));
+    harness().Reset();
+  }
+}
+
+TEST_F(ElementwiseTest, TakesAnyStrides) {
+  const HostArray plain = Counting(DType::kInt32, {6, 10});
+  ExpectSum(plain, Reversed(Counting(DType::kInt32, {6, 10}, 7), 0));
+  ExpectSum(plain, Reversed(Counting(DType::kInt32, {6, 10}, 7), 1));
+  ExpectSum(plain, Transposed(Counting(DType::kInt32, {10, 6}, 7)));
+  ExpectSum(plain, EverySecond(Counting(DType::kInt32, {6, 20}, 7), 1));
+  ExpectSum(plain, Repeated(Counting(DType::kInt32, {10}, 7), {6, 10}));
+  ExpectSum(plain, Repeated(Counting(DType::kInt32, {6, 1}, 7), {6, 10}));
+  ExpectSum(Transposed(Counting(DType::kFloat64, {3, 4, 5})),
+            EverySecond(Reversed(Counting(DType::kFloat64, {3, 5, 8}, 1), 2), 2));
+}
+
+TEST_F(ElementwiseTest, WritesIntoAView) {
+  const HostArray left = Counting(DType::kFloat32, {5, 7}),
+                  right = Counting(DType::kFloat32, {5, 7}, 2);
+  DeviceArray target = harness().Put(Make(DType::kFloat32, {5, 14}, [](int64_t) { return -1.0; }));
+  const DeviceArray whole = target;
+  target.info.shape = {5, 7};
+  target.info.strides = {56, 8};
+  auto sum =
+      harness().Compute(UfuncOf("add", 2), {harness().Put(left), harness().Put(right)}, &target);
+  ASSERT_TRUE(sum.ok()) << sum.status();
+  const HostArray got = harness().Get(whole);
+  for (int64_t i = 0; i < 70; ++i) {
+    const Value expected = i % 2 != 0 ? Value(-1) : left.At(i / 2) + right.At(i / 2);
+    ASSERT_EQ(got.At(i), expected) << "element " << i;
+  }
+}
+
+TEST_F(ElementwiseTest, EmptyArraysAreNothingToDo) {
+  ExpectSum(Counting(DType::kFloat32, {0}), Counting(DType::kFloat32, {0}));
+  ExpectSum(Counting(DType::kFloat32, {3, 0, 2}), Counting(DType::kFloat32, {3, 0, 2}));
+}
+
+TEST_F(ElementwiseTest, KeepsDenormalsAndExactDivision) {
+  const float tiny = 1e-42f;
+  auto array =
+      harness().Put(Make(DType::kFloat32, {64}, [&](int64_t i) { return Value(tiny * (i + 1)); }));
+  auto sum = harness().Compute(UfuncOf("add", 2), {array, array});
+  ASSERT_TRUE(sum.ok()) << sum.status();
+  EXPECT_EQ(harness().Get(*sum).At(0).real(), static_cast<double>(tiny + tiny))
+      << "denormals were flushed";
+  auto numbers =
+      harness().Put(Make(DType::kFloat32, {1000}, [](int64_t i) { return Value(i + 1); }));
+  auto others =
+      harness().Put(Make(DType::kFloat32, {1000}, [](int64_t i) { return Value(i * 7 % 13 + 3); }));
+  auto quotient = harness().Compute(UfuncOf("divide", 2), {numbers, others});
+  ASSERT_TRUE(quotient.ok()) << quotient.status();
+  const HostArray got = harness().Get(*quotient);
+  for (int64_t i = 0; i < 1000; ++i) {
+    const float expected = static_cast<float>(i + 1) / static_cast<float>(i * 7 % 13 + 3);
+    ASSERT_EQ(got.At(i).real(), static_cast<double>(expected)) << "element " << i;
+  }
+}
+
+TEST_F(ElementwiseTest, OperandsOutsideTheirArenaAreRefused) {
+  auto array = harness().Put(Counting(DType::kFloat32, {1000}));
+  DeviceArray output;
+  auto task = harness().Prepare(UfuncOf("add", 2), {array, array}, nullptr, &output);
+  ASSERT_TRUE(task.ok()) << task.status();
+  wire::Task bad = *task;
+  bad.mutable_elementwise()->mutable_inputs(0)->set_offset(Harness::kArenaBytes - 3996);
+  EXPECT_EQ(harness().Run(bad).code(), absl::StatusCode::kInvalidArgument);
+  bad = *task;
+  bad.mutable_elementwise()->mutable_outputs(0)->set_offset(UINT64_MAX - 3);
+  EXPECT_EQ(harness().Run(bad).code(), absl::StatusCode::kInvalidArgument);
+  bad = *task;
+  bad.mutable_elementwise()->mutable_inputs(1)->set_strides(0, int64_t{1} << 60);
+  EXPECT_EQ(harness().Run(bad).code(), absl::StatusCode::kInvalidArgument);
+  bad = *task;
+  bad.mutable_elementwise()->mutable_inputs(1)->set_arena(98);
+  EXPECT_FALSE(harness().Run(bad).ok());
+  bad = *task;
+  bad.mutable_elementwise()->set_module(9999);
+  EXPECT_FALSE(harness().Run(bad).ok());
+  // None of them hurt the device.
+  EXPECT_TRUE(harness().Run(*task).ok());
+}
+
+}  // namespace
+}  // namespace stride::conformance

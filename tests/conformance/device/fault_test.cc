@@ -1,0 +1,155 @@
+#include "tests/conformance/device/fault.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "absl/strings/str_cat.h"
+#include "tests/conformance/device/harness.h"
+
+namespace stride::conformance {
+namespace {
+
+constexpr int kStatusPageFd = 3, kFatalFd = 4;
+constexpr int kNoFault = 77;  // the child's exit code when nothing happened
+constexpr uint64_t kFaultingTask = 3;
+
+// An address that no device maps: what lies just beyond an arena may be mapped.
+constexpr char kSource[] = R"(
+#include <assert.h>
+extern "C" __global__ void fault_address(int* p) { *(volatile int*)64 = 1; }
+extern "C" __global__ void fault_assert(int* p) { assert(p[0] == 12345); }
+extern "C" __global__ void fault_trap(int* p) { __trap(); }
+)";
+
+wire::Task ZeroTask() {
+  wire::Task task;
+  task.mutable_zero_fill()->set_arena(Harness::kArena);
+  task.mutable_zero_fill()->set_size(4096);
+  task.set_label("zeros");
+  return task;
+}
+
+absl::StatusOr<wire::Task> FaultingTask(Harness& harness, const std::string& kind) {
+  wire::Code code;
+  code.mutable_source()->set_kind(wire::Source::KIND_CUDA_CPP);
+  code.mutable_source()->set_text(kSource);
+  const std::string entry = "fault_" + kind;
+  code.mutable_source()->add_entries(entry);
+  absl::StatusOr<uint64_t> module = harness.Load(code);
+  if (!module.ok()) return module.status();
+  wire::Task task;
+  task.set_label(entry);
+  wire::KernelLaunch* launch = task.mutable_kernel();
+  launch->set_module(*module);
+  launch->set_entry(entry);
+  for (int i = 0; i < 3; ++i) {
+    launch->add_grid(1);
+    launch->add_block(1);
+  }
+  launch->add_arguments()->mutable_array()->set_arena(Harness::kArena);
+  return task;
+}
+
+// What the parent sees of the child.
+struct Outcome {
+  int wait_status = 0;
+  std::string fatal;  // what Fatal wrote
+  uint32_t completed = 0, started = 0;
+};
+
+Outcome RunChild(const std::string& kind) {
+  Outcome outcome;
+  const int page = memfd_create("status", 0);
+  EXPECT_EQ(ftruncate(page, wire::kStatusPageBytes), 0);
+  int ends[2];
+  EXPECT_EQ(pipe(ends), 0);
+  const std::string argument = "--fault-child=" + kind;
+  const pid_t child = fork();
+  if (child == 0) {
+    // Above every number that they go to, so that neither overwrites the other.
+    const int high_page = fcntl(page, F_DUPFD, 100), high_pipe = fcntl(ends[1], F_DUPFD, 100);
+    dup2(high_page, kStatusPageFd);
+    dup2(high_pipe, kFatalFd);
+    close_range(kFatalFd + 1, ~0u, 0);
+    execl("/proc/self/exe", "fault-child", argument.c_str(), nullptr);
+    _exit(126);
+  }
+  close(ends[1]);
+  char buffer[512];
+  for (ssize_t n; (n = read(ends[0], buffer, sizeof(buffer))) > 0;) outcome.fatal.append(buffer, n);
+  close(ends[0]);
+  waitpid(child, &outcome.wait_status, 0);
+  auto map = MemoryMap::Map(page, wire::kStatusPageBytes, false);
+  EXPECT_TRUE(map.ok()) << map.status();
+  if (map.ok()) {
+    const auto* status = reinterpret_cast<const wire::StatusPage*>(map->data());
+    outcome.completed = status->completed_sequence.load();
+    outcome.started = status->started_sequence.load();
+  }
+  close(page);
+  return outcome;
+}
+
+class FaultTest : public DeviceTest {
+ protected:
+  void Expect(const std::string& kind, const std::string& cause) {
+    const Outcome outcome = RunChild(kind);
+    const std::string seen =
+        absl::StrCat("wait status ", outcome.wait_status, ", fatal report `", outcome.fatal,
+                     "`, completed ", outcome.completed, ", started ", outcome.started);
+    EXPECT_EQ(outcome.completed, kFaultingTask - 1) << seen;
+    EXPECT_GE(outcome.started, kFaultingTask) << seen;
+    if (harness().subject().faults_by_signal) {
+      EXPECT_TRUE(WIFSIGNALED(outcome.wait_status)) << seen;
+      return;
+    }
+    ASSERT_TRUE(WIFEXITED(outcome.wait_status)) << seen;
+    EXPECT_EQ(WEXITSTATUS(outcome.wait_status), 1)
+        << seen << "; " << kNoFault << " means that the kernel did not fault";
+    const std::string expected = absl::StrCat(
+        kFaultingTask, " ", static_cast<int>(absl::StatusCode::kFailedPrecondition), " ");
+    EXPECT_EQ(outcome.fatal.rfind(expected, 0), 0u) << seen;
+    EXPECT_NE(outcome.fatal.find("fault_" + kind), std::string::npos) << seen;
+    EXPECT_NE(outcome.fatal.find(cause), std::string::npos) << seen;
+  }
+};
+
+TEST_F(FaultTest, IllegalAddressEndsTheProcessAndIsBlamedOnItsTask) {
+  Expect("address", "illegal memory access");
+}
+
+TEST_F(FaultTest, AssertEndsTheProcessAndIsBlamedOnItsTask) { Expect("assert", "assert"); }
+
+TEST_F(FaultTest, TrapEndsTheProcessAndIsBlamedOnItsTask) { Expect("trap", "trap"); }
+
+}  // namespace
+
+int RunFaultChild(const std::string& kind) {
+  absl::StatusOr<SubjectUnderTest> subject = Subject();
+  if (!subject.ok()) return 2;
+  auto harness = Harness::Start(*subject, kStatusPageFd, kFatalFd);
+  if (!harness.ok()) {
+    std::fprintf(stderr, "child: %s\n", harness.status().ToString().c_str());
+    return 3;
+  }
+  auto faulting = FaultingTask(**harness, kind);
+  if (!faulting.ok()) {
+    std::fprintf(stderr, "child: %s\n", faulting.status().ToString().c_str());
+    return 4;
+  }
+  (*harness)->Submit(ZeroTask());
+  (*harness)->Submit(ZeroTask());
+  (*harness)->Submit(*faulting);
+  // Until here everything was enqueued without waiting, so the device met the fault with more
+  // behind it.
+  const uint64_t last = (*harness)->Submit(ZeroTask());
+  const absl::Status status = (*harness)->recorder().AwaitTask(last);
+  std::fprintf(stderr, "child: no fault; the task behind it: %s\n", status.ToString().c_str());
+  _exit(kNoFault);
+}
+
+}  // namespace stride::conformance

@@ -1,0 +1,119 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/base/memory_file.h"
+#include "server/ops/plan.h"
+#include "server/wire/status_page.h"
+#include "stride/v1/operation.pb.h"
+#include "tests/conformance/device/recorder.h"
+#include "tests/conformance/device/subject.h"
+#include "tests/conformance/device/values.h"
+
+namespace stride::conformance {
+
+// Where an array lies on the device. `offset` is of its buffer; info.offset comes on top.
+struct DeviceArray {
+  uint64_t arena = 0;
+  uint64_t offset = 0;
+  ArrayInfo info;
+};
+
+// A started device with staging, a status page and one arena for small arrays: what the daemon and
+// the command loop are to a device in a worker.
+class Harness {
+ public:
+  static constexpr uint64_t kStagingBytes = 8 << 20;
+  static constexpr uint64_t kArenaBytes = 64 << 20;
+  static constexpr uint64_t kArena = 1;
+
+  // `status_page_fd`: a file of kStatusPageBytes to share, or -1 to make one.
+  static absl::StatusOr<std::unique_ptr<Harness>> Start(const SubjectUnderTest& subject,
+                                                        int status_page_fd = -1, int fatal_fd = -1);
+  ~Harness();
+
+  worker::Device& device() { return *device_; }
+  Recorder& recorder() { return *recorder_; }
+  wire::StatusPage& status_page() { return *status_page_; }
+  std::byte* staging() { return staging_.data(); }
+  const SubjectUnderTest& subject() const { return subject_; }
+
+  // A new arena, mapped; `size` is rounded up to the device's granularity. The descriptor stays
+  // here.
+  absl::Status CreateArena(uint64_t arena, uint64_t size);
+  int ArenaFd(uint64_t arena) const { return fds_.at(arena).get(); }
+  // Forgets all small arrays.
+  void Reset() { used_ = 0; }
+
+  // Space in the arena for small arrays, aligned to 256 bytes.
+  uint64_t Allocate(uint64_t bytes);
+  DeviceArray Put(const HostArray& array);
+  HostArray Get(const DeviceArray& array);
+
+  absl::Status Upload(uint64_t arena, uint64_t offset, const std::string& bytes);
+  absl::StatusOr<std::string> Download(uint64_t arena, uint64_t offset, uint64_t size);
+  // Starts a copy, with the next id, and returns that.
+  uint64_t StartCopy(wire::Copy copy);
+
+  // Gives the task the next sequence.
+  uint64_t Submit(wire::Task task);
+  absl::Status Run(wire::Task task);
+  uint64_t last_sequence() const { return sequence_; }
+
+  // Compiles and loads, once for equal code.
+  absl::StatusOr<uint64_t> Load(const wire::Code& code);
+
+  // Plans `operation` as the daemon does and runs it; inputs in plan order. New outputs unless
+  // `existing` is given.
+  absl::StatusOr<DeviceArray> Compute(const v1::Operation& operation,
+                                      const std::vector<DeviceArray>& inputs,
+                                      const DeviceArray* existing = nullptr);
+  // The plan's task, bound and with its module loaded, not yet submitted.
+  absl::StatusOr<wire::Task> Prepare(const v1::Operation& operation,
+                                     const std::vector<DeviceArray>& inputs,
+                                     const DeviceArray* existing, DeviceArray* output);
+
+ private:
+  explicit Harness(const SubjectUnderTest& subject) : subject_(subject) {}
+  absl::Status StartDevice(int status_page_fd, int fatal_fd);
+
+  const SubjectUnderTest subject_;
+  std::unique_ptr<Recorder> recorder_;
+  MemoryMap staging_, status_page_map_;
+  wire::StatusPage* status_page_ = nullptr;
+  std::unique_ptr<worker::Device> device_;
+  std::unique_ptr<worker::CodeCompiler> compiler_;
+  std::map<uint64_t, UniqueFd> fds_;
+  std::map<std::string, uint64_t> modules_;
+  uint64_t used_ = 0, sequence_ = 0, copy_ = 0, module_ = 0;
+};
+
+// Tests share one device: starting it takes longer than they do.
+class DeviceTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite();
+  void SetUp() override;
+  Harness& harness() { return *shared_; }
+
+ private:
+  static std::unique_ptr<Harness> shared_;
+  static absl::Status reason_;  // why there is none
+  friend void EndSharedDevice();
+};
+// Called after the last test, before statics die.
+void EndSharedDevice();
+
+// Operations by few words.
+v1::Operation UfuncOf(const std::string& function, int num_inputs);
+v1::Operation ReductionOf(v1::Reduction::Function function, std::vector<int32_t> axes);
+v1::Operation MatmulOf();
+
+}  // namespace stride::conformance

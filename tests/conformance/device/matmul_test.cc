@@ -1,0 +1,137 @@
+#include "tests/conformance/device/harness.h"
+
+namespace stride::conformance {
+namespace {
+
+class MatmulTest : public DeviceTest {
+ protected:
+  // Entries of -1, 0, 1 and 2 (times 1 + i for complex): every sum of a few dozen products is exact
+  // in every dtype.
+  static HostArray Small(DType dtype, std::vector<int64_t> shape, int seed) {
+    return Make(dtype, std::move(shape), [=](int64_t i) {
+      const double entry = static_cast<double>((i * 7 + seed * 3 + i / 5) % 4 -
+                                               (IsUnsigned(dtype) || IsBool(dtype) ? 0 : 1));
+      if (IsBool(dtype)) return Value(entry > 1 ? 1 : 0);
+      return IsComplex(dtype) ? Value(entry, (i + seed) % 3 - 1) : Value(entry);
+    });
+  }
+
+  // Shapes are already broadcast: (batches..., m, k) and (batches..., k, n).
+  void ExpectProduct(const HostArray& left, const HostArray& right) {
+    auto product = harness().Compute(MatmulOf(), {harness().Put(left), harness().Put(right)});
+    ASSERT_TRUE(product.ok()) << product.status() << " for " << Name(left.info.dtype);
+    const HostArray got = harness().Get(*product);
+    const size_t rank = left.info.shape.size();
+    const int64_t m = left.info.shape[rank - 2], k = left.info.shape[rank - 1];
+    const int64_t n = right.info.shape[rank - 1];
+    ASSERT_EQ(got.info.shape[rank - 2], m);
+    ASSERT_EQ(got.info.shape[rank - 1], n);
+    const int64_t batches = m * n == 0 ? 0 : got.info.num_elements() / (m * n);
+    for (int64_t b = 0; b < batches; ++b) {
+      for (int64_t i = 0; i < m; ++i) {
+        for (int64_t j = 0; j < n; ++j) {
+          Value expected = 0;
+          for (int64_t p = 0; p < k; ++p) {
+            expected += left.At((b * m + i) * k + p) * right.At((b * k + p) * n + j);
+          }
+          if (IsBool(left.info.dtype)) expected = expected != 0.0 ? 1 : 0;
+          ASSERT_EQ(got.At((b * m + i) * n + j), expected)
+              << Name(left.info.dtype) << " batch " << b << " row " << i << " column " << j
+              << " of " << m << "x" << k << " by " << k << "x" << n;
+        }
+      }
+    }
+    harness().Reset();
+  }
+};
+
+TEST_F(MatmulTest, MultipliesEveryDType) {
+  for (int number = 1; number <= kNumDTypes; ++number) {
+    const DType dtype = *DTypeFromNumber(number);
+    ExpectProduct(Small(dtype, {13, 17}, 1), Small(dtype, {17, 11}, 2));
+  }
+}
+
+TEST_F(MatmulTest, MultipliesEveryShape) {
+  for (int64_t m : {1, 2, 33}) {
+    for (int64_t n : {1, 3, 40}) {
+      for (int64_t k : {1, 5, 19}) {
+        ExpectProduct(Small(DType::kFloat32, {m, k}, 1), Small(DType::kFloat32, {k, n}, 2));
+      }
+    }
+  }
+}
+
+TEST_F(MatmulTest, TakesTransposedFactors) {
+  for (DType dtype :
+       {DType::kFloat16, DType::kFloat32, DType::kFloat64, DType::kComplex64, DType::kInt32}) {
+    const HostArray a = Small(dtype, {13, 17}, 1), b = Small(dtype, {17, 11}, 2);
+    const HostArray at = Transposed(Small(dtype, {17, 13}, 3)),
+                    bt = Transposed(Small(dtype, {11, 17}, 4));
+    ExpectProduct(at, b);
+    ExpectProduct(a, bt);
+    ExpectProduct(at, bt);
+  }
+}
+
+TEST_F(MatmulTest, TakesStridesThatNoLibraryTakes) {
+  for (DType dtype : {DType::kBFloat16, DType::kFloat32, DType::kFloat64, DType::kComplex128}) {
+    const HostArray a = Small(dtype, {13, 17}, 1), b = Small(dtype, {17, 11}, 2);
+    ExpectProduct(Reversed(a, 0), b);
+    ExpectProduct(Reversed(a, 1), b);
+    ExpectProduct(a, Reversed(Reversed(b, 0), 1));
+    ExpectProduct(EverySecond(EverySecond(Small(dtype, {26, 34}, 5), 0), 1), b);
+    ExpectProduct(Repeated(Small(dtype, {17}, 6), {13, 17}), b);
+    ExpectProduct(a, Repeated(Small(dtype, {17, 1}, 7), {17, 11}));
+  }
+}
+
+TEST_F(MatmulTest, MultipliesBatches) {
+  for (DType dtype : {DType::kFloat32, DType::kComplex64, DType::kInt64}) {
+    const HostArray a = Small(dtype, {3, 4, 5, 6}, 1), b = Small(dtype, {3, 4, 6, 7}, 2);
+    ExpectProduct(a, b);
+    ExpectProduct(a, Repeated(Small(dtype, {6, 7}, 3), {3, 4, 6, 7}));
+    ExpectProduct(a, Repeated(Small(dtype, {3, 1, 6, 7}, 4), {3, 4, 6, 7}));
+    ExpectProduct(Repeated(Small(dtype, {4, 5, 6}, 5), {3, 4, 5, 6}), b);
+    ExpectProduct(Reversed(a, 0), Reversed(b, 1));
+    ExpectProduct(Transposed(Small(dtype, {3, 4, 6, 5}, 6)), Reversed(b, 3));
+  }
+}
+
+TEST_F(MatmulTest, EmptySumsAreZero) {
+  // So that zeros are written, not found.
+  harness().Put(Make(DType::kFloat32, {100000}, [](int64_t) { return Value(7); }));
+  harness().Reset();
+  ExpectProduct(Small(DType::kFloat32, {9, 0}, 1), Small(DType::kFloat32, {0, 8}, 2));
+  ExpectProduct(Small(DType::kInt32, {9, 0}, 1), Small(DType::kInt32, {0, 8}, 2));
+  ExpectProduct(Small(DType::kFloat32, {0, 5}, 1), Small(DType::kFloat32, {5, 8}, 2));
+  ExpectProduct(Small(DType::kFloat32, {0, 4, 5}, 1), Small(DType::kFloat32, {0, 5, 8}, 2));
+}
+
+TEST_F(MatmulTest, Float32IsFullPrecision) {
+  // 1 + 2^-12 squared needs 24 bits; ten-bit arithmetic would give 1.
+  const double x = 1 + 1.0 / 4096;
+  auto array = [&] {
+    return Make(DType::kFloat32, {64, 64}, [&](int64_t i) { return Value(i % 65 == 0 ? x : 0); });
+  };
+  auto product = harness().Compute(MatmulOf(), {harness().Put(array()), harness().Put(array())});
+  ASSERT_TRUE(product.ok()) << product.status();
+  EXPECT_EQ(harness().Get(*product).At(0).real(), static_cast<double>(static_cast<float>(x * x)));
+}
+
+TEST_F(MatmulTest, OperandsOutsideTheirArenaAreRefused) {
+  auto array = harness().Put(Small(DType::kFloat32, {16, 16}, 1));
+  DeviceArray output;
+  auto task = harness().Prepare(MatmulOf(), {array, array}, nullptr, &output);
+  ASSERT_TRUE(task.ok()) << task.status();
+  wire::Task bad = *task;
+  bad.mutable_matmul()->mutable_right()->set_offset(Harness::kArenaBytes - 1020);
+  EXPECT_EQ(harness().Run(bad).code(), absl::StatusCode::kInvalidArgument);
+  bad = *task;
+  bad.mutable_matmul()->mutable_output()->set_offset(Harness::kArenaBytes - 1020);
+  EXPECT_EQ(harness().Run(bad).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(harness().Run(*task).ok());
+}
+
+}  // namespace
+}  // namespace stride::conformance

@@ -1,0 +1,69 @@
+#include "tests/conformance/device/recorder.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+namespace stride::conformance {
+namespace {
+
+constexpr absl::Duration kPatience = absl::Seconds(60);
+
+}  // namespace
+
+void Recorder::TaskDone(uint64_t sequence, const absl::Status& status, double run_seconds) {
+  absl::MutexLock lock(&mutex_);
+  tasks_.push_back({sequence, status, run_seconds});
+  task_status_[sequence] = status;
+}
+
+void Recorder::CopyDone(uint64_t id, const absl::Status& status) {
+  absl::MutexLock lock(&mutex_);
+  copies_[id] = status;
+}
+
+void Recorder::Fatal(uint64_t sequence, const absl::Status& status) {
+  const std::string text = absl::StrCat(sequence, " ", static_cast<int>(status.code()), " ",
+                                        std::string(status.message()));
+  if (fatal_fd_ < 0) {
+    std::fprintf(stderr, "the device reported a fatal error: %s\n", text.c_str());
+  } else if (write(fatal_fd_, text.data(), text.size()) < 0) {
+    std::perror("reporting a fatal error");
+  }
+  _exit(1);
+}
+
+absl::Status Recorder::AwaitTask(uint64_t sequence) {
+  absl::MutexLock lock(&mutex_);
+  auto arrived = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return task_status_.count(sequence) != 0;
+  };
+  if (!mutex_.AwaitWithTimeout(absl::Condition(&arrived), kPatience)) {
+    return absl::DeadlineExceededError(absl::StrCat("no report of task ", sequence));
+  }
+  return task_status_[sequence];
+}
+
+absl::Status Recorder::AwaitCopy(uint64_t id) {
+  absl::MutexLock lock(&mutex_);
+  auto arrived = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return copies_.count(id) != 0; };
+  if (!mutex_.AwaitWithTimeout(absl::Condition(&arrived), kPatience)) {
+    return absl::DeadlineExceededError(absl::StrCat("no report of copy ", id));
+  }
+  return copies_[id];
+}
+
+std::vector<Recorder::Task> Recorder::tasks() {
+  absl::MutexLock lock(&mutex_);
+  return tasks_;
+}
+
+int Recorder::num_copies() {
+  absl::MutexLock lock(&mutex_);
+  return static_cast<int>(copies_.size());
+}
+
+}  // namespace stride::conformance

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "server/worker/runtime/device.h"
+
+namespace stride::conformance {
+
+// Remembers what a device reports and lets a test wait for it. A report that does not come within a
+// minute is an error in place of a hang.
+class Recorder : public worker::Completions {
+ public:
+  struct Task {
+    uint64_t sequence = 0;
+    absl::Status status;
+    double run_seconds = 0;
+  };
+
+  // `fatal_fd`: where Fatal writes "SEQUENCE CODE TEXT" before it ends the process; -1: standard
+  // error.
+  explicit Recorder(int fatal_fd = -1) : fatal_fd_(fatal_fd) {}
+
+  void TaskDone(uint64_t sequence, const absl::Status& status, double run_seconds) override;
+  void CopyDone(uint64_t id, const absl::Status& status) override;
+  [[noreturn]] void Fatal(uint64_t sequence, const absl::Status& status) override;
+
+  absl::Status AwaitTask(uint64_t sequence);
+  absl::Status AwaitCopy(uint64_t id);
+  // In the order in which they came.
+  std::vector<Task> tasks();
+  int num_copies();
+
+ private:
+  const int fatal_fd_;
+  absl::Mutex mutex_;
+  std::vector<Task> tasks_ ABSL_GUARDED_BY(mutex_);
+  std::map<uint64_t, absl::Status> task_status_ ABSL_GUARDED_BY(mutex_);
+  std::map<uint64_t, absl::Status> copies_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace stride::conformance

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "server/wire/worker.pb.h"
+#include "server/worker/runtime/code_compiler.h"
+#include "server/worker/runtime/device.h"
+
+namespace stride::conformance {
+
+// The implementation that an executable of this suite tests.
+struct SubjectUnderTest {
+  wire::DeviceDescription description;
+  std::function<std::unique_ptr<worker::Device>()> make_device;
+  std::function<std::unique_ptr<worker::CodeCompiler>()> make_compiler;
+  // A fault of a kernel ends the process by a signal (CPU) rather than through Completions::Fatal.
+  bool faults_by_signal = false;
+  // Dynamic shared memory beyond 48 KiB.
+  bool has_large_shared_memory = true;
+};
+
+// One definition for each executable. An error is the reason why there is nothing to test here,
+// such as "no NVIDIA driver": every test is then skipped with it.
+absl::StatusOr<SubjectUnderTest> Subject();
+
+}  // namespace stride::conformance

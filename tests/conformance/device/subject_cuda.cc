@@ -1,0 +1,18 @@
+#include "server/worker/cuda/compile/cuda_compiler.h"
+#include "server/worker/cuda/cuda_device.h"
+#include "server/worker/cuda/device_list.h"
+#include "tests/conformance/device/subject.h"
+
+namespace stride::conformance {
+
+absl::StatusOr<SubjectUnderTest> Subject() {
+  const wire::DeviceList list = cuda::ListDevices();
+  if (list.devices_size() == 0) return absl::UnavailableError(list.reason());
+  SubjectUnderTest subject;
+  subject.description = list.devices(0);
+  subject.make_device = [] { return std::make_unique<cuda::CudaDevice>(); };
+  subject.make_compiler = [] { return std::make_unique<cuda::CudaCompiler>(); };
+  return subject;
+}
+
+}  // namespace stride::conformance

@@ -1,0 +1,328 @@
+// Kernels of one shape, `k(int* out, const int* in, int n)`, that between them use everything the pass has to get right.
+// None has a race, so every correct way of running its threads gives the same integers.
+#pragma once
+
+namespace stride::cpu {
+
+struct CorpusKernel {
+  const char* name;
+  const char* source;
+};
+
+inline constexpr CorpusKernel kCorpus[] = {
+    {"guarded", R"(__global__ void k(int* out, const int* in, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = in[i] * 3 + 1;
+})"},
+    {"early_return_then_barrier", R"(__global__ void k(int* out, const int* in, int n) {
+  __shared__ int s[1024];
+  int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+  s[t] = 0;
+  if (i >= n) return;
+  s[t] = in[i];
+  __syncthreads();
+  out[i] = s[t] + (t > 0 ? s[t - 1] : 7);
+})"},
+    {"reverse", R"(__global__ void k(int* out, const int* in, int n) {
+  __shared__ int s[1024];
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  s[threadIdx.x] = i < n ? in[i] : -1;
+  __syncthreads();
+  if (i < n) out[i] = s[blockDim.x - 1 - threadIdx.x];
+})"},
+    {"block_reduce", R"(__global__ void k(int* out, const int* in, int n) {
+  __shared__ int s[1024];
+  int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+  s[t] = i < n ? in[i] : 0;
+  __syncthreads();
+  for (unsigned step = 1; step < blockDim.x; step *= 2) {
+    if (t % (2 * step) == 0 && t + step < blockDim.x) s[t] += s[t + step];
+    __syncthreads();
+  }
+  if (t == 0) out[blockIdx.x] = s[0];
+})"},
+    {"dynamic_shared_reduce", R"(__global__ void k(int* out, const int* in, int n) {
+  extern __shared__ int d[];
+  int t = threadIdx.x, sum = 0;
+  for (int i = blockIdx.x * blockDim.x + t; i < n; i += gridDim.x * blockDim.x) sum += in[i];
+  d[t] = sum;
+  __syncthreads();
+  for (int half = 512; half > 0; half >>= 1) {
+    if (t < half && t + half < blockDim.x) d[t] += d[t + half];
+    __syncthreads();
+  }
+  if (t == 0) out[blockIdx.x] = d[0];
+})"},
+    {"inclusive_scan", R"(__global__ void k(int* out, const int* in, int n) {
+  __shared__ int s[2][1024];
+  int t = threadIdx.x, i = blockIdx.x * blockDim.x + t, from = 0;
+  s[0][t] = i < n ? in[i] : 0;
+  __syncthreads();
+  for (int d = 1; d < blockDim.x; d <<= 1) {
+    s[1 - from][t] = s[from][t] + (t >= d ? s[from][t - d] : 0);
+    from = 1 - from;
+    __syncthreads();
+  }
+  if (i < n) out[i] = s[from][t];
+})"},
+    {"shared_histogram", R"(__global__ void k(int* out, const int* in, int n) {
+  __shared__ int h[16];
+  if (threadIdx.x < 16) h[threadIdx.x] = 0;
+  __syncthreads();
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) atomicAdd(&h[in[i] & 15], 1);
+  __syncthreads();
+  if (threadIdx.x < 16) atomicAdd(&out[threadIdx.x], h[threadIdx.x]);
+})"},
+    {"global_atomics", R"(__global__ void k(int* out, const int* in, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  atomicAdd(&out[in[i] & 7], 1);
+  atomicMax(&out[8], in[i]);
+  atomicMin(&out[9], in[i]);
+  atomicXor(&out[10], in[i]);
+})"},
+    {"warp_shuffle_reduce", R"(__global__ void k(int* out, const int* in, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  int v = i < n ? in[i] : 0;
+  for (int o = 16; o > 0; o >>= 1) v += __shfl_xor_sync(0xffffffffu, v, o);
+  if (i < n) out[i] = v;
+})"},
+    {"two_level_reduce", R"(__inline__ __device__ int warp_sum(int v) {
+  for (int o = 16; o > 0; o /= 2) v += __shfl_down_sync(0xffffffffu, v, o);
+  return v;
+}
+__global__ void k(int* out, const int* in, int n) {
+  __shared__ int part[32];
+  int t = threadIdx.x, i = blockIdx.x * blockDim.x + t, lane = t % 32, warp = t / 32;
+  int v = warp_sum(i < n ? in[i] : 0);
+  if (lane == 0) part[warp] = v;
+  __syncthreads();
+  v = t < (blockDim.x + 31) / 32 ? part[lane] : 0;
+  if (warp == 0) v = warp_sum(t < 32 ? v : 0);
+  if (t == 0) out[blockIdx.x] = v;
+})"},
+    {"shuffles", R"(__global__ void k(int* out, const int* in, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  int v = i < n ? in[i] : i;
+  int a = __shfl_sync(~0u, v, 3), b = __shfl_up_sync(~0u, v, 2, 8), c = __shfl_down_sync(~0u, v, 5, 16);
+  int d = __shfl_sync(~0u, v, threadIdx.x + 1, 4), e = __shfl_xor_sync(~0u, v, 1);
+  if (i < n) out[i] = a + 3 * b + 5 * c + 7 * d + 11 * e;
+})"},
+    {"votes", R"(__global__ void k(int* out, const int* in, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  int v = i < n ? in[i] : 0;
+  unsigned b = __ballot_sync(~0u, v & 1);
+  int any = __any_sync(~0u, v > 900), all = __all_sync(~0u, v >= 0);
+  if (i < n) out[i] = (int)(b ^ (any << 3) ^ (all << 5));
+})"},
+    {"block_votes", R"(__global__ void k(int* out, const int* in, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  int v = i < n ? in[i] : 0;
+  int c = __syncthreads_count(v & 1), o = __syncthreads_or(v > 990), a = __syncthreads_and(v >= 0);
+  if (i < n) out[i] = c * 4 + o * 2 + a;
+})"},
+    {"divergent_shuffle", R"(__global__ void k(int* out, const int* in, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  int v = i < n ? in[i] : 0, r = 0;
+  if (threadIdx.x & 1) r = __shfl_sync(0xaaaaaaaau, v, 1) + 1;
+  else r = __shfl_sync(0x55555555u, v, 0) * 2;
+  r += __shfl_xor_sync(~0u, r, 1);
+  if (i < n) out[i] = r;
+})"},
+    {"ballot_in_branch", R"(__global__ void k(int* out, const int* in, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  int v = i < n ? in[i] : 0;
+  unsigned m = 0;
+  if (v & 2) m = __ballot_sync(__activemask(), v & 4);
+  else if (v & 1) m = ~__ballot_sync(__activemask(), v & 8);
+  if (i < n) out[i] = (int)m;
+})"},
+    {"barrier_in_uniform_branch", R"(__global__ void k(int* out, const int* in, int n) {
+  __shared__ int s[1024];
+  int t = threadIdx.x, i = blockIdx.x * blockDim.x + t, v = i < n ? in[i] : 5;
+  if (n & 1) {
+    s[t] = v;
+    __syncthreads();
+    v += s[t ^ 1 < blockDim.x ? (t ^ 1) % blockDim.x : t];
+  } else {
+    v *= 2;
+  }
+  if (i < n) out[i] = v;
+})"},
+    {"uniform_loop_of_barriers", R"(__global__ void k(int* out, const int* in, int n) {
+  __shared__ int s[1024];
+  int t = threadIdx.x, i = blockIdx.x * blockDim.x + t, v = i < n ? in[i] : 1, rounds = n % 7 + 1;
+  for (int r = 0; r < rounds; ++r) {
+    s[t] = v;
+    __syncthreads();
+    v = v * 3 + s[(t + r + 1) % blockDim.x];
+    __syncthreads();
+    if (r == 4) break;
+  }
+  if (i < n) out[i] = v;
+})"},
+    {"nested_barrier_loops", R"(__global__ void k(int* out, const int* in, int n) {
+  __shared__ int s[1024];
+  int t = threadIdx.x, i = blockIdx.x * blockDim.x + t, v = i < n ? in[i] : 1, total = 0;
+  for (int a = 0; a < 3; ++a) {
+    for (int b = a; b < 4; ++b) {
+      s[t] = v + b;
+      __syncthreads();
+      total += s[(t + a) % blockDim.x];
+      __syncthreads();
+    }
+    v += total & 15;
+  }
+  if (i < n) out[i] = total;
+})"},
+    {"divergent_loop_of_shuffles", R"(__global__ void k(int* out, const int* in, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  int v = i < n ? in[i] : 0, rounds = (threadIdx.x / 32 + 1) * 2, sum = 0;
+  for (int r = 0; r < rounds; ++r) sum += __shfl_sync(~0u, v + r, r);
+  if (i < n) out[i] = sum;
+})"},
+    {"loop_with_different_exits", R"(__global__ void k(int* out, const int* in, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  int v = i < n ? in[i] : 0, count = 0;
+  for (int r = 0; r < 40; ++r) {
+    if (v == 1) break;
+    v = v & 1 ? 3 * v + 1 : v / 2;
+    ++count;
+    if (v == 0) break;
+  }
+  __syncthreads();
+  if (i < n) out[i] = v * 100 + count;
+})"},
+    {"value_after_divergent_loop", R"(__global__ void k(int* out, const int* in, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x, limit = threadIdx.x % 5 + 1, r = 0;
+  while (r < limit) {
+    __syncwarp();
+    ++r;
+  }
+  __syncthreads();
+  if (i < n) out[i] = r * 10 + in[i];
+})"},
+    {"tiled_matmul", R"(#define T 8
+__global__ void k(int* out, const int* in, int n) {
+  __shared__ int a[T][T], b[T][T];
+  int w = 16;
+  if (blockDim.x * blockDim.y < T * T && blockDim.x < T) return;
+  int x = threadIdx.x % T, y = threadIdx.x / T % T, bx = blockIdx.x % 2, by = blockIdx.x / 2 % 2, sum = 0;
+  bool mine = threadIdx.x < T * T && threadIdx.y == 0 && threadIdx.z == 0;
+  for (int tile = 0; tile < w / T; ++tile) {
+    if (mine) {
+      a[y][x] = in[(by * T + y) * w + tile * T + x];
+      b[y][x] = in[(tile * T + y) * w + bx * T + x];
+    }
+    __syncthreads();
+    for (int j = 0; j < T; ++j) sum += a[y][j] * b[j][x];
+    __syncthreads();
+  }
+  if (mine && blockIdx.x < 4) out[(by * T + y) * w + bx * T + x] = sum;
+})"},
+    {"naive_matmul", R"(__global__ void k(int* out, const int* in, int n) {
+  int w = 24, col = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y * blockDim.y + threadIdx.y;
+  if (col >= w || row >= w) return;
+  int sum = 0;
+  for (int j = 0; j < w; ++j) sum += in[row * w + j] * in[j * w + col];
+  out[row * w + col] = sum;
+})"},
+    {"grid_stride", R"(__global__ void k(int* out, const int* in, int n) {
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x) out[i] = in[i] * in[i] - 1;
+})"},
+    {"three_dimensions", R"(__global__ void k(int* out, const int* in, int n) {
+  int t = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+  int i = blockIdx.x * blockDim.x * blockDim.y * blockDim.z + t;
+  if (i < n) out[i] = threadIdx.x + 100 * threadIdx.y + 10000 * threadIdx.z + in[i];
+})"},
+    {"private_array", R"(__global__ void k(int* out, const int* in, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x, local[16];
+  for (int j = 0; j < 16; ++j) local[j] = j * i;
+  __syncthreads();
+  int v = i < n ? in[i] : 0;
+  local[v & 15] += v;
+  __syncthreads();
+  int sum = 0;
+  for (int j = 0; j < 16; ++j) sum = sum * 3 + local[(j + v) & 15];
+  if (i < n) out[i] = sum;
+})"},
+    {"cooperative_groups", R"(#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+namespace cg = cooperative_groups;
+__global__ void k(int* out, const int* in, int n) {
+  cg::thread_block block = cg::this_thread_block();
+  auto tile = cg::tiled_partition<8>(block);
+  int i = blockIdx.x * blockDim.x + threadIdx.x, v = i < n ? in[i] : 0;
+  int sum = cg::reduce(tile, v, cg::plus<int>());
+  int most = cg::reduce(tile, v, cg::greater<int>());
+  block.sync();
+  unsigned odd = tile.ballot(v & 1);
+  if (i < n) out[i] = sum + most * 3 + tile.shfl(v, 2) + odd + tile.thread_rank() * 1000;
+})"},
+    {"struct_and_template", R"(struct Pair { int a, b; __device__ int dot(Pair o) const { return a * o.a + b * o.b; } };
+template <int N> __device__ int repeat(Pair p, int v) {
+  int r = 0;
+#pragma unroll
+  for (int i = 0; i < N; ++i) r += p.dot(Pair{v, i});
+  return r;
+}
+__constant__ int weights[4] = {2, 3, 5, 7};
+__global__ void k(int* out, const int* in, int n) {
+  __shared__ Pair s[1024];
+  int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+  s[t] = Pair{i < n ? in[i] : 0, weights[t & 3]};
+  __syncthreads();
+  if (i < n) out[i] = repeat<5>(s[(t + 1) % blockDim.x], t);
+})"},
+    {"switch_and_barrier", R"(__global__ void k(int* out, const int* in, int n) {
+  __shared__ int s[1024];
+  int t = threadIdx.x, i = blockIdx.x * blockDim.x + t, v = i < n ? in[i] : 0;
+  switch (v & 3) {
+    case 0: v += 10; break;
+    case 1: v *= 3; break;
+    case 2: v = -v; break;
+    default: v ^= 0x55;
+  }
+  s[t] = v;
+  __syncthreads();
+  switch (n % 3) {
+    case 0: v += s[0]; __syncthreads(); break;
+    case 1: v -= s[t]; break;
+    default: __syncthreads(); v ^= s[blockDim.x - 1];
+  }
+  if (i < n) out[i] = v;
+})"},
+    {"float_math", R"(__global__ void k(int* out, const int* in, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = __float_as_int(floorf(sqrtf((float)in[i]) * 64.0f)) + (int)fminf(in[i], 37.5f);
+})"},
+    {"swapped_in_loop", R"(__global__ void k(int* out, const int* in, int n) {
+  __shared__ int s[1024];
+  int t = threadIdx.x, i = blockIdx.x * blockDim.x + t, a = i < n ? in[i] : 3, b = t;
+  for (int r = 0; r < n % 5 + 2; ++r) {
+    s[t] = a;
+    __syncthreads();
+    int c = a + s[(t + 1) % blockDim.x];
+    a = b;
+    b = c;
+    __syncthreads();
+  }
+  if (i < n) out[i] = a * 31 + b;
+})"},
+    {"last_block_flag", R"(__global__ void k(int* out, const int* in, int n) {
+  __shared__ bool first;
+  __shared__ int seen;
+  if (threadIdx.x == 0) { first = blockIdx.x == 0; seen = 0; }
+  __syncthreads();
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (first) {
+    atomicAdd(&seen, i < n ? in[i] & 3 : 0);
+    __syncthreads();
+    if (i < n) out[i] = seen;
+  } else if (i < n) {
+    out[i] = -in[i];
+  }
+})"},
+};
+
+}  // namespace stride::cpu

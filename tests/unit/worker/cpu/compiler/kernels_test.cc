@@ -1,0 +1,272 @@
+// CUDA kernels through the pass: against the per-thread reference, and against results worked out here.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "server/worker/cpu/compiler/compiler.h"
+#include "server/worker/cpu/kernel/launch.h"
+#include "server/worker/cpu/kernel/module.h"
+#include "tests/unit/worker/cpu/compiler/fibers.h"
+#include "tests/unit/worker/cpu/compiler/kernel_corpus.h"
+
+namespace stride::cpu {
+namespace {
+
+struct Loaded {
+  absl::Status status;
+  std::unique_ptr<Module> module;
+  CompiledKernel compiled;
+  KernelEntry entry;
+};
+
+Loaded Build(const std::string& source, ThreadForm form = ThreadForm::kLoops, std::vector<std::string> entries = {},
+             std::vector<std::string> options = {}) {
+  Loaded loaded;
+  CompileRequest request{.source = source, .options = options, .entries = entries, .form = form};
+  absl::StatusOr<CompileResult> result = Compile(request);
+  loaded.status = result.status();
+  if (!result.ok()) return loaded;
+  absl::StatusOr<std::unique_ptr<Module>> module = Module::LoadBytes(result->object);
+  loaded.status = module.status();
+  if (!module.ok()) return loaded;
+  loaded.module = std::move(*module);
+  loaded.compiled = result->kernels[0];
+  loaded.entry = {.name = loaded.compiled.name,
+                  .function = loaded.module->Symbol(loaded.compiled.symbol),
+                  .static_shared_bytes = loaded.compiled.static_shared_bytes,
+                  .max_threads_per_block = loaded.compiled.max_threads_per_block,
+                  .private_bytes_per_thread = loaded.compiled.private_bytes_per_thread};
+  return loaded;
+}
+
+struct Arguments {
+  int* out;
+  const int* in;
+  int n;
+};
+
+constexpr LaunchConfig kShapes[] = {
+    {{1, 1, 1}, {32, 1, 1}, 4096},  {{4, 1, 1}, {64, 1, 1}, 4096},  {{3, 1, 1}, {100, 1, 1}, 4096},
+    {{2, 1, 1}, {256, 1, 1}, 4096}, {{5, 1, 1}, {1, 1, 1}, 4096},   {{1, 2, 1}, {16, 8, 1}, 4096},
+    {{2, 1, 1}, {8, 4, 2}, 4096},   {{1, 1, 1}, {1024, 1, 1}, 4096}, {{7, 1, 1}, {33, 1, 1}, 4096},
+};
+
+std::vector<int> Inputs() {
+  std::mt19937 random(11);
+  std::vector<int> in(4096);
+  for (int& value : in) value = static_cast<int>(random() % 1000);
+  return in;
+}
+
+class Corpus : public testing::TestWithParam<CorpusKernel> {};
+
+// Kernels that index shared memory by threadIdx.x alone race with themselves when a block has more dimensions.
+bool IsFlat(const LaunchConfig& shape) { return shape.block.y == 1 && shape.block.z == 1 && shape.grid.y == 1; }
+bool WantsFlat(const std::string& name) { return name != "three_dimensions" && name != "naive_matmul"; }
+
+TEST_P(Corpus, AgreesWithOneFiberForEachThread) {
+  const CorpusKernel& kernel = GetParam();
+  Loaded loops = Build(kernel.source), threads = Build(kernel.source, ThreadForm::kPerThread);
+  ASSERT_TRUE(loops.status.ok()) << loops.status;
+  ASSERT_TRUE(threads.status.ok()) << threads.status;
+  ASSERT_NE(loops.entry.function, nullptr);
+  ThreadPool pool(2);
+  std::vector<int> in = Inputs();
+  for (const LaunchConfig& shape : kShapes) {
+    if (WantsFlat(kernel.name) && !IsFlat(shape)) continue;
+    for (int n : {1, 63, 200, 300, 2000}) {
+      std::vector<int> got(4096, 12345), want(4096, 12345);
+      Arguments arguments{got.data(), in.data(), n};
+      absl::Status status = Launch(pool, loops.entry, shape, &arguments, nullptr);
+      ASSERT_TRUE(status.ok()) << status;
+      arguments.out = want.data();
+      ASSERT_TRUE(RunWithFibers(threads.entry, shape, &arguments));
+      for (int i = 0; i < 4096; ++i) {
+        ASSERT_EQ(got[i], want[i]) << kernel.name << " element " << i << " of " << n << ", block " << shape.block.x << " x "
+                                   << shape.block.y << " x " << shape.block.z << ", grid " << shape.grid.x;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, Corpus, testing::ValuesIn(kCorpus),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+std::vector<int> RunCorpus(const std::string& name, LaunchConfig shape, int n) {
+  for (const CorpusKernel& kernel : kCorpus) {
+    if (name != kernel.name) continue;
+    Loaded loaded = Build(kernel.source);
+    EXPECT_TRUE(loaded.status.ok()) << loaded.status;
+    ThreadPool pool(1);
+    std::vector<int> in = Inputs(), out(4096, 0);
+    Arguments arguments{out.data(), in.data(), n};
+    EXPECT_TRUE(Launch(pool, loaded.entry, shape, &arguments, nullptr).ok());
+    return out;
+  }
+  ADD_FAILURE() << "no kernel " << name;
+  return {};
+}
+
+TEST(Kernels, ReductionIsTheSum) {
+  std::vector<int> in = Inputs();
+  for (const char* name : {"block_reduce", "two_level_reduce", "dynamic_shared_reduce"}) {
+    std::vector<int> out = RunCorpus(name, {{1, 1, 1}, {256, 1, 1}, 4096}, 256);
+    int sum = 0;
+    for (int i = 0; i < 256; ++i) sum += in[i];
+    EXPECT_EQ(out[0], sum) << name;
+  }
+}
+
+TEST(Kernels, ScanIsTheRunningSum) {
+  std::vector<int> in = Inputs(), out = RunCorpus("inclusive_scan", {{1, 1, 1}, {512, 1, 1}}, 500);
+  int sum = 0;
+  for (int i = 0; i < 500; ++i) ASSERT_EQ(out[i], sum += in[i]);
+}
+
+TEST(Kernels, MatrixProducts) {
+  std::vector<int> in = Inputs();
+  std::vector<int> out = RunCorpus("naive_matmul", {{2, 3, 1}, {16, 8, 1}}, 0);
+  for (int row = 0; row < 24; ++row) {
+    for (int column = 0; column < 24; ++column) {
+      int sum = 0;
+      for (int j = 0; j < 24; ++j) sum += in[row * 24 + j] * in[j * 24 + column];
+      ASSERT_EQ(out[row * 24 + column], sum);
+    }
+  }
+}
+
+TEST(Kernels, VotesSeeTheWarp) {
+  std::vector<int> in = Inputs(), out = RunCorpus("votes", {{1, 1, 1}, {64, 1, 1}}, 64);
+  for (int warp = 0; warp < 2; ++warp) {
+    unsigned ballot = 0;
+    bool any = false;
+    for (int lane = 0; lane < 32; ++lane) {
+      ballot |= (in[warp * 32 + lane] & 1u) << lane;
+      any = any || in[warp * 32 + lane] > 900;
+    }
+    EXPECT_EQ(static_cast<unsigned>(out[warp * 32 + 5]), ballot ^ (unsigned{any} << 3) ^ (1u << 5));
+  }
+}
+
+TEST(Kernels, ParametersAreDescribed) {
+  Loaded loaded = Build(
+      "struct Size { int w; double h; };\n"
+      "template <class T> __global__ void __launch_bounds__(128) scale(T* out, const T* __restrict__ in, T factor, Size size, unsigned char flag) "
+      "{ out[threadIdx.x] = in[threadIdx.x] * factor + size.w + flag; }",
+      ThreadForm::kLoops, {"scale<float>"});
+  ASSERT_TRUE(loaded.status.ok()) << loaded.status;
+  const auto& parameters = loaded.compiled.parameters;
+  ASSERT_EQ(parameters.size(), 5u);
+  EXPECT_EQ(loaded.compiled.name, "scale<float>");
+  EXPECT_EQ(loaded.compiled.max_threads_per_block, 128u);
+  EXPECT_EQ(parameters[0].type, "float*");
+  EXPECT_EQ(parameters[0].pointee, "float");
+  EXPECT_FALSE(parameters[0].pointee_const);
+  EXPECT_TRUE(parameters[1].pointee_const);
+  EXPECT_EQ(parameters[2].kind, KernelParameter::Kind::kFloat);
+  EXPECT_EQ(parameters[2].offset, 16u);
+  EXPECT_EQ(parameters[3].kind, KernelParameter::Kind::kAggregate);
+  EXPECT_EQ(parameters[3].offset, 24u);
+  EXPECT_EQ(parameters[4].offset, 40u);
+  EXPECT_FALSE(parameters[4].is_signed);
+}
+
+TEST(Kernels, AggregatesArePassedByValue) {
+  Loaded loaded = Build("struct Size { int w; double h; };\n__global__ void k(double* out, Size size) { out[threadIdx.x] = size.w + size.h; }");
+  ASSERT_TRUE(loaded.status.ok()) << loaded.status;
+  double out[4] = {};
+  struct {
+    double* out;
+    struct { int w; double h; } size;
+  } arguments = {out, {3, 0.5}};
+  ThreadPool pool(1);
+  ASSERT_TRUE(Launch(pool, loaded.entry, {{1, 1, 1}, {4, 1, 1}}, &arguments, nullptr).ok());
+  EXPECT_EQ(out[3], 3.5);
+}
+
+TEST(Kernels, PrintfIsReturned) {
+  Loaded loaded = Build("__global__ void k(int n) { if (threadIdx.x == 1) printf(\"%d %s %.2f %5u|%%\\n\", n, \"text\", 1.5f, 7u); __syncthreads(); }");
+  ASSERT_TRUE(loaded.status.ok()) << loaded.status;
+  int n = -42;
+  ThreadPool pool(1);
+  PrintedText printed;
+  ASSERT_TRUE(Launch(pool, loaded.entry, {{1, 1, 1}, {4, 1, 1}}, &n, nullptr, &printed).ok());
+  EXPECT_EQ(printed.text, "-42 text 1.50     7|%\n");
+}
+
+TEST(Kernels, AssertEndsTheLaunch) {
+  Loaded loaded = Build("__global__ void k(int n) {\n  __syncthreads();\n  assert(threadIdx.x != 3 || blockIdx.x < n);\n}");
+  ASSERT_TRUE(loaded.status.ok()) << loaded.status;
+  int n = 2;
+  ThreadPool pool(2);
+  absl::Status status = Launch(pool, loaded.entry, {{3, 1, 1}, {4, 1, 1}}, &n, nullptr);
+  EXPECT_EQ(status.code(), absl::StatusCode::kAborted);
+  EXPECT_NE(std::string(status.message()).find("assertion `threadIdx.x != 3 || blockIdx.x < n` failed at kernel.cu:3, block (2, 0, 0), thread (3, 0, 0)"),
+            std::string::npos) << status;
+  n = 5;
+  EXPECT_TRUE(Launch(pool, loaded.entry, {{3, 1, 1}, {4, 1, 1}}, &n, nullptr).ok());
+}
+
+TEST(Kernels, CancelledBetweenBlocks) {
+  Loaded loaded = Build("__global__ void k(int* out) { out[0] = 1; }");
+  ASSERT_TRUE(loaded.status.ok());
+  int value = 0;
+  int* out = &value;
+  std::atomic<bool> cancel{true};
+  ThreadPool pool(1);
+  EXPECT_EQ(Launch(pool, loaded.entry, {{10, 1, 1}, {1, 1, 1}}, &out, &cancel).code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(value, 0);
+}
+
+TEST(Kernels, LimitsAreChecked) {
+  Loaded loaded = Build("__global__ void k(int n) {}");
+  ASSERT_TRUE(loaded.status.ok()) << loaded.status;
+  int n = 0;
+  ThreadPool pool(1);
+  auto code = [&](LaunchConfig config) { return Launch(pool, loaded.entry, config, &n, nullptr).code(); };
+  EXPECT_EQ(code({{1, 1, 1}, {1025, 1, 1}}), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code({{1, 1, 1}, {64, 64, 1}}), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code({{0, 1, 1}, {64, 1, 1}}), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code({{1u << 30, 1, 1}, {64, 1, 1}}), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code({{1, 1, 1}, {64, 1, 1}, 1 << 20}), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code({{2, 1, 1}, {64, 1, 1}, 1 << 10}), absl::StatusCode::kOk);
+}
+
+TEST(Kernels, WhatIsMissingSaysSo) {
+  struct Case { const char* source; const char* feature; };
+  const Case cases[] = {
+      {"__global__ void k(cudaTextureObject_t t, float* o) { o[0] = tex2D<float>(t, 0, 0); }", "textures"},
+      {"__global__ void k(int* o) { int x; asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(x)); o[0] = x; }", "PTX"},
+      {"#include <cooperative_groups.h>\n__global__ void k() { cooperative_groups::this_grid().sync(); }", "grid sync"},
+      {"__global__ void c() {}\n__global__ void k() { c<<<1, 1>>>(); }", "dynamic parallelism"},
+      {"#include <cub/cub.cuh>\n__global__ void k() {}", "CUB"},
+      {"#include <mma.h>\n__global__ void k() {}", "tensor core"},
+  };
+  for (const Case& c : cases) {
+    absl::Status status = Build(c.source).status;
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << c.source << "\n" << status;
+    EXPECT_NE(std::string(status.message()).find(c.feature), std::string::npos) << status;
+  }
+}
+
+TEST(Kernels, MistakesAreExplained) {
+  auto fails = [](const char* source, std::vector<std::string> entries, std::vector<std::string> options, const char* text) {
+    absl::Status status = Build(source, ThreadForm::kLoops, entries, options).status;
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    EXPECT_NE(std::string(status.message()).find(text), std::string::npos) << status;
+  };
+  fails("__global__ void k(int* o) {\n  o[0] = missing;\n}", {}, {}, "kernel.cu:2:10: error: use of undeclared identifier 'missing'");
+  fails("__global__ void k(int* o) {}", {"other"}, {}, "'other'");
+  fails("int x;", {}, {}, "defines no kernel");
+  fails("__global__ void k(int* o) {}", {"k; }"}, {}, "not a kernel name");
+  fails("__global__ void k(int* o) {}", {}, {"-I/etc"}, "include path");
+  fails("__global__ void k(int* o) {}", {}, {"-fplugin=x.so"}, "refused");
+  fails("#include \"/etc/passwd\"\n__global__ void k(int* o) {}", {}, {}, "file not found");
+  fails("extern \"C\" __device__ int system(const char*);\n__global__ void k(int* o) { o[0] = system(\"true\"); }", {}, {}, "defined nowhere");
+  fails("__device__ int helper() { return 1; }", {"helper"}, {}, "not a __global__");
+}
+
+}  // namespace
+}  // namespace stride::cpu

@@ -1,0 +1,315 @@
+#include "server/worker/cuda/compile/cuda_compiler.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "server/store/dtype.h"
+#include "server/worker/cuda/compile/cubin_info.h"
+
+namespace stride::cuda {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+using wire::Parameter;
+
+constexpr char kTarget[] = "cuda:sm_90";
+
+// One compiler for all tests: opening NVRTC takes longer than they do.
+class CudaCompilerTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { compiler_ = new CudaCompiler; }
+  static void TearDownTestSuite() { delete compiler_; }
+  void SetUp() override {
+    if (CudaCompiler::Toolchain().empty()) GTEST_SKIP() << "no NVRTC on this machine";
+  }
+
+  static absl::StatusOr<worker::CompiledCode> Compile(
+      const std::string& source, std::vector<std::string> entries = {},
+      std::vector<std::string> options = {}, wire::Source::Kind kind = wire::Source::KIND_CUDA_CPP,
+      const char* target = kTarget) {
+    wire::Code code;
+    code.mutable_source()->set_kind(kind);
+    code.mutable_source()->set_text(source);
+    for (const std::string& entry : entries) code.mutable_source()->add_entries(entry);
+    for (const std::string& option : options) code.mutable_source()->add_options(option);
+    return compiler_->Compile(target, code);
+  }
+
+  static std::vector<std::string> Entries(const worker::CompiledCode& code) {
+    std::vector<std::string> entries;
+    for (const auto& kernel : code.description.kernels()) entries.push_back(kernel.entry());
+    return entries;
+  }
+
+  static CudaCompiler* compiler_;
+};
+CudaCompiler* CudaCompilerTest::compiler_ = nullptr;
+
+TEST_F(CudaCompilerTest, DescribesParameters) {
+  auto code = Compile(R"(
+struct Big { double a[3]; char c; };
+enum Color { red };
+extern "C" __global__ void kernel(float a, const int* x, double* __restrict__ y, Big big, Color c,
+                                  bool flag, long long n, char last) {
+  y[0] = a + x[0] + big.a[1] + c + flag + n + last;
+}
+)",
+                      {"kernel"});
+  ASSERT_TRUE(code.ok()) << code.status();
+  ASSERT_EQ(code->description.kernels_size(), 1);
+  const wire::KernelDescription& kernel = code->description.kernels(0);
+  EXPECT_EQ(kernel.symbol(), "kernel");
+  EXPECT_TRUE(kernel.parameters_known());
+  struct {
+    Parameter::Kind kind;
+    uint32_t offset, size;
+    DType pointee;
+    bool is_const;
+  } expected[] = {{Parameter::KIND_FLOAT, 0, 4, {}, false},
+                  {Parameter::KIND_POINTER, 8, 8, DType::kInt32, true},
+                  {Parameter::KIND_POINTER, 16, 8, DType::kFloat64, false},
+                  {Parameter::KIND_AGGREGATE, 24, 32, {}, false},
+                  {Parameter::KIND_INTEGER, 56, 4, {}, false},
+                  {Parameter::KIND_BOOL, 60, 1, {}, false},
+                  {Parameter::KIND_INTEGER, 64, 8, {}, false},
+                  {Parameter::KIND_INTEGER, 72, 1, {}, false}};
+  ASSERT_EQ(kernel.parameters_size(), 8);
+  for (int i = 0; i < 8; ++i) {
+    const Parameter& parameter = kernel.parameters(i);
+    EXPECT_EQ(parameter.kind(), expected[i].kind) << i;
+    EXPECT_EQ(parameter.offset(), expected[i].offset) << i;
+    EXPECT_EQ(parameter.size(), expected[i].size) << i;
+    EXPECT_EQ(parameter.pointee_dtype(), static_cast<int>(expected[i].pointee)) << i;
+    EXPECT_EQ(parameter.pointee_const(), expected[i].is_const) << i;
+  }
+}
+
+TEST_F(CudaCompilerTest, InstantiatesTemplatesByNameExpression) {
+  auto code = Compile(R"(
+namespace ns {
+template <typename T, int N> __global__ void scale(T* out, const T* in) {
+  __shared__ T tile[N];
+  tile[threadIdx.x] = in[threadIdx.x];
+  __syncthreads();
+  out[threadIdx.x] = tile[N - 1 - threadIdx.x] * T(N);
+}
+})",
+                      {"ns::scale<float, 32>", "ns::scale<long long, 16>"});
+  ASSERT_TRUE(code.ok()) << code.status();
+  EXPECT_THAT(Entries(*code), ElementsAre("ns::scale<float, 32>", "ns::scale<long long, 16>"));
+  EXPECT_EQ(code->description.kernels(0).parameters(1).pointee_dtype(),
+            static_cast<int>(DType::kFloat32));
+  EXPECT_EQ(code->description.kernels(1).parameters(0).type(), "long long*");
+  EXPECT_EQ(code->description.kernels(0).static_shared_bytes(), 128u);
+  EXPECT_EQ(code->description.kernels(1).static_shared_bytes(), 128u);
+}
+
+TEST_F(CudaCompilerTest, FindsAllKernelsThatAreNoTemplates) {
+  auto code = Compile(R"(
+#include <stdio.h>
+#define KERNEL(name) __global__ void name(int* p) { *p = 1; }
+KERNEL(made_by_macro)
+extern "C" __global__ void __launch_bounds__(64) plain(float* p) { *p = 2; }
+namespace a { __global__ void inner(const double* p, double* q) { *q = *p; } }
+template <class T> __global__ void generic(T* p) { *p = T(); }
+)");
+  ASSERT_TRUE(code.ok()) << code.status();
+  EXPECT_THAT(Entries(*code), testing::UnorderedElementsAre("made_by_macro", "plain", "a::inner"));
+  for (const auto& kernel : code->description.kernels()) {
+    EXPECT_EQ(kernel.parameters(0).kind(), Parameter::KIND_POINTER) << kernel.entry();
+    EXPECT_EQ(kernel.max_threads_per_block(), kernel.entry() == "plain" ? 64u : 0u);
+  }
+}
+
+TEST_F(CudaCompilerTest, CompilesOverloadsWithoutTypes) {
+  auto code =
+      Compile("__global__ void f(int* p) { *p = 1; } __global__ void f(float* p) { *p = 1; }");
+  ASSERT_TRUE(code.ok()) << code.status();
+  EXPECT_THAT(Entries(*code), testing::UnorderedElementsAre("_Z1fPi", "_Z1fPf"));
+  EXPECT_EQ(code->description.kernels(0).parameters(0).size(), 8u);
+}
+
+TEST_F(CudaCompilerTest, GivesDiagnosticsOfTheClientsTextAlone) {
+  auto code = Compile("__global__ void f(int* p) {\n  *p = nope;\n}", {"f"});
+  EXPECT_EQ(code.status().code(), absl::StatusCode::kInvalidArgument);
+  const std::string text(code.status().message());
+  EXPECT_THAT(text, HasSubstr("kernel.cu(2)"));
+  EXPECT_THAT(text, HasSubstr("nope"));
+  EXPECT_THAT(text, Not(HasSubstr("stride_")));
+}
+
+TEST_F(CudaCompilerTest, RefusesUnknownEntriesAndEmptySources) {
+  auto code = Compile("__global__ void f() {}", {"g"});
+  EXPECT_EQ(code.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(code.status().message()), HasSubstr("\"g\""));
+  code = Compile("template <class T> __global__ void f() {}");
+  EXPECT_EQ(code.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Compile("").status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Compile(std::string("int\0x;", 6)).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(CudaCompilerTest, ReadsNoFilesOfTheMachine) {
+  ASSERT_EQ(chdir("/"), 0);
+  for (const char* line : {"#include \"/etc/passwd\"", "#include \"etc/passwd\"",
+                           "#include <../../../../../etc/passwd>", "#include \"passwd\""}) {
+    auto code = Compile(std::string(line) + "\n__global__ void f() {}", {"f"});
+    EXPECT_EQ(code.status().code(), absl::StatusCode::kInvalidArgument) << line;
+    EXPECT_THAT(std::string(code.status().message()), Not(HasSubstr("root:")))
+        << "a file's lines are in the log: " << line;
+  }
+}
+
+TEST_F(CudaCompilerTest, RefusesOptionsOutsideTheList) {
+  auto code = Compile("__global__ void f() {}", {"f"}, {"--create-pch=/tmp/x"});
+  EXPECT_EQ(code.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(Compile("__global__ void f(int* p) { *p = N; }", {"f"}, {"-DN=3", "-O1"}).ok());
+}
+
+TEST_F(CudaCompilerTest, KnowsTheHeadersOfHabit) {
+  auto code = Compile(R"(
+#include <stdio.h>
+#include <stdlib.h>
+#include <stdint.h>
+#include <math.h>
+#include <float.h>
+#include <limits.h>
+#include <string.h>
+#include <assert.h>
+#include <cstdio>
+#include <cstdlib>
+#include <cstdint>
+#include <cmath>
+#include <cuda_runtime.h>
+extern "C" __global__ void f(uint8_t* p, std::uint64_t n, double* q) {
+  assert(n < SIZE_MAX);
+  if (threadIdx.x == INT_MAX) printf("%d\n", 1);
+  *q = std::sqrt(M_PI) + sin(FLT_MAX) + std::fabs(*q);
+  *p = (uint8_t)n;
+}
+)",
+                      {"f"});
+  ASSERT_TRUE(code.ok()) << code.status();
+  EXPECT_EQ(code->description.kernels(0).parameters(0).pointee_dtype(),
+            static_cast<int>(DType::kUInt8));
+}
+
+TEST_F(CudaCompilerTest, TakesTheToolkitsHeaders) {
+  auto nvrtc = Nvrtc::Load();
+  ASSERT_TRUE(nvrtc.ok());
+  if ((*nvrtc)->include_folder.empty()) GTEST_SKIP() << "no toolkit headers on this machine";
+  auto code = Compile(R"(
+#include <cuda_fp16.h>
+#include <cuda_bf16.h>
+#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+extern "C" __global__ void f(__half* h, const __nv_bfloat16* b, int* n) {
+  auto warp = cooperative_groups::tiled_partition<32>(cooperative_groups::this_thread_block());
+  *n = cooperative_groups::reduce(warp, *n, cooperative_groups::plus<int>());
+  *h = __hadd(*h, __float2half(__bfloat162float(*b)));
+}
+)",
+                      {"f"});
+  ASSERT_TRUE(code.ok()) << code.status();
+  EXPECT_EQ(code->description.kernels(0).parameters(0).pointee_dtype(),
+            static_cast<int>(DType::kFloat16));
+  EXPECT_EQ(code->description.kernels(0).parameters(1).pointee_dtype(),
+            static_cast<int>(DType::kBFloat16));
+}
+
+TEST_F(CudaCompilerTest, TakesCub) {
+  auto nvrtc = Nvrtc::Load();
+  ASSERT_TRUE(nvrtc.ok());
+  if ((*nvrtc)->include_folder.empty()) GTEST_SKIP() << "no toolkit headers on this machine";
+  auto code = Compile(R"(
+#include <stdint.h>
+#include <cstdint>
+#include <cmath>
+#include <cub/block/block_reduce.cuh>
+extern "C" __global__ void total(const int* in, int64_t* out) {
+  using Reduce = cub::BlockReduce<int, 128>;
+  __shared__ typename Reduce::TempStorage storage;
+  int sum = Reduce(storage).Sum(in[threadIdx.x]);
+  if (threadIdx.x == 0) *out = sum;
+}
+)",
+                      {"total"}, {"--std=c++17"});
+  ASSERT_TRUE(code.ok()) << code.status();
+}
+
+TEST_F(CudaCompilerTest, GivesPtxForDevicesNewerThanItself) {
+  auto code = Compile("extern \"C\" __global__ void f(const float* p, int n) {}", {"f"}, {},
+                      wire::Source::KIND_CUDA_CPP, "cuda:sm_999");
+  ASSERT_TRUE(code.ok()) << code.status();
+  EXPECT_THAT(code->object, HasSubstr(".version"));
+  const auto& kernel = code->description.kernels(0);
+  ASSERT_EQ(kernel.parameters_size(), 2);
+  EXPECT_EQ(kernel.parameters(0).type(), "const float*");
+  EXPECT_EQ(kernel.parameters(1).offset(), 8u);
+}
+
+TEST_F(CudaCompilerTest, CompilesForEveryCommonArchitecture) {
+  for (const char* target :
+       {"cuda:sm_75", "cuda:sm_80", "cuda:sm_89", "cuda:sm_90", "cuda:sm_100", "cuda:sm_120"}) {
+    auto code = Compile(
+        "extern \"C\" __global__ void f(float* p) { __shared__ int s[8]; s[threadIdx.x] = 1; "
+        "__syncthreads(); *p = s[7]; }",
+        {"f"}, {}, wire::Source::KIND_CUDA_CPP, target);
+    ASSERT_TRUE(code.ok()) << target << ": " << code.status();
+    EXPECT_EQ(code->description.kernels(0).static_shared_bytes(), 32u) << target;
+    EXPECT_EQ(code->description.kernels(0).parameters_size(), 1) << target;
+  }
+  EXPECT_EQ(Compile("", {}, {}, wire::Source::KIND_CUDA_CPP, "cpu:znver4").status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(CudaCompilerTest, ReadsParametersLargerThanTheOldFormat) {
+  auto code = Compile(
+      "struct Block { char bytes[20000]; };\n"
+      "extern \"C\" __global__ void f(Block b, int* p) { *p = b.bytes[*p]; }",
+      {"f"});
+  ASSERT_TRUE(code.ok()) << code.status();
+  EXPECT_EQ(code->description.kernels(0).parameters(0).size(), 20000u);
+  EXPECT_EQ(code->description.kernels(0).parameters(1).offset(), 20000u);
+}
+
+TEST_F(CudaCompilerTest, PassesBinariesAndPtxThrough) {
+  auto cubin = Compile("extern \"C\" __global__ void f(float* p, int n) {}", {"f"});
+  ASSERT_TRUE(cubin.ok());
+  auto again = Compile(cubin->object, {}, {}, wire::Source::KIND_BINARY);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_THAT(Entries(*again), ElementsAre("f"));
+  EXPECT_EQ(again->description.kernels(0).parameters(1).offset(), 8u);
+  EXPECT_EQ(again->description.kernels(0).parameters(1).kind(), Parameter::KIND_UNSPECIFIED);
+  auto ptx = Compile(".version 8.0\n.target sm_70\n.visible .entry g(.param .u64 a) { ret; }", {},
+                     {}, wire::Source::KIND_PTX);
+  ASSERT_TRUE(ptx.ok()) << ptx.status();
+  EXPECT_THAT(Entries(*ptx), ElementsAre("g"));
+  EXPECT_FALSE(Compile("x", {}, {}, wire::Source::KIND_BINARY).ok());
+  EXPECT_FALSE(Compile(cubin->object, {"nope"}, {}, wire::Source::KIND_BINARY).ok());
+  EXPECT_FALSE(Compile(cubin->object, {}, {}, wire::Source::KIND_PTX).ok());
+}
+
+// Every prefix and many single-byte changes of a real object must be refused or read, never crash.
+TEST_F(CudaCompilerTest, ReadsDamagedBinariesSafely) {
+  auto cubin = Compile("extern \"C\" __global__ void f(float* p, int n) {}", {"f"});
+  ASSERT_TRUE(cubin.ok());
+  const std::string& object = cubin->object;
+  for (size_t size = 0; size < object.size(); size += 7) (void)ReadCubin(object.substr(0, size));
+  for (size_t at = 0; at < object.size(); ++at) {
+    std::string damaged = object;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0xff);
+    (void)ReadCubin(damaged);
+  }
+  auto whole = ReadCubin(object);
+  ASSERT_TRUE(whole.ok());
+  EXPECT_EQ(whole->size(), 1u);
+}
+
+}  // namespace
+}  // namespace stride::cuda
