@@ -7,21 +7,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
-#include <vector>
 
-#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "server/scheduler/engine.h"
 #include "stride/v1/compute_service.pb.h"
 
 namespace stride::api {
-
-// An operation that a later Synchronize waits for: accepted, or refused with `error`.
-struct SentOperation {
-  std::shared_ptr<scheduler::Ticket> ticket;
-  absl::Status error;
-};
 
 // One command that was taken and is not yet acknowledged.
 struct PendingAck {
@@ -30,7 +21,7 @@ struct PendingAck {
   v1::CommandResult result;                   // has the id; complete when kReady
   std::shared_ptr<scheduler::Ticket> ticket;  // kWait
   uint64_t handle = 0;                        // kFetch
-  std::vector<SentOperation> before;          // kSynchronize: in order
+  uint64_t before = 0;                        // kSynchronize: operations up to this number
 };
 
 // The commands between the reader and the writer of one Execute stream, in order and bounded. One
