@@ -151,8 +151,9 @@ void Server::Drain(absl::Time deadline) {
 Server::~Server() {
   front_.reset();
   sampler_.reset();
-  engine_.reset();
+  // First: its callbacks lead into the engine.
   if (broker_ != nullptr) broker_->Shutdown();
+  engine_.reset();
 }
 
 }  // namespace stride
