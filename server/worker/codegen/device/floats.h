@@ -1,10 +1,10 @@
 // float and double. Bodies that are one call take both through these macros.
 
-#define ST_FLOAT1(op, single, wide)                   \
-  ST_FN float st_##op(float a) { return single(a); }  \
+#define ST_FLOAT1(op, single, wide)                  \
+  ST_FN float st_##op(float a) { return single(a); } \
   ST_FN double st_##op(double a) { return wide(a); }
-#define ST_FLOAT2(op, single, wide)                                     \
-  ST_FN float st_##op(float a, float b) { return single(a, b); }        \
+#define ST_FLOAT2(op, single, wide)                              \
+  ST_FN float st_##op(float a, float b) { return single(a, b); } \
   ST_FN double st_##op(double a, double b) { return wide(a, b); }
 
 ST_FLOAT1(sin, sinf, sin)
@@ -39,14 +39,14 @@ ST_FLOAT2(hypot, hypotf, hypot)
 ST_FLOAT2(float_power, powf, pow)
 ST_FLOAT2(float_fmod, fmodf, fmod)
 
-#define ST_ROUNDING(op)                              \
-  template <class T>                                 \
-  ST_FN T st_##op(T a) {                             \
-    if constexpr (st_traits<T>::kind == ST_FLOAT) {  \
-      return st_float_##op(a);                       \
-    } else {                                         \
-      return a;                                      \
-    }                                                \
+#define ST_ROUNDING(op)                             \
+  template <class T>                                \
+  ST_FN T st_##op(T a) {                            \
+    if constexpr (st_traits<T>::kind == ST_FLOAT) { \
+      return st_float_##op(a);                      \
+    } else {                                        \
+      return a;                                     \
+    }                                               \
   }
 ST_ROUNDING(floor)
 ST_ROUNDING(ceil)
@@ -142,7 +142,8 @@ ST_FN T st_spacing(T a) {
   T away = st_copysign(st_infinity_of(a), a);
   return st_nextafter(a, away) - a;
 }
-// NumPy's for float16: never negative, and below a negative power of two the smaller step towards zero.
+// NumPy's for float16: never negative, and below a negative power of two the smaller step towards
+// zero.
 template <int kMantissa>
 ST_FN st_u16 st_spacing_bits(st_u16 bits) {
   const int infinity = 0x7FFF >> kMantissa << kMantissa;
