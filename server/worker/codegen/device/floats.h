@@ -1,10 +1,10 @@
 // float and double. Bodies that are one call take both through these macros.
 
-#define ST_FLOAT1(op, single, wide)                   \
-  ST_FN float st_##op(float a) { return single(a); }  \
+#define ST_FLOAT1(op, single, wide)                  \
+  ST_FN float st_##op(float a) { return single(a); } \
   ST_FN double st_##op(double a) { return wide(a); }
-#define ST_FLOAT2(op, single, wide)                                     \
-  ST_FN float st_##op(float a, float b) { return single(a, b); }        \
+#define ST_FLOAT2(op, single, wide)                              \
+  ST_FN float st_##op(float a, float b) { return single(a, b); } \
   ST_FN double st_##op(double a, double b) { return wide(a, b); }
 
 ST_FLOAT1(sin, sinf, sin)
@@ -39,14 +39,14 @@ ST_FLOAT2(hypot, hypotf, hypot)
 ST_FLOAT2(float_power, powf, pow)
 ST_FLOAT2(float_fmod, fmodf, fmod)
 
-#define ST_ROUNDING(op)                              \
-  template <class T>                                 \
-  ST_FN T st_##op(T a) {                             \
-    if constexpr (st_traits<T>::kind == ST_FLOAT) {  \
-      return st_float_##op(a);                       \
-    } else {                                         \
-      return a;                                      \
-    }                                                \
+#define ST_ROUNDING(op)                             \
+  template <class T>                                \
+  ST_FN T st_##op(T a) {                            \
+    if constexpr (st_traits<T>::kind == ST_FLOAT) { \
+      return st_float_##op(a);                      \
+    } else {                                        \
+      return a;                                     \
+    }                                               \
   }
 ST_ROUNDING(floor)
 ST_ROUNDING(ceil)
@@ -126,20 +126,24 @@ ST_FN double st_nextafter(double a, double b) {
 ST_FN st_f16 st_nextafter(st_f16 a, st_f16 b) {
   float x = st_to_float(a), y = st_to_float(b);
   if (x != x || y != y) return st_f16{0x7E00};
+  if (x == y) return a;
   return st_f16{st_next_bits<st_u16>(a.bits, b.bits, x == y, x < y)};
 }
 ST_FN st_bf16 st_nextafter(st_bf16 a, st_bf16 b) {
   float x = st_to_float(a), y = st_to_float(b);
   if (x != x || y != y) return st_bf16{0x7FC0};
+  if (x == y) return a;
   return st_bf16{st_next_bits<st_u16>(a.bits, b.bits, x == y, x < y)};
 }
 template <class T>
 ST_FN T st_spacing(T a) {
   if (!st_isfinite(a)) return st_nan_of(a);
+  if (a == 0) return st_nextafter((T)0, st_infinity_of(a));
   T away = st_copysign(st_infinity_of(a), a);
   return st_nextafter(a, away) - a;
 }
-// NumPy's for float16: never negative, and below a negative power of two the smaller step towards zero.
+// NumPy's for float16: never negative, and below a negative power of two the smaller step towards
+// zero.
 template <int kMantissa>
 ST_FN st_u16 st_spacing_bits(st_u16 bits) {
   const int infinity = 0x7FFF >> kMantissa << kMantissa;
