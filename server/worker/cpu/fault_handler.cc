@@ -95,6 +95,10 @@ bool IsWrite(const void* context) {
 }
 
 void OnFault(int signal, siginfo_t* info, void* context) {
+  if (!worker::HasFaultSocket()) {
+    std::signal(signal, SIG_DFL);  // the instruction runs again, to its end
+    return;
+  }
   static std::atomic_flag reported = ATOMIC_FLAG_INIT;
   if (reported.test_and_set()) {  // another thread is reporting; its report ends the process
     for (;;) pause();

@@ -42,6 +42,8 @@ class MessageWriter {
 
 void SetFaultSocket(int fd) { fault_socket = fd; }
 
+bool HasFaultSocket() { return fault_socket >= 0; }
+
 void ReportFaultAndExit(uint64_t sequence, int code, const char* text, size_t size) {
   if (size > kMaxText) size = kMaxText;
   MessageWriter status, fatal, event;

@@ -10,6 +10,8 @@ namespace stride::worker {
 
 // Where reports go; set once, before the first command.
 void SetFaultSocket(int fd);
+// False in a process without a daemon, such as a device's test: then a fault ends it by its signal.
+bool HasFaultSocket();
 
 // Tells the daemon and ends the process with code 1. `code` is an absl::StatusCode; `text` is cut
 // at 1,000 bytes and bytes that are not ASCII become '?'.
