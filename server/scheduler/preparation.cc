@@ -53,7 +53,8 @@ bool Scheduler::HaveCode(const std::shared_ptr<Task>& task) {
       task->compile_end = core_->Now();
       if (task->state != TaskState::kPreparing) return;
       if (!module.ok()) {
-        Complete(task, module.status());
+        bool is_kernel = task->operation != nullptr && absl::IsInvalidArgument(module.status());
+        Complete(task, is_kernel ? AtField(module.status(), "kernel_launch.source", "does not compile") : module.status());
         return;
       }
       task->module = *std::move(module);

@@ -194,7 +194,15 @@ void Scheduler::Complete(const std::shared_ptr<Task>& task, absl::Status status)
     task->finished.Notify();
     for (auto& callback : std::exchange(task->on_done, {})) callback();
   });
-  for (const auto& dependent : dependents) Evaluate(dependent);
+  // One after another, not one inside another: an error may run down a chain of any length.
+  freed_.insert(freed_.end(), dependents.begin(), dependents.end());
+  if (std::exchange(evaluating_freed_, true)) return;
+  while (!freed_.empty()) {
+    std::shared_ptr<Task> next = std::move(freed_.front());
+    freed_.pop_front();
+    Evaluate(next);
+  }
+  evaluating_freed_ = false;
 }
 
 void Scheduler::SetState(Task& task, TaskState state) {

@@ -278,7 +278,7 @@ TEST_F(ComputeTest, TypesAsNumpy) {
   EXPECT_EQ(type_of({i64, u64}, "add"), DataType::kFloat64);
   EXPECT_EQ(type_of({i8, f16}, "add"), DataType::kFloat16);
   EXPECT_EQ(type_of({i64, f32}, "add"), DataType::kFloat64);
-  EXPECT_EQ(type_of({i8, i8}, "true_divide"), DataType::kFloat16);
+  EXPECT_EQ(type_of({i8, i8}, "true_divide"), DataType::kFloat64);
   EXPECT_EQ(type_of({f32, Operand(2.5)}, "multiply"), DataType::kFloat32);
   EXPECT_EQ(type_of({i8, Operand(1)}, "add"), DataType::kInt8);
   EXPECT_EQ(type_of({i8, Operand(2.5)}, "add"), DataType::kFloat64);

@@ -24,8 +24,7 @@ using ::testing::HasSubstr;
 // gRPC's numbers.
 enum Codes { kInvalid = 3, kNotFound = 5, kExists = 6, kPrecondition = 9, kUnimplemented = 12 };
 
-// One mistake. `messages` are text protobufs of the method's request; `&` in a Run stands for two
-// inline arrays `left {2}` and `right {3}` of float32.
+// One mistake. `messages` are text protobufs of the method's request, with the short forms of Expand.
 struct Row {
   const char* name;
   const char* method;
@@ -42,7 +41,7 @@ std::string Replace(std::string text, const std::string& from, const std::string
   return text;
 }
 
-// Inline float32 operands with 1 to 6 elements, for rows to name.
+// `@F23` is an inline array of float32 with shape (2, 3), and so on; `@OUT` an inline output.
 std::string Expand(std::string text) {
   auto inline_array = [](const char* type, const std::string& shape, int bytes) {
     std::string data;
@@ -50,9 +49,9 @@ std::string Expand(std::string text) {
     return "inline_array { spec { data_type: DATA_TYPE_" + std::string(type) + " " + shape +
            " } data: \"" + data + "\" }";
   };
+  text = Replace(text, "@F23", inline_array("FLOAT32", "shape: 2 shape: 3", 24));
   text = Replace(text, "@F2", inline_array("FLOAT32", "shape: 2", 8));
   text = Replace(text, "@F3", inline_array("FLOAT32", "shape: 3", 12));
-  text = Replace(text, "@F23", inline_array("FLOAT32", "shape: 2 shape: 3", 24));
   text = Replace(text, "@I3", inline_array("INT32", "shape: 3", 12));
   text = Replace(text, "@C2", inline_array("COMPLEX64", "shape: 2", 16));
   text = Replace(text, "@E", inline_array("FLOAT32", "shape: 0", 0));
@@ -295,10 +294,10 @@ const std::vector<Row>& Sizes() {
        kInvalid, "SIZE_LIMIT", "operation.outputs", "larger than an array may be"},
       {"result_rank_overflow", kRun,
        {"operation { creation { linear_space { start { int_value: 0 } stop { int_value: 1 } count: 9223372036854775807 } } outputs { name: 'tenants/default/arrays/big' } }"},
-       kInvalid, "SIZE_LIMIT", "operation.creation.linear_space.count", "63 bits"},
+       kInvalid, "SIZE_LIMIT", "operation.outputs[0]", "63 bits"},
       {"inline_result_size", kRun,
        {"operation { creation { fill { spec { data_type: DATA_TYPE_FLOAT64 shape: 1000000 } } } @OUT }"},
-       kInvalid, "SIZE_LIMIT", "operation.outputs", "inline"},
+       kInvalid, "SIZE_LIMIT", "operation.outputs", "does not fit one message"},
       {"inline_mismatch", kRun,
        {"operation { ufunc { function: 'cos' inputs { inline_array { spec { data_type: DATA_TYPE_FLOAT32 shape: 3 } data: 'abc' } } } @OUT }"},
        kInvalid, "SIZE_MISMATCH", "operation.ufunc.inputs[0].inline_array.data", "Declared: 12, sent: 3"},
