@@ -151,8 +151,9 @@ void Server::Drain(absl::Time deadline) {
 Server::~Server() {
   front_.reset();
   sampler_.reset();
-  engine_.reset();
+  // The last words of its processes are for the engine, so that must still be there.
   if (broker_ != nullptr) broker_->Shutdown();
+  engine_.reset();
 }
 
 }  // namespace stride

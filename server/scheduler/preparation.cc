@@ -8,6 +8,8 @@
 namespace stride::scheduler {
 namespace {
 
+constexpr int kMaxStartTries = 4;
+
 absl::Status OutOfMemory(const Lane& lane, uint64_t size, uint64_t limit) {
   return TryLater(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_DEVICE_MEMORY,
                   absl::StrCat("the device has no memory left for this array; delete arrays or use another device. Needed: ", size,
@@ -100,6 +102,10 @@ void Scheduler::StartWorker(Lane& lane) {
   if (std::exchange(lane.starting, true)) return;
   core_->starter.Run([this, lane = &lane] {
     auto worker = core_->broker->StartWorker(lane->device);
+    // One that dies while it starts is replaced like any other; only one that always does is given up.
+    for (int tries = 1; tries < kMaxStartTries && absl::IsAborted(worker.status()); ++tries) {
+      worker = core_->broker->StartWorker(lane->device);
+    }
     Locked lock(*core_);
     lane->starting = false;
     ++lane->num_start_tries;

@@ -85,7 +85,7 @@ class CliTest(unittest.TestCase):
 
     def test_mistakes_are_told(self):
         self.save(b=self.b[:5])
-        done = self.stride("ufunc", "add", "a.npy", "b.npy", "-o", "c.npy", code=1)
+        done = self.stride("ufunc", "add", "a.npy", "b.npy", "-o", "c.npy", code=3)
         self.assertIn("(4096,) (5,)", done.stderr)
         self.assertFalse((self.folder / "c.npy").exists())
 

@@ -30,7 +30,7 @@ class PythonClientTest(unittest.TestCase):
                 self.assertIn("quickstart: all right", done.stdout)
             finally:
                 daemon.terminate()
-                self.assertEqual(daemon.wait(timeout=30), 0)
+                self.assertEqual(daemon.wait(timeout=30), 0, log.read_text())
 
 
 if __name__ == "__main__":
