@@ -41,7 +41,9 @@ Lane& Scheduler::LaneFor(const TenantId& tenant, int device) {
 }
 
 absl::Status Scheduler::Enqueue(const std::shared_ptr<Task>& task, const std::shared_ptr<Task>& after) {
-  if (core_->draining) {
+  // Reading what accepted work made is part of that work.
+  bool only_reads = task->host_access && std::none_of(task->uses.begin(), task->uses.end(), [](const Use& use) { return use.write; });
+  if (core_->draining && !only_reads) {
     return TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_DRAINING,
                     "the daemon is shutting down and takes no new work", absl::Seconds(1));
   }

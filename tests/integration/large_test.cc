@@ -51,11 +51,13 @@ TEST(LargeTest, OffsetsHave64Bits) {
   const Rpc rpc(daemon.address());
   const Operand large = Operand::Named(kName);
   client.Compute(Operation::Full({DataType::kUint8, {kSize}}, 3).ToName(kName));
+  Must(client.Synchronize());
   Array array = client.Open(kName);
   EXPECT_EQ(Must(array.Spec()).shape, (std::vector<int64_t>{kSize}));
 
   // In place, over all of it.
   client.Compute(Operation::Ufunc("add", {large, Operand(2)}).ToExisting(array));
+  Must(client.Synchronize());  // other connections know nothing of this one's order
   EXPECT_EQ(Fetched(rpc, 4 * kGib - 2, 4 * kGib + 3), std::string(5, 5));
   EXPECT_EQ(Fetched(rpc, kSize - 3, kSize), std::string(3, 5));
   EXPECT_THAT(Get<uint64_t>(client, client.Reduce(Reduction::kSum, large)),
@@ -79,14 +81,18 @@ TEST(LargeTest, OffsetsHave64Bits) {
 
   // A kernel, a view and a reduction that tells where.
   KernelOptions poke;
-  poke.code = R"(extern "C" __global__ void poke(unsigned char* x, long long n) { x[n - 1] = 77; x[1ll << 32] = 55; })";
+  poke.code =
+      R"(extern "C" __global__ void poke(unsigned char* x, long long n) { x[n - 1] = 77; x[1ll << 32] = 55; })";
   poke.entry = "poke";
   poke.arguments = {large, kSize};
   client.Kernel(poke);
+  Must(client.Synchronize());
   EXPECT_EQ(Fetched(rpc, 4 * kGib, 4 * kGib + 1), "\x37");
   EXPECT_EQ(Fetched(rpc, kSize - 2, kSize), "\5M");
   EXPECT_EQ(Fetched(rpc, 0, 1), "\5");
-  Array last = client.SliceOf(array, {.axis = 0, .start = kSize - 1, .stop = 4 * kGib - 1, .step = -(kSize - 1 - 4 * kGib)});
+  Array last = client.SliceOf(
+      array,
+      {.axis = 0, .start = kSize - 1, .stop = 4 * kGib - 1, .step = -(kSize - 1 - 4 * kGib)});
   EXPECT_THAT(Get<uint8_t>(client, last), ElementsAre(77, 55));
   EXPECT_THAT(Get<int64_t>(client, client.Reduce(Reduction::kArgmax, large)),
               ElementsAre(4 * kGib + 102));

@@ -1,7 +1,8 @@
-// Where and when work runs: spread, pinned, kept together, limited, cancelled, outliving its client.
+// Where and when work runs: spread, pinned, kept together, limited, cancelled, outliving its
+// client.
 
 #include "gmock/gmock.h"
-#include "stride/v1/job_service.pb.h"
+#include "stride/v1/array_service.pb.h"
 #include "tests/support/daemon/daemon.h"
 #include "tests/support/daemon/expect.h"
 #include "tests/support/daemon/rpc.h"
@@ -11,10 +12,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using ::testing::Each;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 constexpr char kSource[] = R"(
@@ -48,6 +46,10 @@ class ScheduleTest : public ::testing::Test {
 
   // An array that nothing else can use until `time` is over.
   Array Blocked(milliseconds time) {
+    // Compiled before, so that the time is the run's.
+    Array ends = client_.Full({DataType::kUint32, {1}}, 99);
+    client_.Kernel(Kernel("endless", {ends}));
+    EXPECT_EQ(Get<uint32_t>(client_, ends)[0], 99u);
     Array x = client_.Zeros({DataType::kUint32, {1}});
     ComputeOptions options;
     options.timeout = time;
@@ -89,7 +91,8 @@ TEST_F(ScheduleTest, ChainStaysTogether) {
     Array x = client_.Compute(Operation::Zeros({DataType::kFloat64, {100000}}).OnDevice(device));
     std::vector<Array> chain;
     for (int i = 0; i < 50; ++i) {
-      x = client_.Compute(Operation::Ufunc("add", {x, Operand(1)}), ComputeOptions{.timeline = true});
+      x = client_.Compute(Operation::Ufunc("add", {x, Operand(1)}),
+                          ComputeOptions{.timeline = true});
       EXPECT_EQ(Must(x.Timeline()).device, device) << i;
     }
     EXPECT_EQ(Get<double>(client_, x)[0], 50);
@@ -112,9 +115,7 @@ TEST_F(ScheduleTest, QueueLimitTellsWhenToTryAgain) {
   EXPECT_GT(refused->retry_delay->count(), 0);
   // Once the block has ended there is room.
   EXPECT_TRUE(IsError(MustFail(blocked.Wait()), Code::kDeadlineExceeded, "DEADLINE"));
-  EXPECT_TRUE(Eventually([&] {
-    return client_.Zeros({DataType::kFloat32, {1}}).Wait().ok();
-  }));
+  EXPECT_TRUE(Eventually([&] { return client_.Zeros({DataType::kFloat32, {1}}).Wait().ok(); }));
 }
 
 TEST_F(ScheduleTest, RunEndsAtItsDeadline) {
@@ -156,14 +157,15 @@ TEST_F(ScheduleTest, SamplesTellWhatHappened) {
   EXPECT_EQ(after["devices/cpu:0"], before["devices/cpu:0"]);
 
   int rounds = 0;
-  Must(client_.WatchDevices({.devices = {"devices/cpu:1"}, .interval = milliseconds(50), .max_samples = 3},
-                            [&](const std::vector<DeviceSample>& samples) {
-                              EXPECT_THAT(samples, SizeIs(1));
-                              EXPECT_EQ(samples.at(0).device, "devices/cpu:1");
-                              EXPECT_TRUE(samples.at(0).memory_total_bytes.has_value());
-                              ++rounds;
-                              return true;
-                            }));
+  Must(client_.WatchDevices(
+      {.devices = {"devices/cpu:1"}, .interval = milliseconds(50), .max_samples = 3},
+      [&](const std::vector<DeviceSample>& samples) {
+        EXPECT_THAT(samples, SizeIs(1));
+        EXPECT_EQ(samples.at(0).device, "devices/cpu:1");
+        EXPECT_TRUE(samples.at(0).memory_total_bytes.has_value());
+        ++rounds;
+        return true;
+      }));
   EXPECT_EQ(rounds, 3);
 }
 
@@ -216,8 +218,9 @@ TEST_F(ScheduleTest, JobOutlivesItsClient) {
   {
     Client other = daemon_->Connect();
     JobSpec spec = TwoSteps("tenants/default/arrays/later");
-    spec.operations.push_back(Operation::Reduce(Reduction::kSum, Operand::Named("tenants/default/arrays/later"))
-                                  .ToName("tenants/default/arrays/later-sum"));
+    spec.operations.push_back(
+        Operation::Reduce(Reduction::kSum, Operand::Named("tenants/default/arrays/later"))
+            .ToName("tenants/default/arrays/later-sum"));
     name = Must(other.CreateJob(spec)).name;
   }
   EXPECT_TRUE(Eventually([&] { return Must(client_.GetJob(name)).final(); }));
@@ -228,31 +231,48 @@ TEST_F(ScheduleTest, JobOutlivesItsClient) {
   Must(client_.DeleteArray("tenants/default/arrays/later-sum"));
 }
 
+// An upload that never comes: what needs it waits, and no device has it yet.
 TEST_F(ScheduleTest, CancelledJobNeverRuns) {
-  const std::string input = "tenants/default/arrays/input", output = "tenants/default/arrays/output";
-  client_.Compute(Operation::Zeros({DataType::kUint32, {1}}).ToName(input));
-  JobSpec blocker;
-  blocker.operations.push_back(Operation::Kernel(Kernel("endless", {Operand::Named(input)})));
-  blocker.timeout = seconds(2);
-  Must(client_.Synchronize());
-  const Job first = Must(client_.CreateJob(blocker));
+  const std::string input = "tenants/default/arrays/input",
+                    output = "tenants/default/arrays/output";
+  const Rpc rpc(daemon_->address());
+  v1::PutArrayRequest half;
+  half.mutable_header()->set_parent("tenants/default");
+  half.mutable_header()->set_array_id("input");
+  half.mutable_header()->mutable_spec()->set_data_type(v1::DATA_TYPE_UINT8);
+  half.mutable_header()->mutable_spec()->add_shape(10);
+  half.mutable_header()->mutable_range()->set_end(0);
+  ASSERT_TRUE(rpc.Call("ArrayService/PutArray", half).ok());
+
   JobSpec queued;
   queued.operations.push_back(
       Operation::Ufunc("add", {Operand::Named(input), Operand(1)}).ToName(output));
-  const Job second = Must(client_.CreateJob(queued));
-  EXPECT_FALSE(second.final());
-  EXPECT_TRUE(IsError(MustFail(client_.DeleteJob(second.name)), Code::kFailedPrecondition, "WRONG_STATE"));
-  EXPECT_EQ(Must(client_.CancelJob(second.name)).state, Job::State::kCancelled);
-  EXPECT_TRUE(IsError(MustFail(client_.Fetch<uint32_t>(client_.Open(output))), Code::kCancelled, "CANCELLED"));
-  // Cancelling twice changes nothing; the other job goes on to its own end.
-  EXPECT_EQ(Must(client_.CancelJob(second.name)).state, Job::State::kCancelled);
-  EXPECT_TRUE(Eventually([&] { return Must(client_.GetJob(first.name)).final(); }));
-  const Job blocked = Must(client_.GetJob(first.name));
-  EXPECT_EQ(blocked.state, Job::State::kFailed);
-  ASSERT_TRUE(blocked.error.has_value());
-  EXPECT_TRUE(IsError(*blocked.error, Code::kDeadlineExceeded, "DEADLINE"));
+  const Job job = Must(client_.CreateJob(queued));
+  EXPECT_EQ(job.state, Job::State::kQueued);
+  EXPECT_TRUE(
+      IsError(MustFail(client_.DeleteJob(job.name)), Code::kFailedPrecondition, "WRONG_STATE"));
+  EXPECT_EQ(Must(client_.CancelJob(job.name)).state, Job::State::kCancelled);
+  EXPECT_TRUE(IsError(MustFail(client_.Fetch<uint8_t>(client_.Open(output))), Code::kCancelled,
+                      "CANCELLED"));
+  // Cancelling twice changes nothing.
+  EXPECT_EQ(Must(client_.CancelJob(job.name)).state, Job::State::kCancelled);
+  Must(client_.DeleteJob(job.name));
   Must(client_.DeleteArray(input));
   Must(client_.DeleteArray(output));
+}
+
+TEST_F(ScheduleTest, JobEndsAtItsTimeout) {
+  KernelOptions kernel =
+      Kernel("endless", {Operand::Inline<uint32_t>(std::vector<uint32_t>{1}, {1})});
+  JobSpec endless;
+  endless.operations.push_back(Operation::Kernel(kernel));
+  endless.timeout = milliseconds(300);
+  const Job made = Must(client_.CreateJob(endless));
+  EXPECT_TRUE(Eventually([&] { return Must(client_.GetJob(made.name)).final(); }));
+  const Job job = Must(client_.GetJob(made.name));
+  EXPECT_EQ(job.state, Job::State::kFailed);
+  ASSERT_TRUE(job.error.has_value());
+  EXPECT_TRUE(IsError(*job.error, Code::kDeadlineExceeded, "DEADLINE"));
 }
 
 TEST_F(ScheduleTest, ValidateOnlyLeavesNothing) {
