@@ -12,6 +12,7 @@
 #include "server/api/serve.h"
 #include "server/api/status.h"
 #include "server/base/error.h"
+#include "server/session/resource_name.h"
 
 namespace stride::api {
 namespace {
@@ -96,6 +97,8 @@ absl::Status ExecuteStream::ReadAll() {
 absl::Status ExecuteStream::TakeSession(const v1::ExecuteRequest& request) {
   session_ = request.session();
   if (session_.empty()) return absl::OkStatus();
+  auto id = session::ParseSessionName(session_, "session");
+  if (!id.ok()) return id.status();
   auto session = engine_.RenewSession(call_.tenant(), session_);
   if (!session.ok()) return session.status();
   absl::Duration ttl = FromProto(session->expire_time()) - absl::Now();
@@ -211,7 +214,7 @@ absl::Status ExecuteStream::Complete(PendingAck& ack) {
           call_, call_.deadline(), [&](absl::Time deadline) { return ack.ticket->Wait(deadline); });
       Describe(*ack.ticket, &ack.result);
       *ack.result.mutable_timeline() = ack.ticket->timeline();
-      return status;
+      return PrefixField(status, "operation.");
     }
     case PendingAck::Kind::kFetch: {
       auto array = WaitFor(call_, call_.deadline(), [&](absl::Time deadline) {
@@ -219,7 +222,7 @@ absl::Status ExecuteStream::Complete(PendingAck& ack) {
       });
       if (!array.ok()) return array.status();
       int64_t size = static_cast<int64_t>(array->ByteSizeLong());
-      if (size > AckWriter::kMaxResultBytes) return InlineTooLarge(size);
+      if (size > AckWriter::kMaxResultBytes) return InlineTooLarge("fetch.handle", size);
       *ack.result.add_results()->mutable_inline_array() = *std::move(array);
       return absl::OkStatus();
     }

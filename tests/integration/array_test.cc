@@ -194,8 +194,7 @@ TEST_F(ArrayTest, ViewsAreReadInTheirOwnOrder) {
   Array array = Must(client_.Put(data, {4, 6}));
   Array odd = client_.SliceOf(array, {.axis = 1, .start = 5, .step = -2});
   EXPECT_EQ(Must(odd.Spec()).shape, (std::vector<int64_t>{4, 3}));
-  EXPECT_THAT(Get<int32_t>(client_, odd),
-              ElementsAre(5, 3, 1, 11, 9, 7, 17, 15, 13, 23, 21, 19));
+  EXPECT_THAT(Get<int32_t>(client_, odd), ElementsAre(5, 3, 1, 11, 9, 7, 17, 15, 13, 23, 21, 19));
   EXPECT_THAT(Must(odd.Describe()).strides, ElementsAre(24, -8));
 
   Array turned = client_.Transpose(array);
@@ -241,9 +240,9 @@ TEST_F(ArrayTest, NamedArrayIsSeenByOtherSessionsAndOverwritten) {
   EXPECT_EQ(Get<float>(client_, client_.Open(name)), std::vector<float>(10, 1.5f));
   EXPECT_TRUE(IsError(MustFail(client_.Put(Iota<float>(10), {10}, {.name = name})),
                       Code::kAlreadyExists, "ALREADY_EXISTS"));
-  EXPECT_TRUE(IsError(
-      MustFail(client_.Put(Iota<float>(11), {11}, {.name = name, .overwrite = true})),
-      Code::kInvalidArgument, "SHAPE_MISMATCH"));
+  EXPECT_TRUE(
+      IsError(MustFail(client_.Put(Iota<float>(11), {11}, {.name = name, .overwrite = true})),
+              Code::kInvalidArgument, "SHAPE_MISMATCH"));
   Must(client_.DeleteArray(name));
   EXPECT_TRUE(IsError(MustFail(client_.Fetch<float>(client_.Open(name))), Code::kNotFound,
                       "ARRAY_NOT_FOUND"));

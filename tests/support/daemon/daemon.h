@@ -58,8 +58,8 @@ class Daemon {
   std::thread reader_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::string log_;          // guarded by mutex_
-  bool log_ended_ = false;   // guarded by mutex_
+  std::string log_;         // guarded by mutex_
+  bool log_ended_ = false;  // guarded by mutex_
 };
 
 // Looks until it holds, for a state that nothing announces.
