@@ -71,7 +71,7 @@ absl::Status ExecuteStream::Run() {
   writer = std::thread([this] { WriteAll(); });
   absl::Status status = CheckCommands(first);
   for (int i = 0; status.ok() && i < first.commands_size(); ++i) {
-    if (!queue_.Push(Take(*first.mutable_commands(i)))) break;
+    if (!queue_.Push(Take(*first.mutable_commands(i)), i + 1 < first.commands_size())) break;
   }
   if (status.ok()) status = ReadAll();
   queue_.Close();
@@ -87,8 +87,9 @@ absl::Status ExecuteStream::ReadAll() {
                           "cannot change within a stream");
     }
     if (absl::Status status = CheckCommands(request); !status.ok()) return status;
-    for (v1::Command& command : *request.mutable_commands()) {
-      if (!queue_.Push(Take(command))) return call_.EndOfWait();
+    for (int i = 0; i < request.commands_size(); ++i) {
+      bool more = i + 1 < request.commands_size();
+      if (!queue_.Push(Take(*request.mutable_commands(i)), more)) return call_.EndOfWait();
     }
   }
   return absl::OkStatus();
@@ -190,16 +191,19 @@ void ExecuteStream::WriteAll() {
       RenewSession();
       renewal = absl::Now() + renew_interval_;
     }
-    if (queue_.empty() && !writer.Flush()) break;
+    if (queue_.idle() && !writer.Flush()) break;
     PendingAck ack;
     AckQueue::Next next = queue_.Pop(renewal, &ack);
     if (next == AckQueue::Next::kTimeout) continue;
     if (next == AckQueue::Next::kEnd) break;
     // Answers that are there do not wait for one that is not.
     if (ack.kind != PendingAck::Kind::kReady && !writer.Flush()) break;
-    SetStatus(Complete(ack), &ack.result);
+    absl::Status status = Complete(ack);
+    // Only a wait need ask whether anybody still listens; for all else a failed write tells.
+    const bool gone = !status.ok() && ack.kind != PendingAck::Kind::kReady && call_.cancelled();
+    SetStatus(status, &ack.result);
     queue_.Done(ack);
-    if (call_.cancelled() || !writer.Add(std::move(ack.result))) break;
+    if (gone || !writer.Add(std::move(ack.result))) break;
   }
   writer.Flush();
   queue_.Break();

@@ -11,13 +11,14 @@ _COMPARED = (
     [f"{name}/{transport}/{{device}}" for name in ("run", "chain", "stream_compute", "stream_fetch") for transport in ("unix", "tcp")]
     + [
         f"{name}/{transport}/{{device}}/{streams}"
-        for name in ("upload_first", "upload", "download", "upload_memcpy", "download_memcpy")
+        for name in ("upload", "download", "upload_memcpy", "download_memcpy")
         for transport in ("unix", "tcp")
         for streams in (1, 4)
     ]
+    + ["upload_first/unix/{device}/1"]
     + [f"{name}/{{device}}{suffix}" for name in ("expression", "sum") for suffix in ("", "/device")]
 )  # fmt: skip
-_ALONE = [f"{name}/{{device}}" for name in ("compile_cold", "compile_time", "compile_cached")]
+_ALONE = [f"{name}/{{device}}" for name in ("compile_cold", "compile_time", "compile_cached", "run_inside/unix", "run_inside/tcp")]
 
 
 class ServiceBenchTest(unittest.TestCase):
@@ -38,7 +39,7 @@ class ServiceBenchTest(unittest.TestCase):
                 self.assertGreater(row["ours"]["count"], 0)
                 self.assertGreater(row["ours"]["median_s"], 0)
                 self.assertGreaterEqual(row["ours"]["p99_s"], row["ours"]["median_s"])
-                self.assertEqual("baseline" in row, not id.startswith("compile_"))
+                self.assertEqual("baseline" in row, not id.startswith(("compile_", "run_inside/")))
                 if "baseline" in row:
                     self.assertGreater(row["baseline"]["median_s"], 0)
                     self.assertGreater(row["ratio"], 0)
