@@ -61,12 +61,6 @@ void Describe(const scheduler::Ticket& ticket, v1::CommandResult* result) {
     *result->add_results()->mutable_array() = std::move(array);
 }
 
-absl::Status ResultOf(const SentOperation& sent) {
-  return sent.ticket == nullptr ? sent.error : sent.ticket->Wait(absl::InfinitePast());
-}
-
-bool Finished(const SentOperation& sent) { return sent.ticket == nullptr || sent.ticket->done(); }
-
 }  // namespace
 
 absl::Status ExecuteStream::Run() {
@@ -77,7 +71,7 @@ absl::Status ExecuteStream::Run() {
   writer = std::thread([this] { WriteAll(); });
   absl::Status status = CheckCommands(first);
   for (int i = 0; status.ok() && i < first.commands_size(); ++i) {
-    if (!queue_.Push(Take(*first.mutable_commands(i)))) break;
+    if (!queue_.Push(Take(*first.mutable_commands(i)), i + 1 < first.commands_size())) break;
   }
   if (status.ok()) status = ReadAll();
   queue_.Close();
@@ -93,8 +87,9 @@ absl::Status ExecuteStream::ReadAll() {
                           "cannot change within a stream");
     }
     if (absl::Status status = CheckCommands(request); !status.ok()) return status;
-    for (v1::Command& command : *request.mutable_commands()) {
-      if (!queue_.Push(Take(command))) return call_.EndOfWait();
+    for (int i = 0; i < request.commands_size(); ++i) {
+      bool more = i + 1 < request.commands_size();
+      if (!queue_.Push(Take(*request.mutable_commands(i)), more)) return call_.EndOfWait();
     }
   }
   return absl::OkStatus();
@@ -138,8 +133,7 @@ PendingAck ExecuteStream::Take(v1::Command& command) {
       break;
     case v1::Command::kSynchronize:
       ack.kind = PendingAck::Kind::kSynchronize;
-      ack.before = std::exchange(sent_, {});
-      next_sweep_ = 1024;
+      ack.before = operations_->last();
       break;
     case v1::Command::KIND_NOT_SET:
       SetStatus(InvalidField(v1::ERROR_REASON_INVALID_FIELD, "kind",
@@ -158,10 +152,13 @@ void ExecuteStream::TakeOperation(v1::Command& command, PendingAck* ack) {
     status = PrefixField(ticket.status(), "operation.");
     if (ticket.ok()) ack->ticket = *std::move(ticket);
   }
-  Remember({ack->ticket, status});
   if (!status.ok()) {
+    operations_->Refused(status);
     SetStatus(status, &ack->result);
-  } else if (command.wait()) {
+    return;
+  }
+  operations_->Accepted(ack->ticket);
+  if (command.wait()) {
     ack->kind = PendingAck::Kind::kWait;
   } else {
     Describe(*ack->ticket, &ack->result);
@@ -171,7 +168,7 @@ void ExecuteStream::TakeOperation(v1::Command& command, PendingAck* ack) {
 
 void ExecuteStream::TakeRelease(const v1::Release& release, PendingAck* ack) {
   absl::Status status = engine_.Release(call_.tenant(), session_, release);
-  SetStatus(PrefixField(status, "release."), &ack->result);
+  SetStatus(status, &ack->result);
 }
 
 void ExecuteStream::AwaitConflictingFetches(const v1::Command& command) {
@@ -186,27 +183,6 @@ void ExecuteStream::AwaitConflictingFetches(const v1::Command& command) {
   if (conflict) queue_.WaitForFetches();
 }
 
-// Keeps the list near the number of unfinished operations: finished ones that succeeded are swept
-// out whenever it has doubled, and so are all after the first error that is known to come first.
-void ExecuteStream::Remember(SentOperation sent) {
-  sent_.push_back(std::move(sent));
-  if (sent_.size() < next_sweep_) return;
-  auto succeeded = [](const SentOperation& s) { return Finished(s) && ResultOf(s).ok(); };
-  sent_.erase(std::remove_if(sent_.begin(), sent_.end(), succeeded), sent_.end());
-  for (SentOperation& s : sent_) {
-    // The error outlives its ticket, and what that holds.
-    if (s.ticket != nullptr && s.ticket->done()) s = {nullptr, ResultOf(s)};
-  }
-  auto failed = [](const SentOperation& s) { return s.ticket == nullptr; };
-  // Of errors next to each other only the first can ever be the first.
-  sent_.erase(std::unique(sent_.begin(), sent_.end(),
-                          [&](const SentOperation& a, const SentOperation& b) {
-                            return failed(a) && failed(b);
-                          }),
-              sent_.end());
-  next_sweep_ = std::max<size_t>(1024, 2 * sent_.size());
-}
-
 void ExecuteStream::WriteAll() {
   AckWriter writer(&stream_);
   absl::Time renewal = absl::Now() + renew_interval_;
@@ -215,16 +191,19 @@ void ExecuteStream::WriteAll() {
       RenewSession();
       renewal = absl::Now() + renew_interval_;
     }
-    if (queue_.empty() && !writer.Flush()) break;
+    if (queue_.idle() && !writer.Flush()) break;
     PendingAck ack;
     AckQueue::Next next = queue_.Pop(renewal, &ack);
     if (next == AckQueue::Next::kTimeout) continue;
     if (next == AckQueue::Next::kEnd) break;
     // Answers that are there do not wait for one that is not.
     if (ack.kind != PendingAck::Kind::kReady && !writer.Flush()) break;
-    SetStatus(Complete(ack), &ack.result);
+    absl::Status status = Complete(ack);
+    // Only a wait need ask whether anybody still listens; for all else a failed write tells.
+    const bool gone = !status.ok() && ack.kind != PendingAck::Kind::kReady && call_.cancelled();
+    SetStatus(status, &ack.result);
     queue_.Done(ack);
-    if (call_.cancelled() || !writer.Add(std::move(ack.result))) break;
+    if (gone || !writer.Add(std::move(ack.result))) break;
   }
   writer.Flush();
   queue_.Break();
@@ -245,30 +224,18 @@ absl::Status ExecuteStream::Complete(PendingAck& ack) {
       auto array = WaitFor(call_, call_.deadline(), [&](absl::Time deadline) {
         return engine_.FetchInline(call_.tenant(), session_, ack.handle, deadline);
       });
-      if (!array.ok()) return PrefixField(array.status(), "fetch.");
+      if (!array.ok()) return array.status();
       int64_t size = static_cast<int64_t>(array->ByteSizeLong());
       if (size > AckWriter::kMaxResultBytes) return InlineTooLarge("fetch.handle", size);
       *ack.result.add_results()->mutable_inline_array() = *std::move(array);
       return absl::OkStatus();
     }
     case PendingAck::Kind::kSynchronize:
-      return Synchronize(ack.before);
+      return WaitFor(call_, call_.deadline(), [&](absl::Time deadline) {
+        return operations_->WaitFor(ack.before, deadline);
+      });
   }
   return absl::OkStatus();
-}
-
-absl::Status ExecuteStream::Synchronize(const std::vector<SentOperation>& before) {
-  for (const SentOperation& sent : before) {
-    absl::Status status = sent.error;
-    if (sent.ticket != nullptr) {
-      status = WaitFor(call_, call_.deadline(),
-                       [&](absl::Time deadline) { return sent.ticket->Wait(deadline); });
-      status = PrefixField(status, "operation.");
-    }
-    if (first_error_.ok()) first_error_ = status;
-    if (call_.cancelled()) return call_.EndOfWait();
-  }
-  return first_error_;
 }
 
 // A session that was deleted meanwhile shows in the commands that need it.

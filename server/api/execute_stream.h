@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
-#include <vector>
 
 #include <grpcpp/impl/codegen/proto_utils.h>
 #include <grpcpp/support/sync_stream.h>
@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "server/api/ack_queue.h"
 #include "server/api/call.h"
+#include "server/api/operation_log.h"
 #include "server/scheduler/engine.h"
 #include "stride/v1/compute_service.pb.h"
 
@@ -48,12 +49,10 @@ class ExecuteStream {
   void TakeOperation(v1::Command& command, PendingAck* ack);
   void TakeRelease(const v1::Release& release, PendingAck* ack);
   void AwaitConflictingFetches(const v1::Command& command);
-  void Remember(SentOperation sent);
 
   // The writer's side.
   void WriteAll();
   absl::Status Complete(PendingAck& ack);
-  absl::Status Synchronize(const std::vector<SentOperation>& before);
   void RenewSession();
 
   Call& call_;
@@ -62,13 +61,7 @@ class ExecuteStream {
   AckQueue queue_;
   std::string session_;  // set by the first message, before the writer starts
   absl::Duration renew_interval_ = absl::InfiniteDuration();
-
-  // Reader only: operations since the last Synchronize, without the done ones at the front, whose
-  // first error is kept.
-  std::vector<SentOperation> sent_;
-  size_t next_sweep_ = 1024;
-  // Writer only: of everything that the last Synchronize saw.
-  absl::Status first_error_;
+  const std::shared_ptr<OperationLog> operations_ = OperationLog::Create();
 };
 
 }  // namespace stride::api

@@ -58,17 +58,22 @@ grpc::Status JobServiceAdapter::WatchJob(grpc::ServerContext* context,
                [&](Call& call) { return Watch(call, *request, writer); });
 }
 
+bool JobServiceAdapter::Ended(Call& call, const std::string& name) {
+  auto job = engine_->GetJob(call.tenant(), name);
+  return job.ok() && IsFinal(job->state());
+}
+
 absl::Status JobServiceAdapter::Watch(Call& call, const v1::WatchJobRequest& request,
                                       grpc::ServerWriter<v1::WatchJobResponse>* writer) {
   uint64_t sequence = request.after_sequence();
   for (;;) {
     absl::Time slice = absl::Now() + kPollInterval;
     auto events = engine_->NextJobEvents(call.tenant(), request.name(), sequence, slice);
-    bool waited = absl::Now() >= slice;
-    if (!events.ok() && !(waited && absl::IsDeadlineExceeded(events.status())))
-      return events.status();
-    // An empty answer before its time means that a final job has nothing more to tell.
-    if (events.ok() && events->empty() && !waited) return absl::OkStatus();
+    if (!events.ok() && !absl::IsDeadlineExceeded(events.status())) return events.status();
+    // Nothing new: either the wait was over, or a final job has nothing more to tell.
+    if (events.ok() && events->empty() && absl::Now() < slice && Ended(call, request.name())) {
+      return absl::OkStatus();
+    }
     if (events.ok()) {
       for (const v1::WatchJobResponse& event : *events) {
         if (!writer->Write(event)) return call.EndOfWait();

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "server/api/call.h"
 #include "server/scheduler/engine.h"
 #include "stride/v1/job_service.grpc.pb.h"
@@ -27,6 +29,7 @@ class JobServiceAdapter final : public v1::JobService::Service {
                         grpc::ServerWriter<v1::WatchJobResponse>* writer) override;
 
  private:
+  bool Ended(Call& call, const std::string& name);
   absl::Status Watch(Call& call, const v1::WatchJobRequest& request,
                      grpc::ServerWriter<v1::WatchJobResponse>* writer);
 

@@ -31,6 +31,9 @@ void ApplyOptions(const BrokerOptions& options, Discovery* found) {
   }
   std::vector<int> wanted = options.cpu_devices;
   if (wanted.empty() && others.empty()) wanted = {0};
+  if (cpus.empty() && !options.cpu_devices.empty()) {
+    found->notes.push_back("CPU devices were asked for, but no CPU worker was found");
+  }
   if (!cpus.empty()) cpus = MakeCpuDevices(cpus[0], wanted);
   found->devices = std::move(others);
   for (FoundDevice& device : cpus) found->devices.push_back(std::move(device));

@@ -151,7 +151,7 @@ void Server::Drain(absl::Time deadline) {
 Server::~Server() {
   front_.reset();
   sampler_.reset();
-  // The last words of its processes are for the engine, so that must still be there.
+  // First: its callbacks lead into the engine.
   if (broker_ != nullptr) broker_->Shutdown();
   engine_.reset();
 }

@@ -20,6 +20,8 @@ namespace stride {
 namespace {
 
 constexpr absl::Duration kLongestProbe = absl::Seconds(2);
+// What is left to do when the drain is over: answers, workers.
+constexpr absl::Duration kStopTime = absl::Seconds(10);
 
 // The watchdog's turn: every half of its patience.
 class Heartbeat {
@@ -63,10 +65,16 @@ std::string WaitForEnd(const UniqueFd& parent, Signals& signals, Heartbeat& hear
   }
 }
 
-// The work goes on in `draining`; a further signal means that a person does not want to wait.
+// The work goes on in `draining`; a further signal means that a person does not want to wait. A
+// drain that hangs past its time ends all the same.
 void WaitForDrain(const Config& config, std::future<void>& draining, Signals& signals) {
+  absl::Time give_up = absl::Now() + config.drain_timeout + kStopTime;
   while (draining.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready) {
     int signal = signals.Next();
+    if (absl::Now() > give_up) {
+      api::LogError("stopping took too long; given up");
+      _exit(1);
+    }
     if (signal == 0 || signal == SIGHUP) continue;
     api::LogWarning("stopping at once");
     // Workers end with their sockets, and leave nothing behind.

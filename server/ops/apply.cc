@@ -6,7 +6,8 @@
 namespace stride::ops {
 namespace {
 
-// Integer powers up to this are made of multiplications. Each multiplication rounds once, so that floats stay within 2 ULP of pow.
+// Integer powers up to this are made of multiplications. Each multiplication rounds once, so that
+// floats stay within 2 ULP of pow.
 constexpr int kMaxFloatPower = 4;
 constexpr int kMaxIntegerPower = 64;
 
@@ -29,11 +30,14 @@ const Integer* WeakInteger(const Argument& argument) {
 
 bool IsIntegerLoop(DType dtype) { return IsInteger(dtype) || IsBool(dtype); }
 
-// A comparison with an integer that its neighbour's type cannot hold is made in 64 bits of either sign.
+// A comparison with an integer that its neighbour's type cannot hold is made in 64 bits of either
+// sign.
 void WidenComparison(absl::Span<const Argument> arguments, ResolvedLoop* loop) {
   for (int i = 0; i < 2; ++i) {
     const Integer* integer = WeakInteger(arguments[i]);
-    if (integer == nullptr || !IsIntegerLoop(loop->arguments[i]) || FitsInteger(*integer, loop->arguments[i])) continue;
+    if (integer == nullptr || !IsIntegerLoop(loop->arguments[i]) ||
+        FitsInteger(*integer, loop->arguments[i]))
+      continue;
     DType& other = loop->arguments[1 - i];
     if (!IsIntegerLoop(other)) continue;
     other = IsSigned(other) ? DType::kInt64 : DType::kUInt64;
@@ -41,20 +45,23 @@ void WidenComparison(absl::Span<const Argument> arguments, ResolvedLoop* loop) {
   }
 }
 
-absl::StatusOr<Value> Convert(ProgramBuilder& builder, const OpRow& row, const Argument& argument, DType dtype,
-                              std::string_view field) {
+absl::StatusOr<Value> Convert(ProgramBuilder& builder, const OpRow& row, const Argument& argument,
+                              DType dtype, std::string_view field) {
   if (const Value* value = std::get_if<Value>(&argument)) return builder.Cast(*value, dtype);
   WeakScalar scalar = std::get<WeakScalar>(argument);
   const Integer* integer = std::get_if<Integer>(&scalar);
-  if (integer != nullptr && (row.rule == TypeRule::kLogical || (row.rule == TypeRule::kWhere && IsBool(dtype)))) {
+  if (integer != nullptr &&
+      (row.rule == TypeRule::kLogical || (row.rule == TypeRule::kWhere && IsBool(dtype)))) {
     if (!IsFloat(dtype)) scalar = Integer{*integer != 0};
   }
   if (row.rule == TypeRule::kWhere && IsBool(dtype) && integer == nullptr) {
-    scalar = Integer{std::holds_alternative<double>(scalar) ? std::get<double>(scalar) != 0
-                                                            : std::get<std::complex<double>>(scalar) != 0.0};
+    scalar = Integer{std::holds_alternative<double>(scalar)
+                         ? std::get<double>(scalar) != 0
+                         : std::get<std::complex<double>>(scalar) != 0.0};
   }
-  auto encoded = EncodeScalar(scalar, dtype, field,
-                              row.rule == TypeRule::kClip ? OutOfRange::kSaturate : OutOfRange::kError);
+  auto encoded =
+      EncodeScalar(scalar, dtype, field,
+                   row.rule == TypeRule::kClip ? OutOfRange::kSaturate : OutOfRange::kError);
   if (!encoded.ok()) return encoded.status();
   return builder.Constant(*encoded);
 }
@@ -83,25 +90,28 @@ int SmallExponent(const OpRow& row, const Argument& exponent, DType loop) {
   return static_cast<int>(value);
 }
 
-absl::Status CheckIntegerPower(const OpRow& row, absl::Span<const Argument> arguments, const ResolvedLoop& loop,
-                               std::string_view field) {
+absl::Status CheckIntegerPower(const OpRow& row, absl::Span<const Argument> arguments,
+                               const ResolvedLoop& loop, std::string_view field) {
   if (row.name != "power" || !IsInteger(loop.result)) return absl::OkStatus();
   const Integer* exponent = WeakInteger(arguments[1]);
   if (exponent == nullptr || *exponent >= 0) return absl::OkStatus();
   return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field,
-                      absl::StrCat("an integer to a negative integer power is not an integer; make the base a float: exponent ",
+                      absl::StrCat("an integer to a negative integer power is not an integer; make "
+                                   "the base a float: exponent ",
                                    ToString(*exponent)));
 }
 
 }  // namespace
 
-absl::StatusOr<Value> Apply(ProgramBuilder& builder, const OpRow& row, absl::Span<const Argument> arguments,
-                            std::optional<DType> data_type, std::string_view field) {
+absl::StatusOr<Value> Apply(ProgramBuilder& builder, const OpRow& row,
+                            absl::Span<const Argument> arguments, std::optional<DType> data_type,
+                            std::string_view field) {
   if (arguments.size() != static_cast<size_t>(row.arity)) {
-    return InvalidField(v1::ERROR_REASON_ARGUMENT_COUNT, field,
-                        absl::StrCat("the function takes another number of inputs: ", std::string(row.name), " takes ",
-                                     row.arity, ", not ", arguments.size()),
-                        {{"function", std::string(row.name)}});
+    return InvalidField(
+        v1::ERROR_REASON_ARGUMENT_COUNT, field,
+        absl::StrCat("the function takes another number of inputs: ", std::string(row.name),
+                     " takes ", row.arity, ", not ", arguments.size()),
+        {{"function", std::string(row.name)}});
   }
   auto loop = ResolveLoop(row, TypesOf(arguments), data_type, field);
   if (!loop.ok()) return loop.status();
@@ -123,7 +133,8 @@ absl::StatusOr<Value> Apply(ProgramBuilder& builder, const OpRow& row, absl::Spa
   return builder.Cast(result, loop->result);
 }
 
-absl::StatusOr<Value> ToValue(ProgramBuilder& builder, const Argument& argument, std::string_view field) {
+absl::StatusOr<Value> ToValue(ProgramBuilder& builder, const Argument& argument,
+                              std::string_view field) {
   if (const Value* value = std::get_if<Value>(&argument)) return *value;
   const WeakScalar& weak = std::get<WeakScalar>(argument);
   auto encoded = EncodeScalar(weak, ResolveWeak({ArgumentType(weak)})[0], field);

@@ -28,7 +28,8 @@ std::vector<size_t> LongAxes(const Loop& loop) {
   return axes;
 }
 
-// Whether axis `a` has larger steps than `b`, judged by the first operand, from the last, that tells them apart.
+// Whether axis `a` has larger steps than `b`, judged by the first operand, from the last, that
+// tells them apart.
 bool StepsFurther(const Loop& loop, size_t a, size_t b) {
   for (size_t i = loop.strides.size(); i-- > 0;) {
     int64_t left = std::abs(loop.strides[i][a]);
@@ -39,10 +40,12 @@ bool StepsFurther(const Loop& loop, size_t a, size_t b) {
   return false;
 }
 
-// An insertion sort: the relation is not a strict weak order when operands disagree, and ranks are small.
+// An insertion sort: the relation is not a strict weak order when operands disagree, and ranks are
+// small.
 void SortAxes(const Loop& loop, std::vector<size_t>& axes) {
   for (size_t i = 1; i < axes.size(); ++i) {
-    for (size_t j = i; j > 0 && StepsFurther(loop, axes[j], axes[j - 1]); --j) std::swap(axes[j], axes[j - 1]);
+    for (size_t j = i; j > 0 && StepsFurther(loop, axes[j], axes[j - 1]); --j)
+      std::swap(axes[j], axes[j - 1]);
   }
 }
 
@@ -61,7 +64,8 @@ void Merge(Loop& loop, size_t outer) {
   }
 }
 
-// One axis over which all operands count as contiguous, so that the usual code serves; for zero or one element strides mean nothing.
+// One axis over which all operands count as contiguous, so that the usual code serves; for zero or
+// one element strides mean nothing.
 Loop Trivial(const Loop& loop, int64_t count) {
   Loop trivial{{count}, {}};
   trivial.strides.assign(loop.strides.size(), {0});

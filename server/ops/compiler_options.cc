@@ -11,29 +11,35 @@ namespace {
 constexpr size_t kMaxOptionBytes = 512;
 constexpr int kMaxOptions = 64;
 
-// A macro's value may hold anything that is no path escape of the compiler's own: options never pass through a shell.
+// A macro's value may hold anything that is no path escape of the compiler's own: options never
+// pass through a shell.
 const std::regex& Allowed() {
   static const auto& allowed = *new std::regex(
-      "-D[A-Za-z_][A-Za-z0-9_]*(=[^\\n]*)?|-U[A-Za-z_][A-Za-z0-9_]*|--?std=c\\+\\+(11|14|17|20)|--?use_fast_math|"
+      "-D[A-Za-z_][A-Za-z0-9_]*(=[^\\n]*)?|-U[A-Za-z_][A-Za-z0-9_]*|--?std=c\\+\\+(11|14|17|20)|--?"
+      "use_fast_math|"
       "--?fmad=(true|false)|-O[0-3]|--?maxrregcount=[0-9]{1,3}|--?lineinfo");
   return allowed;
 }
 
 }  // namespace
 
-absl::Status CheckCompilerOptions(const google::protobuf::RepeatedPtrField<std::string>& options, std::string_view field) {
+absl::Status CheckCompilerOptions(const google::protobuf::RepeatedPtrField<std::string>& options,
+                                  std::string_view field) {
   if (options.size() > kMaxOptions) {
-    return InvalidField(v1::ERROR_REASON_SIZE_LIMIT, field,
-                        absl::StrCat("too many compiler options: ", options.size(), ", at most ", kMaxOptions));
+    return InvalidField(
+        v1::ERROR_REASON_SIZE_LIMIT, field,
+        absl::StrCat("too many compiler options: ", options.size(), ", at most ", kMaxOptions));
   }
   for (int i = 0; i < options.size(); ++i) {
     const std::string& option = options[i];
     if (option.size() <= kMaxOptionBytes && std::regex_match(option, Allowed())) continue;
-    return InvalidField(v1::ERROR_REASON_OPTION_NOT_ALLOWED, absl::StrCat(std::string(field), "[", i, "]"),
-                        absl::StrCat("the compiler option is not allowed; -D, -U, --std=c++{11,14,17,20}, --use_fast_math, "
-                                     "--fmad=, -O{0..3}, --maxrregcount= and -lineinfo are: ",
-                                     option.substr(0, 100)),
-                        {{"option", option.substr(0, 100)}});
+    return InvalidField(
+        v1::ERROR_REASON_OPTION_NOT_ALLOWED, absl::StrCat(std::string(field), "[", i, "]"),
+        absl::StrCat(
+            "the compiler option is not allowed; -D, -U, --std=c++{11,14,17,20}, --use_fast_math, "
+            "--fmad=, -O{0..3}, --maxrregcount= and -lineinfo are: ",
+            option.substr(0, 100)),
+        {{"option", option.substr(0, 100)}});
   }
   return absl::OkStatus();
 }

@@ -8,7 +8,9 @@
 
 namespace stride::ops {
 
-// That every option is one that KernelService.CreateModule documents. OPTION_NOT_ALLOWED at `field`[i].
-absl::Status CheckCompilerOptions(const google::protobuf::RepeatedPtrField<std::string>& options, std::string_view field);
+// That every option is one that KernelService.CreateModule documents. OPTION_NOT_ALLOWED at
+// `field`[i].
+absl::Status CheckCompilerOptions(const google::protobuf::RepeatedPtrField<std::string>& options,
+                                  std::string_view field);
 
 }  // namespace stride::ops

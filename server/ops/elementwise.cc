@@ -21,17 +21,18 @@ absl::Status CheckProgramSize(const ProgramBuilder& builder, std::string_view fi
       builder.num_instructions() <= kMaxInstructions) {
     return absl::OkStatus();
   }
-  return InvalidField(v1::ERROR_REASON_SIZE_LIMIT, field,
-                      absl::StrCat("the operation is too large for one kernel; split it. Limits: ", kMaxOperands - 1,
-                                   " input arrays, ", kMaxScalars, " constants, ", kMaxInstructions, " instructions; it has ",
-                                   builder.slots().size(), ", ", builder.scalars().size(), " and ",
-                                   builder.num_instructions()));
+  return InvalidField(
+      v1::ERROR_REASON_SIZE_LIMIT, field,
+      absl::StrCat("the operation is too large for one kernel; split it. Limits: ",
+                   kMaxOperands - 1, " input arrays, ", kMaxScalars, " constants, ",
+                   kMaxInstructions, " instructions; it has ", builder.slots().size(), ", ",
+                   builder.scalars().size(), " and ", builder.num_instructions()));
 }
 
 }  // namespace
 
-absl::StatusOr<Argument> ToArgument(ProgramBuilder& builder, const v1::Operand& operand, const Input& input, uint32_t slot,
-                                    std::string_view field) {
+absl::StatusOr<Argument> ToArgument(ProgramBuilder& builder, const v1::Operand& operand,
+                                    const Input& input, uint32_t slot, std::string_view field) {
   if (input) return Argument(builder.Input(slot, input->dtype));
   if (operand.source_case() != v1::Operand::kScalar) {
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field, "the operand is missing");
@@ -53,13 +54,15 @@ absl::StatusOr<ArrayInfo> ChooseOutput(DType dtype, const Shape& shape, const In
   }
   if (existing->shape != shape) {
     return InvalidField(v1::ERROR_REASON_SHAPE_MISMATCH, "outputs[0]",
-                        absl::StrCat("the existing output has another shape than the result: ", ToString(existing->shape),
-                                     ", the result ", ToString(shape)));
+                        absl::StrCat("the existing output has another shape than the result: ",
+                                     ToString(existing->shape), ", the result ", ToString(shape)));
   }
   if (!CanCastSameKind(dtype, existing->dtype)) {
-    return InvalidField(v1::ERROR_REASON_DATA_TYPE_MISMATCH, "outputs[0]",
-                        absl::StrCat("the result cannot be cast to the existing output's type without changing its kind: ",
-                                     std::string(Name(dtype)), " to ", std::string(Name(existing->dtype))));
+    return InvalidField(
+        v1::ERROR_REASON_DATA_TYPE_MISMATCH, "outputs[0]",
+        absl::StrCat(
+            "the result cannot be cast to the existing output's type without changing its kind: ",
+            std::string(Name(dtype)), " to ", std::string(Name(existing->dtype))));
   }
   if (auto status = CheckWritable(*existing, "outputs[0]"); !status.ok()) return status;
   return *existing;
@@ -68,14 +71,17 @@ absl::StatusOr<ArrayInfo> ChooseOutput(DType dtype, const Shape& shape, const In
 absl::Status CheckWritable(const ArrayInfo& array, std::string_view field) {
   for (size_t i = 0; i < array.shape.size(); ++i) {
     if (array.shape[i] > 1 && array.strides[i] == 0) {
-      return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field,
-                          absl::StrCat("a broadcast view cannot be written, since its elements share memory; axis ", i));
+      return InvalidField(
+          v1::ERROR_REASON_INVALID_FIELD, field,
+          absl::StrCat("a broadcast view cannot be written, since its elements share memory; axis ",
+                       i));
     }
   }
   return absl::OkStatus();
 }
 
-wire::Operand MakeOperand(uint32_t slot, const ArrayInfo& array, const std::vector<int64_t>& strides) {
+wire::Operand MakeOperand(uint32_t slot, const ArrayInfo& array,
+                          const std::vector<int64_t>& strides) {
   wire::Operand operand;
   operand.set_arena(slot);
   operand.set_offset(static_cast<uint64_t>(array.offset));
@@ -84,12 +90,13 @@ wire::Operand MakeOperand(uint32_t slot, const ArrayInfo& array, const std::vect
   return operand;
 }
 
-absl::StatusOr<Plan> PlanLoop(ProgramBuilder& builder, Value result, Inputs inputs, const ArrayInfo& output,
-                              std::string_view field, std::string label) {
+absl::StatusOr<Plan> PlanLoop(ProgramBuilder& builder, Value result, Inputs inputs,
+                              const ArrayInfo& output, std::string_view field, std::string label) {
   result = builder.Cast(result, output.dtype);
   if (auto status = CheckProgramSize(builder, field); !status.ok()) return status;
   Loop loop{output.shape, {}};
-  for (uint32_t slot : builder.slots()) loop.strides.push_back(BroadcastStrides(*inputs[slot], output.shape));
+  for (uint32_t slot : builder.slots())
+    loop.strides.push_back(BroadcastStrides(*inputs[slot], output.shape));
   loop.strides.push_back(output.strides);
   loop = Collapse(std::move(loop), builder.uses_index() ? AxisOrder::kKeep : AxisOrder::kLocality);
 
@@ -106,11 +113,13 @@ absl::StatusOr<Plan> PlanLoop(ProgramBuilder& builder, Value result, Inputs inpu
     plan.bytes += static_cast<double>(array.size_bytes());
   }
   code->add_output_dtypes(static_cast<int>(output.dtype));
-  code->mutable_layout()->add_access(AccessOf(loop, loop.strides.size() - 1, ItemSize(output.dtype)));
+  code->mutable_layout()->add_access(
+      AccessOf(loop, loop.strides.size() - 1, ItemSize(output.dtype)));
   code->mutable_layout()->set_rank(static_cast<uint32_t>(loop.extents.size()));
   code->set_index_32bit(Fits32Bits(loop));
   launch->mutable_extents()->Assign(loop.extents.begin(), loop.extents.end());
-  *launch->add_outputs() = MakeOperand(static_cast<uint32_t>(inputs.size()), output, loop.strides.back());
+  *launch->add_outputs() =
+      MakeOperand(static_cast<uint32_t>(inputs.size()), output, loop.strides.back());
   for (const wire::ScalarValue& scalar : builder.scalars()) *launch->add_scalars() = scalar;
   plan.task.set_label(std::move(label));
   plan.bytes += static_cast<double>(output.size_bytes());

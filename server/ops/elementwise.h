@@ -12,21 +12,24 @@
 namespace stride::ops {
 
 // An operand of the request as the argument of an operation: the array in `slot`, or its scalar.
-absl::StatusOr<Argument> ToArgument(ProgramBuilder& builder, const v1::Operand& operand, const Input& input, uint32_t slot,
-                                    std::string_view field);
+absl::StatusOr<Argument> ToArgument(ProgramBuilder& builder, const v1::Operand& operand,
+                                    const Input& input, uint32_t slot, std::string_view field);
 
-// The array that a result of this type and shape goes to: a new one, or the existing one if NumPy's `out=` would take it (same shape; a cast of the
-// same kind). Errors at outputs[0].
+// The array that a result of this type and shape goes to: a new one, or the existing one if NumPy's
+// `out=` would take it (same shape; a cast of the same kind). Errors at outputs[0].
 absl::StatusOr<ArrayInfo> ChooseOutput(DType dtype, const Shape& shape, const Input& existing);
 
 // That no two elements of an array that is to be written share memory by a stride of zero.
 absl::Status CheckWritable(const ArrayInfo& array, std::string_view field);
 
-// The plan of one loop that stores `result`, cast to the output's type, over the output's shape, to which all inputs are known to broadcast.
-absl::StatusOr<Plan> PlanLoop(ProgramBuilder& builder, Value result, Inputs inputs, const ArrayInfo& output,
-                              std::string_view field, std::string label);
+// The plan of one loop that stores `result`, cast to the output's type, over the output's shape, to
+// which all inputs are known to broadcast.
+absl::StatusOr<Plan> PlanLoop(ProgramBuilder& builder, Value result, Inputs inputs,
+                              const ArrayInfo& output, std::string_view field, std::string label);
 
-// An operand of a launch: `slot` in place of an arena, the first element's offset, `strides` along the launch's axes.
-wire::Operand MakeOperand(uint32_t slot, const ArrayInfo& array, const std::vector<int64_t>& strides);
+// An operand of a launch: `slot` in place of an arena, the first element's offset, `strides` along
+// the launch's axes.
+wire::Operand MakeOperand(uint32_t slot, const ArrayInfo& array,
+                          const std::vector<int64_t>& strides);
 
 }  // namespace stride::ops

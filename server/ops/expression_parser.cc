@@ -18,12 +18,17 @@ struct BinaryOperator {
   int precedence;  // binds tighter when greater
   std::string_view op;
 };
-// Longer signs first where one begins another. `**` is parsed apart: it binds to the right and tighter than a sign before it.
+// Longer signs first where one begins another. `**` is parsed apart: it binds to the right and
+// tighter than a sign before it.
 constexpr BinaryOperator kOperators[] = {
-    {"<<", 5, "left_shift"}, {">>", 5, "right_shift"}, {"<=", 1, "less_equal"}, {">=", 1, "greater_equal"},
-    {"==", 1, "equal"},      {"!=", 1, "not_equal"},   {"//", 7, "floor_divide"}, {"<", 1, "less"},
-    {">", 1, "greater"},     {"|", 2, "bitwise_or"},   {"^", 3, "bitwise_xor"}, {"&", 4, "bitwise_and"},
-    {"+", 6, "add"},         {"-", 6, "subtract"},     {"*", 7, "multiply"},    {"/", 7, "divide"},
+    {"<<", 5, "left_shift"},   {">>", 5, "right_shift"},
+    {"<=", 1, "less_equal"},   {">=", 1, "greater_equal"},
+    {"==", 1, "equal"},        {"!=", 1, "not_equal"},
+    {"//", 7, "floor_divide"}, {"<", 1, "less"},
+    {">", 1, "greater"},       {"|", 2, "bitwise_or"},
+    {"^", 3, "bitwise_xor"},   {"&", 4, "bitwise_and"},
+    {"+", 6, "add"},           {"-", 6, "subtract"},
+    {"*", 7, "multiply"},      {"/", 7, "divide"},
     {"%", 7, "remainder"},
 };
 constexpr int kComparison = 1;
@@ -48,7 +53,8 @@ class Parser {
   using Node = absl::StatusOr<int>;
 
   absl::Status Error(size_t position, const std::string& text) const {
-    return InvalidField(v1::ERROR_REASON_EXPRESSION_SYNTAX, kField, absl::StrCat(text, " at byte ", position),
+    return InvalidField(v1::ERROR_REASON_EXPRESSION_SYNTAX, kField,
+                        absl::StrCat(text, " at byte ", position),
                         {{"position", absl::StrCat(position)}});
   }
 
@@ -56,8 +62,11 @@ class Parser {
     if (position_ >= text_.size()) return Error(position_, "the expression ends too soon;");
     std::string_view rest = text_.substr(position_);
     for (std::string_view word : {"and", "or", "not", "if", "in", "is", "lambda"}) {
-      if (rest.substr(0, word.size()) != word || (rest.size() > word.size() && IsNameByte(rest[word.size()]))) continue;
-      return Error(position_, absl::StrCat("`", std::string(word), "` is not supported; use &, |, ~ or where():"));
+      if (rest.substr(0, word.size()) != word ||
+          (rest.size() > word.size() && IsNameByte(rest[word.size()])))
+        continue;
+      return Error(position_, absl::StrCat("`", std::string(word),
+                                           "` is not supported; use &, |, ~ or where():"));
     }
     char c = rest[0];
     if (!std::isprint(static_cast<unsigned char>(c))) return Error(position_, "unexpected byte");
@@ -65,10 +74,13 @@ class Parser {
   }
 
   void SkipSpace() {
-    while (position_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[position_]))) ++position_;
+    while (position_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[position_])))
+      ++position_;
   }
 
-  bool StartsWith(std::string_view sign) const { return text_.substr(position_, sign.size()) == sign; }
+  bool StartsWith(std::string_view sign) const {
+    return text_.substr(position_, sign.size()) == sign;
+  }
 
   bool Take(std::string_view sign) {
     SkipSpace();
@@ -79,15 +91,17 @@ class Parser {
 
   Node Add(ExpressionNode node) {
     if (tree_.size() >= kMaxExpressionNodes) {
-      return InvalidField(v1::ERROR_REASON_SIZE_LIMIT, kField,
-                          absl::StrCat("the expression has too many terms; at most ", kMaxExpressionNodes));
+      return InvalidField(
+          v1::ERROR_REASON_SIZE_LIMIT, kField,
+          absl::StrCat("the expression has too many terms; at most ", kMaxExpressionNodes));
     }
     tree_.push_back(std::move(node));
     return static_cast<int>(tree_.size() - 1);
   }
 
   Node AddOperator(std::string_view op, size_t position, std::vector<int> arguments) {
-    return Add({ExpressionNode::Kind::kOperator, position, std::string(op), {}, std::move(arguments)});
+    return Add(
+        {ExpressionNode::Kind::kOperator, position, std::string(op), {}, std::move(arguments)});
   }
 
   // The operator at the cursor if it binds at least as tightly as `least`; nullptr otherwise.
@@ -123,8 +137,8 @@ class Parser {
 
   absl::Status TooDeep() const {
     return InvalidField(v1::ERROR_REASON_SIZE_LIMIT, kField,
-                        absl::StrCat("the expression is nested too deeply; at most ", kMaxExpressionDepth,
-                                     " levels, at byte ", position_));
+                        absl::StrCat("the expression is nested too deeply; at most ",
+                                     kMaxExpressionDepth, " levels, at byte ", position_));
   }
 
   Node Unary() {
@@ -169,7 +183,8 @@ class Parser {
       if (inner.ok() && !Take(")")) return Unexpected();
       return inner;
     }
-    if (IsDigit(c) || (c == '.' && position_ + 1 < text_.size() && IsDigit(text_[position_ + 1]))) return Number();
+    if (IsDigit(c) || (c == '.' && position_ + 1 < text_.size() && IsDigit(text_[position_ + 1])))
+      return Number();
     if (IsNameStart(c)) return NameOrCall();
     return Unexpected();
   }
@@ -211,7 +226,8 @@ class Parser {
     }
     if (position_ < text_.size() && (text_[position_] == 'e' || text_[position_] == 'E')) {
       size_t before = position_++;
-      if (position_ < text_.size() && (text_[position_] == '+' || text_[position_] == '-')) ++position_;
+      if (position_ < text_.size() && (text_[position_] == '+' || text_[position_] == '-'))
+        ++position_;
       size_t digits = position_;
       SkipDigits();
       if (position_ == digits) {
@@ -221,7 +237,8 @@ class Parser {
       }
     }
     std::string digits(text_.substr(start, position_ - start));
-    bool imaginary = position_ < text_.size() && (text_[position_] == 'j' || text_[position_] == 'J');
+    bool imaginary =
+        position_ < text_.size() && (text_[position_] == 'j' || text_[position_] == 'J');
     position_ += imaginary;
     if (position_ < text_.size() && IsNameByte(text_[position_])) return Unexpected();
     WeakScalar value;
@@ -231,7 +248,8 @@ class Parser {
       value = std::strtod(digits.c_str(), nullptr);
     } else {
       uint64_t integer = 0;
-      if (!absl::SimpleAtoi(digits, &integer)) return Error(start, "an integer has at most 64 bits; write it with a point:");
+      if (!absl::SimpleAtoi(digits, &integer))
+        return Error(start, "an integer has at most 64 bits; write it with a point:");
       value = Integer{integer};
     }
     return Add({ExpressionNode::Kind::kNumber, start, "", value, {}});
@@ -241,7 +259,8 @@ class Parser {
     position_ += 2;
     size_t digits = position_;
     uint64_t value = 0;
-    while (position_ < text_.size() && std::isxdigit(static_cast<unsigned char>(text_[position_]))) {
+    while (position_ < text_.size() &&
+           std::isxdigit(static_cast<unsigned char>(text_[position_]))) {
       char c = static_cast<char>(std::tolower(static_cast<unsigned char>(text_[position_++])));
       value = value * 16 + static_cast<uint64_t>(IsDigit(c) ? c - '0' : c - 'a' + 10);
     }
@@ -262,7 +281,8 @@ class Parser {
 absl::StatusOr<ExpressionTree> ParseExpression(std::string_view text) {
   if (text.size() > kMaxExpressionBytes) {
     return InvalidField(v1::ERROR_REASON_SIZE_LIMIT, kField,
-                        absl::StrCat("the expression is too long: ", text.size(), " bytes, at most ", kMaxExpressionBytes));
+                        absl::StrCat("the expression is too long: ", text.size(),
+                                     " bytes, at most ", kMaxExpressionBytes));
   }
   return Parser(text).Parse();
 }

@@ -10,13 +10,14 @@
 
 namespace stride::ops {
 
-// Python's arithmetic, comparison and bitwise operators, numbers (`j` for imaginary), names and calls.
+// Python's arithmetic, comparison and bitwise operators, numbers (`j` for imaginary), names and
+// calls.
 struct ExpressionNode {
   enum class Kind { kNumber, kName, kOperator, kCall };
   Kind kind;
-  size_t position;       // byte offset in the text
-  std::string name;      // of the input or constant, of the op table's row (operators), or as called
-  WeakScalar number;     // kNumber
+  size_t position;    // byte offset in the text
+  std::string name;   // of the input or constant, of the op table's row (operators), or as called
+  WeakScalar number;  // kNumber
   std::vector<int> arguments;  // indices of earlier nodes
 };
 

@@ -53,7 +53,8 @@ std::optional<WeakScalar> FoldIntegers(std::string_view op, Integer a, Integer b
   if (op == "bitwise_and") return Checked(a & b);
   if (op == "bitwise_or") return Checked(a | b);
   if (op == "bitwise_xor") return Checked(a ^ b);
-  if (op == "left_shift" && b >= 0 && b < 62) return Checked(a * (Integer{1} << static_cast<int>(b)));
+  if (op == "left_shift" && b >= 0 && b < 62)
+    return Checked(a * (Integer{1} << static_cast<int>(b)));
   if (op == "right_shift" && b >= 0) return Checked(a >> static_cast<int>(b > 100 ? 100 : b));
   return std::nullopt;
 }

@@ -19,9 +19,21 @@ constexpr uint32_t kPointerBytes = 8;
 
 // How a CUDA programmer writes the type.
 const char* CudaName(DType dtype) {
-  constexpr const char* kNames[] = {"",          "bool",          "signed char", "short",  "int",
-                                    "long long", "unsigned char", "unsigned short", "unsigned int", "unsigned long long",
-                                    "__half",    "__nv_bfloat16", "float",       "double", "cuFloatComplex",
+  constexpr const char* kNames[] = {"",
+                                    "bool",
+                                    "signed char",
+                                    "short",
+                                    "int",
+                                    "long long",
+                                    "unsigned char",
+                                    "unsigned short",
+                                    "unsigned int",
+                                    "unsigned long long",
+                                    "__half",
+                                    "__nv_bfloat16",
+                                    "float",
+                                    "double",
+                                    "cuFloatComplex",
                                     "cuDoubleComplex"};
   return kNames[static_cast<int>(dtype)];
 }
@@ -32,7 +44,9 @@ struct Place {
   const std::string& kernel;
   const Parameter* parameter;  // nullptr: the kernel does not tell
 
-  std::string Field(const char* member) const { return absl::StrCat("kernel_launch.arguments[", index, "].", member); }
+  std::string Field(const char* member) const {
+    return absl::StrCat("kernel_launch.arguments[", index, "].", member);
+  }
 
   absl::Status Mismatch(const char* member, const std::string& text) const {
     ErrorMetadata metadata = {{"kernel", kernel}, {"argument", absl::StrCat(index)}};
@@ -41,27 +55,32 @@ struct Place {
       metadata.emplace_back("parameter_type", parameter->type());
       absl::StrAppend(&where, ", parameter type `", parameter->type(), "`");
     }
-    return InvalidField(v1::ERROR_REASON_DATA_TYPE_MISMATCH, Field(member), text + where, std::move(metadata));
+    return InvalidField(v1::ERROR_REASON_DATA_TYPE_MISMATCH, Field(member), text + where,
+                        std::move(metadata));
   }
 };
 
 absl::Status CheckPointer(const Place& place, DType dtype, const char* member) {
   const Parameter* parameter = place.parameter;
   if (parameter == nullptr) return absl::OkStatus();
-  bool is_pointer = parameter->kind() == Parameter::KIND_POINTER || parameter->kind() == Parameter::KIND_UNSPECIFIED;
+  bool is_pointer = parameter->kind() == Parameter::KIND_POINTER ||
+                    parameter->kind() == Parameter::KIND_UNSPECIFIED;
   if (!is_pointer || parameter->size() != kPointerBytes) {
-    return place.Mismatch(member, absl::StrCat("an array was given where the kernel takes no pointer; pass a scalar or raw "
-                                               "bytes of ",
-                                               parameter->size(), " bytes"));
+    return place.Mismatch(
+        member,
+        absl::StrCat("an array was given where the kernel takes no pointer; pass a scalar or raw "
+                     "bytes of ",
+                     parameter->size(), " bytes"));
   }
   int pointee = parameter->pointee_dtype();
   if (pointee == 0 || pointee == static_cast<int>(dtype)) return absl::OkStatus();
   auto expected = DTypeFromNumber(pointee);
   std::string expected_name(expected ? Name(*expected) : "another type");
-  return place.Mismatch(member, absl::StrCat("the array's type is not what the parameter points to: the array is ",
-                                             std::string(Name(dtype)), ", the parameter wants ", expected_name,
-                                             "; copy the array with that data_type, or declare the parameter as `",
-                                             CudaName(dtype), "*`"));
+  return place.Mismatch(
+      member, absl::StrCat("the array's type is not what the parameter points to: the array is ",
+                           std::string(Name(dtype)), ", the parameter wants ", expected_name,
+                           "; copy the array with that data_type, or declare the parameter as `",
+                           CudaName(dtype), "*`"));
 }
 
 DType IntegerType(uint32_t size, bool is_signed) {
@@ -83,7 +102,8 @@ bool IsBrainFloat(const std::string& type) { return absl::StrContains(type, "bfl
 std::optional<DType> TypeOf(const Parameter& parameter, const ScalarOperand& scalar) {
   uint32_t size = parameter.size();
   const std::string& type = parameter.type();
-  bool is_complex = std::holds_alternative<std::complex<double>>(scalar.value) || (scalar.dtype && IsComplex(*scalar.dtype));
+  bool is_complex = std::holds_alternative<std::complex<double>>(scalar.value) ||
+                    (scalar.dtype && IsComplex(*scalar.dtype));
   switch (parameter.kind()) {
     case Parameter::KIND_BOOL:
       return DType::kBool;
@@ -96,7 +116,8 @@ std::optional<DType> TypeOf(const Parameter& parameter, const ScalarOperand& sca
     case Parameter::KIND_AGGREGATE:
       if (size == 2 && IsBrainFloat(type)) return DType::kBFloat16;
       if (size == 2 && absl::StrContains(type, "half")) return DType::kFloat16;
-      if (absl::StrContains(type, "omplex") || absl::StrContains(type, "float2") || absl::StrContains(type, "double2")) {
+      if (absl::StrContains(type, "omplex") || absl::StrContains(type, "float2") ||
+          absl::StrContains(type, "double2")) {
         if (size == 8) return DType::kComplex64;
         if (size == 16) return DType::kComplex128;
       }
@@ -148,14 +169,16 @@ int MantissaBits(DType dtype) {
 }
 
 bool IntegerIsExact(Integer value, DType to) {
-  unsigned __int128 magnitude = value < 0 ? -static_cast<unsigned __int128>(value) : static_cast<unsigned __int128>(value);
+  unsigned __int128 magnitude =
+      value < 0 ? -static_cast<unsigned __int128>(value) : static_cast<unsigned __int128>(value);
   if (magnitude == 0) return true;
   while ((magnitude & 1) == 0) magnitude >>= 1;
   return magnitude < (static_cast<unsigned __int128>(1) << MantissaBits(to)) &&
          std::abs(static_cast<double>(value)) <= MaxFinite(to);
 }
 
-// A real to a float type: a weak one may be rounded, as NumPy rounds Python's floats; one that says it is a float64 may not.
+// A real to a float type: a weak one may be rounded, as NumPy rounds Python's floats; one that says
+// it is a float64 may not.
 bool RealFits(double value, DType to, bool typed) {
   if (!std::isfinite(value)) return true;
   if (std::abs(value) > MaxFinite(to)) return false;
@@ -163,7 +186,8 @@ bool RealFits(double value, DType to, bool typed) {
   int exponent;
   double fraction = std::frexp(value, &exponent);
   double scaled = std::ldexp(fraction, MantissaBits(to));
-  return scaled == std::trunc(scaled) && (to != DType::kFloat16 || std::abs(value) >= 0x1p-14 || value == 0);
+  return scaled == std::trunc(scaled) &&
+         (to != DType::kFloat16 || std::abs(value) >= 0x1p-14 || value == 0);
 }
 
 bool LosesNothing(const ScalarOperand& scalar, DType to) {
@@ -186,22 +210,26 @@ absl::StatusOr<std::string> BindScalar(const Place& place, const v1::Scalar& mes
   std::optional<DType> to;
   if (place.parameter != nullptr) {
     if (place.parameter->kind() == Parameter::KIND_POINTER) {
-      return place.Mismatch("scalar", "a scalar was given where the kernel takes a pointer; pass an array");
+      return place.Mismatch("scalar",
+                            "a scalar was given where the kernel takes a pointer; pass an array");
     }
     to = TypeOf(*place.parameter, *scalar);
     if (!to) {
-      return place.Mismatch("scalar", absl::StrCat("a number does not fill this parameter; pass its ",
-                                                   place.parameter->size(), " bytes as raw"));
+      return place.Mismatch("scalar",
+                            absl::StrCat("a number does not fill this parameter; pass its ",
+                                         place.parameter->size(), " bytes as raw"));
     }
   } else {
     if (!scalar->dtype) {
-      return place.Mismatch("scalar", "this kernel does not tell its parameters' types; set the scalar's data_type");
+      return place.Mismatch(
+          "scalar", "this kernel does not tell its parameters' types; set the scalar's data_type");
     }
     to = scalar->dtype;
   }
   if (!LosesNothing(*scalar, *to)) {
-    return place.Mismatch("scalar", absl::StrCat("the number does not fit the parameter without loss; its type is ",
-                                                 std::string(Name(*to))));
+    return place.Mismatch(
+        "scalar", absl::StrCat("the number does not fit the parameter without loss; its type is ",
+                               std::string(Name(*to))));
   }
   auto encoded = EncodeScalar(scalar->value, *to, place.Field("scalar"));
   if (!encoded.ok()) return encoded.status();
@@ -212,20 +240,23 @@ absl::Status CheckRaw(const Place& place, const std::string& raw) {
   const Parameter* parameter = place.parameter;
   if (parameter == nullptr) return absl::OkStatus();
   if (parameter->kind() == Parameter::KIND_POINTER) {
-    return place.Mismatch("raw", "raw bytes were given where the kernel takes a pointer; pass an array");
+    return place.Mismatch("raw",
+                          "raw bytes were given where the kernel takes a pointer; pass an array");
   }
   if (raw.size() == parameter->size()) return absl::OkStatus();
-  return InvalidField(v1::ERROR_REASON_SIZE_MISMATCH, place.Field("raw"),
-                      absl::StrCat("raw bytes must have the parameter's exact size: argument ", place.index, " of ",
-                                   place.kernel, " has ", raw.size(), " bytes, the parameter ", parameter->size()));
+  return InvalidField(
+      v1::ERROR_REASON_SIZE_MISMATCH, place.Field("raw"),
+      absl::StrCat("raw bytes must have the parameter's exact size: argument ", place.index, " of ",
+                   place.kernel, " has ", raw.size(), " bytes, the parameter ", parameter->size()));
 }
 
 absl::Status CheckCount(const v1::KernelLaunch& launch, const wire::KernelDescription& kernel) {
   if (launch.arguments_size() == kernel.parameters_size()) return absl::OkStatus();
-  return InvalidField(v1::ERROR_REASON_ARGUMENT_COUNT, "kernel_launch.arguments",
-                      absl::StrCat("the number of arguments differs from the kernel's parameters: ", kernel.entry(), " takes ",
-                                   kernel.parameters_size(), ", not ", launch.arguments_size()),
-                      {{"kernel", kernel.entry()}});
+  return InvalidField(
+      v1::ERROR_REASON_ARGUMENT_COUNT, "kernel_launch.arguments",
+      absl::StrCat("the number of arguments differs from the kernel's parameters: ", kernel.entry(),
+                   " takes ", kernel.parameters_size(), ", not ", launch.arguments_size()),
+      {{"kernel", kernel.entry()}});
 }
 
 // Nothing is known of the parameters, not even their sizes.
@@ -259,7 +290,8 @@ absl::Status BindKernelArguments(const v1::KernelLaunch& launch, absl::Span<cons
     switch (argument.value_case()) {
       case v1::KernelArgument::kArray: {
         if (next_array >= inputs.size() || !inputs[next_array]) {
-          return InvalidField(v1::ERROR_REASON_INVALID_FIELD, place.Field("array"), "the argument's array is missing");
+          return InvalidField(v1::ERROR_REASON_INVALID_FIELD, place.Field("array"),
+                              "the argument's array is missing");
         }
         const ArrayInfo& array = *inputs[next_array];
         if (auto status = CheckPointer(place, array.dtype, "array"); !status.ok()) return status;
@@ -269,7 +301,8 @@ absl::Status BindKernelArguments(const v1::KernelLaunch& launch, absl::Span<cons
       case v1::KernelArgument::kNewArray: {
         auto array = ReadSpec(argument.new_array().spec(), place.Field("new_array.spec"));
         if (!array.ok()) return array.status();
-        if (auto status = CheckPointer(place, array->dtype, "new_array"); !status.ok()) return status;
+        if (auto status = CheckPointer(place, array->dtype, "new_array"); !status.ok())
+          return status;
         *bound->mutable_array() = PointerTo(*array, next_output++);
         break;
       }
@@ -284,20 +317,23 @@ absl::Status BindKernelArguments(const v1::KernelLaunch& launch, absl::Span<cons
         bound->set_raw(argument.raw());
         break;
       case v1::KernelArgument::VALUE_NOT_SET:
-        return InvalidField(v1::ERROR_REASON_INVALID_FIELD, absl::StrCat("kernel_launch.arguments[", i, "]"),
+        return InvalidField(v1::ERROR_REASON_INVALID_FIELD,
+                            absl::StrCat("kernel_launch.arguments[", i, "]"),
                             "the argument is empty: array, new_array, scalar or raw");
     }
   }
   return absl::OkStatus();
 }
 
-std::vector<int> WrittenOperands(const v1::KernelLaunch& launch, const wire::KernelDescription& kernel) {
+std::vector<int> WrittenOperands(const v1::KernelLaunch& launch,
+                                 const wire::KernelDescription& kernel) {
   std::vector<int> written;
   int operand = 0;
   for (int i = 0; i < launch.arguments_size(); ++i) {
     if (launch.arguments(i).value_case() != v1::KernelArgument::kArray) continue;
     bool is_const = kernel.parameters_known() && i < kernel.parameters_size() &&
-                    kernel.parameters(i).kind() == Parameter::KIND_POINTER && kernel.parameters(i).pointee_const();
+                    kernel.parameters(i).kind() == Parameter::KIND_POINTER &&
+                    kernel.parameters(i).pointee_const();
     if (!is_const) written.push_back(operand);
     ++operand;
   }

@@ -32,7 +32,8 @@ std::vector<OperandField> CollectOperands(const v1::Operation& operation) {
       for (int i = 0; i < operation.kernel_launch().arguments_size(); ++i) {
         const v1::KernelArgument& argument = operation.kernel_launch().arguments(i);
         if (argument.value_case() != v1::KernelArgument::kArray) continue;
-        operands.push_back({&argument.array(), absl::StrCat("kernel_launch.arguments[", i, "].array")});
+        operands.push_back(
+            {&argument.array(), absl::StrCat("kernel_launch.arguments[", i, "].array")});
       }
       break;
     case v1::Operation::kCopy:
@@ -59,8 +60,8 @@ std::vector<OutputField> CollectOutputs(const v1::Operation& operation) {
   for (int i = 0; i < operation.kernel_launch().arguments_size(); ++i) {
     const v1::KernelArgument& argument = operation.kernel_launch().arguments(i);
     if (argument.value_case() != v1::KernelArgument::kNewArray) continue;
-    outputs.push_back(
-        {&argument.new_array().output(), absl::StrCat("kernel_launch.arguments[", i, "].new_array.output")});
+    outputs.push_back({&argument.new_array().output(),
+                       absl::StrCat("kernel_launch.arguments[", i, "].new_array.output")});
   }
   return outputs;
 }

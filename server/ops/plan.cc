@@ -18,8 +18,9 @@ absl::Status CheckCounts(const v1::Operation& operation, Inputs inputs) {
                         "a kernel's outputs are among its arguments; leave outputs empty");
   }
   if (operation.outputs_size() == 1) return absl::OkStatus();
-  return InvalidField(v1::ERROR_REASON_ARGUMENT_COUNT, "outputs",
-                      absl::StrCat("the operation has one result; outputs has ", operation.outputs_size()));
+  return InvalidField(
+      v1::ERROR_REASON_ARGUMENT_COUNT, "outputs",
+      absl::StrCat("the operation has one result; outputs has ", operation.outputs_size()));
 }
 
 // Arrays that other layers made may not exceed what the planners count on.
@@ -43,7 +44,8 @@ void Replace(wire::Operand* operand, absl::Span<const Location> slots) {
 absl::StatusOr<Plan> PlanOperation(const v1::Operation& operation, absl::Span<const Input> inputs,
                                    absl::Span<const Input> existing) {
   if (operation.kind_case() == v1::Operation::KIND_NOT_SET) {
-    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "", "the operation is empty; set one of its kinds");
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "",
+                        "the operation is empty; set one of its kinds");
   }
   if (auto status = CheckCounts(operation, inputs); !status.ok()) return status;
   if (auto status = CheckRanks(operation, inputs); !status.ok()) return status;
@@ -74,7 +76,8 @@ void Bind(wire::Task* task, absl::Span<const Location> slots) {
   switch (task->kind_case()) {
     case wire::Task::kElementwise:
       for (auto& operand : *task->mutable_elementwise()->mutable_inputs()) Replace(&operand, slots);
-      for (auto& operand : *task->mutable_elementwise()->mutable_outputs()) Replace(&operand, slots);
+      for (auto& operand : *task->mutable_elementwise()->mutable_outputs())
+        Replace(&operand, slots);
       break;
     case wire::Task::kReduce:
       for (auto& operand : *task->mutable_reduce()->mutable_inputs()) Replace(&operand, slots);

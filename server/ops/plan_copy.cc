@@ -8,12 +8,14 @@ namespace {
 
 absl::StatusOr<Plan> PlanMove(const v1::Copy& copy, const ArrayInfo& input, const Input& existing) {
   if (copy.data_type() != 0) {
-    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "copy.data_type",
-                        "a move keeps the bytes as they are; leave data_type unset, or copy without move");
+    return InvalidField(
+        v1::ERROR_REASON_INVALID_FIELD, "copy.data_type",
+        "a move keeps the bytes as they are; leave data_type unset, or copy without move");
   }
   if (existing) {
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "outputs[0].existing",
-                        "a move makes a new array that shares the buffer; copy without move to overwrite an existing one");
+                        "a move makes a new array that shares the buffer; copy without move to "
+                        "overwrite an existing one");
   }
   Plan plan;
   plan.outputs.push_back(input);
@@ -22,7 +24,8 @@ absl::StatusOr<Plan> PlanMove(const v1::Copy& copy, const ArrayInfo& input, cons
 }
 
 bool IsPlainCopy(const ArrayInfo& from, const ArrayInfo& to) {
-  return from.dtype == to.dtype && from.IsContiguous() && to.IsContiguous() && from.num_elements() == to.num_elements();
+  return from.dtype == to.dtype && from.IsContiguous() && to.IsContiguous() &&
+         from.num_elements() == to.num_elements();
 }
 
 Plan CopyBytesPlan(const ArrayInfo& from, const ArrayInfo& to) {
@@ -40,11 +43,13 @@ Plan CopyBytesPlan(const ArrayInfo& from, const ArrayInfo& to) {
 }
 
 // An explicit data_type may change the kind, as NumPy's astype; an existing output may not.
-absl::StatusOr<ArrayInfo> CopyTarget(DType dtype, bool explicit_type, const Shape& shape, const Input& existing) {
+absl::StatusOr<ArrayInfo> CopyTarget(DType dtype, bool explicit_type, const Shape& shape,
+                                     const Input& existing) {
   if (explicit_type && existing && existing->dtype != dtype) {
-    return InvalidField(v1::ERROR_REASON_DATA_TYPE_MISMATCH, "copy.data_type",
-                        absl::StrCat("the existing output has another type than asked for: ",
-                                     std::string(Name(existing->dtype)), ", not ", std::string(Name(dtype))));
+    return InvalidField(
+        v1::ERROR_REASON_DATA_TYPE_MISMATCH, "copy.data_type",
+        absl::StrCat("the existing output has another type than asked for: ",
+                     std::string(Name(existing->dtype)), ", not ", std::string(Name(dtype))));
   }
   return ChooseOutput(dtype, shape, existing);
 }
@@ -56,7 +61,9 @@ absl::StatusOr<Plan> PlanCopy(const v1::Copy& copy, Inputs inputs, const Input& 
   auto argument = ToArgument(builder, copy.input(), inputs[0], 0, "copy.input");
   if (!argument.ok()) return argument.status();
   if (copy.move()) {
-    if (!inputs[0]) return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "copy.input", "only an array can be moved");
+    if (!inputs[0])
+      return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "copy.input",
+                          "only an array can be moved");
     return PlanMove(copy, *inputs[0], existing);
   }
   auto data_type = ReadDataType(copy.data_type(), "copy.data_type");
@@ -75,7 +82,8 @@ absl::StatusOr<Plan> PlanCopy(const v1::Copy& copy, Inputs inputs, const Input& 
   } else if (existing) {
     shape = existing->shape;
   }
-  auto output = CopyTarget(data_type->value_or(value->dtype), data_type->has_value(), shape, existing);
+  auto output =
+      CopyTarget(data_type->value_or(value->dtype), data_type->has_value(), shape, existing);
   if (!output.ok()) return output.status();
   if (inputs[0] && inputs[0]->shape == output->shape && IsPlainCopy(*inputs[0], *output)) {
     return CopyBytesPlan(*inputs[0], *output);

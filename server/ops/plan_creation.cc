@@ -47,13 +47,14 @@ absl::StatusOr<Plan> PlanFill(const v1::Creation::Fill& fill, const Input& exist
   return PlanLoop(builder, value, {}, *output, "creation.fill", "fill");
 }
 
-absl::StatusOr<WeakScalar> ReadOr(bool present, const v1::Scalar& scalar, Integer otherwise, const std::string& field,
-                                  std::optional<DType>* common) {
+absl::StatusOr<WeakScalar> ReadOr(bool present, const v1::Scalar& scalar, Integer otherwise,
+                                  const std::string& field, std::optional<DType>* common) {
   if (!present) return WeakScalar(otherwise);
   auto read = ReadScalar(scalar, field);
   if (!read.ok()) return read.status();
   if (std::holds_alternative<std::complex<double>>(read->value)) {
-    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field, "a range has real bounds; a complex number was given");
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field,
+                        "a range has real bounds; a complex number was given");
   }
   if (read->dtype) *common = *common ? PromoteTypes(**common, *read->dtype) : read->dtype;
   return read->value;
@@ -62,16 +63,18 @@ absl::StatusOr<WeakScalar> ReadOr(bool present, const v1::Scalar& scalar, Intege
 bool IsWeakInteger(const WeakScalar& value) { return std::holds_alternative<Integer>(value); }
 
 // The type of NumPy's arange: of the bounds; weak integers alone give int64.
-DType RangeType(std::optional<DType> exact, const WeakScalar& start, const WeakScalar& stop, const WeakScalar& step) {
+DType RangeType(std::optional<DType> exact, const WeakScalar& start, const WeakScalar& stop,
+                const WeakScalar& step) {
   bool integers = IsWeakInteger(start) && IsWeakInteger(stop) && IsWeakInteger(step);
   DType weak = integers ? DType::kInt64 : DType::kFloat64;
   if (!exact) return weak;
-  return integers || IsFloat(*exact) ? PromoteTypes(*exact, integers ? *exact : DType::kBool) : weak;
+  return integers || IsFloat(*exact) ? PromoteTypes(*exact, integers ? *exact : DType::kBool)
+                                     : weak;
 }
 
 // start + index * (second - start), computed in the type itself as NumPy's fill does.
-absl::StatusOr<Value> RangeValue(ProgramBuilder& builder, const WeakScalar& start, const WeakScalar& step, DType dtype,
-                                 int64_t length) {
+absl::StatusOr<Value> RangeValue(ProgramBuilder& builder, const WeakScalar& start,
+                                 const WeakScalar& step, DType dtype, int64_t length) {
   const OpRow& add = *FindOp("add");
   const OpRow& multiply = *FindOp("multiply");
   const OpRow& subtract = *FindOp("subtract");
@@ -88,7 +91,8 @@ absl::StatusOr<Value> RangeValue(ProgramBuilder& builder, const WeakScalar& star
   }
   if (IsInteger(dtype)) {
     // Both ends must fit; what lies between does then.
-    Integer last = std::get<Integer>(first) + (length - 1) * (std::get<Integer>(second) - std::get<Integer>(first));
+    Integer last = std::get<Integer>(first) +
+                   (length - 1) * (std::get<Integer>(second) - std::get<Integer>(first));
     for (Integer end : {std::get<Integer>(first), last}) {
       if (auto fits = EncodeScalar(end, dtype, kRange); !fits.ok()) return fits.status();
     }
@@ -102,7 +106,8 @@ absl::StatusOr<Value> RangeValue(ProgramBuilder& builder, const WeakScalar& star
     delta = builder.Cast(ConstantOf(builder, difference, DType::kInt64), dtype);
   } else {
     Value high = ConstantOf(builder, second, dtype);
-    delta = *Apply(builder, subtract, {builder.Cast(high, compute), builder.Cast(low, compute)}, std::nullopt, kRange);
+    delta = *Apply(builder, subtract, {builder.Cast(high, compute), builder.Cast(low, compute)},
+                   std::nullopt, kRange);
   }
   Value index = builder.Cast(builder.Index(), compute);
   auto product = Apply(builder, multiply, {index, delta}, std::nullopt, kRange);
@@ -113,7 +118,8 @@ absl::StatusOr<Value> RangeValue(ProgramBuilder& builder, const WeakScalar& star
 absl::StatusOr<Plan> PlanRange(const v1::Creation::Range& range, const Input& existing) {
   std::optional<DType> exact;
   if (!range.has_stop()) {
-    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "creation.range.stop", "the end of the range is missing");
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "creation.range.stop",
+                        "the end of the range is missing");
   }
   auto start = ReadOr(range.has_start(), range.start(), 0, "creation.range.start", &exact);
   if (!start.ok()) return start.status();
@@ -125,8 +131,9 @@ absl::StatusOr<Plan> PlanRange(const v1::Creation::Range& range, const Input& ex
   if (!data_type.ok()) return data_type.status();
   DType dtype = data_type->value_or(RangeType(exact, *start, *stop, *step));
   if (IsBool(dtype) || IsComplex(dtype)) {
-    return InvalidField(v1::ERROR_REASON_DATA_TYPE_MISMATCH, "creation.range.data_type",
-                        absl::StrCat("a range is of integers or floats, not ", std::string(Name(dtype))));
+    return InvalidField(
+        v1::ERROR_REASON_DATA_TYPE_MISMATCH, "creation.range.data_type",
+        absl::StrCat("a range is of integers or floats, not ", std::string(Name(dtype))));
   }
   auto length = RangeLength(*start, *stop, *step, kRange);
   if (!length.ok()) return length.status();
@@ -146,21 +153,27 @@ absl::StatusOr<WeakScalar> ReadBound(bool present, const v1::Scalar& scalar, con
   return read->value;
 }
 
-bool IsComplexScalar(const WeakScalar& value) { return std::holds_alternative<std::complex<double>>(value); }
+bool IsComplexScalar(const WeakScalar& value) {
+  return std::holds_alternative<std::complex<double>>(value);
+}
 
 std::complex<double> Widen(const WeakScalar& value) {
   return IsComplexScalar(value) ? std::get<std::complex<double>>(value) : RealOf(value);
 }
 
 // start + index * step, the last element exactly `stop`; integer types are rounded down.
-absl::StatusOr<Value> LinearValue(ProgramBuilder& builder, const WeakScalar& start, const WeakScalar& stop, int64_t count,
-                                  bool endpoint, DType dtype) {
+absl::StatusOr<Value> LinearValue(ProgramBuilder& builder, const WeakScalar& start,
+                                  const WeakScalar& stop, int64_t count, bool endpoint,
+                                  DType dtype) {
   int64_t divisions = endpoint ? count - 1 : count;
-  DType compute = IsComplexScalar(start) || IsComplexScalar(stop) || IsComplex(dtype) ? DType::kComplex128 : DType::kFloat64;
+  DType compute = IsComplexScalar(start) || IsComplexScalar(stop) || IsComplex(dtype)
+                      ? DType::kComplex128
+                      : DType::kFloat64;
   std::complex<double> delta = Widen(stop) - Widen(start);
   std::complex<double> step = divisions > 0 ? delta / static_cast<double>(divisions) : delta;
   auto constant = [&](std::complex<double> z) -> Value {
-    return IsComplex(compute) ? ConstantOf(builder, z, compute) : ConstantOf(builder, z.real(), compute);
+    return IsComplex(compute) ? ConstantOf(builder, z, compute)
+                              : ConstantOf(builder, z.real(), compute);
   };
   auto apply = [&](const char* op, std::vector<Argument> arguments) {
     return Apply(builder, *FindOp(op), arguments, std::nullopt, kLinearSpace);
@@ -184,22 +197,25 @@ absl::StatusOr<Value> LinearValue(ProgramBuilder& builder, const WeakScalar& sta
   return moved;
 }
 
-absl::StatusOr<Plan> PlanLinearSpace(const v1::Creation::LinearSpace& space, const Input& existing) {
+absl::StatusOr<Plan> PlanLinearSpace(const v1::Creation::LinearSpace& space,
+                                     const Input& existing) {
   auto start = ReadBound(space.has_start(), space.start(), "start");
   if (!start.ok()) return start.status();
   auto stop = ReadBound(space.has_stop(), space.stop(), "stop");
   if (!stop.ok()) return stop.status();
   if (space.count() < 0) {
-    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "creation.linear_space.count",
-                        absl::StrCat("the number of elements must not be negative: ", space.count()));
+    return InvalidField(
+        v1::ERROR_REASON_INVALID_FIELD, "creation.linear_space.count",
+        absl::StrCat("the number of elements must not be negative: ", space.count()));
   }
   auto data_type = ReadDataType(space.data_type(), "creation.linear_space.data_type");
   if (!data_type.ok()) return data_type.status();
   bool complex = IsComplexScalar(*start) || IsComplexScalar(*stop);
   DType dtype = data_type->value_or(complex ? DType::kComplex128 : DType::kFloat64);
   if (complex && !IsComplex(dtype)) {
-    return InvalidField(v1::ERROR_REASON_DATA_TYPE_MISMATCH, "creation.linear_space.data_type",
-                        absl::StrCat("complex bounds need a complex type, not ", std::string(Name(dtype))));
+    return InvalidField(
+        v1::ERROR_REASON_DATA_TYPE_MISMATCH, "creation.linear_space.data_type",
+        absl::StrCat("complex bounds need a complex type, not ", std::string(Name(dtype))));
   }
   auto output = ChooseOutput(dtype, {space.count()}, existing);
   if (!output.ok()) return output.status();
@@ -222,7 +238,8 @@ absl::StatusOr<Plan> PlanCreation(const v1::Creation& creation, const Input& exi
     case v1::Creation::KIND_NOT_SET:
       break;
   }
-  return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "creation", "say what to create: fill, range or linear_space");
+  return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "creation",
+                      "say what to create: fill, range or linear_space");
 }
 
 }  // namespace stride::ops

@@ -44,7 +44,8 @@ std::map<std::string, NamedInput> NameInputs(const v1::Expression& expression, I
 // Lowers a tree node by node; every node becomes an argument of those after it.
 class Lowering {
  public:
-  Lowering(const v1::Expression& expression, Inputs inputs) : inputs_(NameInputs(expression, inputs)) {}
+  Lowering(const v1::Expression& expression, Inputs inputs)
+      : inputs_(NameInputs(expression, inputs)) {}
 
   absl::StatusOr<Value> Lower(const ExpressionTree& tree) {
     for (const ExpressionNode& node : tree) {
@@ -83,10 +84,12 @@ class Lowering {
     }
     if (auto constant = ConstantNamed(node.name)) return Argument(*constant);
     if (node.name == "True" || node.name == "False") {
-      return Argument(builder_.Constant(*EncodeScalar(Integer{node.name == "True"}, DType::kBool, kText)));
+      return Argument(
+          builder_.Constant(*EncodeScalar(Integer{node.name == "True"}, DType::kBool, kText)));
     }
     if (FindOp(node.name) != nullptr) {
-      return At(node, v1::ERROR_REASON_EXPRESSION_SYNTAX, "a function must be called; write its arguments in parentheses: ");
+      return At(node, v1::ERROR_REASON_EXPRESSION_SYNTAX,
+                "a function must be called; write its arguments in parentheses: ");
     }
     std::vector<std::string> names = {"pi", "inf", "nan", "True", "False"};
     for (const auto& [name, input] : inputs_) names.push_back(name);
@@ -109,16 +112,19 @@ class Lowering {
     const OpRow* row = FindOp(node.name);
     if (row != nullptr) return ApplyAt(node, *row, ArgumentsOf(node));
     if (IsTwoOutputUfunc(node.name)) {
-      return NotImplemented(absl::StrCat("ufunc.", node.name),
-                            absl::StrCat("functions with two results cannot stand in an expression: ", node.name));
+      return NotImplemented(
+          absl::StrCat("ufunc.", node.name),
+          absl::StrCat("functions with two results cannot stand in an expression: ", node.name));
     }
     return Unknown(node, v1::ERROR_REASON_UNKNOWN_FUNCTION, "no such function", {});
   }
 
-  absl::StatusOr<Argument> ApplyAt(const ExpressionNode& node, const OpRow& row, const std::vector<Argument>& arguments) {
+  absl::StatusOr<Argument> ApplyAt(const ExpressionNode& node, const OpRow& row,
+                                   const std::vector<Argument>& arguments) {
     auto value = Apply(builder_, row, arguments, std::nullopt, kText);
     if (value.ok()) return Argument(*value);
-    return WithText(value.status(), absl::StrCat(value.status().message(), "; at byte ", node.position));
+    return WithText(value.status(),
+                    absl::StrCat(value.status().message(), "; at byte ", node.position));
   }
 
   std::vector<Argument> ArgumentsOf(const ExpressionNode& node) const {
@@ -127,17 +133,20 @@ class Lowering {
     return arguments;
   }
 
-  absl::Status At(const ExpressionNode& node, v1::ErrorReason reason, const char* text, ErrorMetadata metadata = {}) const {
+  absl::Status At(const ExpressionNode& node, v1::ErrorReason reason, const char* text,
+                  ErrorMetadata metadata = {}) const {
     metadata.emplace_back("position", absl::StrCat(node.position));
     metadata.emplace_back("name", node.name);
-    return InvalidField(reason, kText, absl::StrCat(text, node.name, " at byte ", node.position), std::move(metadata));
+    return InvalidField(reason, kText, absl::StrCat(text, node.name, " at byte ", node.position),
+                        std::move(metadata));
   }
 
   absl::Status Unknown(const ExpressionNode& node, v1::ErrorReason reason, const char* text,
                        const std::vector<std::string>& names) const {
     std::string suggestion = SuggestOp(node.name, names);
     if (suggestion.empty()) return At(node, reason, absl::StrCat(text, ": ").c_str());
-    return At(node, reason, absl::StrCat(text, "; did you mean ", suggestion, "?: ").c_str(), {{"suggestion", suggestion}});
+    return At(node, reason, absl::StrCat(text, "; did you mean ", suggestion, "?: ").c_str(),
+              {{"suggestion", suggestion}});
   }
 
   std::map<std::string, NamedInput> inputs_;
@@ -151,16 +160,18 @@ absl::StatusOr<Value> CastResult(ProgramBuilder& builder, Value value, int numbe
   if (!data_type.ok()) return data_type.status();
   if (!*data_type || **data_type == value.dtype) return value;
   if (!CanCastSameKind(value.dtype, **data_type)) {
-    return InvalidField(v1::ERROR_REASON_DATA_TYPE_MISMATCH, "expression.data_type",
-                        absl::StrCat("the result cannot be cast to the type asked for without changing its kind: ",
-                                     std::string(Name(value.dtype)), " to ", std::string(Name(**data_type))));
+    return InvalidField(
+        v1::ERROR_REASON_DATA_TYPE_MISMATCH, "expression.data_type",
+        absl::StrCat("the result cannot be cast to the type asked for without changing its kind: ",
+                     std::string(Name(value.dtype)), " to ", std::string(Name(**data_type))));
   }
   return builder.Cast(value, **data_type);
 }
 
 }  // namespace
 
-absl::StatusOr<Plan> PlanExpression(const v1::Expression& expression, Inputs inputs, const Input& existing) {
+absl::StatusOr<Plan> PlanExpression(const v1::Expression& expression, Inputs inputs,
+                                    const Input& existing) {
   auto tree = ParseExpression(expression.text());
   if (!tree.ok()) return tree.status();
   Lowering lowering(expression, inputs);
@@ -172,7 +183,8 @@ absl::StatusOr<Plan> PlanExpression(const v1::Expression& expression, Inputs inp
   if (!shape.ok()) return shape.status();
   auto output = ChooseOutput(value->dtype, *shape, existing);
   if (!output.ok()) return output.status();
-  return PlanLoop(lowering.builder(), *value, inputs, *output, kText, expression.text().substr(0, 200));
+  return PlanLoop(lowering.builder(), *value, inputs, *output, kText,
+                  expression.text().substr(0, 200));
 }
 
 }  // namespace stride::ops

@@ -25,28 +25,34 @@ Extents Read(bool present, const v1::Dim3& dim) {
   return {one(dim.x()), one(dim.y()), one(dim.z())};
 }
 
-absl::Status CheckExtents(const Extents& extents, const uint64_t (&limits)[3], const std::string& field) {
+absl::Status CheckExtents(const Extents& extents, const uint64_t (&limits)[3],
+                          const std::string& field) {
   const uint32_t values[] = {extents.x, extents.y, extents.z};
   for (int i = 0; i < 3; ++i) {
     if (values[i] <= limits[i]) continue;
-    return InvalidField(v1::ERROR_REASON_SIZE_LIMIT, absl::StrCat(field, ".", std::string(1, "xyz"[i])),
-                        absl::StrCat("the extent is too large: ", values[i], ", at most ", limits[i]));
+    return InvalidField(
+        v1::ERROR_REASON_SIZE_LIMIT, absl::StrCat(field, ".", std::string(1, "xyz"[i])),
+        absl::StrCat("the extent is too large: ", values[i], ", at most ", limits[i]));
   }
   return absl::OkStatus();
 }
 
-absl::Status CheckGeometry(const v1::KernelLaunch& launch, const Extents& grid, const Extents& block) {
+absl::Status CheckGeometry(const v1::KernelLaunch& launch, const Extents& grid,
+                           const Extents& block) {
   if (auto status = CheckExtents(grid, kMaxGrid, "kernel_launch.grid"); !status.ok()) return status;
-  if (auto status = CheckExtents(block, kMaxBlock, "kernel_launch.block"); !status.ok()) return status;
+  if (auto status = CheckExtents(block, kMaxBlock, "kernel_launch.block"); !status.ok())
+    return status;
   uint64_t threads = uint64_t{block.x} * block.y * block.z;
   if (threads > kMaxThreads) {
-    return InvalidField(v1::ERROR_REASON_SIZE_LIMIT, "kernel_launch.block",
-                        absl::StrCat("a block has at most ", kMaxThreads, " threads; this one has ", threads));
+    return InvalidField(
+        v1::ERROR_REASON_SIZE_LIMIT, "kernel_launch.block",
+        absl::StrCat("a block has at most ", kMaxThreads, " threads; this one has ", threads));
   }
   if (launch.shared_memory_bytes() > kMaxSharedBytes) {
-    return InvalidField(v1::ERROR_REASON_SIZE_LIMIT, "kernel_launch.shared_memory_bytes",
-                        absl::StrCat("a block has at most ", kMaxSharedBytes, " bytes of shared memory; ",
-                                     launch.shared_memory_bytes(), " were asked for"));
+    return InvalidField(
+        v1::ERROR_REASON_SIZE_LIMIT, "kernel_launch.shared_memory_bytes",
+        absl::StrCat("a block has at most ", kMaxSharedBytes, " bytes of shared memory; ",
+                     launch.shared_memory_bytes(), " were asked for"));
   }
   return absl::OkStatus();
 }
@@ -54,7 +60,8 @@ absl::Status CheckGeometry(const v1::KernelLaunch& launch, const Extents& grid, 
 absl::StatusOr<std::optional<wire::Code>> ReadCode(const v1::KernelLaunch& launch) {
   if (launch.code_case() == v1::KernelLaunch::kModule) return std::optional<wire::Code>();
   if (launch.code_case() != v1::KernelLaunch::kSource && !launch.options().empty()) {
-    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "kernel_launch.options", "compiler options need source");
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "kernel_launch.options",
+                        "compiler options need source");
   }
   wire::Code code;
   auto* source = code.mutable_source();
@@ -89,20 +96,24 @@ absl::StatusOr<std::optional<wire::Code>> ReadCode(const v1::KernelLaunch& launc
 std::string ArgumentField(int i) { return absl::StrCat("kernel_launch.arguments[", i, "]"); }
 
 absl::Status CheckArray(const Input& input, const std::string& field) {
-  if (!input) return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field, "the argument's array is missing");
+  if (!input)
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field, "the argument's array is missing");
   if (input->IsContiguous()) return absl::OkStatus();
-  return InvalidField(v1::ERROR_REASON_SHAPE_MISMATCH, field,
-                      "a kernel sees plain memory, so its arrays must be contiguous; copy this view first");
+  return InvalidField(
+      v1::ERROR_REASON_SHAPE_MISMATCH, field,
+      "a kernel sees plain memory, so its arrays must be contiguous; copy this view first");
 }
 
 // Arrays of the launch: existing ones are checked, new ones described.
-absl::Status PlanArguments(const v1::KernelLaunch& launch, Inputs inputs, absl::Span<const Input> existing, Plan* plan) {
+absl::Status PlanArguments(const v1::KernelLaunch& launch, Inputs inputs,
+                           absl::Span<const Input> existing, Plan* plan) {
   size_t num_arrays = 0;
   for (int i = 0; i < launch.arguments_size(); ++i) {
     const v1::KernelArgument& argument = launch.arguments(i);
     if (argument.value_case() == v1::KernelArgument::kArray) {
       const Input& input = inputs[num_arrays++];
-      if (auto status = CheckArray(input, absl::StrCat(ArgumentField(i), ".array")); !status.ok()) return status;
+      if (auto status = CheckArray(input, absl::StrCat(ArgumentField(i), ".array")); !status.ok())
+        return status;
       plan->bytes += static_cast<double>(input->size_bytes());
     } else if (argument.value_case() == v1::KernelArgument::kNewArray) {
       size_t j = plan->outputs.size();
@@ -126,13 +137,16 @@ absl::Status PlanArguments(const v1::KernelLaunch& launch, Inputs inputs, absl::
 
 }  // namespace
 
-absl::StatusOr<Plan> PlanKernel(const v1::KernelLaunch& launch, Inputs inputs, absl::Span<const Input> existing) {
+absl::StatusOr<Plan> PlanKernel(const v1::KernelLaunch& launch, Inputs inputs,
+                                absl::Span<const Input> existing) {
   if (launch.entry().empty()) {
-    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "kernel_launch.entry", "the kernel's name is missing");
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "kernel_launch.entry",
+                        "the kernel's name is missing");
   }
   if (launch.arguments_size() > kMaxArguments) {
-    return InvalidField(v1::ERROR_REASON_SIZE_LIMIT, "kernel_launch.arguments",
-                        absl::StrCat("too many arguments: ", launch.arguments_size(), ", at most ", kMaxArguments));
+    return InvalidField(
+        v1::ERROR_REASON_SIZE_LIMIT, "kernel_launch.arguments",
+        absl::StrCat("too many arguments: ", launch.arguments_size(), ", at most ", kMaxArguments));
   }
   Extents grid = Read(launch.has_grid(), launch.grid());
   Extents block = Read(launch.has_block(), launch.block());

@@ -14,7 +14,9 @@ struct Matrix {
 };
 
 absl::StatusOr<Matrix> ReadMatrix(const Input& input, const char* field, bool left) {
-  if (!input) return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field, "matmul needs an array, not a scalar");
+  if (!input)
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field,
+                        "matmul needs an array, not a scalar");
   Matrix matrix{*input};
   if (input->shape.empty()) {
     return InvalidField(v1::ERROR_REASON_SHAPE_MISMATCH, field,
@@ -44,20 +46,23 @@ std::vector<int64_t> StridesOf(const Matrix& matrix, const Shape& batch) {
 
 absl::Status CheckTypes(const ArrayInfo& left, const ArrayInfo& right, DType dtype) {
   if (left.dtype == dtype && right.dtype == dtype) return absl::OkStatus();
-  return NotImplemented("matmul.mixed_types",
-                        absl::StrCat("matmul of different types is not implemented yet; copy both to ",
-                                     std::string(Name(dtype)), " first: ", std::string(Name(left.dtype)), " and ",
-                                     std::string(Name(right.dtype))));
+  return NotImplemented(
+      "matmul.mixed_types",
+      absl::StrCat("matmul of different types is not implemented yet; copy both to ",
+                   std::string(Name(dtype)), " first: ", std::string(Name(left.dtype)), " and ",
+                   std::string(Name(right.dtype))));
 }
 
 absl::StatusOr<ArrayInfo> MatmulOutput(DType dtype, const Shape& shape, const Input& existing) {
   auto output = ChooseOutput(dtype, shape, existing);
   if (!output.ok()) return output.status();
   if (output->dtype != dtype || !output->IsContiguous()) {
-    return NotImplemented("matmul.strided_output",
-                          absl::StrCat("matmul into an existing output needs a contiguous one of the result's type; let it "
-                                       "make a new array and copy that: ",
-                                       std::string(Name(dtype))));
+    return NotImplemented(
+        "matmul.strided_output",
+        absl::StrCat(
+            "matmul into an existing output needs a contiguous one of the result's type; let it "
+            "make a new array and copy that: ",
+            std::string(Name(dtype))));
   }
   return output;
 }
@@ -73,9 +78,11 @@ absl::StatusOr<Plan> PlanMatmul(const v1::Matmul& matmul, Inputs inputs, const I
   int64_t m = left->array.shape[left_rank - 2], k = left->array.shape[left_rank - 1];
   int64_t n = right->array.shape[right_rank - 1];
   if (right->array.shape[right_rank - 2] != k) {
-    return InvalidField(v1::ERROR_REASON_SHAPE_MISMATCH, "matmul.right",
-                        absl::StrCat("the left's last axis and the right's last but one (a vector's only one) must be equal: ",
-                                     ToString(inputs[0]->shape), " and ", ToString(inputs[1]->shape)));
+    return InvalidField(
+        v1::ERROR_REASON_SHAPE_MISMATCH, "matmul.right",
+        absl::StrCat("the left's last axis and the right's last but one (a vector's only one) must "
+                     "be equal: ",
+                     ToString(inputs[0]->shape), " and ", ToString(inputs[1]->shape)));
   }
   auto batch = BroadcastShapes({left->batch, right->batch}, "matmul");
   if (!batch.ok()) return batch.status();
@@ -104,7 +111,8 @@ absl::StatusOr<Plan> PlanMatmul(const v1::Matmul& matmul, Inputs inputs, const I
   full.push_back(n);
   *launch->mutable_output() = MakeOperand(2, *output, Contiguous(dtype, full).strides);
   plan.task.set_label("matmul");
-  plan.bytes = static_cast<double>(inputs[0]->size_bytes() + inputs[1]->size_bytes() + output->size_bytes());
+  plan.bytes =
+      static_cast<double>(inputs[0]->size_bytes() + inputs[1]->size_bytes() + output->size_bytes());
   plan.flops = 2.0 * static_cast<double>(output->num_elements()) * static_cast<double>(k);
   return plan;
 }

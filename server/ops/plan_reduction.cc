@@ -46,7 +46,9 @@ Rule RuleOf(v1::Reduction::Function function) {
   }
 }
 
-bool IsArg(Code::Combine combine) { return combine == Code::COMBINE_ARGMIN || combine == Code::COMBINE_ARGMAX; }
+bool IsArg(Code::Combine combine) {
+  return combine == Code::COMBINE_ARGMIN || combine == Code::COMBINE_ARGMAX;
+}
 bool HasIdentity(Code::Combine combine) {
   return combine != Code::COMBINE_MINIMUM && combine != Code::COMBINE_MAXIMUM && !IsArg(combine);
 }
@@ -76,38 +78,47 @@ DType DefaultType(v1::Reduction::Function function, DType input) {
   }
 }
 
-absl::Status CheckType(v1::Reduction::Function function, const char* name, DType input, DType result) {
+absl::Status CheckType(v1::Reduction::Function function, const char* name, DType input,
+                       DType result) {
   auto refuse = [&](const char* why) {
     return InvalidField(v1::ERROR_REASON_DATA_TYPE_MISMATCH, "reduction.data_type",
-                        absl::StrCat(why, ": ", name, " of ", std::string(Name(input)), " as ", std::string(Name(result))));
+                        absl::StrCat(why, ": ", name, " of ", std::string(Name(input)), " as ",
+                                     std::string(Name(result))));
   };
   switch (function) {
     case v1::Reduction::FUNCTION_ANY:
     case v1::Reduction::FUNCTION_ALL:
-      return IsBool(result) ? absl::OkStatus() : refuse("the result is bool; leave data_type unset");
+      return IsBool(result) ? absl::OkStatus()
+                            : refuse("the result is bool; leave data_type unset");
     case v1::Reduction::FUNCTION_ARGMIN:
     case v1::Reduction::FUNCTION_ARGMAX:
-      return result == DType::kInt64 ? absl::OkStatus() : refuse("the result is int64; leave data_type unset");
+      return result == DType::kInt64 ? absl::OkStatus()
+                                     : refuse("the result is int64; leave data_type unset");
     case v1::Reduction::FUNCTION_NORM:
       return IsFloat(result) ? absl::OkStatus() : refuse("a norm is a float");
     case v1::Reduction::FUNCTION_MEAN:
-      if (!IsFloat(result) && !IsComplex(result)) return refuse("a mean is a float or complex number");
+      if (!IsFloat(result) && !IsComplex(result))
+        return refuse("a mean is a float or complex number");
       break;
     default:
       break;
   }
   // NumPy lets `dtype=` narrow a reduction only within the kind.
-  return CanCastSameKind(input, result) ? absl::OkStatus() : refuse("the input cannot be cast without changing its kind");
+  return CanCastSameKind(input, result)
+             ? absl::OkStatus()
+             : refuse("the input cannot be cast without changing its kind");
 }
 
 // Reduced axes as given, or all.
-absl::StatusOr<std::vector<bool>> ReducedAxes(const v1::Reduction& reduction, size_t rank, bool single) {
+absl::StatusOr<std::vector<bool>> ReducedAxes(const v1::Reduction& reduction, size_t rank,
+                                              bool single) {
   std::vector<int32_t> axes(reduction.axes().begin(), reduction.axes().end());
   auto normal = NormalizeAxes(axes, rank, "reduction.axes");
   if (!normal.ok()) return normal.status();
   if (single && normal->size() > 1) {
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "reduction.axes",
-                        absl::StrCat("an index is along one axis or over all; ", normal->size(), " axes were given"));
+                        absl::StrCat("an index is along one axis or over all; ", normal->size(),
+                                     " axes were given"));
   }
   std::vector<bool> reduced(rank, normal->empty());
   for (int axis : *normal) reduced[axis] = true;
@@ -116,7 +127,7 @@ absl::StatusOr<std::vector<bool>> ReducedAxes(const v1::Reduction& reduction, si
 
 struct Axes {
   Shape result_shape;
-  Loop kept;     // strides of the input
+  Loop kept;  // strides of the input
   Loop reduced;
   int64_t reduced_count = 1;
 };
@@ -137,7 +148,8 @@ Axes SplitAxes(const ArrayInfo& input, const std::vector<bool>& is_reduced, bool
 }
 
 // The output's strides along the kept axes alone.
-std::vector<int64_t> KeptStrides(const ArrayInfo& output, const std::vector<bool>& is_reduced, bool keep_dims) {
+std::vector<int64_t> KeptStrides(const ArrayInfo& output, const std::vector<bool>& is_reduced,
+                                 bool keep_dims) {
   std::vector<int64_t> strides;
   for (size_t i = 0, j = 0; i < is_reduced.size(); ++i) {
     if (!is_reduced[i]) strides.push_back(output.strides[j]);
@@ -157,7 +169,8 @@ DType AccumulatorType(v1::Reduction::Function function, DType input, DType resul
   }
 }
 
-absl::StatusOr<Value> MapValue(ProgramBuilder& builder, v1::Reduction::Function function, DType input, DType accumulator) {
+absl::StatusOr<Value> MapValue(ProgramBuilder& builder, v1::Reduction::Function function,
+                               DType input, DType accumulator) {
   Value value = builder.Input(0, input);
   if (function == v1::Reduction::FUNCTION_ANY || function == v1::Reduction::FUNCTION_ALL) {
     return builder.Cast(value, DType::kBool);
@@ -171,12 +184,14 @@ absl::StatusOr<Value> MapValue(ProgramBuilder& builder, v1::Reduction::Function 
   DType part = input == DType::kComplex64 ? DType::kFloat32 : DType::kFloat64;
   Value real = builder.Cast(builder.Op("real", {value}, part), accumulator);
   Value imag = builder.Cast(builder.Op("imag", {value}, part), accumulator);
-  return builder.Op("add", {builder.Op("multiply", {real, real}, accumulator), builder.Op("multiply", {imag, imag}, accumulator)},
+  return builder.Op("add",
+                    {builder.Op("multiply", {real, real}, accumulator),
+                     builder.Op("multiply", {imag, imag}, accumulator)},
                     accumulator);
 }
 
-absl::StatusOr<Value> FinishValue(ProgramBuilder& builder, v1::Reduction::Function function, DType accumulator,
-                                  int64_t count) {
+absl::StatusOr<Value> FinishValue(ProgramBuilder& builder, v1::Reduction::Function function,
+                                  DType accumulator, int64_t count) {
   Value value = builder.Input(0, accumulator);
   if (function == v1::Reduction::FUNCTION_NORM) return builder.Op("sqrt", {value}, accumulator);
   if (function != v1::Reduction::FUNCTION_MEAN) return value;
@@ -187,22 +202,27 @@ absl::StatusOr<Value> FinishValue(ProgramBuilder& builder, v1::Reduction::Functi
 
 }  // namespace
 
-absl::StatusOr<Plan> PlanReduction(const v1::Reduction& reduction, Inputs inputs, const Input& existing) {
+absl::StatusOr<Plan> PlanReduction(const v1::Reduction& reduction, Inputs inputs,
+                                   const Input& existing) {
   Rule rule = RuleOf(reduction.function());
   if (rule.combine == Code::COMBINE_UNSPECIFIED) {
-    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "reduction.function",
-                        absl::StrCat("no such reduction: ", static_cast<int>(reduction.function())));
+    return InvalidField(
+        v1::ERROR_REASON_INVALID_FIELD, "reduction.function",
+        absl::StrCat("no such reduction: ", static_cast<int>(reduction.function())));
   }
-  if (!inputs[0]) return InvalidField(v1::ERROR_REASON_INVALID_FIELD, kInput, "a reduction needs an array");
+  if (!inputs[0])
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, kInput, "a reduction needs an array");
   const ArrayInfo& input = *inputs[0];
   auto data_type = ReadDataType(reduction.data_type(), "reduction.data_type");
   if (!data_type.ok()) return data_type.status();
   DType dtype = data_type->value_or(DefaultType(reduction.function(), input.dtype));
   // The default type is right by construction (mean of int64 is a float, norm of complex a real).
   if (*data_type) {
-    DType from = reduction.function() == v1::Reduction::FUNCTION_NORM ? DefaultType(reduction.function(), input.dtype)
-                                                                      : input.dtype;
-    if (auto status = CheckType(reduction.function(), rule.name, from, dtype); !status.ok()) return status;
+    DType from = reduction.function() == v1::Reduction::FUNCTION_NORM
+                     ? DefaultType(reduction.function(), input.dtype)
+                     : input.dtype;
+    if (auto status = CheckType(reduction.function(), rule.name, from, dtype); !status.ok())
+      return status;
   }
   auto is_reduced = ReducedAxes(reduction, input.shape.size(), IsArg(rule.combine));
   if (!is_reduced.ok()) return is_reduced.status();
@@ -210,7 +230,8 @@ absl::StatusOr<Plan> PlanReduction(const v1::Reduction& reduction, Inputs inputs
   int64_t kept_count = axes.kept.count();
   if (axes.reduced_count == 0 && kept_count != 0 && !HasIdentity(rule.combine)) {
     return InvalidField(v1::ERROR_REASON_SHAPE_MISMATCH, kInput,
-                        absl::StrCat("an empty array has no ", rule.name, "; its shape is ", ToString(input.shape)));
+                        absl::StrCat("an empty array has no ", rule.name, "; its shape is ",
+                                     ToString(input.shape)));
   }
   auto output = ChooseOutput(dtype, axes.result_shape, existing);
   if (!output.ok()) return output.status();
@@ -229,7 +250,8 @@ absl::StatusOr<Plan> PlanReduction(const v1::Reduction& reduction, Inputs inputs
   std::swap(axes.kept.strides[0], axes.kept.strides[1]);
   Loop kept = Collapse(std::move(axes.kept), AxisOrder::kLocality, false);
   std::swap(kept.strides[0], kept.strides[1]);
-  Loop reduced = Collapse(std::move(axes.reduced), IsArg(rule.combine) ? AxisOrder::kKeep : AxisOrder::kLocality, false);
+  Loop reduced = Collapse(std::move(axes.reduced),
+                          IsArg(rule.combine) ? AxisOrder::kKeep : AxisOrder::kLocality, false);
 
   Plan plan;
   plan.outputs.push_back(*output);

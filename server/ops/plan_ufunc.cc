@@ -14,11 +14,12 @@ absl::Status UnknownFunction(const std::string& name) {
   std::string suggestion = SuggestOp(name);
   ErrorMetadata metadata = {{"function", name}};
   if (!suggestion.empty()) metadata.emplace_back("suggestion", suggestion);
-  return InvalidField(v1::ERROR_REASON_UNKNOWN_FUNCTION, "ufunc.function",
-                      absl::StrCat("no such function",
-                                   suggestion.empty() ? "" : absl::StrCat("; did you mean ", suggestion, "?"), ": ",
-                                   name),
-                      std::move(metadata));
+  return InvalidField(
+      v1::ERROR_REASON_UNKNOWN_FUNCTION, "ufunc.function",
+      absl::StrCat("no such function",
+                   suggestion.empty() ? "" : absl::StrCat("; did you mean ", suggestion, "?"), ": ",
+                   name),
+      std::move(metadata));
 }
 
 std::string FieldOf(int i) { return absl::StrCat("ufunc.inputs[", i, "]"); }
@@ -35,7 +36,8 @@ absl::StatusOr<Plan> PlanUfunc(const v1::Ufunc& ufunc, Inputs inputs, const Inpu
   std::vector<Argument> arguments;
   std::vector<Shape> shapes;
   for (int i = 0; i < ufunc.inputs_size(); ++i) {
-    auto argument = ToArgument(builder, ufunc.inputs(i), inputs[i], static_cast<uint32_t>(i), FieldOf(i));
+    auto argument =
+        ToArgument(builder, ufunc.inputs(i), inputs[i], static_cast<uint32_t>(i), FieldOf(i));
     if (!argument.ok()) return argument.status();
     arguments.push_back(*argument);
     if (inputs[i]) shapes.push_back(inputs[i]->shape);

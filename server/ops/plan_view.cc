@@ -6,7 +6,8 @@
 namespace stride::ops {
 namespace {
 
-absl::StatusOr<ArrayInfo> ApplyStep(ArrayInfo array, const v1::View::Step& step, const std::string& field) {
+absl::StatusOr<ArrayInfo> ApplyStep(ArrayInfo array, const v1::View::Step& step,
+                                    const std::string& field) {
   switch (step.kind_case()) {
     case v1::View::Step::kSlice:
       return ApplySlice(std::move(array), step.slice(), field + ".slice");
@@ -19,7 +20,8 @@ absl::StatusOr<ArrayInfo> ApplyStep(ArrayInfo array, const v1::View::Step& step,
     case v1::View::Step::KIND_NOT_SET:
       break;
   }
-  return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field, "the step is empty: slice, transpose, reshape or broadcast");
+  return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field,
+                      "the step is empty: slice, transpose, reshape or broadcast");
 }
 
 }  // namespace
@@ -29,8 +31,9 @@ absl::StatusOr<Plan> PlanView(const v1::View& view, Inputs inputs, const Input& 
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "view.input", "a view needs an array");
   }
   if (existing) {
-    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "outputs[0].existing",
-                        "a view is a new array; to write its elements into an existing one, copy it");
+    return InvalidField(
+        v1::ERROR_REASON_INVALID_FIELD, "outputs[0].existing",
+        "a view is a new array; to write its elements into an existing one, copy it");
   }
   ArrayInfo array = *inputs[0];
   for (int i = 0; i < view.steps_size(); ++i) {

@@ -6,19 +6,23 @@
 #include "absl/types/span.h"
 #include "server/ops/plan.h"
 
-// One planner for each kind of operation; plan.cc chooses among them. Inputs are in CollectOperands' order, one for each operand. Field paths of errors
-// are relative to the Operation.
+// One planner for each kind of operation; plan.cc chooses among them. Inputs are in
+// CollectOperands' order, one for each operand. Field paths of errors are relative to the
+// Operation.
 namespace stride::ops {
 
 using Inputs = absl::Span<const Input>;
 
 absl::StatusOr<Plan> PlanUfunc(const v1::Ufunc& ufunc, Inputs inputs, const Input& existing);
-absl::StatusOr<Plan> PlanExpression(const v1::Expression& expression, Inputs inputs, const Input& existing);
-absl::StatusOr<Plan> PlanReduction(const v1::Reduction& reduction, Inputs inputs, const Input& existing);
+absl::StatusOr<Plan> PlanExpression(const v1::Expression& expression, Inputs inputs,
+                                    const Input& existing);
+absl::StatusOr<Plan> PlanReduction(const v1::Reduction& reduction, Inputs inputs,
+                                   const Input& existing);
 absl::StatusOr<Plan> PlanMatmul(const v1::Matmul& matmul, Inputs inputs, const Input& existing);
 absl::StatusOr<Plan> PlanCreation(const v1::Creation& creation, const Input& existing);
 absl::StatusOr<Plan> PlanCopy(const v1::Copy& copy, Inputs inputs, const Input& existing);
 absl::StatusOr<Plan> PlanView(const v1::View& view, Inputs inputs, const Input& existing);
-absl::StatusOr<Plan> PlanKernel(const v1::KernelLaunch& launch, Inputs inputs, absl::Span<const Input> existing);
+absl::StatusOr<Plan> PlanKernel(const v1::KernelLaunch& launch, Inputs inputs,
+                                absl::Span<const Input> existing);
 
 }  // namespace stride::ops

@@ -23,10 +23,12 @@ struct Value {
 // An argument of an operation: a value, or a weak scalar that has no type yet.
 using Argument = std::variant<Value, WeakScalar>;
 
-// Makes a wire::Program instruction by instruction. Equal instructions are made once, so common subexpressions cost nothing twice.
+// Makes a wire::Program instruction by instruction. Equal instructions are made once, so common
+// subexpressions cost nothing twice.
 class ProgramBuilder {
  public:
-  // The element of the array in `slot` (its place among the operation's inputs). Slots get operand numbers in order of first use.
+  // The element of the array in `slot` (its place among the operation's inputs). Slots get operand
+  // numbers in order of first use.
   Value Input(uint32_t slot, DType dtype);
   // The C-order linear index of the element, int64.
   Value Index();
@@ -59,11 +61,14 @@ class ProgramBuilder {
   bool uses_index_ = false;
 };
 
-// Applies a row of the table with NumPy's typing: promotion, weak scalars, casts, 16-bit floats through float32. Errors at `field`.
-absl::StatusOr<Value> Apply(ProgramBuilder& builder, const OpRow& row, absl::Span<const Argument> arguments,
-                            std::optional<DType> data_type, std::string_view field);
+// Applies a row of the table with NumPy's typing: promotion, weak scalars, casts, 16-bit floats
+// through float32. Errors at `field`.
+absl::StatusOr<Value> Apply(ProgramBuilder& builder, const OpRow& row,
+                            absl::Span<const Argument> arguments, std::optional<DType> data_type,
+                            std::string_view field);
 
 // A weak scalar by itself becomes what NumPy makes of it: int64 (or uint64), float64, complex128.
-absl::StatusOr<Value> ToValue(ProgramBuilder& builder, const Argument& argument, std::string_view field);
+absl::StatusOr<Value> ToValue(ProgramBuilder& builder, const Argument& argument,
+                              std::string_view field);
 
 }  // namespace stride::ops

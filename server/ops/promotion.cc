@@ -58,9 +58,10 @@ DType PromoteToFloat(DType f, DType integer) {
 }
 
 // The order in which NumPy lists loops.
-constexpr DType kLoopOrder[] = {DType::kBool,    DType::kInt8,     DType::kUInt8,    DType::kInt16,   DType::kUInt16,
-                                DType::kInt32,   DType::kUInt32,   DType::kInt64,    DType::kUInt64,  DType::kFloat16,
-                                DType::kBFloat16, DType::kFloat32, DType::kFloat64,  DType::kComplex64, DType::kComplex128};
+constexpr DType kLoopOrder[] = {
+    DType::kBool,     DType::kInt8,    DType::kUInt8,   DType::kInt16,     DType::kUInt16,
+    DType::kInt32,    DType::kUInt32,  DType::kInt64,   DType::kUInt64,    DType::kFloat16,
+    DType::kBFloat16, DType::kFloat32, DType::kFloat64, DType::kComplex64, DType::kComplex128};
 
 int KindOrder(DType d) {
   if (IsBool(d)) return 0;
@@ -78,8 +79,8 @@ absl::Status NoLoop(const OpRow& row, absl::Span<const DType> types, std::string
   if (row.name == "subtract") hint = "; use bitwise_xor or logical_xor for bool";
   if (row.name == "negative") hint = "; use invert or logical_not for bool";
   return InvalidField(v1::ERROR_REASON_DATA_TYPE_MISMATCH, field,
-                      absl::StrCat("no version of the function takes these types", hint, ": ", std::string(row.name), "(",
-                                   TypeNames(types), ")"),
+                      absl::StrCat("no version of the function takes these types", hint, ": ",
+                                   std::string(row.name), "(", TypeNames(types), ")"),
                       {{"function", std::string(row.name)}});
 }
 
@@ -91,28 +92,32 @@ bool AllBool(absl::Span<const DType> types) {
 std::optional<DType> FindLoop(const OpRow& row, absl::Span<const DType> types) {
   for (DType loop : kLoopOrder) {
     if (!HasLoop(row, loop)) continue;
-    bool fits = std::all_of(types.begin(), types.end(), [&](DType d) { return CanCastSafely(d, loop); });
+    bool fits =
+        std::all_of(types.begin(), types.end(), [&](DType d) { return CanCastSafely(d, loop); });
     if (fits) return loop;
   }
   return std::nullopt;
 }
 
-absl::Status CheckSameKind(const OpRow& row, absl::Span<const ArgumentType> arguments, DType to, std::string_view field) {
+absl::Status CheckSameKind(const OpRow& row, absl::Span<const ArgumentType> arguments, DType to,
+                           std::string_view field) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     const DType* from = std::get_if<DType>(&arguments[i]);
     if (from == nullptr || CanCastSameKind(*from, to)) continue;
-    return InvalidField(v1::ERROR_REASON_DATA_TYPE_MISMATCH, field,
-                        absl::StrCat("an input cannot be cast to the type asked for without changing its kind; copy it with "
-                                     "that data_type first: input ",
-                                     i, " of ", std::string(row.name), ", ", std::string(Name(*from)), " to ",
-                                     std::string(Name(to))));
+    return InvalidField(
+        v1::ERROR_REASON_DATA_TYPE_MISMATCH, field,
+        absl::StrCat(
+            "an input cannot be cast to the type asked for without changing its kind; copy it with "
+            "that data_type first: input ",
+            i, " of ", std::string(row.name), ", ", std::string(Name(*from)), " to ",
+            std::string(Name(to))));
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<ResolvedLoop> Uniform(const OpRow& row, absl::Span<const ArgumentType> arguments,
-                                     const std::vector<DType>& types, std::optional<DType> data_type,
-                                     std::string_view field) {
+                                     const std::vector<DType>& types,
+                                     std::optional<DType> data_type, std::string_view field) {
   std::optional<DType> loop;
   if (data_type && row.result == ResultRule::kSame) {
     loop = data_type;
@@ -126,15 +131,17 @@ absl::StatusOr<ResolvedLoop> Uniform(const OpRow& row, absl::Span<const Argument
   DType result = ResultOf(row, *loop);
   if (data_type && *data_type != result) {
     return InvalidField(v1::ERROR_REASON_DATA_TYPE_MISMATCH, field,
-                        absl::StrCat("the function does not return the type asked for: ", std::string(row.name), " returns ",
-                                     std::string(Name(result)), ", not ", std::string(Name(*data_type))));
+                        absl::StrCat("the function does not return the type asked for: ",
+                                     std::string(row.name), " returns ", std::string(Name(result)),
+                                     ", not ", std::string(Name(*data_type))));
   }
   return ResolvedLoop{std::vector<DType>(types.size(), *loop), result};
 }
 
-absl::StatusOr<ResolvedLoop> LoadExponent(const OpRow& row, absl::Span<const ArgumentType> arguments,
-                                          const std::vector<DType>& types, std::optional<DType> data_type,
-                                          std::string_view field) {
+absl::StatusOr<ResolvedLoop> LoadExponent(const OpRow& row,
+                                          absl::Span<const ArgumentType> arguments,
+                                          const std::vector<DType>& types,
+                                          std::optional<DType> data_type, std::string_view field) {
   auto mantissa = Uniform(row, arguments.subspan(0, 1), {types[0]}, data_type, field);
   if (!mantissa.ok()) return mantissa.status();
   DType exponent = CanCastSafely(types[1], DType::kInt32) ? DType::kInt32 : DType::kInt64;
@@ -203,28 +210,33 @@ DType ResultType(absl::Span<const ArgumentType> arguments) {
 absl::StatusOr<ResolvedLoop> ResolveLoop(const OpRow& row, absl::Span<const ArgumentType> arguments,
                                          std::optional<DType> data_type, std::string_view field) {
   if (row.rule == TypeRule::kWhere) {
-    auto rest = Uniform(row, arguments.subspan(1), ResolveWeak(arguments.subspan(1)), data_type, field);
+    auto rest =
+        Uniform(row, arguments.subspan(1), ResolveWeak(arguments.subspan(1)), data_type, field);
     if (!rest.ok()) return rest.status();
     rest->arguments.insert(rest->arguments.begin(), DType::kBool);
     return rest;
   }
   if (row.rule == TypeRule::kLoadExponent) {
-    std::vector<DType> types = {ResolveWeak(arguments.subspan(0, 1))[0], ResolveWeak(arguments.subspan(1, 1))[0]};
+    std::vector<DType> types = {ResolveWeak(arguments.subspan(0, 1))[0],
+                                ResolveWeak(arguments.subspan(1, 1))[0]};
     // NumPy takes its first loop, float16, for a Python integer beside integers.
     const auto* weak = std::get_if<WeakScalar>(&arguments[0]);
     const DType* exponent = std::get_if<DType>(&arguments[1]);
-    if (weak != nullptr && std::holds_alternative<Integer>(*weak) && exponent != nullptr && IsInteger(*exponent)) {
+    if (weak != nullptr && std::holds_alternative<Integer>(*weak) && exponent != nullptr &&
+        IsInteger(*exponent)) {
       types[0] = DType::kInt8;
     }
     return LoadExponent(row, arguments, types, data_type, field);
   }
   std::vector<DType> types = ResolveWeak(arguments);
   if (row.rule == TypeRule::kDivide && !data_type) {
-    bool integers = std::all_of(types.begin(), types.end(), [](DType d) { return IsBool(d) || IsInteger(d); });
+    bool integers =
+        std::all_of(types.begin(), types.end(), [](DType d) { return IsBool(d) || IsInteger(d); });
     if (integers) return ResolvedLoop{{DType::kFloat64, DType::kFloat64}, DType::kFloat64};
   }
   if (row.rule == TypeRule::kComparison && IsInteger(types[0]) && IsInteger(types[1]) &&
-      PromoteTypes(types[0], types[1]) == DType::kFloat64 && data_type.value_or(DType::kBool) == DType::kBool) {
+      PromoteTypes(types[0], types[1]) == DType::kFloat64 &&
+      data_type.value_or(DType::kBool) == DType::kBool) {
     auto widest = [](DType d) { return IsSigned(d) ? DType::kInt64 : DType::kUInt64; };
     return ResolvedLoop{{widest(types[0]), widest(types[1])}, DType::kBool};
   }

@@ -11,7 +11,8 @@
 #include "server/ops/scalar.h"
 #include "server/store/dtype.h"
 
-// NumPy 2's type rules: types alone decide, but for weak scalars, which take the type that they meet.
+// NumPy 2's type rules: types alone decide, but for weak scalars, which take the type that they
+// meet.
 namespace stride::ops {
 
 // The smallest type to which both cast safely (float64 for int64 with uint64, as NumPy).
@@ -23,7 +24,8 @@ bool CanCastSameKind(DType from, DType to);
 // An argument's type: an exact one, or a weak scalar.
 using ArgumentType = std::variant<DType, WeakScalar>;
 
-// The types that weak scalars take beside the others; exact types stay. Integers out of range are not checked here.
+// The types that weak scalars take beside the others; exact types stay. Integers out of range are
+// not checked here.
 std::vector<DType> ResolveWeak(absl::Span<const ArgumentType> arguments);
 
 // np.result_type.
@@ -31,13 +33,14 @@ DType ResultType(absl::Span<const ArgumentType> arguments);
 
 // The loop that an operation runs for some arguments.
 struct ResolvedLoop {
-  std::vector<DType> arguments;  // to which each is cast before the operation (16-bit floats: then computed in float32)
+  std::vector<DType> arguments;  // to which each is cast before the operation (16-bit floats: then
+                                 // computed in float32)
   DType result;                  // as it is seen: float16 for a float16 loop
 };
 
-// `data_type` as in Ufunc: the result's type is that, arguments cast with NumPy's "same_kind". Errors: DATA_TYPE_MISMATCH at `field`.
+// `data_type` as in Ufunc: the result's type is that, arguments cast with NumPy's "same_kind".
+// Errors: DATA_TYPE_MISMATCH at `field`.
 absl::StatusOr<ResolvedLoop> ResolveLoop(const OpRow& row, absl::Span<const ArgumentType> arguments,
-                                         std::optional<DType> data_type,
-                                         std::string_view field);
+                                         std::optional<DType> data_type, std::string_view field);
 
 }  // namespace stride::ops

@@ -12,7 +12,8 @@ namespace {
 constexpr double kMaxLength = 0x1p62;
 
 absl::Status TooLong(std::string_view field) {
-  return InvalidField(v1::ERROR_REASON_SIZE_LIMIT, field, "the range has too many elements for an array");
+  return InvalidField(v1::ERROR_REASON_SIZE_LIMIT, field,
+                      "the range has too many elements for an array");
 }
 
 absl::Status ZeroStep(std::string_view field) {
@@ -20,7 +21,8 @@ absl::Status ZeroStep(std::string_view field) {
                       "the step of a range must not be zero");
 }
 
-absl::StatusOr<int64_t> IntegerLength(Integer start, Integer stop, Integer step, std::string_view field) {
+absl::StatusOr<int64_t> IntegerLength(Integer start, Integer stop, Integer step,
+                                      std::string_view field) {
   if (step == 0) return ZeroStep(field);
   Integer distance = step > 0 ? stop - start : start - stop;
   if (distance <= 0) return 0;
@@ -32,8 +34,8 @@ absl::StatusOr<int64_t> IntegerLength(Integer start, Integer stop, Integer step,
 
 }  // namespace
 
-absl::StatusOr<int64_t> RangeLength(const WeakScalar& start, const WeakScalar& stop, const WeakScalar& step,
-                                    std::string_view field) {
+absl::StatusOr<int64_t> RangeLength(const WeakScalar& start, const WeakScalar& stop,
+                                    const WeakScalar& step, std::string_view field) {
   const auto* a = std::get_if<Integer>(&start);
   const auto* b = std::get_if<Integer>(&stop);
   const auto* c = std::get_if<Integer>(&step);
@@ -42,7 +44,8 @@ absl::StatusOr<int64_t> RangeLength(const WeakScalar& start, const WeakScalar& s
   if (stride == 0) return ZeroStep(field);
   double length = std::ceil((RealOf(stop) - RealOf(start)) / stride);
   if (std::isnan(length)) {
-    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field, "the bounds of a range must be numbers, not NaN");
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field,
+                        "the bounds of a range must be numbers, not NaN");
   }
   if (length > kMaxLength) return TooLong(field);
   return static_cast<int64_t>(std::max(length, 0.0));

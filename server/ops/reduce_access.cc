@@ -10,7 +10,9 @@ namespace {
 
 constexpr int64_t kLimit32 = int64_t{1} << 30;
 
-int64_t ItemSizeOf(const wire::Operand& operand) { return ItemSize(static_cast<DType>(operand.dtype())); }
+int64_t ItemSizeOf(const wire::Operand& operand) {
+  return ItemSize(static_cast<DType>(operand.dtype()));
+}
 
 bool OperandFits(const wire::Operand& operand, const google::protobuf::RepeatedField<int64_t>& kept,
                  const google::protobuf::RepeatedField<int64_t>* reduced) {
@@ -30,7 +32,8 @@ bool OperandFits(const wire::Operand& operand, const google::protobuf::RepeatedF
 
 wire::Layout::Access ReducedAccess(const wire::ReduceLaunch& launch, int input) {
   const wire::Operand& operand = launch.inputs(input);
-  if (std::all_of(operand.strides().begin(), operand.strides().end(), [](int64_t s) { return s == 0; }) &&
+  if (std::all_of(operand.strides().begin(), operand.strides().end(),
+                  [](int64_t s) { return s == 0; }) &&
       operand.strides_size() > 0) {
     return wire::Layout::ACCESS_BROADCAST;
   }

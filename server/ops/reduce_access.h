@@ -2,13 +2,14 @@
 
 #include "server/wire/plan.pb.h"
 
-// How a reduction walks memory, told from its launch alone, so that the planner (which chooses the code) and the device's launcher (which chooses the
-// grid) agree by construction.
+// How a reduction walks memory, told from its launch alone, so that the planner (which chooses the
+// code) and the device's launcher (which chooses the grid) agree by construction.
 namespace stride::ops {
 
 wire::Layout::Access ReducedAccess(const wire::ReduceLaunch& launch, int input);
 
-// Threads should go along the innermost kept axis: it is contiguous in some input, and no input has its reduced axes as one contiguous run.
+// Threads should go along the innermost kept axis: it is contiguous in some input, and no input has
+// its reduced axes as one contiguous run.
 bool KeptContiguous(const wire::ReduceLaunch& launch);
 
 // Whether byte offsets of all operands fit 31 bits.

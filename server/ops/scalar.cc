@@ -57,13 +57,16 @@ std::complex<double> ComplexOf(const WeakScalar& value) {
   return static_cast<double>(std::get<Integer>(value));
 }
 
-bool IsExactInteger(double x) { return std::isfinite(x) && x == std::trunc(x) && std::abs(x) < 0x1p100; }
+bool IsExactInteger(double x) {
+  return std::isfinite(x) && x == std::trunc(x) && std::abs(x) < 0x1p100;
+}
 
 absl::Status Refuse(std::string_view field, const std::string& text) {
   return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field, text);
 }
 
-// float32 and wider to a narrower binary format by hand: `exponent_bits` and `mantissa_bits` of the target.
+// float32 and wider to a narrower binary format by hand: `exponent_bits` and `mantissa_bits` of the
+// target.
 uint16_t Narrow(double value, int exponent_bits, int mantissa_bits) {
   uint64_t bits = std::bit_cast<uint64_t>(value);
   uint16_t sign = static_cast<uint16_t>(bits >> 63 << 15);
@@ -74,12 +77,13 @@ uint16_t Narrow(double value, int exponent_bits, int mantissa_bits) {
   if (magnitude == 0) return sign;
   const int bias = max_exponent >> 1;
   int exponent;
-  std::frexp(magnitude, &exponent);                        // magnitude in [0.5, 1) * 2^exponent
+  std::frexp(magnitude, &exponent);  // magnitude in [0.5, 1) * 2^exponent
   int unit = std::max(exponent - 1, 1 - bias) - mantissa_bits;  // exponent of the last place
   double scaled = std::nearbyint(std::ldexp(magnitude, -unit));
   // A carry into the next binade is right by itself: the encoding is monotonic.
   int64_t mantissa = static_cast<int64_t>(std::min(scaled, 0x1p30));
-  int64_t encoded = mantissa + (static_cast<int64_t>(unit + mantissa_bits - (1 - bias)) << mantissa_bits);
+  int64_t encoded =
+      mantissa + (static_cast<int64_t>(unit + mantissa_bits - (1 - bias)) << mantissa_bits);
   return sign | static_cast<uint16_t>(std::min<int64_t>(encoded, infinity));
 }
 
@@ -100,15 +104,16 @@ bool FitsInteger(Integer value, DType dtype) {
   return value >= LowestOf(dtype) && value <= HighestOf(dtype);
 }
 
-absl::StatusOr<wire::ScalarValue> EncodeScalar(const WeakScalar& value, DType dtype, std::string_view field,
-                                               OutOfRange out_of_range) {
+absl::StatusOr<wire::ScalarValue> EncodeScalar(const WeakScalar& value, DType dtype,
+                                               std::string_view field, OutOfRange out_of_range) {
   wire::ScalarValue result;
   result.set_dtype(static_cast<int>(dtype));
   if (IsFloat(dtype) || IsComplex(dtype)) {
     std::complex<double> z = ComplexOf(value);
     if (IsFloat(dtype) && z.imag() != 0) {
-      return Refuse(field, absl::StrCat("a complex number does not fit a real type; its imaginary part is ", z.imag(),
-                                        " and the type ", std::string(Name(dtype))));
+      return Refuse(
+          field, absl::StrCat("a complex number does not fit a real type; its imaginary part is ",
+                              z.imag(), " and the type ", std::string(Name(dtype))));
     }
     result.set_value(EncodeFloating(z, dtype));
     return result;
@@ -119,15 +124,15 @@ absl::StatusOr<wire::ScalarValue> EncodeScalar(const WeakScalar& value, DType dt
   } else {
     std::complex<double> z = ComplexOf(value);
     if (z.imag() != 0 || !IsExactInteger(z.real())) {
-      return Refuse(field, absl::StrCat("the number is no integer, which the type needs: ", z.real(), " as ",
-                                        std::string(Name(dtype))));
+      return Refuse(field, absl::StrCat("the number is no integer, which the type needs: ",
+                                        z.real(), " as ", std::string(Name(dtype))));
     }
     integer = static_cast<Integer>(z.real());
   }
   if (!FitsInteger(integer, dtype)) {
     if (out_of_range == OutOfRange::kError) {
-      return Refuse(field, absl::StrCat("the integer is out of bounds for the type; ", ToString(integer), " as ",
-                                        std::string(Name(dtype))));
+      return Refuse(field, absl::StrCat("the integer is out of bounds for the type; ",
+                                        ToString(integer), " as ", std::string(Name(dtype))));
     }
     integer = std::clamp(integer, LowestOf(dtype), HighestOf(dtype));
   }
@@ -152,7 +157,8 @@ absl::StatusOr<ScalarOperand> ReadScalar(const v1::Scalar& scalar, std::string_v
       result.value = scalar.float_value();
       break;
     case v1::Scalar::kComplexValue:
-      result.value = std::complex<double>(scalar.complex_value().real(), scalar.complex_value().imaginary());
+      result.value =
+          std::complex<double>(scalar.complex_value().real(), scalar.complex_value().imaginary());
       break;
     case v1::Scalar::VALUE_NOT_SET:
       return Refuse(field, "the scalar has no value; set one of its value fields");

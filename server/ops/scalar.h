@@ -34,9 +34,11 @@ enum class OutOfRange {
   kSaturate,  // take the type's nearest value
 };
 
-// `value` as an element of `dtype`, C's conversions. Errors at `field`: an integer out of range; a float or complex for an integer type
-// with a fraction or out of range; a complex with an imaginary part for a real type.
-absl::StatusOr<wire::ScalarValue> EncodeScalar(const WeakScalar& value, DType dtype, std::string_view field,
+// `value` as an element of `dtype`, C's conversions. Errors at `field`: an integer out of range; a
+// float or complex for an integer type with a fraction or out of range; a complex with an imaginary
+// part for a real type.
+absl::StatusOr<wire::ScalarValue> EncodeScalar(const WeakScalar& value, DType dtype,
+                                               std::string_view field,
                                                OutOfRange out_of_range = OutOfRange::kError);
 
 // Whether an integer lies within an integer type (or bool: 0 and 1).

@@ -15,8 +15,9 @@ std::string ToString(absl::Span<const int64_t> shape) {
 
 absl::Status CheckShape(absl::Span<const int64_t> shape, DType dtype, std::string_view field) {
   if (shape.size() > kMaxRank) {
-    return InvalidField(v1::ERROR_REASON_SIZE_LIMIT, field,
-                        absl::StrCat("an array has at most ", kMaxRank, " axes; this one has ", shape.size()));
+    return InvalidField(
+        v1::ERROR_REASON_SIZE_LIMIT, field,
+        absl::StrCat("an array has at most ", kMaxRank, " axes; this one has ", shape.size()));
   }
   int64_t bytes = ItemSize(dtype);
   bool overflow = false;
@@ -29,8 +30,9 @@ absl::Status CheckShape(absl::Span<const int64_t> shape, DType dtype, std::strin
     overflow |= __builtin_mul_overflow(bytes, std::max<int64_t>(extent, 1), &bytes);
   }
   if (overflow) {
-    return InvalidField(v1::ERROR_REASON_SIZE_LIMIT, field,
-                        absl::StrCat("the array's size in bytes does not fit 63 bits: ", ToString(shape)));
+    return InvalidField(
+        v1::ERROR_REASON_SIZE_LIMIT, field,
+        absl::StrCat("the array's size in bytes does not fit 63 bits: ", ToString(shape)));
   }
   return absl::OkStatus();
 }
@@ -39,7 +41,8 @@ absl::StatusOr<std::optional<DType>> ReadDataType(int number, std::string_view f
   if (number == 0) return std::optional<DType>();
   std::optional<DType> dtype = DTypeFromNumber(number);
   if (!dtype) {
-    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field, absl::StrCat("no such data type: ", number));
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field,
+                        absl::StrCat("no such data type: ", number));
   }
   return dtype;
 }
@@ -48,7 +51,8 @@ absl::StatusOr<ArrayInfo> ReadSpec(const v1::ArraySpec& spec, std::string_view f
   std::string type_field = absl::StrCat(std::string(field), ".data_type");
   auto dtype = ReadDataType(spec.data_type(), type_field);
   if (!dtype.ok()) return dtype.status();
-  if (!*dtype) return InvalidField(v1::ERROR_REASON_INVALID_FIELD, type_field, "the data type is missing");
+  if (!*dtype)
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, type_field, "the data type is missing");
   Shape shape(spec.shape().begin(), spec.shape().end());
   auto status = CheckShape(shape, **dtype, absl::StrCat(std::string(field), ".shape"));
   if (!status.ok()) return status;
@@ -66,10 +70,12 @@ absl::StatusOr<Shape> BroadcastShapes(absl::Span<const Shape> shapes, std::strin
         extent = shape[i];
       } else if (shape[i] != 1 && shape[i] != extent) {
         auto text = [](std::string* out, const Shape& s) { out->append(ToString(s)); };
-        return InvalidField(v1::ERROR_REASON_SHAPE_MISMATCH, field,
-                            absl::StrCat("shapes do not broadcast together; each axis, counted from the last, must be equal "
-                                         "or 1: ",
-                                         absl::StrJoin(shapes, " ", text)));
+        return InvalidField(
+            v1::ERROR_REASON_SHAPE_MISMATCH, field,
+            absl::StrCat(
+                "shapes do not broadcast together; each axis, counted from the last, must be equal "
+                "or 1: ",
+                absl::StrJoin(shapes, " ", text)));
       }
     }
   }
@@ -85,7 +91,8 @@ std::vector<int64_t> BroadcastStrides(const ArrayInfo& array, absl::Span<const i
   return strides;
 }
 
-absl::StatusOr<std::vector<int>> NormalizeAxes(absl::Span<const int32_t> axes, size_t rank, std::string_view field) {
+absl::StatusOr<std::vector<int>> NormalizeAxes(absl::Span<const int32_t> axes, size_t rank,
+                                               std::string_view field) {
   std::vector<int> result;
   for (int32_t axis : axes) {
     int64_t normal = axis < 0 ? int64_t{axis} + static_cast<int64_t>(rank) : axis;
@@ -98,7 +105,8 @@ absl::StatusOr<std::vector<int>> NormalizeAxes(absl::Span<const int32_t> axes, s
   std::sort(result.begin(), result.end());
   auto twice = std::adjacent_find(result.begin(), result.end());
   if (twice != result.end()) {
-    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field, absl::StrCat("an axis is named twice: ", *twice));
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field,
+                        absl::StrCat("an axis is named twice: ", *twice));
   }
   return result;
 }

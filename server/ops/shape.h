@@ -20,7 +20,8 @@ using Shape = std::vector<int64_t>;
 // `(2, 3)`.
 std::string ToString(absl::Span<const int64_t> shape);
 
-// That the rank is within kMaxRank, no extent negative and the elements' bytes fit int64. SIZE_LIMIT or INVALID_FIELD at `field`.
+// That the rank is within kMaxRank, no extent negative and the elements' bytes fit int64.
+// SIZE_LIMIT or INVALID_FIELD at `field`.
 absl::Status CheckShape(absl::Span<const int64_t> shape, DType dtype, std::string_view field);
 
 // The type and shape that a request names, checked.
@@ -36,6 +37,7 @@ absl::StatusOr<Shape> BroadcastShapes(absl::Span<const Shape> shapes, std::strin
 std::vector<int64_t> BroadcastStrides(const ArrayInfo& array, absl::Span<const int64_t> shape);
 
 // Axes from [-rank, rank) to [0, rank), none twice; sorted.
-absl::StatusOr<std::vector<int>> NormalizeAxes(absl::Span<const int32_t> axes, size_t rank, std::string_view field);
+absl::StatusOr<std::vector<int>> NormalizeAxes(absl::Span<const int32_t> axes, size_t rank,
+                                               std::string_view field);
 
 }  // namespace stride::ops

@@ -12,7 +12,9 @@
 namespace stride::ops {
 namespace {
 
-std::string Join(std::string_view field, const char* rest) { return absl::StrCat(std::string(field), ".", rest); }
+std::string Join(std::string_view field, const char* rest) {
+  return absl::StrCat(std::string(field), ".", rest);
+}
 
 // A Python slice on an axis of `extent` elements: first element, number of elements.
 struct Range {
@@ -36,12 +38,14 @@ Range ResolveSlice(const v1::View::Slice& slice, int64_t extent, int64_t step) {
   return {start, static_cast<int64_t>((static_cast<uint64_t>(distance) - 1) / stride) + 1};
 }
 
-absl::StatusOr<ArrayInfo> DropAxis(ArrayInfo array, const v1::View::Slice& slice, int axis, std::string_view field) {
+absl::StatusOr<ArrayInfo> DropAxis(ArrayInfo array, const v1::View::Slice& slice, int axis,
+                                   std::string_view field) {
   int64_t extent = array.shape[axis];
   int64_t index = slice.start() < 0 ? slice.start() + extent : slice.start();
   if (index < 0 || index >= extent) {
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, Join(field, "start"),
-                        absl::StrCat("the index is out of bounds: ", slice.start(), " on an axis of ", extent, " elements"));
+                        absl::StrCat("the index is out of bounds: ", slice.start(),
+                                     " on an axis of ", extent, " elements"));
   }
   array.offset += index * array.strides[axis];
   array.shape.erase(array.shape.begin() + axis);
@@ -59,14 +63,15 @@ absl::StatusOr<Shape> InferExtent(const ArrayInfo& array, Shape shape, std::stri
   if (known == 0 || array.num_elements() % known != 0) {
     *unknown = -1;
     return InvalidField(v1::ERROR_REASON_SHAPE_MISMATCH, field,
-                        absl::StrCat("no extent in place of -1 fits: ", array.num_elements(), " elements as ",
-                                     ToString(shape)));
+                        absl::StrCat("no extent in place of -1 fits: ", array.num_elements(),
+                                     " elements as ", ToString(shape)));
   }
   *unknown = array.num_elements() / known;
   return shape;
 }
 
-// NumPy's rule for reshaping without a copy: old and new axes are matched in runs of equal size, and each old run must be evenly strided.
+// NumPy's rule for reshaping without a copy: old and new axes are matched in runs of equal size,
+// and each old run must be evenly strided.
 std::optional<std::vector<int64_t>> ReshapeStrides(const ArrayInfo& array, const Shape& shape) {
   Shape old_shape;
   std::vector<int64_t> old_strides;
@@ -103,14 +108,16 @@ std::optional<std::vector<int64_t>> ReshapeStrides(const ArrayInfo& array, const
 
 }  // namespace
 
-absl::StatusOr<ArrayInfo> ApplySlice(ArrayInfo array, const v1::View::Slice& slice, std::string_view field) {
+absl::StatusOr<ArrayInfo> ApplySlice(ArrayInfo array, const v1::View::Slice& slice,
+                                     std::string_view field) {
   auto axes = NormalizeAxes({slice.axis()}, array.shape.size(), Join(field, "axis"));
   if (!axes.ok()) return axes.status();
   int axis = axes->front();
   if (slice.index()) return DropAxis(std::move(array), slice, axis, field);
   int64_t step = slice.has_step() ? slice.step() : 1;
   if (step == 0) {
-    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, Join(field, "step"), "the step of a slice must not be zero");
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, Join(field, "step"),
+                        "the step of a slice must not be zero");
   }
   Range range = ResolveSlice(slice, array.shape[axis], step);
   array.shape[axis] = range.count;
@@ -120,7 +127,8 @@ absl::StatusOr<ArrayInfo> ApplySlice(ArrayInfo array, const v1::View::Slice& sli
   return array;
 }
 
-absl::StatusOr<ArrayInfo> ApplyTranspose(ArrayInfo array, const v1::View::Transpose& transpose, std::string_view field) {
+absl::StatusOr<ArrayInfo> ApplyTranspose(ArrayInfo array, const v1::View::Transpose& transpose,
+                                         std::string_view field) {
   ArrayInfo result = array;
   if (transpose.axes().empty()) {
     std::reverse(result.shape.begin(), result.shape.end());
@@ -133,7 +141,8 @@ absl::StatusOr<ArrayInfo> ApplyTranspose(ArrayInfo array, const v1::View::Transp
   if (!normal.ok()) return normal.status();
   if (axes.size() != rank) {
     return InvalidField(v1::ERROR_REASON_SHAPE_MISMATCH, Join(field, "axes"),
-                        absl::StrCat("every axis must be named once: ", axes.size(), " given, the array has ", rank));
+                        absl::StrCat("every axis must be named once: ", axes.size(),
+                                     " given, the array has ", rank));
   }
   for (size_t i = 0; i < rank; ++i) {
     size_t from = static_cast<size_t>(axes[i] < 0 ? axes[i] + static_cast<int32_t>(rank) : axes[i]);
@@ -143,7 +152,8 @@ absl::StatusOr<ArrayInfo> ApplyTranspose(ArrayInfo array, const v1::View::Transp
   return result;
 }
 
-absl::StatusOr<ArrayInfo> ApplyReshape(ArrayInfo array, const v1::View::Reshape& reshape, std::string_view field) {
+absl::StatusOr<ArrayInfo> ApplyReshape(ArrayInfo array, const v1::View::Reshape& reshape,
+                                       std::string_view field) {
   std::string path = Join(field, "shape");
   auto shape = InferExtent(array, Shape(reshape.shape().begin(), reshape.shape().end()), path);
   if (!shape.ok()) return shape.status();
@@ -152,20 +162,23 @@ absl::StatusOr<ArrayInfo> ApplyReshape(ArrayInfo array, const v1::View::Reshape&
   result.offset = array.offset;
   if (result.num_elements() != array.num_elements()) {
     return InvalidField(v1::ERROR_REASON_SHAPE_MISMATCH, path,
-                        absl::StrCat("the number of elements changes: ", ToString(array.shape), " to ", ToString(*shape)));
+                        absl::StrCat("the number of elements changes: ", ToString(array.shape),
+                                     " to ", ToString(*shape)));
   }
   if (array.num_elements() == 0) return result;
   auto strides = ReshapeStrides(array, *shape);
   if (!strides) {
     return InvalidField(v1::ERROR_REASON_SHAPE_MISMATCH, path,
-                        absl::StrCat("no view has this shape, since the elements are not evenly spaced; copy the array first: ",
+                        absl::StrCat("no view has this shape, since the elements are not evenly "
+                                     "spaced; copy the array first: ",
                                      ToString(array.shape), " to ", ToString(*shape)));
   }
   result.strides = *strides;
   return result;
 }
 
-absl::StatusOr<ArrayInfo> ApplyBroadcast(ArrayInfo array, const v1::View::Broadcast& broadcast, std::string_view field) {
+absl::StatusOr<ArrayInfo> ApplyBroadcast(ArrayInfo array, const v1::View::Broadcast& broadcast,
+                                         std::string_view field) {
   std::string path = Join(field, "shape");
   Shape shape(broadcast.shape().begin(), broadcast.shape().end());
   if (auto status = CheckShape(shape, array.dtype, path); !status.ok()) return status;
@@ -173,8 +186,8 @@ absl::StatusOr<ArrayInfo> ApplyBroadcast(ArrayInfo array, const v1::View::Broadc
   if (!common.ok()) return common.status();
   if (*common != shape) {
     return InvalidField(v1::ERROR_REASON_SHAPE_MISMATCH, path,
-                        absl::StrCat("the array does not broadcast to the shape: ", ToString(array.shape), " to ",
-                                     ToString(shape)));
+                        absl::StrCat("the array does not broadcast to the shape: ",
+                                     ToString(array.shape), " to ", ToString(shape)));
   }
   array.strides = BroadcastStrides(array, shape);
   array.shape = shape;

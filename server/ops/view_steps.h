@@ -8,10 +8,15 @@
 
 namespace stride::ops {
 
-// One step of a view: the array as it looks afterwards, in the same buffer. Errors are below `field`.
-absl::StatusOr<ArrayInfo> ApplySlice(ArrayInfo array, const v1::View::Slice& slice, std::string_view field);
-absl::StatusOr<ArrayInfo> ApplyTranspose(ArrayInfo array, const v1::View::Transpose& transpose, std::string_view field);
-absl::StatusOr<ArrayInfo> ApplyReshape(ArrayInfo array, const v1::View::Reshape& reshape, std::string_view field);
-absl::StatusOr<ArrayInfo> ApplyBroadcast(ArrayInfo array, const v1::View::Broadcast& broadcast, std::string_view field);
+// One step of a view: the array as it looks afterwards, in the same buffer. Errors are below
+// `field`.
+absl::StatusOr<ArrayInfo> ApplySlice(ArrayInfo array, const v1::View::Slice& slice,
+                                     std::string_view field);
+absl::StatusOr<ArrayInfo> ApplyTranspose(ArrayInfo array, const v1::View::Transpose& transpose,
+                                         std::string_view field);
+absl::StatusOr<ArrayInfo> ApplyReshape(ArrayInfo array, const v1::View::Reshape& reshape,
+                                       std::string_view field);
+absl::StatusOr<ArrayInfo> ApplyBroadcast(ArrayInfo array, const v1::View::Broadcast& broadcast,
+                                         std::string_view field);
 
 }  // namespace stride::ops

@@ -29,7 +29,8 @@ void Append(std::string& bytes, T value) {
 
 void AppendElement(std::string& bytes, DType dtype, const std::string& word) {
   if (IsBool(dtype) || IsInteger(dtype)) {
-    uint64_t bits = word[0] == '-' ? static_cast<uint64_t>(std::strtoll(word.c_str(), nullptr, 10)) : std::strtoull(word.c_str(), nullptr, 10);
+    uint64_t bits = word[0] == '-' ? static_cast<uint64_t>(std::strtoll(word.c_str(), nullptr, 10))
+                                   : std::strtoull(word.c_str(), nullptr, 10);
     bytes.append(reinterpret_cast<const char*>(&bits), ItemSize(dtype));
     return;
   }
@@ -135,7 +136,8 @@ bool ElementIsRight(const OpCase& op_case, const std::string& actual, size_t i) 
   }
   size_t parts = IsComplex(expected.dtype) ? 2 : 1;
   double largest = 0;
-  for (size_t k = 0; k < parts; ++k) largest = std::max(largest, std::abs(PartOf(expected, expected.bytes, i * parts + k)));
+  for (size_t k = 0; k < parts; ++k)
+    largest = std::max(largest, std::abs(PartOf(expected, expected.bytes, i * parts + k)));
   double unit = UlpOf(expected.dtype, std::isfinite(largest) ? largest : 1);
   for (size_t k = 0; k < parts; ++k) {
     double want = PartOf(expected, expected.bytes, i * parts + k);
@@ -190,7 +192,8 @@ absl::StatusOr<std::vector<OpCase>> ReadCases(const std::string& path) {
     if (words.empty() || words[0][0] == '#') continue;
     if (words[0] == "case") {
       // case NAME TYPE... -> TYPE ulp N
-      if (words.size() < 7) return absl::InvalidArgumentError(absl::StrCat(path, ":", line, ": too few words"));
+      if (words.size() < 7)
+        return absl::InvalidArgumentError(absl::StrCat(path, ":", line, ": too few words"));
       OpCase op_case;
       op_case.op = words[1];
       op_case.line = line;
@@ -205,7 +208,8 @@ absl::StatusOr<std::vector<OpCase>> ReadCases(const std::string& path) {
       cases.push_back(op_case);
       continue;
     }
-    if (cases.empty()) return absl::InvalidArgumentError(absl::StrCat(path, ":", line, ": no case before this"));
+    if (cases.empty())
+      return absl::InvalidArgumentError(absl::StrCat(path, ":", line, ": no case before this"));
     OpCase& last = cases.back();
     if (words[0] == "in" && last.inputs.size() + 1 < types.size()) {
       last.inputs.push_back(ReadColumn(types[last.inputs.size()], words));
@@ -226,9 +230,11 @@ std::string Differences(const OpCase& op_case, const std::string& actual) {
     if (ElementIsRight(op_case, actual, i) || wrong++ > 0) continue;
     first = absl::StrCat(op_case.op, "(");
     for (const Column& input : op_case.inputs) {
-      absl::StrAppend(&first, TextOf(input, input.bytes, i), " as ", std::string(Name(input.dtype)), ", ");
+      absl::StrAppend(&first, TextOf(input, input.bytes, i), " as ", std::string(Name(input.dtype)),
+                      ", ");
     }
-    absl::StrAppend(&first, ") is ", TextOf(op_case.expected, actual, i), ", not ", TextOf(op_case.expected, op_case.expected.bytes, i));
+    absl::StrAppend(&first, ") is ", TextOf(op_case.expected, actual, i), ", not ",
+                    TextOf(op_case.expected, op_case.expected.bytes, i));
   }
   if (wrong == 0) return "";
   return absl::StrCat(first, "; ", wrong, " of ", op_case.count, " wrong, line ", op_case.line);

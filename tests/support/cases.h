@@ -25,7 +25,8 @@ struct OpCase {
 
 absl::StatusOr<std::vector<OpCase>> ReadCases(const std::string& path);
 
-// What is wrong with the first element that is wrong, in words, with the number of wrong ones; empty when all are right.
+// What is wrong with the first element that is wrong, in words, with the number of wrong ones;
+// empty when all are right.
 std::string Differences(const OpCase& op_case, const std::string& actual);
 
 }  // namespace stride::testing

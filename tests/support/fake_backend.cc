@@ -1,5 +1,7 @@
 // What a daemon without devices links in place of the broker and the scheduler: see FakeEngine.
 
+#include <cstdlib>
+
 #include "server/broker/broker.h"
 #include "tests/support/fake_engine.h"
 
@@ -29,7 +31,10 @@ absl::StatusOr<std::unique_ptr<broker::Broker>> broker::Broker::Create(BrokerOpt
 
 std::unique_ptr<scheduler::Engine> scheduler::Engine::Create(EngineOptions options,
                                                              broker::Broker* broker) {
-  return std::make_unique<testing::FakeEngine>();
+  auto engine = std::make_unique<testing::FakeEngine>();
+  // Then there is always work left, and a drain never ends by itself.
+  if (std::getenv("STRIDE_FAKE_HOLD") != nullptr) engine->Hold();
+  return engine;
 }
 
 }  // namespace stride

@@ -65,6 +65,7 @@ struct FakeEngine::State {
   int64_t generation = 0;  // of LetGo
   std::optional<absl::Status> next_submit;
   std::optional<absl::Status> next_work;
+  std::multimap<const scheduler::Ticket*, std::function<void()>> callbacks;  // of unfinished work
   std::map<std::string, FakeArray> arrays;
   std::map<std::string, v1::Job> jobs;
   std::map<std::string, v1::Module> modules;
@@ -101,13 +102,29 @@ class FakeTicket : public scheduler::Ticket {
     return Ended();
   }
   void Cancel() override {
-    std::lock_guard lock(state_->mutex);
-    if (Ended()) return;
-    cancelled_ = true;
-    ++state_->cancelled;
-    state_->changed.notify_all();
+    std::vector<std::function<void()>> callbacks;
+    {
+      std::lock_guard lock(state_->mutex);
+      if (Ended()) return;
+      cancelled_ = true;
+      ++state_->cancelled;
+      state_->changed.notify_all();
+      auto [first, last] = state_->callbacks.equal_range(this);
+      for (auto it = first; it != last; ++it) callbacks.push_back(std::move(it->second));
+      state_->callbacks.erase(first, last);
+    }
+    for (auto& callback : callbacks) callback();
   }
-  void OnDone(std::function<void()> callback) override { callback(); }
+  void OnDone(std::function<void()> callback) override {
+    {
+      std::lock_guard lock(state_->mutex);
+      if (!Ended()) {
+        state_->callbacks.emplace(this, std::move(callback));
+        return;
+      }
+    }
+    callback();
+  }
   std::vector<v1::Array> Describe() const override {
     std::lock_guard lock(state_->mutex);
     std::vector<v1::Array> arrays;
@@ -214,11 +231,16 @@ void FakeEngine::Hold() {
 }
 
 void FakeEngine::LetGo() {
-  std::lock_guard lock(state_->mutex);
-  state_->held = false;
-  ++state_->generation;
-  for (auto& [name, array] : state_->arrays) array.ready = true;
-  state_->changed.notify_all();
+  std::multimap<const scheduler::Ticket*, std::function<void()>> callbacks;
+  {
+    std::lock_guard lock(state_->mutex);
+    state_->held = false;
+    ++state_->generation;
+    for (auto& [name, array] : state_->arrays) array.ready = true;
+    callbacks.swap(state_->callbacks);
+    state_->changed.notify_all();
+  }
+  for (auto& [ticket, callback] : callbacks) callback();
 }
 
 void FakeEngine::FailNextSubmit(absl::Status status) {
@@ -333,7 +355,8 @@ absl::Status FakeEngine::DeleteArray(const TenantId& tenant, const std::string& 
 absl::StatusOr<std::unique_ptr<scheduler::Upload>> FakeEngine::BeginUpload(
     const TenantId& tenant, const v1::PutArrayRequest::Header& header, absl::Time deadline) {
   if (header.spec().shape_size() != 1) {
-    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "spec.shape", "must have one axis here");
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "header.spec.shape",
+                        "must have one axis here");
   }
   std::lock_guard lock(state_->mutex);
   ++state_->uploads;

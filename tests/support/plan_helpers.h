@@ -10,7 +10,9 @@
 // Short ways to say operations in tests.
 namespace stride::ops::testing {
 
-inline Input Array(DType dtype, std::vector<int64_t> shape) { return Contiguous(dtype, std::move(shape)); }
+inline Input Array(DType dtype, std::vector<int64_t> shape) {
+  return Contiguous(dtype, std::move(shape));
+}
 
 // A ufunc over arrays.
 inline v1::Operation UfuncOf(const std::string& function, int num_inputs) {
@@ -24,7 +26,8 @@ inline v1::Operation UfuncOf(const std::string& function, int num_inputs) {
 inline v1::Operation ExpressionOf(const std::string& text, const std::vector<std::string>& names) {
   v1::Operation operation;
   operation.mutable_expression()->set_text(text);
-  for (const std::string& name : names) (*operation.mutable_expression()->mutable_inputs())[name].set_handle(1);
+  for (const std::string& name : names)
+    (*operation.mutable_expression()->mutable_inputs())[name].set_handle(1);
   operation.add_outputs()->set_handle(100);
   return operation;
 }
@@ -32,7 +35,8 @@ inline v1::Operation ExpressionOf(const std::string& text, const std::vector<std
 inline int CountOps(const wire::Program& program, const std::string& op = "") {
   int count = 0;
   for (const auto& instruction : program.instructions()) {
-    count += instruction.kind() == wire::Instruction::KIND_OP && (op.empty() || instruction.op() == op);
+    count +=
+        instruction.kind() == wire::Instruction::KIND_OP && (op.empty() || instruction.op() == op);
   }
   return count;
 }

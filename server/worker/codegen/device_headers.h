@@ -1,6 +1,7 @@
 #pragma once
 
-// The files of device/ as text, embedded at build time. Emitted code holds them in this order; complex only where a complex type occurs.
+// The files of device/ as text, embedded at build time. Emitted code holds them in this order;
+// complex only where a complex type occurs.
 namespace stride::codegen {
 
 extern const char kBaseHeader[];

@@ -7,16 +7,22 @@ namespace stride::codegen {
 namespace {
 
 std::string LaunchStruct(int rank, size_t num_operands, int num_scalars) {
-  return absl::StrCat("struct Operand {\n  char* data;\n  st_i64 strides[", rank, "];\n};\nstruct Launch {\n  st_i64 count;\n",
-                      "  st_i64 extents[", rank, "];\n  Operand operands[", num_operands, "];\n",
-                      num_scalars == 0 ? "" : absl::StrCat("  alignas(16) char scalars[", num_scalars, "][16];\n"), "};\n");
+  return absl::StrCat(
+      "struct Operand {\n  char* data;\n  st_i64 strides[", rank,
+      "];\n};\nstruct Launch {\n  st_i64 count;\n", "  st_i64 extents[", rank,
+      "];\n  Operand operands[", num_operands, "];\n",
+      num_scalars == 0 ? "" : absl::StrCat("  alignas(16) char scalars[", num_scalars, "][16];\n"),
+      "};\n");
 }
 
-absl::Status Broken(const char* what) { return absl::InternalError(absl::StrCat("the plan's elementwise code is broken: ", what)); }
+absl::Status Broken(const char* what) {
+  return absl::InternalError(absl::StrCat("the plan's elementwise code is broken: ", what));
+}
 
 }  // namespace
 
-absl::StatusOr<ElementwiseText> PrepareElementwise(const wire::ElementwiseCode& code, Target target) {
+absl::StatusOr<ElementwiseText> PrepareElementwise(const wire::ElementwiseCode& code,
+                                                   Target target) {
   ElementwiseText text;
   std::vector<DType> inputs;
   for (int number : code.input_dtypes()) inputs.push_back(static_cast<DType>(number));
@@ -27,18 +33,22 @@ absl::StatusOr<ElementwiseText> PrepareElementwise(const wire::ElementwiseCode& 
   }
   text.rank = static_cast<int>(code.layout().rank());
   text.num_inputs = inputs.size();
-  for (int access : code.layout().access()) text.access.push_back(static_cast<wire::Layout::Access>(access));
+  for (int access : code.layout().access())
+    text.access.push_back(static_cast<wire::Layout::Access>(access));
   if (text.rank < 1 || text.rank > kMaxRank) return Broken("rank");
-  if (text.access.size() != text.dtypes.size() || text.dtypes.size() > kMaxOperands) return Broken("operands");
+  if (text.access.size() != text.dtypes.size() || text.dtypes.size() > kMaxOperands)
+    return Broken("operands");
   if (code.output_dtypes_size() != code.program().results_size()) return Broken("outputs");
   auto body = EmitProgram("body", code.program(), inputs);
   if (!body.ok()) return body.status();
   std::vector<DType> used = text.dtypes;
   CollectTypes(code.program(), &used);
-  text.definitions = absl::StrCat(Preamble(target, used), LaunchStruct(text.rank, text.dtypes.size(), body->num_scalars),
+  text.definitions = absl::StrCat(Preamble(target, used),
+                                  LaunchStruct(text.rank, text.dtypes.size(), body->num_scalars),
                                   body->definitions);
-  text.scalars_call = body->num_scalars == 0 ? "body_scalars()"
-                                             : target == Target::kCuda ? "body_scalars(launch.scalars)" : "body_scalars(launch->scalars)";
+  text.scalars_call = body->num_scalars == 0    ? "body_scalars()"
+                      : target == Target::kCuda ? "body_scalars(launch.scalars)"
+                                                : "body_scalars(launch->scalars)";
   text.index_type = code.index_32bit() ? "st_u32" : "st_i64";
   return text;
 }

@@ -20,6 +20,7 @@ struct ElementwiseText {
 };
 
 // INTERNAL when the code does not fit together.
-absl::StatusOr<ElementwiseText> PrepareElementwise(const wire::ElementwiseCode& code, Target target);
+absl::StatusOr<ElementwiseText> PrepareElementwise(const wire::ElementwiseCode& code,
+                                                   Target target);
 
 }  // namespace stride::codegen

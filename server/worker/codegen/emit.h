@@ -5,13 +5,19 @@
 #include "absl/status/statusor.h"
 #include "server/wire/plan.pb.h"
 
-// Code of a plan -> C++ source text, for both device kinds from the same op table. Entry points and parameters: launch_abi.h. Pure functions; any thread.
+// Code of a plan -> C++ source text, for both device kinds from the same op table. Entry points and
+// parameters: launch_abi.h. Pure functions; any thread.
 //
-// The text is self-contained: no #include. It calls C math functions by their names (sinf, sin, powf, ...; all in device/math_names.h):
-//   CUDA: NVRTC knows them. Compile for the device's architecture with --std=c++17 (or later) and --extra-device-vectorization, never with
-//         --use_fast_math; -fmad=false keeps a fused expression equal to NumPy's operation by operation.
-//   CPU:  the compiler's prelude (native loops) must declare them before this text, as `extern "C"` or as overloads of the same names.
-//         Compile as C++17 or later with -O3 -fno-math-errno, without -ffast-math (-ffp-contract=off for results as NumPy's).
+// The text is self-contained: no #include. It calls C math functions by their names (sinf, sin,
+// powf, ...; all in device/math_names.h):
+//   CUDA: NVRTC knows them. Compile for the device's architecture with --std=c++17 (or later) and
+//   --extra-device-vectorization, never with
+//         --use_fast_math; -fmad=false keeps a fused expression equal to NumPy's operation by
+//         operation.
+//   CPU:  the compiler's prelude (native loops) must declare them before this text, as `extern "C"`
+//   or as overloads of the same names.
+//         Compile as C++17 or later with -O3 -fno-math-errno, without -ffast-math
+//         (-ffp-contract=off for results as NumPy's).
 // Errors: INTERNAL for a plan that the op table does not know, which ops never makes.
 namespace stride::codegen {
 

@@ -10,7 +10,8 @@ using Layout = wire::Layout;
 // How the inner loop reads one operand, fixed at compile time for each variant of the loop.
 enum class Walk { kUnit, kRepeat, kStrided };
 
-// With this many strided inputs or fewer, each gets its own choice between unit steps and repetition.
+// With this many strided inputs or fewer, each gets its own choice between unit steps and
+// repetition.
 constexpr int kMaxVariedInputs = 2;
 
 struct Variant {
@@ -28,10 +29,13 @@ class Emitter {
     for (size_t i = 0; i < variants.size(); ++i) {
       absl::StrAppend(&rows, RowFunction(static_cast<int>(i), variants[i].walks));
       std::string call = absl::StrCat("row", i, "(scalars, pointers, steps, n, first);");
-      absl::StrAppend(&dispatch, "    ", variants[i].condition.empty() ? "" : absl::StrCat("if (", variants[i].condition, ") "),
-                      call, variants[i].condition.empty() ? "\n" : "\n    else\n");
+      absl::StrAppend(
+          &dispatch, "    ",
+          variants[i].condition.empty() ? "" : absl::StrCat("if (", variants[i].condition, ") "),
+          call, variants[i].condition.empty() ? "\n" : "\n    else\n");
     }
-    return absl::StrCat(text_.definitions, rows, text_.rank == 1 ? FlatEntry(dispatch) : NestedEntry(dispatch));
+    return absl::StrCat(text_.definitions, rows,
+                        text_.rank == 1 ? FlatEntry(dispatch) : NestedEntry(dispatch));
   }
 
  private:
@@ -67,11 +71,13 @@ class Emitter {
       Variant variant{general, ""};
       auto require = [&](size_t operand, Walk walk) {
         variant.walks[operand] = walk;
-        absl::StrAppend(&variant.condition, variant.condition.empty() ? "" : " && ",
-                        walk == Walk::kUnit ? IsUnit(operand) : absl::StrCat("steps[", operand, "] == 0"));
+        absl::StrAppend(
+            &variant.condition, variant.condition.empty() ? "" : " && ",
+            walk == Walk::kUnit ? IsUnit(operand) : absl::StrCat("steps[", operand, "] == 0"));
       };
       for (size_t operand : outputs) require(operand, Walk::kUnit);
-      for (size_t i = 0; i < inputs.size(); ++i) require(inputs[i], choice >> i & 1 ? Walk::kRepeat : Walk::kUnit);
+      for (size_t i = 0; i < inputs.size(); ++i)
+        require(inputs[i], choice >> i & 1 ? Walk::kRepeat : Walk::kUnit);
       variants.push_back(variant);
     }
     variants.push_back({general, ""});
@@ -87,10 +93,12 @@ class Emitter {
       std::string name = absl::StrCat("p", i);
       std::string address;
       if (walks[i] == Walk::kStrided) {
-        absl::StrAppend(&before, "  char* const ", name, " = pointers[", i, "];\n  const st_i64 step", i, " = steps[", i, "];\n");
+        absl::StrAppend(&before, "  char* const ", name, " = pointers[", i,
+                        "];\n  const st_i64 step", i, " = steps[", i, "];\n");
         address = absl::StrCat(name, " + j * step", i);
       } else {
-        absl::StrAppend(&before, "  ", stored, "* const ", name, " = (", stored, "*)pointers[", i, "];\n");
+        absl::StrAppend(&before, "  ", stored, "* const ", name, " = (", stored, "*)pointers[", i,
+                        "];\n");
         address = absl::StrCat(name, " + j");
       }
       if (is_output) {
@@ -99,53 +107,72 @@ class Emitter {
         absl::StrAppend(&arguments, ", out", j);
         absl::StrAppend(&writes, "    st_store<", type, ">(", address, ", out", j, ");\n");
       } else if (walks[i] == Walk::kRepeat) {
-        absl::StrAppend(&before, "  const ", type, " in", i, " = st_load<", type, ">(", name, ");\n");
+        absl::StrAppend(&before, "  const ", type, " in", i, " = st_load<", type, ">(", name,
+                        ");\n");
       } else {
-        absl::StrAppend(&reads, "    const ", type, " in", i, " = st_load<", type, ">(", address, ");\n");
+        absl::StrAppend(&reads, "    const ", type, " in", i, " = st_load<", type, ">(", address,
+                        ");\n");
       }
     }
     std::string inputs;
     for (size_t i = 0; i < text_.num_inputs; ++i) absl::StrAppend(&inputs, ", in", i);
     return absl::StrCat("ST_FN void row", number,
-                        "(const bodyScalars& scalars, char* const* pointers, const st_i64* steps, st_i64 n, st_i64 first) {\n",
-                        before, "  ST_IVDEP\n  for (st_i64 j = 0; j < n; ++j) {\n", reads, "    body(scalars", inputs,
-                        ", first + j", arguments, ");\n", writes, "  }\n}\n");
+                        "(const bodyScalars& scalars, char* const* pointers, const st_i64* steps, "
+                        "st_i64 n, st_i64 first) {\n",
+                        before, "  ST_IVDEP\n  for (st_i64 j = 0; j < n; ++j) {\n", reads,
+                        "    body(scalars", inputs, ", first + j", arguments, ");\n", writes,
+                        "  }\n}\n");
   }
 
   std::string FlatEntry(const std::string& dispatch) const {
     std::string setup;
     for (size_t i = 0; i < num_operands(); ++i) {
       // A contiguous operand's stride in the launch may be anything when there is one element.
-      std::string step = text_.access[i] == Layout::ACCESS_CONTIGUOUS  ? absl::StrCat(ItemSize(text_.dtypes[i]))
-                         : text_.access[i] == Layout::ACCESS_BROADCAST ? "0"
-                                                                       : absl::StrCat("launch->operands[", i, "].strides[0]");
-      absl::StrAppend(&setup, "    steps[", i, "] = ", step, ";\n    pointers[", i, "] = launch->operands[", i,
-                      "].data + begin * steps[", i, "];\n");
+      std::string step = text_.access[i] == Layout::ACCESS_CONTIGUOUS
+                             ? absl::StrCat(ItemSize(text_.dtypes[i]))
+                         : text_.access[i] == Layout::ACCESS_BROADCAST
+                             ? "0"
+                             : absl::StrCat("launch->operands[", i, "].strides[0]");
+      absl::StrAppend(&setup, "    steps[", i, "] = ", step, ";\n    pointers[", i,
+                      "] = launch->operands[", i, "].data + begin * steps[", i, "];\n");
     }
-    return absl::StrCat("ST_ENTRY void stride_run(const Launch* launch, st_i64 begin, st_i64 end) {\n", "  const bodyScalars scalars = ",
-                        text_.scalars_call, ";\n  char* pointers[", num_operands(), "];\n  st_i64 steps[", num_operands(),
-                        "];\n  const st_i64 n = end - begin, first = begin;\n  if (n > 0) {\n", setup, dispatch, "  }\n}\n");
+    return absl::StrCat(
+        "ST_ENTRY void stride_run(const Launch* launch, st_i64 begin, st_i64 end) {\n",
+        "  const bodyScalars scalars = ", text_.scalars_call, ";\n  char* pointers[",
+        num_operands(), "];\n  st_i64 steps[", num_operands(),
+        "];\n  const st_i64 n = end - begin, first = begin;\n  if (n > 0) {\n", setup, dispatch,
+        "  }\n}\n");
   }
 
   // Rows along the innermost axis; the outer axes are counted like an odometer.
   std::string NestedEntry(const std::string& dispatch) const {
     int last = text_.rank - 1;
     return absl::StrCat(
-        "ST_ENTRY void stride_run(const Launch* launch, st_i64 begin, st_i64 end) {\n  const bodyScalars scalars = ",
-        text_.scalars_call, ";\n  st_i64 index[", text_.rank, "];\n  st_i64 rest = begin;\n  if (begin >= end) return;\n",
-        "  for (int axis = ", last, "; axis >= 0; --axis) {\n    index[axis] = rest % launch->extents[axis];\n",
-        "    rest /= launch->extents[axis];\n  }\n  char* pointers[", num_operands(), "];\n  st_i64 steps[", num_operands(),
-        "];\n  for (int i = 0; i < ", num_operands(), "; ++i) {\n    pointers[i] = launch->operands[i].data;\n    steps[i] = ",
+        "ST_ENTRY void stride_run(const Launch* launch, st_i64 begin, st_i64 end) {\n  const "
+        "bodyScalars scalars = ",
+        text_.scalars_call, ";\n  st_i64 index[", text_.rank,
+        "];\n  st_i64 rest = begin;\n  if (begin >= end) return;\n", "  for (int axis = ", last,
+        "; axis >= 0; --axis) {\n    index[axis] = rest % launch->extents[axis];\n",
+        "    rest /= launch->extents[axis];\n  }\n  char* pointers[", num_operands(),
+        "];\n  st_i64 steps[", num_operands(), "];\n  for (int i = 0; i < ", num_operands(),
+        "; ++i) {\n    pointers[i] = launch->operands[i].data;\n    steps[i] = ",
         "launch->operands[i].strides[", last, "];\n    for (int axis = 0; axis < ", text_.rank,
         "; ++axis) pointers[i] += index[axis] * launch->operands[i].strides[axis];\n  }\n",
-        "  for (st_i64 first = begin; first < end;) {\n    const st_i64 left = launch->extents[", last, "] - index[", last, "];\n",
+        "  for (st_i64 first = begin; first < end;) {\n    const st_i64 left = launch->extents[",
+        last, "] - index[", last, "];\n",
         "    const st_i64 n = left < end - first ? left : end - first;\n", dispatch,
         "    first += n;\n    if (first >= end) break;\n",
-        "    // Back to the row's start, then one step along the next axis that has not ended.\n", "    for (int i = 0; i < ",
-        num_operands(), "; ++i) pointers[i] -= index[", last, "] * launch->operands[i].strides[", last, "];\n    index[", last,
-        "] = 0;\n    for (int axis = ", last - 1, "; axis >= 0; --axis) {\n      const bool ended = ++index[axis] == launch->extents[axis];\n",
-        "      const st_i64 moved = ended ? 1 - launch->extents[axis] : 1;\n      for (int i = 0; i < ", num_operands(),
-        "; ++i) pointers[i] += moved * launch->operands[i].strides[axis];\n      if (!ended) break;\n      index[axis] = 0;\n",
+        "    // Back to the row's start, then one step along the next axis that has not ended.\n",
+        "    for (int i = 0; i < ", num_operands(), "; ++i) pointers[i] -= index[", last,
+        "] * launch->operands[i].strides[", last, "];\n    index[", last,
+        "] = 0;\n    for (int axis = ", last - 1,
+        "; axis >= 0; --axis) {\n      const bool ended = ++index[axis] == "
+        "launch->extents[axis];\n",
+        "      const st_i64 moved = ended ? 1 - launch->extents[axis] : 1;\n      for (int i = 0; "
+        "i < ",
+        num_operands(),
+        "; ++i) pointers[i] += moved * launch->operands[i].strides[axis];\n      if (!ended) "
+        "break;\n      index[axis] = 0;\n",
         "    }\n  }\n}\n");
   }
 

@@ -16,7 +16,8 @@ class Emitter {
   explicit Emitter(const ElementwiseText& text) : text_(text) {}
 
   std::string Emit() {
-    bool flat = std::none_of(text_.access.begin(), text_.access.end(), [](auto a) { return a == Layout::ACCESS_STRIDED; });
+    bool flat = std::none_of(text_.access.begin(), text_.access.end(),
+                             [](auto a) { return a == Layout::ACCESS_STRIDED; });
     return absl::StrCat(text_.definitions, flat ? FlatKernel() : StridedKernel());
   }
 
@@ -24,49 +25,60 @@ class Emitter {
   size_t num_operands() const { return text_.dtypes.size(); }
   bool IsRepeated(size_t i) const { return text_.access[i] == Layout::ACCESS_BROADCAST; }
   bool IsOutput(size_t i) const { return i >= text_.num_inputs; }
-  std::string Stored(size_t i) const { return absl::StrCat("st_stored<", TypeName(text_.dtypes[i]), ">::type"); }
+  std::string Stored(size_t i) const {
+    return absl::StrCat("st_stored<", TypeName(text_.dtypes[i]), ">::type");
+  }
 
   // `body(scalars, in0, in1, INDEX, out0)`.
   std::string Call(const std::string& index) const {
     std::string call = "body(scalars";
     for (size_t i = 0; i < text_.num_inputs; ++i) absl::StrAppend(&call, ", in", i);
     absl::StrAppend(&call, ", (st_i64)(", index, ")");
-    for (size_t i = text_.num_inputs; i < num_operands(); ++i) absl::StrAppend(&call, ", out", i - text_.num_inputs);
+    for (size_t i = text_.num_inputs; i < num_operands(); ++i)
+      absl::StrAppend(&call, ", out", i - text_.num_inputs);
     return call + ");\n";
   }
 
   std::string OutputVariables(const char* indent) const {
     std::string text;
     for (size_t i = text_.num_inputs; i < num_operands(); ++i) {
-      absl::StrAppend(&text, indent, TypeName(text_.dtypes[i]), " out", i - text_.num_inputs, ";\n");
+      absl::StrAppend(&text, indent, TypeName(text_.dtypes[i]), " out", i - text_.num_inputs,
+                      ";\n");
     }
     return text;
   }
 
   std::string Head() const {
-    return absl::StrCat("extern \"C\" __global__ void __launch_bounds__(256) stride_elementwise(const __grid_constant__ Launch launch) {\n",
-                        "  const bodyScalars scalars = ", text_.scalars_call, ";\n  typedef ", text_.index_type, " Index;\n",
-                        "  const Index count = (Index)launch.count;\n",
-                        "  const Index thread = (Index)blockIdx.x * blockDim.x + threadIdx.x;\n",
-                        "  const Index threads = (Index)gridDim.x * blockDim.x;\n");
+    return absl::StrCat(
+        "extern \"C\" __global__ void __launch_bounds__(256) stride_elementwise(const "
+        "__grid_constant__ Launch launch) {\n",
+        "  const bodyScalars scalars = ", text_.scalars_call, ";\n  typedef ", text_.index_type,
+        " Index;\n", "  const Index count = (Index)launch.count;\n",
+        "  const Index thread = (Index)blockIdx.x * blockDim.x + threadIdx.x;\n",
+        "  const Index threads = (Index)gridDim.x * blockDim.x;\n");
   }
 
-  // Every operand contiguous or repeated: as many elements at once as fill 16 bytes of the widest operand, if all addresses allow.
+  // Every operand contiguous or repeated: as many elements at once as fill 16 bytes of the widest
+  // operand, if all addresses allow.
   std::string FlatKernel() const {
     int64_t widest = 1;
     for (size_t i = 0; i < num_operands(); ++i) {
       if (!IsRepeated(i)) widest = std::max(widest, ItemSize(text_.dtypes[i]));
     }
     int width = static_cast<int>(kVectorBytes / widest);
-    std::string setup, aligned = "true", packs, reads, stores, out_packs, scalar_reads, scalar_writes;
+    std::string setup, aligned = "true", packs, reads, stores, out_packs, scalar_reads,
+                       scalar_writes;
     for (size_t i = 0; i < num_operands(); ++i) {
       std::string type = TypeName(text_.dtypes[i]);
       if (IsRepeated(i)) {
-        absl::StrAppend(&setup, "  const ", type, " in", i, " = st_load<", type, ">(launch.operands[", i, "].data);\n");
+        absl::StrAppend(&setup, "  const ", type, " in", i, " = st_load<", type,
+                        ">(launch.operands[", i, "].data);\n");
         continue;
       }
-      absl::StrAppend(&setup, "  ", Stored(i), "* const p", i, " = (", Stored(i), "*)launch.operands[", i, "].data;\n");
-      absl::StrAppend(&aligned, " && (st_u64)p", i, " % ", width * ItemSize(text_.dtypes[i]), " == 0");
+      absl::StrAppend(&setup, "  ", Stored(i), "* const p", i, " = (", Stored(i),
+                      "*)launch.operands[", i, "].data;\n");
+      absl::StrAppend(&aligned, " && (st_u64)p", i, " % ", width * ItemSize(text_.dtypes[i]),
+                      " == 0");
       std::string pack = absl::StrCat("Pack<", Stored(i), ", ", width, ">");
       if (IsOutput(i)) {
         size_t j = i - text_.num_inputs;
@@ -75,18 +87,23 @@ class Emitter {
         absl::StrAppend(&packs, "    ((", pack, "*)p", i, ")[i] = pack", i, ";\n");
         absl::StrAppend(&scalar_writes, "    st_store<", type, ">(p", i, " + i, out", j, ");\n");
       } else {
-        absl::StrAppend(&out_packs, "    const ", pack, " pack", i, " = ((const ", pack, "*)p", i, ")[i];\n");
-        absl::StrAppend(&reads, "      const ", type, " in", i, " = st_from_stored<", type, ">(pack", i, ".v[k]);\n");
-        absl::StrAppend(&scalar_reads, "    const ", type, " in", i, " = st_load<", type, ">(p", i, " + i);\n");
+        absl::StrAppend(&out_packs, "    const ", pack, " pack", i, " = ((const ", pack, "*)p", i,
+                        ")[i];\n");
+        absl::StrAppend(&reads, "      const ", type, " in", i, " = st_from_stored<", type,
+                        ">(pack", i, ".v[k]);\n");
+        absl::StrAppend(&scalar_reads, "    const ", type, " in", i, " = st_load<", type, ">(p", i,
+                        " + i);\n");
       }
     }
-    return absl::StrCat("template <class T, int N>\nstruct alignas(sizeof(T) * N) Pack {\n  T v[N];\n};\n", Head(), setup,
-                        "  Index done = 0;\n  if (", aligned, ") {\n  const Index packs = count / ", width, ";\n",
-                        "  for (Index i = thread; i < packs; i += threads) {\n", out_packs, "#pragma unroll\n    for (int k = 0; k < ",
-                        width, "; ++k) {\n", reads, OutputVariables("      "), "      ", Call(absl::StrCat("(st_i64)i * ", width, " + k")),
-                        stores, "    }\n", packs, "  }\n  done = packs * ", width, ";\n  }\n",
-                        "  for (Index i = done + thread; i < count; i += threads) {\n", scalar_reads, OutputVariables("    "), "    ",
-                        Call("i"), scalar_writes, "  }\n}\n");
+    return absl::StrCat(
+        "template <class T, int N>\nstruct alignas(sizeof(T) * N) Pack {\n  T v[N];\n};\n", Head(),
+        setup, "  Index done = 0;\n  if (", aligned, ") {\n  const Index packs = count / ", width,
+        ";\n", "  for (Index i = thread; i < packs; i += threads) {\n", out_packs,
+        "#pragma unroll\n    for (int k = 0; k < ", width, "; ++k) {\n", reads,
+        OutputVariables("      "), "      ", Call(absl::StrCat("(st_i64)i * ", width, " + k")),
+        stores, "    }\n", packs, "  }\n  done = packs * ", width, ";\n  }\n",
+        "  for (Index i = done + thread; i < count; i += threads) {\n", scalar_reads,
+        OutputVariables("    "), "    ", Call("i"), scalar_writes, "  }\n}\n");
   }
 
   std::string StridedKernel() const {
@@ -94,34 +111,42 @@ class Emitter {
     for (size_t i = 0; i < num_operands(); ++i) {
       std::string type = TypeName(text_.dtypes[i]);
       if (IsRepeated(i)) {
-        absl::StrAppend(&setup, "  const ", type, " in", i, " = st_load<", type, ">(launch.operands[", i, "].data);\n");
+        absl::StrAppend(&setup, "  const ", type, " in", i, " = st_load<", type,
+                        ">(launch.operands[", i, "].data);\n");
         continue;
       }
       bool strided = text_.access[i] == Layout::ACCESS_STRIDED;
       if (strided) absl::StrAppend(&offsets, "    st_i64 offset", i, " = 0;\n");
-      std::string address = absl::StrCat("launch.operands[", i, "].data + ",
-                                         strided ? absl::StrCat("offset", i) : absl::StrCat("(st_i64)i * ", ItemSize(text_.dtypes[i])));
+      std::string address =
+          absl::StrCat("launch.operands[", i, "].data + ",
+                       strided ? absl::StrCat("offset", i)
+                               : absl::StrCat("(st_i64)i * ", ItemSize(text_.dtypes[i])));
       if (IsOutput(i)) {
-        absl::StrAppend(&writes, "    st_store<", type, ">(", address, ", out", i - text_.num_inputs, ");\n");
+        absl::StrAppend(&writes, "    st_store<", type, ">(", address, ", out",
+                        i - text_.num_inputs, ");\n");
       } else {
-        absl::StrAppend(&reads, "    const ", type, " in", i, " = st_load<", type, ">(", address, ");\n");
+        absl::StrAppend(&reads, "    const ", type, " in", i, " = st_load<", type, ">(", address,
+                        ");\n");
       }
     }
     for (int axis = text_.rank - 1; axis >= 0; --axis) {
       if (axis > 0) {
         absl::StrAppend(&divide, "    {\n      const Index extent = (Index)launch.extents[", axis,
-                        "];\n      const Index next = rest / extent;\n      const Index index = rest - next * extent;\n      rest = next;\n");
+                        "];\n      const Index next = rest / extent;\n      const Index index = "
+                        "rest - next * extent;\n      rest = next;\n");
       } else {
         absl::StrAppend(&divide, "    {\n      const Index index = rest;\n");
       }
       for (size_t i = 0; i < num_operands(); ++i) {
         if (text_.access[i] != Layout::ACCESS_STRIDED) continue;
-        absl::StrAppend(&divide, "      offset", i, " += (st_i64)index * launch.operands[", i, "].strides[", axis, "];\n");
+        absl::StrAppend(&divide, "      offset", i, " += (st_i64)index * launch.operands[", i,
+                        "].strides[", axis, "];\n");
       }
       absl::StrAppend(&divide, "    }\n");
     }
-    return absl::StrCat(Head(), setup, "  for (Index i = thread; i < count; i += threads) {\n    Index rest = i;\n", offsets, divide,
-                        reads, OutputVariables("    "), "    ", Call("i"), writes, "  }\n}\n");
+    return absl::StrCat(
+        Head(), setup, "  for (Index i = thread; i < count; i += threads) {\n    Index rest = i;\n",
+        offsets, divide, reads, OutputVariables("    "), "    ", Call("i"), writes, "  }\n}\n");
   }
 
   const ElementwiseText& text_;

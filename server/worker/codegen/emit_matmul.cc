@@ -28,7 +28,8 @@ ST_FN char* matrix_of(const Launch& launch, const Matrix& matrix, st_i64 batch) 
 enum { kRow = $rank - 2, kColumn = $rank - 1 };
 )";
 
-// 16 x 16 tiles of both factors in shared memory. The grid may be smaller than the matrix in y and z.
+// 16 x 16 tiles of both factors in shared memory. The grid may be smaller than the matrix in y and
+// z.
 constexpr char kCuda[] = R"(
 extern "C" __global__ void __launch_bounds__(256) stride_matmul(const __grid_constant__ Launch launch) {
   typedef $type T;
@@ -58,7 +59,8 @@ extern "C" __global__ void __launch_bounds__(256) stride_matmul(const __grid_con
 }
 )";
 
-// Row by row, columns in blocks that stay in the first cache while the rows of the right factor pass by.
+// Row by row, columns in blocks that stay in the first cache while the rows of the right factor
+// pass by.
 constexpr char kCpu[] = R"(
 enum { kBlock = 512 };
 
@@ -96,13 +98,19 @@ absl::StatusOr<std::string> Emit(const wire::MatmulCode& code, Target target) {
   if (!dtype || !(IsBool(*dtype) || IsInteger(*dtype))) {
     return absl::InternalError("generated matrix products are of integers and bool");
   }
-  std::string text = absl::StrCat(Preamble(target, {*dtype}), kLaunch, target == Target::kCuda ? kCuda : kCpu);
-  return absl::StrReplaceAll(text, {{"$rank", absl::StrCat(kMaxRank)}, {"$type", TypeName(*dtype)}});
+  std::string text =
+      absl::StrCat(Preamble(target, {*dtype}), kLaunch, target == Target::kCuda ? kCuda : kCpu);
+  return absl::StrReplaceAll(text,
+                             {{"$rank", absl::StrCat(kMaxRank)}, {"$type", TypeName(*dtype)}});
 }
 
 }  // namespace
 
-absl::StatusOr<std::string> EmitMatmulCuda(const wire::MatmulCode& code) { return Emit(code, Target::kCuda); }
-absl::StatusOr<std::string> EmitMatmulCpu(const wire::MatmulCode& code) { return Emit(code, Target::kCpu); }
+absl::StatusOr<std::string> EmitMatmulCuda(const wire::MatmulCode& code) {
+  return Emit(code, Target::kCuda);
+}
+absl::StatusOr<std::string> EmitMatmulCpu(const wire::MatmulCode& code) {
+  return Emit(code, Target::kCpu);
+}
 
 }  // namespace stride::codegen

@@ -9,7 +9,9 @@ namespace {
 
 using Code = wire::ReduceCode;
 
-absl::Status Broken(const char* what) { return absl::InternalError(absl::StrCat("the plan's reduction is broken: ", what)); }
+absl::Status Broken(const char* what) {
+  return absl::InternalError(absl::StrCat("the plan's reduction is broken: ", what));
+}
 
 // C++ over a and b for values; `name` is the accumulator's type.
 std::string CombineText(Code::Combine combine, const std::string& name) {
@@ -32,7 +34,8 @@ std::string CombineText(Code::Combine combine, const std::string& name) {
 // Of a value that loses against every other.
 std::string ExtremeText(DType dtype, bool lowest) {
   std::string type = TypeName(dtype);
-  if (IsBool(dtype) || IsInteger(dtype)) return absl::StrCat("st_traits<", type, ">::", lowest ? "lowest" : "highest");
+  if (IsBool(dtype) || IsInteger(dtype))
+    return absl::StrCat("st_traits<", type, ">::", lowest ? "lowest" : "highest");
   std::string part = dtype == DType::kFloat32 || dtype == DType::kComplex64 ? "0.0f" : "0.0";
   std::string infinity = absl::StrCat(lowest ? "-" : "", "st_infinity_of(", part, ")");
   return IsComplex(dtype) ? absl::StrCat(type, "{", infinity, ", ", infinity, "}") : infinity;
@@ -56,7 +59,9 @@ std::string IdentityText(Code::Combine combine, DType dtype) {
   }
 }
 
-bool IsArg(Code::Combine combine) { return combine == Code::COMBINE_ARGMIN || combine == Code::COMBINE_ARGMAX; }
+bool IsArg(Code::Combine combine) {
+  return combine == Code::COMBINE_ARGMIN || combine == Code::COMBINE_ARGMAX;
+}
 
 std::string AccumulatorText(const Code& code, DType dtype) {
   std::string type = TypeName(dtype), identity = IdentityText(code.combine(), dtype);
@@ -65,16 +70,23 @@ std::string AccumulatorText(const Code& code, DType dtype) {
     identity = absl::StrCat("(", type, ")", identity.substr(type.size() + 1, 1));
   }
   if (!IsArg(code.combine())) {
-    return absl::StrCat("struct Acc {\n  ", type, " value;\n};\nST_FN Acc st_identity() { return Acc{", identity, "}; }\n",
-                        "ST_FN Acc st_combine(Acc a, Acc b) { return Acc{(", type, ")(", CombineText(code.combine(), type), ")}; }\n");
+    return absl::StrCat("struct Acc {\n  ", type,
+                        " value;\n};\nST_FN Acc st_identity() { return Acc{", identity, "}; }\n",
+                        "ST_FN Acc st_combine(Acc a, Acc b) { return Acc{(", type, ")(",
+                        CombineText(code.combine(), type), ")}; }\n");
   }
-  const char* better = code.combine() == Code::COMBINE_ARGMIN ? "st_less(b.value, a.value)" : "st_less(a.value, b.value)";
+  const char* better = code.combine() == Code::COMBINE_ARGMIN ? "st_less(b.value, a.value)"
+                                                              : "st_less(a.value, b.value)";
   // An index below zero: no element yet. Among equals, and among NaNs, the first index stays.
-  return absl::StrCat("struct Acc {\n  ", type, " value;\n  st_i64 index;\n};\nST_FN Acc st_identity() { return Acc{", identity,
-                      ", -1}; }\nST_FN Acc st_combine(Acc a, Acc b) {\n  if (a.index < 0) return b;\n  if (b.index < 0) return a;\n",
-                      "  const bool a_nan = st_isnan(a.value), b_nan = st_isnan(b.value);\n",
-                      "  const bool first = a.index < b.index;\n  if (a_nan || b_nan) return a_nan && (first || !b_nan) ? a : b;\n",
-                      "  if (", better, ") return b;\n  return first || !st_equal(a.value, b.value) ? a : b;\n}\n");
+  return absl::StrCat(
+      "struct Acc {\n  ", type,
+      " value;\n  st_i64 index;\n};\nST_FN Acc st_identity() { return Acc{", identity,
+      ", -1}; }\nST_FN Acc st_combine(Acc a, Acc b) {\n  if (a.index < 0) return b;\n  if (b.index "
+      "< 0) return a;\n",
+      "  const bool a_nan = st_isnan(a.value), b_nan = st_isnan(b.value);\n",
+      "  const bool first = a.index < b.index;\n  if (a_nan || b_nan) return a_nan && (first || "
+      "!b_nan) ? a : b;\n",
+      "  if (", better, ") return b;\n  return first || !st_equal(a.value, b.value) ? a : b;\n}\n");
 }
 
 std::string ScalarsField(const char* name, int count) {
@@ -83,12 +95,17 @@ std::string ScalarsField(const char* name, int count) {
 
 std::string LaunchStruct(const ReduceText& text, int num_map_scalars, int num_finish_scalars) {
   int rank = text.kept_rank + text.reduced_rank;
-  std::string input = absl::StrCat("struct Input {\n  char* data;\n", rank == 0 ? "" : absl::StrCat("  st_i64 strides[", rank, "];\n"), "};\n");
-  return absl::StrCat(input, "struct Launch {\n  st_i64 kept_count, reduced_count, splits, chunk;\n  char* scratch;\n",
-                      rank == 0 ? "" : absl::StrCat("  st_i64 extents[", rank, "];\n"), "  Input inputs[", text.dtypes.size(),
-                      "];\n  char* output;\n",
-                      text.kept_rank == 0 ? "" : absl::StrCat("  st_i64 output_strides[", text.kept_rank, "];\n"),
-                      ScalarsField("map_scalars", num_map_scalars), ScalarsField("finish_scalars", num_finish_scalars), "};\n");
+  std::string input =
+      absl::StrCat("struct Input {\n  char* data;\n",
+                   rank == 0 ? "" : absl::StrCat("  st_i64 strides[", rank, "];\n"), "};\n");
+  return absl::StrCat(
+      input,
+      "struct Launch {\n  st_i64 kept_count, reduced_count, splits, chunk;\n  char* scratch;\n",
+      rank == 0 ? "" : absl::StrCat("  st_i64 extents[", rank, "];\n"), "  Input inputs[",
+      text.dtypes.size(), "];\n  char* output;\n",
+      text.kept_rank == 0 ? "" : absl::StrCat("  st_i64 output_strides[", text.kept_rank, "];\n"),
+      ScalarsField("map_scalars", num_map_scalars),
+      ScalarsField("finish_scalars", num_finish_scalars), "};\n");
 }
 
 // The value of one element from pointers to its inputs.
@@ -98,13 +115,15 @@ std::string MapText(const ReduceText& text, DType accumulator) {
     absl::StrAppend(&parameters, ", const void* p", i);
     absl::StrAppend(&arguments, ", st_load<", TypeName(text.dtypes[i]), ">(p", i, ")");
   }
-  return absl::StrCat("ST_FN Acc load_mapped(const mapScalars& scalars", parameters, ", st_i64 index) {\n  ", TypeName(accumulator),
-                      " value;\n  map(scalars", arguments, ", index, value);\n  return Acc{value", text.has_index ? ", index" : "",
-                      "};\n}\n");
+  return absl::StrCat("ST_FN Acc load_mapped(const mapScalars& scalars", parameters,
+                      ", st_i64 index) {\n  ", TypeName(accumulator), " value;\n  map(scalars",
+                      arguments, ", index, value);\n  return Acc{value",
+                      text.has_index ? ", index" : "", "};\n}\n");
 }
 
 // Byte offset of kept element or reduced element number `i`, axis by axis from the last.
-std::string OffsetText(const std::string& name, int first_axis, int rank, const std::string& strides, const std::string& parameter,
+std::string OffsetText(const std::string& name, int first_axis, int rank,
+                       const std::string& strides, const std::string& parameter,
                        const std::string& index) {
   std::string body;
   if (rank == 1) {
@@ -114,18 +133,24 @@ std::string OffsetText(const std::string& name, int first_axis, int rank, const 
   } else {
     absl::StrAppend(&body, "  st_i64 offset = 0;\n  ", index, " rest = (", index, ")i;\n");
     for (int axis = rank - 1; axis >= 1; --axis) {
-      absl::StrAppend(&body, "  {\n    const ", index, " extent = (", index, ")launch.extents[", first_axis + axis, "], next = rest / extent;\n",
-                      "    offset += (st_i64)(rest - next * extent) * ", strides, "[", first_axis + axis, "];\n    rest = next;\n  }\n");
+      absl::StrAppend(&body, "  {\n    const ", index, " extent = (", index, ")launch.extents[",
+                      first_axis + axis, "], next = rest / extent;\n",
+                      "    offset += (st_i64)(rest - next * extent) * ", strides, "[",
+                      first_axis + axis, "];\n    rest = next;\n  }\n");
     }
     absl::StrAppend(&body, "  return offset + (st_i64)rest * ", strides, "[", first_axis, "];\n");
   }
-  return absl::StrCat("ST_FN st_i64 ", name, "(const Launch& launch", parameter, ", st_i64 i) {\n", body, "}\n");
+  return absl::StrCat("ST_FN st_i64 ", name, "(const Launch& launch", parameter, ", st_i64 i) {\n",
+                      body, "}\n");
 }
 
 std::string StoreText(const ReduceText& text, DType output) {
-  return absl::StrCat("ST_FN void store_result(const Launch& launch, const finishScalars& scalars, st_i64 kept, Acc acc) {\n  ",
-                      TypeName(output), " result;\n  finish(scalars, acc.", text.has_index ? "index" : "value", ", kept, result);\n  st_store<",
-                      TypeName(output), ">(launch.output + output_offset(launch, kept), result);\n}\n");
+  return absl::StrCat(
+      "ST_FN void store_result(const Launch& launch, const finishScalars& scalars, st_i64 kept, "
+      "Acc acc) {\n  ",
+      TypeName(output), " result;\n  finish(scalars, acc.", text.has_index ? "index" : "value",
+      ", kept, result);\n  st_store<", TypeName(output),
+      ">(launch.output + output_offset(launch, kept), result);\n}\n");
 }
 
 }  // namespace
@@ -151,7 +176,8 @@ absl::StatusOr<ReduceText> PrepareReduce(const Code& code, Target target) {
 
   auto map = EmitProgram("map", code.map(), text.dtypes);
   if (!map.ok()) return map.status();
-  auto finish = EmitProgram("finish", code.finish(), {text.has_index ? DType::kInt64 : *accumulator});
+  auto finish =
+      EmitProgram("finish", code.finish(), {text.has_index ? DType::kInt64 : *accumulator});
   if (!finish.ok()) return finish.status();
   std::vector<DType> used = text.dtypes;
   used.push_back(*accumulator);
@@ -159,14 +185,20 @@ absl::StatusOr<ReduceText> PrepareReduce(const Code& code, Target target) {
   CollectTypes(code.finish(), &used);
   std::string index = code.index_32bit() && target == Target::kCuda ? "st_u32" : "st_i64";
   text.definitions = absl::StrCat(
-      Preamble(target, used), LaunchStruct(text, map->num_scalars, finish->num_scalars), map->definitions, finish->definitions,
-      AccumulatorText(code, *accumulator), MapText(text, *accumulator),
-      OffsetText("kept_offset", 0, text.kept_rank, "launch.inputs[input].strides", ", int input", index),
-      OffsetText("reduced_offset", text.kept_rank, text.reduced_rank, "launch.inputs[input].strides", ", int input", index),
-      OffsetText("output_offset", 0, text.kept_rank, "launch.output_strides", "", index), StoreText(text, *output),
-      "struct alignas(16) Partial {\n  Acc acc;\n  char padding[", kPartialBytes, " - sizeof(Acc)];\n};\n");
-  text.map_scalars_call = map->num_scalars == 0 ? "map_scalars()" : "map_scalars(launch.map_scalars)";
-  text.finish_scalars_call = finish->num_scalars == 0 ? "finish_scalars()" : "finish_scalars(launch.finish_scalars)";
+      Preamble(target, used), LaunchStruct(text, map->num_scalars, finish->num_scalars),
+      map->definitions, finish->definitions, AccumulatorText(code, *accumulator),
+      MapText(text, *accumulator),
+      OffsetText("kept_offset", 0, text.kept_rank, "launch.inputs[input].strides", ", int input",
+                 index),
+      OffsetText("reduced_offset", text.kept_rank, text.reduced_rank,
+                 "launch.inputs[input].strides", ", int input", index),
+      OffsetText("output_offset", 0, text.kept_rank, "launch.output_strides", "", index),
+      StoreText(text, *output), "struct alignas(16) Partial {\n  Acc acc;\n  char padding[",
+      kPartialBytes, " - sizeof(Acc)];\n};\n");
+  text.map_scalars_call =
+      map->num_scalars == 0 ? "map_scalars()" : "map_scalars(launch.map_scalars)";
+  text.finish_scalars_call =
+      finish->num_scalars == 0 ? "finish_scalars()" : "finish_scalars(launch.finish_scalars)";
   return text;
 }
 

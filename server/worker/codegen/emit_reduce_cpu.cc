@@ -30,8 +30,8 @@ ST_FN Acc cascade_result(const Cascade& cascade) {
 }
 )";
 
-// Runs of at most kRun elements are combined in kLanes independent chains, runs are combined pairwise. Both sizes are fixed, so that the order of
-// combination depends on the shape alone.
+// Runs of at most kRun elements are combined in kLanes independent chains, runs are combined
+// pairwise. Both sizes are fixed, so that the order of combination depends on the shape alone.
 constexpr char kRows[] = R"(
 enum { kLanes = 16, kRun = 512 };
 
@@ -135,30 +135,35 @@ ST_ENTRY void stride_reduce_finish(const Launch* launch_pointer, st_i64 begin, s
 )";
 
 struct Pieces {
-  std::string bases, pointers, pointer_parameters, run_element, run_element_k, row_pointers, unit_steps, unit_element, column_element;
+  std::string bases, pointers, pointer_parameters, run_element, run_element_k, row_pointers,
+      unit_steps, unit_element, column_element;
 };
 
 Pieces MakePieces(const ReduceText& text) {
   Pieces pieces;
-  pieces.run_element = pieces.run_element_k = pieces.unit_element = pieces.column_element = "load_mapped(scalars";
+  pieces.run_element = pieces.run_element_k = pieces.unit_element = pieces.column_element =
+      "load_mapped(scalars";
   for (size_t i = 0; i < text.dtypes.size(); ++i) {
     const char* comma = i == 0 ? "" : ", ";
     int64_t size = ItemSize(text.dtypes[i]);
-    absl::StrAppend(&pieces.bases, "    const char* const base", i, " = launch.inputs[", i, "].data + kept_offset(launch, ", i, ", kept);\n");
+    absl::StrAppend(&pieces.bases, "    const char* const base", i, " = launch.inputs[", i,
+                    "].data + kept_offset(launch, ", i, ", kept);\n");
     absl::StrAppend(&pieces.pointers, comma, "base", i, " + reduced_offset(launch, ", i, ", i), ");
     // The step along the innermost reduced axis, a constant where it can be.
     bool unit = text.access[i] == wire::Layout::ACCESS_CONTIGUOUS;
     bool none = text.access[i] == wire::Layout::ACCESS_BROADCAST || text.reduced_rank == 0;
     std::string step = unit   ? absl::StrCat(size)
                        : none ? "0"
-                              : absl::StrCat("launch.inputs[", i, "].strides[", text.kept_rank + text.reduced_rank - 1, "]");
+                              : absl::StrCat("launch.inputs[", i, "].strides[",
+                                             text.kept_rank + text.reduced_rank - 1, "]");
     absl::StrAppend(&pieces.pointers, step);
     absl::StrAppend(&pieces.pointer_parameters, comma, "const char* p", i, ", st_i64 given", i);
     std::string step_in_run = unit ? absl::StrCat(size) : none ? "0" : absl::StrCat("given", i);
     absl::StrAppend(&pieces.run_element, ", p", i, " + i * ", step_in_run);
     absl::StrAppend(&pieces.run_element_k, ", p", i, " + (i + k) * ", step_in_run);
     std::string column = absl::StrCat("launch.inputs[", i, "].strides[", text.kept_rank - 1, "]");
-    absl::StrAppend(&pieces.row_pointers, "        const char* const row", i, " = base", i, " + reduced_offset(launch, ", i, ", i);\n");
+    absl::StrAppend(&pieces.row_pointers, "        const char* const row", i, " = base", i,
+                    " + reduced_offset(launch, ", i, ", i);\n");
     absl::StrAppend(&pieces.unit_steps, i == 0 ? "" : " && ", column, " == ", size);
     absl::StrAppend(&pieces.unit_element, ", row", i, " + j * ", size);
     absl::StrAppend(&pieces.column_element, ", row", i, " + j * ", column);
@@ -176,24 +181,26 @@ absl::StatusOr<std::string> EmitReduceCpu(const wire::ReduceCode& code) {
   auto text = PrepareReduce(code, Target::kCpu);
   if (!text.ok()) return text.status();
   Pieces pieces = MakePieces(*text);
-  std::string row_extent = text->reduced_rank == 0
-                               ? "1"
-                               : absl::StrCat("launch.extents[", text->kept_rank + text->reduced_rank - 1, "]");
+  std::string row_extent =
+      text->reduced_rank == 0
+          ? "1"
+          : absl::StrCat("launch.extents[", text->kept_rank + text->reduced_rank - 1, "]");
   std::string kernels = absl::StrCat(kCascade, text->kept_contiguous ? kColumns : kRows, kFinish);
-  return text->definitions + absl::StrReplaceAll(kernels, {{"$map_scalars", text->map_scalars_call},
-                                                           {"$finish_scalars", text->finish_scalars_call},
-                                                           {"$row_extent", row_extent},
-                                                           {"$bases", pieces.bases},
-                                                           {"$pointers", pieces.pointers},
-                                                           {"$pointer_parameters", pieces.pointer_parameters},
-                                                           {"$run_element_k", pieces.run_element_k},
-                                                           {"$run_element", pieces.run_element},
-                                                           {"$group", absl::StrCat(kColumnGroup)},
-                                                           {"$last_kept", absl::StrCat(text->kept_rank - 1)},
-                                                           {"$row_pointers", pieces.row_pointers},
-                                                           {"$unit_steps", pieces.unit_steps},
-                                                           {"$unit_element", pieces.unit_element},
-                                                           {"$column_element", pieces.column_element}});
+  return text->definitions +
+         absl::StrReplaceAll(kernels, {{"$map_scalars", text->map_scalars_call},
+                                       {"$finish_scalars", text->finish_scalars_call},
+                                       {"$row_extent", row_extent},
+                                       {"$bases", pieces.bases},
+                                       {"$pointers", pieces.pointers},
+                                       {"$pointer_parameters", pieces.pointer_parameters},
+                                       {"$run_element_k", pieces.run_element_k},
+                                       {"$run_element", pieces.run_element},
+                                       {"$group", absl::StrCat(kColumnGroup)},
+                                       {"$last_kept", absl::StrCat(text->kept_rank - 1)},
+                                       {"$row_pointers", pieces.row_pointers},
+                                       {"$unit_steps", pieces.unit_steps},
+                                       {"$unit_element", pieces.unit_element},
+                                       {"$column_element", pieces.column_element}});
 }
 
 }  // namespace stride::codegen

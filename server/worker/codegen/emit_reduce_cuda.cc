@@ -9,8 +9,9 @@
 namespace stride::codegen {
 namespace {
 
-// Thread (x, y): along the reduced elements with x and along the kept ones with y, or, when a kept axis is contiguous, the other way round. $reducing
-// is the reducing coordinate. Every sum is made in an order that depends on the launch alone.
+// Thread (x, y): along the reduced elements with x and along the kept ones with y, or, when a kept
+// axis is contiguous, the other way round. $reducing is the reducing coordinate. Every sum is made
+// in an order that depends on the launch alone.
 constexpr char kKernels[] = R"(
 // Combines over the block's reducing coordinate by halves; `width` threads, a power of two, `step` apart. The result is at the first.
 ST_FN Acc combine_block(Acc acc, int place, int lane, int width, int step) {
@@ -92,7 +93,8 @@ absl::StatusOr<std::string> EmitReduceCuda(const wire::ReduceCode& code) {
   if (!text.ok()) return text.status();
   std::string bases, element = "load_mapped(scalars";
   for (size_t i = 0; i < text->dtypes.size(); ++i) {
-    absl::StrAppend(&bases, "    const char* const base", i, " = launch.inputs[", i, "].data + kept_offset(launch, ", i, ", kept);\n");
+    absl::StrAppend(&bases, "    const char* const base", i, " = launch.inputs[", i,
+                    "].data + kept_offset(launch, ", i, ", kept);\n");
     if (text->access[i] == wire::Layout::ACCESS_CONTIGUOUS) {
       absl::StrAppend(&element, ", base", i, " + at * ", ItemSize(text->dtypes[i]));
     } else if (text->access[i] == wire::Layout::ACCESS_BROADCAST) {
@@ -103,15 +105,16 @@ absl::StatusOr<std::string> EmitReduceCuda(const wire::ReduceCode& code) {
   }
   absl::StrAppend(&element, ", at)");
   bool columns = text->kept_contiguous;
-  return text->definitions + absl::StrReplaceAll(kKernels, {{"$threads", absl::StrCat(kReduceThreads)},
-                                                            {"$unroll", absl::StrCat(Unroll(*text))},
-                                                            {"$reducing", columns ? "y" : "x"},
-                                                            {"$keeping", columns ? "x" : "y"},
-                                                            {"$step", columns ? "blockDim.x" : "1"},
-                                                            {"$bases", bases},
-                                                            {"$element", element},
-                                                            {"$map_scalars", text->map_scalars_call},
-                                                            {"$finish_scalars", text->finish_scalars_call}});
+  return text->definitions +
+         absl::StrReplaceAll(kKernels, {{"$threads", absl::StrCat(kReduceThreads)},
+                                        {"$unroll", absl::StrCat(Unroll(*text))},
+                                        {"$reducing", columns ? "y" : "x"},
+                                        {"$keeping", columns ? "x" : "y"},
+                                        {"$step", columns ? "blockDim.x" : "1"},
+                                        {"$bases", bases},
+                                        {"$element", element},
+                                        {"$map_scalars", text->map_scalars_call},
+                                        {"$finish_scalars", text->finish_scalars_call}});
 }
 
 }  // namespace stride::codegen

@@ -6,22 +6,32 @@
 #include "absl/types/span.h"
 #include "server/wire/plan.pb.h"
 
-// What the emitted code (emit.h) takes when it is launched: one block of 8-byte words, plain data. A CUDA kernel takes the block by value as its only
-// parameter, a CPU function by pointer. Hosts fill it with the Pack functions and need not know what is inside; the layout is written down here since the
-// emitted text declares the same as structs. Every address is of the operand's FIRST ELEMENT (arena base + Operand.offset); all strides are in bytes.
+// What the emitted code (emit.h) takes when it is launched: one block of 8-byte words, plain data.
+// A CUDA kernel takes the block by value as its only parameter, a CPU function by pointer. Hosts
+// fill it with the Pack functions and need not know what is inside; the layout is written down here
+// since the emitted text declares the same as structs. Every address is of the operand's FIRST
+// ELEMENT (arena base + Operand.offset); all strides are in bytes.
 //
-//   elementwise   count | extents[rank] | for each operand, inputs then outputs: address, strides[rank] | to 16 bytes | scalars[] of 16 bytes
-//   reduce        kept_count, reduced_count, splits, chunk, scratch | extents[kept + reduced] | for each input: address, strides[kept + reduced]
-//                 | output address, strides[kept] | to 16 bytes | map scalars[] of 16 bytes | finish scalars[] of 16 bytes
-//   matmul        m, n, k, batch_count, batch_rank | batch_extents[kMaxRank] | for left, right, output: address, strides[kMaxRank] (batch axes from 0;
+//   elementwise   count | extents[rank] | for each operand, inputs then outputs: address,
+//   strides[rank] | to 16 bytes | scalars[] of 16 bytes reduce        kept_count, reduced_count,
+//   splits, chunk, scratch | extents[kept + reduced] | for each input: address, strides[kept +
+//   reduced]
+//                 | output address, strides[kept] | to 16 bytes | map scalars[] of 16 bytes |
+//                 finish scalars[] of 16 bytes
+//   matmul        m, n, k, batch_count, batch_rank | batch_extents[kMaxRank] | for left, right,
+//   output: address, strides[kMaxRank] (batch axes from 0;
 //                 row and column are the last two)
 //
 // Entry points and how to launch them:
-//   elementwise   CUDA kElementwiseEntry, shape ElementwiseShape()   CPU kRunEntry, any split of [0, count) into ranges, in any order and on any threads
-//   reduce        CUDA kReduceEntry with PlanReduceCuda().first, then in the same stream, when two_passes, kReduceFinishEntry with .second
-//                 CPU kReduceEntry over any split of [0, num_items), then, when two_passes and all of those are done, kReduceFinishEntry over any split
-//                 of [0, kept_count). The result does not depend on how the ranges are split.
-//   matmul        CUDA kMatmulEntry, shape MatmulShape()             CPU kRunEntry over any split of [0, batch_count * m) (rows of the output)
+//   elementwise   CUDA kElementwiseEntry, shape ElementwiseShape()   CPU kRunEntry, any split of
+//   [0, count) into ranges, in any order and on any threads reduce        CUDA kReduceEntry with
+//   PlanReduceCuda().first, then in the same stream, when two_passes, kReduceFinishEntry with
+//   .second
+//                 CPU kReduceEntry over any split of [0, num_items), then, when two_passes and all
+//                 of those are done, kReduceFinishEntry over any split of [0, kept_count). The
+//                 result does not depend on how the ranges are split.
+//   matmul        CUDA kMatmulEntry, shape MatmulShape()             CPU kRunEntry over any split
+//   of [0, batch_count * m) (rows of the output)
 // A launch whose product of (kept) extents is 0 has nothing to do and must not be launched.
 namespace stride::codegen {
 
@@ -31,7 +41,8 @@ inline constexpr int kMaxOperands = 64;
 inline constexpr int kMaxScalars = 256;
 inline constexpr int kScalarSlotBytes = 16;
 
-// CUDA: `extern "C" __global__ void NAME(const Launch)`. CPU: `extern "C" void NAME(const Launch*, long long begin, long long end)`.
+// CUDA: `extern "C" __global__ void NAME(const Launch)`. CPU: `extern "C" void NAME(const Launch*,
+// long long begin, long long end)`.
 inline constexpr char kElementwiseEntry[] = "stride_elementwise";
 inline constexpr char kRunEntry[] = "stride_run";
 inline constexpr char kReduceEntry[] = "stride_reduce";
@@ -46,11 +57,13 @@ struct LaunchShape {
   uint32_t block[3] = {1, 1, 1};
 };
 
-// How a reduction is cut up. Depends on the launch (and, CUDA, on the number of multiprocessors) alone, so that results repeat.
+// How a reduction is cut up. Depends on the launch (and, CUDA, on the number of multiprocessors)
+// alone, so that results repeat.
 struct ReduceShape {
-  int64_t splits = 1;        // parts of the reduced elements of one result
-  int64_t chunk = 0;         // reduced elements of one part, but the last
-  uint64_t scratch_bytes = 0;  // device memory for partial results, 16-byte aligned, any content; 0 when one pass does
+  int64_t splits = 1;  // parts of the reduced elements of one result
+  int64_t chunk = 0;   // reduced elements of one part, but the last
+  uint64_t scratch_bytes =
+      0;  // device memory for partial results, 16-byte aligned, any content; 0 when one pass does
   bool two_passes = false;
   LaunchShape first, second;  // CUDA
   int64_t num_items = 0;      // CPU: the first pass covers [0, num_items)
@@ -58,15 +71,17 @@ struct ReduceShape {
 };
 
 // `addresses`: of the first element of each operand, inputs first, then outputs.
-LaunchBlock PackElementwise(const wire::ElementwiseLaunch& launch, absl::Span<const uint64_t> addresses);
+LaunchBlock PackElementwise(const wire::ElementwiseLaunch& launch,
+                            absl::Span<const uint64_t> addresses);
 LaunchShape ElementwiseShape(const wire::ElementwiseLaunch& launch, int num_multiprocessors);
 
 ReduceShape PlanReduceCuda(const wire::ReduceLaunch& launch, int num_multiprocessors);
 ReduceShape PlanReduceCpu(const wire::ReduceLaunch& launch);
-LaunchBlock PackReduce(const wire::ReduceLaunch& launch, const ReduceShape& shape, absl::Span<const uint64_t> addresses,
-                       uint64_t scratch_address);
+LaunchBlock PackReduce(const wire::ReduceLaunch& launch, const ReduceShape& shape,
+                       absl::Span<const uint64_t> addresses, uint64_t scratch_address);
 
-LaunchBlock PackMatmul(const wire::MatmulLaunch& launch, uint64_t left, uint64_t right, uint64_t output);
+LaunchBlock PackMatmul(const wire::MatmulLaunch& launch, uint64_t left, uint64_t right,
+                       uint64_t output);
 LaunchShape MatmulShape(const wire::MatmulLaunch& launch);
 // Rows of output over all batches: what the CPU's kRunEntry covers.
 int64_t MatmulRows(const wire::MatmulLaunch& launch);

@@ -21,7 +21,8 @@ void Align(LaunchBlock& block) {
   if (block.size() % 2 != 0) block.push_back(0);
 }
 
-void AppendScalars(LaunchBlock& block, const google::protobuf::RepeatedPtrField<wire::ScalarValue>& scalars) {
+void AppendScalars(LaunchBlock& block,
+                   const google::protobuf::RepeatedPtrField<wire::ScalarValue>& scalars) {
   for (const wire::ScalarValue& scalar : scalars) {
     uint64_t slot[2] = {0, 0};
     const std::string& bytes = scalar.value();
@@ -49,13 +50,15 @@ void AppendMatrix(LaunchBlock& block, uint64_t address, const wire::Operand& ope
 
 }  // namespace
 
-LaunchBlock PackElementwise(const wire::ElementwiseLaunch& launch, absl::Span<const uint64_t> addresses) {
+LaunchBlock PackElementwise(const wire::ElementwiseLaunch& launch,
+                            absl::Span<const uint64_t> addresses) {
   LaunchBlock block;
   block.push_back(Product(launch.extents()));
   Append(block, launch.extents());
   size_t next = 0;
   for (const wire::Operand& input : launch.inputs()) AppendOperand(block, addresses[next++], input);
-  for (const wire::Operand& output : launch.outputs()) AppendOperand(block, addresses[next++], output);
+  for (const wire::Operand& output : launch.outputs())
+    AppendOperand(block, addresses[next++], output);
   Align(block);
   AppendScalars(block, launch.scalars());
   return block;
@@ -63,15 +66,17 @@ LaunchBlock PackElementwise(const wire::ElementwiseLaunch& launch, absl::Span<co
 
 LaunchShape ElementwiseShape(const wire::ElementwiseLaunch& launch, int num_multiprocessors) {
   uint64_t count = Product(launch.extents());
-  uint64_t limit = static_cast<uint64_t>(std::max(num_multiprocessors, 1)) * kBlocksPerMultiprocessor;
+  uint64_t limit =
+      static_cast<uint64_t>(std::max(num_multiprocessors, 1)) * kBlocksPerMultiprocessor;
   LaunchShape shape;
   shape.block[0] = kThreads;
-  shape.grid[0] = static_cast<uint32_t>(std::clamp<uint64_t>((count + kThreads - 1) / kThreads, 1, limit));
+  shape.grid[0] =
+      static_cast<uint32_t>(std::clamp<uint64_t>((count + kThreads - 1) / kThreads, 1, limit));
   return shape;
 }
 
-LaunchBlock PackReduce(const wire::ReduceLaunch& launch, const ReduceShape& shape, absl::Span<const uint64_t> addresses,
-                       uint64_t scratch_address) {
+LaunchBlock PackReduce(const wire::ReduceLaunch& launch, const ReduceShape& shape,
+                       absl::Span<const uint64_t> addresses, uint64_t scratch_address) {
   LaunchBlock block;
   block.push_back(Product(launch.kept_extents()));
   block.push_back(Product(launch.reduced_extents()));
@@ -89,9 +94,11 @@ LaunchBlock PackReduce(const wire::ReduceLaunch& launch, const ReduceShape& shap
   return block;
 }
 
-LaunchBlock PackMatmul(const wire::MatmulLaunch& launch, uint64_t left, uint64_t right, uint64_t output) {
-  LaunchBlock block = {static_cast<uint64_t>(launch.m()), static_cast<uint64_t>(launch.n()), static_cast<uint64_t>(launch.k()),
-                       Product(launch.batch_extents()), static_cast<uint64_t>(launch.batch_extents_size())};
+LaunchBlock PackMatmul(const wire::MatmulLaunch& launch, uint64_t left, uint64_t right,
+                       uint64_t output) {
+  LaunchBlock block = {static_cast<uint64_t>(launch.m()), static_cast<uint64_t>(launch.n()),
+                       static_cast<uint64_t>(launch.k()), Product(launch.batch_extents()),
+                       static_cast<uint64_t>(launch.batch_extents_size())};
   size_t begin = block.size();
   Append(block, launch.batch_extents());
   block.resize(begin + kMaxRank, 1);
@@ -110,7 +117,8 @@ LaunchShape MatmulShape(const wire::MatmulLaunch& launch) {
   shape.block[0] = shape.block[1] = 16;
   shape.grid[0] = tiles(launch.n(), (int64_t{1} << 31) - 1);
   shape.grid[1] = tiles(launch.m(), 65535);
-  shape.grid[2] = static_cast<uint32_t>(std::clamp<uint64_t>(Product(launch.batch_extents()), 1, 65535));
+  shape.grid[2] =
+      static_cast<uint32_t>(std::clamp<uint64_t>(Product(launch.batch_extents()), 1, 65535));
   return shape;
 }
 

@@ -12,7 +12,9 @@ namespace {
 
 using Instruction = wire::Instruction;
 
-absl::Status Broken(const std::string& what) { return absl::InternalError(absl::StrCat("the plan's program is broken: ", what)); }
+absl::Status Broken(const std::string& what) {
+  return absl::InternalError(absl::StrCat("the plan's program is broken: ", what));
+}
 
 DType TypeOf(const Instruction& instruction) { return static_cast<DType>(instruction.dtype()); }
 
@@ -27,7 +29,8 @@ class Writer {
       if (auto status = WriteInstruction(i); !status.ok()) return status;
     }
     for (uint32_t result : program_.results()) {
-      if (result >= static_cast<uint32_t>(program_.instructions_size())) return Broken("a result is not there");
+      if (result >= static_cast<uint32_t>(program_.instructions_size()))
+        return Broken("a result is not there");
     }
     ProgramText text;
     text.num_scalars = static_cast<int>(scalars_.size());
@@ -73,22 +76,25 @@ class Writer {
     return absl::OkStatus();
   }
 
-  // A call of the function that holds the row's body for these argument types, which is written when it is first needed.
+  // A call of the function that holds the row's body for these argument types, which is written
+  // when it is first needed.
   absl::StatusOr<std::string> CallText(const Instruction& instruction) {
     const ops::OpRow* row = ops::FindOp(instruction.op());
-    if (row == nullptr || instruction.arguments_size() != row->arity) return Broken("no such operation");
+    if (row == nullptr || instruction.arguments_size() != row->arity)
+      return Broken("no such operation");
     std::string function = absl::StrCat(name_, "_", std::string(row->name));
     std::string parameters, arguments;
     for (int i = 0; i < row->arity; ++i) {
       DType dtype = TypeOf(program_.instructions(static_cast<int>(instruction.arguments(i))));
       absl::StrAppend(&function, "_", std::string(Name(dtype)));
-      absl::StrAppend(&parameters, i == 0 ? "" : ", ", TypeName(dtype), " ", std::string(1, "abc"[i]));
+      absl::StrAppend(&parameters, i == 0 ? "" : ", ", TypeName(dtype), " ",
+                      std::string(1, "abc"[i]));
       absl::StrAppend(&arguments, i == 0 ? "v" : ", v", instruction.arguments(i));
     }
     auto [known, is_new] = function_known_.emplace(function, true);
     if (is_new) {
-      absl::StrAppend(&functions_, "ST_FN ", TypeName(TypeOf(instruction)), " ", function, "(", parameters, ") {\n  return ",
-                      ops::BodyOf(*row), ";\n}\n");
+      absl::StrAppend(&functions_, "ST_FN ", TypeName(TypeOf(instruction)), " ", function, "(",
+                      parameters, ") {\n  return ", ops::BodyOf(*row), ";\n}\n");
     }
     return absl::StrCat(function, "(", arguments, ")");
   }
@@ -97,23 +103,27 @@ class Writer {
     std::string fields, loads;
     for (const auto& [index, dtype] : scalars_) {
       absl::StrAppend(&fields, "  ", TypeName(dtype), " s", index, ";\n");
-      absl::StrAppend(&loads, "  scalars.s", index, " = st_load<", TypeName(dtype), ">(slots[", index, "]);\n");
+      absl::StrAppend(&loads, "  scalars.s", index, " = st_load<", TypeName(dtype), ">(slots[",
+                      index, "]);\n");
     }
-    return absl::StrCat("struct ", name_, "Scalars {\n", fields, "};\n", "ST_FN ", name_, "Scalars ", name_, "_scalars(",
-                        scalars_.empty() ? "" : "const char (*slots)[16]", ") {\n  ", name_, "Scalars scalars;\n", loads,
-                        "  return scalars;\n}\n");
+    return absl::StrCat("struct ", name_, "Scalars {\n", fields, "};\n", "ST_FN ", name_,
+                        "Scalars ", name_, "_scalars(",
+                        scalars_.empty() ? "" : "const char (*slots)[16]", ") {\n  ", name_,
+                        "Scalars scalars;\n", loads, "  return scalars;\n}\n");
   }
 
   std::string BodyText() const {
     std::string parameters, stores;
-    for (size_t i = 0; i < inputs_.size(); ++i) absl::StrAppend(&parameters, ", ", TypeName(inputs_[i]), " in", i);
+    for (size_t i = 0; i < inputs_.size(); ++i)
+      absl::StrAppend(&parameters, ", ", TypeName(inputs_[i]), " in", i);
     absl::StrAppend(&parameters, ", st_i64 index");
     for (int i = 0; i < program_.results_size(); ++i) {
       DType dtype = TypeOf(program_.instructions(static_cast<int>(program_.results(i))));
       absl::StrAppend(&parameters, ", ", TypeName(dtype), "& out", i);
       absl::StrAppend(&stores, "  out", i, " = v", program_.results(i), ";\n");
     }
-    return absl::StrCat("ST_FN void ", name_, "(const ", name_, "Scalars& scalars", parameters, ") {\n", body_, stores, "}\n");
+    return absl::StrCat("ST_FN void ", name_, "(const ", name_, "Scalars& scalars", parameters,
+                        ") {\n", body_, stores, "}\n");
   }
 
   const std::string& name_;
@@ -127,19 +137,22 @@ class Writer {
 }  // namespace
 
 std::string TypeName(DType dtype) {
-  constexpr const char* kNames[] = {"",       "bool",   "st_i8",  "st_i16",  "st_i32", "st_i64", "st_u8",  "st_u16",
-                                    "st_u32", "st_u64", "st_f16", "st_bf16", "float",  "double", "st_c64", "st_c128"};
+  constexpr const char* kNames[] = {"",      "bool",   "st_i8",  "st_i16", "st_i32", "st_i64",
+                                    "st_u8", "st_u16", "st_u32", "st_u64", "st_f16", "st_bf16",
+                                    "float", "double", "st_c64", "st_c128"};
   return kNames[static_cast<int>(dtype)];
 }
 
 std::string Preamble(Target target, const std::vector<DType>& dtypes) {
   bool complex = std::any_of(dtypes.begin(), dtypes.end(), IsComplex);
-  return absl::StrCat("#define ST_CUDA ", target == Target::kCuda ? "1" : "0", "\n", kBaseHeader, kArithmeticHeader,
-                      kFloatsHeader, complex ? kComplexHeader : "", kGenericHeader);
+  return absl::StrCat("#define ST_CUDA ", target == Target::kCuda ? "1" : "0", "\n", kBaseHeader,
+                      kArithmeticHeader, kFloatsHeader, complex ? kComplexHeader : "",
+                      kGenericHeader);
 }
 
 void CollectTypes(const wire::Program& program, std::vector<DType>* dtypes) {
-  for (const Instruction& instruction : program.instructions()) dtypes->push_back(TypeOf(instruction));
+  for (const Instruction& instruction : program.instructions())
+    dtypes->push_back(TypeOf(instruction));
 }
 
 absl::StatusOr<ProgramText> EmitProgram(const std::string& name, const wire::Program& program,

@@ -22,8 +22,9 @@ void CollectTypes(const wire::Program& program, std::vector<DType>* dtypes);
 
 // A program as a function:
 //   struct NAMEScalars { T s0; ... };
-//   ST_FN NAMEScalars NAME_scalars(const char (*slots)[16]);     (without the argument when there are none)
-//   ST_FN void NAME(const NAMEScalars& scalars, T0 in0, ..., st_i64 index, R0& out0, ...);
+//   ST_FN NAMEScalars NAME_scalars(const char (*slots)[16]);     (without the argument when there
+//   are none) ST_FN void NAME(const NAMEScalars& scalars, T0 in0, ..., st_i64 index, R0& out0,
+//   ...);
 struct ProgramText {
   std::string definitions;
   int num_scalars = 0;

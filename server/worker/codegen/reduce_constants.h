@@ -8,14 +8,18 @@ namespace stride::codegen {
 // A partial result in scratch: a value of at most 16 bytes and an index.
 inline constexpr int kPartialBytes = 32;
 
-// CUDA. 256 threads hold 8 KiB of shared memory at most and let eight blocks share a multiprocessor.
+// CUDA. 256 threads hold 8 KiB of shared memory at most and let eight blocks share a
+// multiprocessor.
 inline constexpr uint32_t kReduceThreads = 256;
-inline constexpr uint32_t kColumnThreads = 32;  // along a contiguous kept axis: one transaction a warp
+inline constexpr uint32_t kColumnThreads =
+    32;  // along a contiguous kept axis: one transaction a warp
 inline constexpr int kReduceBlocksPerMultiprocessor = 8;
-inline constexpr int64_t kLeastPerThread = 16;  // elements that make a further split worth its second pass
+inline constexpr int64_t kLeastPerThread =
+    16;  // elements that make a further split worth its second pass
 
 // CPU.
-inline constexpr int64_t kColumnGroup = 256;    // kept columns walked together: their accumulators stay in the first cache
+inline constexpr int64_t kColumnGroup =
+    256;  // kept columns walked together: their accumulators stay in the first cache
 inline constexpr int64_t kCpuChunk = 1 << 16;   // elements of one part of a row
 inline constexpr int64_t kCpuChunkRows = 4096;  // of a column
 inline constexpr int64_t kEnoughGroups = 256;   // results (or groups) from which nothing is split

@@ -18,7 +18,8 @@ Counts Count(const wire::ReduceLaunch& launch) {
   Counts counts;
   for (int64_t extent : launch.kept_extents()) counts.kept *= extent;
   for (int64_t extent : launch.reduced_extents()) counts.reduced *= extent;
-  if (!launch.kept_extents().empty()) counts.last_kept = launch.kept_extents(launch.kept_extents_size() - 1);
+  if (!launch.kept_extents().empty())
+    counts.last_kept = launch.kept_extents(launch.kept_extents_size() - 1);
   return counts;
 }
 
@@ -31,7 +32,8 @@ void Split(ReduceShape& shape, const Counts& counts, int64_t wanted, int64_t lea
   shape.chunk = std::max<int64_t>(DivideUp(counts.reduced, splits), 1);
   shape.splits = std::max<int64_t>(DivideUp(counts.reduced, shape.chunk), 1);
   shape.two_passes = shape.splits > 1;
-  if (shape.two_passes) shape.scratch_bytes = static_cast<uint64_t>(counts.kept * shape.splits) * kPartialBytes;
+  if (shape.two_passes)
+    shape.scratch_bytes = static_cast<uint64_t>(counts.kept * shape.splits) * kPartialBytes;
 }
 
 }  // namespace
@@ -54,14 +56,17 @@ ReduceShape PlanReduceCuda(const wire::ReduceLaunch& launch, int num_multiproces
     kept_per_block = block[1];
   }
   int64_t blocks = DivideUp(counts.kept, kept_per_block);
-  int64_t wanted = DivideUp(int64_t{std::max(num_multiprocessors, 1)} * kReduceBlocksPerMultiprocessor,
-                            std::max<int64_t>(blocks, 1));
+  int64_t wanted =
+      DivideUp(int64_t{std::max(num_multiprocessors, 1)} * kReduceBlocksPerMultiprocessor,
+               std::max<int64_t>(blocks, 1));
   int64_t threads_along = ops::KeptContiguous(launch) ? block[1] : block[0];
   Split(shape, counts, wanted, threads_along * kLeastPerThread);
-  shape.first.grid[0] = static_cast<uint32_t>(std::clamp<int64_t>(blocks, 1, (int64_t{1} << 31) - 1));
+  shape.first.grid[0] =
+      static_cast<uint32_t>(std::clamp<int64_t>(blocks, 1, (int64_t{1} << 31) - 1));
   shape.first.grid[1] = static_cast<uint32_t>(shape.splits);
   shape.second.block[0] = kReduceThreads;
-  shape.second.grid[0] = static_cast<uint32_t>(std::clamp<int64_t>(counts.kept, 1, (int64_t{1} << 31) - 1));
+  shape.second.grid[0] =
+      static_cast<uint32_t>(std::clamp<int64_t>(counts.kept, 1, (int64_t{1} << 31) - 1));
   return shape;
 }
 

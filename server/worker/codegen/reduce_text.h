@@ -11,8 +11,8 @@ namespace stride::codegen {
 // What both device kinds' reductions have in common.
 struct ReduceText {
   // Preamble, struct Launch, map(), finish(), struct Acc with st_identity(), st_combine(), and
-  //   Acc load_mapped(scalars, pointers..., st_i64 index)  value of one element, whose inputs are at `pointers`
-  //   void store_result(launch, finish scalars, st_i64 kept, Acc)
+  //   Acc load_mapped(scalars, pointers..., st_i64 index)  value of one element, whose inputs are
+  //   at `pointers` void store_result(launch, finish scalars, st_i64 kept, Acc)
   std::string definitions;
   std::string map_scalars_call, finish_scalars_call;  // from `launch` (a reference)
   int kept_rank = 0, reduced_rank = 0;

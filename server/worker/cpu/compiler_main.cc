@@ -3,41 +3,8 @@
 #include <cstring>
 
 #include "server/worker/cpu/code_compiler.h"
-#include "server/worker/cpu/machine.h"
+#include "server/worker/cpu/device_list.h"
 #include "server/worker/runtime/worker_main.h"
-
-namespace stride::cpu {
-namespace {
-
-// One thread's copy rate and a common memory rate; only the first estimates of a scheduler rest on
-// them.
-constexpr double kMemoryBytesPerSecond = 20e9;
-constexpr double kTransferBytesPerSecond = 8e9;
-
-wire::DeviceList List() {
-  wire::DeviceList list;
-  auto target = NativeTarget();
-  if (!target.ok()) {
-    list.set_reason(std::string(target.status().message()));
-    return list;
-  }
-  wire::DeviceDescription* device = list.add_devices();
-  device->set_id("cpu:0");
-  device->set_kind("cpu");
-  device->set_model(ProcessorModel());
-  device->set_target(*target);
-  device->set_memory_bytes(AvailableMemoryBytes());
-  device->set_num_compute_units(AvailableThreads());
-  device->set_host_memory(true);
-  device->set_arena_granularity_bytes(4096);
-  device->set_memory_bytes_per_second(kMemoryBytesPerSecond);
-  device->set_transfer_bytes_per_second(kTransferBytesPerSecond);
-  device->set_toolchain(ToolchainName());
-  return list;
-}
-
-}  // namespace
-}  // namespace stride::cpu
 
 int main(int argc, char** argv) {
   if (argc > 1 && std::strcmp(argv[1], "--serve") == 0) {
@@ -45,7 +12,7 @@ int main(int argc, char** argv) {
     return 64;
   }
   return stride::worker::WorkerMain(
-      argc, argv, {.list = stride::cpu::List, .make_device = nullptr, .make_compiler = [] {
+      argc, argv, {.list = stride::cpu::ListDevices, .make_device = nullptr, .make_compiler = [] {
                      return std::make_unique<stride::cpu::CpuCompiler>();
                    }});
 }

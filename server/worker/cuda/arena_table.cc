@@ -9,14 +9,14 @@ namespace stride::cuda {
 
 absl::Status ArenaTable::Add(uint64_t arena, ArenaMapping mapping) {
   if (!arenas_.emplace(arena, Entry{std::move(mapping), {}}).second) {
-    return absl::InternalError(absl::StrCat("arena ", arena, " is mapped already"));
+    return absl::InvalidArgumentError(absl::StrCat("arena ", arena, " is mapped already"));
   }
   return absl::OkStatus();
 }
 
 absl::Status ArenaTable::Remove(uint64_t arena) {
   if (arenas_.erase(arena) == 0) {
-    return absl::InternalError(absl::StrCat("arena ", arena, " is not mapped"));
+    return absl::InvalidArgumentError(absl::StrCat("arena ", arena, " is not mapped"));
   }
   return absl::OkStatus();
 }
@@ -49,7 +49,7 @@ absl::StatusOr<CUdeviceptr> ArenaTable::Address(const wire::Operand& operand,
 absl::StatusOr<const ArenaMapping*> ArenaTable::Find(uint64_t arena) const {
   auto found = arenas_.find(arena);
   if (found == arenas_.end()) {
-    return absl::InternalError(absl::StrCat("arena ", arena, " is not mapped"));
+    return absl::InvalidArgumentError(absl::StrCat("arena ", arena, " is not mapped"));
   }
   found->second.last_use[lane_] = mark_;
   return &found->second.mapping;

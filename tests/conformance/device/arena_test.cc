@@ -14,7 +14,21 @@ TEST_F(ArenaTest, FreshMemoryIsZero) {
   auto bytes = harness().Download(10, 0, kSize);
   ASSERT_TRUE(bytes.ok()) << bytes.status();
   EXPECT_EQ(bytes->find_first_not_of('\0'), std::string::npos) << "at byte";
-  EXPECT_TRUE(harness().device().UnmapArena(10).ok());
+  EXPECT_TRUE(harness().DropArena(10).ok());
+}
+
+// What arenas' cleanness between tenants rests on: fresh memory is zero also when this very process
+// has just filled it.
+TEST_F(ArenaTest, MemoryGivenBackComesBackAsZero) {
+  constexpr uint64_t kLarge = 64 << 20;
+  for (int round = 0; round < 4; ++round) {
+    ASSERT_TRUE(harness().CreateArena(14, kLarge).ok());
+    auto bytes = harness().Download(14, 0, kLarge);
+    ASSERT_TRUE(bytes.ok()) << bytes.status();
+    ASSERT_EQ(bytes->find_first_not_of('\0'), std::string::npos) << "in round " << round;
+    ASSERT_TRUE(harness().Upload(14, 0, std::string(kLarge, 'x')).ok());
+    ASSERT_TRUE(harness().DropArena(14).ok());
+  }
 }
 
 TEST_F(ArenaTest, DescriptorIsTheMemory) {

@@ -98,7 +98,7 @@ TEST_F(CopyTest, CopyBytesMovesWithinTheDevice) {
   EXPECT_TRUE(*back == bytes);
   copy->set_to_offset((1 << 20) * 64);
   EXPECT_REFUSED(harness().Run(task));
-  EXPECT_TRUE(harness().device().UnmapArena(20).ok());
+  EXPECT_TRUE(harness().DropArena(20).ok());
 }
 
 }  // namespace

@@ -70,6 +70,11 @@ absl::Status Harness::CreateArena(uint64_t arena, uint64_t size) {
   return absl::OkStatus();
 }
 
+absl::Status Harness::DropArena(uint64_t arena) {
+  fds_.erase(arena);
+  return device_->UnmapArena(arena);
+}
+
 uint64_t Harness::Allocate(uint64_t bytes) {
   const uint64_t offset = used_;
   used_ += RoundUp(std::max<uint64_t>(bytes, 1), 256);

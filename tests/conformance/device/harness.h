@@ -50,6 +50,8 @@ class Harness {
   // A new arena, mapped; `size` is rounded up to the device's granularity. The descriptor stays
   // here.
   absl::Status CreateArena(uint64_t arena, uint64_t size);
+  // Unmaps it and closes its descriptor: the memory goes back to the system.
+  absl::Status DropArena(uint64_t arena);
   int ArenaFd(uint64_t arena) const { return fds_.at(arena).get(); }
   // Forgets all small arrays.
   void Reset() { used_ = 0; }

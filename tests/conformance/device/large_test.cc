@@ -24,10 +24,14 @@ class LargeTest : public DeviceTest {
     if (absl::IsResourceExhausted(status)) GTEST_SKIP() << "10 GiB are not free: " << status;
     ASSERT_TRUE(status.ok()) << status;
     made_ = true;
+    wire::Task task;
+    task.mutable_zero_fill()->set_arena(kArena);
+    task.mutable_zero_fill()->set_size(10 * kGiB);
+    ASSERT_TRUE(harness().Run(task).ok());
   }
   void TearDown() override {
     if (!made_) return;
-    EXPECT_TRUE(harness().device().UnmapArena(kArena).ok());
+    EXPECT_TRUE(harness().DropArena(kArena).ok());
   }
   std::string Read(uint64_t offset, uint64_t size) {
     auto bytes = harness().Download(kArena, offset, size);

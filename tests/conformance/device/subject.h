@@ -1,7 +1,6 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 
@@ -17,12 +16,10 @@ struct SubjectUnderTest {
   wire::DeviceDescription description;
   std::function<std::unique_ptr<worker::Device>()> make_device;
   std::function<std::unique_ptr<worker::CodeCompiler>()> make_compiler;
-  // A fault of a kernel is a signal of this process (CPU); the handler that reports it is the
-  // command loop's, not the device's.
+  // A fault of a kernel ends the process by a signal (CPU) rather than through Completions::Fatal.
   bool faults_by_signal = false;
-  // Faults ("assert", "trap") that kernels cannot raise here, with the reason. The suite checks
-  // that they still cannot.
-  std::map<std::string, std::string> missing_faults;
+  // An assert or a trap ends its task alone; the process goes on.
+  bool survives_asserts = false;
   // Dynamic shared memory beyond 48 KiB.
   bool has_large_shared_memory = true;
 };

@@ -19,6 +19,7 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/api/listening_socket.h"
 #include "server/base/unique_fd.h"
 #include "server/main/probe.h"
 
@@ -31,13 +32,21 @@ using ::testing::HasSubstr;
 
 class Daemon {
  public:
+  // `inherited` becomes descriptor 3.
   explicit Daemon(std::vector<std::string> arguments,
-                  std::vector<std::string> extra_environment = {}) {
+                  std::vector<std::string> extra_environment = {}, int inherited = -1) {
     int ends[2];
     EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
     log_ = UniqueFd(ends[0]);
     UniqueFd write_end(ends[1]);
-    arguments.insert(arguments.begin(), STRIDED);
+    // The shell knows the process id that the program will have.
+    const char* program = inherited < 0 ? STRIDED : "/bin/sh";
+    if (inherited >= 0) {
+      std::string command = "LISTEN_PID=$$ LISTEN_FDS=1 exec " STRIDED;
+      for (const std::string& argument : arguments) command += " " + argument;
+      arguments = {"-c", command};
+    }
+    arguments.insert(arguments.begin(), program);
     std::vector<char*> argv;
     for (std::string& argument : arguments) argv.push_back(argument.data());
     argv.push_back(nullptr);
@@ -49,7 +58,8 @@ class Daemon {
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, write_end.get(), STDERR_FILENO);
-    EXPECT_EQ(posix_spawn(&pid_, STRIDED, &actions, nullptr, argv.data(), environment.data()), 0);
+    if (inherited >= 0) posix_spawn_file_actions_adddup2(&actions, inherited, 3);
+    EXPECT_EQ(posix_spawn(&pid_, program, &actions, nullptr, argv.data(), environment.data()), 0);
     posix_spawn_file_actions_destroy(&actions);
   }
   ~Daemon() {
@@ -120,6 +130,37 @@ TEST_F(DaemonTest, ServesAndDrainsOnSigterm) {
   daemon.LogUntil("stopped");
   EXPECT_EQ(daemon.Wait(), 0);
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/s"));
+}
+
+TEST_F(DaemonTest, ADrainEndsAtItsTimeout) {
+  Daemon daemon({listen_, "--drain-timeout=100ms"}, {"STRIDE_FAKE_HOLD=1"});
+  daemon.LogUntil("ready pid=");
+  daemon.Signal(SIGTERM);
+  daemon.LogUntil("the drain timeout passed");
+  EXPECT_EQ(daemon.Wait(), 0);
+}
+
+TEST_F(DaemonTest, ASecondSignalEndsItAtOnce) {
+  Daemon daemon({listen_, "--drain-timeout=1h"}, {"STRIDE_FAKE_HOLD=1"});
+  daemon.LogUntil("ready pid=");
+  daemon.Signal(SIGTERM);
+  daemon.LogUntil("draining");
+  daemon.Signal(SIGINT);
+  daemon.LogUntil("stopping at once");
+  EXPECT_EQ(daemon.Wait(), 128 + SIGINT);
+}
+
+TEST_F(DaemonTest, TakesTheSocketOfAServiceManager) {
+  auto socket = api::Listen(*api::ParseAddress("unix:" + folder_ + "/s"), api::Reach::kLocalOnly);
+  ASSERT_TRUE(socket.ok());
+  Daemon daemon({}, {}, socket->fd.get());
+  std::string log = daemon.LogUntil("ready pid=");
+  log = daemon.LogUntil("listening=unix:" + folder_ + "/s");
+  EXPECT_EQ(log.find("listening=tcp"), std::string::npos) << "nothing else is opened";
+  EXPECT_TRUE(Answers());
+  daemon.Signal(SIGTERM);
+  EXPECT_EQ(daemon.Wait(), 0);
+  EXPECT_TRUE(std::filesystem::exists(folder_ + "/s")) << "the manager's file stays";
 }
 
 TEST_F(DaemonTest, EndsWithItsParent) {

@@ -8,14 +8,15 @@
 namespace stride::ops {
 namespace {
 
-using ::testing::HasSubstr;
 using testing::Array;
 using testing::CountOps;
 using testing::ExpressionOf;
+using ::testing::HasSubstr;
 
 std::string MessageOf(const absl::Status& status) { return std::string(status.message()); }
 
-absl::StatusOr<Plan> PlanText(const std::string& text, DType x = DType::kFloat32, DType y = DType::kFloat32) {
+absl::StatusOr<Plan> PlanText(const std::string& text, DType x = DType::kFloat32,
+                              DType y = DType::kFloat32) {
   return PlanOperation(ExpressionOf(text, {"x", "y"}), {Array(x, {10}), Array(y, {10})}, {});
 }
 
@@ -43,7 +44,8 @@ TEST(ExpressionParser, BindsAsPythonDoes) {
   EXPECT_EQ(Parsed("-a ** b"), "negative(power(a b))");
   EXPECT_EQ(Parsed("a ** -b ** c"), "power(a negative(power(b c)))");
   EXPECT_EQ(Parsed("a - b - c"), "subtract(subtract(a b) c)");
-  EXPECT_EQ(Parsed("a | b ^ c & d << e + f"), "bitwise_or(a bitwise_xor(b bitwise_and(c left_shift(d add(e f)))))");
+  EXPECT_EQ(Parsed("a | b ^ c & d << e + f"),
+            "bitwise_or(a bitwise_xor(b bitwise_and(c left_shift(d add(e f)))))");
   EXPECT_EQ(Parsed("a < b & c"), "less(a bitwise_and(b c))");
   EXPECT_EQ(Parsed("~a // b % c"), "remainder(floor_divide(invert(a) b) c)");
   EXPECT_EQ(Parsed("where(a, f(b), (c))"), "where(a f(b) c)");
@@ -65,9 +67,12 @@ TEST(ExpressionParser, TellsWhereItStopped) {
 }
 
 TEST(ExpressionParser, IsBounded) {
-  EXPECT_EQ(ReasonOf(ParseExpression(std::string(200000, '(')).status()), v1::ERROR_REASON_SIZE_LIMIT);
-  EXPECT_EQ(ReasonOf(ParseExpression(std::string(60000, '(')).status()), v1::ERROR_REASON_SIZE_LIMIT);
-  EXPECT_EQ(ReasonOf(ParseExpression(std::string(60000, '-') + "a").status()), v1::ERROR_REASON_SIZE_LIMIT);
+  EXPECT_EQ(ReasonOf(ParseExpression(std::string(200000, '(')).status()),
+            v1::ERROR_REASON_SIZE_LIMIT);
+  EXPECT_EQ(ReasonOf(ParseExpression(std::string(60000, '(')).status()),
+            v1::ERROR_REASON_SIZE_LIMIT);
+  EXPECT_EQ(ReasonOf(ParseExpression(std::string(60000, '-') + "a").status()),
+            v1::ERROR_REASON_SIZE_LIMIT);
   std::string powers = "a", sums = "a";
   for (int i = 0; i < 5000; ++i) powers += "**a";
   for (int i = 0; i < 5000; ++i) sums += "+a";
@@ -76,7 +81,9 @@ TEST(ExpressionParser, IsBounded) {
 }
 
 TEST(Fold, IsPythons) {
-  auto fold = [](const char* op, int64_t a, int64_t b) { return Fold(op, {Integer{a}, Integer{b}}); };
+  auto fold = [](const char* op, int64_t a, int64_t b) {
+    return Fold(op, {Integer{a}, Integer{b}});
+  };
   EXPECT_EQ(std::get<Integer>(*fold("floor_divide", -7, 2)), -4);
   EXPECT_EQ(std::get<Integer>(*fold("remainder", -7, 2)), 1);
   EXPECT_EQ(std::get<Integer>(*fold("remainder", 7, -2)), -1);
@@ -137,7 +144,8 @@ TEST(Expression, InputsKeepTheirSlotsByName) {
   auto fields = CollectOperands(operation);
   ASSERT_EQ(fields.size(), 2u);
   EXPECT_EQ(fields[0].field, "expression.inputs[a]");
-  auto plan = PlanOperation(operation, {Array(DType::kInt8, {3, 1}), Array(DType::kInt16, {4})}, {});
+  auto plan =
+      PlanOperation(operation, {Array(DType::kInt8, {3, 1}), Array(DType::kInt16, {4})}, {});
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->outputs[0].shape, (std::vector<int64_t>{3, 4}));
   EXPECT_EQ(plan->task.elementwise().inputs(0).arena(), 1u);

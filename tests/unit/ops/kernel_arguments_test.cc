@@ -84,7 +84,8 @@ TEST_F(KernelArguments, WrongArrayTypeSaysWhatToDo) {
   absl::Status status = Bind();
   EXPECT_EQ(ReasonOf(status), v1::ERROR_REASON_DATA_TYPE_MISMATCH);
   std::string text(status.message());
-  for (const char* part : {"argument 0", "`const int*`", "int64", "int32", "copy", "`long long*`"}) {
+  for (const char* part :
+       {"argument 0", "`const int*`", "int64", "int32", "copy", "`long long*`"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
 }
@@ -136,7 +137,8 @@ TEST_F(KernelArguments, ScalarsAreConvertedIfNothingIsLost) {
   EXPECT_EQ(Scalar(half, Int(70000)), kMismatch);
   EXPECT_EQ(Scalar(ByValue(Parameter::KIND_BOOL, "bool", 1), Int(1)), std::string("\x01"));
   EXPECT_EQ(Scalar(ByValue(Parameter::KIND_BOOL, "bool", 1), Int(2)), kMismatch);
-  EXPECT_EQ(Scalar(ByValue(Parameter::KIND_AGGREGATE, "float2", 8), Imaginary(2)), Bytes(0.0f) + Bytes(2.0f));
+  EXPECT_EQ(Scalar(ByValue(Parameter::KIND_AGGREGATE, "float2", 8), Imaginary(2)),
+            Bytes(0.0f) + Bytes(2.0f));
   EXPECT_EQ(Scalar(ByValue(Parameter::KIND_AGGREGATE, "Params", 8), Int(1)), kMismatch);
   EXPECT_EQ(Scalar(f32, Imaginary(1)), kMismatch);
   EXPECT_EQ(Scalar(Pointer("float*", DType::kFloat32, false), Int(0)), kMismatch);
@@ -197,21 +199,26 @@ TEST(PlanKernel, ChecksTheLaunch) {
 TEST(PlanKernel, ChecksOptionsAndArrays) {
   v1::Operation operation = KernelOperation();
   auto* launch = operation.mutable_kernel_launch();
-  for (const char* good : {"-DN=4", "--std=c++17", "-std=c++20", "-O3", "--use_fast_math", "-lineinfo", "--fmad=false"}) {
+  for (const char* good : {"-DN=4", "--std=c++17", "-std=c++20", "-O3", "--use_fast_math",
+                           "-lineinfo", "--fmad=false"}) {
     launch->clear_options();
     launch->add_options(good);
     EXPECT_TRUE(PlanOperation(operation, {}, {}).ok()) << good;
   }
-  for (const char* bad : {"--create-pch=/x", "-I/etc", "-include", "-O4", "--std=c++98", "-D", "-DX\n-I/", ""}) {
+  for (const char* bad :
+       {"--create-pch=/x", "-I/etc", "-include", "-O4", "--std=c++98", "-D", "-DX\n-I/", ""}) {
     launch->clear_options();
     launch->add_options(bad);
-    EXPECT_EQ(ReasonOf(PlanOperation(operation, {}, {}).status()), v1::ERROR_REASON_OPTION_NOT_ALLOWED) << bad;
+    EXPECT_EQ(ReasonOf(PlanOperation(operation, {}, {}).status()),
+              v1::ERROR_REASON_OPTION_NOT_ALLOWED)
+        << bad;
   }
   launch->clear_options();
   launch->add_arguments()->mutable_array()->set_handle(1);
   ArrayInfo every_other = Contiguous(DType::kInt8, {4});
   every_other.strides = {2};
-  EXPECT_EQ(ReasonOf(PlanOperation(operation, {Input(every_other)}, {}).status()), v1::ERROR_REASON_SHAPE_MISMATCH);
+  EXPECT_EQ(ReasonOf(PlanOperation(operation, {Input(every_other)}, {}).status()),
+            v1::ERROR_REASON_SHAPE_MISMATCH);
   auto* spec = launch->add_arguments()->mutable_new_array()->mutable_spec();
   spec->set_data_type(v1::DATA_TYPE_INT8);
   spec->add_shape(3);

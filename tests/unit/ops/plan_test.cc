@@ -18,7 +18,8 @@ using Extents = std::vector<int64_t>;
 using testing::Array;
 using testing::UfuncOf;
 
-v1::Operation ReduceOf(v1::Reduction::Function function, std::vector<int32_t> axes = {}, bool keep = false) {
+v1::Operation ReduceOf(v1::Reduction::Function function, std::vector<int32_t> axes = {},
+                       bool keep = false) {
   v1::Operation operation;
   auto* reduction = operation.mutable_reduction();
   reduction->set_function(function);
@@ -38,7 +39,8 @@ v1::Operation MatmulOperation() {
 }
 
 TEST(PlanUfunc, BroadcastsAndPromotes) {
-  auto plan = PlanOperation(UfuncOf("add", 2), {Array(DType::kInt8, {3, 1}), Array(DType::kFloat32, {4})}, {});
+  auto plan = PlanOperation(UfuncOf("add", 2),
+                            {Array(DType::kInt8, {3, 1}), Array(DType::kFloat32, {4})}, {});
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->outputs[0], Contiguous(DType::kFloat32, {3, 4}));
   EXPECT_EQ(plan->code->elementwise().layout().rank(), 2u);
@@ -46,23 +48,29 @@ TEST(PlanUfunc, BroadcastsAndPromotes) {
 }
 
 TEST(PlanUfunc, CodeDoesNotDependOnSizes) {
-  auto a = PlanOperation(UfuncOf("add", 2), {Array(DType::kInt8, {3}), Array(DType::kInt8, {3})}, {});
-  auto b = PlanOperation(UfuncOf("add", 2), {Array(DType::kInt8, {50, 60}), Array(DType::kInt8, {50, 60})}, {});
+  auto a =
+      PlanOperation(UfuncOf("add", 2), {Array(DType::kInt8, {3}), Array(DType::kInt8, {3})}, {});
+  auto b = PlanOperation(UfuncOf("add", 2),
+                         {Array(DType::kInt8, {50, 60}), Array(DType::kInt8, {50, 60})}, {});
   EXPECT_EQ(a->code->SerializeAsString(), b->code->SerializeAsString());
 }
 
 TEST(PlanUfunc, RefusesWithTheField) {
-  auto status = PlanOperation(UfuncOf("add", 2), {Array(DType::kInt8, {3}), Array(DType::kInt8, {4})}, {}).status();
+  auto status =
+      PlanOperation(UfuncOf("add", 2), {Array(DType::kInt8, {3}), Array(DType::kInt8, {4})}, {})
+          .status();
   EXPECT_EQ(ReasonOf(status), v1::ERROR_REASON_SHAPE_MISMATCH);
   EXPECT_THAT(std::string(status.message()), HasSubstr("(3,) (4,)"));
-  status = PlanOperation(UfuncOf("ad", 2), {Array(DType::kInt8, {3}), Array(DType::kInt8, {3})}, {}).status();
+  status = PlanOperation(UfuncOf("ad", 2), {Array(DType::kInt8, {3}), Array(DType::kInt8, {3})}, {})
+               .status();
   EXPECT_THAT(std::string(status.message()), HasSubstr("did you mean add"));
   EXPECT_EQ(ReasonOf(PlanOperation(UfuncOf("modf", 1), {Array(DType::kFloat32, {3})}, {}).status()),
             v1::ERROR_REASON_NOT_IMPLEMENTED);
   // Each operand is small; the result would not be.
   Input wide = Contiguous(DType::kFloat64, {int64_t{1} << 40, 1});
   Input tall = Contiguous(DType::kFloat64, {1, int64_t{1} << 40});
-  EXPECT_EQ(ReasonOf(PlanOperation(UfuncOf("add", 2), {wide, tall}, {}).status()), v1::ERROR_REASON_SIZE_LIMIT);
+  EXPECT_EQ(ReasonOf(PlanOperation(UfuncOf("add", 2), {wide, tall}, {}).status()),
+            v1::ERROR_REASON_SIZE_LIMIT);
 }
 
 TEST(PlanUfunc, ExistingOutputs) {
@@ -122,15 +130,19 @@ TEST(PlanReduction, AxesAndAccess) {
 TEST(PlanReduction, EmptyArrays) {
   using R = v1::Reduction;
   EXPECT_TRUE(PlanOperation(ReduceOf(R::FUNCTION_SUM), {Array(DType::kInt8, {0})}, {}).ok());
-  EXPECT_EQ(ReasonOf(PlanOperation(ReduceOf(R::FUNCTION_MAX), {Array(DType::kInt8, {0})}, {}).status()),
-            v1::ERROR_REASON_SHAPE_MISMATCH);
-  EXPECT_TRUE(PlanOperation(ReduceOf(R::FUNCTION_ARGMAX, {1}), {Array(DType::kInt8, {0, 3})}, {}).ok());
-  EXPECT_FALSE(PlanOperation(ReduceOf(R::FUNCTION_ARGMAX, {0}), {Array(DType::kInt8, {0, 3})}, {}).ok());
+  EXPECT_EQ(
+      ReasonOf(PlanOperation(ReduceOf(R::FUNCTION_MAX), {Array(DType::kInt8, {0})}, {}).status()),
+      v1::ERROR_REASON_SHAPE_MISMATCH);
+  EXPECT_TRUE(
+      PlanOperation(ReduceOf(R::FUNCTION_ARGMAX, {1}), {Array(DType::kInt8, {0, 3})}, {}).ok());
+  EXPECT_FALSE(
+      PlanOperation(ReduceOf(R::FUNCTION_ARGMAX, {0}), {Array(DType::kInt8, {0, 3})}, {}).ok());
 }
 
 TEST(PlanMatmul, ShapesAndBatches) {
   auto shape = [](Extents a, Extents b) {
-    auto plan = PlanOperation(MatmulOperation(), {Array(DType::kFloat32, a), Array(DType::kFloat32, b)}, {});
+    auto plan = PlanOperation(MatmulOperation(),
+                              {Array(DType::kFloat32, a), Array(DType::kFloat32, b)}, {});
     return plan.ok() ? plan->outputs[0].shape : Extents{-1};
   };
   EXPECT_EQ(shape({2, 3}, {3, 4}), (Extents{2, 4}));
@@ -142,16 +154,19 @@ TEST(PlanMatmul, ShapesAndBatches) {
   EXPECT_EQ(shape({2, 3}, {4, 3}), Extents{-1});
   EXPECT_EQ(shape({}, {3}), Extents{-1});
   EXPECT_EQ(shape({2, 2, 3}, {3, 3, 4}), Extents{-1});
-  auto integers = PlanOperation(MatmulOperation(), {Array(DType::kInt8, {2, 3}), Array(DType::kInt8, {3, 2})}, {});
+  auto integers = PlanOperation(MatmulOperation(),
+                                {Array(DType::kInt8, {2, 3}), Array(DType::kInt8, {3, 2})}, {});
   EXPECT_EQ(integers->code->matmul().dtype(), static_cast<int>(DType::kInt8));
-  auto mixed = PlanOperation(MatmulOperation(), {Array(DType::kInt8, {2, 3}), Array(DType::kFloat32, {3, 2})}, {});
+  auto mixed = PlanOperation(MatmulOperation(),
+                             {Array(DType::kInt8, {2, 3}), Array(DType::kFloat32, {3, 2})}, {});
   EXPECT_EQ(ReasonOf(mixed.status()), v1::ERROR_REASON_NOT_IMPLEMENTED);
 }
 
 TEST(PlanMatmul, KeepsStrides) {
   ArrayInfo transposed = Contiguous(DType::kFloat32, {3, 2});
   transposed.strides = {4, 12};
-  auto plan = PlanOperation(MatmulOperation(), {Input(transposed), Array(DType::kFloat32, {8, 2, 5})}, {});
+  auto plan =
+      PlanOperation(MatmulOperation(), {Input(transposed), Array(DType::kFloat32, {8, 2, 5})}, {});
   ASSERT_TRUE(plan.ok()) << plan.status();
   const auto& left = plan->task.matmul().left().strides();
   EXPECT_EQ(Extents(left.begin(), left.end()), (Extents{0, 4, 12}));
@@ -159,7 +174,9 @@ TEST(PlanMatmul, KeepsStrides) {
 }
 
 TEST(RangeLength, IsNumPys) {
-  auto length = [](WeakScalar a, WeakScalar b, WeakScalar c) { return RangeLength(a, b, c, "x").value_or(-1); };
+  auto length = [](WeakScalar a, WeakScalar b, WeakScalar c) {
+    return RangeLength(a, b, c, "x").value_or(-1);
+  };
   EXPECT_EQ(length(Integer{0}, Integer{10}, Integer{3}), 4);
   EXPECT_EQ(length(Integer{10}, Integer{0}, Integer{-3}), 4);
   EXPECT_EQ(length(Integer{5}, Integer{5}, Integer{1}), 0);
@@ -174,7 +191,8 @@ TEST(RangeLength, IsNumPys) {
 
 v1::Operation RangeOf(double stop) {
   v1::Operation operation;
-  operation.mutable_creation()->mutable_range()->mutable_stop()->set_int_value(static_cast<int64_t>(stop));
+  operation.mutable_creation()->mutable_range()->mutable_stop()->set_int_value(
+      static_cast<int64_t>(stop));
   operation.add_outputs()->set_handle(1);
   return operation;
 }
@@ -216,13 +234,15 @@ TEST(PlanCopy, BytesWhenNothingChanges) {
   turned.strides = {1, 4};
   EXPECT_TRUE(PlanOperation(copy, {Input(turned)}, {})->task.has_elementwise());
   copy.mutable_copy()->set_data_type(v1::DATA_TYPE_INT32);
-  EXPECT_EQ(PlanOperation(copy, {Array(DType::kFloat64, {4})}, {})->outputs[0].dtype, DType::kInt32);
+  EXPECT_EQ(PlanOperation(copy, {Array(DType::kFloat64, {4})}, {})->outputs[0].dtype,
+            DType::kInt32);
   copy.mutable_copy()->set_move(true);
   EXPECT_FALSE(PlanOperation(copy, {Array(DType::kFloat64, {4})}, {}).ok());
 }
 
 TEST(Bind, ReplacesSlots) {
-  auto plan = PlanOperation(UfuncOf("add", 2), {Array(DType::kInt8, {3}), Array(DType::kInt8, {3})}, {});
+  auto plan =
+      PlanOperation(UfuncOf("add", 2), {Array(DType::kInt8, {3}), Array(DType::kInt8, {3})}, {});
   Bind(&plan->task, {{11, 100}, {12, 200}, {13, 300}});
   EXPECT_EQ(plan->task.elementwise().inputs(1).arena(), 12u);
   EXPECT_EQ(plan->task.elementwise().inputs(1).offset(), 200u);

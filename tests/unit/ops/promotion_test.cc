@@ -58,7 +58,9 @@ TEST(Promotion, BFloat16IsAnotherSixteenBitFloat) {
 }
 
 TEST(Promotion, DataTypeCastsWithinTheKind) {
-  auto resolve = [](const char* op, DType a, DType as) { return ResolveLoop(*FindOp(op), {a, a}, as, "x"); };
+  auto resolve = [](const char* op, DType a, DType as) {
+    return ResolveLoop(*FindOp(op), {a, a}, as, "x");
+  };
   EXPECT_EQ(resolve("add", DType::kInt32, DType::kFloat32)->result, DType::kFloat32);
   EXPECT_EQ(resolve("add", DType::kFloat64, DType::kFloat32)->result, DType::kFloat32);
   EXPECT_FALSE(resolve("add", DType::kFloat64, DType::kInt32).ok());

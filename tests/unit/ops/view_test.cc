@@ -22,11 +22,13 @@ class View {
     return *this;
   }
   View& Reshape(Extents shape) {
-    operation_.mutable_view()->add_steps()->mutable_reshape()->mutable_shape()->Assign(shape.begin(), shape.end());
+    operation_.mutable_view()->add_steps()->mutable_reshape()->mutable_shape()->Assign(
+        shape.begin(), shape.end());
     return *this;
   }
   View& Broadcast(Extents shape) {
-    operation_.mutable_view()->add_steps()->mutable_broadcast()->mutable_shape()->Assign(shape.begin(), shape.end());
+    operation_.mutable_view()->add_steps()->mutable_broadcast()->mutable_shape()->Assign(
+        shape.begin(), shape.end());
     return *this;
   }
   absl::StatusOr<ArrayInfo> Of(const ArrayInfo& array) {
@@ -90,7 +92,8 @@ TEST(View, IndexDropsTheAxis) {
   auto& beyond = out.Slice(0);
   beyond.set_index(true);
   beyond.set_start(3);
-  EXPECT_EQ(ReasonOf(out.Of(Contiguous(DType::kInt8, {3, 4})).status()), v1::ERROR_REASON_INVALID_FIELD);
+  EXPECT_EQ(ReasonOf(out.Of(Contiguous(DType::kInt8, {3, 4})).status()),
+            v1::ERROR_REASON_INVALID_FIELD);
 }
 
 TEST(View, ReshapesWithoutCopyOrRefuses) {
@@ -114,7 +117,8 @@ TEST(View, BroadcastsAndTransposes) {
   EXPECT_EQ(info.strides, (Extents{0, 4}));
   EXPECT_FALSE(View().Broadcast({3, 5}).Of(kTen).ok());
   EXPECT_FALSE(View().Broadcast({5}).Of(Contiguous(DType::kInt8, {2, 5})).ok());
-  EXPECT_EQ(View().Transpose({2, 0, 1}).Of(Contiguous(DType::kInt8, {2, 3, 4}))->shape, (Extents{4, 2, 3}));
+  EXPECT_EQ(View().Transpose({2, 0, 1}).Of(Contiguous(DType::kInt8, {2, 3, 4}))->shape,
+            (Extents{4, 2, 3}));
   EXPECT_FALSE(View().Transpose({0, 0}).Of(Contiguous(DType::kInt8, {2, 3})).ok());
   EXPECT_FALSE(View().Transpose({0}).Of(Contiguous(DType::kInt8, {2, 3})).ok());
 }

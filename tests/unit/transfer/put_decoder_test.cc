@@ -64,7 +64,8 @@ TEST(PutDecoderTest, UnknownFieldsAreSkipped) {
       "\x2a\x02xy\x33\x08\x01\x34\x3d"
       "1234",
       25);
-  auto message = Decode(bytes + DataMessage("d"));
+  bytes += DataMessage("d");
+  auto message = Decode(bytes);
   ASSERT_TRUE(message.ok()) << message.status();
   EXPECT_THAT(message->data, ElementsAre("d"));
 }
@@ -126,7 +127,8 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return info.param.name; });
 
 TEST(PutDecoderTest, LargestMessageIsTaken) {
-  auto message = Decode(DataMessage(std::string(4 << 20, 'x')));
+  std::string bytes = DataMessage(std::string(4 << 20, 'x'));
+  auto message = Decode(bytes);
   ASSERT_TRUE(message.ok());
   EXPECT_EQ(message->data_bytes, PutDecoder::kMaxDataBytes);
 }

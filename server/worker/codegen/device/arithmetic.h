@@ -5,9 +5,13 @@
 ST_FN bool st_isnan(float x) { return x != x; }
 ST_FN bool st_isnan(double x) { return x != x; }
 ST_FN bool st_isinf(float x) { return (st_bits(x) & 0x7FFFFFFFu) == 0x7F800000u; }
-ST_FN bool st_isinf(double x) { return (st_bits(x) & 0x7FFFFFFFFFFFFFFFull) == 0x7FF0000000000000ull; }
+ST_FN bool st_isinf(double x) {
+  return (st_bits(x) & 0x7FFFFFFFFFFFFFFFull) == 0x7FF0000000000000ull;
+}
 ST_FN bool st_isfinite(float x) { return (st_bits(x) & 0x7F800000u) != 0x7F800000u; }
-ST_FN bool st_isfinite(double x) { return (st_bits(x) & 0x7FF0000000000000ull) != 0x7FF0000000000000ull; }
+ST_FN bool st_isfinite(double x) {
+  return (st_bits(x) & 0x7FF0000000000000ull) != 0x7FF0000000000000ull;
+}
 ST_FN bool st_signbit(float x) { return st_bits(x) >> 31; }
 ST_FN bool st_signbit(double x) { return st_bits(x) >> 63; }
 template <class T>
@@ -43,7 +47,8 @@ ST_FN bool st_truth(T x) {
 
 template <class A, class B>
 ST_FN bool st_equal(A a, B b) {
-  if constexpr (st_traits<A>::kind == ST_INT && sizeof(A) == 8 && st_traits<A>::kind == st_traits<B>::kind) {
+  if constexpr (st_traits<A>::kind == ST_INT && sizeof(A) == 8 &&
+                st_traits<A>::kind == st_traits<B>::kind) {
     if constexpr (st_traits<A>::is_signed && !st_traits<B>::is_signed) {
       return a >= 0 && (st_u64)a == b;
     } else if constexpr (!st_traits<A>::is_signed && st_traits<B>::is_signed) {
@@ -59,7 +64,8 @@ ST_FN bool st_equal(A a, B b) {
 }
 template <class A, class B>
 ST_FN bool st_less(A a, B b) {
-  if constexpr (st_traits<A>::kind == ST_INT && sizeof(A) == 8 && st_traits<A>::kind == st_traits<B>::kind) {
+  if constexpr (st_traits<A>::kind == ST_INT && sizeof(A) == 8 &&
+                st_traits<A>::kind == st_traits<B>::kind) {
     if constexpr (st_traits<A>::is_signed && !st_traits<B>::is_signed) {
       return a < 0 || (st_u64)a < b;
     } else if constexpr (!st_traits<A>::is_signed && st_traits<B>::is_signed) {

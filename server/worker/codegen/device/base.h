@@ -1,5 +1,6 @@
-// Types, traits, loads, stores and conversions. First of the device headers: the generated text holds them one after another, so none includes anything.
-// Before this text the emitter defines ST_CUDA as 1 or 0.
+// Types, traits, loads, stores and conversions. First of the device headers: the generated text
+// holds them one after another, so none includes anything. Before this text the emitter defines
+// ST_CUDA as 1 or 0.
 
 #if ST_CUDA
 #define ST_FN __device__ __forceinline__
@@ -44,20 +45,22 @@ struct st_complex {
 typedef st_complex<float> st_c64;
 typedef st_complex<double> st_c128;
 
-// What an operation needs to know of a type: `kind`, and for integers the unsigned type in which arithmetic wraps.
+// What an operation needs to know of a type: `kind`, and for integers the unsigned type in which
+// arithmetic wraps.
 enum st_kind { ST_BOOL, ST_INT, ST_FLOAT, ST_COMPLEX, ST_HALF };
 template <class T>
 struct st_traits;
-#define ST_INTEGER(type, unsigned_type, wide_type, is_signed_value)        \
-  template <>                                                              \
-  struct st_traits<type> {                                                 \
-    static constexpr st_kind kind = ST_INT;                                \
-    static constexpr bool is_signed = is_signed_value;                     \
-    static constexpr int bits = 8 * sizeof(type);                          \
-    typedef unsigned_type as_unsigned;                                     \
-    typedef wide_type wide;                                                \
-    static constexpr type lowest = is_signed_value ? (type)((unsigned_type)1 << (bits - 1)) : (type)0; \
-    static constexpr type highest = (type)~lowest;                         \
+#define ST_INTEGER(type, unsigned_type, wide_type, is_signed_value)         \
+  template <>                                                               \
+  struct st_traits<type> {                                                  \
+    static constexpr st_kind kind = ST_INT;                                 \
+    static constexpr bool is_signed = is_signed_value;                      \
+    static constexpr int bits = 8 * sizeof(type);                           \
+    typedef unsigned_type as_unsigned;                                      \
+    typedef wide_type wide;                                                 \
+    static constexpr type lowest =                                          \
+        is_signed_value ? (type)((unsigned_type)1 << (bits - 1)) : (type)0; \
+    static constexpr type highest = (type)~lowest;                          \
   };
 ST_INTEGER(st_i8, st_u8, st_u32, true)
 ST_INTEGER(st_i16, st_u16, st_u32, true)
@@ -172,7 +175,8 @@ ST_FN float st_to_float(st_f16 x) {
   return st_float_of(bits | sign);
 #endif
 }
-// A double in 24 bits with the lost ones kept as a sticky last bit, so that rounding again rounds once.
+// A double in 24 bits with the lost ones kept as a sticky last bit, so that rounding again rounds
+// once.
 ST_FN float st_round_to_odd(double x) {
   float nearest = (float)x;
   double back = (double)nearest;
@@ -197,9 +201,11 @@ ST_FN st_f16 st_to_f16(float x) {
   st_u32 bits = st_bits(x);
   st_u32 sign = (bits >> 16) & 0x8000u;
   st_u32 magnitude = bits & 0x7FFFFFFFu;
-  // Normal results: rebias and round to nearest even by integer addition; a carry goes into the exponent.
+  // Normal results: rebias and round to nearest even by integer addition; a carry goes into the
+  // exponent.
   st_u32 normal = (magnitude - 0x38000000u + 0xFFFu + ((magnitude >> 13) & 1u)) >> 13;
-  // Subnormal results: adding 0.5 puts the last kept bit at the float's last place, and the hardware rounds.
+  // Subnormal results: adding 0.5 puts the last kept bit at the float's last place, and the
+  // hardware rounds.
   st_u32 subnormal = st_bits(st_float_of(magnitude) + 0.5f) - 0x3F000000u;
   st_u32 finite = magnitude < 0x38800000u ? subnormal : normal;
   st_u32 result = magnitude >= 0x477FF000u ? (magnitude > 0x7F800000u ? 0x7E00u : 0x7C00u) : finite;
@@ -214,16 +220,21 @@ ST_FN st_bf16 st_half_of(float x, const st_bf16*) { return st_to_bf16(x); }
 
 template <class F>
 ST_FN st_i32 st_to_i32(F x) {
-  return x > (F)-2147483904.0 && x < (F)2147483648.0 && (double)x > -2147483649.0 ? (st_i32)x : (st_i32)0x80000000u;
+  return x > (F)-2147483904.0 && x < (F)2147483648.0 && (double)x > -2147483649.0
+             ? (st_i32)x
+             : (st_i32)0x80000000u;
 }
 template <class F>
 ST_FN st_i64 st_to_i64(F x) {
-  return x >= (F)-9223372036854775808.0 && x < (F)9223372036854775808.0 ? (st_i64)x : (st_i64)0x8000000000000000ull;
+  return x >= (F)-9223372036854775808.0 && x < (F)9223372036854775808.0
+             ? (st_i64)x
+             : (st_i64)0x8000000000000000ull;
 }
 template <class F>
 ST_FN st_u64 st_to_u64(F x) {
   const F half = (F)9223372036854775808.0;
-  return x >= half && x < half * 2 ? (st_u64)(st_i64)(x - half) ^ 0x8000000000000000ull : (st_u64)st_to_i64(x);
+  return x >= half && x < half * 2 ? (st_u64)(st_i64)(x - half) ^ 0x8000000000000000ull
+                                   : (st_u64)st_to_i64(x);
 }
 
 template <class To, class From>

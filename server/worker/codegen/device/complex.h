@@ -1,4 +1,5 @@
-// Complex functions: C99's special values where NumPy has them. Formulas after W. Kahan, "Branch cuts for complex elementary functions" (1987).
+// Complex functions: C99's special values where NumPy has them. Formulas after W. Kahan, "Branch
+// cuts for complex elementary functions" (1987).
 
 template <class T>
 ST_FN st_complex<T> st_times_i(st_complex<T> z) {
@@ -28,7 +29,9 @@ ST_FN T st_complex_sign(T a) {
   if (a.re == 0 && a.im == 0) return T{0, 0};
   if (st_isinf(a.re) && !st_isfinite(a.im)) return T{st_nan_of(a.re), st_nan_of(a.re)};
   if (st_isinf(a.re)) return T{st_copysign((decltype(a.re))1, a.re), 0};
-  if (st_isinf(a.im)) return st_isnan(a.re) ? T{st_nan_of(a.re), st_nan_of(a.re)} : T{0, st_copysign((decltype(a.re))1, a.im)};
+  if (st_isinf(a.im))
+    return st_isnan(a.re) ? T{st_nan_of(a.re), st_nan_of(a.re)}
+                          : T{0, st_copysign((decltype(a.re))1, a.im)};
   auto size = st_hypot(a.re, a.im);
   return T{a.re / size, a.im / size};
 }
@@ -75,7 +78,8 @@ ST_FN st_complex<T> st_log(st_complex<T> z) {
   // Near the unit circle the logarithm of the modulus is small: |z|^2 - 1 without cancellation.
   if (large > (T)0.5 && large < (T)2 && small < 2) {
     T square = large * large + small * small;
-    if (square > (T)0.5 && square < (T)2) return {st_log1p((large - 1) * (large + 1) + small * small) / 2, angle};
+    if (square > (T)0.5 && square < (T)2)
+      return {st_log1p((large - 1) * (large + 1) + small * small) / 2, angle};
   }
   if (st_isfinite(large) && large > (sizeof(T) == 4 ? (T)1e38 : (T)1e308)) {
     return {st_log(st_hypot(x / 2, y / 2)) + (T)0.69314718055994530942, angle};
@@ -111,9 +115,11 @@ ST_FN st_complex<T> st_sqrt(st_complex<T> z) {
     return {st_isnan(other) ? other : st_magnitude_of(other), st_copysign(z.re, z.im)};
   }
   if (st_isnan(z.im)) return {z.im, z.im};
-  const T huge = sizeof(T) == 4 ? (T)0x1p125 : (T)0x1p1021, tiny = sizeof(T) == 4 ? (T)0x1p-120 : (T)0x1p-1000;
+  const T huge = sizeof(T) == 4 ? (T)0x1p125 : (T)0x1p1021,
+          tiny = sizeof(T) == 4 ? (T)0x1p-120 : (T)0x1p-1000;
   T scale = 1;
-  T largest = st_magnitude_of(z.re) > st_magnitude_of(z.im) ? st_magnitude_of(z.re) : st_magnitude_of(z.im);
+  T largest =
+      st_magnitude_of(z.re) > st_magnitude_of(z.im) ? st_magnitude_of(z.re) : st_magnitude_of(z.im);
   if (largest > huge) {
     z = {z.re / 4, z.im / 4};
     scale = 2;
@@ -135,18 +141,21 @@ ST_FN st_complex<T> st_sinh(st_complex<T> z) {
   T c = st_cos(z.im), s = st_sin(z.im);
   if (st_isinf(z.re)) {
     if (!st_isfinite(z.im)) return {z.re, st_nan_of(z.im)};
-    return {st_copysign(st_infinity_of(c), c) * st_copysign((T)1, z.re), st_copysign(st_infinity_of(s), s)};
+    return {st_copysign(st_infinity_of(c), c) * st_copysign((T)1, z.re),
+            st_copysign(st_infinity_of(s), s)};
   }
   return {st_sinh(z.re) * c, st_cosh(z.re) * s};
 }
 template <class T>
 ST_FN st_complex<T> st_cosh(st_complex<T> z) {
-  if (z.im == 0) return {st_cosh(z.re), z.re == 0 || st_isnan(z.re) ? z.im : z.im * st_copysign((T)1, z.re)};
+  if (z.im == 0)
+    return {st_cosh(z.re), z.re == 0 || st_isnan(z.re) ? z.im : z.im * st_copysign((T)1, z.re)};
   if (z.re == 0) return {st_cos(z.im), st_isfinite(z.im) ? z.re * st_sin(z.im) : (T)0};
   T c = st_cos(z.im), s = st_sin(z.im);
   if (st_isinf(z.re)) {
     if (!st_isfinite(z.im)) return {st_infinity_of(c), st_nan_of(z.im)};
-    return {st_copysign(st_infinity_of(c), c), st_copysign(st_infinity_of(s), s) * st_copysign((T)1, z.re)};
+    return {st_copysign(st_infinity_of(c), c),
+            st_copysign(st_infinity_of(s), s) * st_copysign((T)1, z.re)};
   }
   return {st_cosh(z.re) * c, st_sinh(z.re) * s};
 }
@@ -158,7 +167,8 @@ ST_FN st_complex<T> st_tanh(st_complex<T> z) {
     T sign = st_copysign((T)1, z.re);
     if (!st_isfinite(z.im)) return {sign, st_isinf(z.re) ? (T)0 : st_nan_of(z.im)};
     T decay = st_exp(-st_magnitude_of(z.re));
-    T im = st_isinf(z.re) ? st_copysign((T)0, st_sin(2 * z.im)) : 4 * st_sin(z.im) * st_cos(z.im) * decay * decay;
+    T im = st_isinf(z.re) ? st_copysign((T)0, st_sin(2 * z.im))
+                          : 4 * st_sin(z.im) * st_cos(z.im) * decay * decay;
     return {sign, im};
   }
   if (!st_isfinite(z.im)) return {z.re == 0 ? z.re : st_nan_of(z.im), st_nan_of(z.im)};
@@ -182,7 +192,8 @@ ST_FN st_complex<T> st_tan(st_complex<T> z) {
   return st_times_minus_i(st_tanh(st_times_i(z)));
 }
 
-// Beyond this both square roots below are z itself to the last bit, and their product might overflow.
+// Beyond this both square roots below are z itself to the last bit, and their product might
+// overflow.
 template <class T>
 ST_FN bool st_is_huge(st_complex<T> z) {
   const T limit = sizeof(T) == 4 ? (T)0x1p60 : (T)0x1p500;
@@ -195,23 +206,28 @@ ST_FN T st_log_twice(st_complex<T> z) {
 }
 template <class T>
 ST_FN st_complex<T> st_arccos(st_complex<T> z) {
-  if (st_isnan(z) && !st_isinf(z)) return {z.re == 0 ? (T)1.57079632679489661923 : st_nan_of(z.re), st_nan_of(z.re)};
+  if (st_isnan(z) && !st_isinf(z))
+    return {z.re == 0 ? (T)1.57079632679489661923 : st_nan_of(z.re), st_nan_of(z.re)};
   if (st_is_huge(z)) {
     T size = st_log_twice(z);
     return {st_arctan2(st_magnitude_of(z.im), z.re), st_copysign(size, -z.im)};
   }
-  st_complex<T> minus = st_sqrt(st_complex<T>{1 - z.re, -z.im}), plus = st_sqrt(st_complex<T>{1 + z.re, z.im});
+  st_complex<T> minus = st_sqrt(st_complex<T>{1 - z.re, -z.im}),
+                plus = st_sqrt(st_complex<T>{1 + z.re, z.im});
   return {2 * st_arctan2(minus.re, plus.re), st_arcsinh(plus.re * minus.im - plus.im * minus.re)};
 }
 template <class T>
 ST_FN st_complex<T> st_arcsin(st_complex<T> z) {
-  if (st_isnan(z) && !st_isinf(z)) return {z.re == 0 ? z.re : st_nan_of(z.re), z.im == 0 ? z.im : st_nan_of(z.re)};
+  if (st_isnan(z) && !st_isinf(z))
+    return {z.re == 0 ? z.re : st_nan_of(z.re), z.im == 0 ? z.im : st_nan_of(z.re)};
   if (st_is_huge(z)) {
     T size = st_log_twice(z);
     return {st_arctan2(z.re, st_magnitude_of(z.im)), st_copysign(size, z.im)};
   }
-  st_complex<T> minus = st_sqrt(st_complex<T>{1 - z.re, -z.im}), plus = st_sqrt(st_complex<T>{1 + z.re, z.im});
-  return {st_arctan2(z.re, minus.re * plus.re - minus.im * plus.im), st_arcsinh(minus.re * plus.im - minus.im * plus.re)};
+  st_complex<T> minus = st_sqrt(st_complex<T>{1 - z.re, -z.im}),
+                plus = st_sqrt(st_complex<T>{1 + z.re, z.im});
+  return {st_arctan2(z.re, minus.re * plus.re - minus.im * plus.im),
+          st_arcsinh(minus.re * plus.im - minus.im * plus.re)};
 }
 template <class T>
 ST_FN st_complex<T> st_arcsinh(st_complex<T> z) {
@@ -228,11 +244,13 @@ template <class T>
 ST_FN st_complex<T> st_arctanh(st_complex<T> z) {
   const T half_pi = (T)1.57079632679489661923;
   T x = z.re, y = z.im;
-  if (st_isnan(x)) return {st_isinf(y) ? st_copysign((T)0, x) : x, st_isinf(y) ? st_copysign(half_pi, y) : x};
+  if (st_isnan(x))
+    return {st_isinf(y) ? st_copysign((T)0, x) : x, st_isinf(y) ? st_copysign(half_pi, y) : x};
   if (st_isnan(y)) return {st_isinf(x) || x == 0 ? st_copysign((T)0, x) : y, y};
   if (st_is_huge(z)) {
     // 1/z to the last bit; the angle is a right one.
-    T re = st_isfinite(x) && st_isfinite(y) ? st_complex_divide(st_complex<T>{1, 0}, z).re : st_copysign((T)0, x);
+    T re = st_isfinite(x) && st_isfinite(y) ? st_complex_divide(st_complex<T>{1, 0}, z).re
+                                            : st_copysign((T)0, x);
     return {re, st_copysign(half_pi, y)};
   }
   T size = st_magnitude_of(x), off = 1 - size;

@@ -1,15 +1,16 @@
-// Operations that choose by kind between the integer, float and complex functions. Last of the device headers.
+// Operations that choose by kind between the integer, float and complex functions. Last of the
+// device headers.
 
-#define ST_BY_KIND2(op)                                   \
-  template <class T>                                      \
-  ST_FN T st_##op(T a, T b) {                             \
-    if constexpr (st_traits<T>::kind == ST_INT) {         \
-      return st_integer_##op(a, b);                       \
+#define ST_BY_KIND2(op)                                    \
+  template <class T>                                       \
+  ST_FN T st_##op(T a, T b) {                              \
+    if constexpr (st_traits<T>::kind == ST_INT) {          \
+      return st_integer_##op(a, b);                        \
     } else if constexpr (st_traits<T>::kind == ST_FLOAT) { \
-      return st_float_##op(a, b);                         \
-    } else {                                              \
-      return st_complex_##op(a, b);                       \
-    }                                                     \
+      return st_float_##op(a, b);                          \
+    } else {                                               \
+      return st_complex_##op(a, b);                        \
+    }                                                      \
   }
 ST_BY_KIND2(floor_divide)
 ST_BY_KIND2(remainder)

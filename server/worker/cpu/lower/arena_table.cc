@@ -18,7 +18,7 @@ constexpr uint64_t kPageBytes = 4096;
 
 uint64_t RoundToPages(uint64_t size) { return (size + kPageBytes - 1) / kPageBytes * kPageBytes; }
 
-absl::Status OutOfBounds() { return absl::InternalError("an operand lies outside its arena"); }
+absl::Status OutOfBounds() { return absl::InvalidArgumentError("an operand lies outside its arena"); }
 
 }  // namespace
 
@@ -59,7 +59,7 @@ absl::Status ArenaTable::Unmap(uint64_t arena) {
 absl::StatusOr<std::shared_ptr<const Arena>> ArenaTable::Find(uint64_t arena) const {
   auto found = arenas_.find(arena);
   if (found != arenas_.end()) return found->second;
-  return absl::InternalError(absl::StrCat("arena ", arena, " is not mapped"));
+  return absl::InvalidArgumentError(absl::StrCat("arena ", arena, " is not mapped"));
 }
 
 absl::StatusOr<Place> ArenaTable::Bytes(uint64_t arena, uint64_t offset, uint64_t size) const {
@@ -75,7 +75,7 @@ absl::StatusOr<Place> ArenaTable::Elements(const wire::Operand& operand,
   if (!found.ok()) return found.status();
   std::optional<DType> dtype = DTypeFromNumber(operand.dtype());
   if (!dtype.has_value() || operand.strides_size() != static_cast<int>(extents.size())) {
-    return absl::InternalError("an operand's strides or dtype make no sense");
+    return absl::InvalidArgumentError("an operand's strides or dtype make no sense");
   }
   __int128 low = operand.offset(), high = operand.offset();
   for (size_t i = 0; i < extents.size(); ++i) {

@@ -118,6 +118,8 @@ absl::Status Blas::Prepare(CUstream stream) {
   absl::Status status = BlasStatus(functions_->create(&handle), "starting the library");
   if (!status.ok()) return status;
   handle_ = handle;
+  // Neither call fails on a fresh handle but for our own mistake, which every product would then
+  // show.
   status = BlasStatus(functions_->set_stream(handle, stream), "setting the stream");
   if (!status.ok()) return status;
   // The default mode keeps float32 in float32; the flag keeps split 16-bit products from being

@@ -17,12 +17,14 @@ using testing::OpCase;
 
 using RangeFunction = void (*)(const void* launch, int64_t begin, int64_t end);
 
-// Runs an elementwise plan over [0, count) in uneven ranges. `buffers[slot]` is where the slot's buffer begins.
+// Runs an elementwise plan over [0, count) in uneven ranges. `buffers[slot]` is where the slot's
+// buffer begins.
 void RunPlan(RangeFunction run, const Plan& plan, const std::vector<char*>& buffers) {
   const auto& launch = plan.task.elementwise();
   std::vector<uint64_t> addresses;
   auto add = [&](const wire::Operand& operand) {
-    addresses.push_back(reinterpret_cast<uint64_t>(buffers[operand.arena()] + static_cast<int64_t>(operand.offset())));
+    addresses.push_back(reinterpret_cast<uint64_t>(buffers[operand.arena()] +
+                                                   static_cast<int64_t>(operand.offset())));
   };
   for (const auto& operand : launch.inputs()) add(operand);
   for (const auto& operand : launch.outputs()) add(operand);
@@ -37,8 +39,10 @@ void RunPlan(RangeFunction run, const Plan& plan, const std::vector<char*>& buff
 
 absl::StatusOr<Plan> PlanCase(const OpCase& op_case) {
   std::vector<ops::Input> inputs;
-  for (const auto& column : op_case.inputs) inputs.push_back(Contiguous(column.dtype, {op_case.count}));
-  return ops::PlanOperation(ops::testing::UfuncOf(op_case.op, static_cast<int>(inputs.size())), inputs, {});
+  for (const auto& column : op_case.inputs)
+    inputs.push_back(Contiguous(column.dtype, {op_case.count}));
+  return ops::PlanOperation(ops::testing::UfuncOf(op_case.op, static_cast<int>(inputs.size())),
+                            inputs, {});
 }
 
 // Every case of tests/cases, through the emitted code.
@@ -69,7 +73,8 @@ TEST(CodegenCpu, UfuncCases) {
       std::vector<char*> buffers;
       for (auto& column : op_case.inputs) buffers.push_back(column.bytes.data());
       buffers.push_back(output.data());
-      RunPlan(reinterpret_cast<RangeFunction>(modules->Find(i - first, kRunEntry)), plans[i - first], buffers);
+      RunPlan(reinterpret_cast<RangeFunction>(modules->Find(i - first, kRunEntry)),
+              plans[i - first], buffers);
       std::string wrong = testing::Differences(op_case, output);
       if (!wrong.empty() && ++failures <= 60) ADD_FAILURE() << wrong;
     }
@@ -126,12 +131,14 @@ TEST(CodegenCpu, EveryLayout) {
   std::vector<std::string> texts;
   for (int i = 0; i < 150; ++i) {
     std::vector<int64_t> shape(random() % 5);
-    for (auto& extent : shape) extent = random() % 20 == 0 ? 0 : 1 + static_cast<int64_t>(random() % 7);
+    for (auto& extent : shape)
+      extent = random() % 20 == 0 ? 0 : 1 + static_cast<int64_t>(random() % 7);
     std::vector<int64_t> narrow = shape;
     for (auto& extent : narrow) extent = random() % 4 ? extent : 1;
     if (!narrow.empty() && random() % 4 == 0) narrow.erase(narrow.begin());
     Trial trial{RandomView(shape, random), RandomView(narrow, random), {}};
-    auto plan = ops::PlanOperation(ops::testing::ExpressionOf("a * 3 - b", {"a", "b"}), {trial.a.info, trial.b.info}, {});
+    auto plan = ops::PlanOperation(ops::testing::ExpressionOf("a * 3 - b", {"a", "b"}),
+                                   {trial.a.info, trial.b.info}, {});
     ASSERT_TRUE(plan.ok()) << plan.status();
     trial.plan = *plan;
     auto [known, is_new] = text_of.emplace(plan->code->SerializeAsString(), texts.size());
@@ -143,15 +150,20 @@ TEST(CodegenCpu, EveryLayout) {
   for (Trial& trial : trials) {
     const ArrayInfo& out = trial.plan.outputs[0];
     std::vector<int32_t> output(static_cast<size_t>(out.num_elements()) + 1, 0);
-    RangeFunction run = reinterpret_cast<RangeFunction>(modules->Find(text_of[trial.plan.code->SerializeAsString()], kRunEntry));
-    RunPlan(run, trial.plan,
-            {reinterpret_cast<char*>(trial.a.buffer.data()), reinterpret_cast<char*>(trial.b.buffer.data()), reinterpret_cast<char*>(output.data())});
+    RangeFunction run = reinterpret_cast<RangeFunction>(
+        modules->Find(text_of[trial.plan.code->SerializeAsString()], kRunEntry));
+    RunPlan(
+        run, trial.plan,
+        {reinterpret_cast<char*>(trial.a.buffer.data()),
+         reinterpret_cast<char*>(trial.b.buffer.data()), reinterpret_cast<char*>(output.data())});
     size_t rank = out.shape.size();
     std::vector<int64_t> index(rank, 0);
     for (int64_t i = 0; i < out.num_elements(); ++i) {
       int64_t rest = i;
-      for (size_t axis = rank; axis-- > 0; rest /= out.shape[axis]) index[axis] = rest % out.shape[axis];
-      uint32_t want = static_cast<uint32_t>(ElementOf(trial.a, index, rank)) * 3u - static_cast<uint32_t>(ElementOf(trial.b, index, rank));
+      for (size_t axis = rank; axis-- > 0; rest /= out.shape[axis])
+        index[axis] = rest % out.shape[axis];
+      uint32_t want = static_cast<uint32_t>(ElementOf(trial.a, index, rank)) * 3u -
+                      static_cast<uint32_t>(ElementOf(trial.b, index, rank));
       ASSERT_EQ(static_cast<uint32_t>(output[static_cast<size_t>(i)]), want) << i;
     }
   }
@@ -169,7 +181,8 @@ std::vector<T> Create(const v1::Creation& creation) {
   auto modules = testing::NativeModules::Compile({*EmitElementwiseCpu(plan->code->elementwise())});
   EXPECT_TRUE(modules.ok()) << modules.status();
   std::vector<T> output(static_cast<size_t>(plan->outputs[0].num_elements()));
-  RunPlan(reinterpret_cast<RangeFunction>(modules->Find(0, kRunEntry)), *plan, {reinterpret_cast<char*>(output.data())});
+  RunPlan(reinterpret_cast<RangeFunction>(modules->Find(0, kRunEntry)), *plan,
+          {reinterpret_cast<char*>(output.data())});
   return output;
 }
 

@@ -22,12 +22,15 @@ struct Nvrtc {
   static const Nvrtc* Load() {
     static const Nvrtc* const loaded = []() -> const Nvrtc* {
       void* library = nullptr;
-      for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so", "/usr/local/cuda/lib64/libnvrtc.so"}) {
+      for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so",
+                               "/usr/local/cuda/lib64/libnvrtc.so"}) {
         if (library == nullptr) library = dlopen(name, RTLD_NOW);
       }
       if (library == nullptr) return nullptr;
       auto* nvrtc = new Nvrtc;
-      auto bind = [&](auto& function, const char* name) { function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(library, name)); };
+      auto bind = [&](auto& function, const char* name) {
+        function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(library, name));
+      };
       bind(nvrtc->create, "nvrtcCreateProgram");
       bind(nvrtc->compile, "nvrtcCompileProgram");
       bind(nvrtc->log_size, "nvrtcGetProgramLogSize");
@@ -42,7 +45,8 @@ struct Nvrtc {
 // The compiler's log when the text does not compile, to PTX for Hopper.
 std::string CompileErrors(const Nvrtc& nvrtc, const std::string& text) {
   void* program = nullptr;
-  if (nvrtc.create(&program, text.c_str(), "text.cu", 0, nullptr, nullptr) != 0) return "cannot create the program";
+  if (nvrtc.create(&program, text.c_str(), "text.cu", 0, nullptr, nullptr) != 0)
+    return "cannot create the program";
   const char* options[] = {"--gpu-architecture=compute_90", "--std=c++17", "-fmad=false"};
   std::string errors;
   if (nvrtc.compile(program, 3, options) != 0) {
@@ -66,7 +70,8 @@ std::vector<DType> AllTypes() {
 class CodegenCuda : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (Nvrtc::Load() == nullptr) GTEST_SKIP() << "NVRTC is not on this machine, so that CUDA text cannot be compiled";
+    if (Nvrtc::Load() == nullptr)
+      GTEST_SKIP() << "NVRTC is not on this machine, so that CUDA text cannot be compiled";
   }
 };
 
@@ -78,8 +83,10 @@ TEST_F(CodegenCuda, EveryLoopOfEveryOperationCompiles) {
     for (DType dtype : AllTypes()) {
       std::vector<ops::Input> inputs(row.arity, ops::testing::Array(dtype, {8}));
       if (row.rule == ops::TypeRule::kWhere) inputs[0] = ops::testing::Array(DType::kBool, {8});
-      if (row.rule == ops::TypeRule::kLoadExponent) inputs[1] = ops::testing::Array(DType::kInt32, {8});
-      auto plan = ops::PlanOperation(ops::testing::UfuncOf(std::string(row.name), row.arity), inputs, {});
+      if (row.rule == ops::TypeRule::kLoadExponent)
+        inputs[1] = ops::testing::Array(DType::kInt32, {8});
+      auto plan =
+          ops::PlanOperation(ops::testing::UfuncOf(std::string(row.name), row.arity), inputs, {});
       if (!plan.ok()) continue;
       auto text = EmitCuda(*plan->code);
       ASSERT_TRUE(text.ok()) << text.status();
@@ -93,7 +100,8 @@ TEST_F(CodegenCuda, EveryLoopOfEveryOperationCompiles) {
 }
 
 TEST_F(CodegenCuda, ReductionsCompile) {
-  for (int function = v1::Reduction::FUNCTION_SUM; function <= v1::Reduction::FUNCTION_NORM; ++function) {
+  for (int function = v1::Reduction::FUNCTION_SUM; function <= v1::Reduction::FUNCTION_NORM;
+       ++function) {
     std::vector<std::string> texts;
     for (DType dtype : AllTypes()) {
       for (int axis : {-1, 0, 1}) {
@@ -123,7 +131,8 @@ TEST_F(CodegenCuda, MatmulAndStridedLoopsCompile) {
   for (DType dtype : AllTypes()) {
     ArrayInfo turned = Contiguous(dtype, {6, 5});
     turned.strides = {ItemSize(dtype), 6 * ItemSize(dtype)};
-    auto plan = ops::PlanOperation(ops::testing::UfuncOf("equal", 2), {ops::Input(turned), ops::testing::Array(dtype, {6, 5})}, {});
+    auto plan = ops::PlanOperation(ops::testing::UfuncOf("equal", 2),
+                                   {ops::Input(turned), ops::testing::Array(dtype, {6, 5})}, {});
     ASSERT_TRUE(plan.ok()) << plan.status();
     texts.push_back(*EmitCuda(*plan->code));
   }

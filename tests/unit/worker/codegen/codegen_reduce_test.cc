@@ -25,22 +25,27 @@ v1::Operation ReduceOf(R::Function function, std::vector<int32_t> axes = {}) {
 }
 
 void RunInParts(RangeFunction run, const LaunchBlock& block, int64_t count, int64_t part) {
-  for (int64_t begin = 0; begin < count; begin += part) run(block.data(), begin, std::min(begin + part, count));
+  for (int64_t begin = 0; begin < count; begin += part)
+    run(block.data(), begin, std::min(begin + part, count));
 }
 
 // Runs the plan's reduction with its items handed out `part` at a time.
-std::string RunReduce(const testing::NativeModules& modules, size_t text, const Plan& plan, const char* input, int64_t part) {
+std::string RunReduce(const testing::NativeModules& modules, size_t text, const Plan& plan,
+                      const char* input, int64_t part) {
   const auto& launch = plan.task.reduce();
   std::string output(static_cast<size_t>(plan.outputs[0].size_bytes()), '\xAB');
   ReduceShape shape = PlanReduceCpu(launch);
   std::vector<uint64_t> scratch(shape.scratch_bytes / 8 + 2);
-  LaunchBlock block = PackReduce(launch, shape,
-                                 {reinterpret_cast<uint64_t>(input + static_cast<int64_t>(launch.inputs(0).offset())),
-                                  reinterpret_cast<uint64_t>(output.data())},
-                                 reinterpret_cast<uint64_t>(scratch.data()));
-  RunInParts(reinterpret_cast<RangeFunction>(modules.Find(text, kReduceEntry)), block, shape.num_items, part);
+  LaunchBlock block = PackReduce(
+      launch, shape,
+      {reinterpret_cast<uint64_t>(input + static_cast<int64_t>(launch.inputs(0).offset())),
+       reinterpret_cast<uint64_t>(output.data())},
+      reinterpret_cast<uint64_t>(scratch.data()));
+  RunInParts(reinterpret_cast<RangeFunction>(modules.Find(text, kReduceEntry)), block,
+             shape.num_items, part);
   if (shape.two_passes) {
-    RunInParts(reinterpret_cast<RangeFunction>(modules.Find(text, kReduceFinishEntry)), block, shape.kept_count, part);
+    RunInParts(reinterpret_cast<RangeFunction>(modules.Find(text, kReduceFinishEntry)), block,
+               shape.kept_count, part);
   }
   return output;
 }
@@ -74,7 +79,8 @@ std::vector<int64_t> Reference(const Trial& trial, const std::vector<int32_t>& d
         if (!is_new) value += x;
         break;
       case R::FUNCTION_PROD:
-        if (!is_new) value = static_cast<int64_t>(static_cast<uint64_t>(value) * static_cast<uint64_t>(x));
+        if (!is_new)
+          value = static_cast<int64_t>(static_cast<uint64_t>(value) * static_cast<uint64_t>(x));
         break;
       case R::FUNCTION_MIN:
         value = std::min(value, x);
@@ -97,7 +103,8 @@ std::vector<int64_t> Reference(const Trial& trial, const std::vector<int32_t>& d
   }
   std::vector<int64_t> values;
   bool is_arg = trial.function == R::FUNCTION_ARGMIN || trial.function == R::FUNCTION_ARGMAX;
-  for (const auto& [kept, result] : results) values.push_back(is_arg ? result.second : result.first);
+  for (const auto& [kept, result] : results)
+    values.push_back(is_arg ? result.second : result.first);
   return values;
 }
 
@@ -125,14 +132,17 @@ std::vector<Trial> MakeTrials() {
   skipping.strides = {37 * 40 * 4, 160, 8};
   ArrayInfo repeated = Contiguous(DType::kInt32, {6, 37});
   repeated.strides = {0, 4};
-  for (const ArrayInfo& info : {cube, turned, reversed, skipping, repeated, Contiguous(DType::kInt32, {200000}),
-                                Contiguous(DType::kInt32, {9000, 20}), Contiguous(DType::kInt32, {20, 9000}), Contiguous(DType::kInt32, {1})}) {
+  for (const ArrayInfo& info :
+       {cube, turned, reversed, skipping, repeated, Contiguous(DType::kInt32, {200000}),
+        Contiguous(DType::kInt32, {9000, 20}), Contiguous(DType::kInt32, {20, 9000}),
+        Contiguous(DType::kInt32, {1})}) {
     std::vector<std::vector<int32_t>> axis_sets = {{}, {0}};
     if (info.shape.size() > 1) axis_sets.push_back({1});
     if (info.shape.size() > 2) axis_sets.insert(axis_sets.end(), {{2}, {0, 2}, {1, 2}, {0, 1}});
     for (const auto& axes : axis_sets) {
       for (int function = R::FUNCTION_SUM; function <= R::FUNCTION_ARGMAX; ++function) {
-        if (function == R::FUNCTION_MEAN || (function >= R::FUNCTION_ARGMIN && axes.size() > 1)) continue;
+        if (function == R::FUNCTION_MEAN || (function >= R::FUNCTION_ARGMIN && axes.size() > 1))
+          continue;
         trials.push_back({static_cast<R::Function>(function), info, axes});
       }
     }
@@ -149,7 +159,8 @@ TEST(CodegenReduce, EveryLayoutInEveryOrder) {
   std::vector<std::string> texts;
   std::vector<Trial> trials = MakeTrials();
   for (const Trial& trial : trials) {
-    auto plan = ops::PlanOperation(ReduceOf(trial.function, trial.axes), {ops::Input(trial.info)}, {});
+    auto plan =
+        ops::PlanOperation(ReduceOf(trial.function, trial.axes), {ops::Input(trial.info)}, {});
     ASSERT_TRUE(plan.ok()) << plan.status();
     auto [known, is_new] = text_of.emplace(plan->code->SerializeAsString(), texts.size());
     if (is_new) texts.push_back(*EmitReduceCpu(plan->code->reduce()));
@@ -159,16 +170,19 @@ TEST(CodegenReduce, EveryLayoutInEveryOrder) {
   ASSERT_TRUE(modules.ok()) << modules.status();
   for (size_t i = 0; i < trials.size(); ++i) {
     size_t text = text_of[plans[i].code->SerializeAsString()];
-    std::string all = RunReduce(*modules, text, plans[i], reinterpret_cast<const char*>(data.data()), 1 << 30);
-    EXPECT_EQ(Widen(all, plans[i].outputs[0].dtype), Reference(trials[i], data)) << plans[i].task.ShortDebugString();
-    EXPECT_EQ(all, RunReduce(*modules, text, plans[i], reinterpret_cast<const char*>(data.data()), 1));
+    std::string all =
+        RunReduce(*modules, text, plans[i], reinterpret_cast<const char*>(data.data()), 1 << 30);
+    EXPECT_EQ(Widen(all, plans[i].outputs[0].dtype), Reference(trials[i], data))
+        << plans[i].task.ShortDebugString();
+    EXPECT_EQ(all,
+              RunReduce(*modules, text, plans[i], reinterpret_cast<const char*>(data.data()), 1));
   }
 }
 
 // The plan's result for an array of T, as bytes of Out.
 template <typename Out, typename T>
-std::vector<Out> Reduce(R::Function function, DType dtype, const std::vector<T>& data, std::vector<int64_t> shape = {},
-                        std::vector<int32_t> axes = {}) {
+std::vector<Out> Reduce(R::Function function, DType dtype, const std::vector<T>& data,
+                        std::vector<int64_t> shape = {}, std::vector<int32_t> axes = {}) {
   if (shape.empty()) shape = {static_cast<int64_t>(data.size())};
   auto plan = ops::PlanOperation(ReduceOf(function, axes), {ops::testing::Array(dtype, shape)}, {});
   EXPECT_TRUE(plan.ok()) << plan.status();
@@ -203,23 +217,34 @@ TEST(CodegenReduce, TheExampleOfTheProject) {
 
 TEST(CodegenReduce, SpecialValues) {
   const float nan = NAN, inf = INFINITY;
-  EXPECT_TRUE(std::isnan(Reduce<float>(R::FUNCTION_MAX, DType::kFloat32, std::vector<float>{1, nan, 3})[0]));
-  EXPECT_TRUE(std::isnan(Reduce<float>(R::FUNCTION_MIN, DType::kFloat32, std::vector<float>{nan, 1, 3})[0]));
-  EXPECT_EQ(Reduce<float>(R::FUNCTION_MAX, DType::kFloat32, std::vector<float>{-inf, -inf})[0], -inf);
-  EXPECT_EQ(Reduce<int64_t>(R::FUNCTION_ARGMAX, DType::kFloat32, std::vector<float>{1, inf, nan, 3, nan})[0], 2);
-  EXPECT_EQ(Reduce<int64_t>(R::FUNCTION_ARGMIN, DType::kFloat32, std::vector<float>{4, 1, 3, 1})[0], 1);
+  EXPECT_TRUE(std::isnan(
+      Reduce<float>(R::FUNCTION_MAX, DType::kFloat32, std::vector<float>{1, nan, 3})[0]));
+  EXPECT_TRUE(std::isnan(
+      Reduce<float>(R::FUNCTION_MIN, DType::kFloat32, std::vector<float>{nan, 1, 3})[0]));
+  EXPECT_EQ(Reduce<float>(R::FUNCTION_MAX, DType::kFloat32, std::vector<float>{-inf, -inf})[0],
+            -inf);
+  EXPECT_EQ(Reduce<int64_t>(R::FUNCTION_ARGMAX, DType::kFloat32,
+                            std::vector<float>{1, inf, nan, 3, nan})[0],
+            2);
+  EXPECT_EQ(Reduce<int64_t>(R::FUNCTION_ARGMIN, DType::kFloat32, std::vector<float>{4, 1, 3, 1})[0],
+            1);
   std::vector<float> many(1000, inf);
   EXPECT_EQ(Reduce<int64_t>(R::FUNCTION_ARGMIN, DType::kFloat32, many)[0], 0);
   EXPECT_EQ(Reduce<float>(R::FUNCTION_SUM, DType::kFloat32, std::vector<float>{}, {0})[0], 0);
-  EXPECT_EQ(Reduce<int64_t>(R::FUNCTION_PROD, DType::kInt8, std::vector<int8_t>{}, {3, 0}, {1}), (std::vector<int64_t>{1, 1, 1}));
-  EXPECT_TRUE(std::isnan(Reduce<double>(R::FUNCTION_MEAN, DType::kFloat64, std::vector<double>{}, {0})[0]));
+  EXPECT_EQ(Reduce<int64_t>(R::FUNCTION_PROD, DType::kInt8, std::vector<int8_t>{}, {3, 0}, {1}),
+            (std::vector<int64_t>{1, 1, 1}));
+  EXPECT_TRUE(
+      std::isnan(Reduce<double>(R::FUNCTION_MEAN, DType::kFloat64, std::vector<double>{}, {0})[0]));
   // 16-bit floats accumulate in float32: 2049 ones are not stuck at 2048.
   std::vector<uint16_t> ones(4096, 0x3C00);
   EXPECT_EQ(Reduce<uint16_t>(R::FUNCTION_SUM, DType::kFloat16, ones)[0], 0x6C00);
   std::vector<float> complex = {3, 4, 0, 12};
   EXPECT_EQ(Reduce<float>(R::FUNCTION_NORM, DType::kComplex64, complex, {2})[0], 13);
-  EXPECT_EQ(Reduce<float>(R::FUNCTION_MAX, DType::kComplex64, std::vector<float>{1, 5, 2, -1, 2, 0}, {3}), (std::vector<float>{2, 0}));
-  EXPECT_EQ(Reduce<int64_t>(R::FUNCTION_SUM, DType::kInt8, std::vector<int8_t>(1000, 100))[0], 100000);
+  EXPECT_EQ(
+      Reduce<float>(R::FUNCTION_MAX, DType::kComplex64, std::vector<float>{1, 5, 2, -1, 2, 0}, {3}),
+      (std::vector<float>{2, 0}));
+  EXPECT_EQ(Reduce<int64_t>(R::FUNCTION_SUM, DType::kInt8, std::vector<int8_t>(1000, 100))[0],
+            100000);
 }
 
 TEST(CodegenReduce, IntegerMatmul) {
@@ -230,15 +255,17 @@ TEST(CodegenReduce, IntegerMatmul) {
   const int64_t m = 7, k = 9, n = 600;
   ArrayInfo right = Contiguous(DType::kInt32, {k, n});
   right.strides = {4, 4 * k};  // transposed
-  auto plan = ops::PlanOperation(operation, {ops::testing::Array(DType::kInt32, {2, m, k}), ops::Input(right)}, {});
+  auto plan = ops::PlanOperation(
+      operation, {ops::testing::Array(DType::kInt32, {2, m, k}), ops::Input(right)}, {});
   ASSERT_TRUE(plan.ok()) << plan.status();
   auto modules = testing::NativeModules::Compile({*EmitMatmulCpu(plan->code->matmul())});
   ASSERT_TRUE(modules.ok()) << modules.status();
   std::vector<int32_t> a(2 * m * k), b(k * n), c(2 * m * n);
   for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<int32_t>(i * 7 % 31) - 15;
   for (size_t i = 0; i < b.size(); ++i) b[i] = static_cast<int32_t>(i * 5 % 29) - 14;
-  LaunchBlock block = PackMatmul(plan->task.matmul(), reinterpret_cast<uint64_t>(a.data()), reinterpret_cast<uint64_t>(b.data()),
-                                 reinterpret_cast<uint64_t>(c.data()));
+  LaunchBlock block =
+      PackMatmul(plan->task.matmul(), reinterpret_cast<uint64_t>(a.data()),
+                 reinterpret_cast<uint64_t>(b.data()), reinterpret_cast<uint64_t>(c.data()));
   ASSERT_EQ(MatmulRows(plan->task.matmul()), 2 * m);
   RunInParts(reinterpret_cast<RangeFunction>(modules->Find(0, kRunEntry)), block, 2 * m, 3);
   for (int64_t row = 0; row < 2 * m; ++row) {

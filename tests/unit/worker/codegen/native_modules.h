@@ -7,8 +7,8 @@
 
 namespace stride::testing {
 
-// Emitted CPU texts, compiled together by the compiler that built the tests, with <math.h> in the place of the CPU device's prelude.
-// The library stays loaded for the life of the process.
+// Emitted CPU texts, compiled together by the compiler that built the tests, with <math.h> in the
+// place of the CPU device's prelude. The library stays loaded for the life of the process.
 class NativeModules {
  public:
   static absl::StatusOr<NativeModules> Compile(const std::vector<std::string>& texts);
@@ -21,7 +21,8 @@ class NativeModules {
   void* library_;
 };
 
-// Several emitted texts in one: the device headers once, each text in a namespace with its entry points renamed `NAME_i`.
+// Several emitted texts in one: the device headers once, each text in a namespace with its entry
+// points renamed `NAME_i`.
 std::string JoinTexts(const std::vector<std::string>& texts, bool cuda);
 
 }  // namespace stride::testing

@@ -45,6 +45,7 @@ llvm::Function* PointerReader(llvm::Module& module) {
 
 absl::Status Replace(llvm::GlobalVariable* variable, uint32_t offset, llvm::Function* reader) {
   llvm::convertUsersOfConstantsToInstructions({variable});
+  variable->removeDeadConstantUsers();
   std::vector<llvm::Use*> uses;
   for (llvm::Use& use : variable->uses()) uses.push_back(&use);
   for (llvm::Use* use : uses) {

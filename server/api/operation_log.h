@@ -1,0 +1,47 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <set>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "server/scheduler/engine.h"
+
+namespace stride::api {
+
+// The operations of one stream, numbered in order: which have not ended, and the first that failed.
+// It holds no ticket of an ended operation, since a ticket holds arrays. Thread-safe; lives on in
+// the callbacks of operations that outlive their stream.
+class OperationLog : public std::enable_shared_from_this<OperationLog> {
+ public:
+  static std::shared_ptr<OperationLog> Create() {
+    return std::shared_ptr<OperationLog>(new OperationLog());
+  }
+
+  void Accepted(std::shared_ptr<scheduler::Ticket> ticket);
+  void Refused(absl::Status error);
+  // Of the last operation so far; 0: there was none.
+  uint64_t last() const;
+
+  // Until every operation up to `number` has ended: the first error among them. DEADLINE_EXCEEDED
+  // when they have not by `deadline`.
+  absl::Status WaitFor(uint64_t number, absl::Time deadline);
+
+ private:
+  OperationLog() = default;
+  void Ended(uint64_t number, absl::Status status);
+  // Caller holds mutex_.
+  void Note(uint64_t number, absl::Status status);
+
+  mutable std::mutex mutex_;
+  std::condition_variable ended_;
+  uint64_t last_ = 0;  // guarded by mutex_, as are all below
+  std::set<uint64_t> unfinished_;
+  uint64_t first_failed_ = 0;  // 0: none
+  absl::Status first_error_;
+};
+
+}  // namespace stride::api

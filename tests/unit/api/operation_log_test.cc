@@ -1,0 +1,60 @@
+#include "server/api/operation_log.h"
+
+#include "absl/time/clock.h"
+#include "gtest/gtest.h"
+#include "tests/support/fake_engine.h"
+
+namespace stride::api {
+namespace {
+
+class OperationLogTest : public ::testing::Test {
+ protected:
+  std::shared_ptr<scheduler::Ticket> Submit() {
+    v1::Operation operation;
+    operation.mutable_copy()->mutable_input()->mutable_inline_array()->set_data("x");
+    return *engine_.Submit({"default"}, "", operation, absl::InfiniteFuture());
+  }
+
+  stride::testing::FakeEngine engine_;
+  std::shared_ptr<OperationLog> log_ = OperationLog::Create();
+};
+
+TEST_F(OperationLogTest, WaitsOnlyForWhatCameBefore) {
+  log_->Accepted(Submit());
+  uint64_t before = log_->last();
+  engine_.Hold();
+  log_->Accepted(Submit());
+  EXPECT_TRUE(log_->WaitFor(before, absl::Now()).ok());
+  EXPECT_TRUE(absl::IsDeadlineExceeded(log_->WaitFor(log_->last(), absl::Now())));
+  engine_.LetGo();
+  EXPECT_TRUE(log_->WaitFor(log_->last(), absl::InfiniteFuture()).ok());
+}
+
+TEST_F(OperationLogTest, TheFirstErrorIsTheFirstInOrderNotInTime) {
+  engine_.Hold();
+  engine_.FailNextWork(absl::InternalError("one"));
+  log_->Accepted(Submit());
+  log_->Refused(absl::InternalError("two"));
+  engine_.LetGo();
+  EXPECT_EQ(log_->WaitFor(2, absl::InfiniteFuture()).message(), "one");
+}
+
+TEST_F(OperationLogTest, AnErrorThatComesLaterIsNotTold) {
+  log_->Accepted(Submit());
+  log_->Refused(absl::InternalError("two"));
+  EXPECT_TRUE(log_->WaitFor(1, absl::InfiniteFuture()).ok());
+}
+
+// Tickets hold arrays, and arrays memory.
+TEST_F(OperationLogTest, NoTicketOutlivesItsOperation) {
+  engine_.Hold();
+  std::shared_ptr<scheduler::Ticket> ticket = Submit();
+  std::weak_ptr<scheduler::Ticket> weak = ticket;
+  log_->Accepted(std::move(ticket));
+  EXPECT_FALSE(weak.expired());
+  engine_.LetGo();
+  EXPECT_TRUE(weak.expired());
+}
+
+}  // namespace
+}  // namespace stride::api

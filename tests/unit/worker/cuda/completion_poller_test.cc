@@ -1,0 +1,160 @@
+// The poller with a driver of a few fake functions: marks are written by the test in place of
+// streams.
+#include "server/worker/cuda/completion_poller.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace stride::cuda {
+namespace {
+
+std::atomic<CUresult> g_query_result{CUDA_ERROR_NOT_READY};
+
+Driver FakeDriver() {
+  Driver driver;
+  driver.cuDevicePrimaryCtxRetain = [](CUcontext*, CUdevice) { return CUDA_SUCCESS; };
+  driver.cuDevicePrimaryCtxRelease = [](CUdevice) { return CUDA_SUCCESS; };
+  driver.cuCtxSetCurrent = [](CUcontext) { return CUDA_SUCCESS; };
+  driver.cuStreamQuery = [](CUstream) { return g_query_result.load(); };
+  return driver;
+}
+
+class FakeCompletions : public worker::Completions {
+ public:
+  void TaskDone(uint64_t sequence, const absl::Status& status, double run_seconds) override {
+    absl::MutexLock lock(&mutex_);
+    lines_.push_back("task " + std::to_string(sequence) + (status.ok() ? "" : " failed"));
+    EXPECT_GE(run_seconds, 0);
+  }
+  void CopyDone(uint64_t id, const absl::Status& status) override {
+    absl::MutexLock lock(&mutex_);
+    lines_.push_back("copy " + std::to_string(id) + (status.ok() ? "" : " failed"));
+  }
+  [[noreturn]] void Fatal(uint64_t sequence, const absl::Status& status) override {
+    for (const std::string& line : lines()) std::fprintf(stderr, "%s; ", line.c_str());
+    std::fprintf(stderr, "fatal %d: %s\n", static_cast<int>(sequence),
+                 std::string(status.message()).c_str());
+    _exit(1);
+  }
+  std::vector<std::string> lines() {
+    absl::MutexLock lock(&mutex_);
+    return lines_;
+  }
+
+ private:
+  absl::Mutex mutex_;
+  std::vector<std::string> lines_;
+};
+
+class CompletionPollerTest : public testing::Test {
+ protected:
+  CompletionPollerTest()
+      : context_(*Context::Retain(driver_, 0)),
+        poller_(driver_, context_, completions_,
+                {CompletionPoller::Watch{nullptr, &marks_[0]},
+                 {nullptr, &marks_[1]},
+                 {nullptr, &marks_[2]}}) {}
+
+  void Task(uint32_t sequence, absl::Status status = absl::OkStatus()) {
+    poller_.Begin(CompletionPoller::kCompute, sequence, sequence,
+                  "task" + std::to_string(sequence));
+    poller_.Launched(CompletionPoller::kCompute, std::move(status));
+  }
+
+  const Driver driver_ = FakeDriver();
+  FakeCompletions completions_;
+  std::atomic<uint32_t> marks_[3] = {};
+  Context context_;
+  CompletionPoller poller_;
+};
+
+using Lines = std::vector<std::string>;
+
+TEST_F(CompletionPollerTest, ReportsWhatItsMarkHasReached) {
+  Task(1);
+  Task(2, absl::InternalError("x"));
+  Task(3);
+  marks_[0] = 2;
+  while (completions_.lines().size() < 2) std::this_thread::yield();
+  EXPECT_EQ(completions_.lines(), (Lines{"task 1", "task 2 failed"}));
+  EXPECT_TRUE(poller_.HasEnded(CompletionPoller::kCompute, 2));
+  EXPECT_FALSE(poller_.HasEnded(CompletionPoller::kCompute, 3));
+  marks_[0] = 3;
+  poller_.Drain();
+  EXPECT_EQ(completions_.lines().size(), 3u);
+}
+
+TEST_F(CompletionPollerTest, KeepsAMarkThatComesBeforeLaunchedReturns) {
+  poller_.Begin(CompletionPoller::kUpload, 77, 1, "");
+  marks_[1] = 1;
+  poller_.Launched(CompletionPoller::kUpload, absl::OkStatus());
+  poller_.Drain();
+  EXPECT_EQ(completions_.lines(), Lines{"copy 77"});
+}
+
+TEST_F(CompletionPollerTest, LanesDoNotWaitForEachOther) {
+  Task(1);
+  poller_.Begin(CompletionPoller::kDownload, 5, 1, "");
+  poller_.Launched(CompletionPoller::kDownload, absl::InternalError("x"));
+  marks_[2] = 1;
+  while (completions_.lines().empty()) std::this_thread::yield();
+  EXPECT_EQ(completions_.lines(), Lines{"copy 5 failed"});
+  marks_[0] = 1;
+  poller_.Drain();
+}
+
+TEST_F(CompletionPollerTest, MarksMayWrapAround) {
+  marks_[0] = 0xfffffffe;
+  poller_.Begin(CompletionPoller::kCompute, 0x100000001, 1, "");
+  poller_.Launched(CompletionPoller::kCompute, absl::OkStatus());
+  EXPECT_TRUE(completions_.lines().empty());
+  marks_[0] = 1;
+  poller_.Drain();
+  EXPECT_EQ(completions_.lines(), Lines{"task 4294967297"});
+}
+
+TEST_F(CompletionPollerTest, ManyTasksAndASlowDevice) {
+  std::thread device([&] {
+    for (uint32_t mark = 1; mark <= 20000; ++mark) marks_[0] = mark;
+  });
+  for (uint32_t sequence = 1; sequence <= 20000; ++sequence) Task(sequence);
+  device.join();
+  poller_.Drain();
+  const Lines lines = completions_.lines();
+  ASSERT_EQ(lines.size(), 20000u);
+  for (uint32_t i = 0; i < lines.size(); ++i) ASSERT_EQ(lines[i], "task " + std::to_string(i + 1));
+}
+
+// A new object in a child process, since the poller's thread does not live on in a fork.
+TEST(CompletionPollerDeathTest, BlamesTheFirstTaskThatDidNotEnd) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(
+      {
+        g_query_result = CUDA_ERROR_ILLEGAL_ADDRESS;
+        const Driver driver = FakeDriver();
+        FakeCompletions completions;
+        std::atomic<uint32_t> marks[3] = {};
+        const Context context = *Context::Retain(driver, 0);
+        CompletionPoller poller(driver, context, completions,
+                                {CompletionPoller::Watch{nullptr, &marks[0]},
+                                 {nullptr, &marks[1]},
+                                 {nullptr, &marks[2]}});
+        marks[0] = 1;
+        for (uint32_t sequence = 1; sequence <= 3; ++sequence) {
+          poller.Begin(CompletionPoller::kCompute, sequence, sequence,
+                       "kernel" + std::to_string(sequence));
+          poller.Launched(CompletionPoller::kCompute, absl::OkStatus());
+        }
+        poller.Drain();
+      },
+      testing::ExitedWithCode(1),
+      "task 1; fatal 2: illegal memory access in `kernel2` .CUDA error 700.");
+}
+
+}  // namespace
+}  // namespace stride::cuda

@@ -1,0 +1,87 @@
+#include "server/worker/runtime/event_sender.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+namespace stride::worker {
+namespace {
+
+using Outcome = wire::Channel::Outcome;
+
+class EventSenderTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto sockets = wire::CreateSocketPair();
+    daemon_ = std::make_unique<wire::Channel>(std::move(sockets->first));
+    worker_ = std::make_unique<wire::Channel>(std::move(sockets->second));
+    sender_ = std::make_unique<EventSender>(worker_.get());
+  }
+  wire::Event Next() {
+    wire::Event event;
+    std::vector<UniqueFd> descriptors;
+    EXPECT_EQ(daemon_->Receive(&event, &descriptors, absl::Seconds(20)).value(), Outcome::kMessage);
+    return event;
+  }
+  std::unique_ptr<wire::Channel> daemon_, worker_;
+  std::unique_ptr<EventSender> sender_;
+};
+
+TEST_F(EventSenderTest, ALoneReportLeavesAtOnce) {
+  sender_->TaskDone(1, absl::OkStatus(), 0.5);
+  wire::Event event = Next();
+  ASSERT_EQ(event.tasks_done().results_size(), 1);
+  EXPECT_EQ(event.tasks_done().results(0).sequence(), 1u);
+  EXPECT_EQ(event.tasks_done().results(0).run_seconds(), 0.5);
+  sender_->CopyDone(7, absl::InternalError("no"));
+  event = Next();
+  EXPECT_EQ(event.copies_done().ids(0), 7u);
+  EXPECT_EQ(event.copies_done().status().message(), "no");
+}
+
+// The socket fills while nobody reads: what waits leaves in few packets, whole and in order.
+TEST_F(EventSenderTest, ReportsThatWaitLeaveTogetherInOrder) {
+  constexpr uint64_t kTasks = 20000;
+  std::thread tasks([&] {
+    for (uint64_t i = 1; i <= kTasks; ++i) sender_->TaskDone(i, absl::OkStatus(), 0);
+  });
+  std::thread copies([&] {
+    for (uint64_t i = 1; i <= kTasks; ++i) {
+      sender_->CopyDone(i, i % 1000 == 0 ? absl::InternalError("bad") : absl::OkStatus());
+    }
+  });
+  uint64_t last_task = 0, last_copy = 0;
+  while (last_task < kTasks || last_copy < kTasks) {
+    wire::Event event = Next();
+    for (const wire::TaskResult& result : event.tasks_done().results()) {
+      ASSERT_EQ(result.sequence(), ++last_task);
+    }
+    for (uint64_t id : event.copies_done().ids()) {
+      ASSERT_EQ(id, ++last_copy);
+      ASSERT_EQ(event.copies_done().status().code() != 0, id % 1000 == 0) << id;
+    }
+  }
+  tasks.join();
+  copies.join();
+}
+
+TEST_F(EventSenderTest, LongErrorsFitTheirPackets) {
+  std::string text(wire::kMaxPacketBytes, 'x');
+  for (int i = 1; i <= 3; ++i) sender_->TaskDone(i, absl::InternalError(text), 0);
+  for (int i = 1; i <= 3; ++i)
+    EXPECT_EQ(Next().tasks_done().results(0).sequence(), static_cast<uint64_t>(i));
+}
+
+TEST_F(EventSenderTest, FatalTellsWhatWasDoneBefore) {
+  EXPECT_EXIT(
+      {
+        sender_->TaskDone(1, absl::OkStatus(), 0);
+        sender_->Fatal(2, absl::FailedPreconditionError("poisoned"));
+      },
+      testing::ExitedWithCode(1), "poisoned");
+  EXPECT_EQ(Next().tasks_done().results(0).sequence(), 1u);
+  EXPECT_EQ(Next().fatal().sequence(), 2u);
+}
+
+}  // namespace
+}  // namespace stride::worker
