@@ -115,6 +115,7 @@ Result<ArrayInfo> ArrayState::Describe(const CallOptions& options) const {
     auto answer = origin_->Wait(options, (*core)->default_timeout);
     if (!answer) return answer.error();
   }
+  (*core)->AwaitWrites(options);
   auto name = Name();
   if (!name) return name.error();
   Call call(options, (*core)->default_timeout);

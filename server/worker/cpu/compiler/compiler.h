@@ -23,8 +23,9 @@ enum class SourceKind {
 
 // What becomes of a kernel's threads.
 enum class ThreadForm {
-  kLoops,     // what is shipped
-  kPerThread  // one call per thread, barriers call back: the tests' reference (kernel/fibers.h runs it)
+  kShipped,   // loops where the pass is proven (spmd/thread_form.h), else one call per thread
+  kLoops,     // loops for all: for the pass's own tests
+  kPerThread  // one call per thread, barriers call back (kernel/fibers.h runs it): also the tests' reference
 };
 
 struct CompileRequest {
@@ -35,7 +36,7 @@ struct CompileRequest {
   // Kernel names or template name expressions such as "scale<float>". Empty: every non-template kernel.
   std::vector<std::string> entries;
   std::string cpu = "native";  // an LLVM CPU name, such as "x86-64-v3", or "native"
-  ThreadForm form = ThreadForm::kLoops;
+  ThreadForm form = ThreadForm::kShipped;
 };
 
 struct KernelParameter {
@@ -57,6 +58,7 @@ struct CompiledKernel {
   uint32_t static_shared_bytes = 0;
   uint32_t max_threads_per_block = 1024;  // less when __launch_bounds__ says so
   bool has_barrier = false;
+  bool per_thread = false;     // one call for each thread: run it with kernel/fibers.h
   uint64_t private_bytes_per_thread = 0;  // scratch the launcher must lend, for each thread of a block
 };
 

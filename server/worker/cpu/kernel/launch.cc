@@ -8,6 +8,7 @@
 #include "server/worker/cpu/kernel/block_scratch.h"
 #include "server/worker/cpu/kernel/device_print.h"
 #include "server/worker/cpu/kernel/fault.h"
+#include "server/worker/cpu/kernel/fibers.h"
 
 namespace stride::cpu {
 namespace {
@@ -53,9 +54,7 @@ void OnFail(BlockContext* block, const char* what, const char* file, unsigned li
   internal::Fail(static_cast<ThreadState*>(block->launch)->exit, what, file, line, index, thread);
 }
 
-void NoWait(BlockContext*, unsigned, bool) {}
-
-constexpr KernelRuntime kRuntime = {Print, OnFail, NoWait};
+constexpr KernelRuntime kRuntime = {Print, OnFail, WaitInFiber};
 
 // Runs blocks [begin, end) with `context` otherwise filled in. Its own frame, so that a jump out of a kernel lands where no
 // local has changed since.
@@ -73,7 +72,12 @@ void RunBlocks(BlockContext& context, LaunchState& launch, int64_t begin, int64_
     context.block_index[1] = static_cast<unsigned>(i / grid.x % grid.y);
     context.block_index[2] = static_cast<unsigned>(i / grid.x / grid.y);
     running.block_index = {context.block_index[0], context.block_index[1], context.block_index[2]};
-    function(&context);
+    if (!launch.kernel.per_thread) {
+      function(&context);
+    } else if (absl::Status status = RunBlockAsFibers(function, context); !status.ok()) {
+      launch.SetError(status);
+      return;
+    }
   }
 }
 

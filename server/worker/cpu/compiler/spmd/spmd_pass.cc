@@ -9,6 +9,7 @@
 #include "server/worker/cpu/compiler/spmd/per_thread.h"
 #include "server/worker/cpu/compiler/spmd/regions.h"
 #include "server/worker/cpu/compiler/spmd/shared_memory.h"
+#include "server/worker/cpu/compiler/spmd/thread_form.h"
 #include "server/worker/cpu/compiler/spmd/uniformity.h"
 #include "server/worker/cpu/compiler/spmd/values.h"
 
@@ -40,7 +41,8 @@ absl::Status CheckOtherFunctions(const llvm::Module& module, const llvm::StringS
 }
 
 absl::Status CutOne(llvm::Function& function, ThreadForm form, CompiledKernel& kernel) {
-  if (form == ThreadForm::kPerThread) {
+  kernel.per_thread = form == ThreadForm::kPerThread || (form == ThreadForm::kShipped && !spmd::LoopsAreProven(function));
+  if (kernel.per_thread) {
     return spmd::MakePerThread(function, kernel.private_bytes_per_thread, kernel.has_barrier);
   }
   absl::StatusOr<spmd::Shape> shape = spmd::Normalize(function);
