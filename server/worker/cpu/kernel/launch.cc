@@ -1,6 +1,7 @@
 #include "server/worker/cpu/kernel/launch.h"
 
 #include <algorithm>
+#include <cstring>
 #include <mutex>
 
 #include "absl/strings/str_cat.h"
@@ -62,6 +63,8 @@ void RunBlocks(BlockContext& context, LaunchState& launch, int64_t begin, int64_
   RunningBlock& running = internal::MutableCurrentBlock();
   auto function = reinterpret_cast<void (*)(BlockContext*)>(launch.kernel.function);
   const Dim3& grid = launch.config.grid;
+  const Dim3& block = launch.config.block;
+  uint64_t scratch_bytes = ScratchBytes(launch.kernel.private_bytes_per_thread, uint64_t{block.x} * block.y * block.z);
   for (int64_t i = begin; i < end; ++i) {
     if (launch.stop.load(std::memory_order_relaxed)) return;
     if (launch.cancel != nullptr && launch.cancel->load(std::memory_order_relaxed)) {
@@ -74,7 +77,11 @@ void RunBlocks(BlockContext& context, LaunchState& launch, int64_t begin, int64_
     running.block_index = {context.block_index[0], context.block_index[1], context.block_index[2]};
     if (!launch.kernel.per_thread) {
       function(&context);
-    } else if (absl::Status status = RunBlockAsFibers(function, context); !status.ok()) {
+      continue;
+    }
+    // Lanes that a warp lacks read as zero in votes and shuffles, whatever the last block left there.
+    std::memset(context.scratch, 0, scratch_bytes);
+    if (absl::Status status = RunBlockAsFibers(function, context); !status.ok()) {
       launch.SetError(status);
       return;
     }

@@ -59,7 +59,10 @@ template <class... A> constexpr unsigned parameter_offset(int index) {
     offset += sizes[i];
   }
 }
-template <class T, T kernel> struct entry;
+template <class T, T kernel> struct entry {
+  static_assert(sizeof(T) == 0, "the entry is not a __global__ function");
+  static void run();
+};
 template <class... A, void (*kernel)(A...)> struct entry<void (*)(A...), kernel> {
   template <int... I> static STRIDE_METHOD void call(Sequence<I...>) {
     const char* parameters = (const char*)__stride_pointer(__builtin_offsetof(stride::cpu::BlockContext, parameters));

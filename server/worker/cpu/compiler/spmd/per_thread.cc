@@ -45,13 +45,14 @@ absl::Status MakePerThread(llvm::Function& function, uint64_t& bytes_per_thread,
       uint64_t bytes = llvm::cast<llvm::ConstantInt>(instruction.getOperand(0))->getZExtValue();
       Value* array = shape.AllocateArray(bytes, "slot");
       if (name == kSlotClear) {
-        // All threads have arrived, each clears its own part, and all have cleared.
+        // All threads have arrived, each clears its warp's part (threads that are elsewhere must not seem present), and all have cleared.
         has_barrier = true;
         Value* warp = builder.getInt1(false);
         Wait(builder, shape.context, ++site, warp);
         Value* index = builder.CreateZExt(shape.thread[3], builder.getInt64Ty());
-        Value* offset = builder.CreateMul(index, builder.getInt64(bytes));
-        builder.CreateMemSet(builder.CreateInBoundsGEP(builder.getInt8Ty(), array, offset), builder.getInt8(0), bytes, llvm::MaybeAlign(1));
+        Value* warp_start = builder.CreateAnd(index, builder.getInt64(~uint64_t{31}));
+        Value* offset = builder.CreateMul(warp_start, builder.getInt64(bytes));
+        builder.CreateMemSet(builder.CreateInBoundsGEP(builder.getInt8Ty(), array, offset), builder.getInt8(0), 32 * bytes, llvm::MaybeAlign(1));
         Wait(builder, shape.context, ++site, warp);
       }
       instruction.replaceAllUsesWith(array);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -107,6 +108,7 @@ bool RunWithFibers(const KernelEntry& kernel, const LaunchConfig& config, const 
     common.block_index[0] = i % grid.x;
     common.block_index[1] = i / grid.x % grid.y;
     common.block_index[2] = i / grid.x / grid.y;
+    std::memset(common.scratch, 0, ScratchBytes(kernel.private_bytes_per_thread, uint64_t{block.x} * block.y * block.z));
     RunBlock(scheduler, common, block);
   }
   running = nullptr;
