@@ -54,7 +54,8 @@ absl::Status RunOne(const Call& call, scheduler::Engine& engine, const v1::RunRe
   if (!ticket.ok()) return PrefixField(ticket.status(), "operation.");
   absl::Status status = CheckInlineSize(operation, (*ticket)->Describe());
   if (status.ok()) {
-    // What is found out late, such as arguments that do not fit the compiled kernel, has a field too.
+    // What is found out late, such as arguments that do not fit the compiled kernel, has a field
+    // too.
     status = PrefixField(WaitFor(call, call.deadline(),
                                  [&](absl::Time deadline) { return (*ticket)->Wait(deadline); }),
                          "operation.");

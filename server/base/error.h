@@ -11,23 +11,27 @@
 
 namespace stride {
 
-// Errors that users see. Each is an absl::Status whose payloads are google.rpc details (ErrorInfo always, at most one of each other kind), keyed
-// "type.googleapis.com/<message>"; api/ copies them into the gRPC trailer. A plain absl::Status without payloads is an internal error to a client.
+// Errors that users see. Each is an absl::Status whose payloads are google.rpc details (ErrorInfo
+// always, at most one of each other kind), keyed "type.googleapis.com/<message>"; api/ copies them
+// into the gRPC trailer. A plain absl::Status without payloads is an internal error to a client.
 //
-// `text` is fixed words first, values last; it tells what to do. It never holds a path, a pointer or an internal name.
+// `text` is fixed words first, values last; it tells what to do. It never holds a path, a pointer
+// or an internal name.
 
 using ErrorMetadata = std::vector<std::pair<std::string, std::string>>;
 
-// INVALID_ARGUMENT about one field of the request, by its path from the message that the callee was given, such as `inputs[2].shape`.
+// INVALID_ARGUMENT about one field of the request, by its path from the message that the callee was
+// given, such as `inputs[2].shape`.
 absl::Status InvalidField(v1::ErrorReason reason, std::string_view field, std::string_view text,
                           ErrorMetadata metadata = {});
 
-// NOT_FOUND; the same words whether the thing is absent or another tenant's. `type` such as "array".
+// NOT_FOUND; the same words whether the thing is absent or another tenant's. `type` such as
+// "array".
 absl::Status NotFound(v1::ErrorReason reason, std::string_view type, std::string_view name);
 
 // RESOURCE_EXHAUSTED or UNAVAILABLE with a time after which to try again.
-absl::Status TryLater(absl::StatusCode code, v1::ErrorReason reason, std::string_view text, absl::Duration retry_delay,
-                      ErrorMetadata metadata = {});
+absl::Status TryLater(absl::StatusCode code, v1::ErrorReason reason, std::string_view text,
+                      absl::Duration retry_delay, ErrorMetadata metadata = {});
 
 // Any other code with its reason.
 absl::Status MakeError(absl::StatusCode code, v1::ErrorReason reason, std::string_view text,
@@ -39,7 +43,8 @@ absl::Status NotImplemented(std::string_view feature, std::string_view text);
 // Adds the field at fault to a status that names none.
 absl::Status AtField(absl::Status status, std::string_view field, std::string_view text);
 
-// Puts `prefix` before every field path of the status, so that a callee need not know where its message sat: "operation." + "matmul.left".
+// Puts `prefix` before every field path of the status, so that a callee need not know where its
+// message sat: "operation." + "matmul.left".
 absl::Status PrefixField(absl::Status status, std::string_view prefix);
 
 // The reason that a status carries; UNSPECIFIED when it carries none.

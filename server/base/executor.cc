@@ -28,7 +28,8 @@ void Executor::Run(std::function<void()> work) {
 
 void Executor::Loop() {
   mutex_.Lock();
-  auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return closing_ || !queue_.empty(); };
+  auto ready = [this]()
+                   ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return closing_ || !queue_.empty(); };
   while (true) {
     ++idle_;
     mutex_.Await(absl::Condition(&ready));

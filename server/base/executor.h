@@ -10,8 +10,9 @@
 
 namespace stride {
 
-// Runs functions that may block (starting processes, moving bytes) on its own threads, in the order they were given, several at once. Thread-safe.
-// Threads are started as they are needed, up to `max_threads`.
+// Runs functions that may block (starting processes, moving bytes) on its own threads, in the order
+// they were given, several at once. Thread-safe. Threads are started as they are needed, up to
+// `max_threads`.
 class Executor {
  public:
   explicit Executor(int max_threads) : max_threads_(max_threads) {}

@@ -17,7 +17,8 @@ class Timer {
   Timer();
   ~Timer() { Stop(); }
 
-  // Waits for the function that runs now, if any; pending and later ones are dropped. Not from a function of the timer itself.
+  // Waits for the function that runs now, if any; pending and later ones are dropped. Not from a
+  // function of the timer itself.
   void Stop();
 
   // Functions of equal time run in the order they were given.

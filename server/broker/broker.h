@@ -21,7 +21,8 @@ struct BrokerOptions {
   int num_compilers = 2;
   absl::Duration compile_timeout = absl::Seconds(60);
   absl::Duration start_timeout = absl::Seconds(30);
-  // CPU devices to make, by their number of threads; 0: all cores. Empty: none, unless no other device is found (then one with all cores).
+  // CPU devices to make, by their number of threads; 0: all cores. Empty: none, unless no other
+  // device is found (then one with all cores).
   std::vector<int> cpu_devices;
   bool use_cuda = true;
 };
@@ -37,8 +38,8 @@ class Broker {
   // Human lines on what was found and what not, for the log and `stride doctor`.
   virtual const std::vector<std::string>& notes() const = 0;
 
-  // A fresh worker that has served no tenant: a spare when there is one (microseconds), else a new process (blocks until it is ready). Keeps the
-  // number of spares up in the background.
+  // A fresh worker that has served no tenant: a spare when there is one (microseconds), else a new
+  // process (blocks until it is ready). Keeps the number of spares up in the background.
   virtual absl::StatusOr<std::shared_ptr<Worker>> StartWorker(int device) = 0;
 
   virtual Compiler& compiler() = 0;

@@ -10,17 +10,21 @@
 
 namespace stride::broker {
 
-// Compiles code in disposable processes, at most a few at once, and remembers the results by content in memory and on disk. Thread-safe.
+// Compiles code in disposable processes, at most a few at once, and remembers the results by
+// content in memory and on disk. Thread-safe.
 class Compiler {
  public:
   using Done = std::function<void(absl::StatusOr<std::shared_ptr<const CompiledModule>>)>;
   virtual ~Compiler() = default;
 
   // The module if it is in memory: no process, no file. nullptr otherwise.
-  virtual std::shared_ptr<const CompiledModule> Lookup(const std::string& target, const wire::Code& code) = 0;
+  virtual std::shared_ptr<const CompiledModule> Lookup(const std::string& target,
+                                                       const wire::Code& code) = 0;
 
-  // `done` is called exactly once: at once on this thread when the module is in memory, else on a compiler thread. Equal requests under way are joined.
-  // INVALID_ARGUMENT (COMPILE_FAILED, with the log) when the code is wrong; DEADLINE_EXCEEDED when it took too long; ABORTED when the compiler died.
+  // `done` is called exactly once: at once on this thread when the module is in memory, else on a
+  // compiler thread. Equal requests under way are joined. INVALID_ARGUMENT (COMPILE_FAILED, with
+  // the log) when the code is wrong; DEADLINE_EXCEEDED when it took too long; ABORTED when the
+  // compiler died.
   virtual void Compile(const std::string& target, const wire::Code& code, Done done) = 0;
 };
 

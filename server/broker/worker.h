@@ -19,22 +19,26 @@ namespace stride::broker {
 
 // Why and where a worker ended.
 struct WorkerDeath {
-  absl::Status cause;               // first cause kept: its own Fatal report, the signal or exit code, or what Kill() was given
+  absl::Status cause;  // first cause kept: its own Fatal report, the signal or exit code, or what
+                       // Kill() was given
   uint64_t faulting_sequence = 0;   // the task at fault, 0: none is known to be
   uint32_t completed_sequence = 0;  // from the status page
   uint32_t started_sequence = 0;
 };
 
-// Called on the worker's reader thread with no lock of the broker held. They may call any method of Worker but must not block.
+// Called on the worker's reader thread with no lock of the broker held. They may call any method of
+// Worker but must not block.
 struct WorkerCallbacks {
   std::function<void(absl::Span<const wire::TaskResult>)> tasks_done;
-  // Once, after the process was reaped and after the last tasks_done. Pending copies, arenas and loads have got their error before.
+  // Once, after the process was reaped and after the last tasks_done. Pending copies, arenas and
+  // loads have got their error before.
   std::function<void(const WorkerDeath&)> died;
 };
 
-// One worker process from the daemon's side. Thread-safe. Nothing blocks on the worker unless it says so; a socket that a worker does not read is
-// bounded by a send timeout, after which the worker is killed. After death every method answers UNAVAILABLE. Letting go of the last reference kills
-// the process; callbacks that were given still run, so they own what they touch.
+// One worker process from the daemon's side. Thread-safe. Nothing blocks on the worker unless it
+// says so; a socket that a worker does not read is bounded by a send timeout, after which the
+// worker is killed. After death every method answers UNAVAILABLE. Letting go of the last reference
+// kills the process; callbacks that were given still run, so they own what they touch.
 class Worker {
  public:
   using LoadDone = std::function<void(absl::StatusOr<wire::ModuleLoaded>)>;
@@ -53,19 +57,20 @@ class Worker {
   virtual absl::Status MapArena(uint64_t arena, uint64_t size, int fd) = 0;
   virtual absl::Status UnmapArena(uint64_t arena) = 0;
 
-  // Sent in order with Submit, so tasks sent afterwards may use it at once. `loaded` gets the attributes or the error, once, on the reader thread; when
-  // the call itself fails it is not called.
+  // Sent in order with Submit, so tasks sent afterwards may use it at once. `loaded` gets the
+  // attributes or the error, once, on the reader thread; when the call itself fails it is not
+  // called.
   virtual absl::Status LoadModule(const CompiledModule& module, LoadDone loaded) = 0;
   virtual absl::Status UnloadModule(uint64_t module) = 0;
 
-  // Sequences are the caller's: from 1, growing by one; INVALID_ARGUMENT when they do not, or when one task is over 100 KiB. Packets are the broker's
-  // business: any number of tasks may be given.
+  // Sequences are the caller's: from 1, growing by one; INVALID_ARGUMENT when they do not, or when
+  // one task is over 100 KiB. Packets are the broker's business: any number of tasks may be given.
   virtual absl::Status Submit(const wire::Submit& tasks) = 0;
 
-  // `done` is called on the reader thread, exactly once, also when the call itself fails (after the broker's Shutdown: on the
-  // calling thread).
-  virtual void Copy(bool to_device, uint64_t arena, uint64_t arena_offset, uint64_t staging_offset, uint64_t size,
-                    std::function<void(absl::Status)> done) = 0;
+  // `done` is called on the reader thread, exactly once, also when the call itself fails (after the
+  // broker's Shutdown: on the calling thread).
+  virtual void Copy(bool to_device, uint64_t arena, uint64_t arena_offset, uint64_t staging_offset,
+                    uint64_t size, std::function<void(absl::Status)> done) = 0;
   virtual StagingPool& staging() = 0;
 
   // SIGKILL; `died` follows with this cause unless an earlier one is known.

@@ -11,20 +11,23 @@
 #include "server/wire/worker.pb.h"
 #include "stride/v1/operation.pb.h"
 
-// From a client's operation to a plan: typing, broadcasting, shape rules, fusion. Pure functions of their arguments; any thread.
+// From a client's operation to a plan: typing, broadcasting, shape rules, fusion. Pure functions of
+// their arguments; any thread.
 namespace stride::ops {
 
-// One input of an operation, in the order of CollectOperands: an array, or (array empty) the scalar in `operand`.
+// One input of an operation, in the order of CollectOperands: an array, or (array empty) the scalar
+// in `operand`.
 struct OperandField {
   const v1::Operand* operand;
   std::string field;  // path within the Operation, such as `ufunc.inputs[1]`
 };
 
-// Every operand of the operation in the order in which PlanOperation takes them (expression inputs by name, sorted). Kernel arguments: those that
-// are existing arrays.
+// Every operand of the operation in the order in which PlanOperation takes them (expression inputs
+// by name, sorted). Kernel arguments: those that are existing arrays.
 std::vector<OperandField> CollectOperands(const v1::Operation& operation);
 
-// Every output of the operation in plan order, with its field path. For a kernel: its new_array arguments.
+// Every output of the operation in plan order, with its field path. For a kernel: its new_array
+// arguments.
 struct OutputField {
   const v1::Output* output;
   std::string field;
@@ -35,14 +38,17 @@ std::vector<OutputField> CollectOutputs(const v1::Operation& operation);
 using Input = std::optional<ArrayInfo>;
 
 struct Plan {
-  // Descriptions of the results, C-contiguous at offset 0, or, where an existing output was given, that output's own description.
+  // Descriptions of the results, C-contiguous at offset 0, or, where an existing output was given,
+  // that output's own description.
   std::vector<ArrayInfo> outputs;
   // A view: outputs[0] lies in input 0's buffer and there is nothing to run.
   bool is_view = false;
-  // What must be compiled before the task can run. For a kernel given by module name, empty: the caller knows the module.
+  // What must be compiled before the task can run. For a kernel given by module name, empty: the
+  // caller knows the module.
   std::optional<wire::Code> code;
-  // The launch. Operand.arena holds a slot number instead of an arena: input i is slot i (scalars have none but keep their number), output j is slot
-  // num_inputs + j; Operand.offset is within the buffer. Bind() replaces both. Module ids are 0 until the caller sets them.
+  // The launch. Operand.arena holds a slot number instead of an arena: input i is slot i (scalars
+  // have none but keep their number), output j is slot num_inputs + j; Operand.offset is within the
+  // buffer. Bind() replaces both. Module ids are 0 until the caller sets them.
   wire::Task task;
   // New arrays whose kernel expects them zeroed before it runs (kernel outputs), by output index.
   std::vector<int> zeroed_outputs;
@@ -51,24 +57,29 @@ struct Plan {
   double flops = 0;
 };
 
-// `existing[j]` is set where output j is an existing array that is to be overwritten. Errors are InvalidField with paths within the Operation.
-// Kernel arguments are not checked against the kernel here, since its signature is known only once it is compiled: see BindKernelArguments.
+// `existing[j]` is set where output j is an existing array that is to be overwritten. Errors are
+// InvalidField with paths within the Operation. Kernel arguments are not checked against the kernel
+// here, since its signature is known only once it is compiled: see BindKernelArguments.
 absl::StatusOr<Plan> PlanOperation(const v1::Operation& operation, absl::Span<const Input> inputs,
                                    absl::Span<const Input> existing);
 
-// Checks a kernel launch's arguments against the compiled kernel's parameters and fills task->kernel().arguments (slots as in Plan).
+// Checks a kernel launch's arguments against the compiled kernel's parameters and fills
+// task->kernel().arguments (slots as in Plan).
 absl::Status BindKernelArguments(const v1::KernelLaunch& launch, absl::Span<const Input> inputs,
                                  const wire::KernelDescription& kernel, wire::Task* task);
 
-// Indices into the operation's CollectOperands whose arrays the kernel may write, given its parameters (pointers to non-const; all, when unknown).
-std::vector<int> WrittenOperands(const v1::KernelLaunch& launch, const wire::KernelDescription& kernel);
+// Indices into the operation's CollectOperands whose arrays the kernel may write, given its
+// parameters (pointers to non-const; all, when unknown).
+std::vector<int> WrittenOperands(const v1::KernelLaunch& launch,
+                                 const wire::KernelDescription& kernel);
 
 // Where a slot's buffer lies on the device.
 struct Location {
   uint64_t arena = 0;
   uint64_t offset = 0;
 };
-// Replaces slots by locations throughout the task: arena = slots[slot].arena, offset += slots[slot].offset.
+// Replaces slots by locations throughout the task: arena = slots[slot].arena, offset +=
+// slots[slot].offset.
 void Bind(wire::Task* task, absl::Span<const Location> slots);
 
 }  // namespace stride::ops

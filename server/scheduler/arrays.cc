@@ -18,21 +18,26 @@ namespace {
 constexpr int kDefaultPage = 100;
 constexpr int kMaxPage = 1000;
 
-absl::StatusOr<absl::Time> ExpireTime(bool has_ttl, const google::protobuf::Duration& ttl, const session::ArrayName& name,
-                                      absl::Time now) {
+absl::StatusOr<absl::Time> ExpireTime(bool has_ttl, const google::protobuf::Duration& ttl,
+                                      const session::ArrayName& name, absl::Time now) {
   if (!has_ttl) return absl::InfiniteFuture();
   absl::Duration duration = absl::Seconds(ttl.seconds()) + absl::Nanoseconds(ttl.nanos());
   if (!name.session.empty()) {
-    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "ttl", "a session's array lives as long as its session; only named arrays have a ttl");
+    return InvalidField(
+        v1::ERROR_REASON_INVALID_FIELD, "ttl",
+        "a session's array lives as long as its session; only named arrays have a ttl");
   }
-  if (duration <= absl::ZeroDuration()) return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "ttl", "a lifetime is more than 0");
+  if (duration <= absl::ZeroDuration())
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "ttl", "a lifetime is more than 0");
   return now + duration;
 }
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<ReadAccess>> ReadAccess::Begin(Core* core, Scheduler* scheduler, Operations* operations,
-                                                              const TenantId& tenant, ArrayPtr array, absl::Time deadline) {
+absl::StatusOr<std::shared_ptr<ReadAccess>> ReadAccess::Begin(Core* core, Scheduler* scheduler,
+                                                              Operations* operations,
+                                                              const TenantId& tenant,
+                                                              ArrayPtr array, absl::Time deadline) {
   auto granted = std::make_shared<absl::Notification>();
   auto task = std::make_shared<Task>();
   task->tenant = tenant;
@@ -75,7 +80,8 @@ ReadAccess::~ReadAccess() {
   scheduler_->Finish(task_, absl::OkStatus());
 }
 
-absl::StatusOr<v1::Array> Arrays::Create(const TenantId& tenant, const v1::CreateArrayRequest& request) {
+absl::StatusOr<v1::Array> Arrays::Create(const TenantId& tenant,
+                                         const v1::CreateArrayRequest& request) {
   auto name = session::MakeArrayName(request.parent(), request.array_id(), "parent", "array_id");
   if (!name.ok()) return name.status();
   auto info = CheckSpec(request.spec(), core_->options.max_array_bytes, "spec");
@@ -108,15 +114,17 @@ absl::StatusOr<v1::Array> Arrays::Get(const TenantId& tenant, const std::string&
   return Describe(*core_, **array);
 }
 
-absl::StatusOr<v1::ListArraysResponse> Arrays::List(const TenantId& tenant, const v1::ListArraysRequest& request) {
+absl::StatusOr<v1::ListArraysResponse> Arrays::List(const TenantId& tenant,
+                                                    const v1::ListArraysRequest& request) {
   if (request.page_size() < 0 || request.page_size() > kMaxPage) {
-    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "page_size", "from 0 (default 100) to 1000");
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "page_size",
+                        "from 0 (default 100) to 1000");
   }
   int page_size = request.page_size() > 0 ? request.page_size() : kDefaultPage;
   v1::ListArraysResponse response;
   Locked lock(*core_);
-  auto page = core_->catalogue.ListArrays(tenant, request.parent(), page_size, request.page_token(), core_->Now(),
-                                          response.mutable_next_page_token());
+  auto page = core_->catalogue.ListArrays(tenant, request.parent(), page_size, request.page_token(),
+                                          core_->Now(), response.mutable_next_page_token());
   if (!page.ok()) return page.status();
   for (const ArrayPtr& array : *page) *response.add_arrays() = Describe(*core_, *array);
   return response;
@@ -130,7 +138,8 @@ absl::Status Arrays::Delete(const TenantId& tenant, const std::string& name) {
   if (!removed.ok()) return removed.status();
   if (auto receiving = std::exchange((*removed)->receiving, nullptr)) {
     scheduler_->Finish(std::static_pointer_cast<Task>(receiving->access),
-                       MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED, "the array was deleted during its upload"));
+                       MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED,
+                                 "the array was deleted during its upload"));
   }
   return absl::OkStatus();
 }
@@ -142,12 +151,15 @@ int Arrays::HomeDevice(const TenantId& tenant, const session::ArrayName& name, i
     if (found.ok()) session = *found;
   }
   auto room = [&](int device) {
-    return static_cast<int64_t>(scheduler_->memory().limit_bytes(device)) - static_cast<int64_t>(scheduler_->memory().arena_bytes(device));
+    return static_cast<int64_t>(scheduler_->memory().limit_bytes(device)) -
+           static_cast<int64_t>(scheduler_->memory().arena_bytes(device));
   };
-  if (session != nullptr && session->home_device >= 0 && room(session->home_device) >= bytes) return session->home_device;
+  if (session != nullptr && session->home_device >= 0 && room(session->home_device) >= bytes)
+    return session->home_device;
   int best = 0;
   for (size_t i = 1; i < core_->broker->devices().size(); ++i) {
-    double load = scheduler_->account(i).queue_seconds, best_load = scheduler_->account(best).queue_seconds;
+    double load = scheduler_->account(i).queue_seconds,
+           best_load = scheduler_->account(best).queue_seconds;
     bool better = load != best_load ? load < best_load : room(i) > room(best);
     if (better) best = static_cast<int>(i);
   }
@@ -155,18 +167,25 @@ int Arrays::HomeDevice(const TenantId& tenant, const session::ArrayName& name, i
   return best;
 }
 
-absl::StatusOr<ArrayPtr> Arrays::FindOrBeginReceiving(const TenantId& tenant, const session::ArrayName& name,
-                                                      const v1::PutArrayRequest::Header& header, const ArrayInfo& info) {
+absl::StatusOr<ArrayPtr> Arrays::FindOrBeginReceiving(const TenantId& tenant,
+                                                      const session::ArrayName& name,
+                                                      const v1::PutArrayRequest::Header& header,
+                                                      const ArrayInfo& info) {
   auto found = core_->catalogue.FindArray(tenant, name, core_->Now());
   if (found.ok()) {
     if ((*found)->receiving == nullptr && !header.overwrite()) {
-      return MakeError(absl::StatusCode::kAlreadyExists, v1::ERROR_REASON_ALREADY_EXISTS,
-                       absl::StrCat("the array exists already; set `overwrite`, delete it first or choose another name: ", name.ToString()),
-                       {{"name", name.ToString()}});
+      return MakeError(
+          absl::StatusCode::kAlreadyExists, v1::ERROR_REASON_ALREADY_EXISTS,
+          absl::StrCat(
+              "the array exists already; set `overwrite`, delete it first or choose another name: ",
+              name.ToString()),
+          {{"name", name.ToString()}});
     }
     if (!(*found)->status().ok()) return (*found)->status();
     if ((*found)->info.dtype != info.dtype || (*found)->info.shape != info.shape) {
-      return InvalidField(v1::ERROR_REASON_SHAPE_MISMATCH, "spec", "every range of one array has the same dtype and shape; these differ from the first");
+      return InvalidField(
+          v1::ERROR_REASON_SHAPE_MISMATCH, "spec",
+          "every range of one array has the same dtype and shape; these differ from the first");
     }
     return *found;
   }
@@ -194,7 +213,9 @@ absl::StatusOr<ArrayPtr> Arrays::FindOrBeginReceiving(const TenantId& tenant, co
   task->label = "upload";
   task->host_access = true;
   task->uses.push_back({.buffer = array->buffer, .write = true, .fresh = true});
-  if (absl::Status status = core_->catalogue.AddArray(tenant, name, array, core_->Now()); !status.ok()) return status;
+  if (absl::Status status = core_->catalogue.AddArray(tenant, name, array, core_->Now());
+      !status.ok())
+    return status;
   if (absl::Status status = scheduler_->Enqueue(task); !status.ok()) {
     core_->catalogue.RemoveArray(tenant, name, core_->Now()).IgnoreError();
     return status;
@@ -204,8 +225,8 @@ absl::StatusOr<ArrayPtr> Arrays::FindOrBeginReceiving(const TenantId& tenant, co
   return array;
 }
 
-absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginUpload(const TenantId& tenant, const v1::PutArrayRequest::Header& header,
-                                                            absl::Time deadline) {
+absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginUpload(
+    const TenantId& tenant, const v1::PutArrayRequest::Header& header, absl::Time deadline) {
   auto name = session::MakeArrayName(header.parent(), header.array_id(), "parent", "array_id");
   if (!name.ok()) return name.status();
   auto info = CheckSpec(header.spec(), core_->options.max_array_bytes, "spec");
@@ -216,7 +237,8 @@ absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginUpload(const TenantId& tena
     end = header.range().end();
     if (begin < 0 || begin > end || end > info->size_bytes()) {
       return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "range",
-                          absl::StrCat("a range lies within the array's bytes. Array: ", info->size_bytes(), ", range: [", begin, ", ", end, ")"));
+                          absl::StrCat("a range lies within the array's bytes. Array: ",
+                                       info->size_bytes(), ", range: [", begin, ", ", end, ")"));
     }
   }
   ArrayPtr array;
@@ -238,10 +260,14 @@ absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginUpload(const TenantId& tena
   return upload;
 }
 
-absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginOverwrite(const TenantId& tenant, ArrayPtr array, const ArrayInfo& info,
-                                                               int64_t begin, int64_t end, absl::Time deadline) {
+absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginOverwrite(const TenantId& tenant,
+                                                               ArrayPtr array,
+                                                               const ArrayInfo& info, int64_t begin,
+                                                               int64_t end, absl::Time deadline) {
   if (!array->info.IsContiguous()) {
-    return InvalidField(v1::ERROR_REASON_WRONG_STATE, "array_id", "a view with gaps cannot be overwritten from the wire; copy into it instead");
+    return InvalidField(
+        v1::ERROR_REASON_WRONG_STATE, "array_id",
+        "a view with gaps cannot be overwritten from the wire; copy into it instead");
   }
   auto task = std::make_shared<Task>();
   task->tenant = tenant;
@@ -260,15 +286,16 @@ absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginOverwrite(const TenantId& t
   if (!granted->WaitForNotificationWithTimeout(deadline - absl::Now())) {
     Locked lock(*core_);
     scheduler_->Cancel(task);
-    return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE, "the deadline passed while earlier work used the array");
+    return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
+                     "the deadline passed while earlier work used the array");
   }
   auto upload = std::make_unique<OverwriteUpload>(core_, scheduler_, array, task, begin, end);
   if (absl::Status status = upload->Open(deadline); !status.ok()) return status;
   return upload;
 }
 
-absl::StatusOr<std::unique_ptr<Download>> Arrays::BeginDownload(const TenantId& tenant, const v1::FetchArrayRequest& request,
-                                                                absl::Time deadline) {
+absl::StatusOr<std::unique_ptr<Download>> Arrays::BeginDownload(
+    const TenantId& tenant, const v1::FetchArrayRequest& request, absl::Time deadline) {
   auto name = session::ParseArrayName(request.name(), "name");
   if (!name.ok()) return name.status();
   ArrayPtr array;
@@ -284,14 +311,17 @@ absl::StatusOr<std::unique_ptr<Download>> Arrays::BeginDownload(const TenantId& 
     begin = request.range().begin();
     end = request.range().end();
     if (begin < 0 || begin > end || end > array->info.size_bytes()) {
-      return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "range",
-                          absl::StrCat("a range lies within the array's bytes. Array: ", array->info.size_bytes(), ", range: [", begin, ", ", end, ")"));
+      return InvalidField(
+          v1::ERROR_REASON_INVALID_FIELD, "range",
+          absl::StrCat("a range lies within the array's bytes. Array: ", array->info.size_bytes(),
+                       ", range: [", begin, ", ", end, ")"));
     }
   }
   return BeginDownload(tenant, array, begin, end, deadline);
 }
 
-absl::StatusOr<std::unique_ptr<Download>> Arrays::BeginDownload(const TenantId& tenant, ArrayPtr array, int64_t begin,
+absl::StatusOr<std::unique_ptr<Download>> Arrays::BeginDownload(const TenantId& tenant,
+                                                                ArrayPtr array, int64_t begin,
                                                                 int64_t end, absl::Time deadline) {
   auto access = ReadAccess::Begin(core_, scheduler_, operations_, tenant, array, deadline);
   if (!access.ok()) return access.status();
@@ -300,15 +330,19 @@ absl::StatusOr<std::unique_ptr<Download>> Arrays::BeginDownload(const TenantId& 
     Locked lock(*core_);
     description = Describe(*core_, *array);
   }
-  return std::make_unique<ArrayDownload>(core_, scheduler_, *std::move(access), std::move(description), begin, end, deadline);
+  return std::make_unique<ArrayDownload>(core_, scheduler_, *std::move(access),
+                                         std::move(description), begin, end, deadline);
 }
 
-absl::StatusOr<v1::InlineArray> Arrays::ReadInline(const TenantId& tenant, ArrayPtr array, absl::Time deadline) {
+absl::StatusOr<v1::InlineArray> Arrays::ReadInline(const TenantId& tenant, ArrayPtr array,
+                                                   absl::Time deadline) {
   int64_t size = array->buffer != nullptr ? array->info.size_bytes() : 0;
   if (size > core_->options.max_inline_bytes) {
-    return InvalidField(v1::ERROR_REASON_SIZE_LIMIT, "outputs",
-                        absl::StrCat("too large to travel inline; keep it under a handle and use FetchArray. Bytes: ", size,
-                                     ", limit: ", core_->options.max_inline_bytes));
+    return InvalidField(
+        v1::ERROR_REASON_SIZE_LIMIT, "outputs",
+        absl::StrCat(
+            "too large to travel inline; keep it under a handle and use FetchArray. Bytes: ", size,
+            ", limit: ", core_->options.max_inline_bytes));
   }
   auto download = BeginDownload(tenant, array, 0, size, deadline);
   if (!download.ok()) return download.status();
@@ -333,13 +367,16 @@ void Arrays::EndLeases(absl::Time now) {
     }
     if (array->receiving->num_calls > 0 || array->receiving->lease_end > now) continue;
     auto receiving = std::exchange(array->receiving, nullptr);
-    scheduler_->Finish(std::static_pointer_cast<Task>(receiving->access),
-                       MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_ARRAY_NOT_READY,
-                                 "the upload was left incomplete and its lease has ended; put the array again"));
+    scheduler_->Finish(
+        std::static_pointer_cast<Task>(receiving->access),
+        MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_ARRAY_NOT_READY,
+                  "the upload was left incomplete and its lease has ended; put the array again"));
     array->buffer->KeepOnly(-1);  // the partial bytes
     weak.reset();
   }
-  receiving_.erase(std::remove_if(receiving_.begin(), receiving_.end(), [](const auto& weak) { return weak.expired(); }), receiving_.end());
+  receiving_.erase(std::remove_if(receiving_.begin(), receiving_.end(),
+                                  [](const auto& weak) { return weak.expired(); }),
+                   receiving_.end());
 }
 
 }  // namespace stride::scheduler

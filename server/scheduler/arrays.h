@@ -15,11 +15,15 @@ namespace stride::scheduler {
 // Reads an array's content: holds off writers until the last copy of it is dropped. Any thread.
 class ReadAccess {
  public:
-  // Waits until the array is ready, and makes a contiguous copy of a view that has gaps. The lock must not be held.
-  static absl::StatusOr<std::shared_ptr<ReadAccess>> Begin(Core* core, Scheduler* scheduler, Operations* operations,
-                                                           const TenantId& tenant, std::shared_ptr<session::Array> array,
+  // Waits until the array is ready, and makes a contiguous copy of a view that has gaps. The lock
+  // must not be held.
+  static absl::StatusOr<std::shared_ptr<ReadAccess>> Begin(Core* core, Scheduler* scheduler,
+                                                           Operations* operations,
+                                                           const TenantId& tenant,
+                                                           std::shared_ptr<session::Array> array,
                                                            absl::Time deadline);
-  ReadAccess(Core* core, Scheduler* scheduler, std::shared_ptr<Task> task, std::shared_ptr<session::Array> array)
+  ReadAccess(Core* core, Scheduler* scheduler, std::shared_ptr<Task> task,
+             std::shared_ptr<session::Array> array)
       : core_(core), scheduler_(scheduler), task_(std::move(task)), array_(std::move(array)) {}
   ~ReadAccess();
 
@@ -40,26 +44,35 @@ class Arrays {
 
   absl::StatusOr<v1::Array> Create(const TenantId& tenant, const v1::CreateArrayRequest& request);
   absl::StatusOr<v1::Array> Get(const TenantId& tenant, const std::string& name);
-  absl::StatusOr<v1::ListArraysResponse> List(const TenantId& tenant, const v1::ListArraysRequest& request);
+  absl::StatusOr<v1::ListArraysResponse> List(const TenantId& tenant,
+                                              const v1::ListArraysRequest& request);
   absl::Status Delete(const TenantId& tenant, const std::string& name);
-  absl::StatusOr<std::unique_ptr<Upload>> BeginUpload(const TenantId& tenant, const v1::PutArrayRequest::Header& header,
+  absl::StatusOr<std::unique_ptr<Upload>> BeginUpload(const TenantId& tenant,
+                                                      const v1::PutArrayRequest::Header& header,
                                                       absl::Time deadline);
-  absl::StatusOr<std::unique_ptr<Download>> BeginDownload(const TenantId& tenant, const v1::FetchArrayRequest& request,
+  absl::StatusOr<std::unique_ptr<Download>> BeginDownload(const TenantId& tenant,
+                                                          const v1::FetchArrayRequest& request,
                                                           absl::Time deadline);
-  absl::StatusOr<std::unique_ptr<Download>> BeginDownload(const TenantId& tenant, std::shared_ptr<session::Array> array,
-                                                          int64_t begin, int64_t end, absl::Time deadline);
+  absl::StatusOr<std::unique_ptr<Download>> BeginDownload(const TenantId& tenant,
+                                                          std::shared_ptr<session::Array> array,
+                                                          int64_t begin, int64_t end,
+                                                          absl::Time deadline);
   // The whole content in memory; SIZE_LIMIT above the inline limit.
-  absl::StatusOr<v1::InlineArray> ReadInline(const TenantId& tenant, std::shared_ptr<session::Array> array, absl::Time deadline);
+  absl::StatusOr<v1::InlineArray> ReadInline(const TenantId& tenant,
+                                             std::shared_ptr<session::Array> array,
+                                             absl::Time deadline);
 
   // Frees incomplete uploads whose lease ended. Caller holds the lock.
   void EndLeases(absl::Time now);
 
  private:
-  absl::StatusOr<std::shared_ptr<session::Array>> FindOrBeginReceiving(const TenantId& tenant, const session::ArrayName& name,
-                                                                       const v1::PutArrayRequest::Header& header,
-                                                                       const ArrayInfo& info);
-  absl::StatusOr<std::unique_ptr<Upload>> BeginOverwrite(const TenantId& tenant, std::shared_ptr<session::Array> array,
-                                                         const ArrayInfo& info, int64_t begin, int64_t end, absl::Time deadline);
+  absl::StatusOr<std::shared_ptr<session::Array>> FindOrBeginReceiving(
+      const TenantId& tenant, const session::ArrayName& name,
+      const v1::PutArrayRequest::Header& header, const ArrayInfo& info);
+  absl::StatusOr<std::unique_ptr<Upload>> BeginOverwrite(const TenantId& tenant,
+                                                         std::shared_ptr<session::Array> array,
+                                                         const ArrayInfo& info, int64_t begin,
+                                                         int64_t end, absl::Time deadline);
   int HomeDevice(const TenantId& tenant, const session::ArrayName& name, int64_t bytes);
 
   Core* const core_;

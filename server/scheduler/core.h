@@ -17,8 +17,8 @@
 
 namespace stride::scheduler {
 
-// What every part of the engine shares. One lock guards sessions, arrays, tasks and lanes: the sections under it are short and never block on a
-// worker, a file or a client.
+// What every part of the engine shares. One lock guards sessions, arrays, tasks and lanes: the
+// sections under it are short and never block on a worker, a file or a client.
 struct Core {
   Core(EngineOptions options, broker::Broker* broker) : options(options), broker(broker) {}
 
@@ -27,9 +27,9 @@ struct Core {
   const std::shared_ptr<store::Reclaimer> reclaimer = std::make_shared<store::Reclaimer>();
 
   absl::Mutex mutex;
-  session::Catalogue catalogue;                   // guarded by mutex
-  std::vector<std::function<void()>> deferred;    // guarded by mutex; see Locked
-  bool draining = false;                          // guarded by mutex
+  session::Catalogue catalogue;                 // guarded by mutex
+  std::vector<std::function<void()>> deferred;  // guarded by mutex; see Locked
+  bool draining = false;                        // guarded by mutex
 
   Timer timer;
   Executor executor{64};  // moves and callbacks, which may wait for what starter does
@@ -45,7 +45,8 @@ struct Core {
   absl::Time Now() const { return absl::Now(); }
 };
 
-// Holds the lock. Callbacks deferred meanwhile run after it is given back, on this thread, so that they may call anything.
+// Holds the lock. Callbacks deferred meanwhile run after it is given back, on this thread, so that
+// they may call anything.
 class Locked {
  public:
   explicit Locked(Core& core) : core_(core) { core_.mutex.Lock(); }

@@ -42,7 +42,8 @@ v1::Array Describe(const Core& core, const session::Array& array) {
   out.set_state(StateOf(array));
   if (!array.status().ok()) SetStatus(array.status(), out.mutable_error());
   if (array.create_time != absl::Time()) SetTimestamp(array.create_time, out.mutable_create_time());
-  if (array.expire_time != absl::InfiniteFuture()) SetTimestamp(array.expire_time, out.mutable_expire_time());
+  if (array.expire_time != absl::InfiniteFuture())
+    SetTimestamp(array.expire_time, out.mutable_expire_time());
   if (array.buffer == nullptr) return out;
   out.set_data_type(static_cast<v1::DataType>(array.info.dtype));
   for (int64_t extent : array.info.shape) out.add_shape(extent);
@@ -70,7 +71,8 @@ v1::Session Describe(const session::Session& session) {
   SetTimestamp(session.expire_time, out.mutable_expire_time());
   out.set_num_arrays(static_cast<int64_t>(session.arrays.size()));
   int64_t bytes = 0;
-  for (const auto& [handle, array] : session.arrays) bytes += array->buffer != nullptr ? array->info.size_bytes() : 0;
+  for (const auto& [handle, array] : session.arrays)
+    bytes += array->buffer != nullptr ? array->info.size_bytes() : 0;
   out.set_array_bytes(bytes);
   return out;
 }
@@ -80,16 +82,20 @@ v1::Timeline DescribeTimeline(const Core& core, const Task& task) {
   if (task.submit_time != absl::Time()) SetTimestamp(task.submit_time, out.mutable_submit_time());
   int device = task.lane != nullptr ? task.lane->device : task.ran_on_device;
   if (device >= 0) out.set_device(absl::StrCat("devices/", core.broker->devices()[device].id()));
-  if (task.compile_end > task.compile_start) SetDuration(task.compile_end - task.compile_start, out.mutable_compile());
-  if (task.move_end > task.move_start) SetDuration(task.move_end - task.move_start, out.mutable_upload());
+  if (task.compile_end > task.compile_start)
+    SetDuration(task.compile_end - task.compile_start, out.mutable_compile());
+  if (task.move_end > task.move_start)
+    SetDuration(task.move_end - task.move_start, out.mutable_upload());
   if (task.dispatch_time != absl::Time()) {
-    absl::Duration moved = task.move_end > task.move_start ? task.move_end - task.move_start : absl::ZeroDuration();
+    absl::Duration moved =
+        task.move_end > task.move_start ? task.move_end - task.move_start : absl::ZeroDuration();
     SetDuration(task.dispatch_time - task.submit_time - moved, out.mutable_queue());
     SetTimestamp(task.dispatch_time, out.mutable_start_time());
   }
   if (task.state == TaskState::kDone) {
     SetTimestamp(task.end_time, out.mutable_end_time());
-    if (task.dispatch_time != absl::Time()) SetDuration(absl::Seconds(task.run_seconds), out.mutable_run());
+    if (task.dispatch_time != absl::Time())
+      SetDuration(absl::Seconds(task.run_seconds), out.mutable_run());
   }
   return out;
 }

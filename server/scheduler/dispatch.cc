@@ -9,14 +9,17 @@
 namespace stride::scheduler {
 namespace {
 
-// Tasks in one worker's queue: enough that it never waits for us, few enough that most can still be cancelled.
+// Tasks in one worker's queue: enough that it never waits for us, few enough that most can still be
+// cancelled.
 constexpr size_t kMaxInFlight = 256;
 constexpr size_t kMaxSubmitBytes = 64 << 10;  // of a packet's 128 KiB
 constexpr size_t kMaxTaskBytes = 56 << 10;
 constexpr int kMaxAttempts = 3;
 
 // Sequence numbers in the status page are the low 32 bits.
-bool AtOrBefore(uint64_t sequence, uint32_t mark) { return static_cast<int32_t>(mark - static_cast<uint32_t>(sequence)) >= 0; }
+bool AtOrBefore(uint64_t sequence, uint32_t mark) {
+  return static_cast<int32_t>(mark - static_cast<uint32_t>(sequence)) >= 0;
+}
 
 v1::ErrorReason ReasonFor(absl::StatusCode code) {
   switch (code) {
@@ -34,9 +37,12 @@ v1::ErrorReason ReasonFor(absl::StatusCode code) {
 }
 
 // Whether a later task that has begun writes what this one read: it would read something else now.
-bool OverwrittenSince(const Lane::InFlight& entry, const std::deque<Lane::InFlight>& in_flight, uint32_t started_sequence) {
+bool OverwrittenSince(const Lane::InFlight& entry, const std::deque<Lane::InFlight>& in_flight,
+                      uint32_t started_sequence) {
   for (const Lane::InFlight& later : in_flight) {
-    if (!later.last || later.sequence <= entry.sequence || !AtOrBefore(later.sequence, started_sequence)) continue;
+    if (!later.last || later.sequence <= entry.sequence ||
+        !AtOrBefore(later.sequence, started_sequence))
+      continue;
     for (const Use& written : later.task->uses) {
       if (written.buffer == nullptr || !written.write || written.fresh) continue;
       for (const Use& use : entry.task->uses) {
@@ -75,7 +81,8 @@ bool Scheduler::PumpOnce(Lane& lane) {
   wire::Submit submit;
   size_t bytes = 0;
   std::vector<std::shared_ptr<Task>> sent;
-  while (!lane.ready.empty() && lane.in_flight.size() < kMaxInFlight && lane.worker != nullptr && bytes < kMaxSubmitBytes) {
+  while (!lane.ready.empty() && lane.in_flight.size() < kMaxInFlight && lane.worker != nullptr &&
+         bytes < kMaxSubmitBytes) {
     std::shared_ptr<Task> task = lane.ready.front();
     if (absl::Status error = FirstInputError(*task); !error.ok()) {
       Complete(task, error);
@@ -94,7 +101,8 @@ bool Scheduler::PumpOnce(Lane& lane) {
     wire::Task bound = BoundTask(*task, lane);
     size_t size = bound.ByteSizeLong();
     if (size > kMaxTaskBytes) {
-      Complete(task, InvalidField(v1::ERROR_REASON_SIZE_LIMIT, "", "the operation is too large for one launch; split it"));
+      Complete(task, InvalidField(v1::ERROR_REASON_SIZE_LIMIT, "",
+                                  "the operation is too large for one launch; split it"));
       continue;
     }
     bytes += size;
@@ -131,7 +139,8 @@ wire::Task Scheduler::BoundTask(const Task& task, const Lane& lane) const {
   return bound;
 }
 
-void Scheduler::AddToSubmit(const std::shared_ptr<Task>& task, Lane& lane, wire::Task bound, wire::Submit* submit) {
+void Scheduler::AddToSubmit(const std::shared_ptr<Task>& task, Lane& lane, wire::Task bound,
+                            wire::Submit* submit) {
   size_t num_inputs = task->uses.size() - task->plan.outputs.size();
   for (int output : task->plan.zeroed_outputs) {
     const store::Buffer& buffer = *task->uses[num_inputs + output].buffer;
@@ -172,11 +181,13 @@ void Scheduler::MapForTask(const Task& task, Lane& lane) {
 
 void Scheduler::LoadModule(const Task& task, Lane& lane) {
   if (task.module == nullptr || !lane.loaded.insert(task.module->id).second) return;
-  auto loaded = [this, lane = &lane, id = task.module->id](absl::StatusOr<wire::ModuleLoaded> result) {
+  auto loaded = [this, lane = &lane,
+                 id = task.module->id](absl::StatusOr<wire::ModuleLoaded> result) {
     Locked lock(*core_);
     absl::Status status = result.status();
     if (result.ok() && result->status().code() != 0) {
-      status = absl::Status(static_cast<absl::StatusCode>(result->status().code()), result->status().message());
+      status = absl::Status(static_cast<absl::StatusCode>(result->status().code()),
+                            result->status().message());
     }
     if (!status.ok()) lane->load_errors[id] = status;
     if (result.ok()) lane->attributes[id] = *std::move(result);
@@ -184,12 +195,14 @@ void Scheduler::LoadModule(const Task& task, Lane& lane) {
   lane.worker->LoadModule(*task.module, loaded).IgnoreError();
 }
 
-void Scheduler::TasksDone(Lane& lane, const broker::Worker* worker, absl::Span<const wire::TaskResult> results) {
+void Scheduler::TasksDone(Lane& lane, const broker::Worker* worker,
+                          absl::Span<const wire::TaskResult> results) {
   if (lane.worker.get() != worker) return;
   for (const wire::TaskResult& result : results) {
     if (lane.in_flight.empty() || lane.in_flight.front().sequence != result.sequence()) {
-      lane.worker->Kill(MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST,
-                                  "the device process gave an answer out of order and was replaced"));
+      lane.worker->Kill(
+          MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST,
+                    "the device process gave an answer out of order and was replaced"));
       return;
     }
     Lane::InFlight entry = std::move(lane.in_flight.front());
@@ -205,20 +218,22 @@ void Scheduler::TasksDone(Lane& lane, const broker::Worker* worker, absl::Span<c
   Pump(lane);
 }
 
-void Scheduler::TaskEnded(Lane& lane, const std::shared_ptr<Task>& task, const wire::TaskResult& result) {
+void Scheduler::TaskEnded(Lane& lane, const std::shared_ptr<Task>& task,
+                          const wire::TaskResult& result) {
   absl::Status status = task->early_error;
   if (status.ok()) status = TaskStatus(*task, lane, result.status());
   // It followed a task that failed after this one was sent: what it computed is from spoiled input.
   if (absl::Status error = FirstInputError(*task); status.ok() && !error.ok()) status = error;
   accounts_[lane.device].busy_seconds += result.run_seconds();
   if (status.ok()) {
-    model_.Record(lane.description, task->module != nullptr ? task->module->key : task->label, task->plan,
-                  result.run_seconds());
+    model_.Record(lane.description, task->module != nullptr ? task->module->key : task->label,
+                  task->plan, result.run_seconds());
   }
   Complete(task, status);
 }
 
-absl::Status Scheduler::TaskStatus(const Task& task, const Lane& lane, const wire::Status& status) const {
+absl::Status Scheduler::TaskStatus(const Task& task, const Lane& lane,
+                                   const wire::Status& status) const {
   if (status.code() == 0) return absl::OkStatus();
   auto code = static_cast<absl::StatusCode>(status.code());
   std::string text = status.message();
@@ -232,7 +247,8 @@ absl::Status Scheduler::TaskStatus(const Task& task, const Lane& lane, const wir
   return MakeError(code, ReasonFor(code), text, {{"operation", task.label}});
 }
 
-void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker, const broker::WorkerDeath& death) {
+void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker,
+                           const broker::WorkerDeath& death) {
   if (lane.worker.get() != worker) return;
   lane.worker = nullptr;
   lane.mapped.clear();
@@ -243,11 +259,13 @@ void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker, const broke
   std::deque<Lane::InFlight> in_flight = std::exchange(lane.in_flight, {});
 
   // The task that was running: the one named, else the first that was begun and had not ended.
-  bool faulted = death.faulting_sequence != 0 || ReasonOf(death.cause) == v1::ERROR_REASON_KERNEL_FAULT;
+  bool faulted =
+      death.faulting_sequence != 0 || ReasonOf(death.cause) == v1::ERROR_REASON_KERNEL_FAULT;
   std::shared_ptr<Task> culprit;
   for (const Lane::InFlight& entry : in_flight) {
     bool named = entry.sequence == death.faulting_sequence;
-    bool running = death.faulting_sequence == 0 && !AtOrBefore(entry.sequence, death.completed_sequence) &&
+    bool running = death.faulting_sequence == 0 &&
+                   !AtOrBefore(entry.sequence, death.completed_sequence) &&
                    AtOrBefore(entry.sequence, death.started_sequence);
     if (named || running) {
       culprit = entry.task;
@@ -263,7 +281,8 @@ void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker, const broke
     bool repeatable = IsRepeatable(*task) && task->num_attempts < kMaxAttempts;
     if (task == culprit && (faulted || task->expired || !repeatable)) {
       ended.push_back({task, death.cause});
-    } else if (completed && (!repeatable || OverwrittenSince(entry, in_flight, death.started_sequence))) {
+    } else if (completed &&
+               (!repeatable || OverwrittenSince(entry, in_flight, death.started_sequence))) {
       ended.push_back({task, absl::OkStatus()});  // it ended; only the message of it was lost
     } else {
       again.push_back(task);

@@ -22,17 +22,25 @@ constexpr absl::Duration kHousekeepingInterval = absl::Seconds(1);
 
 class TaskTicket : public Ticket {
  public:
-  TaskTicket(Core* core, Scheduler* scheduler, Arrays* arrays, TenantId tenant, Operations::Accepted accepted)
-      : core_(core), scheduler_(scheduler), arrays_(arrays), tenant_(std::move(tenant)), accepted_(std::move(accepted)) {}
+  TaskTicket(Core* core, Scheduler* scheduler, Arrays* arrays, TenantId tenant,
+             Operations::Accepted accepted)
+      : core_(core),
+        scheduler_(scheduler),
+        arrays_(arrays),
+        tenant_(std::move(tenant)),
+        accepted_(std::move(accepted)) {}
 
   absl::Status Wait(absl::Time deadline) override {
     if (accepted_.task == nullptr) return absl::OkStatus();
     if (!accepted_.task->finished.WaitForNotificationWithDeadline(deadline)) {
-      return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE, "the deadline passed before the operation ended");
+      return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
+                       "the deadline passed before the operation ended");
     }
     return accepted_.task->result;
   }
-  bool done() const override { return accepted_.task == nullptr || accepted_.task->finished.HasBeenNotified(); }
+  bool done() const override {
+    return accepted_.task == nullptr || accepted_.task->finished.HasBeenNotified();
+  }
   void Cancel() override {
     if (accepted_.task == nullptr) return;
     Locked lock(*core_);
@@ -74,7 +82,10 @@ class EngineImpl : public Engine {
   EngineImpl(EngineOptions options, broker::Broker* broker)
       : core_(options, broker),
         scheduler_(&core_),
-        operations_(&core_, &scheduler_, [this](const TenantId& tenant, const std::string& name) { return modules_.Find(tenant, name); }),
+        operations_(&core_, &scheduler_,
+                    [this](const TenantId& tenant, const std::string& name) {
+                      return modules_.Find(tenant, name);
+                    }),
         arrays_(&core_, &scheduler_, &operations_),
         modules_(&core_, &scheduler_),
         jobs_(&core_, &scheduler_, &operations_) {
@@ -82,20 +93,25 @@ class EngineImpl : public Engine {
   }
   ~EngineImpl() override { core_.Stop(); }
 
-  absl::StatusOr<v1::Session> CreateSession(const TenantId& tenant, const v1::CreateSessionRequest& request) override {
+  absl::StatusOr<v1::Session> CreateSession(const TenantId& tenant,
+                                            const v1::CreateSessionRequest& request) override {
     std::string id = request.session_id().empty() ? RandomId(26) : request.session_id();
     if (!session::IsSessionId(id)) {
-      return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "session_id", "must match [a-z0-9][a-z0-9-]{0,62}");
+      return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "session_id",
+                          "must match [a-z0-9][a-z0-9-]{0,62}");
     }
     absl::Duration ttl = core_.options.default_session_ttl;
     if (request.has_ttl()) {
       ttl = absl::Seconds(request.ttl().seconds()) + absl::Nanoseconds(request.ttl().nanos());
       if (ttl <= absl::ZeroDuration() || ttl > core_.options.max_session_ttl) {
-        return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "ttl", absl::StrCat("more than 0 and at most ", absl::FormatDuration(core_.options.max_session_ttl)));
+        return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "ttl",
+                            absl::StrCat("more than 0 and at most ",
+                                         absl::FormatDuration(core_.options.max_session_ttl)));
       }
     }
     Locked lock(core_);
-    auto session = core_.catalogue.CreateSession(tenant, id, ttl, core_.Now(), core_.options.max_sessions);
+    auto session =
+        core_.catalogue.CreateSession(tenant, id, ttl, core_.Now(), core_.options.max_sessions);
     if (!session.ok()) return session.status();
     return Describe(**session);
   }
@@ -107,7 +123,10 @@ class EngineImpl : public Engine {
     if (!session.ok()) return session.status();
     return Describe(**session);
   }
-  absl::StatusOr<v1::Session> RenewSession(const TenantId& tenant, const std::string& name) override { return GetSession(tenant, name); }
+  absl::StatusOr<v1::Session> RenewSession(const TenantId& tenant,
+                                           const std::string& name) override {
+    return GetSession(tenant, name);
+  }
   absl::Status DeleteSession(const TenantId& tenant, const std::string& name) override {
     auto id = session::ParseSessionName(name, "name");
     if (!id.ok()) return id.status();
@@ -119,24 +138,41 @@ class EngineImpl : public Engine {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<v1::Array> CreateArray(const TenantId& tenant, const v1::CreateArrayRequest& request) override { return arrays_.Create(tenant, request); }
-  absl::StatusOr<v1::Array> GetArray(const TenantId& tenant, const std::string& name) override { return arrays_.Get(tenant, name); }
-  absl::StatusOr<v1::ListArraysResponse> ListArrays(const TenantId& tenant, const v1::ListArraysRequest& request) override { return arrays_.List(tenant, request); }
-  absl::Status DeleteArray(const TenantId& tenant, const std::string& name) override { return arrays_.Delete(tenant, name); }
-  absl::StatusOr<std::unique_ptr<Upload>> BeginUpload(const TenantId& tenant, const v1::PutArrayRequest::Header& header, absl::Time deadline) override {
+  absl::StatusOr<v1::Array> CreateArray(const TenantId& tenant,
+                                        const v1::CreateArrayRequest& request) override {
+    return arrays_.Create(tenant, request);
+  }
+  absl::StatusOr<v1::Array> GetArray(const TenantId& tenant, const std::string& name) override {
+    return arrays_.Get(tenant, name);
+  }
+  absl::StatusOr<v1::ListArraysResponse> ListArrays(const TenantId& tenant,
+                                                    const v1::ListArraysRequest& request) override {
+    return arrays_.List(tenant, request);
+  }
+  absl::Status DeleteArray(const TenantId& tenant, const std::string& name) override {
+    return arrays_.Delete(tenant, name);
+  }
+  absl::StatusOr<std::unique_ptr<Upload>> BeginUpload(const TenantId& tenant,
+                                                      const v1::PutArrayRequest::Header& header,
+                                                      absl::Time deadline) override {
     return arrays_.BeginUpload(tenant, header, deadline);
   }
-  absl::StatusOr<std::unique_ptr<Download>> BeginDownload(const TenantId& tenant, const v1::FetchArrayRequest& request, absl::Time deadline) override {
+  absl::StatusOr<std::unique_ptr<Download>> BeginDownload(const TenantId& tenant,
+                                                          const v1::FetchArrayRequest& request,
+                                                          absl::Time deadline) override {
     return arrays_.BeginDownload(tenant, request, deadline);
   }
 
-  absl::StatusOr<std::shared_ptr<Ticket>> Submit(const TenantId& tenant, const std::string& session, const v1::Operation& operation,
+  absl::StatusOr<std::shared_ptr<Ticket>> Submit(const TenantId& tenant, const std::string& session,
+                                                 const v1::Operation& operation,
                                                  absl::Time deadline) override {
     auto accepted = operations_.Submit(tenant, session, operation, deadline);
     if (!accepted.ok()) return accepted.status();
-    return std::make_shared<TaskTicket>(&core_, &scheduler_, &arrays_, tenant, *std::move(accepted));
+    return std::make_shared<TaskTicket>(&core_, &scheduler_, &arrays_, tenant,
+                                        *std::move(accepted));
   }
-  absl::Status Release(const TenantId& tenant, const std::string& session, const v1::Release& release) override {
+  absl::Status Release(const TenantId& tenant, const std::string& session,
+                       const v1::Release& release) override {
     auto id = session::ParseSessionName(session, "session");
     if (!id.ok()) return id.status();
     Locked lock(core_);
@@ -145,13 +181,15 @@ class EngineImpl : public Engine {
     for (uint64_t handle : release.handles()) (*found)->arrays.erase(handle);
     return absl::OkStatus();
   }
-  absl::StatusOr<v1::InlineArray> FetchInline(const TenantId& tenant, const std::string& session, uint64_t handle, absl::Time deadline) override {
+  absl::StatusOr<v1::InlineArray> FetchInline(const TenantId& tenant, const std::string& session,
+                                              uint64_t handle, absl::Time deadline) override {
     auto id = session::ParseSessionName(session, "session");
     if (!id.ok()) return id.status();
     std::shared_ptr<session::Array> array;
     {
       Locked lock(core_);
-      auto found = core_.catalogue.FindArray(tenant, {.session = *id, .handle = handle}, core_.Now());
+      auto found =
+          core_.catalogue.FindArray(tenant, {.session = *id, .handle = handle}, core_.Now());
       if (!found.ok()) return found.status();
       array = *found;
       if (!array->status().ok()) return array->status();
@@ -159,22 +197,45 @@ class EngineImpl : public Engine {
     return arrays_.ReadInline(tenant, array, deadline);
   }
 
-  absl::StatusOr<v1::Job> CreateJob(const TenantId& tenant, const v1::CreateJobRequest& request) override { return jobs_.Create(tenant, request); }
-  absl::StatusOr<v1::Job> GetJob(const TenantId& tenant, const std::string& name) override { return jobs_.Get(tenant, name); }
-  absl::StatusOr<v1::ListJobsResponse> ListJobs(const TenantId& tenant, const v1::ListJobsRequest& request) override { return jobs_.List(tenant, request); }
-  absl::StatusOr<v1::Job> CancelJob(const TenantId& tenant, const std::string& name) override { return jobs_.Cancel(tenant, name); }
-  absl::Status DeleteJob(const TenantId& tenant, const std::string& name) override { return jobs_.Delete(tenant, name); }
-  absl::StatusOr<std::vector<v1::WatchJobResponse>> NextJobEvents(const TenantId& tenant, const std::string& name, uint64_t after_sequence,
+  absl::StatusOr<v1::Job> CreateJob(const TenantId& tenant,
+                                    const v1::CreateJobRequest& request) override {
+    return jobs_.Create(tenant, request);
+  }
+  absl::StatusOr<v1::Job> GetJob(const TenantId& tenant, const std::string& name) override {
+    return jobs_.Get(tenant, name);
+  }
+  absl::StatusOr<v1::ListJobsResponse> ListJobs(const TenantId& tenant,
+                                                const v1::ListJobsRequest& request) override {
+    return jobs_.List(tenant, request);
+  }
+  absl::StatusOr<v1::Job> CancelJob(const TenantId& tenant, const std::string& name) override {
+    return jobs_.Cancel(tenant, name);
+  }
+  absl::Status DeleteJob(const TenantId& tenant, const std::string& name) override {
+    return jobs_.Delete(tenant, name);
+  }
+  absl::StatusOr<std::vector<v1::WatchJobResponse>> NextJobEvents(const TenantId& tenant,
+                                                                  const std::string& name,
+                                                                  uint64_t after_sequence,
                                                                   absl::Time deadline) override {
     return jobs_.NextEvents(tenant, name, after_sequence, deadline);
   }
 
-  absl::StatusOr<v1::Module> CreateModule(const TenantId& tenant, const v1::CreateModuleRequest& request, absl::Time deadline) override {
+  absl::StatusOr<v1::Module> CreateModule(const TenantId& tenant,
+                                          const v1::CreateModuleRequest& request,
+                                          absl::Time deadline) override {
     return modules_.Create(tenant, request, deadline);
   }
-  absl::StatusOr<v1::Module> GetModule(const TenantId& tenant, const std::string& name) override { return modules_.Get(tenant, name); }
-  absl::StatusOr<v1::ListModulesResponse> ListModules(const TenantId& tenant, const v1::ListModulesRequest& request) override { return modules_.List(tenant, request); }
-  absl::Status DeleteModule(const TenantId& tenant, const std::string& name) override { return modules_.Delete(tenant, name); }
+  absl::StatusOr<v1::Module> GetModule(const TenantId& tenant, const std::string& name) override {
+    return modules_.Get(tenant, name);
+  }
+  absl::StatusOr<v1::ListModulesResponse> ListModules(
+      const TenantId& tenant, const v1::ListModulesRequest& request) override {
+    return modules_.List(tenant, request);
+  }
+  absl::Status DeleteModule(const TenantId& tenant, const std::string& name) override {
+    return modules_.Delete(tenant, name);
+  }
 
   std::vector<v1::Device> ListDevices() override;
   std::vector<v1::DeviceSample> SampleDevices() override;
@@ -248,7 +309,8 @@ void EngineImpl::ScheduleHousekeeping() {
     jobs_.Retire(core_.Now());
     {
       Locked lock(core_);
-      for (const auto& session : core_.catalogue.TakeExpiredSessions(core_.Now())) CancelWork(*session);
+      for (const auto& session : core_.catalogue.TakeExpiredSessions(core_.Now()))
+        CancelWork(*session);
       core_.catalogue.TakeExpiredArrays(core_.Now());
       arrays_.EndLeases(core_.Now());
       scheduler_.Housekeep();

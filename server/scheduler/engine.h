@@ -27,22 +27,26 @@ struct EngineOptions {
   int64_t max_array_bytes = int64_t{1} << 44;
   // Share of a device's memory that arrays may take.
   double device_memory_share = 0.9;
-  int max_queued_tasks = 100000;     // of one tenant; more are refused with QUEUE_FULL
-  int max_sessions = 10000;          // of one tenant
+  int max_queued_tasks = 100000;  // of one tenant; more are refused with QUEUE_FULL
+  int max_sessions = 10000;       // of one tenant
   int64_t max_inline_bytes = 4 << 20;
   absl::Duration default_session_ttl = absl::Minutes(10);
   absl::Duration max_session_ttl = absl::Hours(24);
-  absl::Duration upload_lease = absl::Minutes(2);  // an incomplete upload without a call is freed after this
+  absl::Duration upload_lease =
+      absl::Minutes(2);  // an incomplete upload without a call is freed after this
   absl::Duration job_retention = absl::Hours(24);
   absl::Duration worker_idle_timeout = absl::Minutes(5);
-  absl::Duration kill_grace = absl::Seconds(2);  // a running task past its deadline is let run this long before its worker is killed
+  absl::Duration kill_grace = absl::Seconds(
+      2);  // a running task past its deadline is let run this long before its worker is killed
 };
 
-// One operation that was accepted: a future. Thread-safe; may be dropped at any time without effect on the work.
+// One operation that was accepted: a future. Thread-safe; may be dropped at any time without effect
+// on the work.
 class Ticket {
  public:
   virtual ~Ticket() = default;
-  // Blocks until the operation ended or `deadline`; DEADLINE_EXCEEDED then says only that the wait ended. OK when it succeeded, else its error.
+  // Blocks until the operation ended or `deadline`; DEADLINE_EXCEEDED then says only that the wait
+  // ended. OK when it succeeded, else its error.
   virtual absl::Status Wait(absl::Time deadline) = 0;
   virtual bool done() const = 0;
   // Asks for its end: queued work never runs; its outputs carry CANCELLED.
@@ -52,16 +56,19 @@ class Ticket {
   // One for each output, known from acceptance on; state and error are those of this moment.
   virtual std::vector<v1::Array> Describe() const = 0;
   virtual v1::Timeline timeline() const = 0;
-  // After success, for an output that asked for inline_result: its bytes in C order. Blocks for the download.
+  // After success, for an output that asked for inline_result: its bytes in C order. Blocks for the
+  // download.
   virtual absl::StatusOr<v1::InlineArray> ReadInline(int output, absl::Time deadline) = 0;
 };
 
-// One PutArray call in progress. One thread at a time. Dropped before Finish: the bytes so far stay (the range counts as far as it came) until the lease ends.
+// One PutArray call in progress. One thread at a time. Dropped before Finish: the bytes so far stay
+// (the range counts as far as it came) until the lease ends.
 class Upload {
  public:
   virtual ~Upload() = default;
   virtual int64_t remaining() const = 0;
-  // Appends bytes; blocks while staging is full (backpressure), no longer than the deadline given at the start. SIZE_MISMATCH beyond the range.
+  // Appends bytes; blocks while staging is full (backpressure), no longer than the deadline given
+  // at the start. SIZE_MISMATCH beyond the range.
   virtual absl::Status Write(std::string_view bytes) = 0;
   // SIZE_MISMATCH when bytes are missing. After OK they are in the array.
   virtual absl::StatusOr<v1::Array> Finish() = 0;
@@ -72,74 +79,99 @@ class Download {
  public:
   virtual ~Download() = default;
   virtual const v1::Array& array() const = 0;
-  // Bytes that stay valid until `lease` is dropped (a staging slot or the arena's mapping): they may be sent without a copy.
+  // Bytes that stay valid until `lease` is dropped (a staging slot or the arena's mapping): they
+  // may be sent without a copy.
   struct Chunk {
     std::string_view bytes;
     std::shared_ptr<const void> lease;
   };
-  // The next bytes, at most `max_bytes`; empty at the end. Several chunks may be held at once, but not forever: slots are few.
+  // The next bytes, at most `max_bytes`; empty at the end. Several chunks may be held at once, but
+  // not forever: slots are few.
   virtual absl::StatusOr<Chunk> Next(int64_t max_bytes) = 0;
 };
 
-// Everything the services ask for. Owns sessions, arrays, jobs, modules and the queues of all devices. Thread-safe.
+// Everything the services ask for. Owns sessions, arrays, jobs, modules and the queues of all
+// devices. Thread-safe.
 //
-// Errors carry google.rpc details (server/base/error.h); field paths are relative to the message passed in. Names are checked here: a name of another
-// tenant is NOT_FOUND in the same words as one that does not exist.
+// Errors carry google.rpc details (server/base/error.h); field paths are relative to the message
+// passed in. Names are checked here: a name of another tenant is NOT_FOUND in the same words as one
+// that does not exist.
 class Engine {
  public:
-  // `broker` must outlive the engine and be Shutdown() before the engine is destroyed: its callbacks lead here.
+  // `broker` must outlive the engine and be Shutdown() before the engine is destroyed: its
+  // callbacks lead here.
   static std::unique_ptr<Engine> Create(EngineOptions options, broker::Broker* broker);
   virtual ~Engine() = default;
 
   // --- sessions (server/session) ---
-  virtual absl::StatusOr<v1::Session> CreateSession(const TenantId& tenant, const v1::CreateSessionRequest& request) = 0;
-  virtual absl::StatusOr<v1::Session> GetSession(const TenantId& tenant, const std::string& name) = 0;
-  virtual absl::StatusOr<v1::Session> RenewSession(const TenantId& tenant, const std::string& name) = 0;
+  virtual absl::StatusOr<v1::Session> CreateSession(const TenantId& tenant,
+                                                    const v1::CreateSessionRequest& request) = 0;
+  virtual absl::StatusOr<v1::Session> GetSession(const TenantId& tenant,
+                                                 const std::string& name) = 0;
+  virtual absl::StatusOr<v1::Session> RenewSession(const TenantId& tenant,
+                                                   const std::string& name) = 0;
   virtual absl::Status DeleteSession(const TenantId& tenant, const std::string& name) = 0;
 
   // --- arrays ---
-  virtual absl::StatusOr<v1::Array> CreateArray(const TenantId& tenant, const v1::CreateArrayRequest& request) = 0;
+  virtual absl::StatusOr<v1::Array> CreateArray(const TenantId& tenant,
+                                                const v1::CreateArrayRequest& request) = 0;
   virtual absl::StatusOr<v1::Array> GetArray(const TenantId& tenant, const std::string& name) = 0;
-  virtual absl::StatusOr<v1::ListArraysResponse> ListArrays(const TenantId& tenant, const v1::ListArraysRequest& request) = 0;
+  virtual absl::StatusOr<v1::ListArraysResponse> ListArrays(
+      const TenantId& tenant, const v1::ListArraysRequest& request) = 0;
   virtual absl::Status DeleteArray(const TenantId& tenant, const std::string& name) = 0;
-  virtual absl::StatusOr<std::unique_ptr<Upload>> BeginUpload(const TenantId& tenant, const v1::PutArrayRequest::Header& header,
-                                                              absl::Time deadline) = 0;
+  virtual absl::StatusOr<std::unique_ptr<Upload>> BeginUpload(
+      const TenantId& tenant, const v1::PutArrayRequest::Header& header, absl::Time deadline) = 0;
   // Waits until the array is ready.
-  virtual absl::StatusOr<std::unique_ptr<Download>> BeginDownload(const TenantId& tenant, const v1::FetchArrayRequest& request,
-                                                                  absl::Time deadline) = 0;
+  virtual absl::StatusOr<std::unique_ptr<Download>> BeginDownload(
+      const TenantId& tenant, const v1::FetchArrayRequest& request, absl::Time deadline) = 0;
 
   // --- operations ---
-  // `session` is `sessions/{id}` or empty when no handle is used. On error nothing was done, except that the operation's new handles, where they are
-  // well-formed and free, now stand for that error. The work is cancelled at `deadline`.
-  virtual absl::StatusOr<std::shared_ptr<Ticket>> Submit(const TenantId& tenant, const std::string& session,
-                                                         const v1::Operation& operation, absl::Time deadline) = 0;
-  virtual absl::Status Release(const TenantId& tenant, const std::string& session, const v1::Release& release) = 0;
+  // `session` is `sessions/{id}` or empty when no handle is used. On error nothing was done, except
+  // that the operation's new handles, where they are well-formed and free, now stand for that
+  // error. The work is cancelled at `deadline`.
+  virtual absl::StatusOr<std::shared_ptr<Ticket>> Submit(const TenantId& tenant,
+                                                         const std::string& session,
+                                                         const v1::Operation& operation,
+                                                         absl::Time deadline) = 0;
+  virtual absl::Status Release(const TenantId& tenant, const std::string& session,
+                               const v1::Release& release) = 0;
   // Waits for an array and returns its bytes; SIZE_LIMIT above max_inline_bytes.
-  virtual absl::StatusOr<v1::InlineArray> FetchInline(const TenantId& tenant, const std::string& session, uint64_t handle,
+  virtual absl::StatusOr<v1::InlineArray> FetchInline(const TenantId& tenant,
+                                                      const std::string& session, uint64_t handle,
                                                       absl::Time deadline) = 0;
 
   // --- jobs ---
-  virtual absl::StatusOr<v1::Job> CreateJob(const TenantId& tenant, const v1::CreateJobRequest& request) = 0;
+  virtual absl::StatusOr<v1::Job> CreateJob(const TenantId& tenant,
+                                            const v1::CreateJobRequest& request) = 0;
   virtual absl::StatusOr<v1::Job> GetJob(const TenantId& tenant, const std::string& name) = 0;
-  virtual absl::StatusOr<v1::ListJobsResponse> ListJobs(const TenantId& tenant, const v1::ListJobsRequest& request) = 0;
+  virtual absl::StatusOr<v1::ListJobsResponse> ListJobs(const TenantId& tenant,
+                                                        const v1::ListJobsRequest& request) = 0;
   virtual absl::StatusOr<v1::Job> CancelJob(const TenantId& tenant, const std::string& name) = 0;
   virtual absl::Status DeleteJob(const TenantId& tenant, const std::string& name) = 0;
-  // Events after `after_sequence`, oldest first; blocks until there is one, `deadline`, or the job is final and all was told (then an empty list).
-  virtual absl::StatusOr<std::vector<v1::WatchJobResponse>> NextJobEvents(const TenantId& tenant, const std::string& name,
-                                                                          uint64_t after_sequence, absl::Time deadline) = 0;
+  // Events after `after_sequence`, oldest first; blocks until there is one, `deadline`, or the job
+  // is final and all was told (then an empty list).
+  virtual absl::StatusOr<std::vector<v1::WatchJobResponse>> NextJobEvents(const TenantId& tenant,
+                                                                          const std::string& name,
+                                                                          uint64_t after_sequence,
+                                                                          absl::Time deadline) = 0;
 
   // --- modules ---
-  virtual absl::StatusOr<v1::Module> CreateModule(const TenantId& tenant, const v1::CreateModuleRequest& request, absl::Time deadline) = 0;
+  virtual absl::StatusOr<v1::Module> CreateModule(const TenantId& tenant,
+                                                  const v1::CreateModuleRequest& request,
+                                                  absl::Time deadline) = 0;
   virtual absl::StatusOr<v1::Module> GetModule(const TenantId& tenant, const std::string& name) = 0;
-  virtual absl::StatusOr<v1::ListModulesResponse> ListModules(const TenantId& tenant, const v1::ListModulesRequest& request) = 0;
+  virtual absl::StatusOr<v1::ListModulesResponse> ListModules(
+      const TenantId& tenant, const v1::ListModulesRequest& request) = 0;
   virtual absl::Status DeleteModule(const TenantId& tenant, const std::string& name) = 0;
 
   // --- devices ---
   virtual std::vector<v1::Device> ListDevices() = 0;
-  // The daemon's own account of each device (fields from `arena_bytes` on), in the order of ListDevices. server/metrics adds what the hardware tells.
+  // The daemon's own account of each device (fields from `arena_bytes` on), in the order of
+  // ListDevices. server/metrics adds what the hardware tells.
   virtual std::vector<v1::DeviceSample> SampleDevices() = 0;
 
-  // Refuses new work with UNAVAILABLE (DRAINING) and waits until what was accepted has ended, or `deadline`. True when all ended.
+  // Refuses new work with UNAVAILABLE (DRAINING) and waits until what was accepted has ended, or
+  // `deadline`. True when all ended.
   virtual bool Drain(absl::Time deadline) = 0;
 };
 

@@ -36,14 +36,16 @@ std::vector<std::shared_ptr<Task>> ReleaseAccesses(Task& task) {
     if (use.buffer == nullptr) continue;
     if (use.buffer->writer.get() == &task) use.buffer->writer.reset();
     auto& readers = use.buffer->readers;
-    readers.erase(std::remove_if(readers.begin(), readers.end(), [&](const auto& reader) { return reader.get() == &task; }),
+    readers.erase(std::remove_if(readers.begin(), readers.end(),
+                                 [&](const auto& reader) { return reader.get() == &task; }),
                   readers.end());
   }
   task.pending.clear();
   std::vector<std::shared_ptr<Task>> dependents = std::exchange(task.dependents, {});
   for (const auto& dependent : dependents) {
     auto& pending = dependent->pending;
-    pending.erase(std::remove_if(pending.begin(), pending.end(), [&](const auto& before) { return before.get() == &task; }),
+    pending.erase(std::remove_if(pending.begin(), pending.end(),
+                                 [&](const auto& before) { return before.get() == &task; }),
                   pending.end());
   }
   return dependents;
@@ -58,7 +60,8 @@ absl::Status FirstInputError(const Task& task) {
 }
 
 bool IsRepeatable(const Task& task) {
-  return std::all_of(task.uses.begin(), task.uses.end(), [](const Use& use) { return !use.write || use.fresh; });
+  return std::all_of(task.uses.begin(), task.uses.end(),
+                     [](const Use& use) { return !use.write || use.fresh; });
 }
 
 }  // namespace stride::scheduler

@@ -6,8 +6,8 @@
 
 namespace stride::scheduler {
 
-// Order among tasks that touch the same buffers: a reader waits for the writer before it, a writer for the writer and all readers before it.
-// All functions: caller holds the engine's lock.
+// Order among tasks that touch the same buffers: a reader waits for the writer before it, a writer
+// for the writer and all readers before it. All functions: caller holds the engine's lock.
 
 // Enters the task's uses into its buffers and links it behind the unfinished accesses there.
 void RegisterAccesses(const std::shared_ptr<Task>& task);
@@ -15,7 +15,8 @@ void RegisterAccesses(const std::shared_ptr<Task>& task);
 // Makes `task` wait for one more task, whatever their buffers.
 void LinkBehind(const std::shared_ptr<Task>& task, const std::shared_ptr<store::Access>& access);
 
-// Takes a finished task out of its buffers and off its dependents, which are returned for another look.
+// Takes a finished task out of its buffers and off its dependents, which are returned for another
+// look.
 std::vector<std::shared_ptr<Task>> ReleaseAccesses(Task& task);
 
 // First error among the buffers whose content the task needs.

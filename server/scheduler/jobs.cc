@@ -19,13 +19,16 @@ constexpr size_t kMaxLabel = 256;
 absl::Status CheckJob(const v1::CreateJobRequest& request) {
   if (request.job().operations().empty() || request.job().operations_size() > kMaxOperations) {
     return InvalidField(v1::ERROR_REASON_ARGUMENT_COUNT, "job.operations",
-                        absl::StrCat("a job has from 1 to ", kMaxOperations, " operations. Got: ", request.job().operations_size()));
+                        absl::StrCat("a job has from 1 to ", kMaxOperations,
+                                     " operations. Got: ", request.job().operations_size()));
   }
   if (request.job().label().size() > kMaxLabel) {
-    return InvalidField(v1::ERROR_REASON_SIZE_LIMIT, "job.label", absl::StrCat("at most ", kMaxLabel, " bytes"));
+    return InvalidField(v1::ERROR_REASON_SIZE_LIMIT, "job.label",
+                        absl::StrCat("at most ", kMaxLabel, " bytes"));
   }
   if (!request.job_id().empty() && !session::IsResourceId(request.job_id())) {
-    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "job_id", "must match [a-zA-Z0-9][a-zA-Z0-9._-]{0,254}");
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "job_id",
+                        "must match [a-zA-Z0-9][a-zA-Z0-9._-]{0,254}");
   }
   if (request.request_id().size() > 64) {
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "request_id", "a UUID has 36 characters");
@@ -33,8 +36,9 @@ absl::Status CheckJob(const v1::CreateJobRequest& request) {
   for (int i = 0; i < request.job().operations_size(); ++i) {
     for (const auto& output : request.job().operations(i).outputs()) {
       if (!output.inline_result()) continue;
-      return InvalidField(v1::ERROR_REASON_INVALID_FIELD, absl::StrCat("job.operations[", i, "].outputs"),
-                          "a job has no reply to carry inline results; name them, or use handles for temporaries");
+      return InvalidField(
+          v1::ERROR_REASON_INVALID_FIELD, absl::StrCat("job.operations[", i, "].outputs"),
+          "a job has no reply to carry inline results; name them, or use handles for temporaries");
     }
   }
   return absl::OkStatus();
@@ -47,13 +51,15 @@ absl::Duration ToDuration(const google::protobuf::Duration& duration) {
 }  // namespace
 
 bool Jobs::IsFinal(v1::Job::State state) {
-  return state == v1::Job::STATE_SUCCEEDED || state == v1::Job::STATE_FAILED || state == v1::Job::STATE_CANCELLED;
+  return state == v1::Job::STATE_SUCCEEDED || state == v1::Job::STATE_FAILED ||
+         state == v1::Job::STATE_CANCELLED;
 }
 
 absl::StatusOr<v1::Job> Jobs::Create(const TenantId& tenant, const v1::CreateJobRequest& request) {
   auto owner = session::ParseParent(request.parent(), tenant, "parent");
   if (!owner.ok()) return owner.status();
-  if (*owner != tenant.value) return NotFound(v1::ERROR_REASON_JOB_NOT_FOUND, "tenant", absl::StrCat("tenants/", *owner));
+  if (*owner != tenant.value)
+    return NotFound(v1::ERROR_REASON_JOB_NOT_FOUND, "tenant", absl::StrCat("tenants/", *owner));
   if (absl::Status status = CheckJob(request); !status.ok()) return status;
   absl::MutexLock lock(&mutex_);
   if (!request.request_id().empty()) {
@@ -63,9 +69,11 @@ absl::StatusOr<v1::Job> Jobs::Create(const TenantId& tenant, const v1::CreateJob
       if (first != jobs_.end()) return first->second->job;
     }
   }
-  std::string id = request.job_id().empty() ? absl::StrFormat("job-%d-%s", next_id_++, RandomId(8)) : request.job_id();
+  std::string id = request.job_id().empty() ? absl::StrFormat("job-%d-%s", next_id_++, RandomId(8))
+                                            : request.job_id();
   if (jobs_.count({tenant, id}) > 0) {
-    return MakeError(absl::StatusCode::kAlreadyExists, v1::ERROR_REASON_ALREADY_EXISTS, absl::StrCat("the job exists already: ", id), {{"name", id}});
+    return MakeError(absl::StatusCode::kAlreadyExists, v1::ERROR_REASON_ALREADY_EXISTS,
+                     absl::StrCat("the job exists already: ", id), {{"name", id}});
   }
   auto record = std::make_shared<Record>();
   record->tenant = tenant;
@@ -76,7 +84,9 @@ absl::StatusOr<v1::Job> Jobs::Create(const TenantId& tenant, const v1::CreateJob
   record->job.clear_results();
   record->job.set_state(v1::Job::STATE_UNSPECIFIED);
   SetTimestamp(core_->Now(), record->job.mutable_create_time());
-  absl::Time deadline = request.job().has_timeout() ? core_->Now() + ToDuration(request.job().timeout()) : absl::InfiniteFuture();
+  absl::Time deadline = request.job().has_timeout()
+                            ? core_->Now() + ToDuration(request.job().timeout())
+                            : absl::InfiniteFuture();
   absl::Status status = SubmitAll(record, request.job(), deadline);
   if (!status.ok() || request.validate_only()) {
     Abandon(record);
@@ -102,7 +112,8 @@ absl::Status Jobs::SubmitAll(const RecordPtr& record, const v1::Job& job, absl::
   record->gate->host_access = true;
   {
     Locked lock(*core_);
-    auto session = core_->catalogue.CreateSession(record->tenant, id, absl::Hours(1), core_->Now(), core_->options.max_sessions);
+    auto session = core_->catalogue.CreateSession(record->tenant, id, absl::Hours(1), core_->Now(),
+                                                  core_->options.max_sessions);
     if (!session.ok()) return session.status();
     ++(*session)->num_pins;
     if (absl::Status status = scheduler_->Enqueue(record->gate); !status.ok()) return status;
@@ -113,10 +124,15 @@ absl::Status Jobs::SubmitAll(const RecordPtr& record, const v1::Job& job, absl::
     if (RecordPtr record = weak.lock()) Update(record);
   };
   for (int i = 0; i < job.operations_size(); ++i) {
-    Operations::Extras extras{.observer = [this, changed](TaskState state) { core_->executor.Run([changed, state] { changed(state); }); },
+    Operations::Extras extras{.observer =
+                                  [this, changed](TaskState state) {
+                                    core_->executor.Run([changed, state] { changed(state); });
+                                  },
                               .after = record->gate};
-    auto accepted = operations_->Submit(record->tenant, record->session, job.operations(i), deadline, extras);
-    if (!accepted.ok()) return PrefixField(accepted.status(), absl::StrCat("job.operations[", i, "]."));
+    auto accepted =
+        operations_->Submit(record->tenant, record->session, job.operations(i), deadline, extras);
+    if (!accepted.ok())
+      return PrefixField(accepted.status(), absl::StrCat("job.operations[", i, "]."));
     record->tasks.push_back(accepted->task);
     for (const auto& output : accepted->outputs) {
       if (output->name.rfind("tenants/", 0) == 0) record->named_results.push_back(output);
@@ -135,7 +151,8 @@ void Jobs::Abandon(const RecordPtr& record) {
     auto name = session::ParseArrayName(array->name, "name");
     if (name.ok()) core_->catalogue.RemoveArray(record->tenant, *name, core_->Now()).IgnoreError();
   }
-  if (auto id = session::ParseSessionName(record->session, "session"); id.ok()) core_->catalogue.DeleteSession(record->tenant, *id);
+  if (auto id = session::ParseSessionName(record->session, "session"); id.ok())
+    core_->catalogue.DeleteSession(record->tenant, *id);
 }
 
 void Jobs::Update(const RecordPtr& record) {
@@ -147,8 +164,10 @@ void Jobs::Update(const RecordPtr& record) {
     bool all_done = true;
     for (const auto& task : record->tasks) {
       if (task == nullptr) continue;
-      if (task->state == TaskState::kPreparing && state == v1::Job::STATE_QUEUED) state = v1::Job::STATE_SCHEDULED;
-      if (task->state == TaskState::kDispatched || task->state == TaskState::kDone) state = v1::Job::STATE_RUNNING;
+      if (task->state == TaskState::kPreparing && state == v1::Job::STATE_QUEUED)
+        state = v1::Job::STATE_SCHEDULED;
+      if (task->state == TaskState::kDispatched || task->state == TaskState::kDone)
+        state = v1::Job::STATE_RUNNING;
       all_done = all_done && task->state == TaskState::kDone;
       if (task->state == TaskState::kDone && !task->result.ok() && error.ok()) error = task->result;
     }
@@ -158,20 +177,24 @@ void Jobs::Update(const RecordPtr& record) {
       }
     }
     if (all_done) state = error.ok() ? v1::Job::STATE_SUCCEEDED : v1::Job::STATE_FAILED;
-    if (all_done && record->cancel_requested && error.code() == absl::StatusCode::kCancelled) state = v1::Job::STATE_CANCELLED;
+    if (all_done && record->cancel_requested && error.code() == absl::StatusCode::kCancelled)
+      state = v1::Job::STATE_CANCELLED;
     if (state == record->job.state()) return;
     record->job.set_state(state);
     if (!error.ok()) SetStatus(error, record->job.mutable_error());
     record->job.clear_timelines();
     for (const auto& task : record->tasks) {
-      if (task != nullptr && task->state == TaskState::kDone) *record->job.add_timelines() = DescribeTimeline(*core_, *task);
+      if (task != nullptr && task->state == TaskState::kDone)
+        *record->job.add_timelines() = DescribeTimeline(*core_, *task);
     }
     record->job.clear_results();
-    for (const auto& array : record->named_results) *record->job.add_results() = scheduler::Describe(*core_, *array);
+    for (const auto& array : record->named_results)
+      *record->job.add_results() = scheduler::Describe(*core_, *array);
     if (IsFinal(state)) {
       SetTimestamp(core_->Now(), record->job.mutable_end_time());
       record->final_time = core_->Now();
-      if (auto id = session::ParseSessionName(record->session, "session"); id.ok()) core_->catalogue.DeleteSession(record->tenant, *id);
+      if (auto id = session::ParseSessionName(record->session, "session"); id.ok())
+        core_->catalogue.DeleteSession(record->tenant, *id);
     }
   }
   v1::WatchJobResponse event;
@@ -186,7 +209,8 @@ absl::StatusOr<Jobs::RecordPtr> Jobs::Find(const TenantId& tenant, const std::st
   auto parsed = session::ParseTenantResource(name, "jobs", "name");
   if (!parsed.ok()) return parsed.status();
   auto it = jobs_.find({tenant, parsed->id});
-  if (it == jobs_.end() || parsed->tenant != tenant.value) return NotFound(v1::ERROR_REASON_JOB_NOT_FOUND, "job", name);
+  if (it == jobs_.end() || parsed->tenant != tenant.value)
+    return NotFound(v1::ERROR_REASON_JOB_NOT_FOUND, "job", name);
   return it->second;
 }
 
@@ -197,18 +221,22 @@ absl::StatusOr<v1::Job> Jobs::Get(const TenantId& tenant, const std::string& nam
   return (*record)->job;
 }
 
-absl::StatusOr<v1::ListJobsResponse> Jobs::List(const TenantId& tenant, const v1::ListJobsRequest& request) {
+absl::StatusOr<v1::ListJobsResponse> Jobs::List(const TenantId& tenant,
+                                                const v1::ListJobsRequest& request) {
   auto owner = session::ParseParent(request.parent(), tenant, "parent");
   if (!owner.ok()) return owner.status();
-  if (*owner != tenant.value) return NotFound(v1::ERROR_REASON_JOB_NOT_FOUND, "tenant", absl::StrCat("tenants/", *owner));
+  if (*owner != tenant.value)
+    return NotFound(v1::ERROR_REASON_JOB_NOT_FOUND, "tenant", absl::StrCat("tenants/", *owner));
   if (request.page_size() < 0 || request.page_size() > 1000) {
-    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "page_size", "from 0 (default 100) to 1000");
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "page_size",
+                        "from 0 (default 100) to 1000");
   }
   int page_size = request.page_size() > 0 ? request.page_size() : 100;
   v1::ListJobsResponse response;
   absl::MutexLock lock(&mutex_);
   std::string last;
-  for (auto it = jobs_.upper_bound({tenant, request.page_token()}); it != jobs_.end() && it->first.first == tenant; ++it) {
+  for (auto it = jobs_.upper_bound({tenant, request.page_token()});
+       it != jobs_.end() && it->first.first == tenant; ++it) {
     if (response.jobs_size() == page_size) {
       response.set_next_page_token(last);
       break;
@@ -241,15 +269,18 @@ absl::Status Jobs::Delete(const TenantId& tenant, const std::string& name) {
   if (!record.ok()) return record.status();
   if (!IsFinal((*record)->job.state())) {
     return MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_WRONG_STATE,
-                     absl::StrCat("the job has not ended; cancel it first: ", name), {{"name", name}});
+                     absl::StrCat("the job has not ended; cancel it first: ", name),
+                     {{"name", name}});
   }
   auto parsed = session::ParseTenantResource(name, "jobs", "name");
   jobs_.erase({tenant, parsed->id});
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<v1::WatchJobResponse>> Jobs::NextEvents(const TenantId& tenant, const std::string& name,
-                                                                   uint64_t after_sequence, absl::Time deadline) {
+absl::StatusOr<std::vector<v1::WatchJobResponse>> Jobs::NextEvents(const TenantId& tenant,
+                                                                   const std::string& name,
+                                                                   uint64_t after_sequence,
+                                                                   absl::Time deadline) {
   absl::MutexLock lock(&mutex_);
   auto record = Find(tenant, name);
   if (!record.ok()) return record.status();
@@ -257,15 +288,18 @@ absl::StatusOr<std::vector<v1::WatchJobResponse>> Jobs::NextEvents(const TenantI
   auto told = [&] { return job.events.size() > after_sequence || IsFinal(job.job.state()); };
   mutex_.AwaitWithDeadline(absl::Condition(&told), deadline);
   // A fresh watcher gets the present state; what led to it is of no use to it.
-  if (after_sequence == 0 && !job.events.empty()) return std::vector<v1::WatchJobResponse>{job.events.back()};
+  if (after_sequence == 0 && !job.events.empty())
+    return std::vector<v1::WatchJobResponse>{job.events.back()};
   if (after_sequence >= job.events.size()) return std::vector<v1::WatchJobResponse>{};
-  return std::vector<v1::WatchJobResponse>(job.events.begin() + static_cast<ptrdiff_t>(after_sequence), job.events.end());
+  return std::vector<v1::WatchJobResponse>(
+      job.events.begin() + static_cast<ptrdiff_t>(after_sequence), job.events.end());
 }
 
 void Jobs::Retire(absl::Time now) {
   absl::MutexLock lock(&mutex_);
   for (auto it = jobs_.begin(); it != jobs_.end();) {
-    bool old = IsFinal(it->second->job.state()) && it->second->final_time + core_->options.job_retention < now;
+    bool old = IsFinal(it->second->job.state()) &&
+               it->second->final_time + core_->options.job_retention < now;
     it = old ? jobs_.erase(it) : std::next(it);
   }
   for (auto it = requests_.begin(); it != requests_.end();) {

@@ -15,26 +15,31 @@
 
 namespace stride::scheduler {
 
-// Work that outlives its client: a job's operations are tasks of a session that belongs to the job. Thread-safe; its own lock is taken before the engine's.
+// Work that outlives its client: a job's operations are tasks of a session that belongs to the job.
+// Thread-safe; its own lock is taken before the engine's.
 class Jobs {
  public:
-  Jobs(Core* core, Scheduler* scheduler, Operations* operations) : core_(core), scheduler_(scheduler), operations_(operations) {}
+  Jobs(Core* core, Scheduler* scheduler, Operations* operations)
+      : core_(core), scheduler_(scheduler), operations_(operations) {}
 
   absl::StatusOr<v1::Job> Create(const TenantId& tenant, const v1::CreateJobRequest& request);
   absl::StatusOr<v1::Job> Get(const TenantId& tenant, const std::string& name);
-  absl::StatusOr<v1::ListJobsResponse> List(const TenantId& tenant, const v1::ListJobsRequest& request);
+  absl::StatusOr<v1::ListJobsResponse> List(const TenantId& tenant,
+                                            const v1::ListJobsRequest& request);
   absl::StatusOr<v1::Job> Cancel(const TenantId& tenant, const std::string& name);
   absl::Status Delete(const TenantId& tenant, const std::string& name);
-  absl::StatusOr<std::vector<v1::WatchJobResponse>> NextEvents(const TenantId& tenant, const std::string& name,
-                                                               uint64_t after_sequence, absl::Time deadline);
+  absl::StatusOr<std::vector<v1::WatchJobResponse>> NextEvents(const TenantId& tenant,
+                                                               const std::string& name,
+                                                               uint64_t after_sequence,
+                                                               absl::Time deadline);
   // Forgets jobs that have been final for long.
   void Retire(absl::Time now);
 
  private:
   struct Record {
     TenantId tenant;
-    std::string session;  // `sessions/{id}`, the job's own
-    v1::Job job;          // as of the last event
+    std::string session;                       // `sessions/{id}`, the job's own
+    v1::Job job;                               // as of the last event
     std::vector<std::shared_ptr<Task>> tasks;  // one for each operation; null: a view
     std::vector<std::shared_ptr<session::Array>> named_results;
     std::shared_ptr<Task> gate;  // holds the tasks back until all operations were accepted
@@ -56,7 +61,8 @@ class Jobs {
   Operations* const operations_;
   absl::Mutex mutex_;
   std::map<std::pair<TenantId, std::string>, RecordPtr> jobs_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::pair<TenantId, std::string>, std::string> requests_ ABSL_GUARDED_BY(mutex_);  // request_id -> job id
+  std::map<std::pair<TenantId, std::string>, std::string> requests_
+      ABSL_GUARDED_BY(mutex_);  // request_id -> job id
   uint64_t next_id_ ABSL_GUARDED_BY(mutex_) = 1;
 };
 

@@ -18,7 +18,8 @@
 
 namespace stride::scheduler {
 
-// One tenant on one device: its memory there, its worker process, and the tasks on their way to it. Guarded by the engine's lock.
+// One tenant on one device: its memory there, its worker process, and the tasks on their way to it.
+// Guarded by the engine's lock.
 struct Lane {
   Lane(TenantId tenant, int device, const wire::DeviceDescription& description)
       : tenant(std::move(tenant)), device(device), description(description) {}
@@ -34,12 +35,13 @@ struct Lane {
 
   std::shared_ptr<broker::Worker> worker;  // null: none runs
   bool starting = false;
-  absl::Status start_error;       // of the last try to start one
-  uint64_t num_start_tries = 0;   // ended ones
-  std::set<uint64_t> mapped;      // arenas that the worker has mapped
-  std::set<uint64_t> loaded;      // modules that the worker has
+  absl::Status start_error;      // of the last try to start one
+  uint64_t num_start_tries = 0;  // ended ones
+  std::set<uint64_t> mapped;     // arenas that the worker has mapped
+  std::set<uint64_t> loaded;     // modules that the worker has
   std::map<uint64_t, absl::Status> load_errors;
-  std::map<uint64_t, wire::ModuleLoaded> attributes;  // of loaded modules, as far as the worker has told
+  std::map<uint64_t, wire::ModuleLoaded>
+      attributes;  // of loaded modules, as far as the worker has told
 
   std::list<std::shared_ptr<Task>> preparing;
   std::deque<std::shared_ptr<Task>> ready;

@@ -7,7 +7,8 @@
 
 namespace stride::scheduler {
 
-Memory::Memory(Core* core, std::function<Lane*(const TenantId&, int)> find_lane, std::function<void(Lane&)> changed)
+Memory::Memory(Core* core, std::function<Lane*(const TenantId&, int)> find_lane,
+               std::function<void(Lane&)> changed)
     : core_(core), find_lane_(std::move(find_lane)), changed_(std::move(changed)) {}
 
 Memory::Outcome Memory::Allocate(Lane& lane, uint64_t size, store::Allocation* allocation) {
@@ -73,8 +74,8 @@ bool Memory::MakeRoom(int device, uint64_t size) {
 Memory::Outcome Memory::Grow(Lane& lane, uint64_t size) {
   if (lane.growing) return Outcome::kLater;
   if (std::exchange(lane.grow_failed, false)) return Outcome::kFull;
-  uint64_t arena_size =
-      store::ArenaPool::ArenaSizeFor(size, static_cast<uint64_t>(lane.description.arena_granularity_bytes()));
+  uint64_t arena_size = store::ArenaPool::ArenaSizeFor(
+      size, static_cast<uint64_t>(lane.description.arena_granularity_bytes()));
   if (!MakeRoom(lane.device, arena_size)) return Outcome::kFull;
   if (lane.description.host_memory()) return AddHostArena(lane, arena_size);
   RequestDeviceArena(lane, arena_size);
@@ -87,7 +88,8 @@ Memory::Outcome Memory::AddHostArena(Lane& lane, uint64_t size) {
   auto map = MemoryMap::Map(fd->get(), size, /*writable=*/true);
   if (!map.ok()) return Outcome::kFull;
   reserved_[lane.device] += size;
-  lane.pool.Add(std::make_shared<store::Arena>(next_arena_++, size, std::move(*fd), std::move(*map)));
+  lane.pool.Add(
+      std::make_shared<store::Arena>(next_arena_++, size, std::move(*fd), std::move(*map)));
   return Outcome::kAllocated;
 }
 

@@ -12,12 +12,14 @@
 
 namespace stride::scheduler {
 
-// Gives tasks memory on devices: blocks from the lane's arenas, new arenas within the device's limit, empty arenas taken back when memory is short.
-// All methods: caller holds the engine's lock.
+// Gives tasks memory on devices: blocks from the lane's arenas, new arenas within the device's
+// limit, empty arenas taken back when memory is short. All methods: caller holds the engine's lock.
 class Memory {
  public:
-  // `find_lane` gives the lane of a tenant on a device, or null. `changed` is called (lock held) when a lane got an arena or failed to.
-  Memory(Core* core, std::function<Lane*(const TenantId&, int)> find_lane, std::function<void(Lane&)> changed);
+  // `find_lane` gives the lane of a tenant on a device, or null. `changed` is called (lock held)
+  // when a lane got an arena or failed to.
+  Memory(Core* core, std::function<Lane*(const TenantId&, int)> find_lane,
+         std::function<void(Lane&)> changed);
 
   enum class Outcome {
     kAllocated,
@@ -45,7 +47,7 @@ class Memory {
   Core* const core_;
   const std::function<Lane*(const TenantId&, int)> find_lane_;
   const std::function<void(Lane&)> changed_;
-  std::vector<Lane*> lanes_;  // every lane that ever allocated
+  std::vector<Lane*> lanes_;          // every lane that ever allocated
   std::map<int, uint64_t> reserved_;  // device -> bytes of arenas, those being made included
   uint64_t next_arena_ = 1;
 };

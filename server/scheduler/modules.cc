@@ -28,7 +28,8 @@ class Promise {
   }
   absl::StatusOr<T> Wait(absl::Time deadline) {
     if (ready_.WaitForNotificationWithDeadline(deadline)) return value_;
-    return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE, "the deadline passed during compilation");
+    return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
+                     "the deadline passed during compilation");
   }
 
  private:
@@ -52,11 +53,13 @@ absl::StatusOr<wire::Source> SourceOf(const v1::Module& module, std::string_view
       source.set_text(module.binary());
       break;
     default:
-      return InvalidField(v1::ERROR_REASON_INVALID_FIELD, absl::StrCat(std::string(prefix), "code"), "a module has source, ptx or binary");
+      return InvalidField(v1::ERROR_REASON_INVALID_FIELD, absl::StrCat(std::string(prefix), "code"),
+                          "a module has source, ptx or binary");
   }
   if (source.text().empty() || source.text().size() > kMaxCodeBytes) {
-    return InvalidField(v1::ERROR_REASON_SIZE_LIMIT, absl::StrCat(std::string(prefix), "code"),
-                        absl::StrCat("code is from 1 to ", kMaxCodeBytes, " bytes. Got: ", source.text().size()));
+    return InvalidField(
+        v1::ERROR_REASON_SIZE_LIMIT, absl::StrCat(std::string(prefix), "code"),
+        absl::StrCat("code is from 1 to ", kMaxCodeBytes, " bytes. Got: ", source.text().size()));
   }
   *source.mutable_options() = module.options();
   *source.mutable_entries() = module.entries();
@@ -79,19 +82,25 @@ v1::KernelInfo InfoOf(const wire::KernelDescription& kernel, const std::string& 
 
 }  // namespace
 
-absl::StatusOr<v1::Module> Modules::Create(const TenantId& tenant, const v1::CreateModuleRequest& request, absl::Time deadline) {
+absl::StatusOr<v1::Module> Modules::Create(const TenantId& tenant,
+                                           const v1::CreateModuleRequest& request,
+                                           absl::Time deadline) {
   auto owner = session::ParseParent(request.parent(), tenant, "parent");
   if (!owner.ok()) return owner.status();
-  if (*owner != tenant.value) return NotFound(v1::ERROR_REASON_MODULE_NOT_FOUND, "tenant", absl::StrCat("tenants/", *owner));
+  if (*owner != tenant.value)
+    return NotFound(v1::ERROR_REASON_MODULE_NOT_FOUND, "tenant", absl::StrCat("tenants/", *owner));
   auto source = SourceOf(request.module(), "module.");
   if (!source.ok()) return source.status();
-  if (absl::Status status = ops::CheckCompilerOptions(source->options(), "module.options"); !status.ok()) return status;
+  if (absl::Status status = ops::CheckCompilerOptions(source->options(), "module.options");
+      !status.ok())
+    return status;
   std::string id = request.module_id();
   if (id.empty()) {
     std::string content = source->SerializeAsString();
     id = absl::StrFormat("m-%016x", absl::Hash<std::string>{}(content));
   } else if (!session::IsResourceId(id)) {
-    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "module_id", "must match [a-zA-Z0-9][a-zA-Z0-9._-]{0,254}");
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "module_id",
+                        "must match [a-zA-Z0-9][a-zA-Z0-9._-]{0,254}");
   }
   {
     Locked lock(*core_);
@@ -128,14 +137,17 @@ absl::StatusOr<v1::Module> Modules::Create(const TenantId& tenant, const v1::Cre
   return module;
 }
 
-absl::Status Modules::AddKernels(const TenantId& tenant, int device, const wire::Code& code, absl::Time deadline,
-                                 v1::Module* module) {
+absl::Status Modules::AddKernels(const TenantId& tenant, int device, const wire::Code& code,
+                                 absl::Time deadline, v1::Module* module) {
   using Compiled = std::shared_ptr<const broker::CompiledModule>;
   const std::string& target = core_->broker->devices()[device].target();
   auto compiled = std::make_shared<Promise<Compiled>>();
-  core_->broker->compiler().Compile(target, code, [compiled](absl::StatusOr<Compiled> result) { compiled->Set(std::move(result)); });
+  core_->broker->compiler().Compile(target, code, [compiled](absl::StatusOr<Compiled> result) {
+    compiled->Set(std::move(result));
+  });
   auto result = compiled->Wait(deadline);
-  if (absl::IsInvalidArgument(result.status())) return AtField(result.status(), "source", "does not compile");
+  if (absl::IsInvalidArgument(result.status()))
+    return AtField(result.status(), "source", "does not compile");
   if (!result.ok()) return result.status();
   absl::StrAppend(module->mutable_log(), (*result)->log);
 
@@ -156,19 +168,22 @@ absl::Status Modules::AddKernels(const TenantId& tenant, int device, const wire:
     if (already) loaded->Set(lane->attributes[id]);
   }
   if (!already) {
-    absl::Status status = (*worker)->LoadModule(**result, [this, lane, id, loaded](absl::StatusOr<wire::ModuleLoaded> reply) {
-      {
-        Locked lock(*core_);
-        if (reply.ok()) lane->attributes[id] = *reply;
-      }
-      loaded->Set(std::move(reply));
-    });
+    absl::Status status = (*worker)->LoadModule(
+        **result, [this, lane, id, loaded](absl::StatusOr<wire::ModuleLoaded> reply) {
+          {
+            Locked lock(*core_);
+            if (reply.ok()) lane->attributes[id] = *reply;
+          }
+          loaded->Set(std::move(reply));
+        });
     if (!status.ok()) return status;
   }
   auto attributes = loaded->Wait(deadline);
   if (!attributes.ok()) return attributes.status();
   if (attributes->status().code() != 0) {
-    return InvalidField(v1::ERROR_REASON_COMPILE_FAILED, "code", absl::StrCat("the device refused the code: ", attributes->status().message()));
+    return InvalidField(
+        v1::ERROR_REASON_COMPILE_FAILED, "code",
+        absl::StrCat("the device refused the code: ", attributes->status().message()));
   }
   for (const auto& kernel : (*result)->description.kernels()) {
     v1::KernelInfo info = InfoOf(kernel, target);
@@ -192,22 +207,27 @@ absl::StatusOr<v1::Module> Modules::Get(const TenantId& tenant, const std::strin
   if (!parsed.ok()) return parsed.status();
   Locked lock(*core_);
   auto it = modules_.find({tenant, parsed->id});
-  if (it == modules_.end() || parsed->tenant != tenant.value) return NotFound(v1::ERROR_REASON_MODULE_NOT_FOUND, "module", name);
+  if (it == modules_.end() || parsed->tenant != tenant.value)
+    return NotFound(v1::ERROR_REASON_MODULE_NOT_FOUND, "module", name);
   return it->second;
 }
 
-absl::StatusOr<v1::ListModulesResponse> Modules::List(const TenantId& tenant, const v1::ListModulesRequest& request) {
+absl::StatusOr<v1::ListModulesResponse> Modules::List(const TenantId& tenant,
+                                                      const v1::ListModulesRequest& request) {
   auto owner = session::ParseParent(request.parent(), tenant, "parent");
   if (!owner.ok()) return owner.status();
-  if (*owner != tenant.value) return NotFound(v1::ERROR_REASON_MODULE_NOT_FOUND, "tenant", absl::StrCat("tenants/", *owner));
+  if (*owner != tenant.value)
+    return NotFound(v1::ERROR_REASON_MODULE_NOT_FOUND, "tenant", absl::StrCat("tenants/", *owner));
   if (request.page_size() < 0 || request.page_size() > 1000) {
-    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "page_size", "from 0 (default 100) to 1000");
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "page_size",
+                        "from 0 (default 100) to 1000");
   }
   int page_size = request.page_size() > 0 ? request.page_size() : 100;
   v1::ListModulesResponse response;
   Locked lock(*core_);
   std::string last;
-  for (auto it = modules_.upper_bound({tenant, request.page_token()}); it != modules_.end() && it->first.first == tenant; ++it) {
+  for (auto it = modules_.upper_bound({tenant, request.page_token()});
+       it != modules_.end() && it->first.first == tenant; ++it) {
     if (response.modules_size() == page_size) {
       response.set_next_page_token(last);
       break;
@@ -232,7 +252,8 @@ absl::StatusOr<wire::Source> Modules::Find(const TenantId& tenant, const std::st
   auto parsed = session::ParseTenantResource(name, "modules", "kernel_launch.module");
   if (!parsed.ok()) return parsed.status();
   auto it = modules_.find({tenant, parsed->id});
-  if (it == modules_.end() || parsed->tenant != tenant.value) return NotFound(v1::ERROR_REASON_MODULE_NOT_FOUND, "module", name);
+  if (it == modules_.end() || parsed->tenant != tenant.value)
+    return NotFound(v1::ERROR_REASON_MODULE_NOT_FOUND, "module", name);
   return SourceOf(it->second, "");
 }
 

@@ -17,16 +17,19 @@ class Modules {
  public:
   Modules(Core* core, Scheduler* scheduler) : core_(core), scheduler_(scheduler) {}
 
-  absl::StatusOr<v1::Module> Create(const TenantId& tenant, const v1::CreateModuleRequest& request, absl::Time deadline);
+  absl::StatusOr<v1::Module> Create(const TenantId& tenant, const v1::CreateModuleRequest& request,
+                                    absl::Time deadline);
   absl::StatusOr<v1::Module> Get(const TenantId& tenant, const std::string& name);
-  absl::StatusOr<v1::ListModulesResponse> List(const TenantId& tenant, const v1::ListModulesRequest& request);
+  absl::StatusOr<v1::ListModulesResponse> List(const TenantId& tenant,
+                                               const v1::ListModulesRequest& request);
   absl::Status Delete(const TenantId& tenant, const std::string& name);
 
   // The code behind a name. Caller holds the lock.
   absl::StatusOr<wire::Source> Find(const TenantId& tenant, const std::string& name) const;
 
  private:
-  absl::Status AddKernels(const TenantId& tenant, int device, const wire::Code& code, absl::Time deadline, v1::Module* module);
+  absl::Status AddKernels(const TenantId& tenant, int device, const wire::Code& code,
+                          absl::Time deadline, v1::Module* module);
 
   Core* const core_;
   Scheduler* const scheduler_;

@@ -10,17 +10,21 @@
 namespace stride::scheduler {
 namespace {
 
-// Inline inputs up to this size are copied at once, under the lock: handing them to another thread would cost more.
+// Inline inputs up to this size are copied at once, under the lock: handing them to another thread
+// would cost more.
 constexpr int64_t kCopyAtOnceBytes = 64 << 10;
-constexpr int kMaxTries = 3;  // a move that a dying worker cut off is tried again with its successor
+constexpr int kMaxTries =
+    3;  // a move that a dying worker cut off is tried again with its successor
 
 }  // namespace
 
-void Scheduler::StartMove(const std::shared_ptr<Task>& task, const std::shared_ptr<store::Buffer>& buffer,
+void Scheduler::StartMove(const std::shared_ptr<Task>& task,
+                          const std::shared_ptr<store::Buffer>& buffer,
                           const store::Allocation& target) {
   Lane& lane = *task->lane;
   if (task->move_start == absl::Time()) task->move_start = core_->Now();
-  if (buffer->inline_bytes != nullptr && lane.description.host_memory() && buffer->size <= kCopyAtOnceBytes) {
+  if (buffer->inline_bytes != nullptr && lane.description.host_memory() &&
+      buffer->size <= kCopyAtOnceBytes) {
     std::memcpy(target.data(), buffer->inline_bytes->data(), buffer->inline_bytes->size());
     buffer->replicas[lane.device] = target;
     moves_.erase({buffer.get(), lane.device});
@@ -40,8 +44,10 @@ void Scheduler::StartMove(const std::shared_ptr<Task>& task, const std::shared_p
   });
 }
 
-absl::Status Scheduler::RunMove(Lane& to, const store::Allocation& target, const std::shared_ptr<store::Buffer>& buffer) {
-  // The tasks that wait for this move are readers of the buffer: no writer can change its content or replicas meanwhile.
+absl::Status Scheduler::RunMove(Lane& to, const store::Allocation& target,
+                                const std::shared_ptr<store::Buffer>& buffer) {
+  // The tasks that wait for this move are readers of the buffer: no writer can change its content
+  // or replicas meanwhile.
   std::shared_ptr<const std::string> inline_bytes;
   store::Allocation source;
   Lane* from = nullptr;
@@ -60,13 +66,15 @@ absl::Status Scheduler::RunMove(Lane& to, const store::Allocation& target, const
   if (inline_bytes != nullptr) {
     bytes = *inline_bytes;
   } else if (from == nullptr) {
-    return MakeError(absl::StatusCode::kDataLoss, v1::ERROR_REASON_DATA_LOST, "the array's only copy is gone");
+    return MakeError(absl::StatusCode::kDataLoss, v1::ERROR_REASON_DATA_LOST,
+                     "the array's only copy is gone");
   } else if (from->description.host_memory()) {
     bytes = {reinterpret_cast<const char*>(source.data()), static_cast<size_t>(buffer->size)};
   } else {
     auto worker = BlockingWorker(*from, source.arena);
     if (!worker.ok()) return worker.status();
-    reader = std::make_unique<StagedReader>(*worker, source.arena->id, source.offset, buffer->size, absl::InfiniteFuture());
+    reader = std::make_unique<StagedReader>(*worker, source.arena->id, source.offset, buffer->size,
+                                            absl::InfiniteFuture());
   }
 
   std::unique_ptr<StagedWriter> writer;
@@ -76,7 +84,8 @@ absl::Status Scheduler::RunMove(Lane& to, const store::Allocation& target, const
   } else {
     auto worker = BlockingWorker(to, target.arena);
     if (!worker.ok()) return worker.status();
-    writer = std::make_unique<StagedWriter>(*worker, target.arena->id, target.offset, absl::InfiniteFuture());
+    writer = std::make_unique<StagedWriter>(*worker, target.arena->id, target.offset,
+                                            absl::InfiniteFuture());
   }
   auto put = [&](std::string_view piece) -> absl::Status {
     if (writer != nullptr) return writer->Write(piece);
@@ -97,8 +106,8 @@ absl::Status Scheduler::RunMove(Lane& to, const store::Allocation& target, const
   return writer != nullptr ? writer->Finish() : absl::OkStatus();
 }
 
-void Scheduler::MoveDone(int device, const std::shared_ptr<store::Buffer>& buffer, const store::Allocation& target,
-                         absl::Status status) {
+void Scheduler::MoveDone(int device, const std::shared_ptr<store::Buffer>& buffer,
+                         const store::Allocation& target, absl::Status status) {
   auto it = moves_.find({buffer.get(), device});
   std::vector<std::shared_ptr<Task>> waiters = std::move(it->second);
   moves_.erase(it);
@@ -120,8 +129,8 @@ void Scheduler::MoveDone(int device, const std::shared_ptr<store::Buffer>& buffe
   }
 }
 
-absl::StatusOr<std::shared_ptr<broker::Worker>> Scheduler::BlockingWorker(Lane& lane,
-                                                                          const std::shared_ptr<store::Arena>& arena) {
+absl::StatusOr<std::shared_ptr<broker::Worker>> Scheduler::BlockingWorker(
+    Lane& lane, const std::shared_ptr<store::Arena>& arena) {
   Locked lock(*core_);
   while (lane.worker == nullptr) {
     uint64_t tries = lane.num_start_tries;
@@ -129,8 +138,10 @@ absl::StatusOr<std::shared_ptr<broker::Worker>> Scheduler::BlockingWorker(Lane& 
     auto changed = [&] { return lane.worker != nullptr || lane.num_start_tries != tries; };
     core_->mutex.Await(absl::Condition(&changed));
     if (lane.worker == nullptr && !lane.start_error.ok()) {
-      return TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_DEVICE_NOT_SERVING,
-                      absl::StrCat("the device cannot run work now: devices/", lane.description.id()), absl::Seconds(1));
+      return TryLater(
+          absl::StatusCode::kUnavailable, v1::ERROR_REASON_DEVICE_NOT_SERVING,
+          absl::StrCat("the device cannot run work now: devices/", lane.description.id()),
+          absl::Seconds(1));
     }
   }
   lane.last_used = core_->Now();
@@ -160,11 +171,15 @@ absl::StatusOr<store::Allocation> Scheduler::BlockingAllocate(Lane& lane, uint64
       case Memory::Outcome::kAllocated:
         return allocation;
       case Memory::Outcome::kFull:
-        return TryLater(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_DEVICE_MEMORY,
-                        absl::StrCat("the device has no memory left for this array; delete arrays or use another device. "
-                                     "Needed: ", size, " bytes, limit: ", memory_.limit_bytes(lane.device), " bytes"),
-                        absl::Seconds(1),
-                        {{"device", absl::StrCat("devices/", lane.description.id())}, {"bytes", absl::StrCat(size)}});
+        return TryLater(
+            absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_DEVICE_MEMORY,
+            absl::StrCat("the device has no memory left for this array; delete arrays or use "
+                         "another device. "
+                         "Needed: ",
+                         size, " bytes, limit: ", memory_.limit_bytes(lane.device), " bytes"),
+            absl::Seconds(1),
+            {{"device", absl::StrCat("devices/", lane.description.id())},
+             {"bytes", absl::StrCat(size)}});
       case Memory::Outcome::kLater: {
         auto grown = [&] { return !lane.growing; };
         core_->mutex.Await(absl::Condition(&grown));

@@ -46,7 +46,8 @@ std::string LabelOf(const v1::Operation& operation) {
       // FUNCTION_SUM -> reduce sum
       std::string name = v1::Reduction::Function_Name(operation.reduction().function());
       std::string label = absl::StrCat("reduce ", absl::StripPrefix(name, "FUNCTION_"));
-      std::transform(label.begin(), label.end(), label.begin(), [](unsigned char c) { return std::tolower(c); });
+      std::transform(label.begin(), label.end(), label.begin(),
+                     [](unsigned char c) { return std::tolower(c); });
       return label;
     }
     case v1::Operation::kMatmul:
@@ -77,8 +78,10 @@ absl::StatusOr<int> Operations::FindDevice(const std::string& name) const {
   return NotFound(v1::ERROR_REASON_DEVICE_NOT_FOUND, "device", name);
 }
 
-absl::StatusOr<Operations::Accepted> Operations::Submit(const TenantId& tenant, const std::string& session,
-                                                        const v1::Operation& operation, absl::Time deadline, Extras extras) {
+absl::StatusOr<Operations::Accepted> Operations::Submit(const TenantId& tenant,
+                                                        const std::string& session,
+                                                        const v1::Operation& operation,
+                                                        absl::Time deadline, Extras extras) {
   Locked lock(*core_);
   Resolved resolved;
   resolved.extras = std::move(extras);
@@ -99,8 +102,8 @@ absl::StatusOr<Operations::Accepted> Operations::Submit(const TenantId& tenant, 
   return accepted;
 }
 
-absl::Status Operations::Resolve(const TenantId& tenant, const std::string& session, const v1::Operation& operation,
-                                 Resolved* resolved) {
+absl::Status Operations::Resolve(const TenantId& tenant, const std::string& session,
+                                 const v1::Operation& operation, Resolved* resolved) {
   if (!session.empty()) {
     auto id = session::ParseSessionName(session, "session");
     if (!id.ok()) return id.status();
@@ -130,7 +133,8 @@ absl::Status Operations::Resolve(const TenantId& tenant, const std::string& sess
   return absl::OkStatus();
 }
 
-absl::StatusOr<ArrayPtr> Operations::ResolveOperand(const TenantId& tenant, const std::string& session,
+absl::StatusOr<ArrayPtr> Operations::ResolveOperand(const TenantId& tenant,
+                                                    const std::string& session,
                                                     const v1::Operand& operand) {
   switch (operand.source_case()) {
     case v1::Operand::kHandle: {
@@ -139,7 +143,8 @@ absl::StatusOr<ArrayPtr> Operations::ResolveOperand(const TenantId& tenant, cons
         return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "handle",
                             "a handle needs the request's session; set `session` to sessions/{id}");
       }
-      return core_->catalogue.FindArray(tenant, {.session = *id, .handle = operand.handle()}, core_->Now());
+      return core_->catalogue.FindArray(tenant, {.session = *id, .handle = operand.handle()},
+                                        core_->Now());
     }
     case v1::Operand::kName: {
       auto name = session::ParseArrayName(operand.name(), "name");
@@ -149,11 +154,13 @@ absl::StatusOr<ArrayPtr> Operations::ResolveOperand(const TenantId& tenant, cons
     case v1::Operand::kInlineArray:
       return InlineArray(tenant, operand.inline_array());
     default:
-      return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "source", "an operand is a handle, a name, an inline array or a scalar");
+      return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "source",
+                          "an operand is a handle, a name, an inline array or a scalar");
   }
 }
 
-absl::StatusOr<ArrayPtr> Operations::InlineArray(const TenantId& tenant, const v1::InlineArray& inline_array) {
+absl::StatusOr<ArrayPtr> Operations::InlineArray(const TenantId& tenant,
+                                                 const v1::InlineArray& inline_array) {
   auto info = CheckSpec(inline_array.spec(), core_->options.max_inline_bytes, "inline_array.spec");
   if (!info.ok()) return info.status();
   int64_t declared = info->size_bytes();
@@ -169,8 +176,9 @@ absl::StatusOr<ArrayPtr> Operations::InlineArray(const TenantId& tenant, const v
   return array;
 }
 
-absl::Status Operations::ResolveOutput(const TenantId& tenant, const std::string& session, const v1::Output& output,
-                                       const std::string& field, Resolved* resolved) {
+absl::Status Operations::ResolveOutput(const TenantId& tenant, const std::string& session,
+                                       const v1::Output& output, const std::string& field,
+                                       Resolved* resolved) {
   Resolved::Target target;
   switch (output.target_case()) {
     case v1::Output::kHandle: {
@@ -202,44 +210,52 @@ absl::Status Operations::ResolveOutput(const TenantId& tenant, const std::string
     if (output.existing() && !exists) return found.status();
     if (exists && !output.existing()) {
       return MakeError(absl::StatusCode::kAlreadyExists, v1::ERROR_REASON_ALREADY_EXISTS,
-                       absl::StrCat("the output exists already; choose another name, delete it first, or set `existing`: ",
+                       absl::StrCat("the output exists already; choose another name, delete it "
+                                    "first, or set `existing`: ",
                                     target.name.ToString()),
                        {{"name", target.name.ToString()}, {"field", field}});
     }
     if (exists) target.existing = *found;
     for (const auto& other : resolved->targets) {
       if (!exists && !other.is_inline && other.name.ToString() == target.name.ToString()) {
-        return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field, "two outputs have the same target");
+        return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field,
+                            "two outputs have the same target");
       }
     }
   } else if (output.existing()) {
-    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, absl::StrCat(field, ".existing"), "an inline result cannot exist already");
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, absl::StrCat(field, ".existing"),
+                        "an inline result cannot exist already");
   }
   resolved->targets.push_back(std::move(target));
   return absl::OkStatus();
 }
 
-absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant, const v1::Operation& operation,
+absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
+                                                        const v1::Operation& operation,
                                                         absl::Time deadline, Resolved& resolved) {
   std::vector<ops::Input> inputs, existing;
   for (const ArrayPtr& input : resolved.inputs) {
     inputs.push_back(input != nullptr ? ops::Input(input->info) : std::nullopt);
   }
   for (const auto& target : resolved.targets) {
-    existing.push_back(target.existing != nullptr ? ops::Input(target.existing->info) : std::nullopt);
+    existing.push_back(target.existing != nullptr ? ops::Input(target.existing->info)
+                                                  : std::nullopt);
   }
   auto plan = ops::PlanOperation(operation, inputs, existing);
   if (!plan.ok()) return plan.status();
   if (plan->outputs.size() != resolved.targets.size()) {
     return InvalidField(v1::ERROR_REASON_ARGUMENT_COUNT, "outputs",
-                        absl::StrCat("the operation has ", plan->outputs.size(), " results; outputs given: ", resolved.targets.size()));
+                        absl::StrCat("the operation has ", plan->outputs.size(),
+                                     " results; outputs given: ", resolved.targets.size()));
   }
-  // A result written over its own input element by element is fine; any other overlap has to go through fresh memory.
+  // A result written over its own input element by element is fine; any other overlap has to go
+  // through fresh memory.
   for (size_t j = 0; j < resolved.targets.size(); ++j) {
     const ArrayPtr& out = resolved.targets[j].existing;
     if (out == nullptr || operation.has_kernel_launch()) continue;
     for (const ArrayPtr& input : resolved.inputs) {
-      if (input == nullptr || input->buffer != out->buffer || !Overlap(input->info, out->info)) continue;
+      if (input == nullptr || input->buffer != out->buffer || !Overlap(input->info, out->info))
+        continue;
       if (plan->task.has_elementwise() && input->info == out->info) continue;
       return LaunchThroughTemporary(tenant, operation, deadline, resolved);
     }
@@ -256,7 +272,8 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant, 
   bool is_kernel = operation.has_kernel_launch();
   for (const ArrayPtr& input : resolved.inputs) {
     // Which of a kernel's arrays are written is known once it is compiled; until then all may be.
-    task->uses.push_back({.buffer = input != nullptr ? input->buffer : nullptr, .read = true, .write = is_kernel});
+    task->uses.push_back(
+        {.buffer = input != nullptr ? input->buffer : nullptr, .read = true, .write = is_kernel});
   }
   if (is_kernel) {
     task->inputs = inputs;
@@ -271,12 +288,14 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant, 
       if (plan->is_view) {
         array->buffer = resolved.inputs[0]->buffer;
       } else {
-        array->buffer = std::make_shared<store::Buffer>(tenant, array->info.size_bytes(), core_->reclaimer);
+        array->buffer =
+            std::make_shared<store::Buffer>(tenant, array->info.size_bytes(), core_->reclaimer);
       }
       if (array->info.size_bytes() > core_->options.max_array_bytes) {
-        return InvalidField(v1::ERROR_REASON_SIZE_LIMIT, "outputs",
-                            absl::StrCat("the result is larger than an array may be. Bytes: ", array->info.size_bytes(),
-                                         ", limit: ", core_->options.max_array_bytes));
+        return InvalidField(
+            v1::ERROR_REASON_SIZE_LIMIT, "outputs",
+            absl::StrCat("the result is larger than an array may be. Bytes: ",
+                         array->info.size_bytes(), ", limit: ", core_->options.max_array_bytes));
       }
     }
     resolved.outputs.push_back(array);
@@ -292,7 +311,8 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant, 
   }
   task->plan = *std::move(plan);
   if (is_kernel) {
-    if (absl::Status status = PrepareKernel(tenant, operation, task.get()); !status.ok()) return status;
+    if (absl::Status status = PrepareKernel(tenant, operation, task.get()); !status.ok())
+      return status;
   }
   if (absl::Status status = Publish(tenant, resolved); !status.ok()) return status;
   if (absl::Status status = scheduler_->Enqueue(task, resolved.extras.after); !status.ok()) {
@@ -305,8 +325,9 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant, 
   return accepted;
 }
 
-absl::StatusOr<Operations::Accepted> Operations::LaunchThroughTemporary(const TenantId& tenant, const v1::Operation& operation,
-                                                                        absl::Time deadline, Resolved& resolved) {
+absl::StatusOr<Operations::Accepted> Operations::LaunchThroughTemporary(
+    const TenantId& tenant, const v1::Operation& operation, absl::Time deadline,
+    Resolved& resolved) {
   Resolved first = resolved;
   for (auto& target : first.targets) target = {.is_inline = true};
   first.extras.observer = nullptr;
@@ -315,7 +336,8 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchThroughTemporary(const Te
   Accepted accepted;
   for (size_t j = 0; j < resolved.targets.size(); ++j) {
     v1::Operation copy;
-    copy.mutable_copy()->mutable_input()->set_handle(1);  // stands for the temporary; looked up already
+    copy.mutable_copy()->mutable_input()->set_handle(
+        1);  // stands for the temporary; looked up already
     copy.add_outputs()->set_existing(true);
     Resolved second;
     second.session = resolved.session;
@@ -333,13 +355,17 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchThroughTemporary(const Te
   return accepted;
 }
 
-absl::StatusOr<Operations::Accepted> Operations::LaunchMove(const TenantId& tenant, const v1::Operation& operation,
-                                                            absl::Time deadline, Resolved& resolved) {
+absl::StatusOr<Operations::Accepted> Operations::LaunchMove(const TenantId& tenant,
+                                                            const v1::Operation& operation,
+                                                            absl::Time deadline,
+                                                            Resolved& resolved) {
   if (resolved.device < 0) {
-    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "device", "a move needs the device to move to");
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "device",
+                        "a move needs the device to move to");
   }
   if (operation.copy().data_type() != v1::DATA_TYPE_UNSPECIFIED) {
-    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "copy.data_type", "a move keeps the type; leave this unset or copy");
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "copy.data_type",
+                        "a move keeps the type; leave this unset or copy");
   }
   if (resolved.inputs.size() != 1 || resolved.inputs[0] == nullptr) {
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "copy.input", "a move needs an array");
@@ -365,7 +391,8 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchMove(const TenantId& tena
   // Ordered as a write, since it drops the copies that readers before it use.
   task->uses.push_back({.buffer = input->buffer, .read = true, .write = true});
   if (absl::Status status = Publish(tenant, resolved); !status.ok()) return status;
-  if (absl::Status status = scheduler_->Enqueue(task, resolved.extras.after); !status.ok()) return status;
+  if (absl::Status status = scheduler_->Enqueue(task, resolved.extras.after); !status.ok())
+    return status;
   Accepted accepted;
   accepted.task = task;
   accepted.outputs = resolved.outputs;
@@ -373,21 +400,25 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchMove(const TenantId& tena
   return accepted;
 }
 
-absl::Status Operations::PrepareKernel(const TenantId& tenant, const v1::Operation& operation, Task* task) {
+absl::Status Operations::PrepareKernel(const TenantId& tenant, const v1::Operation& operation,
+                                       Task* task) {
   const v1::KernelLaunch& launch = operation.kernel_launch();
   if (launch.code_case() == v1::KernelLaunch::kModule) {
     auto source = find_module_(tenant, launch.module());
     if (!source.ok()) return source.status();
     wire::Code code;
     *code.mutable_source() = *std::move(source);
-    // The module as it was compiled, so that it is found ready; only an entry that it does not name has to be compiled anew.
+    // The module as it was compiled, so that it is found ready; only an entry that it does not name
+    // has to be compiled anew.
     auto* entries = code.mutable_source()->mutable_entries();
     bool listed = std::find(entries->begin(), entries->end(), launch.entry()) != entries->end();
     bool is_template = launch.entry().find('<') != std::string::npos;
     if (!listed && (!entries->empty() || is_template)) *entries->Add() = launch.entry();
     task->plan.code = std::move(code);
   }
-  if (task->plan.code.has_value() && task->plan.code->source().kind() != wire::Source::KIND_CUDA_CPP) task->required_kind = "cuda";
+  if (task->plan.code.has_value() &&
+      task->plan.code->source().kind() != wire::Source::KIND_CUDA_CPP)
+    task->required_kind = "cuda";
   return absl::OkStatus();
 }
 
@@ -395,27 +426,33 @@ absl::Status Operations::Publish(const TenantId& tenant, Resolved& resolved) {
   for (size_t j = 0; j < resolved.targets.size(); ++j) {
     const auto& target = resolved.targets[j];
     if (target.is_inline || target.existing != nullptr) continue;
-    absl::Status status = core_->catalogue.AddArray(tenant, target.name, resolved.outputs[j], core_->Now());
+    absl::Status status =
+        core_->catalogue.AddArray(tenant, target.name, resolved.outputs[j], core_->Now());
     if (!status.ok()) return status;
   }
   return absl::OkStatus();
 }
 
-void Operations::PublishError(const TenantId& tenant, const std::string& session, const v1::Operation& operation,
-                              const absl::Status& status) {
+void Operations::PublishError(const TenantId& tenant, const std::string& session,
+                              const v1::Operation& operation, const absl::Status& status) {
   auto id = session::ParseSessionName(session, "session");
   if (!id.ok()) return;
   for (const ops::OutputField& field : ops::CollectOutputs(operation)) {
-    if (field.output->target_case() != v1::Output::kHandle || field.output->handle() == 0 || field.output->existing()) continue;
+    if (field.output->target_case() != v1::Output::kHandle || field.output->handle() == 0 ||
+        field.output->existing())
+      continue;
     auto array = std::make_shared<Array>();
     array->error = status;
     array->create_time = core_->Now();
     // Taken handles keep what they stand for.
-    core_->catalogue.AddArray(tenant, {.session = *id, .handle = field.output->handle()}, array, core_->Now()).IgnoreError();
+    core_->catalogue
+        .AddArray(tenant, {.session = *id, .handle = field.output->handle()}, array, core_->Now())
+        .IgnoreError();
   }
 }
 
-absl::StatusOr<ArrayPtr> Operations::MakeContiguous(const TenantId& tenant, const ArrayPtr& array, std::shared_ptr<Task>* task) {
+absl::StatusOr<ArrayPtr> Operations::MakeContiguous(const TenantId& tenant, const ArrayPtr& array,
+                                                    std::shared_ptr<Task>* task) {
   v1::Operation copy;
   copy.mutable_copy()->mutable_input()->set_handle(1);  // stands for the array; looked up already
   copy.add_outputs()->set_inline_result(true);

@@ -14,11 +14,13 @@
 
 namespace stride::scheduler {
 
-// Turns a client's operation into arrays and a task: resolves operands, plans, makes the outputs, enqueues. Thread-safe.
+// Turns a client's operation into arrays and a task: resolves operands, plans, makes the outputs,
+// enqueues. Thread-safe.
 class Operations {
  public:
   // Finds the code of a module by its resource name; caller holds the lock.
-  using FindModule = std::function<absl::StatusOr<wire::Source>(const TenantId&, const std::string&)>;
+  using FindModule =
+      std::function<absl::StatusOr<wire::Source>(const TenantId&, const std::string&)>;
 
   Operations(Core* core, Scheduler* scheduler, FindModule find_module)
       : core_(core), scheduler_(scheduler), find_module_(std::move(find_module)) {}
@@ -33,32 +35,41 @@ class Operations {
     std::shared_ptr<Task> after;              // nothing runs before this ended
   };
   // See Engine::Submit.
-  absl::StatusOr<Accepted> Submit(const TenantId& tenant, const std::string& session, const v1::Operation& operation,
-                                  absl::Time deadline, Extras extras = {});
+  absl::StatusOr<Accepted> Submit(const TenantId& tenant, const std::string& session,
+                                  const v1::Operation& operation, absl::Time deadline,
+                                  Extras extras = {});
 
   // From `devices/{id}`.
   absl::StatusOr<int> FindDevice(const std::string& name) const;
 
   // A contiguous copy of a view, so that its bytes can be read in order. Caller holds the lock.
-  absl::StatusOr<std::shared_ptr<session::Array>> MakeContiguous(const TenantId& tenant,
-                                                                 const std::shared_ptr<session::Array>& array,
-                                                                 std::shared_ptr<Task>* task);
+  absl::StatusOr<std::shared_ptr<session::Array>> MakeContiguous(
+      const TenantId& tenant, const std::shared_ptr<session::Array>& array,
+      std::shared_ptr<Task>* task);
 
  private:
   struct Resolved;
-  absl::Status Resolve(const TenantId& tenant, const std::string& session, const v1::Operation& operation, Resolved* resolved);
-  absl::StatusOr<std::shared_ptr<session::Array>> ResolveOperand(const TenantId& tenant, const std::string& session,
+  absl::Status Resolve(const TenantId& tenant, const std::string& session,
+                       const v1::Operation& operation, Resolved* resolved);
+  absl::StatusOr<std::shared_ptr<session::Array>> ResolveOperand(const TenantId& tenant,
+                                                                 const std::string& session,
                                                                  const v1::Operand& operand);
-  absl::Status ResolveOutput(const TenantId& tenant, const std::string& session, const v1::Output& output,
-                             const std::string& field, Resolved* resolved);
-  absl::StatusOr<std::shared_ptr<session::Array>> InlineArray(const TenantId& tenant, const v1::InlineArray& inline_array);
-  absl::StatusOr<Accepted> Launch(const TenantId& tenant, const v1::Operation& operation, absl::Time deadline, Resolved& resolved);
-  absl::StatusOr<Accepted> LaunchThroughTemporary(const TenantId& tenant, const v1::Operation& operation, absl::Time deadline, Resolved& resolved);
-  absl::StatusOr<Accepted> LaunchMove(const TenantId& tenant, const v1::Operation& operation, absl::Time deadline, Resolved& resolved);
+  absl::Status ResolveOutput(const TenantId& tenant, const std::string& session,
+                             const v1::Output& output, const std::string& field,
+                             Resolved* resolved);
+  absl::StatusOr<std::shared_ptr<session::Array>> InlineArray(const TenantId& tenant,
+                                                              const v1::InlineArray& inline_array);
+  absl::StatusOr<Accepted> Launch(const TenantId& tenant, const v1::Operation& operation,
+                                  absl::Time deadline, Resolved& resolved);
+  absl::StatusOr<Accepted> LaunchThroughTemporary(const TenantId& tenant,
+                                                  const v1::Operation& operation,
+                                                  absl::Time deadline, Resolved& resolved);
+  absl::StatusOr<Accepted> LaunchMove(const TenantId& tenant, const v1::Operation& operation,
+                                      absl::Time deadline, Resolved& resolved);
   absl::Status PrepareKernel(const TenantId& tenant, const v1::Operation& operation, Task* task);
   absl::Status Publish(const TenantId& tenant, Resolved& resolved);
-  void PublishError(const TenantId& tenant, const std::string& session, const v1::Operation& operation,
-                    const absl::Status& status);
+  void PublishError(const TenantId& tenant, const std::string& session,
+                    const v1::Operation& operation, const absl::Status& status);
 
   Core* const core_;
   Scheduler* const scheduler_;

@@ -8,7 +8,9 @@ int ChooseDevice(absl::Span<const Candidate> candidates) {
   for (const Candidate& candidate : candidates) {
     if (!candidate.suitable) continue;
     // The transfer runs on the copy engine while the queue drains: the later of both, then the run.
-    double start = candidate.queued_seconds > candidate.transfer_seconds ? candidate.queued_seconds : candidate.transfer_seconds;
+    double start = candidate.queued_seconds > candidate.transfer_seconds
+                       ? candidate.queued_seconds
+                       : candidate.transfer_seconds;
     double finish = start + candidate.run_seconds;
     if (best < 0 || finish < best_finish) {
       best = candidate.device;

@@ -12,8 +12,9 @@ constexpr int kMaxStartTries = 4;
 
 absl::Status OutOfMemory(const Lane& lane, uint64_t size, uint64_t limit) {
   return TryLater(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_DEVICE_MEMORY,
-                  absl::StrCat("the device has no memory left for this array; delete arrays or use another device. Needed: ", size,
-                               " bytes, limit: ", limit, " bytes"),
+                  absl::StrCat("the device has no memory left for this array; delete arrays or use "
+                               "another device. Needed: ",
+                               size, " bytes, limit: ", limit, " bytes"),
                   absl::Seconds(1),
                   {{"device", absl::StrCat("devices/", lane.description.id())},
                    {"bytes", absl::StrCat(size)},
@@ -56,7 +57,9 @@ bool Scheduler::HaveCode(const std::shared_ptr<Task>& task) {
       if (task->state != TaskState::kPreparing) return;
       if (!module.ok()) {
         bool is_kernel = task->operation != nullptr && absl::IsInvalidArgument(module.status());
-        Complete(task, is_kernel ? AtField(module.status(), "kernel_launch.source", "does not compile") : module.status());
+        Complete(task, is_kernel
+                           ? AtField(module.status(), "kernel_launch.source", "does not compile")
+                           : module.status());
         return;
       }
       task->module = *std::move(module);
@@ -75,7 +78,8 @@ bool Scheduler::HaveArguments(const std::shared_ptr<Task>& task) {
   }
   if (kernel == nullptr) {
     Complete(task, InvalidField(v1::ERROR_REASON_UNKNOWN_ENTRY, "kernel_launch.entry",
-                                absl::StrCat("the module has no __global__ function of this name: ", launch.entry()),
+                                absl::StrCat("the module has no __global__ function of this name: ",
+                                             launch.entry()),
                                 {{"entry", launch.entry()}}));
     return false;
   }
@@ -84,7 +88,8 @@ bool Scheduler::HaveArguments(const std::shared_ptr<Task>& task) {
     Complete(task, status);
     return false;
   }
-  // Until now every array argument counted as written. Those behind pointers to const are not: a fault must not spoil them.
+  // Until now every array argument counted as written. Those behind pointers to const are not: a
+  // fault must not spoil them.
   std::vector<bool> written(task->inputs.size(), false);
   for (int index : ops::WrittenOperands(launch, *kernel)) written[index] = true;
   for (size_t i = 0; i < task->inputs.size(); ++i) task->uses[i].write = written[i];
@@ -102,7 +107,8 @@ void Scheduler::StartWorker(Lane& lane) {
   if (std::exchange(lane.starting, true)) return;
   core_->starter.Run([this, lane = &lane] {
     auto worker = core_->broker->StartWorker(lane->device);
-    // One that dies while it starts is replaced like any other; only one that always does is given up.
+    // One that dies while it starts is replaced like any other; only one that always does is given
+    // up.
     for (int tries = 1; tries < kMaxStartTries && absl::IsAborted(worker.status()); ++tries) {
       worker = core_->broker->StartWorker(lane->device);
     }
@@ -112,9 +118,10 @@ void Scheduler::StartWorker(Lane& lane) {
     lane->start_error = worker.status();
     if (!worker.ok()) {
       std::vector<std::shared_ptr<Task>> tasks(lane->preparing.begin(), lane->preparing.end());
-      absl::Status status = TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_DEVICE_NOT_SERVING,
-                                     absl::StrCat("the device cannot run work now: devices/", lane->description.id()),
-                                     absl::Seconds(1));
+      absl::Status status =
+          TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_DEVICE_NOT_SERVING,
+                   absl::StrCat("the device cannot run work now: devices/", lane->description.id()),
+                   absl::Seconds(1));
       for (const auto& task : tasks) Complete(task, status);
       return;
     }
@@ -143,7 +150,8 @@ void Scheduler::StartWorker(Lane& lane) {
 bool Scheduler::HaveOutputs(const std::shared_ptr<Task>& task) {
   Lane& lane = *task->lane;
   for (const Use& use : task->uses) {
-    if (use.buffer == nullptr || !use.fresh || use.buffer->replicas.count(lane.device) > 0) continue;
+    if (use.buffer == nullptr || !use.fresh || use.buffer->replicas.count(lane.device) > 0)
+      continue;
     store::Allocation allocation;
     Memory::Outcome outcome = memory_.Allocate(lane, use.buffer->size, &allocation);
     if (outcome == Memory::Outcome::kAllocated) {

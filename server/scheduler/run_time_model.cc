@@ -12,9 +12,11 @@ constexpr double kLaunchSeconds = 10e-6;  // launch and synchronisation, docs/me
 constexpr double kNewShare = 0.25;        // weight of the latest run: settles in about ten
 constexpr size_t kMaxEntries = 100000;    // beyond this the model starts anew rather than grow
 
-std::string Key(const wire::DeviceDescription& device, const std::string& code_key, const ops::Plan& plan) {
+std::string Key(const wire::DeviceDescription& device, const std::string& code_key,
+                const ops::Plan& plan) {
   int size_class = static_cast<int>(std::log2(std::max(1.0, plan.bytes + plan.flops)));
-  return absl::StrCat(device.id(), "/", code_key, "/", static_cast<int>(plan.task.kind_case()), "/", size_class);
+  return absl::StrCat(device.id(), "/", code_key, "/", static_cast<int>(plan.task.kind_case()), "/",
+                      size_class);
 }
 
 }  // namespace
@@ -24,13 +26,14 @@ double RunTimeModel::Estimate(const wire::DeviceDescription& device, const std::
   auto it = average_.find(Key(device, code_key, plan));
   if (it != average_.end()) return it->second;
   double bandwidth = std::max(1e9, device.memory_bytes_per_second());
-  // A multiprocessor or core does some tens of billions of operations a second; good enough to order devices until a run was measured.
+  // A multiprocessor or core does some tens of billions of operations a second; good enough to
+  // order devices until a run was measured.
   double arithmetic = 2e10 * std::max(1, device.num_compute_units());
   return kLaunchSeconds + plan.bytes / bandwidth + plan.flops / arithmetic;
 }
 
-void RunTimeModel::Record(const wire::DeviceDescription& device, const std::string& code_key, const ops::Plan& plan,
-                          double seconds) {
+void RunTimeModel::Record(const wire::DeviceDescription& device, const std::string& code_key,
+                          const ops::Plan& plan, double seconds) {
   if (average_.size() >= kMaxEntries) average_.clear();
   auto [it, first] = average_.emplace(Key(device, code_key, plan), seconds);
   if (!first) it->second += kNewShare * (seconds - it->second);

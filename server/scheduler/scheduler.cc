@@ -11,11 +11,13 @@
 namespace stride::scheduler {
 namespace {
 
-// Empty arenas kept warm for the next arrays of a lane: a first touch of fresh memory costs about a second a GiB.
+// Empty arenas kept warm for the next arrays of a lane: a first touch of fresh memory costs about a
+// second a GiB.
 constexpr uint64_t kKeepEmptyBytes = uint64_t{512} << 20;
 
 absl::Status CancelledStatus() {
-  return MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED, "the operation was cancelled before it ran");
+  return MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED,
+                   "the operation was cancelled before it ran");
 }
 
 }  // namespace
@@ -40,9 +42,11 @@ Lane& Scheduler::LaneFor(const TenantId& tenant, int device) {
   return *lane;
 }
 
-absl::Status Scheduler::Enqueue(const std::shared_ptr<Task>& task, const std::shared_ptr<Task>& after) {
+absl::Status Scheduler::Enqueue(const std::shared_ptr<Task>& task,
+                                const std::shared_ptr<Task>& after) {
   // Reading what accepted work made is part of that work.
-  bool only_reads = task->host_access && std::none_of(task->uses.begin(), task->uses.end(), [](const Use& use) { return use.write; });
+  bool only_reads = task->host_access && std::none_of(task->uses.begin(), task->uses.end(),
+                                                      [](const Use& use) { return use.write; });
   if (core_->draining && !only_reads) {
     return TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_DRAINING,
                     "the daemon is shutting down and takes no new work", absl::Seconds(1));
@@ -88,7 +92,8 @@ void Scheduler::Evaluate(const std::shared_ptr<Task>& task) {
   }
   if (via != nullptr) {
     // A move must see its input's last content, not one on its way.
-    bool fits = !task->drop_other_replicas && via->tenant == task->tenant && (task->pinned_device < 0 || task->pinned_device == via->device) &&
+    bool fits = !task->drop_other_replicas && via->tenant == task->tenant &&
+                (task->pinned_device < 0 || task->pinned_device == via->device) &&
                 (task->required_kind.empty() || task->required_kind == via->description.kind());
     if (!fits) return;
     Place(task, *via);
@@ -96,9 +101,10 @@ void Scheduler::Evaluate(const std::shared_ptr<Task>& task) {
   }
   int device = Choose(*task);
   if (device < 0) {
-    Complete(task, MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_DEVICE_NOT_SERVING,
-                             absl::StrCat("no device here can run this operation; it needs one of kind: ",
-                                          task->required_kind.empty() ? "any" : task->required_kind)));
+    Complete(task,
+             MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_DEVICE_NOT_SERVING,
+                       absl::StrCat("no device here can run this operation; it needs one of kind: ",
+                                    task->required_kind.empty() ? "any" : task->required_kind)));
     return;
   }
   Place(task, LaneFor(task->tenant, device));
@@ -107,9 +113,11 @@ void Scheduler::Evaluate(const std::shared_ptr<Task>& task) {
 int Scheduler::Choose(const Task& task) {
   const auto& devices = core_->broker->devices();
   std::vector<Candidate> candidates;
-  // A session's arrays start out together: its home device comes first among equals, otherwise the devices take turns.
-  int first = task.session != nullptr && task.session->home_device >= 0 ? task.session->home_device
-                                                                        : rotation_++ % static_cast<int>(devices.size());
+  // A session's arrays start out together: its home device comes first among equals, otherwise the
+  // devices take turns.
+  int first = task.session != nullptr && task.session->home_device >= 0
+                  ? task.session->home_device
+                  : rotation_++ % static_cast<int>(devices.size());
   for (size_t i = 0; i < devices.size(); ++i) {
     int index = static_cast<int>((first + i) % devices.size());
     const wire::DeviceDescription& device = devices[index];
@@ -124,7 +132,8 @@ int Scheduler::Choose(const Task& task) {
     for (const Use& use : task.uses) {
       if (use.buffer == nullptr || use.fresh || use.buffer->replicas.count(index) > 0) continue;
       // Inline bytes have to go to any device; only what lies on another one tells devices apart.
-      if (!use.buffer->replicas.empty()) candidate.transfer_seconds += 20e-6 + static_cast<double>(use.buffer->size) / rate;
+      if (!use.buffer->replicas.empty())
+        candidate.transfer_seconds += 20e-6 + static_cast<double>(use.buffer->size) / rate;
     }
     candidates.push_back(candidate);
   }
@@ -133,14 +142,15 @@ int Scheduler::Choose(const Task& task) {
 
 void Scheduler::Place(const std::shared_ptr<Task>& task, Lane& lane) {
   task->lane = &lane;
-  task->estimate_seconds =
-      model_.Estimate(lane.description, task->module != nullptr ? task->module->key : task->label, task->plan);
+  task->estimate_seconds = model_.Estimate(
+      lane.description, task->module != nullptr ? task->module->key : task->label, task->plan);
   DeviceAccount& account = accounts_[lane.device];
   account.queue_seconds += task->estimate_seconds;
   ++account.queue_depth;
   lane.preparing.push_back(task);
   lane.last_used = core_->Now();
-  if (task->session != nullptr && task->session->home_device < 0) task->session->home_device = lane.device;
+  if (task->session != nullptr && task->session->home_device < 0)
+    task->session->home_device = lane.device;
   SetState(*task, TaskState::kPreparing);
   Prepare(task);
 }
@@ -153,7 +163,9 @@ void Scheduler::Unplace(Task& task) {
   task.lane->last_used = core_->Now();
   task.lane->preparing.remove_if([&](const auto& other) { return other.get() == &task; });
   auto& ready = task.lane->ready;
-  ready.erase(std::remove_if(ready.begin(), ready.end(), [&](const auto& other) { return other.get() == &task; }), ready.end());
+  ready.erase(std::remove_if(ready.begin(), ready.end(),
+                             [&](const auto& other) { return other.get() == &task; }),
+              ready.end());
   task.queued_ready = false;
   task.lane = nullptr;
 }
@@ -209,14 +221,16 @@ void Scheduler::Complete(const std::shared_ptr<Task>& task, absl::Status status)
 
 void Scheduler::SetState(Task& task, TaskState state) {
   task.state = state;
-  if (task.observer) core_->deferred.push_back([observer = task.observer, state] { observer(state); });
+  if (task.observer)
+    core_->deferred.push_back([observer = task.observer, state] { observer(state); });
 }
 
 void Scheduler::DeadlinePassed(const std::shared_ptr<Task>& task) {
   if (task->state == TaskState::kDone || task->deadline > core_->Now()) return;
   auto status = MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
-                          task->state == TaskState::kDispatched ? "the deadline passed while the operation ran"
-                                                                : "the deadline passed before the operation ran");
+                          task->state == TaskState::kDispatched
+                              ? "the deadline passed while the operation ran"
+                              : "the deadline passed before the operation ran");
   if (task->state != TaskState::kDispatched || task->host_access) {
     Complete(task, status);
     return;
@@ -229,10 +243,11 @@ void Scheduler::DeadlinePassed(const std::shared_ptr<Task>& task) {
   }
   // Let it run a little longer; a task behind others gets its grace once it is its turn.
   task->expired = task->expired || at_head;
-  core_->timer.At(core_->Now() + core_->options.kill_grace, [this, weak = std::weak_ptr<Task>(task)] {
-    Locked lock(*core_);
-    if (auto task = weak.lock()) DeadlinePassed(task);
-  });
+  core_->timer.At(core_->Now() + core_->options.kill_grace,
+                  [this, weak = std::weak_ptr<Task>(task)] {
+                    Locked lock(*core_);
+                    if (auto task = weak.lock()) DeadlinePassed(task);
+                  });
 }
 
 int Scheduler::num_unfinished(const TenantId& tenant) const {
@@ -251,7 +266,8 @@ void Scheduler::Housekeep() {
   absl::Time idle_since = core_->Now() - core_->options.worker_idle_timeout;
   for (auto& [key, lane] : lanes_) {
     memory_.Trim(*lane, kKeepEmptyBytes);
-    bool idle = lane->preparing.empty() && lane->in_flight.empty() && lane->num_copies == 0 && !lane->growing;
+    bool idle = lane->preparing.empty() && lane->in_flight.empty() && lane->num_copies == 0 &&
+                !lane->growing;
     if (!idle || lane->last_used > idle_since || lane->worker == nullptr) continue;
     memory_.Trim(*lane, 0);
     std::shared_ptr<broker::Worker> worker = std::exchange(lane->worker, nullptr);

@@ -18,19 +18,24 @@
 
 namespace stride::scheduler {
 
-// Takes tasks from acceptance to their end: order, placement, code, worker, memory, inputs, dispatch, results, and what to do when a worker dies.
+// Takes tasks from acceptance to their end: order, placement, code, worker, memory, inputs,
+// dispatch, results, and what to do when a worker dies.
 //
-// A task waits (kWaiting) until every access before it has ended, or, better, is already in the queue of one worker: then it may follow there at once,
-// since a worker keeps order. It is placed on the lane expected to finish it first (placement.h), prepared there (kPreparing) and dispatched.
-// All public methods: caller holds the engine's lock, except where said.
+// A task waits (kWaiting) until every access before it has ended, or, better, is already in the
+// queue of one worker: then it may follow there at once, since a worker keeps order. It is placed
+// on the lane expected to finish it first (placement.h), prepared there (kPreparing) and
+// dispatched. All public methods: caller holds the engine's lock, except where said.
 class Scheduler {
  public:
   explicit Scheduler(Core* core);
 
-  // Refuses with QUEUE_FULL or DRAINING; otherwise the task is entered into its buffers' order and goes its way, not before `after`, if given, ended.
-  absl::Status Enqueue(const std::shared_ptr<Task>& task, const std::shared_ptr<Task>& after = nullptr);
+  // Refuses with QUEUE_FULL or DRAINING; otherwise the task is entered into its buffers' order and
+  // goes its way, not before `after`, if given, ended.
+  absl::Status Enqueue(const std::shared_ptr<Task>& task,
+                       const std::shared_ptr<Task>& after = nullptr);
 
-  // Ends a task that has not been dispatched, or a host access. Its outputs carry the status when it is an error.
+  // Ends a task that has not been dispatched, or a host access. Its outputs carry the status when
+  // it is an error.
   void Finish(const std::shared_ptr<Task>& task, absl::Status status);
   // Ends it if it has not been dispatched; a running one is let finish.
   void Cancel(const std::shared_ptr<Task>& task);
@@ -38,8 +43,10 @@ class Scheduler {
   Lane& LaneFor(const TenantId& tenant, int device);
   Memory& memory() { return memory_; }
 
-  // A worker of the lane that has this arena mapped; starts one when there is none. Blocks: the lock must NOT be held.
-  absl::StatusOr<std::shared_ptr<broker::Worker>> BlockingWorker(Lane& lane, const std::shared_ptr<store::Arena>& arena);
+  // A worker of the lane that has this arena mapped; starts one when there is none. Blocks: the
+  // lock must NOT be held.
+  absl::StatusOr<std::shared_ptr<broker::Worker>> BlockingWorker(
+      Lane& lane, const std::shared_ptr<store::Arena>& arena);
   // A block on a device, waiting for memory where it must. The lock must NOT be held.
   absl::StatusOr<store::Allocation> BlockingAllocate(Lane& lane, uint64_t size);
 
@@ -79,18 +86,22 @@ class Scheduler {
 
   void StartMove(const std::shared_ptr<Task>& task, const std::shared_ptr<store::Buffer>& buffer,
                  const store::Allocation& target);
-  void MoveDone(int device, const std::shared_ptr<store::Buffer>& buffer, const store::Allocation& target, absl::Status status);
-  absl::Status RunMove(Lane& to, const store::Allocation& target, const std::shared_ptr<store::Buffer>& buffer);
+  void MoveDone(int device, const std::shared_ptr<store::Buffer>& buffer,
+                const store::Allocation& target, absl::Status status);
+  absl::Status RunMove(Lane& to, const store::Allocation& target,
+                       const std::shared_ptr<store::Buffer>& buffer);
 
   void Pump(Lane& lane);
   bool MayDispatch(const Task& task, const Lane& lane) const;
   bool PumpOnce(Lane& lane);
   wire::Task BoundTask(const Task& task, const Lane& lane) const;
-  void AddToSubmit(const std::shared_ptr<Task>& task, Lane& lane, wire::Task bound, wire::Submit* submit);
+  void AddToSubmit(const std::shared_ptr<Task>& task, Lane& lane, wire::Task bound,
+                   wire::Submit* submit);
   void MapForTask(const Task& task, Lane& lane);
   void LoadModule(const Task& task, Lane& lane);
 
-  void TasksDone(Lane& lane, const broker::Worker* worker, absl::Span<const wire::TaskResult> results);
+  void TasksDone(Lane& lane, const broker::Worker* worker,
+                 absl::Span<const wire::TaskResult> results);
   void WorkerDied(Lane& lane, const broker::Worker* worker, const broker::WorkerDeath& death);
   void TakeBack(const std::shared_ptr<Task>& task);
   void TaskEnded(Lane& lane, const std::shared_ptr<Task>& task, const wire::TaskResult& result);
@@ -110,7 +121,8 @@ class Scheduler {
   int num_unfinished_ = 0;
   // Moves under way: (buffer, device) -> tasks that wait for it.
   std::map<std::pair<store::Buffer*, int>, std::vector<std::shared_ptr<Task>>> moves_;
-  std::deque<std::shared_ptr<Task>> freed_;  // of the tasks that Complete ends now: to be looked at again
+  std::deque<std::shared_ptr<Task>>
+      freed_;  // of the tasks that Complete ends now: to be looked at again
   bool evaluating_freed_ = false;
   int rotation_ = 0;  // spreads equal choices over the devices
 };

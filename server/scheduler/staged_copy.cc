@@ -15,7 +15,8 @@ constexpr size_t kPiecesAhead = 4;
 absl::Status NoSlot(const broker::Worker& worker) {
   if (!worker.alive()) {
     return TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_WORKER_LOST,
-                    "the device process was lost during the transfer; try again", absl::Milliseconds(200));
+                    "the device process was lost during the transfer; try again",
+                    absl::Milliseconds(200));
   }
   return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
                    "the deadline passed while the transfer waited for staging memory");
@@ -23,7 +24,8 @@ absl::Status NoSlot(const broker::Worker& worker) {
 
 }  // namespace
 
-StagedWriter::StagedWriter(std::shared_ptr<broker::Worker> worker, uint64_t arena, uint64_t offset, absl::Time deadline)
+StagedWriter::StagedWriter(std::shared_ptr<broker::Worker> worker, uint64_t arena, uint64_t offset,
+                           absl::Time deadline)
     : worker_(std::move(worker)), arena_(arena), offset_(offset), deadline_(deadline) {}
 
 StagedWriter::~StagedWriter() {
@@ -76,9 +78,13 @@ absl::Status StagedWriter::Finish() {
   return state_->status;
 }
 
-StagedReader::StagedReader(std::shared_ptr<broker::Worker> worker, uint64_t arena, uint64_t offset, uint64_t size,
-                           absl::Time deadline)
-    : worker_(std::move(worker)), arena_(arena), offset_(offset), remaining_(size), deadline_(deadline) {}
+StagedReader::StagedReader(std::shared_ptr<broker::Worker> worker, uint64_t arena, uint64_t offset,
+                           uint64_t size, absl::Time deadline)
+    : worker_(std::move(worker)),
+      arena_(arena),
+      offset_(offset),
+      remaining_(size),
+      deadline_(deadline) {}
 
 StagedReader::~StagedReader() = default;
 
@@ -90,11 +96,12 @@ bool StagedReader::Request(bool wait) {
   piece->slot = slot;
   piece->size = std::min<uint64_t>(remaining_, slot.size);
   ahead_.push_back(piece);
-  worker_->Copy(/*to_device=*/false, arena_, offset_, slot.offset, piece->size, [piece](absl::Status status) {
-    absl::MutexLock lock(&piece->mutex);
-    piece->done = true;
-    piece->status = std::move(status);
-  });
+  worker_->Copy(/*to_device=*/false, arena_, offset_, slot.offset, piece->size,
+                [piece](absl::Status status) {
+                  absl::MutexLock lock(&piece->mutex);
+                  piece->done = true;
+                  piece->status = std::move(status);
+                });
   offset_ += piece->size;
   remaining_ -= piece->size;
   return true;

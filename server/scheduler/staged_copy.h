@@ -15,10 +15,12 @@
 
 namespace stride::scheduler {
 
-// Bytes into device memory through the worker's pinned staging: each slot is sent as soon as it is full. One thread at a time. Blocks while no slot is free.
+// Bytes into device memory through the worker's pinned staging: each slot is sent as soon as it is
+// full. One thread at a time. Blocks while no slot is free.
 class StagedWriter {
  public:
-  StagedWriter(std::shared_ptr<broker::Worker> worker, uint64_t arena, uint64_t offset, absl::Time deadline);
+  StagedWriter(std::shared_ptr<broker::Worker> worker, uint64_t arena, uint64_t offset,
+               absl::Time deadline);
   // Waits for the copies under way: their slots must not be lent again before.
   ~StagedWriter();
 
@@ -46,10 +48,12 @@ class StagedWriter {
 // Bytes out of device memory, a few slots ahead of the reader. One thread at a time.
 class StagedReader {
  public:
-  StagedReader(std::shared_ptr<broker::Worker> worker, uint64_t arena, uint64_t offset, uint64_t size, absl::Time deadline);
+  StagedReader(std::shared_ptr<broker::Worker> worker, uint64_t arena, uint64_t offset,
+               uint64_t size, absl::Time deadline);
   ~StagedReader();
 
-  // The next bytes, at most max_bytes; empty at the end. The chunk holds its slot until its lease is dropped.
+  // The next bytes, at most max_bytes; empty at the end. The chunk holds its slot until its lease
+  // is dropped.
   absl::StatusOr<Download::Chunk> Next(uint64_t max_bytes);
 
  private:

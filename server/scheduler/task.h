@@ -20,7 +20,8 @@ namespace stride::scheduler {
 
 struct Lane;
 
-// kWaiting -> kPreparing -> kDispatched -> kDone. A worker's death takes kDispatched back to kWaiting.
+// kWaiting -> kPreparing -> kDispatched -> kDone. A worker's death takes kDispatched back to
+// kWaiting.
 enum class TaskState {
   kWaiting,     // for the accesses before it
   kPreparing,   // has a device; waits for code, a worker, memory, or inputs on their way
@@ -36,8 +37,9 @@ struct Use {
   bool fresh = false;  // this task makes the buffer's whole content
 };
 
-// One unit of scheduling: an operation on one device, or the daemon's own access to an array (an upload, a download), which takes part in the ordering
-// but runs nowhere. Members are guarded by the engine's lock, but for those that are set before Enqueue and const afterwards.
+// One unit of scheduling: an operation on one device, or the daemon's own access to an array (an
+// upload, a download), which takes part in the ordering but runs nowhere. Members are guarded by
+// the engine's lock, but for those that are set before Enqueue and const afterwards.
 struct Task : store::Access, std::enable_shared_from_this<Task> {
   // Set before Enqueue.
   uint64_t id = 0;
@@ -46,15 +48,17 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   std::string label;
   bool host_access = false;
   ops::Plan plan;
-  std::shared_ptr<const v1::Operation> operation;  // kernels: their arguments are bound once the code is compiled
-  std::vector<ops::Input> inputs;                  // likewise
-  std::vector<Use> uses;                           // by slot of the plan: inputs, then outputs
-  int pinned_device = -1;                          // -1: the scheduler's choice
-  std::string required_kind;                       // `cuda` for PTX and binaries; empty: any
-  bool drop_other_replicas = false;                // a move: the inputs stay on the chosen device only
+  std::shared_ptr<const v1::Operation>
+      operation;                     // kernels: their arguments are bound once the code is compiled
+  std::vector<ops::Input> inputs;    // likewise
+  std::vector<Use> uses;             // by slot of the plan: inputs, then outputs
+  int pinned_device = -1;            // -1: the scheduler's choice
+  std::string required_kind;         // `cuda` for PTX and binaries; empty: any
+  bool drop_other_replicas = false;  // a move: the inputs stay on the chosen device only
   absl::Time deadline = absl::InfiniteFuture();
-  std::function<void(TaskState)> observer;         // told of every change, after the lock is given back
-  std::function<void()> granted;                   // host access: called once when all earlier accesses ended, after the lock is given back
+  std::function<void(TaskState)> observer;  // told of every change, after the lock is given back
+  std::function<void()> granted;  // host access: called once when all earlier accesses ended, after
+                                  // the lock is given back
 
   // The scheduler's.
   TaskState state = TaskState::kWaiting;
@@ -69,7 +73,7 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   int num_attempts = 0;       // times dispatched
   bool expired = false;       // its deadline passed while it ran
   double estimate_seconds = 0;
-  absl::Status early_error;    // of a wire task before its own launch
+  absl::Status early_error;  // of a wire task before its own launch
 
   // Timeline.
   absl::Time submit_time;

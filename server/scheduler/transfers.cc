@@ -21,7 +21,8 @@ ArrayWriter::~ArrayWriter() {
   --lane_->num_copies;
 }
 
-absl::Status ArrayWriter::Open(Lane& lane, const store::Allocation& target, int64_t offset, absl::Time deadline) {
+absl::Status ArrayWriter::Open(Lane& lane, const store::Allocation& target, int64_t offset,
+                               absl::Time deadline) {
   {
     Locked lock(*core_);
     ++lane.num_copies;
@@ -34,7 +35,8 @@ absl::Status ArrayWriter::Open(Lane& lane, const store::Allocation& target, int6
   }
   auto worker = scheduler_->BlockingWorker(lane, target.arena);
   if (!worker.ok()) return worker.status();
-  staged_ = std::make_unique<StagedWriter>(*worker, target.arena->id, target.offset + offset, deadline);
+  staged_ =
+      std::make_unique<StagedWriter>(*worker, target.arena->id, target.offset + offset, deadline);
   return absl::OkStatus();
 }
 
@@ -45,12 +47,15 @@ absl::Status ArrayWriter::Write(std::string_view bytes) {
   return absl::OkStatus();
 }
 
-absl::Status ArrayWriter::Finish() { return staged_ != nullptr ? staged_->Finish() : absl::OkStatus(); }
+absl::Status ArrayWriter::Finish() {
+  return staged_ != nullptr ? staged_->Finish() : absl::OkStatus();
+}
 
 absl::Status RangedUpload::Write(std::string_view bytes) {
   if (static_cast<int64_t>(bytes.size()) > remaining()) {
-    return InvalidField(v1::ERROR_REASON_SIZE_MISMATCH, "data",
-                        absl::StrCat("more bytes than the range declares. Declared: ", end_ - begin_));
+    return InvalidField(
+        v1::ERROR_REASON_SIZE_MISMATCH, "data",
+        absl::StrCat("more bytes than the range declares. Declared: ", end_ - begin_));
   }
   if (absl::Status status = writer_.Write(bytes); !status.ok()) return status;
   position_ += bytes.size();
@@ -60,7 +65,8 @@ absl::Status RangedUpload::Write(std::string_view bytes) {
 absl::StatusOr<v1::Array> RangedUpload::Finish() {
   if (remaining() > 0) {
     return InvalidField(v1::ERROR_REASON_SIZE_MISMATCH, "data",
-                        absl::StrCat("fewer bytes than the range declares. Declared: ", end_ - begin_, ", sent: ", position_ - begin_));
+                        absl::StrCat("fewer bytes than the range declares. Declared: ",
+                                     end_ - begin_, ", sent: ", position_ - begin_));
   }
   if (absl::Status status = writer_.Finish(); !status.ok()) return status;
   Locked lock(*core_);
@@ -117,7 +123,9 @@ absl::Status OverwriteUpload::Open(absl::Time deadline) {
     Locked lock(*core_);
     if (!array_->buffer->error.ok()) return array_->buffer->error;
     auto& replicas = array_->buffer->replicas;
-    if (replicas.empty()) return MakeError(absl::StatusCode::kDataLoss, v1::ERROR_REASON_DATA_LOST, "the array's only copy is gone");
+    if (replicas.empty())
+      return MakeError(absl::StatusCode::kDataLoss, v1::ERROR_REASON_DATA_LOST,
+                       "the array's only copy is gone");
     int device = replicas.begin()->first;
     target = replicas.begin()->second;
     array_->buffer->KeepOnly(device);
@@ -151,7 +159,8 @@ absl::Status ArrayDownload::Open() {
       source_ = replica;
     }
     if (lane == nullptr && inline_bytes_ == nullptr) {
-      return MakeError(absl::StatusCode::kDataLoss, v1::ERROR_REASON_DATA_LOST, "the array's only copy is gone");
+      return MakeError(absl::StatusCode::kDataLoss, v1::ERROR_REASON_DATA_LOST,
+                       "the array's only copy is gone");
     }
     if (lane != nullptr) {
       scheduler_->account(lane->device).download_bytes += end_ - position_;
@@ -164,7 +173,8 @@ absl::Status ArrayDownload::Open() {
   if (lane == nullptr || lane->description.host_memory()) return absl::OkStatus();
   auto worker = scheduler_->BlockingWorker(*lane, source_.arena);
   if (!worker.ok()) return worker.status();
-  staged_ = std::make_unique<StagedReader>(*worker, source_.arena->id, source_.offset + array.info.offset + position_,
+  staged_ = std::make_unique<StagedReader>(*worker, source_.arena->id,
+                                           source_.offset + array.info.offset + position_,
                                            end_ - position_, deadline_);
   return absl::OkStatus();
 }
@@ -181,13 +191,15 @@ absl::StatusOr<Download::Chunk> ArrayDownload::Next(int64_t max_bytes) {
         position_ += chunk->bytes.size();
         return chunk;
       }
-      if (chunk.status().code() != absl::StatusCode::kUnavailable || i + 1 == kMaxTries) return chunk.status();
+      if (chunk.status().code() != absl::StatusCode::kUnavailable || i + 1 == kMaxTries)
+        return chunk.status();
       staged_.reset();
       opened_ = false;
       continue;
     }
     Chunk chunk;
-    const char* base = source_.arena != nullptr ? reinterpret_cast<const char*>(source_.data()) : inline_bytes_->data();
+    const char* base = source_.arena != nullptr ? reinterpret_cast<const char*>(source_.data())
+                                                : inline_bytes_->data();
     int64_t count = std::min(max_bytes, end_ - position_);
     chunk.bytes = {base + access_->array().info.offset + position_, static_cast<size_t>(count)};
     chunk.lease = access_;

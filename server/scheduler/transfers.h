@@ -11,14 +11,16 @@
 
 namespace stride::scheduler {
 
-// Where the bytes of an upload go: straight into host memory, or through staging into device memory.
+// Where the bytes of an upload go: straight into host memory, or through staging into device
+// memory.
 class ArrayWriter {
  public:
   ArrayWriter(Core* core, Scheduler* scheduler) : core_(core), scheduler_(scheduler) {}
   ~ArrayWriter();
 
   // `offset` is from the start of the allocation.
-  absl::Status Open(Lane& lane, const store::Allocation& target, int64_t offset, absl::Time deadline);
+  absl::Status Open(Lane& lane, const store::Allocation& target, int64_t offset,
+                    absl::Time deadline);
   absl::Status Write(std::string_view bytes);
   // Waits until all is there.
   absl::Status Finish();
@@ -27,16 +29,23 @@ class ArrayWriter {
   Core* const core_;
   Scheduler* const scheduler_;
   Lane* lane_ = nullptr;
-  store::Allocation target_;          // keeps the mapping
-  std::byte* position_ = nullptr;     // host memory
+  store::Allocation target_;       // keeps the mapping
+  std::byte* position_ = nullptr;  // host memory
   std::unique_ptr<StagedWriter> staged_;
 };
 
 // Counts the bytes of one range and passes them on.
 class RangedUpload : public Upload {
  public:
-  RangedUpload(Core* core, Scheduler* scheduler, std::shared_ptr<session::Array> array, int64_t begin, int64_t end)
-      : core_(core), scheduler_(scheduler), array_(std::move(array)), begin_(begin), end_(end), position_(begin), writer_(core, scheduler) {}
+  RangedUpload(Core* core, Scheduler* scheduler, std::shared_ptr<session::Array> array,
+               int64_t begin, int64_t end)
+      : core_(core),
+        scheduler_(scheduler),
+        array_(std::move(array)),
+        begin_(begin),
+        end_(end),
+        position_(begin),
+        writer_(core, scheduler) {}
 
   int64_t remaining() const override { return end_ - position_; }
   absl::Status Write(std::string_view bytes) override;
@@ -61,7 +70,8 @@ class ReceivingUpload : public RangedUpload {
  public:
   ReceivingUpload(Core* core, Scheduler* scheduler, std::shared_ptr<session::Array> array,
                   std::shared_ptr<session::Receiving> receiving, int64_t begin, int64_t end)
-      : RangedUpload(core, scheduler, std::move(array), begin, end), receiving_(std::move(receiving)) {}
+      : RangedUpload(core, scheduler, std::move(array), begin, end),
+        receiving_(std::move(receiving)) {}
   ~ReceivingUpload() override;
   // Gets the array its memory if no other range did yet.
   absl::Status Open(absl::Time deadline);
@@ -74,8 +84,8 @@ class ReceivingUpload : public RangedUpload {
 // A range of an array that is there, held against all others meanwhile.
 class OverwriteUpload : public RangedUpload {
  public:
-  OverwriteUpload(Core* core, Scheduler* scheduler, std::shared_ptr<session::Array> array, std::shared_ptr<Task> task,
-                  int64_t begin, int64_t end)
+  OverwriteUpload(Core* core, Scheduler* scheduler, std::shared_ptr<session::Array> array,
+                  std::shared_ptr<Task> task, int64_t begin, int64_t end)
       : RangedUpload(core, scheduler, std::move(array), begin, end), task_(std::move(task)) {}
   ~OverwriteUpload() override;
   absl::Status Open(absl::Time deadline);
@@ -87,10 +97,15 @@ class OverwriteUpload : public RangedUpload {
 
 class ArrayDownload : public Download {
  public:
-  ArrayDownload(Core* core, Scheduler* scheduler, std::shared_ptr<ReadAccess> access, v1::Array description, int64_t begin,
-                int64_t end, absl::Time deadline)
-      : core_(core), scheduler_(scheduler), access_(std::move(access)), description_(std::move(description)), position_(begin),
-        end_(end), deadline_(deadline) {}
+  ArrayDownload(Core* core, Scheduler* scheduler, std::shared_ptr<ReadAccess> access,
+                v1::Array description, int64_t begin, int64_t end, absl::Time deadline)
+      : core_(core),
+        scheduler_(scheduler),
+        access_(std::move(access)),
+        description_(std::move(description)),
+        position_(begin),
+        end_(end),
+        deadline_(deadline) {}
   ~ArrayDownload() override;
 
   const v1::Array& array() const override { return description_; }

@@ -12,28 +12,34 @@
 
 namespace stride::session {
 
-// An upload under way into a new array: ends when every byte has arrived, or when no call has touched it for the lease.
+// An upload under way into a new array: ends when every byte has arrived, or when no call has
+// touched it for the lease.
 struct Receiving {
   store::RangeSet ranges;
   std::shared_ptr<store::Access> access;  // keeps readers waiting until it is complete
   int num_calls = 0;                      // calls writing now
   absl::Time lease_end;
   int device = -1;
-  absl::Mutex allocation;  // held, without the scheduler's lock, by the call that gets the memory; others wait on it
+  absl::Mutex allocation;  // held, without the scheduler's lock, by the call that gets the memory;
+                           // others wait on it
 };
 
-// What a handle or a name stands for: a typed view of a buffer, or the first error. Guarded by the scheduler's lock, except what is const.
+// What a handle or a name stands for: a typed view of a buffer, or the first error. Guarded by the
+// scheduler's lock, except what is const.
 struct Array {
   std::string name;  // resource name; empty for results that only travel inline
   ArrayInfo info;
-  std::shared_ptr<store::Buffer> buffer;  // null when the array could not even be planned: `error` tells why
+  std::shared_ptr<store::Buffer>
+      buffer;  // null when the array could not even be planned: `error` tells why
   absl::Status error;
   absl::Time create_time;
   absl::Time expire_time = absl::InfiniteFuture();
   std::shared_ptr<Receiving> receiving;  // while an upload is incomplete
 
   // The first error that spoiled it.
-  const absl::Status& status() const { return error.ok() && buffer != nullptr ? buffer->error : error; }
+  const absl::Status& status() const {
+    return error.ok() && buffer != nullptr ? buffer->error : error;
+  }
 };
 
 }  // namespace stride::session

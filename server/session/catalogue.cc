@@ -25,8 +25,10 @@ absl::Status Taken(const std::string& name) {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<Session>> Catalogue::CreateSession(const TenantId& tenant, const std::string& id,
-                                                                  absl::Duration ttl, absl::Time now,
+absl::StatusOr<std::shared_ptr<Session>> Catalogue::CreateSession(const TenantId& tenant,
+                                                                  const std::string& id,
+                                                                  absl::Duration ttl,
+                                                                  absl::Time now,
                                                                   int max_sessions) {
   auto key = std::make_pair(tenant, id);
   if (sessions_.count(key) > 0) return Taken(absl::StrCat("sessions/", id));
@@ -48,7 +50,8 @@ absl::StatusOr<std::shared_ptr<Session>> Catalogue::CreateSession(const TenantId
   return session;
 }
 
-absl::StatusOr<std::shared_ptr<Session>> Catalogue::FindSession(const TenantId& tenant, const std::string& id,
+absl::StatusOr<std::shared_ptr<Session>> Catalogue::FindSession(const TenantId& tenant,
+                                                                const std::string& id,
                                                                 absl::Time now) {
   auto it = sessions_.find({tenant, id});
   if (it == sessions_.end()) return SessionNotFound(id);
@@ -56,7 +59,9 @@ absl::StatusOr<std::shared_ptr<Session>> Catalogue::FindSession(const TenantId& 
   return it->second;
 }
 
-void Catalogue::DeleteSession(const TenantId& tenant, const std::string& id) { sessions_.erase({tenant, id}); }
+void Catalogue::DeleteSession(const TenantId& tenant, const std::string& id) {
+  sessions_.erase({tenant, id});
+}
 
 std::vector<std::shared_ptr<Session>> Catalogue::TakeExpiredSessions(absl::Time now) {
   std::vector<std::shared_ptr<Session>> taken;
@@ -71,8 +76,8 @@ std::vector<std::shared_ptr<Session>> Catalogue::TakeExpiredSessions(absl::Time 
   return taken;
 }
 
-absl::StatusOr<std::shared_ptr<Array>> Catalogue::FindArray(const TenantId& tenant, const ArrayName& name,
-                                                            absl::Time now) {
+absl::StatusOr<std::shared_ptr<Array>> Catalogue::FindArray(const TenantId& tenant,
+                                                            const ArrayName& name, absl::Time now) {
   if (!name.session.empty()) {
     auto session = FindSession(tenant, name.session, now);
     if (!session.ok()) return session.status();
@@ -85,8 +90,8 @@ absl::StatusOr<std::shared_ptr<Array>> Catalogue::FindArray(const TenantId& tena
   return it->second;
 }
 
-absl::Status Catalogue::AddArray(const TenantId& tenant, const ArrayName& name, std::shared_ptr<Array> array,
-                                 absl::Time now) {
+absl::Status Catalogue::AddArray(const TenantId& tenant, const ArrayName& name,
+                                 std::shared_ptr<Array> array, absl::Time now) {
   array->name = name.ToString();
   if (!name.session.empty()) {
     auto session = FindSession(tenant, name.session, now);
@@ -101,7 +106,8 @@ absl::Status Catalogue::AddArray(const TenantId& tenant, const ArrayName& name, 
   return inserted ? absl::OkStatus() : Taken(array->name);
 }
 
-absl::StatusOr<std::shared_ptr<Array>> Catalogue::RemoveArray(const TenantId& tenant, const ArrayName& name,
+absl::StatusOr<std::shared_ptr<Array>> Catalogue::RemoveArray(const TenantId& tenant,
+                                                              const ArrayName& name,
                                                               absl::Time now) {
   auto array = FindArray(tenant, name, now);
   if (!array.ok()) return array.status();
@@ -126,10 +132,9 @@ std::vector<std::shared_ptr<Array>> Catalogue::TakeExpiredArrays(absl::Time now)
   return taken;
 }
 
-absl::StatusOr<std::vector<std::shared_ptr<Array>>> Catalogue::ListArrays(const TenantId& tenant,
-                                                                          const std::string& parent, int page_size,
-                                                                          const std::string& token, absl::Time now,
-                                                                          std::string* next) {
+absl::StatusOr<std::vector<std::shared_ptr<Array>>> Catalogue::ListArrays(
+    const TenantId& tenant, const std::string& parent, int page_size, const std::string& token,
+    absl::Time now, std::string* next) {
   std::vector<std::shared_ptr<Array>> page;
   if (parent.rfind("sessions/", 0) == 0) {
     auto id = ParseSessionName(parent, "parent");
@@ -138,7 +143,8 @@ absl::StatusOr<std::vector<std::shared_ptr<Array>>> Catalogue::ListArrays(const 
     if (!session.ok()) return session.status();
     uint64_t after = 0;
     if (!token.empty() && !absl::SimpleAtoi(token, &after)) {
-      return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "page_token", "not a token of an earlier page");
+      return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "page_token",
+                          "not a token of an earlier page");
     }
     std::vector<uint64_t> handles;
     for (const auto& [handle, array] : (*session)->arrays) {
@@ -161,7 +167,8 @@ absl::StatusOr<std::vector<std::shared_ptr<Array>>> Catalogue::ListArrays(const 
     return NotFound(v1::ERROR_REASON_ARRAY_NOT_FOUND, "tenant", absl::StrCat("tenants/", *owner));
   }
   std::string last;
-  for (auto it = named_.upper_bound({tenant, token}); it != named_.end() && it->first.first == tenant; ++it) {
+  for (auto it = named_.upper_bound({tenant, token});
+       it != named_.end() && it->first.first == tenant; ++it) {
     if (static_cast<int>(page.size()) == page_size) {
       *next = last;
       break;

@@ -24,32 +24,44 @@ struct Session {
   absl::Duration ttl;
   absl::Time expire_time;
   int num_pins = 0;  // open streams and running jobs: the session does not expire under them
-  // Device of the session's last placement, so that arrays that are used together start out together; -1: none yet.
+  // Device of the session's last placement, so that arrays that are used together start out
+  // together; -1: none yet.
   int home_device = -1;
   std::unordered_map<uint64_t, std::shared_ptr<Array>> arrays;
 };
 
-// Where everything that a client owns is found: sessions with their handles, and named arrays. Not thread-safe: the scheduler's lock guards it.
-// Lookups with another tenant's names answer NOT_FOUND in the same words as for what does not exist.
+// Where everything that a client owns is found: sessions with their handles, and named arrays. Not
+// thread-safe: the scheduler's lock guards it. Lookups with another tenant's names answer NOT_FOUND
+// in the same words as for what does not exist.
 class Catalogue {
  public:
-  absl::StatusOr<std::shared_ptr<Session>> CreateSession(const TenantId& tenant, const std::string& id, absl::Duration ttl,
+  absl::StatusOr<std::shared_ptr<Session>> CreateSession(const TenantId& tenant,
+                                                         const std::string& id, absl::Duration ttl,
                                                          absl::Time now, int max_sessions);
   // Renews the session.
-  absl::StatusOr<std::shared_ptr<Session>> FindSession(const TenantId& tenant, const std::string& id, absl::Time now);
+  absl::StatusOr<std::shared_ptr<Session>> FindSession(const TenantId& tenant,
+                                                       const std::string& id, absl::Time now);
   void DeleteSession(const TenantId& tenant, const std::string& id);
   std::vector<std::shared_ptr<Session>> TakeExpiredSessions(absl::Time now);
 
-  absl::StatusOr<std::shared_ptr<Array>> FindArray(const TenantId& tenant, const ArrayName& name, absl::Time now);
-  // ALREADY_EXISTS when the name is taken, SESSION_NOT_FOUND; otherwise stores `array`, whose name is set here.
-  absl::Status AddArray(const TenantId& tenant, const ArrayName& name, std::shared_ptr<Array> array, absl::Time now);
+  absl::StatusOr<std::shared_ptr<Array>> FindArray(const TenantId& tenant, const ArrayName& name,
+                                                   absl::Time now);
+  // ALREADY_EXISTS when the name is taken, SESSION_NOT_FOUND; otherwise stores `array`, whose name
+  // is set here.
+  absl::Status AddArray(const TenantId& tenant, const ArrayName& name, std::shared_ptr<Array> array,
+                        absl::Time now);
   // Returns what was removed, so that its memory goes when the caller drops it.
-  absl::StatusOr<std::shared_ptr<Array>> RemoveArray(const TenantId& tenant, const ArrayName& name, absl::Time now);
+  absl::StatusOr<std::shared_ptr<Array>> RemoveArray(const TenantId& tenant, const ArrayName& name,
+                                                     absl::Time now);
   std::vector<std::shared_ptr<Array>> TakeExpiredArrays(absl::Time now);
 
-  // In name order, from `token` on (exclusive); `next` gets the token of the next page or stays empty.
-  absl::StatusOr<std::vector<std::shared_ptr<Array>>> ListArrays(const TenantId& tenant, const std::string& parent, int page_size,
-                                                                 const std::string& token, absl::Time now, std::string* next);
+  // In name order, from `token` on (exclusive); `next` gets the token of the next page or stays
+  // empty.
+  absl::StatusOr<std::vector<std::shared_ptr<Array>>> ListArrays(const TenantId& tenant,
+                                                                 const std::string& parent,
+                                                                 int page_size,
+                                                                 const std::string& token,
+                                                                 absl::Time now, std::string* next);
 
  private:
   std::map<std::pair<TenantId, std::string>, std::shared_ptr<Session>> sessions_;

@@ -82,7 +82,8 @@ absl::StatusOr<ArrayName> MakeArrayName(std::string_view parent, std::string_vie
 absl::StatusOr<ArrayName> ParseArrayName(std::string_view name, std::string_view field) {
   std::vector<std::string_view> parts = Split(name);
   if (parts.size() != 4 || parts[2] != "arrays") return Malformed(field, kArrayForms);
-  auto parsed = MakeArrayName(name.substr(0, parts[0].size() + 1 + parts[1].size()), parts[3], field, field);
+  auto parsed =
+      MakeArrayName(name.substr(0, parts[0].size() + 1 + parts[1].size()), parts[3], field, field);
   if (!parsed.ok()) return Malformed(field, kArrayForms);
   return parsed;
 }
@@ -95,17 +96,19 @@ absl::StatusOr<std::string> ParseSessionName(std::string_view name, std::string_
   return std::string(parts[1]);
 }
 
-absl::StatusOr<TenantResource> ParseTenantResource(std::string_view name, std::string_view collection,
+absl::StatusOr<TenantResource> ParseTenantResource(std::string_view name,
+                                                   std::string_view collection,
                                                    std::string_view field) {
   std::vector<std::string_view> parts = Split(name);
-  if (parts.size() != 4 || parts[0] != "tenants" || !IsSessionId(parts[1]) || parts[2] != collection ||
-      !IsResourceId(parts[3])) {
+  if (parts.size() != 4 || parts[0] != "tenants" || !IsSessionId(parts[1]) ||
+      parts[2] != collection || !IsResourceId(parts[3])) {
     return Malformed(field, absl::StrCat("tenants/{tenant}/", std::string(collection), "/{id}"));
   }
   return TenantResource{std::string(parts[1]), std::string(parts[3])};
 }
 
-absl::StatusOr<std::string> ParseParent(std::string_view parent, const TenantId& caller, std::string_view field) {
+absl::StatusOr<std::string> ParseParent(std::string_view parent, const TenantId& caller,
+                                        std::string_view field) {
   if (parent.empty()) return caller.value;
   std::vector<std::string_view> parts = Split(parent);
   if (parts.size() != 2 || parts[0] != "tenants" || !IsSessionId(parts[1])) {

@@ -23,8 +23,8 @@ struct ArrayName {
 
 absl::StatusOr<ArrayName> ParseArrayName(std::string_view name, std::string_view field);
 // From the parent and id of a request that creates an array.
-absl::StatusOr<ArrayName> MakeArrayName(std::string_view parent, std::string_view id, std::string_view parent_field,
-                                        std::string_view id_field);
+absl::StatusOr<ArrayName> MakeArrayName(std::string_view parent, std::string_view id,
+                                        std::string_view parent_field, std::string_view id_field);
 
 // The id behind `sessions/`.
 absl::StatusOr<std::string> ParseSessionName(std::string_view name, std::string_view field);
@@ -34,10 +34,12 @@ struct TenantResource {
   std::string tenant;
   std::string id;
 };
-absl::StatusOr<TenantResource> ParseTenantResource(std::string_view name, std::string_view collection,
+absl::StatusOr<TenantResource> ParseTenantResource(std::string_view name,
+                                                   std::string_view collection,
                                                    std::string_view field);
 // `tenants/{tenant}`, or empty for the caller's own.
-absl::StatusOr<std::string> ParseParent(std::string_view parent, const TenantId& caller, std::string_view field);
+absl::StatusOr<std::string> ParseParent(std::string_view parent, const TenantId& caller,
+                                        std::string_view field);
 
 // [a-z0-9][a-z0-9-]{0,62}
 bool IsSessionId(std::string_view id);

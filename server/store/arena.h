@@ -9,8 +9,9 @@
 
 namespace stride::store {
 
-// A piece of memory as a file descriptor: device memory that a worker exported, or a sealed memfd. The daemon's descriptor keeps it alive whoever dies.
-// Belongs to one tenant on one device for all its life.
+// A piece of memory as a file descriptor: device memory that a worker exported, or a sealed memfd.
+// The daemon's descriptor keeps it alive whoever dies. Belongs to one tenant on one device for all
+// its life.
 struct Arena {
   Arena(uint64_t id, uint64_t size, UniqueFd fd, MemoryMap map)
       : id(id), size(size), fd(std::move(fd)), map(std::move(map)), heap(size) {}

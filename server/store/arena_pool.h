@@ -10,10 +10,12 @@
 
 namespace stride::store {
 
-// The arenas of one tenant on one device, and the blocks in them. Not thread-safe: the scheduler's lock guards it.
+// The arenas of one tenant on one device, and the blocks in them. Not thread-safe: the scheduler's
+// lock guards it.
 class ArenaPool {
  public:
-  // Blocks at least this large get an arena of their own, so that freeing them gives the memory back.
+  // Blocks at least this large get an arena of their own, so that freeing them gives the memory
+  // back.
   static constexpr uint64_t kDedicatedBytes = uint64_t{32} << 20;
   static constexpr uint64_t kSharedArenaBytes = uint64_t{64} << 20;
 

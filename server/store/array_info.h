@@ -7,7 +7,8 @@
 
 namespace stride {
 
-// How an array lies in its buffer, as NumPy has it: element (i0, i1, ...) is at byte offset + i0*strides[0] + i1*strides[1] + ...
+// How an array lies in its buffer, as NumPy has it: element (i0, i1, ...) is at byte offset +
+// i0*strides[0] + i1*strides[1] + ...
 struct ArrayInfo {
   DType dtype = DType::kFloat64;
   std::vector<int64_t> shape;    // elements, outermost axis first; all >= 0
@@ -23,7 +24,8 @@ struct ArrayInfo {
 // A C-contiguous array at offset 0.
 ArrayInfo Contiguous(DType dtype, std::vector<int64_t> shape);
 
-// Lowest and one past the highest byte that the elements touch, relative to the buffer's start. Empty arrays: begin == end.
+// Lowest and one past the highest byte that the elements touch, relative to the buffer's start.
+// Empty arrays: begin == end.
 struct ByteExtent {
   int64_t begin = 0;
   int64_t end = 0;

@@ -14,12 +14,14 @@
 
 namespace stride::store {
 
-// Something that reads or writes a buffer and has not ended: a scheduler's task. Only its identity matters here.
+// Something that reads or writes a buffer and has not ended: a scheduler's task. Only its identity
+// matters here.
 struct Access {
   virtual ~Access() = default;
 };
 
-// Collects blocks whose buffers died, wherever that happened, until the scheduler frees them under its lock. Thread-safe.
+// Collects blocks whose buffers died, wherever that happened, until the scheduler frees them under
+// its lock. Thread-safe.
 class Reclaimer {
  public:
   struct Entry {
@@ -35,7 +37,8 @@ class Reclaimer {
   std::vector<Entry> entries_ ABSL_GUARDED_BY(mutex_);
 };
 
-// The bytes behind one or more arrays (views share them). Not thread-safe: the scheduler's lock guards all members.
+// The bytes behind one or more arrays (views share them). Not thread-safe: the scheduler's lock
+// guards all members.
 struct Buffer {
   Buffer(TenantId tenant, int64_t size, std::shared_ptr<Reclaimer> reclaimer)
       : tenant(std::move(tenant)), size(size), reclaimer_(std::move(reclaimer)) {}
@@ -50,7 +53,8 @@ struct Buffer {
 
   const TenantId tenant;
   const int64_t size;  // bytes
-  // Device index -> block with the content as of the last write that was sent, or that is being written.
+  // Device index -> block with the content as of the last write that was sent, or that is being
+  // written.
   std::map<int, Allocation> replicas;
   // Content that came inside a request and is on no device yet. Dropped at the first write.
   std::shared_ptr<const std::string> inline_bytes;

@@ -6,7 +6,8 @@
 
 namespace stride {
 
-// Element types. The numbers are those of stride.v1.DataType and of `dtype` fields in the worker protocol.
+// Element types. The numbers are those of stride.v1.DataType and of `dtype` fields in the worker
+// protocol.
 enum class DType : int32_t {
   kBool = 1,
   kInt8 = 2,

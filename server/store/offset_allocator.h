@@ -8,15 +8,18 @@
 
 namespace stride::store {
 
-// Best-fit allocation of byte ranges within one arena; neighbours merge when freed. Touches no memory. Not thread-safe.
+// Best-fit allocation of byte ranges within one arena; neighbours merge when freed. Touches no
+// memory. Not thread-safe.
 class OffsetAllocator {
  public:
-  // Every block starts at a multiple of this: enough for 16-byte device loads, cuBLAS and cache lines alike.
+  // Every block starts at a multiple of this: enough for 16-byte device loads, cuBLAS and cache
+  // lines alike.
   static constexpr uint64_t kAlignment = 256;
 
   explicit OffsetAllocator(uint64_t size);
 
-  // nullopt when no gap is large enough. A size of 0 takes one alignment unit, so that every block has an address of its own.
+  // nullopt when no gap is large enough. A size of 0 takes one alignment unit, so that every block
+  // has an address of its own.
   std::optional<uint64_t> Allocate(uint64_t size);
   // `offset` must have come from Allocate.
   void Free(uint64_t offset);
@@ -29,9 +32,9 @@ class OffsetAllocator {
   void AddGap(uint64_t offset, uint64_t size);
   void RemoveGap(std::map<uint64_t, uint64_t>::iterator gap);
 
-  std::map<uint64_t, uint64_t> gaps_;                   // offset -> size
+  std::map<uint64_t, uint64_t> gaps_;                     // offset -> size
   std::set<std::pair<uint64_t, uint64_t>> gaps_by_size_;  // (size, offset)
-  std::map<uint64_t, uint64_t> used_;                   // offset -> size
+  std::map<uint64_t, uint64_t> used_;                     // offset -> size
   uint64_t used_bytes_ = 0;
 };
 

@@ -10,7 +10,8 @@ namespace stride::testing {
 
 FakeWorker::FakeWorker(uint64_t id, const wire::DeviceDescription& device)
     : id_(id), device_(device), staging_memory_(4 << 16) {
-  staging_ = std::make_unique<broker::StagingPool>(staging_memory_.data(), staging_memory_.size(), 1 << 16);
+  staging_ = std::make_unique<broker::StagingPool>(staging_memory_.data(), staging_memory_.size(),
+                                                   1 << 16);
 }
 
 FakeWorker::~FakeWorker() { staging_->Close(); }
@@ -47,8 +48,9 @@ absl::Status FakeWorker::UnmapArena(uint64_t arena) {
   return absl::OkStatus();
 }
 
-absl::Status FakeWorker::LoadModule(const broker::CompiledModule& module,
-                                    std::function<void(absl::StatusOr<wire::ModuleLoaded>)> loaded) {
+absl::Status FakeWorker::LoadModule(
+    const broker::CompiledModule& module,
+    std::function<void(absl::StatusOr<wire::ModuleLoaded>)> loaded) {
   wire::ModuleLoaded reply;
   reply.set_module(module.id);
   std::thread([loaded, reply] { loaded(reply); }).detach();
@@ -105,7 +107,8 @@ std::vector<wire::Task> FakeWorker::submitted() const {
   return submitted_;
 }
 
-void FakeWorker::Copy(bool to_device, uint64_t arena, uint64_t arena_offset, uint64_t staging_offset, uint64_t size,
+void FakeWorker::Copy(bool to_device, uint64_t arena, uint64_t arena_offset,
+                      uint64_t staging_offset, uint64_t size,
                       std::function<void(absl::Status)> done) {
   {
     absl::MutexLock lock(&mutex_);
@@ -121,7 +124,9 @@ void FakeWorker::Copy(bool to_device, uint64_t arena, uint64_t arena_offset, uin
 
 void FakeWorker::Kill(absl::Status cause) {
   // As with a process, death is told later and from another thread.
-  std::thread([self = shared_from_this(), cause = std::move(cause)] { self->DieRunning(cause, false); }).detach();
+  std::thread([self = shared_from_this(), cause = std::move(cause)] {
+    self->DieRunning(cause, false);
+  }).detach();
 }
 
 void FakeWorker::DieRunning(absl::Status cause, bool fault) {
@@ -179,7 +184,8 @@ void FakeBroker::Shutdown() {
   }
 }
 
-std::shared_ptr<const broker::CompiledModule> FakeBroker::Lookup(const std::string& target, const wire::Code& code) {
+std::shared_ptr<const broker::CompiledModule> FakeBroker::Lookup(const std::string& target,
+                                                                 const wire::Code& code) {
   absl::MutexLock lock(&mutex_);
   auto it = modules_.find(absl::StrCat(target, code.SerializeAsString()));
   return it == modules_.end() ? nullptr : it->second;
@@ -207,7 +213,8 @@ void FakeBroker::Compile(const std::string& target, const wire::Code& code, Done
 
 namespace {
 
-wire::DeviceDescription MakeDevice(const std::string& kind, int index, int64_t memory_bytes, bool host) {
+wire::DeviceDescription MakeDevice(const std::string& kind, int index, int64_t memory_bytes,
+                                   bool host) {
   wire::DeviceDescription device;
   device.set_id(absl::StrCat(kind, ":", index));
   device.set_kind(kind);
@@ -224,7 +231,11 @@ wire::DeviceDescription MakeDevice(const std::string& kind, int index, int64_t m
 
 }  // namespace
 
-wire::DeviceDescription HostDevice(int index, int64_t memory_bytes) { return MakeDevice("cpu", index, memory_bytes, true); }
-wire::DeviceDescription StagedDevice(int index, int64_t memory_bytes) { return MakeDevice("cuda", index, memory_bytes, false); }
+wire::DeviceDescription HostDevice(int index, int64_t memory_bytes) {
+  return MakeDevice("cpu", index, memory_bytes, true);
+}
+wire::DeviceDescription StagedDevice(int index, int64_t memory_bytes) {
+  return MakeDevice("cuda", index, memory_bytes, false);
+}
 
 }  // namespace stride::testing

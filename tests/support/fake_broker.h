@@ -12,8 +12,9 @@
 
 namespace stride::testing {
 
-// A worker without a process. It computes nothing (arrays keep what they held), but it keeps the protocol: tasks end in order, when the test says so or,
-// by default, at once on a thread of their own. Copies go through real staging into mapped arenas.
+// A worker without a process. It computes nothing (arrays keep what they held), but it keeps the
+// protocol: tasks end in order, when the test says so or, by default, at once on a thread of their
+// own. Copies go through real staging into mapped arenas.
 class FakeWorker : public broker::Worker, public std::enable_shared_from_this<FakeWorker> {
  public:
   FakeWorker(uint64_t id, const wire::DeviceDescription& device);
@@ -31,8 +32,8 @@ class FakeWorker : public broker::Worker, public std::enable_shared_from_this<Fa
                           std::function<void(absl::StatusOr<wire::ModuleLoaded>)> loaded) override;
   absl::Status UnloadModule(uint64_t module) override { return absl::OkStatus(); }
   absl::Status Submit(const wire::Submit& tasks) override;
-  void Copy(bool to_device, uint64_t arena, uint64_t arena_offset, uint64_t staging_offset, uint64_t size,
-            std::function<void(absl::Status)> done) override;
+  void Copy(bool to_device, uint64_t arena, uint64_t arena_offset, uint64_t staging_offset,
+            uint64_t size, std::function<void(absl::Status)> done) override;
   broker::StagingPool& staging() override { return *staging_; }
   void Kill(absl::Status cause) override;
   void Shutdown() override { Die({.cause = absl::OkStatus()}); }
@@ -66,7 +67,8 @@ class FakeWorker : public broker::Worker, public std::enable_shared_from_this<Fa
 // Devices as the test describes them; compiles anything at once unless told to fail.
 class FakeBroker : public broker::Broker, public broker::Compiler {
  public:
-  explicit FakeBroker(std::vector<wire::DeviceDescription> devices) : devices_(std::move(devices)) {}
+  explicit FakeBroker(std::vector<wire::DeviceDescription> devices)
+      : devices_(std::move(devices)) {}
 
   const std::vector<wire::DeviceDescription>& devices() const override { return devices_; }
   const std::vector<std::string>& notes() const override { return notes_; }
@@ -74,7 +76,8 @@ class FakeBroker : public broker::Broker, public broker::Compiler {
   broker::Compiler& compiler() override { return *this; }
   void Shutdown() override;
 
-  std::shared_ptr<const broker::CompiledModule> Lookup(const std::string& target, const wire::Code& code) override;
+  std::shared_ptr<const broker::CompiledModule> Lookup(const std::string& target,
+                                                       const wire::Code& code) override;
   void Compile(const std::string& target, const wire::Code& code, Done done) override;
 
   // Test side.

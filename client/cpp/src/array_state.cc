@@ -87,8 +87,8 @@ Result<void> ArrayState::Wait(const CallOptions& options) const {
     command.mutable_synchronize();
     auto ended =
         (*core)->stream.Submit(std::move(command))->Wait(options, (*core)->default_timeout);
-    // With a reason it is the daemon's: some operation failed, perhaps another one, and this array's
-    // own state tells. Anything else is this wait's own failure.
+    // With a reason it is the daemon's: some operation failed, perhaps another one, and this
+    // array's own state tells. Anything else is this wait's own failure.
     if (!ended && ended.error().reason.empty()) return ended.error();
   }
   auto info = Describe(options);

@@ -48,7 +48,7 @@ class Core : public std::enable_shared_from_this<Core> {
   std::atomic<uint64_t> next_handle_{1};
   std::mutex mutex_;
   std::shared_ptr<PendingCommand> last_write_;  // guarded by mutex_
-  std::vector<std::unique_ptr<Task>> tasks_;  // guarded by mutex_
+  std::vector<std::unique_ptr<Task>> tasks_;    // guarded by mutex_
 };
 
 }  // namespace stride::internal

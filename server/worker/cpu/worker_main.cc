@@ -1,6 +1,7 @@
-// stride-worker-cpu. What needs Clang, --list and --compile, is done by the executable stride-compiler-cpu beside this one: so
-// that a worker starts without loading 200 MB of compiler, and has none in its address space. Measured on two busy cores (run
-// without arguments, best of three): this executable loads and exits in under 10 ms, the compiler in 20 ms; from spawn to
+// stride-worker-cpu. What needs Clang, --list and --compile, is done by the executable
+// stride-compiler-cpu beside this one: so that a worker starts without loading 200 MB of compiler,
+// and has none in its address space. Measured on two busy cores (run without arguments, best of
+// three): this executable loads and exits in under 10 ms, the compiler in 20 ms; from spawn to
 // Started a worker takes 6 ms (bench/micro/worker_bench).
 #include <unistd.h>
 

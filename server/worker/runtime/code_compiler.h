@@ -13,12 +13,15 @@ struct CompiledCode {
   std::string log;  // warnings
 };
 
-// The compile mode of a worker executable. One call at a time; the process is disposable, so a compiler may leak, but it must not crash on bad source.
+// The compile mode of a worker executable. One call at a time; the process is disposable, so a
+// compiler may leak, but it must not crash on bad source.
 class CodeCompiler {
  public:
   virtual ~CodeCompiler() = default;
-  // INVALID_ARGUMENT with the diagnostics as text when the source is wrong; UNIMPLEMENTED for what this device kind cannot run.
-  virtual absl::StatusOr<CompiledCode> Compile(const std::string& target, const wire::Code& code) = 0;
+  // INVALID_ARGUMENT with the diagnostics as text when the source is wrong; UNIMPLEMENTED for what
+  // this device kind cannot run.
+  virtual absl::StatusOr<CompiledCode> Compile(const std::string& target,
+                                               const wire::Code& code) = 0;
 };
 
 }  // namespace stride::worker

@@ -13,26 +13,36 @@
 
 namespace stride::worker {
 
-// Where a device reports what has ended. Implemented by the command loop; may be called from any thread; does not block on the daemon for long.
+// Where a device reports what has ended. Implemented by the command loop; may be called from any
+// thread; does not block on the daemon for long.
 class Completions {
  public:
   virtual ~Completions() = default;
   // In submission order. `run_seconds` as the device measured it.
   virtual void TaskDone(uint64_t sequence, const absl::Status& status, double run_seconds) = 0;
   virtual void CopyDone(uint64_t id, const absl::Status& status) = 0;
-  // The process cannot go on: the report is sent to the daemon and the process exits with code 1. Does not return.
+  // The process cannot go on: the report is sent to the daemon and the process exits with code 1.
+  // Does not return.
   [[noreturn]] virtual void Fatal(uint64_t sequence, const absl::Status& status) = 0;
 };
 
-// A device as the command loop drives it: one tenant, one device, one process. What an implementer owes:
-//  1. All methods are called from the command loop's one thread, in the order in which the daemon sent the commands. Completions come from any thread.
-//  2. Enqueue and Copy return soon; tasks run in order of submission (at least as far as results show); copies run in order within each direction,
+// A device as the command loop drives it: one tenant, one device, one process. What an implementer
+// owes:
+//  1. All methods are called from the command loop's one thread, in the order in which the daemon
+//  sent the commands. Completions come from any thread.
+//  2. Enqueue and Copy return soon; tasks run in order of submission (at least as far as results
+//  show); copies run in order within each direction,
 //     beside the tasks.
-//  3. Every enqueued task and copy gets exactly one completion, or the process ends through Fatal or a signal.
-//  4. StatusPage::started_sequence is stored before a task may touch memory, completed_sequence after it ended, before TaskDone.
-//  5. Nothing that a plan or a kernel says may touch memory outside mapped arenas, staging and scratch, as far as the hardware can enforce it: offsets
-//     and extents of operands are checked against the arena before a launch (kernels' own arithmetic is what the process boundary is for).
-//  6. A failure that leaves the device usable is the task's status: FAILED_PRECONDITION for a fault of the kernel, RESOURCE_EXHAUSTED for memory,
+//  3. Every enqueued task and copy gets exactly one completion, or the process ends through Fatal
+//  or a signal.
+//  4. StatusPage::started_sequence is stored before a task may touch memory, completed_sequence
+//  after it ended, before TaskDone.
+//  5. Nothing that a plan or a kernel says may touch memory outside mapped arenas, staging and
+//  scratch, as far as the hardware can enforce it: offsets
+//     and extents of operands are checked against the arena before a launch (kernels' own
+//     arithmetic is what the process boundary is for).
+//  6. A failure that leaves the device usable is the task's status: FAILED_PRECONDITION for a fault
+//  of the kernel, RESOURCE_EXHAUSTED for memory,
 //     UNIMPLEMENTED naming the feature for what this device kind cannot do. Others are INTERNAL.
 class Device {
  public:
@@ -40,7 +50,7 @@ class Device {
 
   struct Environment {
     int device_index = 0;
-    int num_threads = 0;        // CPU devices; 0: all
+    int num_threads = 0;           // CPU devices; 0: all
     std::byte* staging = nullptr;  // shared with the daemon; lives as long as the process
     uint64_t staging_bytes = 0;
     wire::StatusPage* status_page = nullptr;
@@ -49,15 +59,15 @@ class Device {
   // First call. May take long (context creation); the process is a spare meanwhile.
   virtual absl::Status Start(const Environment& environment) = 0;
 
-  // Makes and maps device memory of `size` bytes (a multiple of the granularity), returning its shareable descriptor.
-  // UNIMPLEMENTED for devices on host memory.
+  // Makes and maps device memory of `size` bytes (a multiple of the granularity), returning its
+  // shareable descriptor. UNIMPLEMENTED for devices on host memory.
   virtual absl::StatusOr<UniqueFd> CreateArena(uint64_t arena, uint64_t size) = 0;
   virtual absl::Status MapArena(uint64_t arena, uint64_t size, UniqueFd fd) = 0;
   virtual absl::Status UnmapArena(uint64_t arena) = 0;
 
   // `object` is valid for the call only.
-  virtual absl::StatusOr<std::vector<wire::KernelAttributes>> LoadModule(uint64_t module, UniqueFd object,
-                                                                         const wire::LoadModule& load) = 0;
+  virtual absl::StatusOr<std::vector<wire::KernelAttributes>> LoadModule(
+      uint64_t module, UniqueFd object, const wire::LoadModule& load) = 0;
   virtual absl::Status UnloadModule(uint64_t module) = 0;
 
   virtual void Enqueue(const wire::Task& task) = 0;

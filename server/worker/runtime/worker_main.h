@@ -16,7 +16,8 @@ struct DeviceKind {
   std::function<std::unique_ptr<CodeCompiler>()> make_compiler;
 };
 
-// The whole main of a worker executable: parses --list, --serve --fd=N, --compile --fd=N. Returns the exit code.
+// The whole main of a worker executable: parses --list, --serve --fd=N, --compile --fd=N. Returns
+// the exit code.
 int WorkerMain(int argc, char** argv, const DeviceKind& kind);
 
 }  // namespace stride::worker

@@ -24,7 +24,8 @@ const TenantId kTenant{"default"};
 
 class EngineTest : public ::testing::Test {
  protected:
-  void Start(std::vector<wire::DeviceDescription> devices, bool hold = false, EngineOptions options = {}) {
+  void Start(std::vector<wire::DeviceDescription> devices, bool hold = false,
+             EngineOptions options = {}) {
     broker_ = std::make_unique<FakeBroker>(std::move(devices));
     broker_->set_hold(hold);
     engine_ = Engine::Create(options, broker_.get());
@@ -46,7 +47,8 @@ class EngineTest : public ::testing::Test {
 
   static absl::Time Soon() { return absl::Now() + absl::Seconds(20); }
 
-  absl::StatusOr<v1::Array> Put(uint64_t handle, std::vector<float> values, std::string device = "") {
+  absl::StatusOr<v1::Array> Put(uint64_t handle, std::vector<float> values,
+                                std::string device = "") {
     v1::PutArrayRequest::Header header;
     header.set_parent("sessions/s");
     header.set_array_id(absl::StrCat(handle));
@@ -55,7 +57,8 @@ class EngineTest : public ::testing::Test {
     header.set_device(device);
     auto upload = engine_->BeginUpload(kTenant, header, Soon());
     if (!upload.ok()) return upload.status();
-    absl::Status written = (*upload)->Write({reinterpret_cast<const char*>(values.data()), values.size() * 4});
+    absl::Status written =
+        (*upload)->Write({reinterpret_cast<const char*>(values.data()), values.size() * 4});
     if (!written.ok()) return written;
     return (*upload)->Finish();
   }
@@ -86,7 +89,8 @@ class EngineTest : public ::testing::Test {
     operation.set_device(device);
     return operation;
   }
-  absl::StatusOr<std::shared_ptr<Ticket>> Submit(const v1::Operation& operation, absl::Time deadline = absl::InfiniteFuture()) {
+  absl::StatusOr<std::shared_ptr<Ticket>> Submit(const v1::Operation& operation,
+                                                 absl::Time deadline = absl::InfiniteFuture()) {
     return engine_->Submit(kTenant, "sessions/s", operation, deadline);
   }
   v1::Array::State State(uint64_t handle) {
@@ -142,7 +146,8 @@ TEST_F(EngineTest, RangesArriveInAnyOrderAndTellWhatIsMissing) {
   header.mutable_range()->set_end(6);
   auto head = engine_->BeginUpload(kTenant, header, Soon());
   ASSERT_TRUE(head.ok());
-  EXPECT_EQ((*head)->Write("0123456").code(), absl::StatusCode::kInvalidArgument) << "more than declared";
+  EXPECT_EQ((*head)->Write("0123456").code(), absl::StatusCode::kInvalidArgument)
+      << "more than declared";
   ASSERT_TRUE((*head)->Write("012345").ok());
   auto whole = (*head)->Finish();
   ASSERT_TRUE(whole.ok());
@@ -201,7 +206,9 @@ TEST_F(EngineTest, AFaultFailsOnlyItsOwnJobAndTheQueueIsSentAgain) {
   auto worker = broker_->WaitForWorker(1);
   while (worker->num_held() < 3) absl::SleepFor(absl::Milliseconds(1));
   broker_->set_hold(false);
-  worker->DieRunning(MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_KERNEL_FAULT, "illegal address"), true);
+  worker->DieRunning(MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_KERNEL_FAULT,
+                               "illegal address"),
+                     true);
   EXPECT_EQ((*culprit)->Wait(Soon()).message(), "illegal address");
   EXPECT_TRUE((*innocent)->Wait(Soon()).ok());
   EXPECT_EQ((*dependent)->Wait(Soon()).message(), "illegal address");
@@ -218,7 +225,8 @@ TEST_F(EngineTest, AKilledWorkerCostsNothingWhenItsTaskCanRunAgain) {
   auto worker = broker_->WaitForWorker(1);
   while (worker->num_held() < 1) absl::SleepFor(absl::Milliseconds(1));
   broker_->set_hold(false);
-  worker->DieRunning(MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "killed"), false);
+  worker->DieRunning(MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "killed"),
+                     false);
   EXPECT_TRUE((*ticket)->Wait(Soon()).ok());
 }
 
@@ -232,7 +240,8 @@ TEST_F(EngineTest, AKilledWorkerFailsATaskThatOverwroteItsInput) {
   auto worker = broker_->WaitForWorker(1);
   while (worker->num_held() < 1) absl::SleepFor(absl::Milliseconds(1));
   broker_->set_hold(false);
-  worker->DieRunning(MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "killed"), false);
+  worker->DieRunning(MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "killed"),
+                     false);
   EXPECT_EQ((*ticket)->Wait(Soon()).message(), "killed");
   EXPECT_EQ(State(1), v1::Array::STATE_FAILED);
 }
@@ -277,7 +286,8 @@ TEST_F(EngineTest, AnInputMovesToTheDeviceThatWasAskedFor) {
   auto moved = Submit(move);
   ASSERT_TRUE(moved.ok()) << moved.status();
   EXPECT_TRUE((*moved)->Wait(Soon()).ok());
-  EXPECT_THAT(engine_->GetArray(kTenant, "sessions/s/arrays/3")->devices(), ::testing::ElementsAre("devices/cuda:0"));
+  EXPECT_THAT(engine_->GetArray(kTenant, "sessions/s/arrays/3")->devices(),
+              ::testing::ElementsAre("devices/cuda:0"));
   EXPECT_EQ(*Fetch(3), values);
 }
 
@@ -288,7 +298,8 @@ TEST_F(EngineTest, CancelledAndLateWorkNeverRuns) {
   header.set_array_id("1");
   header.mutable_spec()->set_data_type(v1::DATA_TYPE_FLOAT32);
   header.mutable_spec()->add_shape(1);
-  auto upload = engine_->BeginUpload(kTenant, header, Soon());  // not finished: everything waits for it
+  auto upload =
+      engine_->BeginUpload(kTenant, header, Soon());  // not finished: everything waits for it
   ASSERT_TRUE(upload.ok());
   auto cancelled = Submit(Add(1, 1, 2));
   auto late = Submit(Add(1, 1, 3), absl::Now() + absl::Milliseconds(20));
@@ -378,10 +389,12 @@ TEST_F(EngineTest, AJobOutlivesItsClientAndIsToldOnce) {
   fill->mutable_creation()->mutable_fill()->mutable_spec()->add_shape(4);
   fill->add_outputs()->set_handle(1);
   *request.mutable_job()->add_operations() = Add(1, 1, 0);
-  request.mutable_job()->mutable_operations(1)->mutable_outputs(0)->set_name("tenants/default/arrays/result");
+  request.mutable_job()->mutable_operations(1)->mutable_outputs(0)->set_name(
+      "tenants/default/arrays/result");
   request.set_validate_only(true);
   ASSERT_TRUE(engine_->CreateJob(kTenant, request).ok());
-  EXPECT_EQ(engine_->GetArray(kTenant, "tenants/default/arrays/result").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(engine_->GetArray(kTenant, "tenants/default/arrays/result").status().code(),
+            absl::StatusCode::kNotFound);
   request.set_validate_only(false);
   auto job = engine_->CreateJob(kTenant, request);
   ASSERT_TRUE(job.ok()) << job.status();
@@ -418,7 +431,8 @@ TEST_F(EngineTest, ABadJobIsRefusedWholeWithTheFieldNamed) {
   *request.mutable_job()->add_operations() = Add(9, 9, 10);
   auto job = engine_->CreateJob(kTenant, request);
   EXPECT_EQ(job.status().code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(engine_->GetArray(kTenant, "tenants/default/arrays/first").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(engine_->GetArray(kTenant, "tenants/default/arrays/first").status().code(),
+            absl::StatusCode::kNotFound);
 }
 
 TEST_F(EngineTest, AKernelWhoseArgumentsDoNotFitNeverRuns) {
@@ -446,7 +460,8 @@ TEST_F(EngineTest, AKernelWhoseArgumentsDoNotFitNeverRuns) {
 
 TEST_F(EngineTest, CompileErrorsComeBackAsTheyAre) {
   Start({HostDevice(0)});
-  broker_->set_compile_error(InvalidField(v1::ERROR_REASON_COMPILE_FAILED, "", "kernel.cu:1: what is this"));
+  broker_->set_compile_error(
+      InvalidField(v1::ERROR_REASON_COMPILE_FAILED, "", "kernel.cu:1: what is this"));
   ASSERT_TRUE(Put(1, {1, 2}).ok());
   auto ticket = Submit(Add(1, 1, 2));
   ASSERT_TRUE(ticket.ok());

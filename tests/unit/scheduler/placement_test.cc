@@ -8,20 +8,23 @@ namespace stride::scheduler {
 namespace {
 
 TEST(Placement, TakesTheDeviceThatFinishesFirst) {
-  std::vector<Candidate> candidates = {{.device = 0, .queued_seconds = 2, .run_seconds = 1},
-                                       {.device = 1, .queued_seconds = 0.5, .transfer_seconds = 1, .run_seconds = 1}};
+  std::vector<Candidate> candidates = {
+      {.device = 0, .queued_seconds = 2, .run_seconds = 1},
+      {.device = 1, .queued_seconds = 0.5, .transfer_seconds = 1, .run_seconds = 1}};
   EXPECT_EQ(ChooseDevice(candidates), 1);
 }
 
 TEST(Placement, MovingBytesCanCostMoreThanWaiting) {
-  std::vector<Candidate> candidates = {{.device = 0, .queued_seconds = 2, .run_seconds = 1},
-                                       {.device = 1, .queued_seconds = 0, .transfer_seconds = 5, .run_seconds = 1}};
+  std::vector<Candidate> candidates = {
+      {.device = 0, .queued_seconds = 2, .run_seconds = 1},
+      {.device = 1, .queued_seconds = 0, .transfer_seconds = 5, .run_seconds = 1}};
   EXPECT_EQ(ChooseDevice(candidates), 0);
 }
 
 TEST(Placement, TransferHidesBehindTheQueue) {
-  std::vector<Candidate> candidates = {{.device = 0, .queued_seconds = 3.1, .run_seconds = 1},
-                                       {.device = 1, .queued_seconds = 3, .transfer_seconds = 3, .run_seconds = 1}};
+  std::vector<Candidate> candidates = {
+      {.device = 0, .queued_seconds = 3.1, .run_seconds = 1},
+      {.device = 1, .queued_seconds = 3, .transfer_seconds = 3, .run_seconds = 1}};
   EXPECT_EQ(ChooseDevice(candidates), 1);
 }
 

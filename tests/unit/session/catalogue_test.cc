@@ -14,7 +14,8 @@ TEST(Catalogue, SessionsExpireWhenNothingUsesThem) {
   auto session = catalogue.CreateSession(kTenant, "s", absl::Seconds(10), kNow, 5);
   ASSERT_TRUE(session.ok());
   EXPECT_TRUE(catalogue.FindSession(kTenant, "s", kNow + absl::Seconds(9)).ok());
-  EXPECT_EQ(catalogue.TakeExpiredSessions(kNow + absl::Seconds(18)).size(), 0u) << "the call renewed it";
+  EXPECT_EQ(catalogue.TakeExpiredSessions(kNow + absl::Seconds(18)).size(), 0u)
+      << "the call renewed it";
   ++(*session)->num_pins;
   EXPECT_EQ(catalogue.TakeExpiredSessions(kNow + absl::Seconds(30)).size(), 0u) << "pinned";
   --(*session)->num_pins;
@@ -25,18 +26,27 @@ TEST(Catalogue, SessionsExpireWhenNothingUsesThem) {
 TEST(Catalogue, RefusesTakenNamesAndTooManySessions) {
   Catalogue catalogue;
   ASSERT_TRUE(catalogue.CreateSession(kTenant, "a", absl::Seconds(10), kNow, 2).ok());
-  EXPECT_EQ(catalogue.CreateSession(kTenant, "a", absl::Seconds(10), kNow, 2).status().code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(catalogue.CreateSession(kTenant, "a", absl::Seconds(10), kNow, 2).status().code(),
+            absl::StatusCode::kAlreadyExists);
   ASSERT_TRUE(catalogue.CreateSession(kTenant, "b", absl::Seconds(10), kNow, 2).ok());
-  EXPECT_EQ(catalogue.CreateSession(kTenant, "c", absl::Seconds(10), kNow, 2).status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_TRUE(catalogue.CreateSession(TenantId{"u"}, "a", absl::Seconds(10), kNow, 2).ok()) << "names are each tenant's own";
+  EXPECT_EQ(catalogue.CreateSession(kTenant, "c", absl::Seconds(10), kNow, 2).status().code(),
+            absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(catalogue.CreateSession(TenantId{"u"}, "a", absl::Seconds(10), kNow, 2).ok())
+      << "names are each tenant's own";
 }
 
 TEST(Catalogue, ListsInPages) {
   Catalogue catalogue;
   ASSERT_TRUE(catalogue.CreateSession(kTenant, "s", absl::Hours(1), kNow, 5).ok());
   for (uint64_t i = 1; i <= 5; ++i) {
-    ASSERT_TRUE(catalogue.AddArray(kTenant, {.session = "s", .handle = i * 3}, std::make_shared<Array>(), kNow).ok());
-    ASSERT_TRUE(catalogue.AddArray(kTenant, {.tenant = "t", .id = absl::StrCat("n", i)}, std::make_shared<Array>(), kNow).ok());
+    ASSERT_TRUE(
+        catalogue
+            .AddArray(kTenant, {.session = "s", .handle = i * 3}, std::make_shared<Array>(), kNow)
+            .ok());
+    ASSERT_TRUE(catalogue
+                    .AddArray(kTenant, {.tenant = "t", .id = absl::StrCat("n", i)},
+                              std::make_shared<Array>(), kNow)
+                    .ok());
   }
   for (const char* parent : {"sessions/s", "tenants/t"}) {
     std::string token;

@@ -17,11 +17,14 @@ TEST(ResourceName, TakesBothForms) {
 }
 
 TEST(ResourceName, RefusesEverythingElse) {
-  for (const char* name : {"", "/", "sessions", "sessions//arrays/1", "sessions/a/arrays/", "sessions/a/arrays/0", "sessions/a/arrays/-1",
-                           "sessions/a/arrays/01", "sessions/a/arrays/1x", "sessions/a/arrays/18446744073709551616", "sessions/A/arrays/1",
-                           "sessions/a/arrays/1/2", "tenants/t/arrays/..", "tenants/t/arrays/../x", "tenants/t/arrays/a b",
-                           "tenants/../arrays/x", "users/t/arrays/x", "tenants/t/jobs/x"}) {
-    EXPECT_EQ(ParseArrayName(name, "name").status().code(), absl::StatusCode::kInvalidArgument) << name;
+  for (const char* name :
+       {"", "/", "sessions", "sessions//arrays/1", "sessions/a/arrays/", "sessions/a/arrays/0",
+        "sessions/a/arrays/-1", "sessions/a/arrays/01", "sessions/a/arrays/1x",
+        "sessions/a/arrays/18446744073709551616", "sessions/A/arrays/1", "sessions/a/arrays/1/2",
+        "tenants/t/arrays/..", "tenants/t/arrays/../x", "tenants/t/arrays/a b",
+        "tenants/../arrays/x", "users/t/arrays/x", "tenants/t/jobs/x"}) {
+    EXPECT_EQ(ParseArrayName(name, "name").status().code(), absl::StatusCode::kInvalidArgument)
+        << name;
   }
 }
 

@@ -5,11 +5,14 @@
 namespace stride::store {
 namespace {
 
-std::shared_ptr<Arena> MakeArena(uint64_t id, uint64_t size) { return std::make_shared<Arena>(id, size, UniqueFd(), MemoryMap()); }
+std::shared_ptr<Arena> MakeArena(uint64_t id, uint64_t size) {
+  return std::make_shared<Arena>(id, size, UniqueFd(), MemoryMap());
+}
 
 TEST(ArenaPool, LargeBlocksGetArenasOfTheirOwnThatCanBeGivenBack) {
   EXPECT_EQ(ArenaPool::ArenaSizeFor(100, 4096), ArenaPool::kSharedArenaBytes);
-  EXPECT_EQ(ArenaPool::ArenaSizeFor((uint64_t{5} << 30) + 1, 2 << 20), (uint64_t{5} << 30) + (2 << 20));
+  EXPECT_EQ(ArenaPool::ArenaSizeFor((uint64_t{5} << 30) + 1, 2 << 20),
+            (uint64_t{5} << 30) + (2 << 20));
   ArenaPool pool;
   pool.Add(MakeArena(1, uint64_t{5} << 30));
   pool.Add(MakeArena(2, ArenaPool::kSharedArenaBytes));

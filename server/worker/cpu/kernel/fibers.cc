@@ -17,10 +17,12 @@ using boost::context::detail::transfer_t;
 
 constexpr size_t kStackBytes = 128 << 10;
 constexpr size_t kGuardBytes = 4096;
-// A guard page splits a mapping in two, and a process may have some 65,000: the first fibers of each thread get one.
+// A guard page splits a mapping in two, and a process may have some 65,000: the first fibers of
+// each thread get one.
 constexpr size_t kMaxGuards = 256;
 
-// Stacks of one operating system thread, handed out by index; grows to the largest block that it ran.
+// Stacks of one operating system thread, handed out by index; grows to the largest block that it
+// ran.
 class Stacks {
  public:
   ~Stacks() {
@@ -28,9 +30,11 @@ class Stacks {
   }
   bool Reserve(size_t count) {
     while (stacks_.size() < count) {
-      void* memory = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      void* memory = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
       if (memory == MAP_FAILED) return false;
-      // Without a guard an overflow is not noticed; that is worse for its kernel and for nobody else.
+      // Without a guard an overflow is not noticed; that is worse for its kernel and for nobody
+      // else.
       if (stacks_.size() < kMaxGuards) mprotect(memory, kGuardBytes, PROT_NONE);
       stacks_.push_back(static_cast<std::byte*>(memory));
     }
@@ -54,7 +58,7 @@ struct Runner {
   Stacks stacks;
   std::vector<Fiber> fibers;
   void (*function)(BlockContext*) = nullptr;
-  Fiber* current = nullptr;       // null: no fiber runs
+  Fiber* current = nullptr;        // null: no fiber runs
   fcontext_t scheduler = nullptr;  // where the current fiber goes back to
 };
 
@@ -81,7 +85,8 @@ void Resume(Fiber& fiber) {
   runner.current = nullptr;
 }
 
-// Threads at the earliest warp-wide point go on first; a block barrier opens when nobody waits anywhere else. False: all are done.
+// Threads at the earliest warp-wide point go on first; a block barrier opens when nobody waits
+// anywhere else. False: all are done.
 bool Release() {
   unsigned first = ~0u;
   bool any = false;
@@ -108,7 +113,8 @@ void WaitInFiber(BlockContext*, unsigned site, bool whole_block) {
 absl::Status RunBlockAsFibers(void (*function)(BlockContext*), const BlockContext& common) {
   size_t count = size_t{common.block[0]} * common.block[1] * common.block[2];
   if (!runner.stacks.Reserve(count)) {
-    return absl::ResourceExhaustedError("no memory for the stacks of a block's threads; use smaller blocks");
+    return absl::ResourceExhaustedError(
+        "no memory for the stacks of a block's threads; use smaller blocks");
   }
   runner.function = function;
   runner.current = nullptr;

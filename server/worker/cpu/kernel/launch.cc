@@ -39,32 +39,36 @@ struct ThreadState {
   internal::FaultExit exit;
 };
 
-int Print(BlockContext* block, const char* format, const PrintArgument* arguments, unsigned num_arguments) {
+int Print(BlockContext* block, const char* format, const PrintArgument* arguments,
+          unsigned num_arguments) {
   LaunchState& launch = *static_cast<ThreadState*>(block->launch)->launch;
   if (launch.printed == nullptr) return 0;
   std::lock_guard<std::mutex> lock(launch.mutex);
   size_t before = launch.printed->text.size();
-  if (!FormatDevicePrint(format, arguments, num_arguments, kMaxPrintedBytes, launch.printed->text)) {
+  if (!FormatDevicePrint(format, arguments, num_arguments, kMaxPrintedBytes,
+                         launch.printed->text)) {
     launch.printed->truncated = true;
   }
   return static_cast<int>(launch.printed->text.size() - before);
 }
 
-void OnFail(BlockContext* block, const char* what, const char* file, unsigned line, const unsigned* thread) {
+void OnFail(BlockContext* block, const char* what, const char* file, unsigned line,
+            const unsigned* thread) {
   Dim3 index{block->block_index[0], block->block_index[1], block->block_index[2]};
   internal::Fail(static_cast<ThreadState*>(block->launch)->exit, what, file, line, index, thread);
 }
 
 constexpr KernelRuntime kRuntime = {Print, OnFail, WaitInFiber};
 
-// Runs blocks [begin, end) with `context` otherwise filled in. Its own frame, so that a jump out of a kernel lands where no
-// local has changed since.
+// Runs blocks [begin, end) with `context` otherwise filled in. Its own frame, so that a jump out of
+// a kernel lands where no local has changed since.
 void RunBlocks(BlockContext& context, LaunchState& launch, int64_t begin, int64_t end) {
   RunningBlock& running = internal::MutableCurrentBlock();
   auto function = reinterpret_cast<void (*)(BlockContext*)>(launch.kernel.function);
   const Dim3& grid = launch.config.grid;
   const Dim3& block = launch.config.block;
-  uint64_t scratch_bytes = ScratchBytes(launch.kernel.private_bytes_per_thread, uint64_t{block.x} * block.y * block.z);
+  uint64_t scratch_bytes =
+      ScratchBytes(launch.kernel.private_bytes_per_thread, uint64_t{block.x} * block.y * block.z);
   for (int64_t i = begin; i < end; ++i) {
     if (launch.stop.load(std::memory_order_relaxed)) return;
     if (launch.cancel != nullptr && launch.cancel->load(std::memory_order_relaxed)) {
@@ -79,7 +83,8 @@ void RunBlocks(BlockContext& context, LaunchState& launch, int64_t begin, int64_
       function(&context);
       continue;
     }
-    // Lanes that a warp lacks read as zero in votes and shuffles, whatever the last block left there.
+    // Lanes that a warp lacks read as zero in votes and shuffles, whatever the last block left
+    // there.
     std::memset(context.scratch, 0, scratch_bytes);
     if (absl::Status status = RunBlockAsFibers(function, context); !status.ok()) {
       launch.SetError(status);
@@ -102,7 +107,8 @@ bool Fill(BlockContext& context, ThreadState& thread, LaunchState& launch) {
   const Dim3& grid = launch.config.grid;
   const Dim3& block = launch.config.block;
   uint64_t num_threads = uint64_t{block.x} * block.y * block.z;
-  size_t shared_bytes = launch.kernel.static_shared_bytes + launch.config.dynamic_shared_bytes + kSharedAlignment;
+  size_t shared_bytes =
+      launch.kernel.static_shared_bytes + launch.config.dynamic_shared_bytes + kSharedAlignment;
   context = BlockContext{.parameters = launch.parameters,
                          .shared = Memory().shared.Reserve(shared_bytes),
                          .scratch = Memory().scratch.Reserve(
@@ -127,7 +133,8 @@ void RunOnThread(LaunchState& launch, int64_t begin, int64_t end) {
   if (setjmp(thread.exit.landing) == 0) {
     RunBlocks(context, launch, begin, end);
   } else {
-    launch.SetError(absl::AbortedError(absl::StrCat("kernel `", launch.kernel.name, "`: ", thread.exit.message)));
+    launch.SetError(absl::AbortedError(
+        absl::StrCat("kernel `", launch.kernel.name, "`: ", thread.exit.message)));
   }
   internal::MutableCurrentBlock().kernel = nullptr;
 }
@@ -140,14 +147,16 @@ int64_t Grain(int64_t num_blocks, int num_threads) {
 }  // namespace
 
 absl::Status Launch(ThreadPool& pool, const KernelEntry& kernel, const LaunchConfig& config,
-                    const void* packed_parameters, const std::atomic<bool>* cancel, PrintedText* printed) {
+                    const void* packed_parameters, const std::atomic<bool>* cancel,
+                    PrintedText* printed) {
   if (absl::Status status = CheckLaunch(kernel, config); !status.ok()) return status;
   LaunchState launch{kernel, config, packed_parameters, cancel, printed};
   int64_t num_blocks = int64_t{config.grid.x} * config.grid.y * config.grid.z;
   pool.ParallelFor(num_blocks, Grain(num_blocks, pool.num_threads()),
                    [&](int64_t begin, int64_t end, int) { RunOnThread(launch, begin, end); });
   if (!launch.error.ok()) return launch.error;
-  if (launch.cancelled) return absl::CancelledError(absl::StrCat("kernel `", kernel.name, "` was cancelled"));
+  if (launch.cancelled)
+    return absl::CancelledError(absl::StrCat("kernel `", kernel.name, "` was cancelled"));
   return absl::OkStatus();
 }
 

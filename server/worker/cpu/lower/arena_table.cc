@@ -18,7 +18,9 @@ constexpr uint64_t kPageBytes = 4096;
 
 uint64_t RoundToPages(uint64_t size) { return (size + kPageBytes - 1) / kPageBytes * kPageBytes; }
 
-absl::Status OutOfBounds() { return absl::InvalidArgumentError("an operand lies outside its arena"); }
+absl::Status OutOfBounds() {
+  return absl::InvalidArgumentError("an operand lies outside its arena");
+}
 
 }  // namespace
 

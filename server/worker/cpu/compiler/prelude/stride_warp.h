@@ -1,5 +1,5 @@
-// Barriers, votes and shuffles. A thread leaves a value in its slot, all threads are waited for, and it reads the slots it
-// wants; only the waiting is special to the compiler.
+// Barriers, votes and shuffles. A thread leaves a value in its slot, all threads are waited for,
+// and it reads the slots it wants; only the waiting is special to the compiler.
 #pragma once
 
 STRIDE_DEVICE void __syncthreads() { __stride_cut(0); }
@@ -15,7 +15,9 @@ STRIDE_DEVICE unsigned lane() { return __stride_tid_linear() & 31u; }
 STRIDE_DEVICE unsigned first_of_warp() { return __stride_tid_linear() & ~31u; }
 
 // For each lane of this thread's warp whether it takes part, and whether its predicate holds.
-struct Vote { unsigned present, yes; };
+struct Vote {
+  unsigned present, yes;
+};
 STRIDE_DEVICE Vote vote(bool predicate) {
   unsigned char* slot = (unsigned char*)__stride_slot_clear(1);
   slot[__stride_tid_linear()] = predicate ? 3 : 1;
@@ -30,7 +32,8 @@ STRIDE_DEVICE Vote vote(bool predicate) {
   return result;
 }
 // What the thread `source` of the block gave.
-template <class T> STRIDE_DEVICE T exchange(T value, unsigned lane_of_warp) {
+template <class T>
+STRIDE_DEVICE T exchange(T value, unsigned lane_of_warp) {
   T* slot = (T*)__stride_slot(sizeof(T));
   slot[__stride_tid_linear()] = value;
   __stride_cut(1);
@@ -49,8 +52,12 @@ STRIDE_DEVICE int __syncthreads_count(int predicate) { return __stride::count(pr
 STRIDE_DEVICE int __syncthreads_or(int predicate) { return __stride::count(predicate != 0) != 0; }
 STRIDE_DEVICE int __syncthreads_and(int predicate) { return __stride::count(predicate == 0) == 0; }
 
-STRIDE_DEVICE unsigned __ballot_sync(unsigned mask, int predicate) { return __stride::vote(predicate != 0).yes & mask; }
-STRIDE_DEVICE int __any_sync(unsigned mask, int predicate) { return (__stride::vote(predicate != 0).yes & mask) != 0; }
+STRIDE_DEVICE unsigned __ballot_sync(unsigned mask, int predicate) {
+  return __stride::vote(predicate != 0).yes & mask;
+}
+STRIDE_DEVICE int __any_sync(unsigned mask, int predicate) {
+  return (__stride::vote(predicate != 0).yes & mask) != 0;
+}
 STRIDE_DEVICE int __all_sync(unsigned mask, int predicate) {
   __stride::Vote v = __stride::vote(predicate != 0);
   return ((v.present & ~v.yes) & mask) == 0;
@@ -60,30 +67,48 @@ STRIDE_DEVICE unsigned __ballot(int predicate) { return __ballot_sync(0xffffffff
 STRIDE_DEVICE int __any(int predicate) { return __any_sync(0xffffffffu, predicate); }
 STRIDE_DEVICE int __all(int predicate) { return __all_sync(0xffffffffu, predicate); }
 
-template <class T> STRIDE_DEVICE T __shfl_sync(unsigned mask, T value, int source, int width = 32) {
+template <class T>
+STRIDE_DEVICE T __shfl_sync(unsigned mask, T value, int source, int width = 32) {
   unsigned lane = __stride::lane(), group = lane & ~(unsigned)(width - 1);
   return __stride::exchange(value, group | ((unsigned)source & (unsigned)(width - 1)));
 }
-template <class T> STRIDE_DEVICE T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32) {
+template <class T>
+STRIDE_DEVICE T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32) {
   unsigned lane = __stride::lane(), within = lane & (unsigned)(width - 1);
   return __stride::exchange(value, within < delta ? lane : lane - delta);
 }
-template <class T> STRIDE_DEVICE T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32) {
+template <class T>
+STRIDE_DEVICE T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32) {
   unsigned lane = __stride::lane(), within = lane & (unsigned)(width - 1);
   return __stride::exchange(value, within + delta >= (unsigned)width ? lane : lane + delta);
 }
-template <class T> STRIDE_DEVICE T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = 32) {
-  unsigned lane = __stride::lane(), other = lane ^ (unsigned)lanes, group = lane & ~(unsigned)(width - 1);
+template <class T>
+STRIDE_DEVICE T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = 32) {
+  unsigned lane = __stride::lane(), other = lane ^ (unsigned)lanes,
+           group = lane & ~(unsigned)(width - 1);
   return __stride::exchange(value, other >= group + (unsigned)width || other >= 32 ? lane : other);
 }
-template <class T> STRIDE_DEVICE T __shfl(T value, int source, int width = 32) { return __shfl_sync(~0u, value, source, width); }
-template <class T> STRIDE_DEVICE T __shfl_up(T value, unsigned delta, int width = 32) { return __shfl_up_sync(~0u, value, delta, width); }
-template <class T> STRIDE_DEVICE T __shfl_down(T value, unsigned delta, int width = 32) { return __shfl_down_sync(~0u, value, delta, width); }
-template <class T> STRIDE_DEVICE T __shfl_xor(T value, int lanes, int width = 32) { return __shfl_xor_sync(~0u, value, lanes, width); }
+template <class T>
+STRIDE_DEVICE T __shfl(T value, int source, int width = 32) {
+  return __shfl_sync(~0u, value, source, width);
+}
+template <class T>
+STRIDE_DEVICE T __shfl_up(T value, unsigned delta, int width = 32) {
+  return __shfl_up_sync(~0u, value, delta, width);
+}
+template <class T>
+STRIDE_DEVICE T __shfl_down(T value, unsigned delta, int width = 32) {
+  return __shfl_down_sync(~0u, value, delta, width);
+}
+template <class T>
+STRIDE_DEVICE T __shfl_xor(T value, int lanes, int width = 32) {
+  return __shfl_xor_sync(~0u, value, lanes, width);
+}
 
 namespace __stride {
 // One thread's value after another's, over the lanes of `mask` that take part.
-template <class T, class F> STRIDE_DEVICE T reduce_lanes(unsigned mask, T value, F combine) {
+template <class T, class F>
+STRIDE_DEVICE T reduce_lanes(unsigned mask, T value, F combine) {
   unsigned present = vote(true).present & mask;
   T* slot = (T*)__stride_slot(sizeof(T));
   slot[__stride_tid_linear()] = value;
@@ -98,16 +123,35 @@ template <class T, class F> STRIDE_DEVICE T reduce_lanes(unsigned mask, T value,
   return result;
 }
 }  // namespace __stride
-STRIDE_DEVICE int __reduce_add_sync(unsigned m, int v) { return __stride::reduce_lanes(m, v, [](int a, int b) { return a + b; }); }
-STRIDE_DEVICE unsigned __reduce_add_sync(unsigned m, unsigned v) { return __stride::reduce_lanes(m, v, [](unsigned a, unsigned b) { return a + b; }); }
-STRIDE_DEVICE int __reduce_min_sync(unsigned m, int v) { return __stride::reduce_lanes(m, v, [](int a, int b) { return a < b ? a : b; }); }
-STRIDE_DEVICE unsigned __reduce_min_sync(unsigned m, unsigned v) { return __stride::reduce_lanes(m, v, [](unsigned a, unsigned b) { return a < b ? a : b; }); }
-STRIDE_DEVICE int __reduce_max_sync(unsigned m, int v) { return __stride::reduce_lanes(m, v, [](int a, int b) { return a < b ? b : a; }); }
-STRIDE_DEVICE unsigned __reduce_max_sync(unsigned m, unsigned v) { return __stride::reduce_lanes(m, v, [](unsigned a, unsigned b) { return a < b ? b : a; }); }
-STRIDE_DEVICE unsigned __reduce_and_sync(unsigned m, unsigned v) { return __stride::reduce_lanes(m, v, [](unsigned a, unsigned b) { return a & b; }); }
-STRIDE_DEVICE unsigned __reduce_or_sync(unsigned m, unsigned v) { return __stride::reduce_lanes(m, v, [](unsigned a, unsigned b) { return a | b; }); }
-STRIDE_DEVICE unsigned __reduce_xor_sync(unsigned m, unsigned v) { return __stride::reduce_lanes(m, v, [](unsigned a, unsigned b) { return a ^ b; }); }
-template <class T> STRIDE_DEVICE unsigned __match_any_sync(unsigned mask, T value) {
+STRIDE_DEVICE int __reduce_add_sync(unsigned m, int v) {
+  return __stride::reduce_lanes(m, v, [](int a, int b) { return a + b; });
+}
+STRIDE_DEVICE unsigned __reduce_add_sync(unsigned m, unsigned v) {
+  return __stride::reduce_lanes(m, v, [](unsigned a, unsigned b) { return a + b; });
+}
+STRIDE_DEVICE int __reduce_min_sync(unsigned m, int v) {
+  return __stride::reduce_lanes(m, v, [](int a, int b) { return a < b ? a : b; });
+}
+STRIDE_DEVICE unsigned __reduce_min_sync(unsigned m, unsigned v) {
+  return __stride::reduce_lanes(m, v, [](unsigned a, unsigned b) { return a < b ? a : b; });
+}
+STRIDE_DEVICE int __reduce_max_sync(unsigned m, int v) {
+  return __stride::reduce_lanes(m, v, [](int a, int b) { return a < b ? b : a; });
+}
+STRIDE_DEVICE unsigned __reduce_max_sync(unsigned m, unsigned v) {
+  return __stride::reduce_lanes(m, v, [](unsigned a, unsigned b) { return a < b ? b : a; });
+}
+STRIDE_DEVICE unsigned __reduce_and_sync(unsigned m, unsigned v) {
+  return __stride::reduce_lanes(m, v, [](unsigned a, unsigned b) { return a & b; });
+}
+STRIDE_DEVICE unsigned __reduce_or_sync(unsigned m, unsigned v) {
+  return __stride::reduce_lanes(m, v, [](unsigned a, unsigned b) { return a | b; });
+}
+STRIDE_DEVICE unsigned __reduce_xor_sync(unsigned m, unsigned v) {
+  return __stride::reduce_lanes(m, v, [](unsigned a, unsigned b) { return a ^ b; });
+}
+template <class T>
+STRIDE_DEVICE unsigned __match_any_sync(unsigned mask, T value) {
   unsigned present = __stride::vote(true).present & mask, result = 0;
   T* slot = (T*)__stride_slot(sizeof(T));
   slot[__stride_tid_linear()] = value;

@@ -6,9 +6,9 @@
 
 namespace stride::cpu::spmd {
 
-// Replaces the entry `function` by `void f(BlockContext*)` with a prologue that reads the block's fields and the kernel's
-// parameters, private arrays moved to scratch, one return, and blocks split at every cut. UNIMPLEMENTED names what the pass
-// cannot take.
+// Replaces the entry `function` by `void f(BlockContext*)` with a prologue that reads the block's
+// fields and the kernel's parameters, private arrays moved to scratch, one return, and blocks split
+// at every cut. UNIMPLEMENTED names what the pass cannot take.
 absl::StatusOr<Shape> Normalize(llvm::Function& function);
 
 // The same but for private arrays and cuts, which stay as they are.

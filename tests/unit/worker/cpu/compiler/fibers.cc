@@ -51,7 +51,8 @@ void Start(unsigned index) {
   swapcontext(&fiber.context, &running->main);
 }
 
-// Threads at the earliest warp-wide point go on first; a block barrier opens when nobody waits anywhere else.
+// Threads at the earliest warp-wide point go on first; a block barrier opens when nobody waits
+// anywhere else.
 bool Release(Scheduler& scheduler) {
   unsigned first = ~0u;
   bool any = false;
@@ -97,18 +98,22 @@ bool RunWithFibers(const KernelEntry& kernel, const LaunchConfig& config, const 
   running = &scheduler;
   BlockScratch shared, scratch;
   const Dim3 &grid = config.grid, &block = config.block;
-  BlockContext common{.parameters = parameters,
-                      .shared = shared.Reserve(kernel.static_shared_bytes + config.dynamic_shared_bytes),
-                      .scratch = scratch.Reserve(ScratchBytes(kernel.private_bytes_per_thread, uint64_t{block.x} * block.y * block.z)),
-                      .runtime = &kRuntime,
-                      .grid = {grid.x, grid.y, grid.z},
-                      .block = {block.x, block.y, block.z},
-                      .dynamic_shared_bytes = config.dynamic_shared_bytes};
+  BlockContext common{
+      .parameters = parameters,
+      .shared = shared.Reserve(kernel.static_shared_bytes + config.dynamic_shared_bytes),
+      .scratch = scratch.Reserve(
+          ScratchBytes(kernel.private_bytes_per_thread, uint64_t{block.x} * block.y * block.z)),
+      .runtime = &kRuntime,
+      .grid = {grid.x, grid.y, grid.z},
+      .block = {block.x, block.y, block.z},
+      .dynamic_shared_bytes = config.dynamic_shared_bytes};
   for (unsigned i = 0; i < grid.x * grid.y * grid.z; ++i) {
     common.block_index[0] = i % grid.x;
     common.block_index[1] = i / grid.x % grid.y;
     common.block_index[2] = i / grid.x / grid.y;
-    std::memset(common.scratch, 0, ScratchBytes(kernel.private_bytes_per_thread, uint64_t{block.x} * block.y * block.z));
+    std::memset(
+        common.scratch, 0,
+        ScratchBytes(kernel.private_bytes_per_thread, uint64_t{block.x} * block.y * block.z));
     RunBlock(scheduler, common, block);
   }
   running = nullptr;

@@ -5,7 +5,8 @@
 
 namespace stride::cpu {
 
-// `kernel.function` was compiled with ThreadForm::kPerThread. False when the threads wait for each other for ever.
+// `kernel.function` was compiled with ThreadForm::kPerThread. False when the threads wait for each
+// other for ever.
 bool RunWithFibers(const KernelEntry& kernel, const LaunchConfig& config, const void* parameters);
 
 }  // namespace stride::cpu
