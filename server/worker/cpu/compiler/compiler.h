@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,8 @@ enum class SourceKind {
 
 // What becomes of a kernel's threads.
 enum class ThreadForm {
-  kLoops,     // what is shipped
-  kPerThread  // one call per thread, barriers call back: the tests' reference (kernel/fibers.h runs it)
+  kLoops,     // one call runs a whole block: loops over its threads
+  kPerThread  // one call runs one thread, barriers call back (kernel/fibers.h runs it)
 };
 
 struct CompileRequest {
@@ -35,7 +36,7 @@ struct CompileRequest {
   // Kernel names or template name expressions such as "scale<float>". Empty: every non-template kernel.
   std::vector<std::string> entries;
   std::string cpu = "native";  // an LLVM CPU name, such as "x86-64-v3", or "native"
-  ThreadForm form = ThreadForm::kLoops;
+  std::optional<ThreadForm> form;  // nothing: chosen for each kernel, see spmd/form_choice.h
 };
 
 struct KernelParameter {
@@ -57,6 +58,8 @@ struct CompiledKernel {
   uint32_t static_shared_bytes = 0;
   uint32_t max_threads_per_block = 1024;  // less when __launch_bounds__ says so
   bool has_barrier = false;
+  ThreadForm form = ThreadForm::kLoops;
+  std::string form_reason;  // for people
   uint64_t private_bytes_per_thread = 0;  // scratch the launcher must lend, for each thread of a block
 };
 

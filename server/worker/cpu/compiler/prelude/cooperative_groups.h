@@ -22,19 +22,19 @@ template <unsigned N, class Parent = thread_block> class thread_block_tile {
   static STRIDE_METHOD unsigned lanes() { return (N == 32 ? ~0u : (1u << N) - 1) << first_lane(); }
 
  public:
-  static STRIDE_METHOD void sync() { __syncwarp(); }
+  static STRIDE_METHOD void sync() { __syncwarp(lanes()); }
   static STRIDE_METHOD unsigned thread_rank() { return __stride_tid_linear() & (N - 1); }
   static STRIDE_METHOD constexpr unsigned size() { return N; }
   static STRIDE_METHOD constexpr unsigned num_threads() { return N; }
   static STRIDE_METHOD unsigned meta_group_rank() { return __stride_tid_linear() / N; }
   static STRIDE_METHOD unsigned meta_group_size() { return (__stride::num_threads() + N - 1) / N; }
-  template <class T> static STRIDE_METHOD T shfl(T v, int source) { return __shfl_sync(~0u, v, source, N); }
-  template <class T> static STRIDE_METHOD T shfl_up(T v, unsigned delta) { return __shfl_up_sync(~0u, v, delta, N); }
-  template <class T> static STRIDE_METHOD T shfl_down(T v, unsigned delta) { return __shfl_down_sync(~0u, v, delta, N); }
-  template <class T> static STRIDE_METHOD T shfl_xor(T v, int lanes) { return __shfl_xor_sync(~0u, v, lanes, N); }
-  static STRIDE_METHOD unsigned ballot(int predicate) { return (__ballot_sync(~0u, predicate) & lanes()) >> first_lane(); }
+  template <class T> static STRIDE_METHOD T shfl(T v, int source) { return __shfl_sync(lanes(), v, source, N); }
+  template <class T> static STRIDE_METHOD T shfl_up(T v, unsigned delta) { return __shfl_up_sync(lanes(), v, delta, N); }
+  template <class T> static STRIDE_METHOD T shfl_down(T v, unsigned delta) { return __shfl_down_sync(lanes(), v, delta, N); }
+  template <class T> static STRIDE_METHOD T shfl_xor(T v, int other) { return __shfl_xor_sync(lanes(), v, other, N); }
+  static STRIDE_METHOD unsigned ballot(int predicate) { return __ballot_sync(lanes(), predicate) >> first_lane(); }
   static STRIDE_METHOD int any(int predicate) { return ballot(predicate) != 0; }
-  static STRIDE_METHOD int all(int predicate) { return ballot(!predicate) == 0; }
+  static STRIDE_METHOD int all(int predicate) { return __all_sync(lanes(), predicate); }
 };
 template <unsigned N, class Parent> STRIDE_DEVICE thread_block_tile<N, Parent> tiled_partition(const Parent&) {
   return thread_block_tile<N, Parent>();

@@ -32,7 +32,8 @@ __device__ unsigned __stride_tid_linear(void) __attribute__((const));
 __device__ unsigned __stride_field(unsigned offset) __attribute__((const));
 __device__ void* __stride_pointer(unsigned offset) __attribute__((const));
 __device__ stride::cpu::BlockContext* __stride_context(void) __attribute__((const));
-__device__ void __stride_cut(unsigned kind) __attribute__((convergent, noduplicate));
+__device__ void __stride_cut(void) __attribute__((convergent, noduplicate));
+__device__ unsigned __stride_wait_warp(unsigned mask) __attribute__((convergent, noduplicate));
 __device__ void* __stride_slot(unsigned bytes) __attribute__((convergent, noduplicate));
 __device__ void* __stride_slot_clear(unsigned bytes) __attribute__((convergent, noduplicate));
 }

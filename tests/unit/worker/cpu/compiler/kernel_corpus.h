@@ -206,7 +206,7 @@ __global__ void k(int* out, const int* in, int n) {
 __global__ void k(int* out, const int* in, int n) {
   __shared__ int a[T][T], b[T][T];
   int w = 16;
-  if (blockDim.x * blockDim.y < T * T && blockDim.x < T) return;
+  if (blockDim.x < T * T) return;
   int x = threadIdx.x % T, y = threadIdx.x / T % T, bx = blockIdx.x % 2, by = blockIdx.x / 2 % 2, sum = 0;
   bool mine = threadIdx.x < T * T && threadIdx.y == 0 && threadIdx.z == 0;
   for (int tile = 0; tile < w / T; ++tile) {

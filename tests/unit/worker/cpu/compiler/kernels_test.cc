@@ -8,7 +8,6 @@
 #include "server/worker/cpu/compiler/compiler.h"
 #include "server/worker/cpu/kernel/launch.h"
 #include "server/worker/cpu/kernel/module.h"
-#include "tests/unit/worker/cpu/compiler/fibers.h"
 #include "tests/unit/worker/cpu/compiler/kernel_corpus.h"
 
 namespace stride::cpu {
@@ -21,7 +20,7 @@ struct Loaded {
   KernelEntry entry;
 };
 
-Loaded Build(const std::string& source, ThreadForm form = ThreadForm::kLoops, std::vector<std::string> entries = {},
+Loaded Build(const std::string& source, std::optional<ThreadForm> form = {}, std::vector<std::string> entries = {},
              std::vector<std::string> options = {}) {
   Loaded loaded;
   CompileRequest request{.source = source, .options = options, .entries = entries, .form = form};
@@ -37,7 +36,8 @@ Loaded Build(const std::string& source, ThreadForm form = ThreadForm::kLoops, st
                   .function = loaded.module->Symbol(loaded.compiled.symbol),
                   .static_shared_bytes = loaded.compiled.static_shared_bytes,
                   .max_threads_per_block = loaded.compiled.max_threads_per_block,
-                  .private_bytes_per_thread = loaded.compiled.private_bytes_per_thread};
+                  .private_bytes_per_thread = loaded.compiled.private_bytes_per_thread,
+                  .per_thread = loaded.compiled.form == ThreadForm::kPerThread};
   return loaded;
 }
 
@@ -82,7 +82,7 @@ TEST_P(Corpus, AgreesWithOneFiberForEachThread) {
       absl::Status status = Launch(pool, loops.entry, shape, &arguments, nullptr);
       ASSERT_TRUE(status.ok()) << status;
       arguments.out = want.data();
-      ASSERT_TRUE(RunWithFibers(threads.entry, shape, &arguments));
+      ASSERT_TRUE(Launch(pool, threads.entry, shape, &arguments, nullptr).ok());
       for (int i = 0; i < 4096; ++i) {
         ASSERT_EQ(got[i], want[i]) << kernel.name << " element " << i << " of " << n << ", block " << shape.block.x << " x "
                                    << shape.block.y << " x " << shape.block.z << ", grid " << shape.grid.x;
@@ -99,8 +99,9 @@ std::vector<int> RunCorpus(const std::string& name, LaunchConfig shape, int n) {
     if (name != kernel.name) continue;
     Loaded loaded = Build(kernel.source);
     EXPECT_TRUE(loaded.status.ok()) << loaded.status;
-    ThreadPool pool(1);
     std::vector<int> in = Inputs(), out(4096, 0);
+    if (!loaded.status.ok()) return out;
+    ThreadPool pool(1);
     Arguments arguments{out.data(), in.data(), n};
     EXPECT_TRUE(Launch(pool, loaded.entry, shape, &arguments, nullptr).ok());
     return out;
@@ -155,7 +156,7 @@ TEST(Kernels, ParametersAreDescribed) {
       "struct Size { int w; double h; };\n"
       "template <class T> __global__ void __launch_bounds__(128) scale(T* out, const T* __restrict__ in, T factor, Size size, unsigned char flag) "
       "{ out[threadIdx.x] = in[threadIdx.x] * factor + size.w + flag; }",
-      ThreadForm::kLoops, {"scale<float>"});
+      {}, {"scale<float>"});
   ASSERT_TRUE(loaded.status.ok()) << loaded.status;
   const auto& parameters = loaded.compiled.parameters;
   ASSERT_EQ(parameters.size(), 5u);
@@ -253,7 +254,7 @@ TEST(Kernels, WhatIsMissingSaysSo) {
 
 TEST(Kernels, MistakesAreExplained) {
   auto fails = [](const char* source, std::vector<std::string> entries, std::vector<std::string> options, const char* text) {
-    absl::Status status = Build(source, ThreadForm::kLoops, entries, options).status;
+    absl::Status status = Build(source, {}, entries, options).status;
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
     EXPECT_NE(std::string(status.message()).find(text), std::string::npos) << status;
   };
