@@ -60,7 +60,10 @@ template <class... A> constexpr unsigned parameter_offset(int index) {
     offset += sizes[i];
   }
 }
-template <class T, T kernel> struct entry;
+// Anything but a kernel; the compiler then says so.
+template <class T, T kernel> struct entry {
+  static STRIDE_METHOD void run() {}
+};
 template <class... A, void (*kernel)(A...)> struct entry<void (*)(A...), kernel> {
   template <int... I> static STRIDE_METHOD void call(Sequence<I...>) {
     const char* parameters = (const char*)__stride_pointer(__builtin_offsetof(stride::cpu::BlockContext, parameters));

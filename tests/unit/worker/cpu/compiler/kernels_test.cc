@@ -51,6 +51,7 @@ constexpr LaunchConfig kShapes[] = {
     {{1, 1, 1}, {32, 1, 1}, 4096},  {{4, 1, 1}, {64, 1, 1}, 4096},  {{3, 1, 1}, {100, 1, 1}, 4096},
     {{2, 1, 1}, {256, 1, 1}, 4096}, {{5, 1, 1}, {1, 1, 1}, 4096},   {{1, 2, 1}, {16, 8, 1}, 4096},
     {{2, 1, 1}, {8, 4, 2}, 4096},   {{1, 1, 1}, {1024, 1, 1}, 4096}, {{7, 1, 1}, {33, 1, 1}, 4096},
+    {{3, 1, 1}, {128, 1, 1}, 4096}, {{2, 2, 1}, {32, 4, 1}, 4096},
 };
 
 std::vector<int> Inputs() {
@@ -68,7 +69,11 @@ bool WantsFlat(const std::string& name) { return name != "three_dimensions" && n
 
 TEST_P(Corpus, AgreesWithOneFiberForEachThread) {
   const CorpusKernel& kernel = GetParam();
-  Loaded loops = Build(kernel.source), threads = Build(kernel.source, ThreadForm::kPerThread);
+  Loaded loops = Build(kernel.source, ThreadForm::kLoops), threads = Build(kernel.source, ThreadForm::kPerThread);
+  if (absl::IsUnimplemented(loops.status)) {
+    loops = Build(kernel.source);
+    EXPECT_EQ(loops.compiled.form, ThreadForm::kPerThread);
+  }
   ASSERT_TRUE(loops.status.ok()) << loops.status;
   ASSERT_TRUE(threads.status.ok()) << threads.status;
   ASSERT_NE(loops.entry.function, nullptr);
@@ -149,6 +154,43 @@ TEST(Kernels, VotesSeeTheWarp) {
     }
     EXPECT_EQ(static_cast<unsigned>(out[warp * 32 + 5]), ballot ^ (unsigned{any} << 3) ^ (1u << 5));
   }
+}
+
+TEST(Kernels, ShufflesReadTheirLane) {
+  std::vector<int> in = Inputs(), out = RunCorpus("shuffles", {{1, 1, 1}, {64, 1, 1}}, 64);
+  for (int i = 0; i < 64; ++i) {
+    int warp = i & ~31, lane = i & 31;
+    int a = in[warp + 3], b = in[(lane & 7) < 2 ? i : i - 2], c = in[(lane & 15) + 5 >= 16 ? i : i + 5];
+    int d = in[(i & ~3) + ((lane + 1) & 3)], e = in[i ^ 1];
+    ASSERT_EQ(out[i], a + 3 * b + 5 * c + 7 * d + 11 * e) << i;
+  }
+  out = RunCorpus("warp_shuffle_reduce", {{1, 1, 1}, {64, 1, 1}}, 64);
+  int sum = 0;
+  for (int i = 0; i < 32; ++i) sum += in[i];
+  for (int i = 0; i < 32; ++i) ASSERT_EQ(out[i], sum) << i;
+}
+
+// A shuffle in a loop: nobody may write the next round's value before all have read this round's.
+TEST(Kernels, ShufflesInLoopsKeepTheirRounds) {
+  std::vector<int> in = Inputs(), out = RunCorpus("divergent_loop_of_shuffles", {{1, 1, 1}, {96, 1, 1}}, 96);
+  for (int i = 0; i < 96; ++i) {
+    int want = 0;
+    for (int r = 0; r < (i / 32 + 1) * 2; ++r) want += in[(i & ~31) + r] + r;
+    ASSERT_EQ(out[i], want) << i;
+  }
+}
+
+TEST(Kernels, AssertEndsTheLaunchOfFibers) {
+  Loaded loaded = Build("__global__ void k(int n) {\n  int v = __shfl_sync(~0u, n, 0);\n  assert(threadIdx.x != 35 || v > 2);\n  __syncthreads();\n}");
+  ASSERT_TRUE(loaded.status.ok()) << loaded.status;
+  ASSERT_EQ(loaded.compiled.form, ThreadForm::kPerThread);
+  int n = 2;
+  ThreadPool pool(2);
+  absl::Status status = Launch(pool, loaded.entry, {{3, 1, 1}, {64, 1, 1}}, &n, nullptr);
+  EXPECT_EQ(status.code(), absl::StatusCode::kAborted);
+  EXPECT_NE(std::string(status.message()).find("thread (35, 0, 0)"), std::string::npos) << status;
+  n = 5;
+  EXPECT_TRUE(Launch(pool, loaded.entry, {{3, 1, 1}, {64, 1, 1}}, &n, nullptr).ok());
 }
 
 TEST(Kernels, ParametersAreDescribed) {
