@@ -489,7 +489,8 @@ STRIDE_DEVICE double acosh_(double x) {
   bool big = x > 0x1p28;
   double t = big ? 1.0 : x - 1;
   double result = log1p_(t + root(fused(t, t, 2 * t)));
-  return big ? log_(x) + 0x1.62e42fefa39efp-1 : result;
+  result = big ? log_(x) + 0x1.62e42fefa39efp-1 : result;
+  return x < 1 ? (double)__builtin_nan("") : result;
 }
 STRIDE_DEVICE double atanh_(double x) {
   double a = absolute(x);

@@ -103,7 +103,7 @@ STRIDE_NAME2(pow, __stride::pow_(x, y), __stride::pow_(x, y))
 STRIDE_DEVICE float pow(float x, int y) { return __stride::pow_(x, (float)y); }
 STRIDE_DEVICE double pow(int x, int y) { return __stride::pow_((double)x, (double)y); }
 STRIDE_NAME2(atan2, (float)__stride::atan2_((double)x, (double)y), __stride::atan2_(x, y))
-STRIDE_NAME2(hypot, (float)__builtin_sqrt((double)x * x + (double)y * y), __stride::hypot_(x, y))
+STRIDE_NAME2(hypot, __builtin_isinf(x) || __builtin_isinf(y) ? __builtin_inff() : (float)__builtin_sqrt((double)x * x + (double)y * y), __stride::hypot_(x, y))
 STRIDE_NAME2(fmin, __builtin_fminf(x, y), __builtin_fmin(x, y))
 STRIDE_NAME2(fmax, __builtin_fmaxf(x, y), __builtin_fmax(x, y))
 STRIDE_NAME2(fdim, x > y ? x - y : (x != x || y != y ? x + y : 0.0f), x > y ? x - y : (x != x || y != y ? x + y : 0.0))
