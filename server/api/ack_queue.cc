@@ -6,21 +6,35 @@
 
 namespace stride::api {
 
-bool AckQueue::Push(PendingAck ack) {
+namespace {
+
+// Enough to be worth waking the popper for, while more follow.
+constexpr size_t kManyAcks = 64;
+
+}  // namespace
+
+bool AckQueue::Push(PendingAck ack, bool more) {
   std::unique_lock lock(mutex_);
+  if (outstanding_ >= capacity_) StopHoldingBack();
   changed_.wait(lock, [&] { return broken_ || outstanding_ < capacity_; });
   if (broken_) return false;
   if (ack.kind == PendingAck::Kind::kFetch) ++fetched_handles_[ack.handle];
   acks_.push_back(std::move(ack));
   ++outstanding_;
-  changed_.notify_all();
+  more_ = more;
+  if (!more || acks_.size() % kManyAcks == 0) changed_.notify_all();
   return true;
+}
+
+void AckQueue::StopHoldingBack() {
+  more_ = false;
+  changed_.notify_all();
 }
 
 void AckQueue::Close() {
   std::lock_guard lock(mutex_);
   closed_ = true;
-  changed_.notify_all();
+  StopHoldingBack();
 }
 
 void AckQueue::Break() {
@@ -56,9 +70,9 @@ void AckQueue::Done(const PendingAck& ack) {
   changed_.notify_all();
 }
 
-bool AckQueue::empty() const {
+bool AckQueue::idle() const {
   std::lock_guard lock(mutex_);
-  return acks_.empty();
+  return acks_.empty() && !more_;
 }
 
 bool AckQueue::FetchOutstanding(uint64_t handle) const {
@@ -68,6 +82,7 @@ bool AckQueue::FetchOutstanding(uint64_t handle) const {
 
 void AckQueue::WaitForFetches() {
   std::unique_lock lock(mutex_);
+  StopHoldingBack();
   changed_.wait(lock, [&] { return broken_ || fetched_handles_.empty(); });
 }
 

@@ -30,8 +30,9 @@ class AckQueue {
  public:
   explicit AckQueue(size_t capacity) : capacity_(capacity) {}
 
-  // Blocks while full. False, without taking it, once Break() was called.
-  bool Push(PendingAck ack);
+  // Blocks while full. False, without taking it, once Break() was called. `more`: others follow at
+  // once, so the popper is not woken for each of them, nor finds the queue idle in between.
+  bool Push(PendingAck ack, bool more = false);
   // No more will be pushed.
   void Close();
   // Nobody reads the answers: what is queued is dropped, and Push fails.
@@ -42,7 +43,8 @@ class AckQueue {
   Next Pop(absl::Time deadline, PendingAck* ack);
   // The popped one was completed.
   void Done(const PendingAck& ack);
-  bool empty() const;
+  // Nothing is queued, and nothing follows at once.
+  bool idle() const;
 
   // Whether a fetch of this handle (any handle, when 0) has yet to read it.
   bool FetchOutstanding(uint64_t handle) const;
@@ -50,12 +52,16 @@ class AckQueue {
   void WaitForFetches();
 
  private:
+  // The pusher will be a while: the popper goes on with what there is. Caller holds the lock.
+  void StopHoldingBack();
+
   const size_t capacity_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<PendingAck> acks_;              // guarded by mutex_, as are all below
   std::map<uint64_t, int> fetched_handles_;  // outstanding fetches by handle
   size_t outstanding_ = 0;                   // queued, and popped but not done
+  bool more_ = false;                        // the last Push said so
   bool closed_ = false;
   bool broken_ = false;
 };

@@ -109,7 +109,7 @@ absl::StatusOr<v1::Array> ArrayServiceAdapter::Put(Call& call, PutReader* reader
     if (!message.ok()) return message.status();
     if (upload == nullptr) {
       auto begun = engine_->BeginUpload(call.tenant(), *message->header, call.deadline());
-      if (!begun.ok()) return begun.status();
+      if (!begun.ok()) return PrefixField(begun.status(), "header.");
       upload = *std::move(begun);
     }
     if (absl::Status status = WriteAll(*upload, *message); !status.ok()) return status;

@@ -37,7 +37,9 @@ class Call {
   const absl::Status& status() const { return status_; }
   // InfiniteFuture when the client set none.
   absl::Time deadline() const { return deadline_; }
-  // The client has gone, cancelled, or its deadline passed.
+  // The client has gone, cancelled, or its deadline passed. Not for every command of a stream: gRPC
+  // looks into the call's completion queue, which wakes the thread that reads there (measured: a
+  // fifth of the daemon's time in a chain of small operations).
   bool cancelled() const { return context_->IsCancelled(); }
   bool stopping() const { return environment_.stopping.load(std::memory_order_relaxed); }
 

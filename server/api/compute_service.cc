@@ -8,6 +8,7 @@
 #include "server/api/inline_outputs.h"
 #include "server/api/serve.h"
 #include "server/base/error.h"
+#include "server/session/resource_name.h"
 
 namespace stride::api {
 namespace {
@@ -23,7 +24,7 @@ absl::Status CheckInlineSize(const v1::Operation& operation, const std::vector<v
   for (size_t i = 0; i < outputs.size() && i < arrays.size(); ++i) {
     if (outputs[i].output->inline_result()) total += arrays[i].size_bytes() + kResultOverhead;
   }
-  return total > kMaxMessageBytes ? InlineTooLarge(total) : absl::OkStatus();
+  return total > kMaxMessageBytes ? InlineTooLarge("operation.outputs", total) : absl::OkStatus();
 }
 
 absl::Status CollectResults(const Call& call, const v1::Operation& operation,
@@ -45,12 +46,18 @@ absl::Status CollectResults(const Call& call, const v1::Operation& operation,
 absl::Status RunOne(const Call& call, scheduler::Engine& engine, const v1::RunRequest& request,
                     v1::RunResponse* response) {
   const v1::Operation& operation = request.operation();
+  if (!request.session().empty()) {
+    auto session = session::ParseSessionName(request.session(), "session");
+    if (!session.ok()) return session.status();
+  }
   auto ticket = engine.Submit(call.tenant(), request.session(), operation, call.deadline());
   if (!ticket.ok()) return PrefixField(ticket.status(), "operation.");
   absl::Status status = CheckInlineSize(operation, (*ticket)->Describe());
   if (status.ok()) {
-    status = WaitFor(call, call.deadline(),
-                     [&](absl::Time deadline) { return (*ticket)->Wait(deadline); });
+    // What is found out late, such as arguments that do not fit the compiled kernel, has a field too.
+    status = PrefixField(WaitFor(call, call.deadline(),
+                                 [&](absl::Time deadline) { return (*ticket)->Wait(deadline); }),
+                         "operation.");
   }
   // Nobody waits for it any more.
   if (!(*ticket)->done()) (*ticket)->Cancel();

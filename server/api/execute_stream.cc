@@ -12,6 +12,7 @@
 #include "server/api/serve.h"
 #include "server/api/status.h"
 #include "server/base/error.h"
+#include "server/session/resource_name.h"
 
 namespace stride::api {
 namespace {
@@ -70,7 +71,7 @@ absl::Status ExecuteStream::Run() {
   writer = std::thread([this] { WriteAll(); });
   absl::Status status = CheckCommands(first);
   for (int i = 0; status.ok() && i < first.commands_size(); ++i) {
-    if (!queue_.Push(Take(*first.mutable_commands(i)))) break;
+    if (!queue_.Push(Take(*first.mutable_commands(i)), i + 1 < first.commands_size())) break;
   }
   if (status.ok()) status = ReadAll();
   queue_.Close();
@@ -86,8 +87,9 @@ absl::Status ExecuteStream::ReadAll() {
                           "cannot change within a stream");
     }
     if (absl::Status status = CheckCommands(request); !status.ok()) return status;
-    for (v1::Command& command : *request.mutable_commands()) {
-      if (!queue_.Push(Take(command))) return call_.EndOfWait();
+    for (int i = 0; i < request.commands_size(); ++i) {
+      bool more = i + 1 < request.commands_size();
+      if (!queue_.Push(Take(*request.mutable_commands(i)), more)) return call_.EndOfWait();
     }
   }
   return absl::OkStatus();
@@ -96,6 +98,8 @@ absl::Status ExecuteStream::ReadAll() {
 absl::Status ExecuteStream::TakeSession(const v1::ExecuteRequest& request) {
   session_ = request.session();
   if (session_.empty()) return absl::OkStatus();
+  auto id = session::ParseSessionName(session_, "session");
+  if (!id.ok()) return id.status();
   auto session = engine_.RenewSession(call_.tenant(), session_);
   if (!session.ok()) return session.status();
   absl::Duration ttl = FromProto(session->expire_time()) - absl::Now();
@@ -187,16 +191,19 @@ void ExecuteStream::WriteAll() {
       RenewSession();
       renewal = absl::Now() + renew_interval_;
     }
-    if (queue_.empty() && !writer.Flush()) break;
+    if (queue_.idle() && !writer.Flush()) break;
     PendingAck ack;
     AckQueue::Next next = queue_.Pop(renewal, &ack);
     if (next == AckQueue::Next::kTimeout) continue;
     if (next == AckQueue::Next::kEnd) break;
     // Answers that are there do not wait for one that is not.
     if (ack.kind != PendingAck::Kind::kReady && !writer.Flush()) break;
-    SetStatus(Complete(ack), &ack.result);
+    absl::Status status = Complete(ack);
+    // Only a wait need ask whether anybody still listens; for all else a failed write tells.
+    const bool gone = !status.ok() && ack.kind != PendingAck::Kind::kReady && call_.cancelled();
+    SetStatus(status, &ack.result);
     queue_.Done(ack);
-    if (call_.cancelled() || !writer.Add(std::move(ack.result))) break;
+    if (gone || !writer.Add(std::move(ack.result))) break;
   }
   writer.Flush();
   queue_.Break();
@@ -211,7 +218,7 @@ absl::Status ExecuteStream::Complete(PendingAck& ack) {
           call_, call_.deadline(), [&](absl::Time deadline) { return ack.ticket->Wait(deadline); });
       Describe(*ack.ticket, &ack.result);
       *ack.result.mutable_timeline() = ack.ticket->timeline();
-      return status;
+      return PrefixField(status, "operation.");
     }
     case PendingAck::Kind::kFetch: {
       auto array = WaitFor(call_, call_.deadline(), [&](absl::Time deadline) {
@@ -219,7 +226,7 @@ absl::Status ExecuteStream::Complete(PendingAck& ack) {
       });
       if (!array.ok()) return array.status();
       int64_t size = static_cast<int64_t>(array->ByteSizeLong());
-      if (size > AckWriter::kMaxResultBytes) return InlineTooLarge(size);
+      if (size > AckWriter::kMaxResultBytes) return InlineTooLarge("fetch.handle", size);
       *ack.result.add_results()->mutable_inline_array() = *std::move(array);
       return absl::OkStatus();
     }

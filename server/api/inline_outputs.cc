@@ -22,9 +22,9 @@ std::vector<OutputPlace> OutputsOf(const v1::Operation& operation) {
   return places;
 }
 
-absl::Status InlineTooLarge(int64_t size) {
-  return MakeError(
-      absl::StatusCode::kInvalidArgument, v1::ERROR_REASON_SIZE_LIMIT,
+absl::Status InlineTooLarge(std::string_view field, int64_t size) {
+  return InvalidField(
+      v1::ERROR_REASON_SIZE_LIMIT, field,
       absl::StrCat("the result does not fit one message of at most ", kMaxMessageBytes,
                    " bytes; keep it under a handle and use FetchArray. Its size in bytes: ", size),
       {{"limit", std::to_string(kMaxMessageBytes)}, {"size", std::to_string(size)}});

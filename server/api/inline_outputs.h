@@ -21,6 +21,6 @@ std::vector<OutputPlace> OutputsOf(const v1::Operation& operation);
 constexpr int64_t kMaxMessageBytes = int64_t{4} << 20;
 
 // SIZE_LIMIT: results of `size` bytes do not fit one message.
-absl::Status InlineTooLarge(int64_t size);
+absl::Status InlineTooLarge(std::string_view field, int64_t size);
 
 }  // namespace stride::api

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "absl/strings/cord.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "google/rpc/error_details.pb.h"
@@ -91,11 +92,24 @@ absl::Status NotImplemented(std::string_view feature, std::string_view text) {
                    {{"feature", std::string(feature)}});
 }
 
+absl::Status AtField(absl::Status status, std::string_view field, std::string_view text) {
+  google::rpc::BadRequest request;
+  if (Extract(status, &request)) return status;
+  auto* violation = request.add_field_violations();
+  violation->set_field(std::string(field));
+  violation->set_description(std::string(text));
+  Attach(status, request);
+  return status;
+}
+
 absl::Status PrefixField(absl::Status status, std::string_view prefix) {
   google::rpc::BadRequest request;
   if (!Extract(status, &request)) return status;
   for (auto& violation : *request.mutable_field_violations()) {
-    violation.set_field(absl::StrCat(ToAbsl(prefix), violation.field()));
+    std::string field = absl::StrCat(ToAbsl(prefix), violation.field());
+    // The message itself is at fault: its own path.
+    if (violation.field().empty() && absl::EndsWith(field, ".")) field.pop_back();
+    violation.set_field(field);
   }
   Attach(status, request);
   return status;

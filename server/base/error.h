@@ -36,6 +36,9 @@ absl::Status MakeError(absl::StatusCode code, v1::ErrorReason reason, std::strin
 // UNIMPLEMENTED that names what is missing.
 absl::Status NotImplemented(std::string_view feature, std::string_view text);
 
+// Adds the field at fault to a status that names none.
+absl::Status AtField(absl::Status status, std::string_view field, std::string_view text);
+
 // Puts `prefix` before every field path of the status, so that a callee need not know where its message sat: "operation." + "matmul.left".
 absl::Status PrefixField(absl::Status status, std::string_view prefix);
 

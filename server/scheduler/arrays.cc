@@ -166,14 +166,14 @@ absl::StatusOr<ArrayPtr> Arrays::FindOrBeginReceiving(const TenantId& tenant, co
     }
     if (!(*found)->status().ok()) return (*found)->status();
     if ((*found)->info.dtype != info.dtype || (*found)->info.shape != info.shape) {
-      return InvalidField(v1::ERROR_REASON_SHAPE_MISMATCH, "header.spec", "every range of one array has the same dtype and shape; these differ from the first");
+      return InvalidField(v1::ERROR_REASON_SHAPE_MISMATCH, "spec", "every range of one array has the same dtype and shape; these differ from the first");
     }
     return *found;
   }
   if (ReasonOf(found.status()) != v1::ERROR_REASON_ARRAY_NOT_FOUND) return found.status();
   if (!name.tenant.empty() && name.tenant != tenant.value) return found.status();
   auto expire = ExpireTime(header.has_ttl(), header.ttl(), name, core_->Now());
-  if (!expire.ok()) return PrefixField(expire.status(), "header.");
+  if (!expire.ok()) return expire.status();
   int device = 0;
   if (header.device().empty()) {
     device = HomeDevice(tenant, name, info.size_bytes());
@@ -206,16 +206,16 @@ absl::StatusOr<ArrayPtr> Arrays::FindOrBeginReceiving(const TenantId& tenant, co
 
 absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginUpload(const TenantId& tenant, const v1::PutArrayRequest::Header& header,
                                                             absl::Time deadline) {
-  auto name = session::MakeArrayName(header.parent(), header.array_id(), "header.parent", "header.array_id");
+  auto name = session::MakeArrayName(header.parent(), header.array_id(), "parent", "array_id");
   if (!name.ok()) return name.status();
-  auto info = CheckSpec(header.spec(), core_->options.max_array_bytes, "header.spec");
+  auto info = CheckSpec(header.spec(), core_->options.max_array_bytes, "spec");
   if (!info.ok()) return info.status();
   int64_t begin = 0, end = info->size_bytes();
   if (header.has_range()) {
     begin = header.range().begin();
     end = header.range().end();
     if (begin < 0 || begin > end || end > info->size_bytes()) {
-      return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "header.range",
+      return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "range",
                           absl::StrCat("a range lies within the array's bytes. Array: ", info->size_bytes(), ", range: [", begin, ", ", end, ")"));
     }
   }
@@ -241,7 +241,7 @@ absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginUpload(const TenantId& tena
 absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginOverwrite(const TenantId& tenant, ArrayPtr array, const ArrayInfo& info,
                                                                int64_t begin, int64_t end, absl::Time deadline) {
   if (!array->info.IsContiguous()) {
-    return InvalidField(v1::ERROR_REASON_WRONG_STATE, "header.array_id", "a view with gaps cannot be overwritten from the wire; copy into it instead");
+    return InvalidField(v1::ERROR_REASON_WRONG_STATE, "array_id", "a view with gaps cannot be overwritten from the wire; copy into it instead");
   }
   auto task = std::make_shared<Task>();
   task->tenant = tenant;

@@ -33,6 +33,20 @@ v1::ErrorReason ReasonFor(absl::StatusCode code) {
   }
 }
 
+// Whether a later task that has begun writes what this one read: it would read something else now.
+bool OverwrittenSince(const Lane::InFlight& entry, const std::deque<Lane::InFlight>& in_flight, uint32_t started_sequence) {
+  for (const Lane::InFlight& later : in_flight) {
+    if (!later.last || later.sequence <= entry.sequence || !AtOrBefore(later.sequence, started_sequence)) continue;
+    for (const Use& written : later.task->uses) {
+      if (written.buffer == nullptr || !written.write || written.fresh) continue;
+      for (const Use& use : entry.task->uses) {
+        if (use.buffer == written.buffer && use.read) return true;
+      }
+    }
+  }
+  return false;
+}
+
 void SetModule(wire::Task* task, uint64_t module) {
   if (task->has_elementwise()) task->mutable_elementwise()->set_module(module);
   if (task->has_reduce()) task->mutable_reduce()->set_module(module);
@@ -249,7 +263,7 @@ void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker, const broke
     bool repeatable = IsRepeatable(*task) && task->num_attempts < kMaxAttempts;
     if (task == culprit && (faulted || task->expired || !repeatable)) {
       ended.push_back({task, death.cause});
-    } else if (completed && !repeatable) {
+    } else if (completed && (!repeatable || OverwrittenSince(entry, in_flight, death.started_sequence))) {
       ended.push_back({task, absl::OkStatus()});  // it ended; only the message of it was lost
     } else {
       again.push_back(task);

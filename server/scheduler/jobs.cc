@@ -53,7 +53,7 @@ bool Jobs::IsFinal(v1::Job::State state) {
 absl::StatusOr<v1::Job> Jobs::Create(const TenantId& tenant, const v1::CreateJobRequest& request) {
   auto owner = session::ParseParent(request.parent(), tenant, "parent");
   if (!owner.ok()) return owner.status();
-  if (*owner != tenant.value) return NotFound(v1::ERROR_REASON_INVALID_FIELD, "tenant", absl::StrCat("tenants/", *owner));
+  if (*owner != tenant.value) return NotFound(v1::ERROR_REASON_JOB_NOT_FOUND, "tenant", absl::StrCat("tenants/", *owner));
   if (absl::Status status = CheckJob(request); !status.ok()) return status;
   absl::MutexLock lock(&mutex_);
   if (!request.request_id().empty()) {
@@ -200,7 +200,7 @@ absl::StatusOr<v1::Job> Jobs::Get(const TenantId& tenant, const std::string& nam
 absl::StatusOr<v1::ListJobsResponse> Jobs::List(const TenantId& tenant, const v1::ListJobsRequest& request) {
   auto owner = session::ParseParent(request.parent(), tenant, "parent");
   if (!owner.ok()) return owner.status();
-  if (*owner != tenant.value) return NotFound(v1::ERROR_REASON_INVALID_FIELD, "tenant", absl::StrCat("tenants/", *owner));
+  if (*owner != tenant.value) return NotFound(v1::ERROR_REASON_JOB_NOT_FOUND, "tenant", absl::StrCat("tenants/", *owner));
   if (request.page_size() < 0 || request.page_size() > 1000) {
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "page_size", "from 0 (default 100) to 1000");
   }

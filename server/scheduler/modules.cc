@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/notification.h"
 #include "server/base/error.h"
+#include "server/ops/compiler_options.h"
 #include "server/scheduler/describe.h"
 #include "server/session/resource_name.h"
 
@@ -81,9 +82,10 @@ v1::KernelInfo InfoOf(const wire::KernelDescription& kernel, const std::string& 
 absl::StatusOr<v1::Module> Modules::Create(const TenantId& tenant, const v1::CreateModuleRequest& request, absl::Time deadline) {
   auto owner = session::ParseParent(request.parent(), tenant, "parent");
   if (!owner.ok()) return owner.status();
-  if (*owner != tenant.value) return NotFound(v1::ERROR_REASON_INVALID_FIELD, "tenant", absl::StrCat("tenants/", *owner));
+  if (*owner != tenant.value) return NotFound(v1::ERROR_REASON_MODULE_NOT_FOUND, "tenant", absl::StrCat("tenants/", *owner));
   auto source = SourceOf(request.module(), "module.");
   if (!source.ok()) return source.status();
+  if (absl::Status status = ops::CheckCompilerOptions(source->options(), "module.options"); !status.ok()) return status;
   std::string id = request.module_id();
   if (id.empty()) {
     std::string content = source->SerializeAsString();
@@ -133,6 +135,7 @@ absl::Status Modules::AddKernels(const TenantId& tenant, int device, const wire:
   auto compiled = std::make_shared<Promise<Compiled>>();
   core_->broker->compiler().Compile(target, code, [compiled](absl::StatusOr<Compiled> result) { compiled->Set(std::move(result)); });
   auto result = compiled->Wait(deadline);
+  if (absl::IsInvalidArgument(result.status())) return AtField(result.status(), "source", "does not compile");
   if (!result.ok()) return result.status();
   absl::StrAppend(module->mutable_log(), (*result)->log);
 
@@ -196,7 +199,7 @@ absl::StatusOr<v1::Module> Modules::Get(const TenantId& tenant, const std::strin
 absl::StatusOr<v1::ListModulesResponse> Modules::List(const TenantId& tenant, const v1::ListModulesRequest& request) {
   auto owner = session::ParseParent(request.parent(), tenant, "parent");
   if (!owner.ok()) return owner.status();
-  if (*owner != tenant.value) return NotFound(v1::ERROR_REASON_INVALID_FIELD, "tenant", absl::StrCat("tenants/", *owner));
+  if (*owner != tenant.value) return NotFound(v1::ERROR_REASON_MODULE_NOT_FOUND, "tenant", absl::StrCat("tenants/", *owner));
   if (request.page_size() < 0 || request.page_size() > 1000) {
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "page_size", "from 0 (default 100) to 1000");
   }

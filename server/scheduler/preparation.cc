@@ -8,6 +8,8 @@
 namespace stride::scheduler {
 namespace {
 
+constexpr int kMaxStartTries = 4;
+
 absl::Status OutOfMemory(const Lane& lane, uint64_t size, uint64_t limit) {
   return TryLater(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_DEVICE_MEMORY,
                   absl::StrCat("the device has no memory left for this array; delete arrays or use another device. Needed: ", size,
@@ -53,7 +55,8 @@ bool Scheduler::HaveCode(const std::shared_ptr<Task>& task) {
       task->compile_end = core_->Now();
       if (task->state != TaskState::kPreparing) return;
       if (!module.ok()) {
-        Complete(task, module.status());
+        bool is_kernel = task->operation != nullptr && absl::IsInvalidArgument(module.status());
+        Complete(task, is_kernel ? AtField(module.status(), "kernel_launch.source", "does not compile") : module.status());
         return;
       }
       task->module = *std::move(module);
@@ -99,6 +102,10 @@ void Scheduler::StartWorker(Lane& lane) {
   if (std::exchange(lane.starting, true)) return;
   core_->starter.Run([this, lane = &lane] {
     auto worker = core_->broker->StartWorker(lane->device);
+    // One that dies while it starts is replaced like any other; only one that always does is given up.
+    for (int tries = 1; tries < kMaxStartTries && absl::IsAborted(worker.status()); ++tries) {
+      worker = core_->broker->StartWorker(lane->device);
+    }
     Locked lock(*core_);
     lane->starting = false;
     ++lane->num_start_tries;

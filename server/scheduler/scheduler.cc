@@ -41,7 +41,9 @@ Lane& Scheduler::LaneFor(const TenantId& tenant, int device) {
 }
 
 absl::Status Scheduler::Enqueue(const std::shared_ptr<Task>& task, const std::shared_ptr<Task>& after) {
-  if (core_->draining) {
+  // Reading what accepted work made is part of that work.
+  bool only_reads = task->host_access && std::none_of(task->uses.begin(), task->uses.end(), [](const Use& use) { return use.write; });
+  if (core_->draining && !only_reads) {
     return TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_DRAINING,
                     "the daemon is shutting down and takes no new work", absl::Seconds(1));
   }
@@ -194,7 +196,15 @@ void Scheduler::Complete(const std::shared_ptr<Task>& task, absl::Status status)
     task->finished.Notify();
     for (auto& callback : std::exchange(task->on_done, {})) callback();
   });
-  for (const auto& dependent : dependents) Evaluate(dependent);
+  // One after another, not one inside another: an error may run down a chain of any length.
+  freed_.insert(freed_.end(), dependents.begin(), dependents.end());
+  if (std::exchange(evaluating_freed_, true)) return;
+  while (!freed_.empty()) {
+    std::shared_ptr<Task> next = std::move(freed_.front());
+    freed_.pop_front();
+    Evaluate(next);
+  }
+  evaluating_freed_ = false;
 }
 
 void Scheduler::SetState(Task& task, TaskState state) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -109,6 +110,8 @@ class Scheduler {
   int num_unfinished_ = 0;
   // Moves under way: (buffer, device) -> tasks that wait for it.
   std::map<std::pair<store::Buffer*, int>, std::vector<std::shared_ptr<Task>>> moves_;
+  std::deque<std::shared_ptr<Task>> freed_;  // of the tasks that Complete ends now: to be looked at again
+  bool evaluating_freed_ = false;
   int rotation_ = 0;  // spreads equal choices over the devices
 };
 

@@ -95,7 +95,7 @@ absl::Status Catalogue::AddArray(const TenantId& tenant, const ArrayName& name, 
     return inserted ? absl::OkStatus() : Taken(array->name);
   }
   if (name.tenant != tenant.value) {
-    return NotFound(v1::ERROR_REASON_INVALID_FIELD, "tenant", absl::StrCat("tenants/", name.tenant));
+    return ArrayNotFound(name);
   }
   auto [it, inserted] = named_.emplace(std::make_pair(tenant, name.id), array);
   return inserted ? absl::OkStatus() : Taken(array->name);
@@ -158,7 +158,7 @@ absl::StatusOr<std::vector<std::shared_ptr<Array>>> Catalogue::ListArrays(const 
   auto owner = ParseParent(parent, tenant, "parent");
   if (!owner.ok()) return owner.status();
   if (*owner != tenant.value) {
-    return NotFound(v1::ERROR_REASON_INVALID_FIELD, "tenant", absl::StrCat("tenants/", *owner));
+    return NotFound(v1::ERROR_REASON_ARRAY_NOT_FOUND, "tenant", absl::StrCat("tenants/", *owner));
   }
   std::string last;
   for (auto it = named_.upper_bound({tenant, token}); it != named_.end() && it->first.first == tenant; ++it) {

@@ -151,6 +151,7 @@ void FakeWorker::Die(broker::WorkerDeath death) {
 
 absl::StatusOr<std::shared_ptr<broker::Worker>> FakeBroker::StartWorker(int device) {
   absl::MutexLock lock(&mutex_);
+  if (shut_down_) return absl::UnavailableError("shut down");
   auto worker = std::make_shared<FakeWorker>(workers_.size() + 1, devices_[device]);
   if (hold_) worker->Hold();
   workers_.push_back(worker);
@@ -168,6 +169,7 @@ void FakeBroker::Shutdown() {
   std::vector<std::shared_ptr<FakeWorker>> workers;
   {
     absl::MutexLock lock(&mutex_);
+    shut_down_ = true;
     workers = workers_;
   }
   for (auto& worker : workers) {

@@ -90,6 +90,7 @@ class FakeBroker : public broker::Broker, public broker::Compiler {
   absl::Mutex mutex_;
   std::vector<std::shared_ptr<FakeWorker>> workers_;
   bool hold_ = false;
+  bool shut_down_ = false;
   absl::Status compile_error_;
   wire::KernelDescription kernel_;
   std::map<std::string, std::shared_ptr<const broker::CompiledModule>> modules_;

@@ -87,13 +87,9 @@ Result<void> ArrayState::Wait(const CallOptions& options) const {
     command.mutable_synchronize();
     auto ended =
         (*core)->stream.Submit(std::move(command))->Wait(options, (*core)->default_timeout);
-    // Some operation failed, perhaps another's: this array's own state tells. Anything else is this
-    // wait's own failure.
-    if (!ended &&
-        (ended.error().code == Code::kCancelled || ended.error().code == Code::kDeadlineExceeded ||
-         ended.error().code == Code::kUnavailable)) {
-      return ended.error();
-    }
+    // With a reason it is the daemon's: some operation failed, perhaps another one, and this array's
+    // own state tells. Anything else is this wait's own failure.
+    if (!ended && ended.error().reason.empty()) return ended.error();
   }
   auto info = Describe(options);
   if (!info) return info.error();
@@ -119,6 +115,7 @@ Result<ArrayInfo> ArrayState::Describe(const CallOptions& options) const {
     auto answer = origin_->Wait(options, (*core)->default_timeout);
     if (!answer) return answer.error();
   }
+  (*core)->AwaitWrites(options);
   auto name = Name();
   if (!name) return name.error();
   Call call(options, (*core)->default_timeout);

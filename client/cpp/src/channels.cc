@@ -1,5 +1,6 @@
 #include "client/cpp/src/channels.h"
 
+#include <grpc/grpc.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
@@ -55,7 +56,18 @@ constexpr char kServiceConfig[] = R"({
 // The contract caps messages at 4 MiB of data; this leaves room for what surrounds it.
 constexpr int kMaxReceiveBytes = 16 << 20;
 
+// gRPC ends with its last channel, and joins a thread of its own that may just sleep in a poll of
+// 10 s. One reference that is never given back keeps that from whoever destroys a Client.
+void KeepGrpc() {
+  static const bool kept = [] {
+    grpc_init();
+    return true;
+  }();
+  (void)kept;
+}
+
 std::shared_ptr<grpc::Channel> Open(const std::string& address) {
+  KeepGrpc();
   grpc::ChannelArguments arguments;
   // Channels to one address would otherwise share one connection.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);

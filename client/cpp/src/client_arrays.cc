@@ -64,6 +64,7 @@ Result<void> FetchState(internal::Core& core, const ArrayState& state, std::span
   }
   // The answer tells that the daemon knows the handle: bulk travels on other connections and may
   // overtake the stream.
+  core.AwaitWrites(options);
   auto spec = state.Spec(options);
   if (!spec) return spec.error();
   if (auto fits = CheckFits(*spec, out.size(), expected); !fits) return fits;

@@ -31,6 +31,17 @@ std::vector<Target> ChooseTargets(internal::Core& core, v1::Operation& message, 
   return targets;
 }
 
+// A kernel may write through any pointer that it is given.
+bool WritesExisting(const v1::Operation& operation) {
+  for (const auto& output : operation.outputs()) {
+    if (output.existing()) return true;
+  }
+  for (const auto& argument : operation.kernel_launch().arguments()) {
+    if (argument.has_array()) return true;
+  }
+  return false;
+}
+
 Result<RunReply> RunInline(internal::Core& core, const Operation& operation,
                            const CallOptions& options) {
   v1::RunRequest request;
@@ -39,6 +50,7 @@ Result<RunReply> RunInline(internal::Core& core, const Operation& operation,
        internal::MutableOutputs(*request.mutable_operation(), operation.num_outputs())) {
     if (output->target_case() == v1::Output::TARGET_NOT_SET) output->set_inline_result(true);
   }
+  core.AwaitWrites(options);
   if (!operation.impl().arrays.empty()) {
     auto session = core.session.Name();
     if (!session) return session.error();
@@ -73,7 +85,9 @@ std::vector<Array> Client::ComputeAll(const Operation& operation, const ComputeO
   const auto timeout = options.timeout.count() != 0 ? options.timeout : core_->default_timeout;
   if (timeout.count() != 0) internal::ToProto(timeout, command.mutable_timeout());
   const auto targets = ChooseTargets(*core_, *command.mutable_operation(), operation.num_outputs());
+  const bool writes = WritesExisting(command.operation());
   const auto pending = core_->stream.Submit(std::move(command));
+  if (writes) core_->NoteWrite(pending);
   std::vector<Array> arrays;
   for (size_t i = 0; i < targets.size(); ++i) {
     const Target& target = targets[i];

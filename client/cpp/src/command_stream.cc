@@ -1,6 +1,7 @@
 #include "client/cpp/src/command_stream.h"
 
 #include <thread>
+#include <utility>
 
 #include "client/cpp/src/status.h"
 #include "stride/v1/compute_service.grpc.pb.h"
@@ -16,6 +17,11 @@ constexpr size_t kMaxMessageBytes = 2 << 20;
 constexpr size_t kMaxWaiting = 16384;
 constexpr int kReleasesPerCommand = 64;
 constexpr int64_t kReleaseNowBytes = 16 << 20;
+// Commands closer than this are a burst. A few times what it takes to wake a thread.
+constexpr auto kBurst = std::chrono::microseconds(100);
+
+// Whether the caller is about to wait for its answer.
+bool Awaited(const v1::Command& command) { return !command.has_operation() || command.wait(); }
 
 }  // namespace
 
@@ -40,8 +46,15 @@ std::shared_ptr<PendingCommand> CommandStream::Submit(v1::Command command) {
   }
   command.set_id(next_id_++);
   waiting_[command.id()] = {pending};
+  const auto now = std::chrono::steady_clock::now();
+  const bool burst = !Awaited(command) && now - std::exchange(last_submit_, now) < kBurst;
   queue_.push_back(std::move(command));
-  if (!writing_) WriteQueued(lock);
+  if (writing_) return pending;
+  if (burst) {
+    HandToWriter();
+  } else {
+    WriteQueued(lock);
+  }
   return pending;
 }
 
@@ -52,7 +65,28 @@ void CommandStream::Release(uint64_t handle, int64_t bytes) {
   released_bytes_ += bytes;
   const bool much =
       releases_.handles_size() >= kReleasesPerCommand || released_bytes_ >= kReleaseNowBytes;
-  if (much && !writing_) WriteQueued(lock);
+  if (!much || writing_) return;
+  if (std::chrono::steady_clock::now() - last_submit_ < kBurst) {
+    HandToWriter();
+  } else {
+    WriteQueued(lock);
+  }
+}
+
+void CommandStream::HandToWriter() {
+  writing_ = true;
+  handed_ = true;
+  if (!writer_.joinable()) writer_ = std::thread([this] { WriteWhenHanded(); });
+  handed_changed_.notify_one();
+}
+
+void CommandStream::WriteWhenHanded() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    handed_changed_.wait(lock, [this] { return handed_ || closed_; });
+    if (std::exchange(handed_, false)) WriteQueued(lock);
+    if (closed_) return;
+  }
 }
 
 // Caller holds the lock and there is no other writer.
@@ -62,7 +96,7 @@ void CommandStream::WriteQueued(std::unique_lock<std::mutex>& lock) {
     lock.unlock();
     auto live = Connected();
     lock.lock();
-    const auto batch = TakeBatch();
+    auto batch = TakeBatch();
     if (!live || (*live)->broken) {
       const Error error = live
                               ? LocalError(Code::kUnavailable, "The connection to the daemon broke")
@@ -81,7 +115,7 @@ void CommandStream::WriteQueued(std::unique_lock<std::mutex>& lock) {
     lock.unlock();
     v1::ExecuteRequest request;
     request.set_session((*live)->session);
-    for (const auto& command : batch) *request.add_commands() = command;
+    for (auto& command : batch) *request.add_commands() = std::move(command);
     // A failed write means that the reader meets the end of the stream, and it tells everyone why.
     (void)(*live)->stream->Write(request);
     lock.lock();
@@ -184,12 +218,14 @@ void CommandStream::Close() {
     closed_ = true;
     if (live_) live_->context.TryCancel();
     room_.notify_all();
+    handed_changed_.notify_one();
     room_.wait(lock, [this] { return !writing_; });
     live.swap(live_);
     // A writer that was connecting when `closed_` was set may have made this stream after the
     // cancel above.
     if (live) live->context.TryCancel();
   }
+  if (writer_.joinable()) writer_.join();
   if (live && live->reader.joinable()) live->reader.join();
   FailWaiting(nullptr, LocalError(Code::kCancelled, "The client is closed"));
 }

@@ -1,12 +1,14 @@
 // The one ordered stream of commands that a client's operations travel down.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include "client/cpp/src/channels.h"
@@ -19,8 +21,9 @@ namespace stride::internal {
 // an answer then fail, since whether the daemon took them cannot be known.
 //
 // The thread that submits also writes: whoever finds nobody writing sends all that is queued, so
-// that under load many commands share a message and a lone one waits for no other thread. A thread
-// of its own reads answers.
+// that a lone command waits for no other thread. Commands that come close upon another and whose
+// answer nobody awaits go to a writer thread instead: a message costs as much as many commands, and
+// what piles up while one is being written shares the next. A thread of its own reads answers.
 class CommandStream {
  public:
   // Both must outlive it.
@@ -44,6 +47,9 @@ class CommandStream {
   };
 
   void WriteQueued(std::unique_lock<std::mutex>& lock);
+  // Lets the writer thread do it. Caller holds the lock and there is no other writer.
+  void HandToWriter();
+  void WriteWhenHanded();
   std::vector<v1::Command> TakeBatch();
   // Caller is the writer and holds no lock.
   Result<std::shared_ptr<Live>> Connected();
@@ -60,6 +66,10 @@ class CommandStream {
   int64_t released_bytes_ = 0;
   uint64_t next_id_ = 1;
   bool writing_ = false;
+  bool handed_ = false;  // the writer thread is the writer
+  std::chrono::steady_clock::time_point last_submit_;
+  std::condition_variable handed_changed_;
+  std::thread writer_;
   bool closed_ = false;
   std::shared_ptr<Live> live_;
 };

@@ -1,5 +1,7 @@
 #include "client/cpp/src/core.h"
 
+#include "client/cpp/src/pending_command.h"
+
 namespace stride::internal {
 
 void Core::InBackground(Cancellation cancellation, std::function<void()> work) {
@@ -16,6 +18,20 @@ void Core::InBackground(Cancellation cancellation, std::function<void()> work) {
     task->done = true;
   });
   tasks_.push_back(std::move(task));
+}
+
+void Core::NoteWrite(std::shared_ptr<PendingCommand> command) {
+  std::lock_guard lock(mutex_);
+  last_write_ = std::move(command);
+}
+
+void Core::AwaitWrites(const CallOptions& options) {
+  std::shared_ptr<PendingCommand> last;
+  {
+    std::lock_guard lock(mutex_);
+    last = last_write_;
+  }
+  if (last) (void)last->Wait(options, default_timeout);
 }
 
 void Core::Close() {

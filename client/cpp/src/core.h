@@ -24,6 +24,11 @@ class Core : public std::enable_shared_from_this<Core> {
 
   // Runs `work` on a thread that Close joins; `cancellation` is what Close cancels.
   void InBackground(Cancellation cancellation, std::function<void()> work);
+  // `command` may change arrays that exist. Calls that travel beside the stream come after it by
+  // waiting until the daemon has taken it.
+  void NoteWrite(std::shared_ptr<PendingCommand> command);
+  // Whether the commands themselves succeeded is told by their arrays, not here.
+  void AwaitWrites(const CallOptions& options);
   // Ends background work, the stream and the session. No call may be under way on other threads but
   // background ones.
   void Close();
@@ -42,6 +47,7 @@ class Core : public std::enable_shared_from_this<Core> {
 
   std::atomic<uint64_t> next_handle_{1};
   std::mutex mutex_;
+  std::shared_ptr<PendingCommand> last_write_;  // guarded by mutex_
   std::vector<std::unique_ptr<Task>> tasks_;  // guarded by mutex_
 };
 

@@ -65,6 +65,37 @@ TEST(AckQueueTest, PopGivesUpAtItsDeadline) {
   EXPECT_EQ(queue.Pop(absl::Now(), &ack), AckQueue::Next::kTimeout);
 }
 
+TEST(AckQueueTest, IsNotIdleWhileMoreIsToCome) {
+  AckQueue queue(4);
+  EXPECT_TRUE(queue.idle());
+  queue.Push(Ready(1), /*more=*/true);
+  PendingAck ack;
+  ASSERT_EQ(queue.Pop(absl::InfiniteFuture(), &ack), AckQueue::Next::kAck);
+  queue.Done(ack);
+  EXPECT_FALSE(queue.idle());
+  queue.Push(Ready(2));
+  EXPECT_FALSE(queue.idle());
+  ASSERT_EQ(queue.Pop(absl::InfiniteFuture(), &ack), AckQueue::Next::kAck);
+  EXPECT_TRUE(queue.idle());
+}
+
+// The pusher announced more and then has to wait for the popper: that must be awake.
+TEST(AckQueueTest, AWaitingPusherHoldsNothingBack) {
+  AckQueue queue(2);
+  std::thread popper([&] {
+    PendingAck ack;
+    while (queue.Pop(absl::InfiniteFuture(), &ack) == AckQueue::Next::kAck) queue.Done(ack);
+  });
+  // Full again and again.
+  for (uint64_t i = 1; i <= 100; ++i) EXPECT_TRUE(queue.Push(Ready(i), /*more=*/true));
+  EXPECT_TRUE(queue.Push(Fetch(7), /*more=*/true));
+  queue.WaitForFetches();
+  EXPECT_FALSE(queue.FetchOutstanding(0));
+  queue.Push(Ready(1), /*more=*/true);
+  queue.Close();
+  popper.join();
+}
+
 TEST(AckQueueTest, FetchesAreOutstandingUntilDone) {
   AckQueue queue(4);
   EXPECT_FALSE(queue.FetchOutstanding(0));

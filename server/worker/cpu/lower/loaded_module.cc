@@ -19,7 +19,7 @@ absl::StatusOr<std::shared_ptr<const LoadedModule>> LoadedModule::Load(
     entry.static_shared_bytes = kernel.static_shared_bytes();
     entry.max_threads_per_block = kernel.max_threads_per_block();
     entry.private_bytes_per_thread = kernel.private_bytes_per_thread();
-    entry.per_thread = kernel.runs_one_thread();
+    entry.per_thread = kernel.per_thread();
     if (entry.function == nullptr) {
       return absl::InternalError(absl::StrCat("the object lacks kernel ", kernel.entry()));
     }

@@ -105,6 +105,22 @@ TEST_F(ClientTest, ManyThreadsShareMessages) {
   EXPECT_EQ(daemon_->counters().sessions, 1);
 }
 
+TEST_F(ClientTest, ABurstOfOneThreadSharesMessages) {
+  const Array one = Put({1});
+  const int before = daemon_->counters().messages;
+  std::vector<Array> sums;
+  for (int i = 0; i < 2000; ++i) sums.push_back(client_->Ufunc("add", {one, one}));
+  ASSERT_TRUE(client_->Synchronize().ok());
+  EXPECT_LT(daemon_->counters().messages - before, 2000);
+}
+
+// Destruction meets the writer thread at work.
+TEST_F(ClientTest, ABurstMayBeAbandoned) {
+  const Array one = Put({1});
+  for (int i = 0; i < 500; ++i) (void)client_->Ufunc("add", {one, one});
+  client_.reset();
+}
+
 TEST_F(ClientTest, ErrorsStayOnArrays) {
   const Array one = Put({1});
   const Array bad = client_->Ufunc("ad", {one, one});

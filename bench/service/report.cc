@@ -1,0 +1,85 @@
+#include "bench/service/report.h"
+
+#include <cstdio>
+
+namespace stride::bench {
+namespace {
+
+std::string Text(const char* format, double value) {
+  char buffer[64];
+  std::snprintf(buffer, sizeof(buffer), format, value);
+  return buffer;
+}
+
+std::string Duration(double seconds) {
+  if (seconds < 1e-3) return Text("%.1f us", seconds * 1e6);
+  if (seconds < 1) return Text("%.2f ms", seconds * 1e3);
+  return Text("%.2f s", seconds);
+}
+
+std::string Rate(int64_t bytes, double seconds) {
+  return bytes == 0 || seconds == 0 ? "" : Text("%.2f GiB/s", bytes / seconds / (1 << 30));
+}
+
+// Our texts hold no control characters.
+std::string Quoted(const std::string& text) {
+  std::string out = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + "\"";
+}
+
+std::string Json(const Times& times) {
+  return "{\"median_s\": " + Text("%.9g", times.median()) +
+         ", \"p99_s\": " + Text("%.9g", times.p99()) +
+         ", \"count\": " + std::to_string(times.count()) + "}";
+}
+
+std::string Json(const Row& row) {
+  std::string out = "{\"id\": " + Quoted(row.id) + ", \"what\": " + Quoted(row.what) +
+                    ", \"ours\": " + Json(row.ours);
+  if (row.bytes > 0) out += ", \"bytes\": " + std::to_string(row.bytes);
+  if (row.baseline) {
+    out += ", \"baseline\": " + Json(*row.baseline) +
+           ", \"baseline_name\": " + Quoted(row.baseline_name) +
+           ", \"ratio\": " + Text("%.4g", row.ours.median() / row.baseline->median());
+  }
+  return out + "}";
+}
+
+}  // namespace
+
+void Report::Section(const std::string& title) {
+  std::printf("\n%s\n  %-58s %11s %11s %11s   %11s %11s %11s %7s\n", title.c_str(), "", "ours",
+              "p99", "rate", "baseline", "p99", "rate", "ratio");
+}
+
+void Report::Add(Row row) {
+  const double ours = row.ours.median();
+  std::printf("  %-58s %11s %11s %11s", row.what.c_str(), Duration(ours).c_str(),
+              Duration(row.ours.p99()).c_str(), Rate(row.bytes, ours).c_str());
+  if (row.baseline) {
+    const double base = row.baseline->median();
+    std::printf("   %11s %11s %11s %7.2f  %s", Duration(base).c_str(),
+                Duration(row.baseline->p99()).c_str(), Rate(row.bytes, base).c_str(), ours / base,
+                row.baseline_name.c_str());
+  }
+  std::printf("\n");
+  std::fflush(stdout);
+  rows_.push_back(std::move(row));
+}
+
+bool Report::WriteJson(const std::string& path) const {
+  std::FILE* file = std::fopen(path.c_str(), "w");
+  if (!file) return false;
+  std::fprintf(file, "{\"rows\": [\n");
+  for (size_t i = 0; i < rows_.size(); ++i) {
+    std::fprintf(file, "  %s%s\n", Json(rows_[i]).c_str(), i + 1 < rows_.size() ? "," : "");
+  }
+  std::fprintf(file, "]}\n");
+  return std::fclose(file) == 0;
+}
+
+}  // namespace stride::bench

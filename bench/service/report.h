@@ -1,0 +1,38 @@
+// The table that service_bench prints and the JSON file it writes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/service/timing.h"
+
+namespace stride::bench {
+
+// One comparison. All numbers are times, so that a ratio above 1 says that we are slower.
+struct Row {
+  std::string id;  // `run/unix/cpu:0`: stable, for scripts
+  std::string what;
+  Times ours;
+  // What it is held against; nothing: there is no such thing.
+  std::string baseline_name;
+  std::optional<Times> baseline;
+  // Bytes moved by one turn; 0: none to speak of.
+  int64_t bytes = 0;
+};
+
+class Report {
+ public:
+  // Prints the row at once.
+  void Add(Row row);
+  // A line between rows.
+  void Section(const std::string& title);
+  // False when the file cannot be written.
+  bool WriteJson(const std::string& path) const;
+
+ private:
+  std::vector<Row> rows_;
+};
+
+}  // namespace stride::bench

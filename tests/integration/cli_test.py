@@ -1,0 +1,106 @@
+"""The `stride` command with no daemon about: it starts its own, does the job, and leaves nothing behind.
+
+Usage: cli_test.py STRIDE
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+
+_ADD = """
+extern "C" __global__ void add(const int* a, const int* b, int* out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = a[i] + b[i];
+}
+"""
+
+
+class CliTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        # No daemon of this machine is found: neither by name nor where one would listen.
+        self.environment = {k: v for k, v in os.environ.items() if not k.startswith("STRIDE_")}
+        self.environment["XDG_RUNTIME_DIR"] = str(self.folder)
+        random = np.random.default_rng(1)
+        self.x = random.standard_normal((300, 40)).astype(np.float32)
+        self.a = random.integers(-1000, 1000, 4096, dtype=np.int32)
+        self.b = random.integers(-1000, 1000, 4096, dtype=np.int32)
+        self.save(x=self.x, a=self.a, b=self.b)
+
+    def save(self, **arrays):
+        for name, array in arrays.items():
+            np.save(self.folder / f"{name}.npy", array)
+
+    def load(self, name):
+        return np.load(self.folder / f"{name}.npy")
+
+    def stride(self, *arguments, code=0):
+        done = subprocess.run(
+            [_STRIDE, *arguments], cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, code, f"{arguments}\n{done.stdout}\n{done.stderr}")
+        return done
+
+    def test_expression(self):
+        self.stride("ufunc", "cos(x)**2 + sin(x)**2", "x=x.npy", "-o", "y.npy")
+        y = self.load("y")
+        self.assertEqual((y.dtype, y.shape), (self.x.dtype, self.x.shape))
+        np.testing.assert_allclose(y, 1, atol=1e-6)
+
+    def test_ufunc(self):
+        self.stride("ufunc", "add", "a.npy", "b.npy", "-o", "c.npy")
+        np.testing.assert_array_equal(self.load("c"), self.a + self.b)
+
+    def test_reduce(self):
+        self.stride("reduce", "sum", "x.npy", "--axis", "0", "-o", "s.npy")
+        s = self.load("s")
+        self.assertEqual(s.shape, (40,))
+        np.testing.assert_allclose(s, self.x.sum(axis=0, dtype=np.float64), atol=1e-3)
+
+    def test_matmul(self):
+        a, b = self.x, self.x.T[:, :70]
+        self.save(a=a, b=b)
+        self.stride("matmul", "a.npy", "b.npy", "-o", "c.npy")
+        np.testing.assert_allclose(self.load("c"), a.astype(np.float64) @ b, atol=1e-3)
+
+    def test_kernel(self):
+        (self.folder / "add.cu").write_text(_ADD)
+        self.stride("kernel", "add.cu", "--entry", "add", "--grid", "32", "--block", "128", "a.npy", "b.npy",
+                    "out:int32[4096]", "4096:int32", "-o", "c.npy")
+        np.testing.assert_array_equal(self.load("c"), self.a + self.b)
+
+    def test_devices_as_json(self):
+        devices = json.loads(self.stride("devices", "--json").stdout)
+        self.assertIn("devices/cpu:0", json.dumps(devices))
+
+    def test_doctor(self):
+        self.stride("doctor")
+
+    def test_mistakes_are_told(self):
+        self.save(b=self.b[:5])
+        done = self.stride("ufunc", "add", "a.npy", "b.npy", "-o", "c.npy", code=3)
+        self.assertIn("(4096,) (5,)", done.stderr)
+        self.assertFalse((self.folder / "c.npy").exists())
+
+    def test_nothing_is_left(self):
+        before = set(self.folder.iterdir())
+        self.stride("ufunc", "negative", "a.npy", "-o", "c.npy")
+        self.assertEqual({p.name for p in set(self.folder.iterdir()) - before}, {"c.npy"})
+        for process in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                command = process.read_bytes()
+            except OSError:
+                continue  # it has ended
+            self.assertNotIn(str(self.folder).encode(), command)
+
+
+if __name__ == "__main__":
+    _STRIDE = sys.argv[1]
+    unittest.main(argv=sys.argv[:1])

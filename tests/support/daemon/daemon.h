@@ -1,0 +1,76 @@
+// A real strided with its real workers, for tests: its own Unix socket, flags of one's choice.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "stride/client.h"
+
+namespace stride::testing {
+
+// Starts in the constructor, which returns once the daemon says that it serves and throws
+// std::runtime_error with its log otherwise. The destructor kills it, and prints the log when the
+// test has failed. Its workers and compilers die with it. Thread-safe but for Wait.
+class Daemon {
+ public:
+  // `flags` come after `--listen`, `--no-cuda` and `--log-format=text`. Without `--cpu-devices`
+  // there is one of one thread.
+  explicit Daemon(std::vector<std::string> flags = {});
+  ~Daemon();
+  Daemon(const Daemon&) = delete;
+  Daemon& operator=(const Daemon&) = delete;
+
+  // `unix:/tmp/.../s`
+  const std::string& address() const { return address_; }
+  // A folder that goes with the daemon.
+  const std::string& folder() const { return folder_; }
+  // With a session of its own.
+  Client Connect() const;
+
+  // Ids of the processes of the daemon that serve a device, busy ones and spares, and of those
+  // that compile.
+  std::vector<pid_t> Workers() const { return Children("--serve"); }
+  std::vector<pid_t> Compilers() const { return Children("--compile"); }
+
+  void Signal(int signal) const;
+  // The exit code, or minus the signal that ended it; nothing when it still runs after that time.
+  std::optional<int> Wait(std::chrono::milliseconds time);
+  // True once the log so far has the text.
+  bool WaitForLog(const std::string& text, std::chrono::milliseconds time);
+  std::string Log() const;
+
+ private:
+  std::vector<pid_t> Children(const std::string& argument) const;
+  void Spawn(std::vector<std::string> arguments);
+  void ReadLog(int fd);
+
+  std::string folder_, address_;
+  pid_t pid_ = -1;
+  bool ended_ = false;
+  std::thread reader_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::string log_;         // guarded by mutex_
+  bool log_ended_ = false;  // guarded by mutex_
+};
+
+// Looks until it holds, for a state that nothing announces.
+template <typename Predicate>
+bool Eventually(Predicate holds, std::chrono::milliseconds time = std::chrono::seconds(20)) {
+  const auto deadline = std::chrono::steady_clock::now() + time;
+  while (!holds()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return true;
+}
+
+}  // namespace stride::testing
