@@ -46,7 +46,8 @@ absl::Status Lower(const CompileRequest& request, const Options& options, llvm::
   return absl::OkStatus();
 }
 
-// Errors of LLVM's later stages are kept; its remarks on what it could not vectorise are nobody's business.
+// Errors of LLVM's later stages are kept; its remarks on what it could not vectorise are nobody's
+// business.
 struct KeepErrors : llvm::DiagnosticHandler {
   explicit KeepErrors(std::string* kept) : kept(kept) {}
   bool handleDiagnostics(const llvm::DiagnosticInfo& info) override {
@@ -73,16 +74,20 @@ absl::StatusOr<CompileResult> CompileHere(const CompileRequest& request) {
   absl::StatusOr<FrontEndResult> front = RunFrontEnd(request, *options, *target, context);
   if (!front.ok()) return front.status();
   front->module->setDataLayout((*machine)->createDataLayout());
-  if (absl::Status status = Lower(request, *options, *front->module, **machine, front->table); !status.ok()) {
+  if (absl::Status status = Lower(request, *options, *front->module, **machine, front->table);
+      !status.ok()) {
     return status;
   }
   absl::StatusOr<std::string> object = MakeSharedObject(*front->module, **machine);
-  if (!errors.empty()) return absl::InvalidArgumentError(absl::StrCat("the kernel cannot be made into code: ", errors));
+  if (!errors.empty())
+    return absl::InvalidArgumentError(
+        absl::StrCat("the kernel cannot be made into code: ", errors));
   if (!object.ok()) return object.status();
   return CompileResult{std::move(*object), std::move(front->table.kernels), std::move(front->log)};
 }
 
-// LLVM ends the process on errors it cannot report; inside a recovery context we get back here instead.
+// LLVM ends the process on errors it cannot report; inside a recovery context we get back here
+// instead.
 void OnFatalError(void* reason, const char* message, bool) {
   *static_cast<std::string*>(reason) = message;
   if (auto* recovery = llvm::CrashRecoveryContext::GetCurrent()) recovery->HandleExit(1);
@@ -97,8 +102,8 @@ absl::StatusOr<CompileResult> Attempt(const CompileRequest& request) {
   bool finished = recovery.RunSafelyOnThread([&] { result = CompileHere(request); }, kStackBytes);
   llvm::CrashRecoveryContext::Disable();
   if (finished) return result;
-  return absl::InternalError(absl::StrCat("the compiler failed on this source",
-                                          reason.empty() ? "" : ": ", reason));
+  return absl::InternalError(
+      absl::StrCat("the compiler failed on this source", reason.empty() ? "" : ": ", reason));
 }
 
 }  // namespace
@@ -115,7 +120,8 @@ absl::StatusOr<CompileResult> Compile(const CompileRequest& request) {
   again.form = ThreadForm::kPerThread;
   absl::StatusOr<CompileResult> simple = Attempt(again);
   if (!simple.ok()) return result;
-  for (CompiledKernel& kernel : simple->kernels) kernel.form_reason = std::string(result.status().message());
+  for (CompiledKernel& kernel : simple->kernels)
+    kernel.form_reason = std::string(result.status().message());
   return simple;
 }
 

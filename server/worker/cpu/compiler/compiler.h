@@ -1,8 +1,9 @@
 // CUDA C++ (and our own generated loops) to native code for the CPU device.
 //
-// Compile() takes text that a client wrote. It opens no file but two memory files of its own (through /proc/self/fd) and
-// is meant to run in a process that may be thrown away: the front end is not hardened against hostile text. Calls are
-// serialised inside; stdout is borrowed for a moment while the linker writes, so nothing else should print there.
+// Compile() takes text that a client wrote. It opens no file but two memory files of its own
+// (through /proc/self/fd) and is meant to run in a process that may be thrown away: the front end
+// is not hardened against hostile text. Calls are serialised inside; stdout is borrowed for a
+// moment while the linker writes, so nothing else should print there.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +16,12 @@
 namespace stride::cpu {
 
 enum class SourceKind {
-  // CUDA C++. Each `__global__` function becomes a function that runs one whole block: it is cut at its barriers into
+  // CUDA C++. Each `__global__` function becomes a function that runs one whole block: it is cut at
+  // its barriers into
   // loops over the block's threads.
   kCudaKernels,
-  // Plain C++ loops that we generated, `extern "C" void f(void** args, int64_t begin, int64_t end)`. Same prelude; no cuts.
+  // Plain C++ loops that we generated, `extern "C" void f(void** args, int64_t begin, int64_t
+  // end)`. Same prelude; no cuts.
   kNativeLoops,
 };
 
@@ -31,11 +34,13 @@ enum class ThreadForm {
 struct CompileRequest {
   std::string source;
   SourceKind kind = SourceKind::kCudaKernels;
-  // -DX[=Y] -UX -std=c++11..20 --use_fast_math --fmad=true|false -O0..-O3; -lineinfo and -G are accepted and ignored.
+  // -DX[=Y] -UX -std=c++11..20 --use_fast_math --fmad=true|false -O0..-O3; -lineinfo and -G are
+  // accepted and ignored.
   std::vector<std::string> options;
-  // Kernel names or template name expressions such as "scale<float>". Empty: every non-template kernel.
+  // Kernel names or template name expressions such as "scale<float>". Empty: every non-template
+  // kernel.
   std::vector<std::string> entries;
-  std::string cpu = "native";  // an LLVM CPU name, such as "x86-64-v3", or "native"
+  std::string cpu = "native";      // an LLVM CPU name, such as "x86-64-v3", or "native"
   std::optional<ThreadForm> form;  // nothing: chosen for each kernel, see spmd/form_choice.h
 };
 
@@ -60,17 +65,20 @@ struct CompiledKernel {
   bool has_barrier = false;
   ThreadForm form = ThreadForm::kLoops;
   std::string form_reason;  // for people
-  uint64_t private_bytes_per_thread = 0;  // scratch the launcher must lend, for each thread of a block
+  uint64_t private_bytes_per_thread =
+      0;  // scratch the launcher must lend, for each thread of a block
 };
 
 struct CompileResult {
-  std::string object;  // an ELF shared object; needs memcpy, memmove, memset, memcmp and libm from the loading process
+  std::string object;  // an ELF shared object; needs memcpy, memmove, memset, memcmp and libm from
+                       // the loading process
   std::vector<CompiledKernel> kernels;
   std::string log;  // warnings
 };
 
-// INVALID_ARGUMENT with the compiler's diagnostics when the source is wrong, UNIMPLEMENTED naming the feature when it is
-// right CUDA that this device has no answer for, INTERNAL when the compiler itself failed.
+// INVALID_ARGUMENT with the compiler's diagnostics when the source is wrong, UNIMPLEMENTED naming
+// the feature when it is right CUDA that this device has no answer for, INTERNAL when the compiler
+// itself failed.
 absl::StatusOr<CompileResult> Compile(const CompileRequest& request);
 
 }  // namespace stride::cpu

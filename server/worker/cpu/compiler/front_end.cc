@@ -34,7 +34,8 @@ class TreeConsumer : public clang::ASTConsumer {
 class ListAction : public clang::ASTFrontendAction {
  public:
   explicit ListAction(std::function<void(clang::ASTContext&)> done) : done_(std::move(done)) {}
-  std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance&, llvm::StringRef) override {
+  std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance&,
+                                                        llvm::StringRef) override {
     return std::make_unique<TreeConsumer>(done_);
   }
 
@@ -58,14 +59,42 @@ class EmitAction : public clang::EmitLLVMOnlyAction {
   std::function<void(clang::ASTContext&)> done_;
 };
 
-std::vector<std::string> Arguments(const CompileRequest& request, const Options& options, const Target& target) {
+std::vector<std::string> Arguments(const CompileRequest& request, const Options& options,
+                                   const Target& target) {
   std::vector<std::string> arguments = {
-      "-triple", target.triple, "-target-cpu", target.cpu, "-std=" + options.standard, "-O2", "-disable-llvm-passes",
-      "-nostdsysteminc", "-nobuiltininc", "-isystem", kPreludeFolder, "-fdeclspec", "-fno-threadsafe-statics",
-      "-fno-rtti", "-mrelocation-model", "pic", "-pic-level", "2", "-ferror-limit", "30", "-fmessage-length=0",
-      "-Wno-unused-value", "-Wno-unknown-cuda-version", "-Wno-undefined-internal", "-Wno-psabi", "-Wno-pass-failed",
-      "-Wno-unknown-pragmas", "-fdiagnostics-show-note-include-stack", "-vectorize-loops", "-vectorize-slp",
-      "-ffp-contract=" + std::string(options.contract ? "fast" : "off"), "-main-file-name", kSourceName};
+      "-triple",
+      target.triple,
+      "-target-cpu",
+      target.cpu,
+      "-std=" + options.standard,
+      "-O2",
+      "-disable-llvm-passes",
+      "-nostdsysteminc",
+      "-nobuiltininc",
+      "-isystem",
+      kPreludeFolder,
+      "-fdeclspec",
+      "-fno-threadsafe-statics",
+      "-fno-rtti",
+      "-mrelocation-model",
+      "pic",
+      "-pic-level",
+      "2",
+      "-ferror-limit",
+      "30",
+      "-fmessage-length=0",
+      "-Wno-unused-value",
+      "-Wno-unknown-cuda-version",
+      "-Wno-undefined-internal",
+      "-Wno-psabi",
+      "-Wno-pass-failed",
+      "-Wno-unknown-pragmas",
+      "-fdiagnostics-show-note-include-stack",
+      "-vectorize-loops",
+      "-vectorize-slp",
+      "-ffp-contract=" + std::string(options.contract ? "fast" : "off"),
+      "-main-file-name",
+      kSourceName};
   for (const std::string& feature : target.features) {
     arguments.push_back("-target-feature");
     arguments.push_back(feature);
@@ -74,8 +103,9 @@ std::vector<std::string> Arguments(const CompileRequest& request, const Options&
   if (options.contract) arguments.push_back("-D__STRIDE_CONTRACT__=1");
   if (options.fast_math) arguments.push_back("-D__USE_FAST_MATH__=1");
   if (request.kind == SourceKind::kCudaKernels) {
-    for (const char* more : {"-aux-triple", target.triple.c_str(), "-fcuda-is-device", "-fcuda-allow-variadic-functions",
-                             "-include", "stride_cuda.h", "-x", "cuda"}) {
+    for (const char* more :
+         {"-aux-triple", target.triple.c_str(), "-fcuda-is-device",
+          "-fcuda-allow-variadic-functions", "-include", "stride_cuda.h", "-x", "cuda"}) {
       arguments.push_back(more);
     }
   } else {
@@ -90,18 +120,47 @@ llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> MemoryFiles(const std::string& s
   files->setCurrentWorkingDirectory("/");
   files->addFile(kSourceName, 0, llvm::MemoryBuffer::getMemBufferCopy(source, kSourceName));
   for (const PreludeFile* file = PreludeFilesBegin(); file != PreludeFilesEnd(); ++file) {
-    // A "cooperative_groups.reduce.h" is <cooperative_groups/reduce.h>: the embedded names are flat.
+    // A "cooperative_groups.reduce.h" is <cooperative_groups/reduce.h>: the embedded names are
+    // flat.
     std::string name(file->name);
     if (name == "cooperative_groups.reduce.h") name = "cooperative_groups/reduce.h";
     llvm::StringRef text(file->text.data(), file->text.size());
     files->addFile(kPreludeFolder + name, 0, llvm::MemoryBuffer::getMemBuffer(text, name));
   }
-  for (const char* name : {"cstdint", "cstddef", "cmath", "cstdio", "cassert", "cstdlib", "cstring", "climits",
-                           "cfloat", "limits", "type_traits", "utility", "algorithm", "math.h", "stdint.h", "stdio.h",
-                           "stddef.h", "stdlib.h", "string.h", "assert.h", "limits.h", "float.h", "cuda.h",
-                           "cuda_runtime.h", "cuda_runtime_api.h", "device_launch_parameters.h", "cuda_fp16.h",
-                           "cuda_bf16.h", "vector_types.h", "vector_functions.h", "math_constants.h",
-                           "device_functions.h", "sm_20_atomic_functions.h", "helper_math.h"}) {
+  for (const char* name : {"cstdint",
+                           "cstddef",
+                           "cmath",
+                           "cstdio",
+                           "cassert",
+                           "cstdlib",
+                           "cstring",
+                           "climits",
+                           "cfloat",
+                           "limits",
+                           "type_traits",
+                           "utility",
+                           "algorithm",
+                           "math.h",
+                           "stdint.h",
+                           "stdio.h",
+                           "stddef.h",
+                           "stdlib.h",
+                           "string.h",
+                           "assert.h",
+                           "limits.h",
+                           "float.h",
+                           "cuda.h",
+                           "cuda_runtime.h",
+                           "cuda_runtime_api.h",
+                           "device_launch_parameters.h",
+                           "cuda_fp16.h",
+                           "cuda_bf16.h",
+                           "vector_types.h",
+                           "vector_functions.h",
+                           "math_constants.h",
+                           "device_functions.h",
+                           "sm_20_atomic_functions.h",
+                           "helper_math.h"}) {
     std::string path = std::string(kPreludeFolder) + name;
     if (llvm::StringRef(name) == "helper_math.h" || files->exists(path)) continue;
     // Everything such a header declares is in the prelude already.
@@ -110,9 +169,10 @@ llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> MemoryFiles(const std::string& s
   return files;
 }
 
-// Runs one action over `source`; the text of all diagnostics goes to `log`. True when there was no error.
-bool Run(clang::FrontendAction& action, const std::vector<std::string>& arguments, const std::string& source,
-         std::string& log) {
+// Runs one action over `source`; the text of all diagnostics goes to `log`. True when there was no
+// error.
+bool Run(clang::FrontendAction& action, const std::vector<std::string>& arguments,
+         const std::string& source, std::string& log) {
   llvm::raw_string_ostream stream(log);
   clang::CompilerInstance instance;
   std::vector<const char*> pointers;
@@ -120,8 +180,10 @@ bool Run(clang::FrontendAction& action, const std::vector<std::string>& argument
   auto shown = llvm::makeIntrusiveRefCnt<clang::DiagnosticOptions>();
   clang::DiagnosticsEngine early(llvm::makeIntrusiveRefCnt<clang::DiagnosticIDs>(), shown,
                                  new clang::TextDiagnosticPrinter(stream, shown.get()));
-  if (!clang::CompilerInvocation::CreateFromArgs(instance.getInvocation(), pointers, early)) return false;
-  instance.createDiagnostics(new clang::TextDiagnosticPrinter(stream, &instance.getDiagnosticOpts()));
+  if (!clang::CompilerInvocation::CreateFromArgs(instance.getInvocation(), pointers, early))
+    return false;
+  instance.createDiagnostics(
+      new clang::TextDiagnosticPrinter(stream, &instance.getDiagnosticOpts()));
   instance.createFileManager(MemoryFiles(source));
   instance.createSourceManager(instance.getFileManager());
   instance.getFrontendOpts().DisableFree = false;
@@ -148,8 +210,8 @@ absl::Status TableError(const KernelTable& table) {
 
 }  // namespace
 
-absl::StatusOr<FrontEndResult> RunFrontEnd(const CompileRequest& request, const Options& options, const Target& target,
-                                           llvm::LLVMContext& context) {
+absl::StatusOr<FrontEndResult> RunFrontEnd(const CompileRequest& request, const Options& options,
+                                           const Target& target, llvm::LLVMContext& context) {
   std::vector<std::string> arguments = Arguments(request, options, target);
   FrontEndResult result;
   std::vector<std::string> names = request.entries;
@@ -164,7 +226,9 @@ absl::StatusOr<FrontEndResult> RunFrontEnd(const CompileRequest& request, const 
   }
   std::string source = request.source;
   if (request.kind == SourceKind::kCudaKernels) source += EntryText(names);
-  EmitAction emit(&context, [&](clang::ASTContext& tree) { result.table = ReadKernels(tree, request.kind, names); });
+  EmitAction emit(&context, [&](clang::ASTContext& tree) {
+    result.table = ReadKernels(tree, request.kind, names);
+  });
   if (!Run(emit, arguments, source, result.log)) return SourceError(result.log);
   if (absl::Status status = TableError(result.table); !status.ok()) return status;
   result.module = emit.takeModule();

@@ -24,7 +24,7 @@ struct FrontEndResult {
   std::string log;
 };
 
-absl::StatusOr<FrontEndResult> RunFrontEnd(const CompileRequest& request, const Options& options, const Target& target,
-                                           llvm::LLVMContext& context);
+absl::StatusOr<FrontEndResult> RunFrontEnd(const CompileRequest& request, const Options& options,
+                                           const Target& target, llvm::LLVMContext& context);
 
 }  // namespace stride::cpu

@@ -19,7 +19,8 @@ bool IsKernel(const clang::FunctionDecl* function) {
 
 bool IsEntry(const clang::FunctionDecl* function, SourceKind kind) {
   if (!function->isThisDeclarationADefinition() || function->isDependentContext()) return false;
-  if (function->getTemplatedKind() == clang::FunctionDecl::TK_FunctionTemplateSpecialization) return false;
+  if (function->getTemplatedKind() == clang::FunctionDecl::TK_FunctionTemplateSpecialization)
+    return false;
   if (kind == SourceKind::kNativeLoops) {
     const clang::SourceManager& sources = function->getASTContext().getSourceManager();
     return function->isExternC() && sources.isInMainFile(function->getLocation());
@@ -138,7 +139,8 @@ void ReadKernel(clang::FunctionDecl* function, CompiledKernel& kernel, KernelTab
   for (clang::ParmVarDecl* parameter : function->parameters()) {
     if (parameter->getType()->isReferenceType()) {
       table.error = absl::StrCat("kernel `", kernel.name, "` takes a reference, `",
-                                 parameter->getType().getAsString(), "`; a kernel's parameters are values and pointers");
+                                 parameter->getType().getAsString(),
+                                 "`; a kernel's parameters are values and pointers");
       return;
     }
   }
@@ -154,7 +156,8 @@ std::vector<std::string> ListKernels(clang::ASTContext& context, SourceKind kind
   return std::move(lister.names);
 }
 
-KernelTable ReadKernels(clang::ASTContext& context, SourceKind kind, const std::vector<std::string>& names) {
+KernelTable ReadKernels(clang::ASTContext& context, SourceKind kind,
+                        const std::vector<std::string>& names) {
   Reader reader;
   reader.TraverseDecl(context.getTranslationUnitDecl());
   for (size_t i = 0; i < names.size(); ++i) {

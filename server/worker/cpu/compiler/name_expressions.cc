@@ -11,17 +11,20 @@ std::string EntrySymbol(size_t index) { return absl::StrCat("__stride_entry_", i
 absl::Status CheckNameExpression(const std::string& name) {
   constexpr absl::string_view kPunctuation = "_:<>,*&()+-/%|!=~. '\t[]";
   bool valid = !name.empty() && name.size() < 4096;
-  for (char c : name) valid = valid && (absl::ascii_isalnum(c) || kPunctuation.find(c) != absl::string_view::npos);
+  for (char c : name)
+    valid = valid && (absl::ascii_isalnum(c) || kPunctuation.find(c) != absl::string_view::npos);
   if (valid) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("not a kernel name or template name expression: `", name, "`"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("not a kernel name or template name expression: `", name, "`"));
 }
 
 std::string EntryText(const std::vector<std::string>& names) {
   std::string text = "\n#line 1 \"name_expressions\"\n";
   for (size_t i = 0; i < names.size(); ++i) {
     // The plain mention lets the syntax tree be asked which function the expression names.
-    absl::StrAppend(&text, "extern \"C\" __device__ void ", EntrySymbol(i), "() { (void)&", names[i],
-                    "; ::__stride::entry<decltype(&", names[i], "), &", names[i], ">::run(); }\n");
+    absl::StrAppend(&text, "extern \"C\" __device__ void ", EntrySymbol(i), "() { (void)&",
+                    names[i], "; ::__stride::entry<decltype(&", names[i], "), &", names[i],
+                    ">::run(); }\n");
   }
   return text;
 }

@@ -1,4 +1,5 @@
-// The text put after a client's source that makes the kernels asked for exist and gives each a plain entry point.
+// The text put after a client's source that makes the kernels asked for exist and gives each a
+// plain entry point.
 #pragma once
 
 #include <string>
@@ -14,8 +15,8 @@ std::string EntrySymbol(size_t index);
 // INVALID_ARGUMENT unless `name` can only be a name or a template name expression.
 absl::Status CheckNameExpression(const std::string& name);
 
-// One entry function for each name. Parameters are read from the packed buffer by offset, so that structs passed by value
-// need no calling convention.
+// One entry function for each name. Parameters are read from the packed buffer by offset, so that
+// structs passed by value need no calling convention.
 std::string EntryText(const std::vector<std::string>& names);
 
 }  // namespace stride::cpu

@@ -10,7 +10,8 @@ namespace stride::cpu {
 namespace {
 
 struct Managers {
-  Managers(llvm::TargetMachine& machine, llvm::PipelineTuningOptions tuning) : builder(&machine, tuning) {
+  Managers(llvm::TargetMachine& machine, llvm::PipelineTuningOptions tuning)
+      : builder(&machine, tuning) {
     builder.registerModuleAnalyses(modules);
     builder.registerCGSCCAnalyses(graphs);
     builder.registerFunctionAnalyses(functions);
@@ -44,8 +45,8 @@ void Simplify(llvm::Module& module, llvm::TargetMachine& machine, int optimizati
   Managers managers(machine, tuning);
   llvm::ModulePassManager passes;
   passes.addPass(llvm::AlwaysInlinerPass(false));
-  passes.addPass(managers.builder.buildModuleSimplificationPipeline(Level(optimization == 3 ? 2 : optimization),
-                                                                    llvm::ThinOrFullLTOPhase::None));
+  passes.addPass(managers.builder.buildModuleSimplificationPipeline(
+      Level(optimization == 3 ? 2 : optimization), llvm::ThinOrFullLTOPhase::None));
   passes.run(module, managers.modules);
 }
 

@@ -8,7 +8,8 @@ class TargetMachine;
 
 namespace stride::cpu {
 
-// Inlines and simplifies, so that the kernel is one small function; makes nothing that hides its shape (no vectors).
+// Inlines and simplifies, so that the kernel is one small function; makes nothing that hides its
+// shape (no vectors).
 void Simplify(llvm::Module& module, llvm::TargetMachine& machine, int optimization);
 
 // The full pipeline, with vectorisation.

@@ -31,7 +31,8 @@ absl::Status AddMacro(const std::string& option, Options& options) {
 }
 
 absl::Status SetStandard(const std::string& option, absl::string_view value, Options& options) {
-  if (value != "c++11" && value != "c++14" && value != "c++17" && value != "c++20" && value != "c++03") {
+  if (value != "c++11" && value != "c++14" && value != "c++17" && value != "c++20" &&
+      value != "c++03") {
     return Refuse(option, "the standards are c++11, c++14, c++17 and c++20");
   }
   // The prelude needs C++14; what C++11 would refuse on top of it is of no use to anyone.
@@ -41,13 +42,15 @@ absl::Status SetStandard(const std::string& option, absl::string_view value, Opt
 
 bool IsIgnored(absl::string_view option) {
   for (absl::string_view known :
-       {"-lineinfo", "--generate-line-info", "-G", "--device-debug", "-default-device", "--device-as-default-execution-space",
-        "--extensible-whole-program", "-w", "--disable-warnings", "--expt-relaxed-constexpr", "--extended-lambda",
-        "-dc", "-rdc=true", "--relocatable-device-code=true"}) {
+       {"-lineinfo", "--generate-line-info", "-G", "--device-debug", "-default-device",
+        "--device-as-default-execution-space", "--extensible-whole-program", "-w",
+        "--disable-warnings", "--expt-relaxed-constexpr", "--extended-lambda", "-dc", "-rdc=true",
+        "--relocatable-device-code=true"}) {
     if (option == known) return true;
   }
-  for (absl::string_view prefix : {"-arch=", "--gpu-architecture=", "--maxrregcount=", "-maxrregcount=", "--prec-div=",
-                                   "--prec-sqrt=", "--ftz=", "-ftz=", "--restrict"}) {
+  for (absl::string_view prefix :
+       {"-arch=", "--gpu-architecture=", "--maxrregcount=", "-maxrregcount=", "--prec-div=",
+        "--prec-sqrt=", "--ftz=", "-ftz=", "--restrict"}) {
     if (absl::StartsWith(option, prefix)) return true;
   }
   return false;
@@ -56,12 +59,15 @@ bool IsIgnored(absl::string_view option) {
 absl::Status Add(const std::string& option, Options& options) {
   absl::string_view text = option;
   if (absl::StartsWith(text, "-I") || absl::StartsWith(text, "--include-path")) {
-    return Refuse(option, "kernels see no file of the server, so there is no include path; put the text in the source");
+    return Refuse(option,
+                  "kernels see no file of the server, so there is no include path; put the text in "
+                  "the source");
   }
   if (absl::ConsumePrefix(&text, "--std=") || absl::ConsumePrefix(&text, "-std=")) {
     return SetStandard(option, text, options);
   }
-  if (absl::StartsWith(text, "-D") || absl::StartsWith(text, "-U")) return AddMacro(option, options);
+  if (absl::StartsWith(text, "-D") || absl::StartsWith(text, "-U"))
+    return AddMacro(option, options);
   if (text == "--use_fast_math" || text == "-use_fast_math") {
     options.fast_math = options.contract = true;
   } else if (text == "--fmad=true" || text == "-fmad=true") {
@@ -78,7 +84,8 @@ absl::Status Add(const std::string& option, Options& options) {
 
 }  // namespace
 
-absl::StatusOr<Options> ParseOptions(const std::vector<std::string>& arguments, bool contract_default) {
+absl::StatusOr<Options> ParseOptions(const std::vector<std::string>& arguments,
+                                     bool contract_default) {
   Options options;
   options.contract = contract_default;
   for (const std::string& option : arguments) {

@@ -17,6 +17,7 @@ struct Options {
 };
 
 // INVALID_ARGUMENT naming the first option that is not allowed.
-absl::StatusOr<Options> ParseOptions(const std::vector<std::string>& arguments, bool contract_default);
+absl::StatusOr<Options> ParseOptions(const std::vector<std::string>& arguments,
+                                     bool contract_default);
 
 }  // namespace stride::cpu

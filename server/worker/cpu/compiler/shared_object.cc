@@ -23,18 +23,62 @@ LLD_HAS_DRIVER(elf)
 namespace stride::cpu {
 namespace {
 
-// What the loading process provides: four memory functions that the code generator calls on its own, and those of libm
-// that the prelude declares.
+// What the loading process provides: four memory functions that the code generator calls on its
+// own, and those of libm that the prelude declares.
 constexpr const char* kProvided[] = {
-    "memcpy", "memmove", "memset", "memcmp", "bcmp",
-    "fmod", "fmodf", "remainder", "remainderf", "tgamma", "tgammaf", "lgamma", "lgammaf", "erf", "erff", "erfc",
-    "erfcf", "j0", "j1", "y0", "y1", "j0f", "j1f", "y0f", "y1f", "nextafter", "nextafterf", "frexp", "frexpf",
-    "ldexp", "ldexpf", "modf", "modff", "ilogb", "ilogbf", "logb", "logbf", "remquo", "remquof",
-    "__extendhfsf2", "__truncsfhf2", "__truncdfhf2", "__divti3", "__udivti3", "__modti3", "__umodti3",
-    "__popcountdi2", "__atomic_load", "__atomic_store",
+    "memcpy",
+    "memmove",
+    "memset",
+    "memcmp",
+    "bcmp",
+    "fmod",
+    "fmodf",
+    "remainder",
+    "remainderf",
+    "tgamma",
+    "tgammaf",
+    "lgamma",
+    "lgammaf",
+    "erf",
+    "erff",
+    "erfc",
+    "erfcf",
+    "j0",
+    "j1",
+    "y0",
+    "y1",
+    "j0f",
+    "j1f",
+    "y0f",
+    "y1f",
+    "nextafter",
+    "nextafterf",
+    "frexp",
+    "frexpf",
+    "ldexp",
+    "ldexpf",
+    "modf",
+    "modff",
+    "ilogb",
+    "ilogbf",
+    "logb",
+    "logbf",
+    "remquo",
+    "remquof",
+    "__extendhfsf2",
+    "__truncsfhf2",
+    "__truncdfhf2",
+    "__divti3",
+    "__udivti3",
+    "__modti3",
+    "__umodti3",
+    "__popcountdi2",
+    "__atomic_load",
+    "__atomic_store",
 };
 
-absl::StatusOr<llvm::SmallVector<char, 0>> EmitObject(llvm::Module& module, llvm::TargetMachine& machine) {
+absl::StatusOr<llvm::SmallVector<char, 0>> EmitObject(llvm::Module& module,
+                                                      llvm::TargetMachine& machine) {
   llvm::SmallVector<char, 0> object;
   llvm::raw_svector_ostream stream(object);
   llvm::legacy::PassManager passes;
@@ -53,17 +97,21 @@ absl::Status CheckUndefined(const llvm::SmallVector<char, 0>& object) {
     auto flags = symbol.getFlags();
     auto name = symbol.getName();
     if (!flags || !name || name->empty()) continue;
-    if (!(*flags & llvm::object::SymbolRef::SF_Undefined) || *name == "_GLOBAL_OFFSET_TABLE_") continue;
+    if (!(*flags & llvm::object::SymbolRef::SF_Undefined) || *name == "_GLOBAL_OFFSET_TABLE_")
+      continue;
     bool provided = false;
     for (const char* known : kProvided) provided = provided || *name == known;
     if (!provided) {
-      return absl::InvalidArgumentError(absl::StrCat("the kernel uses a name that is declared but defined nowhere: ", name->str()));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the kernel uses a name that is declared but defined nowhere: ", name->str()));
     }
   }
   return absl::OkStatus();
 }
 
-absl::Status Errno(const char* what) { return absl::InternalError(absl::StrCat(what, ": ", std::strerror(errno))); }
+absl::Status Errno(const char* what) {
+  return absl::InternalError(absl::StrCat(what, ": ", std::strerror(errno)));
+}
 
 absl::StatusOr<std::string> ReadAll(int fd) {
   off_t size = lseek(fd, 0, SEEK_END);
@@ -77,7 +125,8 @@ absl::StatusOr<std::string> ReadAll(int fd) {
   return bytes;
 }
 
-// lld can write to a plain file (beside which it makes a temporary one) or to standard output. The second needs no folder.
+// lld can write to a plain file (beside which it makes a temporary one) or to standard output. The
+// second needs no folder.
 absl::StatusOr<std::string> Link(int input) {
   int output = memfd_create("stride-object", MFD_CLOEXEC);
   if (output < 0) return Errno("memfd_create");
@@ -96,9 +145,10 @@ absl::StatusOr<std::string> Link(int input) {
   std::string path = absl::StrCat("/proc/self/fd/", input);
   std::string errors;
   llvm::raw_string_ostream error_stream(errors);
-  lld::Result linked = lld::lldMain({"ld.lld", "-shared", "--threads=1", "--hash-style=gnu", "--build-id=none", "-z",
-                                     "noexecstack", "-z", "now", "-z", "separate-code", "--strip-debug", "-o", "-", path.c_str()},
-                                    error_stream, error_stream, {{lld::Gnu, &lld::elf::link}});
+  lld::Result linked = lld::lldMain(
+      {"ld.lld", "-shared", "--threads=1", "--hash-style=gnu", "--build-id=none", "-z",
+       "noexecstack", "-z", "now", "-z", "separate-code", "--strip-debug", "-o", "-", path.c_str()},
+      error_stream, error_stream, {{lld::Gnu, &lld::elf::link}});
   llvm::outs().flush();
   if (linked.retCode != 0) return absl::InternalError(absl::StrCat("linking failed: ", errors));
   return ReadAll(output);
@@ -123,7 +173,8 @@ absl::StatusOr<std::string> MakeSharedObject(llvm::Module& module, llvm::TargetM
   int input = memfd_create("stride-input", MFD_CLOEXEC);
   if (input < 0) return Errno("memfd_create");
   absl::Cleanup close_input = [&] { close(input); };
-  if (absl::Status status = WriteAll(input, object->data(), object->size()); !status.ok()) return status;
+  if (absl::Status status = WriteAll(input, object->data(), object->size()); !status.ok())
+    return status;
   return Link(input);
 }
 

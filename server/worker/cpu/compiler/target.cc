@@ -41,7 +41,8 @@ absl::StatusOr<Target> FindTarget(const std::string& cpu) {
   if (cpu == "native") {
     found.cpu = llvm::sys::getHostCPUName().str();
     for (const auto& feature : llvm::sys::getHostCPUFeatures()) {
-      found.features.push_back(absl::StrCat(feature.second ? "+" : "-", std::string(feature.first())));
+      found.features.push_back(
+          absl::StrCat(feature.second ? "+" : "-", std::string(feature.first())));
     }
     return found;
   }
@@ -52,14 +53,15 @@ absl::StatusOr<Target> FindTarget(const std::string& cpu) {
   return found;
 }
 
-absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> CreateTargetMachine(const Target& target, int optimization) {
+absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> CreateTargetMachine(const Target& target,
+                                                                         int optimization) {
   absl::StatusOr<const llvm::Target*> found = Lookup();
   if (!found.ok()) return found.status();
   llvm::TargetOptions options;
   auto level = llvm::CodeGenOpt::getLevel(optimization == 0 ? 0 : 2);
   std::unique_ptr<llvm::TargetMachine> machine(
-      (*found)->createTargetMachine(target.triple, target.cpu, absl::StrJoin(target.features, ","), options,
-                                    llvm::Reloc::PIC_, std::nullopt, *level));
+      (*found)->createTargetMachine(target.triple, target.cpu, absl::StrJoin(target.features, ","),
+                                    options, llvm::Reloc::PIC_, std::nullopt, *level));
   if (machine == nullptr) return absl::InternalError("no code generator for this processor");
   return machine;
 }

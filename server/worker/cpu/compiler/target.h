@@ -19,9 +19,11 @@ struct Target {
   std::vector<std::string> features;  // "+avx2", "-sse4a"
 };
 
-// "native" is the processor this runs on, with the features it reports (a virtual machine may hide some).
+// "native" is the processor this runs on, with the features it reports (a virtual machine may hide
+// some).
 absl::StatusOr<Target> FindTarget(const std::string& cpu);
 
-absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> CreateTargetMachine(const Target& target, int optimization);
+absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> CreateTargetMachine(const Target& target,
+                                                                         int optimization);
 
 }  // namespace stride::cpu

@@ -6,7 +6,8 @@
 
 namespace stride::cpu {
 
-// The feature a diagnostic is about, such as "textures and surfaces"; empty when the diagnostic is the user's mistake.
+// The feature a diagnostic is about, such as "textures and surfaces"; empty when the diagnostic is
+// the user's mistake.
 std::string UnsupportedFeature(std::string_view diagnostic);
 
 }  // namespace stride::cpu

@@ -1,5 +1,6 @@
-// What a compiled kernel is called with: one per operating system thread that runs blocks. Kernels see this same text, so
-// it uses built-in types alone and its layout is the binary interface between compiled objects and the worker.
+// What a compiled kernel is called with: one per operating system thread that runs blocks. Kernels
+// see this same text, so it uses built-in types alone and its layout is the binary interface
+// between compiled objects and the worker.
 #ifndef STRIDE_CPU_BLOCK_CONTEXT_H_
 #define STRIDE_CPU_BLOCK_CONTEXT_H_
 
@@ -23,18 +24,20 @@ struct PrintArgument {
 
 // Calls from a kernel into the worker. `thread` is threadIdx.
 struct KernelRuntime {
-  int (*print)(BlockContext* block, const char* format, const PrintArgument* arguments, unsigned num_arguments);
+  int (*print)(BlockContext* block, const char* format, const PrintArgument* arguments,
+               unsigned num_arguments);
   // Ends the launch; does not return. `line` 0 means unknown.
-  void (*fail)(BlockContext* block, const char* what, const char* file, unsigned line, const unsigned* thread);
-  // Per-thread form only: waits for the other threads of the block, or for the lanes of the warp that `mask` names (0: for
-  // whoever is at `site`). The lanes of the warp that go on together.
+  void (*fail)(BlockContext* block, const char* what, const char* file, unsigned line,
+               const unsigned* thread);
+  // Per-thread form only: waits for the other threads of the block, or for the lanes of the warp
+  // that `mask` names (0: for whoever is at `site`). The lanes of the warp that go on together.
   unsigned (*wait)(BlockContext* block, unsigned site, unsigned mask, bool whole_block);
 };
 
 struct BlockContext {
-  const void* parameters;   // packed by offset
-  unsigned char* shared;    // static shared memory, then dynamic
-  unsigned char* scratch;   // private_bytes_per_thread for each thread, see block_scratch.h
+  const void* parameters;  // packed by offset
+  unsigned char* shared;   // static shared memory, then dynamic
+  unsigned char* scratch;  // private_bytes_per_thread for each thread, see block_scratch.h
   const KernelRuntime* runtime;
   unsigned grid[3];
   unsigned block[3];

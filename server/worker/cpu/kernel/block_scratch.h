@@ -1,4 +1,5 @@
-// The memory a thread that runs blocks owns: the block's shared memory and its threads' private values.
+// The memory a thread that runs blocks owns: the block's shared memory and its threads' private
+// values.
 #pragma once
 
 #include <cstddef>
@@ -6,12 +7,14 @@
 
 namespace stride::cpu {
 
-// Private values are arrays over the block's threads, value after value; each array starts on a cache line because the
-// thread count is rounded up to this many. The compiler computes addresses by the same rule.
+// Private values are arrays over the block's threads, value after value; each array starts on a
+// cache line because the thread count is rounded up to this many. The compiler computes addresses
+// by the same rule.
 inline constexpr uint64_t kScratchThreadRounding = 64;
 
 inline uint64_t ScratchBytes(uint64_t private_bytes_per_thread, uint64_t num_threads) {
-  uint64_t rounded = (num_threads + kScratchThreadRounding - 1) / kScratchThreadRounding * kScratchThreadRounding;
+  uint64_t rounded =
+      (num_threads + kScratchThreadRounding - 1) / kScratchThreadRounding * kScratchThreadRounding;
   return private_bytes_per_thread * rounded;
 }
 

@@ -19,7 +19,8 @@ Conversion Parse(const char* at) {
   Conversion conversion;
   size_t used = 0, i = 1;
   conversion.text[used++] = '%';
-  while (at[i] != 0 && std::strchr("-+ #0123456789.", at[i]) != nullptr && used < 12) conversion.text[used++] = at[i++];
+  while (at[i] != 0 && std::strchr("-+ #0123456789.", at[i]) != nullptr && used < 12)
+    conversion.text[used++] = at[i++];
   while (at[i] == 'l' || at[i] == 'h' || at[i] == 'z' || at[i] == 'j' || at[i] == 't') ++i;
   conversion.text[used] = 0;
   conversion.letter = at[i];
@@ -33,8 +34,15 @@ std::string Apply(Conversion conversion, const PrintArgument& argument) {
   auto finish = [&](const char* tail) { std::strcpy(conversion.text + used, tail); };
   char letter[4] = {'l', 'l', conversion.letter, 0};
   switch (conversion.letter) {
-    case 'd': case 'i': case 'u': case 'x': case 'X': case 'o': {
-      long long value = argument.kind == PrintArgument::kDouble ? static_cast<long long>(argument.real) : argument.integer;
+    case 'd':
+    case 'i':
+    case 'u':
+    case 'x':
+    case 'X':
+    case 'o': {
+      long long value = argument.kind == PrintArgument::kDouble
+                            ? static_cast<long long>(argument.real)
+                            : argument.integer;
       bool is_unsigned = conversion.letter != 'd' && conversion.letter != 'i';
       if (is_unsigned && argument.size < 8) value &= (1ll << (argument.size * 8)) - 1;
       finish(letter);
@@ -43,8 +51,17 @@ std::string Apply(Conversion conversion, const PrintArgument& argument) {
     }
     case 'c':
       return std::string(1, static_cast<char>(argument.integer));
-    case 'f': case 'F': case 'e': case 'E': case 'g': case 'G': case 'a': case 'A': {
-      double value = argument.kind == PrintArgument::kDouble ? argument.real : static_cast<double>(argument.integer);
+    case 'f':
+    case 'F':
+    case 'e':
+    case 'E':
+    case 'g':
+    case 'G':
+    case 'a':
+    case 'A': {
+      double value = argument.kind == PrintArgument::kDouble
+                         ? argument.real
+                         : static_cast<double>(argument.integer);
       finish(letter + 2);
       std::snprintf(piece, sizeof piece, conversion.text, value);
       return piece;
@@ -62,8 +79,8 @@ std::string Apply(Conversion conversion, const PrintArgument& argument) {
 
 }  // namespace
 
-bool FormatDevicePrint(const char* format, const PrintArgument* arguments, unsigned num_arguments, size_t limit,
-                       std::string& out) {
+bool FormatDevicePrint(const char* format, const PrintArgument* arguments, unsigned num_arguments,
+                       size_t limit, std::string& out) {
   unsigned next = 0;
   for (const char* at = format; *at != 0;) {
     if (out.size() >= limit) return false;
@@ -77,7 +94,8 @@ bool FormatDevicePrint(const char* format, const PrintArgument* arguments, unsig
       continue;
     }
     Conversion conversion = Parse(at);
-    bool takes = conversion.letter != 0 && std::strchr("diuxXocfFeEgGaAps", conversion.letter) != nullptr;
+    bool takes =
+        conversion.letter != 0 && std::strchr("diuxXocfFeEgGaAps", conversion.letter) != nullptr;
     std::string piece = takes && next < num_arguments ? Apply(conversion, arguments[next++])
                                                       : std::string(at, conversion.consumed);
     if (out.size() + piece.size() > limit) return false;

@@ -7,9 +7,10 @@
 
 namespace stride::cpu {
 
-// Appends the text; stops at `limit` bytes in `out`. A conversion without an argument, or %n, is printed as it stands: the
-// format comes from a client. Returns false when something had to be cut off.
-bool FormatDevicePrint(const char* format, const PrintArgument* arguments, unsigned num_arguments, size_t limit,
-                       std::string& out);
+// Appends the text; stops at `limit` bytes in `out`. A conversion without an argument, or %n, is
+// printed as it stands: the format comes from a client. Returns false when something had to be cut
+// off.
+bool FormatDevicePrint(const char* format, const PrintArgument* arguments, unsigned num_arguments,
+                       size_t limit, std::string& out);
 
 }  // namespace stride::cpu

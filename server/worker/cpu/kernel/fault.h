@@ -10,8 +10,8 @@
 
 namespace stride::cpu {
 
-// The block that this thread runs now; `kernel` is null between launches. Plain fields, so that a signal handler on the
-// same thread may read them.
+// The block that this thread runs now; `kernel` is null between launches. Plain fields, so that a
+// signal handler on the same thread may read them.
 struct RunningBlock {
   const char* kernel = nullptr;
   Dim3 block_index;
@@ -22,14 +22,16 @@ namespace internal {
 
 RunningBlock& MutableCurrentBlock();
 
-// Where a failing kernel jumps to, and the message it leaves. One for each thread of the pool and launch.
+// Where a failing kernel jumps to, and the message it leaves. One for each thread of the pool and
+// launch.
 struct FaultExit {
   jmp_buf landing;
   std::string message;
 };
 
 // What KernelRuntime::fail leaves.
-std::string DescribeFailure(const char* what, const char* file, unsigned line, const Dim3& block, const unsigned* thread);
+std::string DescribeFailure(const char* what, const char* file, unsigned line, const Dim3& block,
+                            const unsigned* thread);
 
 }  // namespace internal
 }  // namespace stride::cpu

@@ -14,12 +14,14 @@ namespace stride::cpu {
 namespace {
 
 constexpr size_t kPage = 4096;
-// The lowest page is a guard: a thread that outgrows its stack faults. Large private arrays are not on it (see per_thread.cc).
+// The lowest page is a guard: a thread that outgrows its stack faults. Large private arrays are not
+// on it (see per_thread.cc).
 constexpr size_t kStackBytes = 128 << 10;
 constexpr size_t kWarp = 32;
 
-// Saves what a call must preserve, leaves the stack pointer in `*from` and goes on where `to` was left. ucontext would do but
-// for its system call, which costs a microsecond and which the sandbox forbids.
+// Saves what a call must preserve, leaves the stack pointer in `*from` and goes on where `to` was
+// left. ucontext would do but for its system call, which costs a microsecond and which the sandbox
+// forbids.
 extern "C" void stride_cpu_switch_stack(void** from, void* to);
 asm(R"(
 .text
@@ -58,12 +60,15 @@ bool FiberBlock::ReserveStacks(size_t count) {
   if (stacks_ != nullptr) munmap(stacks_, num_stacks_ * kStackBytes);
   num_stacks_ = 0;
   stacks_ = nullptr;
-  void* fresh = mmap(nullptr, count * kStackBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* fresh = mmap(nullptr, count * kStackBytes, PROT_NONE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (fresh == MAP_FAILED) return false;
   stacks_ = static_cast<unsigned char*>(fresh);
   num_stacks_ = count;
   for (size_t i = 0; i < count; ++i) {
-    if (mprotect(stacks_ + i * kStackBytes + kPage, kStackBytes - kPage, PROT_READ | PROT_WRITE) == 0) continue;
+    if (mprotect(stacks_ + i * kStackBytes + kPage, kStackBytes - kPage, PROT_READ | PROT_WRITE) ==
+        0)
+      continue;
     munmap(stacks_, num_stacks_ * kStackBytes);
     num_stacks_ = 0;
     stacks_ = nullptr;
@@ -80,7 +85,8 @@ void FiberBlock::Prepare(const BlockContext& block, size_t count) {
     fiber.block.thread_index[0] = i % block.block[0];
     fiber.block.thread_index[1] = i / block.block[0] % block.block[1];
     fiber.block.thread_index[2] = i / block.block[0] / block.block[1];
-    // Six registers that do not matter yet, where to go, and a word that makes the stack lie as after a call.
+    // Six registers that do not matter yet, where to go, and a word that makes the stack lie as
+    // after a call.
     auto** top = reinterpret_cast<void**>(stacks_ + (i + 1) * kStackBytes);
     top[-1] = nullptr;
     top[-2] = reinterpret_cast<void*>(&FiberBlock::Start);
@@ -148,7 +154,8 @@ unsigned FiberBlock::Group(size_t first, size_t count, const Fiber& like) const 
   unsigned group = 0;
   for (size_t i = 0; i < count; ++i) {
     const Fiber& fiber = fibers_[first + i];
-    bool same = fiber.state == State::kAtWarpBarrier && fiber.site == like.site && fiber.mask == like.mask;
+    bool same =
+        fiber.state == State::kAtWarpBarrier && fiber.site == like.site && fiber.mask == like.mask;
     if (same) group |= 1u << i;
   }
   return group;
@@ -162,9 +169,10 @@ void FiberBlock::Release(size_t first, unsigned lanes) {
   }
 }
 
-// Lets groups go whose mask is complete: all its lanes are there but for those that returned. When there is none, either lanes
-// asked who is here (mask 0), or the mask names lanes that will not come, which CUDA leaves undefined: those at the earliest
-// place go on together, as a GPU that runs a warp in lockstep has it. So nothing waits for ever.
+// Lets groups go whose mask is complete: all its lanes are there but for those that returned. When
+// there is none, either lanes asked who is here (mask 0), or the mask names lanes that will not
+// come, which CUDA leaves undefined: those at the earliest place go on together, as a GPU that runs
+// a warp in lockstep has it. So nothing waits for ever.
 bool FiberBlock::ReleaseWarp(size_t first, size_t count) {
   unsigned alive = 0;
   for (size_t i = 0; i < count; ++i) {

@@ -1,7 +1,9 @@
-// Runs a block whose kernel was compiled in the per-thread form: every thread is a fiber with a stack of its own.
+// Runs a block whose kernel was compiled in the per-thread form: every thread is a fiber with a
+// stack of its own.
 //
-// Slower at barriers than the loop form (tens of nanoseconds for each thread and barrier), but it does whatever threads do:
-// barriers under divergent control, votes and shuffles among any set of lanes.
+// Slower at barriers than the loop form (tens of nanoseconds for each thread and barrier), but it
+// does whatever threads do: barriers under divergent control, votes and shuffles among any set of
+// lanes.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +13,8 @@
 
 namespace stride::cpu {
 
-// The fibers of one operating system thread; kept between blocks and launches because stacks cost system calls.
+// The fibers of one operating system thread; kept between blocks and launches because stacks cost
+// system calls.
 class FiberBlock {
  public:
   enum class Outcome { kDone, kFailed, kNoMemory };
@@ -21,8 +24,8 @@ class FiberBlock {
   FiberBlock(const FiberBlock&) = delete;
   FiberBlock& operator=(const FiberBlock&) = delete;
 
-  // `block` but for thread_index; its runtime must hold the two functions below. Returns when every thread has returned, or
-  // kFailed as soon as one has called Abandon.
+  // `block` but for thread_index; its runtime must hold the two functions below. Returns when every
+  // thread has returned, or kFailed as soon as one has called Abandon.
   Outcome Run(const BlockContext& block, void (*kernel)(BlockContext*));
 
   // KernelRuntime::wait.

@@ -38,19 +38,21 @@ struct ThreadState {
   internal::FaultExit exit;
 };
 
-int Print(BlockContext* block, const char* format, const PrintArgument* arguments, unsigned num_arguments) {
+int Print(BlockContext* block, const char* format, const PrintArgument* arguments,
+          unsigned num_arguments) {
   LaunchState& launch = *static_cast<ThreadState*>(block->launch)->launch;
   if (launch.printed == nullptr) return 0;
   std::lock_guard<std::mutex> lock(launch.mutex);
   size_t before = launch.printed->text.size();
-  if (!FormatDevicePrint(format, arguments, num_arguments, kMaxPrintedBytes, launch.printed->text)) {
+  if (!FormatDevicePrint(format, arguments, num_arguments, kMaxPrintedBytes,
+                         launch.printed->text)) {
     launch.printed->truncated = true;
   }
   return static_cast<int>(launch.printed->text.size() - before);
 }
 
-internal::FaultExit& NoteFailure(BlockContext* block, const char* what, const char* file, unsigned line,
-                                 const unsigned* thread) {
+internal::FaultExit& NoteFailure(BlockContext* block, const char* what, const char* file,
+                                 unsigned line, const unsigned* thread) {
   internal::FaultExit& exit = static_cast<ThreadState*>(block->launch)->exit;
   Dim3 index{block->block_index[0], block->block_index[1], block->block_index[2]};
   exit.message = internal::DescribeFailure(what, file, line, index, thread);
@@ -58,11 +60,13 @@ internal::FaultExit& NoteFailure(BlockContext* block, const char* what, const ch
 }
 
 // Compiled kernels have no destructors and hold no locks, so leaving them this way loses nothing.
-void LeaveBlock(BlockContext* block, const char* what, const char* file, unsigned line, const unsigned* thread) {
+void LeaveBlock(BlockContext* block, const char* what, const char* file, unsigned line,
+                const unsigned* thread) {
   longjmp(NoteFailure(block, what, file, line, thread).landing, 1);
 }
 
-void LeaveFibers(BlockContext* block, const char* what, const char* file, unsigned line, const unsigned* thread) {
+void LeaveFibers(BlockContext* block, const char* what, const char* file, unsigned line,
+                 const unsigned* thread) {
   NoteFailure(block, what, file, line, thread);
   FiberBlock::Abandon(block);
 }
@@ -91,15 +95,15 @@ void RunBlock(BlockContext& context, LaunchState& launch) {
   FiberBlock::Outcome outcome = Memory().fibers.Run(context, function);
   if (outcome == FiberBlock::Outcome::kDone) return;
   if (outcome == FiberBlock::Outcome::kNoMemory) {
-    launch.SetError(absl::ResourceExhaustedError(
-        absl::StrCat("kernel `", launch.kernel.name, "`: no memory for the stacks of a block's threads")));
+    launch.SetError(absl::ResourceExhaustedError(absl::StrCat(
+        "kernel `", launch.kernel.name, "`: no memory for the stacks of a block's threads")));
     return;
   }
   longjmp(static_cast<ThreadState*>(context.launch)->exit.landing, 1);
 }
 
-// Runs blocks [begin, end) with `context` otherwise filled in. Its own frame, so that a jump out of a kernel lands where no
-// local has changed since.
+// Runs blocks [begin, end) with `context` otherwise filled in. Its own frame, so that a jump out of
+// a kernel lands where no local has changed since.
 void RunBlocks(BlockContext& context, LaunchState& launch, int64_t begin, int64_t end) {
   RunningBlock& running = internal::MutableCurrentBlock();
   const Dim3& grid = launch.config.grid;
@@ -121,7 +125,8 @@ bool Fill(BlockContext& context, ThreadState& thread, LaunchState& launch) {
   const Dim3& grid = launch.config.grid;
   const Dim3& block = launch.config.block;
   uint64_t num_threads = uint64_t{block.x} * block.y * block.z;
-  size_t shared_bytes = launch.kernel.static_shared_bytes + launch.config.dynamic_shared_bytes + kSharedAlignment;
+  size_t shared_bytes =
+      launch.kernel.static_shared_bytes + launch.config.dynamic_shared_bytes + kSharedAlignment;
   context = BlockContext{.parameters = launch.parameters,
                          .shared = Memory().shared.Reserve(shared_bytes),
                          .scratch = Memory().scratch.Reserve(
@@ -146,7 +151,8 @@ void RunOnThread(LaunchState& launch, int64_t begin, int64_t end) {
   if (setjmp(thread.exit.landing) == 0) {
     RunBlocks(context, launch, begin, end);
   } else {
-    launch.SetError(absl::AbortedError(absl::StrCat("kernel `", launch.kernel.name, "`: ", thread.exit.message)));
+    launch.SetError(absl::AbortedError(
+        absl::StrCat("kernel `", launch.kernel.name, "`: ", thread.exit.message)));
   }
   internal::MutableCurrentBlock().kernel = nullptr;
 }
@@ -159,14 +165,16 @@ int64_t Grain(int64_t num_blocks, int num_threads) {
 }  // namespace
 
 absl::Status Launch(ThreadPool& pool, const KernelEntry& kernel, const LaunchConfig& config,
-                    const void* packed_parameters, const std::atomic<bool>* cancel, PrintedText* printed) {
+                    const void* packed_parameters, const std::atomic<bool>* cancel,
+                    PrintedText* printed) {
   if (absl::Status status = CheckLaunch(kernel, config); !status.ok()) return status;
   LaunchState launch{kernel, config, packed_parameters, cancel, printed};
   int64_t num_blocks = int64_t{config.grid.x} * config.grid.y * config.grid.z;
   pool.ParallelFor(num_blocks, Grain(num_blocks, pool.num_threads()),
                    [&](int64_t begin, int64_t end, int) { RunOnThread(launch, begin, end); });
   if (!launch.error.ok()) return launch.error;
-  if (launch.cancelled) return absl::CancelledError(absl::StrCat("kernel `", kernel.name, "` was cancelled"));
+  if (launch.cancelled)
+    return absl::CancelledError(absl::StrCat("kernel `", kernel.name, "` was cancelled"));
   return absl::OkStatus();
 }
 

@@ -7,12 +7,15 @@ namespace stride::cpu {
 namespace {
 
 absl::Status Refuse(const KernelEntry& kernel, absl::string_view why) {
-  return absl::InvalidArgumentError(absl::StrCat("kernel `", kernel.name, "` cannot be launched: ", why));
+  return absl::InvalidArgumentError(
+      absl::StrCat("kernel `", kernel.name, "` cannot be launched: ", why));
 }
 
 absl::Status CheckBlock(const KernelEntry& kernel, const Dim3& block) {
-  if (block.x == 0 || block.y == 0 || block.z == 0) return Refuse(kernel, "a block dimension is zero");
-  if (block.x > 1024 || block.y > 1024 || block.z > 64) return Refuse(kernel, "a block is at most 1024 x 1024 x 64");
+  if (block.x == 0 || block.y == 0 || block.z == 0)
+    return Refuse(kernel, "a block dimension is zero");
+  if (block.x > 1024 || block.y > 1024 || block.z > 64)
+    return Refuse(kernel, "a block is at most 1024 x 1024 x 64");
   uint64_t threads = uint64_t{block.x} * block.y * block.z;
   if (threads > kMaxThreadsPerBlock) {
     return Refuse(kernel, absl::StrCat("a block has at most 1024 threads, not ", threads));
@@ -41,17 +44,19 @@ absl::Status CheckGrid(const KernelEntry& kernel, const Dim3& grid, const Dim3& 
 
 absl::Status CheckLaunch(const KernelEntry& kernel, const LaunchConfig& config) {
   if (absl::Status status = CheckBlock(kernel, config.block); !status.ok()) return status;
-  if (absl::Status status = CheckGrid(kernel, config.grid, config.block); !status.ok()) return status;
+  if (absl::Status status = CheckGrid(kernel, config.grid, config.block); !status.ok())
+    return status;
   uint64_t shared = uint64_t{kernel.static_shared_bytes} + config.dynamic_shared_bytes;
   if (shared > kMaxSharedBytes) {
-    return Refuse(kernel, absl::StrCat("it needs ", shared, " bytes of shared memory; a block has ", kMaxSharedBytes));
+    return Refuse(kernel, absl::StrCat("it needs ", shared, " bytes of shared memory; a block has ",
+                                       kMaxSharedBytes));
   }
   uint64_t threads = uint64_t{config.block.x} * config.block.y * config.block.z;
   uint64_t scratch = ScratchBytes(kernel.private_bytes_per_thread, threads);
   if (scratch > kMaxPrivateBytes) {
-    return absl::ResourceExhaustedError(absl::StrCat("kernel `", kernel.name, "` keeps ", scratch,
-                                                     " bytes of private values for a block of ", threads,
-                                                     " threads; the limit is ", kMaxPrivateBytes));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "kernel `", kernel.name, "` keeps ", scratch, " bytes of private values for a block of ",
+        threads, " threads; the limit is ", kMaxPrivateBytes));
   }
   return absl::OkStatus();
 }

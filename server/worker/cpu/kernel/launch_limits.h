@@ -31,8 +31,10 @@ struct KernelEntry {
 };
 
 inline constexpr uint32_t kMaxThreadsPerBlock = 1024;
-inline constexpr uint32_t kMaxSharedBytes = 228 * 1024;      // static and dynamic together, as the largest GPUs have
-inline constexpr uint64_t kMaxPrivateBytes = 512ull << 20;   // for one block; each thread of the pool may need as much
+inline constexpr uint32_t kMaxSharedBytes =
+    228 * 1024;  // static and dynamic together, as the largest GPUs have
+inline constexpr uint64_t kMaxPrivateBytes =
+    512ull << 20;  // for one block; each thread of the pool may need as much
 
 // INVALID_ARGUMENT that names the limit; RESOURCE_EXHAUSTED for private memory.
 absl::Status CheckLaunch(const KernelEntry& kernel, const LaunchConfig& config);

@@ -16,13 +16,15 @@
 namespace stride::cpu {
 namespace {
 
-absl::Status Errno(const char* what) { return absl::InternalError(absl::StrCat(what, ": ", std::strerror(errno))); }
+absl::Status Errno(const char* what) {
+  return absl::InternalError(absl::StrCat(what, ": ", std::strerror(errno)));
+}
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Module>> Module::Load(int fd) {
-  // The loader takes a path it has seen for the object it has loaded; descriptors' numbers come again, so each path is
-  // made different with steps that lead nowhere.
+  // The loader takes a path it has seen for the object it has loaded; descriptors' numbers come
+  // again, so each path is made different with steps that lead nowhere.
   static std::atomic<unsigned> serial{0};
   std::string path = absl::StrCat("/proc/self/fd/");
   for (unsigned i = serial++ % 512; i > 0; --i) path += "./";
@@ -30,7 +32,8 @@ absl::StatusOr<std::unique_ptr<Module>> Module::Load(int fd) {
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* why = dlerror();
-    return absl::InternalError(absl::StrCat("loading a compiled object: ", why == nullptr ? "unknown" : why));
+    return absl::InternalError(
+        absl::StrCat("loading a compiled object: ", why == nullptr ? "unknown" : why));
   }
   return std::unique_ptr<Module>(new Module(handle));
 }
@@ -44,7 +47,8 @@ absl::StatusOr<std::unique_ptr<Module>> Module::LoadBytes(const std::string& obj
     if (done <= 0) return Errno("writing a compiled object");
     at += done;
   }
-  if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) return Errno("sealing");
+  if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+    return Errno("sealing");
   return Load(fd);
 }
 

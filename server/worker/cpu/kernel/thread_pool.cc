@@ -22,7 +22,8 @@ void ThreadPool::ParallelFor(int64_t num_items, int64_t grain, const Body& body)
   grain = std::max<int64_t>(grain, 1);
   std::lock_guard<std::mutex> call(call_mutex_);
   if (threads_.empty() || num_items <= grain) {
-    for (int64_t begin = 0; begin < num_items; begin += grain) body(begin, std::min(begin + grain, num_items), 0);
+    for (int64_t begin = 0; begin < num_items; begin += grain)
+      body(begin, std::min(begin + grain, num_items), 0);
     return;
   }
   {

@@ -11,7 +11,8 @@
 
 namespace stride::cpu {
 
-// One ParallelFor runs at a time; a second caller waits for the first. The body must not call ParallelFor again.
+// One ParallelFor runs at a time; a second caller waits for the first. The body must not call
+// ParallelFor again.
 class ThreadPool {
  public:
   using Body = std::function<void(int64_t begin, int64_t end, int thread_index)>;
@@ -24,8 +25,9 @@ class ThreadPool {
 
   int num_threads() const { return static_cast<int>(threads_.size()) + 1; }
 
-  // Calls `body` on pieces of [0, num_items) of at most `grain` items, in no order, from up to num_threads() threads at
-  // once, of which the caller is thread 0. Returns when every piece is done.
+  // Calls `body` on pieces of [0, num_items) of at most `grain` items, in no order, from up to
+  // num_threads() threads at once, of which the caller is thread 0. Returns when every piece is
+  // done.
   void ParallelFor(int64_t num_items, int64_t grain, const Body& body);
 
  private:

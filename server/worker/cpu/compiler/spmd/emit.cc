@@ -33,12 +33,15 @@ class Emitter {
   }
 
  private:
-  BasicBlock* NewBlock(const llvm::Twine& name) { return BasicBlock::Create(context_, name, shape_.function); }
+  BasicBlock* NewBlock(const llvm::Twine& name) {
+    return BasicBlock::Create(context_, name, shape_.function);
+  }
   Value* Bit(IRBuilder<>& builder, int region) { return builder.getInt64(1ull << region); }
   llvm::MDNode* NewGroup() { return llvm::MDNode::getDistinct(context_, {}); }
 
   void MakeStarts() {
-    for (size_t i = 0; i < shape_.regions.size(); ++i) starts_.push_back(NewBlock("region." + llvm::Twine(i)));
+    for (size_t i = 0; i < shape_.regions.size(); ++i)
+      starts_.push_back(NewBlock("region." + llvm::Twine(i)));
   }
 
   // Tests the pending set from the region that must run first to the kernel's end.
@@ -50,7 +53,8 @@ class Emitter {
     std::iota(order.begin(), order.end(), 0);
     auto key = [&](int i) {
       const Region& region = shape_.regions[i];
-      return std::make_tuple(i == shape_.exit_region, -static_cast<int>(region.depth), region.order);
+      return std::make_tuple(i == shape_.exit_region, -static_cast<int>(region.depth),
+                             region.order);
     };
     std::sort(order.begin(), order.end(), [&](int a, int b) { return key(a) < key(b); });
     dispatch_ = NewBlock("dispatch");
@@ -59,7 +63,8 @@ class Emitter {
     Value* pending = builder.CreateLoad(builder.getInt64Ty(), pending_);
     for (size_t i = 0; i < order.size(); ++i) {
       BasicBlock* other = NewBlock("dispatch");
-      Value* waiting = builder.CreateICmpNE(builder.CreateAnd(pending, Bit(builder, order[i])), builder.getInt64(0));
+      Value* waiting = builder.CreateICmpNE(builder.CreateAnd(pending, Bit(builder, order[i])),
+                                            builder.getInt64(0));
       builder.CreateCondBr(waiting, starts_[order[i]], other);
       builder.SetInsertPoint(other);
     }
@@ -109,7 +114,8 @@ class Emitter {
       auto found = shape_.slots.find(value);
       if (found == shape_.slots.end()) return value;
       bool flag = value->getType()->isIntegerTy(1);
-      Value* load = builder.CreateLoad(flag ? builder.getInt8Ty() : value->getType(), found->second.base);
+      Value* load =
+          builder.CreateLoad(flag ? builder.getInt8Ty() : value->getType(), found->second.base);
       return flag ? builder.CreateTrunc(load, builder.getInt1Ty()) : load;
     };
     if (branch->getNumSuccessors() > 1) branch->setOperand(0, read(branch->getOperand(0)));
@@ -150,14 +156,17 @@ class Emitter {
     Value* address = NextOf(body, loops);
     llvm::LoadInst* now = body.CreateLoad(body.getInt8Ty(), address);
     Value* mine = body.CreateICmpEQ(now, body.getInt8(from));
-    llvm::StoreInst* store = body.CreateStore(body.CreateSelect(mine, body.getInt8(to), now), address);
-    for (llvm::Instruction* access : {static_cast<llvm::Instruction*>(now), static_cast<llvm::Instruction*>(store)}) {
+    llvm::StoreInst* store =
+        body.CreateStore(body.CreateSelect(mine, body.getInt8(to), now), address);
+    for (llvm::Instruction* access :
+         {static_cast<llvm::Instruction*>(now), static_cast<llvm::Instruction*>(store)}) {
       access->setMetadata(llvm::LLVMContext::MD_access_group, group);
     }
     body.CreateBr(loops.next);
     IRBuilder<> after(loops.after);
     Value* pending = after.CreateLoad(after.getInt64Ty(), pending_);
-    pending = after.CreateOr(after.CreateAnd(pending, after.getInt64(~(1ull << from))), Bit(after, to));
+    pending =
+        after.CreateOr(after.CreateAnd(pending, after.getInt64(~(1ull << from))), Bit(after, to));
     after.CreateStore(pending, pending_);
     after.CreateBr(dispatch_);
   }
@@ -209,15 +218,18 @@ class Emitter {
     BasicBlock* loop = NewBlock("gather");
     BasicBlock* done = NewBlock("gathered");
     BasicBlock* before = builder.GetInsertBlock();
-    Value* threads = builder.CreateMul(builder.CreateMul(shape_.block[0], shape_.block[1]), shape_.block[2]);
+    Value* threads =
+        builder.CreateMul(builder.CreateMul(shape_.block[0], shape_.block[1]), shape_.block[2]);
     threads = builder.CreateZExt(threads, builder.getInt64Ty());
     builder.CreateBr(loop);
     IRBuilder<> body(loop);
     llvm::PHINode* at = body.CreatePHI(body.getInt64Ty(), 2);
     llvm::PHINode* set = body.CreatePHI(body.getInt64Ty(), 2);
-    llvm::LoadInst* next = body.CreateLoad(body.getInt8Ty(), body.CreateInBoundsGEP(body.getInt8Ty(), next_region_, at));
+    llvm::LoadInst* next = body.CreateLoad(
+        body.getInt8Ty(), body.CreateInBoundsGEP(body.getInt8Ty(), next_region_, at));
     next->setMetadata(llvm::LLVMContext::MD_access_group, group);
-    Value* more = body.CreateOr(set, body.CreateShl(body.getInt64(1), body.CreateZExt(next, body.getInt64Ty())));
+    Value* more = body.CreateOr(
+        set, body.CreateShl(body.getInt64(1), body.CreateZExt(next, body.getInt64Ty())));
     Value* up = body.CreateAdd(at, body.getInt64(1), "", true, true);
     body.CreateCondBr(body.CreateICmpULT(up, threads), loop, done);
     at->addIncoming(body.getInt64(0), before);

@@ -11,8 +11,9 @@ struct FormChoice {
   const char* reason = "";
 };
 
-// Of a simplified kernel. The loop form is fast and intricate: a kernel gets it when it is of a kind that the differential tests
-// (tests/unit/worker/cpu/compiler) hold against the per-thread form. Every other kernel gets the per-thread form.
+// Of a simplified kernel. The loop form is fast and intricate: a kernel gets it when it is of a
+// kind that the differential tests (tests/unit/worker/cpu/compiler) hold against the per-thread
+// form. Every other kernel gets the per-thread form.
 FormChoice ChooseForm(const llvm::Function& kernel);
 
 }  // namespace stride::cpu::spmd

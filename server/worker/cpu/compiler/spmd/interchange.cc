@@ -3,8 +3,8 @@
 #include <optional>
 
 #include "llvm/IR/GetElementPtrTypeIterator.h"
-#include "llvm/IR/Operator.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/Operator.h"
 
 namespace stride::cpu::spmd {
 namespace {
@@ -14,7 +14,8 @@ using llvm::Value;
 
 constexpr int kMaxDepth = 12;
 
-// How much `value` grows from one thread to its neighbour in x; nothing when that is not a known constant.
+// How much `value` grows from one thread to its neighbour in x; nothing when that is not a known
+// constant.
 class XCoefficient {
  public:
   explicit XCoefficient(const Shape& shape) : shape_(shape) {}
@@ -27,8 +28,10 @@ class XCoefficient {
     if (instruction == shape_.thread[1] || instruction == shape_.thread[2]) return 0;
     if (llvm::isa<llvm::CastInst>(instruction)) return Of(instruction->getOperand(0), depth + 1);
     if (const auto* phi = llvm::dyn_cast<llvm::PHINode>(instruction)) return OfPhi(phi, depth);
-    if (const auto* binary = llvm::dyn_cast<llvm::BinaryOperator>(instruction)) return OfBinary(binary, depth);
-    if (const auto* address = llvm::dyn_cast<llvm::GEPOperator>(instruction)) return OfAddress(address, depth);
+    if (const auto* binary = llvm::dyn_cast<llvm::BinaryOperator>(instruction))
+      return OfBinary(binary, depth);
+    if (const auto* address = llvm::dyn_cast<llvm::GEPOperator>(instruction))
+      return OfAddress(address, depth);
     return std::nullopt;
   }
 
@@ -53,7 +56,8 @@ class XCoefficient {
         if (constant != nullptr) return *a * constant->getSExtValue();
         break;
       case Instruction::Shl:
-        if (constant != nullptr && constant->getZExtValue() < 32) return *a << constant->getZExtValue();
+        if (constant != nullptr && constant->getZExtValue() < 32)
+          return *a << constant->getZExtValue();
         break;
       default:
         break;
@@ -66,10 +70,11 @@ class XCoefficient {
     std::optional<int64_t> result;
     for (const Value* incoming : phi->incoming_values()) {
       const auto* step = llvm::dyn_cast<llvm::Instruction>(incoming);
-      bool own_step = step != nullptr && step->getNumOperands() >= 2 &&
-                      (llvm::isa<llvm::BinaryOperator>(step) || llvm::isa<llvm::GEPOperator>(step)) &&
-                      ((step->getOperand(0) == phi && !shape_.IsVarying(step->getOperand(1))) ||
-                       (step->getOperand(1) == phi && !shape_.IsVarying(step->getOperand(0))));
+      bool own_step =
+          step != nullptr && step->getNumOperands() >= 2 &&
+          (llvm::isa<llvm::BinaryOperator>(step) || llvm::isa<llvm::GEPOperator>(step)) &&
+          ((step->getOperand(0) == phi && !shape_.IsVarying(step->getOperand(1))) ||
+           (step->getOperand(1) == phi && !shape_.IsVarying(step->getOperand(0))));
       if (own_step) continue;
       auto start = Of(incoming, depth + 1);
       if (!start || (result && *result != *start)) return std::nullopt;
@@ -84,7 +89,8 @@ class XCoefficient {
     for (auto at = llvm::gep_type_begin(address); at != llvm::gep_type_end(address); ++at) {
       auto part = Of(at.getOperand(), depth + 1);
       if (!part) return std::nullopt;
-      if (*part != 0) *sum += *part * static_cast<int64_t>(at.getSequentialElementStride(layout).getFixedValue());
+      if (*part != 0)
+        *sum += *part * static_cast<int64_t>(at.getSequentialElementStride(layout).getFixedValue());
     }
     return sum;
   }
@@ -99,7 +105,8 @@ bool WantsInterchange(const llvm::Loop& loop, const Shape& shape) {
   for (llvm::BasicBlock* block : loop.blocks()) {
     for (Instruction& instruction : *block) {
       if (instruction.isAtomic() || instruction.hasMetadata(kSerial)) return false;
-      if (llvm::isa<llvm::CallBase>(instruction) && instruction.mayReadOrWriteMemory()) return false;
+      if (llvm::isa<llvm::CallBase>(instruction) && instruction.mayReadOrWriteMemory())
+        return false;
       const Value* pointer = llvm::getLoadStorePointerOperand(&instruction);
       if (pointer == nullptr || instruction.isVolatile()) continue;
       auto step = XCoefficient(shape).Of(pointer);

@@ -6,8 +6,9 @@
 
 namespace stride::cpu::spmd {
 
-// True when neighbouring threads touch neighbouring elements in each round of the loop: running the threads inside the
-// loop then reads memory in order and makes vectors, where the loop inside each thread would stride through memory.
+// True when neighbouring threads touch neighbouring elements in each round of the loop: running the
+// threads inside the loop then reads memory in order and makes vectors, where the loop inside each
+// thread would stride through memory.
 bool WantsInterchange(const llvm::Loop& loop, const Shape& shape);
 
 }  // namespace stride::cpu::spmd

@@ -15,7 +15,8 @@ bool IsThreadIndex(const llvm::Value* value) {
 
 llvm::Value* Shape::AllocateArray(uint64_t bytes, const llvm::Twine& name) {
   llvm::IRBuilder<> builder(prologue->getTerminator());
-  llvm::Value* offset = builder.CreateMul(rounded_threads, builder.getInt64(bytes_per_thread), "", true, true);
+  llvm::Value* offset =
+      builder.CreateMul(rounded_threads, builder.getInt64(bytes_per_thread), "", true, true);
   bytes_per_thread += bytes;
   return builder.CreateInBoundsGEP(builder.getInt8Ty(), scratch, offset, name);
 }

@@ -19,13 +19,16 @@ inline constexpr char kThreadX[] = "__stride_tid_x";
 inline constexpr char kThreadY[] = "__stride_tid_y";
 inline constexpr char kThreadZ[] = "__stride_tid_z";
 inline constexpr char kThreadLinear[] = "__stride_tid_linear";
-inline constexpr char kField[] = "__stride_field";         // (offset): a 32-bit field of the BlockContext
-inline constexpr char kPointer[] = "__stride_pointer";     // (offset): a pointer of the BlockContext
-inline constexpr char kContext[] = "__stride_context";     // the BlockContext
-inline constexpr char kCut[] = "__stride_cut";             // waits for the block
-inline constexpr char kWaitWarp[] = "__stride_wait_warp";  // (mask): waits for lanes; those that go on together
-inline constexpr char kSlot[] = "__stride_slot";           // (bytes): an array with so many bytes for each thread
-inline constexpr char kSlotClear[] = "__stride_slot_clear";  // the same, zeroed once all threads are here
+inline constexpr char kField[] = "__stride_field";  // (offset): a 32-bit field of the BlockContext
+inline constexpr char kPointer[] = "__stride_pointer";  // (offset): a pointer of the BlockContext
+inline constexpr char kContext[] = "__stride_context";  // the BlockContext
+inline constexpr char kCut[] = "__stride_cut";          // waits for the block
+inline constexpr char kWaitWarp[] =
+    "__stride_wait_warp";  // (mask): waits for lanes; those that go on together
+inline constexpr char kSlot[] =
+    "__stride_slot";  // (bytes): an array with so many bytes for each thread
+inline constexpr char kSlotClear[] =
+    "__stride_slot_clear";  // the same, zeroed once all threads are here
 
 // Metadata on memory accesses of one thread that the next thread's depend on.
 inline constexpr char kSerial[] = "stride.serial";
@@ -34,20 +37,23 @@ inline constexpr char kSerial[] = "stride.serial";
 llvm::StringRef CalleeName(const llvm::Instruction& instruction);
 bool IsThreadIndex(const llvm::Value* value);
 
-// One stretch of code between cuts: what threads do from `start` until each of them reaches the start of another region.
+// One stretch of code between cuts: what threads do from `start` until each of them reaches the
+// start of another region.
 struct Region {
   llvm::BasicBlock* start = nullptr;
   std::vector<llvm::BasicBlock*> blocks;  // start first
-  llvm::SmallVector<int, 4> exits;        // regions that follow; Shape::exit_region for the kernel's end
-  std::vector<std::pair<llvm::Value*, uint64_t>> clears;  // slots to zero before it runs: base, bytes per thread
-  bool scalar = false;                    // runs once for the block, has no work for single threads
-  unsigned depth = 0;                     // loops around it
-  unsigned order = 0;                     // in reverse post order
+  llvm::SmallVector<int, 4> exits;  // regions that follow; Shape::exit_region for the kernel's end
+  std::vector<std::pair<llvm::Value*, uint64_t>>
+      clears;           // slots to zero before it runs: base, bytes per thread
+  bool scalar = false;  // runs once for the block, has no work for single threads
+  unsigned depth = 0;   // loops around it
+  unsigned order = 0;   // in reverse post order
 };
 
 // Where values live between regions.
 struct Slot {
-  llvm::Value* base = nullptr;  // an alloca for uniform values, else the start of an array over threads
+  llvm::Value* base =
+      nullptr;  // an alloca for uniform values, else the start of an array over threads
   bool uniform = false;
 };
 

@@ -8,9 +8,9 @@
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/MDBuilder.h"
+#include "llvm/IR/Module.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/LowerAtomic.h"
-#include "llvm/IR/Module.h"
 #include "server/worker/cpu/kernel/block_context.h"
 #include "server/worker/cpu/kernel/block_scratch.h"
 
@@ -19,14 +19,16 @@ namespace {
 
 using llvm::BasicBlock;
 using llvm::CallInst;
-using llvm::IRBuilder;
 using llvm::Instruction;
+using llvm::IRBuilder;
 using llvm::Value;
 
 llvm::Function* AddContextArgument(llvm::Function& old) {
   llvm::LLVMContext& context = old.getContext();
-  auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(context), {llvm::PointerType::getUnqual(context)}, false);
-  llvm::Function* fresh = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, "", old.getParent());
+  auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(context),
+                                       {llvm::PointerType::getUnqual(context)}, false);
+  llvm::Function* fresh =
+      llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, "", old.getParent());
   fresh->copyAttributesFrom(&old);
   fresh->takeName(&old);
   fresh->splice(fresh->begin(), &old);
@@ -70,14 +72,16 @@ void MergeReturns(Shape& shape) {
 }
 
 Value* LoadField(IRBuilder<>& builder, Value* context, uint64_t offset, llvm::Type* type) {
-  Value* address = builder.CreateInBoundsGEP(builder.getInt8Ty(), context, builder.getInt64(offset));
+  Value* address =
+      builder.CreateInBoundsGEP(builder.getInt8Ty(), context, builder.getInt64(offset));
   llvm::LoadInst* load = builder.CreateLoad(type, address);
   llvm::MDNode* empty = llvm::MDNode::get(builder.getContext(), {});
   load->setMetadata(llvm::LLVMContext::MD_invariant_load, empty);
   if (type->isIntegerTy(32) && offset >= offsetof(BlockContext, block) &&
       offset < offsetof(BlockContext, block) + sizeof(BlockContext::block)) {
     llvm::MDBuilder metadata(builder.getContext());
-    load->setMetadata(llvm::LLVMContext::MD_range, metadata.createRange(llvm::APInt(32, 1), llvm::APInt(32, 1025)));
+    load->setMetadata(llvm::LLVMContext::MD_range,
+                      metadata.createRange(llvm::APInt(32, 1), llvm::APInt(32, 1025)));
   }
   return load;
 }
@@ -96,13 +100,17 @@ void MakePrologue(Shape& shape) {
   IRBuilder<> builder(shape.prologue->getTerminator());
   Value* threads = nullptr;
   for (int axis = 0; axis < 3; ++axis) {
-    shape.block[axis] = LoadField(builder, shape.context, offsetof(BlockContext, block) + 4 * axis, builder.getInt32Ty());
-    threads = axis == 0 ? shape.block[0] : builder.CreateMul(threads, shape.block[axis], "", true, true);
+    shape.block[axis] = LoadField(builder, shape.context, offsetof(BlockContext, block) + 4 * axis,
+                                  builder.getInt32Ty());
+    threads =
+        axis == 0 ? shape.block[0] : builder.CreateMul(threads, shape.block[axis], "", true, true);
   }
   Value* wide = builder.CreateZExt(threads, builder.getInt64Ty());
   Value* up = builder.CreateAdd(wide, builder.getInt64(kScratchThreadRounding - 1), "", true, true);
-  shape.rounded_threads = builder.CreateAnd(up, builder.getInt64(~(kScratchThreadRounding - 1)), "threads");
-  shape.scratch = LoadField(builder, shape.context, offsetof(BlockContext, scratch), builder.getPtrTy());
+  shape.rounded_threads =
+      builder.CreateAnd(up, builder.getInt64(~(kScratchThreadRounding - 1)), "threads");
+  shape.scratch =
+      LoadField(builder, shape.context, offsetof(BlockContext, scratch), builder.getPtrTy());
   const char* names[] = {kThreadX, kThreadY, kThreadZ, kThreadLinear};
   auto* type = llvm::FunctionType::get(builder.getInt32Ty(), false);
   for (int i = 0; i < 4; ++i) {
@@ -115,7 +123,8 @@ void MakePrologue(Shape& shape) {
 absl::Status HoistFields(Shape& shape) {
   llvm::DenseMap<std::pair<uint64_t, llvm::Type*>, Value*> fields;
   for (int axis = 0; axis < 3; ++axis) {
-    fields[{offsetof(BlockContext, block) + 4 * axis, shape.block[axis]->getType()}] = shape.block[axis];
+    fields[{offsetof(BlockContext, block) + 4 * axis, shape.block[axis]->getType()}] =
+        shape.block[axis];
   }
   fields[{offsetof(BlockContext, scratch), shape.scratch->getType()}] = shape.scratch;
   const llvm::StringRef threads[] = {kThreadX, kThreadY, kThreadZ, kThreadLinear};
@@ -129,10 +138,12 @@ absl::Status HoistFields(Shape& shape) {
     if (name == kContext) replacement = shape.context;
     if (name == kField || name == kPointer) {
       auto* offset = llvm::dyn_cast<llvm::ConstantInt>(instruction.getOperand(0));
-      if (offset == nullptr) return absl::InternalError("a field of the block with no constant offset");
+      if (offset == nullptr)
+        return absl::InternalError("a field of the block with no constant offset");
       Value*& known = fields[{offset->getZExtValue(), instruction.getType()}];
       IRBuilder<> builder(shape.prologue->getTerminator());
-      if (known == nullptr) known = LoadField(builder, shape.context, offset->getZExtValue(), instruction.getType());
+      if (known == nullptr)
+        known = LoadField(builder, shape.context, offset->getZExtValue(), instruction.getType());
       replacement = known;
     }
     if (replacement == nullptr) continue;
@@ -149,16 +160,19 @@ void HoistParameters(Shape& shape) {
     auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction);
     if (load == nullptr || load->getParent() == shape.prologue || load->isVolatile()) continue;
     llvm::APInt offset(64, 0);
-    Value* base = load->getPointerOperand()->stripAndAccumulateConstantOffsets(layout, offset, true);
+    Value* base =
+        load->getPointerOperand()->stripAndAccumulateConstantOffsets(layout, offset, true);
     auto* field = llvm::dyn_cast<llvm::LoadInst>(base);
     if (field == nullptr || field->getParent() != shape.prologue) continue;
     llvm::APInt at(64, 0);
     Value* owner = field->getPointerOperand()->stripAndAccumulateConstantOffsets(layout, at, true);
     if (owner != shape.context || at.getZExtValue() != offsetof(BlockContext, parameters)) continue;
     IRBuilder<> builder(shape.prologue->getTerminator());
-    Value* address = builder.CreateInBoundsGEP(builder.getInt8Ty(), field, builder.getInt64(offset.getSExtValue()));
+    Value* address = builder.CreateInBoundsGEP(builder.getInt8Ty(), field,
+                                               builder.getInt64(offset.getSExtValue()));
     llvm::LoadInst* moved = builder.CreateAlignedLoad(load->getType(), address, load->getAlign());
-    moved->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(builder.getContext(), {}));
+    moved->setMetadata(llvm::LLVMContext::MD_invariant_load,
+                       llvm::MDNode::get(builder.getContext(), {}));
     load->replaceAllUsesWith(moved);
     load->eraseFromParent();
   }
@@ -173,7 +187,9 @@ absl::Status MovePrivateArrays(Shape& shape, uint64_t at_least) {
     auto* alloca = llvm::dyn_cast<llvm::AllocaInst>(&instruction);
     if (alloca == nullptr) continue;
     auto size = alloca->getAllocationSize(layout);
-    if (!size) return absl::UnimplementedError("the CPU device has no variable-length private arrays (alloca)");
+    if (!size)
+      return absl::UnimplementedError(
+          "the CPU device has no variable-length private arrays (alloca)");
     uint64_t bytes = (size->getFixedValue() + 15) / 16 * 16;
     if (bytes < at_least) continue;
     Value* array = shape.AllocateArray(bytes, "private");
@@ -194,18 +210,20 @@ bool IsBlockPrivate(const Shape& shape, Value* pointer) {
   llvm::APInt at(64, 0);
   Value* owner = field->getPointerOperand()->stripAndAccumulateConstantOffsets(layout, at, true);
   uint64_t offset = at.getZExtValue();
-  return owner == shape.context && (offset == offsetof(BlockContext, shared) || offset == offsetof(BlockContext, scratch));
+  return owner == shape.context &&
+         (offset == offsetof(BlockContext, shared) || offset == offsetof(BlockContext, scratch));
 }
 
-// A block stays on one operating system thread, so its shared memory needs no atomic instruction; but each thread's access
-// then depends on the one before.
+// A block stays on one operating system thread, so its shared memory needs no atomic instruction;
+// but each thread's access then depends on the one before.
 void LowerSharedAtomics(Shape& shape) {
   llvm::MDNode* mark = llvm::MDNode::get(shape.function->getContext(), {});
   for (Instruction& instruction : llvm::make_early_inc_range(llvm::instructions(*shape.function))) {
     auto* update = llvm::dyn_cast<llvm::AtomicRMWInst>(&instruction);
     auto* exchange = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(&instruction);
     if (update == nullptr && exchange == nullptr) continue;
-    Value* pointer = update != nullptr ? update->getPointerOperand() : exchange->getPointerOperand();
+    Value* pointer =
+        update != nullptr ? update->getPointerOperand() : exchange->getPointerOperand();
     if (!IsBlockPrivate(shape, pointer)) continue;
     Instruction* before = instruction.getPrevNode();
     Instruction* after = instruction.getNextNode();
@@ -215,7 +233,8 @@ void LowerSharedAtomics(Shape& shape) {
     } else {
       llvm::lowerAtomicCmpXchgInst(exchange);
     }
-    for (auto at = before == nullptr ? block->begin() : std::next(before->getIterator()); &*at != after; ++at) {
+    for (auto at = before == nullptr ? block->begin() : std::next(before->getIterator());
+         &*at != after; ++at) {
       if (at->mayReadOrWriteMemory()) at->setMetadata(kSerial, mark);
     }
   }
@@ -226,7 +245,8 @@ absl::Status SplitAtCuts(Shape& shape) {
   for (Instruction& instruction : llvm::instructions(*shape.function)) {
     llvm::StringRef name = CalleeName(instruction);
     if (name == kWaitWarp) return absl::UnimplementedError("warp operations have no loop form");
-    if (name == kCut || name == kSlot || name == kSlotClear) calls.push_back(llvm::cast<CallInst>(&instruction));
+    if (name == kCut || name == kSlot || name == kSlotClear)
+      calls.push_back(llvm::cast<CallInst>(&instruction));
   }
   for (CallInst* call : calls) {
     llvm::StringRef name = CalleeName(*call);
@@ -256,17 +276,22 @@ void MarkNoWrap(Shape& shape) {
     for (llvm::User* user : shape.thread[axis]->users()) {
       auto* add = llvm::dyn_cast<llvm::BinaryOperator>(user);
       if (add == nullptr || add->getOpcode() != Instruction::Add) continue;
-      Value* other = add->getOperand(0) == shape.thread[axis] ? add->getOperand(1) : add->getOperand(0);
+      Value* other =
+          add->getOperand(0) == shape.thread[axis] ? add->getOperand(1) : add->getOperand(0);
       auto* product = llvm::dyn_cast<llvm::BinaryOperator>(other);
       if (product == nullptr || product->getOpcode() != Instruction::Mul) continue;
-      bool block = product->getOperand(0) == shape.block[axis] || product->getOperand(1) == shape.block[axis];
-      Value* index = product->getOperand(0) == shape.block[axis] ? product->getOperand(1) : product->getOperand(0);
+      bool block = product->getOperand(0) == shape.block[axis] ||
+                   product->getOperand(1) == shape.block[axis];
+      Value* index = product->getOperand(0) == shape.block[axis] ? product->getOperand(1)
+                                                                 : product->getOperand(0);
       auto* load = llvm::dyn_cast<llvm::LoadInst>(index);
       if (!block || load == nullptr || load->getParent() != shape.prologue) continue;
       llvm::APInt at(64, 0);
       const llvm::DataLayout& layout = shape.function->getParent()->getDataLayout();
       Value* owner = load->getPointerOperand()->stripAndAccumulateConstantOffsets(layout, at, true);
-      if (owner != shape.context || at.getZExtValue() != offsetof(BlockContext, block_index) + 4u * axis) continue;
+      if (owner != shape.context ||
+          at.getZExtValue() != offsetof(BlockContext, block_index) + 4u * axis)
+        continue;
       for (llvm::BinaryOperator* exact : {add, product}) {
         exact->setHasNoSignedWrap();
         exact->setHasNoUnsignedWrap();

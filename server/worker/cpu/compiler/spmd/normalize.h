@@ -6,9 +6,9 @@
 
 namespace stride::cpu::spmd {
 
-// Replaces the entry `function` by `void f(BlockContext*)` with a prologue that reads the block's fields and the kernel's
-// parameters, private arrays moved to scratch, one return, and blocks split at every cut. UNIMPLEMENTED names what the pass
-// cannot take.
+// Replaces the entry `function` by `void f(BlockContext*)` with a prologue that reads the block's
+// fields and the kernel's parameters, private arrays moved to scratch, one return, and blocks split
+// at every cut. UNIMPLEMENTED names what the pass cannot take.
 absl::StatusOr<Shape> Normalize(llvm::Function& function);
 
 // Gives each thread a copy in scratch of the private arrays that have `at_least` so many bytes.

@@ -16,7 +16,8 @@ using llvm::IRBuilder;
 using llvm::Value;
 
 Value* Field(IRBuilder<>& builder, Value* context, uint64_t offset, llvm::Type* type) {
-  return builder.CreateLoad(type, builder.CreateInBoundsGEP(builder.getInt8Ty(), context, builder.getInt64(offset)));
+  return builder.CreateLoad(
+      type, builder.CreateInBoundsGEP(builder.getInt8Ty(), context, builder.getInt64(offset)));
 }
 
 // A fiber's stack holds small arrays alone.
@@ -27,8 +28,10 @@ Value* Wait(IRBuilder<>& builder, Value* context, unsigned site, Value* mask, bo
   Value* runtime = Field(builder, context, offsetof(BlockContext, runtime), builder.getPtrTy());
   Value* wait = Field(builder, runtime, offsetof(KernelRuntime, wait), builder.getPtrTy());
   llvm::Type* word = builder.getInt32Ty();
-  auto* type = llvm::FunctionType::get(word, {builder.getPtrTy(), word, word, builder.getInt1Ty()}, false);
-  CallInst* call = builder.CreateCall(type, wait, {context, builder.getInt32(site), mask, builder.getInt1(whole_block)});
+  auto* type =
+      llvm::FunctionType::get(word, {builder.getPtrTy(), word, word, builder.getInt1Ty()}, false);
+  CallInst* call = builder.CreateCall(
+      type, wait, {context, builder.getInt32(site), mask, builder.getInt1(whole_block)});
   // Moving or doubling the call would change who waits together.
   call->setConvergent();
   call->addFnAttr(llvm::Attribute::NoDuplicate);
@@ -40,20 +43,23 @@ Value* Wait(IRBuilder<>& builder, Value* context, unsigned site, Value* mask, bo
 void ClearSlot(IRBuilder<>& builder, Shape& shape, Value* array, uint64_t bytes, unsigned& site) {
   Wait(builder, shape.context, ++site, builder.getInt32(0), true);
   Value* index = builder.CreateZExt(shape.thread[3], builder.getInt64Ty());
-  Value* own = builder.CreateInBoundsGEP(builder.getInt8Ty(), array, builder.CreateMul(index, builder.getInt64(bytes)));
+  Value* own = builder.CreateInBoundsGEP(builder.getInt8Ty(), array,
+                                         builder.CreateMul(index, builder.getInt64(bytes)));
   builder.CreateMemSet(own, builder.getInt8(0), bytes, llvm::MaybeAlign(1));
   Wait(builder, shape.context, ++site, builder.getInt32(0), true);
 }
 
 }  // namespace
 
-absl::Status MakePerThread(llvm::Function& function, uint64_t& bytes_per_thread, bool& has_barrier) {
+absl::Status MakePerThread(llvm::Function& function, uint64_t& bytes_per_thread,
+                           bool& has_barrier) {
   absl::StatusOr<Shape> normal = NormalizePerThread(function);
   if (!normal.ok()) return normal.status();
   Shape& shape = *normal;
   if (absl::Status status = MovePrivateArrays(shape, kMovedArrayBytes); !status.ok()) return status;
   unsigned site = 0;
-  for (llvm::Instruction& instruction : llvm::make_early_inc_range(llvm::instructions(*shape.function))) {
+  for (llvm::Instruction& instruction :
+       llvm::make_early_inc_range(llvm::instructions(*shape.function))) {
     llvm::StringRef name = CalleeName(instruction);
     if (name != kCut && name != kWaitWarp && name != kSlot && name != kSlotClear) continue;
     IRBuilder<> builder(&instruction);
@@ -75,14 +81,16 @@ absl::Status MakePerThread(llvm::Function& function, uint64_t& bytes_per_thread,
   IRBuilder<> builder(shape.thread[0]);
   Value* index[3];
   for (int i = 0; i < 3; ++i) {
-    index[i] = Field(builder, shape.context, offsetof(BlockContext, thread_index) + 4 * i, builder.getInt32Ty());
+    index[i] = Field(builder, shape.context, offsetof(BlockContext, thread_index) + 4 * i,
+                     builder.getInt32Ty());
     shape.thread[i]->replaceAllUsesWith(index[i]);
   }
   Value* x = index[0];
   Value* y = index[1];
   Value* z = index[2];
   Value* plane = builder.CreateAdd(builder.CreateMul(z, shape.block[1]), y);
-  shape.thread[3]->replaceAllUsesWith(builder.CreateAdd(builder.CreateMul(plane, shape.block[0]), x));
+  shape.thread[3]->replaceAllUsesWith(
+      builder.CreateAdd(builder.CreateMul(plane, shape.block[0]), x));
   for (CallInst* call : shape.thread) call->eraseFromParent();
   bytes_per_thread = shape.bytes_per_thread;
   return absl::OkStatus();

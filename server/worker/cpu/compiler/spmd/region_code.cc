@@ -7,8 +7,8 @@
 namespace stride::cpu::spmd {
 
 using llvm::BasicBlock;
-using llvm::IRBuilder;
 using llvm::Instruction;
+using llvm::IRBuilder;
 using llvm::Value;
 
 void RegionCode::Emit(BasicBlock* begin) {
@@ -40,7 +40,8 @@ void RegionCode::Emit(BasicBlock* begin) {
 
 void RegionCode::CloneBlocks() {
   for (BasicBlock* from : region_.blocks) {
-    blocks_[from] = BasicBlock::Create(from->getContext(), from->getName(), shape_.function, loops_.next);
+    blocks_[from] =
+        BasicBlock::Create(from->getContext(), from->getName(), shape_.function, loops_.next);
   }
   IRBuilder<>(begin_).CreateBr(blocks_[region_.start]);
   for (BasicBlock* from : region_.blocks) {
@@ -71,7 +72,8 @@ void RegionCode::FillPhis(BasicBlock* from, BasicBlock* to) {
     while (mine->getNumIncomingValues() > 0) mine->removeIncomingValue(0u, false);
     for (unsigned i = 0; i < phi.getNumIncomingValues(); ++i) {
       auto found = blocks_.find(phi.getIncomingBlock(i));
-      if (found != blocks_.end()) mine->addIncoming(Resolve(phi.getIncomingValue(i)), found->second);
+      if (found != blocks_.end())
+        mine->addIncoming(Resolve(phi.getIncomingValue(i)), found->second);
     }
   }
 }
@@ -92,7 +94,8 @@ void RegionCode::Keep(Instruction* original, Instruction* copy) {
   auto slot = shape_.slots.find(original);
   if (slot == shape_.slots.end() || IsThreadIndex(original) || original->isTerminator()) return;
   if (llvm::isa<llvm::PHINode>(original) && original->getParent() == region_.start) return;
-  Instruction* after = llvm::isa<llvm::PHINode>(copy) ? &*copy->getParent()->getFirstInsertionPt() : copy->getNextNode();
+  Instruction* after = llvm::isa<llvm::PHINode>(copy) ? &*copy->getParent()->getFirstInsertionPt()
+                                                      : copy->getNextNode();
   IRBuilder<> builder(after);
   Store(builder, original, copy);
 }
@@ -106,7 +109,8 @@ void RegionCode::RedirectExits(BasicBlock* from, BasicBlock* to) {
 }
 
 BasicBlock* RegionCode::ExitTo(BasicBlock* from, BasicBlock* cut) {
-  BasicBlock* exit = BasicBlock::Create(cut->getContext(), "to." + cut->getName(), shape_.function, loops_.next);
+  BasicBlock* exit =
+      BasicBlock::Create(cut->getContext(), "to." + cut->getName(), shape_.function, loops_.next);
   IRBuilder<> builder(exit);
   llvm::SmallVector<std::pair<llvm::PHINode*, Value*>, 8> copies;
   for (llvm::PHINode& phi : cut->phis()) {
@@ -148,12 +152,14 @@ Value* RegionCode::Recompute(Instruction* instruction) {
 
 Value* RegionCode::Address(IRBuilder<>& builder, const Slot& slot, llvm::Type* type) {
   if (slot.uniform) return slot.base;
-  return builder.CreateInBoundsGEP(type, slot.base, builder.CreateZExt(loops_.thread[3], builder.getInt64Ty()));
+  return builder.CreateInBoundsGEP(type, slot.base,
+                                   builder.CreateZExt(loops_.thread[3], builder.getInt64Ty()));
 }
 
 Value* RegionCode::Load(IRBuilder<>& here, Value* value) {
   const Slot& slot = shape_.slots.find(value)->second;
-  // A uniform value is read once for all threads: the first of them may store what the next region finds there.
+  // A uniform value is read once for all threads: the first of them may store what the next region
+  // finds there.
   IRBuilder<> before(loops_.before->getTerminator());
   IRBuilder<>& builder = slot.uniform ? before : here;
   bool flag = value->getType()->isIntegerTy(1);

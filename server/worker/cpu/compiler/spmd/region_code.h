@@ -7,12 +7,13 @@
 
 namespace stride::cpu::spmd {
 
-// Copies a region's blocks into `loops`, reading what other regions kept and keeping what others will read. `builder` stands
-// at the end of the block where the copy begins. With `next_region`, an array of bytes over threads, each thread notes there
-// which region it goes on to.
+// Copies a region's blocks into `loops`, reading what other regions kept and keeping what others
+// will read. `builder` stands at the end of the block where the copy begins. With `next_region`, an
+// array of bytes over threads, each thread notes there which region it goes on to.
 class RegionCode {
  public:
-  RegionCode(Shape& shape, const Region& region, const ThreadLoops& loops, llvm::MDNode* group, llvm::Value* next_region)
+  RegionCode(Shape& shape, const Region& region, const ThreadLoops& loops, llvm::MDNode* group,
+             llvm::Value* next_region)
       : shape_(shape), region_(region), loops_(loops), group_(group), next_region_(next_region) {}
   void Emit(llvm::BasicBlock* begin);
 

@@ -40,7 +40,8 @@ void CutLoops(Shape& shape) {
   llvm::LoopInfo loops(dominators);
   llvm::SmallVector<llvm::Loop*, 4> outermost_first = loops.getLoopsInPreorder();
   for (llvm::Loop* loop : llvm::reverse(outermost_first)) {
-    if (ContainsCut(*loop, shape) || (loop->isInnermost() && WantsInterchange(*loop, shape))) CutLoop(*loop, shape);
+    if (ContainsCut(*loop, shape) || (loop->isInnermost() && WantsInterchange(*loop, shape)))
+      CutLoop(*loop, shape);
   }
 }
 
@@ -67,7 +68,8 @@ bool ChoosesRegion(const llvm::Instruction* branch, const Shape& shape) {
   return found.size() > 1;
 }
 
-// The branch alone becomes a region; values for the other side's phis are copied in regions of their own.
+// The branch alone becomes a region; values for the other side's phis are copied in regions of
+// their own.
 bool CutUniformBranch(llvm::Instruction* branch, Shape& shape) {
   BasicBlock* block = branch->getParent();
   bool alone = shape.cuts.contains(block) && block->getFirstNonPHI() == branch;
@@ -93,7 +95,8 @@ bool CutUniformBranch(llvm::Instruction* branch, Shape& shape) {
 bool CutMeetingPoint(llvm::Instruction* branch, Shape& shape, llvm::PostDominatorTree& post) {
   shape.divergent = true;
   auto* node = post.getNode(branch->getParent());
-  if (node == nullptr || node->getIDom() == nullptr || node->getIDom()->getBlock() == nullptr) return false;
+  if (node == nullptr || node->getIDom() == nullptr || node->getIDom()->getBlock() == nullptr)
+    return false;
   return shape.cuts.insert(node->getIDom()->getBlock());
 }
 
@@ -102,7 +105,8 @@ bool CutOneBranch(Shape& shape) {
   llvm::PostDominatorTree post(*shape.function);
   for (BasicBlock& block : *shape.function) {
     llvm::Instruction* branch = block.getTerminator();
-    if (&block == shape.prologue || branch->getNumSuccessors() < 2 || !ChoosesRegion(branch, shape)) continue;
+    if (&block == shape.prologue || branch->getNumSuccessors() < 2 || !ChoosesRegion(branch, shape))
+      continue;
     if (shape.divergent_branches.contains(branch)) {
       if (CutMeetingPoint(branch, shape, post)) return true;
     } else if (CutUniformBranch(branch, shape)) {
@@ -140,7 +144,8 @@ void ListRegions(Shape& shape) {
     if (!shape.cuts.contains(block)) continue;
     shape.region_of[block] = static_cast<int>(shape.regions.size());
     Region region{.start = block, .depth = loops.getLoopDepth(block), .order = position};
-    if (auto found = shape.clears.find(block); found != shape.clears.end()) region.clears = found->second;
+    if (auto found = shape.clears.find(block); found != shape.clears.end())
+      region.clears = found->second;
     shape.regions.push_back(std::move(region));
   }
   for (Region& region : shape.regions) CollectBlocks(region, shape);
@@ -156,7 +161,8 @@ absl::Status FindRegions(Shape& shape) {
     llvm::ReversePostOrderTraversal<llvm::Function*> order(shape.function);
     bool irreducible = llvm::containsIrreducibleCFG<BasicBlock*>(order, loops);
     if (irreducible && !shape.cuts.empty()) {
-      return absl::UnimplementedError("the CPU device has no barriers in loops with several entries (goto)");
+      return absl::UnimplementedError(
+          "the CPU device has no barriers in loops with several entries (goto)");
     }
     if (!irreducible) CutLoops(shape);
   }
@@ -166,7 +172,8 @@ absl::Status FindRegions(Shape& shape) {
   }
   ListRegions(shape);
   if (shape.divergent && shape.regions.size() > kMaxDivergentRegions) {
-    return absl::UnimplementedError("the CPU device has no kernels with divergent control around more than 62 barriers");
+    return absl::UnimplementedError(
+        "the CPU device has no kernels with divergent control around more than 62 barriers");
   }
   return absl::OkStatus();
 }

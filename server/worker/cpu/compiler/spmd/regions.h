@@ -7,7 +7,8 @@
 namespace stride::cpu::spmd {
 
 // Adds the cuts that make the barriers' cuts work, then fills Shape::regions:
-//  - a loop with a cut in it is cut at its header and where it is left, so that threads go round together;
+//  - a loop with a cut in it is cut at its header and where it is left, so that threads go round
+//  together;
 //  - a uniform branch that chooses between regions is taken once, by the block, not by each thread;
 //  - where a divergent branch has a cut behind it, its paths meet again at a cut.
 // UNIMPLEMENTED for control flow that has no such form.

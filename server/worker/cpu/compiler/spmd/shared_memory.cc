@@ -28,15 +28,18 @@ std::vector<llvm::GlobalVariable*> Marked(llvm::Module& module) {
     auto* text = llvm::dyn_cast<llvm::GlobalVariable>(row->getOperand(1)->stripPointerCasts());
     if (variable == nullptr || text == nullptr) continue;
     auto* words = llvm::dyn_cast<llvm::ConstantDataArray>(text->getInitializer());
-    if (words != nullptr && words->isCString() && words->getAsCString() == "stride.shared") found.push_back(variable);
+    if (words != nullptr && words->isCString() && words->getAsCString() == "stride.shared")
+      found.push_back(variable);
   }
   return found;
 }
 
 llvm::Function* PointerReader(llvm::Module& module) {
   llvm::LLVMContext& context = module.getContext();
-  auto* type = llvm::FunctionType::get(llvm::PointerType::getUnqual(context), {llvm::Type::getInt32Ty(context)}, false);
-  auto* function = llvm::cast<llvm::Function>(module.getOrInsertFunction(kPointer, type).getCallee());
+  auto* type = llvm::FunctionType::get(llvm::PointerType::getUnqual(context),
+                                       {llvm::Type::getInt32Ty(context)}, false);
+  auto* function =
+      llvm::cast<llvm::Function>(module.getOrInsertFunction(kPointer, type).getCallee());
   function->setDoesNotAccessMemory();
   function->setDoesNotThrow();
   function->setWillReturn();
@@ -51,13 +54,16 @@ absl::Status Replace(llvm::GlobalVariable* variable, uint32_t offset, llvm::Func
   for (llvm::Use* use : uses) {
     auto* user = llvm::dyn_cast<llvm::Instruction>(use->getUser());
     if (user == nullptr) {
-      return absl::UnimplementedError(absl::StrCat("the CPU device has no address of a __shared__ variable in a constant: ",
-                                                   variable->getName().str()));
+      return absl::UnimplementedError(
+          absl::StrCat("the CPU device has no address of a __shared__ variable in a constant: ",
+                       variable->getName().str()));
     }
     llvm::Instruction* at = user;
-    if (auto* phi = llvm::dyn_cast<llvm::PHINode>(user)) at = phi->getIncomingBlock(*use)->getTerminator();
+    if (auto* phi = llvm::dyn_cast<llvm::PHINode>(user))
+      at = phi->getIncomingBlock(*use)->getTerminator();
     llvm::IRBuilder<> builder(at);
-    llvm::Value* base = builder.CreateCall(reader, {builder.getInt32(offsetof(BlockContext, shared))});
+    llvm::Value* base =
+        builder.CreateCall(reader, {builder.getInt32(offsetof(BlockContext, shared))});
     use->set(builder.CreateInBoundsGEP(builder.getInt8Ty(), base, builder.getInt64(offset)));
   }
   return absl::OkStatus();
@@ -82,7 +88,8 @@ absl::Status LowerSharedMemory(llvm::Module& module, const std::vector<std::stri
     offset = RoundUp(offset, std::max<uint64_t>(16, variable->getAlign().valueOrOne().value()));
     if (absl::Status status = Replace(variable, offset, reader); !status.ok()) return status;
     offset += layout.getTypeAllocSize(variable->getValueType());
-    if (offset > (1u << 30)) return absl::InvalidArgumentError("static shared memory is larger than 1 GiB");
+    if (offset > (1u << 30))
+      return absl::InvalidArgumentError("static shared memory is larger than 1 GiB");
   }
   static_bytes = RoundUp(offset, kDynamicAlignment);
   for (llvm::GlobalVariable& variable : llvm::make_early_inc_range(module.globals())) {

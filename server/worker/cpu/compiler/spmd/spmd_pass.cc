@@ -32,7 +32,8 @@ absl::Status CheckOtherFunctions(const llvm::Module& module, const llvm::StringS
     for (const llvm::Instruction& instruction : llvm::instructions(function)) {
       if (!spmd::CalleeName(instruction).starts_with("__stride_")) continue;
       return absl::UnimplementedError(
-          absl::StrCat("the CPU device has no thread index, barrier or shared memory in functions that call themselves or "
+          absl::StrCat("the CPU device has no thread index, barrier or shared memory in functions "
+                       "that call themselves or "
                        "are called through a pointer: ",
                        function.getName().str()));
     }
@@ -40,7 +41,8 @@ absl::Status CheckOtherFunctions(const llvm::Module& module, const llvm::StringS
   return absl::OkStatus();
 }
 
-absl::Status CutOne(llvm::Function& function, std::optional<ThreadForm> form, CompiledKernel& kernel) {
+absl::Status CutOne(llvm::Function& function, std::optional<ThreadForm> form,
+                    CompiledKernel& kernel) {
   spmd::FormChoice choice = spmd::ChooseForm(function);
   kernel.form = form.value_or(choice.form);
   kernel.form_reason = form.has_value() ? "as asked for" : choice.reason;
@@ -77,12 +79,15 @@ void KeepOnly(llvm::Module& module, const std::vector<CompiledKernel>& kernels) 
 
 absl::Status PrepareKernels(llvm::Module& module, KernelTable& table) {
   uint32_t static_bytes = 0;
-  if (absl::Status status = spmd::LowerSharedMemory(module, table.dynamic_shared, static_bytes); !status.ok()) return status;
+  if (absl::Status status = spmd::LowerSharedMemory(module, table.dynamic_shared, static_bytes);
+      !status.ok())
+    return status;
   for (CompiledKernel& kernel : table.kernels) kernel.static_shared_bytes = static_bytes;
   KeepOnly(module, table.kernels);
   llvm::StringSet<> kernels = Symbols(table.kernels);
   for (llvm::Function& function : module) {
-    if (function.isDeclaration() || kernels.contains(function.getName()) || CallsItself(function)) continue;
+    if (function.isDeclaration() || kernels.contains(function.getName()) || CallsItself(function))
+      continue;
     function.removeFnAttr(llvm::Attribute::NoInline);
     function.removeFnAttr(llvm::Attribute::OptimizeNone);
     function.addFnAttr(llvm::Attribute::AlwaysInline);
@@ -95,9 +100,11 @@ absl::Status CutKernels(llvm::Module& module, std::optional<ThreadForm> form, Ke
   if (absl::Status status = CheckOtherFunctions(module, kernels); !status.ok()) return status;
   for (CompiledKernel& kernel : table.kernels) {
     llvm::Function* function = module.getFunction(kernel.symbol);
-    if (function == nullptr) return absl::InternalError(absl::StrCat("the entry of `", kernel.name, "` is gone"));
+    if (function == nullptr)
+      return absl::InternalError(absl::StrCat("the entry of `", kernel.name, "` is gone"));
     if (absl::Status status = CutOne(*function, form, kernel); !status.ok()) {
-      return absl::Status(status.code(), absl::StrCat("kernel `", kernel.name, "`: ", status.message()));
+      return absl::Status(status.code(),
+                          absl::StrCat("kernel `", kernel.name, "`: ", status.message()));
     }
   }
   return absl::OkStatus();

@@ -17,10 +17,12 @@ namespace stride::cpu {
 // Makes every function but the kernels' entries internal, so that what is not used goes away.
 void KeepOnly(llvm::Module& module, const std::vector<CompiledKernel>& kernels);
 
-// Before any optimisation: shared variables become offsets into the block's buffer, device functions are to be inlined.
+// Before any optimisation: shared variables become offsets into the block's buffer, device
+// functions are to be inlined.
 absl::Status PrepareKernels(llvm::Module& module, KernelTable& table);
 
-// After simplification: each entry becomes `void f(BlockContext*)`. UNIMPLEMENTED when a kernel cannot be cut.
+// After simplification: each entry becomes `void f(BlockContext*)`. UNIMPLEMENTED when a kernel
+// cannot be cut.
 absl::Status CutKernels(llvm::Module& module, std::optional<ThreadForm> form, KernelTable& table);
 
 }  // namespace stride::cpu

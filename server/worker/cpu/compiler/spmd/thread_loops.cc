@@ -28,8 +28,10 @@ ThreadLoops BuildThreadLoops(const Shape& shape, const llvm::Twine& name, llvm::
   loops.before = llvm::BasicBlock::Create(context, name, function);
   llvm::BasicBlock* heads[3];  // of the loops over x, y, z
   llvm::BasicBlock* latches[3];
-  for (int axis = 2; axis >= 0; --axis) heads[axis] = llvm::BasicBlock::Create(context, name + ".loop", function);
-  for (int axis = 0; axis < 3; ++axis) latches[axis] = llvm::BasicBlock::Create(context, name + ".next", function);
+  for (int axis = 2; axis >= 0; --axis)
+    heads[axis] = llvm::BasicBlock::Create(context, name + ".loop", function);
+  for (int axis = 0; axis < 3; ++axis)
+    latches[axis] = llvm::BasicBlock::Create(context, name + ".next", function);
   loops.after = llvm::BasicBlock::Create(context, name + ".after", function);
   builder.SetInsertPoint(loops.before);
   builder.CreateBr(heads[2]);
@@ -45,13 +47,15 @@ ThreadLoops BuildThreadLoops(const Shape& shape, const llvm::Twine& name, llvm::
     llvm::Value* up = builder.CreateAdd(index[axis], builder.getInt32(1), "", true, true);
     index[axis]->addIncoming(up, latches[axis]);
     llvm::Value* more = builder.CreateICmpULT(up, shape.block[axis]);
-    llvm::BranchInst* branch = builder.CreateCondBr(more, heads[axis], axis == 2 ? loops.after : latches[axis + 1]);
+    llvm::BranchInst* branch =
+        builder.CreateCondBr(more, heads[axis], axis == 2 ? loops.after : latches[axis + 1]);
     branch->setMetadata(llvm::LLVMContext::MD_loop, LoopProperties(context, group));
   }
   // The row of x's start is worked out once for each row.
   builder.SetInsertPoint(heads[1]->getTerminator());
   llvm::Value* plane = builder.CreateMul(index[2], shape.block[1], "", true, true);
-  llvm::Value* row = builder.CreateMul(builder.CreateAdd(plane, index[1], "", true, true), shape.block[0], "", true, true);
+  llvm::Value* row = builder.CreateMul(builder.CreateAdd(plane, index[1], "", true, true),
+                                       shape.block[0], "", true, true);
   builder.SetInsertPoint(heads[0]);
   loops.thread[3] = builder.CreateAdd(row, index[0], "linear", true, true);
   for (int axis = 0; axis < 3; ++axis) loops.thread[axis] = index[axis];

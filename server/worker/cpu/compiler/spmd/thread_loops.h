@@ -5,7 +5,8 @@
 
 namespace stride::cpu::spmd {
 
-// for z, for y, for x: { body }. The body's code goes between `body` and `next`; a block of threads is never empty.
+// for z, for y, for x: { body }. The body's code goes between `body` and `next`; a block of threads
+// is never empty.
 struct ThreadLoops {
   llvm::BasicBlock* before = nullptr;  // enters the loops
   llvm::BasicBlock* body = nullptr;    // no terminator yet

@@ -17,7 +17,8 @@ bool IsSource(const llvm::Value* value) {
   // Lowered shared atomics read what other threads just wrote.
   if (IsThreadIndex(instruction) || instruction->hasMetadata(kSerial)) return true;
   if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(instruction)) return !load->isSimple();
-  // Each thread's own read-modify-write sees another thread's value; so may any call that touches memory.
+  // Each thread's own read-modify-write sees another thread's value; so may any call that touches
+  // memory.
   return instruction->isAtomic() ||
          (llvm::isa<llvm::CallBase>(instruction) && instruction->mayReadOrWriteMemory());
 }
@@ -45,8 +46,10 @@ void FindVarying(Shape& shape) {
   llvm::UniformityInfo& uniformity = analyses.getResult<llvm::UniformityInfoAnalysis>(function);
   for (llvm::Instruction& instruction : llvm::instructions(function)) {
     bool varying = uniformity.isDivergent(&instruction);
-    // A loop counter is the same for all who are in the loop, but not once they have left it at different times.
-    for (const llvm::Use& use : instruction.uses()) varying = varying || uniformity.isDivergentUse(use);
+    // A loop counter is the same for all who are in the loop, but not once they have left it at
+    // different times.
+    for (const llvm::Use& use : instruction.uses())
+      varying = varying || uniformity.isDivergentUse(use);
     if (varying) shape.varying.insert(&instruction);
     if (instruction.isTerminator() && uniformity.hasDivergentTerminator(*instruction.getParent())) {
       shape.divergent_branches.insert(&instruction);

@@ -14,14 +14,17 @@ constexpr int kMaxRecomputedDepth = 8;
 
 bool IsCheap(const Instruction* instruction) {
   if (const auto* binary = llvm::dyn_cast<llvm::BinaryOperator>(instruction)) {
-    return !binary->isIntDivRem() && binary->getOpcode() != Instruction::FDiv && binary->getOpcode() != Instruction::FRem;
+    return !binary->isIntDivRem() && binary->getOpcode() != Instruction::FDiv &&
+           binary->getOpcode() != Instruction::FRem;
   }
-  return llvm::isa<llvm::CastInst, llvm::GetElementPtrInst, llvm::ICmpInst, llvm::SelectInst, llvm::FreezeInst>(instruction);
+  return llvm::isa<llvm::CastInst, llvm::GetElementPtrInst, llvm::ICmpInst, llvm::SelectInst,
+                   llvm::FreezeInst>(instruction);
 }
 
 bool IsAlwaysThere(const Shape& shape, const Value* value) {
   const auto* instruction = llvm::dyn_cast<Instruction>(value);
-  return instruction == nullptr || instruction->getParent() == shape.prologue || IsThreadIndex(instruction);
+  return instruction == nullptr || instruction->getParent() == shape.prologue ||
+         IsThreadIndex(instruction);
 }
 
 // What each region needs from others.
@@ -73,8 +76,8 @@ class Needs {
   llvm::DenseSet<BasicBlock*> blocks_;
 };
 
-// The value a loop carries and the phi that receives it next round are never both needed: one place serves both. The phi
-// must not be read outside the region it starts, in which the value is made.
+// The value a loop carries and the phi that receives it next round are never both needed: one place
+// serves both. The phi must not be read outside the region it starts, in which the value is made.
 Value* CarriedBy(const Shape& shape, llvm::PHINode* phi, const llvm::SetVector<Value*>& kept) {
   auto found = shape.region_of.find(phi->getParent());
   if (found == shape.region_of.end() || !shape.IsVarying(phi)) return nullptr;
@@ -86,7 +89,9 @@ Value* CarriedBy(const Shape& shape, llvm::PHINode* phi, const llvm::SetVector<V
   }
   for (Value* incoming : phi->incoming_values()) {
     auto* instruction = llvm::dyn_cast<Instruction>(incoming);
-    if (instruction == nullptr || !kept.contains(instruction) || llvm::isa<llvm::PHINode>(instruction)) continue;
+    if (instruction == nullptr || !kept.contains(instruction) ||
+        llvm::isa<llvm::PHINode>(instruction))
+      continue;
     if (shape.IsVarying(instruction) && inside(instruction->getParent())) return instruction;
   }
   return nullptr;
@@ -119,9 +124,12 @@ bool CopiesNothing(const Shape& shape, const Region& region) {
 }
 
 bool IsScalar(const Shape& shape, const Region& region) {
-  if (region.blocks.size() != 1 || region.start == shape.entry || region.start == shape.exit) return false;
+  if (region.blocks.size() != 1 || region.start == shape.entry || region.start == shape.exit)
+    return false;
   Instruction* branch = region.start->getTerminator();
-  if (region.start->getFirstNonPHI() != branch || !llvm::isa<llvm::BranchInst, llvm::SwitchInst>(branch)) return false;
+  if (region.start->getFirstNonPHI() != branch ||
+      !llvm::isa<llvm::BranchInst, llvm::SwitchInst>(branch))
+    return false;
   if (shape.divergent_branches.contains(branch)) return false;
   if (branch->getNumSuccessors() > 1 && shape.IsVarying(branch->getOperand(0))) return false;
   return CopiesNothing(shape, region);
@@ -143,7 +151,8 @@ bool IsRecomputed(const Shape& shape, const Value* value, int depth) {
 bool SameSlot(const Shape& shape, const Value* a, const Value* b) {
   auto first = shape.slots.find(const_cast<Value*>(a));
   auto second = shape.slots.find(const_cast<Value*>(b));
-  return first != shape.slots.end() && second != shape.slots.end() && first->second.base == second->second.base;
+  return first != shape.slots.end() && second != shape.slots.end() &&
+         first->second.base == second->second.base;
 }
 
 void PlaceValues(Shape& shape) {

@@ -5,7 +5,8 @@
 
 namespace stride::cpu::spmd {
 
-// Cheap functions of the thread index are computed again where they are used, so that addresses keep their form.
+// Cheap functions of the thread index are computed again where they are used, so that addresses
+// keep their form.
 bool IsRecomputed(const Shape& shape, const llvm::Value* value, int depth = 0);
 
 // Fills Shape::slots, and Region::scalar.

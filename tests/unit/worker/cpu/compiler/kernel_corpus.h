@@ -1,5 +1,6 @@
-// Kernels of one shape, `k(int* out, const int* in, int n)`, that between them use everything the pass has to get right.
-// None has a race, so every correct way of running its threads gives the same integers.
+// Kernels of one shape, `k(int* out, const int* in, int n)`, that between them use everything the
+// pass has to get right. None has a race, so every correct way of running its threads gives the
+// same integers.
 #pragma once
 
 namespace stride::cpu {
@@ -259,7 +260,8 @@ __global__ void k(int* out, const int* in, int n) {
   unsigned odd = tile.ballot(v & 1);
   if (i < n) out[i] = sum + most * 3 + tile.shfl(v, 2) + odd + tile.thread_rank() * 1000;
 })"},
-    {"struct_and_template", R"(struct Pair { int a, b; __device__ int dot(Pair o) const { return a * o.a + b * o.b; } };
+    {"struct_and_template",
+     R"(struct Pair { int a, b; __device__ int dot(Pair o) const { return a * o.a + b * o.b; } };
 template <int N> __device__ int repeat(Pair p, int v) {
   int r = 0;
 #pragma unroll

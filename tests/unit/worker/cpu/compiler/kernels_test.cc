@@ -1,4 +1,5 @@
-// CUDA kernels through the pass: against the per-thread reference, and against results worked out here.
+// CUDA kernels through the pass: against the per-thread reference, and against results worked out
+// here.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -20,8 +21,8 @@ struct Loaded {
   KernelEntry entry;
 };
 
-Loaded Build(const std::string& source, std::optional<ThreadForm> form = {}, std::vector<std::string> entries = {},
-             std::vector<std::string> options = {}) {
+Loaded Build(const std::string& source, std::optional<ThreadForm> form = {},
+             std::vector<std::string> entries = {}, std::vector<std::string> options = {}) {
   Loaded loaded;
   CompileRequest request{.source = source, .options = options, .entries = entries, .form = form};
   absl::StatusOr<CompileResult> result = Compile(request);
@@ -48,8 +49,8 @@ struct Arguments {
 };
 
 constexpr LaunchConfig kShapes[] = {
-    {{1, 1, 1}, {32, 1, 1}, 4096},  {{4, 1, 1}, {64, 1, 1}, 4096},  {{3, 1, 1}, {100, 1, 1}, 4096},
-    {{2, 1, 1}, {256, 1, 1}, 4096}, {{5, 1, 1}, {1, 1, 1}, 4096},   {{1, 2, 1}, {16, 8, 1}, 4096},
+    {{1, 1, 1}, {32, 1, 1}, 4096},  {{4, 1, 1}, {64, 1, 1}, 4096},   {{3, 1, 1}, {100, 1, 1}, 4096},
+    {{2, 1, 1}, {256, 1, 1}, 4096}, {{5, 1, 1}, {1, 1, 1}, 4096},    {{1, 2, 1}, {16, 8, 1}, 4096},
     {{2, 1, 1}, {8, 4, 2}, 4096},   {{1, 1, 1}, {1024, 1, 1}, 4096}, {{7, 1, 1}, {33, 1, 1}, 4096},
     {{3, 1, 1}, {128, 1, 1}, 4096}, {{2, 2, 1}, {32, 4, 1}, 4096},
 };
@@ -63,13 +64,19 @@ std::vector<int> Inputs() {
 
 class Corpus : public testing::TestWithParam<CorpusKernel> {};
 
-// Kernels that index shared memory by threadIdx.x alone race with themselves when a block has more dimensions.
-bool IsFlat(const LaunchConfig& shape) { return shape.block.y == 1 && shape.block.z == 1 && shape.grid.y == 1; }
-bool WantsFlat(const std::string& name) { return name != "three_dimensions" && name != "naive_matmul"; }
+// Kernels that index shared memory by threadIdx.x alone race with themselves when a block has more
+// dimensions.
+bool IsFlat(const LaunchConfig& shape) {
+  return shape.block.y == 1 && shape.block.z == 1 && shape.grid.y == 1;
+}
+bool WantsFlat(const std::string& name) {
+  return name != "three_dimensions" && name != "naive_matmul";
+}
 
 TEST_P(Corpus, AgreesWithOneFiberForEachThread) {
   const CorpusKernel& kernel = GetParam();
-  Loaded loops = Build(kernel.source, ThreadForm::kLoops), threads = Build(kernel.source, ThreadForm::kPerThread);
+  Loaded loops = Build(kernel.source, ThreadForm::kLoops),
+         threads = Build(kernel.source, ThreadForm::kPerThread);
   if (absl::IsUnimplemented(loops.status)) {
     loops = Build(kernel.source);
     EXPECT_EQ(loops.compiled.form, ThreadForm::kPerThread);
@@ -89,8 +96,9 @@ TEST_P(Corpus, AgreesWithOneFiberForEachThread) {
       arguments.out = want.data();
       ASSERT_TRUE(Launch(pool, threads.entry, shape, &arguments, nullptr).ok());
       for (int i = 0; i < 4096; ++i) {
-        ASSERT_EQ(got[i], want[i]) << kernel.name << " element " << i << " of " << n << ", block " << shape.block.x << " x "
-                                   << shape.block.y << " x " << shape.block.z << ", grid " << shape.grid.x;
+        ASSERT_EQ(got[i], want[i])
+            << kernel.name << " element " << i << " of " << n << ", block " << shape.block.x
+            << " x " << shape.block.y << " x " << shape.block.z << ", grid " << shape.grid.x;
       }
     }
   }
@@ -160,7 +168,8 @@ TEST(Kernels, ShufflesReadTheirLane) {
   std::vector<int> in = Inputs(), out = RunCorpus("shuffles", {{1, 1, 1}, {64, 1, 1}}, 64);
   for (int i = 0; i < 64; ++i) {
     int warp = i & ~31, lane = i & 31;
-    int a = in[warp + 3], b = in[(lane & 7) < 2 ? i : i - 2], c = in[(lane & 15) + 5 >= 16 ? i : i + 5];
+    int a = in[warp + 3], b = in[(lane & 7) < 2 ? i : i - 2],
+        c = in[(lane & 15) + 5 >= 16 ? i : i + 5];
     int d = in[(i & ~3) + ((lane + 1) & 3)], e = in[i ^ 1];
     ASSERT_EQ(out[i], a + 3 * b + 5 * c + 7 * d + 11 * e) << i;
   }
@@ -172,7 +181,8 @@ TEST(Kernels, ShufflesReadTheirLane) {
 
 // A shuffle in a loop: nobody may write the next round's value before all have read this round's.
 TEST(Kernels, ShufflesInLoopsKeepTheirRounds) {
-  std::vector<int> in = Inputs(), out = RunCorpus("divergent_loop_of_shuffles", {{1, 1, 1}, {96, 1, 1}}, 96);
+  std::vector<int> in = Inputs(),
+                   out = RunCorpus("divergent_loop_of_shuffles", {{1, 1, 1}, {96, 1, 1}}, 96);
   for (int i = 0; i < 96; ++i) {
     int want = 0;
     for (int r = 0; r < (i / 32 + 1) * 2; ++r) want += in[(i & ~31) + r] + r;
@@ -181,7 +191,9 @@ TEST(Kernels, ShufflesInLoopsKeepTheirRounds) {
 }
 
 TEST(Kernels, AssertEndsTheLaunchOfFibers) {
-  Loaded loaded = Build("__global__ void k(int n) {\n  int v = __shfl_sync(~0u, n, 0);\n  assert(threadIdx.x != 35 || v > 2);\n  __syncthreads();\n}");
+  Loaded loaded = Build(
+      "__global__ void k(int n) {\n  int v = __shfl_sync(~0u, n, 0);\n  assert(threadIdx.x != 35 "
+      "|| v > 2);\n  __syncthreads();\n}");
   ASSERT_TRUE(loaded.status.ok()) << loaded.status;
   ASSERT_EQ(loaded.compiled.form, ThreadForm::kPerThread);
   int n = 2;
@@ -196,7 +208,8 @@ TEST(Kernels, AssertEndsTheLaunchOfFibers) {
 TEST(Kernels, ParametersAreDescribed) {
   Loaded loaded = Build(
       "struct Size { int w; double h; };\n"
-      "template <class T> __global__ void __launch_bounds__(128) scale(T* out, const T* __restrict__ in, T factor, Size size, unsigned char flag) "
+      "template <class T> __global__ void __launch_bounds__(128) scale(T* out, const T* "
+      "__restrict__ in, T factor, Size size, unsigned char flag) "
       "{ out[threadIdx.x] = in[threadIdx.x] * factor + size.w + flag; }",
       {}, {"scale<float>"});
   ASSERT_TRUE(loaded.status.ok()) << loaded.status;
@@ -217,12 +230,17 @@ TEST(Kernels, ParametersAreDescribed) {
 }
 
 TEST(Kernels, AggregatesArePassedByValue) {
-  Loaded loaded = Build("struct Size { int w; double h; };\n__global__ void k(double* out, Size size) { out[threadIdx.x] = size.w + size.h; }");
+  Loaded loaded = Build(
+      "struct Size { int w; double h; };\n__global__ void k(double* out, Size size) { "
+      "out[threadIdx.x] = size.w + size.h; }");
   ASSERT_TRUE(loaded.status.ok()) << loaded.status;
   double out[4] = {};
   struct {
     double* out;
-    struct { int w; double h; } size;
+    struct {
+      int w;
+      double h;
+    } size;
   } arguments = {out, {3, 0.5}};
   ThreadPool pool(1);
   ASSERT_TRUE(Launch(pool, loaded.entry, {{1, 1, 1}, {4, 1, 1}}, &arguments, nullptr).ok());
@@ -230,7 +248,9 @@ TEST(Kernels, AggregatesArePassedByValue) {
 }
 
 TEST(Kernels, PrintfIsReturned) {
-  Loaded loaded = Build("__global__ void k(int n) { if (threadIdx.x == 1) printf(\"%d %s %.2f %5u|%%\\n\", n, \"text\", 1.5f, 7u); __syncthreads(); }");
+  Loaded loaded = Build(
+      "__global__ void k(int n) { if (threadIdx.x == 1) printf(\"%d %s %.2f %5u|%%\\n\", n, "
+      "\"text\", 1.5f, 7u); __syncthreads(); }");
   ASSERT_TRUE(loaded.status.ok()) << loaded.status;
   int n = -42;
   ThreadPool pool(1);
@@ -240,14 +260,19 @@ TEST(Kernels, PrintfIsReturned) {
 }
 
 TEST(Kernels, AssertEndsTheLaunch) {
-  Loaded loaded = Build("__global__ void k(int n) {\n  __syncthreads();\n  assert(threadIdx.x != 3 || blockIdx.x < n);\n}");
+  Loaded loaded = Build(
+      "__global__ void k(int n) {\n  __syncthreads();\n  assert(threadIdx.x != 3 || blockIdx.x < "
+      "n);\n}");
   ASSERT_TRUE(loaded.status.ok()) << loaded.status;
   int n = 2;
   ThreadPool pool(2);
   absl::Status status = Launch(pool, loaded.entry, {{3, 1, 1}, {4, 1, 1}}, &n, nullptr);
   EXPECT_EQ(status.code(), absl::StatusCode::kAborted);
-  EXPECT_NE(std::string(status.message()).find("assertion `threadIdx.x != 3 || blockIdx.x < n` failed at kernel.cu:3, block (2, 0, 0), thread (3, 0, 0)"),
-            std::string::npos) << status;
+  EXPECT_NE(std::string(status.message())
+                .find("assertion `threadIdx.x != 3 || blockIdx.x < n` failed at kernel.cu:3, block "
+                      "(2, 0, 0), thread (3, 0, 0)"),
+            std::string::npos)
+      << status;
   n = 5;
   EXPECT_TRUE(Launch(pool, loaded.entry, {{3, 1, 1}, {4, 1, 1}}, &n, nullptr).ok());
 }
@@ -259,7 +284,8 @@ TEST(Kernels, CancelledBetweenBlocks) {
   int* out = &value;
   std::atomic<bool> cancel{true};
   ThreadPool pool(1);
-  EXPECT_EQ(Launch(pool, loaded.entry, {{10, 1, 1}, {1, 1, 1}}, &out, &cancel).code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(Launch(pool, loaded.entry, {{10, 1, 1}, {1, 1, 1}}, &out, &cancel).code(),
+            absl::StatusCode::kCancelled);
   EXPECT_EQ(value, 0);
 }
 
@@ -268,7 +294,9 @@ TEST(Kernels, LimitsAreChecked) {
   ASSERT_TRUE(loaded.status.ok()) << loaded.status;
   int n = 0;
   ThreadPool pool(1);
-  auto code = [&](LaunchConfig config) { return Launch(pool, loaded.entry, config, &n, nullptr).code(); };
+  auto code = [&](LaunchConfig config) {
+    return Launch(pool, loaded.entry, config, &n, nullptr).code();
+  };
   EXPECT_EQ(code({{1, 1, 1}, {1025, 1, 1}}), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(code({{1, 1, 1}, {64, 64, 1}}), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(code({{0, 1, 1}, {64, 1, 1}}), absl::StatusCode::kInvalidArgument);
@@ -278,11 +306,18 @@ TEST(Kernels, LimitsAreChecked) {
 }
 
 TEST(Kernels, WhatIsMissingSaysSo) {
-  struct Case { const char* source; const char* feature; };
+  struct Case {
+    const char* source;
+    const char* feature;
+  };
   const Case cases[] = {
-      {"__global__ void k(cudaTextureObject_t t, float* o) { o[0] = tex2D<float>(t, 0, 0); }", "textures"},
-      {"__global__ void k(int* o) { int x; asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(x)); o[0] = x; }", "PTX"},
-      {"#include <cooperative_groups.h>\n__global__ void k() { cooperative_groups::this_grid().sync(); }", "grid sync"},
+      {"__global__ void k(cudaTextureObject_t t, float* o) { o[0] = tex2D<float>(t, 0, 0); }",
+       "textures"},
+      {"__global__ void k(int* o) { int x; asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(x)); o[0] = x; }",
+       "PTX"},
+      {"#include <cooperative_groups.h>\n__global__ void k() { "
+       "cooperative_groups::this_grid().sync(); }",
+       "grid sync"},
       {"__global__ void c() {}\n__global__ void k() { c<<<1, 1>>>(); }", "dynamic parallelism"},
       {"#include <cub/cub.cuh>\n__global__ void k() {}", "CUB"},
       {"#include <mma.h>\n__global__ void k() {}", "tensor core"},
@@ -295,19 +330,24 @@ TEST(Kernels, WhatIsMissingSaysSo) {
 }
 
 TEST(Kernels, MistakesAreExplained) {
-  auto fails = [](const char* source, std::vector<std::string> entries, std::vector<std::string> options, const char* text) {
+  auto fails = [](const char* source, std::vector<std::string> entries,
+                  std::vector<std::string> options, const char* text) {
     absl::Status status = Build(source, {}, entries, options).status;
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
     EXPECT_NE(std::string(status.message()).find(text), std::string::npos) << status;
   };
-  fails("__global__ void k(int* o) {\n  o[0] = missing;\n}", {}, {}, "kernel.cu:2:10: error: use of undeclared identifier 'missing'");
+  fails("__global__ void k(int* o) {\n  o[0] = missing;\n}", {}, {},
+        "kernel.cu:2:10: error: use of undeclared identifier 'missing'");
   fails("__global__ void k(int* o) {}", {"other"}, {}, "'other'");
   fails("int x;", {}, {}, "defines no kernel");
   fails("__global__ void k(int* o) {}", {"k; }"}, {}, "not a kernel name");
   fails("__global__ void k(int* o) {}", {}, {"-I/etc"}, "include path");
   fails("__global__ void k(int* o) {}", {}, {"-fplugin=x.so"}, "refused");
   fails("#include \"/etc/passwd\"\n__global__ void k(int* o) {}", {}, {}, "file not found");
-  fails("extern \"C\" __device__ int system(const char*);\n__global__ void k(int* o) { o[0] = system(\"true\"); }", {}, {}, "defined nowhere");
+  fails(
+      "extern \"C\" __device__ int system(const char*);\n__global__ void k(int* o) { o[0] = "
+      "system(\"true\"); }",
+      {}, {}, "defined nowhere");
   fails("__device__ int helper() { return 1; }", {"helper"}, {}, "not a __global__");
 }
 

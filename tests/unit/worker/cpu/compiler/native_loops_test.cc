@@ -1,4 +1,5 @@
-// Generated loops: compiled, linked, loaded and run; the prelude's mathematics against long double libm.
+// Generated loops: compiled, linked, loaded and run; the prelude's mathematics against long double
+// libm.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -21,7 +22,8 @@ struct Loaded {
 };
 
 Loaded Build(const std::string& source, std::vector<std::string> options = {}) {
-  CompileRequest request{.source = source, .kind = SourceKind::kNativeLoops, .options = options, .entries = {"f"}};
+  CompileRequest request{
+      .source = source, .kind = SourceKind::kNativeLoops, .options = options, .entries = {"f"}};
   absl::StatusOr<CompileResult> result = Compile(request);
   EXPECT_TRUE(result.ok()) << result.status();
   if (!result.ok()) return {};
@@ -35,9 +37,10 @@ Loaded Build(const std::string& source, std::vector<std::string> options = {}) {
 }
 
 std::string UnaryLoop(const std::string& type, const std::string& expression) {
-  return "extern \"C\" void f(void** args, int64_t begin, int64_t end) {\n  const " + type + "* a = (const " + type +
-         "*)args[0];\n  " + type + "* o = (" + type + "*)args[1];\n  STRIDE_PARALLEL\n  for (int64_t i = begin; i < end; ++i) { " +
-         type + " x = a[i]; o[i] = " + expression + "; }\n}\n";
+  return "extern \"C\" void f(void** args, int64_t begin, int64_t end) {\n  const " + type +
+         "* a = (const " + type + "*)args[0];\n  " + type + "* o = (" + type +
+         "*)args[1];\n  STRIDE_PARALLEL\n  for (int64_t i = begin; i < end; ++i) { " + type +
+         " x = a[i]; o[i] = " + expression + "; }\n}\n";
 }
 
 template <class T>
@@ -64,22 +67,22 @@ long double Exp10(long double x) { return std::pow(10.0L, x); }
 long double Rsqrt(long double x) { return 1.0L / std::sqrt(x); }
 
 const Function kFunctions[] = {
-    {"sin", std::sin, -1e4, 1e4, 4, 2},          {"cos", std::cos, -1e4, 1e4, 4, 2},
-    {"sin", std::sin, -3, 3, 4, 2},              {"cos", std::cos, -3, 3, 4, 2},
-    {"tan", std::tan, -100, 100, 4, 2},          {"exp", std::exp, -750, 720, 4, 2},
-    {"exp2", std::exp2, -1080, 1030, 4, 2},      {"exp10", Exp10, -330, 310, 4, 2},
-    {"expm1", std::expm1, -50, 710, 4, 2},       {"expm1", std::expm1, -1, 1, 4, 2},
-    {"log", std::log, 0, 10, 4, 2},              {"log", std::log, 0, 1e300, 4, 2},
-    {"log2", std::log2, 0, 10, 4, 2},            {"log10", std::log10, 0, 10, 4, 2},
-    {"log1p", std::log1p, -1, 5, 4, 2},          {"log1p", std::log1p, -1e-3, 1e-3, 4, 2},
-    {"sinh", std::sinh, -100, 100, 4, 2.5},      {"cosh", std::cosh, -100, 100, 4, 2.5},
-    {"sinh", std::sinh, -1, 1, 4, 2.5},          {"tanh", std::tanh, -25, 25, 4, 2.5},
-    {"tanh", std::tanh, -1, 1, 4, 2.5},          {"asin", std::asin, -1, 1, 4, 2.5},
-    {"acos", std::acos, -1, 1, 4, 2.5},          {"atan", std::atan, -10, 10, 4, 2},
-    {"atan", std::atan, -1e5, 1e5, 4, 2},        {"asinh", std::asinh, -100, 100, 4, 3},
-    {"acosh", std::acosh, 1, 100, 4, 3},         {"atanh", std::atanh, -1, 1, 4, 3},
-    {"cbrt", std::cbrt, -1000, 1000, 4, 2},      {"sqrt", std::sqrt, 0, 1000, 0.5, 0.5},
-    {"rsqrt", Rsqrt, 1e-3, 1000, 4, 2},          {"erf", std::erf, -3, 3, 4, 2},
+    {"sin", std::sin, -1e4, 1e4, 4, 2},     {"cos", std::cos, -1e4, 1e4, 4, 2},
+    {"sin", std::sin, -3, 3, 4, 2},         {"cos", std::cos, -3, 3, 4, 2},
+    {"tan", std::tan, -100, 100, 4, 2},     {"exp", std::exp, -750, 720, 4, 2},
+    {"exp2", std::exp2, -1080, 1030, 4, 2}, {"exp10", Exp10, -330, 310, 4, 2},
+    {"expm1", std::expm1, -50, 710, 4, 2},  {"expm1", std::expm1, -1, 1, 4, 2},
+    {"log", std::log, 0, 10, 4, 2},         {"log", std::log, 0, 1e300, 4, 2},
+    {"log2", std::log2, 0, 10, 4, 2},       {"log10", std::log10, 0, 10, 4, 2},
+    {"log1p", std::log1p, -1, 5, 4, 2},     {"log1p", std::log1p, -1e-3, 1e-3, 4, 2},
+    {"sinh", std::sinh, -100, 100, 4, 2.5}, {"cosh", std::cosh, -100, 100, 4, 2.5},
+    {"sinh", std::sinh, -1, 1, 4, 2.5},     {"tanh", std::tanh, -25, 25, 4, 2.5},
+    {"tanh", std::tanh, -1, 1, 4, 2.5},     {"asin", std::asin, -1, 1, 4, 2.5},
+    {"acos", std::acos, -1, 1, 4, 2.5},     {"atan", std::atan, -10, 10, 4, 2},
+    {"atan", std::atan, -1e5, 1e5, 4, 2},   {"asinh", std::asinh, -100, 100, 4, 3},
+    {"acosh", std::acosh, 1, 100, 4, 3},    {"atanh", std::atanh, -1, 1, 4, 3},
+    {"cbrt", std::cbrt, -1000, 1000, 4, 2}, {"sqrt", std::sqrt, 0, 1000, 0.5, 0.5},
+    {"rsqrt", Rsqrt, 1e-3, 1000, 4, 2},     {"erf", std::erf, -3, 3, 4, 2},
 };
 
 template <class T>
@@ -92,9 +95,19 @@ void CheckFunction(const Function& function, double limit) {
   std::vector<T> in, out(20011);
   for (size_t i = 0; i < out.size(); ++i) in.push_back(static_cast<T>(spread(random)));
   const T inf = std::numeric_limits<T>::infinity();
-  const T specials[] = {0, -T(0), 1, -1, inf, -inf, std::numeric_limits<T>::quiet_NaN(),
-                        std::numeric_limits<T>::denorm_min(), std::numeric_limits<T>::min(),
-                        std::numeric_limits<T>::max(), T(0.5), T(1e-10), T(-1e-10)};
+  const T specials[] = {0,
+                        -T(0),
+                        1,
+                        -1,
+                        inf,
+                        -inf,
+                        std::numeric_limits<T>::quiet_NaN(),
+                        std::numeric_limits<T>::denorm_min(),
+                        std::numeric_limits<T>::min(),
+                        std::numeric_limits<T>::max(),
+                        T(0.5),
+                        T(1e-10),
+                        T(-1e-10)};
   std::copy(std::begin(specials), std::end(specials), in.begin() + 100);
   void* args[] = {in.data(), out.data()};
   loaded.loop(args, 0, out.size());
@@ -104,8 +117,8 @@ void CheckFunction(const Function& function, double limit) {
     double error = Ulps<T>(out[i], function.reference(in[i]));
     if (error > worst) worst = error, at = in[i], worst_got = out[i];
   }
-  EXPECT_LE(worst, limit) << type << " " << function.name << "(" << std::hexfloat << at << std::defaultfloat << " = "
-                          << at << ") = " << worst_got;
+  EXPECT_LE(worst, limit) << type << " " << function.name << "(" << std::hexfloat << at
+                          << std::defaultfloat << " = " << at << ") = " << worst_got;
   std::printf("  %-6s %-6s worst %.2f ulp\n", type.c_str(), function.name, worst);
   // The same numbers one by one, where the compiler's vector body never runs.
   std::vector<T> alone(512);
@@ -136,7 +149,8 @@ TEST(NativeLoops, LargeArgumentsAreReducedExactly) {
     std::vector<double> in64, out64(4000);
     for (int i = 0; i < 4000; ++i) {
       in32.push_back(std::ldexp(1.0f + random() % 8388608 / 8388608.0f, random() % 127));
-      in64.push_back(std::ldexp(1.0 + random() % (1ull << 52) / 4503599627370496.0, random() % 1023));
+      in64.push_back(
+          std::ldexp(1.0 + random() % (1ull << 52) / 4503599627370496.0, random() % 1023));
     }
     void* args32[] = {in32.data(), out32.data()};
     single.loop(args32, 0, 4000);
@@ -145,9 +159,11 @@ TEST(NativeLoops, LargeArgumentsAreReducedExactly) {
     bool sine = name[0] == 's';
     double worst32 = 0, worst64 = 0;
     for (int i = 0; i < 4000; ++i) {
-      worst32 = std::max(worst32, Ulps<float>(out32[i], sine ? std::sin(double{in32[i]}) : std::cos(double{in32[i]})));
+      worst32 = std::max(worst32, Ulps<float>(out32[i], sine ? std::sin(double{in32[i]})
+                                                             : std::cos(double{in32[i]})));
       // glibc's double functions are good to an ULP and reduce exactly.
-      worst64 = std::max(worst64, Ulps<double>(out64[i], sine ? std::sin(in64[i]) : std::cos(in64[i])));
+      worst64 =
+          std::max(worst64, Ulps<double>(out64[i], sine ? std::sin(in64[i]) : std::cos(in64[i])));
     }
     EXPECT_LE(worst32, 4) << name;
     EXPECT_LE(worst64, 3) << name;
@@ -168,16 +184,20 @@ TEST(NativeLoops, SumOfSquaresIsOne) {
 template <class T>
 void CheckPower(double limit) {
   std::string type = sizeof(T) == 4 ? "float" : "double";
-  Loaded loaded = Build("extern \"C\" void f(void** args, int64_t begin, int64_t end) {\n const " + type + "* a = (const " +
-                        type + "*)args[0];\n const " + type + "* b = (const " + type + "*)args[1];\n " + type + "* o = (" +
-                        type + "*)args[2];\n STRIDE_PARALLEL\n for (int64_t i = begin; i < end; ++i) o[i] = pow(a[i], b[i]);\n}\n");
+  Loaded loaded = Build("extern \"C\" void f(void** args, int64_t begin, int64_t end) {\n const " +
+                        type + "* a = (const " + type + "*)args[0];\n const " + type +
+                        "* b = (const " + type + "*)args[1];\n " + type + "* o = (" + type +
+                        "*)args[2];\n STRIDE_PARALLEL\n for (int64_t i = begin; i < end; ++i) o[i] "
+                        "= pow(a[i], b[i]);\n}\n");
   ASSERT_NE(loaded.loop, nullptr);
   std::mt19937_64 random(5);
   std::uniform_real_distribution<double> base(0, 20), power(-30, 30);
   std::vector<T> a, b;
   for (int i = 0; i < 20000; ++i) a.push_back(base(random)), b.push_back(power(random));
   const T inf = std::numeric_limits<T>::infinity();
-  const T edges[] = {0, -T(0), 1, -1, inf, -inf, std::numeric_limits<T>::quiet_NaN(), T(0.5), T(-0.5), 2, -2, 3, -3, T(1e30), T(-1e30)};
+  const T edges[] = {0,       -T(0),   1, -1, inf, -inf, std::numeric_limits<T>::quiet_NaN(),
+                     T(0.5),  T(-0.5), 2, -2, 3,   -3,   T(1e30),
+                     T(-1e30)};
   for (T x : edges) {
     for (T y : edges) a.push_back(x), b.push_back(y);
   }
@@ -185,7 +205,8 @@ void CheckPower(double limit) {
   void* args[] = {a.data(), b.data(), out.data()};
   loaded.loop(args, 0, out.size());
   for (size_t i = 0; i < out.size(); ++i) {
-    double error = Ulps<T>(out[i], std::pow(static_cast<long double>(a[i]), static_cast<long double>(b[i])));
+    double error =
+        Ulps<T>(out[i], std::pow(static_cast<long double>(a[i]), static_cast<long double>(b[i])));
     ASSERT_LE(error, limit) << type << " pow(" << a[i] << ", " << b[i] << ") = " << out[i];
   }
 }
@@ -195,8 +216,10 @@ TEST(NativeLoops, PowerDouble) { CheckPower<double>(2); }
 
 TEST(NativeLoops, Atan2CoversThePlane) {
   Loaded loaded = Build(
-      "extern \"C\" void f(void** args, int64_t begin, int64_t end) {\n const double* a = (const double*)args[0];\n"
-      " const double* b = (const double*)args[1];\n double* o = (double*)args[2];\n STRIDE_PARALLEL\n"
+      "extern \"C\" void f(void** args, int64_t begin, int64_t end) {\n const double* a = (const "
+      "double*)args[0];\n"
+      " const double* b = (const double*)args[1];\n double* o = (double*)args[2];\n "
+      "STRIDE_PARALLEL\n"
       " for (int64_t i = begin; i < end; ++i) o[i] = atan2(a[i], b[i]);\n}\n");
   std::mt19937_64 random(5);
   std::uniform_real_distribution<double> spread(-3, 3);
@@ -212,18 +235,22 @@ TEST(NativeLoops, Atan2CoversThePlane) {
   loaded.loop(args, 0, out.size());
   for (size_t i = 0; i < out.size(); ++i) {
     long double want = std::atan2(static_cast<long double>(a[i]), static_cast<long double>(b[i]));
-    ASSERT_LE(Ulps<double>(out[i], want), 2) << "atan2(" << a[i] << ", " << b[i] << ") = " << out[i];
+    ASSERT_LE(Ulps<double>(out[i], want), 2)
+        << "atan2(" << a[i] << ", " << b[i] << ") = " << out[i];
     ASSERT_EQ(std::signbit(out[i]), std::signbit(want)) << "atan2(" << a[i] << ", " << b[i] << ")";
   }
 }
 
 TEST(NativeLoops, EdgesOfAcoshAndHypot) {
   Loaded loaded = Build(
-      "extern \"C\" void f(void** args, int64_t begin, int64_t end) {\n const float* a = (const float*)args[0];\n"
+      "extern \"C\" void f(void** args, int64_t begin, int64_t end) {\n const float* a = (const "
+      "float*)args[0];\n"
       " const float* b = (const float*)args[1];\n float* o = (float*)args[2];\n STRIDE_PARALLEL\n"
-      " for (int64_t i = begin; i < end; ++i) { o[2 * i] = acoshf(a[i]); o[2 * i + 1] = hypotf(a[i], b[i]); }\n}\n");
+      " for (int64_t i = begin; i < end; ++i) { o[2 * i] = acoshf(a[i]); o[2 * i + 1] = "
+      "hypotf(a[i], b[i]); }\n}\n");
   ASSERT_NE(loaded.loop, nullptr);
-  const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  const float inf = std::numeric_limits<float>::infinity(),
+              nan = std::numeric_limits<float>::quiet_NaN();
   const float most = std::numeric_limits<float>::max();
   std::vector<float> a = {-most, inf, nan, -inf, -1, nan, 3}, b = {0, nan, -inf, 1, nan, 1, 4};
   std::vector<float> out(2 * a.size());
@@ -231,16 +258,20 @@ TEST(NativeLoops, EdgesOfAcoshAndHypot) {
   loaded.loop(args, 0, a.size());
   for (size_t i = 0; i < a.size(); ++i) {
     float acosh = std::acosh(a[i]), hypot = std::hypot(a[i], b[i]);
-    EXPECT_TRUE(std::isnan(acosh) ? std::isnan(out[2 * i]) : Ulps<float>(out[2 * i], acosh) <= 2) << "acosh " << a[i] << " = " << out[2 * i];
-    EXPECT_TRUE(std::isnan(hypot) ? std::isnan(out[2 * i + 1]) : out[2 * i + 1] == hypot) << "hypot " << a[i] << ", " << b[i];
+    EXPECT_TRUE(std::isnan(acosh) ? std::isnan(out[2 * i]) : Ulps<float>(out[2 * i], acosh) <= 2)
+        << "acosh " << a[i] << " = " << out[2 * i];
+    EXPECT_TRUE(std::isnan(hypot) ? std::isnan(out[2 * i + 1]) : out[2 * i + 1] == hypot)
+        << "hypot " << a[i] << ", " << b[i];
   }
 }
 
 TEST(NativeLoops, HalfAndBfloat16RoundToNearest) {
   Loaded loaded = Build(
-      "extern \"C\" void f(void** args, int64_t begin, int64_t end) {\n const float* a = (const float*)args[0];\n"
+      "extern \"C\" void f(void** args, int64_t begin, int64_t end) {\n const float* a = (const "
+      "float*)args[0];\n"
       " __half* h = (__half*)args[1];\n __nv_bfloat16* b = (__nv_bfloat16*)args[2];\n"
-      " for (int64_t i = begin; i < end; ++i) { h[i] = __half(a[i]); b[i] = __nv_bfloat16(a[i]); }\n}\n");
+      " for (int64_t i = begin; i < end; ++i) { h[i] = __half(a[i]); b[i] = __nv_bfloat16(a[i]); "
+      "}\n}\n");
   std::vector<float> in = {1.0f, 65504.0f, 1e6f, 0.333251953125f, 1.00390625f, -2.5f, 1.01171875f};
   std::vector<uint16_t> half(in.size()), brain(in.size());
   void* args[] = {in.data(), half.data(), brain.data()};
@@ -251,7 +282,10 @@ TEST(NativeLoops, HalfAndBfloat16RoundToNearest) {
 
 TEST(NativeLoops, OtherProcessors) {
   for (const char* cpu : {"x86-64-v3", "x86-64-v4", "native"}) {
-    CompileRequest request{.source = UnaryLoop("float", "sin(x) + exp(x)"), .kind = SourceKind::kNativeLoops, .entries = {"f"}, .cpu = cpu};
+    CompileRequest request{.source = UnaryLoop("float", "sin(x) + exp(x)"),
+                           .kind = SourceKind::kNativeLoops,
+                           .entries = {"f"},
+                           .cpu = cpu};
     EXPECT_TRUE(Compile(request).ok()) << cpu;
   }
   CompileRequest request{.source = "", .kind = SourceKind::kNativeLoops, .cpu = "z80"};
@@ -259,10 +293,13 @@ TEST(NativeLoops, OtherProcessors) {
 }
 
 TEST(NativeLoops, MistakesAreExplained) {
-  CompileRequest request{.source = "extern \"C\" void f(void**, int64_t, int64_t) { undefined_name(); }\n", .kind = SourceKind::kNativeLoops};
+  CompileRequest request{
+      .source = "extern \"C\" void f(void**, int64_t, int64_t) { undefined_name(); }\n",
+      .kind = SourceKind::kNativeLoops};
   absl::Status status = Compile(request).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_NE(std::string(status.message()).find("kernel.cu:1:47: error"), std::string::npos) << status;
+  EXPECT_NE(std::string(status.message()).find("kernel.cu:1:47: error"), std::string::npos)
+      << status;
 }
 
 }  // namespace
