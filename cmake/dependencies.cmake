@@ -46,10 +46,6 @@ if(STRIDE_PORTABLE)
 else()
   target_link_libraries(stride_blas INTERFACE PkgConfig::OPENBLAS)
 endif()
-# Switching stacks: Boost.Context's assembly, from its archive, so that no installation needs Boost at run time.
-find_library(STRIDE_BOOST_CONTEXT NAMES libboost_context.a REQUIRED)
-add_library(stride_fibers INTERFACE)
-target_link_libraries(stride_fibers INTERFACE ${STRIDE_BOOST_CONTEXT})
 add_library(stride_spdlog INTERFACE)
 target_link_libraries(stride_spdlog INTERFACE spdlog::spdlog_header_only)
 

@@ -92,7 +92,7 @@ void Describe(const CompiledKernel& kernel, wire::KernelDescription* description
   description->set_static_shared_bytes(kernel.static_shared_bytes);
   description->set_max_threads_per_block(kernel.max_threads_per_block);
   description->set_private_bytes_per_thread(kernel.private_bytes_per_thread);
-  description->set_per_thread(kernel.per_thread);
+  description->set_per_thread(kernel.form == ThreadForm::kPerThread);
   for (const KernelParameter& parameter : kernel.parameters) {
     wire::Parameter* out = description->add_parameters();
     out->set_kind(KindOf(parameter));

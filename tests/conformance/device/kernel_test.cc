@@ -193,6 +193,33 @@ extern "C" __global__ void histogram(const unsigned char* in, unsigned* bins, lo
   }
 }
 
+TEST_F(KernelTest, LanesOfWarpsExchangeValues) {
+  const char* source = R"(
+extern "C" __global__ void sums(const int* in, int* out) {
+  __shared__ int parts[32];
+  int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  int v = in[i];
+  for (int o = 16; o > 0; o /= 2) v += __shfl_down_sync(~0u, v, o);
+  if (lane == 0) parts[warp] = v;
+  __syncthreads();
+  if (warp != 0) return;
+  v = lane < blockDim.x / 32 ? parts[lane] : 0;
+  for (int o = 16; o > 0; o /= 2) v += __shfl_down_sync(~0u, v, o);
+  unsigned all = __ballot_sync(~0u, lane % 2 == 0);
+  if (lane == 0) out[blockIdx.x] = all == 0x55555555u ? v : -1;
+}
+)";
+  const DeviceArray in =
+      harness().Put(Make(DType::kInt32, {64 * 256}, [](int64_t i) { return Value(i); }));
+  const DeviceArray out = Zeros(DType::kInt32, {64});
+  wire::Task task = Launch(source, "sums", {64}, {256});
+  Pass(&task, in);
+  Pass(&task, out);
+  ASSERT_TRUE(harness().Run(task).ok());
+  const HostArray got = harness().Get(out);
+  for (int64_t i = 0; i < 64; ++i) ASSERT_EQ(got.At(i), Value(256 * 256 * i + 255 * 128)) << i;
+}
+
 TEST_F(KernelTest, TemplatesAndStructuresWork) {
   const char* source = R"(
 struct Affine { double scale; int shift; char unused[3]; };

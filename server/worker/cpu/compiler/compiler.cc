@@ -93,11 +93,7 @@ void OnFatalError(void* reason, const char* message, bool) {
   if (auto* recovery = llvm::CrashRecoveryContext::GetCurrent()) recovery->HandleExit(1);
 }
 
-}  // namespace
-
-absl::StatusOr<CompileResult> Compile(const CompileRequest& request) {
-  static std::mutex mutex;
-  std::lock_guard<std::mutex> lock(mutex);
+absl::StatusOr<CompileResult> Attempt(const CompileRequest& request) {
   absl::StatusOr<CompileResult> result = absl::InternalError("the compiler did not finish");
   std::string reason;
   llvm::ScopedFatalErrorHandler handler(OnFatalError, &reason);
@@ -108,6 +104,25 @@ absl::StatusOr<CompileResult> Compile(const CompileRequest& request) {
   if (finished) return result;
   return absl::InternalError(
       absl::StrCat("the compiler failed on this source", reason.empty() ? "" : ": ", reason));
+}
+
+}  // namespace
+
+absl::StatusOr<CompileResult> Compile(const CompileRequest& request) {
+  static std::mutex mutex;
+  std::lock_guard<std::mutex> lock(mutex);
+  absl::StatusOr<CompileResult> result = Attempt(request);
+  bool other_way = request.kind == SourceKind::kCudaKernels && !request.form.has_value() &&
+                   (absl::IsInternal(result.status()) || absl::IsUnimplemented(result.status()));
+  if (!other_way) return result;
+  // The loop form has limits, and may have faults, that the simpler form has not.
+  CompileRequest again = request;
+  again.form = ThreadForm::kPerThread;
+  absl::StatusOr<CompileResult> simple = Attempt(again);
+  if (!simple.ok()) return result;
+  for (CompiledKernel& kernel : simple->kernels)
+    kernel.form_reason = std::string(result.status().message());
+  return simple;
 }
 
 }  // namespace stride::cpu

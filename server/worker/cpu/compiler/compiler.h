@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,10 +27,8 @@ enum class SourceKind {
 
 // What becomes of a kernel's threads.
 enum class ThreadForm {
-  kShipped,   // loops where the pass is proven (spmd/thread_form.h), else one call per thread
-  kLoops,     // loops for all: for the pass's own tests
-  kPerThread  // one call per thread, barriers call back (kernel/fibers.h runs it): also the tests'
-              // reference
+  kLoops,     // one call runs a whole block: loops over its threads
+  kPerThread  // one call runs one thread, barriers call back (kernel/fibers.h runs it)
 };
 
 struct CompileRequest {
@@ -41,8 +40,8 @@ struct CompileRequest {
   // Kernel names or template name expressions such as "scale<float>". Empty: every non-template
   // kernel.
   std::vector<std::string> entries;
-  std::string cpu = "native";  // an LLVM CPU name, such as "x86-64-v3", or "native"
-  ThreadForm form = ThreadForm::kShipped;
+  std::string cpu = "native";      // an LLVM CPU name, such as "x86-64-v3", or "native"
+  std::optional<ThreadForm> form;  // nothing: chosen for each kernel, see spmd/form_choice.h
 };
 
 struct KernelParameter {
@@ -64,7 +63,8 @@ struct CompiledKernel {
   uint32_t static_shared_bytes = 0;
   uint32_t max_threads_per_block = 1024;  // less when __launch_bounds__ says so
   bool has_barrier = false;
-  bool per_thread = false;  // one call for each thread: run it with kernel/fibers.h
+  ThreadForm form = ThreadForm::kLoops;
+  std::string form_reason;  // for people
   uint64_t private_bytes_per_thread =
       0;  // scratch the launcher must lend, for each thread of a block
 };

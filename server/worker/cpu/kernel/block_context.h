@@ -29,8 +29,9 @@ struct KernelRuntime {
   // Ends the launch; does not return. `line` 0 means unknown.
   void (*fail)(BlockContext* block, const char* what, const char* file, unsigned line,
                const unsigned* thread);
-  // Per-thread form only: waits for the other threads of the block (or of the warp).
-  void (*wait)(BlockContext* block, unsigned site, bool whole_block);
+  // Per-thread form only: waits for the other threads of the block, or for the lanes of the warp
+  // that `mask` names (0: for whoever is at `site`). The lanes of the warp that go on together.
+  unsigned (*wait)(BlockContext* block, unsigned site, unsigned mask, bool whole_block);
 };
 
 struct BlockContext {

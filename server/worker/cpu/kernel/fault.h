@@ -29,9 +29,9 @@ struct FaultExit {
   std::string message;
 };
 
-// KernelRuntime::fail.
-void Fail(struct FaultExit& exit, const char* what, const char* file, unsigned line,
-          const Dim3& block, const unsigned* thread);
+// What KernelRuntime::fail leaves.
+std::string DescribeFailure(const char* what, const char* file, unsigned line, const Dim3& block,
+                            const unsigned* thread);
 
 }  // namespace internal
 }  // namespace stride::cpu

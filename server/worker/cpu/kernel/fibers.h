@@ -1,20 +1,67 @@
-// Runs a block's threads as fibers: for kernels whose barriers and warp operations the loop-making
-// pass does not take.
+// Runs a block whose kernel was compiled in the per-thread form: every thread is a fiber with a
+// stack of its own.
+//
+// Slower at barriers than the loop form (tens of nanoseconds for each thread and barrier), but it
+// does whatever threads do: barriers under divergent control, votes and shuffles among any set of
+// lanes.
 #pragma once
 
-#include "absl/status/status.h"
+#include <cstddef>
+#include <vector>
+
 #include "server/worker/cpu/kernel/block_context.h"
 
 namespace stride::cpu {
 
-// KernelRuntime::wait: the calling fiber stops until the other threads of its block (or warp) have
-// come as far. Does nothing outside of RunBlockAsFibers.
-void WaitInFiber(BlockContext* block, unsigned site, bool whole_block);
+// The fibers of one operating system thread; kept between blocks and launches because stacks cost
+// system calls.
+class FiberBlock {
+ public:
+  enum class Outcome { kDone, kFailed, kNoMemory };
 
-// Runs one block of a kernel compiled in per-thread form (CompiledKernel::per_thread). `common` is
-// filled in but for thread_index. Fibers live on stacks that the calling thread keeps from block to
-// block. A jump out of the kernel (internal::Fail) may leave at any moment. RESOURCE_EXHAUSTED when
-// there is no memory for the stacks.
-absl::Status RunBlockAsFibers(void (*function)(BlockContext*), const BlockContext& common);
+  FiberBlock() = default;
+  ~FiberBlock();
+  FiberBlock(const FiberBlock&) = delete;
+  FiberBlock& operator=(const FiberBlock&) = delete;
+
+  // `block` but for thread_index; its runtime must hold the two functions below. Returns when every
+  // thread has returned, or kFailed as soon as one has called Abandon.
+  Outcome Run(const BlockContext& block, void (*kernel)(BlockContext*));
+
+  // KernelRuntime::wait.
+  static unsigned Wait(BlockContext* block, unsigned site, unsigned mask, bool whole_block);
+  // Leaves the calling fiber for ever and ends the block.
+  [[noreturn]] static void Abandon(BlockContext* block);
+
+ private:
+  enum class State { kReady, kAtBlockBarrier, kAtWarpBarrier, kDone };
+  struct Fiber {
+    BlockContext block;  // first: a kernel's context is its fiber
+    FiberBlock* owner = nullptr;
+    void* stack_pointer = nullptr;
+    State state = State::kReady;
+    unsigned site = 0;
+    unsigned mask = 0;
+    unsigned released = 0;  // lanes that were let go together
+  };
+
+  static void Start();
+  bool ReserveStacks(size_t count);
+  void Prepare(const BlockContext& block, size_t count);
+  bool RunWarp(size_t first, size_t count);
+  bool ReleaseWarp(size_t first, size_t count);
+  bool OpenBarrier();
+  unsigned Group(size_t first, size_t count, const Fiber& like) const;
+  void Release(size_t first, unsigned lanes);
+  void Leave(Fiber& fiber);
+
+  std::vector<Fiber> fibers_;
+  void (*kernel_)(BlockContext*) = nullptr;
+  Fiber* current_ = nullptr;
+  void* scheduler_ = nullptr;  // the stack pointer of the thread itself
+  bool failed_ = false;
+  unsigned char* stacks_ = nullptr;
+  size_t num_stacks_ = 0;
+};
 
 }  // namespace stride::cpu

@@ -1,7 +1,6 @@
 #include "server/worker/cpu/kernel/launch.h"
 
 #include <algorithm>
-#include <cstring>
 #include <mutex>
 
 #include "absl/strings/str_cat.h"
@@ -52,23 +51,62 @@ int Print(BlockContext* block, const char* format, const PrintArgument* argument
   return static_cast<int>(launch.printed->text.size() - before);
 }
 
-void OnFail(BlockContext* block, const char* what, const char* file, unsigned line,
-            const unsigned* thread) {
+internal::FaultExit& NoteFailure(BlockContext* block, const char* what, const char* file,
+                                 unsigned line, const unsigned* thread) {
+  internal::FaultExit& exit = static_cast<ThreadState*>(block->launch)->exit;
   Dim3 index{block->block_index[0], block->block_index[1], block->block_index[2]};
-  internal::Fail(static_cast<ThreadState*>(block->launch)->exit, what, file, line, index, thread);
+  exit.message = internal::DescribeFailure(what, file, line, index, thread);
+  return exit;
 }
 
-constexpr KernelRuntime kRuntime = {Print, OnFail, WaitInFiber};
+// Compiled kernels have no destructors and hold no locks, so leaving them this way loses nothing.
+void LeaveBlock(BlockContext* block, const char* what, const char* file, unsigned line,
+                const unsigned* thread) {
+  longjmp(NoteFailure(block, what, file, line, thread).landing, 1);
+}
+
+void LeaveFibers(BlockContext* block, const char* what, const char* file, unsigned line,
+                 const unsigned* thread) {
+  NoteFailure(block, what, file, line, thread);
+  FiberBlock::Abandon(block);
+}
+
+constexpr KernelRuntime kRuntime = {Print, LeaveBlock, nullptr};
+constexpr KernelRuntime kFiberRuntime = {Print, LeaveFibers, FiberBlock::Wait};
+
+struct ThreadMemory {
+  BlockScratch shared;
+  BlockScratch scratch;
+  FiberBlock fibers;
+};
+
+ThreadMemory& Memory() {
+  static thread_local ThreadMemory memory;
+  return memory;
+}
+
+// Runs one block; leaves by the thread's landing when a thread of the block failed.
+void RunBlock(BlockContext& context, LaunchState& launch) {
+  auto function = reinterpret_cast<void (*)(BlockContext*)>(launch.kernel.function);
+  if (!launch.kernel.per_thread) {
+    function(&context);
+    return;
+  }
+  FiberBlock::Outcome outcome = Memory().fibers.Run(context, function);
+  if (outcome == FiberBlock::Outcome::kDone) return;
+  if (outcome == FiberBlock::Outcome::kNoMemory) {
+    launch.SetError(absl::ResourceExhaustedError(absl::StrCat(
+        "kernel `", launch.kernel.name, "`: no memory for the stacks of a block's threads")));
+    return;
+  }
+  longjmp(static_cast<ThreadState*>(context.launch)->exit.landing, 1);
+}
 
 // Runs blocks [begin, end) with `context` otherwise filled in. Its own frame, so that a jump out of
 // a kernel lands where no local has changed since.
 void RunBlocks(BlockContext& context, LaunchState& launch, int64_t begin, int64_t end) {
   RunningBlock& running = internal::MutableCurrentBlock();
-  auto function = reinterpret_cast<void (*)(BlockContext*)>(launch.kernel.function);
   const Dim3& grid = launch.config.grid;
-  const Dim3& block = launch.config.block;
-  uint64_t scratch_bytes =
-      ScratchBytes(launch.kernel.private_bytes_per_thread, uint64_t{block.x} * block.y * block.z);
   for (int64_t i = begin; i < end; ++i) {
     if (launch.stop.load(std::memory_order_relaxed)) return;
     if (launch.cancel != nullptr && launch.cancel->load(std::memory_order_relaxed)) {
@@ -79,28 +117,8 @@ void RunBlocks(BlockContext& context, LaunchState& launch, int64_t begin, int64_
     context.block_index[1] = static_cast<unsigned>(i / grid.x % grid.y);
     context.block_index[2] = static_cast<unsigned>(i / grid.x / grid.y);
     running.block_index = {context.block_index[0], context.block_index[1], context.block_index[2]};
-    if (!launch.kernel.per_thread) {
-      function(&context);
-      continue;
-    }
-    // Lanes that a warp lacks read as zero in votes and shuffles, whatever the last block left
-    // there.
-    std::memset(context.scratch, 0, scratch_bytes);
-    if (absl::Status status = RunBlockAsFibers(function, context); !status.ok()) {
-      launch.SetError(status);
-      return;
-    }
+    RunBlock(context, launch);
   }
-}
-
-struct ThreadMemory {
-  BlockScratch shared;
-  BlockScratch scratch;
-};
-
-ThreadMemory& Memory() {
-  static thread_local ThreadMemory memory;
-  return memory;
 }
 
 bool Fill(BlockContext& context, ThreadState& thread, LaunchState& launch) {
@@ -113,7 +131,7 @@ bool Fill(BlockContext& context, ThreadState& thread, LaunchState& launch) {
                          .shared = Memory().shared.Reserve(shared_bytes),
                          .scratch = Memory().scratch.Reserve(
                              ScratchBytes(launch.kernel.private_bytes_per_thread, num_threads)),
-                         .runtime = &kRuntime,
+                         .runtime = launch.kernel.per_thread ? &kFiberRuntime : &kRuntime,
                          .grid = {grid.x, grid.y, grid.z},
                          .block = {block.x, block.y, block.z},
                          .dynamic_shared_bytes = launch.config.dynamic_shared_bytes,

@@ -27,7 +27,7 @@ struct KernelEntry {
   uint32_t static_shared_bytes = 0;
   uint32_t max_threads_per_block = 1024;
   uint64_t private_bytes_per_thread = 0;
-  bool per_thread = false;  // its threads run as fibers
+  bool per_thread = false;  // runs one thread, see fibers.h; else a whole block
 };
 
 inline constexpr uint32_t kMaxThreadsPerBlock = 1024;

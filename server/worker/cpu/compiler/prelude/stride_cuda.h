@@ -1,8 +1,8 @@
 // What a CUDA C++ kernel sees without including anything.
 #pragma once
 
-#include "block_context.h"
 #include "stride_half.h"
+#include "block_context.h"
 
 #define __device__ __attribute__((device))
 #define __host__ __attribute__((host))
@@ -32,31 +32,26 @@ __device__ unsigned __stride_tid_linear(void) __attribute__((const));
 __device__ unsigned __stride_field(unsigned offset) __attribute__((const));
 __device__ void* __stride_pointer(unsigned offset) __attribute__((const));
 __device__ stride::cpu::BlockContext* __stride_context(void) __attribute__((const));
-__device__ void __stride_cut(unsigned kind) __attribute__((convergent, noduplicate));
+__device__ void __stride_cut(void) __attribute__((convergent, noduplicate));
+__device__ unsigned __stride_wait_warp(unsigned mask) __attribute__((convergent, noduplicate));
 __device__ void* __stride_slot(unsigned bytes) __attribute__((convergent, noduplicate));
 __device__ void* __stride_slot_clear(unsigned bytes) __attribute__((convergent, noduplicate));
 }
 
-#include "stride_atomics.h"
-#include "stride_fail.h"
-#include "stride_index.h"
-#include "stride_intrinsics.h"
 #include "stride_vectors.h"
+#include "stride_index.h"
+#include "stride_fail.h"
 #include "stride_warp.h"
+#include "stride_atomics.h"
+#include "stride_intrinsics.h"
 
 // An entry point: reads the packed parameters and calls the kernel.
 namespace __stride {
-template <int... I>
-struct Sequence {};
-template <int N, int... I>
-struct MakeSequence : MakeSequence<N - 1, N - 1, I...> {};
-template <int... I>
-struct MakeSequence<0, I...> {
-  typedef Sequence<I...> type;
-};
+template <int... I> struct Sequence {};
+template <int N, int... I> struct MakeSequence : MakeSequence<N - 1, N - 1, I...> {};
+template <int... I> struct MakeSequence<0, I...> { typedef Sequence<I...> type; };
 
-template <class... A>
-constexpr unsigned parameter_offset(int index) {
+template <class... A> constexpr unsigned parameter_offset(int index) {
   constexpr unsigned sizes[] = {sizeof(A)..., 1}, alignments[] = {alignof(A)..., 1};
   unsigned offset = 0;
   for (int i = 0;; ++i) {
@@ -65,17 +60,13 @@ constexpr unsigned parameter_offset(int index) {
     offset += sizes[i];
   }
 }
-template <class T, T kernel>
-struct entry {
-  static_assert(sizeof(T) == 0, "the entry is not a __global__ function");
-  static void run();
+// Anything but a kernel; the compiler then says so.
+template <class T, T kernel> struct entry {
+  static STRIDE_METHOD void run() {}
 };
-template <class... A, void (*kernel)(A...)>
-struct entry<void (*)(A...), kernel> {
-  template <int... I>
-  static STRIDE_METHOD void call(Sequence<I...>) {
-    const char* parameters =
-        (const char*)__stride_pointer(__builtin_offsetof(stride::cpu::BlockContext, parameters));
+template <class... A, void (*kernel)(A...)> struct entry<void (*)(A...), kernel> {
+  template <int... I> static STRIDE_METHOD void call(Sequence<I...>) {
+    const char* parameters = (const char*)__stride_pointer(__builtin_offsetof(stride::cpu::BlockContext, parameters));
     (void)parameters;
     kernel(*(const A*)(parameters + parameter_offset<A...>(I))...);
   }

@@ -22,7 +22,9 @@ inline constexpr char kThreadLinear[] = "__stride_tid_linear";
 inline constexpr char kField[] = "__stride_field";  // (offset): a 32-bit field of the BlockContext
 inline constexpr char kPointer[] = "__stride_pointer";  // (offset): a pointer of the BlockContext
 inline constexpr char kContext[] = "__stride_context";  // the BlockContext
-inline constexpr char kCut[] = "__stride_cut";  // (kind): 0 waits for the block, 1 for the warp
+inline constexpr char kCut[] = "__stride_cut";          // waits for the block
+inline constexpr char kWaitWarp[] =
+    "__stride_wait_warp";  // (mask): waits for lanes; those that go on together
 inline constexpr char kSlot[] =
     "__stride_slot";  // (bytes): an array with so many bytes for each thread
 inline constexpr char kSlotClear[] =

@@ -178,8 +178,9 @@ void HoistParameters(Shape& shape) {
   }
 }
 
-// A thread's own memory outlives cuts, so each thread has its own copy.
-absl::Status MovePrivateArrays(Shape& shape) {
+}  // namespace
+
+absl::Status MovePrivateArrays(Shape& shape, uint64_t at_least) {
   const llvm::DataLayout& layout = shape.function->getParent()->getDataLayout();
   IRBuilder<> builder(shape.entry->getTerminator());
   for (Instruction& instruction : llvm::make_early_inc_range(llvm::instructions(*shape.function))) {
@@ -190,6 +191,7 @@ absl::Status MovePrivateArrays(Shape& shape) {
       return absl::UnimplementedError(
           "the CPU device has no variable-length private arrays (alloca)");
     uint64_t bytes = (size->getFixedValue() + 15) / 16 * 16;
+    if (bytes < at_least) continue;
     Value* array = shape.AllocateArray(bytes, "private");
     Value* index = builder.CreateZExt(shape.thread[3], builder.getInt64Ty());
     Value* offset = builder.CreateMul(index, builder.getInt64(bytes), "", true, true);
@@ -198,6 +200,8 @@ absl::Status MovePrivateArrays(Shape& shape) {
   }
   return absl::OkStatus();
 }
+
+namespace {
 
 bool IsBlockPrivate(const Shape& shape, Value* pointer) {
   const llvm::DataLayout& layout = shape.function->getParent()->getDataLayout();
@@ -240,6 +244,7 @@ absl::Status SplitAtCuts(Shape& shape) {
   std::vector<CallInst*> calls;
   for (Instruction& instruction : llvm::instructions(*shape.function)) {
     llvm::StringRef name = CalleeName(instruction);
+    if (name == kWaitWarp) return absl::UnimplementedError("warp operations have no loop form");
     if (name == kCut || name == kSlot || name == kSlotClear)
       calls.push_back(llvm::cast<CallInst>(&instruction));
   }
@@ -311,7 +316,7 @@ absl::StatusOr<Shape> NormalizePerThread(llvm::Function& old) {
 absl::StatusOr<Shape> Normalize(llvm::Function& old) {
   absl::StatusOr<Shape> shape = NormalizePerThread(old);
   if (!shape.ok()) return shape.status();
-  if (absl::Status status = MovePrivateArrays(*shape); !status.ok()) return status;
+  if (absl::Status status = MovePrivateArrays(*shape, 0); !status.ok()) return status;
   if (absl::Status status = SplitAtCuts(*shape); !status.ok()) return status;
   LowerSharedAtomics(*shape);
   MarkNoWrap(*shape);

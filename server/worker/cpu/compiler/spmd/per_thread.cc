@@ -20,12 +20,33 @@ Value* Field(IRBuilder<>& builder, Value* context, uint64_t offset, llvm::Type* 
       type, builder.CreateInBoundsGEP(builder.getInt8Ty(), context, builder.getInt64(offset)));
 }
 
-void Wait(IRBuilder<>& builder, Value* context, unsigned site, Value* whole_block) {
+// A fiber's stack holds small arrays alone.
+constexpr uint64_t kMovedArrayBytes = 2048;
+
+// The lanes that go on together; nothing of worth for a wait of the whole block.
+Value* Wait(IRBuilder<>& builder, Value* context, unsigned site, Value* mask, bool whole_block) {
   Value* runtime = Field(builder, context, offsetof(BlockContext, runtime), builder.getPtrTy());
   Value* wait = Field(builder, runtime, offsetof(KernelRuntime, wait), builder.getPtrTy());
-  auto* type = llvm::FunctionType::get(
-      builder.getVoidTy(), {builder.getPtrTy(), builder.getInt32Ty(), builder.getInt1Ty()}, false);
-  builder.CreateCall(type, wait, {context, builder.getInt32(site), whole_block});
+  llvm::Type* word = builder.getInt32Ty();
+  auto* type =
+      llvm::FunctionType::get(word, {builder.getPtrTy(), word, word, builder.getInt1Ty()}, false);
+  CallInst* call = builder.CreateCall(
+      type, wait, {context, builder.getInt32(site), mask, builder.getInt1(whole_block)});
+  // Moving or doubling the call would change who waits together.
+  call->setConvergent();
+  call->addFnAttr(llvm::Attribute::NoDuplicate);
+  call->addParamAttr(3, llvm::Attribute::ZExt);
+  return call;
+}
+
+// All threads have arrived, each clears its own part, and all have cleared.
+void ClearSlot(IRBuilder<>& builder, Shape& shape, Value* array, uint64_t bytes, unsigned& site) {
+  Wait(builder, shape.context, ++site, builder.getInt32(0), true);
+  Value* index = builder.CreateZExt(shape.thread[3], builder.getInt64Ty());
+  Value* own = builder.CreateInBoundsGEP(builder.getInt8Ty(), array,
+                                         builder.CreateMul(index, builder.getInt64(bytes)));
+  builder.CreateMemSet(own, builder.getInt8(0), bytes, llvm::MaybeAlign(1));
+  Wait(builder, shape.context, ++site, builder.getInt32(0), true);
 }
 
 }  // namespace
@@ -35,35 +56,26 @@ absl::Status MakePerThread(llvm::Function& function, uint64_t& bytes_per_thread,
   absl::StatusOr<Shape> normal = NormalizePerThread(function);
   if (!normal.ok()) return normal.status();
   Shape& shape = *normal;
+  if (absl::Status status = MovePrivateArrays(shape, kMovedArrayBytes); !status.ok()) return status;
   unsigned site = 0;
   for (llvm::Instruction& instruction :
        llvm::make_early_inc_range(llvm::instructions(*shape.function))) {
     llvm::StringRef name = CalleeName(instruction);
+    if (name != kCut && name != kWaitWarp && name != kSlot && name != kSlotClear) continue;
     IRBuilder<> builder(&instruction);
+    if (name != kSlot) has_barrier = true;
+    Value* result = nullptr;
     if (name == kCut) {
-      has_barrier = true;
-      Value* whole = builder.CreateICmpEQ(instruction.getOperand(0), builder.getInt32(0));
-      Wait(builder, shape.context, ++site, whole);
-      instruction.eraseFromParent();
-    } else if (name == kSlot || name == kSlotClear) {
+      Wait(builder, shape.context, ++site, builder.getInt32(0), true);
+    } else if (name == kWaitWarp) {
+      result = Wait(builder, shape.context, ++site, instruction.getOperand(0), false);
+    } else {
       uint64_t bytes = llvm::cast<llvm::ConstantInt>(instruction.getOperand(0))->getZExtValue();
-      Value* array = shape.AllocateArray(bytes, "slot");
-      if (name == kSlotClear) {
-        // All threads have arrived, each clears its warp's part (threads that are elsewhere must
-        // not seem present), and all have cleared.
-        has_barrier = true;
-        Value* warp = builder.getInt1(false);
-        Wait(builder, shape.context, ++site, warp);
-        Value* index = builder.CreateZExt(shape.thread[3], builder.getInt64Ty());
-        Value* warp_start = builder.CreateAnd(index, builder.getInt64(~uint64_t{31}));
-        Value* offset = builder.CreateMul(warp_start, builder.getInt64(bytes));
-        builder.CreateMemSet(builder.CreateInBoundsGEP(builder.getInt8Ty(), array, offset),
-                             builder.getInt8(0), 32 * bytes, llvm::MaybeAlign(1));
-        Wait(builder, shape.context, ++site, warp);
-      }
-      instruction.replaceAllUsesWith(array);
-      instruction.eraseFromParent();
+      result = shape.AllocateArray(bytes, "slot");
+      if (name == kSlotClear) ClearSlot(builder, shape, result, bytes, site);
     }
+    if (result != nullptr) instruction.replaceAllUsesWith(result);
+    instruction.eraseFromParent();
   }
   // Right after the calls, which are first in the thread's entry.
   IRBuilder<> builder(shape.thread[0]);

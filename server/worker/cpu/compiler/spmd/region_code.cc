@@ -156,8 +156,12 @@ Value* RegionCode::Address(IRBuilder<>& builder, const Slot& slot, llvm::Type* t
                                    builder.CreateZExt(loops_.thread[3], builder.getInt64Ty()));
 }
 
-Value* RegionCode::Load(IRBuilder<>& builder, Value* value) {
+Value* RegionCode::Load(IRBuilder<>& here, Value* value) {
   const Slot& slot = shape_.slots.find(value)->second;
+  // A uniform value is read once for all threads: the first of them may store what the next region
+  // finds there.
+  IRBuilder<> before(loops_.before->getTerminator());
+  IRBuilder<>& builder = slot.uniform ? before : here;
   bool flag = value->getType()->isIntegerTy(1);
   llvm::Type* type = flag ? builder.getInt8Ty() : value->getType();
   llvm::LoadInst* load = builder.CreateLoad(type, Address(builder, slot, type));

@@ -38,7 +38,8 @@ void CutLoop(const llvm::Loop& loop, Shape& shape) {
 void CutLoops(Shape& shape) {
   llvm::DominatorTree dominators(*shape.function);
   llvm::LoopInfo loops(dominators);
-  for (llvm::Loop* loop : llvm::reverse(loops.getLoopsInPreorder())) {
+  llvm::SmallVector<llvm::Loop*, 4> outermost_first = loops.getLoopsInPreorder();
+  for (llvm::Loop* loop : llvm::reverse(outermost_first)) {
     if (ContainsCut(*loop, shape) || (loop->isInnermost() && WantsInterchange(*loop, shape)))
       CutLoop(*loop, shape);
   }

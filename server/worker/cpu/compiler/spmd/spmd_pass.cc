@@ -5,11 +5,11 @@
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Module.h"
 #include "server/worker/cpu/compiler/spmd/emit.h"
+#include "server/worker/cpu/compiler/spmd/form_choice.h"
 #include "server/worker/cpu/compiler/spmd/normalize.h"
 #include "server/worker/cpu/compiler/spmd/per_thread.h"
 #include "server/worker/cpu/compiler/spmd/regions.h"
 #include "server/worker/cpu/compiler/spmd/shared_memory.h"
-#include "server/worker/cpu/compiler/spmd/thread_form.h"
 #include "server/worker/cpu/compiler/spmd/uniformity.h"
 #include "server/worker/cpu/compiler/spmd/values.h"
 
@@ -41,10 +41,12 @@ absl::Status CheckOtherFunctions(const llvm::Module& module, const llvm::StringS
   return absl::OkStatus();
 }
 
-absl::Status CutOne(llvm::Function& function, ThreadForm form, CompiledKernel& kernel) {
-  kernel.per_thread = form == ThreadForm::kPerThread ||
-                      (form == ThreadForm::kShipped && !spmd::LoopsAreProven(function));
-  if (kernel.per_thread) {
+absl::Status CutOne(llvm::Function& function, std::optional<ThreadForm> form,
+                    CompiledKernel& kernel) {
+  spmd::FormChoice choice = spmd::ChooseForm(function);
+  kernel.form = form.value_or(choice.form);
+  kernel.form_reason = form.has_value() ? "as asked for" : choice.reason;
+  if (kernel.form == ThreadForm::kPerThread) {
     return spmd::MakePerThread(function, kernel.private_bytes_per_thread, kernel.has_barrier);
   }
   absl::StatusOr<spmd::Shape> shape = spmd::Normalize(function);
@@ -93,7 +95,7 @@ absl::Status PrepareKernels(llvm::Module& module, KernelTable& table) {
   return absl::OkStatus();
 }
 
-absl::Status CutKernels(llvm::Module& module, ThreadForm form, KernelTable& table) {
+absl::Status CutKernels(llvm::Module& module, std::optional<ThreadForm> form, KernelTable& table) {
   llvm::StringSet<> kernels = Symbols(table.kernels);
   if (absl::Status status = CheckOtherFunctions(module, kernels); !status.ok()) return status;
   for (CompiledKernel& kernel : table.kernels) {

@@ -1,6 +1,7 @@
 // From one thread's code to a whole block's: the steps between Clang and LLVM's vectoriser.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -22,6 +23,6 @@ absl::Status PrepareKernels(llvm::Module& module, KernelTable& table);
 
 // After simplification: each entry becomes `void f(BlockContext*)`. UNIMPLEMENTED when a kernel
 // cannot be cut.
-absl::Status CutKernels(llvm::Module& module, ThreadForm form, KernelTable& table);
+absl::Status CutKernels(llvm::Module& module, std::optional<ThreadForm> form, KernelTable& table);
 
 }  // namespace stride::cpu

@@ -241,6 +241,30 @@ TEST(NativeLoops, Atan2CoversThePlane) {
   }
 }
 
+TEST(NativeLoops, EdgesOfAcoshAndHypot) {
+  Loaded loaded = Build(
+      "extern \"C\" void f(void** args, int64_t begin, int64_t end) {\n const float* a = (const "
+      "float*)args[0];\n"
+      " const float* b = (const float*)args[1];\n float* o = (float*)args[2];\n STRIDE_PARALLEL\n"
+      " for (int64_t i = begin; i < end; ++i) { o[2 * i] = acoshf(a[i]); o[2 * i + 1] = "
+      "hypotf(a[i], b[i]); }\n}\n");
+  ASSERT_NE(loaded.loop, nullptr);
+  const float inf = std::numeric_limits<float>::infinity(),
+              nan = std::numeric_limits<float>::quiet_NaN();
+  const float most = std::numeric_limits<float>::max();
+  std::vector<float> a = {-most, inf, nan, -inf, -1, nan, 3}, b = {0, nan, -inf, 1, nan, 1, 4};
+  std::vector<float> out(2 * a.size());
+  void* args[] = {a.data(), b.data(), out.data()};
+  loaded.loop(args, 0, a.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    float acosh = std::acosh(a[i]), hypot = std::hypot(a[i], b[i]);
+    EXPECT_TRUE(std::isnan(acosh) ? std::isnan(out[2 * i]) : Ulps<float>(out[2 * i], acosh) <= 2)
+        << "acosh " << a[i] << " = " << out[2 * i];
+    EXPECT_TRUE(std::isnan(hypot) ? std::isnan(out[2 * i + 1]) : out[2 * i + 1] == hypot)
+        << "hypot " << a[i] << ", " << b[i];
+  }
+}
+
 TEST(NativeLoops, HalfAndBfloat16RoundToNearest) {
   Loaded loaded = Build(
       "extern \"C\" void f(void** args, int64_t begin, int64_t end) {\n const float* a = (const "
