@@ -33,6 +33,7 @@ FakeDaemon::FakeDaemon(const std::string& address) : impl_(std::make_unique<Impl
 
 FakeDaemon::~FakeDaemon() {
   impl_->server->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
+  impl_->server->Wait();
 }
 
 FakeCounters& FakeDaemon::counters() { return impl_->state.counters; }
