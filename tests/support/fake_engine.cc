@@ -355,8 +355,7 @@ absl::Status FakeEngine::DeleteArray(const TenantId& tenant, const std::string& 
 absl::StatusOr<std::unique_ptr<scheduler::Upload>> FakeEngine::BeginUpload(
     const TenantId& tenant, const v1::PutArrayRequest::Header& header, absl::Time deadline) {
   if (header.spec().shape_size() != 1) {
-    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "spec.shape",
-                        "must have one axis here");
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "spec.shape", "must have one axis here");
   }
   std::lock_guard lock(state_->mutex);
   ++state_->uploads;

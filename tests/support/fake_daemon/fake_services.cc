@@ -272,7 +272,9 @@ grpc::Status FakeDeviceService::ListDevices(grpc::ServerContext*, const v1::List
 grpc::Status FakeDeviceService::WatchDevices(grpc::ServerContext* context,
                                              const v1::WatchDevicesRequest* request,
                                              grpc::ServerWriter<v1::WatchDevicesResponse>* writer) {
-  for (int i = 0; !context->IsCancelled() && (request->max_samples() == 0 || i < request->max_samples()); ++i) {
+  for (int i = 0;
+       !context->IsCancelled() && (request->max_samples() == 0 || i < request->max_samples());
+       ++i) {
     v1::WatchDevicesResponse response;
     auto* sample = response.add_samples();
     sample->set_device("devices/cpu:0");

@@ -16,8 +16,10 @@ class thread_block {
 };
 STRIDE_DEVICE thread_block this_thread_block() { return thread_block(); }
 
-template <unsigned N, class Parent = thread_block> class thread_block_tile {
-  static_assert(N >= 1 && N <= 32 && (N & (N - 1)) == 0, "the CPU device has tiles of 1, 2, 4, 8, 16 or 32 threads");
+template <unsigned N, class Parent = thread_block>
+class thread_block_tile {
+  static_assert(N >= 1 && N <= 32 && (N & (N - 1)) == 0,
+                "the CPU device has tiles of 1, 2, 4, 8, 16 or 32 threads");
   static STRIDE_METHOD unsigned first_lane() { return __stride::lane() & ~(N - 1); }
   static STRIDE_METHOD unsigned lanes() { return (N == 32 ? ~0u : (1u << N) - 1) << first_lane(); }
 
@@ -28,15 +30,30 @@ template <unsigned N, class Parent = thread_block> class thread_block_tile {
   static STRIDE_METHOD constexpr unsigned num_threads() { return N; }
   static STRIDE_METHOD unsigned meta_group_rank() { return __stride_tid_linear() / N; }
   static STRIDE_METHOD unsigned meta_group_size() { return (__stride::num_threads() + N - 1) / N; }
-  template <class T> static STRIDE_METHOD T shfl(T v, int source) { return __shfl_sync(lanes(), v, source, N); }
-  template <class T> static STRIDE_METHOD T shfl_up(T v, unsigned delta) { return __shfl_up_sync(lanes(), v, delta, N); }
-  template <class T> static STRIDE_METHOD T shfl_down(T v, unsigned delta) { return __shfl_down_sync(lanes(), v, delta, N); }
-  template <class T> static STRIDE_METHOD T shfl_xor(T v, int other) { return __shfl_xor_sync(lanes(), v, other, N); }
-  static STRIDE_METHOD unsigned ballot(int predicate) { return __ballot_sync(lanes(), predicate) >> first_lane(); }
+  template <class T>
+  static STRIDE_METHOD T shfl(T v, int source) {
+    return __shfl_sync(lanes(), v, source, N);
+  }
+  template <class T>
+  static STRIDE_METHOD T shfl_up(T v, unsigned delta) {
+    return __shfl_up_sync(lanes(), v, delta, N);
+  }
+  template <class T>
+  static STRIDE_METHOD T shfl_down(T v, unsigned delta) {
+    return __shfl_down_sync(lanes(), v, delta, N);
+  }
+  template <class T>
+  static STRIDE_METHOD T shfl_xor(T v, int other) {
+    return __shfl_xor_sync(lanes(), v, other, N);
+  }
+  static STRIDE_METHOD unsigned ballot(int predicate) {
+    return __ballot_sync(lanes(), predicate) >> first_lane();
+  }
   static STRIDE_METHOD int any(int predicate) { return ballot(predicate) != 0; }
   static STRIDE_METHOD int all(int predicate) { return __all_sync(lanes(), predicate); }
 };
-template <unsigned N, class Parent> STRIDE_DEVICE thread_block_tile<N, Parent> tiled_partition(const Parent&) {
+template <unsigned N, class Parent>
+STRIDE_DEVICE thread_block_tile<N, Parent> tiled_partition(const Parent&) {
   return thread_block_tile<N, Parent>();
 }
 
@@ -49,10 +66,13 @@ class coalesced_group {
   STRIDE_METHOD void sync() const { __syncwarp(mask_); }
   STRIDE_METHOD unsigned size() const { return __popc(mask_); }
   STRIDE_METHOD unsigned num_threads() const { return __popc(mask_); }
-  STRIDE_METHOD unsigned thread_rank() const { return __popc(mask_ & ((1u << __stride::lane()) - 1)); }
+  STRIDE_METHOD unsigned thread_rank() const {
+    return __popc(mask_ & ((1u << __stride::lane()) - 1));
+  }
   STRIDE_METHOD int any(int predicate) const { return __any_sync(mask_, predicate); }
   STRIDE_METHOD int all(int predicate) const { return __all_sync(mask_, predicate); }
-  template <class T> STRIDE_METHOD T shfl(T v, unsigned rank) const {
+  template <class T>
+  STRIDE_METHOD T shfl(T v, unsigned rank) const {
     unsigned left = mask_;
     for (unsigned i = 0; i < rank; ++i) left &= left - 1;
     return __shfl_sync(mask_, v, __ffs((int)left) - 1);
@@ -60,17 +80,39 @@ class coalesced_group {
 };
 STRIDE_DEVICE coalesced_group coalesced_threads() { return coalesced_group(__activemask()); }
 
-template <class Group> STRIDE_DEVICE void sync(Group& group) { group.sync(); }
+template <class Group>
+STRIDE_DEVICE void sync(Group& group) {
+  group.sync();
+}
 
-template <class T> struct plus { STRIDE_METHOD T operator()(T a, T b) const { return a + b; } };
-template <class T> struct less { STRIDE_METHOD T operator()(T a, T b) const { return b < a ? b : a; } };
-template <class T> struct greater { STRIDE_METHOD T operator()(T a, T b) const { return a < b ? b : a; } };
-template <class T> struct bit_and { STRIDE_METHOD T operator()(T a, T b) const { return a & b; } };
-template <class T> struct bit_or { STRIDE_METHOD T operator()(T a, T b) const { return a | b; } };
-template <class T> struct bit_xor { STRIDE_METHOD T operator()(T a, T b) const { return a ^ b; } };
+template <class T>
+struct plus {
+  STRIDE_METHOD T operator()(T a, T b) const { return a + b; }
+};
+template <class T>
+struct less {
+  STRIDE_METHOD T operator()(T a, T b) const { return b < a ? b : a; }
+};
+template <class T>
+struct greater {
+  STRIDE_METHOD T operator()(T a, T b) const { return a < b ? b : a; }
+};
+template <class T>
+struct bit_and {
+  STRIDE_METHOD T operator()(T a, T b) const { return a & b; }
+};
+template <class T>
+struct bit_or {
+  STRIDE_METHOD T operator()(T a, T b) const { return a | b; }
+};
+template <class T>
+struct bit_xor {
+  STRIDE_METHOD T operator()(T a, T b) const { return a ^ b; }
+};
 template <unsigned N, class P, class T, class F>
 STRIDE_DEVICE T reduce(const thread_block_tile<N, P>& tile, T value, F combine) {
-  for (int lanes = N / 2; lanes > 0; lanes /= 2) value = combine(value, tile.shfl_xor(value, lanes));
+  for (int lanes = N / 2; lanes > 0; lanes /= 2)
+    value = combine(value, tile.shfl_xor(value, lanes));
   return value;
 }
 

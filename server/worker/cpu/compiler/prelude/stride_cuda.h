@@ -1,8 +1,8 @@
 // What a CUDA C++ kernel sees without including anything.
 #pragma once
 
-#include "stride_half.h"
 #include "block_context.h"
+#include "stride_half.h"
 
 #define __device__ __attribute__((device))
 #define __host__ __attribute__((host))
@@ -38,20 +38,26 @@ __device__ void* __stride_slot(unsigned bytes) __attribute__((convergent, nodupl
 __device__ void* __stride_slot_clear(unsigned bytes) __attribute__((convergent, noduplicate));
 }
 
-#include "stride_vectors.h"
-#include "stride_index.h"
-#include "stride_fail.h"
-#include "stride_warp.h"
 #include "stride_atomics.h"
+#include "stride_fail.h"
+#include "stride_index.h"
 #include "stride_intrinsics.h"
+#include "stride_vectors.h"
+#include "stride_warp.h"
 
 // An entry point: reads the packed parameters and calls the kernel.
 namespace __stride {
-template <int... I> struct Sequence {};
-template <int N, int... I> struct MakeSequence : MakeSequence<N - 1, N - 1, I...> {};
-template <int... I> struct MakeSequence<0, I...> { typedef Sequence<I...> type; };
+template <int... I>
+struct Sequence {};
+template <int N, int... I>
+struct MakeSequence : MakeSequence<N - 1, N - 1, I...> {};
+template <int... I>
+struct MakeSequence<0, I...> {
+  typedef Sequence<I...> type;
+};
 
-template <class... A> constexpr unsigned parameter_offset(int index) {
+template <class... A>
+constexpr unsigned parameter_offset(int index) {
   constexpr unsigned sizes[] = {sizeof(A)..., 1}, alignments[] = {alignof(A)..., 1};
   unsigned offset = 0;
   for (int i = 0;; ++i) {
@@ -61,12 +67,16 @@ template <class... A> constexpr unsigned parameter_offset(int index) {
   }
 }
 // Anything but a kernel; the compiler then says so.
-template <class T, T kernel> struct entry {
+template <class T, T kernel>
+struct entry {
   static STRIDE_METHOD void run() {}
 };
-template <class... A, void (*kernel)(A...)> struct entry<void (*)(A...), kernel> {
-  template <int... I> static STRIDE_METHOD void call(Sequence<I...>) {
-    const char* parameters = (const char*)__stride_pointer(__builtin_offsetof(stride::cpu::BlockContext, parameters));
+template <class... A, void (*kernel)(A...)>
+struct entry<void (*)(A...), kernel> {
+  template <int... I>
+  static STRIDE_METHOD void call(Sequence<I...>) {
+    const char* parameters =
+        (const char*)__stride_pointer(__builtin_offsetof(stride::cpu::BlockContext, parameters));
     (void)parameters;
     kernel(*(const A*)(parameters + parameter_offset<A...>(I))...);
   }

@@ -1,5 +1,5 @@
-// 16-bit floating point: __half (the processor converts) and __nv_bfloat16 (bits moved by hand). Arithmetic is done in
-// float and rounded once.
+// 16-bit floating point: __half (the processor converts) and __nv_bfloat16 (bits moved by hand).
+// Arithmetic is done in float and rounded once.
 #pragma once
 
 #include "stride_names.h"
@@ -28,46 +28,52 @@ struct __nv_bfloat16 {
 };
 typedef __half half;
 typedef __nv_bfloat16 nv_bfloat16;
-struct __align__(4) __half2 { __half x, y; };
-struct __align__(4) __nv_bfloat162 { __nv_bfloat16 x, y; };
+struct __align__(4) __half2 {
+  __half x, y;
+};
+struct __align__(4) __nv_bfloat162 {
+  __nv_bfloat16 x, y;
+};
 typedef __half2 half2;
 
-#define STRIDE_HALF_OPERATORS(H)                                                               \
-  STRIDE_DEVICE H operator+(H a, H b) { return H((float)a + (float)b); }                       \
-  STRIDE_DEVICE H operator-(H a, H b) { return H((float)a - (float)b); }                       \
-  STRIDE_DEVICE H operator*(H a, H b) { return H((float)a * (float)b); }                       \
-  STRIDE_DEVICE H operator/(H a, H b) { return H((float)a / (float)b); }                       \
-  STRIDE_DEVICE H operator-(H a) { return H(-(float)a); }                                      \
-  STRIDE_DEVICE H& operator+=(H& a, H b) { return a = a + b; }                                 \
-  STRIDE_DEVICE H& operator-=(H& a, H b) { return a = a - b; }                                 \
-  STRIDE_DEVICE H& operator*=(H& a, H b) { return a = a * b; }                                 \
-  STRIDE_DEVICE H& operator/=(H& a, H b) { return a = a / b; }                                 \
-  STRIDE_DEVICE bool operator==(H a, H b) { return (float)a == (float)b; }                     \
-  STRIDE_DEVICE bool operator!=(H a, H b) { return (float)a != (float)b; }                     \
-  STRIDE_DEVICE bool operator<(H a, H b) { return (float)a < (float)b; }                       \
-  STRIDE_DEVICE bool operator>(H a, H b) { return (float)a > (float)b; }                       \
-  STRIDE_DEVICE bool operator<=(H a, H b) { return (float)a <= (float)b; }                     \
-  STRIDE_DEVICE bool operator>=(H a, H b) { return (float)a >= (float)b; }                     \
-  STRIDE_DEVICE H __hadd(H a, H b) { return a + b; }                                           \
-  STRIDE_DEVICE H __hsub(H a, H b) { return a - b; }                                           \
-  STRIDE_DEVICE H __hmul(H a, H b) { return a * b; }                                           \
-  STRIDE_DEVICE H __hdiv(H a, H b) { return a / b; }                                           \
-  STRIDE_DEVICE H __hneg(H a) { return -a; }                                                   \
-  STRIDE_DEVICE H __habs(H a) { return H(__builtin_fabsf((float)a)); }                         \
-  STRIDE_DEVICE H __hfma(H a, H b, H c) { return H(__builtin_fmaf((float)a, (float)b, (float)c)); } \
-  STRIDE_DEVICE H __hmax(H a, H b) { return H(__builtin_fmaxf((float)a, (float)b)); }          \
-  STRIDE_DEVICE H __hmin(H a, H b) { return H(__builtin_fminf((float)a, (float)b)); }          \
-  STRIDE_DEVICE bool __heq(H a, H b) { return a == b; }                                        \
-  STRIDE_DEVICE bool __hne(H a, H b) { return a != b; }                                        \
-  STRIDE_DEVICE bool __hlt(H a, H b) { return a < b; }                                         \
-  STRIDE_DEVICE bool __hle(H a, H b) { return a <= b; }                                        \
-  STRIDE_DEVICE bool __hgt(H a, H b) { return a > b; }                                         \
-  STRIDE_DEVICE bool __hge(H a, H b) { return a >= b; }                                        \
-  STRIDE_DEVICE bool __hisnan(H a) { return isnan((float)a); }                                 \
-  STRIDE_DEVICE H hexp(H a) { return H(expf((float)a)); }                                      \
-  STRIDE_DEVICE H hlog(H a) { return H(logf((float)a)); }                                      \
-  STRIDE_DEVICE H hsqrt(H a) { return H(sqrtf((float)a)); }                                    \
-  STRIDE_DEVICE H hsin(H a) { return H(sinf((float)a)); }                                      \
+#define STRIDE_HALF_OPERATORS(H)                                                      \
+  STRIDE_DEVICE H operator+(H a, H b) { return H((float)a + (float)b); }              \
+  STRIDE_DEVICE H operator-(H a, H b) { return H((float)a - (float)b); }              \
+  STRIDE_DEVICE H operator*(H a, H b) { return H((float)a * (float)b); }              \
+  STRIDE_DEVICE H operator/(H a, H b) { return H((float)a / (float)b); }              \
+  STRIDE_DEVICE H operator-(H a) { return H(-(float)a); }                             \
+  STRIDE_DEVICE H& operator+=(H& a, H b) { return a = a + b; }                        \
+  STRIDE_DEVICE H& operator-=(H& a, H b) { return a = a - b; }                        \
+  STRIDE_DEVICE H& operator*=(H& a, H b) { return a = a * b; }                        \
+  STRIDE_DEVICE H& operator/=(H& a, H b) { return a = a / b; }                        \
+  STRIDE_DEVICE bool operator==(H a, H b) { return (float)a == (float)b; }            \
+  STRIDE_DEVICE bool operator!=(H a, H b) { return (float)a != (float)b; }            \
+  STRIDE_DEVICE bool operator<(H a, H b) { return (float)a < (float)b; }              \
+  STRIDE_DEVICE bool operator>(H a, H b) { return (float)a > (float)b; }              \
+  STRIDE_DEVICE bool operator<=(H a, H b) { return (float)a <= (float)b; }            \
+  STRIDE_DEVICE bool operator>=(H a, H b) { return (float)a >= (float)b; }            \
+  STRIDE_DEVICE H __hadd(H a, H b) { return a + b; }                                  \
+  STRIDE_DEVICE H __hsub(H a, H b) { return a - b; }                                  \
+  STRIDE_DEVICE H __hmul(H a, H b) { return a * b; }                                  \
+  STRIDE_DEVICE H __hdiv(H a, H b) { return a / b; }                                  \
+  STRIDE_DEVICE H __hneg(H a) { return -a; }                                          \
+  STRIDE_DEVICE H __habs(H a) { return H(__builtin_fabsf((float)a)); }                \
+  STRIDE_DEVICE H __hfma(H a, H b, H c) {                                             \
+    return H(__builtin_fmaf((float)a, (float)b, (float)c));                           \
+  }                                                                                   \
+  STRIDE_DEVICE H __hmax(H a, H b) { return H(__builtin_fmaxf((float)a, (float)b)); } \
+  STRIDE_DEVICE H __hmin(H a, H b) { return H(__builtin_fminf((float)a, (float)b)); } \
+  STRIDE_DEVICE bool __heq(H a, H b) { return a == b; }                               \
+  STRIDE_DEVICE bool __hne(H a, H b) { return a != b; }                               \
+  STRIDE_DEVICE bool __hlt(H a, H b) { return a < b; }                                \
+  STRIDE_DEVICE bool __hle(H a, H b) { return a <= b; }                               \
+  STRIDE_DEVICE bool __hgt(H a, H b) { return a > b; }                                \
+  STRIDE_DEVICE bool __hge(H a, H b) { return a >= b; }                               \
+  STRIDE_DEVICE bool __hisnan(H a) { return isnan((float)a); }                        \
+  STRIDE_DEVICE H hexp(H a) { return H(expf((float)a)); }                             \
+  STRIDE_DEVICE H hlog(H a) { return H(logf((float)a)); }                             \
+  STRIDE_DEVICE H hsqrt(H a) { return H(sqrtf((float)a)); }                           \
+  STRIDE_DEVICE H hsin(H a) { return H(sinf((float)a)); }                             \
   STRIDE_DEVICE H hcos(H a) { return H(cosf((float)a)); }
 STRIDE_HALF_OPERATORS(__half)
 STRIDE_HALF_OPERATORS(__nv_bfloat16)
@@ -78,7 +84,9 @@ STRIDE_DEVICE __half __double2half(double x) { return __half(x); }
 STRIDE_DEVICE __half __int2half_rn(int x) { return __half(x); }
 STRIDE_DEVICE float __half2float(__half x) { return (float)x; }
 STRIDE_DEVICE int __half2int_rn(__half x) { return (int)__builtin_rintf((float)x); }
-STRIDE_DEVICE unsigned short __half_as_ushort(__half x) { return __builtin_bit_cast(unsigned short, x); }
+STRIDE_DEVICE unsigned short __half_as_ushort(__half x) {
+  return __builtin_bit_cast(unsigned short, x);
+}
 STRIDE_DEVICE __half __ushort_as_half(unsigned short x) { return __builtin_bit_cast(__half, x); }
 STRIDE_DEVICE __half2 __halves2half2(__half a, __half b) { return __half2{a, b}; }
 STRIDE_DEVICE __half2 __float2half2_rn(float x) { return __half2{__half(x), __half(x)}; }

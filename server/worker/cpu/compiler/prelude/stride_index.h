@@ -1,7 +1,9 @@
 // threadIdx, blockIdx, blockDim, gridDim: objects whose members are computed.
 #pragma once
 
-struct uint3 { unsigned x, y, z; };
+struct uint3 {
+  unsigned x, y, z;
+};
 struct dim3 {
   unsigned x, y, z;
   STRIDE_METHOD constexpr dim3(unsigned x = 1, unsigned y = 1, unsigned z = 1) : x(x), y(y), z(z) {}
@@ -11,20 +13,22 @@ struct dim3 {
 STRIDE_DEVICE uint3 make_uint3(unsigned x, unsigned y, unsigned z) { return uint3{x, y, z}; }
 
 namespace __stride {
-#define STRIDE_INDEX(name, ex, ey, ez)                                                  \
-  struct name {                                                                         \
-    __declspec(property(get = get_x)) unsigned x;                                       \
-    __declspec(property(get = get_y)) unsigned y;                                       \
-    __declspec(property(get = get_z)) unsigned z;                                       \
-    static STRIDE_METHOD unsigned get_x() { return ex; }                                \
-    static STRIDE_METHOD unsigned get_y() { return ey; }                                \
-    static STRIDE_METHOD unsigned get_z() { return ez; }                                \
-    STRIDE_METHOD operator uint3() const { return uint3{ex, ey, ez}; }                  \
-    STRIDE_METHOD operator dim3() const { return dim3(ex, ey, ez); }                    \
+#define STRIDE_INDEX(name, ex, ey, ez)                                 \
+  struct name {                                                        \
+    __declspec(property(get = get_x)) unsigned x;                      \
+    __declspec(property(get = get_y)) unsigned y;                      \
+    __declspec(property(get = get_z)) unsigned z;                      \
+    static STRIDE_METHOD unsigned get_x() { return ex; }               \
+    static STRIDE_METHOD unsigned get_y() { return ey; }               \
+    static STRIDE_METHOD unsigned get_z() { return ez; }               \
+    STRIDE_METHOD operator uint3() const { return uint3{ex, ey, ez}; } \
+    STRIDE_METHOD operator dim3() const { return dim3(ex, ey, ez); }   \
   };
-#define STRIDE_FIELD(field, i) __stride_field(__builtin_offsetof(stride::cpu::BlockContext, field) + 4 * i)
+#define STRIDE_FIELD(field, i) \
+  __stride_field(__builtin_offsetof(stride::cpu::BlockContext, field) + 4 * i)
 STRIDE_INDEX(ThreadIndex, __stride_tid_x(), __stride_tid_y(), __stride_tid_z())
-STRIDE_INDEX(BlockIndex, STRIDE_FIELD(block_index, 0), STRIDE_FIELD(block_index, 1), STRIDE_FIELD(block_index, 2))
+STRIDE_INDEX(BlockIndex, STRIDE_FIELD(block_index, 0), STRIDE_FIELD(block_index, 1),
+             STRIDE_FIELD(block_index, 2))
 STRIDE_INDEX(BlockSize, STRIDE_FIELD(block, 0), STRIDE_FIELD(block, 1), STRIDE_FIELD(block, 2))
 STRIDE_INDEX(GridSize, STRIDE_FIELD(grid, 0), STRIDE_FIELD(grid, 1), STRIDE_FIELD(grid, 2))
 STRIDE_DEVICE unsigned num_threads() {

@@ -58,20 +58,32 @@ STRIDE_DEVICE float __double2float_rn(double x) { return (float)x; }
 STRIDE_DEVICE int __popc(unsigned x) { return __builtin_popcount(x); }
 STRIDE_DEVICE int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
 STRIDE_DEVICE int __clz(int x) { return x == 0 ? 32 : __builtin_clz((unsigned)x); }
-STRIDE_DEVICE int __clzll(long long x) { return x == 0 ? 64 : __builtin_clzll((unsigned long long)x); }
+STRIDE_DEVICE int __clzll(long long x) {
+  return x == 0 ? 64 : __builtin_clzll((unsigned long long)x);
+}
 STRIDE_DEVICE int __ffs(int x) { return __builtin_ffs(x); }
 STRIDE_DEVICE int __ffsll(long long x) { return __builtin_ffsll(x); }
 STRIDE_DEVICE unsigned __brev(unsigned x) { return __builtin_bitreverse32(x); }
-STRIDE_DEVICE unsigned long long __brevll(unsigned long long x) { return __builtin_bitreverse64(x); }
+STRIDE_DEVICE unsigned long long __brevll(unsigned long long x) {
+  return __builtin_bitreverse64(x);
+}
 STRIDE_DEVICE int __mul24(int a, int b) { return ((a << 8) >> 8) * ((b << 8) >> 8); }
-STRIDE_DEVICE unsigned __umul24(unsigned a, unsigned b) { return (a & 0xffffffu) * (b & 0xffffffu); }
+STRIDE_DEVICE unsigned __umul24(unsigned a, unsigned b) {
+  return (a & 0xffffffu) * (b & 0xffffffu);
+}
 STRIDE_DEVICE int __mulhi(int a, int b) { return (int)((long long)a * b >> 32); }
-STRIDE_DEVICE unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((unsigned long long)a * b >> 32); }
+STRIDE_DEVICE unsigned __umulhi(unsigned a, unsigned b) {
+  return (unsigned)((unsigned long long)a * b >> 32);
+}
 STRIDE_DEVICE unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
   return (unsigned long long)((unsigned __int128)a * b >> 64);
 }
-STRIDE_DEVICE long long __mul64hi(long long a, long long b) { return (long long)((__int128)a * b >> 64); }
-STRIDE_DEVICE unsigned __sad(int a, int b, unsigned c) { return (unsigned)(a < b ? b - a : a - b) + c; }
+STRIDE_DEVICE long long __mul64hi(long long a, long long b) {
+  return (long long)((__int128)a * b >> 64);
+}
+STRIDE_DEVICE unsigned __sad(int a, int b, unsigned c) {
+  return (unsigned)(a < b ? b - a : a - b) + c;
+}
 STRIDE_DEVICE unsigned __funnelshift_l(unsigned low, unsigned high, unsigned n) {
   return (unsigned)((((unsigned long long)high << 32 | low) << (n & 31)) >> 32);
 }
@@ -81,18 +93,32 @@ STRIDE_DEVICE unsigned __funnelshift_r(unsigned low, unsigned high, unsigned n) 
 STRIDE_DEVICE unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
   unsigned long long both = (unsigned long long)y << 32 | x;
   unsigned result = 0;
-  for (int i = 0; i < 4; ++i) result |= (unsigned)(both >> ((selector >> (4 * i) & 7) * 8) & 0xff) << (8 * i);
+  for (int i = 0; i < 4; ++i)
+    result |= (unsigned)(both >> ((selector >> (4 * i) & 7) * 8) & 0xff) << (8 * i);
   return result;
 }
 STRIDE_DEVICE int __dp4a(int a, int b, int c) {
-  for (int i = 0; i < 4; ++i) c += (int)(signed char)(a >> (8 * i)) * (int)(signed char)(b >> (8 * i));
+  for (int i = 0; i < 4; ++i)
+    c += (int)(signed char)(a >> (8 * i)) * (int)(signed char)(b >> (8 * i));
   return c;
 }
 
-template <class T> STRIDE_DEVICE T __ldg(const T* p) { return *p; }
-template <class T> STRIDE_DEVICE T __ldcg(const T* p) { return *p; }
-template <class T> STRIDE_DEVICE T __ldcs(const T* p) { return *p; }
-template <class T> STRIDE_DEVICE void __stcs(T* p, T v) { *p = v; }
+template <class T>
+STRIDE_DEVICE T __ldg(const T* p) {
+  return *p;
+}
+template <class T>
+STRIDE_DEVICE T __ldcg(const T* p) {
+  return *p;
+}
+template <class T>
+STRIDE_DEVICE T __ldcs(const T* p) {
+  return *p;
+}
+template <class T>
+STRIDE_DEVICE void __stcs(T* p, T v) {
+  *p = v;
+}
 STRIDE_DEVICE long long clock64() { return (long long)__builtin_readcyclecounter(); }
 STRIDE_DEVICE int clock() { return (int)__builtin_readcyclecounter(); }
 STRIDE_DEVICE void __nanosleep(unsigned) {}

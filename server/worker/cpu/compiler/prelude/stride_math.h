@@ -1,5 +1,6 @@
-// Elementary functions without branches, so that loops over them become vector code, and with every fused operation written
-// out, so that an element's result does not depend on its place in a vector. Denormals, infinities and NaNs as in IEEE 754.
+// Elementary functions without branches, so that loops over them become vector code, and with every
+// fused operation written out, so that an element's result does not depend on its place in a
+// vector. Denormals, infinities and NaNs as in IEEE 754.
 #pragma once
 
 #include "stride_math_tables.h"
@@ -26,10 +27,9 @@ STRIDE_DEVICE bool is_nan(double x) { return x != x; }
 
 // 2^n for n in the range of normal exponents.
 STRIDE_DEVICE float power_of_two(float n) { return from_bits((uint32_t)((int)n + 127) << 23); }
-STRIDE_DEVICE double power_of_two(double n) {
-  return from_bits((bits(n + 0x1.8p52) + 1023) << 52);
-}
-// x * 2^n in two steps, so that the result may be a denormal. |n| is at most twice the largest exponent.
+STRIDE_DEVICE double power_of_two(double n) { return from_bits((bits(n + 0x1.8p52) + 1023) << 52); }
+// x * 2^n in two steps, so that the result may be a denormal. |n| is at most twice the largest
+// exponent.
 template <class T>
 STRIDE_DEVICE T scale(T x, T n) {
   T half = nearest(n * (T)0.5);
@@ -38,16 +38,20 @@ STRIDE_DEVICE T scale(T x, T n) {
 
 // ---- exponentials
 
-template <class T> struct Exponent;
-template <> struct Exponent<float> {
+template <class T>
+struct Exponent;
+template <>
+struct Exponent<float> {
   static constexpr float kMax = 130, kMin = -155, kLn2 = 0x1.62e43p-1f, kLn2Low = -0x1.05c61p-29f,
                          kLog2e = 0x1.715476p+0f, kLn2Wide = 0x1.62e42fefa39efp-1;
-  static constexpr float kLog2Of10 = 0x1.a934fp+1f, kLog10Of2 = 0x1.344136p-2f, kLog10Of2Low = -0x1.ec10cp-27f,
-                         kLn10 = 0x1.26bb1cp+1f, kLn10Low = -0x1.12aabap-25f;
+  static constexpr float kLog2Of10 = 0x1.a934fp+1f, kLog10Of2 = 0x1.344136p-2f,
+                         kLog10Of2Low = -0x1.ec10cp-27f, kLn10 = 0x1.26bb1cp+1f,
+                         kLn10Low = -0x1.12aabap-25f;
 };
-template <> struct Exponent<double> {
-  static constexpr double kMax = 1026, kMin = -1080, kLn2 = 0x1.62e42fefa39efp-1, kLn2Low = 0x1.abc9e3b39803fp-56,
-                          kLog2e = 0x1.71547652b82fep+0;
+template <>
+struct Exponent<double> {
+  static constexpr double kMax = 1026, kMin = -1080, kLn2 = 0x1.62e42fefa39efp-1,
+                          kLn2Low = 0x1.abc9e3b39803fp-56, kLog2e = 0x1.71547652b82fep+0;
   static constexpr double kLog2Of10 = 0x1.a934f0979a371p+1, kLog10Of2 = 0x1.34413509f79ffp-2,
                           kLog10Of2Low = -0x1.9dc1da994fd21p-59, kLn10 = 0x1.26bb1bbb55516p+1,
                           kLn10Low = -0x1.f48ad494ea3e9p-53;
@@ -77,7 +81,7 @@ STRIDE_DEVICE T exp_(T x) {
   T y = limit(x, E::kMin * (T)0.7, E::kMax * (T)0.7);
   T n = nearest(y * E::kLog2e);
   T high = fused(-n, E::kLn2, y);
-  return scale(exp_small(high, -n * E::kLn2Low), n) ;
+  return scale(exp_small(high, -n * E::kLn2Low), n);
 }
 template <class T>
 STRIDE_DEVICE T exp2_(T x) {
@@ -116,14 +120,17 @@ STRIDE_DEVICE T expm1_(T x) {
 
 // ---- logarithms
 
-template <class T> struct Parts;
-template <> struct Parts<float> {
+template <class T>
+struct Parts;
+template <>
+struct Parts<float> {
   typedef int Int;
   static constexpr int kShift = 23, kBias = 127;
   static constexpr uint32_t kRootHalf = 0x3f3504f3u, kMantissa = 0x007fffffu;
   static constexpr float kTiny = 0x1p-126f, kRaise = 0x1p24f, kRaised = 24;
 };
-template <> struct Parts<double> {
+template <>
+struct Parts<double> {
   typedef int64_t Int;
   static constexpr int kShift = 52, kBias = 1023;
   static constexpr uint64_t kRootHalf = 0x3fe6a09e667f3bcdul, kMantissa = 0xffffffffffffful;
@@ -218,7 +225,8 @@ STRIDE_DEVICE double log2_wide(double x, double& low) {
   // p = 2/3 + z * rest(z), then y = 2 s + s z p.
   double q = z * log_tail_rest(z);
   double p = 0x1.5555555555555p-1 + q;
-  double p_low = (0x1.5555555555555p-1 - p) + q + 0x1.5555555555555p-55 + z_low * 0x1.999999999999ap-2;
+  double p_low =
+      (0x1.5555555555555p-1 - p) + q + 0x1.5555555555555p-55 + z_low * 0x1.999999999999ap-2;
   double w = z * p;
   double w_low = fused(z, p, -w) + fused(z, p_low, z_low * p);
   double v = s * w;
@@ -226,14 +234,16 @@ STRIDE_DEVICE double log2_wide(double x, double& low) {
   double y = 2 * s + v;
   double y_low = (2 * s - y) + v + (v_low + 2 * s_low);
   double t = y * 0x1.71547652b82fep+0;
-  double t_low = fused(y, 0x1.71547652b82fep+0, -t) + fused(y, 0x1.777d0ffda0d24p-56, y_low * 0x1.71547652b82fep+0);
+  double t_low = fused(y, 0x1.71547652b82fep+0, -t) +
+                 fused(y, 0x1.777d0ffda0d24p-56, y_low * 0x1.71547652b82fep+0);
   double sum = e + t;
   low = (absolute(e) > absolute(t) ? (e - sum) + t : (t - sum) + e) + t_low;
   return sum;
 }
 STRIDE_DEVICE double pow_positive(double x, double y) {
   double low, high = log2_wide(x, low);
-  // Past this the result is infinity, zero or one whatever y is; staying in range keeps the two-part product whole.
+  // Past this the result is infinity, zero or one whatever y is; staying in range keeps the
+  // two-part product whole.
   double yy = limit(y, -0x1p66, 0x1p66);
   double p = high * yy;
   double p_low = fused(high, yy, -p) + low * yy;
@@ -243,7 +253,8 @@ STRIDE_DEVICE double pow_positive(double x, double y) {
   double f = (q - n) + (outside ? 0.0 : p_low);
   double f_low = ((q - n) - f) + (outside ? 0.0 : p_low);
   double r = f * 0x1.62e42fefa39efp-1;
-  double r_low = fused(f, 0x1.62e42fefa39efp-1, -r) + fused(f, 0x1.abc9e3b39803fp-56, f_low * 0x1.62e42fefa39efp-1);
+  double r_low = fused(f, 0x1.62e42fefa39efp-1, -r) +
+                 fused(f, 0x1.abc9e3b39803fp-56, f_low * 0x1.62e42fefa39efp-1);
   n = limit(n, -1090.0, 1030.0);
   return scale(exp_small(r, r_low), n);
 }
@@ -272,18 +283,21 @@ STRIDE_DEVICE float pow_(float x, float y) {
   double a = absolute((double)x);
   double e, f = split_exponent((a == 0) | !(a < (double)__builtin_inf()) ? 1.0 : a, e) - 1;
   double log2_of = e + log_in_base(f, 0x1.71547652b82fep+0, 0x1.777d0ffda0d24p-56);
-  return (float)pow_edges(x, y, exp2_(limit(log2_of * limit((double)y, -0x1p40, 0x1p40), -1000.0, 1000.0)));
+  return (float)pow_edges(
+      x, y, exp2_(limit(log2_of * limit((double)y, -0x1p40, 0x1p40), -1000.0, 1000.0)));
 }
 
 // ---- circular functions
 
-// x = (n + f) * pi/2; sin and cos need n modulo 4 (in the low bits of `quadrant`) and f * pi/2 in two parts.
+// x = (n + f) * pi/2; sin and cos need n modulo 4 (in the low bits of `quadrant`) and f * pi/2 in
+// two parts.
 struct Angle {
   double high, low;
   uint64_t quadrant;
 };
-// Arguments whose last bit is worth more than 2^20 are a whole multiple of a power of two, and that power times 2/pi may be
-// replaced by its remainder modulo 4: exact for every float, with no table to look up.
+// Arguments whose last bit is worth more than 2^20 are a whole multiple of a power of two, and that
+// power times 2/pi may be replaced by its remainder modulo 4: exact for every float, with no table
+// to look up.
 STRIDE_DEVICE Angle reduce_float(float x) {
   double wide = x, a = absolute(wide);
   double high = 0x1.45f306dc9c883p-1, low = -0x1.6b01ec5417056p-55, down = 1;
@@ -314,7 +328,8 @@ STRIDE_DEVICE Angle reduce_double(double x) {
   row = row > 121 ? 0 : row;
   const double* t = kTwoOverPi[row];
   // Two steps: 2^-968 times a number near 2^1023 is normal, and so are both factors.
-  double y = x * from_bits((uint64_t)(1023 - 4 * row) << 52) * from_bits((uint64_t)(1023 - 4 * row) << 52);
+  double y =
+      x * from_bits((uint64_t)(1023 - 4 * row) << 52) * from_bits((uint64_t)(1023 - 4 * row) << 52);
   double p = y * t[0];
   double p_low = fused(y, t[0], -p);
   double turns = nearest(p * 0.25) * 4;
@@ -337,7 +352,8 @@ STRIDE_DEVICE Angle reduce_double(double x) {
   double g = f + f_low;
   double g_low = (f - g) + f_low;
   double high = g * 0x1.921fb54442d18p+0;
-  double low = fused(g, 0x1.921fb54442d18p+0, -high) + fused(g, 0x1.1a62633145c07p-54, g_low * 0x1.921fb54442d18p+0);
+  double low = fused(g, 0x1.921fb54442d18p+0, -high) +
+               fused(g, 0x1.1a62633145c07p-54, g_low * 0x1.921fb54442d18p+0);
   return Angle{high, low, bits(shifted)};
 }
 STRIDE_DEVICE double sine_of(double r, double low) {
@@ -528,13 +544,14 @@ STRIDE_DEVICE double hypot_(double x, double y) {
   big *= factor;
   small *= factor;
   double square = big * big;
-  double sum = fused(small, small, square) ;
+  double sum = fused(small, small, square);
   double h = root(sum);
   // One correction with the exact squares.
   double rest = fused(big, big, -square) + (fused(-h, h, square) + small * small);
   h = h == 0 || !(h < (double)__builtin_inf()) ? h : h + rest / (2 * h);
   double result = h * back;
-  return (a == (double)__builtin_inf()) | (b == (double)__builtin_inf()) ? (double)__builtin_inf() : result;
+  return (a == (double)__builtin_inf()) | (b == (double)__builtin_inf()) ? (double)__builtin_inf()
+                                                                         : result;
 }
 
 }  // namespace __stride

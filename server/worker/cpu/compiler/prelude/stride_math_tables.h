@@ -9,19 +9,87 @@ STRIDE_DEVICE float fused(float a, float b, float c) { return __builtin_fmaf(a, 
 STRIDE_DEVICE double fused(double a, double b, double c) { return __builtin_fma(a, b, c); }
 
 // sin(x) = x + x*z*P(z), cos(x) = 1 - z/2 + z*z*P(z), z = x*x, |x| <= pi/4.
-STRIDE_DEVICE double sine_tail(double z) { return fused(fused(fused(fused(fused(fused(-0x1.ab161790d481ep-41, z, 0x1.61217c18c5ad8p-33), z, -0x1.ae64540f0c1bcp-26), z, 0x1.71de3a545e704p-19), z, -0x1.a01a01a019926p-13), z, 0x1.1111111111110p-7), z, -0x1.5555555555555p-3); }
-STRIDE_DEVICE float sine_tail(float z) { return fused(fused(-0x1.9ac6fcp-13f, z, 0x1.110c24p-7f), z, -0x1.555552p-3f); }
-STRIDE_DEVICE double cosine_tail(double z) { return fused(fused(fused(fused(fused(fused(0x1.ab76cfa136b4ap-45, z, -0x1.9394b76d752bfp-37), z, 0x1.1eed8de9efaa4p-29), z, -0x1.27e4fb7711e1fp-22), z, 0x1.a01a01a019d02p-16), z, -0x1.6c16c16c16c16p-10), z, 0x1.5555555555555p-5); }
-STRIDE_DEVICE float cosine_tail(float z) { return fused(fused(0x1.9bd67p-16f, z, -0x1.6c12cep-10f), z, 0x1.555554p-5f); }
+STRIDE_DEVICE double sine_tail(double z) {
+  return fused(fused(fused(fused(fused(fused(-0x1.ab161790d481ep-41, z, 0x1.61217c18c5ad8p-33), z,
+                                       -0x1.ae64540f0c1bcp-26),
+                                 z, 0x1.71de3a545e704p-19),
+                           z, -0x1.a01a01a019926p-13),
+                     z, 0x1.1111111111110p-7),
+               z, -0x1.5555555555555p-3);
+}
+STRIDE_DEVICE float sine_tail(float z) {
+  return fused(fused(-0x1.9ac6fcp-13f, z, 0x1.110c24p-7f), z, -0x1.555552p-3f);
+}
+STRIDE_DEVICE double cosine_tail(double z) {
+  return fused(fused(fused(fused(fused(fused(0x1.ab76cfa136b4ap-45, z, -0x1.9394b76d752bfp-37), z,
+                                       0x1.1eed8de9efaa4p-29),
+                                 z, -0x1.27e4fb7711e1fp-22),
+                           z, 0x1.a01a01a019d02p-16),
+                     z, -0x1.6c16c16c16c16p-10),
+               z, 0x1.5555555555555p-5);
+}
+STRIDE_DEVICE float cosine_tail(float z) {
+  return fused(fused(0x1.9bd67p-16f, z, -0x1.6c12cep-10f), z, 0x1.555554p-5f);
+}
 // atan(t) = t + t*z*P(z), z = t*t, |t| <= tan(pi/8).
-STRIDE_DEVICE double arc_tail(double z) { return fused(fused(fused(fused(fused(fused(fused(fused(fused(fused(fused(0x1.0acd9e91a5a35p-6, z, -0x1.1b311bb48c215p-5), z, 0x1.74dccfb93fff0p-5), z, -0x1.ac7a5a79b3f26p-5), z, 0x1.e19a0bfa3eef9p-5), z, -0x1.110e87b4357d2p-4), z, 0x1.3b1392d519db1p-4), z, -0x1.745d165dc9713p-4), z, 0x1.c71c71c303dbbp-4), z, -0x1.249249248d7dcp-3), z, 0x1.9999999999953p-3), z, -0x1.5555555555555p-2); }
+STRIDE_DEVICE double arc_tail(double z) {
+  return fused(fused(fused(fused(fused(fused(fused(fused(fused(fused(fused(0x1.0acd9e91a5a35p-6, z,
+                                                                           -0x1.1b311bb48c215p-5),
+                                                                     z, 0x1.74dccfb93fff0p-5),
+                                                               z, -0x1.ac7a5a79b3f26p-5),
+                                                         z, 0x1.e19a0bfa3eef9p-5),
+                                                   z, -0x1.110e87b4357d2p-4),
+                                             z, 0x1.3b1392d519db1p-4),
+                                       z, -0x1.745d165dc9713p-4),
+                                 z, 0x1.c71c71c303dbbp-4),
+                           z, -0x1.249249248d7dcp-3),
+                     z, 0x1.9999999999953p-3),
+               z, -0x1.5555555555555p-2);
+}
 // 2*atanh(s) = 2*s + s*z*P(z), z = s*s, |s| <= 3 - 2*sqrt(2).
-STRIDE_DEVICE double log_tail(double z) { return fused(fused(fused(fused(fused(fused(fused(0x1.0c0aff044a970p-3, z, 0x1.0fbde0f4ad17bp-3), z, 0x1.3b1c3c1c81c8fp-3), z, 0x1.745cf8e4bba1bp-3), z, 0x1.c71c7201a55d7p-3), z, 0x1.2492492476a1ap-2), z, 0x1.9999999999a39p-2), z, 0x1.5555555555555p-1); }
-STRIDE_DEVICE float log_tail(float z) { return fused(fused(fused(0x1.ddd4dap-3f, z, 0x1.245c28p-2f), z, 0x1.9999ecp-2f), z, 0x1.555556p-1f); }
+STRIDE_DEVICE double log_tail(double z) {
+  return fused(fused(fused(fused(fused(fused(fused(0x1.0c0aff044a970p-3, z, 0x1.0fbde0f4ad17bp-3),
+                                             z, 0x1.3b1c3c1c81c8fp-3),
+                                       z, 0x1.745cf8e4bba1bp-3),
+                                 z, 0x1.c71c7201a55d7p-3),
+                           z, 0x1.2492492476a1ap-2),
+                     z, 0x1.9999999999a39p-2),
+               z, 0x1.5555555555555p-1);
+}
+STRIDE_DEVICE float log_tail(float z) {
+  return fused(fused(fused(0x1.ddd4dap-3f, z, 0x1.245c28p-2f), z, 0x1.9999ecp-2f), z,
+               0x1.555556p-1f);
+}
 // The same without its first term: P(z) = 2/3 + z*Q(z).
-STRIDE_DEVICE double log_tail_rest(double z) { return fused(fused(fused(fused(fused(fused(fused(fused(0x1.b8e0c07ef591ap-4, z, 0x1.ac4927065cf5ap-4), z, 0x1.e1f80a4c22cd4p-4), z, 0x1.1110df7e2b9b8p-3), z, 0x1.3b13b1bd0ead0p-3), z, 0x1.745d1745124c7p-3), z, 0x1.c71c71c71cfe7p-3), z, 0x1.2492492492491p-2), z, 0x1.999999999999ap-2); }
+STRIDE_DEVICE double log_tail_rest(double z) {
+  return fused(
+      fused(fused(fused(fused(fused(fused(fused(0x1.b8e0c07ef591ap-4, z, 0x1.ac4927065cf5ap-4), z,
+                                          0x1.e1f80a4c22cd4p-4),
+                                    z, 0x1.1110df7e2b9b8p-3),
+                              z, 0x1.3b13b1bd0ead0p-3),
+                        z, 0x1.745d1745124c7p-3),
+                  z, 0x1.c71c71c71cfe7p-3),
+            z, 0x1.2492492492491p-2),
+      z, 0x1.999999999999ap-2);
+}
 // exp(r) = 1 + r + r*r*P(r), |r| <= ln(2)/2.
-STRIDE_DEVICE double exp_tail(double z) { return fused(fused(fused(fused(fused(fused(fused(fused(fused(fused(0x1.1f7340dbc337ep-29, z, 0x1.af4e554377204p-26), z, 0x1.27e4db46cddd1p-22), z, 0x1.71de01fdbf9cap-19), z, 0x1.a01a01a6e1e2ap-16), z, 0x1.a01a01abf85abp-13), z, 0x1.6c16c16c162c3p-10), z, 0x1.11111111100bep-7), z, 0x1.5555555555556p-5), z, 0x1.5555555555557p-3), z, 0x1.p-1); }
-STRIDE_DEVICE float exp_tail(float z) { return fused(fused(fused(fused(0x1.6d117cp-10f, z, 0x1.120be2p-7f), z, 0x1.555518p-5f), z, 0x1.5554dcp-3f), z, 0x1.p-1f); }
+STRIDE_DEVICE double exp_tail(double z) {
+  return fused(fused(fused(fused(fused(fused(fused(fused(fused(fused(0x1.1f7340dbc337ep-29, z,
+                                                                     0x1.af4e554377204p-26),
+                                                               z, 0x1.27e4db46cddd1p-22),
+                                                         z, 0x1.71de01fdbf9cap-19),
+                                                   z, 0x1.a01a01a6e1e2ap-16),
+                                             z, 0x1.a01a01abf85abp-13),
+                                       z, 0x1.6c16c16c162c3p-10),
+                                 z, 0x1.11111111100bep-7),
+                           z, 0x1.5555555555556p-5),
+                     z, 0x1.5555555555557p-3),
+               z, 0x1.p-1);
+}
+STRIDE_DEVICE float exp_tail(float z) {
+  return fused(
+      fused(fused(fused(0x1.6d117cp-10f, z, 0x1.120be2p-7f), z, 0x1.555518p-5f), z, 0x1.5554dcp-3f),
+      z, 0x1.p-1f);
+}
 
 }  // namespace __stride

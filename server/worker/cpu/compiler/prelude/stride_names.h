@@ -4,13 +4,13 @@
 #include "stride_math.h"
 
 // Rare functions come from the loading process's libm, one call for each element.
-#define STRIDE_LIBM(name)                                                        \
-  STRIDE_EXTERN __attribute__((const)) double name(double);                      \
-  STRIDE_EXTERN __attribute__((const)) float name##f(float);                     \
+#define STRIDE_LIBM(name)                                    \
+  STRIDE_EXTERN __attribute__((const)) double name(double);  \
+  STRIDE_EXTERN __attribute__((const)) float name##f(float); \
   STRIDE_DEVICE float name(float x) { return name##f(x); }
-#define STRIDE_LIBM2(name)                                                       \
-  STRIDE_EXTERN __attribute__((const)) double name(double, double);              \
-  STRIDE_EXTERN __attribute__((const)) float name##f(float, float);              \
+#define STRIDE_LIBM2(name)                                          \
+  STRIDE_EXTERN __attribute__((const)) double name(double, double); \
+  STRIDE_EXTERN __attribute__((const)) float name##f(float, float); \
   STRIDE_DEVICE float name(float x, float y) { return name##f(x, y); }
 STRIDE_LIBM(tgamma)
 STRIDE_LIBM(lgamma)
@@ -37,22 +37,27 @@ STRIDE_EXTERN __attribute__((const)) int ilogbf(float);
 STRIDE_DEVICE double scalbn(double x, int n) { return ldexp(x, n); }
 STRIDE_DEVICE float scalbnf(float x, int n) { return ldexpf(x, n); }
 
-#define STRIDE_NAME1(name, single, both)                                         \
-  STRIDE_DEVICE float name##f(float x) { return single; }                        \
-  STRIDE_DEVICE float name(float x) { return single; }                           \
-  STRIDE_DEVICE double name(double x) { return both; }                           \
-  template <class T>                                                             \
-  STRIDE_DEVICE typename __stride::IfInteger<T>::type name(T value) {            \
-    return name((double)value);                                                  \
+#define STRIDE_NAME1(name, single, both)                              \
+  STRIDE_DEVICE float name##f(float x) { return single; }             \
+  STRIDE_DEVICE float name(float x) { return single; }                \
+  STRIDE_DEVICE double name(double x) { return both; }                \
+  template <class T>                                                  \
+  STRIDE_DEVICE typename __stride::IfInteger<T>::type name(T value) { \
+    return name((double)value);                                       \
   }
 #define STRIDE_OWN(name) STRIDE_NAME1(name, __stride::name##_(x), __stride::name##_(x))
 // Singles that go through the double version.
-#define STRIDE_WIDE(name) STRIDE_NAME1(name, (float)__stride::name##_((double)x), __stride::name##_(x))
+#define STRIDE_WIDE(name) \
+  STRIDE_NAME1(name, (float)__stride::name##_((double)x), __stride::name##_(x))
 #define STRIDE_BUILTIN(name) STRIDE_NAME1(name, __builtin_##name##f(x), __builtin_##name(x))
 
 namespace __stride {
-template <class T, bool = __is_integral(T)> struct IfInteger {};
-template <class T> struct IfInteger<T, true> { typedef double type; };
+template <class T, bool = __is_integral(T)>
+struct IfInteger {};
+template <class T>
+struct IfInteger<T, true> {
+  typedef double type;
+};
 }  // namespace __stride
 
 STRIDE_OWN(sin)
@@ -85,37 +90,59 @@ STRIDE_BUILTIN(rint)
 STRIDE_BUILTIN(nearbyint)
 STRIDE_NAME1(rsqrt, 1.0f / __builtin_sqrtf(x), 1.0 / __builtin_sqrt(x))
 STRIDE_NAME1(rcbrt, (float)(1.0 / __stride::cbrt_((double)x)), 1.0 / __stride::cbrt_(x))
-STRIDE_NAME1(round, __builtin_copysignf(__builtin_truncf(__builtin_fabsf(x) + (__builtin_fabsf(x) < 0x1p23f ? 0x1.fffffep-2f : 0.0f)), x),
-             __builtin_copysign(__builtin_trunc(__builtin_fabs(x) + (__builtin_fabs(x) < 0x1p52 ? 0x1.fffffffffffffp-2 : 0.0)), x))
-STRIDE_NAME1(sinpi, (float)__stride::sin_((x - 2.0 * __builtin_rint(x * 0.5)) * M_PI), __stride::sin_((x - 2.0 * __builtin_rint(x * 0.5)) * M_PI))
-STRIDE_NAME1(cospi, (float)__stride::cos_((x - 2.0 * __builtin_rint(x * 0.5)) * M_PI), __stride::cos_((x - 2.0 * __builtin_rint(x * 0.5)) * M_PI))
+STRIDE_NAME1(
+    round,
+    __builtin_copysignf(__builtin_truncf(__builtin_fabsf(x) +
+                                         (__builtin_fabsf(x) < 0x1p23f ? 0x1.fffffep-2f : 0.0f)),
+                        x),
+    __builtin_copysign(__builtin_trunc(__builtin_fabs(x) +
+                                       (__builtin_fabs(x) < 0x1p52 ? 0x1.fffffffffffffp-2 : 0.0)),
+                       x))
+STRIDE_NAME1(sinpi, (float)__stride::sin_((x - 2.0 * __builtin_rint(x * 0.5)) * M_PI),
+             __stride::sin_((x - 2.0 * __builtin_rint(x * 0.5)) * M_PI))
+STRIDE_NAME1(cospi, (float)__stride::cos_((x - 2.0 * __builtin_rint(x * 0.5)) * M_PI),
+             __stride::cos_((x - 2.0 * __builtin_rint(x * 0.5)) * M_PI))
 STRIDE_NAME1(normcdf, 0.5f * erfcf(x * -0.707106781f), 0.5 * erfc(x * -M_SQRT1_2))
 
-#define STRIDE_NAME2(name, single, both)                                         \
-  STRIDE_DEVICE float name##f(float x, float y) { return single; }               \
-  STRIDE_DEVICE float name(float x, float y) { return single; }                  \
-  STRIDE_DEVICE double name(double x, double y) { return both; }                 \
-  STRIDE_DEVICE double name(double x, float y) { return name(x, (double)y); }    \
-  STRIDE_DEVICE double name(float x, double y) { return name((double)x, y); }    \
-  STRIDE_DEVICE double name(double x, int y) { return name(x, (double)y); }      \
+#define STRIDE_NAME2(name, single, both)                                      \
+  STRIDE_DEVICE float name##f(float x, float y) { return single; }            \
+  STRIDE_DEVICE float name(float x, float y) { return single; }               \
+  STRIDE_DEVICE double name(double x, double y) { return both; }              \
+  STRIDE_DEVICE double name(double x, float y) { return name(x, (double)y); } \
+  STRIDE_DEVICE double name(float x, double y) { return name((double)x, y); } \
+  STRIDE_DEVICE double name(double x, int y) { return name(x, (double)y); }   \
   STRIDE_DEVICE double name(int x, double y) { return name((double)x, y); }
 STRIDE_NAME2(pow, __stride::pow_(x, y), __stride::pow_(x, y))
 STRIDE_DEVICE float pow(float x, int y) { return __stride::pow_(x, (float)y); }
 STRIDE_DEVICE double pow(int x, int y) { return __stride::pow_((double)x, (double)y); }
 STRIDE_NAME2(atan2, (float)__stride::atan2_((double)x, (double)y), __stride::atan2_(x, y))
-STRIDE_NAME2(hypot, __builtin_isinf(x) || __builtin_isinf(y) ? __builtin_inff() : (float)__builtin_sqrt((double)x * x + (double)y * y), __stride::hypot_(x, y))
+STRIDE_NAME2(hypot,
+             __builtin_isinf(x) || __builtin_isinf(y)
+                 ? __builtin_inff()
+                 : (float)__builtin_sqrt((double)x * x + (double)y * y),
+             __stride::hypot_(x, y))
 STRIDE_NAME2(fmin, __builtin_fminf(x, y), __builtin_fmin(x, y))
 STRIDE_NAME2(fmax, __builtin_fmaxf(x, y), __builtin_fmax(x, y))
-STRIDE_NAME2(fdim, x > y ? x - y : (x != x || y != y ? x + y : 0.0f), x > y ? x - y : (x != x || y != y ? x + y : 0.0))
+STRIDE_NAME2(fdim, x > y ? x - y : (x != x || y != y ? x + y : 0.0f),
+             x > y ? x - y : (x != x || y != y ? x + y : 0.0))
 STRIDE_NAME2(copysign, __builtin_copysignf(x, y), __builtin_copysign(x, y))
 
 STRIDE_DEVICE float fmaf(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 STRIDE_DEVICE float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 STRIDE_DEVICE double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
 STRIDE_DEVICE float fdividef(float a, float b) { return a / b; }
-STRIDE_DEVICE void sincosf(float x, float* s, float* c) { *s = __stride::sin_(x); *c = __stride::cos_(x); }
-STRIDE_DEVICE void sincos(float x, float* s, float* c) { *s = __stride::sin_(x); *c = __stride::cos_(x); }
-STRIDE_DEVICE void sincos(double x, double* s, double* c) { *s = __stride::sin_(x); *c = __stride::cos_(x); }
+STRIDE_DEVICE void sincosf(float x, float* s, float* c) {
+  *s = __stride::sin_(x);
+  *c = __stride::cos_(x);
+}
+STRIDE_DEVICE void sincos(float x, float* s, float* c) {
+  *s = __stride::sin_(x);
+  *c = __stride::cos_(x);
+}
+STRIDE_DEVICE void sincos(double x, double* s, double* c) {
+  *s = __stride::sin_(x);
+  *c = __stride::cos_(x);
+}
 STRIDE_DEVICE int lrintf(float x) { return (int)__builtin_rintf(x); }
 STRIDE_DEVICE long lrint(double x) { return (long)__builtin_rint(x); }
 STRIDE_DEVICE long lroundf(float x) { return (long)roundf(x); }
@@ -140,8 +167,8 @@ STRIDE_DEVICE double abs(double x) { return __builtin_fabs(x); }
 STRIDE_DEVICE long labs(long x) { return x < 0 ? -x : x; }
 STRIDE_DEVICE long long llabs(long long x) { return x < 0 ? -x : x; }
 
-#define STRIDE_MINMAX(T)                                                         \
-  STRIDE_DEVICE T min(T a, T b) { return b < a ? b : a; }                        \
+#define STRIDE_MINMAX(T)                                  \
+  STRIDE_DEVICE T min(T a, T b) { return b < a ? b : a; } \
   STRIDE_DEVICE T max(T a, T b) { return a < b ? b : a; }
 STRIDE_MINMAX(int)
 STRIDE_MINMAX(unsigned)
@@ -164,19 +191,79 @@ STRIDE_DEVICE double max(double a, float b) { return __builtin_fmax(a, b); }
 STRIDE_DEVICE int umin(unsigned a, unsigned b) { return b < a ? b : a; }
 STRIDE_DEVICE int umax(unsigned a, unsigned b) { return a < b ? b : a; }
 
-STRIDE_DEVICE void* memcpy(void* to, const void* from, size_t n) { return __builtin_memcpy(to, from, n); }
-STRIDE_DEVICE void* memmove(void* to, const void* from, size_t n) { return __builtin_memmove(to, from, n); }
+STRIDE_DEVICE void* memcpy(void* to, const void* from, size_t n) {
+  return __builtin_memcpy(to, from, n);
+}
+STRIDE_DEVICE void* memmove(void* to, const void* from, size_t n) {
+  return __builtin_memmove(to, from, n);
+}
 STRIDE_DEVICE void* memset(void* to, int value, size_t n) { return __builtin_memset(to, value, n); }
 
 namespace std {
-using ::acos; using ::acosh; using ::asin; using ::asinh; using ::atan; using ::atan2; using ::atanh; using ::cbrt;
-using ::ceil; using ::copysign; using ::cos; using ::cosh; using ::erf; using ::erfc; using ::exp; using ::exp2;
-using ::expm1; using ::fabs; using ::floor; using ::fma; using ::fmax; using ::fmin; using ::fmod; using ::hypot;
-using ::isfinite; using ::isinf; using ::isnan; using ::log; using ::log10; using ::log1p; using ::log2; using ::pow;
-using ::rint; using ::round; using ::sin; using ::sinh; using ::sqrt; using ::tan; using ::tanh; using ::tgamma;
-using ::lgamma; using ::trunc; using ::abs; using ::signbit; using ::memcpy; using ::memset;
-using ::int8_t; using ::int16_t; using ::int32_t; using ::int64_t; using ::uint8_t; using ::uint16_t;
-using ::uint32_t; using ::uint64_t; using ::size_t; using ::ptrdiff_t; using ::intptr_t; using ::uintptr_t;
-template <class T> STRIDE_DEVICE const T& min(const T& a, const T& b) { return b < a ? b : a; }
-template <class T> STRIDE_DEVICE const T& max(const T& a, const T& b) { return a < b ? b : a; }
+using ::abs;
+using ::acos;
+using ::acosh;
+using ::asin;
+using ::asinh;
+using ::atan;
+using ::atan2;
+using ::atanh;
+using ::cbrt;
+using ::ceil;
+using ::copysign;
+using ::cos;
+using ::cosh;
+using ::erf;
+using ::erfc;
+using ::exp;
+using ::exp2;
+using ::expm1;
+using ::fabs;
+using ::floor;
+using ::fma;
+using ::fmax;
+using ::fmin;
+using ::fmod;
+using ::hypot;
+using ::int16_t;
+using ::int32_t;
+using ::int64_t;
+using ::int8_t;
+using ::intptr_t;
+using ::isfinite;
+using ::isinf;
+using ::isnan;
+using ::lgamma;
+using ::log;
+using ::log10;
+using ::log1p;
+using ::log2;
+using ::memcpy;
+using ::memset;
+using ::pow;
+using ::ptrdiff_t;
+using ::rint;
+using ::round;
+using ::signbit;
+using ::sin;
+using ::sinh;
+using ::size_t;
+using ::sqrt;
+using ::tan;
+using ::tanh;
+using ::tgamma;
+using ::trunc;
+using ::uint16_t;
+using ::uint32_t;
+using ::uint64_t;
+using ::uint8_t;
+using ::uintptr_t;
+template <class T>
+STRIDE_DEVICE const T& min(const T& a, const T& b) {
+  return b < a ? b : a;
+}
+template <class T>
+STRIDE_DEVICE const T& max(const T& a, const T& b) {
+  return a < b ? b : a;
+}
 }  // namespace std

@@ -1,16 +1,24 @@
 // CUDA's short vectors and their make functions.
 #pragma once
 
-#define STRIDE_VECTORS(N, T, A1, A2, A4)                                                       \
-  struct N##1 { T x; };                                                                        \
-  struct __align__(A2) N##2 { T x, y; };                                                       \
-  struct __align__(A4) N##4 { T x, y, z, w; };                                                 \
-  STRIDE_DEVICE N##1 make_##N##1(T x) { return N##1{x}; }                                      \
-  STRIDE_DEVICE N##2 make_##N##2(T x, T y) { return N##2{x, y}; }                              \
-  STRIDE_DEVICE N##4 make_##N##4(T x, T y, T z, T w) { return N##4{x, y, z, w}; }
-#define STRIDE_VECTOR3(N, T)                                                                   \
-  struct N##3 { T x, y, z; };                                                                  \
-  STRIDE_DEVICE N##3 make_##N##3(T x, T y, T z) { return N##3{x, y, z}; }
+#define STRIDE_VECTORS(N, T, A1, A2, A4)                           \
+  struct N##1 {                                                    \
+    T x;                                                           \
+  };                                                               \
+  struct __align__(A2) N##2 {                                      \
+    T x, y;                                                        \
+  };                                                               \
+  struct __align__(A4) N##4 {                                      \
+    T x, y, z, w;                                                  \
+  };                                                               \
+  STRIDE_DEVICE N##1 make_##N##1(T x) { return N##1 {x}; }         \
+  STRIDE_DEVICE N##2 make_##N##2(T x, T y) { return N##2 {x, y}; } \
+  STRIDE_DEVICE N##4 make_##N##4(T x, T y, T z, T w) { return N##4 {x, y, z, w}; }
+#define STRIDE_VECTOR3(N, T) \
+  struct N##3 {              \
+    T x, y, z;               \
+  };                         \
+  STRIDE_DEVICE N##3 make_##N##3(T x, T y, T z) { return N##3 {x, y, z}; }
 
 STRIDE_VECTORS(char, signed char, 1, 2, 4)
 STRIDE_VECTOR3(char, signed char)
