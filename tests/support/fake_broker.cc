@@ -7,6 +7,40 @@
 #include "absl/strings/str_cat.h"
 
 namespace stride::testing {
+namespace {
+
+// Threads that stand for what a worker does by itself. They lead into the engine, so its broker's
+// Shutdown waits for them.
+class Background {
+ public:
+  static Background& Get() {
+    static Background background;
+    return background;
+  }
+  void Run(std::function<void()> work) {
+    {
+      absl::MutexLock lock(&mutex_);
+      ++running_;
+    }
+    std::thread([this, work = std::move(work)]() mutable {
+      work();
+      work = nullptr;
+      absl::MutexLock lock(&mutex_);
+      --running_;
+    }).detach();
+  }
+  void Wait() {
+    absl::MutexLock lock(&mutex_);
+    auto idle = [this] { return running_ == 0; };
+    mutex_.Await(absl::Condition(&idle));
+  }
+
+ private:
+  absl::Mutex mutex_;
+  int running_ = 0;
+};
+
+}  // namespace
 
 FakeWorker::FakeWorker(uint64_t id, const wire::DeviceDescription& device)
     : id_(id), device_(device), staging_memory_(4 << 16) {
@@ -53,7 +87,7 @@ absl::Status FakeWorker::LoadModule(
     std::function<void(absl::StatusOr<wire::ModuleLoaded>)> loaded) {
   wire::ModuleLoaded reply;
   reply.set_module(module.id);
-  std::thread([loaded, reply] { loaded(reply); }).detach();
+  Background::Get().Run([loaded, reply] { loaded(reply); });
   return absl::OkStatus();
 }
 
@@ -64,7 +98,7 @@ absl::Status FakeWorker::Submit(const wire::Submit& tasks) {
     held_.push_back(task);
     submitted_.push_back(task);
   }
-  if (!hold_) std::thread([this] { EndAll(); }).detach();
+  if (!hold_) Background::Get().Run([self = shared_from_this()] { self->EndAll(); });
   return absl::OkStatus();
 }
 
@@ -124,9 +158,8 @@ void FakeWorker::Copy(bool to_device, uint64_t arena, uint64_t arena_offset,
 
 void FakeWorker::Kill(absl::Status cause) {
   // As with a process, death is told later and from another thread.
-  std::thread([self = shared_from_this(), cause = std::move(cause)] {
-    self->DieRunning(cause, false);
-  }).detach();
+  Background::Get().Run(
+      [self = shared_from_this(), cause = std::move(cause)] { self->DieRunning(cause, false); });
 }
 
 void FakeWorker::DieRunning(absl::Status cause, bool fault) {
@@ -182,6 +215,7 @@ void FakeBroker::Shutdown() {
     while (worker->num_held() > 0) worker->EndNext();
     worker->staging().Close();
   }
+  Background::Get().Wait();
 }
 
 std::shared_ptr<const broker::CompiledModule> FakeBroker::Lookup(const std::string& target,
