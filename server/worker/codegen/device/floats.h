@@ -37,10 +37,12 @@ ST_FLOAT2(copysign, ST_BUILTIN(copysignf), ST_BUILTIN(copysign))
 ST_FLOAT2(arctan2, atan2f, atan2)
 #if ST_CUDA
 ST_FN float st_hypot(float a, float b) { return hypotf(a, b); }
-// CUDA's overflows when its result is within a factor of two of the largest double; NumPy's does
-// not. Scaling by a power of two loses nothing there.
+// CUDA's rounds up to infinity near the largest double; NumPy's does not. Where the smaller operand
+// is lost in rounding the larger is the result; scaling by a power of two loses nothing.
 ST_FN double st_hypot(double a, double b) {
-  bool huge = fmax(fabs(a), fabs(b)) > 0x1p+1000;
+  double large = fmax(fabs(a), fabs(b)), small = fmin(fabs(a), fabs(b));
+  if (a == a && b == b && small <= large * 0x1p-54) return large;
+  bool huge = large > 0x1p+1000;
   double scale = huge ? 0x1p-600 : 1.0;
   return hypot(a * scale, b * scale) * (huge ? 0x1p+600 : 1.0);
 }
