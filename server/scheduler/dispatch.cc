@@ -5,6 +5,7 @@
 #include "server/base/error.h"
 #include "server/scheduler/hazards.h"
 #include "server/scheduler/scheduler.h"
+#include "server/wire/status.h"
 
 namespace stride::scheduler {
 namespace {
@@ -19,21 +20,6 @@ constexpr int kMaxAttempts = 3;
 // Sequence numbers in the status page are the low 32 bits.
 bool AtOrBefore(uint64_t sequence, uint32_t mark) {
   return static_cast<int32_t>(mark - static_cast<uint32_t>(sequence)) >= 0;
-}
-
-v1::ErrorReason ReasonFor(absl::StatusCode code) {
-  switch (code) {
-    case absl::StatusCode::kFailedPrecondition:
-      return v1::ERROR_REASON_KERNEL_FAULT;
-    case absl::StatusCode::kResourceExhausted:
-      return v1::ERROR_REASON_DEVICE_MEMORY;
-    case absl::StatusCode::kInvalidArgument:
-      return v1::ERROR_REASON_INVALID_FIELD;
-    case absl::StatusCode::kUnimplemented:
-      return v1::ERROR_REASON_NOT_IMPLEMENTED;
-    default:
-      return v1::ERROR_REASON_INTERNAL;
-  }
 }
 
 // Whether a later task that has begun writes what this one read: it would read something else now.
@@ -185,10 +171,7 @@ void Scheduler::LoadModule(const Task& task, Lane& lane) {
                  id = task.module->id](absl::StatusOr<wire::ModuleLoaded> result) {
     Locked lock(*core_);
     absl::Status status = result.status();
-    if (result.ok() && result->status().code() != 0) {
-      status = absl::Status(static_cast<absl::StatusCode>(result->status().code()),
-                            result->status().message());
-    }
+    if (result.ok()) status = wire::ToStatus(result->status());
     if (!status.ok()) lane->load_errors[id] = status;
     if (result.ok()) lane->attributes[id] = *std::move(result);
   };
@@ -235,16 +218,14 @@ void Scheduler::TaskEnded(Lane& lane, const std::shared_ptr<Task>& task,
 absl::Status Scheduler::TaskStatus(const Task& task, const Lane& lane,
                                    const wire::Status& status) const {
   if (status.code() == 0) return absl::OkStatus();
-  auto code = static_cast<absl::StatusCode>(status.code());
-  std::string text = status.message();
+  absl::Status cause = wire::ToStatus(status);
   if (task.module != nullptr) {
     auto it = lane.load_errors.find(task.module->id);
-    if (it != lane.load_errors.end()) {
-      code = it->second.code();
-      text = std::string(it->second.message());
-    }
+    if (it != lane.load_errors.end()) cause = it->second;
   }
-  return MakeError(code, ReasonFor(code), text, {{"operation", task.label}});
+  absl::string_view text = cause.message();
+  return MakeError(cause.code(), wire::ReasonFor(cause.code()), {text.data(), text.size()},
+                   {{"operation", task.label}});
 }
 
 void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker,

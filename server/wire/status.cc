@@ -49,6 +49,8 @@ std::string Shorten(absl::string_view text) {
   return absl::StrCat(text.substr(0, half), "\n[... cut ...]\n", text.substr(text.size() - half));
 }
 
+}  // namespace
+
 v1::ErrorReason ReasonFor(absl::StatusCode code) {
   switch (code) {
     case absl::StatusCode::kFailedPrecondition:
@@ -63,8 +65,6 @@ v1::ErrorReason ReasonFor(absl::StatusCode code) {
       return v1::ERROR_REASON_INTERNAL;
   }
 }
-
-}  // namespace
 
 Status FromStatus(const absl::Status& status) {
   Status result;

@@ -2,6 +2,7 @@
 
 #include "absl/status/status.h"
 #include "server/wire/worker.pb.h"
+#include "stride/v1/error.pb.h"
 
 namespace stride::wire {
 
@@ -12,9 +13,13 @@ inline constexpr size_t kMaxStatusText = 32 << 10;
 // parser refuses other.
 Status FromStatus(const absl::Status& status);
 
-// What the daemon makes of it, with the reason that clients see: FAILED_PRECONDITION is
-// KERNEL_FAULT, RESOURCE_EXHAUSTED DEVICE_MEMORY, UNIMPLEMENTED NOT_IMPLEMENTED, INVALID_ARGUMENT
-// INVALID_FIELD, any other code INTERNAL. A code that is none counts as INTERNAL.
+// The reason that clients see for a worker's code: FAILED_PRECONDITION is KERNEL_FAULT,
+// RESOURCE_EXHAUSTED DEVICE_MEMORY, UNIMPLEMENTED NOT_IMPLEMENTED, INVALID_ARGUMENT INVALID_FIELD,
+// any other code INTERNAL.
+v1::ErrorReason ReasonFor(absl::StatusCode code);
+
+// What the daemon makes of a worker's report, with that reason. A code that is none counts as
+// INTERNAL.
 absl::Status ToStatus(const Status& status);
 
 }  // namespace stride::wire
