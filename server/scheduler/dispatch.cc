@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/crash_point.h"
 #include "server/base/error.h"
 #include "server/scheduler/hazards.h"
 #include "server/scheduler/scheduler.h"
@@ -98,8 +99,11 @@ bool Scheduler::PumpOnce(Lane& lane) {
     sent.push_back(std::move(task));
   }
   if (sent.empty()) return false;
+  core_->recorder.Commit();  // a successor must know what may have begun
+  STRIDE_CRASH_POINT("scheduler.before_submit");
   // A worker that is gone answers UNAVAILABLE; its death is told apart and takes these tasks back.
   lane.worker->Submit(submit).IgnoreError();
+  STRIDE_CRASH_POINT("scheduler.after_submit");
   for (const auto& task : sent) {
     std::vector<std::shared_ptr<Task>> dependents = task->dependents;
     for (const auto& dependent : dependents) Evaluate(dependent);
@@ -128,6 +132,8 @@ wire::Task Scheduler::BoundTask(const Task& task, const Lane& lane) const {
 void Scheduler::AddToSubmit(const std::shared_ptr<Task>& task, Lane& lane, wire::Task bound,
                             wire::Submit* submit) {
   size_t num_inputs = task->uses.size() - task->plan.outputs.size();
+  task->worker_record = lane.worker_record;
+  task->first_sequence = lane.next_sequence;
   for (int output : task->plan.zeroed_outputs) {
     const store::Buffer& buffer = *task->uses[num_inputs + output].buffer;
     if (buffer.size == 0) continue;
@@ -142,6 +148,7 @@ void Scheduler::AddToSubmit(const std::shared_ptr<Task>& task, Lane& lane, wire:
   bound.set_sequence(lane.next_sequence++);
   lane.in_flight.push_back({bound.sequence(), task, true});
   *submit->add_tasks() = std::move(bound);
+  task->last_sequence = lane.next_sequence - 1;
 
   lane.preparing.remove(task);
   auto& ready = lane.ready;
@@ -181,6 +188,7 @@ void Scheduler::LoadModule(const Task& task, Lane& lane) {
 void Scheduler::TasksDone(Lane& lane, const broker::Worker* worker,
                           absl::Span<const wire::TaskResult> results) {
   if (lane.worker.get() != worker) return;
+  STRIDE_CRASH_POINT("scheduler.before_completion");
   for (const wire::TaskResult& result : results) {
     if (lane.in_flight.empty() || lane.in_flight.front().sequence != result.sequence()) {
       lane.worker->Kill(
@@ -236,6 +244,7 @@ void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker,
   lane.loaded.clear();
   lane.load_errors.clear();
   lane.attributes.clear();
+  core_->recorder.WorkerGone(std::exchange(lane.worker_record, 0));
   ++accounts_[lane.device].worker_restarts;
   std::deque<Lane::InFlight> in_flight = std::exchange(lane.in_flight, {});
 

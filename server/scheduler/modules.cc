@@ -10,6 +10,7 @@
 #include "absl/synchronization/notification.h"
 #include "server/base/error.h"
 #include "server/ops/compiler_options.h"
+#include "server/recovery/records.pb.h"
 #include "server/scheduler/describe.h"
 #include "server/session/resource_name.h"
 
@@ -106,7 +107,7 @@ absl::StatusOr<v1::Module> Modules::Create(const TenantId& tenant,
     Locked lock(*core_);
     auto it = modules_.find({tenant, id});
     if (it != modules_.end()) {
-      if (request.module_id().empty()) return it->second;
+      if (request.module_id().empty()) return it->second.module;
       return MakeError(absl::StatusCode::kAlreadyExists, v1::ERROR_REASON_ALREADY_EXISTS,
                        absl::StrCat("the module exists already: ", id), {{"name", id}});
     }
@@ -133,8 +134,23 @@ absl::StatusOr<v1::Module> Modules::Create(const TenantId& tenant,
                                   request.device_kind().empty() ? "cuda" : request.device_kind()));
   }
   Locked lock(*core_);
-  modules_[{tenant, id}] = module;
+  Entry& entry = modules_[{tenant, id}];
+  if (entry.record == 0) entry.record = core_->recorder.NewId();
+  entry.module = module;
+  if (core_->recorder.on()) {
+    recovery::ModuleRecord record;
+    record.set_tenant(tenant.value);
+    record.set_id(id);
+    module.SerializeToString(record.mutable_module());
+    core_->recorder.Set(recovery::Kind::kModule, entry.record, record);
+  }
   return module;
+}
+
+void Modules::Restore(uint64_t id, const recovery::ModuleRecord& record) {
+  Entry& entry = modules_[{TenantId{record.tenant()}, record.id()}];
+  entry.record = id;
+  entry.module.ParseFromString(record.module());
 }
 
 absl::Status Modules::AddKernels(const TenantId& tenant, int device, const wire::Code& code,
@@ -209,7 +225,7 @@ absl::StatusOr<v1::Module> Modules::Get(const TenantId& tenant, const std::strin
   auto it = modules_.find({tenant, parsed->id});
   if (it == modules_.end() || parsed->tenant != tenant.value)
     return NotFound(v1::ERROR_REASON_MODULE_NOT_FOUND, "module", name);
-  return it->second;
+  return it->second.module;
 }
 
 absl::StatusOr<v1::ListModulesResponse> Modules::List(const TenantId& tenant,
@@ -232,7 +248,7 @@ absl::StatusOr<v1::ListModulesResponse> Modules::List(const TenantId& tenant,
       response.set_next_page_token(last);
       break;
     }
-    *response.add_modules() = it->second;
+    *response.add_modules() = it->second.module;
     last = it->first.second;
   }
   return response;
@@ -242,9 +258,12 @@ absl::Status Modules::Delete(const TenantId& tenant, const std::string& name) {
   auto parsed = session::ParseTenantResource(name, "modules", "name");
   if (!parsed.ok()) return parsed.status();
   Locked lock(*core_);
-  if (parsed->tenant != tenant.value || modules_.erase({tenant, parsed->id}) == 0) {
+  auto it = modules_.find({tenant, parsed->id});
+  if (parsed->tenant != tenant.value || it == modules_.end()) {
     return NotFound(v1::ERROR_REASON_MODULE_NOT_FOUND, "module", name);
   }
+  core_->recorder.Erase(recovery::Kind::kModule, it->second.record);
+  modules_.erase(it);
   return absl::OkStatus();
 }
 
@@ -254,7 +273,7 @@ absl::StatusOr<wire::Source> Modules::Find(const TenantId& tenant, const std::st
   auto it = modules_.find({tenant, parsed->id});
   if (it == modules_.end() || parsed->tenant != tenant.value)
     return NotFound(v1::ERROR_REASON_MODULE_NOT_FOUND, "module", name);
-  return SourceOf(it->second, "");
+  return SourceOf(it->second.module, "");
 }
 
 }  // namespace stride::scheduler

@@ -10,6 +10,10 @@
 #include "server/scheduler/scheduler.h"
 #include "server/wire/plan.pb.h"
 
+namespace stride::recovery {
+class ModuleRecord;
+}
+
 namespace stride::scheduler {
 
 // Modules that clients registered, by name. Thread-safe, except where said.
@@ -24,6 +28,9 @@ class Modules {
                                                const v1::ListModulesRequest& request);
   absl::Status Delete(const TenantId& tenant, const std::string& name);
 
+  // As an earlier daemon had it. Caller holds the lock.
+  void Restore(uint64_t id, const recovery::ModuleRecord& record);
+
   // The code behind a name. Caller holds the lock.
   absl::StatusOr<wire::Source> Find(const TenantId& tenant, const std::string& name) const;
 
@@ -33,7 +40,11 @@ class Modules {
 
   Core* const core_;
   Scheduler* const scheduler_;
-  std::map<std::pair<TenantId, std::string>, v1::Module> modules_;  // guarded by the lock
+  struct Entry {
+    v1::Module module;
+    uint64_t record = 0;  // id in the journal
+  };
+  std::map<std::pair<TenantId, std::string>, Entry> modules_;  // guarded by the lock
 };
 
 }  // namespace stride::scheduler

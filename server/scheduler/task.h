@@ -56,6 +56,7 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   std::string required_kind;         // `cuda` for PTX and binaries; empty: any
   bool drop_other_replicas = false;  // a move: the inputs stay on the chosen device only
   absl::Time deadline = absl::InfiniteFuture();
+  bool of_job = false;                      // its result is kept until the job has ended
   std::function<void(TaskState)> observer;  // told of every change, after the lock is given back
   std::function<void()> granted;  // host access: called once when all earlier accesses ended, after
                                   // the lock is given back
@@ -74,6 +75,13 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   bool expired = false;       // its deadline passed while it ran
   double estimate_seconds = 0;
   absl::Status early_error;  // of a wire task before its own launch
+
+  // Of the last dispatch: the worker's record, and its sequences there, zero fills included.
+  uint64_t worker_record = 0;
+  uint64_t first_sequence = 0, last_sequence = 0;
+  // The recorder's.
+  bool recorded = false;
+  bool record_changed = false;
 
   // Timeline.
   absl::Time submit_time;

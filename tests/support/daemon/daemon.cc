@@ -24,6 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
+constexpr char kReadyText[] = "ready pid=";
 constexpr auto kReadyTime = std::chrono::seconds(30);
 
 std::string ReadFile(const fs::path& path) {
@@ -52,7 +53,7 @@ bool HasFlag(const std::vector<std::string>& flags, const std::string& prefix) {
 
 }  // namespace
 
-Daemon::Daemon(std::vector<std::string> flags) {
+Daemon::Daemon(std::vector<std::string> flags, std::vector<std::string> environment) {
   // Short, because a socket's path is.
   std::string pattern = "/tmp/stride-test.XXXXXX";
   if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary folder");
@@ -63,8 +64,8 @@ Daemon::Daemon(std::vector<std::string> flags) {
                                         "--parent-pid=" + std::to_string(getpid())};
   if (!HasFlag(flags, "--cpu-devices")) arguments.push_back("--cpu-devices=1x1");
   arguments.insert(arguments.end(), flags.begin(), flags.end());
-  Spawn(std::move(arguments));
-  if (!WaitForLog("ready pid=", kReadyTime)) {
+  Spawn(std::move(arguments), std::move(environment));
+  if (!WaitForLog(kReadyText, kReadyTime)) {
     throw std::runtime_error("strided does not get ready:\n" + Log());
   }
 }
@@ -82,16 +83,20 @@ Daemon::~Daemon() {
   fs::remove_all(folder_, error);
 }
 
-void Daemon::Spawn(std::vector<std::string> arguments) {
+void Daemon::Spawn(std::vector<std::string> arguments, std::vector<std::string> environment) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
+  std::vector<char*> variables;
+  for (char** variable = environ; *variable != nullptr; ++variable) variables.push_back(*variable);
+  for (std::string& variable : environment) variables.push_back(variable.data());
+  variables.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
-  const int failed = posix_spawn(&pid_, STRIDED, &actions, nullptr, argv.data(), environ);
+  const int failed = posix_spawn(&pid_, STRIDED, &actions, nullptr, argv.data(), variables.data());
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
   if (failed != 0) {
@@ -134,17 +139,37 @@ Client Daemon::Connect() const {
 }
 
 std::vector<pid_t> Daemon::Children(const std::string& argument) const {
+  const pid_t serving = ServingPid();
   std::vector<pid_t> out;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator("/proc", error)) {
     const std::string name = entry.path().filename();
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    if (ParentOf(entry.path()) != pid_) continue;
+    if (ParentOf(entry.path()) != serving) continue;
     const std::string command = ReadFile(entry.path() / "cmdline");
     if (command.find(std::string(1, '\0') + argument) == std::string::npos) continue;
     out.push_back(std::stoi(name));
   }
   return out;
+}
+
+pid_t Daemon::ServingPid() const {
+  std::lock_guard lock(mutex_);
+  const size_t at = log_.rfind(kReadyText);
+  return at == std::string::npos ? pid_ : std::stoi(log_.substr(at + sizeof(kReadyText) - 1));
+}
+
+int Daemon::TimesReady() const {
+  std::lock_guard lock(mutex_);
+  int times = 0;
+  for (size_t at = log_.find(kReadyText); at != std::string::npos;
+       at = log_.find(kReadyText, at + 1))
+    ++times;
+  return times;
+}
+
+bool Daemon::WaitReady(int times, milliseconds time) {
+  return Eventually([&] { return TimesReady() >= times; }, time);
 }
 
 void Daemon::Signal(int signal) const { kill(pid_, signal); }

@@ -23,7 +23,8 @@ class Daemon {
  public:
   // `flags` come after `--listen`, `--no-cuda` and `--log-format=text`. Without `--cpu-devices`
   // there is one of one thread.
-  explicit Daemon(std::vector<std::string> flags = {});
+  // `environment` entries are NAME=value.
+  explicit Daemon(std::vector<std::string> flags = {}, std::vector<std::string> environment = {});
   ~Daemon();
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
@@ -40,6 +41,13 @@ class Daemon {
   std::vector<pid_t> Workers() const { return Children("--serve"); }
   std::vector<pid_t> Compilers() const { return Children("--compile"); }
 
+  // The process that serves: with `--supervise` the latest child of the one that was started.
+  pid_t ServingPid() const;
+  // How often some daemon said that it serves.
+  int TimesReady() const;
+  bool WaitReady(int times, std::chrono::milliseconds time);
+  pid_t pid() const { return pid_; }
+
   void Signal(int signal) const;
   // The exit code, or minus the signal that ended it; nothing when it still runs after that time.
   std::optional<int> Wait(std::chrono::milliseconds time);
@@ -49,7 +57,7 @@ class Daemon {
 
  private:
   std::vector<pid_t> Children(const std::string& argument) const;
-  void Spawn(std::vector<std::string> arguments);
+  void Spawn(std::vector<std::string> arguments, std::vector<std::string> environment);
   void ReadLog(int fd);
 
   std::string folder_, address_;
