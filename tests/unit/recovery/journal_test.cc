@@ -190,7 +190,9 @@ TEST_F(JournalTest, RandomChangesAreReadBack) {
       }
     }
     ASSERT_TRUE(journal->Commit().ok());
-    if (round % 500 == 0) ASSERT_EQ(Reopened(), expected) << round;
+    if (round % 500 == 0) {
+      ASSERT_EQ(Reopened(), expected) << round;
+    }
   }
   EXPECT_EQ(Reopened(), expected);
   EXPECT_GT(journal->generation(), 2u);
