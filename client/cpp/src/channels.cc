@@ -73,11 +73,13 @@ std::shared_ptr<grpc::Channel> Open(const std::string& address) {
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetMaxReceiveMessageSize(kMaxReceiveBytes);
   arguments.SetServiceConfigJSON(kServiceConfig);
-  // A daemon that restarts is back in about a second; gRPC's own first backoff is as long, and then
-  // doubles.
+  // A daemon that restarts is back in less than a second; gRPC's own first backoff is longer, and
+  // then doubles.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2000);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
+  // This is how long a connection may take, whatever its name says. The socket outlives the daemon:
+  // whoever connects while none runs is answered by the next one.
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5000);
   // The daemon is named on purpose; a proxy from the environment cannot reach its socket.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
