@@ -47,7 +47,9 @@ def _pack(folder: pathlib.Path, tests: list[manifest.Test]) -> int:
     mebibytes = 1 + sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) // 2**20
     with open(PACK, "wb") as out:
         tar = subprocess.Popen(["tar", "-C", str(folder), "--sort=name", "-c", "."], stdout=subprocess.PIPE)
-        subprocess.run(["xz", "-T1", f"--lzma2=preset=6,dict={mebibytes}MiB"], stdin=tar.stdout, stdout=out, check=True)
+        # Preset 1: a third of the time of preset 6, a tenth more bytes.
+        filters = f"--lzma2=preset=1,nice=273,dict={mebibytes}MiB"
+        subprocess.run(["xz", "-T1", filters], stdin=tar.stdout, stdout=out, check=True)
         if tar.wait() != 0:
             raise RuntimeError("tar failed")
     return _report(folder, tests)

@@ -77,6 +77,11 @@ class GpuCheckTest(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("2 tests skipped, none ran", summary)
 
+    def test_finding_no_device_is_a_failure(self):
+        code, summary = self.run_tests({"blind": "echo 'no device of kind cuda here';" + _GTEST.format(total=2, passed=2)})
+        self.assertEqual(code, 1)
+        self.assertIn("blind: it found no device", summary)
+
     def test_measurements_are_in_the_summary(self):
         _, summary = self.run_tests({"measures": "echo 'measured: 5 ms'"})
         self.assertIn("measured: 5 ms", summary)

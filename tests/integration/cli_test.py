@@ -28,7 +28,8 @@ def setUpModule():
         return
     listed = subprocess.run([_STRIDE, "devices", "--json"], capture_output=True, text=True, timeout=60)
     if f"devices/{_KIND}:0" not in listed.stdout:
-        raise unittest.SkipTest(f"no device of kind {_KIND} here")
+        print(f"no device of kind {_KIND} here")
+        raise unittest.SkipTest("no device")
 
 
 class CliTest(unittest.TestCase):
