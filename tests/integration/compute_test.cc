@@ -1,4 +1,4 @@
-// What a daemon computes on CPU devices, against plain C++.
+// What a daemon computes on its devices, against plain C++.
 
 #include <cmath>
 #include <complex>
@@ -19,7 +19,7 @@ using ::testing::SizeIs;
 class ComputeTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    daemon_ = std::make_unique<Daemon>(std::vector<std::string>{"--cpu-devices=2x1"});
+    daemon_ = std::make_unique<Daemon>(std::vector<std::string>{}, Devices{.count = 2});
   }
   static void TearDownTestSuite() { daemon_.reset(); }
 
@@ -47,7 +47,7 @@ TEST_F(ComputeTest, RunCarriesArraysInside) {
   ASSERT_THAT(reply.values, SizeIs(1));
   EXPECT_EQ(reply.values[0].spec.shape, (std::vector<int64_t>{2, 2}));
   for (float value : ValuesOf<float>(reply.values[0])) EXPECT_NEAR(value, 1, 1e-6);
-  EXPECT_THAT(reply.timeline.device, HasSubstr("devices/cpu:"));
+  EXPECT_THAT(reply.timeline.device, HasSubstr("devices/" + DeviceKind() + ":"));
   EXPECT_GT(reply.timeline.total.count(), 0);
 }
 
@@ -294,15 +294,16 @@ TEST_F(ComputeTest, BroadcastAndWhere) {
 }
 
 TEST_F(ComputeTest, ArraysGoBetweenDevices) {
+  STRIDE_NEEDS_DEVICES(2);
   const auto data = Iota<int64_t>(100000);
   Array x = Put(data, {100000});
-  Array on0 = client_.CopyTo(x, "devices/cpu:0");
-  Array on1 = client_.CopyTo(x, "devices/cpu:1");
+  Array on0 = client_.CopyTo(x, DeviceName(0));
+  Array on1 = client_.CopyTo(x, DeviceName(1));
   Must(client_.Synchronize());
-  EXPECT_THAT(Must(on0.Describe()).devices, ElementsAre("devices/cpu:0"));
-  EXPECT_THAT(Must(on1.Describe()).devices, ElementsAre("devices/cpu:1"));
+  EXPECT_THAT(Must(on0.Describe()).devices, ElementsAre(DeviceName(0)));
+  EXPECT_THAT(Must(on1.Describe()).devices, ElementsAre(DeviceName(1)));
   // Each runs where it is told to, whatever lies where.
-  for (const char* device : {"devices/cpu:0", "devices/cpu:1"}) {
+  for (const std::string& device : {DeviceName(0), DeviceName(1)}) {
     Array sum = client_.Compute(Operation::Ufunc("add", {on0, on1}).OnDevice(device),
                                 ComputeOptions{.timeline = true});
     EXPECT_EQ(Get<int64_t>(client_, sum)[99999], 2 * 99999);
@@ -311,15 +312,16 @@ TEST_F(ComputeTest, ArraysGoBetweenDevices) {
   EXPECT_THAT(Must(on0.Describe()).devices, SizeIs(2)) << "the copy made for the sum is kept";
   // A write leaves one copy, the new one.
   client_.Compute(
-      Operation::Ufunc("add", {on0, Operand(1)}).OnDevice("devices/cpu:1").ToExisting(on0));
+      Operation::Ufunc("add", {on0, Operand(1)}).OnDevice(DeviceName(1)).ToExisting(on0));
   EXPECT_EQ(Get<int64_t>(client_, on0)[0], 1);
-  EXPECT_THAT(Must(on0.Describe()).devices, ElementsAre("devices/cpu:1"));
+  EXPECT_THAT(Must(on0.Describe()).devices, ElementsAre(DeviceName(1)));
 }
 
 TEST_F(ComputeTest, MoveTakesTheOnlyCopyAlong) {
+  STRIDE_NEEDS_DEVICES(2);
   const auto data = Iota<float>(5000);
   Array x = Put(data, {5000});
-  for (const char* device : {"devices/cpu:1", "devices/cpu:0", "devices/cpu:1"}) {
+  for (const std::string& device : {DeviceName(1), DeviceName(0), DeviceName(1)}) {
     Array moved = client_.Compute(Operation::Move(x).OnDevice(device));
     EXPECT_EQ(Get<float>(client_, moved), data);
     EXPECT_THAT(Must(x.Describe()).devices, ElementsAre(device));
@@ -328,9 +330,10 @@ TEST_F(ComputeTest, MoveTakesTheOnlyCopyAlong) {
 }
 
 TEST_F(ComputeTest, ChainAcrossDevices) {
+  STRIDE_NEEDS_DEVICES(2);
   Array x = client_.Zeros({DataType::kInt32, {1000}});
   for (int i = 0; i < 60; ++i) {
-    const std::string device = i % 2 ? "devices/cpu:1" : "devices/cpu:0";
+    const std::string device = DeviceName(i % 2);
     x = client_.Compute(Operation::Ufunc("add", {x, Operand(i)}).OnDevice(device));
   }
   EXPECT_EQ(Get<int32_t>(client_, x), std::vector<int32_t>(1000, 1770));
@@ -475,7 +478,7 @@ TEST_F(ComputeTest, ModuleIsKeptUnderItsName) {
   EXPECT_EQ(module.name, "tenants/default/modules/steps");
   ASSERT_THAT(module.kernels, SizeIs(2));
   for (const KernelInfo& kernel : module.kernels) {
-    EXPECT_THAT(kernel.target, HasSubstr("cpu:"));
+    EXPECT_THAT(kernel.target, HasSubstr(DeviceKind() + ":"));
     EXPECT_THAT(kernel.parameter_types, ElementsAre(HasSubstr("int")));
   }
   Array x = Put<int32_t>({1, 2, 3}, {3});
