@@ -86,6 +86,11 @@ scheduler::EngineOptions EngineOptionsOf(const Config& config) {
   options.default_session_ttl = config.session_ttl;
   options.worker_idle_timeout = config.worker_idle_timeout;
   options.kill_grace = config.kill_grace;
+  options.worker_lost = [](const scheduler::WorkerLoss& loss) {
+    api::LogWarning(absl::StrCat("worker lost: device=", loss.device, " tenant=", loss.tenant.value,
+                                 " operation=", loss.operation.empty() ? "none" : loss.operation,
+                                 " cause=", loss.cause.message()));
+  };
   return options;
 }
 

@@ -137,6 +137,11 @@ void Scheduler::StartWorker(Lane& lane) {
                             Locked lock(*core_);
                             TasksDone(*lane, identity, results);
                           },
+                      .cancelled =
+                          [this, lane, identity](uint64_t sequence, bool taken) {
+                            Locked lock(*core_);
+                            TasksCancelled(*lane, identity, sequence, taken);
+                          },
                       .died =
                           [this, lane, identity](const broker::WorkerDeath& death) {
                             Locked lock(*core_);
