@@ -26,10 +26,9 @@ std::vector<std::shared_ptr<Task>> WithDependents(const std::shared_ptr<Task>& t
   bool behind = false;
   for (const Lane::InFlight& entry : in_flight) {
     if (!entry.last || entry.task == nullptr) continue;
-    bool needs =
-        behind && std::any_of(tasks.begin(), tasks.end(), [&](const auto& other) {
-          return NeedsOutputOf(*entry.task, *other);
-        });
+    bool needs = behind && std::any_of(tasks.begin(), tasks.end(), [&](const auto& other) {
+                   return NeedsOutputOf(*entry.task, *other);
+                 });
     if (needs) tasks.push_back(entry.task);
     behind = behind || entry.task == task;
   }
