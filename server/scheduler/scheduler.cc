@@ -78,11 +78,14 @@ absl::Status Scheduler::Enqueue(const std::shared_ptr<Task>& task,
 }
 
 void Scheduler::Evaluate(const std::shared_ptr<Task>& task) {
-  if (task->state != TaskState::kWaiting) return;
+  // What is being prepared behind a task that failed need not wait for its code to be compiled.
+  bool undispatched = task->state == TaskState::kWaiting || task->state == TaskState::kPreparing;
+  if (!undispatched) return;
   if (absl::Status error = FirstInputError(*task); !error.ok()) {
     EndUnrun(task, error);
     return;
   }
+  if (task->state == TaskState::kPreparing) return;
   if (task->host_access) {
     if (!task->pending.empty()) return;
     SetState(*task, TaskState::kDispatched);
