@@ -15,9 +15,9 @@
 
 namespace stride::broker {
 
-// What a worker owes: each task, cancel, copy, load and arena that it was asked for and has not answered. A
-// worker is not trusted, so every answer is checked against it; an error means that the worker
-// lies. Not thread-safe.
+// What a worker owes: each task, cancel, copy, load and arena that it was asked for and has not
+// answered. A worker is not trusted, so every answer is checked against it; an error means that the
+// worker lies. Not thread-safe.
 class EventLedger {
  public:
   using CopyDone = std::function<void(absl::Status)>;

@@ -55,8 +55,8 @@ struct Lane {
   // Asked of the worker and not answered, by the first sequence: a task and what would go with it.
   std::map<uint64_t, std::vector<std::shared_ptr<Task>>> recalls;
   bool watching_start = false;  // a timer will look whether the first task in flight has begun
-  bool pumping = false;            // Pump is at work further up the stack
-  int num_copies = 0;              // transfers that use the worker now
+  bool pumping = false;         // Pump is at work further up the stack
+  int num_copies = 0;           // transfers that use the worker now
   absl::Time last_used;
 };
 

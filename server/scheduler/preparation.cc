@@ -130,6 +130,7 @@ void Scheduler::StartWorker(Lane& lane) {
     lane->loaded.clear();
     lane->load_errors.clear();
     lane->attributes.clear();
+    lane->recalls.clear();
     lane->next_sequence = 1;
     const broker::Worker* identity = worker->get();
     (*worker)->Adopt({.tasks_done =

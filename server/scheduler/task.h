@@ -69,15 +69,16 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   std::shared_ptr<const broker::CompiledModule> module;
   bool compile_requested = false;
   bool arguments_bound = false;
-  bool queued_ready = false;  // stands in its lane's ready queue
-  int num_moves = 0;          // inputs on their way
-  int num_attempts = 0;       // times dispatched
+  bool queued_ready = false;    // stands in its lane's ready queue
+  int num_moves = 0;            // inputs on their way
+  int num_attempts = 0;         // times dispatched
   uint64_t first_sequence = 0;  // of its launches in the present worker
-  bool expired = false;       // its deadline passed while it ran
-  absl::Status recall;        // not OK: what it is to end with if its worker has not begun it
-  bool recall_asked = false;  // of the present worker
+  bool expired = false;         // its deadline passed while it ran
+  absl::Status recall;          // not OK: what it is to end with if its worker has not begun it
+  bool recall_asked = false;    // of the present worker
   bool recall_refused = false;  // the present worker has begun it
-  int num_recalls = 0;  // unanswered ones that would take it out: nothing new may follow it meanwhile
+  int num_recalls =
+      0;  // unanswered ones that would take it out: nothing new may follow it meanwhile
   absl::Status lost_input;  // not OK: what was to write one of its inputs ended without running
   double estimate_seconds = 0;
   absl::Status early_error;  // of a wire task before its own launch

@@ -47,8 +47,8 @@ class Completions {
 //  6. A failure that leaves the device usable is the task's status: FAILED_PRECONDITION for a fault
 //  of the kernel, RESOURCE_EXHAUSTED for memory,
 //     UNIMPLEMENTED naming the feature for what this device kind cannot do. Others are INTERNAL.
-//  7. Enqueue must not wait for tasks to end, as far as the device allows, so that a Cancel behind it
-//  is read while they are queued. TaskGate decides between Begin and Cancel.
+//  7. Enqueue must not wait for tasks to end, as far as the device allows, so that a Cancel behind
+//  it is read while they are queued. TaskGate decides between Begin and Cancel.
 class Device {
  public:
   virtual ~Device() = default;
