@@ -48,6 +48,14 @@ absl::Duration ToDuration(const google::protobuf::Duration& duration) {
   return absl::Seconds(duration.seconds()) + absl::Nanoseconds(duration.nanos());
 }
 
+// How far one task brings its job: in its worker's queue it still waits for its turn.
+v1::Job::State StateOf(const Task& task) {
+  bool succeeded = task.state == TaskState::kDone && task.result.ok();
+  if (succeeded || task.begin_time != absl::Time()) return v1::Job::STATE_RUNNING;
+  bool placed = task.state == TaskState::kPreparing || task.state == TaskState::kDispatched;
+  return placed ? v1::Job::STATE_SCHEDULED : v1::Job::STATE_QUEUED;
+}
+
 }  // namespace
 
 bool Jobs::IsFinal(v1::Job::State state) {
@@ -143,8 +151,9 @@ absl::Status Jobs::SubmitAll(const RecordPtr& record, const v1::Job& job, absl::
 
 void Jobs::Abandon(const RecordPtr& record) {
   Locked lock(*core_);
+  // As if it had never been: what others have queued behind it is not told.
   for (const auto& task : record->tasks) {
-    if (task != nullptr) scheduler_->Cancel(task);
+    if (task != nullptr) scheduler_->Finish(task, absl::CancelledError("the job was not accepted"));
   }
   if (record->gate != nullptr) scheduler_->Finish(record->gate, absl::OkStatus());
   for (const auto& array : record->named_results) {
@@ -157,19 +166,19 @@ void Jobs::Abandon(const RecordPtr& record) {
 
 void Jobs::Update(const RecordPtr& record) {
   if (IsFinal(record->job.state())) return;
-  v1::Job::State state = v1::Job::STATE_QUEUED;
+  // It never goes back, though work that a worker's death undid may wait again.
+  v1::Job::State state = std::max(record->job.state(), v1::Job::STATE_QUEUED);
   absl::Status error;
   {
     Locked lock(*core_);
     bool all_done = true;
-    for (const auto& task : record->tasks) {
+    for (size_t i = 0; i < record->tasks.size(); ++i) {
+      const auto& task = record->tasks[i];
       if (task == nullptr) continue;
-      if (task->state == TaskState::kPreparing && state == v1::Job::STATE_QUEUED)
-        state = v1::Job::STATE_SCHEDULED;
-      if (task->state == TaskState::kDispatched || task->state == TaskState::kDone)
-        state = v1::Job::STATE_RUNNING;
+      state = std::max(state, StateOf(*task));
       all_done = all_done && task->state == TaskState::kDone;
-      if (task->state == TaskState::kDone && !task->result.ok() && error.ok()) error = task->result;
+      if (task->state == TaskState::kDone && !task->result.ok() && error.ok())
+        error = PrefixField(task->result, absl::StrCat("job.operations[", i, "]."));
     }
     if (!error.ok() && !all_done) {
       for (const auto& task : record->tasks) {

@@ -130,12 +130,18 @@ void Scheduler::StartWorker(Lane& lane) {
     lane->loaded.clear();
     lane->load_errors.clear();
     lane->attributes.clear();
+    lane->recalls.clear();
     lane->next_sequence = 1;
     const broker::Worker* identity = worker->get();
     (*worker)->Adopt({.tasks_done =
                           [this, lane, identity](absl::Span<const wire::TaskResult> results) {
                             Locked lock(*core_);
                             TasksDone(*lane, identity, results);
+                          },
+                      .cancelled =
+                          [this, lane, identity](uint64_t sequence, bool taken) {
+                            Locked lock(*core_);
+                            TasksCancelled(*lane, identity, sequence, taken);
                           },
                       .died =
                           [this, lane, identity](const broker::WorkerDeath& death) {

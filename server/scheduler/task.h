@@ -20,12 +20,12 @@ namespace stride::scheduler {
 
 struct Lane;
 
-// kWaiting -> kPreparing -> kDispatched -> kDone. A worker's death takes kDispatched back to
-// kWaiting.
+// kWaiting -> kPreparing -> kDispatched -> kDone. A worker's death, or a recall, takes kDispatched
+// back to kWaiting.
 enum class TaskState {
   kWaiting,     // for the accesses before it
   kPreparing,   // has a device; waits for code, a worker, memory, or inputs on their way
-  kDispatched,  // sent to the worker; or, for a host access, granted
+  kDispatched,  // in the worker's queue or running there; or, for a host access, granted
   kDone,
 };
 
@@ -56,7 +56,8 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   std::string required_kind;         // `cuda` for PTX and binaries; empty: any
   bool drop_other_replicas = false;  // a move: the inputs stay on the chosen device only
   absl::Time deadline = absl::InfiniteFuture();
-  std::function<void(TaskState)> observer;  // told of every change, after the lock is given back
+  // Told of every change, and when a dispatched task has begun; after the lock is given back.
+  std::function<void(TaskState)> observer;
   std::function<void()> granted;  // host access: called once when all earlier accesses ended, after
                                   // the lock is given back
 
@@ -68,10 +69,17 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   std::shared_ptr<const broker::CompiledModule> module;
   bool compile_requested = false;
   bool arguments_bound = false;
-  bool queued_ready = false;  // stands in its lane's ready queue
-  int num_moves = 0;          // inputs on their way
-  int num_attempts = 0;       // times dispatched
-  bool expired = false;       // its deadline passed while it ran
+  bool queued_ready = false;    // stands in its lane's ready queue
+  int num_moves = 0;            // inputs on their way
+  int num_attempts = 0;         // times dispatched
+  uint64_t first_sequence = 0;  // of its launches in the present worker
+  bool expired = false;         // its deadline passed while it ran
+  absl::Status recall;          // not OK: what it is to end with if its worker has not begun it
+  bool recall_asked = false;    // of the present worker
+  bool recall_refused = false;  // the present worker has begun it
+  int num_recalls =
+      0;  // unanswered ones that would take it out: nothing new may follow it meanwhile
+  absl::Status lost_input;  // not OK: what was to write one of its inputs ended without running
   double estimate_seconds = 0;
   absl::Status early_error;  // of a wire task before its own launch
 
@@ -80,6 +88,7 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   absl::Time compile_start, compile_end;
   absl::Time move_start, move_end;
   absl::Time dispatch_time;
+  absl::Time begin_time;  // on the device, as far as known; unset: it has not begun
   absl::Time end_time;
   double run_seconds = 0;
   int ran_on_device = -1;

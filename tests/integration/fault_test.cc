@@ -201,9 +201,23 @@ TEST_F(FaultTest, QueuedJobsDeadlineEndsItAlone) {
   queued_options.timeout = milliseconds(200);
   client_.ComputeAll(Operation::Kernel(Launch("endless_loop", {x})), loop_options);
   Array queued = client_.Compute(Operation::Ufunc("add", {x, Operand(1)}), queued_options);
-  EXPECT_TRUE(
-      IsError(MustFail(client_.Fetch<int32_t>(queued)), Code::kDeadlineExceeded, "DEADLINE"));
+  const Error error = MustFail(client_.Fetch<int32_t>(queued));
+  EXPECT_TRUE(IsError(error, Code::kDeadlineExceeded, "DEADLINE"));
+  EXPECT_THAT(error.message, HasSubstr("before the operation ran"));
+  EXPECT_EQ(Must(x.Describe()).state, ArrayInfo::State::kPending)
+      << "the loop goes on, to its own end";
   EXPECT_TRUE(IsError(MustFail(client_.Fetch<int32_t>(x)), Code::kDeadlineExceeded, "DEADLINE"));
+}
+
+TEST_F(FaultTest, LossOfAWorkerIsLogged) {
+  Array victim = client_.Zeros({DataType::kInt32, {16}});
+  client_.Kernel(Launch("bad_address", {victim}));
+  EXPECT_TRUE(
+      IsError(MustFail(client_.Fetch<int32_t>(victim)), Code::kFailedPrecondition, "KERNEL_FAULT"));
+  EXPECT_TRUE(daemon_.WaitForLog(
+      "worker lost: device=devices/cpu:0 tenant=default operation=bad_address cause=",
+      std::chrono::seconds(20)))
+      << daemon_.Log();
 }
 
 TEST_F(FaultTest, KilledWhileIdle) {

@@ -281,6 +281,108 @@ TEST_F(ScheduleTest, JobEndsAtItsTimeout) {
   EXPECT_TRUE(IsError(*job.error, Code::kDeadlineExceeded, "DEADLINE"));
 }
 
+// --- behind a long run, in the queue of its worker ---
+
+class QueueTest : public ScheduleTest {
+ protected:
+  static constexpr char kDevice[] = "devices/cpu:1";
+
+  // Begins a job of about two seconds and returns its name once it runs.
+  std::string BeginFront(const std::string& result) {
+    Array probe = client_.Compute(Spin().OnDevice(kDevice), ComputeOptions{.timeline = true});
+    const double seconds = std::chrono::duration<double>(Must(probe.Timeline()).run).count();
+    num_turns_ = std::min<int64_t>(static_cast<int64_t>(20'000'000 * (2 / seconds)), 4'000'000'000);
+    JobSpec spec;
+    spec.operations.push_back(
+        Operation::Kernel(
+            Kernel("spin", {KernelArgument::Out({DataType::kUint32, {1}}), num_turns_}))
+            .ToName(result)
+            .OnDevice(kDevice));
+    const std::string name = Must(client_.CreateJob(spec)).name;
+    EXPECT_TRUE(Eventually([&] { return State(name) == Job::State::kRunning; }));
+    return name;
+  }
+  // The front ended by itself, having counted all its turns.
+  void ExpectFrontEnds(const std::string& name, const std::string& result) {
+    EXPECT_TRUE(Eventually([&] { return Must(client_.GetJob(name)).final(); }));
+    EXPECT_EQ(State(name), Job::State::kSucceeded);
+    EXPECT_THAT(Get<uint32_t>(client_, client_.Open(result)),
+                ElementsAre(static_cast<uint32_t>(num_turns_)));
+    Must(client_.DeleteArray(result));
+  }
+  Job::State State(const std::string& name) { return Must(client_.GetJob(name)).state; }
+  // Cosines: any other bits would show.
+  Operation Cosine(const Array& x) { return Operation::Ufunc("cos", {x}).OnDevice(kDevice); }
+
+  int64_t num_turns_ = 0;
+};
+
+TEST_F(QueueTest, CancelEndsAJobInAWorkersQueue) {
+  const std::string front_result = "tenants/default/arrays/front";
+  const std::string output = "tenants/default/arrays/cancelled";
+  Array x = Must(client_.Put(Iota<double>(1000), {1000}));
+  const std::vector<double> expected = Get<double>(client_, client_.Compute(Cosine(x)));
+  JobSpec spec;
+  spec.operations.push_back(Operation::Arange(0, 1000, 1).ToJobHandle(1).OnDevice(kDevice));
+  spec.operations.push_back(Operation::Ufunc("multiply", {Operand::JobHandle(1), Operand(3)})
+                                .ToName(output)
+                                .OnDevice(kDevice));
+  // What it needs is compiled before, so that it gets into the queue at once.
+  const Job warm = Must(client_.CreateJob(spec));
+  EXPECT_TRUE(Eventually([&] { return Must(client_.GetJob(warm.name)).final(); }));
+  EXPECT_THAT(Must(client_.GetJob(warm.name)).timelines, SizeIs(2));
+  Must(client_.DeleteArray(output));
+  Array warm_sum = client_.Compute(
+      Operation::Ufunc("add", {client_.Full({DataType::kInt64, {1}}, 1), Operand(1)}));
+  Must(warm_sum.Wait());
+
+  const std::string front = BeginFront(front_result);
+  const Job job = Must(client_.CreateJob(spec));
+  Array dependent = client_.Compute(
+      Operation::Ufunc("add", {client_.Open(output), Operand(1)}).OnDevice(kDevice));
+  Array independent = client_.Compute(Cosine(x));
+  Must(dependent.Spec());
+  EXPECT_EQ(State(job.name), Job::State::kScheduled) << "it waits for its turn";
+  Must(client_.CancelJob(job.name));
+  EXPECT_TRUE(Eventually([&] { return Must(client_.GetJob(job.name)).final(); }));
+  EXPECT_TRUE(IsError(MustFail(client_.Fetch<int64_t>(dependent)), Code::kCancelled, "CANCELLED"));
+  EXPECT_EQ(State(front), Job::State::kRunning) << "all that came before the front's end";
+
+  EXPECT_EQ(State(job.name), Job::State::kCancelled);
+  EXPECT_TRUE(IsError(MustFail(client_.Fetch<int64_t>(client_.Open(output))), Code::kCancelled,
+                      "CANCELLED"));
+  EXPECT_EQ(Get<double>(client_, independent), expected);
+  ExpectFrontEnds(front, front_result);
+  Must(client_.DeleteArray(output));
+}
+
+TEST_F(QueueTest, TimeoutEndsAJobInAWorkersQueue) {
+  const std::string front_result = "tenants/default/arrays/front";
+  const std::string output = "tenants/default/arrays/late";
+  Array x = Must(client_.Put(Iota<double>(1000), {1000}));
+  const std::vector<double> expected = Get<double>(client_, client_.Compute(Cosine(x)));
+  const std::string front = BeginFront(front_result);
+  JobSpec spec;
+  spec.operations.push_back(
+      Operation::Ufunc("cos", {Operand::Inline<double>(std::vector<double>{1}, {1})})
+          .ToName(output)
+          .OnDevice(kDevice));
+  spec.timeout = milliseconds(100);
+  const Job job = Must(client_.CreateJob(spec));
+  Array independent = client_.Compute(Cosine(x));
+  EXPECT_TRUE(Eventually([&] { return Must(client_.GetJob(job.name)).final(); }));
+  const Job ended = Must(client_.GetJob(job.name));
+  EXPECT_EQ(State(front), Job::State::kRunning) << "the job ended before the front did";
+  EXPECT_EQ(ended.state, Job::State::kFailed);
+  ASSERT_TRUE(ended.error.has_value());
+  EXPECT_TRUE(IsError(*ended.error, Code::kDeadlineExceeded, "DEADLINE"));
+  EXPECT_TRUE(IsError(MustFail(client_.Fetch<double>(client_.Open(output))),
+                      Code::kDeadlineExceeded, "DEADLINE"));
+  EXPECT_EQ(Get<double>(client_, independent), expected);
+  ExpectFrontEnds(front, front_result);
+  Must(client_.DeleteArray(output));
+}
+
 TEST_F(ScheduleTest, ValidateOnlyLeavesNothing) {
   JobSpec spec = TwoSteps("tenants/default/arrays/never");
   spec.validate_only = true;

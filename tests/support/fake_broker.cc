@@ -116,6 +116,8 @@ bool FakeWorker::EndNext(absl::Status status) {
     absl::MutexLock lock(&mutex_);
     if (held_.empty() || !alive_) return false;
     result.set_sequence(held_.front().sequence());
+    if (taken_.count(result.sequence()) > 0) status = absl::CancelledError("taken out");
+    last_ended_ = static_cast<uint32_t>(held_.front().sequence());
     held_.pop_front();
     callbacks = callbacks_;
   }
@@ -124,6 +126,65 @@ bool FakeWorker::EndNext(absl::Status status) {
   result.set_run_seconds(1e-5);
   callbacks.tasks_done({&result, 1});
   return true;
+}
+
+absl::Status FakeWorker::Cancel(absl::Span<const uint64_t> sequences) {
+  absl::MutexLock lock(&mutex_);
+  if (!alive_) return absl::UnavailableError("dead");
+  cancels_.emplace_back(sequences.begin(), sequences.end());
+  if (!hold_cancels_) Background::Get().Run([self = shared_from_this()] { self->AnswerCancels(); });
+  return absl::OkStatus();
+}
+
+void FakeWorker::AnswerCancels() {
+  static absl::Mutex order;
+  absl::MutexLock order_lock(&order);
+  for (;;) {
+    std::vector<uint64_t> sequences;
+    {
+      absl::MutexLock lock(&mutex_);
+      if (num_cancels_answered_ == cancels_.size()) return;
+      sequences = cancels_[num_cancels_answered_++];
+    }
+    AnswerCancel(sequences);
+  }
+}
+
+void FakeWorker::AnswerCancel(const std::vector<uint64_t>& sequences) {
+  bool taken = false;
+  broker::WorkerCallbacks callbacks;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!alive_) return;
+    // The oldest held task is running, the others wait.
+    uint64_t begun = held_.empty() ? UINT64_MAX : held_.front().sequence() - (begins_ ? 0 : 1);
+    taken = sequences.front() > begun;
+    if (taken) taken_.insert(sequences.begin(), sequences.end());
+    callbacks = callbacks_;
+  }
+  callbacks.cancelled(sequences.front(), taken);
+}
+
+broker::Worker::Progress FakeWorker::progress() const {
+  absl::MutexLock lock(&mutex_);
+  if (held_.empty()) return {last_ended_, last_ended_};
+  uint32_t first = static_cast<uint32_t>(held_.front().sequence());
+  return {first - 1, begins_ ? first : first - 1};
+}
+
+void FakeWorker::set_begins(bool begins) {
+  absl::MutexLock lock(&mutex_);
+  begins_ = begins;
+}
+
+void FakeWorker::HoldCancels() {
+  absl::MutexLock lock(&mutex_);
+  hold_cancels_ = true;
+}
+
+std::vector<std::vector<uint64_t>> FakeWorker::cancels() const {
+  absl::MutexLock lock(&mutex_);
+  return cancels_;
 }
 
 void FakeWorker::Hold() {

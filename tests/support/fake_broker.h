@@ -3,6 +3,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,8 @@ class FakeWorker : public broker::Worker, public std::enable_shared_from_this<Fa
   absl::Status Submit(const wire::Submit& tasks) override;
   void Copy(bool to_device, uint64_t arena, uint64_t arena_offset, uint64_t staging_offset,
             uint64_t size, std::function<void(absl::Status)> done) override;
+  absl::Status Cancel(absl::Span<const uint64_t> sequences) override;
+  Progress progress() const override;
   broker::StagingPool& staging() override { return *staging_; }
   void Kill(absl::Status cause) override;
   void Shutdown() override { Die({.cause = absl::OkStatus()}); }
@@ -43,6 +46,13 @@ class FakeWorker : public broker::Worker, public std::enable_shared_from_this<Fa
   // Ends the oldest held task. False: there is none.
   bool EndNext(absl::Status status = absl::OkStatus());
   int num_held() const;
+  // The oldest held task counts as begun unless this says otherwise.
+  void set_begins(bool begins);
+  // Cancels asked for are answered only by AnswerCancels.
+  void HoldCancels();
+  void AnswerCancels();
+  // Of all Cancel commands so far.
+  std::vector<std::vector<uint64_t>> cancels() const;
   std::vector<wire::Task> submitted() const;
   void Die(broker::WorkerDeath death);
   // Death while the oldest held task was running.
@@ -50,6 +60,7 @@ class FakeWorker : public broker::Worker, public std::enable_shared_from_this<Fa
 
  private:
   void EndAll();
+  void AnswerCancel(const std::vector<uint64_t>& sequences);
 
   const uint64_t id_;
   const wire::DeviceDescription device_;
@@ -60,6 +71,12 @@ class FakeWorker : public broker::Worker, public std::enable_shared_from_this<Fa
   std::map<uint64_t, MemoryMap> arenas_;
   std::deque<wire::Task> held_;
   std::vector<wire::Task> submitted_;
+  std::vector<std::vector<uint64_t>> cancels_;
+  size_t num_cancels_answered_ = 0;
+  std::set<uint64_t> taken_;
+  uint32_t last_ended_ = 0;
+  bool begins_ = true;
+  bool hold_cancels_ = false;
   bool hold_ = false;
   bool alive_ = true;
 };
