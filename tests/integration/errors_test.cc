@@ -116,7 +116,7 @@ void ExpectWellFormed(const Outcome& outcome) {
   EXPECT_EQ(outcome.num_error_infos, 1) << outcome.ToString();
   EXPECT_EQ(outcome.domain, "stride.v1") << outcome.ToString();
   // What is internal stays inside.
-  for (const char* secret : {"/tmp/", "0x", "std::", "server/"})
+  for (const char* secret : {"/tmp/", "0x", "std::", "server/", "__stride"})
     EXPECT_EQ(outcome.message.find(secret), std::string::npos) << outcome.ToString();
 }
 
@@ -863,9 +863,49 @@ const std::vector<Row>& Texts() {
        kModule,
        {"module { source: 'extern \"C\" __global__ void k() {}' entries: 'other' }"},
        kInvalid,
+       "UNKNOWN_ENTRY",
+       "module.entries[0]",
+       "`other`. The code has: k"},
+      {"module_entries",
+       kModule,
+       {"module { source: 'namespace a { template <typename T> __global__ void scale(T* x) {} } "
+        "__global__ void k() {}' entries: 'k' entries: 'a::scale<float>' entries: 'a::scal<int>' "
+        "}"},
+       kInvalid,
+       "UNKNOWN_ENTRY",
+       "module.entries[2]",
+       "`a::scal<int>`. The code has: k, a::scale"},
+      {"module_instance",
+       kModule,
+       {"module { source: 'template <typename T> __global__ void scale(T* x) {}' entries: "
+        "'scale<nothing>' }"},
+       kInvalid,
        "COMPILE_FAILED",
        "module.source",
-       "other"},
+       "nothing"},
+      {"module_in_template",
+       kModule,
+       {"module { source: 'template <typename T> __global__ void scale(T* x) { x->f(); }' entries: "
+        "'scale<int>' }"},
+       kInvalid,
+       "COMPILE_FAILED",
+       "module.source",
+       "kernel.cu:1"},
+      {"module_wrong_and_entry",
+       kModule,
+       {"module { source: '__global__ void k() { undeclared(); }' entries: 'other' }"},
+       kInvalid,
+       "COMPILE_FAILED",
+       "module.source",
+       "undeclared"},
+      {"launch_entry",
+       kRun,
+       {"operation { kernel_launch { source: 'extern \"C\" __global__ void k() {}' entry: 'other' "
+        "} }"},
+       kInvalid,
+       "UNKNOWN_ENTRY",
+       "operation.kernel_launch.entry",
+       "`other`. The code has: k"},
       {"module_id",
        kModule,
        {"module_id: '-' module { source: 'extern \"C\" __global__ void k() {}' }"},
