@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "server/base/error.h"
+#include "server/base/page_size.h"
 #include "server/base/random_id.h"
 #include "server/scheduler/describe.h"
 #include "server/session/resource_name.h"
@@ -236,17 +237,14 @@ absl::StatusOr<v1::ListJobsResponse> Jobs::List(const TenantId& tenant,
   if (!owner.ok()) return owner.status();
   if (*owner != tenant.value)
     return NotFound(v1::ERROR_REASON_JOB_NOT_FOUND, "tenant", absl::StrCat("tenants/", *owner));
-  if (request.page_size() < 0 || request.page_size() > 1000) {
-    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "page_size",
-                        "from 0 (default 100) to 1000");
-  }
-  int page_size = request.page_size() > 0 ? request.page_size() : 100;
+  auto page_size = PageSize(request.page_size());
+  if (!page_size.ok()) return page_size.status();
   v1::ListJobsResponse response;
   absl::MutexLock lock(&mutex_);
   std::string last;
   for (auto it = jobs_.upper_bound({tenant, request.page_token()});
        it != jobs_.end() && it->first.first == tenant; ++it) {
-    if (response.jobs_size() == page_size) {
+    if (response.jobs_size() == *page_size) {
       response.set_next_page_token(last);
       break;
     }

@@ -122,6 +122,8 @@ class Scheduler {
   void SetState(Task& task, TaskState state);
   void DeadlinePassed(const std::shared_ptr<Task>& task);
   void StartWorker(Lane& lane);
+  // Until the lane has a worker, or none can be started.
+  absl::Status AwaitWorker(Lane& lane);
 
   Core* const core_;
   std::map<std::pair<TenantId, int>, std::unique_ptr<Lane>> lanes_;

@@ -6,8 +6,10 @@
 #include <limits>
 
 #include "gmock/gmock.h"
+#include "stride/v1/kernel_service.pb.h"
 #include "tests/support/daemon/daemon.h"
 #include "tests/support/daemon/expect.h"
+#include "tests/support/daemon/rpc.h"
 
 namespace stride::testing {
 namespace {
@@ -15,6 +17,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 class ComputeTest : public ::testing::Test {
  protected:
@@ -496,6 +499,70 @@ TEST_F(ComputeTest, ModuleIsKeptUnderItsName) {
   Must(client_.DeleteModule(module.name));
   EXPECT_TRUE(
       IsError(MustFail(client_.GetModule(module.name)), Code::kNotFound, "MODULE_NOT_FOUND"));
+}
+
+TEST_F(ComputeTest, ModuleTellsWhatTheDeviceKnowsOfItsKernels) {
+  v1::CreateModuleRequest request;
+  request.mutable_module()->set_source(R"(
+    extern "C" __global__ void __launch_bounds__(256) shared(const float* x, char c, double* y) {
+      __shared__ float tile[64];
+      tile[threadIdx.x % 64] = x[threadIdx.x] * c;
+      __syncthreads();
+      y[threadIdx.x] = tile[63 - threadIdx.x % 64];
+    }
+    extern "C" __global__ void plain() {})");
+  const auto response =
+      Rpc(daemon_->address()).Get<v1::CreateModuleResponse>("KernelService/CreateModule", request);
+  ASSERT_EQ(response.module().kernels_size(), 2);
+  const v1::KernelInfo& shared = response.module().kernels(0);
+  EXPECT_EQ(shared.entry(), "shared");
+  EXPECT_EQ(shared.shared_bytes(), 256u);
+  EXPECT_EQ(shared.max_threads_per_block(), 256u);
+  ASSERT_EQ(shared.parameters_size(), 3);
+  EXPECT_EQ(shared.parameters(0).type(), "const float*");
+  EXPECT_EQ(shared.parameters(1).offset_bytes(), 8u);
+  EXPECT_EQ(shared.parameters(1).size_bytes(), 1u);
+  EXPECT_EQ(shared.parameters(2).offset_bytes(), 16u);
+  const v1::KernelInfo& plain = response.module().kernels(1);
+  EXPECT_TRUE(plain.has_shared_bytes());
+  EXPECT_EQ(plain.max_threads_per_block(), 1024u);
+  // A processor has no such things to tell.
+  for (const v1::KernelInfo& kernel : response.module().kernels()) {
+    EXPECT_THAT(kernel.target(), StartsWith("cpu:"));
+    EXPECT_FALSE(kernel.has_registers());
+    EXPECT_FALSE(kernel.has_local_bytes());
+    EXPECT_FALSE(kernel.has_constant_bytes());
+    EXPECT_FALSE(kernel.has_max_active_blocks());
+  }
+}
+
+TEST_F(ComputeTest, MatmulOfDifferentTypes) {
+  const Array left = Put<int32_t>({1, 2, 3, 4, 5, 6}, {2, 3});
+  const Array right = Put<float>({0.5f, 1, 2}, {3});
+  const Array product = client_.Matmul(left, right);
+  EXPECT_EQ(Must(product.Spec()).data_type, DataType::kFloat64) << "as int32 with float32";
+  EXPECT_THAT(Get<double>(client_, product), ElementsAre(8.5, 19));
+  const Array bytes = client_.Matmul(Put<int8_t>({100, 100}, {2}), Put<uint8_t>({200, 200}, {2}));
+  EXPECT_THAT(Get<int16_t>(client_, bytes), ElementsAre(int16_t(40000 - 65536)));
+  const Array too_short = client_.Matmul(Put<int8_t>({1, 0}, {2}), right);
+  EXPECT_EQ(MustFail(client_.Fetch<float>(too_short)).reason, "SHAPE_MISMATCH");
+}
+
+TEST_F(ComputeTest, MatmulIntoAnExistingOutput) {
+  const Array a = Put<float>({1, 2, 3, 4}, {2, 2});
+  const Array b = Put<int16_t>({1, 1, 0, 1}, {2, 2});  // a @ b = [[1, 3], [3, 7]]
+  // Into a transposed view, with gaps around it, of a wider type.
+  const Array whole = Put<double>(std::vector<double>(9, -1), {3, 3});
+  const Array inner = client_.View(
+      whole, ViewSteps().Transpose().Slice({.axis = 0, .stop = 2}).Slice({.axis = 1, .start = 1}));
+  client_.ComputeAll(Operation::Matmul(a, b).ToExisting(inner));
+  EXPECT_THAT(Get<double>(client_, whole), ElementsAre(-1, -1, -1, 1, 3, -1, 3, 7, -1));
+  // Into one of its own inputs.
+  client_.ComputeAll(Operation::Matmul(a, b).ToExisting(a));
+  EXPECT_THAT(Get<float>(client_, a), ElementsAre(1, 3, 3, 7));
+  // A cast that NumPy refuses.
+  EXPECT_EQ(MustFail(client_.Run(Operation::Matmul(a, b).ToExisting(b))).reason,
+            "DATA_TYPE_MISMATCH");
 }
 
 TEST_F(ComputeTest, NamedResult) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <map>
 #include <memory>
@@ -41,6 +42,13 @@ class FakeWorker : public broker::Worker, public std::enable_shared_from_this<Fa
   void Kill(absl::Status cause) override;
   void Shutdown() override { Die({.cause = absl::OkStatus()}); }
 
+  void DieAtMap() { die_at_map_ = true; }
+
+  // What LoadModule tells of each kernel.
+  static constexpr uint32_t kSharedBytes = 48;
+  // Answers to LoadModule wait until they are let go.
+  void HoldLoads(bool hold);
+
   // Test side. Tasks wait until they are ended one by one.
   void Hold();
   // Ends the oldest held task. False: there is none.
@@ -79,6 +87,8 @@ class FakeWorker : public broker::Worker, public std::enable_shared_from_this<Fa
   bool hold_cancels_ = false;
   bool hold_ = false;
   bool alive_ = true;
+  std::atomic<bool> die_at_map_{false};
+  bool hold_loads_ = false;
 };
 
 // Devices as the test describes them; compiles anything at once unless told to fail.
@@ -101,15 +111,23 @@ class FakeBroker : public broker::Broker, public broker::Compiler {
   void set_hold(bool hold) { hold_ = hold; }
   void set_compile_error(absl::Status status) { compile_error_ = std::move(status); }
   void set_kernel(wire::KernelDescription kernel) { kernel_ = std::move(kernel); }
+  // The next `count` workers to be started die at the first arena that they are to map.
+  void set_die_at_map(int count) { die_at_map_ = count; }
+  // Compilations wait until they are let go.
+  void HoldCompiles(bool hold);
+  int num_compiles() const;  // begun
   // Waits until `count` workers were started in all; returns the last.
   std::shared_ptr<FakeWorker> WaitForWorker(int count);
 
  private:
   std::vector<wire::DeviceDescription> devices_;
   std::vector<std::string> notes_;
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   std::vector<std::shared_ptr<FakeWorker>> workers_;
   bool hold_ = false;
+  int die_at_map_ = 0;
+  bool hold_compiles_ = false;
+  int num_compiles_ = 0;
   bool shut_down_ = false;
   absl::Status compile_error_;
   wire::KernelDescription kernel_;

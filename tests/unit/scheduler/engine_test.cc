@@ -3,6 +3,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -736,6 +737,186 @@ TEST_F(EngineTest, CompileErrorsComeBackAsTheyAre) {
   auto ticket = Submit(Add(1, 1, 2));
   ASSERT_TRUE(ticket.ok());
   EXPECT_EQ((*ticket)->Wait(Soon()).message(), "kernel.cu:1: what is this");
+}
+
+// Looks until it holds, for what housekeeping does in its own time.
+template <typename Predicate>
+bool Eventually(Predicate holds) {
+  for (int i = 0; i < 10000 && !holds(); ++i) absl::SleepFor(absl::Milliseconds(1));
+  return holds();
+}
+
+class IdleWorkerTest : public EngineTest,
+                       public ::testing::WithParamInterface<wire::DeviceDescription> {};
+
+TEST_P(IdleWorkerTest, IsEndedAndItsArraysStay) {
+  Start({GetParam()}, /*hold=*/false, {.worker_idle_timeout = absl::Milliseconds(50)});
+  std::vector<float> values(100000, 3);
+  ASSERT_TRUE(Put(1, values).ok());
+  auto first = Submit(Add(1, 1, 2));
+  ASSERT_TRUE(first.ok());
+  ASSERT_TRUE((*first)->Wait(Soon()).ok());
+  auto worker = broker_->WaitForWorker(1);
+  EXPECT_TRUE(Eventually([&] { return !worker->alive(); }));
+  EXPECT_EQ(engine_->SampleDevices()[0].num_workers(), 0);
+  EXPECT_EQ(engine_->SampleDevices()[0].worker_restarts(), 0) << "that was no death";
+  EXPECT_EQ(*Fetch(1), values);
+  auto second = Submit(Add(1, 1, 3));
+  ASSERT_TRUE(second.ok());
+  EXPECT_TRUE((*second)->Wait(Soon()).ok());
+  EXPECT_EQ(*Fetch(1), values);
+}
+
+TEST_P(IdleWorkerTest, ABusyOneStays) {
+  Start({GetParam()}, /*hold=*/true, {.worker_idle_timeout = absl::Milliseconds(50)});
+  ASSERT_TRUE(Put(1, {1, 2}).ok());
+  auto ticket = Submit(Add(1, 1, 2));
+  ASSERT_TRUE(ticket.ok());
+  auto worker = broker_->WaitForWorker(1);
+  while (worker->num_held() < 1) absl::SleepFor(absl::Milliseconds(1));
+  absl::SleepFor(absl::Milliseconds(1500));  // housekeeping comes once a second
+  EXPECT_TRUE(worker->alive());
+  worker->EndNext();
+  EXPECT_TRUE((*ticket)->Wait(Soon()).ok());
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, IdleWorkerTest, ::testing::Values(HostDevice(0), StagedDevice(0)),
+                         [](const auto& info) { return info.param.kind(); });
+
+TEST_F(EngineTest, AnExpiredSessionFreesItsArraysWhileOthersWork) {
+  Start({HostDevice(0)});
+  v1::CreateSessionRequest request;
+  request.set_session_id("short");
+  request.mutable_ttl()->set_nanos(200000000);
+  ASSERT_TRUE(engine_->CreateSession(kTenant, request).ok());
+  v1::PutArrayRequest::Header header;
+  header.set_parent("sessions/short");
+  header.set_array_id("1");
+  header.mutable_spec()->set_data_type(v1::DATA_TYPE_UINT8);
+  header.mutable_spec()->add_shape(1 << 20);
+  auto upload = engine_->BeginUpload(kTenant, header, Soon());
+  ASSERT_TRUE(upload.ok());
+  ASSERT_TRUE((*upload)->Write(std::string(1 << 20, 'x')).ok());
+  ASSERT_TRUE((*upload)->Finish().ok());
+  upload->reset();
+  header.set_array_id("2");  // left half done by a client that went away
+  auto half = engine_->BeginUpload(kTenant, header, Soon());
+  ASSERT_TRUE(half.ok());
+  ASSERT_TRUE((*half)->Write(std::string(1 << 19, 'x')).ok());
+  half->reset();
+  auto used = [&] { return engine_->SampleDevices()[0].array_bytes(); };
+  EXPECT_GE(used(), 2 << 20);
+
+  ASSERT_TRUE(Put(1, {1, 2}).ok());
+  int64_t jobs = 0;
+  uint64_t handle = 2;
+  while (used() > 1 << 19 && handle < 100000) {
+    auto ticket = Submit(Add(1, 1, handle));
+    ASSERT_TRUE(ticket.ok()) << ticket.status();
+    ASSERT_TRUE((*ticket)->Wait(Soon()).ok());
+    v1::Release release;
+    release.add_handles(handle++);
+    ASSERT_TRUE(engine_->Release(kTenant, "sessions/s", release).ok());
+    ++jobs;
+  }
+  EXPECT_GT(jobs, 0);
+  EXPECT_EQ(*Fetch(1), (std::vector<float>{1, 2}));
+  auto gone = engine_->GetArray(kTenant, "sessions/short/arrays/1");
+  EXPECT_EQ(gone.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(ReasonOf(gone.status()), v1::ERROR_REASON_SESSION_NOT_FOUND);
+  auto late = engine_->Submit(kTenant, "sessions/short", Add(1, 1, 9), Soon());
+  EXPECT_EQ(ReasonOf(late.status()), v1::ERROR_REASON_SESSION_NOT_FOUND);
+  ASSERT_TRUE(engine_->DeleteSession(kTenant, "sessions/s").ok());
+  EXPECT_TRUE(Eventually([&] { return used() == 0; })) << used();
+}
+
+TEST_F(EngineTest, ADownloadGoesOnWithTheSuccessorOfAWorkerThatDiesAtOnce) {
+  Start({StagedDevice(0)});
+  std::vector<float> values(1000, 5);
+  ASSERT_TRUE(Put(1, values).ok());
+  auto first = broker_->WaitForWorker(1);
+  broker_->set_die_at_map(1);
+  first->DieRunning(MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "killed"),
+                    false);
+  auto back = Fetch(1);
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(*back, values);
+  EXPECT_NE(broker_->WaitForWorker(3), nullptr);
+}
+
+class CreateModuleTest : public EngineTest {
+ protected:
+  absl::StatusOr<v1::Module> Create(const std::string& id, const std::string& source) {
+    v1::CreateModuleRequest request;
+    request.set_module_id(id);
+    request.mutable_module()->set_source(source);
+    request.mutable_module()->add_entries("f");
+    return engine_->CreateModule(kTenant, request, Soon());
+  }
+
+  // Several at once, none of which can end before all that may compile do.
+  std::vector<absl::StatusOr<v1::Module>> CreateTogether(const std::string& id,
+                                                         std::vector<std::string> sources) {
+    broker_->HoldCompiles(true);
+    std::vector<absl::StatusOr<v1::Module>> results(sources.size(), absl::UnknownError(""));
+    std::vector<std::thread> threads;
+    for (size_t i = 0; i < sources.size(); ++i)
+      threads.emplace_back([&, i] { results[i] = Create(id, sources[i]); });
+    // The others, if they were to compile too, would by then.
+    for (int i = 0; i < 300 && broker_->num_compiles() < 2; ++i)
+      absl::SleepFor(absl::Milliseconds(1));
+    EXPECT_EQ(broker_->num_compiles(), 1);
+    broker_->HoldCompiles(false);
+    for (std::thread& thread : threads) thread.join();
+    return results;
+  }
+};
+
+TEST_F(CreateModuleTest, OfSeveralWithOneIdExactlyOneSucceeds) {
+  Start({HostDevice(0)});
+  int made = 0;
+  for (const auto& result : CreateTogether("m", {"a", "b", "c", "d"})) {
+    made += result.ok();
+    if (!result.ok()) {
+      EXPECT_EQ(result.status().code(), absl::StatusCode::kAlreadyExists);
+    }
+  }
+  EXPECT_EQ(made, 1);
+}
+
+TEST_F(CreateModuleTest, WithoutAnIdEqualOnesAreOne) {
+  Start({HostDevice(0)});
+  auto results = CreateTogether("", {"a", "a", "a"});
+  for (const auto& result : results) {
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(result->name(), results[0]->name());
+    EXPECT_EQ(result->kernels_size(), 1);
+  }
+}
+
+TEST_F(CreateModuleTest, AFailureLeavesTheIdFree) {
+  Start({HostDevice(0)});
+  broker_->set_compile_error(InvalidField(v1::ERROR_REASON_COMPILE_FAILED, "", "wrong"));
+  EXPECT_FALSE(Create("m", "a").ok());
+  broker_->set_compile_error(absl::OkStatus());
+  EXPECT_TRUE(Create("m", "b").ok());
+}
+
+TEST_F(CreateModuleTest, ALoadUnderWayIsWaitedFor) {
+  Start({HostDevice(0)});
+  ASSERT_TRUE(Create("m", "a").ok());
+  broker_->WaitForWorker(1)->HoldLoads(true);
+  std::vector<std::thread> threads;
+  std::vector<absl::StatusOr<v1::Module>> results(2, absl::UnknownError(""));
+  for (int i = 0; i < 2; ++i)
+    threads.emplace_back([&, i] { results[i] = Create(absl::StrCat("n", i), "b"); });
+  absl::SleepFor(absl::Milliseconds(100));
+  broker_->WaitForWorker(1)->HoldLoads(false);
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& result : results) {
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(result->kernels(0).shared_bytes(), FakeWorker::kSharedBytes);
+  }
 }
 
 }  // namespace
