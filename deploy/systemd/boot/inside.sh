@@ -87,8 +87,11 @@ wait $client
 [[ $(cat drained) == 42 && $(property Result) == success ]] || fail "stopped with $(property Result); the job's answer: $(cat drained)"
 say "stopped clean, and the job under way was answered first"
 
-# 1326 is the kernel's record of a system call that a filter refused.
-if journalctl --no-pager --quiet --boot | grep 'type=1326\|SECCOMP'; then
-  fail "a system call was refused"
+# 1326 is the kernel's record of a system call that a filter refused. 435 is clone3: RestrictNamespaces cannot look into its arguments
+# and answers ENOSYS, upon which the C library uses clone.
+if journalctl --no-pager --quiet --boot _TRANSPORT=audit | grep SECCOMP | grep -v 'syscall=435 ' >/tmp/refused; then
+  head -5 /tmp/refused
+  fail "$(wc -l </tmp/refused) system calls were refused"
 fi
+journalctl --no-pager --quiet --boot _TRANSPORT=audit | grep -q 'comm="strided".* syscall=435 ' || fail "refusals are not recorded"
 say "PASSED"
