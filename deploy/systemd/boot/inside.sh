@@ -27,13 +27,15 @@ property() { systemctl show --value --property "$1" strided.service; }
 # What any user of this machine may do who is a member of the group stride.
 run_jobs() { setpriv --reuid client --regid client --init-groups env HOME=/tmp check-jobs; }
 
-# restarted HOW_OFTEN OLD_PID: waits until the unit is ready again.
+# restarted HOW_OFTEN OLD_PID: waits until the unit is ready again. One query for both answers, since they belong together.
 restarted() {
-  for _ in $(seq 300); do
-    [[ $(property ActiveState) == active && $(property MainPID) != "$2" ]] && break
+  local end=$((SECONDS + 90)) state
+  while ((SECONDS < end)); do
+    state=$(systemctl show --property ActiveState,MainPID,NRestarts strided.service | sort | paste -sd' ')
+    [[ $state =~ ^ActiveState=active\ MainPID=([0-9]+)\ NRestarts=$1$ && ${BASH_REMATCH[1]} != "$2" ]] && return
     sleep 0.2
   done
-  [[ $(property ActiveState) == active && $(property NRestarts) == "$1" ]] || fail "restarts: $(property NRestarts), wanted $1"
+  fail "not restarted $1 times: $state"
 }
 
 # Every process of the unit, workers and compilers too: the daemon's user, no capability, no way to gain one, under the filter.
