@@ -66,7 +66,7 @@ class Generator {
     variables_ = &program_.variables;
     modes_.assign(program_.shared.size(), {});
     std::vector<Statement> body;
-    budget_ = 12 + Below(24);
+    budget_ = 8 + Below(20);
     if (Chance(30)) body.push_back(Guard());
     for (int i = 2 + Below(3); i > 0; --i) Declare(Context{}, body);
     Context top;
@@ -80,9 +80,8 @@ class Generator {
   int Below(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
   bool Chance(int percent) { return Below(100) < percent; }
   Type ValueType() {
-    constexpr Type kTypes[] = {Type::kI32, Type::kI32, Type::kI32, Type::kU32,
-                               Type::kU32, Type::kI64, Type::kF32, Type::kF32,
-                               Type::kF64, Type::kBool};
+    constexpr Type kTypes[] = {Type::kI32, Type::kI32, Type::kI32, Type::kU32, Type::kU32,
+                               Type::kI64, Type::kF32, Type::kF32, Type::kF64, Type::kBool};
     return kTypes[Below(10)];
   }
 
@@ -156,6 +155,12 @@ class Generator {
     if (type == Type::kI32 && level >= kByWarp && !in_helper_ && Chance(15)) {
       return Make(Op::kShr, type, {Thread(), Number(Type::kI32, 5)});
     }
+    if (type == Type::kBool) {
+      Expression a = Make(Op::kAnd, Type::kI32, {Leaf(Type::kI32, level), Number(Type::kI32, 7)});
+      return Make(Op::kLess, type, {std::move(a), Number(Type::kI32, 1 + Below(6))});
+    }
+    visible = Visible(scope_[Below(scope_.size())].type, level);
+    if (!visible.empty() && Chance(60)) return To(type, Of(visible[Below(visible.size())]));
     return Constant(type);
   }
 
@@ -182,8 +187,8 @@ class Generator {
       return To(type, Make(Op::kConstantMemory, Type::kI32, {Expr(Type::kI32, level, depth - 1)}));
     if (kind == 6 && level == kByThread && !program_.locals.empty()) {
       int which = Below(program_.locals.size());
-      return To(type, Make(Op::kLocal, program_.locals[which],
-                           {Expr(Type::kI32, level, depth - 1)}, which));
+      return To(type, Make(Op::kLocal, program_.locals[which], {Expr(Type::kI32, level, depth - 1)},
+                           which));
     }
     if (kind == 7 && level == kByThread) {
       int which = Below(kNumOwn);
@@ -284,8 +289,8 @@ class Generator {
       Expression a = part(), b = part(), c = part();
       return Make(Op::kFusedMultiplyAdd, type, {std::move(a), std::move(b), std::move(c)});
     }
-    constexpr Op kOps[] = {Op::kAdd, Op::kAdd, Op::kSub, Op::kMul, Op::kMul,
-                           Op::kDiv, Op::kMin, Op::kMax};
+    constexpr Op kOps[] = {Op::kAdd, Op::kAdd, Op::kSub, Op::kMul,
+                           Op::kMul, Op::kDiv, Op::kMin, Op::kMax};
     Expression a = part(), b = part();
     return Make(kOps[Below(8)], type, {std::move(a), std::move(b)});
   }
@@ -296,12 +301,11 @@ class Generator {
     if (type == Type::kI32 && Chance(5))
       return Make(Op::kPopCount, type, {Expr(Type::kU32, level, depth - 1)});
     if (type == Type::kI32 && Chance(5))
-      return Make(Op::kBits, type,
-                  {Expr(Chance(50) ? Type::kF32 : Type::kF64, level, depth - 1)});
-    constexpr Op kOps[] = {Op::kAdd, Op::kAdd, Op::kSub, Op::kMul, Op::kAddSmall,
+      return Make(Op::kBits, type, {Expr(Chance(50) ? Type::kF32 : Type::kF64, level, depth - 1)});
+    constexpr Op kOps[] = {Op::kAdd,      Op::kAdd,      Op::kSub, Op::kMul, Op::kAddSmall,
                            Op::kAddSmall, Op::kMulSmall, Op::kDiv, Op::kRem, Op::kAnd,
-                           Op::kOr, Op::kXor, Op::kXor, Op::kShl, Op::kShr,
-                           Op::kMin, Op::kMax};
+                           Op::kOr,       Op::kXor,      Op::kXor, Op::kShl, Op::kShr,
+                           Op::kMin,      Op::kMax};
     Op op = kOps[Below(17)];
     Expression a = Expr(type, level, depth - 1), b = Expr(type, level, depth - 1);
     return Make(op, type, {std::move(a), std::move(b)});
@@ -357,13 +361,13 @@ class Generator {
   Level AtLeast(Level level) { return static_cast<Level>(level + Below(3 - level)); }
 
   Statement Guard() {
-    Expression limit = Make(Op::kAddSmall, Type::kI32,
-                            {Make(Op::kVariable, Type::kI32, {}, kCount), Number(Type::kI32, 0)});
-    limit = Make(Op::kSub, Type::kI32,
-                 {Make(Op::kVariable, Type::kI32, {}, kCount), Number(Type::kI32, Below(70))});
+    Expression limit =
+        Make(Op::kSub, Type::kI32,
+             {Make(Op::kVariable, Type::kI32, {}, kCount), Number(Type::kI32, Below(70))});
     Expression out = Make(Op::kLessEqual, Type::kBool,
                           {std::move(limit), Make(Op::kVariable, Type::kI32, {}, kGlobal)});
-    if (!early_returns_) out = Make(Op::kAnd, Type::kBool, {std::move(out), Number(Type::kBool, 0)});
+    if (!early_returns_)
+      out = Make(Op::kAnd, Type::kBool, {std::move(out), Number(Type::kBool, 0)});
     return Simple(Do::kReturn, {std::move(out)});
   }
 
@@ -391,8 +395,8 @@ class Generator {
       return;
     }
     if (warp_ && !in_helper_ && context.level <= kByWarp && v.level >= kByWarp && Chance(35)) {
-      out.push_back(Simple(
-          Do::kAssign, {To(v.type, WarpOperation(Number(Type::kU32, -1), v.level))}, v.index));
+      out.push_back(Simple(Do::kAssign,
+                           {To(v.type, WarpOperation(Number(Type::kU32, -1), v.level))}, v.index));
       return;
     }
     Expression value = Expr(v.type, v.level, kMaxDepth);
@@ -458,9 +462,8 @@ class Generator {
     if (program_.shared.empty()) return Assign(context, out);
     const int which = Below(program_.shared.size()), thread = Below(40);
     if (!Request(which, {Mode::kSingle, thread}, context, out)) return Assign(context, out);
-    Statement branch = Simple(
-        Do::kIf,
-        {Make(Op::kEqual, Type::kBool, {Thread(), Number(Type::kI32, thread)})});
+    Statement branch =
+        Simple(Do::kIf, {Make(Op::kEqual, Type::kBool, {Thread(), Number(Type::kI32, thread)})});
     branch.bodies.resize(2);
     single_ = thread;
     for (int i = 1 + Below(2); i > 0; --i) {
@@ -483,8 +486,7 @@ class Generator {
     if (fit.empty() || Chance(30)) {
       Expression at = Expr(Type::kI32, kByThread, 2);
       Expression value = Expr(Type::kI32, kByThread, kMaxDepth);
-      out.push_back(
-          Simple(Do::kGlobalAtomic, {std::move(at), std::move(value)}, 0, Below(6)));
+      out.push_back(Simple(Do::kGlobalAtomic, {std::move(at), std::move(value)}, 0, Below(6)));
       return;
     }
     const int which = fit[Below(fit.size())];
@@ -531,7 +533,9 @@ class Generator {
   }
 
   Level Deeper(Level level) {
-    return Chance(level == kByBlock ? 55 : 0) ? level : Chance(15) ? std::max(level, kByWarp) : kByThread;
+    return Chance(level == kByBlock ? 55 : 0) ? level
+           : Chance(15)                       ? std::max(level, kByWarp)
+                                              : kByThread;
   }
 
   void Branch(Context context, std::vector<Statement>& out) {
@@ -578,9 +582,11 @@ class Generator {
     const bool counted = Chance(75);
     shared_reads_ = false;
     Expression limit =
-        Chance(50) ? Number(Type::kI32, 1 + Below(5))
-                   : Make(Op::kAnd, Type::kI32,
-                          {Expr(Type::kI32, context.level, 2), Number(Type::kI32, 5)});
+        Chance(50) ? Number(Type::kI32, 2 + Below(4))
+                   : Make(Op::kAddSmall, Type::kI32,
+                          {Make(Op::kAnd, Type::kI32,
+                                {Expr(Type::kI32, context.level, 2), Number(Type::kI32, 3)}),
+                           Number(Type::kI32, Below(3))});
     shared_reads_ = true;
     const size_t visible = scope_.size();
     Variable counter = AddVariable(Type::kI32, context.level, false);
@@ -640,10 +646,10 @@ class Generator {
     }
     if (!early_returns_) return Assign(context, out);
     // Mostly few: who has left tests nothing more.
-    Expression who = Make(Op::kLess, Type::kBool,
-                          {Make(Op::kAnd, Type::kI32,
-                                {Expr(Type::kI32, kByThread, 2), Number(Type::kI32, 15)}),
-                           Number(Type::kI32, 1 + Below(2))});
+    Expression who =
+        Make(Op::kLess, Type::kBool,
+             {Make(Op::kAnd, Type::kI32, {Expr(Type::kI32, kByThread, 2), Number(Type::kI32, 15)}),
+              Number(Type::kI32, 1 + Below(2))});
     out.push_back(Simple(Do::kReturn, {std::move(who)}));
   }
 
@@ -700,8 +706,8 @@ class Generator {
     context.level = kByThread;
     context.barriers = false;
     while (budget_ > 0) AddStatement(context, helper.body);
-    helper.body.push_back(Simple(Do::kReturn, {Number(Type::kBool, 1),
-                                               Expr(helper_result_, kByThread, kMaxDepth)}));
+    helper.body.push_back(
+        Simple(Do::kReturn, {Number(Type::kBool, 1), Expr(helper_result_, kByThread, kMaxDepth)}));
     in_helper_ = false;
     program_.helpers.push_back(std::move(helper));
     scope_.clear();

@@ -282,9 +282,8 @@ class Block {
         });
         break;
       case Do::kLocalStore:
-        ForEach(mask, [&](int t) {
-          locals_[s.index][t * kLocalSize + (args[0][t] & 7)] = args[1][t];
-        });
+        ForEach(mask,
+                [&](int t) { locals_[s.index][t * kLocalSize + (args[0][t] & 7)] = args[1][t]; });
         break;
       case Do::kOwnStore:
         ForEach(mask, [&](int t) {

@@ -13,10 +13,10 @@ namespace stride::cpu::fuzz {
 
 // What a kernel reads and writes.
 struct Memory {
-  std::vector<int32_t> out;   // kNumOwn + 1 slots of a value for each thread
-  std::vector<float> real;    // kNumOwn
-  std::vector<int32_t> acc;   // kNumAccumulators
-  std::vector<int32_t> gx;    // shared_size for each block
+  std::vector<int32_t> out;                  // kNumOwn + 1 slots of a value for each thread
+  std::vector<float> real;                   // kNumOwn
+  std::vector<int32_t> acc;                  // kNumAccumulators
+  std::vector<int32_t> gx;                   // shared_size for each block
   const std::vector<int32_t>* in = nullptr;  // kInputSize
   const std::vector<float>* fin = nullptr;
   uint32_t p = 0;

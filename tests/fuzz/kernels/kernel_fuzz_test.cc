@@ -216,9 +216,15 @@ class Fuzz {
                     << KernelText(program);
       return false;
     }
-    Parameters parameters{got.out.data(), got.real.data(), got.acc.data(), got.gx.data(),
-                          got.in->data(), got.fin->data(),
-                          static_cast<int32_t>(got.out.size() / (kNumOwn + 1)), got.p, got.q};
+    Parameters parameters{got.out.data(),
+                          got.real.data(),
+                          got.acc.data(),
+                          got.gx.data(),
+                          got.in->data(),
+                          got.fin->data(),
+                          static_cast<int32_t>(got.out.size() / (kNumOwn + 1)),
+                          got.p,
+                          got.q};
     absl::Status status = Launch(pool_, entry, launch, &parameters, nullptr);
     const std::string difference = status.ok() ? Difference(got, want) : status.ToString();
     EXPECT_EQ(difference, "") << where << "\n" << CommonText() << KernelText(program);
@@ -236,17 +242,16 @@ uint64_t FirstSeed() { return FromEnvironment("STRIDE_FUZZ_SEED", 1); }
 
 TEST(KernelFuzz, Loops) {
   Fuzz(ThreadForm::kLoops, Flavour::kBlock)
-      .Run(FirstSeed(), FromEnvironment("STRIDE_FUZZ_KERNELS", 72));
+      .Run(FirstSeed(), FromEnvironment("STRIDE_FUZZ_KERNELS", 24));
 }
 
 TEST(KernelFuzz, Fibers) {
   Fuzz(ThreadForm::kPerThread, Flavour::kBlock)
-      .Run(FirstSeed(), FromEnvironment("STRIDE_FUZZ_KERNELS", 36));
+      .Run(FirstSeed(), FromEnvironment("STRIDE_FUZZ_KERNELS", 24));
 }
 
 TEST(KernelFuzz, WarpOperations) {
-  Fuzz(std::nullopt, Flavour::kWarp)
-      .Run(FirstSeed(), FromEnvironment("STRIDE_FUZZ_KERNELS", 48));
+  Fuzz(std::nullopt, Flavour::kWarp).Run(FirstSeed(), FromEnvironment("STRIDE_FUZZ_KERNELS", 24));
 }
 
 }  // namespace

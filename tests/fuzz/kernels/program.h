@@ -44,11 +44,11 @@ enum class Op {
   kFloor,
   kFusedMultiplyAdd,
   kSelect,
-  kCast,          // also a float's value to an integer
-  kBits,          // a float's bits as int, 1 for NaN
-  kInput,         // in[args[0] & mask]
-  kInputNear,     // in[global + bits * args[0]]: neighbours for neighbours
-  kRealInput,     // fin, the same two
+  kCast,       // also a float's value to an integer
+  kBits,       // a float's bits as int, 1 for NaN
+  kInput,      // in[args[0] & mask]
+  kInputNear,  // in[global + bits * args[0]]: neighbours for neighbours
+  kRealInput,  // fin, the same two
   kRealInputNear,
   kConstantMemory,
   kLocal,   // index: which; args[0] & 7
@@ -80,9 +80,9 @@ struct Expression {
 };
 
 enum class Do {
-  kDeclare,    // index = args[0]
-  kAssign,     // index = args[0]
-  kStore,      // shared index [args[0]] = args[1]
+  kDeclare,  // index = args[0]
+  kAssign,   // index = args[0]
+  kStore,    // shared index [args[0]] = args[1]
   kLocalStore,
   kOwnStore,  // slot index of out = args[0]
   kRealOwnStore,

@@ -91,7 +91,9 @@ class Writer {
     }
     Line("  const int t = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);");
     Line("  const int nt = blockDim.x * blockDim.y * blockDim.z;");
-    Line("  const int g = (blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z)) * nt + t;");
+    Line(
+        "  const int g = (blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z)) * nt + "
+        "t;");
   }
 
   std::string Variable(int index) const {
@@ -108,8 +110,7 @@ class Writer {
       case Type::kI64:
         return StrCat("(long long)", bits, "ull");
       case Type::kF32:
-        return absl::StrFormat("(%af)",
-                               double{std::bit_cast<float>(static_cast<uint32_t>(bits))});
+        return absl::StrFormat("(%af)", double{std::bit_cast<float>(static_cast<uint32_t>(bits))});
       case Type::kF64:
         return absl::StrFormat("(%a)", std::bit_cast<double>(bits));
       default:
@@ -202,7 +203,8 @@ class Writer {
         return StrCat(e.type == Type::kBool ? "!" : "~", "(", arg(0), ")");
       case Op::kNegate:
         if (e.type == Type::kI32) return StrCat("(int)(0u - (unsigned)", arg(0), ")");
-        if (e.type == Type::kI64) return StrCat("(long long)(0ull - (unsigned long long)", arg(0), ")");
+        if (e.type == Type::kI64)
+          return StrCat("(long long)(0ull - (unsigned long long)", arg(0), ")");
         return StrCat("(-(", arg(0), "))");
       case Op::kPopCount:
         return StrCat("__popc(", arg(0), ")");
@@ -308,7 +310,8 @@ class Writer {
         break;
       case Do::kTicket:
         Put(StrCat("{ unsigned z = (unsigned)atomicAdd(&s", s.index, "[", Text(s.args[0]), "], (",
-                   NameOf(program_.shared[s.index].type), ")1); atomicAdd(&acc[0], (int)(z * z)); }"));
+                   NameOf(program_.shared[s.index].type),
+                   ")1); atomicAdd(&acc[0], (int)(z * z)); }"));
         break;
       case Do::kIf:
         Put(StrCat("if (", Text(s.args[0]), ") {"));
