@@ -425,9 +425,10 @@ class Generator {
   }
 
   // Those for whom something holds talk among themselves.
-  void PartOfWarp(const Context& context, std::vector<Statement>& out) {
+  void PartOfWarp(std::vector<Statement>& out) {
+    Expression condition = Expr(Type::kBool, kByThread, 2);
     const Variable flag = AddVariable(Type::kBool, kByThread, false);
-    out.push_back(Simple(Do::kDeclare, {Expr(Type::kBool, kByThread, 2)}, flag.index));
+    out.push_back(Simple(Do::kDeclare, {std::move(condition)}, flag.index));
     const Variable mask = AddVariable(Type::kU32, kByWarp, false);
     out.push_back(Simple(Do::kDeclare,
                          {Make(Op::kBallot, Type::kU32, {Number(Type::kU32, -1), Of(flag)})},
@@ -441,7 +442,6 @@ class Generator {
           Simple(Do::kAssign, {To(Type::kI32, WarpOperation(Of(mask), kByThread))}, result.index));
     }
     out.push_back(std::move(branch));
-    (void)context;
   }
 
   void Store(const Context& context, std::vector<Statement>& out) {
@@ -504,9 +504,8 @@ class Generator {
     out.push_back(Simple(Do::kAtomic, {std::move(at), std::move(value)}, which, operation));
   }
 
-  void PrivateStore(const Context& context, std::vector<Statement>& out) {
+  void PrivateStore(std::vector<Statement>& out) {
     if (program_.locals.empty()) return OwnStore(out);
-    (void)context;
     const int which = Below(program_.locals.size());
     Expression at = Expr(Type::kI32, kByThread, 2);
     Expression value = Expr(program_.locals[which], kByThread, kMaxDepth);
@@ -670,12 +669,12 @@ class Generator {
     if (kind < 42) return Store(context, out);
     if (kind < 46) return StoreOfOne(context, out);
     if (kind < 52) return AtomicUpdate(context, out);
-    if (kind < 56) return PrivateStore(context, out);
+    if (kind < 56) return PrivateStore(out);
     if (kind < 60) return OwnStore(out);
     if (kind < 64) return Return(context, out);
     if (kind < 70) return Jump(context, out);
     if (kind < 74 && warp_ && context.level <= kByWarp) {
-      if (Chance(60)) return PartOfWarp(context, out);
+      if (Chance(60)) return PartOfWarp(out);
       out.push_back(Simple(Do::kWarpBarrier));
       return;
     }
