@@ -250,6 +250,7 @@ TEST(KernelFuzz, Fibers) {
       .Run(FirstSeed(), FromEnvironment("STRIDE_FUZZ_KERNELS", 24));
 }
 
+// Loops where the whole block comes together, else fibers.
 TEST(KernelFuzz, WarpOperations) {
   Fuzz(std::nullopt, Flavour::kWarp).Run(FirstSeed(), FromEnvironment("STRIDE_FUZZ_KERNELS", 24));
 }
