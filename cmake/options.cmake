@@ -35,4 +35,6 @@ if(STRIDE_MOLD)
 endif()
 if(STRIDE_PORTABLE)
   add_link_options(-static-libgcc -static-libstdc++)
+  # Nothing is left to be found in a folder of this machine.
+  set(CMAKE_SKIP_RPATH ON)
 endif()

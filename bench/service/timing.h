@@ -26,6 +26,7 @@ class Times {
   void Add(double seconds) { seconds_.push_back(seconds); }
   size_t count() const { return seconds_.size(); }
   double median() const { return Quantile(0.5); }
+  double min() const { return Quantile(0); }
   // With fewer than a hundred, the longest.
   double p99() const { return Quantile(0.99); }
 

@@ -5,7 +5,7 @@ import sys
 
 from gpu_check.pack import build
 from gpu_check.paths import PACK
-from gpu_check.run import run
+from gpu_check.run import PARTS, run
 
 
 def main() -> int:
@@ -13,15 +13,19 @@ def main() -> int:
     verbs = parser.add_subparsers(dest="verb", required=True)
     verbs.add_parser("build", help="build and pack into dist/gpu")
     runner = verbs.add_parser("run", help="run what was packed, on a machine with a GPU")
-    runner.add_argument("part", nargs="?", default="all", choices=["tests", "sanitize", "bench", "demo", "all"])
-    runner.add_argument("--recreate-paths", action="store_true", help="link the build machine's paths to this one's")
+    runner.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)} or all, the default")
+    runner.add_argument("--limit", type=float, default=1140, metavar="SECONDS",
+                        help="what has not ended by then has failed (default: 1140)")  # fmt: skip
     arguments = parser.parse_args()
     if arguments.verb == "build":
         return build()
+    if unknown := set(arguments.parts) - {*PARTS, "all"}:
+        parser.error(f"no such part: {', '.join(sorted(unknown))}")
     if not PACK.exists():
         print(f"gpu: no {PACK}; make it with ci/gpu build", file=sys.stderr)
         return 1
-    return run(arguments.part, arguments.recreate_paths)
+    parts = set(arguments.parts or ["all"])
+    return run(set(PARTS) if "all" in parts else parts, arguments.limit)
 
 
 if __name__ == "__main__":

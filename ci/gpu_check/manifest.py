@@ -56,12 +56,9 @@ def _test(entry: dict, build: pathlib.Path, source: pathlib.Path) -> Test:
     )
 
 
-def save(tests: list[Test], source: pathlib.Path, build: pathlib.Path, file: pathlib.Path) -> None:
-    content = {"source": str(source), "build": str(build), "tests": [dataclasses.asdict(test) for test in tests]}
-    file.write_text(json.dumps(content, indent=1))
+def save(tests: list[Test], file: pathlib.Path) -> None:
+    file.write_text(json.dumps([dataclasses.asdict(test) for test in tests], indent=1))
 
 
-def load(file: pathlib.Path) -> tuple[list[Test], pathlib.Path, pathlib.Path]:
-    """The tests, and the checkout and build tree that they were built in."""
-    content = json.loads(file.read_text())
-    return [Test(**test) for test in content["tests"]], pathlib.Path(content["source"]), pathlib.Path(content["build"])
+def load(file: pathlib.Path) -> list[Test]:
+    return [Test(**test) for test in json.loads(file.read_text())]

@@ -1,6 +1,8 @@
 """ci/gpu run: everything a GPU is needed for, from what `ci/gpu build` packed."""
 
+import concurrent.futures
 import hashlib
+import importlib.util
 import os
 import pathlib
 import re
@@ -8,12 +10,17 @@ import subprocess
 import sys
 import tempfile
 
-from gpu_check import machine, manifest
-from gpu_check.log import Log
+from gpu_check import machine, manifest, sanitizer
+from gpu_check.log import Ended, Log
 from gpu_check.paths import PACK, ROOT
 
-# Cases that fault or hang on purpose: the sanitizer would report what they are for.
-_DELIBERATE = "*Fault*:*Crash*:*Kill*:*Endless*:*OutOfBounds*:*Illegal*"
+_KILLS = 100
+# Programs print what they measure on lines that begin so.
+_MEASURED = "measured: "
+# For the tests that are Python programs.
+_PYTHON_NEEDS = "numpy"
+# What a suite says when it skips all of its tests; GoogleTest counts them as passed.
+_NO_DEVICE = "no device of kind"
 
 
 class GpuRun:
@@ -21,87 +28,122 @@ class GpuRun:
         self.unpacked = unpacked
         self.log = log
         self.environment = machine.environment(unpacked)
-        packed, self.built_source, self.built_in = manifest.load(unpacked / "manifest.json")
-        self.packed_tests = [test.located(ROOT, unpacked, sys.executable) for test in packed]
+        self.environment["STRIDE_TEST_CASES"] = str(ROOT / "tests" / "cases")
+        self.environment["STRIDE_TEST_KILLS"] = str(_KILLS)
+        self.packed_tests = [
+            test.located(ROOT, unpacked, sys.executable) for test in manifest.load(unpacked / "manifest.json")
+        ]
 
     def tests(self) -> None:
         for test in self.packed_tests:
+            if test.command[0] == sys.executable and importlib.util.find_spec(_PYTHON_NEEDS) is None:
+                self.log.skipped(test.name, f"this machine's Python has no {_PYTHON_NEEDS}")
+                continue
             environment = {**self.environment, **test.environment}
-            code, output, seconds = self.log.run(test.name, test.command, environment, test.timeout, self.unpacked)
-            self._judge(test, code, output, seconds)
+            self._judge(test.name, self.log.run(test.name, test.command, environment, test.timeout, self.unpacked))
 
-    def _judge(self, test: manifest.Test, code, output: str, seconds: float) -> None:
-        passed, skipped = _gtest_count("PASSED", output), _gtest_count("SKIPPED", output)
-        if code is None:
-            self.log.fail(test.name, f"no end within {test.timeout} s", output)
-        elif code != 0:
-            self.log.fail(test.name, f"exit code {code}", output)
-        elif "gpu" in test.labels and "[==========]" in output and passed == 0:
-            self.log.fail(test.name, f"{skipped} tests skipped, none ran, on a machine with a GPU", output)
+    def _judge(self, name: str, ended: Ended) -> None:
+        passed, skipped = _gtest_count("PASSED", ended.output), _gtest_count("SKIPPED", ended.output)
+        for line in ended.output.splitlines():
+            if line.startswith(_MEASURED):
+                self.log.say(f"        {line}")
+        if why := ended.why_bad():
+            self.log.failed(name, why, ended)
+        elif _NO_DEVICE in ended.output:
+            self.log.failed(name, "it found no device on a machine with a GPU", ended)
+        elif "[==========]" in ended.output and passed == 0:
+            self.log.failed(name, f"{skipped} tests skipped, none ran, on a machine with a GPU", ended)
         else:
-            self.log.say(f"passed  {test.name}: {passed} tests, {skipped} skipped, {seconds:.1f} s")
+            self.log.passed(name, f"{passed} tests, {skipped} skipped" if passed else "ended well", ended.seconds)
 
     def sanitize(self) -> None:
         tool = machine.compute_sanitizer()
-        suites = [test for test in self.packed_tests if {"gpu", "conformance"} <= set(test.labels)]
-        if tool is None or not suites:
-            self.log.fail("sanitize", "no compute-sanitizer here" if suites else "no CUDA conformance suite", "")
+        if tool is None:
+            self.log.skipped("SANITIZERS", "NOTHING WAS CHECKED: no compute-sanitizer on this machine")
             return
-        for test in suites:
-            for check in ("memcheck", "racecheck", "synccheck"):
-                self._sanitize_one(test, tool, check)
+        # Side by side: each is slow because of one thread of its own.
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            under_way = [pool.submit(self._sanitize_device, tool, check) for check in sanitizer.CONFORMANCE]
+            under_way.append(pool.submit(self._sanitize_worker, tool))
+        for one in under_way:
+            one.result()
 
-    def _sanitize_one(self, test: manifest.Test, tool: str, check: str) -> None:
-        name = f"{test.name}.{check}"
-        command = [tool, f"--tool={check}", "--target-processes=all", "--error-exitcode=99", *test.command]
-        environment = {**self.environment, **test.environment, "GTEST_FILTER": f"-{_DELIBERATE}"}
-        code, output, seconds = self.log.run(name, command, environment, 10 * test.timeout, self.unpacked)
-        clean = re.search(r"ERROR SUMMARY: 0 errors|RACECHECK SUMMARY: 0 hazards", output)
-        if code != 0 or not clean:
-            why = "no end in time" if code is None else f"exit code {code}" + ("" if clean else ", no clean summary")
-            self.log.fail(name, why, output)
+    def _test(self, name: str) -> manifest.Test:
+        return next(test for test in self.packed_tests if test.name == name)
+
+    def _sanitize_device(self, tool: str, check: sanitizer.Check) -> None:
+        """The device of stride-worker-cuda, in the process of its conformance suite."""
+        test = self._test("cuda_device_conformance")
+        environment = {**self.environment, **test.environment, "GTEST_FILTER": check.gtest_filter}
+        name = f"{test.name}.{check.tool}"
+        ended = self.log.run(name, sanitizer.command(tool, check, test.command), environment, check.limit, self.unpacked)
+        if why := ended.why_bad() or sanitizer.why_bad(ended.output):
+            self.log.failed(name, why, ended)
+        elif (passed := _gtest_count("PASSED", ended.output)) == 0:
+            self.log.failed(name, "no test ran", ended)
         else:
-            self.log.say(f"passed  {name}: no errors, {seconds:.1f} s")
+            self.log.passed(name, f"{passed} tests, no errors", ended.seconds)
+
+    def _sanitize_worker(self, tool: str) -> None:
+        """stride-worker-cuda itself, as a daemon starts it."""
+        test = self._test("compute_test_cuda")
+        name = "stride-worker-cuda.memcheck"
+        with tempfile.TemporaryDirectory(prefix="stride-gpu-workers.") as folder:
+            workers = pathlib.Path(folder, "bin")
+            sanitizer.wrapped_worker(workers, tool, self.unpacked / "bin" / "stride-worker-cuda", self.log.folder)
+            environment = {**self.environment, **test.environment, "STRIDE_TEST_WORKER_DIR": str(workers)}
+            ended = self.log.run(name, test.command, environment, 240, self.unpacked)
+            whole, bad = sanitizer.worker_reports(self.log.folder, patience=15)
+        if why := ended.why_bad() or "; ".join(bad):
+            self.log.failed(name, why, ended)
+        elif whole == 0:
+            self.log.failed(name, "no worker's report is whole", ended)
+        else:
+            passed = _gtest_count("PASSED", ended.output)
+            self.log.passed(name, f"{passed} tests of {test.name}, {whole} workers without errors", ended.seconds)
 
     def bench(self) -> None:
         benchmarks = sorted((self.unpacked / "bin").glob("*_bench"))
         if not benchmarks:
-            self.log.fail("bench", "no benchmarks were packed", "")
+            self.log.failed("bench", "no benchmarks were packed")
         for benchmark in benchmarks:
-            code, output, _ = self.log.run(benchmark.name, [str(benchmark)], self.environment, 300, self.unpacked)
-            if code != 0:
-                self.log.fail(benchmark.name, f"exit code {code}", output)
-            else:
-                self.log.say(f"=== {benchmark.name}\n{output}")
+            ended = self.log.run(benchmark.name, [str(benchmark)], self.environment, 300, self.unpacked)
+            self._show(benchmark.name, ended)
 
     def demo(self) -> None:
         command = [str(ROOT / "scripts" / "demo"), str(self.unpacked), "--workloads-only"]
-        code, output, seconds = self.log.run("demo", command, self.environment, 300, ROOT)
-        if code != 0:
-            self.log.fail("demo", f"exit code {code}", output)
+        self._show("demo", self.log.run("demo", command, self.environment, 240, ROOT))
+
+    def _show(self, name: str, ended: Ended) -> None:
+        if why := ended.why_bad():
+            self.log.failed(name, why, ended)
         else:
-            self.log.say(f"=== demo, {seconds:.1f} s\n{output}")
+            self.log.say(f"=== {name}\n{ended.output}")
+            self.log.passed(name, "ended well", ended.seconds)
 
 
-_PARTS = {"tests": GpuRun.tests, "sanitize": GpuRun.sanitize, "bench": GpuRun.bench, "demo": GpuRun.demo}
+# In this order: what says most comes first.
+PARTS = {"tests": GpuRun.tests, "demo": GpuRun.demo, "sanitize": GpuRun.sanitize, "bench": GpuRun.bench}
 
 
-def run(part: str, recreate_paths: bool) -> int:
-    log = Log()
-    for gpu in machine.gpus() or ["none: nvidia-smi shows no GPU"]:
+def run(parts: set[str], limit: float) -> int:
+    log = Log(limit)
+    gpus = machine.gpus()
+    for gpu in gpus or ["none: nvidia-smi shows no GPU"]:
         log.say(f"GPU: {gpu}")
     if missing := machine.missing_libraries():
         log.say(f"not found on this machine: {', '.join(missing)}")
-    if not machine.gpus():
-        log.fail("machine", "no GPU", "")
+    if not gpus:
+        log.failed("machine", "no GPU")
         return log.close()
     gpu_run = GpuRun(_unpack(), log)
-    if recreate_paths:
-        _recreate_paths(gpu_run)
-    for name, method in _PARTS.items():
-        if part in (name, "all"):
+    for name, part in PARTS.items():
+        if name in parts:
             log.say(f"--- {name}")
-            method(gpu_run)
+            try:
+                part(gpu_run)
+            except Exception as error:  # the other parts still run
+                log.failed(name, f"{type(error).__name__}: {error}")
     return log.close()
 
 
@@ -114,14 +156,6 @@ def _unpack() -> pathlib.Path:
         subprocess.run(["tar", "-C", str(folder), "-xJf", str(PACK)], check=True)
         os.chmod(folder, 0o755)
     return folder
-
-
-def _recreate_paths(gpu_run: GpuRun) -> None:
-    """For tests with paths of the build machine compiled in: links from there to here. Only on a machine made to be thrown away."""
-    for there, here in ((gpu_run.built_source, ROOT), (gpu_run.built_in, gpu_run.unpacked)):
-        if not there.exists():
-            there.parent.mkdir(parents=True, exist_ok=True)
-            there.symlink_to(here)
 
 
 def _gtest_count(verdict: str, output: str) -> int:

@@ -36,13 +36,14 @@ Result<Operand> ResolveText(const std::string& text, OperandSource& source) {
 
 }  // namespace
 
-std::vector<OptionSpec> DataTypeOption() {
+std::vector<OptionSpec> UfuncOptionSpecs() {
   return {{"dtype", 0, "TYPE", "compute in and return this type (default: NumPy's promotion)"}};
 }
 
 std::vector<OptionSpec> ReduceOptionSpecs() {
-  return {{"axis", 0, "N[,N]", "axes to reduce (default: all); may be repeated"},
-          {"keepdims", 0, "", "keep reduced axes with length one"}};
+  return JoinOptions({UfuncOptionSpecs(),
+                      {{"axis", 0, "N[,N]", "axes to reduce (default: all); may be repeated"},
+                       {"keepdims", 0, "", "keep reduced axes with length one"}}});
 }
 
 Result<Operation> BuildUfunc(std::span<const std::string> arguments, const CommandLine& line,
@@ -102,13 +103,21 @@ Result<Operation> BuildReduce(std::span<const std::string> arguments, const Comm
   return Operation::Reduce(*function, *operand, options);
 }
 
-Result<Operation> BuildMatmul(std::span<const std::string> arguments, OperandSource& source) {
+Result<Operation> BuildMatmul(std::span<const std::string> arguments, const CommandLine&,
+                              OperandSource& source) {
   if (arguments.size() != 2) return Bad("matmul takes two arrays");
   auto left = ResolveText(arguments[0], source);
   if (!left) return left.error();
   auto right = ResolveText(arguments[1], source);
   if (!right) return right.error();
   return Operation::Matmul(*left, *right);
+}
+
+OperationBuilder FindBuilder(std::string_view name) {
+  static const std::map<std::string_view, OperationBuilder> kBuilders = {
+      {"ufunc", BuildUfunc}, {"reduce", BuildReduce}, {"matmul", BuildMatmul}};
+  const auto it = kBuilders.find(name);
+  return it == kBuilders.end() ? nullptr : it->second;
 }
 
 }  // namespace stride::cli

@@ -8,9 +8,13 @@
 namespace stride::cli {
 
 // Options that the builders read, for the commands' tables.
-std::vector<OptionSpec> DataTypeOption();
-std::vector<OptionSpec> ReduceOptionSpecs();
+std::vector<OptionSpec> UfuncOptionSpecs();
+std::vector<OptionSpec> ReduceOptionSpecs();  // those of a ufunc too
 std::vector<OptionSpec> KernelOptionSpecs();
+
+// Builds one kind of operation from a command line.
+using OperationBuilder = Result<Operation> (*)(std::span<const std::string> arguments,
+                                               const CommandLine& line, OperandSource& source);
 
 // `arguments` are the positionals of the command. --dtype, --axis, --keepdims, --entry, --grid, ...
 // come from `line`. `NAME a b` calls a ufunc; `EXPRESSION x=a y=b` computes a text.
@@ -20,7 +24,10 @@ Result<Operation> BuildUfunc(std::span<const std::string> arguments, const Comma
 Result<Operation> BuildReduce(std::span<const std::string> arguments, const CommandLine& line,
                               OperandSource& source);
 // `a b`
-Result<Operation> BuildMatmul(std::span<const std::string> arguments, OperandSource& source);
+Result<Operation> BuildMatmul(std::span<const std::string> arguments, const CommandLine& line,
+                              OperandSource& source);
+// The builder of `ufunc`, `reduce` or `matmul`; null for another name.
+OperationBuilder FindBuilder(std::string_view name);
 
 // A launch, and the arguments `inout:`, which are results beside the launch's own.
 struct BuiltKernel {

@@ -59,6 +59,12 @@ Found Find(const std::string& argument, std::span<const OptionSpec> options) {
 
 }  // namespace
 
+std::vector<OptionSpec> JoinOptions(std::initializer_list<std::vector<OptionSpec>> tables) {
+  std::vector<OptionSpec> all;
+  for (const auto& table : tables) all.insert(all.end(), table.begin(), table.end());
+  return all;
+}
+
 Result<CommandLine> CommandLine::Parse(std::span<const std::string> arguments,
                                        std::span<const OptionSpec> options) {
   CommandLine line;

@@ -1,6 +1,7 @@
 // Options and positionals of one command.
 #pragma once
 
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <span>
@@ -17,6 +18,9 @@ struct OptionSpec {
   std::string value_name;  // `FILE`; empty: a switch
   std::string help;
 };
+
+// One table from several, in their order.
+std::vector<OptionSpec> JoinOptions(std::initializer_list<std::vector<OptionSpec>> tables);
 
 class CommandLine {
  public:

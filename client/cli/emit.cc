@@ -120,19 +120,30 @@ std::vector<OptionSpec> ResultOptions() {
           {"time", 0, "", "tell where the time went, on standard error"}};
 }
 
-Result<void> ComputeAndEmit(Context& context, Client& client, Operation operation,
-                            std::chrono::nanoseconds upload_time) {
+Result<Computed> Compute(Context& context, Client& client, Operation operation) {
   operation.OnDevice(context.device());
   auto options = context.Call<ComputeOptions>();
   options.timeline = context.time() || context.json();
-  const auto arrays = client.ComputeAll(operation, options);
-  std::optional<Timeline> timeline;
-  if (options.timeline && !arrays.empty()) {
-    auto told = arrays[0].Timeline(context.Call());
+  Computed computed{.arrays = client.ComputeAll(operation, options)};
+  if (computed.arrays.empty()) {
+    if (auto ended = client.Synchronize(context.Call()); !ended) return ended.error();
+  } else if (options.timeline) {
+    auto told = computed.arrays[0].Timeline(context.Call());
     if (!told) return told.error();
-    timeline = *told;
+    computed.timeline = *told;
   }
-  return Emit(context, client, arrays, timeline, upload_time);
+  return computed;
+}
+
+Result<void> ComputeAndEmit(Context& context, OperationBuilder build) {
+  auto client = context.Connect();
+  if (!client) return client.error();
+  UploadingSource source(context, **client);
+  auto operation = build(context.line().positionals(), context.line(), source);
+  if (!operation) return operation.error();
+  auto computed = Compute(context, **client, *operation);
+  if (!computed) return computed.error();
+  return Emit(context, **client, computed->arrays, computed->timeline, source.upload_time());
 }
 
 Result<void> Emit(Context& context, Client& client, const std::vector<Array>& arrays,

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "client/cli/build_operation.h"
 #include "client/cli/context.h"
 #include "stride/client.h"
 
@@ -11,9 +12,15 @@ namespace stride::cli {
 // -o, --raw, --device and --time, for the tables of commands that compute.
 std::vector<OptionSpec> ResultOptions();
 
-// Runs the operation and gives out its results.
-Result<void> ComputeAndEmit(Context& context, Client& client, Operation operation,
-                            std::chrono::nanoseconds upload_time);
+// Connects, builds the operation from the command line, runs it and gives out its results.
+Result<void> ComputeAndEmit(Context& context, OperationBuilder build);
+
+// Runs it, and waits when the timeline is wanted or when there is no array to tell a failure.
+struct Computed {
+  std::vector<Array> arrays;
+  std::optional<Timeline> timeline;
+};
+Result<Computed> Compute(Context& context, Client& client, Operation operation);
 
 // Fetches arrays into the files of -o, one for each; without -o small arrays are printed.
 // `timeline` is told with --time and --json.

@@ -55,9 +55,7 @@ Result<Operation> BuildJobOperation(const std::vector<std::string>& words,
                                     const CommandLine& line) {
   NamedSource source;
   const std::span<const std::string> arguments = std::span(words).subspan(1);
-  if (words[0] == "ufunc") return BuildUfunc(arguments, line, source);
-  if (words[0] == "reduce") return BuildReduce(arguments, line, source);
-  if (words[0] == "matmul") return BuildMatmul(arguments, source);
+  if (OperationBuilder build = FindBuilder(words[0])) return build(arguments, line, source);
   return Error{.code = Code::kInvalidArgument,
                .message = "A job is a ufunc, a reduce or a matmul, not '" + words[0] + "'"};
 }
@@ -156,18 +154,16 @@ Result<void> Run(Context& context) {
 }
 
 std::vector<OptionSpec> Options() {
-  std::vector<OptionSpec> options = {
-      {"to", 0, "NAME", "submit: the array to create; repeat it for several results"},
-      {"label", 0, "TEXT", "submit: free text to find the job again"},
-      {"id", 0, "ID", "submit: the job's name (default: the daemon makes one)"},
-      {"request-id", 0, "UUID", "submit: the same one again gives the first job back"},
-      {"limit", 0, "TIME", "submit: longest time from acceptance to end"},
-      {"validate-only", 0, "", "submit: check everything, run nothing"},
-      {"wait", 0, "", "submit: watch it to its end"},
-      {"device", 0, "DEVICE", "submit: run here, such as cpu:0"}};
-  options.push_back(DataTypeOption()[0]);
-  for (auto& option : ReduceOptionSpecs()) options.push_back(option);
-  return options;
+  return JoinOptions(
+      {{{"to", 0, "NAME", "submit: the array to create; repeat it for several results"},
+        {"label", 0, "TEXT", "submit: free text to find the job again"},
+        {"id", 0, "ID", "submit: the job's name (default: the daemon makes one)"},
+        {"request-id", 0, "UUID", "submit: the same one again gives the first job back"},
+        {"limit", 0, "TIME", "submit: longest time from acceptance to end"},
+        {"validate-only", 0, "", "submit: check everything, run nothing"},
+        {"wait", 0, "", "submit: watch it to its end"},
+        {"device", 0, "DEVICE", "submit: run here, such as cpu:0"}},
+       ReduceOptionSpecs()});
 }
 
 }  // namespace

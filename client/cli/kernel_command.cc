@@ -11,31 +11,13 @@ Result<void> Run(Context& context) {
   UploadingSource source(context, **client);
   auto kernel = BuildKernel(context.line().positionals(), context.line(), source);
   if (!kernel) return kernel.error();
-  kernel->operation.OnDevice(context.device());
-  auto options = context.Call<ComputeOptions>();
-  options.timeline = context.time() || context.json();
-  auto made = (*client)->ComputeAll(kernel->operation, options);
-  std::optional<Timeline> timeline;
-  if (options.timeline && !made.empty()) {
-    auto told = made[0].Timeline(context.Call());
-    if (!told) return told.error();
-    timeline = *told;
-  }
-  // A launch that makes no array has nobody but this to tell its failure.
-  if (made.empty()) {
-    if (auto ended = (*client)->Synchronize(context.Call()); !ended) return ended.error();
-  }
+  auto computed = Compute(context, **client, kernel->operation);
+  if (!computed) return computed.error();
   std::vector<Array> results;
-  auto next = made.begin();
+  auto next = computed->arrays.begin();
   for (auto& result : kernel->results)
     results.push_back(result ? std::move(*result) : std::move(*next++));
-  return Emit(context, **client, results, timeline, source.upload_time());
-}
-
-std::vector<OptionSpec> Options() {
-  auto options = ResultOptions();
-  for (auto& option : KernelOptionSpecs()) options.push_back(option);
-  return options;
+  return Emit(context, **client, results, computed->timeline, source.upload_time());
 }
 
 }  // namespace
@@ -51,7 +33,7 @@ const Command& KernelCommand() {
           "  4096, 4096:int32      a number\n"
           "  out:int32[4096]       a new array of zeros, which becomes a result\n"
           "  inout:a.npy           an array that the kernel changes, which becomes a result",
-      .options = Options(),
+      .options = JoinOptions({ResultOptions(), KernelOptionSpecs()}),
       .run = Run};
   return kCommand;
 }

@@ -8,12 +8,7 @@ namespace {
 Result<void> Run(Context& context) {
   if (context.line().positionals().size() != 2)
     return UsageError(MatmulCommand(), "matmul takes two arrays");
-  auto client = context.Connect();
-  if (!client) return client.error();
-  UploadingSource source(context, **client);
-  auto operation = BuildMatmul(context.line().positionals(), source);
-  if (!operation) return operation.error();
-  return ComputeAndEmit(context, **client, *operation, source.upload_time());
+  return ComputeAndEmit(context, BuildMatmul);
 }
 
 }  // namespace

@@ -5,20 +5,7 @@
 namespace stride::cli {
 namespace {
 
-Result<void> Run(Context& context) {
-  auto client = context.Connect();
-  if (!client) return client.error();
-  UploadingSource source(context, **client);
-  auto operation = BuildUfunc(context.line().positionals(), context.line(), source);
-  if (!operation) return operation.error();
-  return ComputeAndEmit(context, **client, *operation, source.upload_time());
-}
-
-std::vector<OptionSpec> Options() {
-  auto options = ResultOptions();
-  options.push_back(DataTypeOption()[0]);
-  return options;
-}
+Result<void> Run(Context& context) { return ComputeAndEmit(context, BuildUfunc); }
 
 }  // namespace
 
@@ -29,7 +16,7 @@ const Command& UfuncCommand() {
                                    .details =
                                        "An ARRAY is a .npy file, - (standard input), @NAME (kept "
                                        "by the daemon) or a number such as 2.5 or 2:int16.",
-                                   .options = Options(),
+                                   .options = JoinOptions({ResultOptions(), UfuncOptionSpecs()}),
                                    .run = Run};
   return kCommand;
 }

@@ -8,11 +8,11 @@
 #include "absl/strings/numbers.h"
 #include "server/api/serve.h"
 #include "server/base/error.h"
+#include "server/base/page_size.h"
 
 namespace stride::api {
 namespace {
 
-constexpr int kMaxPage = 1000;
 constexpr absl::Duration kDefaultInterval = absl::Seconds(1);
 constexpr absl::Duration kShortestInterval = absl::Milliseconds(50);
 constexpr absl::Duration kLongestInterval = absl::Hours(1);
@@ -30,19 +30,17 @@ absl::StatusOr<absl::Duration> IntervalOf(const v1::WatchDevicesRequest& request
 
 absl::Status DeviceServiceAdapter::List(const v1::ListDevicesRequest& request,
                                         v1::ListDevicesResponse* response) {
-  if (request.page_size() < 0) {
-    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "page_size", "must not be negative");
-  }
+  auto page_size = PageSize(request.page_size());
+  if (!page_size.ok()) return page_size.status();
   int64_t begin = 0;
   if (!request.page_token().empty() &&
       (!absl::SimpleAtoi(request.page_token(), &begin) || begin < 0)) {
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "page_token",
                         "not a token of this service");
   }
-  int64_t size = request.page_size() == 0 ? kMaxPage : std::min(request.page_size(), kMaxPage);
   std::vector<v1::Device> devices = engine_->ListDevices();
   int64_t count = static_cast<int64_t>(devices.size());
-  int64_t end = std::min(count, std::min(begin, count) + size);
+  int64_t end = std::min(count, std::min(begin, count) + *page_size);
   for (int64_t i = begin; i < end; ++i) *response->add_devices() = std::move(devices[i]);
   if (end < count) response->set_next_page_token(std::to_string(end));
   return absl::OkStatus();

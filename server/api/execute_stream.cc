@@ -133,7 +133,7 @@ PendingAck ExecuteStream::Take(v1::Command& command) {
       break;
     case v1::Command::kSynchronize:
       ack.kind = PendingAck::Kind::kSynchronize;
-      ack.before = operations_->last();
+      ack.before = operations_->Mark();
       break;
     case v1::Command::KIND_NOT_SET:
       SetStatus(InvalidField(v1::ERROR_REASON_INVALID_FIELD, "kind",

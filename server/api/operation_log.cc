@@ -22,8 +22,14 @@ void OperationLog::Refused(absl::Status error) {
   Note(++last_, std::move(error));
 }
 
-uint64_t OperationLog::last() const {
+uint64_t OperationLog::Mark() {
   std::lock_guard lock(mutex_);
+  marks_.insert(last_);
+  auto open = errors_.extract(kOpen);
+  if (!open.empty()) {
+    open.key() = last_;
+    errors_.insert(std::move(open));
+  }
   return last_;
 }
 
@@ -35,9 +41,10 @@ void OperationLog::Ended(uint64_t number, absl::Status status) {
 }
 
 void OperationLog::Note(uint64_t number, absl::Status status) {
-  if (status.ok() || (first_failed_ != 0 && first_failed_ < number)) return;
-  first_failed_ = number;
-  first_error_ = std::move(status);
+  if (status.ok()) return;
+  auto mark = marks_.lower_bound(number);
+  auto [it, added] = errors_.try_emplace(mark == marks_.end() ? kOpen : *mark, number, status);
+  if (!added && number < it->second.first) it->second = {number, std::move(status)};
 }
 
 absl::Status OperationLog::WaitFor(uint64_t number, absl::Time deadline) {
@@ -48,7 +55,9 @@ absl::Status OperationLog::WaitFor(uint64_t number, absl::Time deadline) {
   } else if (!ended_.wait_until(lock, absl::ToChronoTime(deadline), ended)) {
     return absl::DeadlineExceededError("");
   }
-  return first_failed_ != 0 && first_failed_ <= number ? first_error_ : absl::OkStatus();
+  marks_.erase(number);
+  auto error = errors_.extract(number);
+  return error.empty() ? absl::OkStatus() : std::move(error.mapped().second);
 }
 
 }  // namespace stride::api

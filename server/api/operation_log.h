@@ -2,9 +2,11 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -23,11 +25,11 @@ class OperationLog : public std::enable_shared_from_this<OperationLog> {
 
   void Accepted(std::shared_ptr<scheduler::Ticket> ticket);
   void Refused(absl::Status error);
-  // Of the last operation so far; 0: there was none.
-  uint64_t last() const;
+  // Ends a stretch of operations: the number of the last one so far; 0: there was none.
+  uint64_t Mark();
 
-  // Until every operation up to `number` has ended: the first error among them. DEADLINE_EXCEEDED
-  // when they have not by `deadline`.
+  // `number` is of a Mark. Until every operation up to it has ended: the first error since the Mark
+  // before it. An error is told once. DEADLINE_EXCEEDED when they have not ended by `deadline`.
   absl::Status WaitFor(uint64_t number, absl::Time deadline);
 
  private:
@@ -40,8 +42,11 @@ class OperationLog : public std::enable_shared_from_this<OperationLog> {
   std::condition_variable ended_;
   uint64_t last_ = 0;  // guarded by mutex_, as are all below
   std::set<uint64_t> unfinished_;
-  uint64_t first_failed_ = 0;  // 0: none
-  absl::Status first_error_;
+  // Marks that were not waited for. The first error of each stretch is under the mark that ends it,
+  // that of the stretch still open under kOpen.
+  static constexpr uint64_t kOpen = UINT64_MAX;
+  std::set<uint64_t> marks_;
+  std::map<uint64_t, std::pair<uint64_t, absl::Status>> errors_;
 };
 
 }  // namespace stride::api

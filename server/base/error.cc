@@ -123,6 +123,13 @@ v1::ErrorReason ReasonOf(const absl::Status& status) {
   return reason;
 }
 
+std::string MetadataOf(const absl::Status& status, std::string_view key) {
+  google::rpc::ErrorInfo info;
+  if (!Extract(status, &info)) return "";
+  auto found = info.metadata().find(std::string(key));
+  return found == info.metadata().end() ? "" : found->second;
+}
+
 absl::Status WithText(const absl::Status& status, std::string_view text) {
   absl::Status result(status.code(), ToAbsl(text));
   status.ForEachPayload(

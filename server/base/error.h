@@ -50,6 +50,9 @@ absl::Status PrefixField(absl::Status status, std::string_view prefix);
 // The reason that a status carries; UNSPECIFIED when it carries none.
 v1::ErrorReason ReasonOf(const absl::Status& status);
 
+// The value that the status's ErrorInfo has under `key`; empty when it has none.
+std::string MetadataOf(const absl::Status& status, std::string_view key);
+
 // Copies message and details under another code or with a longer text, keeping payloads.
 absl::Status WithText(const absl::Status& status, std::string_view text);
 

@@ -23,7 +23,8 @@ class Compiler {
 
   // `done` is called exactly once: at once on this thread when the module is in memory, else on a
   // compiler thread. Equal requests under way are joined. INVALID_ARGUMENT (COMPILE_FAILED, with
-  // the log) when the code is wrong; DEADLINE_EXCEEDED when it took too long; ABORTED when the
+  // the log) when the code is wrong, or (UNKNOWN_ENTRY, metadata `entry`) when it lacks a kernel
+  // that was asked for; DEADLINE_EXCEEDED when it took too long; ABORTED when the
   // compiler died.
   virtual void Compile(const std::string& target, const wire::Code& code, Done done) = 0;
 };

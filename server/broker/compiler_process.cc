@@ -17,8 +17,13 @@ constexpr absl::Duration kExitGrace = absl::Seconds(1);
 constexpr size_t kMaxInlineCodeBytes = 96 << 10;
 constexpr uint64_t kMaxObjectBytes = 256 << 20;
 
-absl::Status Refusal(const wire::Status& refusal) {
-  absl::Status status = wire::ToStatus(refusal);
+absl::Status Refusal(const wire::CompileReply& reply) {
+  absl::Status status = wire::ToStatus(reply.status());
+  if (absl::IsNotFound(status)) {
+    return MakeError(absl::StatusCode::kInvalidArgument, v1::ERROR_REASON_UNKNOWN_ENTRY,
+                     {status.message().data(), status.message().size()},
+                     {{"entry", reply.unknown_entry()}});
+  }
   if (!absl::IsInvalidArgument(status)) return status;
   return MakeError(status.code(), v1::ERROR_REASON_COMPILE_FAILED,
                    {status.message().data(), status.message().size()});
@@ -103,7 +108,7 @@ absl::StatusOr<CompilerProcess::Output> CompilerProcess::Compile(const std::stri
 absl::StatusOr<CompilerProcess::Output> CompilerProcess::Check(
     wire::CompileReply reply, std::vector<UniqueFd> descriptors) const {
   if (reply.id() != last_id_) return Lie();
-  if (reply.status().code() != 0) return descriptors.empty() ? Refusal(reply.status()) : Lie();
+  if (reply.status().code() != 0) return descriptors.empty() ? Refusal(reply) : Lie();
   if (descriptors.size() != 1) return Lie();
   auto object = ReadObject(descriptors[0], reply.size());
   if (!object.ok()) return object.status();

@@ -30,6 +30,11 @@ absl::Status EventLedger::CheckTask(const wire::TaskResult& result) {
   return absl::OkStatus();
 }
 
+absl::Status EventLedger::TakeCancel(uint64_t sequence) {
+  if (cancels_.erase(sequence) > 0) return absl::OkStatus();
+  return Lie("the answer to a cancel that was not sent");
+}
+
 absl::StatusOr<std::vector<EventLedger::CopyDone>> EventLedger::TakeCopies(
     const wire::CopiesDone& done) {
   std::vector<CopyDone> taken;

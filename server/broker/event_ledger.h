@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -14,9 +15,9 @@
 
 namespace stride::broker {
 
-// What a worker owes: each task, copy, load and arena that it was asked for and has not answered. A
-// worker is not trusted, so every answer is checked against it; an error means that the worker
-// lies. Not thread-safe.
+// What a worker owes: each task, cancel, copy, load and arena that it was asked for and has not
+// answered. A worker is not trusted, so every answer is checked against it; an error means that the
+// worker lies. Not thread-safe.
 class EventLedger {
  public:
   using CopyDone = std::function<void(absl::Status)>;
@@ -25,13 +26,15 @@ class EventLedger {
   uint64_t last_submitted() const { return last_submitted_; }
   void AddTasks(uint64_t last) { last_submitted_ = last; }
   uint64_t AddCopy(CopyDone done);
-  // False when the same module or arena is already being waited for.
+  // False when the same module, arena or task is already being waited for.
   bool AddLoad(uint64_t module, Worker::LoadDone loaded);
   bool AddArena(uint64_t arena);
+  bool AddCancel(uint64_t sequence) { return cancels_.insert(sequence).second; }
 
   // --- what was answered ---
   absl::Status CheckTask(const wire::TaskResult& result);
   uint64_t last_result() const { return last_result_; }
+  absl::Status TakeCancel(uint64_t sequence);
   absl::StatusOr<std::vector<CopyDone>> TakeCopies(const wire::CopiesDone& done);
   absl::StatusOr<Worker::LoadDone> TakeLoad(uint64_t module);
   absl::Status PutArena(uint64_t arena, absl::StatusOr<UniqueFd> result);
@@ -47,6 +50,7 @@ class EventLedger {
   uint64_t last_submitted_ = 0;
   uint64_t last_result_ = 0;
   uint64_t last_copy_ = 0;
+  std::set<uint64_t> cancels_;  // by their first task
   std::map<uint64_t, CopyDone> copies_;
   std::map<uint64_t, Worker::LoadDone> loads_;
   std::map<uint64_t, std::optional<absl::StatusOr<UniqueFd>>> arenas_;  // nullopt: not answered yet

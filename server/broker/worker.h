@@ -30,6 +30,8 @@ struct WorkerDeath {
 // Worker but must not block.
 struct WorkerCallbacks {
   std::function<void(absl::Span<const wire::TaskResult>)> tasks_done;
+  // The answer to a Cancel; see wire::TasksCancelled. Before tasks_done of any task taken out.
+  std::function<void(uint64_t sequence, bool taken)> cancelled;
   // Once, after the process was reaped and after the last tasks_done. Pending copies, arenas and
   // loads have got their error before.
   std::function<void(const WorkerDeath&)> died;
@@ -70,6 +72,17 @@ class Worker {
   // Sequences are the caller's: from 1, growing by one; INVALID_ARGUMENT when they do not, or when
   // one task is over 100 KiB. Packets are the broker's business: any number of tasks may be given.
   virtual absl::Status Submit(const wire::Submit& tasks) = 0;
+
+  // Asks for submitted tasks to be taken out of the worker's queue: wire::Cancel. WorkerCallbacks
+  // tells the answer; none comes when the worker dies first.
+  virtual absl::Status Cancel(absl::Span<const uint64_t> sequences) = 0;
+
+  // How far it came, from the status page: what it says, for show only.
+  struct Progress {
+    uint32_t completed_sequence = 0;
+    uint32_t started_sequence = 0;
+  };
+  virtual Progress progress() const = 0;
 
   // `done` is called on the reader thread, exactly once, also when the call itself fails (after the
   // broker's Shutdown: on the calling thread).

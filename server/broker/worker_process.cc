@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 #include <utility>
@@ -14,7 +15,7 @@
 namespace stride::broker {
 namespace {
 
-constexpr uint32_t kProtocolVersion = 1;
+constexpr uint32_t kProtocolVersion = 2;
 // A worker reads its socket within microseconds, or the milliseconds that loading a module takes.
 constexpr absl::Duration kSendTimeout = absl::Seconds(2);
 constexpr absl::Duration kArenaTimeout = absl::Seconds(30);
@@ -246,6 +247,28 @@ absl::Status WorkerProcess::Submit(const wire::Submit& tasks) {
     bytes += size;
   }
   return Send(command);
+}
+
+absl::Status WorkerProcess::Cancel(absl::Span<const uint64_t> sequences) {
+  wire::Command command;
+  command.mutable_cancel()->mutable_sequences()->Add(sequences.begin(), sequences.end());
+  {
+    absl::MutexLock lock(&mutex_);
+    if (state_ != State::kReady) return DeadStatus();
+    if (sequences.empty() || sequences.back() > ledger_.last_submitted() ||
+        !std::is_sorted(sequences.begin(), sequences.end())) {
+      return absl::InvalidArgumentError("the tasks to cancel were not submitted in this order");
+    }
+    if (!ledger_.AddCancel(sequences.front())) {
+      return absl::InvalidArgumentError("the task is being cancelled already");
+    }
+  }
+  return Send(command);
+}
+
+Worker::Progress WorkerProcess::progress() const {
+  const auto* page = reinterpret_cast<const wire::StatusPage*>(page_map_.data());
+  return {page->completed_sequence.load(), page->started_sequence.load()};
 }
 
 void WorkerProcess::Copy(bool to_device, uint64_t arena, uint64_t arena_offset,

@@ -56,6 +56,8 @@ class WorkerProcess : public Worker {
   absl::Status LoadModule(const CompiledModule& module, LoadDone loaded) override;
   absl::Status UnloadModule(uint64_t module) override;
   absl::Status Submit(const wire::Submit& tasks) override;
+  absl::Status Cancel(absl::Span<const uint64_t> sequences) override;
+  Progress progress() const override;
   void Copy(bool to_device, uint64_t arena, uint64_t arena_offset, uint64_t staging_offset,
             uint64_t size, std::function<void(absl::Status)> done) override;
   StagingPool& staging() override { return staging_; }
@@ -89,6 +91,7 @@ class WorkerProcess : public Worker {
   absl::Status Take(wire::Event& event, std::vector<UniqueFd> descriptors);
   absl::Status TakeStarted(const wire::Started& started);
   absl::Status TakeTasks(const wire::TasksDone& done);
+  absl::Status TakeCancelled(const wire::TasksCancelled& cancelled);
   absl::Status TakeCopies(const wire::CopiesDone& done);
   absl::Status TakeLoaded(const wire::ModuleLoaded& loaded);
   absl::Status TakeArena(const wire::ArenaCreated& created, std::vector<UniqueFd> descriptors);

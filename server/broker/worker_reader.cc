@@ -82,6 +82,8 @@ absl::Status WorkerProcess::Take(wire::Event& event, std::vector<UniqueFd> descr
       return TakeLoaded(event.module_loaded());
     case wire::Event::kTasksDone:
       return TakeTasks(event.tasks_done());
+    case wire::Event::kTasksCancelled:
+      return TakeCancelled(event.tasks_cancelled());
     case wire::Event::kCopiesDone:
       return TakeCopies(event.copies_done());
     case wire::Event::kFatal:
@@ -110,6 +112,16 @@ absl::Status WorkerProcess::TakeTasks(const wire::TasksDone& done) {
     if (absl::Status s = ledger_.CheckTask(result); !s.ok()) return s;
     results_.push_back(result);
   }
+  return absl::OkStatus();
+}
+
+absl::Status WorkerProcess::TakeCancelled(const wire::TasksCancelled& cancelled) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (absl::Status s = ledger_.TakeCancel(cancelled.sequence()); !s.ok()) return s;
+  }
+  // Whoever asked has adopted the worker, so the results before this one have been delivered.
+  if (callbacks_.cancelled) callbacks_.cancelled(cancelled.sequence(), cancelled.taken());
   return absl::OkStatus();
 }
 

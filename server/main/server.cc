@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "server/api/log.h"
+#include "server/main/logging.h"
 #include "server/main/sockets.h"
 
 namespace stride {
@@ -64,6 +65,14 @@ scheduler::EngineOptions EngineOptionsOf(const Config& config) {
   options.worker_idle_timeout = config.worker_idle_timeout;
   options.kill_grace = config.kill_grace;
   options.log = [](const std::string& text) { api::LogInfo(text); };
+  options.worker_lost = [](const scheduler::WorkerLoss& loss) {
+    // A client chose the operation's text: it must not break the line.
+    std::string operation = loss.operation.empty() ? "none" : EscapeJson(loss.operation);
+    api::LogWarning(absl::StrCat(
+        "worker lost: device=", loss.device, " tenant=", loss.tenant.value,
+        " operation=", operation,
+        " cause=", EscapeJson({loss.cause.message().data(), loss.cause.message().size()})));
+  };
   return options;
 }
 

@@ -52,6 +52,11 @@ struct Plan {
   wire::Task task;
   // New arrays whose kernel expects them zeroed before it runs (kernel outputs), by output index.
   std::vector<int> zeroed_outputs;
+  // Copies that the operation needs around it. Set: there is no task, and the operation is to be
+  // planned again with inputs of these types (nullopt: as it is), or into a new output that is then
+  // copied to the existing one.
+  std::vector<std::optional<DType>> converted_inputs;
+  bool through_new_output = false;
   // For estimates: bytes read and written, and arithmetic operations.
   double bytes = 0;
   double flops = 0;

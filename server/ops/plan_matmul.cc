@@ -44,27 +44,17 @@ std::vector<int64_t> StridesOf(const Matrix& matrix, const Shape& batch) {
   return strides;
 }
 
-absl::Status CheckTypes(const ArrayInfo& left, const ArrayInfo& right, DType dtype) {
-  if (left.dtype == dtype && right.dtype == dtype) return absl::OkStatus();
-  return NotImplemented(
-      "matmul.mixed_types",
-      absl::StrCat("matmul of different types is not implemented yet; copy both to ",
-                   std::string(Name(dtype)), " first: ", std::string(Name(left.dtype)), " and ",
-                   std::string(Name(right.dtype))));
-}
-
-absl::StatusOr<ArrayInfo> MatmulOutput(DType dtype, const Shape& shape, const Input& existing) {
-  auto output = ChooseOutput(dtype, shape, existing);
-  if (!output.ok()) return output.status();
-  if (output->dtype != dtype || !output->IsContiguous()) {
-    return NotImplemented(
-        "matmul.strided_output",
-        absl::StrCat(
-            "matmul into an existing output needs a contiguous one of the result's type; let it "
-            "make a new array and copy that: ",
-            std::string(Name(dtype))));
+// What has to be copied before and after, since libraries and our own loop take one type and write
+// rows without gaps.
+void PlanCopies(const ArrayInfo& left, const ArrayInfo& right, DType dtype, Plan* plan) {
+  if (left.dtype != dtype || right.dtype != dtype) {
+    for (const ArrayInfo* input : {&left, &right}) {
+      plan->converted_inputs.push_back(input->dtype == dtype ? std::nullopt
+                                                             : std::optional<DType>(dtype));
+    }
   }
-  return output;
+  const ArrayInfo& output = plan->outputs[0];
+  plan->through_new_output = output.dtype != dtype || !output.IsContiguous();
 }
 
 }  // namespace
@@ -87,15 +77,16 @@ absl::StatusOr<Plan> PlanMatmul(const v1::Matmul& matmul, Inputs inputs, const I
   auto batch = BroadcastShapes({left->batch, right->batch}, "matmul");
   if (!batch.ok()) return batch.status();
   DType dtype = PromoteTypes(left->array.dtype, right->array.dtype);
-  if (auto status = CheckTypes(left->array, right->array, dtype); !status.ok()) return status;
   Shape shape = *batch;
   if (!left->is_vector) shape.push_back(m);
   if (!right->is_vector) shape.push_back(n);
-  auto output = MatmulOutput(dtype, shape, existing);
+  auto output = ChooseOutput(dtype, shape, existing);
   if (!output.ok()) return output.status();
 
   Plan plan;
   plan.outputs.push_back(*output);
+  PlanCopies(left->array, right->array, dtype, &plan);
+  if (!plan.converted_inputs.empty() || plan.through_new_output) return plan;
   if (IsBool(dtype) || IsInteger(dtype)) {
     plan.code.emplace().mutable_matmul()->set_dtype(static_cast<int>(dtype));
   }

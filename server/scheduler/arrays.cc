@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
+#include "server/base/page_size.h"
 #include "server/recovery/records.pb.h"
 #include "server/scheduler/array_spec.h"
 #include "server/scheduler/describe.h"
@@ -15,9 +16,6 @@ namespace stride::scheduler {
 using ArrayPtr = std::shared_ptr<session::Array>;
 
 namespace {
-
-constexpr int kDefaultPage = 100;
-constexpr int kMaxPage = 1000;
 
 absl::StatusOr<absl::Time> ExpireTime(bool has_ttl, const google::protobuf::Duration& ttl,
                                       const session::ArrayName& name, absl::Time now) {
@@ -118,15 +116,13 @@ absl::StatusOr<v1::Array> Arrays::Get(const TenantId& tenant, const std::string&
 
 absl::StatusOr<v1::ListArraysResponse> Arrays::List(const TenantId& tenant,
                                                     const v1::ListArraysRequest& request) {
-  if (request.page_size() < 0 || request.page_size() > kMaxPage) {
-    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "page_size",
-                        "from 0 (default 100) to 1000");
-  }
-  int page_size = request.page_size() > 0 ? request.page_size() : kDefaultPage;
+  auto page_size = PageSize(request.page_size());
+  if (!page_size.ok()) return page_size.status();
   v1::ListArraysResponse response;
   Locked lock(*core_);
-  auto page = core_->catalogue.ListArrays(tenant, request.parent(), page_size, request.page_token(),
-                                          core_->Now(), response.mutable_next_page_token());
+  auto page =
+      core_->catalogue.ListArrays(tenant, request.parent(), *page_size, request.page_token(),
+                                  core_->Now(), response.mutable_next_page_token());
   if (!page.ok()) return page.status();
   for (const ArrayPtr& array : *page) *response.add_arrays() = Describe(*core_, *array);
   return response;

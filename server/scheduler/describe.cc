@@ -86,17 +86,16 @@ v1::Timeline DescribeTimeline(const Core& core, const Task& task) {
     SetDuration(task.compile_end - task.compile_start, out.mutable_compile());
   if (task.move_end > task.move_start)
     SetDuration(task.move_end - task.move_start, out.mutable_upload());
-  if (task.dispatch_time != absl::Time()) {
+  bool begun = task.begin_time != absl::Time(), done = task.state == TaskState::kDone;
+  if (begun || done) {
+    absl::Time queue_end = begun ? task.begin_time : task.end_time;
     absl::Duration moved =
         task.move_end > task.move_start ? task.move_end - task.move_start : absl::ZeroDuration();
-    SetDuration(task.dispatch_time - task.submit_time - moved, out.mutable_queue());
-    SetTimestamp(task.dispatch_time, out.mutable_start_time());
+    SetDuration(queue_end - task.submit_time - moved, out.mutable_queue());
   }
-  if (task.state == TaskState::kDone) {
-    SetTimestamp(task.end_time, out.mutable_end_time());
-    if (task.dispatch_time != absl::Time())
-      SetDuration(absl::Seconds(task.run_seconds), out.mutable_run());
-  }
+  if (begun) SetTimestamp(task.begin_time, out.mutable_start_time());
+  if (done) SetTimestamp(task.end_time, out.mutable_end_time());
+  if (begun && done) SetDuration(absl::Seconds(task.run_seconds), out.mutable_run());
   return out;
 }
 

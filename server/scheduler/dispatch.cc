@@ -1,4 +1,5 @@
 // Scheduler: sending prepared tasks to their worker, and what comes back.
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -7,33 +8,32 @@
 #include "server/scheduler/hazards.h"
 #include "server/scheduler/scheduler.h"
 #include "server/wire/status.h"
+#include "server/wire/status_page.h"
 
 namespace stride::scheduler {
 namespace {
 
-// Tasks in one worker's queue: enough that it never waits for us, few enough that most can still be
-// cancelled.
+using wire::AtOrBefore;
+
+// Tasks in one worker's queue: enough that it never waits for us, few enough that most can still
+// go to another device.
 constexpr size_t kMaxInFlight = 256;
 constexpr size_t kMaxSubmitBytes = 64 << 10;  // of a packet's 128 KiB
 constexpr size_t kMaxTaskBytes = 56 << 10;
 constexpr int kMaxAttempts = 3;
 
-// Sequence numbers in the status page are the low 32 bits.
-bool AtOrBefore(uint64_t sequence, uint32_t mark) {
-  return static_cast<int32_t>(mark - static_cast<uint32_t>(sequence)) >= 0;
-}
-
-// Whether a later task that has begun writes what this one read: it would read something else now.
+// Whether a later task that has begun changes in place what this one used: run again it would read
+// something else, or undo the change.
 bool OverwrittenSince(const Lane::InFlight& entry, const std::deque<Lane::InFlight>& in_flight,
                       uint32_t started_sequence) {
   for (const Lane::InFlight& later : in_flight) {
-    if (!later.last || later.sequence <= entry.sequence ||
+    if (!later.last || later.task == nullptr || later.sequence <= entry.sequence ||
         !AtOrBefore(later.sequence, started_sequence))
       continue;
     for (const Use& written : later.task->uses) {
       if (written.buffer == nullptr || !written.write || written.fresh) continue;
       for (const Use& use : entry.task->uses) {
-        if (use.buffer == written.buffer && use.read) return true;
+        if (use.buffer == written.buffer) return true;
       }
     }
   }
@@ -52,6 +52,7 @@ void SetModule(wire::Task* task, uint64_t module) {
 bool Scheduler::MayDispatch(const Task& task, const Lane& lane) const {
   for (const auto& before : task.pending) {
     if (before->state != TaskState::kDispatched || before->lane != &lane) return false;
+    if (before->num_recalls > 0) return false;
   }
   return true;
 }
@@ -72,7 +73,7 @@ bool Scheduler::PumpOnce(Lane& lane) {
          bytes < kMaxSubmitBytes) {
     std::shared_ptr<Task> task = lane.ready.front();
     if (absl::Status error = FirstInputError(*task); !error.ok()) {
-      Complete(task, error);
+      EndUnrun(task, error);
       continue;
     }
     if (!MayDispatch(*task, lane)) {
@@ -108,6 +109,7 @@ bool Scheduler::PumpOnce(Lane& lane) {
     std::vector<std::shared_ptr<Task>> dependents = task->dependents;
     for (const auto& dependent : dependents) Evaluate(dependent);
   }
+  NoteStart(lane);
   return true;
 }
 
@@ -198,6 +200,7 @@ void Scheduler::TasksDone(Lane& lane, const broker::Worker* worker,
     }
     Lane::InFlight entry = std::move(lane.in_flight.front());
     lane.in_flight.pop_front();
+    if (entry.task == nullptr) continue;
     entry.task->run_seconds += result.run_seconds();
     if (entry.last) {
       TaskEnded(lane, entry.task, result);
@@ -206,6 +209,7 @@ void Scheduler::TasksDone(Lane& lane, const broker::Worker* worker,
     }
   }
   if (std::exchange(lane.memory_short, false)) PrepareAll(lane);
+  NoteStart(lane);
   Pump(lane);
 }
 
@@ -215,6 +219,9 @@ void Scheduler::TaskEnded(Lane& lane, const std::shared_ptr<Task>& task,
   if (status.ok()) status = TaskStatus(*task, lane, result.status());
   // It followed a task that failed after this one was sent: what it computed is from spoiled input.
   if (absl::Status error = FirstInputError(*task); status.ok() && !error.ok()) status = error;
+  // The device measured it best: what was seen of its start came no earlier than that.
+  absl::Time begin = std::max(task->dispatch_time, core_->Now() - absl::Seconds(task->run_seconds));
+  task->begin_time = task->begin_time == absl::Time() ? begin : std::min(task->begin_time, begin);
   accounts_[lane.device].busy_seconds += result.run_seconds();
   if (status.ok()) {
     model_.Record(lane.description, task->module != nullptr ? task->module->key : task->label,
@@ -245,6 +252,7 @@ void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker,
   lane.load_errors.clear();
   lane.attributes.clear();
   core_->recorder.WorkerGone(std::exchange(lane.worker_record, 0));
+  lane.recalls.clear();
   ++accounts_[lane.device].worker_restarts;
   std::deque<Lane::InFlight> in_flight = std::exchange(lane.in_flight, {});
 
@@ -253,6 +261,7 @@ void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker,
       death.faulting_sequence != 0 || ReasonOf(death.cause) == v1::ERROR_REASON_KERNEL_FAULT;
   std::shared_ptr<Task> culprit;
   for (const Lane::InFlight& entry : in_flight) {
+    if (entry.task == nullptr) continue;
     bool named = entry.sequence == death.faulting_sequence;
     bool running = death.faulting_sequence == 0 &&
                    !AtOrBefore(entry.sequence, death.completed_sequence) &&
@@ -262,10 +271,11 @@ void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker,
       break;
     }
   }
+  TellLoss(lane, death, culprit);
   std::vector<std::shared_ptr<Task>> again;
   std::vector<std::pair<std::shared_ptr<Task>, absl::Status>> ended;
   for (const Lane::InFlight& entry : in_flight) {
-    if (!entry.last) continue;
+    if (!entry.last || entry.task == nullptr) continue;
     const std::shared_ptr<Task>& task = entry.task;
     bool completed = AtOrBefore(entry.sequence, death.completed_sequence) && task != culprit;
     bool repeatable = IsRepeatable(*task) && task->num_attempts < kMaxAttempts;
@@ -280,10 +290,25 @@ void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker,
   }
   for (const auto& task : again) TakeBack(task);
   for (auto& [task, status] : ended) Complete(task, status);
+  for (const auto& task : again) {
+    if (!task->recall.ok() && task->state == TaskState::kWaiting) EndUnrun(task, task->recall);
+  }
   for (const auto& task : again) Evaluate(task);
   // Tasks that were only being prepared here go on with a new worker.
   PrepareAll(lane);
   if (!lane.ready.empty()) StartWorker(lane);
+}
+
+// Not of one that was asked to end: nothing is lost with it.
+void Scheduler::TellLoss(const Lane& lane, const broker::WorkerDeath& death,
+                         const std::shared_ptr<Task>& running) {
+  const auto& listener = core_->options.worker_lost;
+  if (!listener || death.cause.ok() || absl::IsCancelled(death.cause)) return;
+  WorkerLoss loss{.device = absl::StrCat("devices/", lane.description.id()),
+                  .tenant = lane.tenant,
+                  .cause = death.cause,
+                  .operation = running != nullptr ? running->label : ""};
+  core_->deferred.push_back([&listener, loss = std::move(loss)] { listener(loss); });
 }
 
 void Scheduler::TakeBack(const std::shared_ptr<Task>& task) {
@@ -292,6 +317,9 @@ void Scheduler::TakeBack(const std::shared_ptr<Task>& task) {
     if (use.buffer != nullptr && use.fresh) use.buffer->KeepOnly(-1);
   }
   task->run_seconds = 0;
+  task->begin_time = absl::Time();
+  task->recall_asked = task->recall_refused = false;
+  task->num_recalls = 0;
   SetState(*task, TaskState::kWaiting);
 }
 

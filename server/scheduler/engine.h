@@ -24,6 +24,14 @@
 
 namespace stride::scheduler {
 
+// A worker process that ended without being asked to.
+struct WorkerLoss {
+  std::string device;  // `devices/{id}`
+  TenantId tenant;
+  absl::Status cause;
+  std::string operation;  // what it was running, as its kernel or function is named; empty: nothing
+};
+
 struct EngineOptions {
   int64_t max_array_bytes = int64_t{1} << 44;
   // Share of a device's memory that arrays may take.
@@ -39,6 +47,8 @@ struct EngineOptions {
   absl::Duration worker_idle_timeout = absl::Minutes(5);
   absl::Duration kill_grace = absl::Seconds(
       2);  // a running task past its deadline is let run this long before its worker is killed
+  // Told of every loss, on an engine thread without a lock; must not block. May be empty.
+  std::function<void(const WorkerLoss&)> worker_lost;
   // What a person should know: of recovery, and of what ends it.
   std::function<void(const std::string&)> log = [](const std::string&) {};
 };

@@ -51,7 +51,20 @@ std::vector<std::shared_ptr<Task>> ReleaseAccesses(Task& task) {
   return dependents;
 }
 
+bool NeedsOutputOf(const Task& later, const Task& task) {
+  // Neither a client's upload nor a move makes content that later tasks were planned on.
+  if (task.host_access || task.drop_other_replicas) return false;
+  for (const Use& written : task.uses) {
+    if (written.buffer == nullptr || !written.write) continue;
+    for (const Use& use : later.uses) {
+      if (use.buffer == written.buffer && !use.fresh && (use.read || use.write)) return true;
+    }
+  }
+  return false;
+}
+
 absl::Status FirstInputError(const Task& task) {
+  if (!task.lost_input.ok()) return task.lost_input;
   for (const Use& use : task.uses) {
     if (use.buffer == nullptr || use.fresh) continue;
     if ((use.read || use.write) && !use.buffer->error.ok()) return use.buffer->error;

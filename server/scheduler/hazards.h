@@ -19,7 +19,10 @@ void LinkBehind(const std::shared_ptr<Task>& task, const std::shared_ptr<store::
 // look.
 std::vector<std::shared_ptr<Task>> ReleaseAccesses(Task& task);
 
-// First error among the buffers whose content the task needs.
+// Whether `later`, which comes after `task`, uses content that `task` is to write.
+bool NeedsOutputOf(const Task& later, const Task& task);
+
+// First error among the buffers whose content the task needs, or of a task that was to write them.
 absl::Status FirstInputError(const Task& task);
 
 // Whether a second run would give the same result: everything it writes, it makes afresh.

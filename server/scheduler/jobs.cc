@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "server/base/crash_point.h"
 #include "server/base/error.h"
+#include "server/base/page_size.h"
 #include "server/base/random_id.h"
 #include "server/recovery/records.pb.h"
 #include "server/scheduler/describe.h"
@@ -54,6 +55,7 @@ std::shared_ptr<Task> FinishedTask(const Core& core, const recovery::TaskResultR
   task->result = StatusFrom(result.status());
   task->submit_time = TimeFrom(result.submit_time(), absl::Time());
   task->dispatch_time = TimeFrom(result.dispatch_time(), absl::Time());
+  task->begin_time = TimeFrom(result.begin_time(), absl::Time());
   task->end_time = TimeFrom(result.end_time(), absl::Time());
   task->run_seconds = result.run_seconds();
   const auto& devices = core.broker->devices();
@@ -65,6 +67,14 @@ std::shared_ptr<Task> FinishedTask(const Core& core, const recovery::TaskResultR
 
 absl::Duration ToDuration(const google::protobuf::Duration& duration) {
   return absl::Seconds(duration.seconds()) + absl::Nanoseconds(duration.nanos());
+}
+
+// How far one task brings its job: in its worker's queue it still waits for its turn.
+v1::Job::State StateOf(const Task& task) {
+  bool succeeded = task.state == TaskState::kDone && task.result.ok();
+  if (succeeded || task.begin_time != absl::Time()) return v1::Job::STATE_RUNNING;
+  bool placed = task.state == TaskState::kPreparing || task.state == TaskState::kDispatched;
+  return placed ? v1::Job::STATE_SCHEDULED : v1::Job::STATE_QUEUED;
 }
 
 }  // namespace
@@ -228,6 +238,9 @@ void Jobs::Restore(uint64_t id, const recovery::JobRecord& record, const Restore
     }
     restored->tasks.push_back(std::move(task));
   }
+  for (const auto& task : restored->tasks) {
+    if (restored->cancel_requested && task != nullptr) scheduler_->Cancel(task);
+  }
   jobs_[{restored->tenant, restored->id}] = restored;
   if (!restored->request_id.empty())
     requests_[{restored->tenant, restored->request_id}] = restored->id;
@@ -240,8 +253,9 @@ void Jobs::UpdateAll() {
 
 void Jobs::Abandon(const RecordPtr& record) {
   Locked lock(*core_);
+  // As if it had never been: what others have queued behind it is not told.
   for (const auto& task : record->tasks) {
-    if (task != nullptr) scheduler_->Cancel(task);
+    if (task != nullptr) scheduler_->Finish(task, absl::CancelledError("the job was not accepted"));
   }
   if (record->gate != nullptr) scheduler_->Finish(record->gate, absl::OkStatus());
   for (const auto& array : record->named_results) {
@@ -254,19 +268,19 @@ void Jobs::Abandon(const RecordPtr& record) {
 
 void Jobs::Update(const RecordPtr& record) {
   if (IsFinal(record->job.state())) return;
-  v1::Job::State state = v1::Job::STATE_QUEUED;
+  // It never goes back, though work that a worker's death undid may wait again.
+  v1::Job::State state = std::max(record->job.state(), v1::Job::STATE_QUEUED);
   absl::Status error;
   {
     Locked lock(*core_);
     bool all_done = true;
-    for (const auto& task : record->tasks) {
+    for (size_t i = 0; i < record->tasks.size(); ++i) {
+      const auto& task = record->tasks[i];
       if (task == nullptr) continue;
-      if (task->state == TaskState::kPreparing && state == v1::Job::STATE_QUEUED)
-        state = v1::Job::STATE_SCHEDULED;
-      if (task->state == TaskState::kDispatched || task->state == TaskState::kDone)
-        state = v1::Job::STATE_RUNNING;
+      state = std::max(state, StateOf(*task));
       all_done = all_done && task->state == TaskState::kDone;
-      if (task->state == TaskState::kDone && !task->result.ok() && error.ok()) error = task->result;
+      if (task->state == TaskState::kDone && !task->result.ok() && error.ok())
+        error = PrefixField(task->result, absl::StrCat("job.operations[", i, "]."));
     }
     if (!error.ok() && !all_done) {
       for (const auto& task : record->tasks) {
@@ -325,17 +339,14 @@ absl::StatusOr<v1::ListJobsResponse> Jobs::List(const TenantId& tenant,
   if (!owner.ok()) return owner.status();
   if (*owner != tenant.value)
     return NotFound(v1::ERROR_REASON_JOB_NOT_FOUND, "tenant", absl::StrCat("tenants/", *owner));
-  if (request.page_size() < 0 || request.page_size() > 1000) {
-    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "page_size",
-                        "from 0 (default 100) to 1000");
-  }
-  int page_size = request.page_size() > 0 ? request.page_size() : 100;
+  auto page_size = PageSize(request.page_size());
+  if (!page_size.ok()) return page_size.status();
   v1::ListJobsResponse response;
   absl::MutexLock lock(&mutex_);
   std::string last;
   for (auto it = jobs_.upper_bound({tenant, request.page_token()});
        it != jobs_.end() && it->first.first == tenant; ++it) {
-    if (response.jobs_size() == page_size) {
+    if (response.jobs_size() == *page_size) {
       response.set_next_page_token(last);
       break;
     }

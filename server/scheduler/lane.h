@@ -48,13 +48,16 @@ struct Lane {
   std::deque<std::shared_ptr<Task>> ready;
   struct InFlight {
     uint64_t sequence;
-    std::shared_ptr<Task> task;
+    std::shared_ptr<Task> task;  // null: taken out of the worker's queue, its result means nothing
     bool last;  // the task's own launch; others before it (zero fills) belong to it
   };
   std::deque<InFlight> in_flight;  // by sequence
   uint64_t next_sequence = 1;      // of this worker
-  bool pumping = false;            // Pump is at work further up the stack
-  int num_copies = 0;              // transfers that use the worker now
+  // Asked of the worker and not answered, by the first sequence: a task and what would go with it.
+  std::map<uint64_t, std::vector<std::shared_ptr<Task>>> recalls;
+  bool watching_start = false;  // a timer will look whether the first task in flight has begun
+  bool pumping = false;         // Pump is at work further up the stack
+  int num_copies = 0;           // transfers that use the worker now
   absl::Time last_used;
 };
 

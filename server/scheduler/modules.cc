@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/notification.h"
 #include "server/base/error.h"
+#include "server/base/page_size.h"
 #include "server/ops/compiler_options.h"
 #include "server/recovery/records.pb.h"
 #include "server/scheduler/describe.h"
@@ -67,6 +68,25 @@ absl::StatusOr<wire::Source> SourceOf(const v1::Module& module, std::string_view
   return source;
 }
 
+// A compiler's refusal, at the field of the module that is to blame.
+absl::Status AtModule(const absl::Status& refusal, const wire::Source& source) {
+  if (!absl::IsInvalidArgument(refusal)) return refusal;
+  if (ReasonOf(refusal) == v1::ERROR_REASON_UNKNOWN_ENTRY) {
+    for (int i = 0; i < source.entries_size(); ++i) {
+      if (source.entries(i) != MetadataOf(refusal, "entry")) continue;
+      return AtField(refusal, absl::StrCat("entries[", i, "]"), "not in the code");
+    }
+  }
+  switch (source.kind()) {
+    case wire::Source::KIND_PTX:
+      return AtField(refusal, "ptx", "does not compile");
+    case wire::Source::KIND_BINARY:
+      return AtField(refusal, "binary", "cannot be read");
+    default:
+      return AtField(refusal, "source", "does not compile");
+  }
+}
+
 v1::KernelInfo InfoOf(const wire::KernelDescription& kernel, const std::string& target) {
   v1::KernelInfo info;
   info.set_entry(kernel.entry());
@@ -103,25 +123,68 @@ absl::StatusOr<v1::Module> Modules::Create(const TenantId& tenant,
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "module_id",
                         "must match [a-zA-Z0-9][a-zA-Z0-9._-]{0,254}");
   }
-  {
-    Locked lock(*core_);
-    auto it = modules_.find({tenant, id});
-    if (it != modules_.end()) {
-      if (request.module_id().empty()) return it->second.module;
-      return MakeError(absl::StatusCode::kAlreadyExists, v1::ERROR_REASON_ALREADY_EXISTS,
-                       absl::StrCat("the module exists already: ", id), {{"name", id}});
-    }
+  auto existing = Reserve({tenant, id}, /*may_exist=*/request.module_id().empty(), deadline);
+  if (!existing.ok()) return existing.status();
+  if (existing->has_value()) return **existing;
+  auto module = Build(tenant, request, *source, id, deadline);
+  Locked lock(*core_);
+  creating_.erase({tenant, id});
+  if (module.ok()) {
+    Entry& entry = modules_[{tenant, id}];
+    entry.record = core_->recorder.NewId();
+    entry.module = *module;
+    Save(tenant, id, entry);
   }
+  return module;
+}
+
+void Modules::Save(const TenantId& tenant, const std::string& id, const Entry& entry) {
+  if (!core_->recorder.on()) return;
+  recovery::ModuleRecord record;
+  record.set_tenant(tenant.value);
+  record.set_id(id);
+  entry.module.SerializeToString(record.mutable_module());
+  core_->recorder.Set(recovery::Kind::kModule, entry.record, record);
+}
+
+void Modules::Restore(uint64_t id, const recovery::ModuleRecord& record) {
+  Entry& entry = modules_[{TenantId{record.tenant()}, record.id()}];
+  entry.record = id;
+  entry.module.ParseFromString(record.module());
+}
+
+absl::StatusOr<std::optional<v1::Module>> Modules::Reserve(const Key& key, bool may_exist,
+                                                           absl::Time deadline) {
+  Locked lock(*core_);
+  auto free = [&] { return creating_.count(key) == 0; };
+  if (!core_->mutex.AwaitWithDeadline(absl::Condition(&free), deadline)) {
+    return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
+                     "the deadline passed while another call created the module");
+  }
+  auto it = modules_.find(key);
+  if (it == modules_.end()) {
+    creating_.insert(key);
+    return std::nullopt;
+  }
+  if (may_exist) return it->second.module;
+  return MakeError(absl::StatusCode::kAlreadyExists, v1::ERROR_REASON_ALREADY_EXISTS,
+                   absl::StrCat("the module exists already: ", key.second), {{"name", key.second}});
+}
+
+absl::StatusOr<v1::Module> Modules::Build(const TenantId& tenant,
+                                          const v1::CreateModuleRequest& request,
+                                          const wire::Source& source, const std::string& id,
+                                          absl::Time deadline) {
   v1::Module module = request.module();
   module.clear_kernels();
   module.set_name(absl::StrCat("tenants/", tenant.value, "/modules/", id));
   SetTimestamp(core_->Now(), module.mutable_create_time());
   wire::Code code;
-  *code.mutable_source() = *source;
+  *code.mutable_source() = source;
   std::set<std::string> targets;
   const auto& devices = core_->broker->devices();
   for (size_t i = 0; i < devices.size(); ++i) {
-    bool cuda_only = source->kind() != wire::Source::KIND_CUDA_CPP;
+    bool cuda_only = source.kind() != wire::Source::KIND_CUDA_CPP;
     if (!request.device_kind().empty() && devices[i].kind() != request.device_kind()) continue;
     if (cuda_only && devices[i].kind() != "cuda") continue;
     if (!targets.insert(devices[i].target()).second) continue;
@@ -133,24 +196,7 @@ absl::StatusOr<v1::Module> Modules::Create(const TenantId& tenant,
                      absl::StrCat("no device here can run this module; device kind: ",
                                   request.device_kind().empty() ? "cuda" : request.device_kind()));
   }
-  Locked lock(*core_);
-  Entry& entry = modules_[{tenant, id}];
-  if (entry.record == 0) entry.record = core_->recorder.NewId();
-  entry.module = module;
-  if (core_->recorder.on()) {
-    recovery::ModuleRecord record;
-    record.set_tenant(tenant.value);
-    record.set_id(id);
-    module.SerializeToString(record.mutable_module());
-    core_->recorder.Set(recovery::Kind::kModule, entry.record, record);
-  }
   return module;
-}
-
-void Modules::Restore(uint64_t id, const recovery::ModuleRecord& record) {
-  Entry& entry = modules_[{TenantId{record.tenant()}, record.id()}];
-  entry.record = id;
-  entry.module.ParseFromString(record.module());
 }
 
 absl::Status Modules::AddKernels(const TenantId& tenant, int device, const wire::Code& code,
@@ -162,9 +208,7 @@ absl::Status Modules::AddKernels(const TenantId& tenant, int device, const wire:
     compiled->Set(std::move(result));
   });
   auto result = compiled->Wait(deadline);
-  if (absl::IsInvalidArgument(result.status()))
-    return AtField(result.status(), "source", "does not compile");
-  if (!result.ok()) return result.status();
+  if (!result.ok()) return AtModule(result.status(), code.source());
   absl::StrAppend(module->mutable_log(), (*result)->log);
 
   // Registers and occupancy are known only to a worker that loaded the code.
@@ -175,26 +219,7 @@ absl::Status Modules::AddKernels(const TenantId& tenant, int device, const wire:
   }
   auto worker = scheduler_->BlockingWorker(*lane, nullptr);
   if (!worker.ok()) return worker.status();
-  auto loaded = std::make_shared<Promise<wire::ModuleLoaded>>();
-  uint64_t id = (*result)->id;
-  bool already;
-  {
-    Locked lock(*core_);
-    already = !lane->loaded.insert(id).second;
-    if (already) loaded->Set(lane->attributes[id]);
-  }
-  if (!already) {
-    absl::Status status = (*worker)->LoadModule(
-        **result, [this, lane, id, loaded](absl::StatusOr<wire::ModuleLoaded> reply) {
-          {
-            Locked lock(*core_);
-            if (reply.ok()) lane->attributes[id] = *reply;
-          }
-          loaded->Set(std::move(reply));
-        });
-    if (!status.ok()) return status;
-  }
-  auto attributes = loaded->Wait(deadline);
+  auto attributes = Attributes(*lane, *worker, **result, deadline);
   if (!attributes.ok()) return attributes.status();
   if (attributes->status().code() != 0) {
     return InvalidField(
@@ -218,6 +243,37 @@ absl::Status Modules::AddKernels(const TenantId& tenant, int device, const wire:
   return absl::OkStatus();
 }
 
+absl::StatusOr<wire::ModuleLoaded> Modules::Attributes(
+    Lane& lane, const std::shared_ptr<broker::Worker>& worker,
+    const broker::CompiledModule& compiled, absl::Time deadline) {
+  uint64_t id = compiled.id;
+  bool load;
+  {
+    Locked lock(*core_);
+    load = lane.worker == worker && lane.loaded.insert(id).second;
+  }
+  if (load) {
+    // When this fails the worker is gone, and the wait below ends by that.
+    worker
+        ->LoadModule(compiled,
+                     [this, lane = &lane, worker, id](absl::StatusOr<wire::ModuleLoaded> reply) {
+                       Locked lock(*core_);
+                       if (lane->worker == worker && reply.ok())
+                         lane->attributes[id] = *std::move(reply);
+                     })
+        .IgnoreError();
+  }
+  Locked lock(*core_);
+  auto told = [&] { return lane.attributes.count(id) > 0 || lane.worker != worker; };
+  if (!core_->mutex.AwaitWithDeadline(absl::Condition(&told), deadline)) {
+    return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
+                     "the deadline passed while the device loaded the module");
+  }
+  if (lane.worker == worker) return lane.attributes[id];
+  return TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_WORKER_LOST,
+                  "the device process was lost; try again", absl::Milliseconds(200));
+}
+
 absl::StatusOr<v1::Module> Modules::Get(const TenantId& tenant, const std::string& name) {
   auto parsed = session::ParseTenantResource(name, "modules", "name");
   if (!parsed.ok()) return parsed.status();
@@ -234,17 +290,14 @@ absl::StatusOr<v1::ListModulesResponse> Modules::List(const TenantId& tenant,
   if (!owner.ok()) return owner.status();
   if (*owner != tenant.value)
     return NotFound(v1::ERROR_REASON_MODULE_NOT_FOUND, "tenant", absl::StrCat("tenants/", *owner));
-  if (request.page_size() < 0 || request.page_size() > 1000) {
-    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "page_size",
-                        "from 0 (default 100) to 1000");
-  }
-  int page_size = request.page_size() > 0 ? request.page_size() : 100;
+  auto page_size = PageSize(request.page_size());
+  if (!page_size.ok()) return page_size.status();
   v1::ListModulesResponse response;
   Locked lock(*core_);
   std::string last;
   for (auto it = modules_.upper_bound({tenant, request.page_token()});
        it != modules_.end() && it->first.first == tenant; ++it) {
-    if (response.modules_size() == page_size) {
+    if (response.modules_size() == *page_size) {
       response.set_next_page_token(last);
       break;
     }

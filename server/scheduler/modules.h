@@ -1,6 +1,8 @@
 #pragma once
 
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -35,16 +37,32 @@ class Modules {
   absl::StatusOr<wire::Source> Find(const TenantId& tenant, const std::string& name) const;
 
  private:
+  struct Entry {
+    v1::Module module;
+    uint64_t record = 0;  // id in the journal
+  };
+  void Save(const TenantId& tenant, const std::string& id, const Entry& entry);
+  using Key = std::pair<TenantId, std::string>;
+
+  // Takes the name for a module to be made, once no other call is making it; or gives the module
+  // that has it, ALREADY_EXISTS unless it `may_exist`.
+  absl::StatusOr<std::optional<v1::Module>> Reserve(const Key& key, bool may_exist,
+                                                    absl::Time deadline);
+  absl::StatusOr<v1::Module> Build(const TenantId& tenant, const v1::CreateModuleRequest& request,
+                                   const wire::Source& source, const std::string& id,
+                                   absl::Time deadline);
+  // What the worker says of a module: loads it, unless that was done or is under way.
+  absl::StatusOr<wire::ModuleLoaded> Attributes(Lane& lane,
+                                                const std::shared_ptr<broker::Worker>& worker,
+                                                const broker::CompiledModule& compiled,
+                                                absl::Time deadline);
   absl::Status AddKernels(const TenantId& tenant, int device, const wire::Code& code,
                           absl::Time deadline, v1::Module* module);
 
   Core* const core_;
   Scheduler* const scheduler_;
-  struct Entry {
-    v1::Module module;
-    uint64_t record = 0;  // id in the journal
-  };
-  std::map<std::pair<TenantId, std::string>, Entry> modules_;  // guarded by the lock
+  std::map<Key, Entry> modules_;  // guarded by the lock, as is the next
+  std::set<Key> creating_;
 };
 
 }  // namespace stride::scheduler

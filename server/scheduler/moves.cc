@@ -13,8 +13,9 @@ namespace {
 // Inline inputs up to this size are copied at once, under the lock: handing them to another thread
 // would cost more.
 constexpr int64_t kCopyAtOnceBytes = 64 << 10;
-constexpr int kMaxTries =
-    3;  // a move that a dying worker cut off is tried again with its successor
+constexpr int kMaxTries = 3;  // what a dying worker cut off is tried again with its successor
+// Between a worker's death, told by a failed send, and the broker's report of it.
+constexpr absl::Duration kDeathNotice = absl::Seconds(5);
 
 }  // namespace
 
@@ -132,6 +133,22 @@ void Scheduler::MoveDone(int device, const std::shared_ptr<store::Buffer>& buffe
 absl::StatusOr<std::shared_ptr<broker::Worker>> Scheduler::BlockingWorker(
     Lane& lane, const std::shared_ptr<store::Arena>& arena) {
   Locked lock(*core_);
+  for (int i = 0; i < kMaxTries; ++i) {
+    if (absl::Status status = AwaitWorker(lane); !status.ok()) return status;
+    std::shared_ptr<broker::Worker> worker = lane.worker;
+    lane.last_used = core_->Now();
+    if (arena == nullptr || !lane.mapped.insert(arena->id).second) return worker;
+    if (worker->MapArena(arena->id, arena->size, arena->fd.get()).ok()) return worker;
+    // It died; once that is known its successor is asked.
+    lane.mapped.erase(arena->id);
+    auto known = [&] { return lane.worker != worker; };
+    core_->mutex.AwaitWithTimeout(absl::Condition(&known), kDeathNotice);
+  }
+  return TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_WORKER_LOST,
+                  "the device process was lost; try again", absl::Milliseconds(200));
+}
+
+absl::Status Scheduler::AwaitWorker(Lane& lane) {
   while (lane.worker == nullptr) {
     uint64_t tries = lane.num_start_tries;
     StartWorker(lane);
@@ -144,16 +161,7 @@ absl::StatusOr<std::shared_ptr<broker::Worker>> Scheduler::BlockingWorker(
           absl::Seconds(1));
     }
   }
-  lane.last_used = core_->Now();
-  if (arena != nullptr && lane.mapped.insert(arena->id).second) {
-    absl::Status status = lane.worker->MapArena(arena->id, arena->size, arena->fd.get());
-    if (!status.ok()) {
-      lane.mapped.erase(arena->id);
-      return TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_WORKER_LOST,
-                      "the device process was lost; try again", absl::Milliseconds(200));
-    }
-  }
-  return lane.worker;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<store::Allocation> Scheduler::BlockingAllocate(Lane& lane, uint64_t size) {

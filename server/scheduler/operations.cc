@@ -248,6 +248,10 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
                         absl::StrCat("the operation has ", plan->outputs.size(),
                                      " results; outputs given: ", resolved.targets.size()));
   }
+  if (!plan->converted_inputs.empty())
+    return LaunchConverted(tenant, operation, deadline, resolved, plan->converted_inputs);
+  if (plan->through_new_output)
+    return LaunchThroughTemporary(tenant, operation, deadline, resolved);
   // A result written over its own input element by element is fine; any other overlap has to go
   // through fresh memory.
   for (size_t j = 0; j < resolved.targets.size(); ++j) {
@@ -360,6 +364,37 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchThroughTemporary(
   return accepted;
 }
 
+absl::StatusOr<Operations::Accepted> Operations::LaunchConverted(
+    const TenantId& tenant, const v1::Operation& operation, absl::Time deadline,
+    const Resolved& resolved, const std::vector<std::optional<DType>>& types) {
+  Resolved converted = resolved;
+  for (size_t i = 0; i < types.size(); ++i) {
+    if (!types[i].has_value()) continue;
+    auto copy = LaunchCopy(tenant, resolved.inputs[i], *types[i], deadline, resolved);
+    if (!copy.ok()) return copy.status();
+    converted.inputs[i] = copy->outputs[0];
+  }
+  return Launch(tenant, operation, deadline, converted);
+}
+
+absl::StatusOr<Operations::Accepted> Operations::LaunchCopy(const TenantId& tenant,
+                                                            const ArrayPtr& array,
+                                                            std::optional<DType> type,
+                                                            absl::Time deadline,
+                                                            const Resolved& around) {
+  v1::Operation copy;
+  copy.mutable_copy()->mutable_input()->set_handle(1);  // stands for the array; looked up already
+  if (type.has_value()) copy.mutable_copy()->set_data_type(static_cast<v1::DataType>(*type));
+  copy.add_outputs()->set_inline_result(true);
+  Resolved resolved;
+  resolved.session = around.session;
+  resolved.device = around.device;
+  resolved.extras.after = around.extras.after;
+  resolved.inputs = {array};
+  resolved.targets = {{.is_inline = true}};
+  return Launch(tenant, copy, deadline, resolved);
+}
+
 absl::StatusOr<Operations::Accepted> Operations::LaunchMove(const TenantId& tenant,
                                                             const v1::Operation& operation,
                                                             absl::Time deadline,
@@ -459,13 +494,7 @@ void Operations::PublishError(const TenantId& tenant, const std::string& session
 
 absl::StatusOr<ArrayPtr> Operations::MakeContiguous(const TenantId& tenant, const ArrayPtr& array,
                                                     std::shared_ptr<Task>* task) {
-  v1::Operation copy;
-  copy.mutable_copy()->mutable_input()->set_handle(1);  // stands for the array; looked up already
-  copy.add_outputs()->set_inline_result(true);
-  Resolved resolved;
-  resolved.inputs = {array};
-  resolved.targets = {{.is_inline = true}};
-  auto accepted = Launch(tenant, copy, absl::InfiniteFuture(), resolved);
+  auto accepted = LaunchCopy(tenant, array, std::nullopt, absl::InfiniteFuture(), Resolved{});
   if (!accepted.ok()) return accepted.status();
   *task = accepted->task;
   return accepted->outputs[0];

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -67,6 +68,15 @@ class Operations {
   absl::StatusOr<Accepted> LaunchThroughTemporary(const TenantId& tenant,
                                                   const v1::Operation& operation,
                                                   absl::Time deadline, Resolved& resolved);
+  // With copies of inputs in other types in their place.
+  absl::StatusOr<Accepted> LaunchConverted(const TenantId& tenant, const v1::Operation& operation,
+                                           absl::Time deadline, const Resolved& resolved,
+                                           const std::vector<std::optional<DType>>& types);
+  // A contiguous copy without a name, on behalf of the operation `around` it.
+  absl::StatusOr<Accepted> LaunchCopy(const TenantId& tenant,
+                                      const std::shared_ptr<session::Array>& array,
+                                      std::optional<DType> type, absl::Time deadline,
+                                      const Resolved& around);
   absl::StatusOr<Accepted> LaunchMove(const TenantId& tenant, const v1::Operation& operation,
                                       absl::Time deadline, Resolved& resolved);
   absl::Status PrepareKernel(const TenantId& tenant, const v1::Operation& operation, Task* task);

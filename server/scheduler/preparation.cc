@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "server/base/error.h"
 #include "server/scheduler/scheduler.h"
 
@@ -9,6 +10,7 @@ namespace stride::scheduler {
 namespace {
 
 constexpr int kMaxStartTries = 4;
+constexpr size_t kMaxNames = 50;  // of kernels, in one error
 
 absl::Status OutOfMemory(const Lane& lane, uint64_t size, uint64_t limit) {
   return TryLater(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_DEVICE_MEMORY,
@@ -19,6 +21,14 @@ absl::Status OutOfMemory(const Lane& lane, uint64_t size, uint64_t limit) {
                   {{"device", absl::StrCat("devices/", lane.description.id())},
                    {"bytes", absl::StrCat(size)},
                    {"limit", absl::StrCat(limit)}});
+}
+
+// A compiler's refusal, at the field of the launch that is to blame.
+absl::Status AtLaunch(const absl::Status& refusal) {
+  if (!absl::IsInvalidArgument(refusal)) return refusal;
+  if (ReasonOf(refusal) == v1::ERROR_REASON_UNKNOWN_ENTRY)
+    return AtField(refusal, "kernel_launch.entry", "not in the code");
+  return AtField(refusal, "kernel_launch.source", "does not compile");
 }
 
 }  // namespace
@@ -56,10 +66,7 @@ bool Scheduler::HaveCode(const std::shared_ptr<Task>& task) {
       task->compile_end = core_->Now();
       if (task->state != TaskState::kPreparing) return;
       if (!module.ok()) {
-        bool is_kernel = task->operation != nullptr && absl::IsInvalidArgument(module.status());
-        Complete(task, is_kernel
-                           ? AtField(module.status(), "kernel_launch.source", "does not compile")
-                           : module.status());
+        Complete(task, task->operation != nullptr ? AtLaunch(module.status()) : module.status());
         return;
       }
       task->module = *std::move(module);
@@ -73,13 +80,15 @@ bool Scheduler::HaveArguments(const std::shared_ptr<Task>& task) {
   if (task->operation == nullptr || task->arguments_bound) return true;
   const v1::KernelLaunch& launch = task->operation->kernel_launch();
   const wire::KernelDescription* kernel = nullptr;
+  std::vector<std::string> known;
   for (const auto& candidate : task->module->description.kernels()) {
     if (candidate.entry() == launch.entry()) kernel = &candidate;
+    if (known.size() < kMaxNames) known.push_back(candidate.entry());
   }
   if (kernel == nullptr) {
     Complete(task, InvalidField(v1::ERROR_REASON_UNKNOWN_ENTRY, "kernel_launch.entry",
-                                absl::StrCat("the module has no __global__ function of this name: ",
-                                             launch.entry()),
+                                absl::StrCat("no __global__ function is called `", launch.entry(),
+                                             "`. The module has: ", absl::StrJoin(known, ", ")),
                                 {{"entry", launch.entry()}}));
     return false;
   }
@@ -133,12 +142,18 @@ void Scheduler::StartWorker(Lane& lane) {
     lane->loaded.clear();
     lane->load_errors.clear();
     lane->attributes.clear();
+    lane->recalls.clear();
     lane->next_sequence = 1;
     const broker::Worker* identity = worker->get();
     (*worker)->Adopt({.tasks_done =
                           [this, lane, identity](absl::Span<const wire::TaskResult> results) {
                             Locked lock(*core_);
                             TasksDone(*lane, identity, results);
+                          },
+                      .cancelled =
+                          [this, lane, identity](uint64_t sequence, bool taken) {
+                            Locked lock(*core_);
+                            TasksCancelled(*lane, identity, sequence, taken);
                           },
                       .died =
                           [this, lane, identity](const broker::WorkerDeath& death) {

@@ -275,6 +275,9 @@ void Recorder::WriteDispatch(const Task& task) {
   record.set_num_attempts(task.num_attempts);
   for (const Use& use : task.uses) record.add_flags(FlagsOf(use));
   record.set_dispatch_time(ToRecord(task.dispatch_time));
+  record.set_recalled(task.num_recalls > 0);
+  if (!task.recall.ok()) SetStatus(task.recall, record.mutable_recall());
+  if (!task.lost_input.ok()) SetStatus(task.lost_input, record.mutable_lost_input());
   Put(*journal_, Key(Kind::kDispatch, task.id), record);
 }
 
@@ -285,6 +288,7 @@ void Recorder::WriteResult(const Task& task) {
   record.set_submit_time(ToRecord(task.submit_time));
   record.set_dispatch_time(ToRecord(task.dispatch_time));
   record.set_end_time(ToRecord(task.end_time));
+  record.set_begin_time(ToRecord(task.begin_time));
   record.set_run_seconds(task.run_seconds);
   Put(*journal_, Key(Kind::kTaskResult, task.id), record);
 }

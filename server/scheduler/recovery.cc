@@ -22,6 +22,7 @@ namespace stride::scheduler {
 
 using recovery::Key;
 using recovery::Kind;
+using wire::AtOrBefore;
 
 namespace {
 
@@ -30,10 +31,6 @@ constexpr uint32_t kMaxAttempts = 10;
 constexpr int kWorkerEndMs = 5000;
 constexpr int kMaxTaskAttempts = 3;
 constexpr uint32_t kRead = 1, kWrite = 2, kFresh = 4;
-
-bool AtOrBefore(uint64_t sequence, uint32_t mark) {
-  return static_cast<int32_t>(mark - static_cast<uint32_t>(sequence)) >= 0;
-}
 
 absl::Status DataLost() {
   return MakeError(absl::StatusCode::kDataLoss, v1::ERROR_REASON_DATA_LOST,
@@ -402,6 +399,11 @@ Recovery::Verdict Recovery::Judge(uint64_t id, const recovery::DispatchRecord& d
   if (found == progress_.end() || !found->second.known)
     return repeatable ? Verdict::kAgain : Verdict::kLost;
   const Progress& progress = found->second;
+  if (dispatch.recalled() && AtOrBefore(dispatch.first_sequence(), progress.started)) {
+    // It has run, or it was taken out and its worker has passed over it.
+    bool again = repeatable && !OverwrittenSince(dispatch, id);
+    return again ? Verdict::kAgain : Verdict::kLost;
+  }
   if (AtOrBefore(dispatch.last_sequence(), progress.completed)) {
     bool again = repeatable && !OverwrittenSince(dispatch, id);
     return again ? Verdict::kAgain : Verdict::kDone;
@@ -507,7 +509,11 @@ void Recovery::RestoreTasks() {
       continue;
     }
     auto dispatch = books_.dispatches.find(id);
-    if (dispatch != books_.dispatches.end()) task->num_attempts = dispatch->second.num_attempts();
+    if (dispatch != books_.dispatches.end()) {
+      task->num_attempts = dispatch->second.num_attempts();
+      task->recall = StatusFrom(dispatch->second.recall());
+      task->lost_input = StatusFrom(dispatch->second.lost_input());
+    }
     core_.recorder.Erase(Kind::kDispatch, id);
     for (const Use& use : task->uses) {
       if (use.buffer != nullptr && use.fresh) use.buffer->KeepOnly(-1);

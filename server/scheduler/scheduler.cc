@@ -1,6 +1,7 @@
 #include "server/scheduler/scheduler.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -18,6 +19,10 @@ constexpr uint64_t kKeepEmptyBytes = uint64_t{512} << 20;
 absl::Status CancelledStatus() {
   return MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED,
                    "the operation was cancelled before it ran");
+}
+
+absl::Status LateStatus(std::string_view text) {
+  return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE, text);
 }
 
 }  // namespace
@@ -75,6 +80,14 @@ void Scheduler::Restore(const std::shared_ptr<Task>& task) {
   WatchDeadline(task);
 }
 
+void Scheduler::Resume(const std::shared_ptr<Task>& task) {
+  if (task->state == TaskState::kWaiting && !task->recall.ok()) {
+    EndUnrun(task, task->recall);
+  } else {
+    Evaluate(task);
+  }
+}
+
 void Scheduler::WatchDeadline(const std::shared_ptr<Task>& task) {
   if (task->deadline == absl::InfiniteFuture()) return;
   core_->timer.At(task->deadline, [this, weak = std::weak_ptr<Task>(task)] {
@@ -84,11 +97,14 @@ void Scheduler::WatchDeadline(const std::shared_ptr<Task>& task) {
 }
 
 void Scheduler::Evaluate(const std::shared_ptr<Task>& task) {
-  if (task->state != TaskState::kWaiting) return;
+  // What is being prepared behind a task that failed need not wait for its code to be compiled.
+  bool undispatched = task->state == TaskState::kWaiting || task->state == TaskState::kPreparing;
+  if (!undispatched) return;
   if (absl::Status error = FirstInputError(*task); !error.ok()) {
-    Complete(task, error);
+    EndUnrun(task, error);
     return;
   }
+  if (task->state == TaskState::kPreparing) return;
   if (task->host_access) {
     if (!task->pending.empty()) return;
     SetState(*task, TaskState::kDispatched);
@@ -98,6 +114,7 @@ void Scheduler::Evaluate(const std::shared_ptr<Task>& task) {
   Lane* via = nullptr;
   for (const auto& before : task->pending) {
     if (before->state != TaskState::kDispatched || before->lane == nullptr) return;
+    if (before->num_recalls > 0) return;
     if (via != nullptr && via != before->lane) return;
     via = before->lane;
   }
@@ -188,8 +205,13 @@ void Scheduler::Finish(const std::shared_ptr<Task>& task, absl::Status status) {
 
 void Scheduler::Cancel(const std::shared_ptr<Task>& task) {
   if (task->state == TaskState::kDone) return;
-  if (task->state == TaskState::kDispatched && !task->host_access) return;
-  Complete(task, CancelledStatus());
+  if (task->state == TaskState::kDispatched && !task->host_access) {
+    Recall(task, CancelledStatus());
+  } else if (task->host_access) {
+    Complete(task, CancelledStatus());
+  } else {
+    EndUnrun(task, CancelledStatus());
+  }
 }
 
 void Scheduler::Complete(const std::shared_ptr<Task>& task, absl::Status status) {
@@ -239,18 +261,24 @@ void Scheduler::SetState(Task& task, TaskState state) {
 
 void Scheduler::DeadlinePassed(const std::shared_ptr<Task>& task) {
   if (task->state == TaskState::kDone || task->deadline > core_->Now()) return;
-  auto status = MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
-                          task->state == TaskState::kDispatched
-                              ? "the deadline passed while the operation ran"
-                              : "the deadline passed before the operation ran");
-  if (task->state != TaskState::kDispatched || task->host_access) {
-    Complete(task, status);
+  if (task->host_access) {
+    Complete(task, LateStatus("the deadline passed before the operation ended"));
+    return;
+  }
+  absl::Status unrun = LateStatus("the deadline passed before the operation ran");
+  if (task->state != TaskState::kDispatched) {
+    EndUnrun(task, unrun);
+    return;
+  }
+  // In its worker's queue, perhaps running: the worker's answer leads back here when it is.
+  if (!task->recall_refused) {
+    Recall(task, unrun);
     return;
   }
   Lane* lane = task->lane;
   bool at_head = !lane->in_flight.empty() && lane->in_flight.front().task == task;
   if (task->expired && at_head && lane->worker != nullptr) {
-    lane->worker->Kill(status);
+    lane->worker->Kill(LateStatus("the deadline passed while the operation ran"));
     return;
   }
   // Let it run a little longer; a task behind others gets its grace once it is its turn.

@@ -37,12 +37,13 @@ class Scheduler {
   // A task that an earlier daemon had accepted: enters it into its buffers' order, after those
   // restored before. Resume lets it go its way once all are there.
   void Restore(const std::shared_ptr<Task>& task);
-  void Resume(const std::shared_ptr<Task>& task) { Evaluate(task); }
+  void Resume(const std::shared_ptr<Task>& task);
 
   // Ends a task that has not been dispatched, or a host access. Its outputs carry the status when
   // it is an error.
   void Finish(const std::shared_ptr<Task>& task, absl::Status status);
-  // Ends it if it has not been dispatched; a running one is let finish.
+  // Ends it if it has not begun: at once, or when its worker has taken it out of its queue. A
+  // running one is let finish.
   void Cancel(const std::shared_ptr<Task>& task);
 
   Lane& LaneFor(const TenantId& tenant, int device);
@@ -108,7 +109,17 @@ class Scheduler {
   void TasksDone(Lane& lane, const broker::Worker* worker,
                  absl::Span<const wire::TaskResult> results);
   void WorkerDied(Lane& lane, const broker::Worker* worker, const broker::WorkerDeath& death);
+  void TellLoss(const Lane& lane, const broker::WorkerDeath& death,
+                const std::shared_ptr<Task>& running);
   void TakeBack(const std::shared_ptr<Task>& task);
+
+  // recall.cc
+  void EndUnrun(const std::shared_ptr<Task>& task, absl::Status status);
+  void Recall(const std::shared_ptr<Task>& task, absl::Status status);
+  void TasksCancelled(Lane& lane, const broker::Worker* worker, uint64_t sequence, bool taken);
+  void RecallGranted(Lane& lane, const std::vector<std::shared_ptr<Task>>& tasks);
+  void RecallRefused(const std::vector<std::shared_ptr<Task>>& tasks);
+  void NoteStart(Lane& lane);
   void TaskEnded(Lane& lane, const std::shared_ptr<Task>& task, const wire::TaskResult& result);
   absl::Status TaskStatus(const Task& task, const Lane& lane, const wire::Status& status) const;
 
@@ -117,6 +128,8 @@ class Scheduler {
   void WatchDeadline(const std::shared_ptr<Task>& task);
   void DeadlinePassed(const std::shared_ptr<Task>& task);
   void StartWorker(Lane& lane);
+  // Until the lane has a worker, or none can be started.
+  absl::Status AwaitWorker(Lane& lane);
 
   Core* const core_;
   std::map<std::pair<TenantId, int>, std::unique_ptr<Lane>> lanes_;

@@ -20,12 +20,12 @@ namespace stride::scheduler {
 
 struct Lane;
 
-// kWaiting -> kPreparing -> kDispatched -> kDone. A worker's death takes kDispatched back to
-// kWaiting.
+// kWaiting -> kPreparing -> kDispatched -> kDone. A worker's death, or a recall, takes kDispatched
+// back to kWaiting.
 enum class TaskState {
   kWaiting,     // for the accesses before it
   kPreparing,   // has a device; waits for code, a worker, memory, or inputs on their way
-  kDispatched,  // sent to the worker; or, for a host access, granted
+  kDispatched,  // in the worker's queue or running there; or, for a host access, granted
   kDone,
 };
 
@@ -56,8 +56,9 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   std::string required_kind;         // `cuda` for PTX and binaries; empty: any
   bool drop_other_replicas = false;  // a move: the inputs stay on the chosen device only
   absl::Time deadline = absl::InfiniteFuture();
-  bool of_job = false;                      // its result is kept until the job has ended
-  std::function<void(TaskState)> observer;  // told of every change, after the lock is given back
+  bool of_job = false;  // its result is kept until the job has ended
+  // Told of every change, and when a dispatched task has begun; after the lock is given back.
+  std::function<void(TaskState)> observer;
   std::function<void()> granted;  // host access: called once when all earlier accesses ended, after
                                   // the lock is given back
 
@@ -72,13 +73,19 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   bool queued_ready = false;  // stands in its lane's ready queue
   int num_moves = 0;          // inputs on their way
   int num_attempts = 0;       // times dispatched
-  bool expired = false;       // its deadline passed while it ran
+  // Of its launches in the present worker, zero fills included; and that worker's record.
+  uint64_t first_sequence = 0, last_sequence = 0;
+  uint64_t worker_record = 0;
+  bool expired = false;         // its deadline passed while it ran
+  absl::Status recall;          // not OK: what it is to end with if its worker has not begun it
+  bool recall_asked = false;    // of the present worker
+  bool recall_refused = false;  // the present worker has begun it
+  int num_recalls =
+      0;  // unanswered ones that would take it out: nothing new may follow it meanwhile
+  absl::Status lost_input;  // not OK: what was to write one of its inputs ended without running
   double estimate_seconds = 0;
   absl::Status early_error;  // of a wire task before its own launch
 
-  // Of the last dispatch: the worker's record, and its sequences there, zero fills included.
-  uint64_t worker_record = 0;
-  uint64_t first_sequence = 0, last_sequence = 0;
   // The recorder's.
   bool recorded = false;
   bool record_changed = false;
@@ -88,6 +95,7 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   absl::Time compile_start, compile_end;
   absl::Time move_start, move_end;
   absl::Time dispatch_time;
+  absl::Time begin_time;  // on the device, as far as known; unset: it has not begun
   absl::Time end_time;
   double run_seconds = 0;
   int ran_on_device = -1;

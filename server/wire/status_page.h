@@ -21,4 +21,9 @@ struct StatusPage {
 
 inline constexpr uint64_t kStatusPageBytes = 4096;
 
+// Whether a mark of the page, which has the low 32 bits, has come to this task.
+inline bool AtOrBefore(uint64_t sequence, uint32_t mark) {
+  return static_cast<int32_t>(mark - static_cast<uint32_t>(sequence)) >= 0;
+}
+
 }  // namespace stride::wire

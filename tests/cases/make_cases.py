@@ -129,6 +129,40 @@ def add_cases(lines, name):
     case(lines, name, [a[:0] for a in arguments], want[:0], 0)
 
 
+def to_bfloat16(values):
+    """Rounded once, to nearest even, as float32 that have no other bits."""
+    wide = np.asarray(values, np.float64)
+    mantissa, exponent = np.frexp(wide)
+    bits = np.minimum(8, exponent + 133)  # fewer for denormals
+    rounded = np.ldexp(np.rint(np.ldexp(mantissa, bits)), exponent - bits)
+    return np.where(np.abs(rounded) >= 2.0**128, np.copysign(np.inf, wide), np.where(np.isfinite(wide), rounded, wide)).astype(np.float32)
+
+
+# NumPy has no bfloat16: float64 stands in, rounded once. Zero where IEEE 754 asks for the nearest.
+BFLOAT16_UNARY = {name: 1 for name in "cos sin tan exp exp2 expm1 log log2 log1p sinh cosh tanh arctan cbrt".split()}
+BFLOAT16_UNARY.update({name: 0 for name in "negative absolute square sqrt floor ceil trunc rint sign reciprocal".split()})
+BFLOAT16_BINARY = ("add", "subtract", "multiply", "divide", "fmod", "copysign", "less", "less_equal", "equal", "not_equal")
+
+
+def add_bfloat16(lines):
+    def text(name, arguments, result, ulp):
+        kinds = "bfloat16" if result.dtype != bool else "bool"
+        lines.append(f"case {name} {' '.join(['bfloat16'] * len(arguments))} -> {kinds} ulp {ulp}")
+        lines.extend("in " + text_of(a) for a in arguments)
+        lines.extend(["out " + text_of(result), ""])
+
+    random = np.random.default_rng(21)
+    edges = [0.0, -0.0, 1.0, -1.0, 0.5, 1.5, -2.5, np.inf, -np.inf, np.nan, 3.3895314e38, 2.0**-126, 2.0**-133, -3 * 2.0**-133, 256.0, 257.0, 0.1, 100.0]
+    values = to_bfloat16(np.concatenate([edges, random.normal(0, 3, 60), random.normal(0, 1, 30) * 10.0 ** random.integers(-4, 4, 30)]))
+    for name, ulp in sorted(BFLOAT16_UNARY.items()):
+        text(name, [values], to_bfloat16(getattr(np, name)(values.astype(np.float64))), ulp)
+    left, right = (grid.ravel() for grid in np.meshgrid(values[:18], values[:18], indexing="ij"))
+    left, right = np.concatenate([left, values[18:]]), np.concatenate([right, values[18:][::-1]])
+    for name in BFLOAT16_BINARY:
+        result = getattr(np, name)(left.astype(np.float64), right.astype(np.float64))
+        text(name, [left, right], result if result.dtype == bool else to_bfloat16(result), 0)
+
+
 def main():
     warnings.simplefilter("ignore")
     lines = [f"# NumPy {np.__version__}; made by make_cases.py", ""]
@@ -144,6 +178,7 @@ def main():
             low, high = np.sort(np.array(specials(dtype)).astype(dtype))[[1, -2]] if dtype not in FLOATS else np.array([-1.25, 2.5], dtype)
             low, high = np.full(a.shape, low), np.full(a.shape, high)
             case(lines, "clip", [a, low, high], np._core.umath.clip(a, low, high), 0)
+    add_bfloat16(lines)
     pathlib.Path(__file__).with_name("ufunc.case").write_text("\n".join(lines) + "\n")
 
 

@@ -1,4 +1,4 @@
-// What a daemon computes on CPU devices, against plain C++.
+// What a daemon computes on its devices, against plain C++.
 
 #include <cmath>
 #include <complex>
@@ -6,8 +6,10 @@
 #include <limits>
 
 #include "gmock/gmock.h"
+#include "stride/v1/kernel_service.pb.h"
 #include "tests/support/daemon/daemon.h"
 #include "tests/support/daemon/expect.h"
+#include "tests/support/daemon/rpc.h"
 
 namespace stride::testing {
 namespace {
@@ -15,11 +17,12 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 class ComputeTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    daemon_ = std::make_unique<Daemon>(std::vector<std::string>{"--cpu-devices=2x1"});
+    daemon_ = std::make_unique<Daemon>(std::vector<std::string>{}, Devices{.count = 2});
   }
   static void TearDownTestSuite() { daemon_.reset(); }
 
@@ -47,7 +50,7 @@ TEST_F(ComputeTest, RunCarriesArraysInside) {
   ASSERT_THAT(reply.values, SizeIs(1));
   EXPECT_EQ(reply.values[0].spec.shape, (std::vector<int64_t>{2, 2}));
   for (float value : ValuesOf<float>(reply.values[0])) EXPECT_NEAR(value, 1, 1e-6);
-  EXPECT_THAT(reply.timeline.device, HasSubstr("devices/cpu:"));
+  EXPECT_THAT(reply.timeline.device, HasSubstr("devices/" + DeviceKind() + ":"));
   EXPECT_GT(reply.timeline.total.count(), 0);
 }
 
@@ -294,15 +297,16 @@ TEST_F(ComputeTest, BroadcastAndWhere) {
 }
 
 TEST_F(ComputeTest, ArraysGoBetweenDevices) {
+  STRIDE_NEEDS_DEVICES(2);
   const auto data = Iota<int64_t>(100000);
   Array x = Put(data, {100000});
-  Array on0 = client_.CopyTo(x, "devices/cpu:0");
-  Array on1 = client_.CopyTo(x, "devices/cpu:1");
+  Array on0 = client_.CopyTo(x, DeviceName(0));
+  Array on1 = client_.CopyTo(x, DeviceName(1));
   Must(client_.Synchronize());
-  EXPECT_THAT(Must(on0.Describe()).devices, ElementsAre("devices/cpu:0"));
-  EXPECT_THAT(Must(on1.Describe()).devices, ElementsAre("devices/cpu:1"));
+  EXPECT_THAT(Must(on0.Describe()).devices, ElementsAre(DeviceName(0)));
+  EXPECT_THAT(Must(on1.Describe()).devices, ElementsAre(DeviceName(1)));
   // Each runs where it is told to, whatever lies where.
-  for (const char* device : {"devices/cpu:0", "devices/cpu:1"}) {
+  for (const std::string& device : {DeviceName(0), DeviceName(1)}) {
     Array sum = client_.Compute(Operation::Ufunc("add", {on0, on1}).OnDevice(device),
                                 ComputeOptions{.timeline = true});
     EXPECT_EQ(Get<int64_t>(client_, sum)[99999], 2 * 99999);
@@ -311,15 +315,16 @@ TEST_F(ComputeTest, ArraysGoBetweenDevices) {
   EXPECT_THAT(Must(on0.Describe()).devices, SizeIs(2)) << "the copy made for the sum is kept";
   // A write leaves one copy, the new one.
   client_.Compute(
-      Operation::Ufunc("add", {on0, Operand(1)}).OnDevice("devices/cpu:1").ToExisting(on0));
+      Operation::Ufunc("add", {on0, Operand(1)}).OnDevice(DeviceName(1)).ToExisting(on0));
   EXPECT_EQ(Get<int64_t>(client_, on0)[0], 1);
-  EXPECT_THAT(Must(on0.Describe()).devices, ElementsAre("devices/cpu:1"));
+  EXPECT_THAT(Must(on0.Describe()).devices, ElementsAre(DeviceName(1)));
 }
 
 TEST_F(ComputeTest, MoveTakesTheOnlyCopyAlong) {
+  STRIDE_NEEDS_DEVICES(2);
   const auto data = Iota<float>(5000);
   Array x = Put(data, {5000});
-  for (const char* device : {"devices/cpu:1", "devices/cpu:0", "devices/cpu:1"}) {
+  for (const std::string& device : {DeviceName(1), DeviceName(0), DeviceName(1)}) {
     Array moved = client_.Compute(Operation::Move(x).OnDevice(device));
     EXPECT_EQ(Get<float>(client_, moved), data);
     EXPECT_THAT(Must(x.Describe()).devices, ElementsAre(device));
@@ -328,9 +333,10 @@ TEST_F(ComputeTest, MoveTakesTheOnlyCopyAlong) {
 }
 
 TEST_F(ComputeTest, ChainAcrossDevices) {
+  STRIDE_NEEDS_DEVICES(2);
   Array x = client_.Zeros({DataType::kInt32, {1000}});
   for (int i = 0; i < 60; ++i) {
-    const std::string device = i % 2 ? "devices/cpu:1" : "devices/cpu:0";
+    const std::string device = DeviceName(i % 2);
     x = client_.Compute(Operation::Ufunc("add", {x, Operand(i)}).OnDevice(device));
   }
   EXPECT_EQ(Get<int32_t>(client_, x), std::vector<int32_t>(1000, 1770));
@@ -475,7 +481,7 @@ TEST_F(ComputeTest, ModuleIsKeptUnderItsName) {
   EXPECT_EQ(module.name, "tenants/default/modules/steps");
   ASSERT_THAT(module.kernels, SizeIs(2));
   for (const KernelInfo& kernel : module.kernels) {
-    EXPECT_THAT(kernel.target, HasSubstr("cpu:"));
+    EXPECT_THAT(kernel.target, HasSubstr(DeviceKind() + ":"));
     EXPECT_THAT(kernel.parameter_types, ElementsAre(HasSubstr("int")));
   }
   Array x = Put<int32_t>({1, 2, 3}, {3});
@@ -493,6 +499,70 @@ TEST_F(ComputeTest, ModuleIsKeptUnderItsName) {
   Must(client_.DeleteModule(module.name));
   EXPECT_TRUE(
       IsError(MustFail(client_.GetModule(module.name)), Code::kNotFound, "MODULE_NOT_FOUND"));
+}
+
+TEST_F(ComputeTest, ModuleTellsWhatTheDeviceKnowsOfItsKernels) {
+  v1::CreateModuleRequest request;
+  request.mutable_module()->set_source(R"(
+    extern "C" __global__ void __launch_bounds__(256) shared(const float* x, char c, double* y) {
+      __shared__ float tile[64];
+      tile[threadIdx.x % 64] = x[threadIdx.x] * c;
+      __syncthreads();
+      y[threadIdx.x] = tile[63 - threadIdx.x % 64];
+    }
+    extern "C" __global__ void plain() {})");
+  const auto response =
+      Rpc(daemon_->address()).Get<v1::CreateModuleResponse>("KernelService/CreateModule", request);
+  ASSERT_EQ(response.module().kernels_size(), 2);
+  const v1::KernelInfo& shared = response.module().kernels(0);
+  EXPECT_EQ(shared.entry(), "shared");
+  EXPECT_EQ(shared.shared_bytes(), 256u);
+  EXPECT_EQ(shared.max_threads_per_block(), 256u);
+  ASSERT_EQ(shared.parameters_size(), 3);
+  EXPECT_EQ(shared.parameters(0).type(), "const float*");
+  EXPECT_EQ(shared.parameters(1).offset_bytes(), 8u);
+  EXPECT_EQ(shared.parameters(1).size_bytes(), 1u);
+  EXPECT_EQ(shared.parameters(2).offset_bytes(), 16u);
+  const v1::KernelInfo& plain = response.module().kernels(1);
+  EXPECT_TRUE(plain.has_shared_bytes());
+  EXPECT_EQ(plain.max_threads_per_block(), 1024u);
+  // A processor has no such things to tell.
+  for (const v1::KernelInfo& kernel : response.module().kernels()) {
+    EXPECT_THAT(kernel.target(), StartsWith("cpu:"));
+    EXPECT_FALSE(kernel.has_registers());
+    EXPECT_FALSE(kernel.has_local_bytes());
+    EXPECT_FALSE(kernel.has_constant_bytes());
+    EXPECT_FALSE(kernel.has_max_active_blocks());
+  }
+}
+
+TEST_F(ComputeTest, MatmulOfDifferentTypes) {
+  const Array left = Put<int32_t>({1, 2, 3, 4, 5, 6}, {2, 3});
+  const Array right = Put<float>({0.5f, 1, 2}, {3});
+  const Array product = client_.Matmul(left, right);
+  EXPECT_EQ(Must(product.Spec()).data_type, DataType::kFloat64) << "as int32 with float32";
+  EXPECT_THAT(Get<double>(client_, product), ElementsAre(8.5, 19));
+  const Array bytes = client_.Matmul(Put<int8_t>({100, 100}, {2}), Put<uint8_t>({200, 200}, {2}));
+  EXPECT_THAT(Get<int16_t>(client_, bytes), ElementsAre(int16_t(40000 - 65536)));
+  const Array too_short = client_.Matmul(Put<int8_t>({1, 0}, {2}), right);
+  EXPECT_EQ(MustFail(client_.Fetch<float>(too_short)).reason, "SHAPE_MISMATCH");
+}
+
+TEST_F(ComputeTest, MatmulIntoAnExistingOutput) {
+  const Array a = Put<float>({1, 2, 3, 4}, {2, 2});
+  const Array b = Put<int16_t>({1, 1, 0, 1}, {2, 2});  // a @ b = [[1, 3], [3, 7]]
+  // Into a transposed view, with gaps around it, of a wider type.
+  const Array whole = Put<double>(std::vector<double>(9, -1), {3, 3});
+  const Array inner = client_.View(
+      whole, ViewSteps().Transpose().Slice({.axis = 0, .stop = 2}).Slice({.axis = 1, .start = 1}));
+  client_.ComputeAll(Operation::Matmul(a, b).ToExisting(inner));
+  EXPECT_THAT(Get<double>(client_, whole), ElementsAre(-1, -1, -1, 1, 3, -1, 3, 7, -1));
+  // Into one of its own inputs.
+  client_.ComputeAll(Operation::Matmul(a, b).ToExisting(a));
+  EXPECT_THAT(Get<float>(client_, a), ElementsAre(1, 3, 3, 7));
+  // A cast that NumPy refuses.
+  EXPECT_EQ(MustFail(client_.Run(Operation::Matmul(a, b).ToExisting(b))).reason,
+            "DATA_TYPE_MISMATCH");
 }
 
 TEST_F(ComputeTest, NamedResult) {

@@ -43,11 +43,11 @@ std::string Fetched(const Rpc& rpc, int64_t begin, int64_t end) {
 }
 
 TEST(LargeTest, OffsetsHave64Bits) {
-  if (AvailableBytes() < 12 * kGib) {
-    GTEST_SKIP() << "needs 12 GiB of free memory, has " << AvailableBytes() / kGib;
-  }
-  Daemon daemon({"--cpu-devices=1x0"});
+  Daemon daemon({}, {.count = 1, .cpu_threads = 0});
   Client client = daemon.Connect();
+  const int64_t available =
+      OnCpu() ? AvailableBytes() : Must(client.ListDevices()).at(0).memory_total_bytes;
+  if (available < 12 * kGib) GTEST_SKIP() << "needs 12 GiB of memory, has " << available / kGib;
   const Rpc rpc(daemon.address());
   const Operand large = Operand::Named(kName);
   client.Compute(Operation::Full({DataType::kUint8, {kSize}}, 3).ToName(kName));

@@ -162,7 +162,7 @@ class Load {
       spec.operations.push_back(
           Operation::Ufunc("multiply", {Operand::JobHandle(1), 3.0}).ToName(Named("out" + id)));
       spec.operations.push_back(
-          Operation::Zeros({DataType::kFloat64, {64}}).ToName(Named("count" + id)));
+          Operation::Zeros({DataType::kFloat64, {1 << 15}}).ToName(Named("count" + id)));
       Array count = client.Open(Named("count" + id));
       for (int k = 0; k < kIncrements; ++k)
         spec.operations.push_back(Operation::Ufunc("add", {count, 1.0}).ToExisting(count));
@@ -360,7 +360,7 @@ extern "C" __global__ void slow_change(double* x, const int* turns) {
 }
 
 TEST(RestartTest, RandomKillsUnderLoad) {
-  Daemon daemon({"--supervise", "--cpu-devices=2x1"});
+  Daemon daemon({"--supervise"}, {.count = 2});
   const int descriptors = OpenDescriptors(daemon.pid());
   std::mt19937 random(7);
   Load load(daemon, 1);
@@ -381,7 +381,7 @@ TEST(RestartTest, RandomKillsUnderLoad) {
 class CrashPointTest : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(CrashPointTest, NothingIsLost) {
-  Daemon daemon({"--supervise"}, {std::string("STRIDE_CRASH_POINT=") + GetParam()});
+  Daemon daemon({"--supervise"}, {}, {std::string("STRIDE_CRASH_POINT=") + GetParam()});
   // One for each in the list; those in a recovery come before it serves.
   const std::string list = GetParam();
   const int deaths = 1 + static_cast<int>(std::count(list.begin(), list.end(), ','));
@@ -417,7 +417,7 @@ INSTANTIATE_TEST_SUITE_P(InRecovery, CrashPointTest,
                          [](const auto& info) { return "n" + std::to_string(info.index); });
 
 TEST(RestartTest, WithoutItsHolderTheDaemonEnds) {
-  Daemon daemon({"--supervise", "--drain-timeout=1s"}, {"STRIDE_CRASH_POINT=holder.store:4"});
+  Daemon daemon({"--supervise", "--drain-timeout=1s"}, {}, {"STRIDE_CRASH_POINT=holder.store:4"});
   const pid_t serving = daemon.ServingPid();
   Client client = daemon.Connect();
   auto put = client.Put(Iota<double>(1000), {1000});  // needs an arena, which the holder dies of

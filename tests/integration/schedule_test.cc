@@ -30,17 +30,19 @@ KernelOptions Kernel(std::string entry, std::vector<KernelArgument> arguments) {
   return options;
 }
 
-// Tens of milliseconds of work.
+// Tens of milliseconds of work: a GPU takes half a microsecond to read what it just wrote.
+int64_t SpinSteps() { return OnCpu() ? 20'000'000 : 200'000; }
+
 Operation Spin() {
   return Operation::Kernel(
-      Kernel("spin", {KernelArgument::Out({DataType::kUint32, {1}}), 20'000'000}));
+      Kernel("spin", {KernelArgument::Out({DataType::kUint32, {1}}), SpinSteps()}));
 }
 
 class ScheduleTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     daemon_ = std::make_unique<Daemon>(
-        std::vector<std::string>{"--cpu-devices=3x1", "--max-queued=200", "--kill-grace=100ms"});
+        std::vector<std::string>{"--max-queued=200", "--kill-grace=100ms"}, Devices{.count = 3});
   }
   static void TearDownTestSuite() { daemon_.reset(); }
 
@@ -62,12 +64,13 @@ class ScheduleTest : public ::testing::Test {
 };
 
 TEST_F(ScheduleTest, IndependentWorkSpreads) {
+  STRIDE_NEEDS_DEVICES(3);
   std::vector<Array> results;
   for (int i = 0; i < 12; ++i)
     results.push_back(client_.Compute(Spin(), ComputeOptions{.timeline = true}));
   std::map<std::string, int> count;
   for (const Array& result : results) {
-    EXPECT_THAT(Get<uint32_t>(client_, result), ElementsAre(20'000'000));
+    EXPECT_THAT(Get<uint32_t>(client_, result), ElementsAre(SpinSteps()));
     const Timeline timeline = Must(result.Timeline());
     ++count[timeline.device];
     EXPECT_GT(timeline.run.count(), 0);
@@ -78,8 +81,9 @@ TEST_F(ScheduleTest, IndependentWorkSpreads) {
 }
 
 TEST_F(ScheduleTest, PinningIsHonoured) {
+  STRIDE_NEEDS_DEVICES(3);
   for (int i = 0; i < 12; ++i) {
-    const std::string device = "devices/cpu:" + std::to_string(i % 3);
+    const std::string device = DeviceName(i % 3);
     Array result = client_.Compute(Spin().OnDevice(device), ComputeOptions{.timeline = true});
     EXPECT_EQ(Must(result.Timeline()).device, device);
     EXPECT_THAT(Must(result.Describe()).devices, ElementsAre(device));
@@ -87,7 +91,8 @@ TEST_F(ScheduleTest, PinningIsHonoured) {
 }
 
 TEST_F(ScheduleTest, ChainStaysTogether) {
-  for (const char* device : {"devices/cpu:1", "devices/cpu:2"}) {
+  STRIDE_NEEDS_DEVICES(3);
+  for (const std::string& device : {DeviceName(1), DeviceName(2)}) {
     Array x = client_.Compute(Operation::Zeros({DataType::kFloat64, {100000}}).OnDevice(device));
     std::vector<Array> chain;
     for (int i = 0; i < 50; ++i) {
@@ -140,6 +145,7 @@ TEST_F(ScheduleTest, CancelledRunNeverRuns) {
 }
 
 TEST_F(ScheduleTest, SamplesTellWhatHappened) {
+  STRIDE_NEEDS_DEVICES(3);
   Must(client_.Synchronize());
   std::map<std::string, int64_t> before, after;
   auto sample = [&](std::map<std::string, int64_t>* out) {
@@ -149,19 +155,19 @@ TEST_F(ScheduleTest, SamplesTellWhatHappened) {
     }));
   };
   sample(&before);
-  for (int i = 0; i < 5; ++i) client_.Compute(Spin().OnDevice("devices/cpu:2"));
+  for (int i = 0; i < 5; ++i) client_.Compute(Spin().OnDevice(DeviceName(2)));
   Must(client_.Synchronize());
   sample(&after);
   EXPECT_THAT(after, SizeIs(3));
-  EXPECT_GE(after["devices/cpu:2"], before["devices/cpu:2"] + 5);
-  EXPECT_EQ(after["devices/cpu:0"], before["devices/cpu:0"]);
+  EXPECT_GE(after[DeviceName(2)], before[DeviceName(2)] + 5);
+  EXPECT_EQ(after[DeviceName(0)], before[DeviceName(0)]);
 
   int rounds = 0;
   Must(client_.WatchDevices(
-      {.devices = {"devices/cpu:1"}, .interval = milliseconds(50), .max_samples = 3},
+      {.devices = {DeviceName(1)}, .interval = milliseconds(50), .max_samples = 3},
       [&](const std::vector<DeviceSample>& samples) {
         EXPECT_THAT(samples, SizeIs(1));
-        EXPECT_EQ(samples.at(0).device, "devices/cpu:1");
+        EXPECT_EQ(samples.at(0).device, DeviceName(1));
         EXPECT_TRUE(samples.at(0).memory_total_bytes.has_value());
         ++rounds;
         return true;
@@ -273,6 +279,108 @@ TEST_F(ScheduleTest, JobEndsAtItsTimeout) {
   EXPECT_EQ(job.state, Job::State::kFailed);
   ASSERT_TRUE(job.error.has_value());
   EXPECT_TRUE(IsError(*job.error, Code::kDeadlineExceeded, "DEADLINE"));
+}
+
+// --- behind a long run, in the queue of its worker ---
+
+class QueueTest : public ScheduleTest {
+ protected:
+  static constexpr char kDevice[] = "devices/cpu:1";
+
+  // Begins a job of about two seconds and returns its name once it runs.
+  std::string BeginFront(const std::string& result) {
+    Array probe = client_.Compute(Spin().OnDevice(kDevice), ComputeOptions{.timeline = true});
+    const double seconds = std::chrono::duration<double>(Must(probe.Timeline()).run).count();
+    num_turns_ = std::min<int64_t>(static_cast<int64_t>(20'000'000 * (2 / seconds)), 4'000'000'000);
+    JobSpec spec;
+    spec.operations.push_back(
+        Operation::Kernel(
+            Kernel("spin", {KernelArgument::Out({DataType::kUint32, {1}}), num_turns_}))
+            .ToName(result)
+            .OnDevice(kDevice));
+    const std::string name = Must(client_.CreateJob(spec)).name;
+    EXPECT_TRUE(Eventually([&] { return State(name) == Job::State::kRunning; }));
+    return name;
+  }
+  // The front ended by itself, having counted all its turns.
+  void ExpectFrontEnds(const std::string& name, const std::string& result) {
+    EXPECT_TRUE(Eventually([&] { return Must(client_.GetJob(name)).final(); }));
+    EXPECT_EQ(State(name), Job::State::kSucceeded);
+    EXPECT_THAT(Get<uint32_t>(client_, client_.Open(result)),
+                ElementsAre(static_cast<uint32_t>(num_turns_)));
+    Must(client_.DeleteArray(result));
+  }
+  Job::State State(const std::string& name) { return Must(client_.GetJob(name)).state; }
+  // Cosines: any other bits would show.
+  Operation Cosine(const Array& x) { return Operation::Ufunc("cos", {x}).OnDevice(kDevice); }
+
+  int64_t num_turns_ = 0;
+};
+
+TEST_F(QueueTest, CancelEndsAJobInAWorkersQueue) {
+  const std::string front_result = "tenants/default/arrays/front";
+  const std::string output = "tenants/default/arrays/cancelled";
+  Array x = Must(client_.Put(Iota<double>(1000), {1000}));
+  const std::vector<double> expected = Get<double>(client_, client_.Compute(Cosine(x)));
+  JobSpec spec;
+  spec.operations.push_back(Operation::Arange(0, 1000, 1).ToJobHandle(1).OnDevice(kDevice));
+  spec.operations.push_back(Operation::Ufunc("multiply", {Operand::JobHandle(1), Operand(3)})
+                                .ToName(output)
+                                .OnDevice(kDevice));
+  // What it needs is compiled before, so that it gets into the queue at once.
+  const Job warm = Must(client_.CreateJob(spec));
+  EXPECT_TRUE(Eventually([&] { return Must(client_.GetJob(warm.name)).final(); }));
+  EXPECT_THAT(Must(client_.GetJob(warm.name)).timelines, SizeIs(2));
+  Must(client_.DeleteArray(output));
+  Array warm_sum = client_.Compute(
+      Operation::Ufunc("add", {client_.Full({DataType::kInt64, {1}}, 1), Operand(1)}));
+  Must(warm_sum.Wait());
+
+  const std::string front = BeginFront(front_result);
+  const Job job = Must(client_.CreateJob(spec));
+  Array dependent = client_.Compute(
+      Operation::Ufunc("add", {client_.Open(output), Operand(1)}).OnDevice(kDevice));
+  Array independent = client_.Compute(Cosine(x));
+  Must(dependent.Spec());
+  EXPECT_EQ(State(job.name), Job::State::kScheduled) << "it waits for its turn";
+  Must(client_.CancelJob(job.name));
+  EXPECT_TRUE(Eventually([&] { return Must(client_.GetJob(job.name)).final(); }));
+  EXPECT_TRUE(IsError(MustFail(client_.Fetch<int64_t>(dependent)), Code::kCancelled, "CANCELLED"));
+  EXPECT_EQ(State(front), Job::State::kRunning) << "all that came before the front's end";
+
+  EXPECT_EQ(State(job.name), Job::State::kCancelled);
+  EXPECT_TRUE(IsError(MustFail(client_.Fetch<int64_t>(client_.Open(output))), Code::kCancelled,
+                      "CANCELLED"));
+  EXPECT_EQ(Get<double>(client_, independent), expected);
+  ExpectFrontEnds(front, front_result);
+  Must(client_.DeleteArray(output));
+}
+
+TEST_F(QueueTest, TimeoutEndsAJobInAWorkersQueue) {
+  const std::string front_result = "tenants/default/arrays/front";
+  const std::string output = "tenants/default/arrays/late";
+  Array x = Must(client_.Put(Iota<double>(1000), {1000}));
+  const std::vector<double> expected = Get<double>(client_, client_.Compute(Cosine(x)));
+  const std::string front = BeginFront(front_result);
+  JobSpec spec;
+  spec.operations.push_back(
+      Operation::Ufunc("cos", {Operand::Inline<double>(std::vector<double>{1}, {1})})
+          .ToName(output)
+          .OnDevice(kDevice));
+  spec.timeout = milliseconds(100);
+  const Job job = Must(client_.CreateJob(spec));
+  Array independent = client_.Compute(Cosine(x));
+  EXPECT_TRUE(Eventually([&] { return Must(client_.GetJob(job.name)).final(); }));
+  const Job ended = Must(client_.GetJob(job.name));
+  EXPECT_EQ(State(front), Job::State::kRunning) << "the job ended before the front did";
+  EXPECT_EQ(ended.state, Job::State::kFailed);
+  ASSERT_TRUE(ended.error.has_value());
+  EXPECT_TRUE(IsError(*ended.error, Code::kDeadlineExceeded, "DEADLINE"));
+  EXPECT_TRUE(IsError(MustFail(client_.Fetch<double>(client_.Open(output))),
+                      Code::kDeadlineExceeded, "DEADLINE"));
+  EXPECT_EQ(Get<double>(client_, independent), expected);
+  ExpectFrontEnds(front, front_result);
+  Must(client_.DeleteArray(output));
 }
 
 TEST_F(ScheduleTest, ValidateOnlyLeavesNothing) {

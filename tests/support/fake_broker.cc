@@ -69,6 +69,8 @@ absl::StatusOr<UniqueFd> FakeWorker::CreateArena(uint64_t arena, uint64_t size) 
 }
 
 absl::Status FakeWorker::MapArena(uint64_t arena, uint64_t size, int fd) {
+  if (die_at_map_) Kill(absl::AbortedError("died at a map"));
+  if (die_at_map_ || !alive()) return absl::UnavailableError("dead");
   auto map = MemoryMap::Map(fd, size, true);
   if (!map.ok()) return map.status();
   absl::MutexLock lock(&mutex_);
@@ -87,7 +89,18 @@ absl::Status FakeWorker::LoadModule(
     std::function<void(absl::StatusOr<wire::ModuleLoaded>)> loaded) {
   wire::ModuleLoaded reply;
   reply.set_module(module.id);
-  Background::Get().Run([loaded, reply] { loaded(reply); });
+  for (const auto& kernel : module.description.kernels()) {
+    reply.add_kernels()->set_entry(kernel.entry());
+    reply.mutable_kernels()->rbegin()->set_shared_bytes(kSharedBytes);
+  }
+  Background::Get().Run([self = shared_from_this(), loaded, reply] {
+    {
+      absl::MutexLock lock(&self->mutex_);
+      auto free = [&] { return !self->hold_loads_; };
+      self->mutex_.Await(absl::Condition(&free));
+    }
+    loaded(reply);
+  });
   return absl::OkStatus();
 }
 
@@ -116,6 +129,8 @@ bool FakeWorker::EndNext(absl::Status status) {
     absl::MutexLock lock(&mutex_);
     if (held_.empty() || !alive_) return false;
     result.set_sequence(held_.front().sequence());
+    if (taken_.count(result.sequence()) > 0) status = absl::CancelledError("taken out");
+    last_ended_ = static_cast<uint32_t>(held_.front().sequence());
     held_.pop_front();
     callbacks = callbacks_;
   }
@@ -124,6 +139,70 @@ bool FakeWorker::EndNext(absl::Status status) {
   result.set_run_seconds(1e-5);
   callbacks.tasks_done({&result, 1});
   return true;
+}
+
+absl::Status FakeWorker::Cancel(absl::Span<const uint64_t> sequences) {
+  absl::MutexLock lock(&mutex_);
+  if (!alive_) return absl::UnavailableError("dead");
+  cancels_.emplace_back(sequences.begin(), sequences.end());
+  if (!hold_cancels_) Background::Get().Run([self = shared_from_this()] { self->AnswerCancels(); });
+  return absl::OkStatus();
+}
+
+void FakeWorker::AnswerCancels() {
+  static absl::Mutex order;
+  absl::MutexLock order_lock(&order);
+  for (;;) {
+    std::vector<uint64_t> sequences;
+    {
+      absl::MutexLock lock(&mutex_);
+      if (num_cancels_answered_ == cancels_.size()) return;
+      sequences = cancels_[num_cancels_answered_++];
+    }
+    AnswerCancel(sequences);
+  }
+}
+
+void FakeWorker::AnswerCancel(const std::vector<uint64_t>& sequences) {
+  bool taken = false;
+  broker::WorkerCallbacks callbacks;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!alive_) return;
+    // The oldest held task is running, the others wait.
+    uint64_t begun = held_.empty() ? UINT64_MAX : held_.front().sequence() - (begins_ ? 0 : 1);
+    taken = sequences.front() > begun;
+    if (taken) taken_.insert(sequences.begin(), sequences.end());
+    callbacks = callbacks_;
+  }
+  callbacks.cancelled(sequences.front(), taken);
+}
+
+broker::Worker::Progress FakeWorker::progress() const {
+  absl::MutexLock lock(&mutex_);
+  if (held_.empty()) return {last_ended_, last_ended_};
+  uint32_t first = static_cast<uint32_t>(held_.front().sequence());
+  return {first - 1, begins_ ? first : first - 1};
+}
+
+void FakeWorker::set_begins(bool begins) {
+  absl::MutexLock lock(&mutex_);
+  begins_ = begins;
+}
+
+void FakeWorker::HoldCancels() {
+  absl::MutexLock lock(&mutex_);
+  hold_cancels_ = true;
+}
+
+std::vector<std::vector<uint64_t>> FakeWorker::cancels() const {
+  absl::MutexLock lock(&mutex_);
+  return cancels_;
+}
+
+void FakeWorker::HoldLoads(bool hold) {
+  absl::MutexLock lock(&mutex_);
+  hold_loads_ = hold;
 }
 
 void FakeWorker::Hold() {
@@ -192,6 +271,7 @@ absl::StatusOr<std::shared_ptr<broker::Worker>> FakeBroker::StartWorker(int devi
   if (shut_down_) return absl::UnavailableError("shut down");
   auto worker = std::make_shared<FakeWorker>(workers_.size() + 1, devices_[device]);
   if (hold_) worker->Hold();
+  if (die_at_map_ > 0 && die_at_map_-- > 0) worker->DieAtMap();
   workers_.push_back(worker);
   return std::shared_ptr<broker::Worker>(worker);
 }
@@ -201,6 +281,16 @@ std::shared_ptr<FakeWorker> FakeBroker::WaitForWorker(int count) {
   auto started = [&] { return static_cast<int>(workers_.size()) >= count; };
   mutex_.Await(absl::Condition(&started));
   return workers_[count - 1];
+}
+
+void FakeBroker::HoldCompiles(bool hold) {
+  absl::MutexLock lock(&mutex_);
+  hold_compiles_ = hold;
+}
+
+int FakeBroker::num_compiles() const {
+  absl::MutexLock lock(&mutex_);
+  return num_compiles_;
 }
 
 void FakeBroker::Shutdown() {
@@ -229,6 +319,12 @@ void FakeBroker::Compile(const std::string& target, const wire::Code& code, Done
   if (!compile_error_.ok()) {
     done(compile_error_);
     return;
+  }
+  {
+    absl::MutexLock lock(&mutex_);
+    ++num_compiles_;
+    auto free = [this] { return !hold_compiles_; };
+    mutex_.Await(absl::Condition(&free));
   }
   auto module = std::make_shared<broker::CompiledModule>();
   module->target = target;

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -34,15 +36,31 @@ class FakeWorker : public broker::Worker, public std::enable_shared_from_this<Fa
   absl::Status Submit(const wire::Submit& tasks) override;
   void Copy(bool to_device, uint64_t arena, uint64_t arena_offset, uint64_t staging_offset,
             uint64_t size, std::function<void(absl::Status)> done) override;
+  absl::Status Cancel(absl::Span<const uint64_t> sequences) override;
+  Progress progress() const override;
   broker::StagingPool& staging() override { return *staging_; }
   void Kill(absl::Status cause) override;
   void Shutdown() override { Die({.cause = absl::OkStatus()}); }
+
+  void DieAtMap() { die_at_map_ = true; }
+
+  // What LoadModule tells of each kernel.
+  static constexpr uint32_t kSharedBytes = 48;
+  // Answers to LoadModule wait until they are let go.
+  void HoldLoads(bool hold);
 
   // Test side. Tasks wait until they are ended one by one.
   void Hold();
   // Ends the oldest held task. False: there is none.
   bool EndNext(absl::Status status = absl::OkStatus());
   int num_held() const;
+  // The oldest held task counts as begun unless this says otherwise.
+  void set_begins(bool begins);
+  // Cancels asked for are answered only by AnswerCancels.
+  void HoldCancels();
+  void AnswerCancels();
+  // Of all Cancel commands so far.
+  std::vector<std::vector<uint64_t>> cancels() const;
   std::vector<wire::Task> submitted() const;
   void Die(broker::WorkerDeath death);
   // Death while the oldest held task was running.
@@ -50,6 +68,7 @@ class FakeWorker : public broker::Worker, public std::enable_shared_from_this<Fa
 
  private:
   void EndAll();
+  void AnswerCancel(const std::vector<uint64_t>& sequences);
 
   const uint64_t id_;
   const wire::DeviceDescription device_;
@@ -60,8 +79,16 @@ class FakeWorker : public broker::Worker, public std::enable_shared_from_this<Fa
   std::map<uint64_t, MemoryMap> arenas_;
   std::deque<wire::Task> held_;
   std::vector<wire::Task> submitted_;
+  std::vector<std::vector<uint64_t>> cancels_;
+  size_t num_cancels_answered_ = 0;
+  std::set<uint64_t> taken_;
+  uint32_t last_ended_ = 0;
+  bool begins_ = true;
+  bool hold_cancels_ = false;
   bool hold_ = false;
   bool alive_ = true;
+  std::atomic<bool> die_at_map_{false};
+  bool hold_loads_ = false;
 };
 
 // Devices as the test describes them; compiles anything at once unless told to fail.
@@ -84,15 +111,23 @@ class FakeBroker : public broker::Broker, public broker::Compiler {
   void set_hold(bool hold) { hold_ = hold; }
   void set_compile_error(absl::Status status) { compile_error_ = std::move(status); }
   void set_kernel(wire::KernelDescription kernel) { kernel_ = std::move(kernel); }
+  // The next `count` workers to be started die at the first arena that they are to map.
+  void set_die_at_map(int count) { die_at_map_ = count; }
+  // Compilations wait until they are let go.
+  void HoldCompiles(bool hold);
+  int num_compiles() const;  // begun
   // Waits until `count` workers were started in all; returns the last.
   std::shared_ptr<FakeWorker> WaitForWorker(int count);
 
  private:
   std::vector<wire::DeviceDescription> devices_;
   std::vector<std::string> notes_;
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   std::vector<std::shared_ptr<FakeWorker>> workers_;
   bool hold_ = false;
+  int die_at_map_ = 0;
+  bool hold_compiles_ = false;
+  int num_compiles_ = 0;
   bool shut_down_ = false;
   absl::Status compile_error_;
   wire::KernelDescription kernel_;

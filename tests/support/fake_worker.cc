@@ -59,6 +59,7 @@ void Lie(const std::string& what, uint64_t sequence) {
   }
   if (what == "garbage") return SendRaw("\xff\xff\xff\xff garbage");
   if (what == "oversize") return SendRaw(std::string(wire::kMaxPacketBytes + 1, 'x'));
+  if (what == "cancelled") event.mutable_tasks_cancelled()->set_sequence(sequence);
   if (what == "copy") event.mutable_copies_done()->add_ids(77);
   if (what == "module") event.mutable_module_loaded()->set_module(77);
   if (what == "arena") event.mutable_arena_created()->set_arena(77);
@@ -121,6 +122,7 @@ class FakeDevice : public Device {
     absl::string_view label = task.label();
     environment_.status_page->started_sequence = static_cast<uint32_t>(task.sequence());
     absl::Status status;
+    if (label == "wait") return;  // in the queue, until it is cancelled
     if (label == "hang") return;  // never completes; the loop goes on
     if (label == "stuck") SleepForever();
     if (label == "fail") status = absl::FailedPreconditionError("the kernel failed");
@@ -140,6 +142,14 @@ class FakeDevice : public Device {
     if (absl::ConsumePrefix(&label, "lie ")) return Lie(std::string(label), task.sequence());
     environment_.status_page->completed_sequence = static_cast<uint32_t>(task.sequence());
     environment_.completions->TaskDone(task.sequence(), status, 0.25);
+  }
+
+  // Only of tasks that wait, please.
+  void Cancel(absl::Span<const uint64_t> sequences) override {
+    environment_.completions->TasksCancelled(sequences.front(), true);
+    for (uint64_t sequence : sequences) {
+      environment_.completions->TaskDone(sequence, absl::CancelledError("taken out"), 0);
+    }
   }
 
   void Copy(const wire::Copy& copy) override {

@@ -77,8 +77,9 @@ std::shared_ptr<grpc::Channel> Open(const std::string& address) {
   // then doubles.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
-  // This is how long a connection may take, whatever its name says. The socket outlives the daemon:
-  // whoever connects while none runs is answered by the next one.
+  // In spite of its name this is how long one attempt may take, to the end of the handshake: a
+  // distant or busy daemon needs more than a backoff, and one that is just being replaced answers
+  // late, from its socket's backlog. An attempt that is refused ends at once all the same.
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5000);
   // The daemon is named on purpose; a proxy from the environment cannot reach its socket.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);

@@ -60,10 +60,11 @@ void CpuDevice::Enqueue(const wire::Task& task) {
 
 void CpuDevice::RunTask(uint64_t sequence, const std::string& label,
                         const absl::StatusOr<Work>& work) {
+  bool runs = gate_.Begin(sequence);
   environment_.status_page->started_sequence.store(static_cast<uint32_t>(sequence));
   auto begin = std::chrono::steady_clock::now();
-  absl::Status status = work.status();
-  if (work.ok()) {
+  absl::Status status = runs ? work.status() : worker::TaskGate::CancelledResult();
+  if (status.ok()) {
     BeginFaultScope(sequence, label, *work);
     status = work->run();
     EndFaultScope();
@@ -71,6 +72,10 @@ void CpuDevice::RunTask(uint64_t sequence, const std::string& label,
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   environment_.status_page->completed_sequence.store(static_cast<uint32_t>(sequence));
   environment_.completions->TaskDone(sequence, status, seconds.count());
+}
+
+void CpuDevice::Cancel(absl::Span<const uint64_t> sequences) {
+  gate_.Cancel(sequences, environment_.completions);
 }
 
 void CpuDevice::Copy(const wire::Copy& copy) {

@@ -9,6 +9,7 @@
 #include "server/worker/cpu/lower/lowering.h"
 #include "server/worker/cpu/serial_queue.h"
 #include "server/worker/runtime/device.h"
+#include "server/worker/runtime/task_gate.h"
 
 namespace stride::cpu {
 
@@ -25,6 +26,7 @@ class CpuDevice : public worker::Device {
       uint64_t module, UniqueFd object, const wire::LoadModule& load) override;
   absl::Status UnloadModule(uint64_t module) override;
   void Enqueue(const wire::Task& task) override;
+  void Cancel(absl::Span<const uint64_t> sequences) override;
   void Copy(const wire::Copy& copy) override;
   void Drain() override;
 
@@ -36,6 +38,7 @@ class CpuDevice : public worker::Device {
   ArenaTable arenas_;
   ModuleTable modules_;
   std::unique_ptr<ThreadPool> pool_;
+  worker::TaskGate gate_;
   // Last: their threads end before what they use.
   std::unique_ptr<SerialQueue> compute_, uploads_, downloads_;
 };

@@ -210,6 +210,13 @@ absl::Status CudaDevice::LowerCopyBytes(const wire::CopyBytes& copy) {
                   "copying on the device");
 }
 
+// A stream takes nothing back, and Enqueue hands every task to it at once: each counts as begun,
+// even while it waits there behind others. The daemon then lets it end, and stops a late one as it
+// stops a running one.
+void CudaDevice::Cancel(absl::Span<const uint64_t> sequences) {
+  environment_.completions->TasksCancelled(sequences.front(), /*taken=*/false);
+}
+
 void CudaDevice::Copy(const wire::Copy& copy) {
   const bool up = copy.to_device();
   const auto lane = up ? CompletionPoller::kUpload : CompletionPoller::kDownload;

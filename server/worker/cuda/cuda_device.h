@@ -40,6 +40,7 @@ class CudaDevice : public worker::Device {
       uint64_t module, UniqueFd object, const wire::LoadModule& load) override;
   absl::Status UnloadModule(uint64_t module) override;
   void Enqueue(const wire::Task& task) override;
+  void Cancel(absl::Span<const uint64_t> sequences) override;
   void Copy(const wire::Copy& copy) override;
   void Drain() override;
 

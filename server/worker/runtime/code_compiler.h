@@ -18,8 +18,9 @@ struct CompiledCode {
 class CodeCompiler {
  public:
   virtual ~CodeCompiler() = default;
-  // INVALID_ARGUMENT with the diagnostics as text when the source is wrong; UNIMPLEMENTED for what
-  // this device kind cannot run.
+  // INVALID_ARGUMENT with the diagnostics as text when the source is wrong; UnknownEntry
+  // (unknown_entry.h) when it is right but lacks a kernel that was asked for; UNIMPLEMENTED for
+  // what this device kind cannot run.
   virtual absl::StatusOr<CompiledCode> Compile(const std::string& target,
                                                const wire::Code& code) = 0;
 };

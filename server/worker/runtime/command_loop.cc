@@ -9,7 +9,7 @@
 namespace stride::worker {
 namespace {
 
-constexpr uint32_t kProtocolVersion = 1;
+constexpr uint32_t kProtocolVersion = 2;
 constexpr absl::Duration kIdleHeartbeat = absl::Milliseconds(500);
 
 int NumDescriptors(const wire::Command& command) {
@@ -122,6 +122,10 @@ absl::StatusOr<CommandLoop::Next> CommandLoop::Handle(wire::Command& command,
     case wire::Command::kSubmit:
       for (const wire::Task& task : command.submit().tasks()) device_->Enqueue(task);
       return Next::kGoOn;
+    case wire::Command::kCancel:
+      if (command.cancel().sequences().empty()) break;
+      device_->Cancel(command.cancel().sequences());
+      return Next::kGoOn;
     case wire::Command::kCopy:
       device_->Copy(command.copy());
       return Next::kGoOn;
@@ -138,7 +142,7 @@ absl::StatusOr<CommandLoop::Next> CommandLoop::Handle(wire::Command& command,
     case wire::Command::KIND_NOT_SET:
       break;
   }
-  return absl::InternalError("a command of no known kind");
+  return absl::InternalError("a command that makes no sense");
 }
 
 void CommandLoop::CreateArena(const wire::CreateArena& command) {

@@ -6,6 +6,7 @@
 #include "server/base/memory_file.h"
 #include "server/wire/status.h"
 #include "server/worker/runtime/process_setup.h"
+#include "server/worker/runtime/unknown_entry.h"
 
 namespace stride::worker {
 namespace {
@@ -46,6 +47,9 @@ absl::Status Reply(wire::Channel* channel, uint64_t id, absl::StatusOr<CompiledC
   if (code.ok()) object = CreateSealedCopy("stride-object", code->object);
   if (!code.ok() || !object.ok()) {
     *reply.mutable_status() = wire::FromStatus(code.ok() ? object.status() : code.status());
+    // Text of the client's: made UTF-8 as a status's is.
+    const std::string entry = UnknownEntryOf(code.status());
+    reply.set_unknown_entry(wire::FromStatus(absl::UnknownError(entry)).message());
     return channel->Send(reply);
   }
   // Warnings are text as hostile as the source: made UTF-8 and shortened as a status's text is.

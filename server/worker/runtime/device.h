@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "server/base/unique_fd.h"
 #include "server/wire/status_page.h"
 #include "server/wire/worker.pb.h"
@@ -20,6 +21,8 @@ class Completions {
   virtual ~Completions() = default;
   // In submission order. `run_seconds` as the device measured it.
   virtual void TaskDone(uint64_t sequence, const absl::Status& status, double run_seconds) = 0;
+  // The answer to Device::Cancel; before TaskDone of any task that was taken out.
+  virtual void TasksCancelled(uint64_t sequence, bool taken) = 0;
   virtual void CopyDone(uint64_t id, const absl::Status& status) = 0;
   // The process cannot go on: the report is sent to the daemon and the process exits with code 1.
   // Does not return.
@@ -44,6 +47,8 @@ class Completions {
 //  6. A failure that leaves the device usable is the task's status: FAILED_PRECONDITION for a fault
 //  of the kernel, RESOURCE_EXHAUSTED for memory,
 //     UNIMPLEMENTED naming the feature for what this device kind cannot do. Others are INTERNAL.
+//  7. Enqueue must not wait for tasks to end, as far as the device allows, so that a Cancel behind
+//  it is read while they are queued. TaskGate decides between Begin and Cancel.
 class Device {
  public:
   virtual ~Device() = default;
@@ -71,6 +76,9 @@ class Device {
   virtual absl::Status UnloadModule(uint64_t module) = 0;
 
   virtual void Enqueue(const wire::Task& task) = 0;
+  // Takes these tasks out of the queue when the first of them has not begun, else none; answers
+  // with TasksCancelled once. See wire::Cancel.
+  virtual void Cancel(absl::Span<const uint64_t> sequences) = 0;
   virtual void Copy(const wire::Copy& copy) = 0;
 
   // Waits until everything enqueued has completed.

@@ -28,6 +28,15 @@ void EventSender::TaskDone(uint64_t sequence, const absl::Status& status, double
   Flush();
 }
 
+void EventSender::TasksCancelled(uint64_t sequence, bool taken) {
+  wire::TasksCancelled answer;
+  answer.set_sequence(sequence);
+  answer.set_taken(taken);
+  absl::MutexLock lock(&mutex_);
+  cancelled_.push_back(std::move(answer));
+  Flush();
+}
+
 void EventSender::CopyDone(uint64_t id, const absl::Status& status) {
   absl::MutexLock lock(&mutex_);
   bool join = status.ok() && !copies_.empty() && copies_.back().status().code() == 0 &&
@@ -69,13 +78,20 @@ void EventSender::Flush() {
   if (flushing_) return;  // the thread that is sending takes these along
   flushing_ = true;
   wire::Event event;
-  while (TakeTasks(&event) || TakeCopies(&event)) {
+  while (TakeCancelled(&event) || TakeTasks(&event) || TakeCopies(&event)) {
     mutex_.Unlock();
     absl::Status status = channel_->Send(event);
     if (!status.ok()) _exit(absl::IsUnavailable(status) ? 0 : 1);
     mutex_.Lock();
   }
   flushing_ = false;
+}
+
+bool EventSender::TakeCancelled(wire::Event* event) {
+  if (cancelled_.empty()) return false;
+  *event->mutable_tasks_cancelled() = std::move(cancelled_.front());
+  cancelled_.pop_front();
+  return true;
 }
 
 bool EventSender::TakeTasks(wire::Event* event) {

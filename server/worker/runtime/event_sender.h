@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
@@ -20,6 +22,7 @@ class EventSender : public Completions {
   explicit EventSender(wire::Channel* channel) : channel_(channel) {}
 
   void TaskDone(uint64_t sequence, const absl::Status& status, double run_seconds) override;
+  void TasksCancelled(uint64_t sequence, bool taken) override;
   void CopyDone(uint64_t id, const absl::Status& status) override;
   [[noreturn]] void Fatal(uint64_t sequence, const absl::Status& status) override;
 
@@ -28,12 +31,15 @@ class EventSender : public Completions {
 
  private:
   void Flush() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The oldest of them, before any task that was done later.
+  bool TakeCancelled(wire::Event* event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Moves as many completions as a packet holds into `event`; false when there are none.
   bool TakeTasks(wire::Event* event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool TakeCopies(wire::Event* event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   wire::Channel* const channel_;
   absl::Mutex mutex_;
+  std::deque<wire::TasksCancelled> cancelled_ ABSL_GUARDED_BY(mutex_);
   std::vector<wire::TaskResult> tasks_ ABSL_GUARDED_BY(mutex_);
   std::vector<wire::CopiesDone> copies_
       ABSL_GUARDED_BY(mutex_);  // neighbours of one status are merged

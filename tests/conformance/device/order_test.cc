@@ -55,6 +55,38 @@ TEST_F(OrderTest, ReportsComeOnceAndInOrder) {
             static_cast<uint32_t>(harness().last_sequence()));
 }
 
+// A device may be too far ahead to take a task out, but what it answers is what happens.
+TEST_F(OrderTest, ACancelledTaskIsTakenOutOrRuns) {
+  constexpr int kTries = 20;
+  const wire::Task front = Increment(Zero(4 << 20));
+  for (int i = 0; i < kTries; ++i) {
+    const DeviceArray cancelled = Zero(100), also = Zero(100), behind = Zero(100);
+    harness().Submit(front);
+    const uint64_t first = harness().Submit(Increment(cancelled));
+    const uint64_t second = harness().Submit(Increment(also));
+    const uint64_t last = harness().Submit(Increment(behind));
+    const std::vector<uint64_t> sequences = {first, second};
+    harness().device().Cancel(sequences);
+    EXPECT_TRUE(harness().recorder().AwaitTask(last).ok());
+    const auto answers = harness().recorder().cancelled();
+    ASSERT_EQ(answers.count(first), 1u);
+    EXPECT_EQ(answers.count(second), 0u);
+    const bool taken = answers.find(first)->second;
+    for (uint64_t sequence : sequences) {
+      const absl::Status status = harness().recorder().AwaitTask(sequence);
+      EXPECT_EQ(status.code(), taken ? absl::StatusCode::kCancelled : absl::StatusCode::kOk);
+    }
+    EXPECT_EQ(harness().Get(cancelled).At(99), Value(taken ? 0 : 1));
+    EXPECT_EQ(harness().Get(also).At(99), Value(taken ? 0 : 1));
+    EXPECT_EQ(harness().Get(behind).At(99), Value(1)) << "untouched";
+    // It has ended: too late.
+    harness().device().Cancel({last});
+    const auto late = harness().recorder().cancelled();
+    ASSERT_EQ(late.count(last), 1u);
+    EXPECT_FALSE(late.find(last)->second);
+  }
+}
+
 TEST_F(OrderTest, UnknownTasksAreUnimplemented) {
   EXPECT_EQ(harness().Run(wire::Task()).code(), absl::StatusCode::kUnimplemented);
 }

@@ -20,6 +20,16 @@ void Recorder::TaskDone(uint64_t sequence, const absl::Status& status, double ru
   task_status_[sequence] = status;
 }
 
+void Recorder::TasksCancelled(uint64_t sequence, bool taken) {
+  absl::MutexLock lock(&mutex_);
+  cancelled_.emplace(sequence, taken);
+}
+
+std::multimap<uint64_t, bool> Recorder::cancelled() {
+  absl::MutexLock lock(&mutex_);
+  return cancelled_;
+}
+
 void Recorder::CopyDone(uint64_t id, const absl::Status& status) {
   absl::MutexLock lock(&mutex_);
   copies_[id] = status;

@@ -26,11 +26,14 @@ class Recorder : public worker::Completions {
   explicit Recorder(int fatal_fd = -1) : fatal_fd_(fatal_fd) {}
 
   void TaskDone(uint64_t sequence, const absl::Status& status, double run_seconds) override;
+  void TasksCancelled(uint64_t sequence, bool taken) override;
   void CopyDone(uint64_t id, const absl::Status& status) override;
   [[noreturn]] void Fatal(uint64_t sequence, const absl::Status& status) override;
 
   absl::Status AwaitTask(uint64_t sequence);
   absl::Status AwaitCopy(uint64_t id);
+  // Answers to Cancel so far, by the first task.
+  std::multimap<uint64_t, bool> cancelled();
   // In the order in which they came.
   std::vector<Task> tasks();
   int num_copies();
@@ -40,6 +43,7 @@ class Recorder : public worker::Completions {
   absl::Mutex mutex_;
   std::vector<Task> tasks_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, absl::Status> task_status_ ABSL_GUARDED_BY(mutex_);
+  std::multimap<uint64_t, bool> cancelled_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, absl::Status> copies_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -46,24 +46,61 @@ pid_t ParentOf(const fs::path& process) {
   return state == "Z" ? -1 : parent;
 }
 
-bool HasFlag(const std::vector<std::string>& flags, const std::string& prefix) {
-  return std::any_of(flags.begin(), flags.end(),
-                     [&](const std::string& flag) { return flag.rfind(prefix, 0) == 0; });
+std::string OwnFolder() { return fs::read_symlink("/proc/self/exe").parent_path(); }
+
+// The first of the GPUs that this process may see, as CUDA names them.
+std::string FirstGpus(int count) {
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  std::string all = visible != nullptr ? visible : "0";
+  for (int i = 1; visible == nullptr && i < count; ++i) all += "," + std::to_string(i);
+  std::istringstream names(all);
+  std::string first;
+  for (std::string name; count > 0 && std::getline(names, name, ','); --count)
+    first += (first.empty() ? "" : ",") + name;
+  return first;
+}
+
+std::vector<std::string> DeviceFlags(const Devices& devices) {
+  if (!OnCpu()) return {};
+  return {"--no-cuda", "--cpu-devices=" + std::to_string(devices.count) + "x" +
+                           std::to_string(devices.cpu_threads)};
+}
+
+// This process's, with the GPUs that the daemon's workers are to see.
+std::vector<std::string> EnvironmentWith(int num_gpus) {
+  constexpr char kGpus[] = "CUDA_VISIBLE_DEVICES=";
+  std::vector<std::string> out;
+  for (char** variable = environ; *variable != nullptr; ++variable)
+    if (std::string(*variable).rfind(kGpus, 0) != 0) out.push_back(*variable);
+  out.push_back(kGpus + FirstGpus(num_gpus));
+  return out;
+}
+
+std::vector<char*> Pointers(std::vector<std::string>& strings) {
+  std::vector<char*> out;
+  for (std::string& text : strings) out.push_back(text.data());
+  out.push_back(nullptr);
+  return out;
 }
 
 }  // namespace
 
-Daemon::Daemon(std::vector<std::string> flags, std::vector<std::string> environment) {
+Daemon::Daemon(std::vector<std::string> flags, Devices devices,
+               std::vector<std::string> environment) {
   // Short, because a socket's path is.
   std::string pattern = "/tmp/stride-test.XXXXXX";
   if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary folder");
   folder_ = pattern;
   address_ = "unix:" + folder_ + "/s";
-  std::vector<std::string> arguments = {STRIDED, "--listen=" + address_, "--no-cuda",
+  std::vector<std::string> arguments = {OwnFolder() + "/strided", "--listen=" + address_,
                                         "--log-format=text",
                                         "--parent-pid=" + std::to_string(getpid())};
-  if (!HasFlag(flags, "--cpu-devices")) arguments.push_back("--cpu-devices=1x1");
-  arguments.insert(arguments.end(), flags.begin(), flags.end());
+  if (const char* workers = std::getenv("STRIDE_TEST_WORKER_DIR"))
+    arguments.push_back(std::string("--worker-dir=") + workers);
+  for (const auto& more : {DeviceFlags(devices), flags})
+    arguments.insert(arguments.end(), more.begin(), more.end());
+  for (std::string& variable : EnvironmentWith(devices.count))
+    environment.push_back(std::move(variable));
   Spawn(std::move(arguments), std::move(environment));
   if (!WaitForLog(kReadyText, kReadyTime)) {
     throw std::runtime_error("strided does not get ready:\n" + Log());
@@ -86,22 +123,16 @@ Daemon::~Daemon() {
 void Daemon::Spawn(std::vector<std::string> arguments, std::vector<std::string> environment) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
-  std::vector<char*> argv;
-  for (std::string& argument : arguments) argv.push_back(argument.data());
-  argv.push_back(nullptr);
-  std::vector<char*> variables;
-  for (char** variable = environ; *variable != nullptr; ++variable) variables.push_back(*variable);
-  for (std::string& variable : environment) variables.push_back(variable.data());
-  variables.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
-  const int failed = posix_spawn(&pid_, STRIDED, &actions, nullptr, argv.data(), variables.data());
+  const int failed = posix_spawn(&pid_, arguments[0].c_str(), &actions, nullptr,
+                                 Pointers(arguments).data(), Pointers(environment).data());
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
   if (failed != 0) {
     close(ends[0]);
-    throw std::runtime_error("strided cannot be started: " STRIDED);
+    throw std::runtime_error("cannot be started: " + arguments[0]);
   }
   reader_ = std::thread([this, fd = ends[0]] { ReadLog(fd); });
 }

@@ -13,18 +13,27 @@
 #include <vector>
 
 #include "stride/client.h"
+#include "tests/support/daemon/device_kind.h"
 
 namespace stride::testing {
+
+// The devices of a daemon under test, of DeviceKind(). A machine with fewer GPUs gives those it
+// has.
+struct Devices {
+  int count = 1;
+  int cpu_threads = 1;  // of each; 0: all cores
+};
 
 // Starts in the constructor, which returns once the daemon says that it serves and throws
 // std::runtime_error with its log otherwise. The destructor kills it, and prints the log when the
 // test has failed. Its workers and compilers die with it. Thread-safe but for Wait.
 class Daemon {
  public:
-  // `flags` come after `--listen`, `--no-cuda` and `--log-format=text`. Without `--cpu-devices`
-  // there is one of one thread.
+  // `flags` come after `--listen`, `--log-format=text` and those that choose the devices. Its
+  // programs are those beside this one; workers those in $STRIDE_TEST_WORKER_DIR where that is set.
   // `environment` entries are NAME=value.
-  explicit Daemon(std::vector<std::string> flags = {}, std::vector<std::string> environment = {});
+  explicit Daemon(std::vector<std::string> flags = {}, Devices devices = {},
+                  std::vector<std::string> environment = {});
   ~Daemon();
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;

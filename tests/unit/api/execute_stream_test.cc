@@ -166,6 +166,10 @@ TEST_F(ExecuteTest, SynchronizeTellsTheFirstError) {
   auto results = Read(*stream, 3);
   EXPECT_EQ(results[2].status().message(), "first");
   EXPECT_EQ(DetailsOf(results[2].status()).info.reason(), "KERNEL_FAULT");
+  Commands after;
+  after.Synchronize().Store(6, "c").Synchronize();
+  ASSERT_TRUE(stream->Write(after.request()));
+  for (const auto& result : Read(*stream, 3)) EXPECT_EQ(result.status().code(), 0) << "told once";
   stream->WritesDone();
   EXPECT_TRUE(stream->Finish().ok());
 }

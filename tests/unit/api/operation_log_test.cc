@@ -21,13 +21,13 @@ class OperationLogTest : public ::testing::Test {
 
 TEST_F(OperationLogTest, WaitsOnlyForWhatCameBefore) {
   log_->Accepted(Submit());
-  uint64_t before = log_->last();
+  uint64_t before = log_->Mark();
   engine_.Hold();
   log_->Accepted(Submit());
   EXPECT_TRUE(log_->WaitFor(before, absl::Now()).ok());
-  EXPECT_TRUE(absl::IsDeadlineExceeded(log_->WaitFor(log_->last(), absl::Now())));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(log_->WaitFor(log_->Mark(), absl::Now())));
   engine_.LetGo();
-  EXPECT_TRUE(log_->WaitFor(log_->last(), absl::InfiniteFuture()).ok());
+  EXPECT_TRUE(log_->WaitFor(log_->Mark(), absl::InfiniteFuture()).ok());
 }
 
 TEST_F(OperationLogTest, TheFirstErrorIsTheFirstInOrderNotInTime) {
@@ -36,13 +36,28 @@ TEST_F(OperationLogTest, TheFirstErrorIsTheFirstInOrderNotInTime) {
   log_->Accepted(Submit());
   log_->Refused(absl::InternalError("two"));
   engine_.LetGo();
-  EXPECT_EQ(log_->WaitFor(2, absl::InfiniteFuture()).message(), "one");
+  EXPECT_EQ(log_->WaitFor(log_->Mark(), absl::InfiniteFuture()).message(), "one");
 }
 
 TEST_F(OperationLogTest, AnErrorThatComesLaterIsNotTold) {
   log_->Accepted(Submit());
+  uint64_t first = log_->Mark();
   log_->Refused(absl::InternalError("two"));
-  EXPECT_TRUE(log_->WaitFor(1, absl::InfiniteFuture()).ok());
+  EXPECT_TRUE(log_->WaitFor(first, absl::InfiniteFuture()).ok());
+}
+
+TEST_F(OperationLogTest, AnErrorIsToldOnceByTheMarkAfterIt) {
+  engine_.Hold();
+  engine_.FailNextWork(absl::InternalError("one"));
+  log_->Accepted(Submit());
+  uint64_t first = log_->Mark();
+  log_->Refused(absl::InternalError("two"));
+  log_->Refused(absl::InternalError("three"));
+  uint64_t second = log_->Mark();
+  engine_.LetGo();
+  EXPECT_EQ(log_->WaitFor(first, absl::InfiniteFuture()).message(), "one");
+  EXPECT_EQ(log_->WaitFor(second, absl::InfiniteFuture()).message(), "two");
+  EXPECT_TRUE(log_->WaitFor(log_->Mark(), absl::InfiniteFuture()).ok());
 }
 
 // Tickets hold arrays, and arrays memory.

@@ -18,6 +18,11 @@ class Recorder {
                   absl::MutexLock lock(&mutex_);
                   results_.insert(results_.end(), results.begin(), results.end());
                 },
+            .cancelled =
+                [this](uint64_t sequence, bool taken) {
+                  absl::MutexLock lock(&mutex_);
+                  cancelled_.push_back({sequence, taken, results_.size()});
+                },
             .died =
                 [this](const WorkerDeath& death) {
                   absl::MutexLock lock(&mutex_);
@@ -48,6 +53,18 @@ class Recorder {
     return copies_;
   }
 
+  struct Cancelled {
+    uint64_t sequence;
+    bool taken;
+    size_t results_before;
+  };
+  std::vector<Cancelled> WaitForCancelled(size_t count) {
+    absl::MutexLock lock(&mutex_);
+    auto there = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return cancelled_.size() >= count; };
+    mutex_.AwaitWithTimeout(absl::Condition(&there), kPatience);
+    return cancelled_;
+  }
+
   // nullopt: it did not die in time.
   std::optional<WorkerDeath> WaitForDeath() {
     absl::MutexLock lock(&mutex_);
@@ -65,6 +82,7 @@ class Recorder {
   static constexpr absl::Duration kPatience = absl::Seconds(20);
   absl::Mutex mutex_;
   std::vector<wire::TaskResult> results_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Cancelled> cancelled_ ABSL_GUARDED_BY(mutex_);
   std::vector<absl::Status> copies_ ABSL_GUARDED_BY(mutex_);
   std::optional<WorkerDeath> death_ ABSL_GUARDED_BY(mutex_);
   size_t results_at_death_ ABSL_GUARDED_BY(mutex_) = 0;

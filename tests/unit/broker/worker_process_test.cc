@@ -211,6 +211,24 @@ INSTANTIATE_TEST_SUITE_P(Causes, DeathTest,
                                          DeathCase{"signal 8", kFault, 2, "division by zero"},
                                          DeathCase{"signal 9", kLost, 0, "killed"}));
 
+TEST_F(WorkerProcessTest, TheAnswerToACancelComesBeforeTheResults) {
+  StartAdopted();
+  ASSERT_TRUE(Submit({"a", "wait", "wait"}).ok());
+  std::vector<uint64_t> unknown = {3, 4}, two = {2, 3};
+  EXPECT_TRUE(absl::IsInvalidArgument(worker_->Cancel(unknown)));
+  EXPECT_TRUE(absl::IsInvalidArgument(worker_->Cancel({})));
+  ASSERT_TRUE(worker_->Cancel(two).ok());
+  auto results = recorder_.WaitForResults(3);
+  ASSERT_THAT(results, SizeIs(3));
+  EXPECT_EQ(results[1].status().code(), static_cast<int>(absl::StatusCode::kCancelled));
+  auto cancelled = recorder_.WaitForCancelled(1);
+  ASSERT_THAT(cancelled, SizeIs(1));
+  EXPECT_EQ(cancelled[0].sequence, 2u);
+  EXPECT_TRUE(cancelled[0].taken);
+  EXPECT_EQ(cancelled[0].results_before, 1u);
+  EXPECT_EQ(worker_->progress().completed_sequence, 1u);
+}
+
 class LieTest : public WorkerProcessTest, public testing::WithParamInterface<const char*> {};
 
 TEST_P(LieTest, IsFoundOutAndTheWorkerKilled) {
@@ -224,8 +242,8 @@ TEST_P(LieTest, IsFoundOutAndTheWorkerKilled) {
 
 INSTANTIATE_TEST_SUITE_P(Lies, LieTest,
                          testing::Values("future", "skip", "zero", "nan", "repeat", "garbage",
-                                         "oversize", "copy", "module", "arena", "pong", "started",
-                                         "descriptor"));
+                                         "oversize", "copy", "cancelled", "module", "arena", "pong",
+                                         "started", "descriptor"));
 
 TEST_F(WorkerProcessTest, KillGivesItsCause) {
   StartAdopted();

@@ -159,7 +159,28 @@ TEST(PlanMatmul, ShapesAndBatches) {
   EXPECT_EQ(integers->code->matmul().dtype(), static_cast<int>(DType::kInt8));
   auto mixed = PlanOperation(MatmulOperation(),
                              {Array(DType::kInt8, {2, 3}), Array(DType::kFloat32, {3, 2})}, {});
-  EXPECT_EQ(ReasonOf(mixed.status()), v1::ERROR_REASON_NOT_IMPLEMENTED);
+  ASSERT_TRUE(mixed.ok()) << mixed.status();
+  EXPECT_EQ(mixed->outputs[0].dtype, DType::kFloat32);
+  ASSERT_EQ(mixed->converted_inputs.size(), 2u);
+  EXPECT_EQ(mixed->converted_inputs[0], DType::kFloat32);
+  EXPECT_FALSE(mixed->converted_inputs[1].has_value());
+}
+
+TEST(PlanMatmul, GoesThroughANewOutputWhereTheGivenOneHasGapsOrAnotherType) {
+  auto through = [](const ArrayInfo& output) {
+    auto plan = PlanOperation(MatmulOperation(),
+                              {Array(DType::kFloat32, {2, 3}), Array(DType::kFloat32, {3, 2})},
+                              {Input(output)});
+    return plan.ok() ? absl::StatusOr<bool>(plan->through_new_output) : plan.status();
+  };
+  ArrayInfo transposed = Contiguous(DType::kFloat32, {2, 2});
+  EXPECT_FALSE(*through(transposed));
+  transposed.strides = {4, 8};
+  EXPECT_TRUE(*through(transposed));
+  EXPECT_TRUE(*through(Contiguous(DType::kFloat64, {2, 2})));
+  EXPECT_EQ(ReasonOf(through(Contiguous(DType::kInt32, {2, 2})).status()),
+            v1::ERROR_REASON_DATA_TYPE_MISMATCH)
+      << "no cast of the same kind";
 }
 
 TEST(PlanMatmul, KeepsStrides) {

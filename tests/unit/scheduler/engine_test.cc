@@ -3,11 +3,13 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
+#include "google/rpc/error_details.pb.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"
 #include "tests/support/fake_broker.h"
@@ -323,6 +325,275 @@ TEST_F(EngineTest, ARunningTaskPastItsDeadlineIsKilledAfterItsGrace) {
   EXPECT_TRUE((*next)->Wait(Soon()).ok()) << "the queue behind it is sent again";
 }
 
+// A task that runs, in front of tasks that do not.
+class QueuedBehindTest : public EngineTest {
+ protected:
+  void StartWithFront(EngineOptions options = {}) {
+    Start({HostDevice(0)}, /*hold=*/true, options);
+    ASSERT_TRUE(Put(1, {1, 2}).ok());
+    auto front = Submit(Add(1, 1, 100));
+    ASSERT_TRUE(front.ok());
+    front_ = *front;
+    worker_ = broker_->WaitForWorker(1);
+    AwaitHeld(1);
+  }
+  void AwaitHeld(int count) {
+    while (worker_->num_held() < count) absl::SleepFor(absl::Milliseconds(1));
+  }
+  void AwaitCancels(size_t count) {
+    while (worker_->cancels().size() < count) absl::SleepFor(absl::Milliseconds(1));
+  }
+  void EndAll() {
+    while (worker_->EndNext()) {
+    }
+  }
+  static v1::Operation InPlace(uint64_t a, uint64_t out) {
+    v1::Operation operation = Add(a, a, out);
+    operation.mutable_outputs(0)->set_existing(true);
+    return operation;
+  }
+
+  std::shared_ptr<Ticket> front_;
+  std::shared_ptr<FakeWorker> worker_;
+};
+
+TEST_F(QueuedBehindTest, ACancelledTaskEndsBeforeTheOneInFront) {
+  StartWithFront();
+  auto cancelled = Submit(Add(1, 1, 2));
+  auto independent = Submit(Add(1, 1, 3));
+  AwaitHeld(3);
+  (*cancelled)->Cancel();
+  absl::Status status = (*cancelled)->Wait(Soon());
+  EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(ReasonOf(status), v1::ERROR_REASON_CANCELLED);
+  EXPECT_FALSE(front_->done());
+  EXPECT_EQ(State(2), v1::Array::STATE_FAILED);
+  EXPECT_FALSE((*cancelled)->timeline().has_start_time());
+  EXPECT_FALSE((*cancelled)->timeline().has_run());
+  EndAll();
+  EXPECT_TRUE(front_->Wait(Soon()).ok());
+  EXPECT_TRUE((*independent)->Wait(Soon()).ok());
+  EXPECT_TRUE((*independent)->timeline().has_start_time());
+  EXPECT_EQ(engine_->SampleDevices()[0].worker_restarts(), 0);
+}
+
+TEST_F(QueuedBehindTest, ADeadlineEndsATaskBeforeTheOneInFront) {
+  StartWithFront({.kill_grace = absl::Milliseconds(1)});
+  auto late = Submit(Add(1, 1, 2), absl::Now() + absl::Milliseconds(50));
+  AwaitHeld(2);
+  EXPECT_EQ((*late)->Wait(Soon()).code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_FALSE(front_->done());
+  EXPECT_EQ(engine_->GetArray(kTenant, "sessions/s/arrays/2")->error().code(),
+            static_cast<int>(absl::StatusCode::kDeadlineExceeded));
+  EndAll();
+  EXPECT_TRUE(front_->Wait(Soon()).ok());
+  EXPECT_EQ(engine_->SampleDevices()[0].worker_restarts(), 0);
+}
+
+// In the same command as their input's: otherwise the worker might begin one in between.
+TEST_F(QueuedBehindTest, WhatNeedsACancelledTaskIsTakenOutWithIt) {
+  StartWithFront();
+  auto cancelled = Submit(Add(1, 1, 2));          // 2
+  auto dependent = Submit(Add(2, 1, 3));          // 3
+  auto independent = Submit(Add(1, 1, 4));        // 4
+  auto of_dependent = Submit(Add(4, 3, 5));       // 5
+  auto reader_of_front = Submit(Add(100, 1, 6));  // 6
+  AwaitHeld(6);
+  (*cancelled)->Cancel();
+  for (const auto* ticket : {&cancelled, &dependent, &of_dependent}) {
+    EXPECT_EQ((**ticket)->Wait(Soon()).code(), absl::StatusCode::kCancelled);
+  }
+  EXPECT_FALSE(front_->done());
+  EXPECT_THAT(worker_->cancels(), ::testing::ElementsAre(::testing::ElementsAre(2, 3, 5)));
+  EndAll();
+  EXPECT_TRUE((*independent)->Wait(Soon()).ok());
+  EXPECT_TRUE((*reader_of_front)->Wait(Soon()).ok());
+}
+
+TEST_F(QueuedBehindTest, NothingNewFollowsATaskThatMayBeTakenOut) {
+  StartWithFront();
+  worker_->HoldCancels();
+  auto cancelled = Submit(Add(1, 1, 2));
+  AwaitHeld(2);
+  (*cancelled)->Cancel();
+  AwaitCancels(1);
+  auto dependent = Submit(Add(2, 1, 3));
+  EXPECT_EQ(worker_->submitted().size(), 2u);
+  EXPECT_FALSE((*dependent)->done());
+  worker_->AnswerCancels();
+  EXPECT_EQ((*dependent)->Wait(Soon()).code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(worker_->submitted().size(), 2u);
+}
+
+TEST_F(QueuedBehindTest, ATaskThatBeganMeanwhileEndsAsItWould) {
+  StartWithFront();
+  worker_->HoldCancels();
+  auto begun = Submit(Add(1, 1, 2));
+  AwaitHeld(2);
+  (*begun)->Cancel();
+  AwaitCancels(1);
+  worker_->EndNext();  // the one in front
+  auto dependent = Submit(Add(2, 1, 3));
+  worker_->AnswerCancels();
+  AwaitHeld(2);
+  EndAll();
+  EXPECT_TRUE((*begun)->Wait(Soon()).ok());
+  EXPECT_TRUE((*dependent)->Wait(Soon()).ok());
+}
+
+// An array that was to be written in place stays as it was; what counted on the write is told.
+TEST_F(QueuedBehindTest, AnArrayThatWasToBeWrittenInPlaceStays) {
+  StartWithFront();
+  ASSERT_TRUE(Put(2, {5, 6}).ok());
+  auto cancelled = Submit(InPlace(1, 2));
+  auto reader = Submit(Add(2, 2, 3));
+  AwaitHeld(3);
+  (*cancelled)->Cancel();
+  EXPECT_EQ((*cancelled)->Wait(Soon()).code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ((*reader)->Wait(Soon()).code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(State(2), v1::Array::STATE_READY);
+  EXPECT_EQ(*Fetch(2), (std::vector<float>{5, 6}));
+  auto later = Submit(Add(2, 2, 4));
+  AwaitHeld(4);
+  EndAll();
+  EXPECT_TRUE((*later)->Wait(Soon()).ok());
+}
+
+TEST_F(QueuedBehindTest, AWorkersDeathHonoursACancelItHadNotAnswered) {
+  StartWithFront();
+  worker_->HoldCancels();
+  auto cancelled = Submit(Add(1, 1, 2));
+  auto dependent = Submit(Add(2, 1, 3));
+  auto independent = Submit(Add(1, 1, 4));
+  AwaitHeld(4);
+  (*cancelled)->Cancel();
+  AwaitCancels(1);
+  broker_->set_hold(false);
+  worker_->DieRunning(MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "killed"),
+                      false);
+  EXPECT_EQ((*cancelled)->Wait(Soon()).code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ((*dependent)->Wait(Soon()).code(), absl::StatusCode::kCancelled);
+  EXPECT_TRUE(front_->Wait(Soon()).ok());
+  EXPECT_TRUE((*independent)->Wait(Soon()).ok());
+  EXPECT_EQ(broker_->WaitForWorker(2)->submitted().size(), 2u);
+}
+
+TEST_F(QueuedBehindTest, AJobRunsWhenItsWorkerHasBegunIt) {
+  StartWithFront();
+  v1::CreateJobRequest request;
+  *request.mutable_job()->add_operations() = Add(1, 1, 0);
+  for (auto* input :
+       {request.mutable_job()->mutable_operations(0)->mutable_ufunc()->mutable_inputs(0),
+        request.mutable_job()->mutable_operations(0)->mutable_ufunc()->mutable_inputs(1)})
+    input->set_name("sessions/s/arrays/1");
+  request.mutable_job()->mutable_operations(0)->mutable_outputs(0)->set_name(
+      "tenants/default/arrays/result");
+  auto job = engine_->CreateJob(kTenant, request);
+  ASSERT_TRUE(job.ok()) << job.status();
+  auto state = [&] { return engine_->GetJob(kTenant, job->name())->state(); };
+  AwaitHeld(2);
+  while (state() == v1::Job::STATE_QUEUED) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_EQ(state(), v1::Job::STATE_SCHEDULED) << "it waits for its turn";
+  worker_->set_begins(false);
+  worker_->EndNext();
+  ASSERT_TRUE(front_->Wait(Soon()).ok());
+  absl::SleepFor(absl::Milliseconds(10));  // the page is looked at more than once
+  EXPECT_EQ(state(), v1::Job::STATE_SCHEDULED) << "first in the queue, but not begun";
+  worker_->set_begins(true);
+  while (state() == v1::Job::STATE_SCHEDULED) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_EQ(state(), v1::Job::STATE_RUNNING);
+  worker_->EndNext();
+  while (state() == v1::Job::STATE_RUNNING) absl::SleepFor(absl::Milliseconds(1));
+  auto done = engine_->GetJob(kTenant, job->name());
+  EXPECT_EQ(done->state(), v1::Job::STATE_SUCCEEDED);
+  ASSERT_EQ(done->timelines_size(), 1);
+  const v1::Timeline& timeline = done->timelines(0);
+  double queued = timeline.queue().seconds() + timeline.queue().nanos() * 1e-9;
+  EXPECT_GE(queued, 0.010) << "the wait in the worker's queue is part of it";
+}
+
+// Its result was made and only the message of it was lost. `later` in the queue has begun to write
+// over its input: a second run would read something else.
+TEST_F(EngineTest, ATaskWhoseInputWasOverwrittenSinceIsNotRunAgain) {
+  for (bool overwritten : {true, false}) {
+    SCOPED_TRACE(overwritten);
+    Start({HostDevice(0)}, /*hold=*/true);
+    ASSERT_TRUE(Put(1, {1, 2}).ok());
+    auto reader = Submit(Add(1, 1, 2));
+    v1::Operation in_place = Add(1, 1, 1);
+    in_place.mutable_outputs(0)->set_existing(true);
+    auto writer = Submit(in_place);
+    auto worker = broker_->WaitForWorker(1);
+    while (worker->num_held() < 2) absl::SleepFor(absl::Milliseconds(1));
+    broker_->set_hold(false);
+    worker->Die(
+        {.cause = MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "killed"),
+         .completed_sequence = 1,
+         .started_sequence = overwritten ? 2u : 1u});
+    EXPECT_TRUE((*reader)->Wait(Soon()).ok());
+    EXPECT_EQ((*writer)->Wait(Soon()).ok(), !overwritten);
+    EXPECT_EQ(State(2), v1::Array::STATE_READY);
+    auto probe = Submit(Add(2, 2, 3));
+    EXPECT_TRUE((*probe)->Wait(Soon()).ok());
+    size_t sent_again = broker_->WaitForWorker(2)->submitted().size() - 1;
+    EXPECT_EQ(sent_again, overwritten ? 0u : 2u);
+    TearDown();
+    broker_.reset();
+  }
+}
+
+TEST_F(EngineTest, TheLossOfAWorkerIsToldWithWhatItRan) {
+  absl::Mutex mutex;
+  std::vector<WorkerLoss> losses;
+  Start({HostDevice(0)}, /*hold=*/true, {.worker_lost = [&](const WorkerLoss& loss) {
+          absl::MutexLock lock(&mutex);
+          losses.push_back(loss);
+        }});
+  ASSERT_TRUE(Put(1, {1}).ok());
+  auto ticket = Submit(Add(1, 1, 2));
+  auto worker = broker_->WaitForWorker(1);
+  while (worker->num_held() < 1) absl::SleepFor(absl::Milliseconds(1));
+  broker_->set_hold(false);
+  worker->DieRunning(MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_KERNEL_FAULT,
+                               "illegal address"),
+                     true);
+  EXPECT_FALSE((*ticket)->Wait(Soon()).ok());
+  absl::MutexLock lock(&mutex);
+  ASSERT_EQ(losses.size(), 1u);
+  EXPECT_EQ(losses[0].device, "devices/cpu:0");
+  EXPECT_EQ(losses[0].tenant, kTenant);
+  EXPECT_EQ(losses[0].operation, "add");
+  EXPECT_EQ(losses[0].cause.message(), "illegal address");
+}
+
+TEST_F(EngineTest, AFailedJobsFieldsAreToldFromTheRequest) {
+  Start({HostDevice(0)});
+  broker_->set_compile_error(
+      InvalidField(v1::ERROR_REASON_COMPILE_FAILED, "", "kernel.cu:1: what is this"));
+  v1::CreateJobRequest request;
+  v1::Operation* view = request.mutable_job()->add_operations();
+  view->mutable_creation()->mutable_fill()->mutable_spec()->set_data_type(v1::DATA_TYPE_INT32);
+  view->mutable_creation()->mutable_fill()->mutable_spec()->add_shape(0);
+  view->add_outputs()->set_handle(1);
+  v1::Operation* launch = request.mutable_job()->add_operations();
+  launch->mutable_kernel_launch()->set_source("__global__ void f(int* x) {}");
+  launch->mutable_kernel_launch()->set_entry("f");
+  launch->mutable_kernel_launch()->add_arguments()->mutable_array()->set_handle(1);
+  auto job = engine_->CreateJob(kTenant, request);
+  ASSERT_TRUE(job.ok()) << job.status();
+  auto state = [&] { return engine_->GetJob(kTenant, job->name())->state(); };
+  while (state() < v1::Job::STATE_SUCCEEDED) absl::SleepFor(absl::Milliseconds(1));
+  auto failed = engine_->GetJob(kTenant, job->name());
+  ASSERT_EQ(failed->state(), v1::Job::STATE_FAILED);
+  std::vector<std::string> fields;
+  for (const auto& detail : failed->error().details()) {
+    google::rpc::BadRequest request;
+    if (!detail.UnpackTo(&request)) continue;
+    for (const auto& violation : request.field_violations()) fields.push_back(violation.field());
+  }
+  EXPECT_THAT(fields, ::testing::ElementsAre(::testing::StartsWith("job.operations[")));
+}
+
 TEST_F(EngineTest, AFullQueueSaysWhenToComeBack) {
   Start({HostDevice(0)}, /*hold=*/true, {.max_queued_tasks = 2});
   ASSERT_TRUE(Put(1, {1}).ok());
@@ -466,6 +737,186 @@ TEST_F(EngineTest, CompileErrorsComeBackAsTheyAre) {
   auto ticket = Submit(Add(1, 1, 2));
   ASSERT_TRUE(ticket.ok());
   EXPECT_EQ((*ticket)->Wait(Soon()).message(), "kernel.cu:1: what is this");
+}
+
+// Looks until it holds, for what housekeeping does in its own time.
+template <typename Predicate>
+bool Eventually(Predicate holds) {
+  for (int i = 0; i < 10000 && !holds(); ++i) absl::SleepFor(absl::Milliseconds(1));
+  return holds();
+}
+
+class IdleWorkerTest : public EngineTest,
+                       public ::testing::WithParamInterface<wire::DeviceDescription> {};
+
+TEST_P(IdleWorkerTest, IsEndedAndItsArraysStay) {
+  Start({GetParam()}, /*hold=*/false, {.worker_idle_timeout = absl::Milliseconds(50)});
+  std::vector<float> values(100000, 3);
+  ASSERT_TRUE(Put(1, values).ok());
+  auto first = Submit(Add(1, 1, 2));
+  ASSERT_TRUE(first.ok());
+  ASSERT_TRUE((*first)->Wait(Soon()).ok());
+  auto worker = broker_->WaitForWorker(1);
+  EXPECT_TRUE(Eventually([&] { return !worker->alive(); }));
+  EXPECT_EQ(engine_->SampleDevices()[0].num_workers(), 0);
+  EXPECT_EQ(engine_->SampleDevices()[0].worker_restarts(), 0) << "that was no death";
+  EXPECT_EQ(*Fetch(1), values);
+  auto second = Submit(Add(1, 1, 3));
+  ASSERT_TRUE(second.ok());
+  EXPECT_TRUE((*second)->Wait(Soon()).ok());
+  EXPECT_EQ(*Fetch(1), values);
+}
+
+TEST_P(IdleWorkerTest, ABusyOneStays) {
+  Start({GetParam()}, /*hold=*/true, {.worker_idle_timeout = absl::Milliseconds(50)});
+  ASSERT_TRUE(Put(1, {1, 2}).ok());
+  auto ticket = Submit(Add(1, 1, 2));
+  ASSERT_TRUE(ticket.ok());
+  auto worker = broker_->WaitForWorker(1);
+  while (worker->num_held() < 1) absl::SleepFor(absl::Milliseconds(1));
+  absl::SleepFor(absl::Milliseconds(1500));  // housekeeping comes once a second
+  EXPECT_TRUE(worker->alive());
+  worker->EndNext();
+  EXPECT_TRUE((*ticket)->Wait(Soon()).ok());
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, IdleWorkerTest, ::testing::Values(HostDevice(0), StagedDevice(0)),
+                         [](const auto& info) { return info.param.kind(); });
+
+TEST_F(EngineTest, AnExpiredSessionFreesItsArraysWhileOthersWork) {
+  Start({HostDevice(0)});
+  v1::CreateSessionRequest request;
+  request.set_session_id("short");
+  request.mutable_ttl()->set_nanos(200000000);
+  ASSERT_TRUE(engine_->CreateSession(kTenant, request).ok());
+  v1::PutArrayRequest::Header header;
+  header.set_parent("sessions/short");
+  header.set_array_id("1");
+  header.mutable_spec()->set_data_type(v1::DATA_TYPE_UINT8);
+  header.mutable_spec()->add_shape(1 << 20);
+  auto upload = engine_->BeginUpload(kTenant, header, Soon());
+  ASSERT_TRUE(upload.ok());
+  ASSERT_TRUE((*upload)->Write(std::string(1 << 20, 'x')).ok());
+  ASSERT_TRUE((*upload)->Finish().ok());
+  upload->reset();
+  header.set_array_id("2");  // left half done by a client that went away
+  auto half = engine_->BeginUpload(kTenant, header, Soon());
+  ASSERT_TRUE(half.ok());
+  ASSERT_TRUE((*half)->Write(std::string(1 << 19, 'x')).ok());
+  half->reset();
+  auto used = [&] { return engine_->SampleDevices()[0].array_bytes(); };
+  EXPECT_GE(used(), 2 << 20);
+
+  ASSERT_TRUE(Put(1, {1, 2}).ok());
+  int64_t jobs = 0;
+  uint64_t handle = 2;
+  while (used() > 1 << 19 && handle < 100000) {
+    auto ticket = Submit(Add(1, 1, handle));
+    ASSERT_TRUE(ticket.ok()) << ticket.status();
+    ASSERT_TRUE((*ticket)->Wait(Soon()).ok());
+    v1::Release release;
+    release.add_handles(handle++);
+    ASSERT_TRUE(engine_->Release(kTenant, "sessions/s", release).ok());
+    ++jobs;
+  }
+  EXPECT_GT(jobs, 0);
+  EXPECT_EQ(*Fetch(1), (std::vector<float>{1, 2}));
+  auto gone = engine_->GetArray(kTenant, "sessions/short/arrays/1");
+  EXPECT_EQ(gone.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(ReasonOf(gone.status()), v1::ERROR_REASON_SESSION_NOT_FOUND);
+  auto late = engine_->Submit(kTenant, "sessions/short", Add(1, 1, 9), Soon());
+  EXPECT_EQ(ReasonOf(late.status()), v1::ERROR_REASON_SESSION_NOT_FOUND);
+  ASSERT_TRUE(engine_->DeleteSession(kTenant, "sessions/s").ok());
+  EXPECT_TRUE(Eventually([&] { return used() == 0; })) << used();
+}
+
+TEST_F(EngineTest, ADownloadGoesOnWithTheSuccessorOfAWorkerThatDiesAtOnce) {
+  Start({StagedDevice(0)});
+  std::vector<float> values(1000, 5);
+  ASSERT_TRUE(Put(1, values).ok());
+  auto first = broker_->WaitForWorker(1);
+  broker_->set_die_at_map(1);
+  first->DieRunning(MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "killed"),
+                    false);
+  auto back = Fetch(1);
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(*back, values);
+  EXPECT_NE(broker_->WaitForWorker(3), nullptr);
+}
+
+class CreateModuleTest : public EngineTest {
+ protected:
+  absl::StatusOr<v1::Module> Create(const std::string& id, const std::string& source) {
+    v1::CreateModuleRequest request;
+    request.set_module_id(id);
+    request.mutable_module()->set_source(source);
+    request.mutable_module()->add_entries("f");
+    return engine_->CreateModule(kTenant, request, Soon());
+  }
+
+  // Several at once, none of which can end before all that may compile do.
+  std::vector<absl::StatusOr<v1::Module>> CreateTogether(const std::string& id,
+                                                         std::vector<std::string> sources) {
+    broker_->HoldCompiles(true);
+    std::vector<absl::StatusOr<v1::Module>> results(sources.size(), absl::UnknownError(""));
+    std::vector<std::thread> threads;
+    for (size_t i = 0; i < sources.size(); ++i)
+      threads.emplace_back([&, i] { results[i] = Create(id, sources[i]); });
+    // The others, if they were to compile too, would by then.
+    for (int i = 0; i < 300 && broker_->num_compiles() < 2; ++i)
+      absl::SleepFor(absl::Milliseconds(1));
+    EXPECT_EQ(broker_->num_compiles(), 1);
+    broker_->HoldCompiles(false);
+    for (std::thread& thread : threads) thread.join();
+    return results;
+  }
+};
+
+TEST_F(CreateModuleTest, OfSeveralWithOneIdExactlyOneSucceeds) {
+  Start({HostDevice(0)});
+  int made = 0;
+  for (const auto& result : CreateTogether("m", {"a", "b", "c", "d"})) {
+    made += result.ok();
+    if (!result.ok()) {
+      EXPECT_EQ(result.status().code(), absl::StatusCode::kAlreadyExists);
+    }
+  }
+  EXPECT_EQ(made, 1);
+}
+
+TEST_F(CreateModuleTest, WithoutAnIdEqualOnesAreOne) {
+  Start({HostDevice(0)});
+  auto results = CreateTogether("", {"a", "a", "a"});
+  for (const auto& result : results) {
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(result->name(), results[0]->name());
+    EXPECT_EQ(result->kernels_size(), 1);
+  }
+}
+
+TEST_F(CreateModuleTest, AFailureLeavesTheIdFree) {
+  Start({HostDevice(0)});
+  broker_->set_compile_error(InvalidField(v1::ERROR_REASON_COMPILE_FAILED, "", "wrong"));
+  EXPECT_FALSE(Create("m", "a").ok());
+  broker_->set_compile_error(absl::OkStatus());
+  EXPECT_TRUE(Create("m", "b").ok());
+}
+
+TEST_F(CreateModuleTest, ALoadUnderWayIsWaitedFor) {
+  Start({HostDevice(0)});
+  ASSERT_TRUE(Create("m", "a").ok());
+  broker_->WaitForWorker(1)->HoldLoads(true);
+  std::vector<std::thread> threads;
+  std::vector<absl::StatusOr<v1::Module>> results(2, absl::UnknownError(""));
+  for (int i = 0; i < 2; ++i)
+    threads.emplace_back([&, i] { results[i] = Create(absl::StrCat("n", i), "b"); });
+  absl::SleepFor(absl::Milliseconds(100));
+  broker_->WaitForWorker(1)->HoldLoads(false);
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& result : results) {
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(result->kernels(0).shared_bytes(), FakeWorker::kSharedBytes);
+  }
 }
 
 }  // namespace

@@ -134,7 +134,8 @@ class Client {
   Array Reshape(const Array& array, std::vector<int64_t> shape);
   Array CopyTo(const Array& array, std::string_view device);
 
-  // Waits until everything submitted so far has ended; reports the first error among it.
+  // Waits until everything submitted so far has ended; reports the first error since the last
+  // Synchronize. Arrays keep theirs.
   Result<void> Synchronize(const CallOptions& options = {});
   // One operation in one round trip, small inputs and results inside the messages.
   Result<RunReply> Run(const Operation& operation, const CallOptions& options = {});

@@ -1,6 +1,9 @@
 #include "server/worker/cpu/compiler/front_end.h"
 
+#include <algorithm>
+
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "clang/Basic/TargetInfo.h"
 #include "clang/CodeGen/CodeGenAction.h"
@@ -14,6 +17,7 @@
 #include "server/worker/cpu/compiler/name_expressions.h"
 #include "server/worker/cpu/compiler/prelude_files.h"
 #include "server/worker/cpu/compiler/unsupported.h"
+#include "server/worker/runtime/unknown_entry.h"
 
 namespace stride::cpu {
 namespace {
@@ -201,6 +205,28 @@ absl::Status SourceError(const std::string& log) {
   return absl::InvalidArgumentError(absl::StrCat("the kernel source does not compile\n", log));
 }
 
+absl::Status NoKernels(const KernelNames& found) {
+  if (found.templates.empty()) return absl::InvalidArgumentError("the source defines no kernel");
+  return absl::InvalidArgumentError(
+      absl::StrCat("the source defines only templates; name the instances wanted, such as `",
+                   found.templates[0], "<float>`"));
+}
+
+// Whether the source has a kernel, or a template of one, for each name expression. A name
+// with less than its namespaces may be found through `using`: the compiler's word counts.
+absl::Status CheckKnown(const std::vector<std::string>& names, const KernelNames& found) {
+  std::vector<std::string> known = found.kernels;
+  known.insert(known.end(), found.templates.begin(), found.templates.end());
+  for (const std::string& name : names) {
+    std::string plain = PlainName(name);
+    bool is_known = std::any_of(known.begin(), known.end(), [&](const std::string& other) {
+      return other == plain || absl::EndsWith(other, absl::StrCat("::", plain));
+    });
+    if (!is_known) return worker::UnknownEntry(name, known);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status TableError(const KernelTable& table) {
   if (!table.unsupported.empty()) {
     return absl::UnimplementedError(absl::StrCat("the CPU device has no ", table.unsupported));
@@ -218,10 +244,16 @@ absl::StatusOr<FrontEndResult> RunFrontEnd(const CompileRequest& request, const 
   for (const std::string& name : names) {
     if (absl::Status status = CheckNameExpression(name); !status.ok()) return status;
   }
+  auto list = [&](KernelNames* found) {
+    result.log.clear();
+    ListAction action([&](clang::ASTContext& tree) { *found = ListKernels(tree, request.kind); });
+    return Run(action, arguments, request.source, result.log);
+  };
   if (names.empty()) {
-    ListAction list([&](clang::ASTContext& tree) { names = ListKernels(tree, request.kind); });
-    if (!Run(list, arguments, request.source, result.log)) return SourceError(result.log);
-    if (names.empty()) return absl::InvalidArgumentError("the source defines no kernel");
+    KernelNames found;
+    if (!list(&found)) return SourceError(result.log);
+    if (found.kernels.empty()) return NoKernels(found);
+    names = std::move(found.kernels);
     result.log.clear();
   }
   std::string source = request.source;
@@ -229,7 +261,15 @@ absl::StatusOr<FrontEndResult> RunFrontEnd(const CompileRequest& request, const 
   EmitAction emit(&context, [&](clang::ASTContext& tree) {
     result.table = ReadKernels(tree, request.kind, names);
   });
-  if (!Run(emit, arguments, source, result.log)) return SourceError(result.log);
+  if (!Run(emit, arguments, source, result.log)) {
+    std::string log = WithoutOurNames(result.log, names);
+    // A source that is wrong by itself is told of in its own words.
+    KernelNames found;
+    if (!list(&found)) return SourceError(result.log);
+    if (absl::Status status = CheckKnown(names, found); !status.ok()) return status;
+    return SourceError(log);
+  }
+  result.log = WithoutOurNames(result.log, names);
   if (absl::Status status = TableError(result.table); !status.ok()) return status;
   result.module = emit.takeModule();
   if (result.module == nullptr) return absl::InternalError("the front end made no module");

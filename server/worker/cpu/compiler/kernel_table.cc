@@ -32,10 +32,15 @@ class Lister : public clang::RecursiveASTVisitor<Lister> {
  public:
   explicit Lister(SourceKind kind) : kind_(kind) {}
   bool VisitFunctionDecl(clang::FunctionDecl* function) {
-    if (IsEntry(function, kind_)) names.push_back(function->getQualifiedNameAsString());
+    if (IsEntry(function, kind_)) names.kernels.push_back(function->getQualifiedNameAsString());
     return true;
   }
-  std::vector<std::string> names;
+  bool VisitFunctionTemplateDecl(clang::FunctionTemplateDecl* made) {
+    if (IsKernel(made->getTemplatedDecl()))
+      names.templates.push_back(made->getQualifiedNameAsString());
+    return true;
+  }
+  KernelNames names;
 
  private:
   SourceKind kind_;
@@ -66,7 +71,7 @@ class Reader : public clang::RecursiveASTVisitor<Reader> {
   }
   bool VisitFunctionDecl(clang::FunctionDecl* function) {
     if (function->hasBody() && function->getDeclName().isIdentifier() &&
-        function->getName().starts_with("__stride_entry_")) {
+        function->getName().starts_with(kEntryPrefix)) {
       entries.emplace_back(function->getName().str(), function);
     }
     return true;
@@ -150,7 +155,7 @@ void ReadKernel(clang::FunctionDecl* function, CompiledKernel& kernel, KernelTab
 
 }  // namespace
 
-std::vector<std::string> ListKernels(clang::ASTContext& context, SourceKind kind) {
+KernelNames ListKernels(clang::ASTContext& context, SourceKind kind) {
   Lister lister(kind);
   lister.TraverseDecl(context.getTranslationUnitDecl());
   return std::move(lister.names);

@@ -19,9 +19,13 @@ struct KernelTable {
   std::string error;                        // user's mistake
 };
 
-// Qualified names of every non-template kernel defined in the source, in order; for kNativeLoops,
-// of every extern "C" function.
-std::vector<std::string> ListKernels(clang::ASTContext& context, SourceKind kind);
+// Qualified names of the kernels defined in the source, in order; for kNativeLoops, of every extern
+// "C" function.
+struct KernelNames {
+  std::vector<std::string> kernels;    // no templates
+  std::vector<std::string> templates;  // without arguments
+};
+KernelNames ListKernels(clang::ASTContext& context, SourceKind kind);
 
 KernelTable ReadKernels(clang::ASTContext& context, SourceKind kind,
                         const std::vector<std::string>& names);

@@ -8,7 +8,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "server/worker/codegen/emit.h"
 #include "server/worker/cuda/compile/compile_log.h"
@@ -20,6 +19,7 @@
 #include "server/worker/cuda/compile/ptx_info.h"
 #include "server/worker/cuda/compile/signature_query.h"
 #include "server/worker/cuda/module_image.h"
+#include "server/worker/runtime/unknown_entry.h"
 
 namespace stride::cuda {
 namespace {
@@ -58,9 +58,8 @@ absl::Status WrongSource(const NvrtcResult& result) {
 
 absl::Status NoSuchKernel(const std::string& entry, const std::vector<KernelInfo>& kernels) {
   std::vector<std::string> names;
-  for (const KernelInfo& kernel : kernels) names.push_back(kernel.symbol);
-  return absl::InvalidArgumentError(
-      absl::StrCat("no kernel `", entry, "` in the module; it has: ", absl::StrJoin(names, ", ")));
+  for (const KernelInfo& kernel : kernels) names.push_back(NameOfSymbol(kernel.symbol));
+  return worker::UnknownEntry(entry, names);
 }
 
 const KernelInfo* FindSymbol(const std::vector<KernelInfo>& kernels, const std::string& symbol) {
@@ -177,10 +176,32 @@ absl::StatusOr<CompiledCode> CudaCompiler::CompileEntries(const std::string& tex
     // client's text alone, or only our lines were.
     result = RunNvrtc(**nvrtc_, text, options, entries);
     if (!result.ok()) return result.status();
-    if (!result->ok) return WrongSource(*result);
+    if (!result->ok) return WrongEntries(text, options, entries, *result);
   }
   bool complete = false;
   return Describe(*std::move(result), entries, false, &complete);
+}
+
+absl::Status CudaCompiler::WrongEntries(const std::string& text,
+                                        const std::vector<std::string>& options,
+                                        const std::vector<std::string>& entries,
+                                        const NvrtcResult& failed) {
+  absl::StatusOr<NvrtcResult> alone = RunNvrtc(**nvrtc_, text, options, {});
+  if (!alone.ok()) return alone.status();
+  if (!alone->ok) return WrongSource(*alone);
+  absl::StatusOr<std::vector<KernelInfo>> kernels = ReadObject(alone->object);
+  if (!kernels.ok()) return kernels.status();
+  std::vector<std::string> known;
+  for (const KernelInfo& kernel : *kernels) known.push_back(NameOfSymbol(kernel.symbol));
+  for (const std::string& entry : entries) {
+    // Templates leave nothing in the object: an instance counts as known when its name is at least
+    // in the text.
+    const bool is_instance = entry.find('<') != std::string::npos;
+    const bool is_known = is_instance ? absl::StrContains(text, entry.substr(0, entry.find('<')))
+                                      : std::find(known.begin(), known.end(), entry) != known.end();
+    if (!is_known) return worker::UnknownEntry(entry, known);
+  }
+  return WrongSource(failed);
 }
 
 absl::StatusOr<CompiledCode> CudaCompiler::CompileAll(const std::string& text,

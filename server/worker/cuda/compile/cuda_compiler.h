@@ -31,6 +31,10 @@ class CudaCompiler : public worker::CodeCompiler {
   absl::StatusOr<worker::CompiledCode> CompileEntries(const std::string& text,
                                                       const std::vector<std::string>& options,
                                                       const std::vector<std::string>& entries);
+  // Why these entries of `text` did not compile: the text itself, a name that it lacks, or what
+  // `failed` tells.
+  absl::Status WrongEntries(const std::string& text, const std::vector<std::string>& options,
+                            const std::vector<std::string>& entries, const NvrtcResult& failed);
   absl::StatusOr<worker::CompiledCode> CompileAll(const std::string& text,
                                                   const std::vector<std::string>& options);
   absl::StatusOr<worker::CompiledCode> TakePrebuilt(const wire::Source& source);

@@ -10,9 +10,7 @@ namespace {
 using ::testing::HasSubstr;
 
 CommandLine Line(std::vector<std::string> arguments) {
-  auto options = ReduceOptionSpecs();
-  options.push_back(DataTypeOption()[0]);
-  return *CommandLine::Parse(arguments, options);
+  return *CommandLine::Parse(arguments, ReduceOptionSpecs());
 }
 
 Result<Operation> Ufunc(std::vector<std::string> arguments) {
@@ -73,6 +71,11 @@ TEST(BuildOperationTest, Mistakes) {
   EXPECT_THAT(Reduce({"summ", "@a"}).error().message, HasSubstr("No reduction 'summ'"));
   EXPECT_THAT(Reduce({"sum", "@a", "--axis", "x"}).error().message,
               HasSubstr("not a list of axes"));
+}
+
+TEST(BuildOperationTest, CommandsFindTheirBuilder) {
+  EXPECT_EQ(FindBuilder("matmul"), BuildMatmul);
+  EXPECT_EQ(FindBuilder("kernel"), nullptr) << "a launch has results of its own";
 }
 
 }  // namespace

@@ -238,6 +238,16 @@ TEST(CodegenReduce, SpecialValues) {
   // 16-bit floats accumulate in float32: 2049 ones are not stuck at 2048.
   std::vector<uint16_t> ones(4096, 0x3C00);
   EXPECT_EQ(Reduce<uint16_t>(R::FUNCTION_SUM, DType::kFloat16, ones)[0], 0x6C00);
+  // The same as bfloat16, where 257 is no number: the sum is rounded once, at the end.
+  std::vector<uint16_t> brains(4099, 0x3F80);
+  EXPECT_EQ(Reduce<uint16_t>(R::FUNCTION_SUM, DType::kBFloat16, brains)[0], 0x4580);
+  EXPECT_EQ(Reduce<uint16_t>(R::FUNCTION_MEAN, DType::kBFloat16, brains)[0], 0x3F80);
+  EXPECT_EQ(Reduce<uint16_t>(R::FUNCTION_MAX, DType::kBFloat16,
+                             std::vector<uint16_t>{0x3F80, 0xC000, 0x4049})[0],
+            0x4049);
+  EXPECT_EQ(Reduce<uint16_t>(R::FUNCTION_MIN, DType::kBFloat16,
+                             std::vector<uint16_t>{0x3F80, 0xC000, 0x4049})[0],
+            0xC000);
   std::vector<float> complex = {3, 4, 0, 12};
   EXPECT_EQ(Reduce<float>(R::FUNCTION_NORM, DType::kComplex64, complex, {2})[0], 13);
   EXPECT_EQ(

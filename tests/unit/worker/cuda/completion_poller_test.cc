@@ -31,6 +31,7 @@ class FakeCompletions : public worker::Completions {
     lines_.push_back("task " + std::to_string(sequence) + (status.ok() ? "" : " failed"));
     EXPECT_GE(run_seconds, 0);
   }
+  void TasksCancelled(uint64_t, bool) override {}
   void CopyDone(uint64_t id, const absl::Status& status) override {
     absl::MutexLock lock(&mutex_);
     lines_.push_back("copy " + std::to_string(id) + (status.ok() ? "" : " failed"));

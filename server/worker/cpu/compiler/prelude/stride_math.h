@@ -75,13 +75,18 @@ STRIDE_DEVICE T limit(T x, T low, T high) {
   x = x > high ? high : x;
   return x < low ? low : x;
 }
+// exp(x) * 2^more, which may be in range where exp(x) is not.
 template <class T>
-STRIDE_DEVICE T exp_(T x) {
+STRIDE_DEVICE T exp_times_(T x, T more) {
   typedef Exponent<T> E;
   T y = limit(x, E::kMin * (T)0.7, E::kMax * (T)0.7);
   T n = nearest(y * E::kLog2e);
   T high = fused(-n, E::kLn2, y);
-  return scale(exp_small(high, -n * E::kLn2Low), n);
+  return scale(exp_small(high, -n * E::kLn2Low), n + more);
+}
+template <class T>
+STRIDE_DEVICE T exp_(T x) {
+  return exp_times_(x, (T)0);
 }
 template <class T>
 STRIDE_DEVICE T exp2_(T x) {
@@ -468,28 +473,32 @@ STRIDE_DEVICE double acos_(double x) { return 2 * atan2_(root(1 - x), root(1 + x
 
 // ---- hyperbolic functions
 
+// e / (e + n) with one rounding: what the sum lost is made up for.
+template <class T>
+STRIDE_DEVICE T share(T e, T n) {
+  T sum = e + n;
+  T lost = e > n ? n - (sum - e) : e - (sum - n);
+  T q = e / sum;
+  return q + fused(-q, lost, fused(-q, sum, e)) / sum;
+}
 template <class T>
 STRIDE_DEVICE T sinh_(T x) {
   T a = absolute(x);
   bool big = a > (sizeof(T) == 4 ? (T)20 : (T)40);
-  T half = exp_(big ? a * (T)0.5 : (T)0);
   T e = expm1_(big ? (T)0 : a);
-  T result = big ? (T)0.5 * half * half : (T)0.5 * (e + e / (e + 1));
+  T result = big ? exp_times_(a, (T)-1) : (T)0.5 * (e + share(e, (T)1));
   return x == 0 || x != x ? x : with_sign(result, x);
 }
 template <class T>
 STRIDE_DEVICE T cosh_(T x) {
-  T a = absolute(x);
-  bool big = a > (sizeof(T) == 4 ? (T)20 : (T)40);
-  T e = exp_(big ? a * (T)0.5 : a);
-  T result = big ? (T)0.5 * e * e : (T)0.5 * e + (T)0.5 / e;
+  T half = exp_times_(absolute(x), (T)-1);
+  T result = half + (T)0.25 / half;
   return x != x ? x : result;
 }
 template <class T>
 STRIDE_DEVICE T tanh_(T x) {
   T a = absolute(x);
-  T e = expm1_(a > 22 ? (T)44 : 2 * a);
-  T result = e / (e + 2);
+  T result = share(expm1_(a > 22 ? (T)44 : 2 * a), (T)2);
   result = a > 22 ? (T)1 : result;
   return x == 0 || x != x ? x : with_sign(result, x);
 }

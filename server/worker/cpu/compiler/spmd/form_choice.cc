@@ -5,13 +5,11 @@
 
 namespace stride::cpu::spmd {
 
-FormChoice ChooseForm(const llvm::Function& kernel) {
+bool HasWarpOperations(const llvm::Function& kernel) {
   for (const llvm::Instruction& instruction : llvm::instructions(kernel)) {
-    if (CalleeName(instruction) == kWaitWarp) {
-      return {ThreadForm::kPerThread, "it has votes, shuffles or other operations of a warp"};
-    }
+    if (CalleeName(instruction) == kWaitWarp) return true;
   }
-  return {ThreadForm::kLoops, "its threads meet at nothing but barriers of the block"};
+  return false;
 }
 
 }  // namespace stride::cpu::spmd

@@ -2,18 +2,20 @@
 #pragma once
 
 #include "llvm/IR/Function.h"
-#include "server/worker/cpu/compiler/compiler.h"
 
 namespace stride::cpu::spmd {
 
-struct FormChoice {
-  ThreadForm form = ThreadForm::kLoops;
-  const char* reason = "";
-};
-
 // Of a simplified kernel. The loop form is fast and intricate: a kernel gets it when it is of a
-// kind that the differential tests (tests/unit/worker/cpu/compiler) hold against the per-thread
-// form. Every other kernel gets the per-thread form.
-FormChoice ChooseForm(const llvm::Function& kernel);
+// kind that the differential tests (tests/unit/worker/cpu/compiler, tests/fuzz/kernels) hold
+// against the per-thread form. With votes, shuffles or other operations of a warp it is of that
+// kind only if all threads of the block come to each of them together; only the cut kernel shows
+// that.
+bool HasWarpOperations(const llvm::Function& kernel);
+
+inline constexpr char kMeetsAtBarriers[] = "its threads meet at nothing but barriers of the block";
+inline constexpr char kMeetsTogether[] =
+    "its warps' votes and shuffles are reached by the whole block together";
+inline constexpr char kMeetsInPart[] =
+    "it has votes, shuffles or other operations of a warp that some threads may not reach";
 
 }  // namespace stride::cpu::spmd

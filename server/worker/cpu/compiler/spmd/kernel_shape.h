@@ -73,6 +73,7 @@ struct Shape {
   llvm::DenseSet<const llvm::Value*> varying;  // may differ between threads of a block
   llvm::DenseSet<const llvm::Instruction*> divergent_branches;
   bool has_barrier = false;
+  bool has_warp_wait = false;
   bool divergent = false;  // threads may be in different regions at a time
 
   std::vector<Region> regions;

@@ -240,19 +240,41 @@ void LowerSharedAtomics(Shape& shape) {
   }
 }
 
+// What kWaitWarp returns when all threads of the block come to it together: the lanes of the warp
+// that the mask names (0: all) and that the block has.
+Value* PresentLanes(IRBuilder<>& builder, Shape& shape, Value* mask) {
+  Value* threads =
+      builder.CreateMul(builder.CreateMul(shape.block[0], shape.block[1], "", true, true),
+                        shape.block[2], "", true, true);
+  Value* first = builder.CreateAnd(shape.thread[3], builder.getInt32(~31u));
+  Value* count = builder.CreateSub(threads, first);
+  Value* last =
+      builder.CreateShl(builder.getInt64(1), builder.CreateZExt(count, builder.getInt64Ty()));
+  Value* few =
+      builder.CreateTrunc(builder.CreateSub(last, builder.getInt64(1)), builder.getInt32Ty());
+  Value* all = builder.getInt32(~0u);
+  Value* there = builder.CreateSelect(builder.CreateICmpULT(count, builder.getInt32(32)), few, all);
+  Value* named = builder.CreateSelect(builder.CreateICmpEQ(mask, builder.getInt32(0)), all, mask);
+  return builder.CreateAnd(there, named);
+}
+
 absl::Status SplitAtCuts(Shape& shape) {
   std::vector<CallInst*> calls;
   for (Instruction& instruction : llvm::instructions(*shape.function)) {
     llvm::StringRef name = CalleeName(instruction);
-    if (name == kWaitWarp) return absl::UnimplementedError("warp operations have no loop form");
-    if (name == kCut || name == kSlot || name == kSlotClear)
+    if (name == kCut || name == kSlot || name == kSlotClear || name == kWaitWarp)
       calls.push_back(llvm::cast<CallInst>(&instruction));
   }
   for (CallInst* call : calls) {
     llvm::StringRef name = CalleeName(*call);
     Value* array = nullptr;
     uint64_t bytes = 0;
-    if (name != kCut) {
+    if (name == kWaitWarp) {
+      shape.has_warp_wait = true;
+      IRBuilder<> builder(call);
+      builder.SetInsertPoint(call->getNextNode());
+      call->replaceAllUsesWith(PresentLanes(builder, shape, call->getArgOperand(0)));
+    } else if (name != kCut) {
       auto* size = llvm::dyn_cast<llvm::ConstantInt>(call->getArgOperand(0));
       if (size == nullptr) return absl::InternalError("a slot with no constant size");
       bytes = size->getZExtValue();

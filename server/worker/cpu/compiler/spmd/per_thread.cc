@@ -39,13 +39,15 @@ Value* Wait(IRBuilder<>& builder, Value* context, unsigned site, Value* mask, bo
   return call;
 }
 
-// All threads have arrived, each clears its own part, and all have cleared.
+// All threads have arrived, each clears its own part, and all have cleared. The first part is
+// what they count in: everyone clears it, because its own thread may have returned.
 void ClearSlot(IRBuilder<>& builder, Shape& shape, Value* array, uint64_t bytes, unsigned& site) {
   Wait(builder, shape.context, ++site, builder.getInt32(0), true);
   Value* index = builder.CreateZExt(shape.thread[3], builder.getInt64Ty());
   Value* own = builder.CreateInBoundsGEP(builder.getInt8Ty(), array,
                                          builder.CreateMul(index, builder.getInt64(bytes)));
   builder.CreateMemSet(own, builder.getInt8(0), bytes, llvm::MaybeAlign(1));
+  builder.CreateMemSet(array, builder.getInt8(0), bytes, llvm::MaybeAlign(1));
   Wait(builder, shape.context, ++site, builder.getInt32(0), true);
 }
 

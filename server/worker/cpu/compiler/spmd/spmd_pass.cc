@@ -4,6 +4,7 @@
 #include "llvm/ADT/StringSet.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Transforms/Utils/Cloning.h"
 #include "server/worker/cpu/compiler/spmd/emit.h"
 #include "server/worker/cpu/compiler/spmd/form_choice.h"
 #include "server/worker/cpu/compiler/spmd/normalize.h"
@@ -41,23 +42,53 @@ absl::Status CheckOtherFunctions(const llvm::Module& module, const llvm::StringS
   return absl::OkStatus();
 }
 
-absl::Status CutOne(llvm::Function& function, std::optional<ThreadForm> form,
-                    CompiledKernel& kernel) {
-  spmd::FormChoice choice = spmd::ChooseForm(function);
-  kernel.form = form.value_or(choice.form);
-  kernel.form_reason = form.has_value() ? "as asked for" : choice.reason;
-  if (kernel.form == ThreadForm::kPerThread) {
-    return spmd::MakePerThread(function, kernel.private_bytes_per_thread, kernel.has_barrier);
-  }
+absl::Status MakeLoops(llvm::Function& function, CompiledKernel& kernel) {
   absl::StatusOr<spmd::Shape> shape = spmd::Normalize(function);
   if (!shape.ok()) return shape.status();
   spmd::FindVarying(*shape);
   if (absl::Status status = spmd::FindRegions(*shape); !status.ok()) return status;
+  if (shape->has_warp_wait && shape->divergent) {
+    return absl::UnimplementedError(spmd::kMeetsInPart);
+  }
   spmd::PlaceValues(*shape);
   spmd::EmitBlockFunction(*shape);
+  kernel.form = ThreadForm::kLoops;
   kernel.has_barrier = shape->has_barrier;
   kernel.private_bytes_per_thread = shape->bytes_per_thread;
   return absl::OkStatus();
+}
+
+absl::Status MakeThreads(llvm::Function& function, CompiledKernel& kernel) {
+  kernel.form = ThreadForm::kPerThread;
+  return spmd::MakePerThread(function, kernel.private_bytes_per_thread, kernel.has_barrier);
+}
+
+absl::Status CutOne(llvm::Function& function, std::optional<ThreadForm> form,
+                    CompiledKernel& kernel) {
+  if (form.has_value()) {
+    kernel.form_reason = "as asked for";
+    return *form == ThreadForm::kPerThread ? MakeThreads(function, kernel)
+                                           : MakeLoops(function, kernel);
+  }
+  if (!spmd::HasWarpOperations(function)) {
+    kernel.form_reason = spmd::kMeetsAtBarriers;
+    return MakeLoops(function, kernel);
+  }
+  // The cutting takes the kernel apart before it knows: a copy is kept.
+  llvm::Module& module = *function.getParent();
+  llvm::ValueToValueMapTy values;
+  llvm::Function* copy = llvm::CloneFunction(&function, values);
+  const std::string name = function.getName().str();
+  absl::Status status = MakeLoops(function, kernel);
+  if (absl::IsUnimplemented(status)) {
+    module.getFunction(name)->eraseFromParent();
+    copy->setName(name);
+    kernel.form_reason = spmd::kMeetsInPart;
+    return MakeThreads(*copy, kernel);
+  }
+  copy->eraseFromParent();
+  kernel.form_reason = spmd::kMeetsTogether;
+  return status;
 }
 
 llvm::StringSet<> Symbols(const std::vector<CompiledKernel>& kernels) {

@@ -122,6 +122,12 @@ __global__ void k(int* out, const int* in, int n) {
   int c = __syncthreads_count(v & 1), o = __syncthreads_or(v > 990), a = __syncthreads_and(v >= 0);
   if (i < n) out[i] = c * 4 + o * 2 + a;
 })"},
+    {"counts_after_the_first_thread_left", R"(__global__ void k(int* out, const int* in, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x, sum = 0;
+  if (threadIdx.x == 0) return;
+  for (int r = 0; r < 3; ++r) sum = sum * 100 + __syncthreads_count(((threadIdx.x >> r) & 1) != 0);
+  if (i < n) out[i] = sum;
+})"},
     {"divergent_shuffle", R"(__global__ void k(int* out, const int* in, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   int v = i < n ? in[i] : 0, r = 0;

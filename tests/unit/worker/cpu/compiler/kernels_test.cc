@@ -179,6 +179,20 @@ TEST(Kernels, ShufflesReadTheirLane) {
   for (int i = 0; i < 32; ++i) ASSERT_EQ(out[i], sum) << i;
 }
 
+TEST(Kernels, WarpOperationsOfTheWholeBlockAreLoops) {
+  auto form = [](const std::string& name) {
+    for (const CorpusKernel& kernel : kCorpus) {
+      if (name == kernel.name) return Build(kernel.source).compiled.form;
+    }
+    ADD_FAILURE() << "no kernel " << name;
+    return ThreadForm::kPerThread;
+  };
+  for (const char* name : {"warp_shuffle_reduce", "shuffles", "votes"})
+    EXPECT_EQ(form(name), ThreadForm::kLoops) << name;
+  for (const char* name : {"divergent_shuffle", "ballot_in_branch", "divergent_loop_of_shuffles"})
+    EXPECT_EQ(form(name), ThreadForm::kPerThread) << name;
+}
+
 // A shuffle in a loop: nobody may write the next round's value before all have read this round's.
 TEST(Kernels, ShufflesInLoopsKeepTheirRounds) {
   std::vector<int> in = Inputs(),
@@ -193,7 +207,8 @@ TEST(Kernels, ShufflesInLoopsKeepTheirRounds) {
 TEST(Kernels, AssertEndsTheLaunchOfFibers) {
   Loaded loaded = Build(
       "__global__ void k(int n) {\n  int v = __shfl_sync(~0u, n, 0);\n  assert(threadIdx.x != 35 "
-      "|| v > 2);\n  __syncthreads();\n}");
+      "|| v > 2);\n  __syncthreads();\n}",
+      ThreadForm::kPerThread);
   ASSERT_TRUE(loaded.status.ok()) << loaded.status;
   ASSERT_EQ(loaded.compiled.form, ThreadForm::kPerThread);
   int n = 2;

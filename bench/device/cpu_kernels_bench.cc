@@ -1,0 +1,489 @@
+// cpu_kernels_bench: CUDA kernels on the CPU device against plain C++ loops that do the same, one
+// thread against one and all cores against all, in turns. Every result is checked.
+#include <cblas.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "bench/device/plain.h"
+#include "bench/service/timing.h"
+#include "server/worker/cpu/compiler/compiler.h"
+#include "server/worker/cpu/kernel/launch.h"
+#include "server/worker/cpu/kernel/module.h"
+#include "server/worker/cpu/lower/blas.h"
+
+namespace stride::bench {
+namespace {
+
+constexpr char kUsage[] =
+    "Usage: cpu_kernels_bench [--elements=N] [--matrix=N] [--rounds=N] [--only=ID] [--json=FILE]\n"
+    "       --matrix is a multiple of 16; --only keeps the rows whose id holds the word\n";
+
+constexpr char kSource[] = R"(
+__global__ void add(const float* a, const float* b, float* out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = a[i] + b[i];
+}
+__global__ void expression(const float* a, const float* b, float* out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = cosf(a[i]) * cosf(a[i]) + sinf(a[i]) * sinf(a[i]);
+}
+__global__ void elu(const float* a, const float* b, float* out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = 1.05f * (a[i] > 0 ? a[i] : 1.67f * expf(a[i]) - 1.67f);
+}
+__global__ void saxpy(const float* a, const float* b, float* out, int n) {
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x)
+    out[i] = 2.5f * a[i] + out[i];
+}
+__global__ void block_reduce(const float* a, const float* b, float* out, int n) {
+  __shared__ float s[256];
+  int t = threadIdx.x;
+  s[t] = a[blockIdx.x * 256 + t];
+  __syncthreads();
+  for (int half = 128; half > 0; half /= 2) {
+    if (t < half) s[t] += s[t + half];
+    __syncthreads();
+  }
+  if (t == 0) out[blockIdx.x] = s[0];
+}
+__global__ void shuffle_reduce(const float* a, const float* b, float* out, int n) {
+  __shared__ float s[8];
+  int t = threadIdx.x;
+  float v = a[blockIdx.x * 256 + t];
+  for (int o = 16; o > 0; o /= 2) v += __shfl_down_sync(0xffffffffu, v, o);
+  if (t % 32 == 0) s[t / 32] = v;
+  __syncthreads();
+  if (t == 0) {
+    v = s[0];
+    for (int i = 1; i < 8; ++i) v += s[i];
+    out[blockIdx.x] = v;
+  }
+}
+__global__ void grid_reduce(const float* a, const float* b, float* out, int n) {
+  extern __shared__ float d[];
+  int t = threadIdx.x;
+  float sum = 0;
+  for (int i = blockIdx.x * blockDim.x + t; i < n; i += gridDim.x * blockDim.x) sum += a[i];
+  d[t] = sum;
+  __syncthreads();
+  for (int half = 128; half > 0; half /= 2) {
+    if (t < half) d[t] += d[t + half];
+    __syncthreads();
+  }
+  if (t == 0) out[blockIdx.x] = d[0];
+}
+__global__ void histogram_shared(const int* a, int* counts, int n) {
+  __shared__ int h[256];
+  h[threadIdx.x] = 0;
+  __syncthreads();
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+    atomicAdd(&h[a[i] & 255], 1);
+  __syncthreads();
+  atomicAdd(&counts[threadIdx.x], h[threadIdx.x]);
+}
+__global__ void histogram_global(const int* a, int* counts, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) atomicAdd(&counts[a[i] & 255], 1);
+}
+__global__ void tiled_product(const float* a, const float* b, float* out, int n) {
+  __shared__ float left[16][16], right[16][16];
+  int x = threadIdx.x, y = threadIdx.y, row = blockIdx.y * 16 + y, column = blockIdx.x * 16 + x;
+  float sum = 0;
+  for (int k = 0; k < n; k += 16) {
+    left[y][x] = a[row * n + k + x];
+    right[y][x] = b[(k + y) * n + column];
+    __syncthreads();
+    for (int j = 0; j < 16; ++j) sum += left[y][j] * right[j][x];
+    __syncthreads();
+  }
+  out[row * n + column] = sum;
+}
+__global__ void naive_product(const float* a, const float* b, float* out, int n) {
+  int row = blockIdx.y * blockDim.y + threadIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row >= n || column >= n) return;
+  float sum = 0;
+  for (int k = 0; k < n; ++k) sum += a[row * n + k] * b[k * n + column];
+  out[row * n + column] = sum;
+}
+)";
+
+struct Options {
+  int64_t elements = 10'000'128;  // 256 * 39063
+  int matrix = 512;
+  int rounds = 9;
+  std::string only, json;
+};
+
+std::optional<Options> Parse(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    const size_t equals = argument.find('=');
+    if (equals == std::string::npos) return std::nullopt;
+    const std::string name = argument.substr(0, equals), value = argument.substr(equals + 1);
+    const int64_t number = std::atoll(value.c_str());
+    if (name == "--only")
+      options.only = value;
+    else if (name == "--json")
+      options.json = value;
+    else if (number <= 0 || number > 1 << 30)
+      return std::nullopt;
+    else if (name == "--elements")
+      options.elements = (number + 255) / 256 * 256;
+    else if (name == "--matrix" && number % 16 == 0)
+      options.matrix = static_cast<int>(number);
+    else if (name == "--rounds")
+      options.rounds = static_cast<int>(number);
+    else
+      return std::nullopt;
+  }
+  return options;
+}
+
+[[noreturn]] void Die(const std::string& what) {
+  std::fprintf(stderr, "cpu_kernels_bench: %s\n", what.c_str());
+  std::exit(1);
+}
+
+// The kernels of kSource, ready to be launched.
+class Kernels {
+ public:
+  Kernels() {
+    auto compiled = Compile();
+    auto module = cpu::Module::LoadBytes(compiled.object);
+    if (!module.ok()) Die(module.status().ToString());
+    module_ = std::move(*module);
+    kernels_ = std::move(compiled.kernels);
+  }
+  void Launch(cpu::ThreadPool& pool, const std::string& name, cpu::LaunchConfig launch,
+              const void* parameters) const {
+    for (const cpu::CompiledKernel& kernel : kernels_) {
+      if (kernel.name != name) continue;
+      cpu::KernelEntry entry{.name = name,
+                             .function = module_->Symbol(kernel.symbol),
+                             .static_shared_bytes = kernel.static_shared_bytes,
+                             .private_bytes_per_thread = kernel.private_bytes_per_thread,
+                             .per_thread = kernel.form == cpu::ThreadForm::kPerThread};
+      absl::Status status = cpu::Launch(pool, entry, launch, parameters, nullptr);
+      if (!status.ok()) Die(status.ToString());
+      return;
+    }
+    Die("no kernel " + name);
+  }
+
+ private:
+  static cpu::CompileResult Compile() {
+    auto compiled = cpu::Compile({.source = kSource});
+    if (!compiled.ok()) Die(compiled.status().ToString());
+    return std::move(*compiled);
+  }
+  std::unique_ptr<cpu::Module> module_;
+  std::vector<cpu::CompiledKernel> kernels_;
+};
+
+struct Row {
+  std::string id, baseline_name;
+  Times ours, baseline;
+};
+
+class Bench {
+ public:
+  explicit Bench(const Options& options)
+      : options_(options),
+        num_cores_(static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))),
+        a_(options.elements),
+        b_(options.elements),
+        out_(options.elements),
+        want_(options.elements),
+        integers_(options.elements) {
+    for (int64_t i = 0; i < options.elements; ++i) {
+      a_[i] = static_cast<float>(i % 1000) * 0.01f - 5;
+      b_[i] = static_cast<float>(i % 77);
+      integers_[i] = static_cast<int32_t>(i * 2654435761u >> 7);
+    }
+  }
+
+  void Run() {
+    std::printf("%-28s %11s %11s %11s %11s %8s %8s  %s\n", "", "ours, min", "median", "base, min",
+                "median", "by min", "median", "baseline");
+    Elementwise();
+    Reductions();
+    Histograms();
+    Products();
+    for (bool wide : {false, true}) Blas(wide);
+  }
+
+  bool WriteJson() const {
+    if (options_.json.empty()) return true;
+    std::FILE* file = std::fopen(options_.json.c_str(), "w");
+    if (file == nullptr) return false;
+    const char* separator = "{\"rows\": [\n";
+    for (const Row& row : rows_) {
+      std::fprintf(file,
+                   "%s  {\"id\": \"%s\", \"baseline_name\": \"%s\", \"ours_min_s\": %.9g, "
+                   "\"ours_median_s\": %.9g, \"baseline_min_s\": %.9g, \"baseline_median_s\": "
+                   "%.9g, \"ratio\": %.4g}",
+                   separator, row.id.c_str(), row.baseline_name.c_str(), row.ours.min(),
+                   row.ours.median(), row.baseline.min(), row.baseline.median(),
+                   row.ours.median() / row.baseline.median());
+      separator = ",\n";
+    }
+    std::fprintf(file, "%s]}\n", rows_.empty() ? separator : "\n");
+    return std::fclose(file) == 0;
+  }
+
+ private:
+  using Work = std::function<void(cpu::ThreadPool&)>;
+
+  // Both once unmeasured, then `check`, then in turns; with one thread and with all cores.
+  void Compare(const std::string& id, const Work& ours, const std::string& baseline_name,
+               const Work& baseline, const std::function<void()>& check) {
+    if (id.find(options_.only) == std::string::npos) return;
+    std::vector<int> threads = {1};
+    if (num_cores_ > 1) threads.push_back(num_cores_);
+    for (int num_threads : threads) {
+      cpu::ThreadPool pool(num_threads);
+      const bool all = num_threads > 1;
+      Row row{id + (all ? "/all" : "/one"), baseline_name, {}, {}};
+      baseline(pool);
+      ours(pool);
+      if (check) check();
+      for (int i = 0; i < options_.rounds; ++i) {
+        row.ours.Add(SecondsOf([&] { ours(pool); }));
+        row.baseline.Add(SecondsOf([&] { baseline(pool); }));
+      }
+      Print(row);
+      rows_.push_back(std::move(row));
+    }
+  }
+
+  static void Print(const Row& row) {
+    std::printf("%-28s %8.3f ms %8.3f ms %8.3f ms %8.3f ms %8.2f %8.2f  %s\n", row.id.c_str(),
+                row.ours.min() * 1e3, row.ours.median() * 1e3, row.baseline.min() * 1e3,
+                row.baseline.median() * 1e3, row.ours.min() / row.baseline.min(),
+                row.ours.median() / row.baseline.median(), row.baseline_name.c_str());
+    std::fflush(stdout);
+  }
+
+  // Equal shares of the items for the pool's threads.
+  static void Share(cpu::ThreadPool& pool, int64_t num_items,
+                    const std::function<void(int64_t, int64_t)>& work) {
+    const int64_t grain =
+        std::max<int64_t>(1, (num_items + pool.num_threads() - 1) / pool.num_threads());
+    pool.ParallelFor(num_items, grain, [&](int64_t begin, int64_t end, int) { work(begin, end); });
+  }
+
+  struct Arrays {
+    const float* a;
+    const float* b;
+    float* out;
+    int n;
+  };
+  struct Counting {
+    const int32_t* a;
+    int32_t* counts;
+    int n;
+  };
+  int n() const { return static_cast<int>(options_.elements); }
+  uint32_t NumBlocks() const { return static_cast<uint32_t>(options_.elements / 256); }
+
+  Work Kernel(const std::string& name, cpu::LaunchConfig launch) {
+    return [this, name, launch](cpu::ThreadPool& pool) {
+      Arrays arrays{a_.data(), b_.data(), out_.data(), n()};
+      kernels_.Launch(pool, name, launch, &arrays);
+    };
+  }
+  Work Loop(std::function<void(int64_t, int64_t)> loop) {
+    return [this, loop](cpu::ThreadPool& pool) { Share(pool, options_.elements, loop); };
+  }
+  std::function<void()> Close(const std::string& id, int64_t count, double tolerance) {
+    return [this, id, count, tolerance] {
+      for (int64_t i = 0; i < count; ++i) {
+        if (!(std::fabs(out_[i] - want_[i]) <= tolerance * (1 + std::fabs(want_[i]))))
+          Die(id + ": element " + std::to_string(i) + " is " + std::to_string(out_[i]) + ", not " +
+              std::to_string(want_[i]));
+      }
+    };
+  }
+
+  void Elementwise() {
+    const cpu::LaunchConfig guarded{{NumBlocks(), 1, 1}, {256, 1, 1}};
+    const float *a = a_.data(), *b = b_.data();
+    float* out = want_.data();
+    const char* loop = "the same loop in C++";
+    Compare("add", Kernel("add", guarded), loop,
+            Loop([=](int64_t from, int64_t to) { plain::Add(a, b, out, from, to); }),
+            Close("add", n(), 0));
+    Compare("expression", Kernel("expression", guarded), loop,
+            Loop([=](int64_t from, int64_t to) { plain::SquaresOfCosAndSin(a, out, from, to); }),
+            Close("expression", n(), 1e-6));
+    Compare("elu", Kernel("elu", guarded), loop,
+            Loop([=](int64_t from, int64_t to) { plain::Elu(a, out, from, to); }),
+            Close("elu", n(), 1e-6));
+    // In place, so that both must have run equally often: checked by the first turn alone.
+    std::fill(out_.begin(), out_.end(), 1.0f);
+    std::fill(want_.begin(), want_.end(), 1.0f);
+    Compare("saxpy_grid_stride", Kernel("saxpy", {{160, 1, 1}, {256, 1, 1}}), loop,
+            Loop([=](int64_t from, int64_t to) { plain::Saxpy(a, out, from, to); }),
+            Close("saxpy_grid_stride", n(), 1e-4));
+  }
+
+  void Reductions() {
+    const cpu::LaunchConfig blocks{{NumBlocks(), 1, 1}, {256, 1, 1}};
+    const float* a = a_.data();
+    float* out = want_.data();
+    auto by_blocks = [&](auto function) -> Work {
+      return [this, function, a, out](cpu::ThreadPool& pool) {
+        Share(pool, NumBlocks(), [=](int64_t from, int64_t to) { function(a, out, from, to); });
+      };
+    };
+    Compare("block_reduce", Kernel("block_reduce", blocks), "sums of 256 by halves in C++",
+            by_blocks(plain::BlockSumsByHalves), Close("block_reduce", NumBlocks(), 1e-4));
+    Compare("block_reduce_in_order", Kernel("block_reduce", blocks), "sums of 256 in order in C++",
+            by_blocks(plain::BlockSums), Close("block_reduce", NumBlocks(), 1e-4));
+    Compare("shuffle_reduce", Kernel("shuffle_reduce", blocks), "sums of 256 by halves in C++",
+            by_blocks(plain::BlockSumsByHalves), Close("shuffle_reduce", NumBlocks(), 1e-4));
+    Compare("grid_reduce", Kernel("grid_reduce", {{160, 1, 1}, {256, 1, 1}, 1024}),
+            "a vectorised sum in C++", Loop([=](int64_t from, int64_t to) {
+              out[from == 0 ? 0 : 1] = plain::Sum(a, from, to);
+            }),
+            nullptr);
+  }
+
+  void Histograms() {
+    std::vector<int32_t> got(256), want(256);
+    Work loop = [&](cpu::ThreadPool& pool) {
+      std::fill(want.begin(), want.end(), 0);
+      std::vector<std::vector<int32_t>> parts(pool.num_threads(), std::vector<int32_t>(256));
+      const int64_t grain = (options_.elements + pool.num_threads() - 1) / pool.num_threads();
+      pool.ParallelFor(options_.elements, grain, [&](int64_t from, int64_t to, int) {
+        plain::Histogram(integers_.data(), parts[from / grain].data(), from, to);
+      });
+      for (const auto& part : parts) {
+        for (int i = 0; i < 256; ++i) want[i] += part[i];
+      }
+    };
+    auto kernel = [&](const std::string& name, uint32_t blocks) -> Work {
+      return [this, &got, name, blocks](cpu::ThreadPool& pool) {
+        std::fill(got.begin(), got.end(), 0);
+        Counting counting{integers_.data(), got.data(), n()};
+        kernels_.Launch(pool, name, {{blocks, 1, 1}, {256, 1, 1}}, &counting);
+      };
+    };
+    auto check = [&] {
+      if (got != want) Die("the histograms differ");
+    };
+    Compare("histogram_shared", kernel("histogram_shared", 160), "a counter for each thread in C++",
+            loop, check);
+    Compare("histogram_global", kernel("histogram_global", NumBlocks()),
+            "a counter for each thread in C++", loop, check);
+  }
+
+  void Products() {
+    const int size = options_.matrix;
+    const auto tiles = static_cast<uint32_t>(size / 16);
+    std::vector<float> left(size * size), right(size * size), got(size * size), want(size * size);
+    for (int i = 0; i < size * size; ++i) {
+      left[i] = static_cast<float>(i % 17) / 16;
+      right[i] = static_cast<float>(i % 23) / 16;
+    }
+    auto kernel = [&](const std::string& name) -> Work {
+      return [&, name](cpu::ThreadPool& pool) {
+        Arrays arrays{left.data(), right.data(), got.data(), size};
+        kernels_.Launch(pool, name, {{tiles, tiles, 1}, {16, 16, 1}}, &arrays);
+      };
+    };
+    auto check = [&] {
+      for (int i = 0; i < size * size; ++i) {
+        if (!(std::fabs(got[i] - want[i]) <= 1e-4 * want[i] + 1e-4)) Die("the products differ");
+      }
+    };
+    Work tiled = [&](cpu::ThreadPool& pool) {
+      Share(pool, tiles, [&](int64_t from, int64_t to) {
+        plain::TiledProduct(left.data(), right.data(), want.data(), size, from, to);
+      });
+    };
+    Work rows = [&](cpu::ThreadPool& pool) {
+      Share(pool, size, [&](int64_t from, int64_t to) {
+        plain::Product(left.data(), right.data(), want.data(), size, from, to);
+      });
+    };
+    Compare("tiled_product", kernel("tiled_product"), "the same tiles in C++", tiled, check);
+    Compare("tiled_product_by_rows", kernel("tiled_product"), "ikj loops in C++", rows, check);
+    Compare("naive_product", kernel("naive_product"), "ikj loops in C++", rows, check);
+  }
+
+  // What the device does for matmul, without a daemon.
+  void Blas(bool wide) {
+    const int size = 2 * options_.matrix;
+    const int64_t item = wide ? 8 : 4;
+    std::vector<std::byte> left(size * size * item), right = left, got = left, want = left;
+    for (int64_t i = 0; i < int64_t{size} * size; ++i) {
+      if (wide) {
+        reinterpret_cast<double*>(left.data())[i] = static_cast<double>(i % 17);
+        reinterpret_cast<double*>(right.data())[i] = static_cast<double>(i % 23);
+      } else {
+        reinterpret_cast<float*>(left.data())[i] = static_cast<float>(i % 17);
+        reinterpret_cast<float*>(right.data())[i] = static_cast<float>(i % 23);
+      }
+    }
+    auto view = [&](std::vector<std::byte>& m) {
+      return cpu::MatrixView{m.data(), size, size, size * item, item};
+    };
+    Work ours = [&](cpu::ThreadPool& pool) {
+      cpu::SetBlasThreads(pool.num_threads());
+      absl::Status status = cpu::MultiplyByBlas(wide ? DType::kFloat64 : DType::kFloat32,
+                                                view(left), view(right), view(got));
+      if (!status.ok()) Die(status.ToString());
+    };
+    Work direct = [&](cpu::ThreadPool& pool) {
+      cpu::SetBlasThreads(pool.num_threads());
+      if (wide) {
+        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, size, size, size, 1,
+                    reinterpret_cast<double*>(left.data()), size,
+                    reinterpret_cast<double*>(right.data()), size, 0,
+                    reinterpret_cast<double*>(want.data()), size);
+      } else {
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, size, size, size, 1,
+                    reinterpret_cast<float*>(left.data()), size,
+                    reinterpret_cast<float*>(right.data()), size, 0,
+                    reinterpret_cast<float*>(want.data()), size);
+      }
+    };
+    Compare(wide ? "matmul_float64" : "matmul_float32", ours, "OpenBLAS directly", direct, [&] {
+      if (got != want) Die("the matrix products differ");
+    });
+  }
+
+  const Options options_;
+  const int num_cores_;
+  const Kernels kernels_;
+  std::vector<float> a_, b_, out_, want_;
+  std::vector<int32_t> integers_;
+  std::vector<Row> rows_;
+};
+
+}  // namespace
+}  // namespace stride::bench
+
+int main(int argc, char** argv) {
+  using namespace stride::bench;
+  const auto options = Parse(argc, argv);
+  if (!options) {
+    std::fputs(kUsage, stderr);
+    return 2;
+  }
+  Bench bench(*options);
+  bench.Run();
+  if (bench.WriteJson()) return 0;
+  std::fprintf(stderr, "cpu_kernels_bench: cannot write %s\n", options->json.c_str());
+  return 1;
+}

@@ -1,0 +1,26 @@
+// The same work as the kernels, as plain C++ loops compiled with -O3 -march=native: the baselines.
+// Each does the items [begin, end), so that several threads can share it out.
+#pragma once
+
+#include <cstdint>
+
+namespace stride::bench::plain {
+
+void Add(const float* a, const float* b, float* out, int64_t begin, int64_t end);
+void Saxpy(const float* a, float* out, int64_t begin, int64_t end);
+void SquaresOfCosAndSin(const float* a, float* out, int64_t begin, int64_t end);
+void Elu(const float* a, float* out, int64_t begin, int64_t end);
+// One sum for each block of 256, in the order of the elements.
+void BlockSums(const float* a, float* out, int64_t begin, int64_t end);
+// The same by halves, as the kernel does it.
+void BlockSumsByHalves(const float* a, float* out, int64_t begin, int64_t end);
+float Sum(const float* a, int64_t begin, int64_t end);
+// Adds to 256 counters.
+void Histogram(const int32_t* a, int32_t* counts, int64_t begin, int64_t end);
+// Rows [begin, end) of 16-row tiles of the product of two n x n matrices: tiles of 16 x 16 are
+// copied and multiplied, as the kernel does it.
+void TiledProduct(const float* a, const float* b, float* out, int n, int64_t begin, int64_t end);
+// Rows [begin, end), the middle loop over the shared dimension.
+void Product(const float* a, const float* b, float* out, int n, int64_t begin, int64_t end);
+
+}  // namespace stride::bench::plain

@@ -1,0 +1,147 @@
+// Scheduler: taking tasks back out of their worker's queue, and noticing when they begin instead.
+#include <algorithm>
+#include <utility>
+
+#include "server/scheduler/hazards.h"
+#include "server/scheduler/scheduler.h"
+#include "server/wire/status_page.h"
+
+namespace stride::scheduler {
+namespace {
+
+using wire::AtOrBefore;
+
+// The first task in flight begins within microseconds, or when the worker has loaded its module.
+constexpr absl::Duration kStartPoll = absl::Milliseconds(2);
+
+bool Contains(const std::vector<std::shared_ptr<Task>>& tasks, const std::shared_ptr<Task>& task) {
+  return std::find(tasks.begin(), tasks.end(), task) != tasks.end();
+}
+
+// The task and those in flight behind it that use what it, or one of them, was to write: they would
+// run on garbage.
+std::vector<std::shared_ptr<Task>> WithDependents(const std::shared_ptr<Task>& task,
+                                                  const std::deque<Lane::InFlight>& in_flight) {
+  std::vector<std::shared_ptr<Task>> tasks = {task};
+  bool behind = false;
+  for (const Lane::InFlight& entry : in_flight) {
+    if (!entry.last || entry.task == nullptr) continue;
+    bool needs = behind && std::any_of(tasks.begin(), tasks.end(), [&](const auto& other) {
+                   return NeedsOutputOf(*entry.task, *other);
+                 });
+    if (needs) tasks.push_back(entry.task);
+    behind = behind || entry.task == task;
+  }
+  return tasks;
+}
+
+}  // namespace
+
+// Ends a task that never ran. Arrays that it was to write in place stay as they were; but tasks
+// accepted behind it, which counted on its result there, carry its error.
+void Scheduler::EndUnrun(const std::shared_ptr<Task>& task, absl::Status status) {
+  for (const auto& dependent : task->dependents) {
+    if (!dependent->lost_input.ok() || !NeedsOutputOf(*dependent, *task)) continue;
+    dependent->lost_input = status;
+    core_->recorder.Changed(*dependent);
+  }
+  Complete(task, std::move(status));
+}
+
+// Asks the worker to take a task out of its queue, with those behind it that need its results: in
+// one command, since between two of them the worker might begin one of those. The task ends with
+// `status` if it had not begun. Tasks that come to need it meanwhile are held back here.
+void Scheduler::Recall(const std::shared_ptr<Task>& task, absl::Status status) {
+  if (task->recall.ok()) task->recall = std::move(status);
+  if (std::exchange(task->recall_asked, true)) return;
+  Lane& lane = *task->lane;
+  std::vector<std::shared_ptr<Task>> tasks = WithDependents(task, lane.in_flight);
+  std::vector<uint64_t> sequences;
+  for (const Lane::InFlight& entry : lane.in_flight) {
+    if (Contains(tasks, entry.task)) sequences.push_back(entry.sequence);
+  }
+  // A part of it has ended, so it has begun.
+  bool whole = !sequences.empty() && sequences.front() == task->first_sequence;
+  if (!whole) {
+    RecallRefused({task});
+    return;
+  }
+  for (const auto& member : tasks) {
+    ++member->num_recalls;
+    core_->recorder.Changed(*member);
+  }
+  core_->recorder.Commit();  // a successor must know that these may not have run
+  lane.recalls[sequences.front()] = std::move(tasks);
+  // A worker that is gone answers nothing; its death is told apart and honours the recall.
+  if (lane.worker != nullptr) lane.worker->Cancel(sequences).IgnoreError();
+}
+
+void Scheduler::TasksCancelled(Lane& lane, const broker::Worker* worker, uint64_t sequence,
+                               bool taken) {
+  if (lane.worker.get() != worker) return;
+  auto asked = lane.recalls.find(sequence);
+  if (asked == lane.recalls.end()) return;
+  std::vector<std::shared_ptr<Task>> tasks = std::move(asked->second);
+  lane.recalls.erase(asked);
+  for (const auto& task : tasks) {
+    task->num_recalls = std::max(0, task->num_recalls - 1);
+    core_->recorder.Changed(*task);
+  }
+  if (taken) {
+    RecallGranted(lane, tasks);
+  } else {
+    RecallRefused(tasks);
+  }
+}
+
+void Scheduler::RecallGranted(Lane& lane, const std::vector<std::shared_ptr<Task>>& tasks) {
+  std::vector<std::shared_ptr<Task>> out;
+  for (Lane::InFlight& entry : lane.in_flight) {
+    if (entry.task == nullptr || !Contains(tasks, entry.task)) continue;
+    if (entry.last) out.push_back(entry.task);
+    entry.task = nullptr;
+  }
+  for (const auto& task : out) TakeBack(task);
+  for (const auto& task : out) {
+    // The first has its own reason, and the others an error from it by now.
+    if (task->state == TaskState::kWaiting && !task->recall.ok()) EndUnrun(task, task->recall);
+    Evaluate(task);
+  }
+  if (std::exchange(lane.memory_short, false)) PrepareAll(lane);
+  NoteStart(lane);
+  Pump(lane);
+}
+
+void Scheduler::RecallRefused(const std::vector<std::shared_ptr<Task>>& tasks) {
+  const std::shared_ptr<Task>& first = tasks.front();
+  first->recall_refused = true;
+  // Those that were held back may follow now.
+  for (const auto& task : tasks) {
+    std::vector<std::shared_ptr<Task>> dependents = task->dependents;
+    for (const auto& dependent : dependents) Evaluate(dependent);
+  }
+  if (first->deadline <= core_->Now()) DeadlinePassed(first);
+}
+
+// Looks on the status page whether the first task in flight has begun, for those who want to know.
+// Everything before it has been reported, so it runs as soon as the worker, or on a GPU the stream,
+// has taken it up.
+void Scheduler::NoteStart(Lane& lane) {
+  if (lane.worker == nullptr || lane.in_flight.empty()) return;
+  const Lane::InFlight& first = lane.in_flight.front();
+  Task* task = first.task.get();
+  if (task == nullptr || !task->observer || task->begin_time != absl::Time()) return;
+  if (AtOrBefore(first.sequence, lane.worker->progress().started_sequence)) {
+    task->begin_time = core_->Now();
+    core_->deferred.push_back([observer = task->observer] { observer(TaskState::kDispatched); });
+    return;
+  }
+  if (std::exchange(lane.watching_start, true)) return;
+  core_->timer.At(core_->Now() + kStartPoll, [this, lane = &lane] {
+    Locked lock(*core_);
+    lane->watching_start = false;
+    NoteStart(*lane);
+  });
+}
+
+}  // namespace stride::scheduler

@@ -1,0 +1,15 @@
+// Makes a program from a seed.
+#pragma once
+
+#include "tests/fuzz/kernels/program.h"
+
+namespace stride::cpu::fuzz {
+
+enum class Flavour {
+  kBlock,  // barriers of the block at most
+  kWarp,   // shuffles and votes too
+};
+
+Program Generate(uint64_t seed, Flavour flavour);
+
+}  // namespace stride::cpu::fuzz

@@ -1,0 +1,29 @@
+// Runs a program without compiling it: every operation for all threads of a block at once, those
+// elsewhere masked out. That is one of the orders a race-free program may run in.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "server/worker/cpu/kernel/launch_limits.h"
+#include "tests/fuzz/kernels/program.h"
+
+namespace stride::cpu::fuzz {
+
+// What a kernel reads and writes.
+struct Memory {
+  std::vector<int32_t> out;                  // kNumOwn + 1 slots of a value for each thread
+  std::vector<float> real;                   // kNumOwn
+  std::vector<int32_t> acc;                  // kNumAccumulators
+  std::vector<int32_t> gx;                   // shared_size for each block
+  const std::vector<int32_t>* in = nullptr;  // kInputSize
+  const std::vector<float>* fin = nullptr;
+  uint32_t p = 0;
+  float q = 0;
+};
+
+// "" or what is wrong with the program itself: a race, or a barrier that some threads miss.
+std::string Interpret(const Program& program, const LaunchConfig& launch, Memory& memory);
+
+}  // namespace stride::cpu::fuzz
