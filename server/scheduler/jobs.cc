@@ -279,7 +279,9 @@ void Jobs::Update(const RecordPtr& record) {
       if (task == nullptr) continue;
       state = std::max(state, StateOf(*task));
       all_done = all_done && task->state == TaskState::kDone;
-      if (task->state == TaskState::kDone && !task->result.ok() && error.ok())
+      if (task->state != TaskState::kDone || task->result.ok()) continue;
+      // The first cause. What was cancelled because of it may come before it.
+      if (error.ok() || (absl::IsCancelled(error) && !absl::IsCancelled(task->result)))
         error = PrefixField(task->result, absl::StrCat("job.operations[", i, "]."));
     }
     if (!error.ok() && !all_done) {
