@@ -5,8 +5,8 @@
 #include <functional>
 #include <memory>
 #include <string_view>
-#include <unordered_map>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/base/unique_fd.h"
@@ -70,7 +70,7 @@ class Journal {
   keeper::Keeper* const keeper_;
   JournalFile file_, other_;
   int file_index_ = 0;  // the name of file_; the other has the other
-  std::unordered_map<uint64_t, Place> index_;
+  absl::flat_hash_map<uint64_t, Place> index_;
   uint64_t live_bytes_ = 0;  // of records, their headers included
   uint64_t end_ = 0;         // of what was appended
   bool in_batch_ = false;

@@ -217,12 +217,15 @@ void Recorder::Write(Task& task) {
     if (task.of_job) WriteResult(task);
     return;
   }
-  if (!journal_->Has(body)) WriteBody(task);
-  if (task.state == TaskState::kDispatched) {
-    WriteDispatch(task);
-  } else {
-    journal_->Erase(dispatch);
+  if (!journal_->Has(body)) {
+    WriteBody(task);  // and its dispatch, if it has come to that
+    return;
   }
+  // Also of one that was taken back: what its body says of a dispatch counts no more.
+  recovery::DispatchRecord& record = scratch_->dispatch;
+  record.Clear();
+  if (task.state == TaskState::kDispatched) FillDispatch(task, &record);
+  Put(*journal_, dispatch, record);
 }
 
 void Recorder::WriteBody(const Task& task) {
@@ -257,6 +260,7 @@ void Recorder::WriteBody(const Task& task) {
   record.set_deadline(ToRecord(task.deadline));
   record.set_submit_time(ToRecord(task.submit_time));
   record.set_of_job(task.of_job);
+  if (task.state == TaskState::kDispatched) FillDispatch(task, record.mutable_dispatch());
   // Lent, not copied: they are the larger part.
   auto& plan = const_cast<ops::Plan&>(task.plan);
   record.unsafe_arena_set_allocated_task(&plan.task);
@@ -266,19 +270,16 @@ void Recorder::WriteBody(const Task& task) {
   if (plan.code.has_value()) record.unsafe_arena_release_code();
 }
 
-void Recorder::WriteDispatch(const Task& task) {
-  recovery::DispatchRecord& record = scratch_->dispatch;
-  record.Clear();
-  record.set_worker(task.worker_record);
-  record.set_first_sequence(task.first_sequence);
-  record.set_last_sequence(task.last_sequence);
-  record.set_num_attempts(task.num_attempts);
-  for (const Use& use : task.uses) record.add_flags(FlagsOf(use));
-  record.set_dispatch_time(ToRecord(task.dispatch_time));
-  record.set_recalled(task.num_recalls > 0);
-  if (!task.recall.ok()) SetStatus(task.recall, record.mutable_recall());
-  if (!task.lost_input.ok()) SetStatus(task.lost_input, record.mutable_lost_input());
-  Put(*journal_, Key(Kind::kDispatch, task.id), record);
+void Recorder::FillDispatch(const Task& task, recovery::DispatchRecord* record) {
+  record->set_worker(task.worker_record);
+  record->set_first_sequence(task.first_sequence);
+  record->set_last_sequence(task.last_sequence);
+  record->set_num_attempts(task.num_attempts);
+  for (const Use& use : task.uses) record->add_flags(FlagsOf(use));
+  record->set_dispatch_time(ToRecord(task.dispatch_time));
+  record->set_recalled(task.num_recalls > 0);
+  if (!task.recall.ok()) SetStatus(task.recall, record->mutable_recall());
+  if (!task.lost_input.ok()) SetStatus(task.lost_input, record->mutable_lost_input());
 }
 
 void Recorder::WriteResult(const Task& task) {
@@ -291,6 +292,10 @@ void Recorder::WriteResult(const Task& task) {
   record.set_begin_time(ToRecord(task.begin_time));
   record.set_run_seconds(task.run_seconds);
   Put(*journal_, Key(Kind::kTaskResult, task.id), record);
+}
+
+void Recorder::TakenBack(uint64_t task) {
+  if (on()) Put(*journal_, Key(Kind::kDispatch, task), recovery::DispatchRecord());
 }
 
 absl::Status Recorder::StoreArena(const store::Arena& arena) {

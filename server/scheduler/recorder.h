@@ -19,6 +19,10 @@ namespace stride::broker {
 class Worker;
 }
 
+namespace stride::recovery {
+class DispatchRecord;
+}
+
 namespace stride::scheduler {
 
 struct Core;
@@ -67,6 +71,9 @@ class Recorder : public session::Catalogue::Observer {
   // It was sent, taken back, or has ended.
   void Changed(Task& task);
 
+  // A task that an earlier daemon had sent waits again.
+  void TakenBack(uint64_t task);
+
   // Has the keeper take an arena; any thread. It may be used once this is OK.
   absl::Status StoreArena(const store::Arena& arena);
   void Added(const store::Arena& arena, const Lane& lane);
@@ -92,7 +99,7 @@ class Recorder : public session::Catalogue::Observer {
   void Write(store::Buffer& buffer);
   void Write(Task& task);
   void WriteBody(const Task& task);
-  void WriteDispatch(const Task& task);
+  static void FillDispatch(const Task& task, recovery::DispatchRecord* record);
   void WriteResult(const Task& task);
   void Broken(const absl::Status& status);
 

@@ -193,6 +193,13 @@ absl::Status Recovery::Read(const recovery::Journal& journal) {
     }
     books_.last_id = std::max(books_.last_id, id);
   });
+  // One place for them; an empty one is of a task that was taken back.
+  for (auto& [id, task] : books_.tasks) {
+    if (task.has_dispatch()) books_.dispatches.try_emplace(id, task.dispatch());
+    auto dispatch = books_.dispatches.find(id);
+    if (dispatch != books_.dispatches.end() && dispatch->second.last_sequence() == 0)
+      books_.dispatches.erase(dispatch);
+  }
   return status;
 }
 
@@ -514,7 +521,7 @@ void Recovery::RestoreTasks() {
       task->recall = StatusFrom(dispatch->second.recall());
       task->lost_input = StatusFrom(dispatch->second.lost_input());
     }
-    core_.recorder.Erase(Kind::kDispatch, id);
+    core_.recorder.TakenBack(id);
     for (const Use& use : task->uses) {
       if (use.buffer != nullptr && use.fresh) use.buffer->KeepOnly(-1);
     }
