@@ -97,6 +97,7 @@ class WorkerProcess : public Worker {
   void EnforceDeadline();
   void DeliverResults();
   void Bury();
+  void Reap();
   WorkerDeath JudgeDeath();
   void FailPending(const absl::Status& cause);
   void ServeTheDead(const WorkerDeath& death);
@@ -105,7 +106,10 @@ class WorkerProcess : public Worker {
   const WorkerOptions options_;
   const uint64_t id_;
   const pid_t pid_;
-  ChildProcess child_;  // reaped by the reader thread alone
+  ChildProcess child_;  // reaped by the reader thread alone, like the three that follow
+  ChildExit exit_{};
+  bool reaped_ = false;
+  bool context_lost_ = false;  // its own report says so
   wire::Channel channel_;
   MemoryMap staging_map_;
   MemoryMap page_map_;
