@@ -34,6 +34,7 @@ void HardenProcess() {
     close(fd);
   }
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);  // a write over the limit fails instead
   signal(SIGINT, SIG_IGN);
 }
 
