@@ -40,7 +40,7 @@ stride::worker::SandboxNeeds Needs(stride::worker::WorkerMode mode) {
   for (const char* path : {"/proc", "/sys", "/dev/urandom", "/etc/nvidia", "/usr/share/nvidia"}) {
     read_only.push_back(path);
   }
-  needs.num_descriptors = 256;  // each context and imported arena holds some
+  needs.num_descriptors = 1024;  // each GPU, context and imported arena takes some
   for (const std::string& device : stride::cuda::DeviceFiles()) {
     needs.paths.read_write.push_back(device);
   }
