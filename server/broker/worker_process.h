@@ -111,8 +111,11 @@ class WorkerProcess : public Worker {
   void ServeTheDead(const WorkerDeath& death);
   absl::Duration UntilDeadline() const;
 
-  uint64_t heartbeat_ = 0;  // as last seen, and since when: the reader thread's
-  absl::Time heartbeat_time_ = absl::InfiniteFuture();
+  // The reader thread's: the heartbeat as last seen, when it looked, and for how long it stood
+  // still.
+  uint64_t heartbeat_ = 0;
+  absl::Time heartbeat_check_ = absl::InfiniteFuture();
+  absl::Duration silence_;
 
   const WorkerOptions options_;
   const uint64_t id_;

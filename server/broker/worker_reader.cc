@@ -185,12 +185,17 @@ void WorkerProcess::CheckHeartbeat() {
   const auto* page = reinterpret_cast<const wire::StatusPage*>(page_map_.data());
   const uint64_t heartbeat = page->heartbeat.load(std::memory_order_relaxed);
   const absl::Time now = absl::Now();
+  const absl::Duration since = now - std::exchange(heartbeat_check_, now);
   absl::MutexLock lock(&mutex_);
   if (heartbeat != heartbeat_ || state_ != State::kReady) {
     heartbeat_ = heartbeat;
-    heartbeat_time_ = now;
-  } else if (now - heartbeat_time_ > options_.silence_timeout) {
-    heartbeat_time_ = now;
+    silence_ = absl::ZeroDuration();
+    return;
+  }
+  // A clock that jumps, or a machine that was suspended, counts as one period.
+  silence_ += std::clamp(since, absl::ZeroDuration(), kHeartbeatPeriod);
+  if (silence_ > options_.silence_timeout) {
+    silence_ = absl::ZeroDuration();
     Condemn(JudgeStuck("gave no sign of life", options_.silence_timeout));
   }
 }

@@ -55,7 +55,7 @@ absl::Status EnterNamespaces(bool* own_user_namespace) {
   int error = errno;
   // A container may forbid user namespaces to a daemon that has the right to the others.
   if (unshare(kWanted) == 0) return absl::OkStatus();
-  return absl::ErrnoToStatus(error, "namespaces");
+  return absl::ErrnoToStatus(error, "unshare");
 }
 
 absl::Status SetLimit(__rlimit_resource resource, rlim_t value) {
