@@ -54,7 +54,7 @@ absl::StatusOr<std::unique_ptr<CompilerProcess>> CompilerProcess::Start(
   }
   request.socket = sockets->second.get();
   // A compiler's own words, such as a crash report, may quote the source or the machine.
-  if (sandbox.mode != SandboxPolicy::Mode::kOff) request.standard_error = -1;
+  if (!KeepsStandardError(sandbox)) request.standard_error = -1;
   auto child = spawner->Spawn(std::move(request));
   if (!child.ok()) return child.status();
   std::unique_ptr<CompilerProcess> process(

@@ -28,6 +28,14 @@ std::vector<std::string> CompilerSandboxArguments(const SandboxPolicy& policy) {
   return arguments;
 }
 
+bool KeepsStandardError(const SandboxPolicy& policy) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return true;
+#else
+  return policy.mode == SandboxPolicy::Mode::kOff;
+#endif
+}
+
 std::string DescribeSandbox(const google::protobuf::RepeatedPtrField<wire::SandboxLayer>& layers) {
   std::vector<std::string> on, off;
   for (const wire::SandboxLayer& layer : layers) {

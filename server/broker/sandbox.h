@@ -30,6 +30,10 @@ std::vector<std::string> SandboxArguments(const SandboxPolicy& policy);
 // The same, with the bounds of a compilation.
 std::vector<std::string> CompilerSandboxArguments(const SandboxPolicy& policy);
 
+// Whether a process's standard error is the daemon's own: a debugger or a sanitizer has more to say
+// than a log takes.
+bool KeepsStandardError(const SandboxPolicy& policy);
+
 // One line for a person: which layers are on, and why others are not.
 std::string DescribeSandbox(const google::protobuf::RepeatedPtrField<wire::SandboxLayer>& layers);
 

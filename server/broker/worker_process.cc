@@ -85,8 +85,7 @@ absl::StatusOr<std::shared_ptr<Worker>> WorkerProcess::Start(WorkerOptions optio
     request.arguments.push_back(std::move(argument));
   }
   request.socket = child_parts.socket.get();
-  // A debugger or a sanitizer has more to say than a log takes.
-  if (options.sandbox.mode != SandboxPolicy::Mode::kOff) {
+  if (!KeepsStandardError(options.sandbox)) {
     request.standard_error = child_parts.standard_error.get();
   }
   absl::StatusOr<ChildProcess> child = spawner->Spawn(std::move(request));

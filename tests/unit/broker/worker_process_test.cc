@@ -283,6 +283,7 @@ TEST_F(WorkerProcessTest, SilentWorkerIsKilled) {
 }
 
 TEST_F(WorkerProcessTest, WhatItSaysIsBoundedAndPrintable) {
+  if (KeepsStandardError({})) GTEST_SKIP() << "a build with sanitizers";
   auto lines = std::make_shared<std::vector<std::string>>();
   WorkerOptions options = Options();
   options.log = [lines](const std::string& line) { lines->push_back(line); };
@@ -299,6 +300,7 @@ TEST_F(WorkerProcessTest, WhatItSaysIsBoundedAndPrintable) {
 }
 
 TEST_F(WorkerProcessTest, HasNothingOfTheDaemonButItsSocket) {
+  if (KeepsStandardError({})) GTEST_SKIP() << "a build with sanitizers";
   StartAdopted();
   std::vector<std::string> names;
   for (const auto& entry :
