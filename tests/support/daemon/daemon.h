@@ -48,6 +48,7 @@ class Daemon {
   std::vector<pid_t> Workers() const { return Children("--serve"); }
   std::vector<pid_t> Compilers() const { return Children("--compile"); }
 
+  pid_t pid() const { return pid_; }
   void Signal(int signal) const;
   // The exit code, or minus the signal that ended it; nothing when it still runs after that time.
   std::optional<int> Wait(std::chrono::milliseconds time);
