@@ -3,7 +3,7 @@ PRESET ?= dev
 JOBS ?= $(shell nproc)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup configure build test demo bench format clean
+.PHONY: help setup configure build test sanitize demo bench format clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,6 +20,10 @@ build: configure  ## build everything into build/$(PRESET)
 
 test: build  ## build, then run every test
 	@ctest --preset $(PRESET) -j $(JOBS)
+
+sanitize: setup  ## every test under the address and undefined-behaviour sanitizers, then under the thread sanitizer
+	@JOBS=$(JOBS) ci/sanitize asan
+	@JOBS=$(JOBS) ci/sanitize tsan
 
 demo: build  ## build, then watch Stride run its workloads on this machine
 	@scripts/demo build/$(PRESET)

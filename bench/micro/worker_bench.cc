@@ -2,6 +2,9 @@
 // worker_bench FOLDER_OF_WORKERS
 #include <benchmark/benchmark.h>
 
+#include <signal.h>
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -13,7 +16,17 @@
 namespace stride::broker {
 namespace {
 
-std::unique_ptr<Broker> broker;
+std::unique_ptr<Broker> broker, bare_broker;
+
+absl::StatusOr<std::unique_ptr<Broker>> MakeBroker(const char* folder, SandboxPolicy::Mode mode) {
+  BrokerOptions options;
+  options.worker_directory = folder;
+  options.num_spares = 0;
+  options.cpu_devices = {0};
+  options.use_cuda = false;
+  options.sandbox.mode = mode;
+  return Broker::Create(std::move(options));
+}
 
 // Counts completions.
 struct Counter {
@@ -56,17 +69,27 @@ struct Subject {
   }
 };
 
-// With no spares kept: spawn, Start, Started, and the end of the process before.
+// With no spares kept: spawn, Start, Started; in the sandbox (1) and without (0). On a busy
+// machine:
+// --benchmark_repetitions=15 --benchmark_enable_random_interleaving=true, and look at the median.
 void BM_SpawnToReady(benchmark::State& state) {
+  Broker& starter = state.range(0) == 1 ? *broker : *bare_broker;
   for (auto _ : state) {
-    auto worker = broker->StartWorker(0);
+    auto worker = starter.StartWorker(0);
     if (!worker.ok()) return state.SkipWithError("no worker");
     state.PauseTiming();
+    const pid_t pid = (*worker)->pid();
     worker->reset();
+    while (kill(pid, 0) == 0) usleep(200);
     state.ResumeTiming();
   }
 }
-BENCHMARK(BM_SpawnToReady)->Unit(benchmark::kMicrosecond)->UseRealTime();
+BENCHMARK(BM_SpawnToReady)
+    ->ArgName("sandbox")
+    ->Arg(0)
+    ->Arg(1)
+    ->Unit(benchmark::kMicrosecond)
+    ->UseRealTime();
 
 void BM_SubmitToDone(benchmark::State& state) {
   Subject subject;
@@ -100,13 +123,15 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: worker_bench [--benchmark_...] FOLDER_OF_WORKERS\n");
     return 64;
   }
-  auto created = Broker::Create(
-      {.worker_directory = argv[1], .num_spares = 0, .cpu_devices = {0}, .use_cuda = false});
-  if (!created.ok()) {
-    std::fprintf(stderr, "%s\n", created.status().ToString().c_str());
+  auto created = MakeBroker(argv[1], SandboxPolicy::Mode::kTry);
+  auto bare = MakeBroker(argv[1], SandboxPolicy::Mode::kOff);
+  if (!created.ok() || !bare.ok()) {
+    std::fprintf(stderr, "%s\n", (created.ok() ? bare : created).status().ToString().c_str());
     return 1;
   }
   broker = *std::move(created);
+  bare_broker = *std::move(bare);
   benchmark::RunSpecifiedBenchmarks();
   broker.reset();
+  bare_broker.reset();
 }

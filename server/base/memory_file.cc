@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 
 namespace stride {
 namespace {
@@ -47,6 +48,12 @@ absl::StatusOr<UniqueFd> CreateSealedCopy(const char* name, std::string_view con
     return absl::ErrnoToStatus(errno, "sealing a memory file");
   }
   return fd;
+}
+
+absl::StatusOr<UniqueFd> ReopenForReading(int fd) {
+  UniqueFd copy(open(absl::StrCat("/proc/self/fd/", fd).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!copy.valid()) return absl::ErrnoToStatus(errno, "opening a memory file again");
+  return copy;
 }
 
 absl::Status CheckMemoryFile(int fd, uint64_t size) {

@@ -16,6 +16,9 @@ absl::StatusOr<UniqueFd> CreateMemoryFile(const char* name, uint64_t size);
 // The same, filled with `content` and sealed against writing too.
 absl::StatusOr<UniqueFd> CreateSealedCopy(const char* name, std::string_view content);
 
+// The same file under a descriptor with a read offset of its own, for reading alone.
+absl::StatusOr<UniqueFd> ReopenForReading(int fd);
+
 // OK when `fd` is a memfd of at least `size` bytes that cannot shrink: to be asked of every
 // descriptor that another process sent.
 absl::Status CheckMemoryFile(int fd, uint64_t size);

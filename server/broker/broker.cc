@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "server/base/error.h"
 #include "server/broker/compiler_pool.h"
 #include "server/broker/discovery.h"
@@ -60,6 +61,7 @@ CompilerOptions MakeCompilerOptions(const BrokerOptions& options, const Discover
   result.cache_directory = options.cache_directory;
   result.num_compilers = options.num_compilers;
   result.timeout = options.compile_timeout;
+  result.sandbox = options.sandbox;
   return result;
 }
 
@@ -108,6 +110,8 @@ class ProcessBroker : public Broker {
     worker.staging_bytes = options_.staging_bytes;
     worker.slot_bytes = options_.staging_slot_bytes;
     worker.start_timeout = options_.start_timeout;
+    worker.sandbox = options_.sandbox;
+    worker.log = options_.log;
     worker.gone = [this] { spares_.Prune(); };
     return WorkerProcess::Start(std::move(worker), spawner_.get(), &workers_);
   }
@@ -129,8 +133,13 @@ absl::StatusOr<std::unique_ptr<Broker>> Broker::Create(BrokerOptions options) {
     return absl::InvalidArgumentError("staging memory must hold at least one slot");
   }
   auto spawner = std::make_unique<Spawner>(WorkerEnvironment());
-  auto found = Discover(options.worker_directory, options.start_timeout, spawner.get());
+  auto found =
+      Discover(options.worker_directory, options.start_timeout, options.sandbox, spawner.get());
   if (!found.ok()) return found.status();
+  if (found->sandbox_refused && options.sandbox.mode == SandboxPolicy::Mode::kRequire) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "a sandbox is required and cannot be had here: ", absl::StrJoin(found->notes, "; ")));
+  }
   ApplyOptions(options, &*found);
   if (found->devices.empty()) {
     std::string text = "no device was found";

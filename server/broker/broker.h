@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -7,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/broker/compiler.h"
+#include "server/broker/sandbox.h"
 #include "server/broker/worker.h"
 #include "server/wire/worker.pb.h"
 
@@ -25,6 +27,10 @@ struct BrokerOptions {
   // device is found (then one with all cores).
   std::vector<int> cpu_devices;
   bool use_cuda = true;
+  SandboxPolicy sandbox;
+  // What workers say on their standard error, a line at a time, made printable and bounded; from
+  // any thread. Unset: dropped.
+  std::function<void(const std::string&)> log;
 };
 
 // Finds the device kinds (executables), starts workers and compilers, and reaps them. Thread-safe.

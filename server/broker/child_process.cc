@@ -37,6 +37,11 @@ class SpawnSettings {
     } else {
       posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     }
+    if (request.standard_error >= 0) {
+      posix_spawn_file_actions_adddup2(&actions, request.standard_error, STDERR_FILENO);
+    } else if (request.standard_error != SpawnRequest::kOwnStandardError) {
+      posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    }
     if (request.socket >= 0) {
       posix_spawn_file_actions_adddup2(&actions, request.socket, kChildSocket);
     }

@@ -23,15 +23,18 @@ struct SpawnRequest {
   std::vector<std::string> environment;  // NAME=value
   int socket = -1;                       // becomes kChildSocket in the child; -1: none
   int standard_output = -1;              // -1: /dev/null
+  int standard_error = kOwnStandardError;
+
+  static constexpr int kOwnStandardError = -2;  // the daemon's own
 };
 
 // Where a child finds its socket.
 inline constexpr int kChildSocket = 3;
 
 // A process that we started: in its own process group, with no descriptor of ours but those of the
-// request and standard error, with default signals and standard input from /dev/null. Killed, with
-// its group, and reaped on destruction. Movable. Kill may be called from any thread while the
-// object lives; the rest by its owner.
+// request and perhaps standard error, with default signals and standard input from /dev/null.
+// Killed, with its group, and reaped on destruction. Movable. Kill may be called from any thread
+// while the object lives; the rest by its owner.
 class ChildProcess {
  public:
   // Safe in a process with threads: between fork and exec nothing is allocated (posix_spawn). The

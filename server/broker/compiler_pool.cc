@@ -123,7 +123,7 @@ absl::StatusOr<CompilerProcess::Output> CompilerPool::RunProcess(
     const std::string& executable, const Job& job, std::unique_ptr<CompilerProcess>* process) {
   for (bool fresh = false;;) {
     if (*process == nullptr) {
-      auto started = CompilerProcess::Start(executable, spawner_);
+      auto started = CompilerProcess::Start(executable, options_.sandbox, spawner_);
       if (!started.ok()) return started.status();
       *process = *std::move(started);
       fresh = true;

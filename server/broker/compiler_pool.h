@@ -30,6 +30,7 @@ struct CompilerOptions {
   absl::Duration timeout = absl::Seconds(60);
   absl::Duration idle_time = absl::Seconds(60);  // a process unused for so long is let go
   int max_compilations = 64;  // of one process, so that what it leaks stays small
+  SandboxPolicy sandbox;
   uint64_t memory_bytes = 256 << 20;
   size_t memory_modules = 512;
   uint64_t disk_bytes = uint64_t{1} << 30;

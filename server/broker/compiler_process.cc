@@ -48,13 +48,18 @@ absl::StatusOr<std::string> ReadObject(const UniqueFd& fd, uint64_t size) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CompilerProcess>> CompilerProcess::Start(
-    const std::string& executable, Spawner* spawner) {
+    const std::string& executable, const SandboxPolicy& sandbox, Spawner* spawner) {
   auto sockets = wire::CreateSocketPair();
   if (!sockets.ok()) return sockets.status();
   SpawnRequest request;
   request.executable = executable;
   request.arguments = {"--compile", absl::StrCat("--fd=", kChildSocket)};
+  for (std::string& argument : CompilerSandboxArguments(sandbox)) {
+    request.arguments.push_back(std::move(argument));
+  }
   request.socket = sockets->second.get();
+  // A compiler's own words, such as a crash report, may quote the source or the machine.
+  if (!KeepsStandardError(sandbox)) request.standard_error = -1;
   auto child = spawner->Spawn(std::move(request));
   if (!child.ok()) return child.status();
   std::unique_ptr<CompilerProcess> process(
@@ -110,6 +115,8 @@ absl::StatusOr<CompilerProcess::Output> CompilerProcess::Check(
   if (reply.id() != last_id_) return Lie();
   if (reply.status().code() != 0) return descriptors.empty() ? Refusal(reply) : Lie();
   if (descriptors.size() != 1) return Lie();
+  // Of a compiler that was taken over, too, a log is short.
+  if (reply.log().size() > wire::kMaxStatusText) return Lie();
   auto object = ReadObject(descriptors[0], reply.size());
   if (!object.ok()) return object.status();
   return Output{std::move(reply), *std::move(object)};

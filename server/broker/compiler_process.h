@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/broker/child_process.h"
+#include "server/broker/sandbox.h"
 #include "server/broker/spawner.h"
 #include "server/wire/channel.h"
 #include "server/wire/worker.pb.h"
@@ -22,6 +23,7 @@ class CompilerProcess {
   };
 
   static absl::StatusOr<std::unique_ptr<CompilerProcess>> Start(const std::string& executable,
+                                                                const SandboxPolicy& sandbox,
                                                                 Spawner* spawner);
 
   // INVALID_ARGUMENT with the log when the code is wrong, UNIMPLEMENTED when the device kind cannot

@@ -16,6 +16,8 @@ namespace {
 
 constexpr std::string_view kPrefix = "stride-worker-";
 constexpr size_t kMaxListBytes = 1 << 20;
+// How a worker executable ends that cannot keep the sandbox's promise; worker.proto tells of it.
+constexpr int kNoSandboxExit = 71;
 
 struct Executable {
   std::string kind;
@@ -63,13 +65,16 @@ absl::StatusOr<std::string> ReadAll(int fd, absl::Time deadline) {
 }
 
 absl::StatusOr<wire::DeviceList> RunList(const Executable& executable, absl::Duration timeout,
-                                         Spawner* spawner) {
+                                         const SandboxPolicy& sandbox, Spawner* spawner) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "making a pipe");
   UniqueFd output(ends[0]), input(ends[1]);
   SpawnRequest request;
   request.executable = executable.path;
   request.arguments = {"--list"};
+  for (std::string& argument : SandboxArguments(sandbox)) {
+    request.arguments.push_back(std::move(argument));
+  }
   request.standard_output = input.get();
   absl::Time deadline = absl::Now() + timeout;
   auto child = spawner->Spawn(std::move(request));
@@ -82,6 +87,10 @@ absl::StatusOr<wire::DeviceList> RunList(const Executable& executable, absl::Dur
   }
   ChildExit exit = child->Reap();
   if (exit.by_signal) return absl::InternalError(absl::StrCat("it died of signal ", exit.code));
+  if (exit.code == kNoSandboxExit) {
+    return absl::FailedPreconditionError(
+        "it cannot enter the sandbox here; its message above tells which layer is refused");
+  }
   if (exit.code != 0) return absl::InternalError(absl::StrCat("it exited with code ", exit.code));
   wire::DeviceList list;
   if (!list.ParseFromString(*text)) return absl::InternalError("what it wrote is no device list");
@@ -91,15 +100,16 @@ absl::StatusOr<wire::DeviceList> RunList(const Executable& executable, absl::Dur
 }  // namespace
 
 absl::StatusOr<Discovery> Discover(const std::string& worker_directory, absl::Duration timeout,
-                                   Spawner* spawner) {
+                                   const SandboxPolicy& sandbox, Spawner* spawner) {
   auto executables = FindExecutables(worker_directory);
   if (!executables.ok()) return executables.status();
   Discovery found;
   std::set<std::string> ids;
   for (const Executable& executable : *executables) {
     std::string name = absl::StrCat("stride-worker-", executable.kind);
-    auto list = RunList(executable, timeout, spawner);
+    auto list = RunList(executable, timeout, sandbox, spawner);
     if (!list.ok()) {
+      found.sandbox_refused |= absl::IsFailedPrecondition(list.status());
       found.notes.push_back(absl::StrCat(name, ": not used: ", list.status().message()));
       continue;
     }
@@ -117,6 +127,8 @@ absl::StatusOr<Discovery> Discover(const std::string& worker_directory, absl::Du
     found.notes.push_back(count > 0
                               ? absl::StrCat(name, ": ", count, count == 1 ? " device" : " devices")
                               : absl::StrCat(name, ": no device: ", list->reason()));
+    if (count > 0)
+      found.notes.push_back(absl::StrCat(name, ": ", DescribeSandbox(list->sandbox())));
   }
   return found;
 }

@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "server/broker/sandbox.h"
 #include "server/broker/spawner.h"
 #include "server/wire/worker.pb.h"
 
@@ -23,12 +24,14 @@ struct Discovery {
       devices;  // CUDA before CPU, otherwise by kind; within a kind as its worker lists them
   std::map<std::string, std::string> executables;  // by kind
   std::vector<std::string> notes;
+  // An executable ended since it could not enter the sandbox that was required.
+  bool sandbox_refused = false;
 };
 
 // Runs every `stride-worker-<kind>` of the folder with --list, each no longer than `timeout`. One
 // that fails is a note, not an error; a folder that cannot be read is an error.
 absl::StatusOr<Discovery> Discover(const std::string& worker_directory, absl::Duration timeout,
-                                   Spawner* spawner);
+                                   const SandboxPolicy& sandbox, Spawner* spawner);
 
 // From what the CPU worker says of the machine to the devices asked for, each with its number of
 // threads (0: all of the machine's). The machine's memory is divided evenly: the devices share it.

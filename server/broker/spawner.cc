@@ -19,7 +19,7 @@ constexpr const char* kPassedVariables[] = {"PATH=",
                                             "TZ=",
                                             "CUDA_",
                                             "NVIDIA_",
-                                            "OPENBLAS_",
+                                            "OPENBLAS_CORETYPE=",
                                             "LD_LIBRARY_PATH=",
                                             "STRIDE_WORKER_",
                                             "ASAN_OPTIONS=",
@@ -78,6 +78,9 @@ std::vector<std::string> WorkerEnvironment() {
       if (absl::StartsWith(*variable, name)) result.emplace_back(*variable);
     }
   }
+  // BLAS would start a thread for each core before main; a process enters a user namespace only
+  // while it has one thread. The CPU device sets the number that it wants.
+  result.push_back("OPENBLAS_NUM_THREADS=1");
   return result;
 }
 

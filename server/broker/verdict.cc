@@ -8,6 +8,9 @@
 namespace stride::broker {
 namespace {
 
+// worker/runtime/process_setup.h, which this side must not see.
+constexpr int kOutOfMemoryExit = 75;
+
 absl::string_view ToAbsl(std::string_view text) { return {text.data(), text.size()}; }
 
 absl::Status Fault(std::string_view text) {
@@ -63,6 +66,10 @@ absl::Status JudgeStuck(std::string_view what, absl::Duration time) {
 }
 
 absl::Status JudgeCompilerExit(const ChildExit& exit) {
+  if (!exit.by_signal && exit.code == kOutOfMemoryExit) {
+    return MakeError(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_COMPILE_FAILED,
+                     "compiling this source needs more memory than one compilation may use");
+  }
   if (exit.by_signal && exit.code == SIGXCPU) {
     return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
                      "the compiler used up its processor time");

@@ -32,7 +32,8 @@ struct WorkerCallbacks {
   std::function<void(absl::Span<const wire::TaskResult>)> tasks_done;
   // The answer to a Cancel; see wire::TasksCancelled. Before tasks_done of any task taken out.
   std::function<void(uint64_t sequence, bool taken)> cancelled;
-  // Once, after the process was reaped and after the last tasks_done. Pending copies, arenas and
+  // Once, when nothing of the worker can touch its arenas any more (the process was reaped, or the
+  // device has ended its context), and after the last tasks_done. Pending copies, arenas and
   // loads have got their error before.
   std::function<void(const WorkerDeath&)> died;
 };

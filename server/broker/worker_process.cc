@@ -1,9 +1,11 @@
 #include "server/broker/worker_process.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <thread>
 #include <utility>
 
@@ -45,12 +47,18 @@ absl::Status CheckSequences(const wire::Submit& submit, uint64_t last) {
 }  // namespace
 
 absl::StatusOr<WorkerProcess::Parts> WorkerProcess::MakeParts(const WorkerOptions& options,
-                                                              UniqueFd* child_socket) {
+                                                              ChildParts* child) {
   Parts parts;
   auto sockets = wire::CreateSocketPair();
   if (!sockets.ok()) return sockets.status();
   parts.socket = std::move(sockets->first);
-  *child_socket = std::move(sockets->second);
+  child->socket = std::move(sockets->second);
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "making a pipe");
+  parts.errors = UniqueFd(ends[0]);
+  child->standard_error = UniqueFd(ends[1]);
+  // Our end alone: a worker waits for a slow daemon, the daemon for no worker.
+  if (fcntl(ends[0], F_SETFL, O_NONBLOCK) != 0) return absl::ErrnoToStatus(errno, "a pipe");
   auto staging = CreateMemoryFile("stride-staging", options.staging_bytes);
   if (!staging.ok()) return staging.status();
   auto page = CreateMemoryFile("stride-status", wire::kStatusPageBytes);
@@ -68,16 +76,22 @@ absl::StatusOr<WorkerProcess::Parts> WorkerProcess::MakeParts(const WorkerOption
 
 absl::StatusOr<std::shared_ptr<Worker>> WorkerProcess::Start(WorkerOptions options,
                                                              Spawner* spawner, WorkerList* list) {
-  UniqueFd child_socket;
-  absl::StatusOr<Parts> parts = MakeParts(options, &child_socket);
+  ChildParts child_parts;
+  absl::StatusOr<Parts> parts = MakeParts(options, &child_parts);
   if (!parts.ok()) return parts.status();
   SpawnRequest request;
   request.executable = options.executable;
   request.arguments = {"--serve", absl::StrCat("--fd=", kChildSocket)};
-  request.socket = child_socket.get();
+  for (std::string& argument : SandboxArguments(options.sandbox)) {
+    request.arguments.push_back(std::move(argument));
+  }
+  request.socket = child_parts.socket.get();
+  if (!KeepsStandardError(options.sandbox)) {
+    request.standard_error = child_parts.standard_error.get();
+  }
   absl::StatusOr<ChildProcess> child = spawner->Spawn(std::move(request));
   if (!child.ok()) return child.status();
-  child_socket.Reset();  // its end must close with the process
+  child_parts = {};  // its ends must close with the process
 
   UniqueFd staging_file = std::move(parts->staging_file);
   std::shared_ptr<WorkerProcess> self(
@@ -104,6 +118,7 @@ WorkerProcess::WorkerProcess(WorkerOptions options, Parts parts, ChildProcess ch
       page_file_(std::move(parts.page_file)),
       process_(dup(child_.descriptor())),
       staging_(staging_map_.data(), staging_map_.size(), options_.slot_bytes),
+      errors_(std::move(parts.errors), options_.log),
       list_(list) {}
 
 absl::Status WorkerProcess::SendStart(int staging_file, int page_file) {
@@ -212,7 +227,10 @@ absl::Status WorkerProcess::LoadModule(const CompiledModule& module, LoadDone lo
   command.mutable_load_module()->set_module(module.id);
   command.mutable_load_module()->set_size(module.size);
   *command.mutable_load_module()->mutable_description() = module.description;
-  absl::Status sent = Send(command, {module.object.get()});
+  // A descriptor of its own for each worker: sent as it is, it would share one read offset with
+  // other tenants' workers.
+  absl::StatusOr<UniqueFd> object = ReopenForReading(module.object.get());
+  absl::Status sent = object.ok() ? Send(command, {object->get()}) : absl::Status(object.status());
   if (sent.ok()) return sent;
   absl::MutexLock lock(&mutex_);
   // Taken by the reader thread: it has called `loaded`, so this call must not fail as well.

@@ -12,7 +12,9 @@
 #include "absl/synchronization/mutex.h"
 #include "server/base/memory_file.h"
 #include "server/broker/child_process.h"
+#include "server/broker/error_relay.h"
 #include "server/broker/event_ledger.h"
+#include "server/broker/sandbox.h"
 #include "server/broker/spawner.h"
 #include "server/broker/wakeup.h"
 #include "server/broker/worker.h"
@@ -29,6 +31,11 @@ struct WorkerOptions {
   uint64_t staging_bytes = 0;
   uint64_t slot_bytes = 0;
   absl::Duration start_timeout;
+  // Without a turn of its command loop for so long it counts as hung: far longer than the driver's
+  // own translation of a large module, the longest command there is.
+  absl::Duration silence_timeout = absl::Minutes(2);
+  SandboxPolicy sandbox;
+  std::function<void(const std::string&)> log;  // see BrokerOptions
   // On the reader thread, once, as soon as the process is gone.
   std::function<void()> gone;
 };
@@ -69,13 +76,16 @@ class WorkerProcess : public Worker {
 
  private:
   struct Parts {  // what Start makes before the object exists
-    UniqueFd socket, staging_file, page_file;
+    UniqueFd socket, staging_file, page_file, errors;
     MemoryMap staging, page;
   };
   enum class State { kStarting, kReady, kDead };
 
   WorkerProcess(WorkerOptions options, Parts parts, ChildProcess child, WorkerList* list);
-  static absl::StatusOr<Parts> MakeParts(const WorkerOptions& options, UniqueFd* child_socket);
+  struct ChildParts {
+    UniqueFd socket, standard_error;
+  };
+  static absl::StatusOr<Parts> MakeParts(const WorkerOptions& options, ChildParts* child);
   // Nobody holds the worker any more: kills it, unless it was asked to end by itself.
   void Release();
   absl::Status SendStart(int staging_file, int page_file);
@@ -97,22 +107,35 @@ class WorkerProcess : public Worker {
   absl::Status TakeArena(const wire::ArenaCreated& created, std::vector<UniqueFd> descriptors);
   absl::Status TakeFatal(const wire::Fatal& fatal);
   void EnforceDeadline();
+  // A worker whose command loop does not turn any more is ended.
+  void CheckHeartbeat();
   void DeliverResults();
   void Bury();
+  void Reap();
   WorkerDeath JudgeDeath();
   void FailPending(const absl::Status& cause);
   void ServeTheDead(const WorkerDeath& death);
   absl::Duration UntilDeadline() const;
 
+  // The reader thread's: the heartbeat as last seen, when it looked, and for how long it stood
+  // still.
+  uint64_t heartbeat_ = 0;
+  absl::Time heartbeat_check_ = absl::InfiniteFuture();
+  absl::Duration silence_;
+
   const WorkerOptions options_;
   const uint64_t id_;
   const pid_t pid_;
-  ChildProcess child_;  // reaped by the reader thread alone
+  ChildProcess child_;  // reaped by the reader thread alone, like the three that follow
+  ChildExit exit_{};
+  bool reaped_ = false;
+  bool context_lost_ = false;  // its own report says so
   wire::Channel channel_;
   MemoryMap staging_map_;
   MemoryMap page_map_;
   UniqueFd page_file_, process_;
   StagingPool staging_;
+  ErrorRelay errors_;  // the reader thread's
   WorkerList* const list_;
   Wakeup wakeup_;             // interrupts the reader thread's poll
   absl::Mutex submit_mutex_;  // keeps the packets of one Submit together and in order

@@ -1,6 +1,7 @@
 // The reader thread of a WorkerProcess: what the worker says, until and after its death.
 #include <poll.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,6 +15,7 @@ namespace {
 // A worker that reported its end, or closed its socket, exits at once; this is how long it may
 // take.
 constexpr absl::Duration kExitGrace = absl::Seconds(1);
+constexpr absl::Duration kHeartbeatPeriod = absl::Seconds(5);
 
 }  // namespace
 
@@ -28,11 +30,14 @@ void WorkerProcess::ReadUntilEnd() {
   for (;;) {
     pollfd entries[] = {{channel_.fd(), static_cast<short>(open ? POLLIN : 0), 0},
                         {child_.descriptor(), POLLIN, 0},
-                        {wakeup_.descriptor(), POLLIN, 0}};
+                        {wakeup_.descriptor(), POLLIN, 0},
+                        {errors_.descriptor(), POLLIN, 0}};
     if (!open) entries[0].fd = -1;
-    int64_t wait = absl::ToInt64Milliseconds(UntilDeadline());
-    poll(entries, 3, wait > 60'000 ? 60'000 : static_cast<int>(wait) + 1);
+    absl::Duration wait =
+        std::min({UntilDeadline(), kHeartbeatPeriod, options_.silence_timeout / 4});
+    poll(entries, 4, static_cast<int>(absl::ToInt64Milliseconds(wait)) + 1);
     if (entries[2].revents != 0) wakeup_.Clear();
+    if (entries[3].revents != 0) errors_.Read();
     // First what it said, then that it ended: its last words may still be in the socket.
     if (entries[0].revents != 0) {
       open = ReadEvent();
@@ -40,7 +45,9 @@ void WorkerProcess::ReadUntilEnd() {
       return;
     }
     DeliverResults();
+    if (context_lost_) return;
     EnforceDeadline();
+    CheckHeartbeat();
   }
 }
 
@@ -107,6 +114,8 @@ absl::Status WorkerProcess::TakeStarted(const wire::Started& started) {
 }
 
 absl::Status WorkerProcess::TakeTasks(const wire::TasksDone& done) {
+  // Nothing but a flood would say nothing.
+  if (done.results().empty()) return absl::InvalidArgumentError("an event without results");
   absl::MutexLock lock(&mutex_);
   for (const wire::TaskResult& result : done.results()) {
     if (absl::Status s = ledger_.CheckTask(result); !s.ok()) return s;
@@ -126,6 +135,7 @@ absl::Status WorkerProcess::TakeCancelled(const wire::TasksCancelled& cancelled)
 }
 
 absl::Status WorkerProcess::TakeCopies(const wire::CopiesDone& done) {
+  if (done.ids().empty()) return absl::InvalidArgumentError("an event without copies");
   absl::StatusOr<std::vector<EventLedger::CopyDone>> taken = [&] {
     absl::MutexLock lock(&mutex_);
     return ledger_.TakeCopies(done);
@@ -169,6 +179,7 @@ absl::Status WorkerProcess::TakeFatal(const wire::Fatal& fatal) {
   bool plausible =
       fatal.sequence() > ledger_.last_result() && fatal.sequence() <= ledger_.last_submitted();
   faulting_sequence_ = plausible ? fatal.sequence() : 0;
+  context_lost_ = fatal.context_lost() && !options_.device.host_memory();
   return absl::OkStatus();
 }
 
@@ -184,6 +195,25 @@ void WorkerProcess::EnforceDeadline() {
   Condemn(JudgeStuck("did not exit", kExitGrace));
 }
 
+void WorkerProcess::CheckHeartbeat() {
+  const auto* page = reinterpret_cast<const wire::StatusPage*>(page_map_.data());
+  const uint64_t heartbeat = page->heartbeat.load(std::memory_order_relaxed);
+  const absl::Time now = absl::Now();
+  const absl::Duration since = now - std::exchange(heartbeat_check_, now);
+  absl::MutexLock lock(&mutex_);
+  if (heartbeat != heartbeat_ || state_ != State::kReady) {
+    heartbeat_ = heartbeat;
+    silence_ = absl::ZeroDuration();
+    return;
+  }
+  // A clock that jumps, or a machine that was suspended, counts as one period.
+  silence_ += std::clamp(since, absl::ZeroDuration(), kHeartbeatPeriod);
+  if (silence_ > options_.silence_timeout) {
+    silence_ = absl::ZeroDuration();
+    Condemn(JudgeStuck("gave no sign of life", options_.silence_timeout));
+  }
+}
+
 void WorkerProcess::DeliverResults() {
   std::vector<wire::TaskResult> results;
   {
@@ -197,14 +227,28 @@ void WorkerProcess::DeliverResults() {
 
 void WorkerProcess::Bury() {
   staging_.Close();
+  errors_.Read();
+  errors_.Flush();
   WorkerDeath death = JudgeDeath();
   FailPending(death.cause);
-  if (options_.gone) options_.gone();
   ServeTheDead(death);
 }
 
+// Idempotent. Blocks while the process is torn down: 0.2 s for one with a faulted CUDA context.
+void WorkerProcess::Reap() {
+  if (std::exchange(reaped_, true)) return;
+  exit_ = child_.Reap();
+  if (options_.gone) options_.gone();
+}
+
 WorkerDeath WorkerProcess::JudgeDeath() {
-  ChildExit exit = child_.Reap();
+  // A lost context has told its cause and does nothing more on the device: whoever waits for a
+  // successor need not wait for the process's end.
+  if (context_lost_) {
+    child_.Kill();
+  } else {
+    Reap();
+  }
   const auto* page = reinterpret_cast<const wire::StatusPage*>(page_map_.data());
   WorkerDeath death;
   death.completed_sequence = page->completed_sequence.load();
@@ -219,7 +263,7 @@ WorkerDeath WorkerProcess::JudgeDeath() {
   bool in_task =
       running <= ledger_.last_submitted() && death.started_sequence != death.completed_sequence;
   if (!cause_.has_value()) {
-    cause_ = JudgeExit(exit, in_task, asked_to_end_);
+    cause_ = JudgeExit(exit_, in_task, asked_to_end_);
     if (absl::IsFailedPrecondition(*cause_)) faulting_sequence_ = running;
   }
   death.cause = *cause_;
@@ -259,7 +303,7 @@ void WorkerProcess::ServeTheDead(const WorkerDeath& death) {
         deferred_.pop_front();
       } else if (!adopted_ || told) {
         serving_ = false;  // released: nobody will call any more, or must not count on this thread
-        return;
+        break;
       }
     }
     if (call) {
@@ -269,7 +313,9 @@ void WorkerProcess::ServeTheDead(const WorkerDeath& death) {
     told = true;
     DeliverResults();
     if (callbacks_.died) callbacks_.died(death);
+    Reap();
   }
+  Reap();
 }
 
 }  // namespace stride::broker

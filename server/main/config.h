@@ -30,6 +30,10 @@ struct Config {
   absl::Duration worker_idle_timeout = absl::Minutes(5);
   absl::Duration kill_grace = absl::Seconds(2);
 
+  bool require_sandbox = false;
+  bool no_sandbox = false;
+  int64_t compile_memory_bytes = int64_t{2} << 30;
+
   int64_t max_array_bytes = int64_t{1} << 44;
   double device_memory_share = 0.9;
   int max_queued = 100000;

@@ -137,6 +137,17 @@ std::vector<Option> MakeOptions() {
        "A running job past its deadline may go on this long before its worker is killed. Default "
        "2s.",
        Time(&Config::kill_grace)},
+      {"require-sandbox", "",
+       "Refuse to start unless workers and compilers get every layer of their sandbox: namespaces, "
+       "Landlock, a system call filter, limits. Without it, what the kernel or a container refuses "
+       "is left out and logged.",
+       Switch(&Config::require_sandbox)},
+      {"no-sandbox", "",
+       "Start workers and compilers without a sandbox. Only for debuggers: clients' code then runs "
+       "with all rights of this daemon.",
+       Switch(&Config::no_sandbox)},
+      {"compile-memory-bytes", "BYTES", "Memory of one compilation. Default 2147483648.",
+       Number(&Config::compile_memory_bytes, int64_t{256} << 20, int64_t{1} << 40)},
       {"max-array-bytes", "BYTES", "Largest array. Default 17592186044416.",
        Number(&Config::max_array_bytes, 1, int64_t{1} << 50)},
       {"device-memory-share", "SHARE",

@@ -52,6 +52,15 @@ absl::StatusOr<broker::BrokerOptions> BrokerOptionsOf(const Config& config) {
   options.num_spares = config.spare_workers;
   options.cpu_devices = config.cpu_devices;
   options.use_cuda = !config.no_cuda;
+  if (config.require_sandbox && config.no_sandbox) {
+    return absl::InvalidArgumentError("--require-sandbox and --no-sandbox exclude each other");
+  }
+  using Mode = broker::SandboxPolicy::Mode;
+  options.sandbox.mode = config.require_sandbox ? Mode::kRequire
+                         : config.no_sandbox    ? Mode::kOff
+                                                : Mode::kTry;
+  options.sandbox.compile_memory_bytes = config.compile_memory_bytes;
+  options.log = [](const std::string& line) { api::LogWarning("a worker says: " + line); };
   return options;
 }
 

@@ -289,6 +289,8 @@ TEST_F(FaultTest, CompilerKilledWhileCompiling) {
   slow.arguments = {KernelArgument::Out({DataType::kInt32, {1}})};
   auto out = client_.Kernel(slow);
   Array kept = client_.Full({DataType::kInt32, {10}}, 9);
+  // Its own compiler is done: the one that is busy from now on is the slow one's.
+  EXPECT_EQ(Get<int32_t>(client_, kept), std::vector<int32_t>(10, 9));
   ASSERT_TRUE(Eventually([&] {
     for (pid_t pid : daemon_.Compilers())
       if (BusyTicks(pid) > 30) return true;

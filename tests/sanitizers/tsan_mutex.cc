@@ -1,9 +1,10 @@
-// Tells the thread sanitizer what abseil's locks order. Debian's abseil is a shared library without
-// the sanitizer, which therefore sees no lock at all and calls everything that an absl::Mutex
-// guards a race. The functions here take the place of the library's (a program's own symbols come
-// first) and wrap them: what happens before a release happens before the next acquire. Only in the
-// tsan preset. Conditions are evaluated inside the library, by whichever thread holds the lock:
-// their reads are not checked.
+// Tells the thread sanitizer what abseil's locks, and the counts in its statuses, order. Debian's
+// abseil is a shared library without the sanitizer, which therefore sees no lock at all and calls
+// everything that an absl::Mutex guards a race. The functions here take the place of the library's
+// (a program's own symbols come first) and wrap them: what happens before a release happens before
+// the next acquire. Only in the tsan preset. Conditions are evaluated inside the library, by
+// whichever thread holds the lock: their reads are not checked.
+#include <absl/status/status.h>
 #include <absl/synchronization/blocking_counter.h>
 #include <absl/synchronization/mutex.h>
 #include <absl/synchronization/notification.h>
@@ -205,6 +206,14 @@ void BlockingCounter::Wait() {
   STRIDE_LIBRARY(Of, "15BlockingCounter4WaitEv");
   library(this);
   __tsan_acquire(this);
+}
+
+// Whoever lets go last deletes what the others read before they let go.
+void Status::UnrefNonInlined(uintptr_t rep) {
+  STRIDE_LIBRARY(void(uintptr_t), "6Status15UnrefNonInlinedEm");
+  __tsan_release(reinterpret_cast<void*>(rep));
+  __tsan_acquire(reinterpret_cast<void*>(rep));
+  library(rep);
 }
 
 ABSL_NAMESPACE_END

@@ -1,5 +1,6 @@
 // What absl's locks order is no race; built in the tsan preset only, where the sanitizer is the
 // judge.
+#include <absl/status/status.h>
 #include <absl/synchronization/blocking_counter.h>
 #include <absl/synchronization/mutex.h>
 #include <absl/synchronization/notification.h>
@@ -88,6 +89,15 @@ TEST(TsanMutexTest, BlockingCounterOrders) {
   });
   left.Wait();
   for (int value : values) EXPECT_EQ(value, 1);
+}
+
+// The copies' last owner deletes the text; which thread that is, is chance.
+TEST(TsanMutexTest, StatusesMayBeReadAndLetGoByManyThreads) {
+  for (int round = 0; round < kRounds / 10; ++round) {
+    absl::Status status = absl::InternalError("what all of them read");
+    Threads threads([copy = status](int) { EXPECT_EQ(copy.message().size(), 21u); });
+    status = absl::OkStatus();
+  }
 }
 
 }  // namespace

@@ -108,11 +108,19 @@ class FakeBroker : public broker::Broker, public broker::Compiler {
   void Compile(const std::string& target, const wire::Code& code, Done done) override;
 
   // Test side.
-  void set_hold(bool hold) { hold_ = hold; }
+  // Of workers that start from now on; also while the engine runs.
+  void set_hold(bool hold) {
+    absl::MutexLock lock(&mutex_);
+    hold_ = hold;
+  }
+  // The next two before the engine uses the broker.
   void set_compile_error(absl::Status status) { compile_error_ = std::move(status); }
   void set_kernel(wire::KernelDescription kernel) { kernel_ = std::move(kernel); }
   // The next `count` workers to be started die at the first arena that they are to map.
-  void set_die_at_map(int count) { die_at_map_ = count; }
+  void set_die_at_map(int count) {
+    absl::MutexLock lock(&mutex_);
+    die_at_map_ = count;
+  }
   // Compilations wait until they are let go.
   void HoldCompiles(bool hold);
   int num_compiles() const;  // begun
@@ -123,12 +131,12 @@ class FakeBroker : public broker::Broker, public broker::Compiler {
   std::vector<wire::DeviceDescription> devices_;
   std::vector<std::string> notes_;
   mutable absl::Mutex mutex_;
-  std::vector<std::shared_ptr<FakeWorker>> workers_;
-  bool hold_ = false;
-  int die_at_map_ = 0;
-  bool hold_compiles_ = false;
-  int num_compiles_ = 0;
-  bool shut_down_ = false;
+  std::vector<std::shared_ptr<FakeWorker>> workers_ ABSL_GUARDED_BY(mutex_);
+  bool hold_ ABSL_GUARDED_BY(mutex_) = false;
+  int die_at_map_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool hold_compiles_ ABSL_GUARDED_BY(mutex_) = false;
+  int num_compiles_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool shut_down_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status compile_error_;
   wire::KernelDescription kernel_;
   std::map<std::string, std::shared_ptr<const broker::CompiledModule>> modules_;

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -47,6 +48,25 @@ void SendWithDescriptor(const wire::Event& event) {
   (void)channel.Send(event, {STDIN_FILENO});
 }
 
+// A packet of garbage with `count` descriptors beside it.
+void SendDescriptors(size_t count) {
+  std::vector<int> descriptors(count, STDIN_FILENO);
+  std::vector<char> control(CMSG_SPACE(count * sizeof(int)));
+  char byte = 'x';
+  iovec content{&byte, 1};
+  msghdr header{};
+  header.msg_iov = &content;
+  header.msg_iovlen = 1;
+  header.msg_control = control.data();
+  header.msg_controllen = control.size();
+  cmsghdr* c = CMSG_FIRSTHDR(&header);
+  c->cmsg_level = SOL_SOCKET;
+  c->cmsg_type = SCM_RIGHTS;
+  c->cmsg_len = CMSG_LEN(count * sizeof(int));
+  std::memcpy(CMSG_DATA(c), descriptors.data(), count * sizeof(int));
+  (void)!sendmsg(kSocket, &header, MSG_NOSIGNAL);
+}
+
 void Lie(const std::string& what, uint64_t sequence) {
   wire::Event event;
   if (what == "future") return SendResult(sequence + 1000);
@@ -59,6 +79,33 @@ void Lie(const std::string& what, uint64_t sequence) {
   }
   if (what == "garbage") return SendRaw("\xff\xff\xff\xff garbage");
   if (what == "oversize") return SendRaw(std::string(wire::kMaxPacketBytes + 1, 'x'));
+  if (what == "half") {
+    wire::Event whole;
+    whole.mutable_tasks_done()->add_results()->set_sequence(sequence);
+    std::string bytes = whole.SerializeAsString();
+    return SendRaw(bytes.substr(0, bytes.size() - 1));
+  }
+  if (what == "nothing")
+    return SendRaw(wire::Event().SerializeAsString() + std::string("\x22\0", 2));
+  if (what == "no copies") event.mutable_copies_done();
+  if (what == "broken text") {
+    // The serializer would refuse it: field 4 (tasks_done), 1 (a result), 2 (status), 2 (message).
+    return SendRaw(std::string("\x22\x0a\x0a\x08\x08\x02\x12\x04\x08\x0d\x12\xff", 12));
+  }
+  if (what == "many descriptors") return SendDescriptors(wire::kMaxPacketDescriptors + 60);
+  if (what == "descriptor flood") {
+    for (;;) SendDescriptors(wire::kMaxPacketDescriptors);
+  }
+  if (what == "two arenas") {
+    event.mutable_arena_created()->set_arena(1);
+    return SendWithDescriptor(event);
+  }
+  if (what == "endless fatal") {
+    event.mutable_fatal()->mutable_status()->set_code(13);
+    event.mutable_fatal()->mutable_status()->set_message(std::string(100 << 10, 'x'));
+    for (;;) SendEvent(event);
+  }
+  if (what == "last result") event.mutable_tasks_done()->add_results()->set_sequence(~uint64_t{0});
   if (what == "cancelled") event.mutable_tasks_cancelled()->set_sequence(sequence);
   if (what == "copy") event.mutable_copies_done()->add_ids(77);
   if (what == "module") event.mutable_module_loaded()->set_module(77);
@@ -125,6 +172,12 @@ class FakeDevice : public Device {
     if (label == "wait") return;  // in the queue, until it is cancelled
     if (label == "hang") return;  // never completes; the loop goes on
     if (label == "stuck") SleepForever();
+    if (label == "chatter") {
+      for (int i = 0; i < 100000; ++i) std::fprintf(stderr, "line %d \x1b[31m\xff\n", i);
+    }
+    if (label == "long text") {
+      status = absl::FailedPreconditionError(std::string(10 << 20, '\xfe'));
+    }
     if (label == "fail") status = absl::FailedPreconditionError("the kernel failed");
     if (label == "fatal") {
       environment_.completions->Fatal(task.sequence(),
@@ -218,5 +271,11 @@ int main(int argc, char** argv) {
   return WorkerMain(argc, argv,
                     {.list = List,
                      .make_device = [] { return std::make_unique<FakeDevice>(); },
-                     .make_compiler = [] { return std::make_unique<FakeCompiler>(); }});
+                     .make_compiler = [] { return std::make_unique<FakeCompiler>(); },
+                     .needs =
+                         [](WorkerMode) {
+                           SandboxNeeds needs;
+                           needs.file_bytes = 1 << 30;  // its arenas and objects
+                           return needs;
+                         }});
 }

@@ -6,13 +6,38 @@
 #include "server/worker/cpu/device_list.h"
 #include "server/worker/runtime/worker_main.h"
 
+// Of the object and of the linker's input, memory files.
+constexpr uint64_t kMaxObjectBytes = 1 << 30;
+
+namespace {
+
+using stride::worker::SandboxNeeds;
+using stride::worker::SyscallSet;
+using stride::worker::WorkerMode;
+
+SandboxNeeds Needs(WorkerMode mode) {
+  SandboxNeeds needs;
+  if (mode == WorkerMode::kList) {  // reads what the machine is; runs nobody's code
+    needs.syscalls = SyscallSet::kFiles;
+    needs.paths.read_only = {"/proc", "/sys"};
+  } else {  // Clang's headers are in this executable, and its files in memory
+    needs.syscalls = SyscallSet::kCompiler;
+    needs.file_bytes = kMaxObjectBytes;
+  }
+  return needs;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   if (argc > 1 && std::strcmp(argv[1], "--serve") == 0) {
     std::fprintf(stderr, "stride-compiler-cpu serves no device; stride-worker-cpu does\n");
     return 64;
   }
   return stride::worker::WorkerMain(
-      argc, argv, {.list = stride::cpu::ListDevices, .make_device = nullptr, .make_compiler = [] {
-                     return std::make_unique<stride::cpu::CpuCompiler>();
-                   }});
+      argc, argv,
+      {.list = stride::cpu::ListDevices,
+       .make_device = nullptr,
+       .make_compiler = [] { return std::make_unique<stride::cpu::CpuCompiler>(); },
+       .needs = Needs});
 }

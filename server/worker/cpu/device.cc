@@ -8,6 +8,8 @@
 #include "server/base/memory_file.h"
 #include "server/worker/cpu/fault_handler.h"
 #include "server/worker/cpu/machine.h"
+#include "server/worker/cpu/seal.h"
+#include "server/worker/runtime/sandbox.h"
 
 namespace stride::cpu {
 
@@ -20,7 +22,9 @@ absl::Status CpuDevice::Start(const Environment& environment) {
   compute_->Push(UseSignalStack);
   uploads_ = std::make_unique<SerialQueue>();
   downloads_ = std::make_unique<SerialQueue>();
-  return absl::OkStatus();
+  // Last: from here on clients' code may run. BLAS starts its threads now, or later: that is
+  // allowed.
+  return worker::InSandbox() ? Seal() : absl::OkStatus();
 }
 
 absl::StatusOr<UniqueFd> CpuDevice::CreateArena(uint64_t, uint64_t) {

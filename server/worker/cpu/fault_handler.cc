@@ -94,15 +94,19 @@ bool IsWrite(const void* context) {
 #endif
 }
 
+void OneReportOnly() {
+  static std::atomic_flag reported = ATOMIC_FLAG_INIT;
+  if (reported.test_and_set()) {  // another thread is reporting; its report ends the process
+    for (;;) pause();
+  }
+}
+
 void OnFault(int signal, siginfo_t* info, void* context) {
   if (!worker::HasFaultSocket()) {
     std::signal(signal, SIG_DFL);  // the instruction runs again, to its end
     return;
   }
-  static std::atomic_flag reported = ATOMIC_FLAG_INIT;
-  if (reported.test_and_set()) {  // another thread is reporting; its report ends the process
-    for (;;) pause();
-  }
+  OneReportOnly();
   SignalSafeText text;
   AppendWhat(signal, *info, text);
   AppendWho(text);
@@ -118,6 +122,17 @@ void OnFault(int signal, siginfo_t* info, void* context) {
 }
 
 }  // namespace
+
+void ReportForbiddenCall(int call) {
+  if (CurrentBlock().kernel == nullptr || !worker::HasFaultSocket()) return;
+  OneReportOnly();
+  SignalSafeText text;
+  text << "a system call (" << static_cast<uint64_t>(call) << "), which kernels may not make,";
+  AppendWho(text);
+  worker::ReportFaultAndExit(scope.sequence,
+                             static_cast<int>(absl::StatusCode::kFailedPrecondition), text.data(),
+                             text.size());
+}
 
 void UseSignalStack() {
   void* memory =

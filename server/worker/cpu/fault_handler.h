@@ -21,4 +21,8 @@ void UseSignalStack();
 void BeginFaultScope(uint64_t sequence, const std::string& label, const Work& work);
 void EndFaultScope();
 
+// For a handler of SIGSYS: when this thread is in a kernel, the kernel has made this system call,
+// and the process ends with a report of it; else returns.
+void ReportForbiddenCall(int call);
+
 }  // namespace stride::cpu

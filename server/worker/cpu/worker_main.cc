@@ -5,21 +5,37 @@
 // Started a worker takes 6 ms (bench/micro/worker_bench).
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
 #include <cstdio>
 #include <cstring>
 #include <string>
 
 #include "server/worker/cpu/device.h"
+#include "server/worker/cpu/machine.h"
 #include "server/worker/runtime/worker_main.h"
 
 namespace {
+
+constexpr uint64_t kLeastMemoryBytes = uint64_t{4} << 30;
 
 std::string SiblingPath() {
   char path[PATH_MAX] = {};
   if (readlink("/proc/self/exe", path, sizeof(path) - 1) < 0) return {};
   std::string folder = path;
   return folder.substr(0, folder.rfind('/') + 1) + "stride-compiler-cpu";
+}
+
+// Serving opens nothing any more once the device has started (see CpuDevice::Start); until then it
+// reads how many cores it may use. Half of the machine's memory is for what a launch needs beside
+// its arrays, which are not counted; a kernel that asks the kernel for more is refused.
+stride::worker::SandboxNeeds Needs() {
+  stride::worker::SandboxNeeds needs;
+  needs.syscalls = stride::worker::SyscallSet::kFiles;
+  needs.paths.read_only = {"/proc/self", "/sys/fs/cgroup", "/sys/devices/system/cpu"};
+  needs.memory_bytes =
+      std::max(kLeastMemoryBytes, static_cast<uint64_t>(stride::cpu::AvailableMemoryBytes()) / 2);
+  return needs;
 }
 
 int BecomeCompiler(char** argv) {
@@ -40,5 +56,6 @@ int main(int argc, char** argv) {
       argc, argv,
       {.list = nullptr,
        .make_device = [] { return std::make_unique<stride::cpu::CpuDevice>(); },
-       .make_compiler = nullptr});
+       .make_compiler = nullptr,
+       .needs = [](stride::worker::WorkerMode) { return Needs(); }});
 }

@@ -189,6 +189,7 @@ void CompletionPoller::EndProcess(CUresult result) {
       label = lanes_[kCompute].front().label;
     }
   }
+  if (IsSticky(result)) completions_.ContextLost(sequence, FaultStatus(result, label));
   completions_.Fatal(sequence, FaultStatus(result, label));
   std::abort();  // not reached
 }

@@ -11,9 +11,6 @@
 namespace stride::worker {
 namespace {
 
-// Several times the daemon's own patience (BrokerOptions::compile_timeout), which ends most: this
-// holds when the daemon is too busy to look, or a compiler uses many threads.
-constexpr absl::Duration kProcessorTime = absl::Seconds(300);
 constexpr uint64_t kMaxCodeBytes = 64 << 20;
 
 absl::Status ReadLargeCode(const std::vector<UniqueFd>& descriptors, wire::Code* code) {
@@ -31,12 +28,13 @@ absl::Status ReadLargeCode(const std::vector<UniqueFd>& descriptors, wire::Code*
 }
 
 absl::StatusOr<CompiledCode> Answer(CodeCompiler* compiler, wire::CompileRequest& request,
-                                    const std::vector<UniqueFd>& descriptors) {
+                                    const std::vector<UniqueFd>& descriptors,
+                                    absl::Duration processor_time) {
   if (request.code_in_descriptor()) {
     absl::Status status = ReadLargeCode(descriptors, request.mutable_code());
     if (!status.ok()) return status;
   }
-  AllowProcessorTime(kProcessorTime);
+  AllowProcessorTime(processor_time);
   return compiler->Compile(request.target(), request.code());
 }
 
@@ -61,14 +59,15 @@ absl::Status Reply(wire::Channel* channel, uint64_t id, absl::StatusOr<CompiledC
 
 }  // namespace
 
-int RunCompileLoop(wire::Channel* channel, CodeCompiler* compiler) {
+int RunCompileLoop(wire::Channel* channel, CodeCompiler* compiler, absl::Duration processor_time) {
   wire::CompileRequest request;
   std::vector<UniqueFd> descriptors;
   for (;;) {
     auto outcome = channel->Receive(&request, &descriptors);
     if (!outcome.ok()) return 2;
     if (*outcome != wire::Channel::Outcome::kMessage) return 0;
-    absl::Status sent = Reply(channel, request.id(), Answer(compiler, request, descriptors));
+    absl::Status sent =
+        Reply(channel, request.id(), Answer(compiler, request, descriptors, processor_time));
     if (absl::IsResourceExhausted(sent)) {  // too many kernels to describe in one packet
       sent = Reply(channel, request.id(), absl::ResourceExhaustedError(sent.message()));
     }

@@ -27,6 +27,11 @@ class Completions {
   // The process cannot go on: the report is sent to the daemon and the process exits with code 1.
   // Does not return.
   [[noreturn]] virtual void Fatal(uint64_t sequence, const absl::Status& status) = 0;
+  // The same when the device itself ended the context, so that nothing of this process runs there
+  // any more.
+  [[noreturn]] virtual void ContextLost(uint64_t sequence, const absl::Status& status) {
+    Fatal(sequence, status);
+  }
 };
 
 // A device as the command loop drives it: one tenant, one device, one process. What an implementer

@@ -50,7 +50,16 @@ void EventSender::CopyDone(uint64_t id, const absl::Status& status) {
 }
 
 void EventSender::Fatal(uint64_t sequence, const absl::Status& status) {
+  End(sequence, status, /*context_lost=*/false);
+}
+
+void EventSender::ContextLost(uint64_t sequence, const absl::Status& status) {
+  End(sequence, status, /*context_lost=*/true);
+}
+
+void EventSender::End(uint64_t sequence, const absl::Status& status, bool context_lost) {
   wire::Event event;
+  event.mutable_fatal()->set_context_lost(context_lost);
   event.mutable_fatal()->set_sequence(sequence);
   *event.mutable_fatal()->mutable_status() = wire::FromStatus(status);
   {

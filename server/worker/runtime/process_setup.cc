@@ -1,19 +1,20 @@
 #include "server/worker/runtime/process_setup.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <new>
 #include <thread>
 
 namespace stride::worker {
 namespace {
 
-// A compiler writes its object to a memory file; a large one is a few MiB. Memory itself is for the
-// sandbox to bound: RLIMIT_AS breaks CUDA, whose libraries reserve address space by the terabyte.
-constexpr rlim_t kMaxFileBytes = 1u << 30;
+// Of 1000, which is "always first"; the daemon's own is 0 unless its unit says otherwise.
+constexpr char kOomScore[] = "800";
 
 void SetLimit(__rlimit_resource resource, rlim_t soft, rlim_t hard) {
   rlimit limit{soft, hard};
@@ -26,11 +27,20 @@ void HardenProcess() {
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   SetLimit(RLIMIT_CORE, 0, 0);
+  // A process may always raise its own; where /proc is missing it stays as it is.
+  int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+  if (fd >= 0) {
+    (void)!write(fd, kOomScore, sizeof(kOomScore) - 1);
+    close(fd);
+  }
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);  // a write over the limit fails instead
   signal(SIGINT, SIG_IGN);
 }
 
-void SetCompilerLimits() { SetLimit(RLIMIT_FSIZE, kMaxFileBytes, kMaxFileBytes); }
+void ExitWhenMemoryEnds() {
+  std::set_new_handler([] { _exit(kOutOfMemoryExit); });
+}
 
 void AllowProcessorTime(absl::Duration time) {
   rusage usage;

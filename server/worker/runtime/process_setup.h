@@ -5,13 +5,17 @@
 
 namespace stride::worker {
 
-// What every worker process does to itself before it reads a byte from the daemon: it gains no
-// privilege, leaves no core file (it would hold arrays), dies with the daemon's spawning thread,
-// and ignores SIGPIPE and a terminal's SIGINT.
+// Exit code of a compiler that met its memory's bound; broker/verdict.cc reads it.
+inline constexpr int kOutOfMemoryExit = 75;
+
+// What every worker process does to itself before it reads a byte from the daemon, with a sandbox
+// or without: it gains no privilege, leaves no core file (it would hold arrays), dies with the
+// daemon's spawning thread, and long before the daemon when memory runs out, and ignores SIGPIPE
+// and a terminal's SIGINT.
 void HardenProcess();
 
-// Compile mode: memory for one compilation and its files.
-void SetCompilerLimits();
+// Compile mode: an allocation that fails ends the process with kOutOfMemoryExit.
+void ExitWhenMemoryEnds();
 
 // Compile mode, before each request: SIGXCPU ends the process when one request has used this much
 // processor time.

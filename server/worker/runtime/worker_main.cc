@@ -4,10 +4,11 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <optional>
-#include <string_view>
+#include <vector>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/strip.h"
 #include "server/wire/channel.h"
 #include "server/worker/runtime/command_loop.h"
 #include "server/worker/runtime/compile_loop.h"
@@ -20,23 +21,67 @@ namespace {
 constexpr int kUsageError = 64;  // EX_USAGE of sysexits.h
 
 int Usage(const char* program) {
-  std::fprintf(stderr, "usage: %s --list | --serve --fd=N | --compile --fd=N\n", program);
+  std::fprintf(stderr,
+               "usage: %s --list | --serve --fd=N | --compile --fd=N\n"
+               "       [--sandbox=off|try|require] [--memory=BYTES] [--processor-time=SECONDS]\n",
+               program);
   return kUsageError;
 }
 
-std::optional<int> ParseFd(std::string_view argument) {
-  constexpr std::string_view kPrefix = "--fd=";
-  if (argument.substr(0, kPrefix.size()) != kPrefix) return std::nullopt;
-  char* end = nullptr;
-  long fd = std::strtol(argument.data() + kPrefix.size(), &end, 10);
-  if (*end != 0 || fd < 3 || fcntl(static_cast<int>(fd), F_SETFD, FD_CLOEXEC) != 0) {
-    return std::nullopt;
-  }
-  return static_cast<int>(fd);
+struct Arguments {
+  WorkerMode mode = WorkerMode::kList;
+  int fd = -1;
+  SandboxMode sandbox = SandboxMode::kOff;
+  uint64_t memory_bytes = 0;  // of one compilation; 0: what the kind takes
+  absl::Duration processor_time = absl::Minutes(5);
+};
+
+bool TakeNumber(absl::string_view text, uint64_t least, uint64_t* number) {
+  return absl::SimpleAtoi(text, number) && *number >= least;
 }
 
-int List(const DeviceKind& kind) {
-  return kind.list().SerializeToFileDescriptor(STDOUT_FILENO) ? 0 : 1;
+bool TakeArgument(absl::string_view text, Arguments* arguments) {
+  uint64_t number = 0;
+  if (absl::ConsumePrefix(&text, "--fd=")) {
+    arguments->fd = TakeNumber(text, 3, &number) && number < 1024 ? static_cast<int>(number) : -1;
+    return fcntl(arguments->fd, F_SETFD, FD_CLOEXEC) == 0;
+  }
+  if (absl::ConsumePrefix(&text, "--memory=")) {
+    return TakeNumber(text, 1, &arguments->memory_bytes);
+  }
+  if (absl::ConsumePrefix(&text, "--processor-time=")) {
+    bool good = TakeNumber(text, 1, &number) && number < 86400;
+    arguments->processor_time = absl::Seconds(good ? static_cast<int64_t>(number) : 0);
+    return good;
+  }
+  arguments->sandbox = text == "--sandbox=require" ? SandboxMode::kRequire
+                       : text == "--sandbox=try"   ? SandboxMode::kTry
+                                                   : SandboxMode::kOff;
+  return arguments->sandbox != SandboxMode::kOff || text == "--sandbox=off";
+}
+
+std::optional<Arguments> Parse(int argc, char** argv) {
+  Arguments arguments;
+  absl::string_view mode = argc > 1 ? argv[1] : "";
+  if (mode == "--serve") {
+    arguments.mode = WorkerMode::kServe;
+  } else if (mode == "--compile") {
+    arguments.mode = WorkerMode::kCompile;
+  } else if (mode != "--list") {
+    return std::nullopt;
+  }
+  for (int i = 2; i < argc; ++i) {
+    if (!TakeArgument(argv[i], &arguments)) return std::nullopt;
+  }
+  bool has_socket = arguments.fd >= 0;
+  if (has_socket != (arguments.mode != WorkerMode::kList)) return std::nullopt;
+  return arguments;
+}
+
+int List(const DeviceKind& kind, const std::vector<wire::SandboxLayer>& sandbox) {
+  wire::DeviceList list = kind.list();
+  for (const wire::SandboxLayer& layer : sandbox) *list.add_sandbox() = layer;
+  return list.SerializeToFileDescriptor(STDOUT_FILENO) ? 0 : 1;
 }
 
 int Serve(wire::Channel* channel, const DeviceKind& kind) {
@@ -48,10 +93,11 @@ int Serve(wire::Channel* channel, const DeviceKind& kind) {
   _exit(code);
 }
 
-int CompileUntilClosed(wire::Channel* channel, const DeviceKind& kind) {
-  SetCompilerLimits();
+int CompileUntilClosed(wire::Channel* channel, const DeviceKind& kind,
+                       absl::Duration processor_time) {
+  ExitWhenMemoryEnds();
   std::unique_ptr<CodeCompiler> compiler = kind.make_compiler();
-  int code = RunCompileLoop(channel, compiler.get());
+  int code = RunCompileLoop(channel, compiler.get(), processor_time);
   std::fflush(nullptr);
   _exit(code);
 }
@@ -59,15 +105,18 @@ int CompileUntilClosed(wire::Channel* channel, const DeviceKind& kind) {
 }  // namespace
 
 int WorkerMain(int argc, char** argv, const DeviceKind& kind) {
-  std::string_view mode = argc > 1 ? argv[1] : "";
-  if (mode == "--list" && argc == 2) return List(kind);
-  if ((mode != "--serve" && mode != "--compile") || argc != 3) return Usage(argv[0]);
-  std::optional<int> fd = ParseFd(argv[2]);
-  if (!fd.has_value()) return Usage(argv[0]);
+  std::optional<Arguments> arguments = Parse(argc, argv);
+  if (!arguments.has_value()) return Usage(argv[0]);
   HardenProcess();
-  wire::Channel channel{UniqueFd(*fd)};
-  ExitWhenPeerGoes(*fd);
-  return mode == "--serve" ? Serve(&channel, kind) : CompileUntilClosed(&channel, kind);
+  SandboxNeeds needs = kind.needs ? kind.needs(arguments->mode) : SandboxNeeds();
+  if (arguments->memory_bytes > 0) needs.memory_bytes = arguments->memory_bytes;
+  auto sandbox = EnterSandbox(arguments->sandbox, needs);
+  if (arguments->mode == WorkerMode::kList) return List(kind, sandbox);
+  wire::Channel channel{UniqueFd(arguments->fd)};
+  ExitWhenPeerGoes(arguments->fd);
+  return arguments->mode == WorkerMode::kServe
+             ? Serve(&channel, kind)
+             : CompileUntilClosed(&channel, kind, arguments->processor_time);
 }
 
 }  // namespace stride::worker

@@ -26,6 +26,7 @@ using std::chrono::milliseconds;
 
 constexpr char kReadyText[] = "ready pid=";
 constexpr auto kReadyTime = std::chrono::seconds(30);
+[[maybe_unused]] constexpr auto kLeakCheckTime = std::chrono::seconds(10);
 
 std::string ReadFile(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -108,6 +109,13 @@ Daemon::Daemon(std::vector<std::string> flags, Devices devices,
 }
 
 Daemon::~Daemon() {
+#ifdef __SANITIZE_ADDRESS__
+  // Only a process that ends by itself looks for what it leaked.
+  if (!ended_) {
+    Signal(SIGTERM);
+    Wait(kLeakCheckTime);
+  }
+#endif
   if (!ended_) {
     kill(pid_, SIGKILL);
     waitpid(pid_, nullptr, 0);

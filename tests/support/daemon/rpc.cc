@@ -66,7 +66,7 @@ Outcome ReadStatus(const std::string& serialized) {
   return outcome;
 }
 
-Rpc::Rpc(const std::string& address) {
+Rpc::Rpc(const std::string& address, std::string tenant) : tenant_(std::move(tenant)) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetMaxSendMessageSize(-1);
@@ -87,6 +87,7 @@ Outcome Rpc::Call(const std::string& method, const std::vector<std::string>& mes
   grpc::GenericStub stub{std::shared_ptr<grpc::ChannelInterface>(channel_)};
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + timeout);
+  if (!tenant_.empty()) context.AddMetadata("stride-tenant", tenant_);
   grpc::CompletionQueue queue;
   auto stream = stub.PrepareCall(&context, (full ? "/" : "/stride.v1.") + method, &queue);
   // One thing is under way at a time, so the next event is its end.

@@ -43,7 +43,8 @@ Outcome ReadStatus(const std::string& serialized);
 // Thread-safe.
 class Rpc {
  public:
-  explicit Rpc(const std::string& address);
+  // `tenant` goes as the header that --trust-tenant-header believes; empty: none.
+  explicit Rpc(const std::string& address, std::string tenant = "");
   ~Rpc();
 
   // All messages are sent, then all replies read: of unary and streaming methods alike. `method`
@@ -66,6 +67,7 @@ class Rpc {
   static std::string OnlyReply(const Outcome& outcome);
 
   std::shared_ptr<grpc::Channel> channel_;
+  const std::string tenant_;
 };
 
 }  // namespace stride::testing

@@ -2,11 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 
+#include "absl/strings/str_cat.h"
 #include "server/broker/discovery.h"
 #include "tests/unit/broker/recorder.h"
 
@@ -36,6 +38,29 @@ TEST(BrokerTest, ListsTheDevicesOfTheWorkersItFinds) {
   ASSERT_EQ(broker->devices().size(), 2u);
   EXPECT_EQ(broker->devices()[1].id(), "fake:1");
   EXPECT_THAT(broker->notes(), Contains(HasSubstr("stride-worker-fake: 2 devices")));
+}
+
+TEST(BrokerTest, TellsOfTheSandbox) {
+  auto broker = MakeBroker();
+  EXPECT_THAT(broker->notes(), Contains(HasSubstr("stride-worker-fake: sandbox: ")));
+}
+
+// Where a layer cannot be had an executable ends with code 71.
+TEST(BrokerTest, ARequiredSandboxThatCannotBeHadIsAnError) {
+  const fs::path folder = fs::path(testing::TempDir()) / absl::StrCat("no_sandbox_", getpid());
+  fs::create_directories(folder);
+  fs::copy(fs::path(FAKE_WORKERS) / "stride-worker-fake", folder / "stride-worker-fake");
+  std::ofstream(folder / "stride-worker-bare")
+      << "#!/bin/sh\ncase $2 in --sandbox=require) exit 71;; esac\nexit 3\n";
+  fs::permissions(folder / "stride-worker-bare", fs::perms::owner_all);
+  BrokerOptions options = Options();
+  options.worker_directory = folder;
+  EXPECT_TRUE(Broker::Create(options).ok());
+  options.sandbox.mode = SandboxPolicy::Mode::kRequire;
+  auto refused = Broker::Create(options);
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused.status())) << refused.status();
+  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("stride-worker-bare"));
+  fs::remove_all(folder);
 }
 
 TEST(BrokerTest, EachStartIsAFreshWorker) {

@@ -6,10 +6,13 @@
 #include <csignal>
 #include <cstring>
 
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "server/base/error.h"
 #include "server/base/memory_file.h"
 #include "server/broker/broker.h"
+#include "server/broker/compiler_process.h"
+#include "server/broker/content_key.h"
 #include "server/ops/plan.h"
 #include "server/store/dtype.h"
 #include "tests/unit/broker/recorder.h"
@@ -341,6 +344,54 @@ TEST_F(CpuWorkerTest, ShutdownFinishesTheQueue) {
   EXPECT_TRUE(death->cause.ok()) << death->cause;
   EXPECT_EQ(recorder_->WaitForResults(50).size(), 50u);
   CheckSum();
+}
+
+// Forty doublings of a macro: ten seconds, or far more, of a preprocessor's time.
+std::string MacroBomb() {
+  std::string source = "#define M0 x +\n";
+  for (int i = 1; i <= 40; ++i) {
+    absl::StrAppend(&source, "#define M", i, " M", i - 1, " M", i - 1, "\n");
+  }
+  return source + "extern \"C\" __global__ void k(int* y) { int x = 1; y[0] = M40 0; }\n";
+}
+
+wire::Code CodeOf(const std::string& source) {
+  wire::Code code;
+  code.mutable_source()->set_kind(wire::Source::KIND_CUDA_CPP);
+  code.mutable_source()->set_text(source);
+  return code;
+}
+
+TEST_F(CpuWorkerTest, CompilersEndByTimeAndMemory) {
+  const std::string executable = std::string(CPU_WORKERS) + "/stride-worker-cpu";
+  const std::string target = broker_->devices()[0].target();
+  Spawner spawner(WorkerEnvironment());
+  struct {
+    uint64_t memory;
+    absl::Duration processor_time, patience;
+    absl::StatusCode code;
+    const char* text;
+  } const cases[] = {
+      {uint64_t{8} << 30, absl::Seconds(1), absl::Seconds(100), absl::StatusCode::kDeadlineExceeded,
+       "processor time"},
+      {uint64_t{8} << 30, absl::Seconds(100), absl::Milliseconds(700),
+       absl::StatusCode::kDeadlineExceeded, "longer than"},
+      {uint64_t{400} << 20, absl::Seconds(100), absl::Seconds(100),
+       absl::StatusCode::kResourceExhausted, "memory"},
+  };
+  for (const auto& c : cases) {
+    SandboxPolicy policy;
+    policy.compile_memory_bytes = c.memory;
+    policy.compile_processor_time = c.processor_time;
+    auto process = CompilerProcess::Start(executable, policy, &spawner);
+    ASSERT_TRUE(process.ok()) << process.status();
+    ASSERT_TRUE((*process)->Compile(target, SerializeCode(CodeOf(kSource)), c.patience).ok() ||
+                c.patience < absl::Seconds(1));
+    auto output = (*process)->Compile(target, SerializeCode(CodeOf(MacroBomb())), c.patience);
+    EXPECT_EQ(output.status().code(), c.code) << output.status();
+    EXPECT_THAT(std::string(output.status().message()), HasSubstr(c.text));
+    EXPECT_FALSE((*process)->usable());
+  }
 }
 
 }  // namespace

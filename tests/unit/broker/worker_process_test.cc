@@ -6,8 +6,11 @@
 
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 
+#include "absl/strings/str_cat.h"
 #include "server/base/error.h"
+#include "server/wire/status.h"
 #include "tests/unit/broker/recorder.h"
 
 namespace stride::broker {
@@ -242,8 +245,92 @@ TEST_P(LieTest, IsFoundOutAndTheWorkerKilled) {
 
 INSTANTIATE_TEST_SUITE_P(Lies, LieTest,
                          testing::Values("future", "skip", "zero", "nan", "repeat", "garbage",
-                                         "oversize", "copy", "cancelled", "module", "arena", "pong",
-                                         "started", "descriptor"));
+                                         "oversize", "copy", "cancelled", "module", "arena", "pong", "started",
+                                         "descriptor", "half", "nothing", "no copies",
+                                         "broken text", "many descriptors", "descriptor flood",
+                                         "two arenas", "last result"));
+
+int NumOpenDescriptors() {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    count += entry.path().empty() ? 0 : 1;
+  }
+  return count;
+}
+
+TEST_F(WorkerProcessTest, LiesLeaveNoDescriptorBehind) {
+  StartAdopted();
+  const int before = NumOpenDescriptors();
+  ASSERT_TRUE(Submit({"lie descriptor flood"}).ok());
+  ASSERT_TRUE(recorder_.WaitForDeath().has_value());
+  EXPECT_LE(NumOpenDescriptors(), before);
+}
+
+// It says again and again that it ends, and does not.
+TEST_F(WorkerProcessTest, EndlessLastWordsAreCutShort) {
+  StartAdopted();
+  ASSERT_TRUE(Submit({"lie endless fatal"}).ok());
+  auto death = recorder_.WaitForDeath();
+  ASSERT_TRUE(death.has_value());
+  EXPECT_LT(Text(death->cause).size(), 40u << 10);
+}
+
+TEST_F(WorkerProcessTest, LongAndBrokenTextOfAStatusIsMadeFit) {
+  StartAdopted();
+  ASSERT_TRUE(Submit({"long text"}).ok());
+  auto results = recorder_.WaitForResults(1);
+  ASSERT_THAT(results, SizeIs(1));
+  EXPECT_LE(results[0].status().message().size(), wire::kMaxStatusText);
+}
+
+TEST_F(WorkerProcessTest, SilentWorkerIsKilled) {
+  WorkerOptions options = Options();
+  options.silence_timeout = absl::Seconds(2);
+  auto worker = WorkerProcess::Start(options, &spawner_, &list_);
+  ASSERT_TRUE(worker.ok()) << worker.status();
+  worker_ = *std::move(worker);
+  worker_->Adopt(recorder_.callbacks());
+  // An idle one is not silent: its loop turns.
+  absl::SleepFor(absl::Seconds(3));
+  ASSERT_TRUE(worker_->alive());
+  ASSERT_TRUE(Submit({"stuck"}).ok());
+  auto death = recorder_.WaitForDeath();
+  ASSERT_TRUE(death.has_value());
+  EXPECT_EQ(ReasonOf(death->cause), v1::ERROR_REASON_WORKER_LOST);
+  EXPECT_THAT(Text(death->cause), HasSubstr("no sign of life"));
+}
+
+TEST_F(WorkerProcessTest, WhatItSaysIsBoundedAndPrintable) {
+  if (KeepsStandardError({})) GTEST_SKIP() << "a build with sanitizers";
+  auto lines = std::make_shared<std::vector<std::string>>();
+  WorkerOptions options = Options();
+  options.log = [lines](const std::string& line) { lines->push_back(line); };
+  auto worker = WorkerProcess::Start(options, &spawner_, &list_);
+  ASSERT_TRUE(worker.ok()) << worker.status();
+  worker_ = *std::move(worker);
+  worker_->Adopt(recorder_.callbacks());
+  ASSERT_TRUE(Submit({"chatter", "exit 0"}).ok());
+  ASSERT_TRUE(recorder_.WaitForDeath().has_value());
+  // The reader thread is done with the log before it tells of the death.
+  ASSERT_THAT(*lines, testing::Not(testing::IsEmpty()));
+  EXPECT_EQ(lines->front(), "line 0 ?[31m?");
+  EXPECT_LT(lines->size(), 2000u);
+}
+
+TEST_F(WorkerProcessTest, HasNothingOfTheDaemonButItsSocket) {
+  if (KeepsStandardError({})) GTEST_SKIP() << "a build with sanitizers";
+  StartAdopted();
+  std::vector<std::string> names;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(absl::StrCat("/proc/", worker_->pid(), "/fd"))) {
+    std::error_code error;
+    names.push_back(entry.path().filename().string() + " " +
+                    std::filesystem::read_symlink(entry.path(), error).string());
+  }
+  EXPECT_THAT(names, testing::UnorderedElementsAre("0 /dev/null", "1 /dev/null",
+                                                   testing::StartsWith("2 pipe:"),
+                                                   testing::StartsWith("3 socket:")));
+}
 
 TEST_F(WorkerProcessTest, KillGivesItsCause) {
   StartAdopted();

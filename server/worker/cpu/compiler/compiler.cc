@@ -1,6 +1,8 @@
 #include "server/worker/cpu/compiler/compiler.h"
 
+#include <cstdlib>
 #include <mutex>
+#include <new>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -93,6 +95,11 @@ void OnFatalError(void* reason, const char* message, bool) {
   if (auto* recovery = llvm::CrashRecoveryContext::GetCurrent()) recovery->HandleExit(1);
 }
 
+// For LLVM's own allocations, as std::set_new_handler is for others'.
+void OnNoMemory(void*, const char*, bool) {
+  std::get_new_handler() != nullptr ? std::get_new_handler()() : std::abort();
+}
+
 absl::StatusOr<CompileResult> Attempt(const CompileRequest& request) {
   absl::StatusOr<CompileResult> result = absl::InternalError("the compiler did not finish");
   std::string reason;
@@ -110,6 +117,8 @@ absl::StatusOr<CompileResult> Attempt(const CompileRequest& request) {
 
 absl::StatusOr<CompileResult> Compile(const CompileRequest& request) {
   static std::mutex mutex;
+  static const bool installed = (llvm::install_bad_alloc_error_handler(OnNoMemory), true);
+  (void)installed;
   std::lock_guard<std::mutex> lock(mutex);
   absl::StatusOr<CompileResult> result = Attempt(request);
   bool other_way = request.kind == SourceKind::kCudaKernels && !request.form.has_value() &&

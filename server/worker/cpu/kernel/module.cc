@@ -29,6 +29,9 @@ absl::StatusOr<std::unique_ptr<Module>> Module::Load(int fd) {
   std::string path = absl::StrCat("/proc/self/fd/");
   for (unsigned i = serial++ % 512; i > 0; --i) path += "./";
   absl::StrAppend(&path, fd);
+  // A sealed worker opens no path, it gets a duplicate of the descriptor instead, whose offset is
+  // this one's.
+  lseek(fd, 0, SEEK_SET);
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* why = dlerror();

@@ -346,14 +346,16 @@ TEST(Kernels, WhatIsMissingSaysSo) {
 
 TEST(Kernels, MistakesAreExplained) {
   auto fails = [](const char* source, std::vector<std::string> entries,
-                  std::vector<std::string> options, const char* text) {
+                  std::vector<std::string> options, const char* text,
+                  absl::StatusCode code = absl::StatusCode::kInvalidArgument) {
     absl::Status status = Build(source, {}, entries, options).status;
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    EXPECT_EQ(status.code(), code) << status;
     EXPECT_NE(std::string(status.message()).find(text), std::string::npos) << status;
   };
   fails("__global__ void k(int* o) {\n  o[0] = missing;\n}", {}, {},
         "kernel.cu:2:10: error: use of undeclared identifier 'missing'");
-  fails("__global__ void k(int* o) {}", {"other"}, {}, "'other'");
+  fails("__global__ void k(int* o) {}", {"other"}, {}, "other",
+        absl::StatusCode::kNotFound);
   fails("int x;", {}, {}, "defines no kernel");
   fails("__global__ void k(int* o) {}", {"k; }"}, {}, "not a kernel name");
   fails("__global__ void k(int* o) {}", {}, {"-I/etc"}, "include path");

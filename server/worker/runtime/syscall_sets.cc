@@ -1,0 +1,249 @@
+#include "server/worker/runtime/syscall_sets.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace stride::worker {
+namespace {
+
+constexpr uint32_t kAll = ~0u;
+constexpr uint32_t kPrSetVma = 0x53564d41;  // PR_SET_VMA: names for anonymous memory
+constexpr uint32_t kAddSeals = 1033;        // F_ADD_SEALS
+constexpr uint32_t kGetSeals = 1034;        // F_GET_SEALS
+constexpr uint32_t kDupCloexec = 1030;      // F_DUPFD_CLOEXEC
+constexpr int kClone3 = 435, kFutexWaitv = 449, kCloseRange = 436, kFaccessat2 = 439;
+
+constexpr int kSealedCalls[] = {
+    // descriptors that it has
+    SYS_read,
+    SYS_write,
+    SYS_readv,
+    SYS_writev,
+    SYS_pread64,
+    SYS_pwrite64,
+    SYS_lseek,
+    SYS_fstat,
+    SYS_ftruncate,
+    SYS_close,
+    SYS_dup,
+    SYS_dup3,
+    SYS_ppoll,
+    SYS_sendmsg,
+    SYS_recvmsg,
+    SYS_sendto,
+    SYS_recvfrom,
+    // memory
+    SYS_munmap,
+    SYS_mremap,
+    SYS_madvise,
+    SYS_brk,
+    SYS_membarrier,
+    // threads
+    SYS_futex,
+    kFutexWaitv,
+    SYS_set_robust_list,
+    SYS_get_robust_list,
+    SYS_rseq,
+    SYS_set_tid_address,
+    SYS_exit,
+    SYS_exit_group,
+    SYS_sched_yield,
+    SYS_sched_getaffinity,
+    SYS_restart_syscall,
+    // signals of its own
+    SYS_rt_sigprocmask,
+    SYS_rt_sigreturn,
+    SYS_sigaltstack,
+    // time and itself
+    SYS_clock_gettime,
+    SYS_clock_getres,
+    SYS_clock_nanosleep,
+    SYS_nanosleep,
+    SYS_gettimeofday,
+    SYS_getpid,
+    SYS_gettid,
+    SYS_getuid,
+    SYS_geteuid,
+    SYS_getgid,
+    SYS_getegid,
+    SYS_getrusage,
+    SYS_getrandom,
+    SYS_getcpu,
+    SYS_uname,
+    SYS_sysinfo,
+#if defined(__x86_64__)
+    SYS_poll,
+    SYS_dup2,
+    SYS_pause,
+    SYS_time,
+#endif
+};
+
+constexpr int kFileCalls[] = {
+    SYS_openat,
+    SYS_newfstatat,
+    SYS_statx,
+    SYS_statfs,
+    SYS_fstatfs,
+    SYS_faccessat,
+    kFaccessat2,
+    SYS_readlinkat,
+    SYS_getdents64,
+    SYS_getcwd,
+    SYS_preadv,
+    SYS_pwritev,
+    SYS_fcntl,
+    SYS_pipe2,
+    SYS_flock,
+    SYS_fadvise64,
+    SYS_msync,
+    SYS_mincore,
+    SYS_mmap,
+    SYS_mprotect,
+    SYS_rt_sigaction,
+    SYS_rt_sigtimedwait,
+    SYS_rt_sigpending,
+    SYS_rt_sigsuspend,
+    SYS_memfd_create,
+    SYS_eventfd2,
+    SYS_epoll_create1,
+    SYS_epoll_ctl,
+    SYS_epoll_pwait,
+    SYS_pselect6,
+    SYS_timerfd_create,
+    SYS_timerfd_settime,
+    SYS_timerfd_gettime,
+    SYS_prctl,
+    SYS_getppid,
+    SYS_getpgid,
+    SYS_getsid,
+    SYS_getgroups,
+    SYS_getresuid,
+    SYS_getresgid,
+    SYS_getpriority,
+    SYS_sched_getparam,
+    SYS_sched_getscheduler,
+    SYS_sched_get_priority_max,
+    SYS_sched_get_priority_min,
+    SYS_sched_setaffinity,
+    SYS_times,
+    SYS_umask,
+    SYS_capget,
+    SYS_getitimer,
+    SYS_setitimer,
+    SYS_timer_create,
+    SYS_timer_settime,
+    SYS_timer_delete,
+    kCloseRange,
+#if defined(__x86_64__)
+    SYS_open,
+    SYS_stat,
+    SYS_lstat,
+    SYS_access,
+    SYS_readlink,
+    SYS_getdents,
+    SYS_pipe,
+    SYS_eventfd,
+    SYS_epoll_create,
+    SYS_epoll_wait,
+    SYS_select,
+    SYS_getrlimit,
+    SYS_arch_prctl,
+    SYS_getpgrp,
+#endif
+};
+
+constexpr int kDriverCalls[] = {
+    SYS_ioctl,
+    SYS_connect,
+    SYS_bind,
+    SYS_getsockname,
+    SYS_getpeername,
+    SYS_getsockopt,
+    SYS_setsockopt,
+    SYS_shutdown,
+    SYS_socketpair,
+    SYS_sendmmsg,
+    SYS_recvmmsg,
+    SYS_mlock,
+    SYS_mlock2,
+    SYS_munlock,
+    SYS_get_mempolicy,
+    SYS_set_mempolicy,
+    SYS_mbind,
+    SYS_move_pages,
+    SYS_sched_setscheduler,
+    SYS_sched_setparam,
+    SYS_setpriority,
+    SYS_fallocate,
+    SYS_sched_getattr,
+    SYS_ioprio_get,
+};
+
+// Calls whose arguments decide; the same in every set.
+void AllowChecked(SeccompFilter& filter) {
+  // Threads, no processes. The flags of clone3 lie in memory, where they cannot be looked at: the
+  // C library falls back to clone.
+  filter.Allow(SYS_clone, {{0, CLONE_THREAD, CLONE_THREAD}});
+  filter.Fail(kClone3, ENOSYS);
+  const auto self = static_cast<uint32_t>(getpid());
+  filter.Allow(SYS_tgkill, {{0, kAll, self}});
+  filter.Allow(SYS_kill, {{0, kAll, self}});
+  // Reading its own limits: no new value is given. A compiler moves its processor time's.
+  filter.Allow(SYS_prlimit64, {{0, kAll, 0}, {1, kAll, RLIMIT_CPU}});
+  filter.Allow(SYS_prlimit64, {{0, kAll, 0}, {2, kAll, 0}});
+}
+
+// What kFiles has whole.
+void AllowSealedChecked(SeccompFilter& filter) {
+  // Code comes from files alone, and shared memory from descriptors alone: the first so that
+  // nothing that is written can run, the second so that the limit on private memory holds.
+  filter.Allow(SYS_mmap, {{2, PROT_EXEC, 0}, {3, MAP_SHARED, 0}});
+  filter.Allow(SYS_mmap, {{3, MAP_ANONYMOUS, 0}});
+  filter.Allow(SYS_mprotect, {{2, PROT_EXEC, 0}});
+  // Not F_SETOWN, which would send signals to others.
+  for (uint32_t command : {static_cast<uint32_t>(F_GETFD), static_cast<uint32_t>(F_SETFD),
+                           static_cast<uint32_t>(F_GETFL), kDupCloexec, kGetSeals}) {
+    filter.Allow(SYS_fcntl, {{1, kAll, command}});
+  }
+  for (uint32_t option :
+       {static_cast<uint32_t>(PR_SET_NAME), static_cast<uint32_t>(PR_GET_NAME), kPrSetVma}) {
+    filter.Allow(SYS_prctl, {{0, kAll, option}});
+  }
+}
+
+}  // namespace
+
+SeccompFilter MakeFilter(SyscallSet set, uint32_t otherwise) {
+  SeccompFilter filter(otherwise);
+  for (int call : kSealedCalls) filter.Allow(call);
+  AllowChecked(filter);
+  if (set == SyscallSet::kSealed || set == SyscallSet::kCompiler) {
+    AllowSealedChecked(filter);
+    if (set == SyscallSet::kSealed) return filter;
+    for (int call : {SYS_memfd_create, SYS_rt_sigaction, SYS_getcwd}) filter.Allow(call);
+    filter.Allow(SYS_fcntl, {{1, kAll, kAddSeals}});
+    return filter;
+  }
+  for (int call : kFileCalls) filter.Allow(call);
+  if (set == SyscallSet::kFiles) {
+    // A second filter may follow, and nothing but that.
+    filter.Allow(SYS_seccomp);
+    return filter;
+  }
+  for (int call : kDriverCalls) filter.Allow(call);
+  for (uint32_t family : {static_cast<uint32_t>(AF_UNIX), static_cast<uint32_t>(AF_NETLINK)}) {
+    filter.Allow(SYS_socket, {{0, kAll, family}});
+  }
+  return filter;
+}
+
+}  // namespace stride::worker
