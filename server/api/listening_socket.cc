@@ -9,18 +9,15 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
 namespace stride::api {
 namespace {
 
 constexpr int kBacklog = 512;
-constexpr int kFirstSystemdFd = 3;
 constexpr mode_t kSocketMode = 0660;
 
 absl::Status Error(int error, std::string_view what, const Address& address) {
@@ -145,7 +142,7 @@ absl::StatusOr<ListeningSocket> Listen(const Address& address, Reach reach) {
   return result;
 }
 
-absl::StatusOr<ListeningSocket> AdoptSocket(UniqueFd fd, Reach reach) {
+absl::StatusOr<ListeningSocket> AdoptSocket(UniqueFd fd, Reach reach, bool owned) {
   int listening = 0;
   socklen_t size = sizeof(listening);
   if (getsockopt(fd.get(), SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) != 0 || listening == 0) {
@@ -156,23 +153,8 @@ absl::StatusOr<ListeningSocket> AdoptSocket(UniqueFd fd, Reach reach) {
   if (absl::Status status = CheckReach(*address, reach); !status.ok()) return status;
   fcntl(fd.get(), F_SETFD, FD_CLOEXEC);
   fcntl(fd.get(), F_SETFL, fcntl(fd.get(), F_GETFL) | O_NONBLOCK);
-  return ListeningSocket{std::move(fd), *std::move(address), false};
-}
-
-absl::StatusOr<std::vector<ListeningSocket>> TakeSystemdSockets(Reach reach) {
-  std::vector<ListeningSocket> sockets;
-  const char* pid = std::getenv("LISTEN_PID");
-  const char* count = std::getenv("LISTEN_FDS");
-  int num_fds = 0;
-  bool ours = pid != nullptr && count != nullptr && std::to_string(getpid()) == pid &&
-              absl::SimpleAtoi(count, &num_fds);
-  for (const char* name : {"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"}) unsetenv(name);
-  for (int i = 0; ours && i < num_fds; ++i) {
-    auto socket = AdoptSocket(UniqueFd(kFirstSystemdFd + i), reach);
-    if (!socket.ok()) return socket.status();
-    sockets.push_back(*std::move(socket));
-  }
-  return sockets;
+  bool has_file = address->kind == Address::Kind::kUnix;
+  return ListeningSocket{std::move(fd), *std::move(address), owned && has_file};
 }
 
 void RemoveSocketFile(const ListeningSocket& socket) {

@@ -23,12 +23,8 @@ enum class Reach { kLocalOnly, kAnywhere };
 // replaced, one with a live daemon is FAILED_PRECONDITION.
 absl::StatusOr<ListeningSocket> Listen(const Address& address, Reach reach);
 
-// The sockets that systemd passed (LISTEN_PID, LISTEN_FDS), none when it passed none. Takes them
-// out of the environment, so that children do not see them. Once.
-absl::StatusOr<std::vector<ListeningSocket>> TakeSystemdSockets(Reach reach);
-
-// Takes over a descriptor that listens already.
-absl::StatusOr<ListeningSocket> AdoptSocket(UniqueFd fd, Reach reach);
+// Takes over a descriptor that listens already. `owned`: we once made it with Listen.
+absl::StatusOr<ListeningSocket> AdoptSocket(UniqueFd fd, Reach reach, bool owned = false);
 
 // Removes the socket file, if it is ours and still the same.
 void RemoveSocketFile(const ListeningSocket& socket);

@@ -93,14 +93,15 @@ absl::StatusOr<std::shared_ptr<Worker>> WorkerProcess::Start(WorkerOptions optio
   if (!child.ok()) return child.status();
   child_parts = {};  // its ends must close with the process
 
-  UniqueFd staging_file = std::move(parts->staging_file), page_file = std::move(parts->page_file);
+  UniqueFd staging_file = std::move(parts->staging_file);
   std::shared_ptr<WorkerProcess> self(
       new WorkerProcess(std::move(options), *std::move(parts), *std::move(child), list));
   std::shared_ptr<Worker> handle(self.get(), [self](Worker*) { self->Release(); });
   if (absl::Status s = self->channel_.SetSendTimeout(kSendTimeout); !s.ok()) return s;
   list->Add(self);
   std::thread([self] { self->Run(); }).detach();
-  if (absl::Status s = self->SendStart(staging_file.get(), page_file.get()); !s.ok()) return s;
+  if (absl::Status s = self->SendStart(staging_file.get(), self->page_file_.get()); !s.ok())
+    return s;
   if (absl::Status s = self->AwaitReady(); !s.ok()) return s;
   return handle;
 }
@@ -114,6 +115,8 @@ WorkerProcess::WorkerProcess(WorkerOptions options, Parts parts, ChildProcess ch
       channel_(std::move(parts.socket)),
       staging_map_(std::move(parts.staging)),
       page_map_(std::move(parts.page)),
+      page_file_(std::move(parts.page_file)),
+      process_(dup(child_.descriptor())),
       staging_(staging_map_.data(), staging_map_.size(), options_.slot_bytes),
       errors_(std::move(parts.errors), options_.log),
       list_(list) {}

@@ -54,6 +54,8 @@ class WorkerProcess : public Worker {
   pid_t pid() const override { return pid_; }
   const wire::DeviceDescription& device() const override { return options_.device; }
   bool alive() const override;
+  int status_page() const override { return page_file_.get(); }
+  int process() const override { return process_.get(); }
   void Adopt(WorkerCallbacks callbacks) override;
   absl::StatusOr<UniqueFd> CreateArena(uint64_t arena, uint64_t size) override;
   absl::Status MapArena(uint64_t arena, uint64_t size, int fd) override;
@@ -131,6 +133,7 @@ class WorkerProcess : public Worker {
   wire::Channel channel_;
   MemoryMap staging_map_;
   MemoryMap page_map_;
+  UniqueFd page_file_, process_;
   StagingPool staging_;
   ErrorRelay errors_;  // the reader thread's
   WorkerList* const list_;

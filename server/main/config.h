@@ -46,6 +46,7 @@ struct Config {
   int max_threads = 1024;
 
   absl::Duration drain_timeout = absl::Seconds(30);
+  bool supervise = false;
   int parent_pid = 0;
   std::string log_level = "info";
   LogFormat log_format = LogFormat::kAuto;

@@ -1,11 +1,19 @@
 // strided: the daemon.
 
 #include <cstdio>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "server/api/log.h"
+#include "server/base/crash_point.h"
+#include "server/base/passed_fds.h"
+#include "server/keeper/holder.h"
+#include "server/keeper/holder_keeper.h"
+#include "server/keeper/keeper.h"
+#include "server/keeper/systemd_keeper.h"
 #include "server/main/config.h"
 #include "server/main/logging.h"
 #include "server/main/notifier.h"
@@ -23,21 +31,38 @@ namespace {
 
 constexpr int kUsageExitCode = 2;
 
-int Serve(const Config& config) {
-  SetUpLogging(config);
+// `keeper` null: what systemd offers, or none.
+int Serve(const Config& config, std::unique_ptr<keeper::Keeper> keeper,
+          std::vector<NamedFd> passed) {
   auto signals = Signals::Block();
   if (!signals.ok()) {
     api::LogError(signals.status().ToString());
     return 1;
   }
   size_t max_descriptors = RaiseProcessLimits();
+  if (keeper == nullptr) keeper = keeper::MakeSystemdKeeper(&passed);
+  if (keeper == nullptr) keeper = keeper::MakeNullKeeper();
   Notifier notifier = Notifier::FromEnvironment();
-  auto server = Server::Start(config, max_descriptors);
+  auto server = Server::Start(config, max_descriptors, keeper.get(), std::move(passed));
   if (!server.ok()) {
     api::LogError(std::string(server.status().message()));
     return 1;
   }
-  return Supervise(config, notifier, *signals, *std::move(server));
+  return Supervise(config, notifier, *signals, keeper.get(), *std::move(server));
+}
+
+// This process only holds; the daemon is its child.
+int ServeUnderHolder(const Config& config, std::vector<NamedFd> passed) {
+  keeper::HolderOptions options;
+  options.log = [](const std::string& text) { api::LogWarning(text); };
+  options.daemon = [&](UniqueFd socket) {
+    return Serve(config, keeper::MakeHolderKeeper(std::move(socket)), {});
+  };
+  for (NamedFd& entry : passed) {
+    entry.name = absl::StrCat(keeper::kPassedPrefix, options.passed.size());
+    options.passed.push_back(std::move(entry));
+  }
+  return keeper::RunHolder(std::move(options));
 }
 
 int Main(const std::vector<std::string>& arguments) {
@@ -56,7 +81,11 @@ int Main(const std::vector<std::string>& arguments) {
     case Command::kServe:
       break;
   }
-  return Serve(invocation->config);
+  SetUpLogging(invocation->config);
+  std::vector<NamedFd> passed = TakePassedFds();
+  if (invocation->config.supervise) return ServeUnderHolder(invocation->config, std::move(passed));
+  ArmCrashPointsFromEnvironment();
+  return Serve(invocation->config, nullptr, std::move(passed));
 }
 
 }  // namespace

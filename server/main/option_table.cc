@@ -176,6 +176,12 @@ std::vector<Option> MakeOptions() {
        "After SIGTERM or SIGINT accepted work may go on this long. A second signal ends it at "
        "once. Default 30s.",
        Time(&Config::drain_timeout)},
+      {"supervise", "",
+       "Run as two processes: a small one that keeps arrays, jobs and sockets, and the daemon, "
+       "which "
+       "it starts again when it dies. For containers and terminals; systemd does the same with its "
+       "own store.",
+       Switch(&Config::supervise)},
       {"parent-pid", "PID", "End when this process has ended: for a private daemon.",
        Number(&Config::parent_pid, 1, kMaxInt)},
       {"log-level", "LEVEL", "debug (a line for each call), info, warning or error. Default info.",

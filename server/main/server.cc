@@ -1,6 +1,5 @@
 #include "server/main/server.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,35 +13,13 @@
 #include "absl/time/clock.h"
 #include "server/api/log.h"
 #include "server/main/logging.h"
+#include "server/main/sockets.h"
 
 namespace stride {
 namespace {
 
 // What calls in progress get to finish their answers when the work behind them has ended.
 constexpr absl::Duration kAnswerTime = absl::Seconds(1);
-
-// A default folder that does not exist yet is made; for one that a person named, its absence is
-// rather a mistake.
-void MakeDefaultFolder(const api::Address& address) {
-  if (address.kind != api::Address::Kind::kUnix) return;
-  mkdir(std::filesystem::path(address.path).parent_path().c_str(), 0755);
-}
-
-absl::StatusOr<std::vector<api::ListeningSocket>> OpenSockets(const Config& config) {
-  api::Reach reach = config.insecure ? api::Reach::kAnywhere : api::Reach::kLocalOnly;
-  auto sockets = api::TakeSystemdSockets(reach);
-  if (!sockets.ok()) return sockets;
-  bool defaults = config.listen.empty() && sockets->empty();
-  for (const std::string& text : defaults ? DefaultAddresses() : config.listen) {
-    auto address = api::ParseAddress(text);
-    if (!address.ok()) return address.status();
-    if (defaults) MakeDefaultFolder(*address);
-    auto socket = api::Listen(*address, reach);
-    if (!socket.ok()) return socket.status();
-    sockets->push_back(*std::move(socket));
-  }
-  return sockets;
-}
 
 std::string StateDirectory(const Config& config) {
   const char* from_systemd = std::getenv("STATE_DIRECTORY");
@@ -96,6 +73,7 @@ scheduler::EngineOptions EngineOptionsOf(const Config& config) {
   options.default_session_ttl = config.session_ttl;
   options.worker_idle_timeout = config.worker_idle_timeout;
   options.kill_grace = config.kill_grace;
+  options.log = [](const std::string& text) { api::LogInfo(text); };
   options.worker_lost = [](const scheduler::WorkerLoss& loss) {
     // A client chose the operation's text: it must not break the line.
     std::string operation = loss.operation.empty() ? "none" : EscapeJson(loss.operation);
@@ -121,25 +99,32 @@ api::FrontOptions FrontOptionsOf(const Config& config, size_t max_descriptors) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Config& config,
-                                                      size_t max_descriptors) {
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Config& config, size_t max_descriptors,
+                                                      keeper::Keeper* keeper,
+                                                      std::vector<NamedFd> passed) {
   std::unique_ptr<Server> server(new Server());
-  if (absl::Status status = server->Build(config, max_descriptors); !status.ok()) return status;
+  server->keeper_ = keeper;
+  absl::Status status = server->Build(config, max_descriptors, std::move(passed));
+  if (!status.ok()) return status;
   return server;
 }
 
-absl::Status Server::Build(const Config& config, size_t max_descriptors) {
+absl::Status Server::Build(const Config& config, size_t max_descriptors,
+                           std::vector<NamedFd> passed) {
+  std::vector<NamedFd> kept = keeper_->TakeAll();
   // First: an address that is taken shows before any worker starts. Clients wait in the backlog
   // until all is there.
-  auto sockets = OpenSockets(config);
+  auto sockets = OpenSockets(config, keeper_, std::move(passed), &kept);
   if (!sockets.ok()) return sockets.status();
+  kept_sockets_ = std::move(sockets->kept_names);
   auto broker_options = BrokerOptionsOf(config);
   if (!broker_options.ok()) return broker_options.status();
   auto broker = broker::Broker::Create(*std::move(broker_options));
   if (!broker.ok()) return broker.status();
   broker_ = *std::move(broker);
   for (const std::string& note : broker_->notes()) api::LogInfo(note);
-  engine_ = scheduler::Engine::Create(EngineOptionsOf(config), broker_.get());
+  engine_ =
+      scheduler::Engine::Create(EngineOptionsOf(config), broker_.get(), keeper_, std::move(kept));
 
   metrics::Sources sources;
   sources.devices = [this] { return engine_->ListDevices(); };
@@ -152,7 +137,7 @@ absl::Status Server::Build(const Config& config, size_t max_descriptors) {
   sampler_ = std::make_unique<metrics::Sampler>(std::move(sources));
 
   auto front = api::Front::Start(FrontOptionsOf(config, max_descriptors), engine_.get(),
-                                 sampler_.get(), *std::move(sockets));
+                                 sampler_.get(), std::move(sockets->sockets));
   if (!front.ok()) return front.status();
   front_ = *std::move(front);
   addresses_ = front_->addresses();
@@ -161,6 +146,8 @@ absl::Status Server::Build(const Config& config, size_t max_descriptors) {
 
 void Server::Drain(absl::Time deadline) {
   front_->BeginDrain();
+  // The front closes them and removes their files.
+  for (const std::string& name : kept_sockets_) keeper_->Remove(name);
   if (!engine_->Drain(deadline))
     api::LogWarning("the drain timeout passed; work that was accepted is given up");
   front_->Stop(absl::Now() + kAnswerTime);
@@ -169,6 +156,7 @@ void Server::Drain(absl::Time deadline) {
 Server::~Server() {
   front_.reset();
   sampler_.reset();
+  if (engine_ != nullptr) engine_->StopRecording();
   // First: its callbacks lead into the engine.
   if (broker_ != nullptr) broker_->Shutdown();
   engine_.reset();

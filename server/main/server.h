@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -9,6 +10,7 @@
 #include "server/api/front.h"
 #include "server/api/listening_socket.h"
 #include "server/broker/broker.h"
+#include "server/keeper/keeper.h"
 #include "server/main/config.h"
 #include "server/metrics/nvml.h"
 #include "server/metrics/sampler.h"
@@ -21,8 +23,11 @@ class Server {
  public:
   // Binds the sockets, finds the devices, serves. `max_descriptors` is the process's limit;
   // connections may take half of it.
-  static absl::StatusOr<std::unique_ptr<Server>> Start(const Config& config,
-                                                       size_t max_descriptors);
+  // `passed` are descriptors that a service manager listens on for us. The keeper outlives the
+  // server.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(const Config& config, size_t max_descriptors,
+                                                       keeper::Keeper* keeper,
+                                                       std::vector<NamedFd> passed);
   // Stops at once.
   ~Server();
 
@@ -34,8 +39,10 @@ class Server {
 
  private:
   Server() = default;
-  absl::Status Build(const Config& config, size_t max_descriptors);
+  absl::Status Build(const Config& config, size_t max_descriptors, std::vector<NamedFd> passed);
 
+  keeper::Keeper* keeper_ = nullptr;
+  std::vector<std::string> kept_sockets_;  // their names at the keeper
   // In the order of making; each needs those above it.
   std::vector<api::Address> addresses_;
   std::unique_ptr<broker::Broker> broker_;

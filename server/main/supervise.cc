@@ -92,7 +92,7 @@ std::string ReadyLine(const Server& server) {
 }  // namespace
 
 int Supervise(const Config& config, const Notifier& notifier, Signals& signals,
-              std::unique_ptr<Server> server) {
+              keeper::Keeper* keeper, std::unique_ptr<Server> server) {
   UniqueFd parent;
   if (config.parent_pid != 0) {
     auto watched = WatchProcess(config.parent_pid);
@@ -104,6 +104,7 @@ int Supervise(const Config& config, const Notifier& notifier, Signals& signals,
   }
   Heartbeat heartbeat(notifier, server->addresses().front());
   api::LogInfo(ReadyLine(*server));
+  keeper->Ready();
   notifier.Notify("READY=1\nSTATUS=serving");
   std::string reason = WaitForEnd(parent, signals, heartbeat);
   api::LogInfo(absl::StrCat("draining: ", reason));

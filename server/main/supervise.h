@@ -1,5 +1,6 @@
 #pragma once
 
+#include "server/keeper/keeper.h"
 #include "server/main/config.h"
 #include "server/main/notifier.h"
 #include "server/main/server.h"
@@ -11,6 +12,6 @@ namespace stride {
 // manager's watchdog meanwhile, each time after a real call through our own socket. Returns the
 // exit code; a second signal ends the process without returning.
 int Supervise(const Config& config, const Notifier& notifier, Signals& signals,
-              std::unique_ptr<Server> server);
+              keeper::Keeper* keeper, std::unique_ptr<Server> server);
 
 }  // namespace stride

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/base/page_size.h"
+#include "server/recovery/records.pb.h"
 #include "server/scheduler/array_spec.h"
 #include "server/scheduler/describe.h"
 #include "server/scheduler/transfers.h"
@@ -100,6 +101,7 @@ absl::StatusOr<v1::Array> Arrays::Create(const TenantId& tenant,
   if (!accepted.ok()) return accepted.status();
   Locked lock(*core_);
   accepted->outputs[0]->expire_time = *expire;
+  core_->recorder.Changed(accepted->outputs[0]);
   return Describe(*core_, *accepted->outputs[0]);
 }
 
@@ -204,11 +206,7 @@ absl::StatusOr<ArrayPtr> Arrays::FindOrBeginReceiving(const TenantId& tenant,
   array->buffer = std::make_shared<store::Buffer>(tenant, info.size_bytes(), core_->reclaimer);
   array->receiving = std::make_shared<session::Receiving>();
   array->receiving->device = device;
-  auto task = std::make_shared<Task>();
-  task->tenant = tenant;
-  task->label = "upload";
-  task->host_access = true;
-  task->uses.push_back({.buffer = array->buffer, .write = true, .fresh = true});
+  std::shared_ptr<Task> task = MakeReceiver(*array);
   if (absl::Status status = core_->catalogue.AddArray(tenant, name, array, core_->Now());
       !status.ok())
     return status;
@@ -219,6 +217,33 @@ absl::StatusOr<ArrayPtr> Arrays::FindOrBeginReceiving(const TenantId& tenant,
   array->receiving->access = task;
   receiving_.push_back(array);
   return array;
+}
+
+// What others wait for until every byte is there.
+std::shared_ptr<Task> Arrays::MakeReceiver(const session::Array& array) {
+  auto task = std::make_shared<Task>();
+  task->tenant = array.buffer->tenant;
+  task->label = "upload";
+  task->host_access = true;
+  task->uses.push_back({.buffer = array.buffer, .write = true, .fresh = true});
+  return task;
+}
+
+void Arrays::RestoreReceiving(const ArrayPtr& array, int device,
+                              const recovery::ReceivingRecord& record) {
+  array->receiving = std::make_shared<session::Receiving>();
+  array->receiving->device = device;
+  array->receiving->lease_end = core_->Now() + core_->options.upload_lease;
+  // Ranges of bytes whose memory is gone never arrived.
+  bool there = array->buffer->replicas.count(device) > 0;
+  for (int i = 0; there && i < std::min(record.begin_size(), record.end_size()); ++i) {
+    array->receiving->ranges.Add(record.begin(i), record.end(i));
+  }
+  std::shared_ptr<Task> task = MakeReceiver(*array);
+  scheduler_->Restore(task);
+  scheduler_->Resume(task);
+  array->receiving->access = task;
+  receiving_.push_back(array);
 }
 
 absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginUpload(
@@ -368,6 +393,7 @@ void Arrays::EndLeases(absl::Time now) {
         MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_ARRAY_NOT_READY,
                   "the upload was left incomplete and its lease has ended; put the array again"));
     array->buffer->KeepOnly(-1);  // the partial bytes
+    core_->recorder.Changed(array);
     weak.reset();
   }
   receiving_.erase(std::remove_if(receiving_.begin(), receiving_.end(),

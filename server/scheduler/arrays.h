@@ -10,6 +10,10 @@
 #include "server/scheduler/operations.h"
 #include "server/scheduler/scheduler.h"
 
+namespace stride::recovery {
+class ReceivingRecord;
+}
+
 namespace stride::scheduler {
 
 // Reads an array's content: holds off writers until the last copy of it is dropped. Any thread.
@@ -62,6 +66,10 @@ class Arrays {
                                              std::shared_ptr<session::Array> array,
                                              absl::Time deadline);
 
+  // An upload that was under way in an earlier daemon. Caller holds the lock.
+  void RestoreReceiving(const std::shared_ptr<session::Array>& array, int device,
+                        const recovery::ReceivingRecord& record);
+
   // Frees incomplete uploads whose lease ended. Caller holds the lock.
   void EndLeases(absl::Time now);
 
@@ -73,6 +81,7 @@ class Arrays {
                                                          std::shared_ptr<session::Array> array,
                                                          const ArrayInfo& info, int64_t begin,
                                                          int64_t end, absl::Time deadline);
+  std::shared_ptr<Task> MakeReceiver(const session::Array& array);
   int HomeDevice(const TenantId& tenant, const session::ArrayName& name, int64_t bytes);
 
   Core* const core_;

@@ -12,6 +12,7 @@
 #include "server/base/timer.h"
 #include "server/broker/broker.h"
 #include "server/scheduler/engine.h"
+#include "server/scheduler/recorder.h"
 #include "server/session/catalogue.h"
 #include "server/store/buffer.h"
 
@@ -20,7 +21,8 @@ namespace stride::scheduler {
 // What every part of the engine shares. One lock guards sessions, arrays, tasks and lanes: the
 // sections under it are short and never block on a worker, a file or a client.
 struct Core {
-  Core(EngineOptions options, broker::Broker* broker) : options(options), broker(broker) {}
+  Core(EngineOptions options, broker::Broker* broker)
+      : options(std::move(options)), broker(broker) {}
 
   const EngineOptions options;
   broker::Broker* const broker;
@@ -30,6 +32,7 @@ struct Core {
   session::Catalogue catalogue;                 // guarded by mutex
   std::vector<std::function<void()>> deferred;  // guarded by mutex; see Locked
   bool draining = false;                        // guarded by mutex
+  Recorder recorder{this};                      // guarded by mutex
 
   Timer timer;
   Executor executor{64};  // moves and callbacks, which may wait for what starter does
@@ -45,12 +48,13 @@ struct Core {
   absl::Time Now() const { return absl::Now(); }
 };
 
-// Holds the lock. Callbacks deferred meanwhile run after it is given back, on this thread, so that
-// they may call anything.
+// Holds the lock. What was changed meanwhile is recorded before it is given back. Callbacks
+// deferred meanwhile run afterwards, on this thread, so that they may call anything.
 class Locked {
  public:
   explicit Locked(Core& core) : core_(core) { core_.mutex.Lock(); }
   ~Locked() {
+    core_.recorder.Commit();
     std::vector<std::function<void()>> work = std::exchange(core_.deferred, {});
     core_.mutex.Unlock();
     for (auto& function : work) function();

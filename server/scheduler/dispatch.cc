@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/crash_point.h"
 #include "server/base/error.h"
 #include "server/scheduler/hazards.h"
 #include "server/scheduler/scheduler.h"
@@ -21,7 +22,8 @@ constexpr size_t kMaxSubmitBytes = 64 << 10;  // of a packet's 128 KiB
 constexpr size_t kMaxTaskBytes = 56 << 10;
 constexpr int kMaxAttempts = 3;
 
-// Whether a later task that has begun writes what this one read: it would read something else now.
+// Whether a later task that has begun changes in place what this one used: run again it would read
+// something else, or undo the change.
 bool OverwrittenSince(const Lane::InFlight& entry, const std::deque<Lane::InFlight>& in_flight,
                       uint32_t started_sequence) {
   for (const Lane::InFlight& later : in_flight) {
@@ -31,7 +33,7 @@ bool OverwrittenSince(const Lane::InFlight& entry, const std::deque<Lane::InFlig
     for (const Use& written : later.task->uses) {
       if (written.buffer == nullptr || !written.write || written.fresh) continue;
       for (const Use& use : entry.task->uses) {
-        if (use.buffer == written.buffer && use.read) return true;
+        if (use.buffer == written.buffer) return true;
       }
     }
   }
@@ -98,8 +100,11 @@ bool Scheduler::PumpOnce(Lane& lane) {
     sent.push_back(std::move(task));
   }
   if (sent.empty()) return false;
+  core_->recorder.Commit();  // a successor must know what may have begun
+  STRIDE_CRASH_POINT("scheduler.before_submit");
   // A worker that is gone answers UNAVAILABLE; its death is told apart and takes these tasks back.
   lane.worker->Submit(submit).IgnoreError();
+  STRIDE_CRASH_POINT("scheduler.after_submit");
   for (const auto& task : sent) {
     std::vector<std::shared_ptr<Task>> dependents = task->dependents;
     for (const auto& dependent : dependents) Evaluate(dependent);
@@ -129,6 +134,7 @@ wire::Task Scheduler::BoundTask(const Task& task, const Lane& lane) const {
 void Scheduler::AddToSubmit(const std::shared_ptr<Task>& task, Lane& lane, wire::Task bound,
                             wire::Submit* submit) {
   size_t num_inputs = task->uses.size() - task->plan.outputs.size();
+  task->worker_record = lane.worker_record;
   task->first_sequence = lane.next_sequence;
   for (int output : task->plan.zeroed_outputs) {
     const store::Buffer& buffer = *task->uses[num_inputs + output].buffer;
@@ -144,6 +150,7 @@ void Scheduler::AddToSubmit(const std::shared_ptr<Task>& task, Lane& lane, wire:
   bound.set_sequence(lane.next_sequence++);
   lane.in_flight.push_back({bound.sequence(), task, true});
   *submit->add_tasks() = std::move(bound);
+  task->last_sequence = lane.next_sequence - 1;
 
   lane.preparing.remove(task);
   auto& ready = lane.ready;
@@ -183,6 +190,7 @@ void Scheduler::LoadModule(const Task& task, Lane& lane) {
 void Scheduler::TasksDone(Lane& lane, const broker::Worker* worker,
                           absl::Span<const wire::TaskResult> results) {
   if (lane.worker.get() != worker) return;
+  STRIDE_CRASH_POINT("scheduler.before_completion");
   for (const wire::TaskResult& result : results) {
     if (lane.in_flight.empty() || lane.in_flight.front().sequence != result.sequence()) {
       lane.worker->Kill(
@@ -243,6 +251,7 @@ void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker,
   lane.loaded.clear();
   lane.load_errors.clear();
   lane.attributes.clear();
+  core_->recorder.WorkerGone(std::exchange(lane.worker_record, 0));
   lane.recalls.clear();
   ++accounts_[lane.device].worker_restarts;
   std::deque<Lane::InFlight> in_flight = std::exchange(lane.in_flight, {});

@@ -12,6 +12,7 @@
 #include "server/scheduler/jobs.h"
 #include "server/scheduler/modules.h"
 #include "server/scheduler/operations.h"
+#include "server/scheduler/recovery.h"
 #include "server/scheduler/scheduler.h"
 #include "server/session/resource_name.h"
 
@@ -79,7 +80,8 @@ class TaskTicket : public Ticket {
 
 class EngineImpl : public Engine {
  public:
-  EngineImpl(EngineOptions options, broker::Broker* broker)
+  EngineImpl(EngineOptions options, broker::Broker* broker, keeper::Keeper* keeper,
+             std::vector<NamedFd> kept)
       : core_(options, broker),
         scheduler_(&core_),
         operations_(&core_, &scheduler_,
@@ -89,6 +91,11 @@ class EngineImpl : public Engine {
         arrays_(&core_, &scheduler_, &operations_),
         modules_(&core_, &scheduler_),
         jobs_(&core_, &scheduler_, &operations_) {
+    core_.catalogue.set_observer(&core_.recorder);
+    if (keeper != nullptr && keeper->keeps()) {
+      Recovery({&core_, &scheduler_, &operations_, &arrays_, &modules_, &jobs_})
+          .Run(keeper, std::move(kept));
+    }
     ScheduleHousekeeping();
   }
   ~EngineImpl() override { core_.Stop(); }
@@ -178,7 +185,7 @@ class EngineImpl : public Engine {
     Locked lock(core_);
     auto found = core_.catalogue.FindSession(tenant, *id, core_.Now());
     if (!found.ok()) return found.status();
-    for (uint64_t handle : release.handles()) (*found)->arrays.erase(handle);
+    for (uint64_t handle : release.handles()) core_.catalogue.ReleaseHandle(**found, handle);
     return absl::OkStatus();
   }
   absl::StatusOr<v1::InlineArray> FetchInline(const TenantId& tenant, const std::string& session,
@@ -240,6 +247,10 @@ class EngineImpl : public Engine {
   std::vector<v1::Device> ListDevices() override;
   std::vector<v1::DeviceSample> SampleDevices() override;
   bool Drain(absl::Time deadline) override;
+  void StopRecording() override {
+    Locked lock(core_);
+    core_.recorder.Stop();
+  }
 
  private:
   void ScheduleHousekeeping();
@@ -330,8 +341,9 @@ void EngineImpl::CancelWork(session::Session& session) {
 
 }  // namespace
 
-std::unique_ptr<Engine> Engine::Create(EngineOptions options, broker::Broker* broker) {
-  return std::make_unique<EngineImpl>(options, broker);
+std::unique_ptr<Engine> Engine::Create(EngineOptions options, broker::Broker* broker,
+                                       keeper::Keeper* keeper, std::vector<NamedFd> kept) {
+  return std::make_unique<EngineImpl>(std::move(options), broker, keeper, std::move(kept));
 }
 
 }  // namespace stride::scheduler

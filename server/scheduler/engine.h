@@ -14,6 +14,7 @@
 #include "absl/types/span.h"
 #include "server/base/ids.h"
 #include "server/broker/broker.h"
+#include "server/keeper/keeper.h"
 #include "stride/v1/array_service.pb.h"
 #include "stride/v1/compute_service.pb.h"
 #include "stride/v1/device_service.pb.h"
@@ -48,6 +49,8 @@ struct EngineOptions {
       2);  // a running task past its deadline is let run this long before its worker is killed
   // Told of every loss, on an engine thread without a lock; must not block. May be empty.
   std::function<void(const WorkerLoss&)> worker_lost;
+  // What a person should know: of recovery, and of what ends it.
+  std::function<void(const std::string&)> log = [](const std::string&) {};
 };
 
 // One operation that was accepted: a future. Thread-safe; may be dropped at any time without effect
@@ -110,7 +113,12 @@ class Engine {
  public:
   // `broker` must outlive the engine and be Shutdown() before the engine is destroyed: its
   // callbacks lead here.
-  static std::unique_ptr<Engine> Create(EngineOptions options, broker::Broker* broker);
+  //
+  // With a keeper that keeps, the engine begins as what `kept` (all that the keeper had) tells of
+  // an earlier one, and what is accepted outlives the process. The keeper outlives the engine.
+  static std::unique_ptr<Engine> Create(EngineOptions options, broker::Broker* broker,
+                                        keeper::Keeper* keeper = nullptr,
+                                        std::vector<NamedFd> kept = {});
   virtual ~Engine() = default;
 
   // --- sessions (server/session) ---
@@ -183,6 +191,8 @@ class Engine {
   // Refuses new work with UNAVAILABLE (DRAINING) and waits until what was accepted has ended, or
   // `deadline`. True when all ended.
   virtual bool Drain(absl::Time deadline) = 0;
+  // What happens from here on is the end of this process, not news for the next one.
+  virtual void StopRecording() {}
 };
 
 }  // namespace stride::scheduler

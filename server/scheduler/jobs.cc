@@ -5,10 +5,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "server/base/crash_point.h"
 #include "server/base/error.h"
 #include "server/base/page_size.h"
 #include "server/base/random_id.h"
+#include "server/recovery/records.pb.h"
 #include "server/scheduler/describe.h"
+#include "server/scheduler/record_convert.h"
 #include "server/session/resource_name.h"
 
 namespace stride::scheduler {
@@ -43,6 +46,23 @@ absl::Status CheckJob(const v1::CreateJobRequest& request) {
     }
   }
   return absl::OkStatus();
+}
+
+// A task that had ended before this daemon began, as far as its job wants to know.
+std::shared_ptr<Task> FinishedTask(const Core& core, const recovery::TaskResultRecord& result) {
+  auto task = std::make_shared<Task>();
+  task->state = TaskState::kDone;
+  task->result = StatusFrom(result.status());
+  task->submit_time = TimeFrom(result.submit_time(), absl::Time());
+  task->dispatch_time = TimeFrom(result.dispatch_time(), absl::Time());
+  task->begin_time = TimeFrom(result.begin_time(), absl::Time());
+  task->end_time = TimeFrom(result.end_time(), absl::Time());
+  task->run_seconds = result.run_seconds();
+  const auto& devices = core.broker->devices();
+  for (size_t i = 0; i < devices.size(); ++i) {
+    if (devices[i].id() == result.device()) task->ran_on_device = static_cast<int>(i);
+  }
+  return task;
 }
 
 absl::Duration ToDuration(const google::protobuf::Duration& duration) {
@@ -102,9 +122,14 @@ absl::StatusOr<v1::Job> Jobs::Create(const TenantId& tenant, const v1::CreateJob
     if (!status.ok()) return status;
     return record->job;
   }
+  record->id = id;
+  record->request_id = request.request_id();
+  record->record = core_->recorder.NewId();
   jobs_[{tenant, id}] = record;
   if (!request.request_id().empty()) requests_[{tenant, request.request_id()}] = id;
+  STRIDE_CRASH_POINT("job.before_acceptance");
   Update(record);
+  STRIDE_CRASH_POINT("job.after_acceptance");
   {
     Locked engine_lock(*core_);
     scheduler_->Finish(record->gate, absl::OkStatus());
@@ -125,19 +150,11 @@ absl::Status Jobs::SubmitAll(const RecordPtr& record, const v1::Job& job, absl::
                                                   core_->options.max_sessions);
     if (!session.ok()) return session.status();
     ++(*session)->num_pins;
+    core_->recorder.Added(**session);  // as a job's
     if (absl::Status status = scheduler_->Enqueue(record->gate); !status.ok()) return status;
   }
-  // Called on engine threads without the engine's lock; the job may be gone by then.
-  auto changed = [this, weak = std::weak_ptr<Record>(record)](TaskState) {
-    absl::MutexLock lock(&mutex_);
-    if (RecordPtr record = weak.lock()) Update(record);
-  };
   for (int i = 0; i < job.operations_size(); ++i) {
-    Operations::Extras extras{.observer =
-                                  [this, changed](TaskState state) {
-                                    core_->executor.Run([changed, state] { changed(state); });
-                                  },
-                              .after = record->gate};
+    Operations::Extras extras{.observer = ObserverOf(record), .after = record->gate};
     auto accepted =
         operations_->Submit(record->tenant, record->session, job.operations(i), deadline, extras);
     if (!accepted.ok())
@@ -148,6 +165,90 @@ absl::Status Jobs::SubmitAll(const RecordPtr& record, const v1::Job& job, absl::
     }
   }
   return absl::OkStatus();
+}
+
+// Called on engine threads without the engine's lock; the job may be gone by then.
+std::function<void(TaskState)> Jobs::ObserverOf(const RecordPtr& record) {
+  auto changed = [this, weak = std::weak_ptr<Record>(record)] {
+    absl::MutexLock lock(&mutex_);
+    if (RecordPtr record = weak.lock()) Update(record);
+  };
+  return [this, changed](TaskState) { core_->executor.Run(changed); };
+}
+
+void Jobs::Save(const Record& record) {
+  if (!core_->recorder.on() || record.record == 0) return;
+  recovery::JobRecord out;
+  out.set_tenant(record.tenant.value);
+  out.set_id(record.id);
+  out.set_session(record.session);
+  record.job.SerializeToString(out.mutable_job());
+  for (const auto& task : record.tasks) out.add_tasks(task != nullptr ? task->id : 0);
+  for (const auto& array : record.named_results) out.add_named_results(array->record);
+  out.set_request_id(record.request_id);
+  out.set_cancel_requested(record.cancel_requested);
+  out.set_final_time(ToRecord(record.final_time));
+  out.set_num_events(record.num_forgotten_events + record.events.size());
+  if (!record.events.empty()) record.events.back().SerializeToString(out.mutable_last_event());
+  core_->recorder.Set(recovery::Kind::kJob, record.record, out);
+  if (!IsFinal(record.job.state())) return;
+  core_->recorder.Commit();  // results that are not written yet would come after
+  for (const auto& task : record.tasks) {
+    if (task == nullptr) continue;
+    core_->recorder.Erase(recovery::Kind::kTaskResult, task->id);
+  }
+}
+
+void Jobs::Forget(const Record& record) {
+  if (record.record == 0) return;
+  core_->recorder.Erase(recovery::Kind::kJob, record.record);
+}
+
+void Jobs::Restore(uint64_t id, const recovery::JobRecord& record, const Restored& things) {
+  auto restored = std::make_shared<Record>();
+  restored->tenant = TenantId{record.tenant()};
+  restored->id = record.id();
+  restored->session = record.session();
+  restored->job.ParseFromString(record.job());
+  restored->request_id = record.request_id();
+  restored->cancel_requested = record.cancel_requested();
+  restored->final_time = TimeFrom(record.final_time(), absl::InfiniteFuture());
+  restored->record = id;
+  v1::WatchJobResponse last;
+  if (record.num_events() > 0 && last.ParseFromString(record.last_event())) {
+    restored->num_forgotten_events = record.num_events() - 1;
+    restored->events.push_back(std::move(last));
+  }
+  for (uint64_t array_id : record.named_results()) {
+    auto array = things.arrays.find(array_id);
+    if (array != things.arrays.end()) restored->named_results.push_back(array->second);
+  }
+  absl::MutexLock lock(&mutex_);
+  Locked engine_lock(*core_);
+  for (uint64_t task_id : record.tasks()) {
+    auto unfinished = things.unfinished.find(task_id);
+    auto result = things.results.find(task_id);
+    std::shared_ptr<Task> task;
+    if (unfinished != things.unfinished.end()) {
+      task = unfinished->second;
+      task->observer = ObserverOf(restored);
+    } else if (result != things.results.end()) {
+      task = FinishedTask(*core_, result->second);
+      task->id = task_id;
+    }
+    restored->tasks.push_back(std::move(task));
+  }
+  for (const auto& task : restored->tasks) {
+    if (restored->cancel_requested && task != nullptr) scheduler_->Cancel(task);
+  }
+  jobs_[{restored->tenant, restored->id}] = restored;
+  if (!restored->request_id.empty())
+    requests_[{restored->tenant, restored->request_id}] = restored->id;
+}
+
+void Jobs::UpdateAll() {
+  absl::MutexLock lock(&mutex_);
+  for (const auto& [key, record] : jobs_) Update(record);
 }
 
 void Jobs::Abandon(const RecordPtr& record) {
@@ -178,7 +279,9 @@ void Jobs::Update(const RecordPtr& record) {
       if (task == nullptr) continue;
       state = std::max(state, StateOf(*task));
       all_done = all_done && task->state == TaskState::kDone;
-      if (task->state == TaskState::kDone && !task->result.ok() && error.ok())
+      if (task->state != TaskState::kDone || task->result.ok()) continue;
+      // The first cause. What was cancelled because of it may come before it.
+      if (error.ok() || (absl::IsCancelled(error) && !absl::IsCancelled(task->result)))
         error = PrefixField(task->result, absl::StrCat("job.operations[", i, "]."));
     }
     if (!error.ok() && !all_done) {
@@ -206,13 +309,14 @@ void Jobs::Update(const RecordPtr& record) {
       if (auto id = session::ParseSessionName(record->session, "session"); id.ok())
         core_->catalogue.DeleteSession(record->tenant, *id);
     }
+    v1::WatchJobResponse event;
+    event.set_sequence(record->num_forgotten_events + record->events.size() + 1);
+    SetTimestamp(core_->Now(), event.mutable_time());
+    event.set_state(state);
+    *event.mutable_job() = record->job;
+    record->events.push_back(std::move(event));
+    Save(*record);
   }
-  v1::WatchJobResponse event;
-  event.set_sequence(record->events.size() + 1);
-  SetTimestamp(core_->Now(), event.mutable_time());
-  event.set_state(state);
-  *event.mutable_job() = record->job;
-  record->events.push_back(std::move(event));
 }
 
 absl::StatusOr<Jobs::RecordPtr> Jobs::Find(const TenantId& tenant, const std::string& name) {
@@ -262,6 +366,7 @@ absl::StatusOr<v1::Job> Jobs::Cancel(const TenantId& tenant, const std::string& 
   (*record)->cancel_requested = true;
   {
     Locked engine_lock(*core_);
+    Save(**record);
     for (const auto& task : (*record)->tasks) {
       if (task != nullptr) scheduler_->Cancel(task);
     }
@@ -280,6 +385,10 @@ absl::Status Jobs::Delete(const TenantId& tenant, const std::string& name) {
                      {{"name", name}});
   }
   auto parsed = session::ParseTenantResource(name, "jobs", "name");
+  {
+    Locked engine_lock(*core_);
+    Forget(**record);
+  }
   jobs_.erase({tenant, parsed->id});
   return absl::OkStatus();
 }
@@ -292,14 +401,16 @@ absl::StatusOr<std::vector<v1::WatchJobResponse>> Jobs::NextEvents(const TenantI
   auto record = Find(tenant, name);
   if (!record.ok()) return record.status();
   const Record& job = **record;
-  auto told = [&] { return job.events.size() > after_sequence || IsFinal(job.job.state()); };
+  auto num_events = [&] { return job.num_forgotten_events + job.events.size(); };
+  auto told = [&] { return num_events() > after_sequence || IsFinal(job.job.state()); };
   mutex_.AwaitWithDeadline(absl::Condition(&told), deadline);
   // A fresh watcher gets the present state; what led to it is of no use to it.
   if (after_sequence == 0 && !job.events.empty())
     return std::vector<v1::WatchJobResponse>{job.events.back()};
-  if (after_sequence >= job.events.size()) return std::vector<v1::WatchJobResponse>{};
-  return std::vector<v1::WatchJobResponse>(
-      job.events.begin() + static_cast<ptrdiff_t>(after_sequence), job.events.end());
+  if (after_sequence >= num_events()) return std::vector<v1::WatchJobResponse>{};
+  uint64_t skipped = after_sequence - std::min(after_sequence, job.num_forgotten_events);
+  return std::vector<v1::WatchJobResponse>(job.events.begin() + static_cast<ptrdiff_t>(skipped),
+                                           job.events.end());
 }
 
 void Jobs::Retire(absl::Time now) {
@@ -307,6 +418,10 @@ void Jobs::Retire(absl::Time now) {
   for (auto it = jobs_.begin(); it != jobs_.end();) {
     bool old = IsFinal(it->second->job.state()) &&
                it->second->final_time + core_->options.job_retention < now;
+    if (old) {
+      Locked engine_lock(*core_);
+      Forget(*it->second);
+    }
     it = old ? jobs_.erase(it) : std::next(it);
   }
   for (auto it = requests_.begin(); it != requests_.end();) {

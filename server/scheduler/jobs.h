@@ -13,6 +13,11 @@
 #include "server/scheduler/operations.h"
 #include "server/scheduler/scheduler.h"
 
+namespace stride::recovery {
+class JobRecord;
+class TaskResultRecord;
+}  // namespace stride::recovery
+
 namespace stride::scheduler {
 
 // Work that outlives its client: a job's operations are tasks of a session that belongs to the job.
@@ -32,6 +37,17 @@ class Jobs {
                                                                const std::string& name,
                                                                uint64_t after_sequence,
                                                                absl::Time deadline);
+  // As an earlier daemon had it; its unfinished tasks are there, not resumed yet. The lock must not
+  // be held.
+  struct Restored {
+    const std::map<uint64_t, std::shared_ptr<Task>>& unfinished;
+    const std::map<uint64_t, recovery::TaskResultRecord>& results;
+    const std::map<uint64_t, std::shared_ptr<session::Array>>& arrays;
+  };
+  void Restore(uint64_t id, const recovery::JobRecord& record, const Restored& things);
+  // Looks at all of them. The lock must not be held.
+  void UpdateAll();
+
   // Forgets jobs that have been final for long.
   void Retire(absl::Time now);
 
@@ -44,6 +60,9 @@ class Jobs {
     std::vector<std::shared_ptr<session::Array>> named_results;
     std::shared_ptr<Task> gate;  // holds the tasks back until all operations were accepted
     std::vector<v1::WatchJobResponse> events;
+    uint64_t num_forgotten_events = 0;  // those before `events`, told by an earlier daemon
+    std::string id, request_id;
+    uint64_t record = 0;  // id in the journal; 0: not accepted yet, or nothing is recorded
     bool cancel_requested = false;
     absl::Time final_time = absl::InfiniteFuture();
   };
@@ -51,7 +70,11 @@ class Jobs {
 
   absl::StatusOr<RecordPtr> Find(const TenantId& tenant, const std::string& name);
   absl::Status SubmitAll(const RecordPtr& record, const v1::Job& job, absl::Time deadline);
+  std::function<void(TaskState)> ObserverOf(const RecordPtr& record);
   void Abandon(const RecordPtr& record);
+  // Both locks are held.
+  void Save(const Record& record);
+  void Forget(const Record& record);
   // Looks at the tasks and tells a new event when the job's state has changed.
   void Update(const RecordPtr& record);
   static bool IsFinal(v1::Job::State state);

@@ -34,6 +34,7 @@ struct Lane {
   bool memory_short = false;  // some task waits until running work gives memory back
 
   std::shared_ptr<broker::Worker> worker;  // null: none runs
+  uint64_t worker_record = 0;              // of the worker in the journal
   bool starting = false;
   absl::Status start_error;      // of the last try to start one
   uint64_t num_start_tries = 0;  // ended ones

@@ -27,7 +27,10 @@ Memory::Outcome Memory::Allocate(Lane& lane, uint64_t size, store::Allocation* a
 }
 
 void Memory::Reclaim() {
-  for (const auto& entry : core_->reclaimer->TakeAll()) {
+  auto entries = core_->reclaimer->TakeAll();
+  if (entries.empty()) return;
+  core_->recorder.Commit();  // a successor must not find two owners of a block
+  for (const auto& entry : entries) {
     Lane* lane = find_lane_(entry.tenant, entry.device);
     if (lane != nullptr) lane->pool.Free(entry.allocation);
   }
@@ -36,11 +39,19 @@ void Memory::Reclaim() {
 void Memory::Trim(Lane& lane, uint64_t keep_bytes) {
   for (const auto& arena : lane.pool.TakeEmpty(keep_bytes)) {
     reserved_[lane.device] -= arena->size;
+    core_->recorder.Removed(*arena);
     if (lane.mapped.erase(arena->id) > 0 && lane.worker != nullptr) {
       // A worker that is dying answers UNAVAILABLE; its mappings go with it.
       lane.worker->UnmapArena(arena->id).IgnoreError();
     }
   }
+}
+
+void Memory::Restore(Lane& lane, std::shared_ptr<store::Arena> arena) {
+  if (std::find(lanes_.begin(), lanes_.end(), &lane) == lanes_.end()) lanes_.push_back(&lane);
+  reserved_[lane.device] += arena->size;
+  next_arena_ = std::max(next_arena_, arena->id + 1);
+  lane.pool.Add(std::move(arena));
 }
 
 uint64_t Memory::arena_bytes(int device) const {
@@ -87,9 +98,11 @@ Memory::Outcome Memory::AddHostArena(Lane& lane, uint64_t size) {
   if (!fd.ok()) return Outcome::kFull;
   auto map = MemoryMap::Map(fd->get(), size, /*writable=*/true);
   if (!map.ok()) return Outcome::kFull;
+  auto arena = std::make_shared<store::Arena>(next_arena_++, size, std::move(*fd), std::move(*map));
+  if (!core_->recorder.StoreArena(*arena).ok()) return Outcome::kFull;
+  core_->recorder.Added(*arena, lane);
   reserved_[lane.device] += size;
-  lane.pool.Add(
-      std::make_shared<store::Arena>(next_arena_++, size, std::move(*fd), std::move(*map)));
+  lane.pool.Add(std::move(arena));
   return Outcome::kAllocated;
 }
 
@@ -99,10 +112,16 @@ void Memory::RequestDeviceArena(Lane& lane, uint64_t size) {
   uint64_t id = next_arena_++;
   core_->starter.Run([this, lane = &lane, worker = lane.worker, id, size] {
     auto fd = worker->CreateArena(id, size);
+    std::shared_ptr<store::Arena> arena;
+    if (fd.ok()) {
+      arena = std::make_shared<store::Arena>(id, size, std::move(*fd), MemoryMap());
+      if (!core_->recorder.StoreArena(*arena).ok()) arena = nullptr;
+    }
     Locked lock(*core_);
     lane->growing = false;
-    if (fd.ok()) {
-      lane->pool.Add(std::make_shared<store::Arena>(id, size, std::move(*fd), MemoryMap()));
+    if (arena != nullptr) {
+      core_->recorder.Added(*arena, *lane);
+      lane->pool.Add(std::move(arena));
       if (lane->worker == worker) lane->mapped.insert(id);
     } else {
       reserved_[lane->device] -= size;

@@ -34,6 +34,9 @@ class Memory {
   // Gives empty arenas back, all but `keep_bytes` of each lane.
   void Trim(Lane& lane, uint64_t keep_bytes);
 
+  // An arena of an earlier daemon.
+  void Restore(Lane& lane, std::shared_ptr<store::Arena> arena);
+
   uint64_t arena_bytes(int device) const;
   uint64_t used_bytes(int device) const;
   uint64_t limit_bytes(int device) const;

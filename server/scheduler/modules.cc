@@ -11,6 +11,7 @@
 #include "server/base/error.h"
 #include "server/base/page_size.h"
 #include "server/ops/compiler_options.h"
+#include "server/recovery/records.pb.h"
 #include "server/scheduler/describe.h"
 #include "server/session/resource_name.h"
 
@@ -128,8 +129,28 @@ absl::StatusOr<v1::Module> Modules::Create(const TenantId& tenant,
   auto module = Build(tenant, request, *source, id, deadline);
   Locked lock(*core_);
   creating_.erase({tenant, id});
-  if (module.ok()) modules_[{tenant, id}] = *module;
+  if (module.ok()) {
+    Entry& entry = modules_[{tenant, id}];
+    entry.record = core_->recorder.NewId();
+    entry.module = *module;
+    Save(tenant, id, entry);
+  }
   return module;
+}
+
+void Modules::Save(const TenantId& tenant, const std::string& id, const Entry& entry) {
+  if (!core_->recorder.on()) return;
+  recovery::ModuleRecord record;
+  record.set_tenant(tenant.value);
+  record.set_id(id);
+  entry.module.SerializeToString(record.mutable_module());
+  core_->recorder.Set(recovery::Kind::kModule, entry.record, record);
+}
+
+void Modules::Restore(uint64_t id, const recovery::ModuleRecord& record) {
+  Entry& entry = modules_[{TenantId{record.tenant()}, record.id()}];
+  entry.record = id;
+  entry.module.ParseFromString(record.module());
 }
 
 absl::StatusOr<std::optional<v1::Module>> Modules::Reserve(const Key& key, bool may_exist,
@@ -145,7 +166,7 @@ absl::StatusOr<std::optional<v1::Module>> Modules::Reserve(const Key& key, bool 
     creating_.insert(key);
     return std::nullopt;
   }
-  if (may_exist) return it->second;
+  if (may_exist) return it->second.module;
   return MakeError(absl::StatusCode::kAlreadyExists, v1::ERROR_REASON_ALREADY_EXISTS,
                    absl::StrCat("the module exists already: ", key.second), {{"name", key.second}});
 }
@@ -260,7 +281,7 @@ absl::StatusOr<v1::Module> Modules::Get(const TenantId& tenant, const std::strin
   auto it = modules_.find({tenant, parsed->id});
   if (it == modules_.end() || parsed->tenant != tenant.value)
     return NotFound(v1::ERROR_REASON_MODULE_NOT_FOUND, "module", name);
-  return it->second;
+  return it->second.module;
 }
 
 absl::StatusOr<v1::ListModulesResponse> Modules::List(const TenantId& tenant,
@@ -280,7 +301,7 @@ absl::StatusOr<v1::ListModulesResponse> Modules::List(const TenantId& tenant,
       response.set_next_page_token(last);
       break;
     }
-    *response.add_modules() = it->second;
+    *response.add_modules() = it->second.module;
     last = it->first.second;
   }
   return response;
@@ -290,9 +311,12 @@ absl::Status Modules::Delete(const TenantId& tenant, const std::string& name) {
   auto parsed = session::ParseTenantResource(name, "modules", "name");
   if (!parsed.ok()) return parsed.status();
   Locked lock(*core_);
-  if (parsed->tenant != tenant.value || modules_.erase({tenant, parsed->id}) == 0) {
+  auto it = modules_.find({tenant, parsed->id});
+  if (parsed->tenant != tenant.value || it == modules_.end()) {
     return NotFound(v1::ERROR_REASON_MODULE_NOT_FOUND, "module", name);
   }
+  core_->recorder.Erase(recovery::Kind::kModule, it->second.record);
+  modules_.erase(it);
   return absl::OkStatus();
 }
 
@@ -302,7 +326,7 @@ absl::StatusOr<wire::Source> Modules::Find(const TenantId& tenant, const std::st
   auto it = modules_.find({tenant, parsed->id});
   if (it == modules_.end() || parsed->tenant != tenant.value)
     return NotFound(v1::ERROR_REASON_MODULE_NOT_FOUND, "module", name);
-  return SourceOf(it->second, "");
+  return SourceOf(it->second.module, "");
 }
 
 }  // namespace stride::scheduler

@@ -12,6 +12,10 @@
 #include "server/scheduler/scheduler.h"
 #include "server/wire/plan.pb.h"
 
+namespace stride::recovery {
+class ModuleRecord;
+}
+
 namespace stride::scheduler {
 
 // Modules that clients registered, by name. Thread-safe, except where said.
@@ -26,10 +30,18 @@ class Modules {
                                                const v1::ListModulesRequest& request);
   absl::Status Delete(const TenantId& tenant, const std::string& name);
 
+  // As an earlier daemon had it. Caller holds the lock.
+  void Restore(uint64_t id, const recovery::ModuleRecord& record);
+
   // The code behind a name. Caller holds the lock.
   absl::StatusOr<wire::Source> Find(const TenantId& tenant, const std::string& name) const;
 
  private:
+  struct Entry {
+    v1::Module module;
+    uint64_t record = 0;  // id in the journal
+  };
+  void Save(const TenantId& tenant, const std::string& id, const Entry& entry);
   using Key = std::pair<TenantId, std::string>;
 
   // Takes the name for a module to be made, once no other call is making it; or gives the module
@@ -49,7 +61,7 @@ class Modules {
 
   Core* const core_;
   Scheduler* const scheduler_;
-  std::map<Key, v1::Module> modules_;  // guarded by the lock, as is the next
+  std::map<Key, Entry> modules_;  // guarded by the lock, as is the next
   std::set<Key> creating_;
 };
 

@@ -27,7 +27,7 @@ void Scheduler::StartMove(const std::shared_ptr<Task>& task,
   if (buffer->inline_bytes != nullptr && lane.description.host_memory() &&
       buffer->size <= kCopyAtOnceBytes) {
     std::memcpy(target.data(), buffer->inline_bytes->data(), buffer->inline_bytes->size());
-    buffer->replicas[lane.device] = target;
+    buffer->AddReplica(lane.device, target);
     moves_.erase({buffer.get(), lane.device});
     --task->num_moves;
     task->move_end = core_->Now();
@@ -113,7 +113,7 @@ void Scheduler::MoveDone(int device, const std::shared_ptr<store::Buffer>& buffe
   std::vector<std::shared_ptr<Task>> waiters = std::move(it->second);
   moves_.erase(it);
   if (status.ok()) {
-    buffer->replicas[device] = target;
+    buffer->AddReplica(device, target);
     accounts_[device].upload_bytes += buffer->size;
   } else {
     core_->reclaimer->Add({buffer->tenant, device, target});

@@ -273,6 +273,7 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
   task->pinned_device = resolved.device;
   task->deadline = deadline;
   task->observer = resolved.extras.observer;
+  task->of_job = resolved.extras.observer != nullptr;
   bool is_kernel = operation.has_kernel_launch();
   for (const ArrayPtr& input : resolved.inputs) {
     // Which of a kernel's arrays are written is known once it is compiled; until then all may be.
@@ -281,7 +282,9 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
   }
   if (is_kernel) {
     task->inputs = inputs;
-    task->operation = std::make_shared<const v1::Operation>(operation);
+    auto kept = std::make_shared<v1::Operation>(operation);
+    kept->mutable_kernel_launch()->clear_code();  // the plan has it
+    task->operation = std::move(kept);
   }
   for (size_t j = 0; j < resolved.targets.size(); ++j) {
     ArrayPtr array = resolved.targets[j].existing;
@@ -321,7 +324,9 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
   if (absl::Status status = Publish(tenant, resolved); !status.ok()) return status;
   if (absl::Status status = scheduler_->Enqueue(task, resolved.extras.after); !status.ok()) {
     for (const auto& output : resolved.outputs) {
-      if (output->buffer != nullptr && output->buffer->writer == nullptr) output->error = status;
+      if (output->buffer == nullptr || output->buffer->writer != nullptr) continue;
+      output->error = status;
+      core_->recorder.Changed(output);
     }
     return status;
   }
@@ -423,6 +428,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchMove(const TenantId& tena
   task->drop_other_replicas = true;
   task->deadline = deadline;
   task->observer = resolved.extras.observer;
+  task->of_job = resolved.extras.observer != nullptr;
   // Ordered as a write, since it drops the copies that readers before it use.
   task->uses.push_back({.buffer = input->buffer, .read = true, .write = true});
   if (absl::Status status = Publish(tenant, resolved); !status.ok()) return status;

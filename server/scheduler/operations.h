@@ -40,6 +40,9 @@ class Operations {
                                   const v1::Operation& operation, absl::Time deadline,
                                   Extras extras = {});
 
+  // Tasks get ids from here on.
+  void GoOnFrom(uint64_t next_task) { next_task_ = next_task; }
+
   // From `devices/{id}`.
   absl::StatusOr<int> FindDevice(const std::string& name) const;
 

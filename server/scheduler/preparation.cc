@@ -121,6 +121,7 @@ void Scheduler::StartWorker(Lane& lane) {
     for (int tries = 1; tries < kMaxStartTries && absl::IsAborted(worker.status()); ++tries) {
       worker = core_->broker->StartWorker(lane->device);
     }
+    uint64_t record = worker.ok() ? core_->recorder.StoreWorker(**worker) : 0;
     Locked lock(*core_);
     lane->starting = false;
     ++lane->num_start_tries;
@@ -135,6 +136,8 @@ void Scheduler::StartWorker(Lane& lane) {
       return;
     }
     lane->worker = *worker;
+    lane->worker_record = record;
+    core_->recorder.WorkerAdopted(record, *lane);
     lane->mapped.clear();
     lane->loaded.clear();
     lane->load_errors.clear();
@@ -170,7 +173,7 @@ bool Scheduler::HaveOutputs(const std::shared_ptr<Task>& task) {
     store::Allocation allocation;
     Memory::Outcome outcome = memory_.Allocate(lane, use.buffer->size, &allocation);
     if (outcome == Memory::Outcome::kAllocated) {
-      use.buffer->replicas[lane.device] = allocation;
+      use.buffer->AddReplica(lane.device, allocation);
       continue;
     }
     // Running work may free memory when it ends; with none, waiting would be for ever.

@@ -41,8 +41,9 @@ std::vector<std::shared_ptr<Task>> WithDependents(const std::shared_ptr<Task>& t
 // accepted behind it, which counted on its result there, carry its error.
 void Scheduler::EndUnrun(const std::shared_ptr<Task>& task, absl::Status status) {
   for (const auto& dependent : task->dependents) {
-    if (dependent->lost_input.ok() && NeedsOutputOf(*dependent, *task))
-      dependent->lost_input = status;
+    if (!dependent->lost_input.ok() || !NeedsOutputOf(*dependent, *task)) continue;
+    dependent->lost_input = status;
+    core_->recorder.Changed(*dependent);
   }
   Complete(task, std::move(status));
 }
@@ -65,7 +66,11 @@ void Scheduler::Recall(const std::shared_ptr<Task>& task, absl::Status status) {
     RecallRefused({task});
     return;
   }
-  for (const auto& member : tasks) ++member->num_recalls;
+  for (const auto& member : tasks) {
+    ++member->num_recalls;
+    core_->recorder.Changed(*member);
+  }
+  core_->recorder.Commit();  // a successor must know that these may not have run
   lane.recalls[sequences.front()] = std::move(tasks);
   // A worker that is gone answers nothing; its death is told apart and honours the recall.
   if (lane.worker != nullptr) lane.worker->Cancel(sequences).IgnoreError();
@@ -78,7 +83,10 @@ void Scheduler::TasksCancelled(Lane& lane, const broker::Worker* worker, uint64_
   if (asked == lane.recalls.end()) return;
   std::vector<std::shared_ptr<Task>> tasks = std::move(asked->second);
   lane.recalls.erase(asked);
-  for (const auto& task : tasks) task->num_recalls = std::max(0, task->num_recalls - 1);
+  for (const auto& task : tasks) {
+    task->num_recalls = std::max(0, task->num_recalls - 1);
+    core_->recorder.Changed(*task);
+  }
   if (taken) {
     RecallGranted(lane, tasks);
   } else {

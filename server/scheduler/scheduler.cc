@@ -65,16 +65,35 @@ absl::Status Scheduler::Enqueue(const std::shared_ptr<Task>& task,
   ++unfinished;
   ++num_unfinished_;
   task->submit_time = core_->Now();
+  core_->recorder.Accepted(task);
   if (after != nullptr) LinkBehind(task, after);
   RegisterAccesses(task);
-  if (task->deadline != absl::InfiniteFuture()) {
-    core_->timer.At(task->deadline, [this, weak = std::weak_ptr<Task>(task)] {
-      Locked lock(*core_);
-      if (auto task = weak.lock()) DeadlinePassed(task);
-    });
-  }
+  WatchDeadline(task);
   Evaluate(task);
   return absl::OkStatus();
+}
+
+void Scheduler::Restore(const std::shared_ptr<Task>& task) {
+  ++unfinished_[task->tenant];
+  ++num_unfinished_;
+  RegisterAccesses(task);
+  WatchDeadline(task);
+}
+
+void Scheduler::Resume(const std::shared_ptr<Task>& task) {
+  if (task->state == TaskState::kWaiting && !task->recall.ok()) {
+    EndUnrun(task, task->recall);
+  } else {
+    Evaluate(task);
+  }
+}
+
+void Scheduler::WatchDeadline(const std::shared_ptr<Task>& task) {
+  if (task->deadline == absl::InfiniteFuture()) return;
+  core_->timer.At(task->deadline, [this, weak = std::weak_ptr<Task>(task)] {
+    Locked lock(*core_);
+    if (auto task = weak.lock()) DeadlinePassed(task);
+  });
 }
 
 void Scheduler::Evaluate(const std::shared_ptr<Task>& task) {
@@ -207,7 +226,7 @@ void Scheduler::Complete(const std::shared_ptr<Task>& task, absl::Status status)
     for (const Use& use : task->uses) {
       // What a task never touched stays good; what it was to make from nothing never came to be.
       bool spoiled = use.write && (use.fresh || was_dispatched);
-      if (use.buffer != nullptr && spoiled && use.buffer->error.ok()) use.buffer->error = status;
+      if (use.buffer != nullptr && spoiled) use.buffer->Spoil(status);
     }
   }
   task->end_time = core_->Now();
@@ -235,6 +254,7 @@ void Scheduler::Complete(const std::shared_ptr<Task>& task, absl::Status status)
 
 void Scheduler::SetState(Task& task, TaskState state) {
   task.state = state;
+  if (state != TaskState::kPreparing) core_->recorder.Changed(task);
   if (task.observer)
     core_->deferred.push_back([observer = task.observer, state] { observer(state); });
 }
@@ -291,6 +311,7 @@ void Scheduler::Housekeep() {
     if (!idle || lane->last_used > idle_since || lane->worker == nullptr) continue;
     memory_.Trim(*lane, 0);
     std::shared_ptr<broker::Worker> worker = std::exchange(lane->worker, nullptr);
+    core_->recorder.WorkerGone(std::exchange(lane->worker_record, 0));
     lane->mapped.clear();
     lane->loaded.clear();
     core_->executor.Run([worker] { worker->Shutdown(); });

@@ -34,6 +34,11 @@ class Scheduler {
   absl::Status Enqueue(const std::shared_ptr<Task>& task,
                        const std::shared_ptr<Task>& after = nullptr);
 
+  // A task that an earlier daemon had accepted: enters it into its buffers' order, after those
+  // restored before. Resume lets it go its way once all are there.
+  void Restore(const std::shared_ptr<Task>& task);
+  void Resume(const std::shared_ptr<Task>& task);
+
   // Ends a task that has not been dispatched, or a host access. Its outputs carry the status when
   // it is an error.
   void Finish(const std::shared_ptr<Task>& task, absl::Status status);
@@ -120,6 +125,7 @@ class Scheduler {
 
   void Complete(const std::shared_ptr<Task>& task, absl::Status status);
   void SetState(Task& task, TaskState state);
+  void WatchDeadline(const std::shared_ptr<Task>& task);
   void DeadlinePassed(const std::shared_ptr<Task>& task);
   void StartWorker(Lane& lane);
   // Until the lane has a worker, or none can be started.

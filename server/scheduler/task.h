@@ -56,6 +56,7 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   std::string required_kind;         // `cuda` for PTX and binaries; empty: any
   bool drop_other_replicas = false;  // a move: the inputs stay on the chosen device only
   absl::Time deadline = absl::InfiniteFuture();
+  bool of_job = false;  // its result is kept until the job has ended
   // Told of every change, and when a dispatched task has begun; after the lock is given back.
   std::function<void(TaskState)> observer;
   std::function<void()> granted;  // host access: called once when all earlier accesses ended, after
@@ -69,10 +70,12 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   std::shared_ptr<const broker::CompiledModule> module;
   bool compile_requested = false;
   bool arguments_bound = false;
-  bool queued_ready = false;    // stands in its lane's ready queue
-  int num_moves = 0;            // inputs on their way
-  int num_attempts = 0;         // times dispatched
-  uint64_t first_sequence = 0;  // of its launches in the present worker
+  bool queued_ready = false;  // stands in its lane's ready queue
+  int num_moves = 0;          // inputs on their way
+  int num_attempts = 0;       // times dispatched
+  // Of its launches in the present worker, zero fills included; and that worker's record.
+  uint64_t first_sequence = 0, last_sequence = 0;
+  uint64_t worker_record = 0;
   bool expired = false;         // its deadline passed while it ran
   absl::Status recall;          // not OK: what it is to end with if its worker has not begun it
   bool recall_asked = false;    // of the present worker
@@ -82,6 +85,10 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   absl::Status lost_input;  // not OK: what was to write one of its inputs ended without running
   double estimate_seconds = 0;
   absl::Status early_error;  // of a wire task before its own launch
+
+  // The recorder's.
+  bool recorded = false;
+  bool record_changed = false;
 
   // Timeline.
   absl::Time submit_time;

@@ -94,13 +94,14 @@ absl::Status ReceivingUpload::Open(absl::Time deadline) {
     if (!allocated.ok()) return allocated.status();
     target = *allocated;
     Locked lock(*core_);
-    array_->buffer->replicas[receiving_->device] = target;
+    array_->buffer->AddReplica(receiving_->device, target);
   }
   return writer_.Open(*lane, target, array_->info.offset + begin_, deadline);
 }
 
 void ReceivingUpload::Completed() {
   receiving_->ranges.Add(begin_, end_);
+  core_->recorder.Changed(array_);
   scheduler_->account(receiving_->device).upload_bytes += end_ - begin_;
   if (!receiving_->ranges.Covers(array_->info.size_bytes())) return;
   array_->receiving.reset();
@@ -111,7 +112,10 @@ ReceivingUpload::~ReceivingUpload() {
   // What was written stays, so that the client can go on from there.
   bool arrived = !complete_ && writer_.Finish().ok();
   Locked lock(*core_);
-  if (arrived && array_->receiving != nullptr) receiving_->ranges.Add(begin_, position_);
+  if (arrived && array_->receiving != nullptr) {
+    receiving_->ranges.Add(begin_, position_);
+    core_->recorder.Changed(array_);
+  }
   --receiving_->num_calls;
   receiving_->lease_end = core_->Now() + core_->options.upload_lease;
 }

@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "server/base/ids.h"
 #include "server/store/array_info.h"
 #include "server/store/buffer.h"
 #include "server/store/range_set.h"
@@ -27,6 +28,7 @@ struct Receiving {
 // What a handle or a name stands for: a typed view of a buffer, or the first error. Guarded by the
 // scheduler's lock, except what is const.
 struct Array {
+  TenantId tenant;   // of arrays in a catalogue
   std::string name;  // resource name; empty for results that only travel inline
   ArrayInfo info;
   std::shared_ptr<store::Buffer>
@@ -35,6 +37,8 @@ struct Array {
   absl::Time create_time;
   absl::Time expire_time = absl::InfiniteFuture();
   std::shared_ptr<Receiving> receiving;  // while an upload is incomplete
+  uint64_t record = 0;                   // id of its record in the journal; 0: none
+  bool changed = false;                  // waits for the recorder
 
   // The first error that spoiled it.
   const absl::Status& status() const {

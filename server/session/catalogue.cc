@@ -47,7 +47,28 @@ absl::StatusOr<std::shared_ptr<Session>> Catalogue::CreateSession(const TenantId
   session->ttl = ttl;
   session->expire_time = now + ttl;
   sessions_[key] = session;
+  if (observer_ != nullptr) observer_->Added(*session);
   return session;
+}
+
+void Catalogue::Restore(std::shared_ptr<Session> session) {
+  if (observer_ != nullptr) observer_->Added(*session);
+  std::pair<TenantId, std::string> key(session->tenant, session->id);
+  sessions_[key] = std::move(session);
+}
+
+Catalogue::SessionMap::iterator Catalogue::Erase(SessionMap::iterator session) {
+  for (auto& [handle, array] : session->second->arrays) TellRemoved(*array);
+  if (observer_ != nullptr) observer_->Removed(*session->second);
+  return sessions_.erase(session);
+}
+
+void Catalogue::Tell(const std::shared_ptr<Array>& added) {
+  if (observer_ != nullptr) observer_->Added(added);
+}
+
+void Catalogue::TellRemoved(Array& array) {
+  if (observer_ != nullptr) observer_->Removed(array);
 }
 
 absl::StatusOr<std::shared_ptr<Session>> Catalogue::FindSession(const TenantId& tenant,
@@ -60,7 +81,15 @@ absl::StatusOr<std::shared_ptr<Session>> Catalogue::FindSession(const TenantId& 
 }
 
 void Catalogue::DeleteSession(const TenantId& tenant, const std::string& id) {
-  sessions_.erase({tenant, id});
+  auto it = sessions_.find({tenant, id});
+  if (it != sessions_.end()) Erase(it);
+}
+
+void Catalogue::ReleaseHandle(Session& session, uint64_t handle) {
+  auto it = session.arrays.find(handle);
+  if (it == session.arrays.end()) return;
+  TellRemoved(*it->second);
+  session.arrays.erase(it);
 }
 
 std::vector<std::shared_ptr<Session>> Catalogue::TakeExpiredSessions(absl::Time now) {
@@ -68,7 +97,7 @@ std::vector<std::shared_ptr<Session>> Catalogue::TakeExpiredSessions(absl::Time 
   for (auto it = sessions_.begin(); it != sessions_.end();) {
     if (it->second->num_pins == 0 && it->second->expire_time <= now) {
       taken.push_back(it->second);
-      it = sessions_.erase(it);
+      it = Erase(it);
     } else {
       ++it;
     }
@@ -93,16 +122,19 @@ absl::StatusOr<std::shared_ptr<Array>> Catalogue::FindArray(const TenantId& tena
 absl::Status Catalogue::AddArray(const TenantId& tenant, const ArrayName& name,
                                  std::shared_ptr<Array> array, absl::Time now) {
   array->name = name.ToString();
+  array->tenant = tenant;
   if (!name.session.empty()) {
     auto session = FindSession(tenant, name.session, now);
     if (!session.ok()) return session.status();
     auto [it, inserted] = (*session)->arrays.emplace(name.handle, array);
+    if (inserted) Tell(array);
     return inserted ? absl::OkStatus() : Taken(array->name);
   }
   if (name.tenant != tenant.value) {
     return ArrayNotFound(name);
   }
   auto [it, inserted] = named_.emplace(std::make_pair(tenant, name.id), array);
+  if (inserted) Tell(array);
   return inserted ? absl::OkStatus() : Taken(array->name);
 }
 
@@ -111,6 +143,7 @@ absl::StatusOr<std::shared_ptr<Array>> Catalogue::RemoveArray(const TenantId& te
                                                               absl::Time now) {
   auto array = FindArray(tenant, name, now);
   if (!array.ok()) return array.status();
+  TellRemoved(**array);
   if (!name.session.empty()) {
     sessions_[{tenant, name.session}]->arrays.erase(name.handle);
   } else {
@@ -124,6 +157,7 @@ std::vector<std::shared_ptr<Array>> Catalogue::TakeExpiredArrays(absl::Time now)
   for (auto it = named_.begin(); it != named_.end();) {
     if (it->second->expire_time <= now) {
       taken.push_back(it->second);
+      TellRemoved(*it->second);
       it = named_.erase(it);
     } else {
       ++it;

@@ -28,6 +28,7 @@ struct Session {
   // together; -1: none yet.
   int home_device = -1;
   std::unordered_map<uint64_t, std::shared_ptr<Array>> arrays;
+  uint64_t record = 0;  // id of its record in the journal; 0: none
 };
 
 // Where everything that a client owns is found: sessions with their handles, and named arrays. Not
@@ -35,6 +36,17 @@ struct Session {
 // in the same words as for what does not exist.
 class Catalogue {
  public:
+  // Hears of everything that is entered and taken out. A session's arrays go before it.
+  class Observer {
+   public:
+    virtual ~Observer() = default;
+    virtual void Added(Session& session) = 0;
+    virtual void Removed(Session& session) = 0;
+    virtual void Added(const std::shared_ptr<Array>& array) = 0;
+    virtual void Removed(Array& array) = 0;
+  };
+  void set_observer(Observer* observer) { observer_ = observer; }
+
   absl::StatusOr<std::shared_ptr<Session>> CreateSession(const TenantId& tenant,
                                                          const std::string& id, absl::Duration ttl,
                                                          absl::Time now, int max_sessions);
@@ -42,6 +54,10 @@ class Catalogue {
   absl::StatusOr<std::shared_ptr<Session>> FindSession(const TenantId& tenant,
                                                        const std::string& id, absl::Time now);
   void DeleteSession(const TenantId& tenant, const std::string& id);
+  // A handle that stands for nothing is no error.
+  void ReleaseHandle(Session& session, uint64_t handle);
+  // As an earlier daemon had it.
+  void Restore(std::shared_ptr<Session> session);
   std::vector<std::shared_ptr<Session>> TakeExpiredSessions(absl::Time now);
 
   absl::StatusOr<std::shared_ptr<Array>> FindArray(const TenantId& tenant, const ArrayName& name,
@@ -64,7 +80,13 @@ class Catalogue {
                                                                  absl::Time now, std::string* next);
 
  private:
-  std::map<std::pair<TenantId, std::string>, std::shared_ptr<Session>> sessions_;
+  using SessionMap = std::map<std::pair<TenantId, std::string>, std::shared_ptr<Session>>;
+  SessionMap::iterator Erase(SessionMap::iterator session);
+  void Tell(const std::shared_ptr<Array>& added);
+  void TellRemoved(Array& array);
+
+  Observer* observer_ = nullptr;
+  SessionMap sessions_;
   std::map<std::pair<TenantId, std::string>, std::shared_ptr<Array>> named_;
 };
 

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -20,8 +22,11 @@ struct Access {
   virtual ~Access() = default;
 };
 
-// Collects blocks whose buffers died, wherever that happened, until the scheduler frees them under
-// its lock. Thread-safe.
+struct Buffer;
+
+// Collects what happens to buffers for those who must know: the blocks of those that died, wherever
+// that happened, until the scheduler frees them under its lock; and those with a record that
+// changed or died, for the recorder. Thread-safe, except where said.
 class Reclaimer {
  public:
   struct Entry {
@@ -32,39 +37,76 @@ class Reclaimer {
   void Add(Entry entry);
   std::vector<Entry> TakeAll();
 
+  // Under the scheduler's lock.
+  void AddChanged(std::shared_ptr<Buffer> buffer) { changed_.push_back(std::move(buffer)); }
+  std::vector<std::shared_ptr<Buffer>> TakeChanged() { return std::exchange(changed_, {}); }
+  bool any_changed() const { return !changed_.empty(); }
+
+  // `record` of a buffer that died, with its blocks. What is taken here covers every entry that
+  // TakeAll gave before.
+  void AddDead(uint64_t record, std::vector<Entry> entries);
+  std::vector<uint64_t> TakeDeadRecords();
+
  private:
   absl::Mutex mutex_;
   std::vector<Entry> entries_ ABSL_GUARDED_BY(mutex_);
+  std::vector<uint64_t> dead_records_ ABSL_GUARDED_BY(mutex_);
+  std::atomic<bool> any_dead_{false};
+  std::vector<std::shared_ptr<Buffer>> changed_;  // guarded by the scheduler's lock
+};
+
+// Device index -> block with the content as of the last write that was sent, or that is being
+// written. Changed only through its Buffer, which has it recorded.
+class Replicas {
+ public:
+  using Map = std::map<int, Allocation>;
+  const Allocation& at(int device) const { return map_.at(device); }
+  size_t count(int device) const { return map_.count(device); }
+  Map::const_iterator find(int device) const { return map_.find(device); }
+  Map::const_iterator begin() const { return map_.begin(); }
+  Map::const_iterator end() const { return map_.end(); }
+  bool empty() const { return map_.empty(); }
+  size_t size() const { return map_.size(); }
+
+ private:
+  friend struct Buffer;
+  Map map_;
 };
 
 // The bytes behind one or more arrays (views share them). Not thread-safe: the scheduler's lock
 // guards all members.
-struct Buffer {
+struct Buffer : std::enable_shared_from_this<Buffer> {
   Buffer(TenantId tenant, int64_t size, std::shared_ptr<Reclaimer> reclaimer)
       : tenant(std::move(tenant)), size(size), reclaimer_(std::move(reclaimer)) {}
   ~Buffer();
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
 
+  // The content, or what will be the content, lies in this block too.
+  void AddReplica(int device, const Allocation& allocation);
   // Gives one device's block back.
   void DropReplica(int device);
   // Only `device` keeps the content, as after a write there.
   void KeepOnly(int device);
+  // Its content is not what it should be; the first error stays.
+  void Spoil(const absl::Status& status);
 
   const TenantId tenant;
   const int64_t size;  // bytes
-  // Device index -> block with the content as of the last write that was sent, or that is being
-  // written.
-  std::map<int, Allocation> replicas;
+  Replicas replicas;
   // Content that came inside a request and is on no device yet. Dropped at the first write.
   std::shared_ptr<const std::string> inline_bytes;
-  // First error that spoiled the content; OK while it is good.
+  // First error that spoiled the content; OK while it is good. Set by Spoil.
   absl::Status error;
   // Unfinished accesses, for ordering: the last writer, and the readers since.
   std::shared_ptr<Access> writer;
   std::vector<std::shared_ptr<Access>> readers;
+  // Id of its record in the journal; 0: it has none, since nothing that outlives its call uses it.
+  uint64_t record = 0;
+  bool changed = false;  // waits for the recorder
 
  private:
+  void Changed();
   std::shared_ptr<Reclaimer> reclaimer_;
 };
 

@@ -20,6 +20,23 @@ std::optional<uint64_t> OffsetAllocator::Allocate(uint64_t size) {
   return offset;
 }
 
+bool OffsetAllocator::Reserve(uint64_t offset, uint64_t size) {
+  if (size > UINT64_MAX - kAlignment || offset % kAlignment != 0) return false;
+  uint64_t need = (std::max<uint64_t>(size, 1) + kAlignment - 1) / kAlignment * kAlignment;
+  auto gap = gaps_.upper_bound(offset);
+  if (gap == gaps_.begin()) return false;
+  --gap;
+  auto [begin, gap_size] = *gap;
+  uint64_t before = offset - begin;
+  if (before > gap_size || gap_size - before < need) return false;
+  RemoveGap(gap);
+  if (before > 0) AddGap(begin, before);
+  if (gap_size - before > need) AddGap(offset + need, gap_size - before - need);
+  used_[offset] = need;
+  used_bytes_ += need;
+  return true;
+}
+
 void OffsetAllocator::Free(uint64_t offset) {
   auto block = used_.find(offset);
   if (block == used_.end()) return;

@@ -21,7 +21,10 @@ class OffsetAllocator {
   // nullopt when no gap is large enough. A size of 0 takes one alignment unit, so that every block
   // has an address of its own.
   std::optional<uint64_t> Allocate(uint64_t size);
-  // `offset` must have come from Allocate.
+  // Takes a given range, as an earlier Allocate of `size` did; false when any of it is taken or not
+  // there.
+  bool Reserve(uint64_t offset, uint64_t size);
+  // `offset` must have come from Allocate or Reserve.
   void Free(uint64_t offset);
 
   bool empty() const { return used_.empty(); }

@@ -4,6 +4,10 @@
 #include <grpcpp/support/proto_buffer_reader.h>
 #include <grpcpp/support/slice.h>
 
+#include <chrono>
+#include <functional>
+#include <thread>
+
 #include "client/cpp/src/bulk.h"
 #include "client/cpp/src/raw_call.h"
 #include "client/cpp/src/run_ranges.h"
@@ -14,6 +18,10 @@ namespace stride::internal {
 namespace {
 
 using google::protobuf::internal::WireFormatLite;
+
+// A daemon that died is replaced within this.
+constexpr auto kRestartTime = std::chrono::seconds(1);
+constexpr auto kRestartPoll = std::chrono::milliseconds(20);
 
 // FetchArrayResponse.data, length-delimited.
 constexpr uint32_t kDataTag = (2 << 3) | 2;
@@ -39,7 +47,8 @@ std::optional<int64_t> CopyData(grpc::ByteBuffer* message, std::byte* out, int64
 }
 
 Result<void> ReceiveRange(RawCall& call, const v1::FetchArrayRequest& request,
-                          std::span<std::byte> out, Range range, const TransferOptions& options) {
+                          std::span<std::byte> out, Range range, const TransferOptions& options,
+                          bool* begun) {
   const grpc::Slice slice(request.SerializeAsString());
   bool sound = true;
   int64_t at = range.begin;
@@ -49,6 +58,7 @@ Result<void> ReceiveRange(RawCall& call, const v1::FetchArrayRequest& request,
       sound = copied.has_value();
       if (!sound) break;
       at += *copied;
+      *begun = *begun || *copied > 0;
       if (options.progress && *copied > 0) options.progress(*copied);
       message.Clear();
     }
@@ -64,6 +74,19 @@ Result<void> ReceiveRange(RawCall& call, const v1::FetchArrayRequest& request,
   return {};
 }
 
+// Tries again for a little while when there is no daemon: another may be starting in its place. Not
+// once bytes have come: those after them might be of another moment.
+Result<void> UntilThere(const std::function<Result<void>(bool* begun)>& receive) {
+  const auto give_up = std::chrono::steady_clock::now() + kRestartTime;
+  for (;;) {
+    bool begun = false;
+    auto received = receive(&begun);
+    if (received || received.error().code != Code::kUnavailable || begun) return received;
+    if (std::chrono::steady_clock::now() > give_up) return received;
+    std::this_thread::sleep_for(kRestartPoll);
+  }
+}
+
 }  // namespace
 
 Result<void> FetchBulk(Channels& channels, const std::string& name, std::span<std::byte> out,
@@ -77,9 +100,11 @@ Result<void> FetchBulk(Channels& channels, const std::string& name, std::span<st
                        request.mutable_range()->set_begin(range.begin);
                        request.mutable_range()->set_end(range.end);
                      }
-                     RawCall call(channels.Bulk(i), "/stride.v1.ArrayService/FetchArray",
-                                  call_options, default_timeout);
-                     return ReceiveRange(call, request, out, range, call_options);
+                     return UntilThere([&](bool* begun) {
+                       RawCall call(channels.Bulk(i), "/stride.v1.ArrayService/FetchArray",
+                                    call_options, default_timeout);
+                       return ReceiveRange(call, request, out, range, call_options, begun);
+                     });
                    });
 }
 

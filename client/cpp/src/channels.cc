@@ -73,13 +73,13 @@ std::shared_ptr<grpc::Channel> Open(const std::string& address) {
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetMaxReceiveMessageSize(kMaxReceiveBytes);
   arguments.SetServiceConfigJSON(kServiceConfig);
-  // A daemon that restarts is back in about a second; gRPC's own first backoff is as long, and then
-  // doubles.
+  // A daemon that restarts is back in less than a second; gRPC's own first backoff is longer, and
+  // then doubles.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2000);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
   // In spite of its name this is how long one attempt may take, to the end of the handshake: a
-  // distant or busy daemon needs more than a backoff. An attempt that is refused ends at once all
-  // the same.
+  // distant or busy daemon needs more than a backoff, and one that is just being replaced answers
+  // late, from its socket's backlog. An attempt that is refused ends at once all the same.
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5000);
   // The daemon is named on purpose; a proxy from the environment cannot reach its socket.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);

@@ -69,11 +69,18 @@ stride devices
 run_jobs
 check_confinement
 
+# An array that is to outlive every daemon that follows.
+as_client() { setpriv --reuid client --regid client --init-groups env HOME=/tmp "$@"; }
+as_client stride ufunc add 20 22 -o /tmp/kept.npy
+as_client stride put /tmp/kept.npy kept --quiet
+kept() { cmp <(as_client stride get kept --raw -o - --quiet) <(tail -c 8 /tmp/kept.npy); }
+
 first=$(property MainPID)
 kill -9 "$first"
 restarted 1 "$first"
 run_jobs
-say "killed, restarted once, and jobs ran again"
+kept || fail "the array was lost with the daemon"
+say "killed, restarted once, jobs ran again, and the array is there"
 
 sleep 35 # longer than WatchdogSec
 [[ $(property NRestarts) == 1 ]] || fail "restarted while nothing happened"
@@ -83,7 +90,8 @@ second=$(property MainPID)
 kill -STOP "$second"
 restarted 2 "$second"
 run_jobs
-say "stopped feeding the watchdog, restarted, and jobs ran again"
+kept || fail "the array was lost with the daemon that the watchdog killed"
+say "stopped feeding the watchdog, restarted, jobs ran again, and the array is there"
 
 cd /tmp
 check-jobs --kernels .

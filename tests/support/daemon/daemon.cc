@@ -24,6 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
+constexpr char kReadyText[] = "ready pid=";
 constexpr auto kReadyTime = std::chrono::seconds(30);
 [[maybe_unused]] constexpr auto kLeakCheckTime = std::chrono::seconds(10);
 
@@ -85,7 +86,8 @@ std::vector<char*> Pointers(std::vector<std::string>& strings) {
 
 }  // namespace
 
-Daemon::Daemon(std::vector<std::string> flags, Devices devices) {
+Daemon::Daemon(std::vector<std::string> flags, Devices devices,
+               std::vector<std::string> environment) {
   // Short, because a socket's path is.
   std::string pattern = "/tmp/stride-test.XXXXXX";
   if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary folder");
@@ -98,8 +100,10 @@ Daemon::Daemon(std::vector<std::string> flags, Devices devices) {
     arguments.push_back(std::string("--worker-dir=") + workers);
   for (const auto& more : {DeviceFlags(devices), flags})
     arguments.insert(arguments.end(), more.begin(), more.end());
-  Spawn(std::move(arguments), devices.count);
-  if (!WaitForLog("ready pid=", kReadyTime)) {
+  for (std::string& variable : EnvironmentWith(devices.count))
+    environment.push_back(std::move(variable));
+  Spawn(std::move(arguments), std::move(environment));
+  if (!WaitForLog(kReadyText, kReadyTime)) {
     throw std::runtime_error("strided does not get ready:\n" + Log());
   }
 }
@@ -124,10 +128,9 @@ Daemon::~Daemon() {
   fs::remove_all(folder_, error);
 }
 
-void Daemon::Spawn(std::vector<std::string> arguments, int num_gpus) {
+void Daemon::Spawn(std::vector<std::string> arguments, std::vector<std::string> environment) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
-  std::vector<std::string> environment = EnvironmentWith(num_gpus);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
@@ -175,17 +178,37 @@ Client Daemon::Connect() const {
 }
 
 std::vector<pid_t> Daemon::Children(const std::string& argument) const {
+  const pid_t serving = ServingPid();
   std::vector<pid_t> out;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator("/proc", error)) {
     const std::string name = entry.path().filename();
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    if (ParentOf(entry.path()) != pid_) continue;
+    if (ParentOf(entry.path()) != serving) continue;
     const std::string command = ReadFile(entry.path() / "cmdline");
     if (command.find(std::string(1, '\0') + argument) == std::string::npos) continue;
     out.push_back(std::stoi(name));
   }
   return out;
+}
+
+pid_t Daemon::ServingPid() const {
+  std::lock_guard lock(mutex_);
+  const size_t at = log_.rfind(kReadyText);
+  return at == std::string::npos ? pid_ : std::stoi(log_.substr(at + sizeof(kReadyText) - 1));
+}
+
+int Daemon::TimesReady() const {
+  std::lock_guard lock(mutex_);
+  int times = 0;
+  for (size_t at = log_.find(kReadyText); at != std::string::npos;
+       at = log_.find(kReadyText, at + 1))
+    ++times;
+  return times;
+}
+
+bool Daemon::WaitReady(int times, milliseconds time) {
+  return Eventually([&] { return TimesReady() >= times; }, time);
 }
 
 void Daemon::Signal(int signal) const { kill(pid_, signal); }

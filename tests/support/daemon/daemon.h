@@ -31,7 +31,9 @@ class Daemon {
  public:
   // `flags` come after `--listen`, `--log-format=text` and those that choose the devices. Its
   // programs are those beside this one; workers those in $STRIDE_TEST_WORKER_DIR where that is set.
-  explicit Daemon(std::vector<std::string> flags = {}, Devices devices = {});
+  // `environment` entries are NAME=value.
+  explicit Daemon(std::vector<std::string> flags = {}, Devices devices = {},
+                  std::vector<std::string> environment = {});
   ~Daemon();
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
@@ -48,7 +50,13 @@ class Daemon {
   std::vector<pid_t> Workers() const { return Children("--serve"); }
   std::vector<pid_t> Compilers() const { return Children("--compile"); }
 
+  // The process that serves: with `--supervise` the latest child of the one that was started.
+  pid_t ServingPid() const;
+  // How often some daemon said that it serves.
+  int TimesReady() const;
+  bool WaitReady(int times, std::chrono::milliseconds time);
   pid_t pid() const { return pid_; }
+
   void Signal(int signal) const;
   // The exit code, or minus the signal that ended it; nothing when it still runs after that time.
   std::optional<int> Wait(std::chrono::milliseconds time);
@@ -58,7 +66,7 @@ class Daemon {
 
  private:
   std::vector<pid_t> Children(const std::string& argument) const;
-  void Spawn(std::vector<std::string> arguments, int num_gpus);
+  void Spawn(std::vector<std::string> arguments, std::vector<std::string> environment);
   void ReadLog(int fd);
 
   std::string folder_, address_;

@@ -82,14 +82,5 @@ TEST(ListeningSocketTest, AdoptedSocketsMustListenAndBeLocal) {
   EXPECT_EQ(adopted->address.host, "::1");
 }
 
-TEST(ListeningSocketTest, SocketsOfAnotherProcessAreNotTaken) {
-  setenv("LISTEN_PID", "1", 1);
-  setenv("LISTEN_FDS", "1", 1);
-  auto sockets = TakeSystemdSockets(Reach::kLocalOnly);
-  ASSERT_TRUE(sockets.ok());
-  EXPECT_TRUE(sockets->empty());
-  EXPECT_EQ(std::getenv("LISTEN_FDS"), nullptr);
-}
-
 }  // namespace
 }  // namespace stride::api

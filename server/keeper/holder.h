@@ -1,0 +1,34 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "server/base/passed_fds.h"
+#include "server/base/unique_fd.h"
+
+namespace stride::keeper {
+
+// Names under which sockets that a service manager listens on are handed to the daemon.
+inline constexpr char kPassedPrefix[] = "passed-";
+
+struct HolderOptions {
+  // The daemon: gets its end of the socket to the holder (MakeHolderKeeper), returns its exit code.
+  std::function<int(UniqueFd socket)> daemon;
+  std::function<void(const std::string&)> log;
+  std::vector<NamedFd> passed;  // given to the daemon as kept ones
+};
+
+// Forks `daemon` and keeps its descriptors; starts it anew when it dies. At once when it had been
+// serving, after a growing pause when it did not come that far. One that ends by itself with an
+// error before it ever served is not started again: what it complains of would not change.
+//
+// Call it before any thread is started and any descriptor is open that the daemon should not have.
+// Returns in both processes: in the daemon's with what `daemon` returned, in the holder's with the
+// exit code (128 + signal when the daemon was killed while it was to end). SIGTERM, SIGINT and
+// SIGHUP go to the daemon. Processes that lose their parent are reaped, so it may be PID 1; those
+// of a daemon that died have ended before the next one starts. The daemon is asked to end when the
+// holder dies.
+int RunHolder(HolderOptions options);
+
+}  // namespace stride::keeper

@@ -1,0 +1,70 @@
+#include "server/keeper/holder_keeper.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "server/keeper/holder_protocol.h"
+#include "server/keeper/packet.h"
+
+namespace stride::keeper {
+namespace {
+
+std::string Text(char kind, const std::string& rest = "") { return kind + rest; }
+
+class HolderKeeper : public Keeper {
+ public:
+  explicit HolderKeeper(UniqueFd socket) : socket_(std::move(socket)) {}
+
+  bool keeps() const override { return true; }
+
+  absl::Status Store(const std::string& name, int fd) override {
+    absl::MutexLock lock(&mutex_);
+    Packet answer;
+    if (absl::Status status = Ask(Text(kStore, name), fd, &answer); !status.ok()) return status;
+    if (answer.text[0] == kDone) return absl::OkStatus();
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the holder does not keep a descriptor: ", answer.text.substr(1)));
+  }
+
+  void Remove(const std::string& name) override {
+    absl::MutexLock lock(&mutex_);
+    SendPacket(socket_.get(), Text(kRemove, name)).IgnoreError();
+  }
+
+  std::vector<NamedFd> TakeAll() override {
+    absl::MutexLock lock(&mutex_);
+    std::vector<NamedFd> taken;
+    for (;;) {
+      Packet answer;
+      absl::Status status = Ask(Text(kTake, std::to_string(taken.size())), -1, &answer);
+      if (!status.ok() || answer.text[0] != kKept) return taken;
+      taken.push_back({answer.text.substr(1), std::move(answer.fd)});
+    }
+  }
+
+  void Ready() override {
+    absl::MutexLock lock(&mutex_);
+    SendPacket(socket_.get(), Text(kReady)).IgnoreError();
+  }
+
+ private:
+  absl::Status Ask(const std::string& text, int fd, Packet* answer)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    absl::Status status = SendPacket(socket_.get(), text, fd);
+    return status.ok() ? ReceivePacket(socket_.get(), answer) : status;
+  }
+
+  const UniqueFd socket_;
+  absl::Mutex mutex_;  // one question at a time
+};
+
+}  // namespace
+
+std::unique_ptr<Keeper> MakeHolderKeeper(UniqueFd socket) {
+  return std::make_unique<HolderKeeper>(std::move(socket));
+}
+
+}  // namespace stride::keeper

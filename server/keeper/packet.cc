@@ -1,0 +1,82 @@
+#include "server/keeper/packet.h"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+
+namespace stride::keeper {
+namespace {
+
+constexpr size_t kMaxText = 1024;
+
+}  // namespace
+
+absl::Status SendPacket(int socket, const std::string& text, int fd, const std::string& address) {
+  iovec part{const_cast<char*>(text.data()), text.size()};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  sockaddr_un name{};
+  if (!address.empty()) {
+    if (address.size() >= sizeof(name.sun_path))
+      return absl::InvalidArgumentError("the socket's name is too long");
+    name.sun_family = AF_UNIX;
+    std::memcpy(name.sun_path, address.data(), address.size());
+    // An abstract name is written with @ and begins with zero.
+    if (name.sun_path[0] == '@') name.sun_path[0] = '\0';
+    message.msg_name = &name;
+    message.msg_namelen = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + address.size());
+  }
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  if (fd >= 0) {
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(header), &fd, sizeof(int));
+  }
+  while (sendmsg(socket, &message, MSG_NOSIGNAL) < 0) {
+    if (errno == EINTR) continue;
+    if (errno == EPIPE || errno == ECONNRESET || errno == ECONNREFUSED || errno == ENOTCONN)
+      return absl::UnavailableError("the keeper of descriptors is gone");
+    return absl::ErrnoToStatus(errno, "sending to the keeper of descriptors");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReceivePacket(int socket, Packet* packet) {
+  packet->text.resize(kMaxText);
+  packet->fd.Reset();
+  iovec part{packet->text.data(), packet->text.size()};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  ssize_t size;
+  do {
+    size = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  } while (size < 0 && errno == EINTR);
+  if (size < 0 && errno != ECONNRESET)
+    return absl::ErrnoToStatus(errno, "hearing from the keeper of descriptors");
+  if (size <= 0) return absl::UnavailableError("the keeper of descriptors is gone");
+  packet->text.resize(size);
+  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
+       header = CMSG_NXTHDR(&message, header)) {
+    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
+    int fd;
+    std::memcpy(&fd, CMSG_DATA(header), sizeof(int));
+    packet->fd.Reset(fd);
+  }
+  if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0)
+    return absl::InvalidArgumentError("a packet of the keeper of descriptors was cut off");
+  return absl::OkStatus();
+}
+
+}  // namespace stride::keeper

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "server/base/unique_fd.h"
+
+namespace stride::keeper {
+
+// A short text with at most one descriptor.
+struct Packet {
+  std::string text;
+  UniqueFd fd;
+};
+
+// One packet on a connected SOCK_SEQPACKET socket, or to wherever `address` of a SOCK_DGRAM one
+// says. UNAVAILABLE: nobody is there.
+absl::Status SendPacket(int socket, const std::string& text, int fd = -1,
+                        const std::string& address = "");
+
+// Blocks for one packet. UNAVAILABLE: the other side is gone.
+absl::Status ReceivePacket(int socket, Packet* packet);
+
+}  // namespace stride::keeper

@@ -1,0 +1,157 @@
+#include "server/recovery/journal.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "server/base/crash_point.h"
+
+namespace stride::recovery {
+namespace {
+
+using RecordHeader = JournalFile::RecordHeader;
+using BatchHeader = JournalFile::BatchHeader;
+
+// Below this it does not pay to move what is alive.
+constexpr uint64_t kCompactFrom = JournalFile::kSmallestFile / 4 * 3;
+
+}  // namespace
+
+absl::Status Journal::StoreFile(int index, const JournalFile& file) {
+  return keeper_->Store(kFileNames[index], file.fd());
+}
+
+absl::StatusOr<std::unique_ptr<Journal>> Journal::Create(keeper::Keeper* keeper) {
+  std::unique_ptr<Journal> journal(new Journal(keeper));
+  auto first = JournalFile::Create();
+  if (!first.ok()) return first.status();
+  auto second = JournalFile::Create();
+  if (!second.ok()) return second.status();
+  journal->file_ = *std::move(first);
+  journal->other_ = *std::move(second);
+  journal->file_.SetGeneration(1);
+  journal->end_ = JournalFile::kFirstBatch;
+  // The second before the first: whoever finds a valid one finds both.
+  if (absl::Status status = journal->StoreFile(1, journal->other_); !status.ok()) return status;
+  if (absl::Status status = journal->StoreFile(0, journal->file_); !status.ok()) return status;
+  return journal;
+}
+
+absl::StatusOr<std::unique_ptr<Journal>> Journal::Open(keeper::Keeper* keeper, UniqueFd first,
+                                                       UniqueFd second) {
+  std::unique_ptr<Journal> journal(new Journal(keeper));
+  JournalFile files[2];
+  UniqueFd* descriptors[2] = {&first, &second};
+  for (int i = 0; i < 2; ++i) {
+    auto file = descriptors[i]->valid() ? JournalFile::Open(std::move(*descriptors[i]))
+                                        : JournalFile::Create();
+    if (!file.ok()) return file.status();
+    files[i] = *std::move(file);
+  }
+  int newer = files[1].generation() > files[0].generation() ? 1 : 0;
+  if (files[newer].generation() == 0)
+    return absl::DataLossError("the journal is damaged: no file of it is valid");
+  journal->file_ = std::move(files[newer]);
+  journal->other_ = std::move(files[1 - newer]);
+  journal->file_index_ = newer;
+  if (absl::Status status = journal->ReadBack(); !status.ok()) return status;
+  // They may have been given in the other order, and one may be new.
+  for (int i = 0; i < 2; ++i) {
+    const JournalFile& file = i == newer ? journal->file_ : journal->other_;
+    if (absl::Status status = journal->StoreFile(i, file); !status.ok()) return status;
+  }
+  return journal;
+}
+
+absl::Status Journal::ReadBack() {
+  end_ = file_.committed();
+  return file_.Read([this](uint64_t key, bool erased, uint64_t offset, uint32_t size) {
+    Forget(key);
+    if (erased) return;
+    index_[key] = {offset, size};
+    live_bytes_ += sizeof(RecordHeader) + PadTo8(size);
+  });
+}
+
+void Journal::Forget(uint64_t key) {
+  auto found = index_.find(key);
+  if (found == index_.end()) return;
+  live_bytes_ -= sizeof(RecordHeader) + PadTo8(found->second.size);
+  index_.erase(found);
+}
+
+char* Journal::Append(uint64_t key, uint32_t size, bool erased) {
+  uint64_t begin = in_batch_ ? end_ : end_ + sizeof(BatchHeader);
+  uint64_t bytes = begin + sizeof(RecordHeader);
+  uint64_t end = bytes + PadTo8(size);
+  if (broken_.ok()) broken_ = file_.Grow(end);
+  if (!broken_.ok()) return nullptr;
+  in_batch_ = true;
+  RecordHeader header{key, erased ? JournalFile::kErased : size, 0};
+  std::memcpy(file_.at(begin), &header, sizeof(header));
+  // What is not written of the last word is part of the checksum.
+  if (size % 8 != 0) std::memset(file_.at(end - 8), 0, 8);
+  end_ = end;
+  return file_.at(bytes);
+}
+
+char* Journal::Set(uint64_t key, uint32_t size) {
+  char* room = Append(key, size, /*erased=*/false);
+  if (room == nullptr) return nullptr;
+  auto [found, is_new] = index_.try_emplace(key);
+  if (!is_new) live_bytes_ -= sizeof(RecordHeader) + PadTo8(found->second.size);
+  found->second = {static_cast<uint64_t>(room - file_.at(0)), size};
+  live_bytes_ += sizeof(RecordHeader) + PadTo8(size);
+  return room;
+}
+
+void Journal::Set(uint64_t key, std::string_view bytes) {
+  char* room = Set(key, static_cast<uint32_t>(bytes.size()));
+  if (room != nullptr && !bytes.empty()) std::memcpy(room, bytes.data(), bytes.size());
+}
+
+void Journal::Erase(uint64_t key) {
+  if (index_.count(key) == 0) return;
+  if (Append(key, 0, /*erased=*/true) != nullptr) Forget(key);
+}
+
+absl::Status Journal::Commit() {
+  if (!broken_.ok()) return broken_;
+  if (!std::exchange(in_batch_, false)) return absl::OkStatus();
+  file_.Commit(file_.committed(), end_);
+  if (end_ >= kCompactFrom && live_bytes_ < end_ / 4) Compact();
+  return broken_;
+}
+
+void Journal::Compact() {
+  STRIDE_CRASH_POINT("journal.before_compaction");
+  other_.Clear();
+  if (!other_.Grow(JournalFile::kFirstBatch + sizeof(BatchHeader) + live_bytes_).ok())
+    return;  // goes on as it is
+  uint64_t begin = JournalFile::kFirstBatch;
+  uint64_t position = begin + sizeof(BatchHeader);
+  for (auto& [key, place] : index_) {
+    RecordHeader header{key, place.size, 0};
+    std::memcpy(other_.at(position), &header, sizeof(header));
+    position += sizeof(header);
+    std::memcpy(other_.at(position), file_.at(place.offset), PadTo8(place.size));
+    place.offset = position;
+    position += PadTo8(place.size);
+  }
+  other_.Commit(begin, position);
+  STRIDE_CRASH_POINT("journal.compaction");
+  other_.SetGeneration(file_.generation() + 1);
+  STRIDE_CRASH_POINT("journal.after_compaction");
+  std::swap(file_, other_);
+  file_index_ = 1 - file_index_;
+  end_ = position;
+  // A time of much work does not hold its memory for good.
+  other_.Shrink(std::max(JournalFile::kSmallestFile, PadTo8(live_bytes_) / 4096 * 4096 * 4));
+}
+
+void Journal::ForEach(const std::function<void(uint64_t, std::string_view)>& visit) const {
+  for (const auto& [key, place] : index_) visit(key, {file_.at(place.offset), place.size});
+}
+
+}  // namespace stride::recovery

@@ -1,0 +1,358 @@
+#include "server/scheduler/recorder.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/crash_point.h"
+#include "server/broker/worker.h"
+#include "server/recovery/records.pb.h"
+#include "server/scheduler/core.h"
+#include "server/scheduler/describe.h"
+#include "server/scheduler/lane.h"
+#include "server/scheduler/record_convert.h"
+#include "server/scheduler/task.h"
+
+namespace stride::scheduler {
+
+using recovery::Key;
+using recovery::Kind;
+
+namespace {
+
+uint32_t FlagsOf(const Use& use) {
+  return (use.read ? 1 : 0) | (use.write ? 2 : 0) | (use.fresh ? 4 : 0);
+}
+
+// Straight into the journal's memory.
+void Put(recovery::Journal& journal, uint64_t key, const google::protobuf::MessageLite& record) {
+  size_t size = record.ByteSizeLong();
+  char* room = journal.Set(key, static_cast<uint32_t>(size));
+  if (room != nullptr) record.SerializeWithCachedSizesToArray(reinterpret_cast<uint8_t*>(room));
+}
+
+}  // namespace
+
+// Records that are made for every operation, kept so that their memory is.
+struct Recorder::Scratch {
+  recovery::ArrayRecord array;
+  recovery::BufferRecord buffer;
+  recovery::TaskRecord task;
+  recovery::DispatchRecord dispatch;
+};
+
+Recorder::Recorder(Core* core) : core_(core), scratch_(std::make_unique<Scratch>()) {}
+Recorder::~Recorder() = default;
+
+void Recorder::Start(keeper::Keeper* keeper, std::unique_ptr<recovery::Journal> journal,
+                     uint64_t last_id) {
+  keeper_ = keeper;
+  journal_ = std::move(journal);
+  last_id_ = last_id;
+  on_ = true;
+}
+
+void Recorder::Stop() {
+  on_ = false;
+  journal_.reset();
+  arrays_.clear();
+  tasks_.clear();
+  core_->reclaimer->TakeChanged();
+}
+
+void Recorder::Broken(const absl::Status& status) {
+  // Rather none than one that is believed though it has stopped.
+  for (const char* name : recovery::Journal::kFileNames) keeper_->Remove(name);
+  Stop();
+  core_->options.log(absl::StrCat(
+      "the journal cannot go on: a restart would lose everything from now on: ", status.message()));
+}
+
+void Recorder::WriteChanges() {
+  for (const auto& array : arrays_) {
+    if (array->record != 0) Write(*array);
+    array->changed = false;
+  }
+  arrays_.clear();
+  for (const auto& task : tasks_) Write(*task);
+  tasks_.clear();
+  if (core_->reclaimer->any_changed()) {
+    for (auto& buffer : core_->reclaimer->TakeChanged()) {
+      buffer->changed = false;
+      bool unused = buffer.use_count() == 1;  // its end follows, and is told below
+      if (!unused) Write(*buffer);
+    }
+  }
+  for (uint64_t record : core_->reclaimer->TakeDeadRecords()) {
+    journal_->Erase(Key(Kind::kBuffer, record));
+    journal_->Erase(Key(Kind::kInlineBytes, record));
+  }
+  if (absl::Status status = journal_->Commit(); !status.ok()) {
+    Broken(status);
+    return;
+  }
+  if (removals_.empty()) return;
+  for (const std::string& name : std::exchange(removals_, {})) keeper_->Remove(name);
+}
+
+void Recorder::Added(session::Session& session) {
+  if (!on()) return;
+  if (session.record == 0) session.record = NewId();
+  recovery::SessionRecord record;
+  record.set_tenant(session.tenant.value);
+  record.set_id(session.id);
+  record.set_create_time(ToRecord(session.create_time));
+  record.set_ttl(absl::ToInt64Nanoseconds(session.ttl));
+  record.set_of_job(session.num_pins > 0);
+  Put(*journal_, Key(Kind::kSession, session.record), record);
+}
+
+void Recorder::Removed(session::Session& session) {
+  if (on() && session.record != 0) journal_->Erase(Key(Kind::kSession, session.record));
+}
+
+void Recorder::Added(const std::shared_ptr<session::Array>& array) {
+  if (!on()) return;
+  if (array->record == 0) array->record = NewId();
+  if (array->buffer != nullptr) RecordBuffer(array->buffer);
+  Changed(array);
+}
+
+void Recorder::Changed(const std::shared_ptr<session::Array>& array) {
+  if (!on() || array->record == 0 || std::exchange(array->changed, true)) return;
+  arrays_.push_back(array);
+}
+
+void Recorder::Removed(session::Array& array) {
+  if (!on() || array.record == 0) return;
+  journal_->Erase(Key(Kind::kArray, array.record));
+  array.record = 0;
+}
+
+void Recorder::RecordBuffer(const std::shared_ptr<store::Buffer>& buffer) {
+  if (buffer->record != 0) return;
+  buffer->record = NewId();
+  buffer->changed = true;
+  core_->reclaimer->AddChanged(buffer);
+  // What makes its content is now needed too.
+  auto writer = std::static_pointer_cast<Task>(buffer->writer);
+  if (writer != nullptr && !writer->host_access) RecordTask(writer);
+}
+
+void Recorder::RecordTask(const std::shared_ptr<Task>& task) {
+  if (task->recorded || task->state == TaskState::kDone) return;
+  task->recorded = true;
+  task->record_changed = true;
+  tasks_.push_back(task);
+  for (const Use& use : task->uses) {
+    if (use.buffer != nullptr) RecordBuffer(use.buffer);
+  }
+}
+
+void Recorder::Accepted(const std::shared_ptr<Task>& task) {
+  if (!on() || task->host_access) return;
+  for (const Use& use : task->uses) {
+    if (use.buffer == nullptr || !use.write || use.buffer->record == 0) continue;
+    RecordTask(task);
+    return;
+  }
+}
+
+void Recorder::Changed(Task& task) {
+  if (!on() || !task.recorded || std::exchange(task.record_changed, true)) return;
+  tasks_.push_back(task.shared_from_this());
+}
+
+void Recorder::Write(const session::Array& array) {
+  recovery::ArrayRecord& record = scratch_->array;
+  record.Clear();
+  record.set_tenant(array.tenant.value);
+  if (array.buffer != nullptr) {
+    record.set_buffer(array.buffer->record);
+    ToRecord(array.info, record.mutable_info());
+  }
+  record.set_name(array.name);
+  if (!array.error.ok()) SetStatus(array.error, record.mutable_error());
+  record.set_create_time(ToRecord(array.create_time));
+  record.set_expire_time(ToRecord(array.expire_time));
+  if (array.receiving != nullptr) {
+    recovery::ReceivingRecord* receiving = record.mutable_receiving();
+    receiving->set_device(core_->broker->devices()[array.receiving->device].id());
+    for (const auto& [begin, end] : array.receiving->ranges.ranges()) {
+      receiving->add_begin(begin);
+      receiving->add_end(end);
+    }
+  }
+  Put(*journal_, Key(Kind::kArray, array.record), record);
+}
+
+void Recorder::Write(store::Buffer& buffer) {
+  recovery::BufferRecord& record = scratch_->buffer;
+  record.Clear();
+  record.set_tenant(buffer.tenant.value);
+  record.set_size(buffer.size);
+  for (const auto& [device, block] : buffer.replicas) {
+    recovery::ReplicaRecord* replica = record.add_replicas();
+    replica->set_arena(block.arena->id);
+    replica->set_offset(block.offset);
+    replica->set_size(block.size);
+  }
+  if (!buffer.error.ok()) SetStatus(buffer.error, record.mutable_error());
+  Put(*journal_, Key(Kind::kBuffer, buffer.record), record);
+  // The bytes themselves once, and only while they are nowhere else.
+  uint64_t key = Key(Kind::kInlineBytes, buffer.record);
+  bool needed = buffer.inline_bytes != nullptr && buffer.replicas.empty();
+  if (!needed) {
+    journal_->Erase(key);
+  } else if (!journal_->Has(key)) {
+    journal_->Set(key, *buffer.inline_bytes);
+  }
+}
+
+void Recorder::Write(Task& task) {
+  task.record_changed = false;
+  uint64_t body = Key(Kind::kTask, task.id), dispatch = Key(Kind::kDispatch, task.id);
+  if (task.state == TaskState::kDone) {
+    journal_->Erase(body);
+    journal_->Erase(dispatch);
+    if (task.of_job) WriteResult(task);
+    return;
+  }
+  if (!journal_->Has(body)) {
+    WriteBody(task);  // and its dispatch, if it has come to that
+    return;
+  }
+  // Also of one that was taken back: what its body says of a dispatch counts no more.
+  recovery::DispatchRecord& record = scratch_->dispatch;
+  record.Clear();
+  if (task.state == TaskState::kDispatched) FillDispatch(task, &record);
+  Put(*journal_, dispatch, record);
+}
+
+void Recorder::WriteBody(const Task& task) {
+  recovery::TaskRecord& record = scratch_->task;
+  record.Clear();
+  record.set_tenant(task.tenant.value);
+  if (task.session != nullptr) record.set_session(task.session->id);
+  record.set_label(task.label);
+  if (task.operation != nullptr) {
+    task.operation->SerializeToString(record.mutable_operation());
+    for (const ops::Input& input : task.inputs) {
+      recovery::InputRecord* out = record.add_inputs();
+      if (input.has_value()) ToRecord(*input, out->mutable_info());
+    }
+    record.set_arguments_bound(task.arguments_bound);
+  }
+  record.set_num_outputs(static_cast<uint32_t>(task.plan.outputs.size()));
+  record.mutable_zeroed_outputs()->Add(task.plan.zeroed_outputs.begin(),
+                                       task.plan.zeroed_outputs.end());
+  record.set_bytes(task.plan.bytes);
+  record.set_flops(task.plan.flops);
+  for (const Use& use : task.uses) {
+    recovery::UseRecord* out = record.add_uses();
+    if (use.buffer == nullptr) continue;
+    out->set_buffer(use.buffer->record);
+    out->set_flags(FlagsOf(use));
+  }
+  if (task.pinned_device >= 0)
+    record.set_pinned_device(core_->broker->devices()[task.pinned_device].id());
+  record.set_required_kind(task.required_kind);
+  record.set_drop_other_replicas(task.drop_other_replicas);
+  record.set_deadline(ToRecord(task.deadline));
+  record.set_submit_time(ToRecord(task.submit_time));
+  record.set_of_job(task.of_job);
+  if (task.state == TaskState::kDispatched) FillDispatch(task, record.mutable_dispatch());
+  // Lent, not copied: they are the larger part.
+  auto& plan = const_cast<ops::Plan&>(task.plan);
+  record.unsafe_arena_set_allocated_task(&plan.task);
+  if (plan.code.has_value()) record.unsafe_arena_set_allocated_code(&*plan.code);
+  Put(*journal_, Key(Kind::kTask, task.id), record);
+  record.unsafe_arena_release_task();
+  if (plan.code.has_value()) record.unsafe_arena_release_code();
+}
+
+void Recorder::FillDispatch(const Task& task, recovery::DispatchRecord* record) {
+  record->set_worker(task.worker_record);
+  record->set_first_sequence(task.first_sequence);
+  record->set_last_sequence(task.last_sequence);
+  record->set_num_attempts(task.num_attempts);
+  for (const Use& use : task.uses) record->add_flags(FlagsOf(use));
+  record->set_dispatch_time(ToRecord(task.dispatch_time));
+  record->set_recalled(task.num_recalls > 0);
+  if (!task.recall.ok()) SetStatus(task.recall, record->mutable_recall());
+  if (!task.lost_input.ok()) SetStatus(task.lost_input, record->mutable_lost_input());
+}
+
+void Recorder::WriteResult(const Task& task) {
+  recovery::TaskResultRecord record;
+  if (!task.result.ok()) SetStatus(task.result, record.mutable_status());
+  if (task.ran_on_device >= 0) record.set_device(core_->broker->devices()[task.ran_on_device].id());
+  record.set_submit_time(ToRecord(task.submit_time));
+  record.set_dispatch_time(ToRecord(task.dispatch_time));
+  record.set_end_time(ToRecord(task.end_time));
+  record.set_begin_time(ToRecord(task.begin_time));
+  record.set_run_seconds(task.run_seconds);
+  Put(*journal_, Key(Kind::kTaskResult, task.id), record);
+}
+
+void Recorder::TakenBack(uint64_t task) {
+  if (on()) Put(*journal_, Key(Kind::kDispatch, task), recovery::DispatchRecord());
+}
+
+absl::Status Recorder::StoreArena(const store::Arena& arena) {
+  if (!on()) return absl::OkStatus();
+  STRIDE_CRASH_POINT("arena.before_store");
+  absl::Status status = keeper_->Store(recovery::ArenaName(arena.id), arena.fd.get());
+  STRIDE_CRASH_POINT("arena.after_store");
+  return status;
+}
+
+void Recorder::Added(const store::Arena& arena, const Lane& lane) {
+  if (!on()) return;
+  recovery::ArenaRecord record;
+  record.set_tenant(lane.tenant.value);
+  record.set_device(lane.description.id());
+  record.set_size(arena.size);
+  Put(*journal_, Key(Kind::kArena, arena.id), record);
+}
+
+void Recorder::Removed(const store::Arena& arena) {
+  if (!on()) return;
+  journal_->Erase(Key(Kind::kArena, arena.id));
+  removals_.push_back(recovery::ArenaName(arena.id));
+}
+
+uint64_t Recorder::StoreWorker(broker::Worker& worker) {
+  if (!on()) return 0;
+  uint64_t record = NewId();
+  // Without them a successor judges what the worker had as if nothing were known of it.
+  if (worker.status_page() >= 0)
+    keeper_->Store(recovery::StatusPageName(record), worker.status_page()).IgnoreError();
+  if (worker.process() >= 0)
+    keeper_->Store(recovery::ProcessName(record), worker.process()).IgnoreError();
+  return record;
+}
+
+void Recorder::WorkerAdopted(uint64_t record, const Lane& lane) {
+  if (!on() || record == 0) return;
+  recovery::WorkerRecord worker;
+  worker.set_tenant(lane.tenant.value);
+  worker.set_device(lane.description.id());
+  Put(*journal_, Key(Kind::kWorker, record), worker);
+}
+
+void Recorder::WorkerGone(uint64_t record) {
+  if (!on() || record == 0) return;
+  journal_->Erase(Key(Kind::kWorker, record));
+  removals_.push_back(recovery::StatusPageName(record));
+  removals_.push_back(recovery::ProcessName(record));
+}
+
+void Recorder::Set(Kind kind, uint64_t id, const google::protobuf::MessageLite& record) {
+  if (on()) Put(*journal_, Key(kind, id), record);
+}
+
+void Recorder::Erase(Kind kind, uint64_t id) {
+  if (on()) journal_->Erase(Key(kind, id));
+}
+
+}  // namespace stride::scheduler

@@ -1,0 +1,554 @@
+#include "server/scheduler/recovery.h"
+
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/crash_point.h"
+#include "server/base/error.h"
+#include "server/base/memory_file.h"
+#include "server/scheduler/describe.h"
+#include "server/scheduler/record_convert.h"
+#include "server/session/resource_name.h"
+#include "server/wire/status_page.h"
+
+namespace stride::scheduler {
+
+using recovery::Key;
+using recovery::Kind;
+using wire::AtOrBefore;
+
+namespace {
+
+// Daemons in a row that did not survive reading one journal: then it is the journal.
+constexpr uint32_t kMaxAttempts = 10;
+constexpr int kWorkerEndMs = 5000;
+constexpr int kMaxTaskAttempts = 3;
+constexpr uint32_t kRead = 1, kWrite = 2, kFresh = 4;
+
+absl::Status DataLost() {
+  return MakeError(absl::StatusCode::kDataLoss, v1::ERROR_REASON_DATA_LOST,
+                   "the array's content was lost when the daemon was replaced");
+}
+
+absl::Status DaemonEnded(const std::string& label) {
+  return MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST,
+                   "the daemon ended while the operation changed this array in place; it is not "
+                   "known how far it came",
+                   {{"operation", label}});
+}
+
+// Kinds of descriptors that only a journal gives a meaning.
+bool BelongsToJournal(const std::string& name) {
+  for (const char* prefix : {"arena-", "page-", "process-", "journal-"}) {
+    if (name.rfind(prefix, 0) == 0) return true;
+  }
+  return false;
+}
+
+template <typename Record>
+absl::Status ParseInto(std::string_view bytes, uint64_t id, std::map<uint64_t, Record>* records) {
+  if ((*records)[id].ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
+    return absl::OkStatus();
+  return absl::DataLossError("the journal is damaged: a record cannot be read");
+}
+
+// True when the process has ended, whoever made it end.
+bool EndProcess(int pidfd) {
+  syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, nullptr, 0);
+  pollfd entry{pidfd, POLLIN, 0};
+  int ready;
+  do {
+    ready = poll(&entry, 1, kWorkerEndMs);
+  } while (ready < 0 && errno == EINTR);
+  return ready > 0;
+}
+
+}  // namespace
+
+int Recovery::FindDevice(const std::string& id) const {
+  const auto& devices = core_.broker->devices();
+  for (size_t i = 0; i < devices.size(); ++i) {
+    if (devices[i].id() == id) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+void Recovery::Run(keeper::Keeper* keeper, std::vector<NamedFd> kept) {
+  keeper_ = keeper;
+  for (NamedFd& entry : kept) fds_[entry.name] = std::move(entry.fd);
+  auto journal = OpenJournal();
+  if (!journal.ok()) {
+    StartAnew(journal.status());
+    return;
+  }
+  EndOldWorkers();
+  {
+    Locked lock(core_);
+    core_.recorder.Start(keeper_, *std::move(journal), books_.last_id);
+    RestoreThings();
+  }
+  STRIDE_CRASH_POINT("recovery.things");
+  RestoreJobs();
+  {
+    Locked lock(core_);
+    for (const auto& task : resumed_) parts_.scheduler->Resume(task);
+    core_.recorder.journal()->ResetAttempts();
+  }
+  parts_.jobs->UpdateAll();
+  STRIDE_CRASH_POINT("recovery.end");
+  ForgetDescriptors();
+  core_.options.log(absl::StrCat("recovered: ", sessions_.size(), " sessions, ", arrays_.size(),
+                                 " arrays, ", books_.jobs.size(), " jobs, ", resumed_.size(),
+                                 " operations to go on with, ", arenas_.size(), " arenas"));
+}
+
+absl::StatusOr<std::unique_ptr<recovery::Journal>> Recovery::OpenJournal() {
+  UniqueFd& first = fds_[recovery::Journal::kFileNames[0]];
+  UniqueFd& second = fds_[recovery::Journal::kFileNames[1]];
+  if (!first.valid() && !second.valid()) return absl::NotFoundError("");
+  auto journal = recovery::Journal::Open(keeper_, std::move(first), std::move(second));
+  if (!journal.ok()) return journal.status();
+  if ((*journal)->CountAttempt() > kMaxAttempts)
+    return absl::DataLossError("no daemon survived the recovery from it");
+  if (absl::Status status = Read(**journal); !status.ok()) return status;
+  return journal;
+}
+
+// Nothing to go on from, or nothing that can be believed.
+void Recovery::StartAnew(const absl::Status& why) {
+  if (!absl::IsNotFound(why))
+    core_.options.log(absl::StrCat("ALL ARRAYS AND JOBS ARE LOST: ", why.message()));
+  ForgetDescriptors();
+  auto journal = recovery::Journal::Create(keeper_);
+  if (!journal.ok()) {
+    core_.options.log(
+        absl::StrCat("nothing will outlive this process: ", journal.status().message()));
+    return;
+  }
+  Locked lock(core_);
+  core_.recorder.Start(keeper_, *std::move(journal), 0);
+}
+
+void Recovery::ForgetDescriptors() {
+  for (const auto& [name, fd] : fds_) {
+    bool in_use =
+        name == recovery::Journal::kFileNames[0] || name == recovery::Journal::kFileNames[1] ||
+        std::any_of(arenas_.begin(), arenas_.end(),
+                    [&](const auto& entry) { return recovery::ArenaName(entry.first) == name; });
+    if (BelongsToJournal(name) && !(in_use && core_.recorder.on())) keeper_->Remove(name);
+  }
+  fds_.clear();
+}
+
+absl::Status Recovery::Read(const recovery::Journal& journal) {
+  absl::Status status;
+  journal.ForEach([&](uint64_t key, std::string_view bytes) {
+    if (!status.ok()) return;
+    uint64_t id = recovery::IdOf(key);
+    switch (recovery::KindOf(key)) {
+      case Kind::kSession:
+        status = ParseInto(bytes, id, &books_.sessions);
+        break;
+      case Kind::kArray:
+        status = ParseInto(bytes, id, &books_.arrays);
+        break;
+      case Kind::kBuffer:
+        status = ParseInto(bytes, id, &books_.buffers);
+        break;
+      case Kind::kInlineBytes:
+        books_.inline_bytes[id] = std::string(bytes);
+        break;
+      case Kind::kArena:
+        status = ParseInto(bytes, id, &books_.arenas);
+        return;  // ids of their own
+      case Kind::kWorker:
+        status = ParseInto(bytes, id, &books_.workers);
+        break;
+      case Kind::kTask:
+        status = ParseInto(bytes, id, &books_.tasks);
+        books_.last_task = std::max(books_.last_task, id);
+        return;
+      case Kind::kDispatch:
+        status = ParseInto(bytes, id, &books_.dispatches);
+        return;
+      case Kind::kTaskResult:
+        status = ParseInto(bytes, id, &books_.results);
+        books_.last_task = std::max(books_.last_task, id);
+        return;
+      case Kind::kJob:
+        status = ParseInto(bytes, id, &books_.jobs);
+        break;
+      case Kind::kModule:
+        status = ParseInto(bytes, id, &books_.modules);
+        break;
+      default:
+        status = absl::DataLossError("the journal is of a later version");
+    }
+    books_.last_id = std::max(books_.last_id, id);
+  });
+  // One place for them; an empty one is of a task that was taken back.
+  for (auto& [id, task] : books_.tasks) {
+    if (task.has_dispatch()) books_.dispatches.try_emplace(id, task.dispatch());
+    auto dispatch = books_.dispatches.find(id);
+    if (dispatch != books_.dispatches.end() && dispatch->second.last_sequence() == 0)
+      books_.dispatches.erase(dispatch);
+  }
+  return status;
+}
+
+void Recovery::EndOldWorkers() {
+  for (const auto& [id, record] : books_.workers) {
+    Progress& progress = progress_[id];
+    auto process = fds_.find(recovery::ProcessName(id));
+    if (process != fds_.end() && !EndProcess(process->second.get())) {
+      core_.options.log("a worker of the earlier daemon does not end");
+    }
+    auto page = fds_.find(recovery::StatusPageName(id));
+    if (page == fds_.end() || !CheckMemoryFile(page->second.get(), wire::kStatusPageBytes).ok())
+      continue;
+    auto map = MemoryMap::Map(page->second.get(), wire::kStatusPageBytes, /*writable=*/false);
+    if (!map.ok()) continue;
+    const auto* status = reinterpret_cast<const wire::StatusPage*>(map->data());
+    progress = {true, status->completed_sequence.load(), status->started_sequence.load()};
+  }
+}
+
+void Recovery::RestoreThings() {
+  RestoreArenas();
+  RestoreBuffers();
+  RestoreSessions();
+  RestoreArrays();
+  for (const auto& [id, record] : books_.modules) parts_.modules->Restore(id, record);
+  AbandonUnacceptedJobs();
+  JudgeTasks();
+  RestoreTasks();
+  SpoilWhatIsGone();
+  for (const auto& [id, record] : books_.workers) core_.recorder.WorkerGone(id);
+  parts_.operations->GoOnFrom(books_.last_task + 1);
+  buffers_.clear();  // what nobody uses ends here, and with it its record
+}
+
+void Recovery::RestoreArenas() {
+  for (const auto& [id, record] : books_.arenas) {
+    int device = FindDevice(record.device());
+    auto fd = fds_.find(recovery::ArenaName(id));
+    bool there = device >= 0 && fd != fds_.end();
+    MemoryMap map;
+    if (there && core_.broker->devices()[device].host_memory()) {
+      auto mapped = CheckMemoryFile(fd->second.get(), record.size()).ok()
+                        ? MemoryMap::Map(fd->second.get(), record.size(), /*writable=*/true)
+                        : absl::StatusOr<MemoryMap>(DataLost());
+      there = mapped.ok();
+      if (there) map = *std::move(mapped);
+    }
+    if (!there) {
+      core_.recorder.Erase(Kind::kArena, id);
+      continue;
+    }
+    auto arena =
+        std::make_shared<store::Arena>(id, record.size(), std::move(fd->second), std::move(map));
+    Lane& lane = parts_.scheduler->LaneFor(TenantId{record.tenant()}, device);
+    parts_.scheduler->memory().Restore(lane, arena);
+    arenas_[id] = arena;
+    arena_device_[id] = device;
+  }
+}
+
+void Recovery::RestoreBuffers() {
+  for (auto& [id, record] : books_.buffers) {
+    auto buffer =
+        std::make_shared<store::Buffer>(TenantId{record.tenant()}, record.size(), core_.reclaimer);
+    buffer->record = id;
+    buffer->error = StatusFrom(record.error());
+    for (const recovery::ReplicaRecord& replica : record.replicas()) {
+      auto arena = arenas_.find(replica.arena());
+      if (arena == arenas_.end() || !arena->second->heap.Reserve(replica.offset(), replica.size()))
+        continue;
+      buffer->AddReplica(arena_device_[replica.arena()],
+                         {arena->second, replica.offset(), replica.size()});
+    }
+    auto bytes = books_.inline_bytes.find(id);
+    if (bytes != books_.inline_bytes.end())
+      buffer->inline_bytes = std::make_shared<const std::string>(std::move(bytes->second));
+    buffers_[id] = std::move(buffer);
+  }
+}
+
+void Recovery::RestoreSessions() {
+  for (const auto& [id, record] : books_.sessions) {
+    auto session = std::make_shared<session::Session>();
+    session->record = id;
+    session->id = record.id();
+    session->tenant = TenantId{record.tenant()};
+    session->create_time = TimeFrom(record.create_time(), absl::Time());
+    session->ttl = absl::Nanoseconds(record.ttl());
+    // Its client could not renew it while there was no daemon.
+    session->expire_time = core_.Now() + session->ttl;
+    session->num_pins = record.of_job() ? 1 : 0;
+    sessions_[{record.tenant(), record.id()}] = session;
+    core_.catalogue.Restore(session);
+  }
+}
+
+void Recovery::RestoreArrays() {
+  for (const auto& [id, record] : books_.arrays) {
+    auto array = std::make_shared<session::Array>();
+    array->record = id;
+    array->error = StatusFrom(record.error());
+    array->create_time = TimeFrom(record.create_time(), absl::Time());
+    array->expire_time = TimeFrom(record.expire_time(), absl::InfiniteFuture());
+    auto buffer = buffers_.find(record.buffer());
+    if (buffer != buffers_.end()) array->buffer = buffer->second;
+    if (auto info = InfoFrom(record.info()); info.ok()) {
+      array->info = *std::move(info);
+    } else {
+      array->buffer = nullptr;
+    }
+    if (array->buffer == nullptr && array->error.ok()) array->error = DataLost();
+    auto name = session::ParseArrayName(record.name(), "name");
+    absl::Status added = name.status();
+    if (added.ok()) {
+      added = core_.catalogue.AddArray(TenantId{record.tenant()}, *name, array, core_.Now());
+    }
+    if (!added.ok()) {
+      core_.recorder.Erase(Kind::kArray, id);
+      continue;
+    }
+    if (!name->session.empty() && array->buffer != nullptr && !array->buffer->replicas.empty()) {
+      auto session = sessions_.find({record.tenant(), name->session});
+      if (session != sessions_.end())
+        session->second->home_device = array->buffer->replicas.begin()->first;
+    }
+    arrays_[id] = array;
+    int device = FindDevice(record.receiving().device());
+    if (!record.has_receiving() || array->buffer == nullptr) continue;
+    if (device < 0) {
+      array->buffer->Spoil(DataLost());
+    } else {
+      parts_.arrays->RestoreReceiving(array, device, record.receiving());
+    }
+  }
+}
+
+// A job is accepted once its own record is there. What had been made for it by then is undone, so
+// that its client can ask again.
+void Recovery::AbandonUnacceptedJobs() {
+  auto accepted = [&](const recovery::SessionRecord& session) {
+    return std::any_of(books_.jobs.begin(), books_.jobs.end(), [&](const auto& job) {
+      return job.second.tenant() == session.tenant() &&
+             job.second.session() == absl::StrCat("sessions/", session.id());
+    });
+  };
+  for (const auto& [id, session] : books_.sessions) {
+    if (!session.of_job() || accepted(session)) continue;
+    TenantId tenant{session.tenant()};
+    for (auto task = books_.tasks.begin(); task != books_.tasks.end();) {
+      if (task->second.tenant() != session.tenant() || task->second.session() != session.id()) {
+        ++task;
+        continue;
+      }
+      for (const recovery::UseRecord& use : task->second.uses()) {
+        auto buffer = buffers_.find(use.buffer());
+        if ((use.flags() & kFresh) == 0 || buffer == buffers_.end()) continue;
+        buffer->second->Spoil(MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED,
+                                        "the job was not accepted"));
+        for (auto& [array_id, array] : arrays_) {
+          auto name = session::ParseArrayName(array->name, "name");
+          if (array->buffer == buffer->second && name.ok() && name->session.empty())
+            core_.catalogue.RemoveArray(tenant, *name, core_.Now()).IgnoreError();
+        }
+      }
+      core_.recorder.Erase(Kind::kTask, task->first);
+      core_.recorder.Erase(Kind::kDispatch, task->first);
+      task = books_.tasks.erase(task);
+    }
+    core_.catalogue.DeleteSession(tenant, session.id());
+  }
+}
+
+bool Recovery::Repeatable(const recovery::DispatchRecord& dispatch) const {
+  return dispatch.num_attempts() < kMaxTaskAttempts &&
+         std::all_of(dispatch.flags().begin(), dispatch.flags().end(),
+                     [](uint32_t flags) { return (flags & kWrite) == 0 || (flags & kFresh) != 0; });
+}
+
+// Whether a later task that has begun changes in place what this one used: run again it would use
+// something else, or undo the change.
+bool Recovery::OverwrittenSince(const recovery::DispatchRecord& dispatch, uint64_t id) const {
+  const Progress& progress = progress_.at(dispatch.worker());
+  const recovery::TaskRecord& task = books_.tasks.at(id);
+  for (const auto& [other_id, other] : books_.dispatches) {
+    bool later = other.worker() == dispatch.worker() &&
+                 other.last_sequence() > dispatch.last_sequence() &&
+                 AtOrBefore(other.first_sequence(), progress.started);
+    auto record = books_.tasks.find(other_id);
+    if (!later || record == books_.tasks.end()) continue;
+    for (int i = 0; i < std::min(other.flags_size(), record->second.uses_size()); ++i) {
+      if ((other.flags(i) & kWrite) == 0 || (other.flags(i) & kFresh) != 0) continue;
+      for (const recovery::UseRecord& use : task.uses()) {
+        if (use.buffer() != 0 && use.buffer() == record->second.uses(i).buffer()) return true;
+      }
+    }
+  }
+  return false;
+}
+
+Recovery::Verdict Recovery::Judge(uint64_t id, const recovery::DispatchRecord& dispatch) const {
+  auto found = progress_.find(dispatch.worker());
+  bool repeatable = Repeatable(dispatch);
+  if (found == progress_.end() || !found->second.known)
+    return repeatable ? Verdict::kAgain : Verdict::kLost;
+  const Progress& progress = found->second;
+  if (dispatch.recalled() && AtOrBefore(dispatch.first_sequence(), progress.started)) {
+    // It has run, or it was taken out and its worker has passed over it.
+    bool again = repeatable && !OverwrittenSince(dispatch, id);
+    return again ? Verdict::kAgain : Verdict::kLost;
+  }
+  if (AtOrBefore(dispatch.last_sequence(), progress.completed)) {
+    bool again = repeatable && !OverwrittenSince(dispatch, id);
+    return again ? Verdict::kAgain : Verdict::kDone;
+  }
+  uint32_t next = progress.completed + 1;
+  bool running = AtOrBefore(next, progress.started) && AtOrBefore(dispatch.first_sequence(), next);
+  return running && !repeatable ? Verdict::kLost : Verdict::kAgain;
+}
+
+void Recovery::JudgeTasks() {
+  for (const auto& [id, record] : books_.tasks) {
+    auto dispatch = books_.dispatches.find(id);
+    verdicts_[id] =
+        dispatch == books_.dispatches.end() ? Verdict::kAgain : Judge(id, dispatch->second);
+  }
+}
+
+// Takes it out of the books. `status` is for what it wrote, as far as that is in doubt.
+void Recovery::End(uint64_t id, const absl::Status& status) {
+  const recovery::TaskRecord& record = books_.tasks.at(id);
+  auto dispatch = books_.dispatches.find(id);
+  for (int i = 0; !status.ok() && i < record.uses_size(); ++i) {
+    bool dispatched = dispatch != books_.dispatches.end() && i < dispatch->second.flags_size();
+    uint32_t flags = dispatched ? dispatch->second.flags(i) : record.uses(i).flags();
+    bool spoiled = (flags & kWrite) != 0 && ((flags & kFresh) != 0 || dispatched);
+    auto buffer = buffers_.find(record.uses(i).buffer());
+    if (spoiled && buffer != buffers_.end()) buffer->second->Spoil(status);
+  }
+  core_.recorder.Erase(Kind::kTask, id);
+  core_.recorder.Erase(Kind::kDispatch, id);
+  if (!record.of_job()) return;
+  recovery::TaskResultRecord& result = books_.results[id];
+  if (!status.ok()) SetStatus(status, result.mutable_status());
+  result.set_submit_time(record.submit_time());
+  result.set_end_time(ToRecord(core_.Now()));
+  if (dispatch != books_.dispatches.end())
+    result.set_dispatch_time(dispatch->second.dispatch_time());
+  core_.recorder.Set(Kind::kTaskResult, id, result);
+}
+
+std::shared_ptr<Task> Recovery::MakeTask(uint64_t id, const recovery::TaskRecord& record,
+                                         absl::Status* error) {
+  auto task = std::make_shared<Task>();
+  task->id = id;
+  task->tenant = TenantId{record.tenant()};
+  auto session = sessions_.find({record.tenant(), record.session()});
+  if (session != sessions_.end()) task->session = session->second;
+  task->label = record.label();
+  task->plan.task = record.task();
+  if (record.has_code()) task->plan.code = record.code();
+  task->plan.outputs.resize(record.num_outputs());
+  task->plan.zeroed_outputs.assign(record.zeroed_outputs().begin(), record.zeroed_outputs().end());
+  task->plan.bytes = record.bytes();
+  task->plan.flops = record.flops();
+  if (!record.operation().empty()) {
+    auto operation = std::make_shared<v1::Operation>();
+    operation->ParseFromString(record.operation());
+    task->operation = std::move(operation);
+    for (const recovery::InputRecord& input : record.inputs()) {
+      auto info = InfoFrom(input.info());
+      task->inputs.push_back(input.has_info() && info.ok() ? ops::Input(*std::move(info))
+                                                           : std::nullopt);
+    }
+    task->arguments_bound = record.arguments_bound();
+  }
+  for (const recovery::UseRecord& use : record.uses()) {
+    Use made{.read = (use.flags() & kRead) != 0,
+             .write = (use.flags() & kWrite) != 0,
+             .fresh = (use.flags() & kFresh) != 0};
+    auto buffer = buffers_.find(use.buffer());
+    if (buffer != buffers_.end()) {
+      made.buffer = buffer->second;
+    } else if (use.buffer() != 0) {
+      *error = DataLost();
+    }
+    task->uses.push_back(std::move(made));
+  }
+  if (!record.pinned_device().empty()) {
+    task->pinned_device = FindDevice(record.pinned_device());
+    if (task->pinned_device < 0)
+      *error = MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_DEVICE_NOT_SERVING,
+                         absl::StrCat("the device is gone: devices/", record.pinned_device()));
+  }
+  task->required_kind = record.required_kind();
+  task->drop_other_replicas = record.drop_other_replicas();
+  task->deadline = TimeFrom(record.deadline(), absl::InfiniteFuture());
+  task->submit_time = TimeFrom(record.submit_time(), absl::Time());
+  task->of_job = record.of_job();
+  task->recorded = true;
+  return task;
+}
+
+void Recovery::RestoreTasks() {
+  for (const auto& [id, record] : books_.tasks) {
+    if (verdicts_[id] != Verdict::kAgain) {
+      End(id, verdicts_[id] == Verdict::kDone ? absl::OkStatus() : DaemonEnded(record.label()));
+      continue;
+    }
+    absl::Status error;
+    std::shared_ptr<Task> task = MakeTask(id, record, &error);
+    if (!error.ok()) {
+      End(id, error);
+      continue;
+    }
+    auto dispatch = books_.dispatches.find(id);
+    if (dispatch != books_.dispatches.end()) {
+      task->num_attempts = dispatch->second.num_attempts();
+      task->recall = StatusFrom(dispatch->second.recall());
+      task->lost_input = StatusFrom(dispatch->second.lost_input());
+    }
+    core_.recorder.TakenBack(id);
+    for (const Use& use : task->uses) {
+      if (use.buffer != nullptr && use.fresh) use.buffer->KeepOnly(-1);
+    }
+    parts_.scheduler->Restore(task);
+    tasks_[id] = task;
+    resumed_.push_back(task);
+  }
+}
+
+void Recovery::SpoilWhatIsGone() {
+  for (const auto& [id, buffer] : buffers_) {
+    bool being_made = buffer->writer != nullptr;
+    bool there = !buffer->replicas.empty() || buffer->inline_bytes != nullptr;
+    if (!being_made && !there) buffer->Spoil(DataLost());
+  }
+}
+
+void Recovery::RestoreJobs() {
+  std::set<uint64_t> wanted;
+  for (const auto& [id, record] : books_.jobs) {
+    parts_.jobs->Restore(id, record, {tasks_, books_.results, arrays_});
+    wanted.insert(record.tasks().begin(), record.tasks().end());
+  }
+  Locked lock(core_);
+  for (const auto& [id, result] : books_.results) {
+    if (wanted.count(id) == 0) core_.recorder.Erase(Kind::kTaskResult, id);
+  }
+}
+
+}  // namespace stride::scheduler

@@ -1,0 +1,106 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/recovery/journal.h"
+#include "server/recovery/records.pb.h"
+#include "server/scheduler/arrays.h"
+#include "server/scheduler/core.h"
+#include "server/scheduler/jobs.h"
+#include "server/scheduler/modules.h"
+#include "server/scheduler/operations.h"
+#include "server/scheduler/scheduler.h"
+
+namespace stride::scheduler {
+
+// Makes the engine what an earlier daemon's was when it died, from the journal and the descriptors
+// that a keeper has, and has it go on from there. Once, before anybody can ask for anything.
+//
+// What cannot be had any more says so: arrays on a device that is gone carry DATA_LOST, and arrays
+// that a task was changing in place when the daemon died carry WORKER_LOST. A journal that is
+// damaged, or that kills every daemon that reads it, is let go as a whole.
+class Recovery {
+ public:
+  struct Parts {
+    Core* core;
+    Scheduler* scheduler;
+    Operations* operations;
+    Arrays* arrays;
+    Modules* modules;
+    Jobs* jobs;
+  };
+  explicit Recovery(Parts parts) : parts_(parts), core_(*parts.core) {}
+
+  // Afterwards the engine records into the journal, old or new. `keeper` must keep, and outlive the
+  // engine.
+  void Run(keeper::Keeper* keeper, std::vector<NamedFd> kept);
+
+ private:
+  // The journal, parsed.
+  struct Books {
+    std::map<uint64_t, recovery::SessionRecord> sessions;
+    std::map<uint64_t, recovery::ArrayRecord> arrays;
+    std::map<uint64_t, recovery::BufferRecord> buffers;
+    std::map<uint64_t, std::string> inline_bytes;
+    std::map<uint64_t, recovery::ArenaRecord> arenas;
+    std::map<uint64_t, recovery::WorkerRecord> workers;
+    std::map<uint64_t, recovery::TaskRecord> tasks;
+    std::map<uint64_t, recovery::DispatchRecord> dispatches;
+    std::map<uint64_t, recovery::TaskResultRecord> results;
+    std::map<uint64_t, recovery::JobRecord> jobs;
+    std::map<uint64_t, recovery::ModuleRecord> modules;
+    uint64_t last_id = 0, last_task = 0;
+  };
+  // How far an old worker came.
+  struct Progress {
+    bool known = false;
+    uint32_t completed = 0, started = 0;
+  };
+  enum class Verdict { kAgain, kDone, kLost };
+
+  absl::StatusOr<std::unique_ptr<recovery::Journal>> OpenJournal();
+  absl::Status Read(const recovery::Journal& journal);
+  void StartAnew(const absl::Status& why);
+  void EndOldWorkers();
+  void ForgetDescriptors();
+
+  void RestoreThings();
+  void RestoreArenas();
+  void RestoreBuffers();
+  void RestoreSessions();
+  void RestoreArrays();
+  void AbandonUnacceptedJobs();
+  void JudgeTasks();
+  Verdict Judge(uint64_t id, const recovery::DispatchRecord& dispatch) const;
+  bool OverwrittenSince(const recovery::DispatchRecord& dispatch, uint64_t id) const;
+  bool Repeatable(const recovery::DispatchRecord& dispatch) const;
+  void RestoreTasks();
+  std::shared_ptr<Task> MakeTask(uint64_t id, const recovery::TaskRecord& record,
+                                 absl::Status* error);
+  void End(uint64_t id, const absl::Status& status);
+  void SpoilWhatIsGone();
+  void RestoreJobs();
+  int FindDevice(const std::string& id) const;
+
+  const Parts parts_;
+  Core& core_;
+  keeper::Keeper* keeper_ = nullptr;
+  std::map<std::string, UniqueFd> fds_;
+  Books books_;
+  std::map<uint64_t, Progress> progress_;  // by worker
+  std::map<uint64_t, Verdict> verdicts_;   // of tasks
+  std::map<uint64_t, std::shared_ptr<store::Arena>> arenas_;
+  std::map<uint64_t, int> arena_device_;
+  std::map<uint64_t, std::shared_ptr<store::Buffer>> buffers_;
+  std::map<std::pair<std::string, std::string>, std::shared_ptr<session::Session>> sessions_;
+  std::map<uint64_t, std::shared_ptr<session::Array>> arrays_;
+  std::map<uint64_t, std::shared_ptr<Task>> tasks_;  // unfinished
+  std::vector<std::shared_ptr<Task>> resumed_;       // in their old order
+};
+
+}  // namespace stride::scheduler

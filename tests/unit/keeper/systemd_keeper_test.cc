@@ -1,0 +1,142 @@
+#include "server/keeper/systemd_keeper.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <map>
+#include <thread>
+
+#include "gtest/gtest.h"
+#include "server/keeper/packet.h"
+
+namespace stride::keeper {
+namespace {
+
+// What systemd does with the messages, as far as the store goes: a thread behind a socket.
+class FakeManager {
+ public:
+  FakeManager() : socket_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_un name{};
+    name.sun_family = AF_UNIX;
+    socklen_t size = sizeof(sa_family_t);  // a name of the kernel's choice
+    EXPECT_EQ(bind(socket_.get(), reinterpret_cast<sockaddr*>(&name), size), 0);
+    size = sizeof(name);
+    getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&name), &size);
+    address_ = "@" + std::string(name.sun_path + 1, size - sizeof(sa_family_t) - 1);
+    setenv("NOTIFY_SOCKET", address_.c_str(), 1);
+    setenv("FDSTORE", "3", 1);
+    thread_ = std::thread([this] { Run(); });
+  }
+  ~FakeManager() {
+    UniqueFd sender(::socket(AF_UNIX, SOCK_DGRAM, 0));
+    EXPECT_TRUE(SendPacket(sender.get(), "END", -1, address_).ok());
+    thread_.join();
+    unsetenv("NOTIFY_SOCKET");
+    unsetenv("FDSTORE");
+  }
+
+  std::atomic<bool> answers_barriers{true};
+  std::map<std::string, UniqueFd> store;  // to be read after a barrier
+  std::atomic<int> num_messages{0};
+
+ private:
+  void Run() {
+    Packet packet;
+    while (ReceivePacket(socket_.get(), &packet).ok() && packet.text != "END") {
+      size_t at = packet.text.find("FDNAME=");
+      std::string name = at == std::string::npos ? "" : packet.text.substr(at + 7);
+      if (packet.text.rfind("FDSTOREREMOVE=1", 0) == 0) store.erase(name);
+      if (packet.text.rfind("FDSTORE=1", 0) == 0) store[name] = std::move(packet.fd);
+      if (packet.text == "BARRIER=1" && !answers_barriers) held_.push_back(std::move(packet.fd));
+      packet.fd.Reset();
+      ++num_messages;
+    }
+  }
+
+  UniqueFd socket_;
+  std::string address_;
+  std::vector<UniqueFd> held_;
+  std::thread thread_;
+};
+
+UniqueFd File() { return UniqueFd(memfd_create("test", MFD_CLOEXEC)); }
+
+TEST(SystemdKeeperTest, StoresReplacesAndRemoves) {
+  FakeManager manager;
+  std::vector<NamedFd> passed;
+  auto keeper = MakeSystemdKeeper(&passed);
+  ASSERT_NE(keeper, nullptr);
+  EXPECT_TRUE(keeper->keeps());
+  UniqueFd file = File();
+  ASSERT_TRUE(keeper->Store("arena-1", file.get()).ok());
+  EXPECT_EQ(manager.store.count("stride-arena-1"), 1u);
+  ASSERT_TRUE(keeper->Store("arena-1", file.get()).ok());
+  ASSERT_TRUE(keeper->Store("arena-2", file.get()).ok());
+  keeper->Remove("arena-1");
+  ASSERT_TRUE(keeper->Store("arena-3", file.get()).ok());
+  EXPECT_EQ(manager.store.size(), 2u);
+  EXPECT_EQ(manager.store.count("stride-arena-1"), 0u);
+  EXPECT_FALSE(keeper->Store("has:colon", file.get()).ok());
+}
+
+// The manager would drop what is over its limit without a word.
+TEST(SystemdKeeperTest, AFullStoreSaysSo) {
+  FakeManager manager;
+  std::vector<NamedFd> passed;
+  auto keeper = MakeSystemdKeeper(&passed);
+  UniqueFd file = File();
+  for (const char* name : {"a", "b", "c"}) ASSERT_TRUE(keeper->Store(name, file.get()).ok());
+  EXPECT_EQ(keeper->Store("d", file.get()).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(keeper->Store("b", file.get()).ok());
+  keeper->Remove("a");
+  EXPECT_TRUE(keeper->Store("d", file.get()).ok());
+}
+
+TEST(SystemdKeeperTest, TakesItsOwnAndLeavesListeningSockets) {
+  FakeManager manager;
+  std::vector<NamedFd> passed;
+  passed.push_back({"strided.socket", File()});
+  passed.push_back({"stride-arena-7", File()});
+  passed.push_back({"", File()});
+  auto keeper = MakeSystemdKeeper(&passed);
+  ASSERT_EQ(passed.size(), 2u);
+  EXPECT_EQ(passed[0].name, "strided.socket");
+  auto kept = keeper->TakeAll();
+  ASSERT_EQ(kept.size(), 1u);
+  EXPECT_EQ(kept[0].name, "arena-7");
+  EXPECT_TRUE(kept[0].fd.valid());
+  // It counts, and can be removed.
+  UniqueFd file = File();
+  ASSERT_TRUE(keeper->Store("a", file.get()).ok());
+  ASSERT_TRUE(keeper->Store("b", file.get()).ok());
+  EXPECT_FALSE(keeper->Store("c", file.get()).ok());
+  keeper->Remove("arena-7");
+  EXPECT_TRUE(keeper->Store("c", file.get()).ok());
+}
+
+TEST(SystemdKeeperTest, NoneWithoutAManagerOrAStore) {
+  std::vector<NamedFd> passed;
+  EXPECT_EQ(MakeSystemdKeeper(&passed), nullptr);
+  FakeManager manager;
+  setenv("FDSTORE", "0", 1);
+  EXPECT_EQ(MakeSystemdKeeper(&passed), nullptr);
+  unsetenv("FDSTORE");
+  EXPECT_EQ(MakeSystemdKeeper(&passed), nullptr);
+}
+
+TEST(PassedFdsTest, ThoseOfAnotherProcessAreNotTaken) {
+  setenv("LISTEN_PID", "1", 1);
+  setenv("LISTEN_FDS", "1", 1);
+  setenv("LISTEN_FDNAMES", "x", 1);
+  EXPECT_TRUE(TakePassedFds().empty());
+  EXPECT_EQ(std::getenv("LISTEN_FDS"), nullptr);
+  EXPECT_EQ(std::getenv("LISTEN_FDNAMES"), nullptr);
+}
+
+}  // namespace
+}  // namespace stride::keeper
