@@ -304,6 +304,35 @@ __global__ void k(int* out, const int* in, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) out[i] = __float_as_int(floorf(sqrtf((float)in[i]) * 64.0f)) + (int)fminf(in[i], 37.5f);
 })"},
+    {"loop_then_uniform_branch_around_barrier",
+     R"(__global__ void k(int* out, const int* in, int n) {
+  __shared__ int s[1024];
+  int t = threadIdx.x, i = blockIdx.x * blockDim.x + t, v = t, r = 0;
+  do {
+    v = v * 3 + in[(v ^ r) & 2047];
+    if ((v & 7) < 5) continue;
+    v ^= r;
+  } while (++r < n % 9);
+  if (n % 4 != 0) {
+    s[t] = v;
+    __syncthreads();
+    v += s[blockDim.x - 1 - t];
+  }
+  if (i < n) out[i] = v;
+})"},
+    {"loop_with_assert_before_early_return", R"(__global__ void k(int* out, const int* in, int n) {
+  __shared__ int s[1024];
+  int t = threadIdx.x, i = blockIdx.x * blockDim.x + t, v = t;
+  for (int r = 0; r < n % 8 + 2; ++r) {
+    v = v * 3 + in[(v ^ r) & 2047];
+    assert(v != -77777777);
+  }
+  s[t] = 0;
+  if (i >= n) return;
+  s[t] = v;
+  __syncthreads();
+  out[i] = v + (t > 0 ? s[t - 1] : 7);
+})"},
     {"swapped_in_loop", R"(__global__ void k(int* out, const int* in, int n) {
   __shared__ int s[1024];
   int t = threadIdx.x, i = blockIdx.x * blockDim.x + t, a = i < n ? in[i] : 3, b = t;
