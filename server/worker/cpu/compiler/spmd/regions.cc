@@ -7,6 +7,7 @@
 #include "llvm/IR/CFG.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
+#include "server/worker/cpu/compiler/spmd/induction.h"
 #include "server/worker/cpu/compiler/spmd/interchange.h"
 
 namespace stride::cpu::spmd {
@@ -45,8 +46,10 @@ bool CutLoops(Shape& shape) {
   llvm::LoopInfo loops(dominators);
   llvm::SmallVector<llvm::Loop*, 4> outermost_first = loops.getLoopsInPreorder();
   for (llvm::Loop* loop : llvm::reverse(outermost_first)) {
-    if (ContainsCut(*loop, shape) || (loop->isInnermost() && WantsInterchange(*loop, shape)))
-      changed |= CutLoop(*loop, shape);
+    const bool interchange =
+        !ContainsCut(*loop, shape) && loop->isInnermost() && WantsInterchange(*loop, shape);
+    if (interchange) SplitCounters(*loop, shape);
+    if (interchange || ContainsCut(*loop, shape)) changed |= CutLoop(*loop, shape);
   }
   return changed;
 }
