@@ -186,6 +186,12 @@ class Fuzz {
   void RunOne(const Program& program, const CompileResult& compiled, const Module& module) {
     for (const CompiledKernel& kernel : compiled.kernels) {
       if (kernel.name != KernelName(program)) continue;
+      // The compiler takes the fibers when the loops fail; a fault of the pass must not hide there.
+      if (kernel.form_reason.find("the kernel pass made wrong code") != std::string::npos ||
+          kernel.form_reason.find("the compiler failed") != std::string::npos) {
+        ADD_FAILURE() << "seed " << program.seed
+                      << ", or one compiled with it: " << kernel.form_reason;
+      }
       KernelEntry entry{.name = kernel.name,
                         .function = module.Symbol(kernel.symbol),
                         .static_shared_bytes = kernel.static_shared_bytes,

@@ -20,6 +20,7 @@
 #include "server/worker/cpu/compiler/optimize.h"
 #include "server/worker/cpu/compiler/options.h"
 #include "server/worker/cpu/compiler/shared_object.h"
+#include "server/worker/cpu/compiler/spmd/shared_memory.h"
 #include "server/worker/cpu/compiler/spmd/spmd_pass.h"
 #include "server/worker/cpu/compiler/target.h"
 
@@ -36,7 +37,9 @@ absl::Status Lower(const CompileRequest& request, const Options& options, llvm::
     Optimize(module, machine, options.optimization);
     return absl::OkStatus();
   }
-  if (absl::Status status = PrepareKernels(module, table); !status.ok()) return status;
+  MarkForInlining(module, table);
+  InlineMarked(module, machine);
+  if (absl::Status status = spmd::LowerSharedMemory(module, table); !status.ok()) return status;
   Simplify(module, machine, options.optimization);
   if (absl::Status status = CutKernels(module, request.form, table); !status.ok()) return status;
   std::string problem;

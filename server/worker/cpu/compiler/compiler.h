@@ -60,7 +60,7 @@ struct CompiledKernel {
   std::string name;    // as asked for
   std::string symbol;  // in CompileResult::object
   std::vector<KernelParameter> parameters;
-  uint32_t static_shared_bytes = 0;
+  uint32_t static_shared_bytes = 0;       // of its own variables; dynamic ones start there
   uint32_t max_threads_per_block = 1024;  // less when __launch_bounds__ says so
   bool has_barrier = false;
   ThreadForm form = ThreadForm::kLoops;
@@ -76,7 +76,8 @@ struct CompileResult {
   std::string log;  // warnings
 };
 
-// INVALID_ARGUMENT with the compiler's diagnostics when the source is wrong, UNIMPLEMENTED naming
+// INVALID_ARGUMENT with the compiler's diagnostics when the source is wrong, NOT_FOUND when it has
+// no such entry, UNIMPLEMENTED naming
 // the feature when it is right CUDA that this device has no answer for, INTERNAL when the compiler
 // itself failed.
 absl::StatusOr<CompileResult> Compile(const CompileRequest& request);

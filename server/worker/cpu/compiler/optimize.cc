@@ -39,12 +39,18 @@ llvm::OptimizationLevel Level(int optimization) {
 
 }  // namespace
 
+void InlineMarked(llvm::Module& module, llvm::TargetMachine& machine) {
+  Managers managers(machine, {});
+  llvm::ModulePassManager passes;
+  passes.addPass(llvm::AlwaysInlinerPass(false));
+  passes.run(module, managers.modules);
+}
+
 void Simplify(llvm::Module& module, llvm::TargetMachine& machine, int optimization) {
   llvm::PipelineTuningOptions tuning;
   tuning.LoopVectorization = tuning.SLPVectorization = tuning.LoopInterleaving = false;
   Managers managers(machine, tuning);
   llvm::ModulePassManager passes;
-  passes.addPass(llvm::AlwaysInlinerPass(false));
   passes.addPass(managers.builder.buildModuleSimplificationPipeline(
       Level(optimization == 3 ? 2 : optimization), llvm::ThinOrFullLTOPhase::None));
   passes.run(module, managers.modules);

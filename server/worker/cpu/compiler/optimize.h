@@ -8,6 +8,9 @@ class TargetMachine;
 
 namespace stride::cpu {
 
+// Inlines the functions marked for it; optimises nothing.
+void InlineMarked(llvm::Module& module, llvm::TargetMachine& machine);
+
 // Inlines and simplifies, so that the kernel is one small function; makes nothing that hides its
 // shape (no vectors).
 void Simplify(llvm::Module& module, llvm::TargetMachine& machine, int optimization);

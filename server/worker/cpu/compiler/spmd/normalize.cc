@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "absl/strings/str_cat.h"
+#include "llvm/ADT/PostOrderIterator.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/CFG.h"
 #include "llvm/IR/InstIterator.h"
@@ -322,6 +323,28 @@ void MarkNoWrap(Shape& shape) {
   }
 }
 
+bool IsInPrologue(const Shape& shape, const Value* value) {
+  const auto* instruction = llvm::dyn_cast<Instruction>(value);
+  return instruction == nullptr || instruction->getParent() == shape.prologue;
+}
+
+// What is made of the block's fields and the parameters alone, such as a grid's stride, is worked
+// out once for the block.
+void HoistUniform(Shape& shape) {
+  llvm::ReversePostOrderTraversal<llvm::Function*> order(shape.function);
+  for (BasicBlock* block : order) {
+    if (block == shape.prologue) continue;
+    for (Instruction& instruction : llvm::make_early_inc_range(*block)) {
+      if (llvm::isa<llvm::PHINode, llvm::CallBase>(instruction) || instruction.isTerminator() ||
+          instruction.mayReadOrWriteMemory() || !llvm::isSafeToSpeculativelyExecute(&instruction))
+        continue;
+      const bool known = llvm::all_of(instruction.operands(),
+                                      [&](Value* operand) { return IsInPrologue(shape, operand); });
+      if (known) instruction.moveBefore(shape.prologue->getTerminator());
+    }
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<Shape> NormalizePerThread(llvm::Function& old) {
@@ -342,6 +365,7 @@ absl::StatusOr<Shape> Normalize(llvm::Function& old) {
   if (absl::Status status = SplitAtCuts(*shape); !status.ok()) return status;
   LowerSharedAtomics(*shape);
   MarkNoWrap(*shape);
+  HoistUniform(*shape);
   return shape;
 }
 

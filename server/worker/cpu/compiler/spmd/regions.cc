@@ -7,6 +7,7 @@
 #include "llvm/IR/CFG.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
+#include "server/worker/cpu/compiler/spmd/induction.h"
 #include "server/worker/cpu/compiler/spmd/interchange.h"
 
 namespace stride::cpu::spmd {
@@ -25,33 +26,48 @@ bool ContainsCut(const llvm::Loop& loop, const Shape& shape) {
   return shape.cuts.contains(loop.getHeader());
 }
 
-void CutLoop(const llvm::Loop& loop, Shape& shape) {
-  shape.cuts.insert(loop.getHeader());
+bool CutLoop(const llvm::Loop& loop, Shape& shape) {
+  bool changed = shape.cuts.insert(loop.getHeader());
   llvm::SmallVector<BasicBlock*, 4> exits;
   loop.getExitBlocks(exits);
   for (BasicBlock* exit : exits) {
-    if (!llvm::isa<llvm::UnreachableInst>(exit->getTerminator())) shape.cuts.insert(exit);
+    if (!llvm::isa<llvm::UnreachableInst>(exit->getTerminator()))
+      changed |= shape.cuts.insert(exit);
   }
+  return changed;
 }
 
+// A loop with a cut in it has one at its header too: else a region might begin in one round and go
+// on into the next, and hold a block twice, with the values of the round before and of its own.
 // Innermost first: cutting a loop puts a cut into the loops around it.
-void CutLoops(Shape& shape) {
+bool CutLoops(Shape& shape) {
+  bool changed = false;
   llvm::DominatorTree dominators(*shape.function);
   llvm::LoopInfo loops(dominators);
   llvm::SmallVector<llvm::Loop*, 4> outermost_first = loops.getLoopsInPreorder();
   for (llvm::Loop* loop : llvm::reverse(outermost_first)) {
-    if (ContainsCut(*loop, shape) || (loop->isInnermost() && WantsInterchange(*loop, shape)))
-      CutLoop(*loop, shape);
+    const bool interchange =
+        !ContainsCut(*loop, shape) && loop->isInnermost() && WantsInterchange(*loop, shape);
+    if (interchange) SplitCounters(*loop, shape);
+    if (interchange || ContainsCut(*loop, shape)) changed |= CutLoop(*loop, shape);
   }
+  return changed;
 }
 
-// The cuts that a thread may reach first from `block` on.
-llvm::SetVector<BasicBlock*> FirstCuts(BasicBlock* block, const Shape& shape) {
+// Where the ways from `branch` meet again; nothing when some of them never end.
+BasicBlock* MeetingPoint(const llvm::Instruction* branch, const llvm::PostDominatorTree& post) {
+  auto* node = post.getNode(branch->getParent());
+  return node == nullptr || node->getIDom() == nullptr ? nullptr : node->getIDom()->getBlock();
+}
+
+// The cuts that a thread may reach first from `branch` on, up to and with the end of the search.
+llvm::SetVector<BasicBlock*> FirstCuts(const llvm::Instruction* branch, BasicBlock* end,
+                                       const Shape& shape) {
   llvm::SetVector<BasicBlock*> found;
   llvm::SetVector<BasicBlock*> seen;
-  seen.insert(block);
+  for (unsigned i = 0; i < branch->getNumSuccessors(); ++i) seen.insert(branch->getSuccessor(i));
   for (size_t i = 0; i < seen.size(); ++i) {
-    if (shape.cuts.contains(seen[i])) {
+    if (seen[i] == end || shape.cuts.contains(seen[i])) {
       found.insert(seen[i]);
     } else {
       for (BasicBlock* next : llvm::successors(seen[i])) seen.insert(next);
@@ -60,12 +76,9 @@ llvm::SetVector<BasicBlock*> FirstCuts(BasicBlock* block, const Shape& shape) {
   return found;
 }
 
-bool ChoosesRegion(const llvm::Instruction* branch, const Shape& shape) {
-  llvm::SetVector<BasicBlock*> found;
-  for (unsigned i = 0; i < branch->getNumSuccessors(); ++i) {
-    for (BasicBlock* cut : FirstCuts(branch->getSuccessor(i), shape)) found.insert(cut);
-  }
-  return found.size() > 1;
+// Past the meeting point it is another branch that chooses.
+bool ChoosesRegion(const llvm::Instruction* branch, BasicBlock* meeting, const Shape& shape) {
+  return FirstCuts(branch, meeting, shape).size() > 1;
 }
 
 // The branch alone becomes a region; values for the other side's phis are copied in regions of
@@ -92,25 +105,25 @@ bool CutUniformBranch(llvm::Instruction* branch, Shape& shape) {
   return changed;
 }
 
-bool CutMeetingPoint(llvm::Instruction* branch, Shape& shape, llvm::PostDominatorTree& post) {
+bool CutMeetingPoint(BasicBlock* meeting, Shape& shape) {
   shape.divergent = true;
-  auto* node = post.getNode(branch->getParent());
-  if (node == nullptr || node->getIDom() == nullptr || node->getIDom()->getBlock() == nullptr)
-    return false;
-  return shape.cuts.insert(node->getIDom()->getBlock());
+  return meeting != nullptr && shape.cuts.insert(meeting);
 }
 
-// One change at a time may move where others' paths meet.
+// One change at a time may move where others' paths meet. Branches whose ways may never meet (one
+// ends in a failed assertion) come last, and the last of them first: cuts at the other branches
+// take the choice from most of them.
 bool CutOneBranch(Shape& shape) {
   llvm::PostDominatorTree post(*shape.function);
-  for (BasicBlock& block : *shape.function) {
-    llvm::Instruction* branch = block.getTerminator();
-    if (&block == shape.prologue || branch->getNumSuccessors() < 2 || !ChoosesRegion(branch, shape))
-      continue;
-    if (shape.divergent_branches.contains(branch)) {
-      if (CutMeetingPoint(branch, shape, post)) return true;
-    } else if (CutUniformBranch(branch, shape)) {
-      return true;
+  for (bool meets : {true, false}) {
+    for (BasicBlock* block : llvm::post_order(shape.function)) {
+      llvm::Instruction* branch = block->getTerminator();
+      if (block == shape.prologue || branch->getNumSuccessors() < 2) continue;
+      BasicBlock* meeting = MeetingPoint(branch, post);
+      if ((meeting != nullptr) != meets || !ChoosesRegion(branch, meeting, shape)) continue;
+      const bool divergent = shape.divergent_branches.contains(branch);
+      if (divergent ? CutMeetingPoint(meeting, shape) : CutUniformBranch(branch, shape))
+        return true;
     }
   }
   return false;
@@ -152,23 +165,25 @@ void ListRegions(Shape& shape) {
   if (shape.exit != nullptr) shape.exit_region = shape.region_of[shape.exit];
 }
 
+bool IsIrreducible(llvm::Function& function) {
+  llvm::DominatorTree dominators(function);
+  llvm::LoopInfo loops(dominators);
+  llvm::ReversePostOrderTraversal<llvm::Function*> order(&function);
+  return llvm::containsIrreducibleCFG<BasicBlock*>(order, loops);
+}
+
 }  // namespace
 
 absl::Status FindRegions(Shape& shape) {
-  {
-    llvm::DominatorTree dominators(*shape.function);
-    llvm::LoopInfo loops(dominators);
-    llvm::ReversePostOrderTraversal<llvm::Function*> order(shape.function);
-    bool irreducible = llvm::containsIrreducibleCFG<BasicBlock*>(order, loops);
-    if (irreducible && !shape.cuts.empty()) {
-      return absl::UnimplementedError(
-          "the CPU device has no barriers in loops with several entries (goto)");
-    }
-    if (!irreducible) CutLoops(shape);
+  const bool irreducible = IsIrreducible(*shape.function);
+  if (irreducible && !shape.cuts.empty()) {
+    return absl::UnimplementedError(
+        "the CPU device has no barriers in loops with several entries (goto)");
   }
+  if (!irreducible) CutLoops(shape);
   shape.cuts.insert(shape.entry);
   if (shape.exit != nullptr) shape.cuts.insert(shape.exit);
-  while (CutOneBranch(shape)) {
+  while (CutOneBranch(shape) || (!irreducible && CutLoops(shape))) {
   }
   ListRegions(shape);
   if (shape.divergent && shape.regions.size() > kMaxDivergentRegions) {

@@ -1,18 +1,17 @@
 // `__shared__` variables become offsets into the block's buffer.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "absl/status/status.h"
 #include "llvm/IR/Module.h"
+#include "server/worker/cpu/compiler/kernel_table.h"
 
 namespace stride::cpu::spmd {
 
-// Runs before any optimisation: a shared scalar that looks like a private global would be folded
-// away. Static variables of all kernels of the module share one layout, whose size is
-// `static_bytes`; dynamic ones start where it ends.
-absl::Status LowerSharedMemory(llvm::Module& module, const std::vector<std::string>& dynamic_names,
-                               uint32_t& static_bytes);
+// Fills CompiledKernel::static_shared_bytes. Runs once device functions are inlined, so that each
+// kernel's uses are its own, but before any other optimisation: a shared scalar that looks like a
+// private global would be folded away. A kernel's static variables come first, its dynamic ones
+// start together where those end. Should a function that could not be inlined use any, all kernels
+// of the module have one layout.
+absl::Status LowerSharedMemory(llvm::Module& module, KernelTable& table);
 
 }  // namespace stride::cpu::spmd

@@ -10,7 +10,6 @@
 #include "server/worker/cpu/compiler/spmd/normalize.h"
 #include "server/worker/cpu/compiler/spmd/per_thread.h"
 #include "server/worker/cpu/compiler/spmd/regions.h"
-#include "server/worker/cpu/compiler/spmd/shared_memory.h"
 #include "server/worker/cpu/compiler/spmd/uniformity.h"
 #include "server/worker/cpu/compiler/spmd/values.h"
 
@@ -108,12 +107,7 @@ void KeepOnly(llvm::Module& module, const std::vector<CompiledKernel>& kernels) 
   }
 }
 
-absl::Status PrepareKernels(llvm::Module& module, KernelTable& table) {
-  uint32_t static_bytes = 0;
-  if (absl::Status status = spmd::LowerSharedMemory(module, table.dynamic_shared, static_bytes);
-      !status.ok())
-    return status;
-  for (CompiledKernel& kernel : table.kernels) kernel.static_shared_bytes = static_bytes;
+void MarkForInlining(llvm::Module& module, const KernelTable& table) {
   KeepOnly(module, table.kernels);
   llvm::StringSet<> kernels = Symbols(table.kernels);
   for (llvm::Function& function : module) {
@@ -123,7 +117,6 @@ absl::Status PrepareKernels(llvm::Module& module, KernelTable& table) {
     function.removeFnAttr(llvm::Attribute::OptimizeNone);
     function.addFnAttr(llvm::Attribute::AlwaysInline);
   }
-  return absl::OkStatus();
 }
 
 absl::Status CutKernels(llvm::Module& module, std::optional<ThreadForm> form, KernelTable& table) {

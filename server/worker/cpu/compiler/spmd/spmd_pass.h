@@ -17,9 +17,8 @@ namespace stride::cpu {
 // Makes every function but the kernels' entries internal, so that what is not used goes away.
 void KeepOnly(llvm::Module& module, const std::vector<CompiledKernel>& kernels);
 
-// Before any optimisation: shared variables become offsets into the block's buffer, device
-// functions are to be inlined.
-absl::Status PrepareKernels(llvm::Module& module, KernelTable& table);
+// Every device function that does not call itself is to be inlined, whatever the source says.
+void MarkForInlining(llvm::Module& module, const KernelTable& table);
 
 // After simplification: each entry becomes `void f(BlockContext*)`. UNIMPLEMENTED when a kernel
 // cannot be cut.

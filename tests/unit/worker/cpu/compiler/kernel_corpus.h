@@ -304,6 +304,75 @@ __global__ void k(int* out, const int* in, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) out[i] = __float_as_int(floorf(sqrtf((float)in[i]) * 64.0f)) + (int)fminf(in[i], 37.5f);
 })"},
+    {"loop_then_uniform_branch_around_barrier",
+     R"(__global__ void k(int* out, const int* in, int n) {
+  __shared__ int s[1024];
+  int t = threadIdx.x, i = blockIdx.x * blockDim.x + t, v = t, r = 0;
+  do {
+    v = v * 3 + in[(v ^ r) & 2047];
+    if ((v & 7) < 5) continue;
+    v ^= r;
+  } while (++r < n % 9);
+  if (n % 4 != 0) {
+    s[t] = v;
+    __syncthreads();
+    v += s[blockDim.x - 1 - t];
+  }
+  if (i < n) out[i] = v;
+})"},
+    {"loop_with_assert_before_early_return", R"(__global__ void k(int* out, const int* in, int n) {
+  __shared__ int s[1024];
+  int t = threadIdx.x, i = blockIdx.x * blockDim.x + t, v = t;
+  for (int r = 0; r < n % 8 + 2; ++r) {
+    v = v * 3 + in[(v ^ r) & 2047];
+    assert(v != -77777777);
+  }
+  s[t] = 0;
+  if (i >= n) return;
+  s[t] = v;
+  __syncthreads();
+  out[i] = v + (t > 0 ? s[t - 1] : 7);
+})"},
+    {"uniform_break_under_divergent_branch", R"(__global__ void k(int* out, const int* in, int n) {
+  int t = threadIdx.x, i = blockIdx.x * blockDim.x + t, v = t;
+  for (int r = 0; r < n % 7 + 3; ++r) {
+    v = v * 3 + in[i + r * 64] + r;
+    if ((v & 3) == 1) {
+      v ^= r * 77;
+      if ((n + r) % 3 == 1) break;
+      v += r * r;
+    }
+  }
+  if (i < n) out[i] = v;
+})"},
+    {"grid_stride_with_breaks", R"(__global__ void k(int* out, const int* in, int n) {
+  int t = threadIdx.x, sum = t;
+  for (int i = blockIdx.x * blockDim.x + t; i < n; i += blockDim.x * gridDim.x) {
+    sum = sum * 5 + in[i];
+    out[i] = sum;
+    if ((t & 3) == 1 && (sum & 7) == 3) break;
+    if (t % 5 == 2) {
+      sum -= n;
+      if (n % 3 == 1) break;
+      sum ^= i;
+    }
+  }
+  __syncthreads();
+  if (blockIdx.x * blockDim.x + t < n) out[blockIdx.x * blockDim.x + t] += sum;
+})"},
+    {"counter_with_late_breaks", R"(__global__ void k(int* out, const int* in, int n) {
+  int t = threadIdx.x, g = blockIdx.x * blockDim.x + t, sum = t;
+  for (int r = 0; r < n % 7 + 2; ++r) {
+    sum = sum * 5 + in[g + r * 64];
+    if (t % 5 == 2) {
+      sum -= n;
+      if ((n + r) % 5 == 1) break;
+      sum = sum * 3 ^ r;
+    }
+  }
+  __syncthreads();
+  if (g < n) out[g] = sum;
+})"},
     {"swapped_in_loop", R"(__global__ void k(int* out, const int* in, int n) {
   __shared__ int s[1024];
   int t = threadIdx.x, i = blockIdx.x * blockDim.x + t, a = i < n ? in[i] : 3, b = t;

@@ -244,6 +244,124 @@ TEST(Kernels, ParametersAreDescribed) {
   EXPECT_FALSE(parameters[4].is_signed);
 }
 
+constexpr char kSharedOfSeveral[] = R"(
+__device__ int turned(int v) {
+  __shared__ int around[32];
+  around[threadIdx.x] = v;
+  __syncthreads();
+  return around[blockDim.x - 1 - threadIdx.x];
+}
+__global__ void none(int* out) { out[threadIdx.x] = 1; }
+__global__ void first(int* out) {
+  __shared__ double wide[32];
+  wide[threadIdx.x] = threadIdx.x * 2;
+  __syncthreads();
+  out[threadIdx.x] = (int)wide[blockDim.x - 1 - threadIdx.x];
+}
+__global__ void both(int* out) {
+  __shared__ char small[40];
+  small[threadIdx.x] = threadIdx.x * 3;
+  out[threadIdx.x] = turned(threadIdx.x) + small[blockDim.x - 1 - threadIdx.x];
+}
+__global__ void borrowed(int* out) { out[threadIdx.x] = turned(threadIdx.x * 5); }
+__global__ void dynamic(int* out) {
+  __shared__ int one[3];
+  extern __shared__ int many[];
+  many[threadIdx.x] = threadIdx.x * 7;
+  if (threadIdx.x < 3) one[threadIdx.x] = 100;
+  __syncthreads();
+  out[threadIdx.x] = many[blockDim.x - 1 - threadIdx.x] + one[threadIdx.x % 3];
+})";
+
+// What a kernel reports is what its own variables take, not its neighbours'.
+TEST(Kernels, SharedMemoryIsEachKernelsOwn) {
+  struct Case {
+    const char* kernel;
+    uint32_t bytes;
+    int factor, plus;
+  };
+  const Case cases[] = {{"none", 0, 0, 1},
+                        {"first", 256, 2, 0},
+                        {"both", 128 + 40, 4, 0},
+                        {"borrowed", 128, 5, 0},
+                        {"dynamic", 64, 7, 100}};
+  for (ThreadForm form : {ThreadForm::kLoops, ThreadForm::kPerThread}) {
+    absl::StatusOr<CompileResult> result = Compile({.source = kSharedOfSeveral, .form = form});
+    ASSERT_TRUE(result.ok()) << result.status();
+    ASSERT_EQ(result->kernels.size(), std::size(cases));
+    absl::StatusOr<std::unique_ptr<Module>> module = Module::LoadBytes(result->object);
+    ASSERT_TRUE(module.ok()) << module.status();
+    ThreadPool pool(1);
+    for (size_t i = 0; i < std::size(cases); ++i) {
+      const Case& want = cases[i];
+      const CompiledKernel& kernel = result->kernels[i];
+      ASSERT_EQ(kernel.name, want.kernel);
+      EXPECT_EQ(kernel.static_shared_bytes, want.bytes) << kernel.name;
+      KernelEntry entry{.name = kernel.name,
+                        .function = (*module)->Symbol(kernel.symbol),
+                        .static_shared_bytes = kernel.static_shared_bytes,
+                        .private_bytes_per_thread = kernel.private_bytes_per_thread,
+                        .per_thread = form == ThreadForm::kPerThread};
+      int values[32] = {};
+      int* out = values;
+      ASSERT_TRUE(Launch(pool, entry, {{2, 1, 1}, {32, 1, 1}, 128}, &out, nullptr).ok());
+      for (int t = 0; t < 32; ++t) {
+        int expected = (31 - t) * want.factor + want.plus;
+        EXPECT_EQ(values[t], expected) << kernel.name << " " << t;
+      }
+    }
+  }
+}
+
+// A function called through a pointer is known only later: its variables have one place for all
+// kernels.
+TEST(Kernels, SharedMemoryThroughAPointer) {
+  absl::StatusOr<CompileResult> result = Compile({.source = R"(
+__device__ int turned(int v) {
+  __shared__ int around[32];
+  around[threadIdx.x] = v;
+  __syncthreads();
+  return around[blockDim.x - 1 - threadIdx.x];
+}
+__global__ void k(int* out) {
+  __shared__ int s[32];
+  int (*function)(int) = turned;
+  s[threadIdx.x] = threadIdx.x * 100;
+  int v = function(threadIdx.x);
+  out[threadIdx.x] = v + s[v];
+}
+__global__ void other(int* out) { out[0] = 1; })"});
+  ASSERT_TRUE(result.ok()) << result.status();
+  auto module = Module::LoadBytes(result->object);
+  ASSERT_TRUE(module.ok()) << module.status();
+  EXPECT_EQ(result->kernels[0].static_shared_bytes, 256u);
+  EXPECT_EQ(result->kernels[1].static_shared_bytes, 256u);
+  const CompiledKernel& kernel = result->kernels[0];
+  KernelEntry entry{.name = kernel.name,
+                    .function = (*module)->Symbol(kernel.symbol),
+                    .static_shared_bytes = kernel.static_shared_bytes,
+                    .private_bytes_per_thread = kernel.private_bytes_per_thread,
+                    .per_thread = kernel.form == ThreadForm::kPerThread};
+  int values[32] = {};
+  int* out = values;
+  ThreadPool pool(1);
+  ASSERT_TRUE(Launch(pool, entry, {{1, 1, 1}, {32, 1, 1}}, &out, nullptr).ok());
+  for (int t = 0; t < 32; ++t) EXPECT_EQ(values[t], (31 - t) * 101);
+}
+
+// A function that calls itself stays a function; its shared memory is refused, not misplaced.
+TEST(Kernels, SharedMemoryOfRecursionIsRefused) {
+  absl::Status status = Build(R"(
+__device__ int again(int v) {
+  __shared__ int s[8];
+  s[v & 7] = v;
+  return v < 2 ? s[0] : again(v / 2) * again(v - 2) + s[v & 7];
+}
+__global__ void k(int* out, int v) { out[0] = again(v); })")
+                            .status;
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status;
+}
+
 TEST(Kernels, AggregatesArePassedByValue) {
   Loaded loaded = Build(
       "struct Size { int w; double h; };\n__global__ void k(double* out, Size size) { "
@@ -354,8 +472,7 @@ TEST(Kernels, MistakesAreExplained) {
   };
   fails("__global__ void k(int* o) {\n  o[0] = missing;\n}", {}, {},
         "kernel.cu:2:10: error: use of undeclared identifier 'missing'");
-  fails("__global__ void k(int* o) {}", {"other"}, {}, "other",
-        absl::StatusCode::kNotFound);
+  fails("__global__ void k(int* o) {}", {"other"}, {}, "`other`", absl::StatusCode::kNotFound);
   fails("int x;", {}, {}, "defines no kernel");
   fails("__global__ void k(int* o) {}", {"k; }"}, {}, "not a kernel name");
   fails("__global__ void k(int* o) {}", {}, {"-I/etc"}, "include path");
