@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "server/base/device_name.h"
 #include "server/base/error.h"
 #include "server/ops/plan.h"
 #include "server/scheduler/array_spec.h"
@@ -70,10 +71,9 @@ bool Overlap(const ArrayInfo& a, const ArrayInfo& b) {
 
 absl::StatusOr<int> Operations::FindDevice(const std::string& name) const {
   const auto& devices = core_->broker->devices();
-  absl::string_view id = name;
-  absl::ConsumePrefix(&id, "devices/");
   for (size_t i = 0; i < devices.size(); ++i) {
-    if (devices[i].id() == id) return static_cast<int>(i);
+    const auto& device = devices[i];
+    if (NamesDevice(name, device.id(), device.kind(), device.index())) return static_cast<int>(i);
   }
   return NotFound(v1::ERROR_REASON_DEVICE_NOT_FOUND, "device", name);
 }

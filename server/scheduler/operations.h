@@ -40,7 +40,7 @@ class Operations {
                                   const v1::Operation& operation, absl::Time deadline,
                                   Extras extras = {});
 
-  // From `devices/{id}`.
+  // From `devices/{id}`, or `devices/{kind}:{n}` for the nth of its kind.
   absl::StatusOr<int> FindDevice(const std::string& name) const;
 
   // A contiguous copy of a view, so that its bytes can be read in order. Caller holds the lock.

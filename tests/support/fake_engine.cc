@@ -258,6 +258,11 @@ void FakeEngine::FailArray(const std::string& name, absl::Status status) {
   state_->arrays[name].error = std::move(status);
 }
 
+void FakeEngine::SetDeviceName(int device, const std::string& name) {
+  std::lock_guard lock(state_->mutex);
+  state_->devices[device].set_name(name);
+}
+
 void FakeEngine::SetDeviceState(int device, v1::Device::State state) {
   std::lock_guard lock(state_->mutex);
   state_->devices[device].set_state(state);

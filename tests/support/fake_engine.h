@@ -29,6 +29,7 @@ class FakeEngine : public scheduler::Engine {
   void FailArray(const std::string& name, absl::Status status);
   // The next accepted operation ends with this.
   void FailNextWork(absl::Status status);
+  void SetDeviceName(int device, const std::string& name);
   void SetDeviceState(int device, v1::Device::State state);
   int num_submitted() const;
   int num_cancelled() const;

@@ -126,6 +126,20 @@ TEST_F(EngineTest, BytesComeBackThroughStaging) {
   EXPECT_EQ(*back, values);
 }
 
+TEST_F(EngineTest, ADeviceIsNamedByItsPlaceAmongItsKindToo) {
+  wire::DeviceDescription gpu = StagedDevice(0);
+  gpu.set_id("GPU-4a1c");
+  Start({HostDevice(0), gpu});
+  ASSERT_TRUE(Put(1, {1, 2}, "devices/cuda:0").ok());
+  auto ticket = Submit(Add(1, 1, 2, "devices/cuda:0"));
+  ASSERT_TRUE(ticket.ok()) << ticket.status();
+  EXPECT_TRUE((*ticket)->Wait(Soon()).ok());
+  EXPECT_EQ((*ticket)->timeline().device(), "devices/GPU-4a1c");
+  EXPECT_TRUE(Submit(Add(1, 1, 3, "devices/GPU-4a1c")).ok());
+  EXPECT_EQ(ReasonOf(Submit(Add(1, 1, 4, "devices/cuda:1")).status()),
+            v1::ERROR_REASON_DEVICE_NOT_FOUND);
+}
+
 TEST_F(EngineTest, RangesArriveInAnyOrderAndTellWhatIsMissing) {
   Start({HostDevice(0)});
   v1::PutArrayRequest::Header header;
