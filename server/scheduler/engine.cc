@@ -44,6 +44,7 @@ class TaskTicket : public Ticket {
   void Cancel() override {
     if (accepted_.task == nullptr) return;
     Locked lock(*core_);
+    for (const auto& helper : accepted_.helpers) scheduler_->Cancel(helper);
     scheduler_->Cancel(accepted_.task);
   }
   void OnDone(std::function<void()> callback) override {

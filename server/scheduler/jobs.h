@@ -38,9 +38,10 @@ class Jobs {
  private:
   struct Record {
     TenantId tenant;
-    std::string session;                       // `sessions/{id}`, the job's own
-    v1::Job job;                               // as of the last event
-    std::vector<std::shared_ptr<Task>> tasks;  // one for each operation; null: a view
+    std::string session;                         // `sessions/{id}`, the job's own
+    v1::Job job;                                 // as of the last event
+    std::vector<std::shared_ptr<Task>> tasks;    // one for each operation; null: a view
+    std::vector<std::shared_ptr<Task>> helpers;  // copies that operations need
     std::vector<std::shared_ptr<session::Array>> named_results;
     std::shared_ptr<Task> gate;  // holds the tasks back until all operations were accepted
     std::vector<v1::WatchJobResponse> events;
@@ -52,6 +53,8 @@ class Jobs {
   absl::StatusOr<RecordPtr> Find(const TenantId& tenant, const std::string& name);
   absl::Status SubmitAll(const RecordPtr& record, const v1::Job& job, absl::Time deadline);
   void Abandon(const RecordPtr& record);
+  // Caller holds the engine's lock.
+  void CancelAll(const Record& record);
   // Looks at the tasks and tells a new event when the job's state has changed.
   void Update(const RecordPtr& record);
   static bool IsFinal(v1::Job::State state);

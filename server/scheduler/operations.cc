@@ -29,6 +29,7 @@ struct Operations::Resolved {
   std::vector<ArrayPtr> outputs;  // made by Launch
   int device = -1;
   Extras extras;
+  std::vector<std::shared_ptr<Task>>* launched = nullptr;  // hears of every task; may be null
 };
 
 namespace {
@@ -83,8 +84,10 @@ absl::StatusOr<Operations::Accepted> Operations::Submit(const TenantId& tenant,
                                                         const v1::Operation& operation,
                                                         absl::Time deadline, Extras extras) {
   Locked lock(*core_);
+  std::vector<std::shared_ptr<Task>> launched;
   Resolved resolved;
   resolved.extras = std::move(extras);
+  resolved.launched = &launched;
   absl::StatusOr<Accepted> accepted = Accepted{};
   absl::Status status = Resolve(tenant, session, operation, &resolved);
   if (status.ok()) {
@@ -96,8 +99,12 @@ absl::StatusOr<Operations::Accepted> Operations::Submit(const TenantId& tenant,
     status = accepted.status();
   }
   if (!status.ok()) {
+    for (const auto& task : launched) scheduler_->Cancel(task);
     PublishError(tenant, session, operation, status);
     return status;
+  }
+  for (auto& task : launched) {
+    if (task != accepted->task) accepted->helpers.push_back(std::move(task));
   }
   return accepted;
 }
@@ -325,6 +332,7 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
     }
     return status;
   }
+  if (resolved.launched != nullptr) resolved.launched->push_back(task);
   accepted.task = task;
   return accepted;
 }
@@ -349,7 +357,9 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchThroughTemporary(
     second.inputs = {computed->outputs[j]};
     second.targets = {resolved.targets[j]};
     second.targets[0].is_inline = false;
-    if (j + 1 == resolved.targets.size()) second.extras = resolved.extras;
+    second.extras = resolved.extras;
+    if (j + 1 < resolved.targets.size()) second.extras.observer = nullptr;
+    second.launched = resolved.launched;
     auto copied = Launch(tenant, copy, deadline, second);
     if (!copied.ok()) return copied.status();
     accepted.task = copied->task;
@@ -385,6 +395,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchCopy(const TenantId& tena
   resolved.session = around.session;
   resolved.device = around.device;
   resolved.extras.after = around.extras.after;
+  resolved.launched = around.launched;
   resolved.inputs = {array};
   resolved.targets = {{.is_inline = true}};
   return Launch(tenant, copy, deadline, resolved);
@@ -428,6 +439,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchMove(const TenantId& tena
   if (absl::Status status = Publish(tenant, resolved); !status.ok()) return status;
   if (absl::Status status = scheduler_->Enqueue(task, resolved.extras.after); !status.ok())
     return status;
+  if (resolved.launched != nullptr) resolved.launched->push_back(task);
   Accepted accepted;
   accepted.task = task;
   accepted.outputs = resolved.outputs;

@@ -27,7 +27,9 @@ class Operations {
       : core_(core), scheduler_(scheduler), find_module_(std::move(find_module)) {}
 
   struct Accepted {
-    std::shared_ptr<Task> task;  // null: a view, nothing runs
+    std::shared_ptr<Task> task;  // null: a view, nothing runs; the last of several
+    // What else runs on behalf of the operation: copies of operands and into results.
+    std::vector<std::shared_ptr<Task>> helpers;
     std::vector<std::shared_ptr<session::Array>> outputs;
     std::vector<bool> inline_outputs;
   };

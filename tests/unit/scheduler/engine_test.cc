@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -524,6 +525,79 @@ TEST_F(QueuedBehindTest, AJobRunsWhenItsWorkerHasBegunIt) {
   const v1::Timeline& timeline = done->timelines(0);
   double queued = timeline.queue().seconds() + timeline.queue().nanos() * 1e-9;
   EXPECT_GE(queued, 0.010) << "the wait in the worker's queue is part of it";
+}
+
+// Operations that need copies of their own: the result goes through fresh memory since it overlaps
+// its input, or operands are brought to one type first.
+class HelperCopiesTest : public QueuedBehindTest {
+ protected:
+  static void Name(uint64_t handle, v1::Operand* operand) {
+    operand->set_name(absl::StrCat("sessions/s/arrays/", handle));
+  }
+  // Array 1 becomes the sum of itself and itself backwards.
+  v1::CreateJobRequest OverlappingJob() {
+    v1::Operation view;
+    view.mutable_view()->mutable_input()->set_handle(1);
+    auto* slice = view.mutable_view()->add_steps()->mutable_slice();
+    slice->set_step(-1);
+    view.add_outputs()->set_handle(7);
+    auto backwards = Submit(view);
+    EXPECT_TRUE(backwards.ok()) << backwards.status();
+    v1::CreateJobRequest request;
+    v1::Operation* add = request.mutable_job()->add_operations();
+    add->mutable_ufunc()->set_function("add");
+    Name(1, add->mutable_ufunc()->add_inputs());
+    Name(7, add->mutable_ufunc()->add_inputs());
+    add->add_outputs()->set_name("sessions/s/arrays/1");
+    add->mutable_outputs(0)->set_existing(true);
+    return request;
+  }
+  v1::CreateJobRequest ConvertingJob() {
+    v1::CreateJobRequest request;
+    v1::Operation* matmul = request.mutable_job()->add_operations();
+    Name(1, matmul->mutable_matmul()->mutable_left());
+    v1::InlineArray* wide = matmul->mutable_matmul()->mutable_right()->mutable_inline_array();
+    wide->mutable_spec()->set_data_type(v1::DATA_TYPE_FLOAT64);
+    wide->mutable_spec()->add_shape(2);
+    wide->set_data(std::string(16, 0));
+    matmul->add_outputs()->set_name("tenants/default/arrays/product");
+    return request;
+  }
+};
+
+TEST_F(HelperCopiesTest, AreCancelledWithTheirJob) {
+  StartWithFront();
+  int held = 1;
+  for (const auto& request : {OverlappingJob(), ConvertingJob()}) {
+    auto job = engine_->CreateJob(kTenant, request);
+    ASSERT_TRUE(job.ok()) << job.status();
+    AwaitHeld(held += 2);
+    ASSERT_TRUE(engine_->CancelJob(kTenant, job->name()).ok());
+    while (engine_->GetJob(kTenant, job->name())->state() < v1::Job::STATE_SUCCEEDED)
+      absl::SleepFor(absl::Milliseconds(1));
+    EXPECT_EQ(engine_->GetJob(kTenant, job->name())->state(), v1::Job::STATE_CANCELLED);
+  }
+  std::set<uint64_t> taken_out;
+  for (const auto& sequences : worker_->cancels())
+    taken_out.insert(sequences.begin(), sequences.end());
+  EXPECT_THAT(taken_out, ::testing::ElementsAre(2, 3, 4, 5)) << "each copy and what needs it";
+  EndAll();
+  EXPECT_TRUE(front_->Wait(Soon()).ok());
+  EXPECT_EQ(State(1), v1::Array::STATE_READY);
+  EXPECT_EQ(*Fetch(1), (std::vector<float>{1, 2}));
+}
+
+TEST_F(HelperCopiesTest, NeverRunForAJobThatIsOnlyValidated) {
+  StartWithFront();
+  for (v1::CreateJobRequest request : {OverlappingJob(), ConvertingJob()}) {
+    request.set_validate_only(true);
+    ASSERT_TRUE(engine_->CreateJob(kTenant, request).ok());
+  }
+  auto after = Submit(Add(1, 1, 2));
+  AwaitHeld(2);
+  EXPECT_EQ(worker_->submitted().size(), 2u);
+  EndAll();
+  EXPECT_TRUE((*after)->Wait(Soon()).ok());
 }
 
 // Its result was made and only the message of it was lost. `later` in the queue has begun to write
