@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "stride/error.h"
+#include "stride/result.h"
 
 namespace stride::internal {
 
