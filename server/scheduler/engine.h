@@ -46,6 +46,8 @@ struct EngineOptions {
   absl::Duration worker_idle_timeout = absl::Minutes(5);
   absl::Duration kill_grace = absl::Seconds(
       2);  // a running task past its deadline is let run this long before its worker is killed
+  // A device whose workers die while they start is given up for now after this long.
+  absl::Duration start_patience = absl::Seconds(10);
   // Told of every loss, on an engine thread without a lock; must not block. May be empty.
   std::function<void(const WorkerLoss&)> worker_lost;
 };

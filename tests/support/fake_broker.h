@@ -113,6 +113,9 @@ class FakeBroker : public broker::Broker, public broker::Compiler {
   void set_kernel(wire::KernelDescription kernel) { kernel_ = std::move(kernel); }
   // The next `count` workers to be started die at the first arena that they are to map.
   void set_die_at_map(int count) { die_at_map_ = count; }
+  // The next `count` workers die while they start.
+  void set_die_at_start(int count) { die_at_start_ = count; }
+  int num_starts() const;  // tried
   // Compilations wait until they are let go.
   void HoldCompiles(bool hold);
   int num_compiles() const;  // begun
@@ -126,6 +129,8 @@ class FakeBroker : public broker::Broker, public broker::Compiler {
   std::vector<std::shared_ptr<FakeWorker>> workers_;
   bool hold_ = false;
   int die_at_map_ = 0;
+  int die_at_start_ = 0;
+  int num_starts_ = 0;
   bool hold_compiles_ = false;
   int num_compiles_ = 0;
   bool shut_down_ = false;

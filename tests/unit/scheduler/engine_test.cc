@@ -247,6 +247,27 @@ TEST_F(EngineTest, AKilledWorkerCostsNothingWhenItsTaskCanRunAgain) {
   EXPECT_TRUE((*ticket)->Wait(Soon()).ok());
 }
 
+TEST_F(EngineTest, WorkersKilledWhileTheyStartCostNothing) {
+  Start({HostDevice(0)});
+  broker_->set_die_at_start(6);
+  ASSERT_TRUE(Put(1, {1, 2}).ok());
+  auto ticket = Submit(Add(1, 1, 2));
+  ASSERT_TRUE(ticket.ok());
+  EXPECT_TRUE((*ticket)->Wait(Soon()).ok()) << (*ticket)->Wait(Soon());
+  EXPECT_EQ(broker_->num_starts(), 7);
+}
+
+TEST_F(EngineTest, ADeviceWhoseWorkersAlwaysDieIsGivenUpForNow) {
+  Start({HostDevice(0)}, /*hold=*/false, {.start_patience = absl::Milliseconds(1)});
+  broker_->set_die_at_start(1000);
+  ASSERT_TRUE(Put(1, {1, 2}).ok());
+  absl::Status status = (*Submit(Add(1, 1, 2)))->Wait(Soon());
+  EXPECT_EQ(ReasonOf(status), v1::ERROR_REASON_DEVICE_NOT_SERVING);
+  EXPECT_EQ(broker_->num_starts(), 4);
+  broker_->set_die_at_start(0);
+  EXPECT_TRUE((*Submit(Add(1, 1, 3)))->Wait(Soon()).ok()) << "not for good";
+}
+
 TEST_F(EngineTest, AKilledWorkerFailsATaskThatOverwroteItsInput) {
   Start({HostDevice(0)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, {1, 2}).ok());
