@@ -102,6 +102,15 @@ class Download {
   virtual absl::StatusOr<Chunk> Next(int64_t max_bytes) = 0;
 };
 
+// A Fetch that was accepted: a read of the array as what was accepted before leaves it. What is
+// accepted later and writes the array waits until this is dropped. One thread at a time.
+class InlineFetch {
+ public:
+  virtual ~InlineFetch() = default;
+  // Waits for the array and returns its bytes. After DEADLINE_EXCEEDED it may be called again.
+  virtual absl::StatusOr<v1::InlineArray> Read(absl::Time deadline) = 0;
+};
+
 // Everything the services ask for. Owns sessions, arrays, jobs, modules and the queues of all
 // devices. Thread-safe.
 //
@@ -147,10 +156,10 @@ class Engine {
                                                          absl::Time deadline) = 0;
   virtual absl::Status Release(const TenantId& tenant, const std::string& session,
                                const v1::Release& release) = 0;
-  // Waits for an array and returns its bytes; SIZE_LIMIT above max_inline_bytes.
-  virtual absl::StatusOr<v1::InlineArray> FetchInline(const TenantId& tenant,
-                                                      const std::string& session, uint64_t handle,
-                                                      absl::Time deadline) = 0;
+  // Does not wait. SIZE_LIMIT above max_inline_bytes.
+  virtual absl::StatusOr<std::unique_ptr<InlineFetch>> BeginFetch(const TenantId& tenant,
+                                                                  const std::string& session,
+                                                                  uint64_t handle) = 0;
 
   // --- jobs ---
   virtual absl::StatusOr<v1::Job> CreateJob(const TenantId& tenant,

@@ -194,6 +194,54 @@ TEST_F(EngineTest, ADependentFollowsInTheSameQueueBeforeItsInputIsDone) {
   EXPECT_TRUE((*second)->Wait(Soon()).ok());
 }
 
+// As of its acceptance: what is accepted later, and runs before it is read, changes nothing.
+TEST_F(EngineTest, AFetchReadsWhatWasThereWhenItWasTaken) {
+  Start({HostDevice(0)}, /*hold=*/true);
+  ASSERT_TRUE(Put(1, {1, 2}).ok());
+  ASSERT_TRUE(Put(3, {5, 6}).ok());
+  auto early = engine_->BeginFetch(kTenant, "sessions/s", 1);
+  ASSERT_TRUE(early.ok()) << early.status();
+  v1::Operation in_place = Add(3, 3, 1);
+  in_place.mutable_outputs(0)->set_existing(true);
+  auto later = Submit(in_place);
+  ASSERT_TRUE(later.ok()) << later.status();
+  ASSERT_TRUE(engine_
+                  ->Release(kTenant, "sessions/s",
+                            [] {
+                              v1::Release release;
+                              release.add_handles(1);
+                              return release;
+                            }())
+                  .ok());
+  auto bytes = (*early)->Read(Soon());  // waits for nothing: no task has ended
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  const float wanted[] = {1, 2};
+  EXPECT_EQ(bytes->data(), std::string(reinterpret_cast<const char*>(wanted), sizeof wanted));
+  EXPECT_FALSE((*later)->done());
+  early->reset();
+  auto worker = broker_->WaitForWorker(1);
+  while (!worker->EndNext()) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_TRUE((*later)->Wait(Soon()).ok());
+}
+
+TEST_F(EngineTest, AFetchWaitsForWhatWasAcceptedBeforeItAlone) {
+  Start({HostDevice(0)}, /*hold=*/true);
+  ASSERT_TRUE(Put(1, {1, 2}).ok());
+  ASSERT_TRUE(Submit(Add(1, 1, 2)).ok());
+  auto fetch = engine_->BeginFetch(kTenant, "sessions/s", 2);
+  ASSERT_TRUE(fetch.ok()) << fetch.status();
+  auto later = Submit(Add(2, 2, 3));
+  EXPECT_TRUE(absl::IsDeadlineExceeded((*fetch)->Read(absl::Now()).status()));
+  auto worker = broker_->WaitForWorker(1);
+  while (worker->num_held() < 2) absl::SleepFor(absl::Milliseconds(1));
+  worker->EndNext();
+  EXPECT_TRUE((*fetch)->Read(Soon()).ok());
+  EXPECT_FALSE((*later)->done());
+  worker->EndNext();
+  EXPECT_EQ(ReasonOf(engine_->BeginFetch(kTenant, "sessions/s", 9).status()),
+            v1::ERROR_REASON_ARRAY_NOT_FOUND);
+}
+
 TEST_F(EngineTest, TheFirstErrorTravelsDownTheChain) {
   Start({HostDevice(0)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, {1, 2}).ok());
