@@ -24,8 +24,9 @@ CONFORMANCE = [
     Check("memcheck", "-" + ":".join(_NOT_UNDER_IT)),
     Check("racecheck", ":".join(_SHARING)),
     Check("synccheck", ":".join(_SHARING)),
-    # Scratch memory and partial results: what a kernel reads must have been written.
-    Check("initcheck", "ReduceTest.*:MatmulTest.*"),
+    # Scratch memory and partial results: what a kernel reads must have been written. Not MatmulTest: cuBLAS's own kernels trap under
+    # initcheck (CUDA error 719, seen on an H100).
+    Check("initcheck", "ReduceTest.*"),
 ]
 
 

@@ -29,7 +29,7 @@ std::span<const Command* const> AllCommands() {
 std::span<const OptionSpec> CommonOptions() {
   static const std::array<OptionSpec, 5> kCommon = {
       {{"address", 0, "ADDRESS",
-        "the daemon, such as unix:/run/stride/stride.sock or localhost:7070"},
+        "the daemon, such as unix:/run/stride/stride.sock or tcp:localhost:7433"},
        {"timeout", 0, "TIME", "longest time for a call, such as 30, 1.5s or 2m"},
        {"json", 0, "", "answer as JSON on standard output"},
        {"quiet", 'q', "", "no progress and no notes"},

@@ -18,7 +18,6 @@ bool AckQueue::Push(PendingAck ack, bool more) {
   if (outstanding_ >= capacity_) StopHoldingBack();
   changed_.wait(lock, [&] { return broken_ || outstanding_ < capacity_; });
   if (broken_) return false;
-  if (ack.kind == PendingAck::Kind::kFetch) ++fetched_handles_[ack.handle];
   acks_.push_back(std::move(ack));
   ++outstanding_;
   more_ = more;
@@ -42,7 +41,6 @@ void AckQueue::Break() {
   std::lock_guard lock(mutex_);
   broken_ = true;
   dropped.swap(acks_);
-  fetched_handles_.clear();
   changed_.notify_all();
 }
 
@@ -60,30 +58,15 @@ AckQueue::Next AckQueue::Pop(absl::Time deadline, PendingAck* ack) {
   return Next::kAck;
 }
 
-void AckQueue::Done(const PendingAck& ack) {
+void AckQueue::Done() {
   std::lock_guard lock(mutex_);
   --outstanding_;
-  if (ack.kind == PendingAck::Kind::kFetch) {
-    auto it = fetched_handles_.find(ack.handle);
-    if (it != fetched_handles_.end() && --it->second == 0) fetched_handles_.erase(it);
-  }
   changed_.notify_all();
 }
 
 bool AckQueue::idle() const {
   std::lock_guard lock(mutex_);
   return acks_.empty() && !more_;
-}
-
-bool AckQueue::FetchOutstanding(uint64_t handle) const {
-  std::lock_guard lock(mutex_);
-  return handle == 0 ? !fetched_handles_.empty() : fetched_handles_.count(handle) > 0;
-}
-
-void AckQueue::WaitForFetches() {
-  std::unique_lock lock(mutex_);
-  StopHoldingBack();
-  changed_.wait(lock, [&] { return broken_ || fetched_handles_.empty(); });
 }
 
 }  // namespace stride::api

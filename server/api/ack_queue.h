@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <memory>
 #include <mutex>
 
@@ -18,10 +17,10 @@ namespace stride::api {
 struct PendingAck {
   enum class Kind { kReady, kWait, kFetch, kSynchronize };
   Kind kind = Kind::kReady;
-  v1::CommandResult result;                   // has the id; complete when kReady
-  std::shared_ptr<scheduler::Ticket> ticket;  // kWait
-  uint64_t handle = 0;                        // kFetch
-  uint64_t before = 0;                        // kSynchronize: operations up to this number
+  v1::CommandResult result;                       // has the id; complete when kReady
+  std::shared_ptr<scheduler::Ticket> ticket;      // kWait
+  std::unique_ptr<scheduler::InlineFetch> fetch;  // kFetch
+  uint64_t before = 0;                            // kSynchronize: operations up to this number
 };
 
 // The commands between the reader and the writer of one Execute stream, in order and bounded. One
@@ -39,17 +38,12 @@ class AckQueue {
   void Break();
 
   enum class Next { kAck, kTimeout, kEnd };
-  // The oldest; kEnd when closed and empty, or broken. A fetch counts as outstanding until Done().
+  // The oldest; kEnd when closed and empty, or broken.
   Next Pop(absl::Time deadline, PendingAck* ack);
   // The popped one was completed.
-  void Done(const PendingAck& ack);
+  void Done();
   // Nothing is queued, and nothing follows at once.
   bool idle() const;
-
-  // Whether a fetch of this handle (any handle, when 0) has yet to read it.
-  bool FetchOutstanding(uint64_t handle) const;
-  // Until no fetch is outstanding, or Break().
-  void WaitForFetches();
 
  private:
   // The pusher will be a while: the popper goes on with what there is. Caller holds the lock.
@@ -58,10 +52,9 @@ class AckQueue {
   const size_t capacity_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<PendingAck> acks_;              // guarded by mutex_, as are all below
-  std::map<uint64_t, int> fetched_handles_;  // outstanding fetches by handle
-  size_t outstanding_ = 0;                   // queued, and popped but not done
-  bool more_ = false;                        // the last Push said so
+  std::deque<PendingAck> acks_;  // guarded by mutex_, as are all below
+  size_t outstanding_ = 0;       // queued, and popped but not done
+  bool more_ = false;            // the last Push said so
   bool closed_ = false;
   bool broken_ = false;
 };

@@ -7,6 +7,7 @@
 
 #include "absl/strings/numbers.h"
 #include "server/api/serve.h"
+#include "server/base/device_name.h"
 #include "server/base/error.h"
 #include "server/base/page_size.h"
 
@@ -48,7 +49,7 @@ absl::Status DeviceServiceAdapter::List(const v1::ListDevicesRequest& request,
 
 absl::StatusOr<v1::Device> DeviceServiceAdapter::Find(const std::string& name) {
   for (v1::Device& device : engine_->ListDevices()) {
-    if (device.name() == name) return std::move(device);
+    if (NamesDevice(name, device.name(), device.kind(), device.index())) return std::move(device);
   }
   return NotFound(v1::ERROR_REASON_DEVICE_NOT_FOUND, "device", name);
 }
@@ -60,9 +61,11 @@ absl::Status DeviceServiceAdapter::Watch(Call& call, const v1::WatchDevicesReque
   if (request.max_samples() < 0) {
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "max_samples", "must not be negative");
   }
-  std::set<std::string> names(request.names().begin(), request.names().end());
-  for (const std::string& name : names) {
-    if (auto device = Find(name); !device.ok()) return device.status();
+  std::set<std::string> names;
+  for (const std::string& name : request.names()) {
+    auto device = Find(name);
+    if (!device.ok()) return device.status();
+    names.insert(device->name());
   }
   std::unique_ptr<metrics::Watch> watch = sampler_->NewWatch();
   absl::Time next = absl::Now();

@@ -42,16 +42,6 @@ absl::Status CheckNoInline(const v1::Operation& operation) {
   return absl::OkStatus();
 }
 
-// Whether it may write into arrays that exist. A kernel may write through any pointer it is given.
-bool WritesExisting(const v1::Operation& operation) {
-  for (const OutputPlace& place : OutputsOf(operation)) {
-    if (place.output->existing()) return true;
-  }
-  const auto& arguments = operation.kernel_launch().arguments();
-  return std::any_of(arguments.begin(), arguments.end(),
-                     [](const v1::KernelArgument& a) { return a.has_array(); });
-}
-
 void SetStatus(const absl::Status& status, v1::CommandResult* result) {
   if (!status.ok()) *result->mutable_status() = ToRpcStatus(status);
 }
@@ -119,7 +109,6 @@ absl::Status ExecuteStream::CheckCommands(const v1::ExecuteRequest& request) con
 PendingAck ExecuteStream::Take(v1::Command& command) {
   PendingAck ack;
   ack.result.set_id(command.id());
-  AwaitConflictingFetches(command);
   switch (command.kind_case()) {
     case v1::Command::kOperation:
       TakeOperation(command, &ack);
@@ -128,8 +117,7 @@ PendingAck ExecuteStream::Take(v1::Command& command) {
       TakeRelease(command.release(), &ack);
       break;
     case v1::Command::kFetch:
-      ack.kind = PendingAck::Kind::kFetch;
-      ack.handle = command.fetch().handle();
+      TakeFetch(command.fetch(), &ack);
       break;
     case v1::Command::kSynchronize:
       ack.kind = PendingAck::Kind::kSynchronize;
@@ -171,16 +159,15 @@ void ExecuteStream::TakeRelease(const v1::Release& release, PendingAck* ack) {
   SetStatus(status, &ack->result);
 }
 
-void ExecuteStream::AwaitConflictingFetches(const v1::Command& command) {
-  bool conflict = false;
-  if (command.has_release()) {
-    for (uint64_t handle : command.release().handles()) {
-      conflict = conflict || (handle != 0 && queue_.FetchOutstanding(handle));
-    }
-  } else if (command.has_operation() && queue_.FetchOutstanding(0)) {
-    conflict = WritesExisting(command.operation());
+void ExecuteStream::TakeFetch(const v1::Fetch& fetch, PendingAck* ack) {
+  // Bound now: what comes later in the stream, or elsewhere, changes nothing of what it reads.
+  auto taken = engine_.BeginFetch(call_.tenant(), session_, fetch.handle());
+  if (!taken.ok()) {
+    SetStatus(taken.status(), &ack->result);
+    return;
   }
-  if (conflict) queue_.WaitForFetches();
+  ack->kind = PendingAck::Kind::kFetch;
+  ack->fetch = *std::move(taken);
 }
 
 void ExecuteStream::WriteAll() {
@@ -202,7 +189,7 @@ void ExecuteStream::WriteAll() {
     // Only a wait need ask whether anybody still listens; for all else a failed write tells.
     const bool gone = !status.ok() && ack.kind != PendingAck::Kind::kReady && call_.cancelled();
     SetStatus(status, &ack.result);
-    queue_.Done(ack);
+    queue_.Done();
     if (gone || !writer.Add(std::move(ack.result))) break;
   }
   writer.Flush();
@@ -221,9 +208,8 @@ absl::Status ExecuteStream::Complete(PendingAck& ack) {
       return PrefixField(status, "operation.");
     }
     case PendingAck::Kind::kFetch: {
-      auto array = WaitFor(call_, call_.deadline(), [&](absl::Time deadline) {
-        return engine_.FetchInline(call_.tenant(), session_, ack.handle, deadline);
-      });
+      auto array = WaitFor(call_, call_.deadline(),
+                           [&](absl::Time deadline) { return ack.fetch->Read(deadline); });
       if (!array.ok()) return array.status();
       int64_t size = static_cast<int64_t>(array->ByteSizeLong());
       if (size > AckWriter::kMaxResultBytes) return InlineTooLarge("fetch.handle", size);

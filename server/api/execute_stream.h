@@ -48,7 +48,7 @@ class ExecuteStream {
   PendingAck Take(v1::Command& command);
   void TakeOperation(v1::Command& command, PendingAck* ack);
   void TakeRelease(const v1::Release& release, PendingAck* ack);
-  void AwaitConflictingFetches(const v1::Command& command);
+  void TakeFetch(const v1::Fetch& fetch, PendingAck* ack);
 
   // The writer's side.
   void WriteAll();

@@ -27,7 +27,13 @@ constexpr int kMaxStreamsPerConnection = 256;
 constexpr int kHandshakeTimeoutMs = 10000;
 constexpr int kKeepaliveTimeMs = 60000;
 constexpr int kKeepaliveTimeoutMs = 20000;
+// Our clients send no pings of their own; another's may come this often. Each that comes sooner is
+// a strike, and a connection with more than these is ended with GOAWAY (too_many_pings).
 constexpr int kMinPingIntervalMs = 5000;
+constexpr int kMaxPingStrikes = 2;
+// All that a call says of itself: names, a deadline, a trace. More is refused with
+// RESOURCE_EXHAUSTED before it is looked at.
+constexpr int kMaxMetadataBytes = 16 << 10;
 // Uploads gain a fifth over the default (measured; with GRPC_EXPERIMENTS=-tcp_read_chunks, which
 // main sets).
 constexpr int kReadChunkBytes = 1 << 20;
@@ -91,7 +97,14 @@ void FrontImpl::Configure(const FrontOptions& options, grpc::ServerBuilder* buil
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
   builder->AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
                               kMinPingIntervalMs);
+  builder->AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, kMaxPingStrikes);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder->AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
+  if (options.stream_window_bytes > 0) {
+    // Without the probe the window stays as it is told here.
+    builder->AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+    builder->AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, options.stream_window_bytes);
+  }
   builder->AddChannelArgument(GRPC_ARG_TCP_READ_CHUNK_SIZE, kReadChunkBytes);
   for (grpc::Service* service : std::initializer_list<grpc::Service*>{
            &arrays_, &compute_, &devices_, &jobs_, &kernels_, &sessions_, &health_}) {

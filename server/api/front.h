@@ -17,6 +17,9 @@ struct FrontOptions {
   bool trust_tenant_header = false;
   int max_bulk_streams =
       64;  // PutArray and FetchArray calls at once; each may hold tens of megabytes of windows
+  // Bytes that a stream may have on its way to us; 0: gRPC's own growth with what the connection
+  // carries.
+  int stream_window_bytes = 0;
   int max_threads =
       1024;  // one for each call in progress; beyond it calls are refused with RESOURCE_EXHAUSTED
   ListenerLimits listener;

@@ -3,6 +3,8 @@
 #include <chrono>
 #include <set>
 
+#include "server/base/device_name.h"
+
 namespace stride::api {
 namespace {
 
@@ -45,7 +47,8 @@ HealthService::State HealthService::StateOf(const std::string& name) {
   if (name.empty()) return serving(true);
   if (IsOurService(name)) return serving(!NeedsDevice(name) || SomeDeviceServes());
   for (const v1::Device& device : engine_->ListDevices()) {
-    if (device.name() == name) return serving(device.state() == v1::Device::STATE_SERVING);
+    if (NamesDevice(name, device.name(), device.kind(), device.index()))
+      return serving(device.state() == v1::Device::STATE_SERVING);
   }
   return HealthCheckResponse::SERVICE_UNKNOWN;
 }

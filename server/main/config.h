@@ -43,6 +43,7 @@ struct Config {
   int max_connections = 1024;
   int max_connections_per_peer = 512;
   int max_bulk_streams = 64;
+  int stream_window_bytes = 0;  // 0: gRPC's own growth
   int max_threads = 1024;
 
   absl::Duration drain_timeout = absl::Seconds(30);

@@ -89,6 +89,7 @@ api::FrontOptions FrontOptionsOf(const Config& config, size_t max_descriptors) {
   api::FrontOptions options;
   options.trust_tenant_header = config.trust_tenant_header;
   options.max_bulk_streams = config.max_bulk_streams;
+  options.stream_window_bytes = config.stream_window_bytes;
   options.max_threads = config.max_threads;
   // The other half is for workers, arenas and files.
   options.listener.max_connections =

@@ -31,47 +31,70 @@ absl::StatusOr<absl::Time> ExpireTime(bool has_ttl, const google::protobuf::Dura
   return now + duration;
 }
 
+absl::StatusOr<v1::InlineArray> ReadWhole(const ArrayInfo& info, Download& download) {
+  v1::InlineArray out;
+  out.mutable_spec()->set_data_type(static_cast<v1::DataType>(info.dtype));
+  for (int64_t extent : info.shape) out.mutable_spec()->add_shape(extent);
+  int64_t size = info.size_bytes();
+  out.mutable_data()->reserve(size);
+  while (true) {
+    auto chunk = download.Next(size);
+    if (!chunk.ok()) return chunk.status();
+    if (chunk->bytes.empty()) return out;
+    out.mutable_data()->append(chunk->bytes);
+  }
+}
+
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<ReadAccess>> ReadAccess::Begin(Core* core, Scheduler* scheduler,
-                                                              Operations* operations,
-                                                              const TenantId& tenant,
-                                                              ArrayPtr array, absl::Time deadline) {
+absl::StatusOr<std::shared_ptr<ReadAccess>> ReadAccess::Enqueue(Core* core, Scheduler* scheduler,
+                                                                Operations* operations,
+                                                                const TenantId& tenant,
+                                                                ArrayPtr array) {
   auto granted = std::make_shared<absl::Notification>();
   auto task = std::make_shared<Task>();
   task->tenant = tenant;
   task->label = "read";
   task->host_access = true;
-  task->deadline = deadline;
+  if (!array->status().ok()) return array->status();
+  if (!array->info.IsContiguous()) {
+    std::shared_ptr<Task> copy;
+    auto contiguous = operations->MakeContiguous(tenant, array, &copy);
+    if (!contiguous.ok()) return contiguous.status();
+    array = *contiguous;
+  }
+  task->uses.push_back({.buffer = array->buffer, .read = true});
+  task->granted = [granted] { granted->Notify(); };
+  task->on_done.push_back([granted] {
+    if (!granted->HasBeenNotified()) granted->Notify();
+  });
+  if (absl::Status status = scheduler->Enqueue(task); !status.ok()) return status;
+  return std::make_shared<ReadAccess>(core, scheduler, std::move(task), std::move(array),
+                                      std::move(granted));
+}
+
+absl::StatusOr<std::shared_ptr<ReadAccess>> ReadAccess::Begin(Core* core, Scheduler* scheduler,
+                                                              Operations* operations,
+                                                              const TenantId& tenant,
+                                                              ArrayPtr array, absl::Time deadline) {
+  absl::StatusOr<std::shared_ptr<ReadAccess>> access = nullptr;
   {
     Locked lock(*core);
-    if (!array->status().ok()) return array->status();
-    if (!array->info.IsContiguous()) {
-      std::shared_ptr<Task> copy;
-      auto contiguous = operations->MakeContiguous(tenant, array, &copy);
-      if (!contiguous.ok()) return contiguous.status();
-      array = *contiguous;
-    }
-    task->uses.push_back({.buffer = array->buffer, .read = true});
-    task->granted = [granted] { granted->Notify(); };
-    task->on_done.push_back([granted] {
-      if (!granted->HasBeenNotified()) granted->Notify();
-    });
-    if (absl::Status status = scheduler->Enqueue(task); !status.ok()) return status;
+    access = Enqueue(core, scheduler, operations, tenant, std::move(array));
   }
-  granted->WaitForNotification();  // the deadline ends the task, and so this wait
-  {
-    Locked lock(*core);
-    if (task->state == TaskState::kDone && !task->result.ok()) return task->result;
-    if (!array->status().ok()) {
-      absl::Status status = array->status();
-      scheduler->Finish(task, absl::OkStatus());
-      return status;
-    }
-    // From here on the reader's own pace counts, not the deadline of the wait.
-    task->deadline = absl::InfiniteFuture();
+  if (!access.ok()) return access.status();
+  if (absl::Status status = (*access)->Await(deadline); !status.ok()) return status;
+  return access;
+}
+
+absl::Status ReadAccess::Await(absl::Time deadline) {
+  if (!granted_->WaitForNotificationWithDeadline(deadline)) {
+    return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
+                     "the deadline passed before the array was ready");
   }
-  return std::make_shared<ReadAccess>(core, scheduler, std::move(task), std::move(array));
+  Locked lock(*core_);
+  if (task_->state == TaskState::kDone && !task_->result.ok()) return task_->result;
+  return array_->status();
 }
 
 ReadAccess::~ReadAccess() {
@@ -355,28 +378,57 @@ absl::StatusOr<std::unique_ptr<Download>> Arrays::BeginDownload(const TenantId& 
                                          std::move(description), begin, end, deadline);
 }
 
+absl::StatusOr<int64_t> Arrays::InlineSize(const session::Array& array) const {
+  int64_t size = array.buffer != nullptr ? array.info.size_bytes() : 0;
+  if (size <= core_->options.max_inline_bytes) return size;
+  return InvalidField(
+      v1::ERROR_REASON_SIZE_LIMIT, "outputs",
+      absl::StrCat("too large to travel inline; keep it under a handle and use FetchArray. Bytes: ",
+                   size, ", limit: ", core_->options.max_inline_bytes));
+}
+
 absl::StatusOr<v1::InlineArray> Arrays::ReadInline(const TenantId& tenant, ArrayPtr array,
                                                    absl::Time deadline) {
-  int64_t size = array->buffer != nullptr ? array->info.size_bytes() : 0;
-  if (size > core_->options.max_inline_bytes) {
-    return InvalidField(
-        v1::ERROR_REASON_SIZE_LIMIT, "outputs",
-        absl::StrCat(
-            "too large to travel inline; keep it under a handle and use FetchArray. Bytes: ", size,
-            ", limit: ", core_->options.max_inline_bytes));
-  }
-  auto download = BeginDownload(tenant, array, 0, size, deadline);
+  auto size = InlineSize(*array);
+  if (!size.ok()) return size.status();
+  auto download = BeginDownload(tenant, array, 0, *size, deadline);
   if (!download.ok()) return download.status();
-  v1::InlineArray out;
-  out.mutable_spec()->set_data_type(static_cast<v1::DataType>(array->info.dtype));
-  for (int64_t extent : array->info.shape) out.mutable_spec()->add_shape(extent);
-  out.mutable_data()->reserve(size);
-  while (true) {
-    auto chunk = (*download)->Next(size);
-    if (!chunk.ok()) return chunk.status();
-    if (chunk->bytes.empty()) return out;
-    out.mutable_data()->append(chunk->bytes);
+  return ReadWhole(array->info, **download);
+}
+
+namespace {
+
+class TakenFetch : public InlineFetch {
+ public:
+  TakenFetch(Core* core, Scheduler* scheduler, std::shared_ptr<ReadAccess> access, int64_t size)
+      : core_(core), scheduler_(scheduler), access_(std::move(access)), size_(size) {}
+
+  absl::StatusOr<v1::InlineArray> Read(absl::Time deadline) override {
+    if (absl::Status status = access_->Await(deadline); !status.ok()) return status;
+    ArrayDownload download(core_, scheduler_, access_, {}, 0, size_, deadline);
+    return ReadWhole(access_->array().info, download);
   }
+
+ private:
+  Core* const core_;
+  Scheduler* const scheduler_;
+  const std::shared_ptr<ReadAccess> access_;
+  const int64_t size_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<InlineFetch>> Arrays::BeginFetch(const TenantId& tenant,
+                                                                const session::ArrayName& name) {
+  Locked lock(*core_);
+  auto array = core_->catalogue.FindArray(tenant, name, core_->Now());
+  if (!array.ok()) return array.status();
+  if (!(*array)->status().ok()) return (*array)->status();
+  auto size = InlineSize(**array);
+  if (!size.ok()) return size.status();
+  auto access = ReadAccess::Enqueue(core_, scheduler_, operations_, tenant, *array);
+  if (!access.ok()) return access.status();
+  return std::make_unique<TakenFetch>(core_, scheduler_, *std::move(access), *size);
 }
 
 void Arrays::EndLeases(absl::Time now) {

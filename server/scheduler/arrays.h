@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/synchronization/notification.h"
 #include "server/scheduler/core.h"
 #include "server/scheduler/engine.h"
 #include "server/scheduler/operations.h"
@@ -19,17 +20,30 @@ namespace stride::scheduler {
 // Reads an array's content: holds off writers until the last copy of it is dropped. Any thread.
 class ReadAccess {
  public:
-  // Waits until the array is ready, and makes a contiguous copy of a view that has gaps. The lock
-  // must not be held.
+  // Takes its place among the accesses: behind those so far, before all that come. Makes a
+  // contiguous copy of a view that has gaps. Caller holds the lock; it must not when the last owner
+  // lets go.
+  static absl::StatusOr<std::shared_ptr<ReadAccess>> Enqueue(Core* core, Scheduler* scheduler,
+                                                             Operations* operations,
+                                                             const TenantId& tenant,
+                                                             std::shared_ptr<session::Array> array);
+  // The same, and waits until the array is ready. The lock must not be held.
   static absl::StatusOr<std::shared_ptr<ReadAccess>> Begin(Core* core, Scheduler* scheduler,
                                                            Operations* operations,
                                                            const TenantId& tenant,
                                                            std::shared_ptr<session::Array> array,
                                                            absl::Time deadline);
   ReadAccess(Core* core, Scheduler* scheduler, std::shared_ptr<Task> task,
-             std::shared_ptr<session::Array> array)
-      : core_(core), scheduler_(scheduler), task_(std::move(task)), array_(std::move(array)) {}
+             std::shared_ptr<session::Array> array, std::shared_ptr<absl::Notification> granted)
+      : core_(core),
+        scheduler_(scheduler),
+        task_(std::move(task)),
+        array_(std::move(array)),
+        granted_(std::move(granted)) {}
   ~ReadAccess();
+
+  // Until the array is ready or has failed. The lock must not be held.
+  absl::Status Await(absl::Time deadline);
 
   const session::Array& array() const { return *array_; }
 
@@ -38,6 +52,7 @@ class ReadAccess {
   Scheduler* const scheduler_;
   const std::shared_ptr<Task> task_;
   const std::shared_ptr<session::Array> array_;
+  const std::shared_ptr<absl::Notification> granted_;
 };
 
 // What ArrayService asks for. Thread-safe.
@@ -61,6 +76,8 @@ class Arrays {
                                                           std::shared_ptr<session::Array> array,
                                                           int64_t begin, int64_t end,
                                                           absl::Time deadline);
+  absl::StatusOr<std::unique_ptr<InlineFetch>> BeginFetch(const TenantId& tenant,
+                                                          const session::ArrayName& name);
   // The whole content in memory; SIZE_LIMIT above the inline limit.
   absl::StatusOr<v1::InlineArray> ReadInline(const TenantId& tenant,
                                              std::shared_ptr<session::Array> array,
@@ -74,6 +91,8 @@ class Arrays {
   void EndLeases(absl::Time now);
 
  private:
+  // Bytes, within the inline limit.
+  absl::StatusOr<int64_t> InlineSize(const session::Array& array) const;
   absl::StatusOr<std::shared_ptr<session::Array>> FindOrBeginReceiving(
       const TenantId& tenant, const session::ArrayName& name,
       const v1::PutArrayRequest::Header& header, const ArrayInfo& info);

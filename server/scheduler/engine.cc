@@ -45,6 +45,7 @@ class TaskTicket : public Ticket {
   void Cancel() override {
     if (accepted_.task == nullptr) return;
     Locked lock(*core_);
+    for (const auto& helper : accepted_.helpers) scheduler_->Cancel(helper);
     scheduler_->Cancel(accepted_.task);
   }
   void OnDone(std::function<void()> callback) override {
@@ -188,20 +189,12 @@ class EngineImpl : public Engine {
     for (uint64_t handle : release.handles()) core_.catalogue.ReleaseHandle(**found, handle);
     return absl::OkStatus();
   }
-  absl::StatusOr<v1::InlineArray> FetchInline(const TenantId& tenant, const std::string& session,
-                                              uint64_t handle, absl::Time deadline) override {
+  absl::StatusOr<std::unique_ptr<InlineFetch>> BeginFetch(const TenantId& tenant,
+                                                          const std::string& session,
+                                                          uint64_t handle) override {
     auto id = session::ParseSessionName(session, "session");
     if (!id.ok()) return id.status();
-    std::shared_ptr<session::Array> array;
-    {
-      Locked lock(core_);
-      auto found =
-          core_.catalogue.FindArray(tenant, {.session = *id, .handle = handle}, core_.Now());
-      if (!found.ok()) return found.status();
-      array = *found;
-      if (!array->status().ok()) return array->status();
-    }
-    return arrays_.ReadInline(tenant, array, deadline);
+    return arrays_.BeginFetch(tenant, {.session = *id, .handle = handle});
   }
 
   absl::StatusOr<v1::Job> CreateJob(const TenantId& tenant,

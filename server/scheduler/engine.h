@@ -47,6 +47,8 @@ struct EngineOptions {
   absl::Duration worker_idle_timeout = absl::Minutes(5);
   absl::Duration kill_grace = absl::Seconds(
       2);  // a running task past its deadline is let run this long before its worker is killed
+  // A device whose workers die while they start is given up for now after this long.
+  absl::Duration start_patience = absl::Seconds(10);
   // Told of every loss, on an engine thread without a lock; must not block. May be empty.
   std::function<void(const WorkerLoss&)> worker_lost;
   // What a person should know: of recovery, and of what ends it.
@@ -103,6 +105,15 @@ class Download {
   virtual absl::StatusOr<Chunk> Next(int64_t max_bytes) = 0;
 };
 
+// A Fetch that was accepted: a read of the array as what was accepted before leaves it. What is
+// accepted later and writes the array waits until this is dropped. One thread at a time.
+class InlineFetch {
+ public:
+  virtual ~InlineFetch() = default;
+  // Waits for the array and returns its bytes. After DEADLINE_EXCEEDED it may be called again.
+  virtual absl::StatusOr<v1::InlineArray> Read(absl::Time deadline) = 0;
+};
+
 // Everything the services ask for. Owns sessions, arrays, jobs, modules and the queues of all
 // devices. Thread-safe.
 //
@@ -153,10 +164,10 @@ class Engine {
                                                          absl::Time deadline) = 0;
   virtual absl::Status Release(const TenantId& tenant, const std::string& session,
                                const v1::Release& release) = 0;
-  // Waits for an array and returns its bytes; SIZE_LIMIT above max_inline_bytes.
-  virtual absl::StatusOr<v1::InlineArray> FetchInline(const TenantId& tenant,
-                                                      const std::string& session, uint64_t handle,
-                                                      absl::Time deadline) = 0;
+  // Does not wait. SIZE_LIMIT above max_inline_bytes.
+  virtual absl::StatusOr<std::unique_ptr<InlineFetch>> BeginFetch(const TenantId& tenant,
+                                                                  const std::string& session,
+                                                                  uint64_t handle) = 0;
 
   // --- jobs ---
   virtual absl::StatusOr<v1::Job> CreateJob(const TenantId& tenant,

@@ -160,6 +160,8 @@ absl::Status Jobs::SubmitAll(const RecordPtr& record, const v1::Job& job, absl::
     if (!accepted.ok())
       return PrefixField(accepted.status(), absl::StrCat("job.operations[", i, "]."));
     record->tasks.push_back(accepted->task);
+    record->helpers.insert(record->helpers.end(), accepted->helpers.begin(),
+                           accepted->helpers.end());
     for (const auto& output : accepted->outputs) {
       if (output->name.rfind("tenants/", 0) == 0) record->named_results.push_back(output);
     }
@@ -254,6 +256,8 @@ void Jobs::UpdateAll() {
 void Jobs::Abandon(const RecordPtr& record) {
   Locked lock(*core_);
   // As if it had never been: what others have queued behind it is not told.
+  for (const auto& task : record->helpers)
+    scheduler_->Finish(task, absl::CancelledError("the job was not accepted"));
   for (const auto& task : record->tasks) {
     if (task != nullptr) scheduler_->Finish(task, absl::CancelledError("the job was not accepted"));
   }
@@ -266,6 +270,13 @@ void Jobs::Abandon(const RecordPtr& record) {
     core_->catalogue.DeleteSession(record->tenant, *id);
 }
 
+void Jobs::CancelAll(const Record& record) {
+  for (const auto& task : record.helpers) scheduler_->Cancel(task);
+  for (const auto& task : record.tasks) {
+    if (task != nullptr) scheduler_->Cancel(task);
+  }
+}
+
 void Jobs::Update(const RecordPtr& record) {
   if (IsFinal(record->job.state())) return;
   // It never goes back, though work that a worker's death undid may wait again.
@@ -274,6 +285,7 @@ void Jobs::Update(const RecordPtr& record) {
   {
     Locked lock(*core_);
     bool all_done = true;
+    for (const auto& helper : record->helpers) state = std::max(state, StateOf(*helper));
     for (size_t i = 0; i < record->tasks.size(); ++i) {
       const auto& task = record->tasks[i];
       if (task == nullptr) continue;
@@ -284,11 +296,7 @@ void Jobs::Update(const RecordPtr& record) {
       if (error.ok() || (absl::IsCancelled(error) && !absl::IsCancelled(task->result)))
         error = PrefixField(task->result, absl::StrCat("job.operations[", i, "]."));
     }
-    if (!error.ok() && !all_done) {
-      for (const auto& task : record->tasks) {
-        if (task != nullptr) scheduler_->Cancel(task);
-      }
-    }
+    if (!error.ok() && !all_done) CancelAll(*record);
     if (all_done) state = error.ok() ? v1::Job::STATE_SUCCEEDED : v1::Job::STATE_FAILED;
     if (all_done && record->cancel_requested && error.code() == absl::StatusCode::kCancelled)
       state = v1::Job::STATE_CANCELLED;
@@ -367,9 +375,7 @@ absl::StatusOr<v1::Job> Jobs::Cancel(const TenantId& tenant, const std::string& 
   {
     Locked engine_lock(*core_);
     Save(**record);
-    for (const auto& task : (*record)->tasks) {
-      if (task != nullptr) scheduler_->Cancel(task);
-    }
+    CancelAll(**record);
   }
   Update(*record);
   return (*record)->job;

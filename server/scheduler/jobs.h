@@ -54,9 +54,10 @@ class Jobs {
  private:
   struct Record {
     TenantId tenant;
-    std::string session;                       // `sessions/{id}`, the job's own
-    v1::Job job;                               // as of the last event
-    std::vector<std::shared_ptr<Task>> tasks;  // one for each operation; null: a view
+    std::string session;                         // `sessions/{id}`, the job's own
+    v1::Job job;                                 // as of the last event
+    std::vector<std::shared_ptr<Task>> tasks;    // one for each operation; null: a view
+    std::vector<std::shared_ptr<Task>> helpers;  // copies that operations need
     std::vector<std::shared_ptr<session::Array>> named_results;
     std::shared_ptr<Task> gate;  // holds the tasks back until all operations were accepted
     std::vector<v1::WatchJobResponse> events;
@@ -75,6 +76,8 @@ class Jobs {
   // Both locks are held.
   void Save(const Record& record);
   void Forget(const Record& record);
+  // Caller holds the engine's lock.
+  void CancelAll(const Record& record);
   // Looks at the tasks and tells a new event when the job's state has changed.
   void Update(const RecordPtr& record);
   static bool IsFinal(v1::Job::State state);

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "server/base/device_name.h"
 #include "server/base/error.h"
 #include "server/ops/plan.h"
 #include "server/scheduler/array_spec.h"
@@ -28,6 +29,7 @@ struct Operations::Resolved {
   std::vector<ArrayPtr> outputs;  // made by Launch
   int device = -1;
   Extras extras;
+  std::vector<std::shared_ptr<Task>>* launched = nullptr;  // hears of every task; may be null
 };
 
 namespace {
@@ -70,10 +72,9 @@ bool Overlap(const ArrayInfo& a, const ArrayInfo& b) {
 
 absl::StatusOr<int> Operations::FindDevice(const std::string& name) const {
   const auto& devices = core_->broker->devices();
-  absl::string_view id = name;
-  absl::ConsumePrefix(&id, "devices/");
   for (size_t i = 0; i < devices.size(); ++i) {
-    if (devices[i].id() == id) return static_cast<int>(i);
+    const auto& device = devices[i];
+    if (NamesDevice(name, device.id(), device.kind(), device.index())) return static_cast<int>(i);
   }
   return NotFound(v1::ERROR_REASON_DEVICE_NOT_FOUND, "device", name);
 }
@@ -83,8 +84,10 @@ absl::StatusOr<Operations::Accepted> Operations::Submit(const TenantId& tenant,
                                                         const v1::Operation& operation,
                                                         absl::Time deadline, Extras extras) {
   Locked lock(*core_);
+  std::vector<std::shared_ptr<Task>> launched;
   Resolved resolved;
   resolved.extras = std::move(extras);
+  resolved.launched = &launched;
   absl::StatusOr<Accepted> accepted = Accepted{};
   absl::Status status = Resolve(tenant, session, operation, &resolved);
   if (status.ok()) {
@@ -96,8 +99,12 @@ absl::StatusOr<Operations::Accepted> Operations::Submit(const TenantId& tenant,
     status = accepted.status();
   }
   if (!status.ok()) {
+    for (const auto& task : launched) scheduler_->Cancel(task);
     PublishError(tenant, session, operation, status);
     return status;
+  }
+  for (auto& task : launched) {
+    if (task != accepted->task) accepted->helpers.push_back(std::move(task));
   }
   return accepted;
 }
@@ -330,6 +337,7 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
     }
     return status;
   }
+  if (resolved.launched != nullptr) resolved.launched->push_back(task);
   accepted.task = task;
   return accepted;
 }
@@ -354,7 +362,9 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchThroughTemporary(
     second.inputs = {computed->outputs[j]};
     second.targets = {resolved.targets[j]};
     second.targets[0].is_inline = false;
-    if (j + 1 == resolved.targets.size()) second.extras = resolved.extras;
+    second.extras = resolved.extras;
+    if (j + 1 < resolved.targets.size()) second.extras.observer = nullptr;
+    second.launched = resolved.launched;
     auto copied = Launch(tenant, copy, deadline, second);
     if (!copied.ok()) return copied.status();
     accepted.task = copied->task;
@@ -390,6 +400,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchCopy(const TenantId& tena
   resolved.session = around.session;
   resolved.device = around.device;
   resolved.extras.after = around.extras.after;
+  resolved.launched = around.launched;
   resolved.inputs = {array};
   resolved.targets = {{.is_inline = true}};
   return Launch(tenant, copy, deadline, resolved);
@@ -434,6 +445,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchMove(const TenantId& tena
   if (absl::Status status = Publish(tenant, resolved); !status.ok()) return status;
   if (absl::Status status = scheduler_->Enqueue(task, resolved.extras.after); !status.ok())
     return status;
+  if (resolved.launched != nullptr) resolved.launched->push_back(task);
   Accepted accepted;
   accepted.task = task;
   accepted.outputs = resolved.outputs;

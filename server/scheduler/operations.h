@@ -27,7 +27,9 @@ class Operations {
       : core_(core), scheduler_(scheduler), find_module_(std::move(find_module)) {}
 
   struct Accepted {
-    std::shared_ptr<Task> task;  // null: a view, nothing runs
+    std::shared_ptr<Task> task;  // null: a view, nothing runs; the last of several
+    // What else runs on behalf of the operation: copies of operands and into results.
+    std::vector<std::shared_ptr<Task>> helpers;
     std::vector<std::shared_ptr<session::Array>> outputs;
     std::vector<bool> inline_outputs;
   };
@@ -43,7 +45,7 @@ class Operations {
   // Tasks get ids from here on.
   void GoOnFrom(uint64_t next_task) { next_task_ = next_task; }
 
-  // From `devices/{id}`.
+  // From `devices/{id}`, or `devices/{kind}:{n}` for the nth of its kind.
   absl::StatusOr<int> FindDevice(const std::string& name) const;
 
   // A contiguous copy of a view, so that its bytes can be read in order. Caller holds the lock.

@@ -1,15 +1,16 @@
 // Scheduler: what a placed task needs before it can be sent to its worker.
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/base/error.h"
 #include "server/scheduler/scheduler.h"
+#include "server/scheduler/start_retry.h"
 
 namespace stride::scheduler {
 namespace {
 
-constexpr int kMaxStartTries = 4;
 constexpr size_t kMaxNames = 50;  // of kernels, in one error
 
 absl::Status OutOfMemory(const Lane& lane, uint64_t size, uint64_t limit) {
@@ -114,12 +115,20 @@ bool Scheduler::HaveWorker(Lane& lane) {
 
 void Scheduler::StartWorker(Lane& lane) {
   if (std::exchange(lane.starting, true)) return;
-  core_->starter.Run([this, lane = &lane] {
+  TryStart(&lane, /*tries=*/1, core_->Now());
+}
+
+void Scheduler::TryStart(Lane* lane, int tries, absl::Time first) {
+  core_->starter.Run([this, lane, tries, first] {
     auto worker = core_->broker->StartWorker(lane->device);
-    // One that dies while it starts is replaced like any other; only one that always does is given
-    // up.
-    for (int tries = 1; tries < kMaxStartTries && absl::IsAborted(worker.status()); ++tries) {
-      worker = core_->broker->StartWorker(lane->device);
+    // One that dies while it starts is replaced like any other.
+    std::optional<absl::Duration> pause;
+    if (absl::IsAborted(worker.status()))
+      pause = PauseBeforeNextStart(tries, core_->Now() - first, core_->options.start_patience);
+    if (pause.has_value()) {
+      core_->timer.At(core_->Now() + *pause,
+                      [this, lane, tries, first] { TryStart(lane, tries + 1, first); });
+      return;
     }
     uint64_t record = worker.ok() ? core_->recorder.StoreWorker(**worker) : 0;
     Locked lock(*core_);

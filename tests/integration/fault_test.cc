@@ -379,16 +379,21 @@ TEST_F(KillTest, ManyKillsUnderLoad) {
   std::vector<std::thread> sessions;
   for (int s = 0; s < 3; ++s) {
     sessions.emplace_back([&, s] {
-      Client client = daemon_.Connect();
-      std::mt19937_64 random(s);
-      std::vector<int64_t> data(1 << 18);
-      for (auto& value : data) value = static_cast<int32_t>(random());
-      Array base = Must(client.Put(data, {1 << 18}));
-      for (int round = 0; !stop || round < 2; ++round) {
-        lost += Round(client, base, data, round);
-        ++rounds;
+      // Thrown in a thread it would end the program without a word.
+      try {
+        Client client = daemon_.Connect();
+        std::mt19937_64 random(s);
+        std::vector<int64_t> data(1 << 18);
+        for (auto& value : data) value = static_cast<int32_t>(random());
+        Array base = Must(client.Put(data, {1 << 18}));
+        for (int round = 0; !stop || round < 2; ++round) {
+          lost += Round(client, base, data, round);
+          ++rounds;
+        }
+        EXPECT_TRUE(Get<int64_t>(client, base) == data) << "an array that nobody wrote changed";
+      } catch (const std::exception& error) {
+        ADD_FAILURE() << "session " << s << ": " << error.what();
       }
-      EXPECT_TRUE(Get<int64_t>(client, base) == data) << "an array that nobody wrote changed";
     });
   }
   std::mt19937 random(7);

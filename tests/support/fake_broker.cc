@@ -269,6 +269,9 @@ void FakeWorker::Die(broker::WorkerDeath death) {
 absl::StatusOr<std::shared_ptr<broker::Worker>> FakeBroker::StartWorker(int device) {
   absl::MutexLock lock(&mutex_);
   if (shut_down_) return absl::UnavailableError("shut down");
+  ++num_starts_;
+  if (die_at_start_ > 0 && die_at_start_-- > 0)
+    return absl::AbortedError("the device process was killed");
   auto worker = std::make_shared<FakeWorker>(workers_.size() + 1, devices_[device]);
   if (hold_) worker->Hold();
   if (die_at_map_ > 0 && die_at_map_-- > 0) worker->DieAtMap();
@@ -281,6 +284,11 @@ std::shared_ptr<FakeWorker> FakeBroker::WaitForWorker(int count) {
   auto started = [&] { return static_cast<int>(workers_.size()) >= count; };
   mutex_.Await(absl::Condition(&started));
   return workers_[count - 1];
+}
+
+int FakeBroker::num_starts() const {
+  absl::MutexLock lock(&mutex_);
+  return num_starts_;
 }
 
 void FakeBroker::HoldCompiles(bool hold) {

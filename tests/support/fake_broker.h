@@ -121,6 +121,12 @@ class FakeBroker : public broker::Broker, public broker::Compiler {
     absl::MutexLock lock(&mutex_);
     die_at_map_ = count;
   }
+  // The next `count` workers die while they start.
+  void set_die_at_start(int count) {
+    absl::MutexLock lock(&mutex_);
+    die_at_start_ = count;
+  }
+  int num_starts() const;  // tried
   // Compilations wait until they are let go.
   void HoldCompiles(bool hold);
   int num_compiles() const;  // begun
@@ -134,6 +140,8 @@ class FakeBroker : public broker::Broker, public broker::Compiler {
   std::vector<std::shared_ptr<FakeWorker>> workers_ ABSL_GUARDED_BY(mutex_);
   bool hold_ ABSL_GUARDED_BY(mutex_) = false;
   int die_at_map_ ABSL_GUARDED_BY(mutex_) = 0;
+  int die_at_start_ ABSL_GUARDED_BY(mutex_) = 0;
+  int num_starts_ ABSL_GUARDED_BY(mutex_) = 0;
   bool hold_compiles_ ABSL_GUARDED_BY(mutex_) = false;
   int num_compiles_ ABSL_GUARDED_BY(mutex_) = 0;
   bool shut_down_ ABSL_GUARDED_BY(mutex_) = false;

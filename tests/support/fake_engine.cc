@@ -212,6 +212,25 @@ class FakeDownload : public scheduler::Download {
   size_t offset_ = 0;
 };
 
+class FakeFetch : public scheduler::InlineFetch {
+ public:
+  FakeFetch(std::shared_ptr<FakeEngine::State> state, FakeArray array, int64_t generation)
+      : state_(std::move(state)), array_(std::move(array)), generation_(generation) {}
+
+  absl::StatusOr<v1::InlineArray> Read(absl::Time deadline) override {
+    std::unique_lock lock(state_->mutex);
+    auto ended = [&] { return array_.ready || state_->generation != generation_; };
+    if (!state_->WaitUntil(deadline, lock, ended)) return absl::DeadlineExceededError("");
+    if (!array_.error.ok()) return array_.error;
+    return Inline(array_.bytes);
+  }
+
+ private:
+  std::shared_ptr<FakeEngine::State> state_;
+  const FakeArray array_;  // as it was when the fetch was taken
+  const int64_t generation_;
+};
+
 FakeEngine::FakeEngine() : state_(std::make_shared<State>()) {
   for (int i = 0; i < 2; ++i) {
     v1::Device device;
@@ -256,6 +275,11 @@ void FakeEngine::FailNextWork(absl::Status status) {
 void FakeEngine::FailArray(const std::string& name, absl::Status status) {
   std::lock_guard lock(state_->mutex);
   state_->arrays[name].error = std::move(status);
+}
+
+void FakeEngine::SetDeviceName(int device, const std::string& name) {
+  std::lock_guard lock(state_->mutex);
+  state_->devices[device].set_name(name);
 }
 
 void FakeEngine::SetDeviceState(int device, v1::Device::State state) {
@@ -411,17 +435,13 @@ absl::Status FakeEngine::Release(const TenantId& tenant, const std::string& sess
   return absl::OkStatus();
 }
 
-absl::StatusOr<v1::InlineArray> FakeEngine::FetchInline(const TenantId& tenant,
-                                                        const std::string& session, uint64_t handle,
-                                                        absl::Time deadline) {
+absl::StatusOr<std::unique_ptr<scheduler::InlineFetch>> FakeEngine::BeginFetch(
+    const TenantId& tenant, const std::string& session, uint64_t handle) {
   std::unique_lock lock(state_->mutex);
   std::string name = HandleName(session, handle);
   auto it = state_->arrays.find(name);
   if (it == state_->arrays.end()) return NoArray(name);
-  if (!state_->WaitUntil(deadline, lock, [&] { return it->second.ready; }))
-    return absl::DeadlineExceededError("");
-  if (!it->second.error.ok()) return it->second.error;
-  return Inline(it->second.bytes);
+  return std::make_unique<FakeFetch>(state_, it->second, state_->generation);
 }
 
 absl::StatusOr<v1::Job> FakeEngine::CreateJob(const TenantId& tenant,

@@ -29,6 +29,7 @@ class FakeEngine : public scheduler::Engine {
   void FailArray(const std::string& name, absl::Status status);
   // The next accepted operation ends with this.
   void FailNextWork(absl::Status status);
+  void SetDeviceName(int device, const std::string& name);
   void SetDeviceState(int device, v1::Device::State state);
   int num_submitted() const;
   int num_cancelled() const;
@@ -63,8 +64,9 @@ class FakeEngine : public scheduler::Engine {
                                                             absl::Time deadline) override;
   absl::Status Release(const TenantId& tenant, const std::string& session,
                        const v1::Release& release) override;
-  absl::StatusOr<v1::InlineArray> FetchInline(const TenantId& tenant, const std::string& session,
-                                              uint64_t handle, absl::Time deadline) override;
+  absl::StatusOr<std::unique_ptr<scheduler::InlineFetch>> BeginFetch(const TenantId& tenant,
+                                                                     const std::string& session,
+                                                                     uint64_t handle) override;
   absl::StatusOr<v1::Job> CreateJob(const TenantId& tenant,
                                     const v1::CreateJobRequest& request) override;
   absl::StatusOr<v1::Job> GetJob(const TenantId& tenant, const std::string& name) override;
@@ -88,6 +90,7 @@ class FakeEngine : public scheduler::Engine {
   bool Drain(absl::Time deadline) override;
 
  private:
+  friend class FakeFetch;
   friend class FakeTicket;
   friend class FakeUpload;
   friend class FakeDownload;

@@ -66,7 +66,7 @@ void KeepGrpc() {
   (void)kept;
 }
 
-std::shared_ptr<grpc::Channel> Open(const std::string& address) {
+std::shared_ptr<grpc::Channel> Open(const std::string& target) {
   KeepGrpc();
   grpc::ChannelArguments arguments;
   // Channels to one address would otherwise share one connection.
@@ -83,7 +83,7 @@ std::shared_ptr<grpc::Channel> Open(const std::string& address) {
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5000);
   // The daemon is named on purpose; a proxy from the environment cannot reach its socket.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
 }
 
 int NumBulk(int wanted) {
@@ -93,13 +93,16 @@ int NumBulk(int wanted) {
 
 }  // namespace
 
-Channels::Channels(std::string address, int num_bulk)
-    : address_(std::move(address)), control_(Open(address_)), bulk_(NumBulk(num_bulk)) {}
+Channels::Channels(std::string address, std::string target, int num_bulk)
+    : address_(std::move(address)),
+      target_(std::move(target)),
+      control_(Open(target_)),
+      bulk_(NumBulk(num_bulk)) {}
 
 std::shared_ptr<grpc::Channel> Channels::Bulk(int index) {
   std::lock_guard lock(mutex_);
   auto& channel = bulk_[index % bulk_.size()];
-  if (!channel) channel = Open(address_);
+  if (!channel) channel = Open(target_);
   return channel;
 }
 

@@ -14,8 +14,9 @@ namespace stride::internal {
 // Thread-safe.
 class Channels {
  public:
-  // `num_bulk` 0: by the number of cores, 2 to 8.
-  Channels(std::string address, int num_bulk);
+  // `address` as it was given, `target` as gRPC takes it. `num_bulk` 0: by the number of cores, 2
+  // to 8.
+  Channels(std::string address, std::string target, int num_bulk);
 
   const std::string& address() const { return address_; }
   const std::shared_ptr<grpc::Channel>& control() const { return control_; }
@@ -27,6 +28,7 @@ class Channels {
 
  private:
   const std::string address_;
+  const std::string target_;
   const std::shared_ptr<grpc::Channel> control_;
   std::mutex mutex_;
   std::vector<std::shared_ptr<grpc::Channel>> bulk_;  // guarded by mutex_

@@ -1,5 +1,6 @@
 #include "stride/client.h"
 
+#include "client/cpp/src/address.h"
 #include "client/cpp/src/core.h"
 #include "client/cpp/src/status.h"
 
@@ -8,7 +9,9 @@ namespace stride {
 Result<Client> Client::Connect(const ConnectOptions& options) {
   ConnectOptions complete = options;
   if (complete.address.empty()) complete.address = DefaultAddress();
-  auto core = std::make_shared<internal::Core>(complete);
+  auto target = internal::TargetOf(complete.address);
+  if (!target) return target.error();
+  auto core = std::make_shared<internal::Core>(complete, *target);
   if (!core->channels.control()->WaitForConnected(std::chrono::system_clock::now() +
                                                   complete.connect_timeout)) {
     return internal::LocalError(Code::kUnavailable, "No daemon answers at " + complete.address);

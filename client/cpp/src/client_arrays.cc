@@ -38,12 +38,21 @@ Result<void> CheckFits(const ArraySpec& spec, size_t bytes, DataType expected) {
   return {};
 }
 
-Result<void> FetchOnStream(internal::Core& core, uint64_t handle, std::span<std::byte> out,
-                           DataType expected, const TransferOptions& options) {
+bool RidesOnStream(const ArrayState& state, std::span<std::byte> out) {
+  return state.handle() != 0 && out.size() <= kFetchOnStreamBytes;
+}
+
+std::shared_ptr<internal::PendingCommand> SubmitFetch(internal::Core& core,
+                                                      const ArrayState& state) {
   v1::Command command;
-  command.mutable_fetch()->set_handle(handle);
-  auto pending = core.stream.Submit(std::move(command));
-  auto answer = pending->Wait(options, core.default_timeout);
+  command.mutable_fetch()->set_handle(state.handle());
+  return core.stream.Submit(std::move(command));
+}
+
+Result<void> AwaitFetch(internal::Core& core, internal::PendingCommand& pending,
+                        std::span<std::byte> out, DataType expected,
+                        const TransferOptions& options) {
+  auto answer = pending.Wait(options, core.default_timeout);
   if (!answer) return answer.error();
   if ((*answer)->results_size() != 1)
     return LocalError(Code::kInternal, "The daemon's answer lacks the array");
@@ -59,9 +68,8 @@ Result<void> FetchOnStream(internal::Core& core, uint64_t handle, std::span<std:
 
 Result<void> FetchState(internal::Core& core, const ArrayState& state, std::span<std::byte> out,
                         DataType expected, const TransferOptions& options) {
-  if (state.handle() != 0 && out.size() <= kFetchOnStreamBytes) {
-    return FetchOnStream(core, state.handle(), out, expected, options);
-  }
+  if (RidesOnStream(state, out))
+    return AwaitFetch(core, *SubmitFetch(core, state), out, expected, options);
   // The answer tells that the daemon knows the handle: bulk travels on other connections and may
   // overtake the stream.
   core.AwaitWrites(options);
@@ -123,9 +131,13 @@ Future<Array> Client::PutAsync(std::span<const std::byte> data, const ArraySpec&
 
 Future<void> Client::FetchAsync(const Array& array, std::span<std::byte> out,
                                 TransferOptions options) {
+  // Sent here, so that it stands before the operations that the caller sends next.
+  std::shared_ptr<internal::PendingCommand> sent;
+  if (array && RidesOnStream(*array.state(), out)) sent = SubmitFetch(*core_, *array.state());
   return internal::RunInBackground<void>(
       *core_, std::move(options),
-      [core = core_, state = array.state(), out](const TransferOptions& o) -> Result<void> {
+      [core = core_, state = array.state(), sent, out](const TransferOptions& o) -> Result<void> {
+        if (sent) return AwaitFetch(*core, *sent, out, DataType::kUnspecified, o);
         if (!state) return LocalError(Code::kInvalidArgument, "This Array stands for nothing");
         return FetchState(*core, *state, out, DataType::kUnspecified, o);
       });

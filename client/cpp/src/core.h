@@ -14,8 +14,9 @@ namespace stride::internal {
 
 class Core : public std::enable_shared_from_this<Core> {
  public:
-  explicit Core(const ConnectOptions& options)
-      : channels(options.address, options.num_bulk_channels),
+  // `target` is gRPC's name for `options.address`.
+  Core(const ConnectOptions& options, const std::string& target)
+      : channels(options.address, target, options.num_bulk_channels),
         session(channels, options.session_ttl),
         stream(channels, session),
         default_timeout(options.default_timeout) {}

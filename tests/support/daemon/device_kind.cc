@@ -1,9 +1,9 @@
 #include "tests/support/daemon/device_kind.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
+#include <vector>
 
 #include "tests/support/daemon/daemon.h"
 
@@ -14,20 +14,28 @@ namespace {
 constexpr int kManyCpuDevices = 64;
 
 // Asks a real daemon, which uses what its workers list.
-int CountDevices() {
+std::vector<std::string> FindDevices() {
+  std::vector<std::string> names;
   try {
     Daemon daemon({"--spare-workers=0"}, {.count = kManyCpuDevices});
     Client client = daemon.Connect();
     const auto devices = client.ListDevices();
     if (!devices) throw std::runtime_error(devices.error().ToString());
-    return std::count_if(devices->begin(), devices->end(), [](const Device& device) {
-      return device.kind == DeviceKind() && device.state == Device::State::kServing;
-    });
+    for (const Device& device : *devices) {
+      if (device.kind == DeviceKind() && device.state == Device::State::kServing)
+        names.push_back(device.name);
+    }
   } catch (const std::runtime_error& error) {
     // A daemon that finds no device at all does not start.
     std::fprintf(stderr, "looking for devices: %s\n", error.what());
-    return 0;
   }
+  return names;
+}
+
+// Devices that are not made but found.
+const std::vector<std::string>& FoundDevices() {
+  static const auto* names = new std::vector<std::string>(FindDevices());
+  return *names;
 }
 
 class DeviceIsThere : public ::testing::Environment {
@@ -54,12 +62,10 @@ const std::string& DeviceKind() {
 }
 
 std::string DeviceName(int index) {
-  return "devices/" + DeviceKind() + ":" + std::to_string(index);
+  if (OnCpu()) return "devices/cpu:" + std::to_string(index);
+  return FoundDevices().at(index);
 }
 
-int MaxDevices() {
-  static const int count = OnCpu() ? kManyCpuDevices : CountDevices();
-  return count;
-}
+int MaxDevices() { return OnCpu() ? kManyCpuDevices : static_cast<int>(FoundDevices().size()); }
 
 }  // namespace stride::testing

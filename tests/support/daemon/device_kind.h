@@ -12,7 +12,7 @@ namespace stride::testing {
 const std::string& DeviceKind();
 inline bool OnCpu() { return DeviceKind() == "cpu"; }
 
-// `devices/cuda:1`
+// As replies tell it: `devices/cpu:1`, `devices/GPU-...`.
 std::string DeviceName(int index);
 
 // How many devices of the kind a daemon can have here: CPU devices are made, others counted.

@@ -15,13 +15,6 @@ PendingAck Ready(uint64_t id) {
   return ack;
 }
 
-PendingAck Fetch(uint64_t handle) {
-  PendingAck ack;
-  ack.kind = PendingAck::Kind::kFetch;
-  ack.handle = handle;
-  return ack;
-}
-
 TEST(AckQueueTest, FullUntilTheOldestIsDone) {
   AckQueue queue(2);
   ASSERT_TRUE(queue.Push(Ready(1)));
@@ -35,7 +28,7 @@ TEST(AckQueueTest, FullUntilTheOldestIsDone) {
   ASSERT_EQ(queue.Pop(absl::InfiniteFuture(), &ack), AckQueue::Next::kAck);
   EXPECT_EQ(ack.result.id(), 1u);
   EXPECT_FALSE(pushed) << "taken out is not yet answered";
-  queue.Done(ack);
+  queue.Done();
   pusher.join();
   EXPECT_TRUE(pushed);
 }
@@ -71,7 +64,7 @@ TEST(AckQueueTest, IsNotIdleWhileMoreIsToCome) {
   queue.Push(Ready(1), /*more=*/true);
   PendingAck ack;
   ASSERT_EQ(queue.Pop(absl::InfiniteFuture(), &ack), AckQueue::Next::kAck);
-  queue.Done(ack);
+  queue.Done();
   EXPECT_FALSE(queue.idle());
   queue.Push(Ready(2));
   EXPECT_FALSE(queue.idle());
@@ -84,34 +77,13 @@ TEST(AckQueueTest, AWaitingPusherHoldsNothingBack) {
   AckQueue queue(2);
   std::thread popper([&] {
     PendingAck ack;
-    while (queue.Pop(absl::InfiniteFuture(), &ack) == AckQueue::Next::kAck) queue.Done(ack);
+    while (queue.Pop(absl::InfiniteFuture(), &ack) == AckQueue::Next::kAck) queue.Done();
   });
   // Full again and again.
   for (uint64_t i = 1; i <= 100; ++i) EXPECT_TRUE(queue.Push(Ready(i), /*more=*/true));
-  EXPECT_TRUE(queue.Push(Fetch(7), /*more=*/true));
-  queue.WaitForFetches();
-  EXPECT_FALSE(queue.FetchOutstanding(0));
   queue.Push(Ready(1), /*more=*/true);
   queue.Close();
   popper.join();
-}
-
-TEST(AckQueueTest, FetchesAreOutstandingUntilDone) {
-  AckQueue queue(4);
-  EXPECT_FALSE(queue.FetchOutstanding(0));
-  queue.Push(Fetch(7));
-  queue.Push(Fetch(7));
-  EXPECT_TRUE(queue.FetchOutstanding(0));
-  EXPECT_TRUE(queue.FetchOutstanding(7));
-  EXPECT_FALSE(queue.FetchOutstanding(8));
-  PendingAck ack;
-  for (int i = 0; i < 2; ++i) {
-    EXPECT_TRUE(queue.FetchOutstanding(7));
-    queue.Pop(absl::InfiniteFuture(), &ack);
-    queue.Done(ack);
-  }
-  queue.WaitForFetches();
-  EXPECT_FALSE(queue.FetchOutstanding(7));
 }
 
 }  // namespace

@@ -174,8 +174,9 @@ TEST_F(ExecuteTest, SynchronizeTellsTheFirstError) {
   EXPECT_TRUE(stream->Finish().ok());
 }
 
-// The release is sent before the fetch could be answered, and must not take the array away from it.
-TEST_F(ExecuteTest, AReleaseWaitsForTheFetchBeforeIt) {
+// The release is taken before the fetch is answered, and must not take the array away from it; nor
+// does the fetch hold back what follows it.
+TEST_F(ExecuteTest, AFetchIsBoundWhenItIsTaken) {
   server_.engine().Hold();
   Commands commands;
   commands.Store(1, "kept").Fetch(1).Release(1).Store(1, "again");
@@ -183,12 +184,12 @@ TEST_F(ExecuteTest, AReleaseWaitsForTheFetchBeforeIt) {
   auto stream = stub_->Execute(&context);
   ASSERT_TRUE(stream->Write(commands.request()));
   Read(*stream, 1);
-  absl::SleepFor(absl::Milliseconds(20));  // the release would have happened by now
+  while (server_.engine().num_submitted() < 2) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_EQ(server_.engine().BytesOf("sessions/s/arrays/1"), "again");
   server_.engine().LetGo();
   auto rest = Read(*stream, 3);
   EXPECT_EQ(rest[0].results(0).inline_array().data(), "kept");
   EXPECT_EQ(rest[2].status().code(), 0);
-  EXPECT_EQ(server_.engine().BytesOf("sessions/s/arrays/1"), "again");
   stream->WritesDone();
   EXPECT_TRUE(stream->Finish().ok());
 }

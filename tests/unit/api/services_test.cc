@@ -160,6 +160,32 @@ TEST(DeviceServiceTest, WatchSendsSoManySamplesOfTheDevicesAskedFor) {
   EXPECT_TRUE(reader->Finish().ok());
 }
 
+TEST(DeviceServiceTest, AnAliasFindsTheDeviceAndTheAnswerTellsItsName) {
+  TestServer server;
+  server.engine().SetDeviceName(1, "devices/GPU-4a1c");
+  auto stub = v1::DeviceService::NewStub(server.Connect());
+  {
+    grpc::ClientContext context;
+    v1::GetDeviceRequest request;
+    request.set_name("devices/cpu:1");
+    v1::GetDeviceResponse response;
+    ASSERT_TRUE(stub->GetDevice(&context, request, &response).ok());
+    EXPECT_EQ(response.device().name(), "devices/GPU-4a1c");
+  }
+  grpc::ClientContext context;
+  v1::WatchDevicesRequest request;
+  request.add_names("devices/cpu:1");
+  request.set_max_samples(1);
+  auto reader = stub->WatchDevices(&context, request);
+  v1::WatchDevicesResponse response;
+  ASSERT_TRUE(reader->Read(&response));
+  ASSERT_EQ(response.samples_size(), 1);
+  EXPECT_EQ(response.samples(0).device(), "devices/GPU-4a1c");
+  while (reader->Read(&response)) {
+  }
+  EXPECT_TRUE(reader->Finish().ok());
+}
+
 TEST(DeviceServiceTest, WatchChecksItsRequest) {
   TestServer server;
   auto stub = v1::DeviceService::NewStub(server.Connect());

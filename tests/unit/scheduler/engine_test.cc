@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -126,6 +127,20 @@ TEST_F(EngineTest, BytesComeBackThroughStaging) {
   EXPECT_EQ(*back, values);
 }
 
+TEST_F(EngineTest, ADeviceIsNamedByItsPlaceAmongItsKindToo) {
+  wire::DeviceDescription gpu = StagedDevice(0);
+  gpu.set_id("GPU-4a1c");
+  Start({HostDevice(0), gpu});
+  ASSERT_TRUE(Put(1, {1, 2}, "devices/cuda:0").ok());
+  auto ticket = Submit(Add(1, 1, 2, "devices/cuda:0"));
+  ASSERT_TRUE(ticket.ok()) << ticket.status();
+  EXPECT_TRUE((*ticket)->Wait(Soon()).ok());
+  EXPECT_EQ((*ticket)->timeline().device(), "devices/GPU-4a1c");
+  EXPECT_TRUE(Submit(Add(1, 1, 3, "devices/GPU-4a1c")).ok());
+  EXPECT_EQ(ReasonOf(Submit(Add(1, 1, 4, "devices/cuda:1")).status()),
+            v1::ERROR_REASON_DEVICE_NOT_FOUND);
+}
+
 TEST_F(EngineTest, RangesArriveInAnyOrderAndTellWhatIsMissing) {
   Start({HostDevice(0)});
   v1::PutArrayRequest::Header header;
@@ -179,6 +194,54 @@ TEST_F(EngineTest, ADependentFollowsInTheSameQueueBeforeItsInputIsDone) {
   EXPECT_TRUE((*second)->Wait(Soon()).ok());
 }
 
+// As of its acceptance: what is accepted later, and runs before it is read, changes nothing.
+TEST_F(EngineTest, AFetchReadsWhatWasThereWhenItWasTaken) {
+  Start({HostDevice(0)}, /*hold=*/true);
+  ASSERT_TRUE(Put(1, {1, 2}).ok());
+  ASSERT_TRUE(Put(3, {5, 6}).ok());
+  auto early = engine_->BeginFetch(kTenant, "sessions/s", 1);
+  ASSERT_TRUE(early.ok()) << early.status();
+  v1::Operation in_place = Add(3, 3, 1);
+  in_place.mutable_outputs(0)->set_existing(true);
+  auto later = Submit(in_place);
+  ASSERT_TRUE(later.ok()) << later.status();
+  ASSERT_TRUE(engine_
+                  ->Release(kTenant, "sessions/s",
+                            [] {
+                              v1::Release release;
+                              release.add_handles(1);
+                              return release;
+                            }())
+                  .ok());
+  auto bytes = (*early)->Read(Soon());  // waits for nothing: no task has ended
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  const float wanted[] = {1, 2};
+  EXPECT_EQ(bytes->data(), std::string(reinterpret_cast<const char*>(wanted), sizeof wanted));
+  EXPECT_FALSE((*later)->done());
+  early->reset();
+  auto worker = broker_->WaitForWorker(1);
+  while (!worker->EndNext()) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_TRUE((*later)->Wait(Soon()).ok());
+}
+
+TEST_F(EngineTest, AFetchWaitsForWhatWasAcceptedBeforeItAlone) {
+  Start({HostDevice(0)}, /*hold=*/true);
+  ASSERT_TRUE(Put(1, {1, 2}).ok());
+  ASSERT_TRUE(Submit(Add(1, 1, 2)).ok());
+  auto fetch = engine_->BeginFetch(kTenant, "sessions/s", 2);
+  ASSERT_TRUE(fetch.ok()) << fetch.status();
+  auto later = Submit(Add(2, 2, 3));
+  EXPECT_TRUE(absl::IsDeadlineExceeded((*fetch)->Read(absl::Now()).status()));
+  auto worker = broker_->WaitForWorker(1);
+  while (worker->num_held() < 2) absl::SleepFor(absl::Milliseconds(1));
+  worker->EndNext();
+  EXPECT_TRUE((*fetch)->Read(Soon()).ok());
+  EXPECT_FALSE((*later)->done());
+  worker->EndNext();
+  EXPECT_EQ(ReasonOf(engine_->BeginFetch(kTenant, "sessions/s", 9).status()),
+            v1::ERROR_REASON_ARRAY_NOT_FOUND);
+}
+
 TEST_F(EngineTest, TheFirstErrorTravelsDownTheChain) {
   Start({HostDevice(0)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, {1, 2}).ok());
@@ -230,6 +293,27 @@ TEST_F(EngineTest, AKilledWorkerCostsNothingWhenItsTaskCanRunAgain) {
   worker->DieRunning(MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "killed"),
                      false);
   EXPECT_TRUE((*ticket)->Wait(Soon()).ok());
+}
+
+TEST_F(EngineTest, WorkersKilledWhileTheyStartCostNothing) {
+  Start({HostDevice(0)});
+  broker_->set_die_at_start(6);
+  ASSERT_TRUE(Put(1, {1, 2}).ok());
+  auto ticket = Submit(Add(1, 1, 2));
+  ASSERT_TRUE(ticket.ok());
+  EXPECT_TRUE((*ticket)->Wait(Soon()).ok()) << (*ticket)->Wait(Soon());
+  EXPECT_EQ(broker_->num_starts(), 7);
+}
+
+TEST_F(EngineTest, ADeviceWhoseWorkersAlwaysDieIsGivenUpForNow) {
+  Start({HostDevice(0)}, /*hold=*/false, {.start_patience = absl::Milliseconds(1)});
+  broker_->set_die_at_start(1000);
+  ASSERT_TRUE(Put(1, {1, 2}).ok());
+  absl::Status status = (*Submit(Add(1, 1, 2)))->Wait(Soon());
+  EXPECT_EQ(ReasonOf(status), v1::ERROR_REASON_DEVICE_NOT_SERVING);
+  EXPECT_EQ(broker_->num_starts(), 4);
+  broker_->set_die_at_start(0);
+  EXPECT_TRUE((*Submit(Add(1, 1, 3)))->Wait(Soon()).ok()) << "not for good";
 }
 
 TEST_F(EngineTest, AKilledWorkerFailsATaskThatOverwroteItsInput) {
@@ -510,6 +594,79 @@ TEST_F(QueuedBehindTest, AJobRunsWhenItsWorkerHasBegunIt) {
   const v1::Timeline& timeline = done->timelines(0);
   double queued = timeline.queue().seconds() + timeline.queue().nanos() * 1e-9;
   EXPECT_GE(queued, 0.010) << "the wait in the worker's queue is part of it";
+}
+
+// Operations that need copies of their own: the result goes through fresh memory since it overlaps
+// its input, or operands are brought to one type first.
+class HelperCopiesTest : public QueuedBehindTest {
+ protected:
+  static void Name(uint64_t handle, v1::Operand* operand) {
+    operand->set_name(absl::StrCat("sessions/s/arrays/", handle));
+  }
+  // Array 1 becomes the sum of itself and itself backwards.
+  v1::CreateJobRequest OverlappingJob() {
+    v1::Operation view;
+    view.mutable_view()->mutable_input()->set_handle(1);
+    auto* slice = view.mutable_view()->add_steps()->mutable_slice();
+    slice->set_step(-1);
+    view.add_outputs()->set_handle(7);
+    auto backwards = Submit(view);
+    EXPECT_TRUE(backwards.ok()) << backwards.status();
+    v1::CreateJobRequest request;
+    v1::Operation* add = request.mutable_job()->add_operations();
+    add->mutable_ufunc()->set_function("add");
+    Name(1, add->mutable_ufunc()->add_inputs());
+    Name(7, add->mutable_ufunc()->add_inputs());
+    add->add_outputs()->set_name("sessions/s/arrays/1");
+    add->mutable_outputs(0)->set_existing(true);
+    return request;
+  }
+  v1::CreateJobRequest ConvertingJob() {
+    v1::CreateJobRequest request;
+    v1::Operation* matmul = request.mutable_job()->add_operations();
+    Name(1, matmul->mutable_matmul()->mutable_left());
+    v1::InlineArray* wide = matmul->mutable_matmul()->mutable_right()->mutable_inline_array();
+    wide->mutable_spec()->set_data_type(v1::DATA_TYPE_FLOAT64);
+    wide->mutable_spec()->add_shape(2);
+    wide->set_data(std::string(16, 0));
+    matmul->add_outputs()->set_name("tenants/default/arrays/product");
+    return request;
+  }
+};
+
+TEST_F(HelperCopiesTest, AreCancelledWithTheirJob) {
+  StartWithFront();
+  int held = 1;
+  for (const auto& request : {OverlappingJob(), ConvertingJob()}) {
+    auto job = engine_->CreateJob(kTenant, request);
+    ASSERT_TRUE(job.ok()) << job.status();
+    AwaitHeld(held += 2);
+    ASSERT_TRUE(engine_->CancelJob(kTenant, job->name()).ok());
+    while (engine_->GetJob(kTenant, job->name())->state() < v1::Job::STATE_SUCCEEDED)
+      absl::SleepFor(absl::Milliseconds(1));
+    EXPECT_EQ(engine_->GetJob(kTenant, job->name())->state(), v1::Job::STATE_CANCELLED);
+  }
+  std::set<uint64_t> taken_out;
+  for (const auto& sequences : worker_->cancels())
+    taken_out.insert(sequences.begin(), sequences.end());
+  EXPECT_THAT(taken_out, ::testing::ElementsAre(2, 3, 4, 5)) << "each copy and what needs it";
+  EndAll();
+  EXPECT_TRUE(front_->Wait(Soon()).ok());
+  EXPECT_EQ(State(1), v1::Array::STATE_READY);
+  EXPECT_EQ(*Fetch(1), (std::vector<float>{1, 2}));
+}
+
+TEST_F(HelperCopiesTest, NeverRunForAJobThatIsOnlyValidated) {
+  StartWithFront();
+  for (v1::CreateJobRequest request : {OverlappingJob(), ConvertingJob()}) {
+    request.set_validate_only(true);
+    ASSERT_TRUE(engine_->CreateJob(kTenant, request).ok());
+  }
+  auto after = Submit(Add(1, 1, 2));
+  AwaitHeld(2);
+  EXPECT_EQ(worker_->submitted().size(), 2u);
+  EndAll();
+  EXPECT_TRUE((*after)->Wait(Soon()).ok());
 }
 
 // Its result was made and only the message of it was lost. `later` in the queue has begun to write

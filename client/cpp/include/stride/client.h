@@ -24,8 +24,8 @@ class Core;
 }
 
 struct ConnectOptions {
-  // gRPC target, such as `unix:/run/stride/stride.sock` or `localhost:7070`. Empty:
-  // DefaultAddress().
+  // `unix:/run/stride/stride.sock`, `localhost:7433`, or `tcp:localhost:7433` as strided's --listen
+  // spells it. Empty: DefaultAddress().
   std::string address;
   // How long Connect waits for the daemon to answer.
   std::chrono::milliseconds connect_timeout{5000};
@@ -60,7 +60,8 @@ struct RunReply {
 // Arrays. Bulk bytes travel on connections of their own and those calls block.
 class Client {
  public:
-  // Fails with UNAVAILABLE when nothing answers at the address in time.
+  // Fails with UNAVAILABLE when nothing answers at the address in time, with INVALID_ARGUMENT when
+  // it is no address.
   static Result<Client> Connect(const ConnectOptions& options = {});
   Client(Client&&) noexcept;
   Client& operator=(Client&&) noexcept;
