@@ -1,0 +1,6 @@
+# stride::client, and what its archives need from the system.
+include(CMakeFindDependencyMacro)
+find_dependency(Threads)
+find_dependency(Protobuf)
+find_dependency(gRPC CONFIG)
+include(${CMAKE_CURRENT_LIST_DIR}/stride-targets.cmake)
