@@ -20,6 +20,8 @@ namespace {
 
 // What calls in progress get to finish their answers when the work behind them has ended.
 constexpr absl::Duration kAnswerTime = absl::Seconds(1);
+// For the first canaries: a worker's start on each device.
+constexpr absl::Duration kFirstHealth = absl::Seconds(5);
 
 // A default folder that does not exist yet is made; for one that a person named, its absence is
 // rather a mistake.
@@ -96,6 +98,16 @@ scheduler::EngineOptions EngineOptionsOf(const Config& config) {
   options.default_session_ttl = config.session_ttl;
   options.worker_idle_timeout = config.worker_idle_timeout;
   options.kill_grace = config.kill_grace;
+  options.fair_quantum = config.fair_quantum;
+  if (config.canary_interval > absl::ZeroDuration())
+    options.health.interval = config.canary_interval;
+  options.health_changed = [](const std::string& device, bool serves, const std::string& reason) {
+    if (serves) {
+      api::LogInfo(absl::StrCat("device serves again: ", device));
+    } else {
+      api::LogWarning(absl::StrCat("device does not serve: ", device, ": ", EscapeJson(reason)));
+    }
+  };
   options.worker_lost = [](const scheduler::WorkerLoss& loss) {
     // A client chose the operation's text: it must not break the line.
     std::string operation = loss.operation.empty() ? "none" : EscapeJson(loss.operation);
@@ -156,8 +168,12 @@ absl::Status Server::Build(const Config& config, size_t max_descriptors) {
   if (!front.ok()) return front.status();
   front_ = *std::move(front);
   addresses_ = front_->addresses();
+  // Clients are served already; who asks whether it is ready hears the devices' truth.
+  engine_->AwaitHealth(absl::Now() + kFirstHealth);
   return absl::OkStatus();
 }
+
+bool Server::Responds(absl::Duration patience) { return engine_->Responds(patience); }
 
 void Server::Drain(absl::Time deadline) {
   front_->BeginDrain();

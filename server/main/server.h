@@ -28,6 +28,9 @@ class Server {
 
   const std::vector<api::Address>& addresses() const { return addresses_; }
 
+  // Whether the engine answers within this time: its lock and its threads, not the devices.
+  bool Responds(absl::Duration patience);
+
   // Health turns NOT_SERVING, new work is refused, accepted work goes on until `deadline`; then the
   // calls in progress end. Blocks.
   void Drain(absl::Time deadline);

@@ -31,6 +31,8 @@ absl::Status CheckJob(const v1::CreateJobRequest& request) {
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "job_id",
                         "must match [a-zA-Z0-9][a-zA-Z0-9._-]{0,254}");
   }
+  if (absl::Status status = CheckPriority(request.job().priority(), "job.priority"); !status.ok())
+    return status;
   if (request.request_id().size() > 64) {
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "request_id", "a UUID has 36 characters");
   }
@@ -137,7 +139,8 @@ absl::Status Jobs::SubmitAll(const RecordPtr& record, const v1::Job& job, absl::
                                   [this, changed](TaskState state) {
                                     core_->executor.Run([changed, state] { changed(state); });
                                   },
-                              .after = record->gate};
+                              .after = record->gate,
+                              .priority = job.priority()};
     auto accepted =
         operations_->Submit(record->tenant, record->session, job.operations(i), deadline, extras);
     if (!accepted.ok())

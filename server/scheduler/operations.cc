@@ -33,6 +33,7 @@ struct Operations::Resolved {
 namespace {
 
 constexpr size_t kMaxLabel = 80;
+constexpr int kMaxPriority = 10;
 
 std::string LabelOf(const v1::Operation& operation) {
   switch (operation.kind_case()) {
@@ -67,6 +68,13 @@ bool Overlap(const ArrayInfo& a, const ArrayInfo& b) {
 }
 
 }  // namespace
+
+absl::Status CheckPriority(int priority, const std::string& field) {
+  if (priority >= -kMaxPriority && priority <= kMaxPriority) return absl::OkStatus();
+  return InvalidField(
+      v1::ERROR_REASON_INVALID_FIELD, field,
+      absl::StrCat("from ", -kMaxPriority, " to ", kMaxPriority, ". Got: ", priority));
+}
 
 absl::StatusOr<int> Operations::FindDevice(const std::string& name) const {
   const auto& devices = core_->broker->devices();
@@ -111,6 +119,9 @@ absl::Status Operations::Resolve(const TenantId& tenant, const std::string& sess
     if (!found.ok()) return found.status();
     resolved->session = *found;
   }
+  if (absl::Status status = CheckPriority(operation.priority(), "priority"); !status.ok())
+    return status;
+  if (operation.priority() != 0) resolved->extras.priority = operation.priority();
   if (!operation.device().empty()) {
     auto device = FindDevice(operation.device());
     if (!device.ok()) return device.status();
@@ -273,6 +284,7 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
   task->pinned_device = resolved.device;
   task->deadline = deadline;
   task->observer = resolved.extras.observer;
+  task->priority = resolved.extras.priority.value_or(0);
   bool is_kernel = operation.has_kernel_launch();
   for (const ArrayPtr& input : resolved.inputs) {
     // Which of a kernel's arrays are written is known once it is compiled; until then all may be.
@@ -349,6 +361,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchThroughTemporary(
     second.inputs = {computed->outputs[j]};
     second.targets = {resolved.targets[j]};
     second.targets[0].is_inline = false;
+    second.extras.priority = resolved.extras.priority;
     if (j + 1 == resolved.targets.size()) second.extras = resolved.extras;
     auto copied = Launch(tenant, copy, deadline, second);
     if (!copied.ok()) return copied.status();
@@ -385,6 +398,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchCopy(const TenantId& tena
   resolved.session = around.session;
   resolved.device = around.device;
   resolved.extras.after = around.extras.after;
+  resolved.extras.priority = around.extras.priority;
   resolved.inputs = {array};
   resolved.targets = {{.is_inline = true}};
   return Launch(tenant, copy, deadline, resolved);
@@ -423,6 +437,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchMove(const TenantId& tena
   task->drop_other_replicas = true;
   task->deadline = deadline;
   task->observer = resolved.extras.observer;
+  task->priority = resolved.extras.priority.value_or(0);
   // Ordered as a write, since it drops the copies that readers before it use.
   task->uses.push_back({.buffer = input->buffer, .read = true, .write = true});
   if (absl::Status status = Publish(tenant, resolved); !status.ok()) return status;
