@@ -3,6 +3,7 @@
 #include <grpcpp/client_context.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/impl/codegen/client_unary_call.h>
+#include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/channel_arguments.h>
 
 #include <atomic>
@@ -46,13 +47,17 @@ class Tenant {
   std::optional<Response> Call(const char* method, const Request& request) {
     grpc::ClientContext context;
     context.AddMetadata("stride-tenant", name_);
-    Response response;
     grpc::internal::RpcMethod rpc(method, grpc::internal::RpcMethod::NORMAL_RPC);
-    grpc::Status status =
-        grpc::internal::BlockingUnaryCall<Request, Response, google::protobuf::MessageLite,
-                                          google::protobuf::MessageLite>(
-            channel_.get(), rpc, &context, request, &response);
-    if (!status.ok()) return std::nullopt;
+    const grpc::Slice bytes(request.SerializeAsString());
+    const grpc::ByteBuffer out(&bytes, 1);
+    grpc::ByteBuffer in;
+    const grpc::Status status =
+        grpc::internal::BlockingUnaryCall(channel_.get(), rpc, &context, out, &in);
+    grpc::Slice reply;
+    if (!status.ok() || !in.DumpToSingleSlice(&reply).ok()) return std::nullopt;
+    Response response;
+    if (!response.ParseFromArray(reply.begin(), static_cast<int>(reply.size())))
+      return std::nullopt;
     return response;
   }
 

@@ -161,6 +161,7 @@ absl::Status Server::Build(const Config& config, size_t max_descriptors) {
   if (nvml_ != nullptr)
     sources.nvml = [this](const std::string& uuid) { return nvml_->Read(uuid); };
   if (!reason.empty()) api::LogInfo("no GPU metrics: " + reason);
+  if (nvml_ != nullptr) errors_ = ErrorWatch::Start(nvml_.get(), engine_.get());
   sampler_ = std::make_unique<metrics::Sampler>(std::move(sources));
 
   auto front = api::Front::Start(FrontOptionsOf(config, max_descriptors), engine_.get(),
@@ -184,6 +185,7 @@ void Server::Drain(absl::Time deadline) {
 
 Server::~Server() {
   front_.reset();
+  errors_.reset();
   sampler_.reset();
   // First: its callbacks lead into the engine.
   if (broker_ != nullptr) broker_->Shutdown();

@@ -10,6 +10,7 @@
 #include "server/api/listening_socket.h"
 #include "server/broker/broker.h"
 #include "server/main/config.h"
+#include "server/main/error_watch.h"
 #include "server/metrics/nvml.h"
 #include "server/metrics/sampler.h"
 #include "server/scheduler/engine.h"
@@ -44,6 +45,7 @@ class Server {
   std::unique_ptr<broker::Broker> broker_;
   std::unique_ptr<scheduler::Engine> engine_;
   std::unique_ptr<metrics::Nvml> nvml_;
+  std::unique_ptr<ErrorWatch> errors_;
   std::unique_ptr<metrics::Sampler> sampler_;
   std::unique_ptr<api::Front> front_;
 };

@@ -94,8 +94,13 @@ FairShare::Flow* FairShare::TakeTurn() { return std::exchange(begun_, nullptr); 
 
 double FairShare::Allowance(const Flow& flow, absl::Time now) const {
   if (&flow != holder_) return 0;
-  if (!OthersWait(flow)) return std::numeric_limits<double>::infinity();
   double quantum = absl::ToDoubleSeconds(options_.quantum);
+  if (!OthersWait(flow)) {
+    // One that is overdue may be there again at any moment.
+    bool alone = std::none_of(active_.begin(), active_.end(),
+                              [&](const Flow* other) { return other != &flow && other->ready; });
+    return alone ? std::numeric_limits<double>::infinity() : quantum / flow.stretch;
+  }
   double left = absl::ToDoubleSeconds(turn_start_ + options_.quantum - now);
   return std::max(0.0, std::min(quantum - used_seconds_, left / flow.stretch));
 }

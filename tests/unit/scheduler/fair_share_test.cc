@@ -170,6 +170,9 @@ TEST(FairShareTest, AnEndlessTaskHoldsTheOthersForAQuantumAndTheHandOver) {
   now = share.wake();
   share.Advance(now);
   EXPECT_EQ(share.TakeTurn(), &b);
+  share.Update(c, false, false, now);
+  EXPECT_NEAR(share.Allowance(b, now), 20e-3, 1e-6) << "or the endless one would have to wait, too";
+  share.Update(c, true, false, now);
   // From now on the others take turns among themselves: it has its part by the device's slices.
   for (int i = 0; i < 10; ++i) {
     Flow& holder = i % 2 == 0 ? b : c;
