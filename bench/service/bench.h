@@ -38,6 +38,9 @@ Result<void> MeasureChain(const Setup& setup, Report& report);
 Result<void> MeasureTransfer(const Setup& setup, Report& report);
 // Operations on arrays that are there, and what their compilation costs.
 Result<void> MeasureCompute(const Setup& setup, Report& report);
+// Two tenants that flood one device, and a third that asks for little. Needs a daemon that believes
+// the tenant's header.
+Result<void> MeasureFairness(const Setup& setup, Report& report);
 
 // `devices/cpu:0` to `cpu:0`.
 inline std::string ShortName(const std::string& device) {

@@ -44,7 +44,7 @@ HealthService::State HealthService::StateOf(const std::string& name) {
   auto serving = [&](bool serves) {
     return serves && !draining_ ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING;
   };
-  if (name.empty()) return serving(true);
+  if (name.empty()) return serving(SomeDeviceServes());
   if (IsOurService(name)) return serving(!NeedsDevice(name) || SomeDeviceServes());
   for (const v1::Device& device : engine_->ListDevices()) {
     if (NamesDevice(name, device.name(), device.kind(), device.index()))

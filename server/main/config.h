@@ -29,6 +29,8 @@ struct Config {
   int64_t staging_bytes = int64_t{64} << 20;
   absl::Duration worker_idle_timeout = absl::Minutes(5);
   absl::Duration kill_grace = absl::Seconds(2);
+  absl::Duration fair_quantum = absl::Milliseconds(20);
+  absl::Duration canary_interval = absl::Seconds(30);
 
   bool require_sandbox = false;
   bool no_sandbox = false;

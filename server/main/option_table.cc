@@ -134,9 +134,16 @@ std::vector<Option> MakeOptions() {
       {"worker-idle-timeout", "TIME", "An idle worker is ended after this. Default 5m.",
        Time(&Config::worker_idle_timeout)},
       {"kill-grace", "TIME",
-       "A running job past its deadline may go on this long before its worker is killed. Default "
-       "2s.",
+       "A running job that is cancelled or past its deadline may go on this long before its worker "
+       "is killed. Default 2s.",
        Time(&Config::kill_grace)},
+      {"fair-quantum", "TIME",
+       "Several tenants with work on one device take turns of this much device time. Default 20ms.",
+       Time(&Config::fair_quantum)},
+      {"canary-interval", "TIME",
+       "A device that completed no work for so long is tried by a small job of the daemon's own; "
+       "one that fails takes no work until it is well again. 0: never tried. Default 30s.",
+       Time(&Config::canary_interval)},
       {"require-sandbox", "",
        "Refuse to start unless workers and compilers get every layer of their sandbox: namespaces, "
        "Landlock, a system call filter, limits. Without it, what the kernel or a container refuses "

@@ -12,7 +12,8 @@ class Probe {
  public:
   explicit Probe(const api::Address& address);
   ~Probe();
-  // Whether it answered in time, whatever the answer.
+  // Whether it answered in time, whatever the answer: a device may be ill without the daemon being
+  // so.
   bool Answers(absl::Duration timeout);
 
  private:

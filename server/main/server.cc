@@ -20,6 +20,8 @@ namespace {
 
 // What calls in progress get to finish their answers when the work behind them has ended.
 constexpr absl::Duration kAnswerTime = absl::Seconds(1);
+// For the first canaries: a worker's start on each device.
+constexpr absl::Duration kFirstHealth = absl::Seconds(5);
 
 std::string StateDirectory(const Config& config) {
   const char* from_systemd = std::getenv("STATE_DIRECTORY");
@@ -74,6 +76,16 @@ scheduler::EngineOptions EngineOptionsOf(const Config& config) {
   options.worker_idle_timeout = config.worker_idle_timeout;
   options.kill_grace = config.kill_grace;
   options.log = [](const std::string& text) { api::LogInfo(text); };
+  options.fair_quantum = config.fair_quantum;
+  if (config.canary_interval > absl::ZeroDuration())
+    options.health.interval = config.canary_interval;
+  options.health_changed = [](const std::string& device, bool serves, const std::string& reason) {
+    if (serves) {
+      api::LogInfo(absl::StrCat("device serves again: ", device));
+    } else {
+      api::LogWarning(absl::StrCat("device does not serve: ", device, ": ", EscapeJson(reason)));
+    }
+  };
   options.worker_lost = [](const scheduler::WorkerLoss& loss) {
     // A client chose the operation's text: it must not break the line.
     std::string operation = loss.operation.empty() ? "none" : EscapeJson(loss.operation);
@@ -135,6 +147,7 @@ absl::Status Server::Build(const Config& config, size_t max_descriptors,
   if (nvml_ != nullptr)
     sources.nvml = [this](const std::string& uuid) { return nvml_->Read(uuid); };
   if (!reason.empty()) api::LogInfo("no GPU metrics: " + reason);
+  if (nvml_ != nullptr) errors_ = ErrorWatch::Start(nvml_.get(), engine_.get());
   sampler_ = std::make_unique<metrics::Sampler>(std::move(sources));
 
   auto front = api::Front::Start(FrontOptionsOf(config, max_descriptors), engine_.get(),
@@ -142,8 +155,12 @@ absl::Status Server::Build(const Config& config, size_t max_descriptors,
   if (!front.ok()) return front.status();
   front_ = *std::move(front);
   addresses_ = front_->addresses();
+  // Clients are served already; who asks whether it is ready hears the devices' truth.
+  engine_->AwaitHealth(absl::Now() + kFirstHealth);
   return absl::OkStatus();
 }
+
+bool Server::Responds(absl::Duration patience) { return engine_->Responds(patience); }
 
 void Server::Drain(absl::Time deadline) {
   front_->BeginDrain();
@@ -156,6 +173,7 @@ void Server::Drain(absl::Time deadline) {
 
 Server::~Server() {
   front_.reset();
+  errors_.reset();
   sampler_.reset();
   if (engine_ != nullptr) engine_->StopRecording();
   // First: its callbacks lead into the engine.

@@ -12,6 +12,7 @@
 #include "server/broker/broker.h"
 #include "server/keeper/keeper.h"
 #include "server/main/config.h"
+#include "server/main/error_watch.h"
 #include "server/metrics/nvml.h"
 #include "server/metrics/sampler.h"
 #include "server/scheduler/engine.h"
@@ -33,6 +34,9 @@ class Server {
 
   const std::vector<api::Address>& addresses() const { return addresses_; }
 
+  // Whether the engine answers within this time: its lock and its threads, not the devices.
+  bool Responds(absl::Duration patience);
+
   // Health turns NOT_SERVING, new work is refused, accepted work goes on until `deadline`; then the
   // calls in progress end. Blocks.
   void Drain(absl::Time deadline);
@@ -48,6 +52,7 @@ class Server {
   std::unique_ptr<broker::Broker> broker_;
   std::unique_ptr<scheduler::Engine> engine_;
   std::unique_ptr<metrics::Nvml> nvml_;
+  std::unique_ptr<ErrorWatch> errors_;
   std::unique_ptr<metrics::Sampler> sampler_;
   std::unique_ptr<api::Front> front_;
 };

@@ -26,8 +26,11 @@ constexpr absl::Duration kStopTime = absl::Seconds(10);
 // The watchdog's turn: every half of its patience.
 class Heartbeat {
  public:
-  Heartbeat(const Notifier& notifier, const api::Address& address)
-      : notifier_(notifier), interval_(notifier.watchdog() / 2), probe_(address) {}
+  Heartbeat(const Notifier& notifier, Server* server)
+      : notifier_(notifier),
+        interval_(notifier.watchdog() / 2),
+        server_(server),
+        probe_(server->addresses().front()) {}
 
   int PollMillis() const {
     if (interval_ == absl::InfiniteDuration()) return -1;
@@ -36,10 +39,12 @@ class Heartbeat {
 
   void Beat() {
     if (interval_ == absl::InfiniteDuration() || absl::Now() < next_) return;
-    if (probe_.Answers(std::min(interval_ / 2, kLongestProbe))) {
-      notifier_.Notify("WATCHDOG=1");
-    } else {
+    if (!probe_.Answers(std::min(interval_ / 2, kLongestProbe))) {
       api::LogWarning("the daemon does not answer its own health call; the watchdog is not fed");
+    } else if (!server_->Responds(interval_ / 2)) {
+      api::LogWarning("the daemon's engine does not answer; the watchdog is not fed");
+    } else {
+      notifier_.Notify("WATCHDOG=1");
     }
     next_ = absl::Now() + interval_;
   }
@@ -47,6 +52,7 @@ class Heartbeat {
  private:
   const Notifier& notifier_;
   const absl::Duration interval_;
+  Server* const server_;
   Probe probe_;
   absl::Time next_ = absl::Now();
 };
@@ -102,7 +108,7 @@ int Supervise(const Config& config, const Notifier& notifier, Signals& signals,
     }
     parent = *std::move(watched);
   }
-  Heartbeat heartbeat(notifier, server->addresses().front());
+  Heartbeat heartbeat(notifier, server.get());
   api::LogInfo(ReadyLine(*server));
   keeper->Ready();
   notifier.Notify("READY=1\nSTATUS=serving");

@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include <chrono>
+#include <thread>
 #include <utility>
 
 namespace stride::metrics {
@@ -11,6 +13,7 @@ namespace {
 using Result = int;
 using Device = void*;
 constexpr Result kSuccess = 0;
+constexpr Result kTimeout = 10;
 constexpr int kTemperatureGpu = 0;
 constexpr int kClockSm = 1;
 constexpr int kClockMemory = 2;
@@ -32,11 +35,23 @@ struct Memory {
 };
 constexpr unsigned int kMemoryVersion = sizeof(Memory) | (2u << 24);
 
+using EventSet = void*;
+constexpr unsigned long long kXidEvent = 8;
+
+struct EventData {
+  Device device;
+  unsigned long long type;
+  unsigned long long data;  // the XID
+  unsigned int gpu_instance;
+  unsigned int compute_instance;
+};
+
 }  // namespace
 
 struct Nvml::Library {
   ~Library() {
     if (handle == nullptr) return;
+    if (events != nullptr) event_set_free(events);
     if (started) shutdown();
     dlclose(handle);
   }
@@ -59,6 +74,10 @@ struct Nvml::Library {
     Find("nvmlDeviceGetPowerUsage", &power_usage);
     Find("nvmlDeviceGetEnforcedPowerLimit", &power_limit);
     Find("nvmlDeviceGetClockInfo", &clock_info);
+    Find("nvmlEventSetCreate", &event_set_create);
+    Find("nvmlEventSetFree", &event_set_free);
+    Find("nvmlEventSetWait_v2", &event_set_wait);
+    Find("nvmlDeviceRegisterEvents", &register_events);
     return init != nullptr && shutdown != nullptr && handle_by_uuid != nullptr;
   }
 
@@ -74,6 +93,11 @@ struct Nvml::Library {
   Result (*power_usage)(Device, unsigned int*) = nullptr;
   Result (*power_limit)(Device, unsigned int*) = nullptr;
   Result (*clock_info)(Device, int, unsigned int*) = nullptr;
+  Result (*event_set_create)(EventSet*) = nullptr;
+  Result (*event_set_free)(EventSet) = nullptr;
+  Result (*event_set_wait)(EventSet, EventData*, unsigned int milliseconds) = nullptr;
+  Result (*register_events)(Device, unsigned long long types, EventSet) = nullptr;
+  EventSet events = nullptr;
 };
 
 Nvml::Nvml(std::unique_ptr<Library> library) : library_(std::move(library)) {}
@@ -103,6 +127,51 @@ void* Nvml::HandleOf(const std::string& uuid) {
   if (library_->handle_by_uuid(uuid.c_str(), &device) != kSuccess) return nullptr;
   handles_[uuid] = device;
   return device;
+}
+
+bool NeedsReset(uint64_t xid) {
+  switch (xid) {
+    case 48:   // uncorrectable memory error
+    case 62:   // its power controller halted
+    case 64:   // a bad page or row could not be retired
+    case 79:   // it has fallen off the bus
+    case 95:   // uncorrectable memory error that was not contained
+    case 119:  // its system processor does not answer
+    case 120:  // or has failed
+    case 140:  // unrecovered memory error
+    case 143:  // it does not start
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool Nvml::CollectErrors(const std::vector<std::string>& uuids) {
+  Library& nvml = *library_;
+  bool can = nvml.event_set_create != nullptr && nvml.event_set_free != nullptr &&
+             nvml.event_set_wait != nullptr && nvml.register_events != nullptr;
+  if (!can || nvml.events != nullptr || nvml.event_set_create(&nvml.events) != kSuccess)
+    return false;
+  bool some = false;
+  for (const std::string& uuid : uuids) {
+    Device device = HandleOf(uuid);
+    some |= device != nullptr && nvml.register_events(device, kXidEvent, nvml.events) == kSuccess;
+  }
+  return some;
+}
+
+std::optional<DriverError> Nvml::NextError(int milliseconds) {
+  EventData event{};
+  Result result = library_->event_set_wait(library_->events, &event, milliseconds);
+  // One that fails at once must not make a busy loop of its caller.
+  if (result != kSuccess && result != kTimeout)
+    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+  if (result != kSuccess || event.type != kXidEvent) return std::nullopt;
+  std::lock_guard lock(mutex_);
+  for (const auto& [uuid, device] : handles_) {
+    if (device == event.device) return DriverError{uuid, event.data};
+  }
+  return std::nullopt;
 }
 
 NvmlReading Nvml::Read(const std::string& uuid) {

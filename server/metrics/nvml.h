@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace stride::metrics {
 
@@ -23,6 +24,16 @@ struct NvmlReading {
   std::optional<int64_t> memory_clock_hertz;
 };
 
+// What a driver reports of a GPU in trouble, an "XID".
+struct DriverError {
+  std::string uuid;
+  uint64_t xid = 0;
+};
+
+// Of an XID, whether only a reset of the GPU cures it (NVIDIA's XID catalogue). Most are the doing
+// of some process's own kernel and over with it.
+bool NeedsReset(uint64_t xid);
+
 // NVIDIA's management library, opened at run time: the daemon links nothing of CUDA, and NVML makes
 // no CUDA context. Thread-safe. A reading costs tens of microseconds once warm.
 class Nvml {
@@ -34,6 +45,12 @@ class Nvml {
 
   // `uuid` such as `GPU-4a1c...`. Everything is absent when NVML does not know the device.
   NvmlReading Read(const std::string& uuid);
+
+  // From now on errors of these devices are kept for NextError. False when driver or machine does
+  // not tell of any. Once.
+  bool CollectErrors(const std::vector<std::string>& uuids);
+  // Waits for one, no longer than this. One thread at a time, after CollectErrors.
+  std::optional<DriverError> NextError(int milliseconds);
 
  private:
   struct Library;

@@ -172,6 +172,7 @@ int Arrays::HomeDevice(const TenantId& tenant, const session::ArrayName& name, i
     if (found.ok()) session = *found;
   }
   auto room = [&](int device) {
+    if (!scheduler_->health().Serves(device)) return INT64_MIN;
     return static_cast<int64_t>(scheduler_->memory().limit_bytes(device)) -
            static_cast<int64_t>(scheduler_->memory().arena_bytes(device));
   };
@@ -181,7 +182,8 @@ int Arrays::HomeDevice(const TenantId& tenant, const session::ArrayName& name, i
   for (size_t i = 1; i < core_->broker->devices().size(); ++i) {
     double load = scheduler_->account(i).queue_seconds,
            best_load = scheduler_->account(best).queue_seconds;
-    bool better = load != best_load ? load < best_load : room(i) > room(best);
+    bool both_serve = room(i) != INT64_MIN && room(best) != INT64_MIN;
+    bool better = both_serve && load != best_load ? load < best_load : room(i) > room(best);
     if (better) best = static_cast<int>(i);
   }
   if (session != nullptr && session->home_device < 0) session->home_device = best;

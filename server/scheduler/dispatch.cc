@@ -1,5 +1,6 @@
 // Scheduler: sending prepared tasks to their worker, and what comes back.
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -58,16 +59,23 @@ bool Scheduler::MayDispatch(const Task& task, const Lane& lane) const {
 }
 
 void Scheduler::Pump(Lane& lane) {
+  lane.pump_again = true;
   if (std::exchange(lane.pumping, true)) return;
-  while (PumpOnce(lane)) {
+  while (std::exchange(lane.pump_again, false)) {
+    NoteDemand(lane);
+    while (PumpOnce(lane)) {
+    }
   }
   lane.pumping = false;
+  NoteDemand(lane);
+  GiveTurns(lane.device);
 }
 
 // Fills and sends one packet. True: there may be more to send.
 bool Scheduler::PumpOnce(Lane& lane) {
   wire::Submit submit;
   size_t bytes = 0;
+  double budget = Budget(lane);
   std::vector<std::shared_ptr<Task>> sent;
   while (!lane.ready.empty() && lane.in_flight.size() < kMaxInFlight && lane.worker != nullptr &&
          bytes < kMaxSubmitBytes) {
@@ -86,6 +94,7 @@ bool Scheduler::PumpOnce(Lane& lane) {
       Complete(task, absl::OkStatus());
       continue;
     }
+    if (budget <= 0) break;
     wire::Task bound = BoundTask(*task, lane);
     size_t size = bound.ByteSizeLong();
     if (size > kMaxTaskBytes) {
@@ -94,6 +103,10 @@ bool Scheduler::PumpOnce(Lane& lane) {
       continue;
     }
     bytes += size;
+    // With nobody else waiting nothing hangs on it.
+    task->expected_seconds =
+        std::isinf(budget) ? task->estimate_seconds : ExpectedSeconds(*task, lane);
+    budget -= task->expected_seconds;
     MapForTask(*task, lane);
     LoadModule(*task, lane);
     AddToSubmit(task, lane, std::move(bound), &submit);
@@ -202,6 +215,7 @@ void Scheduler::TasksDone(Lane& lane, const broker::Worker* worker,
     lane.in_flight.pop_front();
     if (entry.task == nullptr) continue;
     entry.task->run_seconds += result.run_seconds();
+    turns_[lane.device].share.Charge(lane.flow, result.run_seconds(), core_->Now());
     if (entry.last) {
       TaskEnded(lane, entry.task, result);
     } else if (result.status().code() != 0) {
@@ -211,6 +225,11 @@ void Scheduler::TasksDone(Lane& lane, const broker::Worker* worker,
   if (std::exchange(lane.memory_short, false)) PrepareAll(lane);
   NoteStart(lane);
   Pump(lane);
+}
+
+double Scheduler::ExpectedSeconds(const Task& task, const Lane& lane) const {
+  return model_.Estimate(lane.description, task.module != nullptr ? task.module->key : task.label,
+                         task.plan);
 }
 
 void Scheduler::TaskEnded(Lane& lane, const std::shared_ptr<Task>& task,
@@ -224,6 +243,7 @@ void Scheduler::TaskEnded(Lane& lane, const std::shared_ptr<Task>& task,
   task->begin_time = task->begin_time == absl::Time() ? begin : std::min(task->begin_time, begin);
   accounts_[lane.device].busy_seconds += result.run_seconds();
   if (status.ok()) {
+    health_.Worked(lane.device);
     model_.Record(lane.description, task->module != nullptr ? task->module->key : task->label,
                   task->plan, result.run_seconds());
   }
@@ -272,6 +292,8 @@ void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker,
     }
   }
   TellLoss(lane, death, culprit);
+  if (culprit == nullptr && ReasonOf(death.cause) == v1::ERROR_REASON_WORKER_LOST)
+    health_.LostWorker(lane.device, lane.tenant);
   std::vector<std::shared_ptr<Task>> again;
   std::vector<std::pair<std::shared_ptr<Task>, absl::Status>> ended;
   for (const Lane::InFlight& entry : in_flight) {
@@ -279,8 +301,8 @@ void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker,
     const std::shared_ptr<Task>& task = entry.task;
     bool completed = AtOrBefore(entry.sequence, death.completed_sequence) && task != culprit;
     bool repeatable = IsRepeatable(*task) && task->num_attempts < kMaxAttempts;
-    if (task == culprit && (faulted || task->expired || !repeatable)) {
-      ended.push_back({task, death.cause});
+    if (task == culprit && (faulted || !task->stop.ok() || !repeatable)) {
+      ended.push_back({task, LossOf(lane, *task, death, faulted)});
     } else if (completed &&
                (!repeatable || OverwrittenSince(entry, in_flight, death.started_sequence))) {
       ended.push_back({task, absl::OkStatus()});  // it ended; only the message of it was lost
@@ -297,6 +319,9 @@ void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker,
   // Tasks that were only being prepared here go on with a new worker.
   PrepareAll(lane);
   if (!lane.ready.empty()) StartWorker(lane);
+  lane.stopped.reset();
+  NoteDemand(lane);
+  GiveTurns(lane.device);
 }
 
 // Not of one that was asked to end: nothing is lost with it.
@@ -318,7 +343,7 @@ void Scheduler::TakeBack(const std::shared_ptr<Task>& task) {
   }
   task->run_seconds = 0;
   task->begin_time = absl::Time();
-  task->recall_asked = task->recall_refused = false;
+  task->recall_asked = task->recall_refused = task->grace_begun = false;
   task->num_recalls = 0;
   SetState(*task, TaskState::kWaiting);
 }

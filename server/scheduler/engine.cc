@@ -98,8 +98,13 @@ class EngineImpl : public Engine {
           .Run(keeper, std::move(kept));
     }
     ScheduleHousekeeping();
+    Locked lock(core_);
+    scheduler_.health().Start();
   }
-  ~EngineImpl() override { core_.Stop(); }
+  ~EngineImpl() override {
+    scheduler_.health().Stop();
+    core_.Stop();
+  }
 
   absl::StatusOr<v1::Session> CreateSession(const TenantId& tenant,
                                             const v1::CreateSessionRequest& request) override {
@@ -239,6 +244,9 @@ class EngineImpl : public Engine {
 
   std::vector<v1::Device> ListDevices() override;
   std::vector<v1::DeviceSample> SampleDevices() override;
+  void AwaitHealth(absl::Time deadline) override;
+  void DeviceBroke(const std::string& device, const std::string& why) override;
+  bool Responds(absl::Duration patience) override;
   bool Drain(absl::Time deadline) override;
   void StopRecording() override {
     Locked lock(core_);
@@ -259,13 +267,18 @@ class EngineImpl : public Engine {
 
 std::vector<v1::Device> EngineImpl::ListDevices() {
   std::vector<v1::Device> out;
+  Locked lock(core_);
   for (const auto& description : core_.broker->devices()) {
+    const DeviceHealth& health = scheduler_.health().of(static_cast<int>(out.size()));
     v1::Device& device = out.emplace_back();
     device.set_name(absl::StrCat("devices/", description.id()));
     device.set_kind(description.kind());
     device.set_model(description.model());
     device.set_index(description.index());
-    device.set_state(v1::Device::STATE_SERVING);
+    bool serves = health.serving() && health.known();
+    device.set_state(serves ? v1::Device::STATE_SERVING : v1::Device::STATE_NOT_SERVING);
+    if (!serves)
+      device.set_state_reason(health.reason().empty() ? "not tried yet" : health.reason());
     device.set_memory_total_bytes(description.memory_bytes());
     device.set_num_compute_units(description.num_compute_units());
     device.set_target(description.target());
@@ -297,6 +310,28 @@ std::vector<v1::DeviceSample> EngineImpl::SampleDevices() {
     sample.set_worker_restarts(account.worker_restarts);
   }
   return out;
+}
+
+void EngineImpl::AwaitHealth(absl::Time deadline) {
+  absl::MutexLock lock(&core_.mutex);
+  auto known = [this] { return scheduler_.health().AllKnown(); };
+  core_.mutex.AwaitWithDeadline(absl::Condition(&known), deadline);
+}
+
+void EngineImpl::DeviceBroke(const std::string& device, const std::string& why) {
+  auto index = operations_.FindDevice(device);
+  if (!index.ok()) return;
+  Locked lock(core_);
+  scheduler_.health().Broke(*index, why);
+}
+
+bool EngineImpl::Responds(absl::Duration patience) {
+  auto answered = std::make_shared<absl::Notification>();
+  core_.executor.Run([this, answered] {
+    { Locked lock(core_); }
+    answered->Notify();
+  });
+  return answered->WaitForNotificationWithTimeout(patience);
 }
 
 bool EngineImpl::Drain(absl::Time deadline) {

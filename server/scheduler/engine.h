@@ -15,6 +15,7 @@
 #include "server/base/ids.h"
 #include "server/broker/broker.h"
 #include "server/keeper/keeper.h"
+#include "server/scheduler/health.h"
 #include "stride/v1/array_service.pb.h"
 #include "stride/v1/compute_service.pb.h"
 #include "stride/v1/device_service.pb.h"
@@ -45,8 +46,22 @@ struct EngineOptions {
       absl::Minutes(2);  // an incomplete upload without a call is freed after this
   absl::Duration job_retention = absl::Hours(24);
   absl::Duration worker_idle_timeout = absl::Minutes(5);
-  absl::Duration kill_grace = absl::Seconds(
-      2);  // a running task past its deadline is let run this long before its worker is killed
+  absl::Duration kill_grace =
+      absl::Seconds(2);  // a running task that was cancelled or is past its deadline is let run
+                         // this long before its worker is killed
+  // Several tenants with work on one device take turns of this much measured device time.
+  absl::Duration fair_quantum = absl::Milliseconds(20);
+  // After a turn, what is in flight may take this long before the next tenant is let in all the
+  // same.
+  absl::Duration fair_hand_over = absl::Milliseconds(5);
+  // Share of device time of a tenant, against others'; above 0. Asked for often, under the engine's
+  // lock; must not block. Empty: all have 1.
+  std::function<double(const TenantId&)> tenant_weight;
+  HealthOptions health;
+  // Told when a device begins or ceases to serve, and then why; on an engine thread without a lock;
+  // must not block. May be empty.
+  std::function<void(const std::string& device, bool serves, const std::string& reason)>
+      health_changed;
   // A device whose workers die while they start is given up for now after this long.
   absl::Duration start_patience = absl::Seconds(10);
   // Told of every loss, on an engine thread without a lock; must not block. May be empty.
@@ -198,6 +213,14 @@ class Engine {
   // The daemon's own account of each device (fields from `arena_bytes` on), in the order of
   // ListDevices. server/metrics adds what the hardware tells.
   virtual std::vector<v1::DeviceSample> SampleDevices() = 0;
+
+  // Until something is known of each device's health, or `deadline`.
+  virtual void AwaitHealth(absl::Time deadline) = 0;
+  // The hardware of a device, `devices/{id}`, reports an error that only a reset can cure.
+  virtual void DeviceBroke(const std::string& device, const std::string& why) = 0;
+  // Whether the lock can be had and a thread is there to run what must wait, within this time: of
+  // the daemon itself, whatever its devices do.
+  virtual bool Responds(absl::Duration patience) = 0;
 
   // Refuses new work with UNAVAILABLE (DRAINING) and waits until what was accepted has ended, or
   // `deadline`. True when all ended.

@@ -34,6 +34,8 @@ absl::Status CheckJob(const v1::CreateJobRequest& request) {
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "job_id",
                         "must match [a-zA-Z0-9][a-zA-Z0-9._-]{0,254}");
   }
+  if (absl::Status status = CheckPriority(request.job().priority(), "job.priority"); !status.ok())
+    return status;
   if (request.request_id().size() > 64) {
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "request_id", "a UUID has 36 characters");
   }
@@ -154,7 +156,8 @@ absl::Status Jobs::SubmitAll(const RecordPtr& record, const v1::Job& job, absl::
     if (absl::Status status = scheduler_->Enqueue(record->gate); !status.ok()) return status;
   }
   for (int i = 0; i < job.operations_size(); ++i) {
-    Operations::Extras extras{.observer = ObserverOf(record), .after = record->gate};
+    Operations::Extras extras{
+        .observer = ObserverOf(record), .after = record->gate, .priority = job.priority()};
     auto accepted =
         operations_->Submit(record->tenant, record->session, job.operations(i), deadline, extras);
     if (!accepted.ok())

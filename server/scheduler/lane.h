@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "server/base/ids.h"
 #include "server/broker/worker.h"
+#include "server/scheduler/fair_share.h"
 #include "server/scheduler/task.h"
 #include "server/store/arena_pool.h"
 
@@ -22,7 +23,9 @@ namespace stride::scheduler {
 // Guarded by the engine's lock.
 struct Lane {
   Lane(TenantId tenant, int device, const wire::DeviceDescription& description)
-      : tenant(std::move(tenant)), device(device), description(description) {}
+      : tenant(std::move(tenant)), device(device), description(description) {
+    flow.lane = this;
+  }
 
   const TenantId tenant;
   const int device;
@@ -38,6 +41,7 @@ struct Lane {
   bool starting = false;
   absl::Status start_error;      // of the last try to start one
   uint64_t num_start_tries = 0;  // ended ones
+  int num_start_failures = 0;    // in a row
   std::set<uint64_t> mapped;     // arenas that the worker has mapped
   std::set<uint64_t> loaded;     // modules that the worker has
   std::map<uint64_t, absl::Status> load_errors;
@@ -45,7 +49,7 @@ struct Lane {
       attributes;  // of loaded modules, as far as the worker has told
 
   std::list<std::shared_ptr<Task>> preparing;
-  std::deque<std::shared_ptr<Task>> ready;
+  std::deque<std::shared_ptr<Task>> ready;  // by priority
   struct InFlight {
     uint64_t sequence;
     std::shared_ptr<Task> task;  // null: taken out of the worker's queue, its result means nothing
@@ -57,6 +61,9 @@ struct Lane {
   std::map<uint64_t, std::vector<std::shared_ptr<Task>>> recalls;
   bool watching_start = false;  // a timer will look whether the first task in flight has begun
   bool pumping = false;         // Pump is at work further up the stack
+  bool pump_again = false;      // and was asked for once more meanwhile
+  FairShare::Flow flow;         // its share of the device
+  std::weak_ptr<Task> stopped;  // the task that its worker is being killed for
   int num_copies = 0;           // transfers that use the worker now
   absl::Time last_used;
 };

@@ -35,6 +35,7 @@ struct Operations::Resolved {
 namespace {
 
 constexpr size_t kMaxLabel = 80;
+constexpr int kMaxPriority = 10;
 
 std::string LabelOf(const v1::Operation& operation) {
   switch (operation.kind_case()) {
@@ -69,6 +70,13 @@ bool Overlap(const ArrayInfo& a, const ArrayInfo& b) {
 }
 
 }  // namespace
+
+absl::Status CheckPriority(int priority, const std::string& field) {
+  if (priority >= -kMaxPriority && priority <= kMaxPriority) return absl::OkStatus();
+  return InvalidField(
+      v1::ERROR_REASON_INVALID_FIELD, field,
+      absl::StrCat("from ", -kMaxPriority, " to ", kMaxPriority, ". Got: ", priority));
+}
 
 absl::StatusOr<int> Operations::FindDevice(const std::string& name) const {
   const auto& devices = core_->broker->devices();
@@ -118,6 +126,9 @@ absl::Status Operations::Resolve(const TenantId& tenant, const std::string& sess
     if (!found.ok()) return found.status();
     resolved->session = *found;
   }
+  if (absl::Status status = CheckPriority(operation.priority(), "priority"); !status.ok())
+    return status;
+  if (operation.priority() != 0) resolved->extras.priority = operation.priority();
   if (!operation.device().empty()) {
     auto device = FindDevice(operation.device());
     if (!device.ok()) return device.status();
@@ -281,6 +292,7 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
   task->deadline = deadline;
   task->observer = resolved.extras.observer;
   task->of_job = resolved.extras.observer != nullptr;
+  task->priority = resolved.extras.priority.value_or(0);
   bool is_kernel = operation.has_kernel_launch();
   for (const ArrayPtr& input : resolved.inputs) {
     // Which of a kernel's arrays are written is known once it is compiled; until then all may be.
@@ -401,6 +413,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchCopy(const TenantId& tena
   resolved.device = around.device;
   resolved.extras.after = around.extras.after;
   resolved.launched = around.launched;
+  resolved.extras.priority = around.extras.priority;
   resolved.inputs = {array};
   resolved.targets = {{.is_inline = true}};
   return Launch(tenant, copy, deadline, resolved);
@@ -440,6 +453,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchMove(const TenantId& tena
   task->deadline = deadline;
   task->observer = resolved.extras.observer;
   task->of_job = resolved.extras.observer != nullptr;
+  task->priority = resolved.extras.priority.value_or(0);
   // Ordered as a write, since it drops the copies that readers before it use.
   task->uses.push_back({.buffer = input->buffer, .read = true, .write = true});
   if (absl::Status status = Publish(tenant, resolved); !status.ok()) return status;

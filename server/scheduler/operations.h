@@ -15,6 +15,9 @@
 
 namespace stride::scheduler {
 
+// Whether a priority is one; the error names the field.
+absl::Status CheckPriority(int priority, const std::string& field);
+
 // Turns a client's operation into arrays and a task: resolves operands, plans, makes the outputs,
 // enqueues. Thread-safe.
 class Operations {
@@ -36,6 +39,7 @@ class Operations {
   struct Extras {
     std::function<void(TaskState)> observer;  // hears of the task's states
     std::shared_ptr<Task> after;              // nothing runs before this ended
+    std::optional<int> priority;              // of an operation that has none
   };
   // See Engine::Submit.
   absl::StatusOr<Accepted> Submit(const TenantId& tenant, const std::string& session,

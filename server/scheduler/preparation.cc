@@ -1,4 +1,5 @@
 // Scheduler: what a placed task needs before it can be sent to its worker.
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -37,10 +38,17 @@ absl::Status AtLaunch(const absl::Status& refusal) {
 void Scheduler::Prepare(const std::shared_ptr<Task>& task) {
   if (task->state != TaskState::kPreparing || task->queued_ready) return;
   Lane& lane = *task->lane;
+  if (!health_.Serves(lane.device)) {
+    LeaveIllDevice(task);
+    return;
+  }
   if (!HaveCode(task) || !HaveArguments(task)) return;
   if (!HaveWorker(lane) || !HaveOutputs(task) || !HaveInputs(task)) return;
   task->queued_ready = true;
-  lane.ready.push_back(task);
+  // What is ready depends on nothing else that is: its own kind may be overtaken by what matters
+  // more.
+  auto less = [](const auto& a, const auto& b) { return a->priority > b->priority; };
+  lane.ready.insert(std::upper_bound(lane.ready.begin(), lane.ready.end(), task, less), task);
   Pump(lane);
 }
 
@@ -136,14 +144,10 @@ void Scheduler::TryStart(Lane* lane, int tries, absl::Time first) {
     ++lane->num_start_tries;
     lane->start_error = worker.status();
     if (!worker.ok()) {
-      std::vector<std::shared_ptr<Task>> tasks(lane->preparing.begin(), lane->preparing.end());
-      absl::Status status =
-          TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_DEVICE_NOT_SERVING,
-                   absl::StrCat("the device cannot run work now: devices/", lane->description.id()),
-                   absl::Seconds(1));
-      for (const auto& task : tasks) Complete(task, status);
+      StartFailed(*lane, worker.status());
       return;
     }
+    lane->num_start_failures = 0;
     lane->worker = *worker;
     lane->worker_record = record;
     core_->recorder.WorkerAdopted(record, *lane);
@@ -172,6 +176,25 @@ void Scheduler::TryStart(Lane* lane, int tries, absl::Time first) {
     PrepareAll(*lane);
     Pump(*lane);
   });
+}
+
+// Tried again until the device counts as ill, which sends its tasks elsewhere.
+void Scheduler::StartFailed(Lane& lane, const absl::Status& why) {
+  ++lane.num_start_failures;
+  health_.StartFailed(lane.device, why);
+  if (lane.preparing.empty()) return;
+  bool watched = core_->options.health.interval != absl::InfiniteDuration();
+  if (watched && lane.num_start_failures < core_->options.health.max_failures) {
+    StartWorker(lane);
+    return;
+  }
+  lane.num_start_failures = 0;
+  std::vector<std::shared_ptr<Task>> tasks(lane.preparing.begin(), lane.preparing.end());
+  absl::Status status =
+      TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_DEVICE_NOT_SERVING,
+               absl::StrCat("the device cannot run work now: devices/", lane.description.id()),
+               absl::Seconds(1));
+  for (const auto& task : tasks) Complete(task, status);
 }
 
 bool Scheduler::HaveOutputs(const std::shared_ptr<Task>& task) {

@@ -120,13 +120,14 @@ void Scheduler::RecallRefused(const std::vector<std::shared_ptr<Task>>& tasks) {
     std::vector<std::shared_ptr<Task>> dependents = task->dependents;
     for (const auto& dependent : dependents) Evaluate(dependent);
   }
-  if (first->deadline <= core_->Now()) DeadlinePassed(first);
+  if (first->lane != nullptr) BeginGrace(*first->lane);
 }
 
 // Looks on the status page whether the first task in flight has begun, for those who want to know.
 // Everything before it has been reported, so it runs as soon as the worker, or on a GPU the stream,
 // has taken it up.
 void Scheduler::NoteStart(Lane& lane) {
+  BeginGrace(lane);
   if (lane.worker == nullptr || lane.in_flight.empty()) return;
   const Lane::InFlight& first = lane.in_flight.front();
   Task* task = first.task.get();

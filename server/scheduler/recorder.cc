@@ -256,6 +256,7 @@ void Recorder::WriteBody(const Task& task) {
   if (task.pinned_device >= 0)
     record.set_pinned_device(core_->broker->devices()[task.pinned_device].id());
   record.set_required_kind(task.required_kind);
+  record.set_priority(task.priority);
   record.set_drop_other_replicas(task.drop_other_replicas);
   record.set_deadline(ToRecord(task.deadline));
   record.set_submit_time(ToRecord(task.submit_time));

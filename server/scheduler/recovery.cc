@@ -495,6 +495,7 @@ std::shared_ptr<Task> Recovery::MakeTask(uint64_t id, const recovery::TaskRecord
                          absl::StrCat("the device is gone: devices/", record.pinned_device()));
   }
   task->required_kind = record.required_kind();
+  task->priority = record.priority();
   task->drop_other_replicas = record.drop_other_replicas();
   task->deadline = TimeFrom(record.deadline(), absl::InfiniteFuture());
   task->submit_time = TimeFrom(record.submit_time(), absl::Time());

@@ -16,9 +16,8 @@ namespace {
 // second a GiB.
 constexpr uint64_t kKeepEmptyBytes = uint64_t{512} << 20;
 
-absl::Status CancelledStatus() {
-  return MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED,
-                   "the operation was cancelled before it ran");
+absl::Status CancelledStatus(std::string_view text) {
+  return MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED, text);
 }
 
 absl::Status LateStatus(std::string_view text) {
@@ -36,7 +35,10 @@ Scheduler::Scheduler(Core* core)
             return it == lanes_.end() ? nullptr : it->second.get();
           },
           [this](Lane& lane) { PrepareAll(lane); }),
-      accounts_(core->broker->devices().size()) {}
+      accounts_(core->broker->devices().size()),
+      health_(core, [this](int device) { HealthChanged(device); }),
+      turns_(core->broker->devices().size(), Turns({.quantum = core->options.fair_quantum,
+                                                    .hand_over = core->options.fair_hand_over})) {}
 
 Lane& Scheduler::LaneFor(const TenantId& tenant, int device) {
   std::unique_ptr<Lane>& lane = lanes_[{tenant, device}];
@@ -121,6 +123,7 @@ void Scheduler::Evaluate(const std::shared_ptr<Task>& task) {
   if (via != nullptr) {
     // A move must see its input's last content, not one on its way.
     bool fits = !task->drop_other_replicas && via->tenant == task->tenant &&
+                health_.Serves(via->device) &&
                 (task->pinned_device < 0 || task->pinned_device == via->device) &&
                 (task->required_kind.empty() || task->required_kind == via->description.kind());
     if (!fits) return;
@@ -129,10 +132,7 @@ void Scheduler::Evaluate(const std::shared_ptr<Task>& task) {
   }
   int device = Choose(*task);
   if (device < 0) {
-    Complete(task,
-             MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_DEVICE_NOT_SERVING,
-                       absl::StrCat("no device here can run this operation; it needs one of kind: ",
-                                    task->required_kind.empty() ? "any" : task->required_kind)));
+    EndUnrun(task, NoDeviceFor(*task));
     return;
   }
   Place(task, LaneFor(task->tenant, device));
@@ -151,7 +151,8 @@ int Scheduler::Choose(const Task& task) {
     const wire::DeviceDescription& device = devices[index];
     Candidate candidate;
     candidate.device = index;
-    candidate.suitable = (task.pinned_device < 0 || task.pinned_device == index) &&
+    candidate.suitable = health_.Serves(index) &&
+                         (task.pinned_device < 0 || task.pinned_device == index) &&
                          (task.required_kind.empty() || task.required_kind == device.kind());
     candidate.queued_seconds = accounts_[index].queue_seconds;
     std::string key = task.module != nullptr ? task.module->key : task.label;
@@ -206,11 +207,12 @@ void Scheduler::Finish(const std::shared_ptr<Task>& task, absl::Status status) {
 void Scheduler::Cancel(const std::shared_ptr<Task>& task) {
   if (task->state == TaskState::kDone) return;
   if (task->state == TaskState::kDispatched && !task->host_access) {
-    Recall(task, CancelledStatus());
+    Stop(task, CancelledStatus("the operation was cancelled before it ran"),
+         CancelledStatus("the operation was cancelled while it ran"));
   } else if (task->host_access) {
-    Complete(task, CancelledStatus());
+    Complete(task, CancelledStatus("the operation was cancelled before it ended"));
   } else {
-    EndUnrun(task, CancelledStatus());
+    EndUnrun(task, CancelledStatus("the operation was cancelled before it ran"));
   }
 }
 
@@ -270,24 +272,7 @@ void Scheduler::DeadlinePassed(const std::shared_ptr<Task>& task) {
     EndUnrun(task, unrun);
     return;
   }
-  // In its worker's queue, perhaps running: the worker's answer leads back here when it is.
-  if (!task->recall_refused) {
-    Recall(task, unrun);
-    return;
-  }
-  Lane* lane = task->lane;
-  bool at_head = !lane->in_flight.empty() && lane->in_flight.front().task == task;
-  if (task->expired && at_head && lane->worker != nullptr) {
-    lane->worker->Kill(LateStatus("the deadline passed while the operation ran"));
-    return;
-  }
-  // Let it run a little longer; a task behind others gets its grace once it is its turn.
-  task->expired = task->expired || at_head;
-  core_->timer.At(core_->Now() + core_->options.kill_grace,
-                  [this, weak = std::weak_ptr<Task>(task)] {
-                    Locked lock(*core_);
-                    if (auto task = weak.lock()) DeadlinePassed(task);
-                  });
+  Stop(task, unrun, LateStatus("the deadline passed while the operation ran"));
 }
 
 int Scheduler::num_unfinished(const TenantId& tenant) const {

@@ -11,6 +11,8 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "server/scheduler/core.h"
+#include "server/scheduler/fair_share.h"
+#include "server/scheduler/health_watch.h"
 #include "server/scheduler/lane.h"
 #include "server/scheduler/memory.h"
 #include "server/scheduler/run_time_model.h"
@@ -42,8 +44,8 @@ class Scheduler {
   // Ends a task that has not been dispatched, or a host access. Its outputs carry the status when
   // it is an error.
   void Finish(const std::shared_ptr<Task>& task, absl::Status status);
-  // Ends it if it has not begun: at once, or when its worker has taken it out of its queue. A
-  // running one is let finish.
+  // Ends it: at once if it waits, or when its worker has taken it out of its queue; a running one
+  // when it ends by itself within the grace, else its worker is killed.
   void Cancel(const std::shared_ptr<Task>& task);
 
   Lane& LaneFor(const TenantId& tenant, int device);
@@ -71,6 +73,7 @@ class Scheduler {
   };
   DeviceAccount& account(int device) { return accounts_[device]; }
   int num_workers(int device) const;
+  HealthWatch& health() { return health_; }
 
   // Ends workers without work for long and gives back memory that nothing uses.
   void Housekeep();
@@ -97,9 +100,16 @@ class Scheduler {
   absl::Status RunMove(Lane& to, const store::Allocation& target,
                        const std::shared_ptr<store::Buffer>& buffer);
 
+  // turns.cc
+  void NoteDemand(Lane& lane);
+  double Budget(Lane& lane);
+  void GiveTurns(int device);
+  void WakeForTurns(int device);
+
   void Pump(Lane& lane);
   bool MayDispatch(const Task& task, const Lane& lane) const;
   bool PumpOnce(Lane& lane);
+  double ExpectedSeconds(const Task& task, const Lane& lane) const;
   wire::Task BoundTask(const Task& task, const Lane& lane) const;
   void AddToSubmit(const std::shared_ptr<Task>& task, Lane& lane, wire::Task bound,
                    wire::Submit* submit);
@@ -112,6 +122,18 @@ class Scheduler {
   void TellLoss(const Lane& lane, const broker::WorkerDeath& death,
                 const std::shared_ptr<Task>& running);
   void TakeBack(const std::shared_ptr<Task>& task);
+
+  // stop.cc
+  void Stop(const std::shared_ptr<Task>& task, absl::Status unrun, absl::Status running);
+  void BeginGrace(Lane& lane);
+  void GraceOver(const std::shared_ptr<Task>& task);
+  absl::Status LossOf(const Lane& lane, const Task& task, const broker::WorkerDeath& death,
+                      bool faulted) const;
+
+  // evacuation.cc
+  void HealthChanged(int device);
+  void LeaveIllDevice(const std::shared_ptr<Task>& task);
+  absl::Status NoDeviceFor(const Task& task) const;
 
   // recall.cc
   void EndUnrun(const std::shared_ptr<Task>& task, absl::Status status);
@@ -129,6 +151,7 @@ class Scheduler {
   void DeadlinePassed(const std::shared_ptr<Task>& task);
   void StartWorker(Lane& lane);
   void TryStart(Lane* lane, int tries, absl::Time first);
+  void StartFailed(Lane& lane, const absl::Status& why);
   // Until the lane has a worker, or none can be started.
   absl::Status AwaitWorker(Lane& lane);
 
@@ -137,6 +160,15 @@ class Scheduler {
   Memory memory_;
   RunTimeModel model_;
   std::vector<DeviceAccount> accounts_;
+  HealthWatch health_;
+  // Of one device: whose turn it is.
+  struct Turns {
+    explicit Turns(FairShare::Options options) : share(options) {}
+    FairShare share;
+    bool giving = false;                       // GiveTurns is at work further up the stack
+    absl::Time wake = absl::InfiniteFuture();  // when the timer will look
+  };
+  std::vector<Turns> turns_;
   std::map<TenantId, int> unfinished_;
   int num_unfinished_ = 0;
   // Moves under way: (buffer, device) -> tasks that wait for it.

@@ -54,6 +54,7 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   std::vector<Use> uses;             // by slot of the plan: inputs, then outputs
   int pinned_device = -1;            // -1: the scheduler's choice
   std::string required_kind;         // `cuda` for PTX and binaries; empty: any
+  int priority = 0;                  // -10 to 10, among the tenant's
   bool drop_other_replicas = false;  // a move: the inputs stay on the chosen device only
   absl::Time deadline = absl::InfiniteFuture();
   bool of_job = false;  // its result is kept until the job has ended
@@ -76,7 +77,8 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   // Of its launches in the present worker, zero fills included; and that worker's record.
   uint64_t first_sequence = 0, last_sequence = 0;
   uint64_t worker_record = 0;
-  bool expired = false;         // its deadline passed while it ran
+  absl::Status stop;            // not OK: it is to end, with this if it is running
+  bool grace_begun = false;     // and is running: after the grace the present worker is killed
   absl::Status recall;          // not OK: what it is to end with if its worker has not begun it
   bool recall_asked = false;    // of the present worker
   bool recall_refused = false;  // the present worker has begun it
@@ -84,7 +86,8 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
       0;  // unanswered ones that would take it out: nothing new may follow it meanwhile
   absl::Status lost_input;  // not OK: what was to write one of its inputs ended without running
   double estimate_seconds = 0;
-  absl::Status early_error;  // of a wire task before its own launch
+  double expected_seconds = 0;  // likewise, as known when it was dispatched
+  absl::Status early_error;     // of a wire task before its own launch
 
   // The recorder's.
   bool recorded = false;

@@ -16,6 +16,7 @@ _COMPARED = (
         for streams in (1, 4)
     ]
     + ["upload_first/unix/{device}/1"]
+    + [f"{name}/{{device}}" for name in ("fair_throughput", "fair_part", "fair_quiet")]
     + [f"{name}/{{device}}{suffix}" for name in ("expression", "sum") for suffix in ("", "/device")]
 )  # fmt: skip
 _ALONE = [f"{name}/{{device}}" for name in ("compile_cold", "compile_time", "compile_cached", "run_inside/unix", "run_inside/tcp")]

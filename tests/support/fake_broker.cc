@@ -1,5 +1,6 @@
 #include "tests/support/fake_broker.h"
 
+#include <algorithm>
 #include <cstring>
 #include <thread>
 #include <utility>
@@ -116,11 +117,21 @@ absl::Status FakeWorker::Submit(const wire::Submit& tasks) {
 }
 
 void FakeWorker::EndAll() {
-  while (EndNext()) {
+  absl::MutexLock running(&running_);
+  for (;;) {
+    absl::Duration time;
+    {
+      absl::MutexLock lock(&mutex_);
+      if (!held_.empty()) time = run_time_;
+    }
+    absl::Time begin = absl::Now();
+    if (time > absl::ZeroDuration()) absl::SleepFor(time);
+    double seconds = absl::ToDoubleSeconds(absl::Now() - begin);
+    if (!EndNext(absl::OkStatus(), std::max(1e-5, seconds))) return;
   }
 }
 
-bool FakeWorker::EndNext(absl::Status status) {
+bool FakeWorker::EndNext(absl::Status status, double run_seconds) {
   wire::TaskResult result;
   broker::WorkerCallbacks callbacks;
   static absl::Mutex order;  // results are told in order
@@ -131,12 +142,17 @@ bool FakeWorker::EndNext(absl::Status status) {
     result.set_sequence(held_.front().sequence());
     if (taken_.count(result.sequence()) > 0) status = absl::CancelledError("taken out");
     last_ended_ = static_cast<uint32_t>(held_.front().sequence());
+    const wire::ZeroFill& fill = held_.front().zero_fill();
+    if (auto arena = arenas_.find(fill.arena()); fill.size() > 0 && arena != arenas_.end())
+      std::memset(arena->second.data() + fill.offset(), 0, fill.size());
     held_.pop_front();
+    ++num_ended_;
+    run_seconds_ += run_seconds;
     callbacks = callbacks_;
   }
   result.mutable_status()->set_code(static_cast<int>(status.code()));
   result.mutable_status()->set_message(std::string(status.message()));
-  result.set_run_seconds(1e-5);
+  result.set_run_seconds(run_seconds);
   callbacks.tasks_done({&result, 1});
   return true;
 }
@@ -210,6 +226,21 @@ void FakeWorker::Hold() {
   hold_ = true;
 }
 
+void FakeWorker::set_run_time(absl::Duration time) {
+  absl::MutexLock lock(&mutex_);
+  run_time_ = time;
+}
+
+int FakeWorker::num_ended() const {
+  absl::MutexLock lock(&mutex_);
+  return num_ended_;
+}
+
+double FakeWorker::run_seconds() const {
+  absl::MutexLock lock(&mutex_);
+  return run_seconds_;
+}
+
 int FakeWorker::num_held() const {
   absl::MutexLock lock(&mutex_);
   return static_cast<int>(held_.size());
@@ -272,7 +303,9 @@ absl::StatusOr<std::shared_ptr<broker::Worker>> FakeBroker::StartWorker(int devi
   ++num_starts_;
   if (die_at_start_ > 0 && die_at_start_-- > 0)
     return absl::AbortedError("the device process was killed");
+  if (device == ill_) return absl::UnavailableError("it does not start");
   auto worker = std::make_shared<FakeWorker>(workers_.size() + 1, devices_[device]);
+  worker->set_run_time(run_time_);
   if (hold_) worker->Hold();
   if (die_at_map_ > 0 && die_at_map_-- > 0) worker->DieAtMap();
   workers_.push_back(worker);
@@ -289,6 +322,11 @@ std::shared_ptr<FakeWorker> FakeBroker::WaitForWorker(int count) {
 int FakeBroker::num_starts() const {
   absl::MutexLock lock(&mutex_);
   return num_starts_;
+}
+
+int FakeBroker::num_workers() const {
+  absl::MutexLock lock(&mutex_);
+  return static_cast<int>(workers_.size());
 }
 
 void FakeBroker::HoldCompiles(bool hold) {

@@ -52,7 +52,11 @@ class FakeWorker : public broker::Worker, public std::enable_shared_from_this<Fa
   // Test side. Tasks wait until they are ended one by one.
   void Hold();
   // Ends the oldest held task. False: there is none.
-  bool EndNext(absl::Status status = absl::OkStatus());
+  bool EndNext(absl::Status status = absl::OkStatus(), double run_seconds = 1e-5);
+  // Tasks that are not held take this long, one after another.
+  void set_run_time(absl::Duration time);
+  int num_ended() const;
+  double run_seconds() const;  // of all that ended
   int num_held() const;
   // The oldest held task counts as begun unless this says otherwise.
   void set_begins(bool begins);
@@ -87,6 +91,10 @@ class FakeWorker : public broker::Worker, public std::enable_shared_from_this<Fa
   bool hold_cancels_ = false;
   bool hold_ = false;
   bool alive_ = true;
+  absl::Duration run_time_;
+  int num_ended_ = 0;
+  double run_seconds_ = 0;
+  absl::Mutex running_;  // held while a task takes its time
   std::atomic<bool> die_at_map_{false};
   bool hold_loads_ = false;
 };
@@ -113,6 +121,16 @@ class FakeBroker : public broker::Broker, public broker::Compiler {
     absl::MutexLock lock(&mutex_);
     hold_ = hold;
   }
+  void set_run_time(absl::Duration time) {
+    absl::MutexLock lock(&mutex_);
+    run_time_ = time;
+  }
+  // Workers of the device do not start.
+  void set_ill(int device, bool ill) {
+    absl::MutexLock lock(&mutex_);
+    ill_ = ill ? device : -1;
+  }
+  int num_workers() const;  // started so far
   // The next two before the engine uses the broker.
   void set_compile_error(absl::Status status) { compile_error_ = std::move(status); }
   void set_kernel(wire::KernelDescription kernel) { kernel_ = std::move(kernel); }
@@ -139,6 +157,8 @@ class FakeBroker : public broker::Broker, public broker::Compiler {
   mutable absl::Mutex mutex_;
   std::vector<std::shared_ptr<FakeWorker>> workers_ ABSL_GUARDED_BY(mutex_);
   bool hold_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Duration run_time_ ABSL_GUARDED_BY(mutex_);
+  int ill_ ABSL_GUARDED_BY(mutex_) = -1;
   int die_at_map_ ABSL_GUARDED_BY(mutex_) = 0;
   int die_at_start_ ABSL_GUARDED_BY(mutex_) = 0;
   int num_starts_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <map>
@@ -87,6 +88,11 @@ class FakeEngine : public scheduler::Engine {
   absl::Status DeleteModule(const TenantId& tenant, const std::string& name) override;
   std::vector<v1::Device> ListDevices() override;
   std::vector<v1::DeviceSample> SampleDevices() override;
+  void AwaitHealth(absl::Time deadline) override {}
+  void DeviceBroke(const std::string& device, const std::string& why) override {}
+  bool Responds(absl::Duration patience) override { return !stuck_; }
+  // Responds says no from now on.
+  void Stick() { stuck_ = true; }
   bool Drain(absl::Time deadline) override;
 
  private:
@@ -95,6 +101,7 @@ class FakeEngine : public scheduler::Engine {
   friend class FakeUpload;
   friend class FakeDownload;
   struct State;
+  std::atomic<bool> stuck_{false};
   std::shared_ptr<State> state_;
 };
 

@@ -46,7 +46,7 @@ TEST_F(HealthServiceTest, TellsTheDevicesTruth) {
   EXPECT_EQ(StateOf("stride.v1.ComputeService"), HealthCheckResponse::NOT_SERVING);
   EXPECT_EQ(StateOf("stride.v1.ArrayService"), HealthCheckResponse::SERVING)
       << "arrays can still be read";
-  EXPECT_EQ(StateOf(""), HealthCheckResponse::SERVING);
+  EXPECT_EQ(StateOf(""), HealthCheckResponse::NOT_SERVING);
 }
 
 TEST_F(HealthServiceTest, UnknownNamesAreNotFound) {

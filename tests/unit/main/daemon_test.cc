@@ -216,5 +216,23 @@ TEST_F(DaemonTest, TellsTheServiceManager) {
   EXPECT_EQ(daemon.Wait(), 0);
 }
 
+TEST_F(DaemonTest, AStuckEngineStarvesTheWatchdogThoughTheFrontAnswers) {
+  std::string path = folder_ + "/notify";
+  UniqueFd manager(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  std::memcpy(name.sun_path, path.data(), path.size());
+  ASSERT_EQ(bind(manager.get(), reinterpret_cast<sockaddr*>(&name), sizeof(name)), 0);
+  Daemon daemon({listen_},
+                {"NOTIFY_SOCKET=" + path, "WATCHDOG_USEC=400000", "STRIDE_FAKE_STUCK=1"});
+  EXPECT_THAT(daemon.LogUntil("engine does not answer"), HasSubstr("engine does not answer"));
+  char text[256];
+  ssize_t size;
+  while ((size = recv(manager.get(), text, sizeof(text), MSG_DONTWAIT)) > 0)
+    EXPECT_EQ(std::string(text, size).find("WATCHDOG=1"), std::string::npos);
+  daemon.Signal(SIGINT);
+  EXPECT_EQ(daemon.Wait(), 0);
+}
+
 }  // namespace
 }  // namespace stride

@@ -14,5 +14,18 @@ TEST(NvmlTest, OpensOrSaysWhyNot) {
   EXPECT_FALSE(reading.memory_total_bytes.has_value()) << "an unknown device has no readings";
 }
 
+TEST(NvmlTest, AKernelsOwnFaultsNeedNoReset) {
+  for (uint64_t xid : {13, 31, 43, 45, 68, 94, 109}) EXPECT_FALSE(NeedsReset(xid)) << xid;
+  for (uint64_t xid : {48, 79, 95, 119}) EXPECT_TRUE(NeedsReset(xid)) << xid;
+}
+
+// Of a device that is not there nothing comes, and nobody waits for ever.
+TEST(NvmlTest, WithoutADeviceNoErrorsAreCollected) {
+  std::string reason;
+  auto nvml = Nvml::Open(&reason);
+  if (nvml == nullptr) GTEST_SKIP() << reason;
+  EXPECT_FALSE(nvml->CollectErrors({"GPU-00000000-0000-0000-0000-000000000000"}));
+}
+
 }  // namespace
 }  // namespace stride::metrics

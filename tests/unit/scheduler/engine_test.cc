@@ -409,6 +409,38 @@ TEST_F(EngineTest, ARunningTaskPastItsDeadlineIsKilledAfterItsGrace) {
   EXPECT_TRUE((*next)->Wait(Soon()).ok()) << "the queue behind it is sent again";
 }
 
+TEST_F(EngineTest, OfTwoReadyTasksTheOneOfHigherPriorityIsSentFirst) {
+  Start({HostDevice(0)}, /*hold=*/true);
+  ASSERT_TRUE(Put(1, {1}).ok());
+  // As many as a worker's queue takes.
+  for (uint64_t i = 0; i < 256; ++i) ASSERT_TRUE(Submit(Add(1, 1, 1000 + i)).ok());
+  auto worker = broker_->WaitForWorker(1);
+  while (worker->num_held() < 256) absl::SleepFor(absl::Milliseconds(1));
+  for (int priority : {0, -10, 10, 5, 0}) {
+    v1::Operation operation = Add(1, 1, 0);
+    operation.mutable_outputs(0)->set_name(absl::StrCat("tenants/default/arrays/p", priority));
+    operation.mutable_outputs(0)->clear_target();
+    operation.mutable_outputs(0)->set_inline_result(true);
+    operation.mutable_ufunc()->set_function(priority == 10  ? "multiply"
+                                            : priority == 5 ? "subtract"
+                                            : priority == 0 ? "maximum"
+                                                            : "minimum");
+    operation.set_priority(priority);
+    ASSERT_TRUE(Submit(operation).ok());
+  }
+  absl::SleepFor(absl::Milliseconds(50));  // until all are ready: nothing tells
+  for (int i = 0; i < 5; ++i) worker->EndNext();
+  std::vector<std::string> order;
+  auto submitted = worker->submitted();
+  ASSERT_EQ(submitted.size(), 261u);
+  for (size_t i = 256; i < submitted.size(); ++i) order.push_back(submitted[i].label());
+  EXPECT_EQ(order,
+            (std::vector<std::string>{"multiply", "subtract", "maximum", "maximum", "minimum"}));
+  v1::Operation wrong = Add(1, 1, 5000);
+  wrong.set_priority(11);
+  EXPECT_EQ(ReasonOf(Submit(wrong).status()), v1::ERROR_REASON_INVALID_FIELD);
+}
+
 // A task that runs, in front of tasks that do not.
 class QueuedBehindTest : public EngineTest {
  protected:
@@ -440,6 +472,37 @@ class QueuedBehindTest : public EngineTest {
   std::shared_ptr<Ticket> front_;
   std::shared_ptr<FakeWorker> worker_;
 };
+
+TEST_F(QueuedBehindTest, ARunningTaskThatIsCancelledIsKilledAfterItsGrace) {
+  StartWithFront({.kill_grace = absl::Milliseconds(20)});
+  auto needs_it = Submit(Add(100, 1, 101));
+  auto next = Submit(Add(1, 1, 102));
+  AwaitHeld(3);
+  broker_->set_hold(false);
+  absl::Time begin = absl::Now();
+  front_->Cancel();
+  EXPECT_EQ(front_->Wait(Soon()).code(), absl::StatusCode::kCancelled);
+  EXPECT_GE(absl::Now() - begin, absl::Milliseconds(20));
+  EXPECT_EQ((*needs_it)->Wait(Soon()).code(), absl::StatusCode::kCancelled);
+  EXPECT_TRUE((*next)->Wait(Soon()).ok()) << "the queue behind it is sent again";
+  EXPECT_EQ(State(100), v1::Array::STATE_FAILED);
+  EXPECT_EQ(State(1), v1::Array::STATE_READY);
+}
+
+TEST_F(QueuedBehindTest, ACancelledTaskThatEndsWithinItsGraceStaysAsItEnded) {
+  StartWithFront({.kill_grace = absl::Milliseconds(200)});
+  front_->Cancel();
+  AwaitCancels(1);
+  absl::SleepFor(absl::Milliseconds(20));
+  auto next = Submit(Add(1, 1, 102));
+  AwaitHeld(2);
+  ASSERT_TRUE(worker_->EndNext());
+  EXPECT_TRUE(front_->Wait(Soon()).ok());
+  absl::SleepFor(absl::Milliseconds(400));
+  EXPECT_TRUE(worker_->alive()) << "nobody else dies for it";
+  EndAll();
+  EXPECT_TRUE((*next)->Wait(Soon()).ok());
+}
 
 TEST_F(QueuedBehindTest, ACancelledTaskEndsBeforeTheOneInFront) {
   StartWithFront();

@@ -1,0 +1,49 @@
+#include "server/main/error_watch.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/api/log.h"
+
+namespace stride {
+namespace {
+
+constexpr int kWaitMillis = 200;  // how long the destructor may have to wait
+constexpr std::string_view kPrefix = "devices/";
+
+}  // namespace
+
+std::unique_ptr<ErrorWatch> ErrorWatch::Start(metrics::Nvml* nvml, scheduler::Engine* engine) {
+  std::vector<std::string> uuids;
+  for (const v1::Device& device : engine->ListDevices()) {
+    if (device.kind() == "cuda") uuids.push_back(device.name().substr(kPrefix.size()));
+  }
+  if (uuids.empty()) return nullptr;
+  if (!nvml->CollectErrors(uuids)) {
+    api::LogInfo("the driver tells of no GPU errors here; devices are judged by their work alone");
+    return nullptr;
+  }
+  return std::unique_ptr<ErrorWatch>(new ErrorWatch(nvml, engine));
+}
+
+ErrorWatch::ErrorWatch(metrics::Nvml* nvml, scheduler::Engine* engine)
+    : nvml_(nvml), engine_(engine), thread_([this] { Run(); }) {}
+
+ErrorWatch::~ErrorWatch() {
+  stop_ = true;
+  thread_.join();
+}
+
+void ErrorWatch::Run() {
+  while (!stop_) {
+    auto error = nvml_->NextError(kWaitMillis);
+    if (!error) continue;
+    std::string device = absl::StrCat(std::string(kPrefix), error->uuid);
+    std::string text = absl::StrCat("the driver reports XID ", error->xid);
+    api::LogWarning(absl::StrCat(device, ": ", text));
+    if (metrics::NeedsReset(error->xid)) engine_->DeviceBroke(device, text);
+  }
+}
+
+}  // namespace stride

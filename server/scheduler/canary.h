@@ -1,0 +1,15 @@
+#pragma once
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "server/broker/broker.h"
+
+namespace stride::scheduler {
+
+// Has a device do something with a known answer, in a worker of its own: fresh memory is filled
+// with a pattern, the device clears a part of it, and all of it is read back. Proves that workers
+// start, that memory can be had, written, launched upon and read. The worker is a spare where there
+// is one, serves no tenant, and ends with this. Blocks; no lock may be held.
+absl::Status RunCanary(broker::Broker* broker, int device, absl::Duration timeout);
+
+}  // namespace stride::scheduler

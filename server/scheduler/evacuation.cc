@@ -1,0 +1,49 @@
+// Scheduler: what becomes of work on a device that has ceased to serve.
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/error.h"
+#include "server/scheduler/scheduler.h"
+
+namespace stride::scheduler {
+
+// What is in a worker's queue stays there: it may end yet, and its deadline ends it if not.
+void Scheduler::HealthChanged(int device) {
+  if (health_.Serves(device)) return;
+  for (auto& [key, lane] : lanes_) {
+    if (lane->device != device) continue;
+    std::vector<std::shared_ptr<Task>> tasks(lane->preparing.begin(), lane->preparing.end());
+    for (const auto& task : tasks) LeaveIllDevice(task);
+  }
+}
+
+// To another device, or to its end where it can run on no other. One whose inputs are on their way
+// is looked at again when they have come.
+void Scheduler::LeaveIllDevice(const std::shared_ptr<Task>& task) {
+  if (task->state != TaskState::kPreparing || task->num_moves > 0) return;
+  TakeBack(task);
+  Evaluate(task);
+}
+
+// Why Choose has found no device.
+absl::Status Scheduler::NoDeviceFor(const Task& task) const {
+  const auto& devices = core_->broker->devices();
+  for (size_t i = 0; i < devices.size(); ++i) {
+    int device = static_cast<int>(i);
+    bool suitable = (task.pinned_device < 0 || task.pinned_device == device) &&
+                    (task.required_kind.empty() || task.required_kind == devices[i].kind());
+    if (!suitable) continue;
+    absl::Duration retry = std::clamp(health_.of(device).next_canary() - core_->Now(),
+                                      absl::Seconds(1), absl::Minutes(1));
+    std::string name = absl::StrCat("devices/", devices[i].id());
+    return TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_DEVICE_NOT_SERVING,
+                    absl::StrCat("the device does not serve now: ", name), retry,
+                    {{"device", name}});
+  }
+  return MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_DEVICE_NOT_SERVING,
+                   absl::StrCat("no device here can run this operation; it needs one of kind: ",
+                                task.required_kind.empty() ? "any" : task.required_kind));
+}
+
+}  // namespace stride::scheduler

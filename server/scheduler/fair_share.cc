@@ -1,0 +1,144 @@
+#include "server/scheduler/fair_share.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace stride::scheduler {
+namespace {
+
+constexpr double kLeastWeight = 1e-3;
+// How fast the ratio of clock time to measured time follows, and its most: tasks so small that
+// nearly all of their time is between them.
+constexpr double kNewShare = 0.3;
+constexpr double kMostStretch = 50;
+
+double ByWeight(double seconds, const FairShare::Flow& flow) {
+  return seconds / std::max(kLeastWeight, flow.weight);
+}
+
+bool MayBeNext(const FairShare::Flow& flow) { return flow.ready && !flow.overdue; }
+
+}  // namespace
+
+void FairShare::Update(Flow& flow, bool ready, bool in_flight, absl::Time now) {
+  bool was_active = flow.ready || flow.in_flight;
+  bool active = ready || in_flight;
+  if (!was_active && active) {
+    // What ran alone until now is over and done with: the newcomer does not get as much first.
+    if (holder_ != nullptr && !OthersWait(*holder_)) {
+      ChargeAhead(*holder_, now);
+      floor_ = std::max(floor_, holder_->virtual_seconds);
+    }
+    flow.virtual_seconds = std::max(flow.virtual_seconds, floor_);
+    active_.push_back(&flow);
+  }
+  if (in_flight && !flow.in_flight) flow.running_since = now;
+  if (!in_flight) {
+    flow.virtual_seconds -= ByWeight(std::exchange(flow.ahead_seconds, 0), flow);
+    flow.overdue = false;
+  }
+  flow.ready = ready;
+  flow.in_flight = in_flight;
+  if (was_active && !active) active_.erase(std::find(active_.begin(), active_.end(), &flow));
+}
+
+void FairShare::Charge(Flow& flow, double run_seconds, absl::Time now) {
+  double known = std::min(run_seconds, flow.ahead_seconds);
+  flow.ahead_seconds -= known;
+  flow.virtual_seconds += ByWeight(run_seconds - known, flow);
+  flow.running_since = now;
+  if (&flow != holder_) return;
+  used_seconds_ += std::min(run_seconds, absl::ToDoubleSeconds(now - turn_start_));
+  if (!OthersWait(flow)) floor_ = std::max(floor_, flow.virtual_seconds);
+}
+
+// For the time since its last task ended, of which nothing was measured yet.
+void FairShare::ChargeAhead(Flow& flow, absl::Time now) {
+  if (!flow.in_flight) return;
+  double seconds = std::max(0.0, absl::ToDoubleSeconds(now - flow.running_since));
+  flow.ahead_seconds += seconds;
+  flow.virtual_seconds += ByWeight(seconds, flow);
+  flow.running_since = now;
+}
+
+void FairShare::Advance(absl::Time now) {
+  if (holder_ != nullptr && !holder_->ready && !holder_->in_flight) holder_ = nullptr;
+  if (holder_ == nullptr) {
+    Begin(Next(), now);
+    return;
+  }
+  if (!OthersWait(*holder_)) {
+    over_since_ = absl::InfiniteFuture();
+    return;
+  }
+  absl::Duration used = std::max(absl::Seconds(used_seconds_), now - turn_start_);
+  if (used < options_.quantum && !holder_->overdue) return;
+  over_since_ = std::min(over_since_, now);
+  Flow* next = Next();
+  if (next == holder_) {
+    Begin(next, now);
+  } else if (!holder_->in_flight) {
+    if (used_seconds_ > 0) {
+      double stretch = absl::ToDoubleSeconds(now - turn_start_) / used_seconds_;
+      holder_->stretch += kNewShare * (std::clamp(stretch, 1.0, kMostStretch) - holder_->stretch);
+    }
+    Begin(next, now);
+  } else if (holder_->overdue || now >= over_since_ + options_.hand_over) {
+    holder_->overdue = true;
+    Begin(next, now);
+  }
+}
+
+FairShare::Flow* FairShare::TakeTurn() { return std::exchange(begun_, nullptr); }
+
+double FairShare::Allowance(const Flow& flow, absl::Time now) const {
+  if (&flow != holder_) return 0;
+  double quantum = absl::ToDoubleSeconds(options_.quantum);
+  if (!OthersWait(flow)) {
+    // One that is overdue may be there again at any moment.
+    bool alone = std::none_of(active_.begin(), active_.end(),
+                              [&](const Flow* other) { return other != &flow && other->ready; });
+    return alone ? std::numeric_limits<double>::infinity() : quantum / flow.stretch;
+  }
+  double left = absl::ToDoubleSeconds(turn_start_ + options_.quantum - now);
+  return std::max(0.0, std::min(quantum - used_seconds_, left / flow.stretch));
+}
+
+absl::Time FairShare::wake() const {
+  if (holder_ == nullptr || !OthersWait(*holder_)) return absl::InfiniteFuture();
+  if (over_since_ != absl::InfiniteFuture()) return over_since_ + options_.hand_over;
+  return turn_start_ + options_.quantum;
+}
+
+bool FairShare::OthersWait(const Flow& flow) const {
+  return std::any_of(active_.begin(), active_.end(),
+                     [&](const Flow* other) { return other != &flow && MayBeNext(*other); });
+}
+
+// The one that used least; among equals the one that has waited longest. One that is overdue gets
+// the rest: what it is given only lines up behind its own.
+FairShare::Flow* FairShare::Next() const {
+  Flow* next = nullptr;
+  auto before = [](const Flow& a, const Flow& b) {
+    if (a.overdue != b.overdue) return b.overdue;
+    if (a.virtual_seconds != b.virtual_seconds) return a.virtual_seconds < b.virtual_seconds;
+    return a.turn < b.turn;
+  };
+  for (Flow* flow : active_) {
+    if (flow->ready && (next == nullptr || before(*flow, *next))) next = flow;
+  }
+  return next;
+}
+
+void FairShare::Begin(Flow* flow, absl::Time now) {
+  holder_ = begun_ = flow;
+  over_since_ = absl::InfiniteFuture();
+  if (flow == nullptr) return;
+  turn_start_ = now;
+  used_seconds_ = 0;
+  flow->turn = ++num_turns_;
+  floor_ = std::max(floor_, flow->virtual_seconds);
+}
+
+}  // namespace stride::scheduler

@@ -1,0 +1,57 @@
+#include "server/scheduler/health.h"
+
+#include <algorithm>
+
+namespace stride::scheduler {
+
+DeviceHealth::DeviceHealth(HealthOptions options, absl::Time now)
+    : options_(options),
+      next_canary_(options.interval == absl::InfiniteDuration() ? absl::InfiniteFuture() : now) {}
+
+void DeviceHealth::Worked(absl::Time now) {
+  if (state_ == State::kIll || next_canary_ == absl::InfiniteFuture()) return;
+  state_ = State::kServing;
+  num_failures_ = 0;
+  storm_ = false;
+  next_canary_ = now + options_.interval;
+}
+
+void DeviceHealth::Passed(absl::Time now) {
+  state_ = State::kServing;
+  reason_.clear();
+  num_failures_ = 0;
+  storm_ = false;
+  losses_.clear();
+  next_canary_ = now + options_.interval;
+}
+
+void DeviceHealth::Failed(const std::string& why, absl::Time now) {
+  if (options_.interval == absl::InfiniteDuration()) return;
+  ++num_failures_;
+  reason_ = why;
+  if (num_failures_ >= options_.max_failures || storm_) state_ = State::kIll;
+  absl::Duration pause = options_.retry;
+  for (int i = 1; i < num_failures_ && pause < options_.longest_retry; ++i) pause *= 2;
+  next_canary_ = now + std::min(pause, options_.longest_retry);
+}
+
+void DeviceHealth::LostWorker(const TenantId& tenant, absl::Time now) {
+  if (options_.interval == absl::InfiniteDuration()) return;
+  losses_.emplace_back(now, tenant);
+  while (losses_.front().first < now - options_.loss_window) losses_.pop_front();
+  bool several = std::any_of(losses_.begin(), losses_.end(),
+                             [&](const auto& loss) { return loss.second.value != tenant.value; });
+  if (!several || static_cast<int>(losses_.size()) <= options_.max_losses) return;
+  storm_ = true;
+  next_canary_ = std::min(next_canary_, now);
+}
+
+void DeviceHealth::Broke(const std::string& why, absl::Time now) {
+  if (options_.interval == absl::InfiniteDuration()) return;
+  state_ = State::kIll;
+  reason_ = why;
+  num_failures_ = std::max(num_failures_, options_.max_failures);
+  next_canary_ = now + options_.longest_retry;
+}
+
+}  // namespace stride::scheduler

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <deque>
+#include <string>
+#include <utility>
+
+#include "absl/time/time.h"
+#include "server/base/ids.h"
+
+namespace stride::scheduler {
+
+struct HealthOptions {
+  // A device that completed no work for so long is tried by a canary. Infinite: no canaries, and
+  // every device serves for ever.
+  absl::Duration interval = absl::InfiniteDuration();
+  absl::Duration timeout = absl::Seconds(10);  // of one canary
+  absl::Duration retry = absl::Seconds(1);     // after a failure; doubled with each further one
+  absl::Duration longest_retry = absl::Minutes(1);  // up to this
+  int max_failures = 3;                             // in a row, then the device does not serve
+  // More worker deaths that nothing explains, of several tenants and within this time, are a storm.
+  int max_losses = 5;
+  absl::Duration loss_window = absl::Minutes(1);
+};
+
+// Whether one device is well, judged from what was seen of it. What a tenant can bring about alone
+// (faults of its kernels, deaths of its workers) is no evidence against a device: it could take the
+// device from others. So a storm of deaths only calls for a canary, and makes its failure count at
+// once.
+//
+// Only judges: no clock, no lock. Guarded by the engine's lock.
+class DeviceHealth {
+ public:
+  DeviceHealth(HealthOptions options, absl::Time now);
+
+  // Takes work. One that nothing was seen of yet does too.
+  bool serving() const { return state_ != State::kIll; }
+  // Something is known of it.
+  bool known() const {
+    return state_ != State::kUnknown || options_.interval == absl::InfiniteDuration();
+  }
+  // Why it does not serve, for a person.
+  const std::string& reason() const { return reason_; }
+
+  // Real work was completed: proof enough for a device that serves.
+  void Worked(absl::Time now);
+  // The canary came back with the right answer.
+  void Passed(absl::Time now);
+  // A canary failed, or a worker could not be started.
+  void Failed(const std::string& why, absl::Time now);
+  // A worker died with nothing running, and not because anybody killed it.
+  void LostWorker(const TenantId& tenant, absl::Time now);
+  // The hardware itself reports an error that only a reset can cure.
+  void Broke(const std::string& why, absl::Time now);
+
+  absl::Time next_canary() const { return next_canary_; }
+  bool in_storm() const { return storm_; }
+
+ private:
+  enum class State { kUnknown, kServing, kIll };
+
+  HealthOptions options_;
+  State state_ = State::kUnknown;
+  std::string reason_;
+  absl::Time next_canary_;
+  int num_failures_ = 0;  // in a row
+  bool storm_ = false;
+  std::deque<std::pair<absl::Time, TenantId>> losses_;
+};
+
+}  // namespace stride::scheduler

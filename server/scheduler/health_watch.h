@@ -1,0 +1,53 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "server/base/executor.h"
+#include "server/scheduler/core.h"
+#include "server/scheduler/health.h"
+
+namespace stride::scheduler {
+
+// The health of all devices: collects what is seen of them, and sends canaries where nothing is.
+// All methods but Stop: caller holds the engine's lock.
+class HealthWatch {
+ public:
+  // `changed` is called, under the lock, when a device has begun or ceased to serve.
+  HealthWatch(Core* core, std::function<void(int device)> changed);
+
+  // The first canaries.
+  void Start();
+  // Waits for canaries under way: the broker must have been shut down. The lock must NOT be held.
+  void Stop() { executor_.Stop(); }
+
+  bool Serves(int device) const { return devices_[device].health.serving(); }
+  const DeviceHealth& of(int device) const { return devices_[device].health; }
+  // Whether something is known of each.
+  bool AllKnown() const;
+
+  void Worked(int device);
+  void StartFailed(int device, const absl::Status& why);
+  void LostWorker(int device, const TenantId& tenant);
+  void Broke(int device, const std::string& why);
+
+ private:
+  struct Watched {
+    explicit Watched(DeviceHealth health) : health(std::move(health)) {}
+    DeviceHealth health;
+    bool trying = false;                          // a canary is under way
+    absl::Time planned = absl::InfiniteFuture();  // when the timer will look
+  };
+  template <typename Observe>
+  void Note(int device, Observe observe);
+  void Plan(int device);
+  void Try(int device);
+
+  Core* const core_;
+  const std::function<void(int)> changed_;
+  std::vector<Watched> devices_;
+  Executor executor_;  // a canary blocks, perhaps for long
+};
+
+}  // namespace stride::scheduler

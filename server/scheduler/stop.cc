@@ -1,0 +1,61 @@
+// Scheduler: ending a task that is in its worker's queue, perhaps running.
+#include <utility>
+
+#include "server/base/error.h"
+#include "server/scheduler/scheduler.h"
+#include "server/wire/status_page.h"
+
+namespace stride::scheduler {
+
+// It ends with `unrun` when the worker can still take it out. Otherwise it has begun: it may go on
+// for the grace, from when it is its turn, and then its worker is killed with `running`.
+void Scheduler::Stop(const std::shared_ptr<Task>& task, absl::Status unrun, absl::Status running) {
+  if (task->stop.ok()) task->stop = std::move(running);
+  if (!task->recall_refused) {
+    Recall(task, std::move(unrun));
+  } else {
+    BeginGrace(*task->lane);
+  }
+}
+
+// Of the first task in flight, if it is to end and could not be taken out.
+void Scheduler::BeginGrace(Lane& lane) {
+  if (lane.worker == nullptr || lane.in_flight.empty()) return;
+  const std::shared_ptr<Task>& task = lane.in_flight.front().task;
+  if (task == nullptr || task->stop.ok() || !task->recall_refused) return;
+  if (std::exchange(task->grace_begun, true)) return;
+  core_->timer.At(core_->Now() + core_->options.kill_grace,
+                  [this, weak = std::weak_ptr<Task>(task)] {
+                    Locked lock(*core_);
+                    if (auto task = weak.lock()) GraceOver(task);
+                  });
+}
+
+void Scheduler::GraceOver(const std::shared_ptr<Task>& task) {
+  if (task->state != TaskState::kDispatched || !task->grace_begun) return;
+  Lane& lane = *task->lane;
+  if (lane.worker == nullptr || lane.in_flight.empty()) return;
+  // It may have ended by itself, with the news of it on their way: another must not die for it.
+  uint64_t last = task->first_sequence;
+  for (const Lane::InFlight& entry : lane.in_flight) {
+    if (entry.task == task) last = entry.sequence;
+  }
+  if (wire::AtOrBefore(last, lane.worker->progress().completed_sequence)) return;
+  lane.stopped = task;
+  lane.worker->Kill(task->stop);
+}
+
+// What the task that was running when its worker died ends with.
+absl::Status Scheduler::LossOf(const Lane& lane, const Task& task, const broker::WorkerDeath& death,
+                               bool faulted) const {
+  if (faulted) return death.cause;
+  if (!task.stop.ok()) return task.stop;
+  // The one that the worker was killed for had just ended, and this one cannot be repeated.
+  if (lane.stopped.lock() != nullptr) {
+    return MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST,
+                     "the device process was ended for another operation while this one ran");
+  }
+  return death.cause;
+}
+
+}  // namespace stride::scheduler

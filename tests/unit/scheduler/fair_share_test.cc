@@ -1,0 +1,265 @@
+#include "server/scheduler/fair_share.h"
+
+#include <cmath>
+#include <deque>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace stride::scheduler {
+namespace {
+
+using Flow = FairShare::Flow;
+
+constexpr FairShare::Options kOptions{.quantum = absl::Milliseconds(20),
+                                      .hand_over = absl::Milliseconds(5)};
+
+// A device that runs what it is sent, one after another, and lanes that send what they may.
+class Device {
+ public:
+  struct Lane {
+    Flow flow;
+    double task_seconds = 0;
+    int queued = 0;
+    int in_flight = 0;
+    double ran_seconds = 0;
+  };
+
+  Lane& Add(double weight, double task_seconds, int tasks) {
+    Lane& lane = lanes_.emplace_back();
+    lane.flow.weight = weight;
+    lane.task_seconds = task_seconds;
+    lane.queued = tasks;
+    return lane;
+  }
+
+  void RunFor(double seconds) {
+    absl::Time end = now_ + absl::Seconds(seconds);
+    while (now_ < end) {
+      Send();
+      absl::Time next = std::min(end, share_.wake());
+      if (!running_.empty()) next = std::min(next, begun_ + Seconds(*running_.front()));
+      now_ = std::max(now_, next);
+      if (running_.empty() || now_ < begun_ + Seconds(*running_.front())) continue;
+      Lane& lane = *running_.front();
+      running_.pop_front();
+      begun_ = now_;
+      --lane.in_flight;
+      lane.ran_seconds += lane.task_seconds;
+      share_.Charge(lane.flow, lane.task_seconds, now_);
+    }
+  }
+
+  FairShare& share() { return share_; }
+  absl::Time now() const { return now_; }
+
+ private:
+  static absl::Duration Seconds(const Lane& lane) { return absl::Seconds(lane.task_seconds); }
+
+  void Send() {
+    for (Lane& lane : lanes_) Note(lane);
+    share_.Advance(now_);
+    for (Lane& lane : lanes_) {
+      while (lane.queued > 0 && lane.in_flight < 256 &&
+             share_.Allowance(lane.flow, now_) > lane.in_flight * lane.task_seconds) {
+        --lane.queued;
+        ++lane.in_flight;
+        if (running_.empty()) begun_ = now_;
+        running_.push_back(&lane);
+      }
+      Note(lane);
+    }
+  }
+  void Note(Lane& lane) { share_.Update(lane.flow, lane.queued > 0, lane.in_flight > 0, now_); }
+
+  FairShare share_{kOptions};
+  std::deque<Lane> lanes_;
+  std::deque<Lane*> running_;
+  absl::Time now_ = absl::FromUnixSeconds(1);
+  absl::Time begun_;
+};
+
+TEST(FairShareTest, DeviceTimeIsSharedByWeight) {
+  Device device;
+  auto& one = device.Add(1, 100e-6, 1 << 20);
+  auto& three = device.Add(3, 100e-6, 1 << 20);
+  device.RunFor(10);
+  EXPECT_NEAR(one.ran_seconds, 2.5, 0.05);
+  EXPECT_NEAR(three.ran_seconds, 7.5, 0.05);
+}
+
+TEST(FairShareTest, WhatCountsIsTimeNotTasks) {
+  Device device;
+  auto& small = device.Add(1, 20e-6, 1 << 20);
+  auto& large = device.Add(1, 7e-3, 1 << 20);
+  device.RunFor(10);
+  EXPECT_NEAR(small.ran_seconds, 5, 0.1);
+  EXPECT_NEAR(large.ran_seconds, 5, 0.1);
+}
+
+TEST(FairShareTest, ThreeTenantsThatComeAndGo) {
+  Device device;
+  auto& first = device.Add(1, 1e-3, 1 << 20);
+  device.RunFor(5);
+  EXPECT_NEAR(first.ran_seconds, 5, 0.01) << "alone it has all";
+  auto& second = device.Add(1, 1e-3, 1 << 20);
+  auto& third = device.Add(2, 1e-3, 1000);
+  device.RunFor(4);
+  EXPECT_NEAR(second.ran_seconds, third.ran_seconds + 0.5, 0.1) << "third had one second of work";
+  EXPECT_NEAR(first.ran_seconds - 5, second.ran_seconds, 0.3)
+      << "nobody is paid back for time in which it wanted nothing";
+}
+
+TEST(FairShareTest, ALoneLaneHasNoBound) {
+  Device device;
+  auto& lane = device.Add(1, 10, 1000);
+  device.RunFor(1e-3);
+  EXPECT_EQ(lane.in_flight, 256);
+  EXPECT_TRUE(std::isinf(device.share().Allowance(lane.flow, device.now())));
+  EXPECT_EQ(device.share().wake(), absl::InfiniteFuture());
+}
+
+TEST(FairShareTest, WithOthersWaitingAboutAQuantumIsInFlight) {
+  Device device;
+  auto& first = device.Add(1, 1e-3, 1 << 20);
+  auto& second = device.Add(1, 1e-3, 1 << 20);
+  for (int i = 0; i < 1000; ++i) {
+    device.RunFor(1e-3);
+    EXPECT_LE(first.in_flight, 21);
+    EXPECT_LE(second.in_flight, 21);
+    EXPECT_TRUE(first.in_flight == 0 || second.in_flight == 0) << "one at a time";
+  }
+}
+
+TEST(FairShareTest, ALaneWithNothingLeftGivesItsTurnAtOnce) {
+  FairShare share(kOptions);
+  Flow a, b;
+  absl::Time now = absl::FromUnixSeconds(1);
+  share.Update(a, true, false, now);
+  share.Advance(now);
+  EXPECT_EQ(share.TakeTurn(), &a);
+  share.Update(a, false, true, now);
+  share.Update(b, true, false, now);
+  share.Advance(now);
+  EXPECT_EQ(share.Allowance(b, now), 0);
+  now += absl::Milliseconds(1);
+  share.Charge(a, 1e-3, now);
+  share.Update(a, false, false, now);
+  share.Advance(now);
+  EXPECT_EQ(share.TakeTurn(), &b);
+  EXPECT_TRUE(std::isinf(share.Allowance(b, now)));
+}
+
+TEST(FairShareTest, AnEndlessTaskHoldsTheOthersForAQuantumAndTheHandOver) {
+  FairShare share(kOptions);
+  Flow endless, b, c;
+  absl::Time now = absl::FromUnixSeconds(1);
+  share.Update(endless, true, false, now);
+  share.Advance(now);
+  share.Update(endless, true, true, now);
+  share.Update(b, true, false, now);
+  share.Update(c, true, false, now);
+  share.Advance(now);
+  EXPECT_EQ(share.TakeTurn(), &endless);
+  EXPECT_EQ(share.wake(), now + kOptions.quantum);
+  now = share.wake();
+  share.Advance(now);
+  EXPECT_EQ(share.TakeTurn(), nullptr) << "what is in flight may end";
+  EXPECT_EQ(share.Allowance(endless, now), 0);
+  EXPECT_EQ(share.wake(), now + kOptions.hand_over);
+  now = share.wake();
+  share.Advance(now);
+  EXPECT_EQ(share.TakeTurn(), &b);
+  share.Update(c, false, false, now);
+  EXPECT_NEAR(share.Allowance(b, now), 20e-3, 1e-6) << "or the endless one would have to wait, too";
+  share.Update(c, true, false, now);
+  // From now on the others take turns among themselves: it has its part by the device's slices.
+  for (int i = 0; i < 10; ++i) {
+    Flow& holder = i % 2 == 0 ? b : c;
+    share.Update(holder, true, true, now);
+    now += kOptions.quantum;
+    share.Charge(holder, 20e-3, now);
+    share.Update(holder, true, false, now);
+    share.Advance(now);
+    EXPECT_EQ(share.TakeTurn(), i % 2 == 0 ? &c : &b);
+  }
+  // It ends at last, and is charged for all of it.
+  share.Charge(endless, 0.225, now);
+  share.Update(endless, true, false, now);
+  for (int i = 0; i < 6; ++i) {
+    Flow& holder = i % 2 == 0 ? b : c;
+    share.Update(holder, true, true, now);
+    now += kOptions.quantum;
+    share.Charge(holder, 20e-3, now);
+    share.Update(holder, true, false, now);
+    share.Advance(now);
+    EXPECT_NE(share.TakeTurn(), &endless) << "it had more than they";
+  }
+}
+
+TEST(FairShareTest, ATaskBegunAloneIsNotHeldAgainstItsLane) {
+  FairShare share(kOptions);
+  Flow a, b;
+  absl::Time now = absl::FromUnixSeconds(1);
+  share.Update(a, true, false, now);
+  share.Advance(now);
+  share.Update(a, true, true, now);
+  now += absl::Seconds(10);
+  share.Update(b, true, false, now);
+  share.Advance(now);
+  now += absl::Milliseconds(1);
+  share.Charge(a, 10.001, now);
+  share.Update(a, true, false, now);
+  share.Advance(now);
+  EXPECT_EQ(share.TakeTurn(), &b);
+  share.Update(b, true, true, now);
+  now += kOptions.quantum;
+  share.Charge(b, 20e-3, now);
+  share.Update(b, true, false, now);
+  share.Advance(now);
+  EXPECT_EQ(share.TakeTurn(), &a) << "b was not there for those ten seconds";
+}
+
+TEST(FairShareTest, AloneAgainALaneIsFedThoughItsTaskIsLong) {
+  FairShare share(kOptions);
+  Flow a, b;
+  absl::Time now = absl::FromUnixSeconds(1);
+  share.Update(a, true, false, now);
+  share.Advance(now);
+  share.Update(a, true, true, now);
+  share.Update(b, true, false, now);
+  for (int i = 0; i < 2; ++i) {
+    now += kOptions.quantum;
+    share.Advance(now);
+  }
+  EXPECT_TRUE(a.overdue);
+  share.Update(b, false, false, now);
+  share.Advance(now);
+  EXPECT_TRUE(std::isinf(share.Allowance(a, now)));
+  share.Update(b, true, false, now);
+  share.Advance(now);
+  EXPECT_GT(share.Allowance(b, now), 0) << "the next one need not wait for it again";
+}
+
+// Tasks with much time between them: what is sent must take about a quantum on the clock.
+TEST(FairShareTest, BetweenTasksTimePassesToo) {
+  FairShare share(kOptions);
+  Flow a, b;
+  absl::Time now = absl::FromUnixSeconds(1);
+  share.Update(a, true, false, now);
+  share.Update(b, true, false, now);
+  for (int turn = 0; turn < 40; ++turn) {
+    share.Advance(now);
+    Flow& holder = *share.TakeTurn();
+    share.Update(holder, true, true, now);
+    now += kOptions.quantum;
+    share.Charge(holder, 2e-3, now);  // a tenth of it was measured
+    share.Update(holder, true, false, now);
+  }
+  share.Advance(now);
+  Flow& holder = *share.TakeTurn();
+  EXPECT_NEAR(share.Allowance(holder, now), 2e-3, 0.5e-3);
+}
+
+}  // namespace
+}  // namespace stride::scheduler

@@ -1,0 +1,130 @@
+// Tenants that share a device, through the engine, with workers that only take their time.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "gtest/gtest.h"
+#include "server/scheduler/engine.h"
+#include "tests/support/fake_broker.h"
+
+namespace stride::scheduler {
+namespace {
+
+using ::stride::testing::FakeBroker;
+using ::stride::testing::FakeWorker;
+using ::stride::testing::HostDevice;
+
+class FairnessTest : public ::testing::Test {
+ protected:
+  void Start(EngineOptions options) {
+    broker_ = std::make_unique<FakeBroker>(std::vector<wire::DeviceDescription>{HostDevice(0)});
+    engine_ = Engine::Create(options, broker_.get());
+    for (const TenantId& tenant : {kA, kB}) {
+      v1::CreateSessionRequest request;
+      request.set_session_id("s");
+      ASSERT_TRUE(engine_->CreateSession(tenant, request).ok());
+    }
+  }
+  void TearDown() override {
+    bool ended = false;
+    for (int tries = 0; tries < 100 && !ended; ++tries) {
+      broker_->Shutdown();
+      ended = engine_->Drain(absl::Now() + absl::Milliseconds(200));
+    }
+    EXPECT_TRUE(ended);
+    engine_.reset();
+  }
+
+  std::shared_ptr<Ticket> Fill(const TenantId& tenant) {
+    v1::Operation operation;
+    auto* spec = operation.mutable_creation()->mutable_fill()->mutable_spec();
+    spec->set_data_type(v1::DATA_TYPE_INT32);
+    spec->add_shape(4);
+    operation.add_outputs()->set_inline_result(true);
+    auto ticket = engine_->Submit(tenant, "sessions/s", operation, absl::InfiniteFuture());
+    EXPECT_TRUE(ticket.ok()) << ticket.status();
+    return *ticket;
+  }
+
+  const TenantId kA{"a"}, kB{"b"};
+  std::unique_ptr<FakeBroker> broker_;
+  std::unique_ptr<Engine> engine_;
+};
+
+TEST_F(FairnessTest, MeasuredTimeIsSharedByWeight) {
+  Start({.fair_quantum = absl::Milliseconds(5),
+         .fair_hand_over = absl::Milliseconds(50),
+         .tenant_weight = [](const TenantId& tenant) { return tenant.value == "b" ? 3.0 : 1.0; }});
+  broker_->set_run_time(absl::Microseconds(200));
+  constexpr int kTasks = 4000;
+  std::vector<std::shared_ptr<Ticket>> tickets;
+  Fill(kA)->Wait(absl::InfiniteFuture()).IgnoreError();
+  auto a = broker_->WaitForWorker(1);
+  Fill(kB)->Wait(absl::InfiniteFuture()).IgnoreError();
+  auto b = broker_->WaitForWorker(2);
+  for (int i = 0; i < kTasks; ++i) {
+    tickets.push_back(Fill(kA));
+    tickets.push_back(Fill(kB));
+  }
+  double a_before = a->run_seconds(), b_before = b->run_seconds();
+  while (b->num_ended() < kTasks * 95 / 100) absl::SleepFor(absl::Milliseconds(1));
+  double a_ran = a->run_seconds() - a_before, b_ran = b->run_seconds() - b_before;
+  EXPECT_LT(a->num_ended(), kTasks) << "both had work all the time";
+  EXPECT_NEAR(b_ran / a_ran, 3, 0.15) << a_ran << " s and " << b_ran << " s";
+  for (const auto& ticket : tickets) EXPECT_TRUE(ticket->Wait(absl::InfiniteFuture()).ok());
+}
+
+TEST_F(FairnessTest, ALongTaskDelaysAnotherTenantForAQuantumAtMost) {
+  Start({.fair_quantum = absl::Milliseconds(100), .fair_hand_over = absl::Milliseconds(20)});
+  broker_->set_hold(true);
+  auto long_one = Fill(kA);
+  auto behind = Fill(kA);
+  auto a = broker_->WaitForWorker(1);
+  while (a->num_held() < 2) absl::SleepFor(absl::Milliseconds(1));
+  broker_->set_hold(false);
+  for (int i = 0; i < 5; ++i) {
+    absl::Time begin = absl::Now();
+    EXPECT_TRUE(Fill(kB)->Wait(absl::InfiniteFuture()).ok());
+    EXPECT_LT(absl::Now() - begin, absl::Milliseconds(100 + 20 + 300))
+        << "with room for a slow machine";
+    EXPECT_FALSE(long_one->done());
+  }
+  a->EndNext(absl::OkStatus(), 1.0);
+  a->EndNext();
+  EXPECT_TRUE(long_one->Wait(absl::InfiniteFuture()).ok());
+  EXPECT_TRUE(behind->Wait(absl::InfiniteFuture()).ok());
+}
+
+TEST_F(FairnessTest, ALoneTenantKeepsADeepQueueAndASecondOneEndsThat) {
+  Start({});
+  broker_->set_hold(true);
+  std::vector<std::shared_ptr<Ticket>> tickets;
+  for (int i = 0; i < 300; ++i) tickets.push_back(Fill(kA));
+  auto a = broker_->WaitForWorker(1);
+  while (a->num_held() < 256) absl::SleepFor(absl::Milliseconds(1));
+  // Each takes 10 ms, and the engine learns it.
+  for (int i = 0; i < 100; ++i) a->EndNext(absl::OkStatus(), 10e-3);
+  EXPECT_EQ(a->num_held(), 200);
+  auto waiting = Fill(kB);
+  auto b = broker_->WaitForWorker(2);
+  while (b->num_held() < 1) absl::SleepFor(absl::Milliseconds(1));
+  for (int i = 0; i < 200; ++i) tickets.push_back(Fill(kA));
+  absl::SleepFor(absl::Milliseconds(50));
+  // It is on time slices now: nothing more is sent before what it has is done.
+  EXPECT_EQ(a->num_held(), 200);
+  b->EndNext(absl::OkStatus(), 10e-3);
+  EXPECT_TRUE(waiting->Wait(absl::InfiniteFuture()).ok());
+  while (a->num_held() < 256) absl::SleepFor(absl::Milliseconds(1));
+  while (a->EndNext(absl::OkStatus(), 1e-5)) {
+  }
+  for (const auto& ticket : tickets) {
+    while (!ticket->done() && a->EndNext(absl::OkStatus(), 1e-5)) {
+    }
+    EXPECT_TRUE(ticket->Wait(absl::InfiniteFuture()).ok());
+  }
+}
+
+}  // namespace
+}  // namespace stride::scheduler

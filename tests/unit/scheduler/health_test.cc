@@ -1,0 +1,251 @@
+#include "server/scheduler/health.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/base/error.h"
+#include "server/scheduler/engine.h"
+#include "tests/support/fake_broker.h"
+
+namespace stride::scheduler {
+namespace {
+
+using ::stride::testing::FakeBroker;
+using ::stride::testing::HostDevice;
+using ::stride::testing::StagedDevice;
+using ::testing::HasSubstr;
+
+const TenantId kA{"a"}, kB{"b"};
+const absl::Time kStart = absl::FromUnixSeconds(1000);
+constexpr HealthOptions kOptions{.interval = absl::Seconds(30)};
+
+// --- the judgement ---
+
+TEST(DeviceHealthTest, IsKnownAfterItsFirstCanary) {
+  DeviceHealth health(kOptions, kStart);
+  EXPECT_TRUE(health.serving()) << "work need not wait for it";
+  EXPECT_FALSE(health.known());
+  EXPECT_EQ(health.next_canary(), kStart);
+  health.Passed(kStart);
+  EXPECT_TRUE(health.known());
+  EXPECT_EQ(health.next_canary(), kStart + absl::Seconds(30));
+}
+
+TEST(DeviceHealthTest, RealWorkIsProofEnough) {
+  DeviceHealth health(kOptions, kStart);
+  health.Passed(kStart);
+  health.Worked(kStart + absl::Seconds(29));
+  EXPECT_EQ(health.next_canary(), kStart + absl::Seconds(59));
+}
+
+TEST(DeviceHealthTest, FailuresInARowMakeItIllAndACanaryWellAgain) {
+  DeviceHealth health(kOptions, kStart);
+  health.Passed(kStart);
+  health.Failed("one", kStart);
+  health.Failed("two", kStart);
+  health.Passed(kStart);
+  health.Failed("one", kStart);
+  EXPECT_EQ(health.next_canary(), kStart + absl::Seconds(1)) << "sooner after trouble";
+  health.Failed("two", kStart);
+  EXPECT_TRUE(health.serving());
+  health.Failed("three", kStart);
+  EXPECT_FALSE(health.serving());
+  EXPECT_EQ(health.reason(), "three");
+  health.Worked(kStart);
+  EXPECT_FALSE(health.serving()) << "what was under way still ended";
+  for (int i = 0; i < 20; ++i) health.Failed("more", kStart);
+  EXPECT_EQ(health.next_canary(), kStart + absl::Minutes(1)) << "less and less often";
+  health.Passed(kStart);
+  EXPECT_TRUE(health.serving());
+  EXPECT_EQ(health.reason(), "");
+}
+
+TEST(DeviceHealthTest, AStormOfDeathsMakesOneFailureEnough) {
+  DeviceHealth health(kOptions, kStart);
+  health.Passed(kStart);
+  absl::Time now = kStart + absl::Seconds(1);
+  for (int i = 0; i < 100; ++i) health.LostWorker(kA, now);
+  EXPECT_FALSE(health.in_storm()) << "one tenant takes no device from others";
+  health.LostWorker(kB, now);
+  EXPECT_TRUE(health.in_storm());
+  EXPECT_TRUE(health.serving());
+  EXPECT_EQ(health.next_canary(), now);
+  health.Failed("and it does not work", now);
+  EXPECT_FALSE(health.serving());
+}
+
+TEST(DeviceHealthTest, DeathsNowAndThenAreNoStorm) {
+  DeviceHealth health(kOptions, kStart);
+  health.Passed(kStart);
+  for (int i = 0; i < 100; ++i)
+    health.LostWorker(i % 2 == 0 ? kA : kB, kStart + i * absl::Seconds(15));
+  EXPECT_FALSE(health.in_storm());
+}
+
+TEST(DeviceHealthTest, AnErrorOfTheHardwareIsBelievedAtOnce) {
+  DeviceHealth health(kOptions, kStart);
+  health.Passed(kStart);
+  health.Broke("XID 79", kStart);
+  EXPECT_FALSE(health.serving());
+  EXPECT_EQ(health.reason(), "XID 79");
+}
+
+TEST(DeviceHealthTest, UnwatchedItServesForEver) {
+  DeviceHealth health({}, kStart);
+  EXPECT_TRUE(health.known());
+  for (int i = 0; i < 10; ++i) health.Failed("no", kStart);
+  EXPECT_TRUE(health.serving());
+  EXPECT_EQ(health.next_canary(), absl::InfiniteFuture());
+}
+
+// --- the engine ---
+
+template <typename Predicate>
+bool Eventually(Predicate holds) {
+  for (int i = 0; i < 20000 && !holds(); ++i) absl::SleepFor(absl::Milliseconds(1));
+  return holds();
+}
+
+class HealthTest : public ::testing::TestWithParam<wire::DeviceDescription (*)(int, int64_t)> {
+ protected:
+  HealthTest() {
+    EngineOptions options;
+    options.health = {.interval = absl::Milliseconds(100),
+                      .retry = absl::Milliseconds(10),
+                      .longest_retry = absl::Milliseconds(50)};
+    std::vector<wire::DeviceDescription> devices;
+    for (int i = 0; i < 2; ++i) devices.push_back(GetParam()(i, int64_t{1} << 30));
+    broker_ = std::make_unique<FakeBroker>(std::move(devices));
+    engine_ = Engine::Create(options, broker_.get());
+    v1::CreateSessionRequest request;
+    request.set_session_id("s");
+    EXPECT_TRUE(engine_->CreateSession(kA, request).ok());
+    engine_->AwaitHealth(absl::Now() + absl::Seconds(20));
+  }
+  ~HealthTest() override {
+    bool ended = false;
+    for (int tries = 0; tries < 100 && !ended; ++tries) {
+      broker_->Shutdown();
+      ended = engine_->Drain(absl::Now() + absl::Milliseconds(200));
+    }
+    EXPECT_TRUE(ended);
+  }
+
+  std::string Name(int device) { return engine_->ListDevices()[device].name(); }
+  bool Serves(int device) {
+    return engine_->ListDevices()[device].state() == v1::Device::STATE_SERVING;
+  }
+  std::shared_ptr<Ticket> Fill(uint64_t handle, const std::string& device = "") {
+    v1::Operation operation;
+    auto* spec = operation.mutable_creation()->mutable_fill()->mutable_spec();
+    spec->set_data_type(v1::DATA_TYPE_INT32);
+    spec->add_shape(4);
+    return Submit(operation, handle, device);
+  }
+  std::shared_ptr<Ticket> AddTo(uint64_t input, uint64_t handle) {
+    v1::Operation operation;
+    operation.mutable_ufunc()->set_function("negative");
+    operation.mutable_ufunc()->add_inputs()->set_handle(input);
+    return Submit(operation, handle, "");
+  }
+  std::shared_ptr<Ticket> Submit(v1::Operation operation, uint64_t handle,
+                                 const std::string& device) {
+    operation.add_outputs()->set_handle(handle);
+    operation.set_device(device);
+    auto ticket = engine_->Submit(kA, "sessions/s", operation, absl::InfiniteFuture());
+    EXPECT_TRUE(ticket.ok()) << ticket.status();
+    return *ticket;
+  }
+  static absl::Status Wait(const std::shared_ptr<Ticket>& ticket) {
+    return ticket->Wait(absl::Now() + absl::Seconds(20));
+  }
+
+  std::unique_ptr<FakeBroker> broker_;
+  std::unique_ptr<Engine> engine_;
+};
+
+TEST_P(HealthTest, ADeviceFallsIllAndRecovers) {
+  EXPECT_TRUE(Serves(0) && Serves(1));
+  broker_->set_ill(0, true);
+  ASSERT_TRUE(Eventually([&] { return !Serves(0); }));
+  EXPECT_TRUE(Serves(1));
+  EXPECT_THAT(engine_->ListDevices()[0].state_reason(), HasSubstr("does not start"));
+  for (uint64_t i = 1; i <= 10; ++i) {
+    auto ticket = Fill(i);
+    EXPECT_TRUE(Wait(ticket).ok());
+    EXPECT_EQ(ticket->timeline().device(), Name(1));
+  }
+  absl::Status pinned = Wait(Fill(11, Name(0)));
+  EXPECT_EQ(pinned.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(ReasonOf(pinned), v1::ERROR_REASON_DEVICE_NOT_SERVING);
+  broker_->set_ill(0, false);
+  ASSERT_TRUE(Eventually([&] { return Serves(0); }));
+  EXPECT_TRUE(Wait(Fill(12, Name(0))).ok());
+}
+
+TEST_P(HealthTest, ADeviceWhoseWorkersDoNotStartLosesItsWorkToAnother) {
+  ASSERT_TRUE(Serves(0));
+  broker_->set_ill(0, true);
+  std::vector<std::shared_ptr<Ticket>> tickets;
+  for (uint64_t i = 1; i <= 20; ++i) tickets.push_back(Fill(i));
+  for (const auto& ticket : tickets) EXPECT_TRUE(Wait(ticket).ok());
+}
+
+TEST_P(HealthTest, WhatIsQueuedMovesWhereItCanAndElseFails) {
+  broker_->set_hold(true);
+  int before = broker_->num_workers();
+  constexpr uint64_t kQueue = 256;
+  std::vector<std::shared_ptr<Ticket>> in_flight;
+  for (uint64_t i = 1; i <= kQueue; ++i) in_flight.push_back(Fill(i, Name(0)));
+  // The lane's worker, among canaries.
+  std::shared_ptr<testing::FakeWorker> worker;
+  ASSERT_TRUE(Eventually([&] {
+    for (int i = before + 1; i <= broker_->num_workers() && worker == nullptr; ++i) {
+      auto one = broker_->WaitForWorker(i);
+      if (one->num_held() == static_cast<int>(kQueue)) worker = one;
+    }
+    return worker != nullptr;
+  }));
+  auto pinned = Fill(1000, Name(0));
+  auto follows = AddTo(1, 1001);
+  engine_->DeviceBroke(Name(0), "XID 79");
+  EXPECT_FALSE(Serves(0));
+  EXPECT_EQ(engine_->ListDevices()[0].state_reason(), "XID 79");
+  EXPECT_EQ(ReasonOf(Wait(pinned)), v1::ERROR_REASON_DEVICE_NOT_SERVING);
+  broker_->set_hold(false);
+  while (worker->EndNext()) {
+  }
+  for (const auto& ticket : in_flight) EXPECT_TRUE(Wait(ticket).ok());
+  EXPECT_TRUE(Wait(follows).ok());
+  EXPECT_EQ(follows->timeline().device(), Name(1));
+}
+
+TEST_P(HealthTest, NoCanaryWhileThereIsWork) {
+  for (uint64_t i = 1; i <= 2; ++i) EXPECT_TRUE(Wait(Fill(i, Name(i - 1))).ok());
+  int before = broker_->num_workers();
+  absl::Time end = absl::Now() + absl::Milliseconds(600);
+  uint64_t handle = 10;
+  while (absl::Now() < end) {
+    for (int device : {0, 1}) EXPECT_TRUE(Wait(Fill(handle++, Name(device))).ok());
+  }
+  // A slow machine may pause us for longer than the interval, but not twelve times.
+  EXPECT_LE(broker_->num_workers(), before + 2);
+  EXPECT_TRUE(Eventually([&] { return broker_->num_workers() >= before + 4; }))
+      << "and then they come";
+}
+
+TEST_P(HealthTest, TheEngineRespondsThoughADeviceIsIll) {
+  broker_->set_ill(0, true);
+  EXPECT_TRUE(engine_->Responds(absl::Seconds(20)));
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, HealthTest, ::testing::Values(HostDevice, StagedDevice),
+                         [](const auto& info) { return info.index == 0 ? "cpu" : "cuda"; });
+
+}  // namespace
+}  // namespace stride::scheduler
