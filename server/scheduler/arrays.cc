@@ -197,6 +197,9 @@ absl::StatusOr<ArrayPtr> Arrays::FindOrBeginReceiving(const TenantId& tenant,
     if (!asked.ok()) return asked.status();
     device = *asked;
   }
+  if (absl::Status status = core_->accounts->CheckArrayBytes(tenant, info.size_bytes());
+      !status.ok())
+    return status;
   auto array = std::make_shared<session::Array>();
   array->info = info;
   array->create_time = core_->Now();
@@ -351,6 +354,7 @@ absl::StatusOr<v1::InlineArray> Arrays::ReadInline(const TenantId& tenant, Array
     if (!chunk.ok()) return chunk.status();
     if (chunk->bytes.empty()) return out;
     out.mutable_data()->append(chunk->bytes);
+    core_->accounts->AddDownload(tenant, static_cast<int64_t>(chunk->bytes.size()));
   }
 }
 

@@ -194,6 +194,7 @@ void Scheduler::TasksDone(Lane& lane, const broker::Worker* worker,
     lane.in_flight.pop_front();
     if (entry.task == nullptr) continue;
     entry.task->run_seconds += result.run_seconds();
+    core_->accounts->AddDeviceTime(lane.tenant, lane.device, result.run_seconds());
     if (entry.last) {
       TaskEnded(lane, entry.task, result);
     } else if (result.status().code() != 0) {
@@ -263,6 +264,11 @@ void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker,
     }
   }
   TellLoss(lane, death, culprit);
+  // What ran until its end cut it short has used the device too.
+  if (culprit != nullptr && culprit->begin_time != absl::Time()) {
+    core_->accounts->AddDeviceTime(lane.tenant, lane.device,
+                                   absl::ToDoubleSeconds(core_->Now() - culprit->begin_time));
+  }
   std::vector<std::shared_ptr<Task>> again;
   std::vector<std::pair<std::shared_ptr<Task>, absl::Status>> ended;
   for (const Lane::InFlight& entry : in_flight) {

@@ -14,12 +14,14 @@
 #include "absl/types/span.h"
 #include "server/base/ids.h"
 #include "server/broker/broker.h"
+#include "server/session/tenant_accounts.h"
 #include "stride/v1/array_service.pb.h"
 #include "stride/v1/compute_service.pb.h"
 #include "stride/v1/device_service.pb.h"
 #include "stride/v1/job_service.pb.h"
 #include "stride/v1/kernel_service.pb.h"
 #include "stride/v1/session_service.pb.h"
+#include "stride/v1/tenant_service.pb.h"
 
 namespace stride::scheduler {
 
@@ -31,12 +33,23 @@ struct WorkerLoss {
   std::string operation;  // what it was running, as its kernel or function is named; empty: nothing
 };
 
+// A job that is final, for the audit log.
+struct JobEnd {
+  TenantId tenant;
+  std::string job;      // `tenants/{tenant}/jobs/{id}`
+  std::string devices;  // where its operations ran, `devices/{id}`, separated by commas
+  double device_seconds = 0;
+  int num_operations = 0;
+  absl::Status outcome;
+};
+
 struct EngineOptions {
   int64_t max_array_bytes = int64_t{1} << 44;
   // Share of a device's memory that arrays may take.
   double device_memory_share = 0.9;
-  int max_queued_tasks = 100000;  // of one tenant; more are refused with QUEUE_FULL
-  int max_sessions = 10000;       // of one tenant
+  // Of one tenant, where its quota says nothing else. More are refused.
+  int max_queued_tasks = 100000;
+  int max_sessions = 10000;
   int64_t max_inline_bytes = 4 << 20;
   absl::Duration default_session_ttl = absl::Minutes(10);
   absl::Duration max_session_ttl = absl::Hours(24);
@@ -48,6 +61,9 @@ struct EngineOptions {
       2);  // a running task past its deadline is let run this long before its worker is killed
   // Told of every loss, on an engine thread without a lock; must not block. May be empty.
   std::function<void(const WorkerLoss&)> worker_lost;
+  // Told of every job's end, on an engine thread, perhaps under a lock; must not block or call the
+  // engine. May be empty.
+  std::function<void(const JobEnd&)> job_ended;
 };
 
 // One operation that was accepted: a future. Thread-safe; may be dropped at any time without effect
@@ -179,6 +195,11 @@ class Engine {
   // The daemon's own account of each device (fields from `arena_bytes` on), in the order of
   // ListDevices. server/metrics adds what the hardware tells.
   virtual std::vector<v1::DeviceSample> SampleDevices() = 0;
+
+  // --- tenants ---
+  // Quotas, rates and meters of all tenants.
+  virtual session::TenantAccounts& accounts() = 0;
+  virtual v1::Usage GetUsage(const TenantId& tenant) = 0;
 
   // Refuses new work with UNAVAILABLE (DRAINING) and waits until what was accepted has ended, or
   // `deadline`. True when all ended.

@@ -1,10 +1,11 @@
 #include "server/scheduler/jobs.h"
 
 #include <algorithm>
+#include <climits>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "server/base/error.h"
 #include "server/base/page_size.h"
 #include "server/base/random_id.h"
@@ -78,7 +79,10 @@ absl::StatusOr<v1::Job> Jobs::Create(const TenantId& tenant, const v1::CreateJob
       if (first != jobs_.end()) return first->second->job;
     }
   }
-  std::string id = request.job_id().empty() ? absl::StrFormat("job-%d-%s", next_id_++, RandomId(8))
+  auto place = core_->accounts->EnterJob(tenant);
+  if (!place.ok()) return place.status();
+  // Random: a number would tell one tenant how many jobs the others have made.
+  std::string id = request.job_id().empty() ? absl::StrCat("job-", RandomId(16))
                                             : request.job_id();
   if (jobs_.count({tenant, id}) > 0) {
     return MakeError(absl::StatusCode::kAlreadyExists, v1::ERROR_REASON_ALREADY_EXISTS,
@@ -86,6 +90,7 @@ absl::StatusOr<v1::Job> Jobs::Create(const TenantId& tenant, const v1::CreateJob
   }
   auto record = std::make_shared<Record>();
   record->tenant = tenant;
+  record->place = *std::move(place);
   record->job = request.job();
   record->job.set_name(absl::StrCat("tenants/", tenant.value, "/jobs/", id));
   record->job.clear_error();
@@ -103,6 +108,7 @@ absl::StatusOr<v1::Job> Jobs::Create(const TenantId& tenant, const v1::CreateJob
     return record->job;
   }
   jobs_[{tenant, id}] = record;
+  core_->accounts->AddJob(tenant);
   if (!request.request_id().empty()) requests_[{tenant, request.request_id()}] = id;
   Update(record);
   {
@@ -122,7 +128,7 @@ absl::Status Jobs::SubmitAll(const RecordPtr& record, const v1::Job& job, absl::
   {
     Locked lock(*core_);
     auto session = core_->catalogue.CreateSession(record->tenant, id, absl::Hours(1), core_->Now(),
-                                                  core_->options.max_sessions);
+                                                  INT_MAX);  // the quota `jobs` bounds them
     if (!session.ok()) return session.status();
     ++(*session)->num_pins;
     if (absl::Status status = scheduler_->Enqueue(record->gate); !status.ok()) return status;
@@ -203,8 +209,10 @@ void Jobs::Update(const RecordPtr& record) {
     if (IsFinal(state)) {
       SetTimestamp(core_->Now(), record->job.mutable_end_time());
       record->final_time = core_->Now();
+      record->place.reset();
       if (auto id = session::ParseSessionName(record->session, "session"); id.ok())
         core_->catalogue.DeleteSession(record->tenant, *id);
+      TellEnd(*record, error);
     }
   }
   v1::WatchJobResponse event;
@@ -213,6 +221,23 @@ void Jobs::Update(const RecordPtr& record) {
   event.set_state(state);
   *event.mutable_job() = record->job;
   record->events.push_back(std::move(event));
+}
+
+void Jobs::TellEnd(const Record& record, const absl::Status& outcome) const {
+  if (!core_->options.job_ended) return;
+  JobEnd end{.tenant = record.tenant, .job = record.job.name(), .outcome = outcome};
+  std::set<int> devices;
+  for (const auto& task : record.tasks) {
+    if (task == nullptr) continue;
+    ++end.num_operations;
+    end.device_seconds += task->run_seconds;
+    if (task->ran_on_device >= 0) devices.insert(task->ran_on_device);
+  }
+  for (int device : devices) {
+    absl::StrAppend(&end.devices, end.devices.empty() ? "" : ",", "devices/",
+                    core_->broker->devices()[device].id());
+  }
+  core_->options.job_ended(end);
 }
 
 absl::StatusOr<Jobs::RecordPtr> Jobs::Find(const TenantId& tenant, const std::string& name) {

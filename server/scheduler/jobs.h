@@ -44,6 +44,7 @@ class Jobs {
     std::vector<std::shared_ptr<session::Array>> named_results;
     std::shared_ptr<Task> gate;  // holds the tasks back until all operations were accepted
     std::vector<v1::WatchJobResponse> events;
+    std::shared_ptr<const void> place;  // in the tenant's quota; until it is final
     bool cancel_requested = false;
     absl::Time final_time = absl::InfiniteFuture();
   };
@@ -54,6 +55,8 @@ class Jobs {
   void Abandon(const RecordPtr& record);
   // Looks at the tasks and tells a new event when the job's state has changed.
   void Update(const RecordPtr& record);
+  // To whoever keeps an account of jobs. Caller holds both locks.
+  void TellEnd(const Record& record, const absl::Status& outcome) const;
   static bool IsFinal(v1::Job::State state);
 
   Core* const core_;
@@ -63,7 +66,6 @@ class Jobs {
   std::map<std::pair<TenantId, std::string>, RecordPtr> jobs_ ABSL_GUARDED_BY(mutex_);
   std::map<std::pair<TenantId, std::string>, std::string> requests_
       ABSL_GUARDED_BY(mutex_);  // request_id -> job id
-  uint64_t next_id_ ABSL_GUARDED_BY(mutex_) = 1;
 };
 
 }  // namespace stride::scheduler

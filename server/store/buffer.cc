@@ -16,6 +16,7 @@ std::vector<Reclaimer::Entry> Reclaimer::TakeAll() {
 
 Buffer::~Buffer() {
   for (auto& [device, allocation] : replicas) reclaimer_->Add({tenant, device, allocation});
+  reclaimer_->Count(tenant, -size);
 }
 
 void Buffer::DropReplica(int device) {

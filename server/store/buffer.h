@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -29,10 +31,21 @@ class Reclaimer {
     int device;
     Allocation allocation;
   };
+  // Told of every buffer's size when it is made, and of its negative when it dies. Called on any
+  // thread, with the scheduler's lock or without; must not block.
+  using Account = std::function<void(const TenantId& tenant, int64_t bytes)>;
+
+  Reclaimer() = default;
+  explicit Reclaimer(Account account) : account_(std::move(account)) {}
+
   void Add(Entry entry);
   std::vector<Entry> TakeAll();
+  void Count(const TenantId& tenant, int64_t bytes) const {
+    if (account_) account_(tenant, bytes);
+  }
 
  private:
+  const Account account_;
   absl::Mutex mutex_;
   std::vector<Entry> entries_ ABSL_GUARDED_BY(mutex_);
 };
@@ -41,7 +54,9 @@ class Reclaimer {
 // guards all members.
 struct Buffer {
   Buffer(TenantId tenant, int64_t size, std::shared_ptr<Reclaimer> reclaimer)
-      : tenant(std::move(tenant)), size(size), reclaimer_(std::move(reclaimer)) {}
+      : tenant(std::move(tenant)), size(size), reclaimer_(std::move(reclaimer)) {
+    reclaimer_->Count(this->tenant, size);
+  }
   ~Buffer();
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;

@@ -85,6 +85,11 @@ class FakeEngine : public scheduler::Engine {
   absl::Status DeleteModule(const TenantId& tenant, const std::string& name) override;
   std::vector<v1::Device> ListDevices() override;
   std::vector<v1::DeviceSample> SampleDevices() override;
+  session::TenantAccounts& accounts() override { return *accounts_; }
+  v1::Usage GetUsage(const TenantId& tenant) override {
+    std::map<int, session::TenantAccounts::DeviceShare> devices;
+    return accounts_->Describe(tenant, &devices);
+  }
   bool Drain(absl::Time deadline) override;
 
  private:
@@ -93,6 +98,8 @@ class FakeEngine : public scheduler::Engine {
   friend class FakeDownload;
   struct State;
   std::shared_ptr<State> state_;
+  const std::shared_ptr<session::TenantAccounts> accounts_ =
+      std::make_shared<session::TenantAccounts>();
 };
 
 }  // namespace stride::testing

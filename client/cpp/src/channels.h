@@ -9,13 +9,15 @@
 #include <string>
 #include <vector>
 
+#include "client/cpp/src/credentials.h"
+
 namespace stride::internal {
 
 // Thread-safe.
 class Channels {
  public:
   // `num_bulk` 0: by the number of cores, 2 to 8.
-  Channels(std::string address, int num_bulk);
+  Channels(std::string address, Credentials credentials, int num_bulk);
 
   const std::string& address() const { return address_; }
   const std::shared_ptr<grpc::Channel>& control() const { return control_; }
@@ -27,6 +29,7 @@ class Channels {
 
  private:
   const std::string address_;
+  const Credentials credentials_;
   const std::shared_ptr<grpc::Channel> control_;
   std::mutex mutex_;
   std::vector<std::shared_ptr<grpc::Channel>> bulk_;  // guarded by mutex_

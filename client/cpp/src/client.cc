@@ -1,6 +1,7 @@
 #include "stride/client.h"
 
 #include "client/cpp/src/core.h"
+#include "client/cpp/src/credentials.h"
 #include "client/cpp/src/status.h"
 
 namespace stride {
@@ -8,10 +9,15 @@ namespace stride {
 Result<Client> Client::Connect(const ConnectOptions& options) {
   ConnectOptions complete = options;
   if (complete.address.empty()) complete.address = DefaultAddress();
-  auto core = std::make_shared<internal::Core>(complete);
+  auto credentials = internal::MakeCredentials(complete, complete.address);
+  if (!credentials) return credentials.error();
+  auto core = std::make_shared<internal::Core>(complete, *credentials);
   if (!core->channels.control()->WaitForConnected(std::chrono::system_clock::now() +
                                                   complete.connect_timeout)) {
-    return internal::LocalError(Code::kUnavailable, "No daemon answers at " + complete.address);
+    const std::string doubt =
+        complete.tls_ca.empty() ? "" : ", or one of the certificates is not trusted";
+    return internal::LocalError(Code::kUnavailable,
+                                "No daemon answers at " + complete.address + doubt);
   }
   return Client(std::move(core));
 }

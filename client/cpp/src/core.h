@@ -14,8 +14,8 @@ namespace stride::internal {
 
 class Core : public std::enable_shared_from_this<Core> {
  public:
-  explicit Core(const ConnectOptions& options)
-      : channels(options.address, options.num_bulk_channels),
+  Core(const ConnectOptions& options, Credentials credentials)
+      : channels(options.address, std::move(credentials), options.num_bulk_channels),
         session(channels, options.session_ttl),
         stream(channels, session),
         default_timeout(options.default_timeout) {}
