@@ -19,17 +19,22 @@ std::string OptionLines(std::span<const OptionSpec> options) {
 }  // namespace
 
 std::span<const Command* const> AllCommands() {
-  static const std::array<const Command*, 12> kAll = {
+  static const std::array<const Command*, 14> kAll = {
       &DevicesCommand(), &TopCommand(),    &PutCommand(),   &GetCommand(),
       &LsCommand(),      &RmCommand(),     &UfuncCommand(), &ReduceCommand(),
-      &MatmulCommand(),  &KernelCommand(), &JobsCommand(),  &DoctorCommand()};
+      &MatmulCommand(),  &KernelCommand(), &JobsCommand(),  &UsageCommand(),
+      &TokenCommand(),   &DoctorCommand()};
   return kAll;
 }
 
 std::span<const OptionSpec> CommonOptions() {
-  static const std::array<OptionSpec, 5> kCommon = {
+  static const std::array<OptionSpec, 9> kCommon = {
       {{"address", 0, "ADDRESS",
         "the daemon, such as unix:/run/stride/stride.sock or tcp:localhost:7433"},
+       {"tls-ca", 0, "FILE", "use TLS; who signed the daemon's certificate, or `system`"},
+       {"tls-cert", 0, "FILE", "this client's certificate, where the daemon asks for one"},
+       {"tls-key", 0, "FILE", "its key"},
+       {"token-file", 0, "FILE", "holds the bearer token; default: STRIDE_TOKEN"},
        {"timeout", 0, "TIME", "longest time for a call, such as 30, 1.5s or 2m"},
        {"json", 0, "", "answer as JSON on standard output"},
        {"quiet", 'q', "", "no progress and no notes"},

@@ -30,6 +30,8 @@ const Command& ReduceCommand();
 const Command& MatmulCommand();
 const Command& KernelCommand();
 const Command& JobsCommand();
+const Command& UsageCommand();
+const Command& TokenCommand();
 const Command& DoctorCommand();
 
 // All of them, in the order of the help.

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 
 namespace stride::cli {
 
@@ -60,6 +61,20 @@ bool MayBeServed(const std::string& address) {
   return stat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode);
 }
 
+Result<ConnectOptions> Context::Connection() const {
+  ConnectOptions options;
+  options.tls_ca = line_.Value("tls-ca").value_or("");
+  options.tls_cert = line_.Value("tls-cert").value_or("");
+  options.tls_key = line_.Value("tls-key").value_or("");
+  options.default_timeout = timeout_;
+  if (const auto path = line_.Value("token-file")) {
+    std::ifstream file(*path);
+    if (!(file >> options.token))
+      return Error{.code = Code::kInvalidArgument, .message = "No token in " + *path};
+  }
+  return options;
+}
+
 Result<Client*> Context::Connect(bool keeps_state) {
   if (client_) return &*client_;
   std::string address = line_.Value("address").value_or("");
@@ -81,8 +96,11 @@ Result<Client*> Context::Connect(bool keeps_state) {
   }
   // Where no socket stands nothing will answer, unless the daemon is being restarted right now.
   const auto patience = MayBeServed(address) ? std::chrono::seconds(5) : std::chrono::seconds(1);
-  auto client = Client::Connect(
-      {.address = address, .connect_timeout = patience, .default_timeout = timeout_});
+  auto options = Connection();
+  if (!options) return options.error();
+  options->address = address;
+  options->connect_timeout = patience;
+  auto client = Client::Connect(*options);
   if (!client) return client.error();
   client_.emplace(std::move(*client));
   return &*client_;

@@ -35,6 +35,9 @@ class Context {
   // Reads --timeout. INVALID_ARGUMENT for one that is no time.
   Result<void> CheckCommonOptions();
 
+  // Address, TLS and token as the options tell. INVALID_ARGUMENT for a token file without a token.
+  Result<ConnectOptions> Connection() const;
+
   // Connects on first use: to --address, STRIDE_ADDRESS or the default socket; and when there is
   // none of these to a private daemon, unless `keeps_state`: what a command stores in a private
   // daemon would be gone with it.

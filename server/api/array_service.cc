@@ -111,8 +111,16 @@ absl::StatusOr<v1::Array> ArrayServiceAdapter::Put(Call& call, PutReader* reader
       auto begun = engine_->BeginUpload(call.tenant(), *message->header, call.deadline());
       if (!begun.ok()) return PrefixField(begun.status(), "header.");
       upload = *std::move(begun);
+      if (audit::Record* record = call.Audit()) {
+        record->resource =
+            message->header->parent() + "/arrays/" + message->header->array_id();
+      }
     }
+    // A tenant beyond its rate is read no faster: gRPC's flow control makes its client wait.
+    absl::Duration delay = engine_->accounts().AddUpload(call.tenant(), message->data_bytes);
+    if (audit::Record* record = call.Audit()) record->bytes_up += message->data_bytes;
     if (absl::Status status = WriteAll(*upload, *message); !status.ok()) return status;
+    if (absl::Status status = call.AwaitUploadRate(delay); !status.ok()) return status;
   }
   // The end of a stream and its loss look alike; only the first may complete the array.
   if (call.cancelled()) return call.EndOfWait();
@@ -146,11 +154,16 @@ absl::Status ArrayServiceAdapter::Fetch(Call& call, const v1::FetchArrayRequest&
   if (!place.ok()) return place.status();
   auto download = WaitForArray(call, request);
   if (!download.ok()) return download.status();
+  audit::Record* record = call.Audit();
+  if (record != nullptr) record->resource = request.name();
   if (!stream->Write(transfer::EncodeFetchArray((*download)->array()))) return call.EndOfWait();
   for (;;) {
     auto chunk = (*download)->Next(*chunk_bytes);
     if (!chunk.ok()) return chunk.status();
     if (chunk->bytes.empty()) return absl::OkStatus();
+    int64_t bytes = static_cast<int64_t>(chunk->bytes.size());
+    engine_->accounts().AddDownload(call.tenant(), bytes);
+    if (record != nullptr) record->bytes_down += bytes;
     if (!stream->Write(transfer::EncodeFetchData(chunk->bytes, std::move(chunk->lease))))
       return call.EndOfWait();
   }

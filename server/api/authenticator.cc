@@ -1,47 +1,146 @@
 #include "server/api/authenticator.h"
 
-#include <algorithm>
-#include <string>
+#include <grpc/grpc_security_constants.h>
 
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
 #include "server/base/error.h"
+#include "server/identity/failure_limiter.h"
 
 namespace stride::api {
 namespace {
 
 constexpr char kTenantHeader[] = "stride-tenant";
+constexpr char kTokenHeader[] = "authorization";
+constexpr absl::string_view kScheme = "Bearer ";
 constexpr char kDefaultTenant[] = "default";
+constexpr absl::Duration kFailurePause = absl::Seconds(5);
 
 class TrustingAuthenticator : public Authenticator {
  public:
   explicit TrustingAuthenticator(bool trust_header) : trust_header_(trust_header) {}
 
-  absl::StatusOr<TenantId> Authenticate(const grpc::ServerContext& context) const override {
-    if (!trust_header_) return TenantId{kDefaultTenant};
+  absl::StatusOr<identity::Principal> Authenticate(
+      const grpc::ServerContext& context) const override {
+    if (!trust_header_) return identity::Principal{{kDefaultTenant}, ""};
     const auto& metadata = context.client_metadata();
     auto [first, last] = metadata.equal_range(kTenantHeader);
-    if (first == last) return TenantId{kDefaultTenant};
+    if (first == last) return identity::Principal{{kDefaultTenant}, ""};
     std::string name(first->second.data(), first->second.size());
     if (std::next(first) != last || !IsTenantName(name)) {
       return InvalidField(v1::ERROR_REASON_INVALID_FIELD, kTenantHeader,
                           "the stride-tenant metadata must be one name of [a-z0-9-]{1,63}");
     }
-    return TenantId{std::move(name)};
+    return identity::Principal{{std::move(name)}, "header"};
   }
 
  private:
   const bool trust_header_;
 };
 
+// Names of a certificate that the handshake has verified; none without one.
+std::vector<std::string> CertificateNames(const grpc::ServerContext& context) {
+  std::vector<std::string> names;
+  std::shared_ptr<const grpc::AuthContext> auth = context.auth_context();
+  if (auth == nullptr || !auth->IsPeerAuthenticated()) return names;
+  auto add = [&](const char* property, const char* kind) {
+    for (const grpc::string_ref& value : auth->FindPropertyValues(property))
+      names.push_back(std::string(kind) + std::string(value.data(), value.size()));
+  };
+  add(GRPC_PEER_URI_PROPERTY_NAME, "uri:");
+  add(GRPC_PEER_DNS_PROPERTY_NAME, "dns:");
+  add(GRPC_X509_CN_PROPERTY_NAME, "cn:");
+  return names;
+}
+
+class IdentityAuthenticator : public Authenticator {
+ public:
+  IdentityAuthenticator(const identity::Identity* identity, std::unique_ptr<Authenticator> local)
+      : identity_(identity), local_(std::move(local)) {}
+
+  absl::StatusOr<identity::Principal> Authenticate(
+      const grpc::ServerContext& context) const override {
+    const auto& metadata = context.client_metadata();
+    auto [first, last] = metadata.equal_range(kTokenHeader);
+    bool shows_token = first != last;
+    absl::string_view token;
+    if (shows_token && std::next(first) == last) {
+      token = absl::string_view(first->second.data(), first->second.size());
+      // The scheme's case does not matter (RFC 9110).
+      bool bearer = absl::StartsWithIgnoreCase(token, kScheme);
+      token = bearer ? token.substr(kScheme.size()) : absl::string_view();
+    }
+    // Asked for without a token too: a failure then costs what any other does.
+    std::optional<identity::Principal> who = identity_->FromToken({token.data(), token.size()});
+    if (!shows_token) {
+      who = identity_->FromCertificate(CertificateNames(context));
+      if (!who.has_value() && local_ != nullptr && IsLocalPeer(context.peer()))
+        return local_->Authenticate(context);
+    }
+    if (who.has_value()) return *std::move(who);
+    return Failure(context);
+  }
+
+ private:
+  absl::Status Failure(const grpc::ServerContext& context) const {
+    if (!failures_.Take(AddressOfPeer(context.peer()), absl::Now())) {
+      return TryLater(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_UNAUTHENTICATED,
+                      "too many calls from this address had no valid credentials", kFailurePause);
+    }
+    return MakeError(absl::StatusCode::kUnauthenticated, v1::ERROR_REASON_UNAUTHENTICATED,
+                     "the call has no valid credentials; it needs a bearer token or a client "
+                     "certificate that this daemon knows");
+  }
+
+  const identity::Identity* const identity_;
+  const std::unique_ptr<Authenticator> local_;
+  mutable identity::FailureLimiter failures_;
+};
+
 }  // namespace
 
-bool IsTenantName(std::string_view text) {
-  return !text.empty() && text.size() <= 63 && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
-  });
+bool IsTenantName(std::string_view text) { return identity::TenantTable::IsTenantName(text); }
+
+bool IsLocalPeer(std::string_view peer) {
+  std::string address = AddressOfPeer(peer);
+  return absl::StartsWith(address, "unix") || absl::StartsWith(address, "ipv4:127.") ||
+         address == "ipv6:[::1]" || absl::StartsWith(address, "ipv6:[::ffff:127.") ||
+         absl::StartsWith(address, "fd:");
+}
+
+std::string AddressOfPeer(std::string_view peer) {
+  if (peer.substr(0, 3) != "ipv") return std::string(peer.substr(0, peer.find(':')));
+  std::string text;
+  // gRPC escapes the brackets of an IPv6 address.
+  for (size_t i = 0; i < peer.size(); ++i) {
+    std::string_view three = peer.substr(i, 3);
+    if (three == "%5B" || three == "%5D") {
+      text += three == "%5B" ? '[' : ']';
+      i += 2;
+    } else {
+      text += peer[i];
+    }
+  }
+  size_t colon = text.rfind(':');
+  size_t bracket = text.rfind(']');
+  bool has_port = colon != std::string::npos && colon > 4 &&
+                  (bracket == std::string::npos || colon > bracket);
+  return has_port ? text.substr(0, colon) : text;
 }
 
 std::unique_ptr<Authenticator> MakeTrustingAuthenticator(bool trust_header) {
   return std::make_unique<TrustingAuthenticator>(trust_header);
+}
+
+std::unique_ptr<Authenticator> MakeIdentityAuthenticator(const identity::Identity* identity,
+                                                         std::unique_ptr<Authenticator> local) {
+  return std::make_unique<IdentityAuthenticator>(identity, std::move(local));
 }
 
 }  // namespace stride::api

@@ -34,9 +34,33 @@ Call::Call(CallEnvironment& environment, grpc::ServerContext* context, const cha
       start_(absl::Now()),
       deadline_(DeadlineOf(*context)) {
   environment_.counters->Started(method_);
-  absl::StatusOr<TenantId> tenant = environment_.authenticator->Authenticate(*context_);
-  status_ = tenant.status();
-  if (tenant.ok()) tenant_ = *std::move(tenant);
+  absl::StatusOr<identity::Principal> caller = environment_.authenticator->Authenticate(*context_);
+  status_ = caller.status();
+  if (caller.ok()) caller_ = *std::move(caller);
+  if (ReasonOf(status_) != v1::ERROR_REASON_UNAUTHENTICATED) return;
+  environment_.counters->AuthenticationFailed();
+  // Those beyond what an address may have are counted, not told one by one.
+  if (absl::IsUnauthenticated(status_)) Audit();
+}
+
+audit::Record Call::NewAuditRecord() const {
+  audit::Record record;
+  record.tenant = caller_.tenant.value;
+  record.identity = caller_.name;
+  record.peer = context_->peer();
+  record.event = method_;
+  return record;
+}
+
+audit::Record* Call::Audit() {
+  if (environment_.audit == nullptr) return nullptr;
+  if (!audit_.has_value()) audit_ = NewAuditRecord();
+  return &*audit_;
+}
+
+absl::Status Call::AwaitUploadRate(absl::Duration delay) const {
+  if (delay <= absl::ZeroDuration() || Sleep(delay)) return absl::OkStatus();
+  return cancelled() ? EndOfWait() : StoppingError();
 }
 
 absl::Status Call::EndOfWait() const {
@@ -67,7 +91,13 @@ grpc::Status Call::Finish(const absl::Status& status) {
   }
   grpc::Status shown = ToGrpcStatus(status);
   environment_.counters->Handled(method_, shown.error_code(), elapsed);
-  if (DebugLogged()) LogDebug(AccessLine(method_, tenant_, context_->peer(), status, elapsed));
+  if (audit_.has_value()) {
+    audit_->outcome = absl::StatusCodeToString(static_cast<absl::StatusCode>(shown.error_code()));
+    audit_->reason = ReasonNameOf(status);
+    environment_.audit->Write(*std::move(audit_));
+    audit_.reset();
+  }
+  if (DebugLogged()) LogDebug(AccessLine(method_, caller_.tenant, context_->peer(), status, elapsed));
   return shown;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <optional>
 
 #include <grpcpp/server_context.h>
 
@@ -11,6 +12,7 @@
 #include "absl/time/time.h"
 #include "server/api/authenticator.h"
 #include "server/api/rpc_counters.h"
+#include "server/audit/audit_log.h"
 #include "server/base/ids.h"
 
 namespace stride::api {
@@ -19,6 +21,7 @@ namespace stride::api {
 struct CallEnvironment {
   const Authenticator* authenticator = nullptr;
   RpcCounters* counters = nullptr;
+  audit::AuditLog* audit = nullptr;  // null: nothing is audited
   // Set when the daemon stops: watches end, so that they do not hold it up.
   std::atomic<bool> stopping{false};
 };
@@ -32,7 +35,7 @@ class Call {
   Call(const Call&) = delete;
 
   // Who calls; look at status() first.
-  const TenantId& tenant() const { return tenant_; }
+  const TenantId& tenant() const { return caller_.tenant; }
   // Why the call must not go on: authentication failed.
   const absl::Status& status() const { return status_; }
   // InfiniteFuture when the client set none.
@@ -49,6 +52,17 @@ class Call {
   // Until `duration` is over; earlier, with false, when the call is cancelled or the daemon stops.
   bool Sleep(absl::Duration duration) const;
 
+  // The line that the audit log gets at the end of this call, to be filled in; null where no log is
+  // kept. Calls that never ask get none, but for those without valid credentials.
+  audit::Record* Audit();
+  // A line that is written apart, with tenant, identity, peer and method filled in. The log outlives
+  // every call.
+  audit::Record NewAuditRecord() const;
+  audit::AuditLog* audit_log() const { return environment_.audit; }
+
+  // Waits until the tenant's uploads are within their rate. OK, or why the wait ended early.
+  absl::Status AwaitUploadRate(absl::Duration delay) const;
+
   // The end: maps the status, adds the retry trailer, counts, and writes the access line. Once.
   grpc::Status Finish(const absl::Status& status);
 
@@ -58,8 +72,9 @@ class Call {
   const char* const method_;
   const absl::Time start_;
   const absl::Time deadline_;
-  TenantId tenant_;
+  identity::Principal caller_;
   absl::Status status_;
+  std::optional<audit::Record> audit_;
 };
 
 // UNAVAILABLE, to be tried again elsewhere or later: what a watch ends with when the daemon stops.

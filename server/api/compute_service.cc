@@ -43,13 +43,25 @@ absl::Status CollectResults(const Call& call, const v1::Operation& operation,
   return absl::OkStatus();
 }
 
-absl::Status RunOne(const Call& call, scheduler::Engine& engine, const v1::RunRequest& request,
+// What the audit log tells of an operation.
+void AddWork(const scheduler::Ticket& ticket, audit::Record* record) {
+  v1::Timeline timeline = ticket.timeline();
+  ++record->num_operations;
+  record->device = timeline.device();
+  record->device_seconds += static_cast<double>(timeline.run().seconds()) +
+                            1e-9 * static_cast<double>(timeline.run().nanos());
+}
+
+absl::Status RunOne(Call& call, scheduler::Engine& engine, const v1::RunRequest& request,
                     v1::RunResponse* response) {
   const v1::Operation& operation = request.operation();
   if (!request.session().empty()) {
     auto session = session::ParseSessionName(request.session(), "session");
     if (!session.ok()) return session.status();
   }
+  absl::Status rate = call.AwaitUploadRate(engine.accounts().UploadDelay(call.tenant()));
+  if (!rate.ok()) return rate;
+  audit::Record* record = call.Audit();
   auto ticket = engine.Submit(call.tenant(), request.session(), operation, call.deadline());
   if (!ticket.ok()) return PrefixField(ticket.status(), "operation.");
   absl::Status status = CheckInlineSize(operation, (*ticket)->Describe());
@@ -60,6 +72,7 @@ absl::Status RunOne(const Call& call, scheduler::Engine& engine, const v1::RunRe
                                  [&](absl::Time deadline) { return (*ticket)->Wait(deadline); }),
                          "operation.");
   }
+  if (record != nullptr) AddWork(**ticket, record);
   // Nobody waits for it any more.
   if (!(*ticket)->done()) (*ticket)->Cancel();
   if (!status.ok()) return status;

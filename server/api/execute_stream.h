@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "server/api/ack_queue.h"
+#include "server/api/batch_audit.h"
 #include "server/api/call.h"
 #include "server/api/operation_log.h"
 #include "server/scheduler/engine.h"
@@ -62,6 +63,7 @@ class ExecuteStream {
   std::string session_;  // set by the first message, before the writer starts
   absl::Duration renew_interval_ = absl::InfiniteDuration();
   const std::shared_ptr<OperationLog> operations_ = OperationLog::Create();
+  BatchAudit audit_{call_};
 };
 
 }  // namespace stride::api

@@ -1,6 +1,9 @@
 #include "server/api/front.h"
 
+#include <sys/socket.h>
+
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
@@ -15,7 +18,9 @@
 #include "server/api/health_service.h"
 #include "server/api/job_service.h"
 #include "server/api/kernel_service.h"
+#include "server/api/log.h"
 #include "server/api/session_service.h"
+#include "server/api/tenant_service.h"
 
 namespace stride::api {
 namespace {
@@ -43,11 +48,18 @@ void AddReflection() {
   std::call_once(once, grpc::reflection::InitProtoReflectionServerBuilderPlugin);
 }
 
+std::unique_ptr<Authenticator> AuthenticatorOf(const FrontOptions& options) {
+  auto trusting = MakeTrustingAuthenticator(options.trust_tenant_header);
+  if (options.identity == nullptr) return trusting;
+  return MakeIdentityAuthenticator(options.identity,
+                                   options.trust_local ? std::move(trusting) : nullptr);
+}
+
 class FrontImpl final : public Front {
  public:
   FrontImpl(const FrontOptions& options, scheduler::Engine* engine, metrics::Sampler* sampler)
-      : authenticator_(MakeTrustingAuthenticator(options.trust_tenant_header)),
-        environment_{authenticator_.get(), &counters_},
+      : authenticator_(AuthenticatorOf(options)),
+        environment_{authenticator_.get(), &counters_, options.audit},
         gate_(options.max_bulk_streams),
         arrays_(&environment_, engine, &gate_),
         compute_(&environment_, engine),
@@ -55,6 +67,7 @@ class FrontImpl final : public Front {
         jobs_(&environment_, engine),
         kernels_(&environment_, engine),
         sessions_(&environment_, engine),
+        tenants_(&environment_, engine),
         health_(&environment_, engine) {}
 
   ~FrontImpl() override { Stop(absl::Now()); }
@@ -63,11 +76,15 @@ class FrontImpl final : public Front {
   void BeginDrain() override { health_.BeginDrain(); }
   void Stop(absl::Time deadline) override;
   std::vector<Address> addresses() const override { return addresses_; }
+  UniqueFd Connect() override;
   const RpcCounters& counters() const override { return counters_; }
   const Listener::Stats& connections() const override { return listener_->stats(); }
 
  private:
+  using Acceptor = grpc::experimental::ExternalConnectionAcceptor;
+
   void Configure(const FrontOptions& options, grpc::ServerBuilder* builder);
+  static void Deliver(Acceptor& acceptor, UniqueFd connection, int listening_fd);
 
   std::unique_ptr<Authenticator> authenticator_;
   RpcCounters counters_;
@@ -79,8 +96,11 @@ class FrontImpl final : public Front {
   JobServiceAdapter jobs_;
   KernelServiceAdapter kernels_;
   SessionServiceAdapter sessions_;
+  TenantServiceAdapter tenants_;
   HealthService health_;
-  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
+  std::shared_ptr<grpc::ServerCredentials> tls_;  // null: no TLS
+  std::unique_ptr<Acceptor> plain_acceptor_;
+  std::unique_ptr<Acceptor> tls_acceptor_;  // null: no TLS
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<Listener> listener_;
   std::vector<Address> addresses_;
@@ -107,31 +127,56 @@ void FrontImpl::Configure(const FrontOptions& options, grpc::ServerBuilder* buil
   }
   builder->AddChannelArgument(GRPC_ARG_TCP_READ_CHUNK_SIZE, kReadChunkBytes);
   for (grpc::Service* service : std::initializer_list<grpc::Service*>{
-           &arrays_, &compute_, &devices_, &jobs_, &kernels_, &sessions_, &health_}) {
+           &arrays_, &compute_, &devices_, &jobs_, &kernels_, &sessions_, &tenants_, &health_}) {
     builder->RegisterService(service);
   }
-  acceptor_ = builder->experimental().AddExternalConnectionAcceptor(
-      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
-      grpc::InsecureServerCredentials());
+  constexpr auto kFromFd =
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD;
+  plain_acceptor_ = builder->experimental().AddExternalConnectionAcceptor(
+      kFromFd, grpc::InsecureServerCredentials());
+  if (tls_ != nullptr)
+    tls_acceptor_ = builder->experimental().AddExternalConnectionAcceptor(kFromFd, tls_);
 }
 
 absl::Status FrontImpl::Start(const FrontOptions& options, std::vector<ListeningSocket> sockets) {
   AddReflection();
+  if (options.tls.enabled()) {
+    auto tls = MakeTlsCredentials(options.tls, LogWarning);
+    if (!tls.ok()) return tls.status();
+    tls_ = *std::move(tls);
+  }
   grpc::ServerBuilder builder;
   Configure(options, &builder);
   server_ = builder.BuildAndStart();
   if (server_ == nullptr) return absl::InternalError("gRPC does not start");
-  for (const ListeningSocket& socket : sockets) addresses_.push_back(socket.address);
-  auto deliver = [this](UniqueFd connection, int listening_fd) {
-    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
-    parameters.listener_fd = listening_fd;
-    parameters.fd = connection.Release();
-    acceptor_->HandleNewConnection(&parameters);
+  std::set<int> encrypted;
+  for (const ListeningSocket& socket : sockets) {
+    addresses_.push_back(socket.address);
+    if (tls_ != nullptr && socket.address.kind == Address::Kind::kTcp)
+      encrypted.insert(socket.fd.get());
+  }
+  auto deliver = [this, encrypted](UniqueFd connection, int listening_fd) {
+    bool tls = encrypted.count(listening_fd) > 0;
+    Deliver(tls ? *tls_acceptor_ : *plain_acceptor_, std::move(connection), listening_fd);
   };
   auto listener = Listener::Start(std::move(sockets), options.listener, deliver);
   if (!listener.ok()) return listener.status();
   listener_ = *std::move(listener);
   return absl::OkStatus();
+}
+
+void FrontImpl::Deliver(Acceptor& acceptor, UniqueFd connection, int listening_fd) {
+  Acceptor::NewConnectionParameters parameters;
+  parameters.listener_fd = listening_fd;
+  parameters.fd = connection.Release();
+  acceptor.HandleNewConnection(&parameters);
+}
+
+UniqueFd FrontImpl::Connect() {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) return {};
+  Deliver(*plain_acceptor_, UniqueFd(ends[0]), -1);
+  return UniqueFd(ends[1]);
 }
 
 void FrontImpl::Stop(absl::Time deadline) {

@@ -8,6 +8,10 @@
 #include "absl/time/time.h"
 #include "server/api/listener.h"
 #include "server/api/rpc_counters.h"
+#include "server/api/tls.h"
+#include "server/audit/audit_log.h"
+#include "server/base/unique_fd.h"
+#include "server/identity/identity.h"
 #include "server/metrics/sampler.h"
 #include "server/scheduler/engine.h"
 
@@ -15,6 +19,12 @@ namespace stride::api {
 
 struct FrontOptions {
   bool trust_tenant_header = false;
+  // Who callers are; null: everybody is believed. Must outlive the front.
+  const identity::Identity* identity = nullptr;
+  // With an identity: callers of this machine without credentials are believed.
+  bool trust_local = false;
+  TlsFiles tls;                      // for TCP; Unix sockets are never encrypted
+  audit::AuditLog* audit = nullptr;  // must outlive the front and the engine; may be null
   int max_bulk_streams =
       64;  // PutArray and FetchArray calls at once; each may hold tens of megabytes of windows
   // Bytes that a stream may have on its way to us; 0: gRPC's own growth with what the connection
@@ -43,6 +53,9 @@ class Front {
 
   // Where it listens.
   virtual std::vector<Address> addresses() const = 0;
+  // One end of a connection that is served like any other, without encryption: for the daemon's own
+  // health call, which may have no client certificate.
+  virtual UniqueFd Connect() = 0;
   virtual const RpcCounters& counters() const = 0;
   virtual const Listener::Stats& connections() const = 0;
 };

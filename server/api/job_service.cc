@@ -16,7 +16,13 @@ grpc::Status JobServiceAdapter::CreateJob(grpc::ServerContext* context,
                                           const v1::CreateJobRequest* request,
                                           v1::CreateJobResponse* response) {
   return Serve(environment_, context, "JobService/CreateJob", [&](Call& call) {
-    return Into(engine_->CreateJob(call.tenant(), *request), response->mutable_job());
+    audit::Record* record = call.Audit();
+    absl::Status rate = call.AwaitUploadRate(engine_->accounts().UploadDelay(call.tenant()));
+    if (!rate.ok()) return rate;
+    absl::Status status =
+        Into(engine_->CreateJob(call.tenant(), *request), response->mutable_job());
+    if (record != nullptr) record->resource = response->job().name();
+    return status;
   });
 }
 

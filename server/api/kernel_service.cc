@@ -8,8 +8,11 @@ grpc::Status KernelServiceAdapter::CreateModule(grpc::ServerContext* context,
                                                 const v1::CreateModuleRequest* request,
                                                 v1::CreateModuleResponse* response) {
   return Serve(environment_, context, "KernelService/CreateModule", [&](Call& call) {
-    return Into(engine_->CreateModule(call.tenant(), *request, call.deadline()),
-                response->mutable_module());
+    audit::Record* record = call.Audit();
+    absl::Status status = Into(engine_->CreateModule(call.tenant(), *request, call.deadline()),
+                               response->mutable_module());
+    if (record != nullptr) record->resource = response->module().name();
+    return status;
   });
 }
 

@@ -28,8 +28,8 @@ absl::Status Error(int error, std::string_view what, const Address& address) {
 absl::Status CheckReach(const Address& address, Reach reach) {
   if (address.local() || reach == Reach::kAnywhere) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat("other machines could reach this address, and calls are neither encrypted nor "
-                   "authenticated; listen on a "
+      absl::StrCat("other machines could reach this address, and calls are not both encrypted "
+                   "(--tls-cert, --tls-key) and authenticated (--tenants); listen on a "
                    "Unix socket or a loopback address, or say --insecure: ",
                    address.ToString()));
 }

@@ -15,8 +15,8 @@ struct ListeningSocket {
   bool owned = false;  // we made the socket file, and remove it at the end
 };
 
-// Whether addresses that other machines reach are allowed: there is neither encryption nor
-// authentication.
+// Whether addresses that other machines reach are allowed: where calls are encrypted and
+// authenticated, or a person has said that they need not be.
 enum class Reach { kLocalOnly, kAnywhere };
 
 // Binds and listens. A Unix socket gets mode 0660; a socket file that nobody listens on any more is

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -23,8 +24,12 @@ class RpcCounters {
   void Started(const char* method);
   void Handled(const char* method, int code, absl::Duration elapsed);
   std::map<std::string, MethodCounters> Snapshot() const;
+  // Calls without valid credentials.
+  void AuthenticationFailed() { auth_failures_.fetch_add(1, std::memory_order_relaxed); }
+  int64_t auth_failures() const { return auth_failures_.load(std::memory_order_relaxed); }
 
  private:
+  std::atomic<int64_t> auth_failures_{0};
   mutable std::mutex mutex_;
   std::map<std::string, MethodCounters> methods_;  // guarded by mutex_
 };

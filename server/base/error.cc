@@ -87,6 +87,25 @@ absl::Status TryLater(absl::StatusCode code, v1::ErrorReason reason, std::string
   return status;
 }
 
+absl::Status QuotaExceeded(v1::ErrorReason reason, std::string_view tenant, std::string_view text,
+                           const QuotaUse& use, absl::Duration retry_delay) {
+  std::string numbers =
+      absl::StrCat("Quota ", ToAbsl(use.quota), ": limit ", use.limit, ", used ", use.used);
+  if (use.asked > 0) absl::StrAppend(&numbers, ", asked for ", use.asked);
+  absl::Status status = TryLater(absl::StatusCode::kResourceExhausted, reason,
+                                 absl::StrCat(ToAbsl(text), ". ", numbers), retry_delay,
+                                 {{"quota", std::string(use.quota)},
+                                  {"limit", absl::StrCat(use.limit)},
+                                  {"used", absl::StrCat(use.used)},
+                                  {"asked", absl::StrCat(use.asked)}});
+  google::rpc::QuotaFailure failure;
+  auto* violation = failure.add_violations();
+  violation->set_subject(absl::StrCat("tenants/", ToAbsl(tenant)));
+  violation->set_description(numbers);
+  Attach(status, failure);
+  return status;
+}
+
 absl::Status NotImplemented(std::string_view feature, std::string_view text) {
   return MakeError(absl::StatusCode::kUnimplemented, v1::ERROR_REASON_NOT_IMPLEMENTED, text,
                    {{"feature", std::string(feature)}});
@@ -121,6 +140,11 @@ v1::ErrorReason ReasonOf(const absl::Status& status) {
   if (!Extract(status, &info)) return reason;
   v1::ErrorReason_Parse(absl::StrCat("ERROR_REASON_", info.reason()), &reason);
   return reason;
+}
+
+std::string ReasonNameOf(const absl::Status& status) {
+  google::rpc::ErrorInfo info;
+  return Extract(status, &info) ? info.reason() : "";
 }
 
 std::string MetadataOf(const absl::Status& status, std::string_view key) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -33,6 +34,17 @@ absl::Status NotFound(v1::ErrorReason reason, std::string_view type, std::string
 absl::Status TryLater(absl::StatusCode code, v1::ErrorReason reason, std::string_view text,
                       absl::Duration retry_delay, ErrorMetadata metadata = {});
 
+// RESOURCE_EXHAUSTED with google.rpc.QuotaFailure about `tenants/{tenant}`: one more of `asked` would
+// go beyond what the tenant may use at once. `quota` is its name in the tenants file.
+struct QuotaUse {
+  std::string_view quota;
+  int64_t limit = 0;
+  int64_t used = 0;
+  int64_t asked = 0;
+};
+absl::Status QuotaExceeded(v1::ErrorReason reason, std::string_view tenant, std::string_view text,
+                           const QuotaUse& use, absl::Duration retry_delay);
+
 // Any other code with its reason.
 absl::Status MakeError(absl::StatusCode code, v1::ErrorReason reason, std::string_view text,
                        ErrorMetadata metadata = {});
@@ -49,6 +61,9 @@ absl::Status PrefixField(absl::Status status, std::string_view prefix);
 
 // The reason that a status carries; UNSPECIFIED when it carries none.
 v1::ErrorReason ReasonOf(const absl::Status& status);
+
+// The same as its ErrorInfo spells it, such as `QUOTA`; empty when it carries none.
+std::string ReasonNameOf(const absl::Status& status);
 
 // The value that the status's ErrorInfo has under `key`; empty when it has none.
 std::string MetadataOf(const absl::Status& status, std::string_view key);

@@ -20,6 +20,13 @@ struct Config {
   std::vector<std::string> listen;  // empty: DefaultAddresses()
   bool insecure = false;
   bool trust_tenant_header = false;
+  std::string tenants_file;
+  bool trust_local = false;
+  std::string tls_cert;
+  std::string tls_key;
+  std::string tls_client_ca;
+  bool tls_client_optional = false;
+  std::string audit_log;
 
   std::string state_dir;
   std::string worker_dir;

@@ -42,25 +42,6 @@ void LogForGrpc(gpr_log_func_args* args) {
 
 }  // namespace
 
-std::string EscapeJson(std::string_view text) {
-  std::string out;
-  for (char c : text) {
-    unsigned char byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += {'\\', c};
-    } else if (c == '\n') {
-      out += "\\n";
-    } else if (byte < 0x20 || byte == 0x7f) {
-      char code[8];
-      std::snprintf(code, sizeof(code), "\\u%04x", byte);
-      out += code;
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
-
 void SetUpLogging(const Config& config) {
   bool text = config.log_format == LogFormat::kText ||
               (config.log_format == LogFormat::kAuto && isatty(STDERR_FILENO) != 0);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "server/base/json_text.h"  // IWYU pragma: export
 #include "server/main/config.h"
 
 namespace stride {
@@ -7,8 +8,5 @@ namespace stride {
 // Sends the process's log, and gRPC's complaints, to standard error: one JSON object a line (time,
 // level, message), or plain text for a terminal. Call once, before threads.
 void SetUpLogging(const Config& config);
-
-// `text` as the inside of a JSON string.
-std::string EscapeJson(std::string_view text);
 
 }  // namespace stride

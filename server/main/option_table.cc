@@ -104,13 +104,37 @@ std::vector<Option> MakeOptions() {
        "sockets when it passes some.",
        SetListen},
       {"insecure", "",
-       "Allow addresses that other machines reach, although calls are neither encrypted nor "
-       "authenticated.",
+       "Allow addresses that other machines reach, although calls are not both encrypted "
+       "(--tls-cert) and authenticated (--tenants).",
        Switch(&Config::insecure)},
       {"trust-tenant-header", "",
        "Take the tenant from the caller's stride-tenant metadata. For a proxy that authenticates; "
        "without it all are tenant `default`.",
        Switch(&Config::trust_tenant_header)},
+      {"tenants", "FILE",
+       "Tenants, their quotas, tokens (hashes) and certificate names; see tenants.conf. Every call "
+       "then needs credentials. Read again when it changes, and on SIGHUP.",
+       Text(&Config::tenants_file)},
+      {"trust-local", "",
+       "With --tenants: believe callers of this machine (Unix sockets, loopback) that bring no "
+       "credentials; they are tenant `default`, or whom --trust-tenant-header tells. Not behind a "
+       "proxy on this machine.",
+       Switch(&Config::trust_local)},
+      {"tls-cert", "FILE",
+       "Certificate chain (PEM) of this daemon: TCP addresses then speak TLS alone. Read again when "
+       "it changes, as are the next two.",
+       Text(&Config::tls_cert)},
+      {"tls-key", "FILE", "Its private key (PEM).", Text(&Config::tls_key)},
+      {"tls-client-ca", "FILE",
+       "Who signs clients' certificates (PEM): TCP clients then need one (mTLS).",
+       Text(&Config::tls_client_ca)},
+      {"tls-client-optional", "",
+       "With --tls-client-ca: clients may also come without a certificate, with a token.",
+       Switch(&Config::tls_client_optional)},
+      {"audit-log", "FILE",
+       "Who ran what: one JSON line for each job, batch of operations, transfer and refused caller. "
+       "Opened anew on SIGHUP.",
+       Text(&Config::audit_log)},
       {"state-dir", "DIR",
        "Folder for what outlives the daemon, such as compiled code. Default: $STATE_DIRECTORY; "
        "with neither nothing is kept.",

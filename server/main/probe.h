@@ -1,9 +1,11 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "absl/time/time.h"
 #include "server/api/address.h"
+#include "server/base/unique_fd.h"
 
 namespace stride {
 
@@ -11,6 +13,8 @@ namespace stride {
 class Probe {
  public:
   explicit Probe(const api::Address& address);
+  // Over connections that `connect` makes, one after another as they break.
+  explicit Probe(std::function<UniqueFd()> connect);
   ~Probe();
   // Whether it answered in time, whatever the answer: a device may be ill without the daemon being
   // so.
@@ -19,6 +23,7 @@ class Probe {
  private:
   struct Channel;
   std::unique_ptr<Channel> channel_;
+  const std::function<UniqueFd()> connect_;  // may be empty
 };
 
 }  // namespace stride

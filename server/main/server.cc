@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "server/api/log.h"
+#include "server/base/error.h"
 #include "server/main/logging.h"
 #include "server/main/sockets.h"
 
@@ -97,9 +98,25 @@ scheduler::EngineOptions EngineOptionsOf(const Config& config) {
   return options;
 }
 
+audit::Record RecordOf(const scheduler::JobEnd& end) {
+  audit::Record record;
+  record.tenant = end.tenant.value;
+  record.event = "job";
+  record.resource = end.job;
+  record.device = end.devices;
+  record.device_seconds = end.device_seconds;
+  record.num_operations = end.num_operations;
+  record.outcome = absl::StatusCodeToString(end.outcome.code());
+  record.reason = ReasonNameOf(end.outcome);
+  return record;
+}
+
 api::FrontOptions FrontOptionsOf(const Config& config, size_t max_descriptors) {
   api::FrontOptions options;
   options.trust_tenant_header = config.trust_tenant_header;
+  options.trust_local = config.trust_local;
+  options.tls = {config.tls_cert, config.tls_key, config.tls_client_ca,
+                 !config.tls_client_optional};
   options.max_bulk_streams = config.max_bulk_streams;
   options.stream_window_bytes = config.stream_window_bytes;
   options.max_threads = config.max_threads;
@@ -122,8 +139,35 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Config& config, size
   return server;
 }
 
+absl::Status Server::OpenBooks(const Config& config) {
+  if (config.tls_cert.empty() != config.tls_key.empty())
+    return absl::InvalidArgumentError("--tls-cert and --tls-key belong together");
+  if (config.tls_cert.empty() && !config.tls_client_ca.empty())
+    return absl::InvalidArgumentError("--tls-client-ca needs --tls-cert and --tls-key");
+  if (!config.tenants_file.empty()) {
+    auto identity =
+        identity::Identity::Open(config.tenants_file, {.log = [](const std::string& line) {
+                                   api::LogWarning(line);
+                                 }});
+    if (!identity.ok()) return identity.status();
+    identity_ = *std::move(identity);
+  }
+  if (!config.audit_log.empty()) {
+    auto audit = audit::AuditLog::Open(config.audit_log);
+    if (!audit.ok()) return audit.status();
+    audit_ = *std::move(audit);
+  }
+  return absl::OkStatus();
+}
+
+void Server::Reload() {
+  if (identity_ != nullptr) identity_->Reload().IgnoreError();
+  if (audit_ != nullptr) audit_->Reopen();
+}
+
 absl::Status Server::Build(const Config& config, size_t max_descriptors,
                            std::vector<NamedFd> passed) {
+  if (absl::Status status = OpenBooks(config); !status.ok()) return status;
   std::vector<NamedFd> kept = keeper_->TakeAll();
   // First: an address that is taken shows before any worker starts. Clients wait in the backlog
   // until all is there.
@@ -136,8 +180,19 @@ absl::Status Server::Build(const Config& config, size_t max_descriptors,
   if (!broker.ok()) return broker.status();
   broker_ = *std::move(broker);
   for (const std::string& note : broker_->notes()) api::LogInfo(note);
-  engine_ =
-      scheduler::Engine::Create(EngineOptionsOf(config), broker_.get(), keeper_, std::move(kept));
+  scheduler::EngineOptions engine_options = EngineOptionsOf(config);
+  if (audit_ != nullptr) {
+    engine_options.job_ended = [audit = audit_.get()](const scheduler::JobEnd& end) {
+      audit->Write(RecordOf(end));
+    };
+  }
+  engine_ = scheduler::Engine::Create(std::move(engine_options), broker_.get(), keeper_,
+                                      std::move(kept));
+  if (identity_ != nullptr) {
+    identity_->Follow([this](const identity::TenantTable& table) {
+      engine_->accounts().SetQuotas(table.quotas(), table.default_quota);
+    });
+  }
 
   metrics::Sources sources;
   sources.devices = [this] { return engine_->ListDevices(); };
@@ -150,8 +205,11 @@ absl::Status Server::Build(const Config& config, size_t max_descriptors,
   if (nvml_ != nullptr) errors_ = ErrorWatch::Start(nvml_.get(), engine_.get());
   sampler_ = std::make_unique<metrics::Sampler>(std::move(sources));
 
-  auto front = api::Front::Start(FrontOptionsOf(config, max_descriptors), engine_.get(),
-                                 sampler_.get(), std::move(sockets->sockets));
+  api::FrontOptions front_options = FrontOptionsOf(config, max_descriptors);
+  front_options.identity = identity_.get();
+  front_options.audit = audit_.get();
+  auto front = api::Front::Start(front_options, engine_.get(), sampler_.get(),
+                                 std::move(sockets->sockets));
   if (!front.ok()) return front.status();
   front_ = *std::move(front);
   addresses_ = front_->addresses();
@@ -176,6 +234,7 @@ Server::~Server() {
   errors_.reset();
   sampler_.reset();
   if (engine_ != nullptr) engine_->StopRecording();
+  identity_.reset();  // it tells the engine of changes
   // First: its callbacks lead into the engine.
   if (broker_ != nullptr) broker_->Shutdown();
   engine_.reset();

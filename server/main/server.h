@@ -9,8 +9,11 @@
 #include "absl/time/time.h"
 #include "server/api/front.h"
 #include "server/api/listening_socket.h"
+#include "server/audit/audit_log.h"
+#include "server/base/unique_fd.h"
 #include "server/broker/broker.h"
 #include "server/keeper/keeper.h"
+#include "server/identity/identity.h"
 #include "server/main/config.h"
 #include "server/main/error_watch.h"
 #include "server/metrics/nvml.h"
@@ -36,6 +39,10 @@ class Server {
 
   // Whether the engine answers within this time: its lock and its threads, not the devices.
   bool Responds(absl::Duration patience);
+  // What SIGHUP asks for: reads the tenants anew, opens the audit log anew.
+  void Reload();
+  // For the daemon's own health call.
+  UniqueFd Connect() { return front_->Connect(); }
 
   // Health turns NOT_SERVING, new work is refused, accepted work goes on until `deadline`; then the
   // calls in progress end. Blocks.
@@ -43,14 +50,18 @@ class Server {
 
  private:
   Server() = default;
+  // Whom to believe and what to write down.
+  absl::Status OpenBooks(const Config& config);
   absl::Status Build(const Config& config, size_t max_descriptors, std::vector<NamedFd> passed);
 
   keeper::Keeper* keeper_ = nullptr;
   std::vector<std::string> kept_sockets_;  // their names at the keeper
   // In the order of making; each needs those above it.
   std::vector<api::Address> addresses_;
+  std::unique_ptr<audit::AuditLog> audit_;
   std::unique_ptr<broker::Broker> broker_;
   std::unique_ptr<scheduler::Engine> engine_;
+  std::unique_ptr<identity::Identity> identity_;
   std::unique_ptr<metrics::Nvml> nvml_;
   std::unique_ptr<ErrorWatch> errors_;
   std::unique_ptr<metrics::Sampler> sampler_;

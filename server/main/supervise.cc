@@ -26,11 +26,13 @@ constexpr absl::Duration kStopTime = absl::Seconds(10);
 // The watchdog's turn: every half of its patience.
 class Heartbeat {
  public:
-  Heartbeat(const Notifier& notifier, Server* server)
+  // A daemon that a stranger's certificate is asked of calls itself where none is.
+  Heartbeat(const Config& config, const Notifier& notifier, Server* server)
       : notifier_(notifier),
         interval_(notifier.watchdog() / 2),
         server_(server),
-        probe_(server->addresses().front()) {}
+        probe_(config.tls_cert.empty() ? Probe(server->addresses().front())
+                                       : Probe([server] { return server->Connect(); })) {}
 
   int PollMillis() const {
     if (interval_ == absl::InfiniteDuration()) return -1;
@@ -58,14 +60,16 @@ class Heartbeat {
 };
 
 // Until a reason to stop; it is returned in words.
-std::string WaitForEnd(const UniqueFd& parent, Signals& signals, Heartbeat& heartbeat) {
+std::string WaitForEnd(const UniqueFd& parent, Signals& signals, Heartbeat& heartbeat,
+                       Server& server) {
   pollfd polled[] = {{signals.fd(), POLLIN, 0}, {parent.valid() ? parent.get() : -1, POLLIN, 0}};
   for (;;) {
     heartbeat.Beat();
     poll(polled, 2, heartbeat.PollMillis());
     while (int signal = signals.Next()) {
       if (signal != SIGHUP) return strsignal(signal);
-      api::LogInfo("SIGHUP is reserved for reloading and does nothing yet");
+      api::LogInfo("SIGHUP: reading the tenants and opening the audit log anew");
+      server.Reload();
     }
     if (polled[1].revents != 0) return "the parent process has ended";
   }
@@ -108,11 +112,11 @@ int Supervise(const Config& config, const Notifier& notifier, Signals& signals,
     }
     parent = *std::move(watched);
   }
-  Heartbeat heartbeat(notifier, server.get());
+  Heartbeat heartbeat(config, notifier, server.get());
   api::LogInfo(ReadyLine(*server));
   keeper->Ready();
   notifier.Notify("READY=1\nSTATUS=serving");
-  std::string reason = WaitForEnd(parent, signals, heartbeat);
+  std::string reason = WaitForEnd(parent, signals, heartbeat, *server);
   api::LogInfo(absl::StrCat("draining: ", reason));
   notifier.Notify("STOPPING=1\nSTATUS=draining");
   std::future<void> draining = std::async(std::launch::async, [&] {

@@ -224,6 +224,9 @@ absl::StatusOr<ArrayPtr> Arrays::FindOrBeginReceiving(const TenantId& tenant,
     if (!asked.ok()) return asked.status();
     device = *asked;
   }
+  if (absl::Status status = core_->accounts->CheckArrayBytes(tenant, info.size_bytes());
+      !status.ok())
+    return status;
   auto array = std::make_shared<session::Array>();
   array->info = info;
   array->create_time = core_->Now();
@@ -395,25 +398,35 @@ absl::StatusOr<v1::InlineArray> Arrays::ReadInline(const TenantId& tenant, Array
   if (!size.ok()) return size.status();
   auto download = BeginDownload(tenant, array, 0, *size, deadline);
   if (!download.ok()) return download.status();
-  return ReadWhole(array->info, **download);
+  auto out = ReadWhole(array->info, **download);
+  if (out.ok()) core_->accounts->AddDownload(tenant, *size);
+  return out;
 }
 
 namespace {
 
 class TakenFetch : public InlineFetch {
  public:
-  TakenFetch(Core* core, Scheduler* scheduler, std::shared_ptr<ReadAccess> access, int64_t size)
-      : core_(core), scheduler_(scheduler), access_(std::move(access)), size_(size) {}
+  TakenFetch(Core* core, Scheduler* scheduler, TenantId tenant, std::shared_ptr<ReadAccess> access,
+             int64_t size)
+      : core_(core),
+        scheduler_(scheduler),
+        tenant_(std::move(tenant)),
+        access_(std::move(access)),
+        size_(size) {}
 
   absl::StatusOr<v1::InlineArray> Read(absl::Time deadline) override {
     if (absl::Status status = access_->Await(deadline); !status.ok()) return status;
     ArrayDownload download(core_, scheduler_, access_, {}, 0, size_, deadline);
-    return ReadWhole(access_->array().info, download);
+    auto out = ReadWhole(access_->array().info, download);
+    if (out.ok()) core_->accounts->AddDownload(tenant_, size_);
+    return out;
   }
 
  private:
   Core* const core_;
   Scheduler* const scheduler_;
+  const TenantId tenant_;
   const std::shared_ptr<ReadAccess> access_;
   const int64_t size_;
 };
@@ -430,7 +443,7 @@ absl::StatusOr<std::unique_ptr<InlineFetch>> Arrays::BeginFetch(const TenantId& 
   if (!size.ok()) return size.status();
   auto access = ReadAccess::Enqueue(core_, scheduler_, operations_, tenant, *array);
   if (!access.ok()) return access.status();
-  return std::make_unique<TakenFetch>(core_, scheduler_, *std::move(access), *size);
+  return std::make_unique<TakenFetch>(core_, scheduler_, tenant, *std::move(access), *size);
 }
 
 void Arrays::EndLeases(absl::Time now) {

@@ -14,9 +14,14 @@
 #include "server/scheduler/engine.h"
 #include "server/scheduler/recorder.h"
 #include "server/session/catalogue.h"
+#include "server/session/tenant_accounts.h"
 #include "server/store/buffer.h"
 
 namespace stride::scheduler {
+
+inline identity::Quota DefaultQuota(const EngineOptions& options) {
+  return {.operations = options.max_queued_tasks, .sessions = options.max_sessions};
+}
 
 // What every part of the engine shares. One lock guards sessions, arrays, tasks and lanes: the
 // sections under it are short and never block on a worker, a file or a client.
@@ -26,7 +31,13 @@ struct Core {
 
   const EngineOptions options;
   broker::Broker* const broker;
-  const std::shared_ptr<store::Reclaimer> reclaimer = std::make_shared<store::Reclaimer>();
+  // Shared, since buffers may outlive the engine.
+  const std::shared_ptr<session::TenantAccounts> accounts =
+      std::make_shared<session::TenantAccounts>(DefaultQuota(options));
+  const std::shared_ptr<store::Reclaimer> reclaimer = std::make_shared<store::Reclaimer>(
+      [accounts = accounts](const TenantId& tenant, int64_t bytes) {
+        accounts->AddArrayBytes(tenant, bytes);
+      });
 
   absl::Mutex mutex;
   session::Catalogue catalogue;                 // guarded by mutex

@@ -216,6 +216,7 @@ void Scheduler::TasksDone(Lane& lane, const broker::Worker* worker,
     if (entry.task == nullptr) continue;
     entry.task->run_seconds += result.run_seconds();
     turns_[lane.device].share.Charge(lane.flow, result.run_seconds(), core_->Now());
+    core_->accounts->AddDeviceTime(lane.tenant, lane.device, result.run_seconds());
     if (entry.last) {
       TaskEnded(lane, entry.task, result);
     } else if (result.status().code() != 0) {
@@ -294,6 +295,11 @@ void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker,
   TellLoss(lane, death, culprit);
   if (culprit == nullptr && ReasonOf(death.cause) == v1::ERROR_REASON_WORKER_LOST)
     health_.LostWorker(lane.device, lane.tenant);
+  // What ran until its end cut it short has used the device too.
+  if (culprit != nullptr && culprit->begin_time != absl::Time()) {
+    core_->accounts->AddDeviceTime(lane.tenant, lane.device,
+                                   absl::ToDoubleSeconds(core_->Now() - culprit->begin_time));
+  }
   std::vector<std::shared_ptr<Task>> again;
   std::vector<std::pair<std::shared_ptr<Task>, absl::Status>> ended;
   for (const Lane::InFlight& entry : in_flight) {

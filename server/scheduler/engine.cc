@@ -1,6 +1,9 @@
 #include "server/scheduler/engine.h"
 
+#include <algorithm>
+#include <climits>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -122,9 +125,11 @@ class EngineImpl : public Engine {
                                          absl::FormatDuration(core_.options.max_session_ttl)));
       }
     }
+    // A job has a session too, and a quota of its own.
+    int64_t limit = *core_.accounts->QuotaOf(tenant).sessions + core_.accounts->live_jobs(tenant);
     Locked lock(core_);
-    auto session =
-        core_.catalogue.CreateSession(tenant, id, ttl, core_.Now(), core_.options.max_sessions);
+    auto session = core_.catalogue.CreateSession(
+        tenant, id, ttl, core_.Now(), static_cast<int>(std::min<int64_t>(limit, INT_MAX)));
     if (!session.ok()) return session.status();
     return Describe(**session);
   }
@@ -242,6 +247,9 @@ class EngineImpl : public Engine {
     return modules_.Delete(tenant, name);
   }
 
+  session::TenantAccounts& accounts() override { return *core_.accounts; }
+  v1::Usage GetUsage(const TenantId& tenant) override;
+
   std::vector<v1::Device> ListDevices() override;
   std::vector<v1::DeviceSample> SampleDevices() override;
   void AwaitHealth(absl::Time deadline) override;
@@ -332,6 +340,29 @@ bool EngineImpl::Responds(absl::Duration patience) {
     answered->Notify();
   });
   return answered->WaitForNotificationWithTimeout(patience);
+}
+
+v1::Usage EngineImpl::GetUsage(const TenantId& tenant) {
+  std::map<int, session::TenantAccounts::DeviceShare> devices;
+  v1::Usage usage = core_.accounts->Describe(tenant, &devices);
+  for (const auto& [index, share] : devices) {
+    v1::DeviceUsage* device = usage.add_devices();
+    device->set_device(absl::StrCat("devices/", core_.broker->devices()[index].id()));
+    device->set_device_seconds(share.seconds);
+    device->set_operations(share.operations);
+  }
+  identity::Quota quota = core_.accounts->QuotaOf(tenant);
+  Locked lock(core_);
+  auto add = [&](const char* quota_name, int64_t used, std::optional<int64_t> limit) {
+    v1::QuotaUsage* line = usage.add_quotas();
+    line->set_name(quota_name);
+    line->set_used(used);
+    if (limit.has_value()) line->set_limit(*limit);
+  };
+  add("operations", scheduler_.num_unfinished(tenant), quota.operations);
+  int64_t sessions = core_.catalogue.NumSessions(tenant) - core_.accounts->live_jobs(tenant);
+  add("sessions", std::max<int64_t>(0, sessions), quota.sessions);
+  return usage;
 }
 
 bool EngineImpl::Drain(absl::Time deadline) {

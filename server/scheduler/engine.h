@@ -16,12 +16,14 @@
 #include "server/broker/broker.h"
 #include "server/keeper/keeper.h"
 #include "server/scheduler/health.h"
+#include "server/session/tenant_accounts.h"
 #include "stride/v1/array_service.pb.h"
 #include "stride/v1/compute_service.pb.h"
 #include "stride/v1/device_service.pb.h"
 #include "stride/v1/job_service.pb.h"
 #include "stride/v1/kernel_service.pb.h"
 #include "stride/v1/session_service.pb.h"
+#include "stride/v1/tenant_service.pb.h"
 
 namespace stride::scheduler {
 
@@ -33,12 +35,23 @@ struct WorkerLoss {
   std::string operation;  // what it was running, as its kernel or function is named; empty: nothing
 };
 
+// A job that is final, for the audit log.
+struct JobEnd {
+  TenantId tenant;
+  std::string job;      // `tenants/{tenant}/jobs/{id}`
+  std::string devices;  // where its operations ran, `devices/{id}`, separated by commas
+  double device_seconds = 0;
+  int num_operations = 0;
+  absl::Status outcome;
+};
+
 struct EngineOptions {
   int64_t max_array_bytes = int64_t{1} << 44;
   // Share of a device's memory that arrays may take.
   double device_memory_share = 0.9;
-  int max_queued_tasks = 100000;  // of one tenant; more are refused with QUEUE_FULL
-  int max_sessions = 10000;       // of one tenant
+  // Of one tenant, where its quota says nothing else. More are refused.
+  int max_queued_tasks = 100000;
+  int max_sessions = 10000;
   int64_t max_inline_bytes = 4 << 20;
   absl::Duration default_session_ttl = absl::Minutes(10);
   absl::Duration max_session_ttl = absl::Hours(24);
@@ -55,7 +68,7 @@ struct EngineOptions {
   // same.
   absl::Duration fair_hand_over = absl::Milliseconds(5);
   // Share of device time of a tenant, against others'; above 0. Asked for often, under the engine's
-  // lock; must not block. Empty: all have 1.
+  // lock; must not block. Empty: the tenants' quotas tell.
   std::function<double(const TenantId&)> tenant_weight;
   HealthOptions health;
   // Told when a device begins or ceases to serve, and then why; on an engine thread without a lock;
@@ -68,6 +81,9 @@ struct EngineOptions {
   std::function<void(const WorkerLoss&)> worker_lost;
   // What a person should know: of recovery, and of what ends it.
   std::function<void(const std::string&)> log = [](const std::string&) {};
+  // Told of every job's end, on an engine thread, perhaps under a lock; must not block or call the
+  // engine. May be empty.
+  std::function<void(const JobEnd&)> job_ended;
 };
 
 // One operation that was accepted: a future. Thread-safe; may be dropped at any time without effect
@@ -221,6 +237,10 @@ class Engine {
   // Whether the lock can be had and a thread is there to run what must wait, within this time: of
   // the daemon itself, whatever its devices do.
   virtual bool Responds(absl::Duration patience) = 0;
+  // --- tenants ---
+  // Quotas, rates and meters of all tenants.
+  virtual session::TenantAccounts& accounts() = 0;
+  virtual v1::Usage GetUsage(const TenantId& tenant) = 0;
 
   // Refuses new work with UNAVAILABLE (DRAINING) and waits until what was accepted has ended, or
   // `deadline`. True when all ended.

@@ -1,6 +1,8 @@
 #include "server/scheduler/jobs.h"
 
 #include <algorithm>
+#include <climits>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -100,7 +102,10 @@ absl::StatusOr<v1::Job> Jobs::Create(const TenantId& tenant, const v1::CreateJob
       if (first != jobs_.end()) return first->second->job;
     }
   }
-  std::string id = request.job_id().empty() ? absl::StrFormat("job-%d-%s", next_id_++, RandomId(8))
+  auto place = core_->accounts->EnterJob(tenant);
+  if (!place.ok()) return place.status();
+  // Random: a number would tell one tenant how many jobs the others have made.
+  std::string id = request.job_id().empty() ? absl::StrCat("job-", RandomId(16))
                                             : request.job_id();
   if (jobs_.count({tenant, id}) > 0) {
     return MakeError(absl::StatusCode::kAlreadyExists, v1::ERROR_REASON_ALREADY_EXISTS,
@@ -108,6 +113,7 @@ absl::StatusOr<v1::Job> Jobs::Create(const TenantId& tenant, const v1::CreateJob
   }
   auto record = std::make_shared<Record>();
   record->tenant = tenant;
+  record->place = *std::move(place);
   record->job = request.job();
   record->job.set_name(absl::StrCat("tenants/", tenant.value, "/jobs/", id));
   record->job.clear_error();
@@ -128,6 +134,7 @@ absl::StatusOr<v1::Job> Jobs::Create(const TenantId& tenant, const v1::CreateJob
   record->request_id = request.request_id();
   record->record = core_->recorder.NewId();
   jobs_[{tenant, id}] = record;
+  core_->accounts->AddJob(tenant);
   if (!request.request_id().empty()) requests_[{tenant, request.request_id()}] = id;
   STRIDE_CRASH_POINT("job.before_acceptance");
   Update(record);
@@ -149,7 +156,7 @@ absl::Status Jobs::SubmitAll(const RecordPtr& record, const v1::Job& job, absl::
   {
     Locked lock(*core_);
     auto session = core_->catalogue.CreateSession(record->tenant, id, absl::Hours(1), core_->Now(),
-                                                  core_->options.max_sessions);
+                                                  INT_MAX);  // the quota `jobs` bounds them
     if (!session.ok()) return session.status();
     ++(*session)->num_pins;
     core_->recorder.Added(**session);  // as a job's
@@ -219,6 +226,7 @@ void Jobs::Restore(uint64_t id, const recovery::JobRecord& record, const Restore
   restored->cancel_requested = record.cancel_requested();
   restored->final_time = TimeFrom(record.final_time(), absl::InfiniteFuture());
   restored->record = id;
+  if (!IsFinal(restored->job.state())) restored->place = core_->accounts->RestoreJob(restored->tenant);
   v1::WatchJobResponse last;
   if (record.num_events() > 0 && last.ParseFromString(record.last_event())) {
     restored->num_forgotten_events = record.num_events() - 1;
@@ -317,8 +325,10 @@ void Jobs::Update(const RecordPtr& record) {
     if (IsFinal(state)) {
       SetTimestamp(core_->Now(), record->job.mutable_end_time());
       record->final_time = core_->Now();
+      record->place.reset();
       if (auto id = session::ParseSessionName(record->session, "session"); id.ok())
         core_->catalogue.DeleteSession(record->tenant, *id);
+      TellEnd(*record, error);
     }
     v1::WatchJobResponse event;
     event.set_sequence(record->num_forgotten_events + record->events.size() + 1);
@@ -328,6 +338,23 @@ void Jobs::Update(const RecordPtr& record) {
     record->events.push_back(std::move(event));
     Save(*record);
   }
+}
+
+void Jobs::TellEnd(const Record& record, const absl::Status& outcome) const {
+  if (!core_->options.job_ended) return;
+  JobEnd end{.tenant = record.tenant, .job = record.job.name(), .outcome = outcome};
+  std::set<int> devices;
+  for (const auto& task : record.tasks) {
+    if (task == nullptr) continue;
+    ++end.num_operations;
+    end.device_seconds += task->run_seconds;
+    if (task->ran_on_device >= 0) devices.insert(task->ran_on_device);
+  }
+  for (int device : devices) {
+    absl::StrAppend(&end.devices, end.devices.empty() ? "" : ",", "devices/",
+                    core_->broker->devices()[device].id());
+  }
+  core_->options.job_ended(end);
 }
 
 absl::StatusOr<Jobs::RecordPtr> Jobs::Find(const TenantId& tenant, const std::string& name) {

@@ -64,6 +64,7 @@ class Jobs {
     uint64_t num_forgotten_events = 0;  // those before `events`, told by an earlier daemon
     std::string id, request_id;
     uint64_t record = 0;  // id in the journal; 0: not accepted yet, or nothing is recorded
+    std::shared_ptr<const void> place;  // in the tenant's quota; until it is final
     bool cancel_requested = false;
     absl::Time final_time = absl::InfiniteFuture();
   };
@@ -80,6 +81,8 @@ class Jobs {
   void CancelAll(const Record& record);
   // Looks at the tasks and tells a new event when the job's state has changed.
   void Update(const RecordPtr& record);
+  // To whoever keeps an account of jobs. Caller holds both locks.
+  void TellEnd(const Record& record, const absl::Status& outcome) const;
   static bool IsFinal(v1::Job::State state);
 
   Core* const core_;
@@ -89,7 +92,6 @@ class Jobs {
   std::map<std::pair<TenantId, std::string>, RecordPtr> jobs_ ABSL_GUARDED_BY(mutex_);
   std::map<std::pair<TenantId, std::string>, std::string> requests_
       ABSL_GUARDED_BY(mutex_);  // request_id -> job id
-  uint64_t next_id_ ABSL_GUARDED_BY(mutex_) = 1;
 };
 
 }  // namespace stride::scheduler

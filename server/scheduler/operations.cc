@@ -187,10 +187,23 @@ absl::StatusOr<ArrayPtr> Operations::InlineArray(const TenantId& tenant,
                         absl::StrCat("the bytes do not fit dtype and shape. Declared: ", declared,
                                      ", sent: ", inline_array.data().size()));
   }
+  session::TenantAccounts& accounts = *core_->accounts;
+  if (absl::Status status = accounts.CheckInlineBytes(tenant, declared); !status.ok())
+    return AtField(status, "inline_array", "beyond a quota");
+  if (absl::Status status = accounts.CheckArrayBytes(tenant, declared); !status.ok())
+    return AtField(status, "inline_array", "beyond a quota");
+  accounts.AddUpload(tenant, declared);
   auto array = std::make_shared<Array>();
   array->info = *std::move(info);
   array->buffer = std::make_shared<store::Buffer>(tenant, declared, core_->reclaimer);
-  array->buffer->inline_bytes = std::make_shared<const std::string>(inline_array.data());
+  // Counted for as long as anybody holds the bytes.
+  struct Counted {
+    std::string bytes;
+    std::shared_ptr<const void> count;
+  };
+  auto counted = std::make_shared<const Counted>(
+      Counted{inline_array.data(), accounts.HoldInlineBytes(tenant, declared)});
+  array->buffer->inline_bytes = std::shared_ptr<const std::string>(counted, &counted->bytes);
   return array;
 }
 
@@ -311,17 +324,19 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
       array = std::make_shared<Array>();
       array->info = plan->outputs[j];
       array->create_time = core_->Now();
-      if (plan->is_view) {
-        array->buffer = resolved.inputs[0]->buffer;
-      } else {
-        array->buffer =
-            std::make_shared<store::Buffer>(tenant, array->info.size_bytes(), core_->reclaimer);
-      }
       if (array->info.size_bytes() > core_->options.max_array_bytes) {
         return InvalidField(
             v1::ERROR_REASON_SIZE_LIMIT, "outputs",
             absl::StrCat("the result is larger than an array may be. Bytes: ",
                          array->info.size_bytes(), ", limit: ", core_->options.max_array_bytes));
+      }
+      if (plan->is_view) {
+        array->buffer = resolved.inputs[0]->buffer;
+      } else {
+        absl::Status within = core_->accounts->CheckArrayBytes(tenant, array->info.size_bytes());
+        if (!within.ok()) return within;
+        array->buffer =
+            std::make_shared<store::Buffer>(tenant, array->info.size_bytes(), core_->reclaimer);
       }
     }
     resolved.outputs.push_back(array);

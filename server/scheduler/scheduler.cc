@@ -59,10 +59,12 @@ absl::Status Scheduler::Enqueue(const std::shared_ptr<Task>& task,
                     "the daemon is shutting down and takes no new work", absl::Seconds(1));
   }
   int& unfinished = unfinished_[task->tenant];
-  if (unfinished >= core_->options.max_queued_tasks) {
-    return TryLater(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_QUEUE_FULL,
-                    "too many operations are queued; wait for some to end", absl::Milliseconds(100),
-                    {{"limit", absl::StrCat(core_->options.max_queued_tasks)}});
+  int64_t limit = *core_->accounts->QuotaOf(task->tenant).operations;
+  if (unfinished >= limit) {
+    return QuotaExceeded(v1::ERROR_REASON_QUEUE_FULL, task->tenant.value,
+                         "too many operations are queued; wait for some to end",
+                         {.quota = "operations", .limit = limit, .used = unfinished, .asked = 1},
+                         absl::Milliseconds(100));
   }
   ++unfinished;
   ++num_unfinished_;
@@ -223,6 +225,8 @@ void Scheduler::Complete(const std::shared_ptr<Task>& task, absl::Status status)
     ++(status.ok() ? account.succeeded : account.failed);
     task->ran_on_device = lane->device;
   }
+  if (!task->host_access)
+    core_->accounts->AddOperation(task->tenant, task->ran_on_device, status.ok());
   Unplace(*task);
   if (!status.ok()) {
     for (const Use& use : task->uses) {

@@ -11,7 +11,8 @@ void Scheduler::NoteDemand(Lane& lane) {
   bool ready = !lane.ready.empty() && lane.worker != nullptr;
   bool in_flight = !lane.in_flight.empty();
   if (flow.ready == ready && flow.in_flight == in_flight) return;
-  if (core_->options.tenant_weight) flow.weight = core_->options.tenant_weight(lane.tenant);
+  flow.weight = core_->options.tenant_weight ? core_->options.tenant_weight(lane.tenant)
+                                             : core_->accounts->QuotaOf(lane.tenant).weight;
   turns_[lane.device].share.Update(flow, ready, in_flight, core_->Now());
 }
 

@@ -32,13 +32,12 @@ absl::StatusOr<std::shared_ptr<Session>> Catalogue::CreateSession(const TenantId
                                                                   int max_sessions) {
   auto key = std::make_pair(tenant, id);
   if (sessions_.count(key) > 0) return Taken(absl::StrCat("sessions/", id));
-  auto first = sessions_.lower_bound({tenant, ""});
-  int count = 0;
-  for (auto it = first; it != sessions_.end() && it->first.first == tenant; ++it) ++count;
+  int count = NumSessions(tenant);
   if (count >= max_sessions) {
-    return TryLater(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_QUOTA,
-                    "too many open sessions; delete some", absl::Seconds(10),
-                    {{"limit", absl::StrCat(max_sessions)}});
+    return QuotaExceeded(v1::ERROR_REASON_QUOTA, tenant.value,
+                         "too many open sessions; delete some",
+                         {.quota = "sessions", .limit = max_sessions, .used = count, .asked = 1},
+                         absl::Seconds(10));
   }
   auto session = std::make_shared<Session>();
   session->id = id;
@@ -69,6 +68,14 @@ void Catalogue::Tell(const std::shared_ptr<Array>& added) {
 
 void Catalogue::TellRemoved(Array& array) {
   if (observer_ != nullptr) observer_->Removed(array);
+}
+
+int Catalogue::NumSessions(const TenantId& tenant) const {
+  int count = 0;
+  for (auto it = sessions_.lower_bound({tenant, ""});
+       it != sessions_.end() && it->first.first == tenant; ++it)
+    ++count;
+  return count;
 }
 
 absl::StatusOr<std::shared_ptr<Session>> Catalogue::FindSession(const TenantId& tenant,

@@ -50,6 +50,7 @@ class Catalogue {
   absl::StatusOr<std::shared_ptr<Session>> CreateSession(const TenantId& tenant,
                                                          const std::string& id, absl::Duration ttl,
                                                          absl::Time now, int max_sessions);
+  int NumSessions(const TenantId& tenant) const;
   // Renews the session.
   absl::StatusOr<std::shared_ptr<Session>> FindSession(const TenantId& tenant,
                                                        const std::string& id, absl::Time now);

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -34,8 +35,18 @@ class Reclaimer {
     int device;
     Allocation allocation;
   };
+  // Told of every buffer's size when it is made, and of its negative when it dies. Called on any
+  // thread, with the scheduler's lock or without; must not block.
+  using Account = std::function<void(const TenantId& tenant, int64_t bytes)>;
+
+  Reclaimer() = default;
+  explicit Reclaimer(Account account) : account_(std::move(account)) {}
+
   void Add(Entry entry);
   std::vector<Entry> TakeAll();
+  void Count(const TenantId& tenant, int64_t bytes) const {
+    if (account_) account_(tenant, bytes);
+  }
 
   // Under the scheduler's lock.
   void AddChanged(std::shared_ptr<Buffer> buffer) { changed_.push_back(std::move(buffer)); }
@@ -48,6 +59,7 @@ class Reclaimer {
   std::vector<uint64_t> TakeDeadRecords();
 
  private:
+  const Account account_;
   absl::Mutex mutex_;
   std::vector<Entry> entries_ ABSL_GUARDED_BY(mutex_);
   std::vector<uint64_t> dead_records_ ABSL_GUARDED_BY(mutex_);
@@ -77,7 +89,9 @@ class Replicas {
 // guards all members.
 struct Buffer : std::enable_shared_from_this<Buffer> {
   Buffer(TenantId tenant, int64_t size, std::shared_ptr<Reclaimer> reclaimer)
-      : tenant(std::move(tenant)), size(size), reclaimer_(std::move(reclaimer)) {}
+      : tenant(std::move(tenant)), size(size), reclaimer_(std::move(reclaimer)) {
+    reclaimer_->Count(this->tenant, size);
+  }
   ~Buffer();
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;

@@ -1,12 +1,30 @@
-// Tenants on one device: its time is shared between them, and what one does to its own work
-// touches nobody else's.
+// Tenants at a real daemon: TLS, certificates, tokens, quotas, and what one tenant can see of
+// another.
 
-#include <algorithm>
-#include <numeric>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/identity/token.h"
+#include "stride/client.h"
+#include "stride/v1/array_service.pb.h"
 #include "stride/v1/compute_service.pb.h"
+#include "stride/v1/device_service.pb.h"
 #include "stride/v1/job_service.pb.h"
+#include "stride/v1/kernel_service.pb.h"
+#include "stride/v1/session_service.pb.h"
+#include "stride/v1/tenant_service.pb.h"
 #include "tests/support/daemon/daemon.h"
 #include "tests/support/daemon/expect.h"
 #include "tests/support/daemon/rpc.h"
@@ -14,146 +32,686 @@
 namespace stride::testing {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-using std::chrono::milliseconds;
-using std::chrono::seconds;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
-constexpr char kSource[] = R"(
-extern "C" __global__ void spin(volatile unsigned int* x, long long n) {
-  for (long long i = 0; i < n; ++i) x[0] = x[0] + 1;
-}
-extern "C" __global__ void endless(volatile unsigned int* x) { while (x[0] != 99) {} }
-)";
-
-class TenantsTest : public ::testing::Test {
- protected:
-  // About two milliseconds: a GPU takes half a microsecond to read what it just wrote.
-  static int64_t SpinSteps() { return OnCpu() ? 1'000'000 : 4'000; }
-
-  static v1::Operation Launch(const std::string& entry, int64_t steps) {
-    v1::Operation operation;
-    auto* launch = operation.mutable_kernel_launch();
-    launch->set_source(kSource);
-    launch->set_entry(entry);
-    auto* result = launch->add_arguments()->mutable_new_array();
-    result->mutable_spec()->set_data_type(v1::DATA_TYPE_UINT32);
-    result->mutable_spec()->add_shape(1);
-    if (entry == "spin") launch->add_arguments()->mutable_scalar()->set_int_value(steps);
-    return operation;
+class Folder {
+ public:
+  Folder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "tenants-XXXXXX").string();
+    path_ = mkdtemp(pattern.data());
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+  std::string Put(const std::string& name, const std::string& text) const {
+    std::ofstream(*this / (name + ".new")) << text;
+    std::filesystem::rename(*this / (name + ".new"), *this / name);
+    return *this / name;
+  }
+  std::string Read(const std::string& name) const {
+    std::ifstream file(*this / name);
+    return {std::istreambuf_iterator<char>(file), {}};
   }
 
-  // A job of so many launches.
-  static std::string Begin(const Rpc& rpc, const std::string& entry, int count) {
-    v1::CreateJobRequest request;
-    for (int i = 0; i < count; ++i) {
-      *request.mutable_job()->add_operations() = Launch(entry, SpinSteps());
-      request.mutable_job()
-          ->mutable_operations(i)
-          ->mutable_kernel_launch()
-          ->mutable_arguments(0)
-          ->mutable_new_array()
-          ->mutable_output()
-          ->set_handle(i + 1);
-    }
-    return rpc.Get<v1::CreateJobResponse>("JobService/CreateJob", request).job().name();
-  }
-
-  static v1::Job Look(const Rpc& rpc, const std::string& name) {
-    v1::GetJobRequest request;
-    request.set_name(name);
-    return rpc.Get<v1::GetJobResponse>("JobService/GetJob", request).job();
-  }
-
-  // A launch's number comes back.
-  static void RunOne(const Rpc& rpc) {
-    v1::RunRequest request;
-    *request.mutable_operation() = Launch("spin", 7);
-    request.mutable_operation()
-        ->mutable_kernel_launch()
-        ->mutable_arguments(0)
-        ->mutable_new_array()
-        ->mutable_output()
-        ->set_inline_result(true);
-    const auto response = rpc.Get<v1::RunResponse>("ComputeService/Run", request);
-    ASSERT_EQ(response.results_size(), 1);
-    EXPECT_EQ(response.results(0).inline_array().data(), std::string("\x07\0\0\0", 4));
-  }
-
-  Daemon daemon_{{"--trust-tenant-header", "--kill-grace=200ms"}};
-  Rpc first_{daemon_.address(), "first"}, second_{daemon_.address(), "second"};
+ private:
+  std::string path_;
 };
 
-TEST_F(TenantsTest, EachGetsItsPartAndAQuietOneIsServedSoon) {
-  RunOne(first_);
-  RunOne(second_);
-  const std::string a = Begin(first_, "spin", 2000), b = Begin(second_, "spin", 2000);
-  // One that asks for little is not behind all of that.
-  const Rpc quiet(daemon_.address(), "quiet");
-  RunOne(quiet);
-  std::vector<double> times;
-  for (int i = 0; i < 10; ++i) {
-    const auto begin = Clock::now();
-    RunOne(quiet);
-    times.push_back(std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
-  }
-  EXPECT_EQ(Look(first_, a).state(), v1::Job::STATE_RUNNING) << "others had work all the time";
-  std::sort(times.begin(), times.end());
-  std::printf(
-      "measured: %s: a launch of a third tenant while two flood: median %.1f ms, slowest %.1f\n",
-      DeviceKind().c_str(), times[5], times.back());
-  EXPECT_LT(times[5], 1000);
-
-  v1::Job job_a, job_b;
-  ASSERT_TRUE(Eventually([&] { return Look(first_, a).state() == v1::Job::STATE_SUCCEEDED; },
-                         seconds(120)));
-  ASSERT_TRUE(Eventually([&] { return Look(second_, b).state() == v1::Job::STATE_SUCCEEDED; },
-                         seconds(120)));
-  job_a = Look(first_, a);
-  job_b = Look(second_, b);
-  auto end = [](const v1::Timeline& t) {
-    return static_cast<double>(t.end_time().seconds()) + t.end_time().nanos() * 1e-9;
-  };
-  auto run = [](const v1::Timeline& t) { return t.run().seconds() + t.run().nanos() * 1e-9; };
-  auto last = [&](const v1::Job& job) {
-    return end(*std::max_element(job.timelines().begin(), job.timelines().end(),
-                                 [&](const auto& x, const auto& y) { return end(x) < end(y); }));
-  };
-  auto first_end = [&](const v1::Job& job) {
-    return end(*std::min_element(job.timelines().begin(), job.timelines().end(),
-                                 [&](const auto& x, const auto& y) { return end(x) < end(y); }));
-  };
-  // While both had work, they ran for the same time.
-  const double from = std::max(first_end(job_a), first_end(job_b));
-  const double until = std::min(last(job_a), last(job_b));
-  auto ran = [&](const v1::Job& job) {
-    return std::accumulate(job.timelines().begin(), job.timelines().end(), 0.0,
-                           [&](double sum, const v1::Timeline& t) {
-                             return sum + (end(t) > from && end(t) <= until ? run(t) : 0);
-                           });
-  };
-  ASSERT_GT(until, from);
-  std::printf("measured: %s: of %.2f s that two tenants shared, they ran %.2f s and %.2f s\n",
-              DeviceKind().c_str(), until - from, ran(job_a), ran(job_b));
-  EXPECT_NEAR(ran(job_a) / ran(job_b), 1, 0.25);
-  EXPECT_LT(ran(job_a) + ran(job_b), 1.6 * (until - from)) << "mostly one at a time";
+std::string HashLine(const std::string& token, const std::string& more = "") {
+  return "token = " + identity::ToText(identity::HashToken(token)) + " " + more + "\n";
 }
 
-TEST_F(TenantsTest, ACancelledEndlessKernelCostsOthersNothing) {
-  RunOne(first_);
-  RunOne(second_);
-  const std::string endless = Begin(first_, "endless", 1);
-  ASSERT_TRUE(Eventually([&] { return Look(first_, endless).state() == v1::Job::STATE_RUNNING; }));
-  const std::string others = Begin(second_, "spin", 50);
-  v1::CancelJobRequest cancel;
-  cancel.set_name(endless);
-  ASSERT_TRUE(first_.Call("JobService/CancelJob", cancel).ok());
-  for (int i = 0; i < 5; ++i) RunOne(second_);
-  ASSERT_TRUE(
-      Eventually([&] { return Look(first_, endless).state() == v1::Job::STATE_CANCELLED; }));
-  EXPECT_EQ(Look(first_, endless).error().code(), 1);
-  ASSERT_TRUE(
-      Eventually([&] { return Look(second_, others).state() == v1::Job::STATE_SUCCEEDED; }));
-  RunOne(first_);
+std::vector<int32_t> Numbers(int64_t count) { return std::vector<int32_t>(count, 7); }
+
+// The port behind `listening=tcp:127.0.0.1:`, as the daemon has told it.
+std::string TcpAddress(const Daemon& daemon) {
+  const std::string log = daemon.Log(), mark = "listening=tcp:127.0.0.1:";
+  const size_t at = log.find(mark);
+  if (at == log.npos) throw std::runtime_error("no TCP address in the log: " + log);
+  const size_t begin = at + mark.size();
+  return "127.0.0.1:" + log.substr(begin, log.find_first_not_of("0123456789", begin) - begin);
+}
+
+// --- tokens, over a Unix socket ---
+
+class TokenTest : public ::testing::Test {
+ protected:
+  Result<Client> Connect(const std::string& token) {
+    return Client::Connect({.address = daemon_->address(), .token = token});
+  }
+  // Whether the daemon knows the token: the tenant, or the error.
+  Result<std::string> TenantOf(const std::string& token) {
+    auto client = Connect(token);
+    if (!client) return client.error();
+    auto usage = client->GetUsage();
+    if (!usage) return usage.error();
+    return usage->tenant;
+  }
+  void Start(const std::string& tenants, std::vector<std::string> flags = {}) {
+    flags.push_back("--tenants=" + folder_.Put("tenants.conf", tenants));
+    flags.push_back("--audit-log=" + folder_ / "audit.jsonl");
+    daemon_.emplace(flags);
+  }
+
+  Folder folder_;
+  std::optional<Daemon> daemon_;
+  const std::string a_ = identity::NewToken(), b_ = identity::NewToken(),
+                    old_ = identity::NewToken();
+};
+
+TEST_F(TokenTest, ATokenTellsTheTenant) {
+  Start("[tenant a]\n" + HashLine(a_) + "[tenant b]\n" + HashLine(b_, "name=robot"));
+  EXPECT_EQ(Must(TenantOf(a_)), "tenants/a");
+  EXPECT_EQ(Must(TenantOf(b_)), "tenants/b");
+}
+
+TEST_F(TokenTest, FailuresAreAllAlikeAndCounted) {
+  Start("[tenant a]\n" + HashLine(a_) + HashLine(old_, "expires=2020-01-01"));
+  std::set<std::string> words;
+  for (const std::string& token : {std::string(), identity::NewToken(), old_, std::string("x")}) {
+    const Error error = MustFail(TenantOf(token));
+    EXPECT_TRUE(IsError(error, Code::kUnauthenticated, "UNAUTHENTICATED"));
+    words.insert(error.ToString());
+  }
+  EXPECT_EQ(words.size(), 1u) << *words.begin();
+  // Too many from one address are told to wait; good credentials are let in all the same.
+  auto client = Must(Connect(identity::NewToken()));
+  Error last;
+  for (int i = 0; i < 40; ++i) last = MustFail(client.GetUsage());
+  EXPECT_TRUE(IsError(last, Code::kResourceExhausted, "UNAUTHENTICATED"));
+  EXPECT_EQ(Must(TenantOf(a_)), "tenants/a");
+  // Neither log has a token.
+  EXPECT_TRUE(Eventually([&] { return !folder_.Read("audit.jsonl").empty(); }));
+  for (const std::string& log : {daemon_->Log(), folder_.Read("audit.jsonl")}) {
+    EXPECT_THAT(log, Not(HasSubstr(a_)));
+    EXPECT_THAT(log, Not(HasSubstr(old_)));
+    EXPECT_THAT(log, Not(HasSubstr("Bearer")));
+  }
+  EXPECT_THAT(folder_.Read("audit.jsonl"), HasSubstr("\"outcome\":\"UNAUTHENTICATED\""));
+}
+
+// Every service's every method, without credentials.
+TEST_F(TokenTest, NoMethodIsOpen) {
+  Start("[tenant a]\n" + HashLine(a_));
+  for (const google::protobuf::FileDescriptor* file :
+       {v1::PutArrayRequest::descriptor()->file(), v1::RunRequest::descriptor()->file(),
+        v1::GetDeviceRequest::descriptor()->file(), v1::GetJobRequest::descriptor()->file(),
+        v1::GetModuleRequest::descriptor()->file(), v1::GetSessionRequest::descriptor()->file(),
+        v1::GetUsageRequest::descriptor()->file()}) {
+    const auto* service = file->service(0);
+    for (int i = 0; i < service->method_count(); ++i) {
+      const std::string method = service->name() + "/" + service->method(i)->name();
+      // A connection each; what counts is the code, whichever of the two.
+      const Outcome outcome = Rpc(daemon_->address()).Call(method, {std::string()});
+      EXPECT_TRUE(outcome.code == 16 || outcome.code == 8) << method << ": " << outcome.ToString();
+      EXPECT_EQ(outcome.reason, "UNAUTHENTICATED") << method;
+      EXPECT_TRUE(outcome.replies.empty()) << method;
+    }
+  }
+  EXPECT_TRUE(Rpc(daemon_->address()).Call("grpc.health.v1.Health/Check", {std::string()}).ok());
+}
+
+TEST_F(TokenTest, AnEditCountsWithoutARestartAndABadOneNotAtAll) {
+  Start("[tenant a]\n" + HashLine(a_));
+  folder_.Put("tenants.conf", "[tenant b]\n" + HashLine(b_) + "sessions = none\n");
+  ASSERT_TRUE(daemon_->WaitForLog("line 3", std::chrono::seconds(20)));
+  EXPECT_EQ(Must(TenantOf(a_)), "tenants/a");
+  folder_.Put("tenants.conf", "[tenant b]\n" + HashLine(b_));
+  EXPECT_TRUE(Eventually([&] { return TenantOf(b_).ok(); }));
+  EXPECT_TRUE(IsError(MustFail(TenantOf(a_)), Code::kUnauthenticated, "UNAUTHENTICATED"));
+}
+
+TEST_F(TokenTest, SighupReadsTheTenantsAndOpensTheAuditLogAnew) {
+  Start("[tenant a]\n" + HashLine(a_));
+  auto client = Must(Connect(a_));
+  Must(client.Run(Operation::Expression(
+      "x + 1", {{"x", Operand::Inline(std::span<const int32_t>(Numbers(4)), {4})}})));
+  ASSERT_TRUE(Eventually(
+      [&] { return folder_.Read("audit.jsonl").find("ComputeService/Run") != std::string::npos; }));
+  std::filesystem::rename(folder_ / "audit.jsonl", folder_ / "audit.jsonl.1");
+  daemon_->Signal(SIGHUP);
+  EXPECT_TRUE(Eventually([&] { return std::filesystem::exists(folder_ / "audit.jsonl"); }));
+  EXPECT_TRUE(daemon_->WaitForLog("tenants read: 1 tenants, 1 tokens", std::chrono::seconds(20)));
+}
+
+TEST_F(TokenTest, LocalCallersAreBelievedWhereTheyShallBe) {
+  Start("[tenant a]\n" + HashLine(a_), {"--trust-local"});
+  EXPECT_EQ(Must(TenantOf("")), "tenants/default");
+  EXPECT_EQ(Must(TenantOf(a_)), "tenants/a");
+  // Wrong credentials are worse than none.
+  EXPECT_FALSE(TenantOf(b_).ok());
+}
+
+TEST_F(TokenTest, ABadTenantsFileIsNoStart) {
+  try {
+    Start("[tenant a]\nsessions = none\n");
+    FAIL() << "it started";
+  } catch (const std::runtime_error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("line 2"));
+  }
+}
+
+// --- the audit log and usage ---
+
+TEST_F(TokenTest, WorkIsMeteredAndAudited) {
+  Start("[tenant a]\n" + HashLine(a_, "name=laptop") + "[tenant b]\n" + HashLine(b_));
+  {
+    auto client = Must(Connect(a_));
+    Array x = Must(client.Put(Numbers(100000), {100000}));
+    Array y = client.Ufunc("add", {x, x});
+    EXPECT_EQ(Get<int32_t>(client, y)[5], 14);
+    const Usage usage = Must(client.GetUsage());
+    EXPECT_EQ(usage.tenant, "tenants/a");
+    EXPECT_EQ(usage.upload_bytes, 400000);
+    EXPECT_EQ(usage.download_bytes, 400000);
+    EXPECT_EQ(usage.operations, 1);
+    EXPECT_GT(usage.device_seconds, 0);
+    EXPECT_GT(usage.array_byte_seconds, 0);
+    ASSERT_EQ(usage.devices.size(), 1u);
+    EXPECT_EQ(usage.devices[0].device, DeviceName(0));
+    JobSpec job;
+    job.operations.push_back(
+        Operation::Expression("x + x", {{"x", Operand::Inline(std::span<const int32_t>(Numbers(4)),
+                                                              {4})}})
+            .ToName("tenants/a/arrays/z"));
+    const Job made = Must(client.CreateJob(job));
+    Must(client.WatchJob(made.name, [](const Job&) { return true; }));
+    EXPECT_EQ(Must(client.GetUsage()).jobs, 1);
+  }
+  auto other = Must(Connect(b_));
+  const Usage usage = Must(other.GetUsage());
+  EXPECT_EQ(usage.upload_bytes + usage.download_bytes + usage.operations + usage.jobs, 0);
+  auto has = [&](const std::string& text) {
+    return folder_.Read("audit.jsonl").find(text) != std::string::npos;
+  };
+  EXPECT_TRUE(Eventually([&] { return has("\"event\":\"job\""); }));
+  EXPECT_TRUE(Eventually([&] { return has("\"event\":\"ComputeService/Execute\""); }));
+  const std::string log = folder_.Read("audit.jsonl");
+  EXPECT_THAT(log, HasSubstr("\"identity\":\"token:laptop\""));
+  EXPECT_THAT(log, HasSubstr("\"event\":\"ArrayService/PutArray\""));
+  EXPECT_THAT(log, HasSubstr("\"bytes_up\":"));
+  EXPECT_THAT(log, HasSubstr("\"device_seconds\":"));
+  EXPECT_THAT(log, HasSubstr("\"resource\":\"tenants/a/jobs/"));
+}
+
+// --- quotas ---
+
+TEST_F(TokenTest, QuotasHoldAndChangeAtOnce) {
+  auto tenants = [&](const std::string& quotas) {
+    return "[tenant a]\n" + HashLine(a_) + quotas + "[tenant b]\n" + HashLine(b_);
+  };
+  Start(tenants("array-bytes = 1MiB\n"));
+  auto client = Must(Connect(a_));
+  auto other = Must(Connect(b_));
+  const auto big = Numbers(500000);
+  const Error error = MustFail(client.Put(big, {500000}));
+  EXPECT_TRUE(IsError(error, Code::kResourceExhausted, "QUOTA"));
+  EXPECT_EQ(error.metadata.at("quota"), "array-bytes");
+  EXPECT_EQ(error.metadata.at("limit"), "1048576");
+  EXPECT_THAT(error.message, HasSubstr("limit 1048576, used 0, asked for 2000000"));
+  Must(other.Put(big, {500000}));
+  // The declared size of a result counts, terabytes as well.
+  Array huge = client.Zeros({DataType::kFloat64, {1 << 20, 1 << 20}});
+  EXPECT_TRUE(IsError(MustFail(huge.Wait()), Code::kResourceExhausted, "QUOTA"));
+  folder_.Put("tenants.conf", tenants("array-bytes = 4MiB\n"));
+  EXPECT_TRUE(Eventually([&] { return client.Put(big, {500000}).ok(); }));
+}
+
+TEST_F(TokenTest, UploadsGoAtTheirTenantsRate) {
+  Start("[tenant a]\n" + HashLine(a_) + "upload-bytes-per-second = 4MiB\n" + "[tenant b]\n" +
+        HashLine(b_));
+  auto client = Must(Connect(a_));
+  auto other = Must(Connect(b_));
+  const auto data = Numbers(3 << 20);  // 12 MiB, 4 of them free
+  const auto start = std::chrono::steady_clock::now();
+  Array array = Must(client.Put(data, {3 << 20}));
+  const auto slow = std::chrono::steady_clock::now() - start;
+  EXPECT_GE(slow, std::chrono::milliseconds(1900));
+  EXPECT_EQ(Must(client.Fetch<int32_t>(array)), data);
+  const auto again = std::chrono::steady_clock::now();
+  Must(other.Put(data, {3 << 20}));
+  EXPECT_LT(std::chrono::steady_clock::now() - again, slow);
+}
+
+// --- TLS ---
+
+bool HaveOpenssl() { return std::system("openssl version >/dev/null 2>&1") == 0; }
+
+// A certificate authority and what it signs, by the openssl program.
+class Authority {
+ public:
+  Authority(const Folder& folder, std::string name) : folder_(folder), name_(std::move(name)) {
+    Run("req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=" + name_ +
+        " -keyout " + key() + " -out " + certificate());
+  }
+  std::string certificate() const { return folder_ / (name_ + ".pem"); }
+  std::string key() const { return folder_ / (name_ + ".key"); }
+  // Makes `{file}.pem` and `{file}.key`.
+  void Sign(const std::string& file, const std::string& name, const std::string& alternatives) {
+    const std::string request = folder_ / (file + ".csr"), extensions = folder_ / (file + ".ext");
+    std::ofstream(extensions) << "subjectAltName=" << alternatives << "\n";
+    Run("req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=" + name + " -keyout " +
+        (folder_ / (file + ".key")) + " -out " + request);
+    Run("x509 -req -in " + request + " -CA " + certificate() + " -CAkey " + key() +
+        " -CAcreateserial -days 2 -extfile " + extensions + " -out " + (folder_ / (file + ".pem")));
+  }
+
+ private:
+  static void Run(const std::string& arguments) {
+    if (std::system(("openssl " + arguments + " >/dev/null 2>&1").c_str()) != 0)
+      throw std::runtime_error("openssl " + arguments);
+  }
+  const Folder& folder_;
+  const std::string name_;
+};
+
+class TlsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!HaveOpenssl()) GTEST_SKIP() << "no openssl program to make certificates with";
+    authority_.emplace(folder_, "authority");
+    authority_->Sign("daemon", "daemon", "IP:127.0.0.1,DNS:localhost");
+    authority_->Sign("physics", "physics-laptop", "URI:spiffe://lab/physics");
+    authority_->Sign("nobody", "nobody", "DNS:nobody.example.org");
+  }
+  void Start(std::vector<std::string> flags = {}) {
+    folder_.Put("tenants.conf", "[tenant a]\n" + HashLine(token_) +
+                                    "[tenant physics]\ncertificate = uri:spiffe://lab/physics\n");
+    for (const std::string& flag :
+         {std::string("--listen=tcp:127.0.0.1:0"), "--tls-cert=" + folder_ / "daemon.pem",
+          "--tls-key=" + folder_ / "daemon.key", "--tenants=" + folder_ / "tenants.conf"})
+      flags.push_back(flag);
+    daemon_.emplace(flags);
+    address_ = TcpAddress(*daemon_);
+  }
+  ConnectOptions Options(const std::string& certificate = "") {
+    ConnectOptions options{.address = address_, .tls_ca = authority_->certificate()};
+    options.connect_timeout = std::chrono::seconds(20);
+    if (!certificate.empty()) {
+      options.tls_cert = folder_ / (certificate + ".pem");
+      options.tls_key = folder_ / (certificate + ".key");
+    }
+    return options;
+  }
+  static Result<std::string> TenantOf(const ConnectOptions& options) {
+    auto client = Client::Connect(options);
+    if (!client) return client.error();
+    auto usage = client->GetUsage();
+    if (!usage) return usage.error();
+    return usage->tenant;
+  }
+
+  Folder folder_;
+  std::optional<Authority> authority_;
+  std::optional<Daemon> daemon_;
+  std::string address_;
+  const std::string token_ = identity::NewToken();
+};
+
+TEST_F(TlsTest, ATokenOverTlsComputes) {
+  Start();
+  ConnectOptions options = Options();
+  options.token = token_;
+  auto client = Must(Client::Connect(options));
+  const auto data = Numbers(3 << 20);
+  Array x = Must(client.Put(data, {3 << 20}));
+  EXPECT_EQ(Get<int32_t>(client, client.Ufunc("add", {x, x}))[12345], 14);
+  EXPECT_EQ(Must(client.GetUsage()).tenant, "tenants/a");
+  EXPECT_TRUE(
+      IsError(MustFail(TenantOf(Options())), Code::kUnauthenticated, "UNAUTHENTICATED"));
+}
+
+TEST_F(TlsTest, NothingIsSpokenInTheClear) {
+  Start();
+  EXPECT_FALSE(TenantOf({.address = address_,
+                         .connect_timeout = std::chrono::milliseconds(1000),
+                         .default_timeout = std::chrono::seconds(2)})
+                   .ok());
+  // Nor does a client believe another's certificate.
+  Authority stranger(folder_, "stranger");
+  ConnectOptions options = Options();
+  options.tls_ca = stranger.certificate();
+  options.connect_timeout = std::chrono::milliseconds(1000);
+  EXPECT_TRUE(IsError(MustFail(TenantOf(options)), Code::kUnavailable, ""));
+}
+
+TEST_F(TlsTest, ACertificateTellsTheTenantWhereOneIsNeeded) {
+  Start({"--tls-client-ca=" + authority_->certificate()});
+  EXPECT_EQ(Must(TenantOf(Options("physics"))), "tenants/physics");
+  EXPECT_TRUE(
+      IsError(MustFail(TenantOf(Options("nobody"))), Code::kUnauthenticated, "UNAUTHENTICATED"));
+  // Without one the handshake fails, token or not; and so it does with one of a stranger.
+  ConnectOptions bare = Options();
+  bare.token = token_;
+  bare.default_timeout = std::chrono::seconds(2);
+  EXPECT_TRUE(IsError(MustFail(TenantOf(bare)), Code::kUnavailable, ""));
+  Authority stranger(folder_, "stranger");
+  stranger.Sign("forged", "physics-laptop", "URI:spiffe://lab/physics");
+  ConnectOptions forged = Options("forged");
+  forged.default_timeout = std::chrono::seconds(2);
+  EXPECT_TRUE(IsError(MustFail(TenantOf(forged)), Code::kUnavailable, ""));
+}
+
+TEST_F(TlsTest, ACertificateMayBeOptional) {
+  Start({"--tls-client-ca=" + authority_->certificate(), "--tls-client-optional"});
+  EXPECT_EQ(Must(TenantOf(Options("physics"))), "tenants/physics");
+  ConnectOptions bare = Options();
+  bare.token = token_;
+  EXPECT_EQ(Must(TenantOf(bare)), "tenants/a");
+  // A token is shown on purpose: it wins.
+  ConnectOptions both = Options("physics");
+  both.token = token_;
+  EXPECT_EQ(Must(TenantOf(both)), "tenants/a");
+  EXPECT_FALSE(TenantOf(Options()).ok());
+}
+
+TEST_F(TlsTest, NewCertificatesAreTakenWhenTheyAreGoodTogether) {
+  Start();
+  ConnectOptions old = Options();
+  old.token = token_;
+  EXPECT_EQ(Must(TenantOf(old)), "tenants/a");
+  Authority next(folder_, "next");
+  next.Sign("renewed", "daemon", "IP:127.0.0.1");
+  // The certificate without its key: the old pair goes on.
+  std::filesystem::rename(folder_ / "renewed.pem", folder_ / "daemon.pem");
+  EXPECT_EQ(Must(TenantOf(old)), "tenants/a");
+  EXPECT_TRUE(daemon_->WaitForLog("TLS files are refused", std::chrono::seconds(10)));
+  std::filesystem::rename(folder_ / "renewed.key", folder_ / "daemon.key");
+  ConnectOptions renewed = old;
+  renewed.tls_ca = next.certificate();
+  EXPECT_EQ(Must(TenantOf(renewed)), "tenants/a");
+  old.connect_timeout = std::chrono::milliseconds(1000);
+  EXPECT_FALSE(TenantOf(old).ok());
+}
+
+TEST_F(TlsTest, BadFilesAreNoStart) {
+  authority_->Sign("other", "other", "DNS:other");
+  std::filesystem::rename(folder_ / "other.key", folder_ / "daemon.key");
+  try {
+    Start();
+    FAIL() << "it started";
+  } catch (const std::runtime_error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("is not of the certificate"));
+  }
+}
+
+// --- what a client refuses by itself ---
+
+TEST(ClientTokenTest, NeverTravelsUnencryptedToAnotherMachine) {
+  const std::string token = identity::NewToken();
+  for (const char* address : {"203.0.113.7:7433", "example.org:7433", "[2001:db8::1]:7433"}) {
+    const Error error = MustFail(Client::Connect({.address = address, .token = token}));
+    EXPECT_TRUE(IsError(error, Code::kInvalidArgument, "")) << address;
+    EXPECT_THAT(error.message, HasSubstr("unencrypted"));
+    EXPECT_THAT(error.message, Not(HasSubstr(token)));
+  }
+}
+
+// --- two tenants ---
+
+// Every method that takes a name, as a tenant that is not the owner; and once more with a name that
+// nobody has: what comes back must differ in nothing but the name.
+class TwoTenantsTest : public ::testing::Test {
+ protected:
+  struct Attempt {
+    std::string method;
+    // The request for a name.
+    std::function<std::string(const std::string& name)> request;
+    std::string real, absent;
+  };
+
+  TwoTenantsTest() {
+    session_ = owner_.Get<v1::CreateSessionResponse>("SessionService/CreateSession",
+                                                     v1::CreateSessionRequest())
+                   .session()
+                   .name();
+    v1::CreateArrayRequest array;
+    array.set_parent("tenants/owner");
+    array.set_array_id("secret");
+    array.mutable_spec()->set_data_type(v1::DATA_TYPE_INT32);
+    array.mutable_spec()->add_shape(4);
+    owner_.Get<v1::CreateArrayResponse>("ArrayService/CreateArray", array);
+    array.set_parent(session_);
+    array.set_array_id("1");
+    owner_.Get<v1::CreateArrayResponse>("ArrayService/CreateArray", array);
+    v1::CreateModuleRequest module;
+    module.set_module_id("secret");
+    module.mutable_module()->set_source("extern \"C\" __global__ void f(int* x) { x[0] = 1; }");
+    owner_.Get<v1::CreateModuleResponse>("KernelService/CreateModule", module);
+    v1::CreateJobRequest job;
+    job.set_job_id("secret");
+    Fill(job.mutable_job()->add_operations())->set_name("tenants/owner/arrays/of-job");
+    owner_.Get<v1::CreateJobResponse>("JobService/CreateJob", job);
+  }
+
+  static v1::Output* Fill(v1::Operation* operation) {
+    auto* spec = operation->mutable_creation()->mutable_fill()->mutable_spec();
+    spec->set_data_type(v1::DATA_TYPE_INT32);
+    spec->add_shape(4);
+    return operation->add_outputs();
+  }
+  template <typename Request>
+  static std::string Named(const std::string& name) {
+    Request request;
+    request.set_name(name);
+    return request.SerializeAsString();
+  }
+  template <typename Request>
+  static std::string Under(const std::string& parent) {
+    Request request;
+    request.set_parent(parent);
+    return request.SerializeAsString();
+  }
+  static std::string Copy(const std::string& name) {
+    v1::RunRequest request;
+    request.mutable_operation()->mutable_copy()->mutable_input()->set_name(name);
+    request.mutable_operation()->add_outputs()->set_inline_result(true);
+    return request.SerializeAsString();
+  }
+  static std::string CopyHandle(const std::string& session) {
+    v1::RunRequest request;
+    request.set_session(session);
+    request.mutable_operation()->mutable_copy()->mutable_input()->set_handle(1);
+    request.mutable_operation()->add_outputs()->set_inline_result(true);
+    return request.SerializeAsString();
+  }
+  static std::string FillInto(const std::string& name, bool existing) {
+    v1::RunRequest request;
+    v1::Output* output = Fill(request.mutable_operation());
+    output->set_name(name);
+    output->set_existing(existing);
+    return request.SerializeAsString();
+  }
+  static std::string JobInto(const std::string& name) {
+    v1::CreateJobRequest request;
+    Fill(request.mutable_job()->add_operations())->set_name(name);
+    return request.SerializeAsString();
+  }
+  static std::string Launch(const std::string& module) {
+    v1::RunRequest request;
+    auto* launch = request.mutable_operation()->mutable_kernel_launch();
+    launch->set_module(module);
+    launch->set_entry("f");
+    launch->mutable_grid()->set_x(1);
+    launch->mutable_block()->set_x(1);
+    auto* array = launch->add_arguments()->mutable_array()->mutable_inline_array();
+    array->mutable_spec()->set_data_type(v1::DATA_TYPE_INT32);
+    array->mutable_spec()->add_shape(1);
+    array->set_data(std::string(4, '\0'));
+    return request.SerializeAsString();
+  }
+  static std::string Execute(const std::string& session) {
+    v1::ExecuteRequest request;
+    request.set_session(session);
+    request.add_commands()->mutable_fetch()->set_handle(1);
+    return request.SerializeAsString();
+  }
+  static std::string Create(const std::string& parent) {
+    v1::CreateArrayRequest request;
+    request.set_parent(parent);
+    request.set_array_id("7");
+    request.mutable_spec()->set_data_type(v1::DATA_TYPE_INT32);
+    request.mutable_spec()->add_shape(4);
+    return request.SerializeAsString();
+  }
+  static std::string PutHeader(const std::string& parent, const std::string& id) {
+    v1::PutArrayRequest request;
+    request.mutable_header()->set_parent(parent);
+    request.mutable_header()->set_array_id(id);
+    request.mutable_header()->mutable_spec()->set_data_type(v1::DATA_TYPE_INT32);
+    request.mutable_header()->mutable_spec()->add_shape(4);
+    return request.SerializeAsString();
+  }
+
+  std::vector<Attempt> Attempts() const {
+    const std::string array = "tenants/owner/arrays/secret", no_array = "tenants/owner/arrays/none";
+    const std::string handle = session_ + "/arrays/1", no_handle = "sessions/none/arrays/1";
+    const std::string job = "tenants/owner/jobs/secret", no_job = "tenants/owner/jobs/none";
+    const std::string module = "tenants/owner/modules/secret",
+                      no_module = "tenants/owner/modules/none";
+    const std::string tenant = "tenants/owner", no_tenant = "tenants/none";
+    const std::string none = "sessions/none";
+    auto put = [](const std::string& name) {
+      const size_t at = name.find("/arrays/");
+      return PutHeader(name.substr(0, at), name.substr(at + 8));
+    };
+    return {
+        {"SessionService/GetSession", Named<v1::GetSessionRequest>, session_, none},
+        {"SessionService/RenewSession", Named<v1::RenewSessionRequest>, session_, none},
+        {"SessionService/DeleteSession", Named<v1::DeleteSessionRequest>, session_, none},
+        {"ArrayService/CreateArray", Create, tenant, no_tenant},
+        {"ArrayService/CreateArray", Create, session_, none},
+        {"ArrayService/PutArray", put, array, no_array},
+        {"ArrayService/PutArray", put, handle, no_handle},
+        {"ArrayService/FetchArray", Named<v1::FetchArrayRequest>, array, no_array},
+        {"ArrayService/FetchArray", Named<v1::FetchArrayRequest>, handle, no_handle},
+        {"ArrayService/GetArray", Named<v1::GetArrayRequest>, array, no_array},
+        {"ArrayService/GetArray", Named<v1::GetArrayRequest>, handle, no_handle},
+        {"ArrayService/ListArrays", Under<v1::ListArraysRequest>, tenant, no_tenant},
+        {"ArrayService/ListArrays", Under<v1::ListArraysRequest>, session_, none},
+        {"ArrayService/DeleteArray", Named<v1::DeleteArrayRequest>, array, no_array},
+        {"ArrayService/DeleteArray", Named<v1::DeleteArrayRequest>, handle, no_handle},
+        {"ComputeService/Run", Copy, array, no_array},
+        {"ComputeService/Run", Copy, handle, no_handle},
+        {"ComputeService/Run", CopyHandle, session_, none},
+        {"ComputeService/Run", [](const auto& name) { return FillInto(name, false); }, array,
+         no_array},
+        {"ComputeService/Run", [](const auto& name) { return FillInto(name, true); }, array,
+         no_array},
+        {"ComputeService/Run", Launch, module, no_module},
+        {"ComputeService/Execute", Execute, session_, none},
+        {"JobService/CreateJob", Under<v1::CreateJobRequest>, tenant, no_tenant},
+        {"JobService/CreateJob", JobInto, array, no_array},
+        {"JobService/GetJob", Named<v1::GetJobRequest>, job, no_job},
+        {"JobService/ListJobs", Under<v1::ListJobsRequest>, tenant, no_tenant},
+        {"JobService/WatchJob", Named<v1::WatchJobRequest>, job, no_job},
+        {"JobService/CancelJob", Named<v1::CancelJobRequest>, job, no_job},
+        {"JobService/DeleteJob", Named<v1::DeleteJobRequest>, job, no_job},
+        {"KernelService/CreateModule", Under<v1::CreateModuleRequest>, tenant, no_tenant},
+        {"KernelService/GetModule", Named<v1::GetModuleRequest>, module, no_module},
+        {"KernelService/ListModules", Under<v1::ListModulesRequest>, tenant, no_tenant},
+        {"KernelService/DeleteModule", Named<v1::DeleteModuleRequest>, module, no_module},
+    };
+  }
+
+  Daemon daemon_{{"--trust-tenant-header"}};
+  Rpc owner_{daemon_.address(), "owner"};
+  Rpc other_{daemon_.address(), "other"};
+  std::string session_;
+};
+
+std::string Replaced(std::string text, const std::string& from, const std::string& to) {
+  for (size_t at = 0; (at = text.find(from, at)) != text.npos; at += to.size())
+    text.replace(at, from.size(), to);
+  return text;
+}
+
+TEST_F(TwoTenantsTest, AnothersThingsAreAsIfTheyWereNot) {
+  for (const Attempt& attempt : Attempts()) {
+    SCOPED_TRACE(attempt.method + " of " + attempt.real);
+    const Outcome real = other_.Call(attempt.method, {attempt.request(attempt.real)});
+    const Outcome absent = other_.Call(attempt.method, {attempt.request(attempt.absent)});
+    EXPECT_EQ(real.code, 5) << real.ToString();
+    // Commands of a stream have answers of their own; a refused session ends it.
+    EXPECT_TRUE(real.replies.empty());
+    auto same = [&](const std::string& text) {
+      return Replaced(text, attempt.absent, attempt.real);
+    };
+    EXPECT_EQ(real.ToString(), same(absent.ToString()));
+    EXPECT_EQ(real.resource, same(absent.resource));
+  }
+}
+
+TEST_F(TwoTenantsTest, ListsShowTheCallersOwn) {
+  EXPECT_EQ(other_.Get<v1::ListArraysResponse>("ArrayService/ListArrays", v1::ListArraysRequest())
+                .arrays_size(),
+            0);
+  EXPECT_EQ(
+      other_.Get<v1::ListJobsResponse>("JobService/ListJobs", v1::ListJobsRequest()).jobs_size(),
+      0);
+  EXPECT_EQ(other_.Get<v1::ListModulesResponse>("KernelService/ListModules",
+                                                v1::ListModulesRequest())
+                .modules_size(),
+            0);
+  EXPECT_GE(owner_.Get<v1::ListArraysResponse>("ArrayService/ListArrays", v1::ListArraysRequest())
+                .arrays_size(),
+            1);
+  const auto usage =
+      other_.Get<v1::GetUsageResponse>("TenantService/GetUsage", v1::GetUsageRequest()).usage();
+  EXPECT_EQ(usage.tenant(), "tenants/other");
+  EXPECT_EQ(usage.operations() + usage.jobs() + usage.devices_size(), 0);
+}
+
+TEST_F(TwoTenantsTest, TheSameNamesAreDifferentThings) {
+  v1::CreateSessionRequest session;
+  session.set_session_id(session_.substr(session_.find('/') + 1));
+  EXPECT_TRUE(other_.Call("SessionService/CreateSession", session).ok());
+  v1::CreateArrayRequest array;
+  array.set_parent("tenants/other");
+  array.set_array_id("secret");
+  array.mutable_spec()->set_data_type(v1::DATA_TYPE_INT8);
+  array.mutable_spec()->add_shape(1);
+  EXPECT_TRUE(other_.Call("ArrayService/CreateArray", array).ok());
+  v1::GetArrayRequest get;
+  get.set_name("tenants/owner/arrays/secret");
+  EXPECT_EQ(owner_.Get<v1::GetArrayResponse>("ArrayService/GetArray", get)
+                .array()
+                .spec()
+                .data_type(),
+            v1::DATA_TYPE_INT32);
+  // A request id of another does not replay its job.
+  v1::CreateJobRequest job;
+  job.set_request_id("11111111-1111-4111-8111-111111111111");
+  Fill(job.mutable_job()->add_operations())->set_name("tenants/owner/arrays/by-id");
+  const std::string first =
+      owner_.Get<v1::CreateJobResponse>("JobService/CreateJob", job).job().name();
+  job.mutable_job()->mutable_operations(0)->mutable_outputs(0)->set_name(
+      "tenants/other/arrays/by-id");
+  const std::string second =
+      other_.Get<v1::CreateJobResponse>("JobService/CreateJob", job).job().name();
+  EXPECT_THAT(first, HasSubstr("tenants/owner/"));
+  EXPECT_THAT(second, HasSubstr("tenants/other/"));
+}
+
+// The table above must not fall behind the contract.
+TEST_F(TwoTenantsTest, EveryMethodWithANameIsTried) {
+  std::set<std::string> tried;
+  for (const Attempt& attempt : Attempts()) tried.insert(attempt.method);
+  // What these name is everybody's, or nobody's.
+  const std::set<std::string> kCommon = {
+      "SessionService/CreateSession", "DeviceService/ListDevices", "DeviceService/GetDevice",
+      "DeviceService/WatchDevices", "TenantService/GetUsage"};
+  for (const google::protobuf::FileDescriptor* file :
+       {v1::PutArrayRequest::descriptor()->file(), v1::RunRequest::descriptor()->file(),
+        v1::GetDeviceRequest::descriptor()->file(), v1::GetJobRequest::descriptor()->file(),
+        v1::GetModuleRequest::descriptor()->file(), v1::GetSessionRequest::descriptor()->file(),
+        v1::GetUsageRequest::descriptor()->file()}) {
+    for (int i = 0; i < file->service(0)->method_count(); ++i) {
+      const std::string method =
+          file->service(0)->name() + "/" + file->service(0)->method(i)->name();
+      EXPECT_TRUE(tried.count(method) > 0 || kCommon.count(method) > 0) << method;
+    }
+  }
 }
 
 }  // namespace

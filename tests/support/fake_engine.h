@@ -93,6 +93,11 @@ class FakeEngine : public scheduler::Engine {
   bool Responds(absl::Duration patience) override { return !stuck_; }
   // Responds says no from now on.
   void Stick() { stuck_ = true; }
+  session::TenantAccounts& accounts() override { return *accounts_; }
+  v1::Usage GetUsage(const TenantId& tenant) override {
+    std::map<int, session::TenantAccounts::DeviceShare> devices;
+    return accounts_->Describe(tenant, &devices);
+  }
   bool Drain(absl::Time deadline) override;
 
  private:
@@ -103,6 +108,8 @@ class FakeEngine : public scheduler::Engine {
   struct State;
   std::atomic<bool> stuck_{false};
   std::shared_ptr<State> state_;
+  const std::shared_ptr<session::TenantAccounts> accounts_ =
+      std::make_shared<session::TenantAccounts>();
 };
 
 }  // namespace stride::testing

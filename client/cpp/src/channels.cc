@@ -66,7 +66,7 @@ void KeepGrpc() {
   (void)kept;
 }
 
-std::shared_ptr<grpc::Channel> Open(const std::string& target) {
+std::shared_ptr<grpc::Channel> Open(const std::string& target, const Credentials& credentials) {
   KeepGrpc();
   grpc::ChannelArguments arguments;
   // Channels to one address would otherwise share one connection.
@@ -83,7 +83,9 @@ std::shared_ptr<grpc::Channel> Open(const std::string& target) {
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5000);
   // The daemon is named on purpose; a proxy from the environment cannot reach its socket.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
+  if (!credentials.server_name.empty())
+    arguments.SetSslTargetNameOverride(credentials.server_name);
+  return grpc::CreateCustomChannel(target, credentials.channel, arguments);
 }
 
 int NumBulk(int wanted) {
@@ -93,16 +95,17 @@ int NumBulk(int wanted) {
 
 }  // namespace
 
-Channels::Channels(std::string address, std::string target, int num_bulk)
+Channels::Channels(std::string address, std::string target, Credentials credentials, int num_bulk)
     : address_(std::move(address)),
       target_(std::move(target)),
-      control_(Open(target_)),
+      credentials_(std::move(credentials)),
+      control_(Open(target_, credentials_)),
       bulk_(NumBulk(num_bulk)) {}
 
 std::shared_ptr<grpc::Channel> Channels::Bulk(int index) {
   std::lock_guard lock(mutex_);
   auto& channel = bulk_[index % bulk_.size()];
-  if (!channel) channel = Open(target_);
+  if (!channel) channel = Open(target_, credentials_);
   return channel;
 }
 

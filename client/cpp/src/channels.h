@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "client/cpp/src/credentials.h"
+
 namespace stride::internal {
 
 // Thread-safe.
@@ -16,7 +18,7 @@ class Channels {
  public:
   // `address` as it was given, `target` as gRPC takes it. `num_bulk` 0: by the number of cores, 2
   // to 8.
-  Channels(std::string address, std::string target, int num_bulk);
+  Channels(std::string address, std::string target, Credentials credentials, int num_bulk);
 
   const std::string& address() const { return address_; }
   const std::shared_ptr<grpc::Channel>& control() const { return control_; }
@@ -29,6 +31,7 @@ class Channels {
  private:
   const std::string address_;
   const std::string target_;
+  const Credentials credentials_;
   const std::shared_ptr<grpc::Channel> control_;
   std::mutex mutex_;
   std::vector<std::shared_ptr<grpc::Channel>> bulk_;  // guarded by mutex_

@@ -2,6 +2,7 @@
 
 #include "client/cpp/src/address.h"
 #include "client/cpp/src/core.h"
+#include "client/cpp/src/credentials.h"
 #include "client/cpp/src/status.h"
 
 namespace stride {
@@ -11,10 +12,15 @@ Result<Client> Client::Connect(const ConnectOptions& options) {
   if (complete.address.empty()) complete.address = DefaultAddress();
   auto target = internal::TargetOf(complete.address);
   if (!target) return target.error();
-  auto core = std::make_shared<internal::Core>(complete, *target);
+  auto credentials = internal::MakeCredentials(complete, *target);
+  if (!credentials) return credentials.error();
+  auto core = std::make_shared<internal::Core>(complete, *target, *credentials);
   if (!core->channels.control()->WaitForConnected(std::chrono::system_clock::now() +
                                                   complete.connect_timeout)) {
-    return internal::LocalError(Code::kUnavailable, "No daemon answers at " + complete.address);
+    const std::string doubt =
+        complete.tls_ca.empty() ? "" : ", or one of the certificates is not trusted";
+    return internal::LocalError(Code::kUnavailable,
+                                "No daemon answers at " + complete.address + doubt);
   }
   return Client(std::move(core));
 }

@@ -15,8 +15,8 @@ namespace stride::internal {
 class Core : public std::enable_shared_from_this<Core> {
  public:
   // `target` is gRPC's name for `options.address`.
-  Core(const ConnectOptions& options, const std::string& target)
-      : channels(options.address, target, options.num_bulk_channels),
+  Core(const ConnectOptions& options, const std::string& target, Credentials credentials)
+      : channels(options.address, target, std::move(credentials), options.num_bulk_channels),
         session(channels, options.session_ttl),
         stream(channels, session),
         default_timeout(options.default_timeout) {}

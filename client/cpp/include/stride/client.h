@@ -16,6 +16,7 @@
 #include "stride/future.h"
 #include "stride/job.h"
 #include "stride/operation.h"
+#include "stride/usage.h"
 
 namespace stride {
 
@@ -23,10 +24,22 @@ namespace internal {
 class Core;
 }
 
+// For ConnectOptions::tls_ca: whom the system believes.
+inline constexpr char kSystemRoots[] = "system";
+
 struct ConnectOptions {
   // `unix:/run/stride/stride.sock`, `localhost:7433`, or `tcp:localhost:7433` as strided's --listen
   // spells it. Empty: DefaultAddress().
   std::string address;
+  // TLS, as every address needs that is not of this machine: who signed the daemon's certificate, a
+  // PEM file or kSystemRoots. Empty: no TLS.
+  std::string tls_ca;
+  // The client's own certificate and key (PEM files), where the daemon asks for one.
+  std::string tls_cert, tls_key;
+  // The name that the daemon's certificate must have, where it is not the address's host.
+  std::string tls_server_name;
+  // Bearer token; empty: STRIDE_TOKEN, if set. Never sent unencrypted to another machine.
+  std::string token;
   // How long Connect waits for the daemon to answer.
   std::chrono::milliseconds connect_timeout{5000};
   // For calls that name none; zero: no limit.
@@ -158,6 +171,9 @@ class Client {
                         const CallOptions& options = {});
   Result<Job> CancelJob(const std::string& name, const CallOptions& options = {});
   Result<void> DeleteJob(const std::string& name, const CallOptions& options = {});
+
+  // --- the tenant ---
+  Result<Usage> GetUsage(const CallOptions& options = {});
 
   // --- devices ---
   Result<std::vector<Device>> ListDevices(const CallOptions& options = {});

@@ -1,0 +1,61 @@
+#include "server/api/batch_audit.h"
+
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "server/base/error.h"
+
+namespace stride::api {
+namespace {
+
+constexpr int64_t kMaxOperations = 1000;
+constexpr absl::Duration kMaxAge = absl::Seconds(10);
+
+}  // namespace
+
+// Written when the stream and every operation in it have let go.
+class BatchAudit::Batch {
+ public:
+  Batch(audit::AuditLog* log, audit::Record record) : log_(log), record_(std::move(record)) {
+    record_.outcome = "OK";
+  }
+  ~Batch() { log_->Write(std::move(record_)); }
+
+  bool full() const {
+    return num_accepted >= kMaxOperations || absl::Now() - record_.time > kMaxAge;
+  }
+  void Ended(const scheduler::Ticket& ticket, const absl::Status& status) {
+    v1::Timeline timeline = ticket.timeline();
+    std::lock_guard lock(mutex_);
+    ++record_.num_operations;
+    record_.device_seconds += static_cast<double>(timeline.run().seconds()) +
+                              1e-9 * static_cast<double>(timeline.run().nanos());
+    if (!timeline.device().empty() && record_.device.find(timeline.device()) == std::string::npos)
+      record_.device += (record_.device.empty() ? "" : ",") + timeline.device();
+    if (status.ok() || record_.outcome != "OK") return;
+    record_.outcome = absl::StatusCodeToString(status.code());
+    record_.reason = ReasonNameOf(status);
+  }
+
+  int64_t num_accepted = 0;  // the stream's thread alone
+
+ private:
+  audit::AuditLog* const log_;
+  std::mutex mutex_;
+  audit::Record record_;  // guarded by mutex_, but for its time
+};
+
+void BatchAudit::Accepted(const std::shared_ptr<scheduler::Ticket>& ticket) {
+  if (call_.audit_log() == nullptr) return;
+  if (batch_ == nullptr || batch_->full())
+    batch_ = std::make_shared<Batch>(call_.audit_log(), call_.NewAuditRecord());
+  ++batch_->num_accepted;
+  scheduler::Ticket& operation = *ticket;
+  operation.OnDone([batch = batch_, ticket] {
+    batch->Ended(*ticket, ticket->Wait(absl::InfiniteFuture()));
+  });
+}
+
+}  // namespace stride::api

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <memory>
+
+#include "absl/status/status.h"
+#include "server/api/call.h"
+#include "server/scheduler/engine.h"
+
+namespace stride::api {
+
+// Gathers the operations of a stream into lines of the audit log: one for so many operations, or
+// for so much time, whichever comes first. A line is written when its last operation has ended,
+// perhaps after the stream. One thread at a time; null-safe where no log is kept.
+class BatchAudit {
+ public:
+  // `call` and its log must outlive it, save that lines under way need the log alone.
+  explicit BatchAudit(const Call& call) : call_(call) {}
+
+  void Accepted(const std::shared_ptr<scheduler::Ticket>& ticket);
+
+ private:
+  class Batch;
+  const Call& call_;
+  std::shared_ptr<Batch> batch_;
+};
+
+}  // namespace stride::api

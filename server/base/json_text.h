@@ -1,0 +1,11 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace stride {
+
+// `text` as the inside of a JSON string.
+std::string EscapeJson(std::string_view text);
+
+}  // namespace stride

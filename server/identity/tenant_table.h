@@ -1,0 +1,62 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "server/base/ids.h"
+#include "server/identity/quota.h"
+#include "server/identity/token.h"
+
+namespace stride::identity {
+
+// Who was recognized: the tenant, and which of its credentials it was, for the audit log.
+struct Principal {
+  TenantId tenant;
+  std::string name;  // `token:laptop`, `certificate:dns:lab.example.org`
+};
+
+// What the tenants file says. Filled once, then only read.
+class TenantTable {
+ public:
+  struct Token {
+    TokenHash hash;
+    Principal principal;
+    absl::Time expires = absl::InfiniteFuture();
+  };
+
+  // A tenant's name: [a-z0-9-]{1,63}.
+  static bool IsTenantName(std::string_view text);
+
+  // False when it is there already.
+  bool AddTenant(const TenantId& tenant, Quota quota) {
+    return quotas_.emplace(tenant, quota).second;
+  }
+  bool AddToken(Token token);
+  // `certificate` such as `uri:spiffe://lab/physics`, `dns:lab.example.org`, `cn:physics`.
+  bool AddCertificate(std::string certificate, const TenantId& tenant);
+
+  Quota& QuotaOf(const TenantId& tenant) { return quotas_.at(tenant); }
+  const std::map<TenantId, Quota>& quotas() const { return quotas_; }
+  // Of tenants that the file does not name.
+  Quota default_quota;
+
+  // Compares with every token, valid or not, so that the time tells nothing.
+  std::optional<Principal> FindToken(std::string_view token, absl::Time now) const;
+  // The first of the names, in the caller's order, that is known.
+  std::optional<Principal> FindCertificate(const std::vector<std::string>& names) const;
+
+  size_t num_tokens() const { return tokens_.size(); }
+  size_t num_certificates() const { return certificates_.size(); }
+
+ private:
+  std::map<TenantId, Quota> quotas_;
+  std::vector<Token> tokens_;
+  std::map<std::string, TenantId> certificates_;
+};
+
+}  // namespace stride::identity

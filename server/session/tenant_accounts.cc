@@ -1,0 +1,216 @@
+#include "server/session/tenant_accounts.h"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "server/base/error.h"
+
+namespace stride::session {
+namespace {
+
+constexpr absl::Duration kRetryDelay = absl::Seconds(1);
+// What a tenant may send at once before its rate counts: less would make every small array wait.
+constexpr double kBurstSeconds = 1;
+
+absl::Status Check(const TenantId& tenant, std::string_view quota, std::string_view text,
+                   const std::optional<int64_t>& limit, int64_t used, int64_t asked) {
+  if (!limit.has_value() || asked == 0 || (asked <= *limit && used <= *limit - asked))
+    return absl::OkStatus();
+  return QuotaExceeded(v1::ERROR_REASON_QUOTA, tenant.value, text,
+                       {.quota = quota, .limit = *limit, .used = used, .asked = asked},
+                       kRetryDelay);
+}
+
+void SetTimestamp(absl::Time time, google::protobuf::Timestamp* out) {
+  int64_t nanos = absl::ToUnixNanos(time);
+  out->set_seconds(nanos / 1000000000);
+  out->set_nanos(static_cast<int32_t>(nanos % 1000000000));
+}
+
+void AddQuota(std::string_view name, int64_t used, const std::optional<int64_t>& limit,
+              v1::Usage* usage) {
+  v1::QuotaUsage* quota = usage->add_quotas();
+  quota->set_name(std::string(name));
+  quota->set_used(used);
+  if (limit.has_value()) quota->set_limit(*limit);
+}
+
+}  // namespace
+
+void TenantAccounts::SetQuotas(const std::map<TenantId, identity::Quota>& quotas,
+                               const identity::Quota& others) {
+  auto has_rate = [](const auto& entry) { return entry.second.upload_bytes_per_second.has_value(); };
+  any_rate_ = others.upload_bytes_per_second.has_value() ||
+              defaults_.upload_bytes_per_second.has_value() ||
+              std::any_of(quotas.begin(), quotas.end(), has_rate);
+  absl::MutexLock lock(&mutex_);
+  quotas_ = quotas;
+  others_ = others;
+}
+
+identity::Quota TenantAccounts::QuotaOf(const TenantId& tenant) const {
+  absl::MutexLock lock(&mutex_);
+  return Effective(tenant);
+}
+
+identity::Quota TenantAccounts::Effective(const TenantId& tenant) const {
+  auto it = quotas_.find(tenant);
+  identity::Quota quota = it == quotas_.end() ? others_ : it->second;
+  for (auto member : {&identity::Quota::array_bytes, &identity::Quota::inline_bytes,
+                      &identity::Quota::operations, &identity::Quota::jobs,
+                      &identity::Quota::sessions, &identity::Quota::upload_bytes_per_second}) {
+    if (!(quota.*member).has_value()) quota.*member = defaults_.*member;
+  }
+  return quota;
+}
+
+absl::Status TenantAccounts::CheckArrayBytes(const TenantId& tenant, int64_t bytes) const {
+  absl::MutexLock lock(&mutex_);
+  return Check(tenant, "array-bytes", "the tenant's arrays would take too many bytes",
+               Effective(tenant).array_bytes, accounts_[tenant].array_bytes, bytes);
+}
+
+absl::Status TenantAccounts::CheckInlineBytes(const TenantId& tenant, int64_t bytes) const {
+  absl::MutexLock lock(&mutex_);
+  return Check(tenant, "inline-bytes", "too many bytes of inline arrays are waiting to be used",
+               Effective(tenant).inline_bytes, accounts_[tenant].inline_bytes, bytes);
+}
+
+void TenantAccounts::SumArrayTime(Account& account, absl::Time now) {
+  if (account.array_bytes > 0) {
+    account.array_byte_seconds += static_cast<double>(account.array_bytes) *
+                                  std::max(0.0, absl::ToDoubleSeconds(now - account.array_time));
+  }
+  account.array_time = now;
+}
+
+void TenantAccounts::AddArrayBytes(const TenantId& tenant, int64_t bytes) {
+  absl::MutexLock lock(&mutex_);
+  Account& account = accounts_[tenant];
+  SumArrayTime(account, absl::Now());
+  account.array_bytes += bytes;
+}
+
+std::shared_ptr<const void> TenantAccounts::HoldInlineBytes(const TenantId& tenant, int64_t bytes) {
+  {
+    absl::MutexLock lock(&mutex_);
+    accounts_[tenant].inline_bytes += bytes;
+  }
+  // The accounts outlive whatever holds on to this.
+  return std::shared_ptr<const void>(this, [self = shared_from_this(), tenant, bytes](const void*) {
+    absl::MutexLock lock(&self->mutex_);
+    self->accounts_[tenant].inline_bytes -= bytes;
+  });
+}
+
+absl::StatusOr<std::shared_ptr<const void>> TenantAccounts::EnterJob(const TenantId& tenant) {
+  {
+    absl::MutexLock lock(&mutex_);
+    Account& account = accounts_[tenant];
+    absl::Status status = Check(tenant, "jobs", "too many jobs have not ended",
+                                Effective(tenant).jobs, account.live_jobs, 1);
+    if (!status.ok()) return status;
+    ++account.live_jobs;
+  }
+  return JobPlace(tenant);
+}
+
+std::shared_ptr<const void> TenantAccounts::RestoreJob(const TenantId& tenant) {
+  absl::MutexLock lock(&mutex_);
+  ++accounts_[tenant].live_jobs;
+  return JobPlace(tenant);
+}
+
+std::shared_ptr<const void> TenantAccounts::JobPlace(const TenantId& tenant) {
+  return std::shared_ptr<const void>(this, [self = shared_from_this(), tenant](const void*) {
+    absl::MutexLock lock(&self->mutex_);
+    --self->accounts_[tenant].live_jobs;
+  });
+}
+
+void TenantAccounts::AddJob(const TenantId& tenant) {
+  absl::MutexLock lock(&mutex_);
+  ++accounts_[tenant].jobs;
+}
+
+int64_t TenantAccounts::live_jobs(const TenantId& tenant) const {
+  absl::MutexLock lock(&mutex_);
+  return accounts_[tenant].live_jobs;
+}
+
+double TenantAccounts::Debt(const Account& account, double rate, absl::Time now) {
+  double earned = rate * std::max(0.0, absl::ToDoubleSeconds(now - account.debt_time));
+  return std::max(-rate * kBurstSeconds, account.debt - earned);
+}
+
+absl::Duration TenantAccounts::AddUpload(const TenantId& tenant, int64_t bytes) {
+  absl::MutexLock lock(&mutex_);
+  Account& account = accounts_[tenant];
+  account.uploaded += bytes;
+  std::optional<int64_t> limit = Effective(tenant).upload_bytes_per_second;
+  if (!limit.has_value()) return absl::ZeroDuration();
+  double rate = static_cast<double>(*limit);
+  absl::Time now = absl::Now();
+  account.debt = Debt(account, rate, now) + static_cast<double>(bytes);
+  account.debt_time = now;
+  return absl::Seconds(std::max(0.0, account.debt / rate));
+}
+
+absl::Duration TenantAccounts::UploadDelay(const TenantId& tenant) const {
+  if (!any_rate_.load(std::memory_order_relaxed)) return absl::ZeroDuration();
+  absl::MutexLock lock(&mutex_);
+  std::optional<int64_t> limit = Effective(tenant).upload_bytes_per_second;
+  if (!limit.has_value()) return absl::ZeroDuration();
+  double rate = static_cast<double>(*limit);
+  return absl::Seconds(std::max(0.0, Debt(accounts_[tenant], rate, absl::Now()) / rate));
+}
+
+void TenantAccounts::AddDownload(const TenantId& tenant, int64_t bytes) {
+  absl::MutexLock lock(&mutex_);
+  accounts_[tenant].downloaded += bytes;
+}
+
+void TenantAccounts::AddDeviceTime(const TenantId& tenant, int device, double seconds) {
+  absl::MutexLock lock(&mutex_);
+  accounts_[tenant].devices[device].seconds += std::max(0.0, seconds);
+}
+
+void TenantAccounts::AddOperation(const TenantId& tenant, int device, bool succeeded) {
+  absl::MutexLock lock(&mutex_);
+  Account& account = accounts_[tenant];
+  ++account.operations;
+  account.failed += succeeded ? 0 : 1;
+  if (device >= 0) ++account.devices[device].operations;
+}
+
+v1::Usage TenantAccounts::Describe(const TenantId& tenant,
+                                   std::map<int, DeviceShare>* devices) const {
+  v1::Usage usage;
+  absl::Time now = absl::Now();
+  absl::MutexLock lock(&mutex_);
+  Account& account = accounts_[tenant];
+  identity::Quota quota = Effective(tenant);
+  SumArrayTime(account, now);
+  usage.set_tenant(absl::StrCat("tenants/", tenant.value));
+  SetTimestamp(start_, usage.mutable_start_time());
+  SetTimestamp(now, usage.mutable_time());
+  usage.set_upload_bytes(account.uploaded);
+  usage.set_download_bytes(account.downloaded);
+  usage.set_array_byte_seconds(account.array_byte_seconds);
+  usage.set_operations(account.operations);
+  usage.set_operations_failed(account.failed);
+  usage.set_jobs(account.jobs);
+  double seconds = 0;
+  for (const auto& [device, share] : account.devices) seconds += share.seconds;
+  usage.set_device_seconds(seconds);
+  *devices = account.devices;
+  AddQuota("array-bytes", account.array_bytes, quota.array_bytes, &usage);
+  AddQuota("inline-bytes", account.inline_bytes, quota.inline_bytes, &usage);
+  AddQuota("jobs", account.live_jobs, quota.jobs, &usage);
+  return usage;
+}
+
+}  // namespace stride::session

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "server/base/ids.h"
+#include "server/identity/quota.h"
+#include "stride/v1/tenant_service.pb.h"
+
+namespace stride::session {
+
+// What each tenant may use, uses now, and has used since the daemon started. Thread-safe; its lock
+// is taken under any other and held for a few instructions.
+//
+// Quotas bound what is asked for, before anything is reserved. Lowering one takes nothing away:
+// new requests are refused until enough has ended.
+class TenantAccounts : public std::enable_shared_from_this<TenantAccounts> {
+ public:
+  explicit TenantAccounts(identity::Quota defaults = {}) : defaults_(defaults) {}
+
+  // In force at once. `others` is for tenants that `quotas` does not name. What neither says is as
+  // given to the constructor.
+  void SetQuotas(const std::map<TenantId, identity::Quota>& quotas, const identity::Quota& others);
+  identity::Quota QuotaOf(const TenantId& tenant) const;
+
+  // --- arrays. The caller serializes check and making (the engine's lock). ---
+  // RESOURCE_EXHAUSTED (QUOTA) when this much more would be too much.
+  absl::Status CheckArrayBytes(const TenantId& tenant, int64_t bytes) const;
+  absl::Status CheckInlineBytes(const TenantId& tenant, int64_t bytes) const;
+  void AddArrayBytes(const TenantId& tenant, int64_t bytes);  // negative: they are gone
+  // Counted while the result lives.
+  std::shared_ptr<const void> HoldInlineBytes(const TenantId& tenant, int64_t bytes);
+
+  // One more job that has not ended, for as long as the result lives.
+  absl::StatusOr<std::shared_ptr<const void>> EnterJob(const TenantId& tenant);
+  // One that an earlier daemon accepted: counted whatever the quota is now.
+  std::shared_ptr<const void> RestoreJob(const TenantId& tenant);
+  void AddJob(const TenantId& tenant);  // it was accepted
+  int64_t live_jobs(const TenantId& tenant) const;
+
+  // --- transfers ---
+  // Meters bytes that a client has sent, and tells how long it has to wait before it may send more.
+  absl::Duration AddUpload(const TenantId& tenant, int64_t bytes);
+  // How long until the tenant's uploads are within its rate again.
+  absl::Duration UploadDelay(const TenantId& tenant) const;
+  void AddDownload(const TenantId& tenant, int64_t bytes);
+
+  // --- work ---
+  void AddDeviceTime(const TenantId& tenant, int device, double seconds);
+  void AddOperation(const TenantId& tenant, int device, bool succeeded);
+
+  struct DeviceShare {
+    double seconds = 0;
+    int64_t operations = 0;
+  };
+  // All that is known here: not the devices' names, nor how much of `operations` and `sessions` is
+  // in use. `devices` is by index.
+  v1::Usage Describe(const TenantId& tenant, std::map<int, DeviceShare>* devices) const;
+
+ private:
+  struct Account {
+    int64_t array_bytes = 0, inline_bytes = 0, live_jobs = 0;
+    double array_byte_seconds = 0;
+    absl::Time array_time;  // up to which array_byte_seconds is summed
+    int64_t uploaded = 0, downloaded = 0;
+    int64_t operations = 0, failed = 0, jobs = 0;
+    std::map<int, DeviceShare> devices;
+    // Upload rate: bytes sent and not yet earned, as of debt_time.
+    double debt = 0;
+    absl::Time debt_time;
+  };
+  // Gives the job's place back at its end.
+  std::shared_ptr<const void> JobPlace(const TenantId& tenant);
+
+  identity::Quota Effective(const TenantId& tenant) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  static void SumArrayTime(Account& account, absl::Time now);
+  static double Debt(const Account& account, double rate, absl::Time now);
+
+  const identity::Quota defaults_;
+  const absl::Time start_ = absl::Now();
+  // Most daemons limit no uploads; then nobody need look.
+  std::atomic<bool> any_rate_{false};
+  mutable absl::Mutex mutex_;
+  std::map<TenantId, identity::Quota> quotas_ ABSL_GUARDED_BY(mutex_);
+  identity::Quota others_ ABSL_GUARDED_BY(mutex_);
+  mutable std::map<TenantId, Account> accounts_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace stride::session

@@ -1,0 +1,142 @@
+#include "server/identity/identity.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+
+#include "absl/strings/match.h"
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace stride::identity {
+namespace {
+
+using ::testing::HasSubstr;
+
+class IdentityTest : public ::testing::Test {
+ protected:
+  IdentityTest() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "identity-XXXXXX").string();
+    folder_ = mkdtemp(pattern.data());
+    path_ = folder_ + "/tenants.conf";
+  }
+  ~IdentityTest() override { std::filesystem::remove_all(folder_); }
+
+  void Put(const std::string& text) {
+    std::ofstream(path_ + ".new") << text;
+    std::filesystem::rename(path_ + ".new", path_);
+  }
+  static std::string Tenant(const std::string& name, const std::string& token) {
+    return "[tenant " + name + "]\ntoken = " + ToText(HashToken(token)) + "\n";
+  }
+  Identity::Options Quick() {
+    return {.log =
+                [this](const std::string& line) {
+                  std::lock_guard lock(mutex_);
+                  log_ += line + "\n";
+                },
+            .interval = absl::Milliseconds(5)};
+  }
+  std::string log() {
+    std::lock_guard lock(mutex_);
+    return log_;
+  }
+  template <typename Predicate>
+  static bool Eventually(Predicate holds) {
+    for (int i = 0; i < 2000; ++i) {
+      if (holds()) return true;
+      absl::SleepFor(absl::Milliseconds(5));
+    }
+    return false;
+  }
+
+  std::string folder_, path_;
+  std::mutex mutex_;
+  std::string log_;
+};
+
+TEST_F(IdentityTest, ABadFileAtTheStartIsAnError) {
+  EXPECT_FALSE(Identity::Open(path_, Quick()).ok());
+  Put("[tenant a]\nnonsense\n");
+  auto identity = Identity::Open(path_, Quick());
+  ASSERT_FALSE(identity.ok());
+  EXPECT_THAT(std::string(identity.status().message()), HasSubstr("line 2"));
+}
+
+TEST_F(IdentityTest, AFileThatEverybodyMayWriteIsRefused) {
+  Put("[tenant a]\n");
+  chmod(path_.c_str(), 0666);
+  EXPECT_EQ(Identity::Open(path_, Quick()).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  chmod(path_.c_str(), 0640);
+  EXPECT_TRUE(Identity::Open(path_, Quick()).ok());
+}
+
+TEST_F(IdentityTest, AChangedFileCountsAtOnce) {
+  std::string first = NewToken(), second = NewToken();
+  Put(Tenant("a", first));
+  auto identity = Identity::Open(path_, Quick());
+  ASSERT_TRUE(identity.ok()) << identity.status();
+  EXPECT_EQ((*identity)->FromToken(first)->tenant.value, "a");
+  EXPECT_FALSE((*identity)->FromToken(second).has_value());
+  Put(Tenant("b", second));
+  EXPECT_TRUE(Eventually([&] { return (*identity)->FromToken(second).has_value(); }));
+  EXPECT_FALSE((*identity)->FromToken(first).has_value());
+  // In place too, as an editor may do it.
+  std::ofstream(path_, std::ios::app) << Tenant("c", first);
+  EXPECT_TRUE(Eventually([&] { return (*identity)->FromToken(first).has_value(); }));
+  EXPECT_EQ((*identity)->FromToken(first)->tenant.value, "c");
+}
+
+TEST_F(IdentityTest, ABadChangeIsRefusedAsAWholeAndToldOnce) {
+  std::string first = NewToken(), second = NewToken();
+  Put(Tenant("a", first));
+  auto identity = Identity::Open(path_, Quick());
+  ASSERT_TRUE(identity.ok()) << identity.status();
+  Put(Tenant("b", second) + "sessions = none\n");
+  ASSERT_TRUE(Eventually([&] { return !log().empty(); }));
+  EXPECT_THAT(log(), HasSubstr("line 3: sessions must be"));
+  EXPECT_TRUE((*identity)->FromToken(first).has_value());
+  EXPECT_FALSE((*identity)->FromToken(second).has_value());
+  std::string told = log();
+  absl::SleepFor(absl::Milliseconds(50));
+  EXPECT_EQ(log(), told);
+  // As is the loss of the file.
+  unlink(path_.c_str());
+  ASSERT_TRUE(Eventually([&] { return log() != told; }));
+  EXPECT_TRUE((*identity)->FromToken(first).has_value());
+  Put(Tenant("b", second));
+  EXPECT_TRUE(Eventually([&] { return (*identity)->FromToken(second).has_value(); }));
+}
+
+TEST_F(IdentityTest, FollowersHearOfEachTable) {
+  Put("[tenant a]\nsessions = 1\n");
+  auto identity = Identity::Open(path_, Quick());
+  ASSERT_TRUE(identity.ok()) << identity.status();
+  std::atomic<int64_t> sessions{0};
+  (*identity)->Follow([&](const TenantTable& table) {
+    sessions = *table.quotas().at({"a"}).sessions;
+  });
+  EXPECT_EQ(sessions, 1);
+  Put("[tenant a]\nsessions = 22\n");
+  EXPECT_TRUE(Eventually([&] { return sessions == 22; }));
+}
+
+TEST_F(IdentityTest, ReloadNeedsNoChange) {
+  Put("[tenant a]\n");
+  auto identity = Identity::Open(path_, {.interval = absl::Hours(1)});
+  ASSERT_TRUE(identity.ok()) << identity.status();
+  int calls = 0;
+  (*identity)->Follow([&](const TenantTable&) { ++calls; });
+  EXPECT_TRUE((*identity)->Reload().ok());
+  EXPECT_EQ(calls, 2);
+}
+
+}  // namespace
+}  // namespace stride::identity
