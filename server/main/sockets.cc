@@ -51,7 +51,9 @@ bool StillThere(const api::ListeningSocket& socket) {
 
 absl::StatusOr<OpenedSockets> OpenSockets(const Config& config, keeper::Keeper* keeper,
                                           std::vector<NamedFd> passed, std::vector<NamedFd>* kept) {
-  api::Reach reach = config.insecure ? api::Reach::kAnywhere : api::Reach::kLocalOnly;
+  // Encrypted, and everybody is asked who they are.
+  const bool guarded = !config.tls_cert.empty() && !config.tenants_file.empty();
+  api::Reach reach = config.insecure || guarded ? api::Reach::kAnywhere : api::Reach::kLocalOnly;
   OpenedSockets opened;
   for (NamedFd& entry : TakeWithPrefix(keeper::kPassedPrefix, kept))
     passed.push_back(std::move(entry));
