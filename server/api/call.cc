@@ -36,7 +36,15 @@ Call::Call(CallEnvironment& environment, grpc::ServerContext* context, const cha
   environment_.counters->Started(method_);
   absl::StatusOr<TenantId> tenant = environment_.authenticator->Authenticate(*context_);
   status_ = tenant.status();
-  if (tenant.ok()) tenant_ = *std::move(tenant);
+  if (!tenant.ok()) return;
+  tenant_ = *std::move(tenant);
+  if (environment_.gate == nullptr) return;
+  status_ = environment_.gate->Enter(tenant_);
+  entered_ = status_.ok();
+}
+
+Call::~Call() {
+  if (entered_) environment_.gate->Leave(tenant_);
 }
 
 absl::Status Call::EndOfWait() const {

@@ -1,5 +1,6 @@
 #include "server/api/front.h"
 
+#include <algorithm>
 #include <mutex>
 #include <utility>
 
@@ -41,7 +42,8 @@ class FrontImpl final : public Front {
  public:
   FrontImpl(const FrontOptions& options, scheduler::Engine* engine, metrics::Sampler* sampler)
       : authenticator_(MakeTrustingAuthenticator(options.trust_tenant_header)),
-        environment_{authenticator_.get(), &counters_},
+        call_gate_(std::max(1, options.max_threads / 2)),
+        environment_{authenticator_.get(), &counters_, &call_gate_},
         gate_(options.max_bulk_streams),
         arrays_(&environment_, engine, &gate_),
         compute_(&environment_, engine),
@@ -65,6 +67,7 @@ class FrontImpl final : public Front {
 
   std::unique_ptr<Authenticator> authenticator_;
   RpcCounters counters_;
+  CallGate call_gate_;
   CallEnvironment environment_;
   transfer::BulkGate gate_;
   ArrayServiceAdapter arrays_;
@@ -85,6 +88,11 @@ void FrontImpl::Configure(const FrontOptions& options, grpc::ServerBuilder* buil
   quota.SetMaxThreads(options.max_threads);
   builder->SetResourceQuota(quota);
   builder->SetMaxReceiveMessageSize(kMaxReceiveBytes);
+  // gRPC 1.51 unpacks a message before it looks at its size: half a megabyte that becomes half a
+  // gigabyte would be taken in whole. Arrays hardly shrink, so nothing is lost.
+  for (grpc_compression_algorithm algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
+    builder->SetCompressionAlgorithmSupportStatus(algorithm, false);
+  }
   builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreamsPerConnection);
   builder->AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeTimeoutMs);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveTimeMs);

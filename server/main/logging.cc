@@ -6,16 +6,25 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 
 namespace stride {
 namespace {
+
+constexpr absl::Duration kComplaintWindow = absl::Seconds(10);
+constexpr int64_t kComplaintsInWindow = 5;
+constexpr size_t kMaxComplaint = 200;
 
 class JsonFormatter : public spdlog::formatter {
  public:
@@ -33,14 +42,43 @@ class JsonFormatter : public spdlog::formatter {
   }
 };
 
+// A client can make gRPC complain as often as it likes, of what the client sent: some are enough.
+bool ComplaintAllowed(absl::Time now, int64_t* unsaid) {
+  static absl::Mutex mutex(absl::kConstInit);
+  static absl::Time window_end;
+  static int64_t in_window = 0, left_out = 0;
+  absl::MutexLock lock(&mutex);
+  if (now >= window_end) {
+    window_end = now + kComplaintWindow;
+    in_window = 0;
+  }
+  if (++in_window > kComplaintsInWindow) {
+    ++left_out;
+    return false;
+  }
+  *unsaid = std::exchange(left_out, 0);
+  return true;
+}
+
 void LogForGrpc(gpr_log_func_args* args) {
   // INFO of gRPC is about its own workings.
   auto level =
       args->severity == GPR_LOG_SEVERITY_ERROR ? spdlog::level::warn : spdlog::level::debug;
-  spdlog::log(level, "grpc: {}", args->message);
+  if (!spdlog::should_log(level)) return;
+  if (level == spdlog::level::warn) {
+    int64_t unsaid = 0;
+    if (!ComplaintAllowed(absl::Now(), &unsaid)) return;
+    if (unsaid > 0) spdlog::log(level, "grpc: {} complaints left out", unsaid);
+  }
+  spdlog::log(level, "grpc: {}", PrintableComplaint(args->message));
 }
 
 }  // namespace
+
+std::string PrintableComplaint(std::string_view text) {
+  absl::string_view shown(text.data(), std::min(text.size(), kMaxComplaint));
+  return absl::StrCat(absl::CHexEscape(shown), text.size() > kMaxComplaint ? "..." : "");
+}
 
 std::string EscapeJson(std::string_view text) {
   std::string out;
