@@ -1,5 +1,6 @@
 #include "server/main/logging.h"
 
+#include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
 #include <spdlog/formatter.h>
 #include <spdlog/sinks/stdout_sinks.h>
@@ -42,7 +43,8 @@ class JsonFormatter : public spdlog::formatter {
   }
 };
 
-// A client can make gRPC complain as often as it likes, of what the client sent: some are enough.
+// A client can make libraries complain as often as it likes, of what the client sent: some are
+// enough.
 bool ComplaintAllowed(absl::Time now, int64_t* unsaid) {
   static absl::Mutex mutex(absl::kConstInit);
   static absl::Time window_end;
@@ -60,17 +62,25 @@ bool ComplaintAllowed(absl::Time now, int64_t* unsaid) {
   return true;
 }
 
+void LogComplaint(const char* library, std::string_view text) {
+  int64_t unsaid = 0;
+  if (!ComplaintAllowed(absl::Now(), &unsaid)) return;
+  if (unsaid > 0) spdlog::warn("{} complaints of libraries left out", unsaid);
+  spdlog::warn("{}: {}", library, PrintableComplaint(text));
+}
+
 void LogForGrpc(gpr_log_func_args* args) {
   // INFO of gRPC is about its own workings.
-  auto level =
-      args->severity == GPR_LOG_SEVERITY_ERROR ? spdlog::level::warn : spdlog::level::debug;
-  if (!spdlog::should_log(level)) return;
-  if (level == spdlog::level::warn) {
-    int64_t unsaid = 0;
-    if (!ComplaintAllowed(absl::Now(), &unsaid)) return;
-    if (unsaid > 0) spdlog::log(level, "grpc: {} complaints left out", unsaid);
+  if (args->severity == GPR_LOG_SEVERITY_ERROR) {
+    LogComplaint("grpc", args->message);
+  } else if (spdlog::should_log(spdlog::level::debug)) {
+    spdlog::debug("grpc: {}", PrintableComplaint(args->message));
   }
-  spdlog::log(level, "grpc: {}", PrintableComplaint(args->message));
+}
+
+void LogForProtobuf(google::protobuf::LogLevel level, const char* file, int line,
+                    const std::string& message) {
+  if (level != google::protobuf::LOGLEVEL_INFO) LogComplaint("protobuf", message);
 }
 
 }  // namespace
@@ -113,6 +123,7 @@ void SetUpLogging(const Config& config) {
   logger->flush_on(spdlog::level::debug);
   spdlog::set_default_logger(std::move(logger));
   gpr_set_log_function(LogForGrpc);
+  google::protobuf::SetLogHandler(LogForProtobuf);
 }
 
 }  // namespace stride
