@@ -6,6 +6,7 @@
 
 #include "server/api/execute_stream.h"
 #include "server/api/inline_outputs.h"
+#include "server/api/operation_limits.h"
 #include "server/api/serve.h"
 #include "server/base/error.h"
 #include "server/session/resource_name.h"
@@ -49,6 +50,9 @@ absl::Status RunOne(const Call& call, scheduler::Engine& engine, const v1::RunRe
   if (!request.session().empty()) {
     auto session = session::ParseSessionName(request.session(), "session");
     if (!session.ok()) return session.status();
+  }
+  if (absl::Status status = CheckCounts(operation); !status.ok()) {
+    return PrefixField(status, "operation.");
   }
   auto ticket = engine.Submit(call.tenant(), request.session(), operation, call.deadline());
   if (!ticket.ok()) return PrefixField(ticket.status(), "operation.");
