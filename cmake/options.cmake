@@ -3,6 +3,7 @@ option(STRIDE_BUILD_TESTS "Build the tests" ON)
 option(STRIDE_BUILD_BENCH "Build the benchmarks" ON)
 option(STRIDE_PORTABLE "Link gRPC, protobuf, abseil, LLVM and libstdc++ statically" OFF)
 set(STRIDE_SANITIZE "" CACHE STRING "Sanitizers: empty, address,undefined or thread")
+option(STRIDE_FUZZ "Build the fuzz targets with libFuzzer (Clang)" OFF)
 set(STRIDE_CUDA "AUTO" CACHE STRING "Build stride-worker-cuda: AUTO (when a toolkit is found), ON or OFF")
 
 if(NOT CMAKE_BUILD_TYPE)
@@ -27,6 +28,10 @@ if(STRIDE_SANITIZE)
     # null: the address sanitizer stops at the access itself. vptr: needs the type information that LLVM is built without.
     add_compile_options(-fno-sanitize=null,vptr -fno-sanitize-recover=undefined)
   endif()
+endif()
+
+if(STRIDE_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
 find_program(STRIDE_CCACHE ccache)

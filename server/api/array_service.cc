@@ -96,7 +96,7 @@ ArrayServiceAdapter::ArrayServiceAdapter(CallEnvironment* environment, scheduler
 }
 
 absl::StatusOr<v1::Array> ArrayServiceAdapter::Put(Call& call, PutReader* reader) {
-  auto place = gate_->Enter();
+  auto place = gate_->Enter(call.tenant());
   if (!place.ok()) return place.status();
   transfer::PutDecoder decoder;
   std::unique_ptr<scheduler::Upload> upload;
@@ -150,7 +150,7 @@ absl::Status ArrayServiceAdapter::Fetch(Call& call, const v1::FetchArrayRequest&
                                         FetchStream* stream) {
   auto chunk_bytes = ChunkBytes(request);
   if (!chunk_bytes.ok()) return chunk_bytes.status();
-  auto place = gate_->Enter();
+  auto place = gate_->Enter(call.tenant());
   if (!place.ok()) return place.status();
   auto download = WaitForArray(call, request);
   if (!download.ok()) return download.status();

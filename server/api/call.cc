@@ -37,6 +37,10 @@ Call::Call(CallEnvironment& environment, grpc::ServerContext* context, const cha
   absl::StatusOr<identity::Principal> caller = environment_.authenticator->Authenticate(*context_);
   status_ = caller.status();
   if (caller.ok()) caller_ = *std::move(caller);
+  if (status_.ok() && environment_.gate != nullptr) {
+    status_ = environment_.gate->Enter(caller_.tenant);
+    entered_ = status_.ok();
+  }
   if (ReasonOf(status_) != v1::ERROR_REASON_UNAUTHENTICATED) return;
   environment_.counters->AuthenticationFailed();
   // Those beyond what an address may have are counted, not told one by one.
@@ -61,6 +65,10 @@ audit::Record* Call::Audit() {
 absl::Status Call::AwaitUploadRate(absl::Duration delay) const {
   if (delay <= absl::ZeroDuration() || Sleep(delay)) return absl::OkStatus();
   return cancelled() ? EndOfWait() : StoppingError();
+}
+
+Call::~Call() {
+  if (entered_) environment_.gate->Leave(caller_.tenant);
 }
 
 absl::Status Call::EndOfWait() const {

@@ -11,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "server/api/authenticator.h"
+#include "server/api/call_gate.h"
 #include "server/api/rpc_counters.h"
 #include "server/audit/audit_log.h"
 #include "server/base/ids.h"
@@ -22,6 +23,7 @@ struct CallEnvironment {
   const Authenticator* authenticator = nullptr;
   RpcCounters* counters = nullptr;
   audit::AuditLog* audit = nullptr;  // null: nothing is audited
+  CallGate* gate = nullptr;  // none: no limit
   // Set when the daemon stops: watches end, so that they do not hold it up.
   std::atomic<bool> stopping{false};
 };
@@ -33,10 +35,11 @@ class Call {
   // `method` is a literal such as "ArrayService/GetArray".
   Call(CallEnvironment& environment, grpc::ServerContext* context, const char* method);
   Call(const Call&) = delete;
+  ~Call();
 
   // Who calls; look at status() first.
   const TenantId& tenant() const { return caller_.tenant; }
-  // Why the call must not go on: authentication failed.
+  // Why the call must not go on: authentication failed, or the tenant has too many in progress.
   const absl::Status& status() const { return status_; }
   // InfiniteFuture when the client set none.
   absl::Time deadline() const { return deadline_; }
@@ -75,6 +78,7 @@ class Call {
   identity::Principal caller_;
   absl::Status status_;
   std::optional<audit::Record> audit_;
+  bool entered_ = false;
 };
 
 // UNAVAILABLE, to be tried again elsewhere or later: what a watch ends with when the daemon stops.

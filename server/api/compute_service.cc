@@ -6,6 +6,7 @@
 
 #include "server/api/execute_stream.h"
 #include "server/api/inline_outputs.h"
+#include "server/api/operation_limits.h"
 #include "server/api/serve.h"
 #include "server/base/error.h"
 #include "server/session/resource_name.h"
@@ -58,6 +59,9 @@ absl::Status RunOne(Call& call, scheduler::Engine& engine, const v1::RunRequest&
   if (!request.session().empty()) {
     auto session = session::ParseSessionName(request.session(), "session");
     if (!session.ok()) return session.status();
+  }
+  if (absl::Status status = CheckCounts(operation); !status.ok()) {
+    return PrefixField(status, "operation.");
   }
   absl::Status rate = call.AwaitUploadRate(engine.accounts().UploadDelay(call.tenant()));
   if (!rate.ok()) return rate;

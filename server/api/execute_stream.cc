@@ -9,6 +9,7 @@
 #include "absl/time/clock.h"
 #include "server/api/ack_writer.h"
 #include "server/api/inline_outputs.h"
+#include "server/api/operation_limits.h"
 #include "server/api/serve.h"
 #include "server/api/status.h"
 #include "server/base/error.h"
@@ -32,7 +33,10 @@ absl::StatusOr<absl::Time> DeadlineOf(const v1::Command& command) {
   return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "timeout", "must be positive");
 }
 
-absl::Status CheckNoInline(const v1::Operation& operation) {
+absl::Status CheckOperation(const v1::Operation& operation) {
+  if (absl::Status status = CheckCounts(operation); !status.ok()) {
+    return PrefixField(status, "operation.");
+  }
   for (const OutputPlace& place : OutputsOf(operation)) {
     if (!place.output->inline_result()) continue;
     return InvalidField(
@@ -134,9 +138,9 @@ PendingAck ExecuteStream::Take(v1::Command& command) {
 void ExecuteStream::TakeOperation(v1::Command& command, PendingAck* ack) {
   absl::StatusOr<absl::Time> deadline = DeadlineOf(command);
   absl::Status status = deadline.status();
+  if (status.ok()) status = CheckOperation(command.operation());
   if (status.ok())
     status = call_.AwaitUploadRate(engine_.accounts().UploadDelay(call_.tenant()));
-  if (status.ok()) status = CheckNoInline(command.operation());
   if (status.ok()) {
     auto ticket = engine_.Submit(call_.tenant(), session_, command.operation(), *deadline);
     status = PrefixField(ticket.status(), "operation.");

@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -59,7 +60,8 @@ class FrontImpl final : public Front {
  public:
   FrontImpl(const FrontOptions& options, scheduler::Engine* engine, metrics::Sampler* sampler)
       : authenticator_(AuthenticatorOf(options)),
-        environment_{authenticator_.get(), &counters_, options.audit},
+        call_gate_(std::max(1, options.max_threads / 2)),
+        environment_{authenticator_.get(), &counters_, options.audit, &call_gate_},
         gate_(options.max_bulk_streams),
         arrays_(&environment_, engine, &gate_),
         compute_(&environment_, engine),
@@ -88,6 +90,7 @@ class FrontImpl final : public Front {
 
   std::unique_ptr<Authenticator> authenticator_;
   RpcCounters counters_;
+  CallGate call_gate_;
   CallEnvironment environment_;
   transfer::BulkGate gate_;
   ArrayServiceAdapter arrays_;
@@ -111,6 +114,11 @@ void FrontImpl::Configure(const FrontOptions& options, grpc::ServerBuilder* buil
   quota.SetMaxThreads(options.max_threads);
   builder->SetResourceQuota(quota);
   builder->SetMaxReceiveMessageSize(kMaxReceiveBytes);
+  // gRPC 1.51 unpacks a message before it looks at its size: half a megabyte that becomes half a
+  // gigabyte would be taken in whole. Arrays hardly shrink, so nothing is lost.
+  for (grpc_compression_algorithm algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
+    builder->SetCompressionAlgorithmSupportStatus(algorithm, false);
+  }
   builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreamsPerConnection);
   builder->AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeTimeoutMs);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveTimeMs);

@@ -31,7 +31,8 @@ struct FrontOptions {
   // carries.
   int stream_window_bytes = 0;
   int max_threads =
-      1024;  // one for each call in progress; beyond it calls are refused with RESOURCE_EXHAUSTED
+      1024;  // one for each call in progress; beyond it, and for one tenant beyond half of it,
+             // calls are refused with RESOURCE_EXHAUSTED
   ListenerLimits listener;
 };
 

@@ -1,6 +1,9 @@
 #include "server/api/job_service.h"
 
+#include "absl/strings/str_cat.h"
+#include "server/api/operation_limits.h"
 #include "server/api/serve.h"
+#include "server/base/error.h"
 
 namespace stride::api {
 namespace {
@@ -10,12 +13,22 @@ bool IsFinal(v1::Job::State state) {
          state == v1::Job::STATE_CANCELLED;
 }
 
+absl::Status CheckJob(const v1::Job& job) {
+  for (int i = 0; i < job.operations_size(); ++i) {
+    if (absl::Status status = CheckCounts(job.operations(i)); !status.ok()) {
+      return PrefixField(status, absl::StrCat("job.operations[", i, "]."));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 grpc::Status JobServiceAdapter::CreateJob(grpc::ServerContext* context,
                                           const v1::CreateJobRequest* request,
                                           v1::CreateJobResponse* response) {
   return Serve(environment_, context, "JobService/CreateJob", [&](Call& call) {
+    if (absl::Status status = CheckJob(request->job()); !status.ok()) return status;
     audit::Record* record = call.Audit();
     absl::Status rate = call.AwaitUploadRate(engine_->accounts().UploadDelay(call.tenant()));
     if (!rate.ok()) return rate;

@@ -1,21 +1,31 @@
 #include "server/main/logging.h"
 
+#include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
 #include <spdlog/formatter.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 
 namespace stride {
 namespace {
+
+constexpr absl::Duration kComplaintWindow = absl::Seconds(10);
+constexpr int64_t kComplaintsInWindow = 5;
+constexpr size_t kMaxComplaint = 200;
 
 class JsonFormatter : public spdlog::formatter {
  public:
@@ -33,14 +43,52 @@ class JsonFormatter : public spdlog::formatter {
   }
 };
 
+// A client can make libraries complain as often as it likes, of what the client sent: some are
+// enough.
+bool ComplaintAllowed(absl::Time now, int64_t* unsaid) {
+  static absl::Mutex mutex(absl::kConstInit);
+  static absl::Time window_end;
+  static int64_t in_window = 0, left_out = 0;
+  absl::MutexLock lock(&mutex);
+  if (now >= window_end) {
+    window_end = now + kComplaintWindow;
+    in_window = 0;
+  }
+  if (++in_window > kComplaintsInWindow) {
+    ++left_out;
+    return false;
+  }
+  *unsaid = std::exchange(left_out, 0);
+  return true;
+}
+
+void LogComplaint(const char* library, std::string_view text) {
+  int64_t unsaid = 0;
+  if (!ComplaintAllowed(absl::Now(), &unsaid)) return;
+  if (unsaid > 0) spdlog::warn("{} complaints of libraries left out", unsaid);
+  spdlog::warn("{}: {}", library, PrintableComplaint(text));
+}
+
 void LogForGrpc(gpr_log_func_args* args) {
   // INFO of gRPC is about its own workings.
-  auto level =
-      args->severity == GPR_LOG_SEVERITY_ERROR ? spdlog::level::warn : spdlog::level::debug;
-  spdlog::log(level, "grpc: {}", args->message);
+  if (args->severity == GPR_LOG_SEVERITY_ERROR) {
+    LogComplaint("grpc", args->message);
+  } else if (spdlog::should_log(spdlog::level::debug)) {
+    spdlog::debug("grpc: {}", PrintableComplaint(args->message));
+  }
+}
+
+void LogForProtobuf(google::protobuf::LogLevel level, const char* file, int line,
+                    const std::string& message) {
+  if (level != google::protobuf::LOGLEVEL_INFO) LogComplaint("protobuf", message);
 }
 
 }  // namespace
+
+std::string PrintableComplaint(std::string_view text) {
+  absl::string_view shown(text.data(), std::min(text.size(), kMaxComplaint));
+  return absl::StrCat(absl::CHexEscape(shown), text.size() > kMaxComplaint ? "..." : "");
+}
 
 void SetUpLogging(const Config& config) {
   bool text = config.log_format == LogFormat::kText ||
@@ -56,6 +104,7 @@ void SetUpLogging(const Config& config) {
   logger->flush_on(spdlog::level::debug);
   spdlog::set_default_logger(std::move(logger));
   gpr_set_log_function(LogForGrpc);
+  google::protobuf::SetLogHandler(LogForProtobuf);
 }
 
 }  // namespace stride

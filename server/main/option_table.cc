@@ -199,14 +199,17 @@ std::vector<Option> MakeOptions() {
        "Connections at once of one IP address, or of one user on a Unix socket. Default 512.",
        Number(&Config::max_connections_per_peer, 1, 1 << 20)},
       {"max-bulk-streams", "COUNT",
-       "Uploads and downloads at once; each may hold tens of megabytes. Default 64.",
+       "Uploads and downloads at once, of which one tenant may have half; each may hold tens of "
+       "megabytes. Default 64.",
        Number(&Config::max_bulk_streams, 1, 4096)},
       {"stream-window-bytes", "BYTES",
        "Bytes of one upload that may be on their way into the daemon: less memory when many are "
        "slow, "
        "less speed for each. Default: grows with what the connection carries.",
        Number(&Config::stream_window_bytes, 1 << 16, 1 << 30)},
-      {"max-threads", "COUNT", "Threads for calls, one for each in progress. Default 1024.",
+      {"max-threads", "COUNT",
+       "Threads for calls, one for each in progress, of which one tenant may have half. Default "
+       "1024.",
        Number(&Config::max_threads, 8, 1 << 16)},
       {"drain-timeout", "TIME",
        "After SIGTERM or SIGINT accepted work may go on this long. A second signal ends it at "

@@ -1,15 +1,21 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "server/base/ids.h"
 
 namespace stride::transfer {
 
 // Bounds the bulk streams that run at once, and with them the memory that gRPC's flow control
-// windows can take (tens of megabytes each). Thread-safe.
+// windows can take (tens of megabytes each). One tenant may have half of them, so that streams
+// which say nothing, or are not read, keep out nobody else. Thread-safe.
 class BulkGate {
  public:
   struct Stats {
@@ -17,18 +23,25 @@ class BulkGate {
     std::atomic<int64_t> refused{0};
   };
 
-  explicit BulkGate(int max_streams) : max_streams_(max_streams) {}
+  explicit BulkGate(int max_streams)
+      : max_streams_(max_streams), max_per_tenant_(std::max(1, max_streams / 2)) {}
 
   // A place, free again when the lease is dropped; the gate must outlive it. RESOURCE_EXHAUSTED
   // with a retry delay when none is free.
-  absl::StatusOr<std::shared_ptr<const void>> Enter();
+  absl::StatusOr<std::shared_ptr<const void>> Enter(const TenantId& tenant);
 
-  int num_streams() const { return num_streams_.load(std::memory_order_relaxed); }
+  int num_streams() const;
   const Stats& stats() const { return stats_; }
 
  private:
+  bool Take(const TenantId& tenant);
+  void Leave(const TenantId& tenant);
+
   const int max_streams_;
-  std::atomic<int> num_streams_{0};
+  const int max_per_tenant_;
+  mutable absl::Mutex mutex_;
+  int num_streams_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<TenantId, int> tenants_ ABSL_GUARDED_BY(mutex_);  // none is zero
   Stats stats_;
 };
 

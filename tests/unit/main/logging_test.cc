@@ -11,5 +11,10 @@ TEST(LoggingTest, TextIsSafeInsideJson) {
   EXPECT_EQ(EscapeJson("\xc3\xa4"), "\xc3\xa4");
 }
 
+TEST(LoggingTest, ComplaintsAreOneShortPrintableLine) {
+  EXPECT_EQ(PrintableComplaint("bad\nvalue \x01\xff"), "bad\\nvalue \\x01\\xff");
+  EXPECT_EQ(PrintableComplaint(std::string(1000, 'x')), std::string(200, 'x') + "...");
+}
+
 }  // namespace
 }  // namespace stride

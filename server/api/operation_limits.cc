@@ -1,0 +1,47 @@
+#include "server/api/operation_limits.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/error.h"
+
+namespace stride::api {
+namespace {
+
+// A ufunc has at most a few, and an expression no more than its nodes.
+constexpr int kMaxInputs = 4096;
+constexpr int kMaxOutputs = 64;
+constexpr int kMaxAxes = 64;  // those of an array are 32
+constexpr int kMaxViewSteps = 256;
+// CUDA passes at most 32,764 bytes of parameters.
+constexpr int kMaxKernelArguments = 4096;
+constexpr int kMaxOptions = 256;
+
+struct Count {
+  const char* field;
+  int value;
+  int limit;
+};
+
+}  // namespace
+
+absl::Status CheckCounts(const v1::Operation& operation) {
+  const Count counts[] = {
+      {"outputs", operation.outputs_size(), kMaxOutputs},
+      {"ufunc.inputs", operation.ufunc().inputs_size(), kMaxInputs},
+      {"expression.inputs", static_cast<int>(operation.expression().inputs().size()), kMaxInputs},
+      {"reduction.axes", operation.reduction().axes_size(), kMaxAxes},
+      {"view.steps", operation.view().steps_size(), kMaxViewSteps},
+      {"kernel_launch.arguments", operation.kernel_launch().arguments_size(), kMaxKernelArguments},
+      {"kernel_launch.options", operation.kernel_launch().options_size(), kMaxOptions}};
+  for (const Count& count : counts) {
+    if (count.value <= count.limit) continue;
+    return InvalidField(
+        v1::ERROR_REASON_SIZE_LIMIT, count.field,
+        absl::StrCat("at most ", count.limit, ", not ", count.value),
+        {{"limit", std::to_string(count.limit)}, {"value", std::to_string(count.value)}});
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace stride::api

@@ -1,0 +1,159 @@
+"""What every attack must leave true: nobody else is hurt, nothing stays behind, the daemon lives.
+
+Usage of each suite: python NAME_test.py STRIDED [unittest's arguments]
+"""
+
+import os
+import pathlib
+import re
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support/python"))
+import grpc  # noqa: E402
+import stubs  # noqa: E402
+from bystander import Bystander  # noqa: E402
+from daemon_process import DaemonProcess  # noqa: E402
+
+QUIET_SECONDS = 0.5
+# A machine with other things to do delays calls by itself: below this no delay is laid at an attack's door.
+FLOOR_MS = 50
+ATTEMPTS = 4
+SETTLE_SECONDS = 15
+# The allocator keeps up to 256 MiB of freed memory (server/main/process_limits.cc).
+RSS_SLACK = 300 << 20
+# gRPC keeps a few threads and descriptors of its own for a while.
+THREAD_SLACK = 12
+DESCRIPTOR_SLACK = 8
+FLAGS = ["--cpu-devices=1x1", "--trust-tenant-header", "--session-ttl=1s", "--max-sessions=200", "--max-connections=700",
+         "--max-connections-per-peer=256", "--max-threads=512"]
+# Of the bystander's call in progress: three blocks of the smallest size.
+CALM_BYTES = 768
+# What the daemon may say while it is attacked, beside information.
+EXPECTED_LOG = re.compile(r"connections refused|sandbox|warning (grpc|protobuf): |complaints of libraries")
+MOST_LOG_BYTES = 100000
+
+STRIDED = ""
+
+
+class AttackCase(unittest.TestCase):
+    """One daemon for the suite. `self.attack(work)` runs work(deadline) and checks everything."""
+
+    flags = FLAGS
+
+    @classmethod
+    def setUpClass(cls):
+        cls._stubs = tempfile.TemporaryDirectory()
+        stubs.make(cls._stubs.name)
+        cls.daemon = DaemonProcess(STRIDED, cls.flags)
+        cls.calm = Bystander(cls.daemon.unix, cls._stubs.name)
+        # An attacker has a machine of its own; here it must not take the daemon's turn on a core.
+        os.nice(5)
+        cls.channel = grpc.insecure_channel(cls.daemon.tcp)
+        cls.calm.measure(0.5)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.channel.close()
+        cls.calm.close()
+        code = cls.daemon.stop()
+        log = cls.daemon.log()
+        cls._stubs.cleanup()
+        if code != 0:
+            raise AssertionError(f"the daemon ended with {code}:\n{log}")
+
+    # --- state ---
+    def array_bytes(self):
+        pb = stubs.module("device_service_pb2")
+        devices = stubs.module("device_service_pb2_grpc").DeviceServiceStub(self.channel)
+        watch = devices.WatchDevices(pb.WatchDevicesRequest(max_samples=1), timeout=20)
+        return sum(sample.array_bytes for response in watch for sample in response.samples)
+
+    def state(self):
+        return {"descriptors": self.daemon.descriptors(), "threads": self.daemon.threads(),
+                "rss": self.daemon.rss_bytes(), "array_bytes": self.array_bytes()}
+
+    @staticmethod
+    def excess(before, now):
+        """What is more than it was."""
+        slack = {"descriptors": DESCRIPTOR_SLACK, "threads": THREAD_SLACK, "rss": RSS_SLACK, "array_bytes": CALM_BYTES}
+        return {key: (before[key], now[key]) for key in slack if now[key] > before[key] + slack[key]}
+
+    def assert_settles(self, before):
+        end = time.monotonic() + SETTLE_SECONDS
+        while left := self.excess(before, self.state()):
+            self.assertLess(time.monotonic(), end, f"left behind (before, now): {left}")
+            time.sleep(0.1)
+
+    def assert_unharmed(self):
+        self.assertTrue(self.daemon.alive(), self.daemon.log())
+        log = self.daemon.log()
+        self.assertLess(len(log), MOST_LOG_BYTES, "a client can fill the log")
+        self.assertTrue(all(c.isprintable() or c == "\n" for c in log), "a client's bytes are in the log as they came")
+        for line in log.splitlines():
+            if re.search(r"\b(error|critical|warning)\b", line, re.IGNORECASE) and not EXPECTED_LOG.search(line):
+                self.fail(f"in the daemon's log: {line}")
+
+    # --- the attack ---
+    def attack(self, work, seconds=1.0):
+        before = self.state()
+        for attempt in range(ATTEMPTS):
+            quiet = self.calm.measure(QUIET_SECONDS)
+            cpu = self.daemon.cpu_seconds()
+            self.calm.begin()
+            start = time.monotonic()
+            work(start + seconds)
+            elapsed = time.monotonic() - start
+            loud = self.calm.end()
+            cpu = self.daemon.cpu_seconds() - cpu
+            bound = max(2 * quiet["p99"], FLOOR_MS)
+            print(f"{self.id().split('.')[-1]}: quiet p50 {quiet['p50']:.1f} p99 {quiet['p99']:.1f} ms, under attack "
+                  f"p50 {loud['p50']:.1f} p99 {loud['p99']:.1f} max {loud['max']:.1f} ms of {loud['count']} calls, "
+                  f"daemon {cpu:.2f} s of processor in {elapsed:.2f} s, {self.daemon.rss_bytes() >> 20} MiB", flush=True)
+            self.assertEqual(loud["failures"], 0, loud["first_failure"])
+            self.assertGreater(loud["count"], 0, "no call ended during the attack")
+            if loud["p99"] < bound:
+                break
+            self.assert_unharmed()
+        else:
+            self.fail(f"p99 {loud['p99']:.1f} ms under attack, {quiet['p99']:.1f} ms before, in each of {ATTEMPTS} attempts")
+        self.assert_settles(before)
+        self.assert_unharmed()
+
+    # --- short forms ---
+    def stub(self, service, channel=None):
+        module = stubs.module(re.sub(r"(?<!^)(?=[A-Z])", "_", service).lower() + "_pb2_grpc")
+        return getattr(module, service + "Stub")(channel or self.channel)
+
+    def new_channel(self):
+        """A connection of its own."""
+        return grpc.insecure_channel(self.daemon.tcp, options=[("grpc.use_local_subchannel_pool", 1)])
+
+    def session(self):
+        pb = stubs.module("session_service_pb2")
+        return self.stub("SessionService").CreateSession(pb.CreateSessionRequest(), metadata=EVIL).session.name
+
+    def raw_code(self, method, *messages, **options):
+        """The code of a call of `Service/Method` whose messages are these bytes."""
+        with grpc.insecure_channel(self.daemon.tcp, options=[("grpc.use_local_subchannel_pool", 1)], **options) as channel:
+            call = channel.stream_stream("/stride.v1." + method)
+            return self.code_of(lambda: list(call(iter(messages), metadata=EVIL, timeout=60)))
+
+    def code_of(self, call):
+        """The name of the status code that a call ends with."""
+        try:
+            call()
+        except grpc.RpcError as error:
+            return error.code().name
+        return "OK"
+
+
+EVIL = [("stride-tenant", "evil")]
+
+
+def main():
+    global STRIDED
+    STRIDED = sys.argv[1]
+    unittest.main(module="__main__", argv=[sys.argv[0], *sys.argv[2:]], verbosity=1)

@@ -1,0 +1,16 @@
+// What must hold of every input, whatever it is.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace stride::fuzz {
+
+// Ends the program, and with it the fuzzer, which then keeps the input.
+inline void Require(bool condition, const char* what) {
+  if (condition) return;
+  std::fprintf(stderr, "broken: %s\n", what);
+  std::abort();
+}
+
+}  // namespace stride::fuzz
