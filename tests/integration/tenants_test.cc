@@ -440,9 +440,9 @@ TEST_F(TlsTest, BadFilesAreNoStart) {
   EXPECT_THAT(StartAndFail("--listen=unix:" + (folder_ / "s") + " --tls-cert=" +
                            (folder_ / "daemon.pem") + " --tls-key=" + (folder_ / "daemon.key")),
               HasSubstr("is not of the certificate"));
-  EXPECT_THAT(StartAndFail("--listen=unix:" + (folder_ / "s") + " --tls-cert=" +
-                           (folder_ / "daemon.pem")),
-              HasSubstr("belong together"));
+  EXPECT_THAT(
+      StartAndFail("--listen=unix:" + (folder_ / "s") + " --tls-cert=" + (folder_ / "daemon.pem")),
+      HasSubstr("belong together"));
 }
 
 TEST(ReachTest, AnOpenAddressNeedsEncryptionAndTenants) {
@@ -693,9 +693,8 @@ TEST_F(TwoTenantsTest, TheSameNamesAreDifferentThings) {
   EXPECT_TRUE(other_.Call("ArrayService/CreateArray", array).ok());
   v1::GetArrayRequest get;
   get.set_name("tenants/owner/arrays/secret");
-  EXPECT_EQ(
-      owner_.Get<v1::GetArrayResponse>("ArrayService/GetArray", get).array().data_type(),
-      v1::DATA_TYPE_INT32);
+  EXPECT_EQ(owner_.Get<v1::GetArrayResponse>("ArrayService/GetArray", get).array().data_type(),
+            v1::DATA_TYPE_INT32);
   // A request id of another does not replay its job.
   v1::CreateJobRequest job;
   job.set_request_id("11111111-1111-4111-8111-111111111111");
