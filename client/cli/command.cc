@@ -20,10 +20,9 @@ std::string OptionLines(std::span<const OptionSpec> options) {
 
 std::span<const Command* const> AllCommands() {
   static const std::array<const Command*, 14> kAll = {
-      &DevicesCommand(), &TopCommand(),    &PutCommand(),   &GetCommand(),
-      &LsCommand(),      &RmCommand(),     &UfuncCommand(), &ReduceCommand(),
-      &MatmulCommand(),  &KernelCommand(), &JobsCommand(),  &UsageCommand(),
-      &TokenCommand(),   &DoctorCommand()};
+      &DevicesCommand(), &TopCommand(),   &PutCommand(),    &GetCommand(),    &LsCommand(),
+      &RmCommand(),      &UfuncCommand(), &ReduceCommand(), &MatmulCommand(), &KernelCommand(),
+      &JobsCommand(),    &UsageCommand(), &TokenCommand(),  &DoctorCommand()};
   return kAll;
 }
 

@@ -37,18 +37,16 @@ void Print(const Usage& usage) {
   std::printf("%s, over %.0f s\n", usage.tenant.c_str(), seconds);
   std::printf("  device time    %.3f s\n", usage.device_seconds);
   for (const auto& device : usage.devices) {
-    std::printf("    %-24s %.3f s, %lld operations\n", device.device.c_str(),
-                device.device_seconds, static_cast<long long>(device.operations));
+    std::printf("    %-24s %.3f s, %lld operations\n", device.device.c_str(), device.device_seconds,
+                static_cast<long long>(device.operations));
   }
   std::printf("  received       %s\n  sent           %s\n",
               FormatBytes(static_cast<double>(usage.upload_bytes)).c_str(),
               FormatBytes(static_cast<double>(usage.download_bytes)).c_str());
-  std::printf("  arrays         %s hours\n",
-              FormatBytes(usage.array_byte_seconds / 3600).c_str());
+  std::printf("  arrays         %s hours\n", FormatBytes(usage.array_byte_seconds / 3600).c_str());
   std::printf("  operations     %lld, of which %lld failed; %lld jobs\n",
               static_cast<long long>(usage.operations),
-              static_cast<long long>(usage.operations_failed),
-              static_cast<long long>(usage.jobs));
+              static_cast<long long>(usage.operations_failed), static_cast<long long>(usage.jobs));
   for (const auto& quota : usage.quotas) {
     const std::string limit = quota.limit ? std::to_string(*quota.limit) : "unlimited";
     std::printf("  %-14s %lld of %s\n", quota.name.c_str(), static_cast<long long>(quota.used),

@@ -112,8 +112,7 @@ absl::StatusOr<v1::Array> ArrayServiceAdapter::Put(Call& call, PutReader* reader
       if (!begun.ok()) return PrefixField(begun.status(), "header.");
       upload = *std::move(begun);
       if (audit::Record* record = call.Audit()) {
-        record->resource =
-            message->header->parent() + "/arrays/" + message->header->array_id();
+        record->resource = message->header->parent() + "/arrays/" + message->header->array_id();
       }
     }
     // A tenant beyond its rate is read no faster: gRPC's flow control makes its client wait.

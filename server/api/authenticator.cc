@@ -129,8 +129,8 @@ std::string AddressOfPeer(std::string_view peer) {
   }
   size_t colon = text.rfind(':');
   size_t bracket = text.rfind(']');
-  bool has_port = colon != std::string::npos && colon > 4 &&
-                  (bracket == std::string::npos || colon > bracket);
+  bool has_port =
+      colon != std::string::npos && colon > 4 && (bracket == std::string::npos || colon > bracket);
   return has_port ? text.substr(0, colon) : text;
 }
 

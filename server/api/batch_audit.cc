@@ -53,9 +53,8 @@ void BatchAudit::Accepted(const std::shared_ptr<scheduler::Ticket>& ticket) {
     batch_ = std::make_shared<Batch>(call_.audit_log(), call_.NewAuditRecord());
   ++batch_->num_accepted;
   scheduler::Ticket& operation = *ticket;
-  operation.OnDone([batch = batch_, ticket] {
-    batch->Ended(*ticket, ticket->Wait(absl::InfiniteFuture()));
-  });
+  operation.OnDone(
+      [batch = batch_, ticket] { batch->Ended(*ticket, ticket->Wait(absl::InfiniteFuture())); });
 }
 
 }  // namespace stride::api

@@ -105,7 +105,8 @@ grpc::Status Call::Finish(const absl::Status& status) {
     environment_.audit->Write(*std::move(audit_));
     audit_.reset();
   }
-  if (DebugLogged()) LogDebug(AccessLine(method_, caller_.tenant, context_->peer(), status, elapsed));
+  if (DebugLogged())
+    LogDebug(AccessLine(method_, caller_.tenant, context_->peer(), status, elapsed));
   return shown;
 }
 

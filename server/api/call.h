@@ -58,8 +58,8 @@ class Call {
   // The line that the audit log gets at the end of this call, to be filled in; null where no log is
   // kept. Calls that never ask get none, but for those without valid credentials.
   audit::Record* Audit();
-  // A line that is written apart, with tenant, identity, peer and method filled in. The log outlives
-  // every call.
+  // A line that is written apart, with tenant, identity, peer and method filled in. The log
+  // outlives every call.
   audit::Record NewAuditRecord() const;
   audit::AuditLog* audit_log() const { return environment_.audit; }
 

@@ -138,8 +138,7 @@ void FrontImpl::Configure(const FrontOptions& options, grpc::ServerBuilder* buil
            &arrays_, &compute_, &devices_, &jobs_, &kernels_, &sessions_, &tenants_, &health_}) {
     builder->RegisterService(service);
   }
-  constexpr auto kFromFd =
-      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD;
+  constexpr auto kFromFd = grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD;
   plain_acceptor_ = builder->experimental().AddExternalConnectionAcceptor(
       kFromFd, grpc::InsecureServerCredentials());
   if (tls_ != nullptr)

@@ -143,8 +143,9 @@ class ReloadingCredentials final : public grpc::ServerCredentials {
     }
     if (!first) log_("TLS certificates read");
     grpc_ssl_pem_key_cert_pair pair{pem->key.c_str(), pem->certificate.c_str()};
-    *config = grpc_ssl_server_certificate_config_create(
-        pem->client_ca.empty() ? nullptr : pem->client_ca.c_str(), &pair, 1);
+    // gRPC wants roots even where it asks clients for nothing; then our own chain stands there.
+    const std::string& roots = pem->client_ca.empty() ? pem->certificate : pem->client_ca;
+    *config = grpc_ssl_server_certificate_config_create(roots.c_str(), &pair, 1);
     return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
   }
 

@@ -26,8 +26,8 @@ std::string Time(absl::Time time) {
 
 void Add(std::string_view key, const std::string& value, std::string* out) {
   if (value.empty()) return;
-  absl::StrAppend(out, ",\"", absl::string_view(key.data(), key.size()), "\":\"",
-                  EscapeJson(value), "\"");
+  absl::StrAppend(out, ",\"", absl::string_view(key.data(), key.size()), "\":\"", EscapeJson(value),
+                  "\"");
 }
 
 void Add(std::string_view key, int64_t value, std::string* out) {

@@ -54,9 +54,8 @@ absl::Status Identity::Reload() {
     return status;
   }
   auto now = table();
-  options_.log(absl::StrCat("tenants read: ", now->quotas().size(), " tenants, ",
-                            now->num_tokens(), " tokens, ", now->num_certificates(),
-                            " certificate names"));
+  options_.log(absl::StrCat("tenants read: ", now->quotas().size(), " tenants, ", now->num_tokens(),
+                            " tokens, ", now->num_certificates(), " certificate names"));
   if (changed_) changed_(*now);
   return absl::OkStatus();
 }

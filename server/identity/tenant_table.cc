@@ -12,9 +12,8 @@ bool TenantTable::IsTenantName(std::string_view text) {
 }
 
 bool TenantTable::AddToken(Token token) {
-  bool known = std::any_of(tokens_.begin(), tokens_.end(), [&](const Token& other) {
-    return SameHash(other.hash, token.hash);
-  });
+  bool known = std::any_of(tokens_.begin(), tokens_.end(),
+                           [&](const Token& other) { return SameHash(other.hash, token.hash); });
   if (!known) tokens_.push_back(std::move(token));
   return !known;
 }

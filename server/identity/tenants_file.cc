@@ -134,8 +134,9 @@ class Reader {
       if (std::exchange(first, false)) {
         auto hash = ParseTokenHash({part.data(), part.size()});
         if (!hash.has_value())
-          return Bad("a token is given as sha256: and 64 lower-case hexadecimal digits of its "
-                     "hash; `stride token new` prints the line");
+          return Bad(
+              "a token is given as sha256: and 64 lower-case hexadecimal digits of its "
+              "hash; `stride token new` prints the line");
         token.hash = *hash;
       } else if (absl::ConsumePrefix(&part, "name=")) {
         if (!TenantTable::IsTenantName({part.data(), part.size()}))
@@ -193,9 +194,9 @@ absl::StatusOr<std::shared_ptr<const TenantTable>> ReadTenantsFile(const std::st
   if (!fd.valid() || fstat(fd.get(), &info) != 0)
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot read the tenants file ", path));
   if ((info.st_mode & S_IWOTH) != 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("everybody may write the tenants file, and so make themselves any tenant: ",
-                     "chmod o-w ", path));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "everybody may write the tenants file, and so make themselves any tenant: ", "chmod o-w ",
+        path));
   }
   std::string text;
   char buffer[65536];

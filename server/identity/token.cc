@@ -35,8 +35,7 @@ std::string NewToken() {
   int num_bits = 0;
   for (unsigned char byte : bytes) {
     bits = bits << 8 | byte;
-    for (num_bits += 8; num_bits >= 6; num_bits -= 6)
-      token += kBase64[bits >> (num_bits - 6) & 63];
+    for (num_bits += 8; num_bits >= 6; num_bits -= 6) token += kBase64[bits >> (num_bits - 6) & 63];
   }
   return token + kBase64[bits << (6 - num_bits) & 63];
 }

@@ -121,7 +121,8 @@ std::vector<Option> MakeOptions() {
        "proxy on this machine.",
        Switch(&Config::trust_local)},
       {"tls-cert", "FILE",
-       "Certificate chain (PEM) of this daemon: TCP addresses then speak TLS alone. Read again when "
+       "Certificate chain (PEM) of this daemon: TCP addresses then speak TLS alone. Read again "
+       "when "
        "it changes, as are the next two.",
        Text(&Config::tls_cert)},
       {"tls-key", "FILE", "Its private key (PEM).", Text(&Config::tls_key)},
@@ -132,7 +133,8 @@ std::vector<Option> MakeOptions() {
        "With --tls-client-ca: clients may also come without a certificate, with a token.",
        Switch(&Config::tls_client_optional)},
       {"audit-log", "FILE",
-       "Who ran what: one JSON line for each job, batch of operations, transfer and refused caller. "
+       "Who ran what: one JSON line for each job, batch of operations, transfer and refused "
+       "caller. "
        "Opened anew on SIGHUP.",
        Text(&Config::audit_log)},
       {"state-dir", "DIR",

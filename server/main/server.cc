@@ -145,10 +145,8 @@ absl::Status Server::OpenBooks(const Config& config) {
   if (config.tls_cert.empty() && !config.tls_client_ca.empty())
     return absl::InvalidArgumentError("--tls-client-ca needs --tls-cert and --tls-key");
   if (!config.tenants_file.empty()) {
-    auto identity =
-        identity::Identity::Open(config.tenants_file, {.log = [](const std::string& line) {
-                                   api::LogWarning(line);
-                                 }});
+    auto identity = identity::Identity::Open(
+        config.tenants_file, {.log = [](const std::string& line) { api::LogWarning(line); }});
     if (!identity.ok()) return identity.status();
     identity_ = *std::move(identity);
   }

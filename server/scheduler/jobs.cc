@@ -105,8 +105,7 @@ absl::StatusOr<v1::Job> Jobs::Create(const TenantId& tenant, const v1::CreateJob
   auto place = core_->accounts->EnterJob(tenant);
   if (!place.ok()) return place.status();
   // Random: a number would tell one tenant how many jobs the others have made.
-  std::string id = request.job_id().empty() ? absl::StrCat("job-", RandomId(16))
-                                            : request.job_id();
+  std::string id = request.job_id().empty() ? absl::StrCat("job-", RandomId(16)) : request.job_id();
   if (jobs_.count({tenant, id}) > 0) {
     return MakeError(absl::StatusCode::kAlreadyExists, v1::ERROR_REASON_ALREADY_EXISTS,
                      absl::StrCat("the job exists already: ", id), {{"name", id}});

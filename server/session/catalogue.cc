@@ -34,10 +34,9 @@ absl::StatusOr<std::shared_ptr<Session>> Catalogue::CreateSession(const TenantId
   if (sessions_.count(key) > 0) return Taken(absl::StrCat("sessions/", id));
   int count = NumSessions(tenant);
   if (count >= max_sessions) {
-    return QuotaExceeded(v1::ERROR_REASON_QUOTA, tenant.value,
-                         "too many open sessions; delete some",
-                         {.quota = "sessions", .limit = max_sessions, .used = count, .asked = 1},
-                         absl::Seconds(10));
+    return QuotaExceeded(
+        v1::ERROR_REASON_QUOTA, tenant.value, "too many open sessions; delete some",
+        {.quota = "sessions", .limit = max_sessions, .used = count, .asked = 1}, absl::Seconds(10));
   }
   auto session = std::make_shared<Session>();
   session->id = id;

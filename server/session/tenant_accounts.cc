@@ -42,7 +42,9 @@ void AddQuota(std::string_view name, int64_t used, const std::optional<int64_t>&
 
 void TenantAccounts::SetQuotas(const std::map<TenantId, identity::Quota>& quotas,
                                const identity::Quota& others) {
-  auto has_rate = [](const auto& entry) { return entry.second.upload_bytes_per_second.has_value(); };
+  auto has_rate = [](const auto& entry) {
+    return entry.second.upload_bytes_per_second.has_value();
+  };
   any_rate_ = others.upload_bytes_per_second.has_value() ||
               defaults_.upload_bytes_per_second.has_value() ||
               std::any_of(quotas.begin(), quotas.end(), has_rate);

@@ -91,8 +91,7 @@ Result<Credentials> MakeCredentials(const ConnectOptions& options, const std::st
   } else if (token.empty()) {
     credentials.channel = grpc::InsecureChannelCredentials();
   } else if (IsLocal(target)) {
-    credentials.channel =
-        grpc::experimental::LocalCredentials(IsUnix(target) ? UDS : LOCAL_TCP);
+    credentials.channel = grpc::experimental::LocalCredentials(IsUnix(target) ? UDS : LOCAL_TCP);
   } else {
     return LocalError(Code::kInvalidArgument,
                       "The token would travel to " + target +
@@ -100,8 +99,7 @@ Result<Credentials> MakeCredentials(const ConnectOptions& options, const std::st
   }
   if (!token.empty()) {
     auto call = grpc::experimental::MetadataCredentialsFromPlugin(
-        std::make_unique<Bearer>(token),
-        tls ? GRPC_PRIVACY_AND_INTEGRITY : GRPC_SECURITY_NONE);
+        std::make_unique<Bearer>(token), tls ? GRPC_PRIVACY_AND_INTEGRITY : GRPC_SECURITY_NONE);
     credentials.channel = grpc::CompositeChannelCredentials(credentials.channel, call);
   }
   return credentials;

@@ -52,8 +52,7 @@ TEST(AuditRecordTest, IsOneLineOfJson) {
             R"("peer":"ipv4:10.0.0.7:51234","event":"ComputeService/Run","device":"devices/cpu:0",)"
             R"("device_seconds":0.250000000,"operations":1,"outcome":"OK"})");
   Record odd{.time = record.time, .resource = "a\"\n\\\x01"};
-  EXPECT_EQ(ToJson(odd),
-            R"({"time":"2027-01-15T08:00:00.123000Z","resource":"a\"\n\\\u0001"})");
+  EXPECT_EQ(ToJson(odd), R"({"time":"2027-01-15T08:00:00.123000Z","resource":"a\"\n\\\u0001"})");
 }
 
 TEST_F(AuditLogTest, KeepsOrderAndWritesAllAtTheEnd) {

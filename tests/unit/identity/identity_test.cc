@@ -72,8 +72,7 @@ TEST_F(IdentityTest, ABadFileAtTheStartIsAnError) {
 TEST_F(IdentityTest, AFileThatEverybodyMayWriteIsRefused) {
   Put("[tenant a]\n");
   chmod(path_.c_str(), 0666);
-  EXPECT_EQ(Identity::Open(path_, Quick()).status().code(),
-            absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(Identity::Open(path_, Quick()).status().code(), absl::StatusCode::kFailedPrecondition);
   chmod(path_.c_str(), 0640);
   EXPECT_TRUE(Identity::Open(path_, Quick()).ok());
 }
@@ -120,9 +119,8 @@ TEST_F(IdentityTest, FollowersHearOfEachTable) {
   auto identity = Identity::Open(path_, Quick());
   ASSERT_TRUE(identity.ok()) << identity.status();
   std::atomic<int64_t> sessions{0};
-  (*identity)->Follow([&](const TenantTable& table) {
-    sessions = *table.quotas().at({"a"}).sessions;
-  });
+  (*identity)->Follow(
+      [&](const TenantTable& table) { sessions = *table.quotas().at({"a"}).sessions; });
   EXPECT_EQ(sessions, 1);
   Put("[tenant a]\nsessions = 22\n");
   EXPECT_TRUE(Eventually([&] { return sessions == 22; }));

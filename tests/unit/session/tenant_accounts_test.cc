@@ -25,8 +25,8 @@ class TenantAccountsTest : public ::testing::Test {
     std::map<int, TenantAccounts::DeviceShare> devices;
     return accounts_->Describe(tenant, &devices);
   }
-  const std::shared_ptr<TenantAccounts> accounts_ = std::make_shared<TenantAccounts>(
-      identity::Quota{.operations = 100, .sessions = 10});
+  const std::shared_ptr<TenantAccounts> accounts_ =
+      std::make_shared<TenantAccounts>(identity::Quota{.operations = 100, .sessions = 10});
 };
 
 TEST_F(TenantAccountsTest, WhatAQuotaDoesNotSayIsTheDefault) {
