@@ -7,6 +7,7 @@
 #include <grpcpp/support/channel_arguments.h>
 
 #include <atomic>
+#include <deque>
 #include <optional>
 #include <thread>
 
@@ -21,7 +22,8 @@ using std::chrono::milliseconds;
 
 // Float32 elements: a tenth of a millisecond of memory traffic, more or less, on a CPU.
 constexpr int64_t kFloodElements = 1 << 18;
-constexpr int kFloodOperations = 200;  // of one job; two are always under way
+constexpr int kFloodOperations = 50;  // of one job
+constexpr int kFloodJobs = 6;         // always under way
 constexpr int64_t kQuietElements = 1000;
 
 v1::Operation Fill(int64_t count, const std::string& device) {
@@ -81,13 +83,13 @@ class Flood {
 
  private:
   void Run() {
-    std::string first = Begin(), second = Begin();
+    std::deque<std::string> jobs;
     while (!stop_ && !broken_) {
-      Await(first);
-      first = std::exchange(second, Begin());
+      while (jobs.size() < kFloodJobs) jobs.push_back(Begin());
+      Await(jobs.front());
+      jobs.pop_front();
     }
-    Await(first);
-    Await(second);
+    for (const std::string& job : jobs) Await(job);
   }
   std::string Begin() {
     v1::CreateJobRequest request;
@@ -107,7 +109,7 @@ class Flood {
       auto job = tenant_.Call<v1::GetJobResponse>("/stride.v1.JobService/GetJob", request);
       broken_ = !job || job->job().state() == v1::Job::STATE_FAILED;
       if (job && job->job().state() == v1::Job::STATE_SUCCEEDED) break;
-      std::this_thread::sleep_for(milliseconds(5));
+      std::this_thread::sleep_for(milliseconds(2));
     }
     if (!broken_) done_ += kFloodOperations;
   }
