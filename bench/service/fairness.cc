@@ -20,8 +20,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Float32 elements: a tenth of a millisecond of memory traffic, more or less, on a CPU.
-constexpr int64_t kFloodElements = 1 << 18;
+// Time on the device and hardly any elsewhere.
+constexpr char kSpin[] = R"(extern "C" __global__ void spin(volatile unsigned int* x, long long n) {
+  for (long long i = 0; i < n; ++i) x[0] = x[0] + 1;
+})";
 constexpr int kFloodOperations = 50;  // of one job
 constexpr int kFloodJobs = 6;         // always under way
 constexpr int64_t kQuietElements = 1000;
@@ -32,6 +34,22 @@ v1::Operation Fill(int64_t count, const std::string& device) {
   fill->mutable_spec()->set_data_type(v1::DATA_TYPE_FLOAT32);
   fill->mutable_spec()->add_shape(count);
   fill->mutable_value()->set_float_value(1);
+  operation.set_device(device);
+  return operation;
+}
+
+// About a millisecond: a GPU takes half a microsecond to read what it just wrote.
+v1::Operation Spin(uint64_t handle, const std::string& device) {
+  const bool cpu = device.find("cpu:") != std::string::npos;
+  v1::Operation operation;
+  auto* launch = operation.mutable_kernel_launch();
+  launch->set_source(kSpin);
+  launch->set_entry("spin");
+  auto* result = launch->add_arguments()->mutable_new_array();
+  result->mutable_spec()->set_data_type(v1::DATA_TYPE_UINT32);
+  result->mutable_spec()->add_shape(1);
+  result->mutable_output()->set_handle(handle);
+  launch->add_arguments()->mutable_scalar()->set_int_value(cpu ? 1'500'000 : 2'000);
   operation.set_device(device);
   return operation;
 }
@@ -93,11 +111,8 @@ class Flood {
   }
   std::string Begin() {
     v1::CreateJobRequest request;
-    for (int i = 0; i < kFloodOperations; ++i) {
-      *request.mutable_job()->add_operations() = Fill(kFloodElements, device_);
-      // One array over and over would make a chain.
-      request.mutable_job()->mutable_operations(i)->add_outputs()->set_handle(i + 1);
-    }
+    for (int i = 0; i < kFloodOperations; ++i)
+      *request.mutable_job()->add_operations() = Spin(i + 1, device_);
     auto job = tenant_.Call<v1::CreateJobResponse>("/stride.v1.JobService/CreateJob", request);
     broken_ = broken_ || !job;
     return job ? job->job().name() : "";
@@ -161,7 +176,7 @@ Result<void> MeasureParts(const Setup& setup, const std::string& device, Report&
   }
   if (both.count() == 0) return Broken("No flood of jobs gets anywhere");
   report.Add({.id = "fair_throughput/" + ShortName(device),
-              .what = "Fill 256 Ki float32, of two tenants at once, " + ShortName(device),
+              .what = "A kernel of about 1 ms, of two tenants that flood, " + ShortName(device),
               .ours = both,
               .baseline_name = "one tenant alone",
               .baseline = alone});
