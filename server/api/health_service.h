@@ -13,8 +13,8 @@ namespace stride::api {
 
 // grpc.health.v1, telling the present state of the devices rather than a remembered one. Names: ""
 // is the daemon, a `stride.v1.` service can work now, `devices/{id}` is one device. The daemon,
-// ComputeService and JobService need a serving device. All are NOT_SERVING from BeginDrain on. Needs no
-// authentication.
+// ComputeService and JobService need a serving device. All are NOT_SERVING from BeginDrain on.
+// Needs no authentication.
 class HealthService final : public grpc::health::v1::Health::Service {
  public:
   // Both must outlive the server.

@@ -128,7 +128,7 @@ absl::Status Try(const std::shared_ptr<broker::Worker>& worker, Told& told, absl
 
 }  // namespace
 
-absl::Status RunCanary(broker::Broker* broker, int device, absl::Duration timeout) {
+absl::Status RunCanary(broker::Broker* broker, Timer* timer, int device, absl::Duration timeout) {
   auto worker = broker->StartWorker(device);
   if (!worker.ok()) return worker.status();
   auto told = std::make_shared<Told>();
@@ -143,7 +143,12 @@ absl::Status RunCanary(broker::Broker* broker, int device, absl::Duration timeou
                           told->End(death.cause.ok() ? absl::AbortedError("its worker ended")
                                                      : death.cause);
                         }});
-  absl::Status status = Try(*worker, *told, absl::Now() + timeout);
+  // A copy that hangs waits for nothing but its worker's death.
+  absl::Time deadline = absl::Now() + timeout;
+  timer->At(deadline, [weak = std::weak_ptr<broker::Worker>(*worker)] {
+    if (auto worker = weak.lock()) worker->Kill(absl::DeadlineExceededError("it took too long"));
+  });
+  absl::Status status = Try(*worker, *told, deadline);
   if (status.ok()) {
     (*worker)->Shutdown();
   } else {

@@ -325,7 +325,7 @@ void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker,
   // Tasks that were only being prepared here go on with a new worker.
   PrepareAll(lane);
   if (!lane.ready.empty()) StartWorker(lane);
-  lane.stopped.reset();
+  lane.killed = false;
   NoteDemand(lane);
   GiveTurns(lane.device);
 }

@@ -75,7 +75,8 @@ void HealthWatch::Plan(int device) {
 void HealthWatch::Try(int device) {
   if (std::exchange(devices_[device].trying, true)) return;
   executor_.Run([this, device] {
-    absl::Status status = RunCanary(core_->broker, device, core_->options.health.timeout);
+    absl::Status status =
+        RunCanary(core_->broker, &core_->timer, device, core_->options.health.timeout);
     Locked lock(*core_);
     devices_[device].trying = false;
     Note(device, [&](DeviceHealth& health) {

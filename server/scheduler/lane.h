@@ -63,7 +63,7 @@ struct Lane {
   bool pumping = false;         // Pump is at work further up the stack
   bool pump_again = false;      // and was asked for once more meanwhile
   FairShare::Flow flow;         // its share of the device
-  std::weak_ptr<Task> stopped;  // the task that its worker is being killed for
+  bool killed = false;          // its worker, for a task that outlived its grace
   int num_copies = 0;           // transfers that use the worker now
   absl::Time last_used;
 };

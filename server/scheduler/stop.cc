@@ -41,7 +41,7 @@ void Scheduler::GraceOver(const std::shared_ptr<Task>& task) {
     if (entry.task == task) last = entry.sequence;
   }
   if (wire::AtOrBefore(last, lane.worker->progress().completed_sequence)) return;
-  lane.stopped = task;
+  lane.killed = true;
   lane.worker->Kill(task->stop);
 }
 
@@ -51,7 +51,7 @@ absl::Status Scheduler::LossOf(const Lane& lane, const Task& task, const broker:
   if (faulted) return death.cause;
   if (!task.stop.ok()) return task.stop;
   // The one that the worker was killed for had just ended, and this one cannot be repeated.
-  if (lane.stopped.lock() != nullptr) {
+  if (lane.killed) {
     return MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST,
                      "the device process was ended for another operation while this one ran");
   }

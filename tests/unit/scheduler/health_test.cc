@@ -244,6 +244,25 @@ TEST_P(HealthTest, TheEngineRespondsThoughADeviceIsIll) {
   EXPECT_TRUE(engine_->Responds(absl::Seconds(20)));
 }
 
+TEST(CanaryTest, OneThatDoesNotEndIsAFailure) {
+  FakeBroker broker({HostDevice(0)});
+  EngineOptions options;
+  options.health = {.interval = absl::Milliseconds(50),
+                    .timeout = absl::Milliseconds(50),
+                    .retry = absl::Milliseconds(10),
+                    .longest_retry = absl::Milliseconds(10)};
+  auto engine = Engine::Create(options, &broker);
+  engine->AwaitHealth(absl::Now() + absl::Seconds(20));
+  auto serves = [&] { return engine->ListDevices()[0].state() == v1::Device::STATE_SERVING; };
+  EXPECT_TRUE(Eventually(serves));
+  broker.set_hold(true);
+  EXPECT_TRUE(Eventually([&] { return !serves(); }));
+  EXPECT_THAT(engine->ListDevices()[0].state_reason(), HasSubstr("its canary failed"));
+  broker.set_hold(false);
+  EXPECT_TRUE(Eventually(serves));
+  broker.Shutdown();
+}
+
 INSTANTIATE_TEST_SUITE_P(Kinds, HealthTest, ::testing::Values(HostDevice, StagedDevice),
                          [](const auto& info) { return info.index == 0 ? "cpu" : "cuda"; });
 
