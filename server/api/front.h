@@ -17,9 +17,8 @@ struct FrontOptions {
   bool trust_tenant_header = false;
   int max_bulk_streams =
       64;  // PutArray and FetchArray calls at once; each may hold tens of megabytes of windows
-  int max_threads =
-      1024;  // one for each call in progress; beyond it, and for one tenant beyond half of it,
-             // calls are refused with RESOURCE_EXHAUSTED
+  int max_threads = 1024;  // one for each call in progress; beyond it, and for one tenant beyond
+                           // half of it, calls are refused with RESOURCE_EXHAUSTED
   ListenerLimits listener;
 };
 
