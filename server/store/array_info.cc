@@ -1,7 +1,6 @@
 #include "server/store/array_info.h"
 
 #include <algorithm>
-
 #include <utility>
 
 namespace stride {
