@@ -72,6 +72,12 @@ DType RangeType(std::optional<DType> exact, const WeakScalar& start, const WeakS
                                      : weak;
 }
 
+// Beyond every integer type it is cut, so that it still fits none and sums of it do not overflow.
+Integer Truncated(double value) {
+  constexpr double kBeyond = 0x1p66;
+  return static_cast<Integer>(std::clamp(value, -kBeyond, kBeyond));
+}
+
 // start + index * (second - start), computed in the type itself as NumPy's fill does.
 absl::StatusOr<Value> RangeValue(ProgramBuilder& builder, const WeakScalar& start,
                                  const WeakScalar& step, DType dtype, int64_t length) {
@@ -85,8 +91,8 @@ absl::StatusOr<Value> RangeValue(ProgramBuilder& builder, const WeakScalar& star
   } else {
     second = RealOf(start) + RealOf(step);
     if (IsInteger(dtype)) {
-      first = static_cast<Integer>(RealOf(start));
-      second = static_cast<Integer>(std::get<double>(second));
+      first = Truncated(RealOf(start));
+      second = Truncated(std::get<double>(second));
     }
   }
   if (IsInteger(dtype)) {

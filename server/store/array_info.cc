@@ -1,5 +1,6 @@
 #include "server/store/array_info.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace stride {
@@ -26,7 +27,8 @@ ArrayInfo Contiguous(DType dtype, std::vector<int64_t> shape) {
   int64_t stride = ItemSize(dtype);
   for (size_t i = array.shape.size(); i-- > 0;) {
     array.strides[i] = stride;
-    stride *= array.shape[i] > 0 ? array.shape[i] : 1;
+    // An empty array may have extents whose product no number holds; its strides reach nothing.
+    if (__builtin_mul_overflow(stride, std::max<int64_t>(array.shape[i], 1), &stride)) stride = 0;
   }
   return array;
 }
