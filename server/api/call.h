@@ -23,7 +23,7 @@ struct CallEnvironment {
   const Authenticator* authenticator = nullptr;
   RpcCounters* counters = nullptr;
   audit::AuditLog* audit = nullptr;  // null: nothing is audited
-  CallGate* gate = nullptr;  // none: no limit
+  CallGate* gate = nullptr;          // none: no limit
   // Set when the daemon stops: watches end, so that they do not hold it up.
   std::atomic<bool> stopping{false};
 };

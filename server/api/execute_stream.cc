@@ -139,8 +139,7 @@ void ExecuteStream::TakeOperation(v1::Command& command, PendingAck* ack) {
   absl::StatusOr<absl::Time> deadline = DeadlineOf(command);
   absl::Status status = deadline.status();
   if (status.ok()) status = CheckOperation(command.operation());
-  if (status.ok())
-    status = call_.AwaitUploadRate(engine_.accounts().UploadDelay(call_.tenant()));
+  if (status.ok()) status = call_.AwaitUploadRate(engine_.accounts().UploadDelay(call_.tenant()));
   if (status.ok()) {
     auto ticket = engine_.Submit(call_.tenant(), session_, command.operation(), *deadline);
     status = PrefixField(ticket.status(), "operation.");

@@ -184,8 +184,8 @@ absl::Status Server::Build(const Config& config, size_t max_descriptors,
       audit->Write(RecordOf(end));
     };
   }
-  engine_ = scheduler::Engine::Create(std::move(engine_options), broker_.get(), keeper_,
-                                      std::move(kept));
+  engine_ =
+      scheduler::Engine::Create(std::move(engine_options), broker_.get(), keeper_, std::move(kept));
   if (identity_ != nullptr) {
     identity_->Follow([this](const identity::TenantTable& table) {
       engine_->accounts().SetQuotas(table.quotas(), table.default_quota);
@@ -206,8 +206,8 @@ absl::Status Server::Build(const Config& config, size_t max_descriptors,
   api::FrontOptions front_options = FrontOptionsOf(config, max_descriptors);
   front_options.identity = identity_.get();
   front_options.audit = audit_.get();
-  auto front = api::Front::Start(front_options, engine_.get(), sampler_.get(),
-                                 std::move(sockets->sockets));
+  auto front =
+      api::Front::Start(front_options, engine_.get(), sampler_.get(), std::move(sockets->sockets));
   if (!front.ok()) return front.status();
   front_ = *std::move(front);
   addresses_ = front_->addresses();

@@ -225,7 +225,8 @@ void Jobs::Restore(uint64_t id, const recovery::JobRecord& record, const Restore
   restored->cancel_requested = record.cancel_requested();
   restored->final_time = TimeFrom(record.final_time(), absl::InfiniteFuture());
   restored->record = id;
-  if (!IsFinal(restored->job.state())) restored->place = core_->accounts->RestoreJob(restored->tenant);
+  if (!IsFinal(restored->job.state()))
+    restored->place = core_->accounts->RestoreJob(restored->tenant);
   v1::WatchJobResponse last;
   if (record.num_events() > 0 && last.ParseFromString(record.last_event())) {
     restored->num_forgotten_events = record.num_events() - 1;

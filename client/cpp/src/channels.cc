@@ -83,8 +83,7 @@ std::shared_ptr<grpc::Channel> Open(const std::string& target, const Credentials
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5000);
   // The daemon is named on purpose; a proxy from the environment cannot reach its socket.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  if (!credentials.server_name.empty())
-    arguments.SetSslTargetNameOverride(credentials.server_name);
+  if (!credentials.server_name.empty()) arguments.SetSslTargetNameOverride(credentials.server_name);
   return grpc::CreateCustomChannel(target, credentials.channel, arguments);
 }
 
