@@ -245,8 +245,8 @@ TEST_P(LieTest, IsFoundOutAndTheWorkerKilled) {
 
 INSTANTIATE_TEST_SUITE_P(Lies, LieTest,
                          testing::Values("future", "skip", "zero", "nan", "repeat", "garbage",
-                                         "oversize", "copy", "cancelled", "module", "arena", "pong", "started",
-                                         "descriptor", "half", "nothing", "no copies",
+                                         "oversize", "copy", "cancelled", "module", "arena", "pong",
+                                         "started", "descriptor", "half", "nothing", "no copies",
                                          "broken text", "many descriptors", "descriptor flood",
                                          "two arenas", "last result"));
 
