@@ -272,6 +272,7 @@ void Scheduler::DeadlinePassed(const std::shared_ptr<Task>& task) {
   }
   // In its worker's queue, perhaps running: the worker's answer leads back here when it is.
   if (!task->recall_refused) {
+    if (!task->recall_asked) AwaitRecall(task);
     Recall(task, unrun);
     return;
   }
@@ -288,6 +289,26 @@ void Scheduler::DeadlinePassed(const std::shared_ptr<Task>& task) {
                     Locked lock(*core_);
                     if (auto task = weak.lock()) DeadlinePassed(task);
                   });
+}
+
+// A command loop that stands still while a kernel runs answers no recall: the first in the queue is
+// then taken to be running once its grace is over.
+void Scheduler::AwaitRecall(const std::shared_ptr<Task>& task) {
+  core_->timer.At(
+      core_->Now() + core_->options.kill_grace, [this, weak = std::weak_ptr<Task>(task)] {
+        Locked lock(*core_);
+        auto task = weak.lock();
+        if (task == nullptr || task->state != TaskState::kDispatched || task->recall_refused)
+          return;
+        Lane* lane = task->lane;
+        bool at_head = !lane->in_flight.empty() && lane->in_flight.front().task == task;
+        if (at_head && lane->worker != nullptr && task->deadline <= core_->Now()) {
+          task->expired = true;
+          lane->worker->Kill(LateStatus("the deadline passed while the operation ran"));
+          return;
+        }
+        AwaitRecall(task);
+      });
 }
 
 int Scheduler::num_unfinished(const TenantId& tenant) const {

@@ -127,6 +127,7 @@ class Scheduler {
   void SetState(Task& task, TaskState state);
   void WatchDeadline(const std::shared_ptr<Task>& task);
   void DeadlinePassed(const std::shared_ptr<Task>& task);
+  void AwaitRecall(const std::shared_ptr<Task>& task);
   void StartWorker(Lane& lane);
   void TryStart(Lane* lane, int tries, absl::Time first);
   // Until the lane has a worker, or none can be started.
