@@ -20,7 +20,6 @@ using wire::AtOrBefore;
 constexpr size_t kMaxInFlight = 256;
 constexpr size_t kMaxSubmitBytes = 64 << 10;  // of a packet's 128 KiB
 constexpr size_t kMaxTaskBytes = 56 << 10;
-constexpr int kMaxAttempts = 3;
 
 // Whether a later task that has begun changes in place what this one used: run again it would read
 // something else, or undo the change.
@@ -278,7 +277,7 @@ void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker,
     if (!entry.last || entry.task == nullptr) continue;
     const std::shared_ptr<Task>& task = entry.task;
     bool completed = AtOrBefore(entry.sequence, death.completed_sequence) && task != culprit;
-    bool repeatable = IsRepeatable(*task) && task->num_attempts < kMaxAttempts;
+    bool repeatable = IsRepeatable(*task) && task->num_attempts < kMaxTaskAttempts;
     if (task == culprit && (faulted || task->expired || !repeatable)) {
       ended.push_back({task, death.cause});
     } else if (completed &&

@@ -21,6 +21,14 @@ absl::Status CancelledStatus() {
                    "the operation was cancelled before it ran");
 }
 
+constexpr char kLateRunning[] = "the deadline passed while the operation ran";
+
+// Of a task in its worker's queue: all before it have been reported.
+bool IsFirstInFlight(const Task& task) {
+  const auto& in_flight = task.lane->in_flight;
+  return !in_flight.empty() && in_flight.front().task.get() == &task;
+}
+
 absl::Status LateStatus(std::string_view text) {
   return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE, text);
 }
@@ -276,10 +284,9 @@ void Scheduler::DeadlinePassed(const std::shared_ptr<Task>& task) {
     Recall(task, unrun);
     return;
   }
-  Lane* lane = task->lane;
-  bool at_head = !lane->in_flight.empty() && lane->in_flight.front().task == task;
-  if (task->expired && at_head && lane->worker != nullptr) {
-    lane->worker->Kill(LateStatus("the deadline passed while the operation ran"));
+  bool at_head = IsFirstInFlight(*task);
+  if (task->expired && at_head && task->lane->worker != nullptr) {
+    task->lane->worker->Kill(LateStatus(kLateRunning));
     return;
   }
   // Let it run a little longer; a task behind others gets its grace once it is its turn.
@@ -300,11 +307,10 @@ void Scheduler::AwaitRecall(const std::shared_ptr<Task>& task) {
         auto task = weak.lock();
         if (task == nullptr || task->state != TaskState::kDispatched || task->recall_refused)
           return;
-        Lane* lane = task->lane;
-        bool at_head = !lane->in_flight.empty() && lane->in_flight.front().task == task;
-        if (at_head && lane->worker != nullptr && task->deadline <= core_->Now()) {
+        broker::Worker* worker = task->lane->worker.get();
+        if (IsFirstInFlight(*task) && worker != nullptr && task->deadline <= core_->Now()) {
           task->expired = true;
-          lane->worker->Kill(LateStatus("the deadline passed while the operation ran"));
+          worker->Kill(LateStatus(kLateRunning));
           return;
         }
         AwaitRecall(task);

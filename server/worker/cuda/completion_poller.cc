@@ -85,7 +85,8 @@ void CompletionPoller::Fault(CUresult result) {
 
 void CompletionPoller::Run() {
   prctl(PR_SET_TIMERSLACK, 1000);
-  if (absl::Status status = context_.MakeCurrent(); !status.ok()) completions_.Fatal(0, status);
+  if (absl::Status status = context_.MakeCurrent(); !status.ok())
+    completions_.Fatal(0, status, /*context_lost=*/false);
   std::vector<Finished> finished;
   Clock::time_point progress = Clock::now(), checked = progress;
   bool more = false;
@@ -189,9 +190,7 @@ void CompletionPoller::EndProcess(CUresult result) {
       label = lanes_[kCompute].front().label;
     }
   }
-  if (IsSticky(result)) completions_.ContextLost(sequence, FaultStatus(result, label));
-  completions_.Fatal(sequence, FaultStatus(result, label));
-  std::abort();  // not reached
+  completions_.Fatal(sequence, FaultStatus(result, label), IsSticky(result));
 }
 
 bool CompletionPoller::HasWork() const {

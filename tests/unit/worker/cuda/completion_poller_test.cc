@@ -36,7 +36,7 @@ class FakeCompletions : public worker::Completions {
     absl::MutexLock lock(&mutex_);
     lines_.push_back("copy " + std::to_string(id) + (status.ok() ? "" : " failed"));
   }
-  [[noreturn]] void Fatal(uint64_t sequence, const absl::Status& status) override {
+  [[noreturn]] void Fatal(uint64_t sequence, const absl::Status& status, bool) override {
     for (const std::string& line : lines()) std::fprintf(stderr, "%s; ", line.c_str());
     std::fprintf(stderr, "fatal %d: %s\n", static_cast<int>(sequence),
                  std::string(status.message()).c_str());
