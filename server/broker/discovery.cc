@@ -10,14 +10,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/wire/exit_code.h"
 
 namespace stride::broker {
 namespace {
 
 constexpr std::string_view kPrefix = "stride-worker-";
 constexpr size_t kMaxListBytes = 1 << 20;
-// How a worker executable ends that cannot keep the sandbox's promise; worker.proto tells of it.
-constexpr int kNoSandboxExit = 71;
 
 struct Executable {
   std::string kind;
@@ -87,7 +86,7 @@ absl::StatusOr<wire::DeviceList> RunList(const Executable& executable, absl::Dur
   }
   ChildExit exit = child->Reap();
   if (exit.by_signal) return absl::InternalError(absl::StrCat("it died of signal ", exit.code));
-  if (exit.code == kNoSandboxExit) {
+  if (exit.code == wire::kNoSandboxExit) {
     return absl::FailedPreconditionError(
         "it cannot enter the sandbox here; its message above tells which layer is refused");
   }

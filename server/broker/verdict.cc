@@ -4,12 +4,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
+#include "server/wire/exit_code.h"
 
 namespace stride::broker {
 namespace {
-
-// worker/runtime/process_setup.h, which this side must not see.
-constexpr int kOutOfMemoryExit = 75;
 
 absl::string_view ToAbsl(std::string_view text) { return {text.data(), text.size()}; }
 
@@ -66,7 +64,7 @@ absl::Status JudgeStuck(std::string_view what, absl::Duration time) {
 }
 
 absl::Status JudgeCompilerExit(const ChildExit& exit) {
-  if (!exit.by_signal && exit.code == kOutOfMemoryExit) {
+  if (!exit.by_signal && exit.code == wire::kOutOfMemoryExit) {
     return MakeError(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_COMPILE_FAILED,
                      "compiling this source needs more memory than one compilation may use");
   }

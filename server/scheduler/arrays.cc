@@ -58,8 +58,7 @@ absl::StatusOr<std::shared_ptr<ReadAccess>> ReadAccess::Enqueue(Core* core, Sche
   task->host_access = true;
   if (!array->status().ok()) return array->status();
   if (!array->info.IsContiguous()) {
-    std::shared_ptr<Task> copy;
-    auto contiguous = operations->MakeContiguous(tenant, array, &copy);
+    auto contiguous = operations->MakeContiguous(tenant, array);
     if (!contiguous.ok()) return contiguous.status();
     array = *contiguous;
   }

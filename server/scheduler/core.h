@@ -56,6 +56,15 @@ struct Core {
     starter.Stop();
   }
 
+  // The index of the device of this id; -1: there is none.
+  int DeviceIndex(const std::string& id) const {
+    const auto& devices = broker->devices();
+    for (size_t i = 0; i < devices.size(); ++i) {
+      if (devices[i].id() == id) return static_cast<int>(i);
+    }
+    return -1;
+  }
+
   absl::Time Now() const { return absl::Now(); }
 };
 

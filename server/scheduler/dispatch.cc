@@ -21,7 +21,6 @@ using wire::AtOrBefore;
 constexpr size_t kMaxInFlight = 256;
 constexpr size_t kMaxSubmitBytes = 64 << 10;  // of a packet's 128 KiB
 constexpr size_t kMaxTaskBytes = 56 << 10;
-constexpr int kMaxAttempts = 3;
 
 // Whether a later task that has begun changes in place what this one used: run again it would read
 // something else, or undo the change.
@@ -39,6 +38,13 @@ bool OverwrittenSince(const Lane::InFlight& entry, const std::deque<Lane::InFlig
     }
   }
   return false;
+}
+
+// What a task was to make, and now does not, keeps no memory.
+void DropFresh(const std::vector<Use>& uses) {
+  for (const Use& use : uses) {
+    if (use.buffer != nullptr && use.fresh) use.buffer->KeepOnly(-1);
+  }
 }
 
 void SetModule(wire::Task* task, uint64_t module) {
@@ -213,10 +219,11 @@ void Scheduler::TasksDone(Lane& lane, const broker::Worker* worker,
     }
     Lane::InFlight entry = std::move(lane.in_flight.front());
     lane.in_flight.pop_front();
-    if (entry.task == nullptr) continue;
-    entry.task->run_seconds += result.run_seconds();
     turns_[lane.device].share.Charge(lane.flow, result.run_seconds(), core_->Now());
     core_->accounts->AddDeviceTime(lane.tenant, lane.device, result.run_seconds());
+    DropFresh(entry.held);
+    if (entry.task == nullptr) continue;
+    entry.task->run_seconds += result.run_seconds();
     if (entry.last) {
       TaskEnded(lane, entry.task, result);
     } else if (result.status().code() != 0) {
@@ -282,13 +289,13 @@ void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker,
       death.faulting_sequence != 0 || ReasonOf(death.cause) == v1::ERROR_REASON_KERNEL_FAULT;
   std::shared_ptr<Task> culprit;
   for (const Lane::InFlight& entry : in_flight) {
-    if (entry.task == nullptr) continue;
+    if (entry.launched() == nullptr) continue;
     bool named = entry.sequence == death.faulting_sequence;
     bool running = death.faulting_sequence == 0 &&
                    !AtOrBefore(entry.sequence, death.completed_sequence) &&
                    AtOrBefore(entry.sequence, death.started_sequence);
     if (named || running) {
-      culprit = entry.task;
+      culprit = entry.launched();
       break;
     }
   }
@@ -303,10 +310,11 @@ void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker,
   std::vector<std::shared_ptr<Task>> again;
   std::vector<std::pair<std::shared_ptr<Task>, absl::Status>> ended;
   for (const Lane::InFlight& entry : in_flight) {
+    DropFresh(entry.held);
     if (!entry.last || entry.task == nullptr) continue;
     const std::shared_ptr<Task>& task = entry.task;
     bool completed = AtOrBefore(entry.sequence, death.completed_sequence) && task != culprit;
-    bool repeatable = IsRepeatable(*task) && task->num_attempts < kMaxAttempts;
+    bool repeatable = IsRepeatable(*task) && task->num_attempts < kMaxTaskAttempts;
     if (task == culprit && (faulted || !task->stop.ok() || !repeatable)) {
       ended.push_back({task, LossOf(lane, *task, death, faulted)});
     } else if (completed &&
@@ -342,11 +350,15 @@ void Scheduler::TellLoss(const Lane& lane, const broker::WorkerDeath& death,
   core_->deferred.push_back([&listener, loss = std::move(loss)] { listener(loss); });
 }
 
+// The task is not in its worker's queue any more, and nothing of it runs there.
 void Scheduler::TakeBack(const std::shared_ptr<Task>& task) {
+  DropFresh(task->uses);
+  LeaveQueue(task);
+}
+
+// The task waits again, as if it had never been sent.
+void Scheduler::LeaveQueue(const std::shared_ptr<Task>& task) {
   Unplace(*task);
-  for (const Use& use : task->uses) {
-    if (use.buffer != nullptr && use.fresh) use.buffer->KeepOnly(-1);
-  }
   task->run_seconds = 0;
   task->begin_time = absl::Time();
   task->recall_asked = task->recall_refused = task->grace_begun = false;

@@ -62,10 +62,7 @@ std::shared_ptr<Task> FinishedTask(const Core& core, const recovery::TaskResultR
   task->begin_time = TimeFrom(result.begin_time(), absl::Time());
   task->end_time = TimeFrom(result.end_time(), absl::Time());
   task->run_seconds = result.run_seconds();
-  const auto& devices = core.broker->devices();
-  for (size_t i = 0; i < devices.size(); ++i) {
-    if (devices[i].id() == result.device()) task->ran_on_device = static_cast<int>(i);
-  }
+  task->ran_on_device = core.DeviceIndex(result.device());
   return task;
 }
 

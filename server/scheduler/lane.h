@@ -54,6 +54,12 @@ struct Lane {
     uint64_t sequence;
     std::shared_ptr<Task> task;  // null: taken out of the worker's queue, its result means nothing
     bool last;  // the task's own launch; others before it (zero fills) belong to it
+    // Instead of `task`, one that has ended while its launch still waits its turn, and what that
+    // will read and write.
+    std::shared_ptr<Task> given_up = nullptr;
+    std::vector<Use> held = {};
+
+    const std::shared_ptr<Task>& launched() const { return task != nullptr ? task : given_up; }
   };
   std::deque<InFlight> in_flight;  // by sequence
   uint64_t next_sequence = 1;      // of this worker

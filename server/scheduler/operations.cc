@@ -533,11 +533,9 @@ void Operations::PublishError(const TenantId& tenant, const std::string& session
   }
 }
 
-absl::StatusOr<ArrayPtr> Operations::MakeContiguous(const TenantId& tenant, const ArrayPtr& array,
-                                                    std::shared_ptr<Task>* task) {
+absl::StatusOr<ArrayPtr> Operations::MakeContiguous(const TenantId& tenant, const ArrayPtr& array) {
   auto accepted = LaunchCopy(tenant, array, std::nullopt, absl::InfiniteFuture(), Resolved{});
   if (!accepted.ok()) return accepted.status();
-  *task = accepted->task;
   return accepted->outputs[0];
 }
 

@@ -54,8 +54,7 @@ class Operations {
 
   // A contiguous copy of a view, so that its bytes can be read in order. Caller holds the lock.
   absl::StatusOr<std::shared_ptr<session::Array>> MakeContiguous(
-      const TenantId& tenant, const std::shared_ptr<session::Array>& array,
-      std::shared_ptr<Task>* task);
+      const TenantId& tenant, const std::shared_ptr<session::Array>& array);
 
  private:
   struct Resolved;

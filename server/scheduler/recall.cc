@@ -102,8 +102,13 @@ void Scheduler::RecallGranted(Lane& lane, const std::vector<std::shared_ptr<Task
     entry.task = nullptr;
   }
   for (const auto& task : out) TakeBack(task);
-  for (const auto& task : out) {
-    // The first has its own reason, and the others an error from it by now.
+  EndRecalled(lane, out);
+}
+
+// Ends tasks that are no longer in flight: the first for its own reason, and the others of an error
+// that they have from it by now.
+void Scheduler::EndRecalled(Lane& lane, const std::vector<std::shared_ptr<Task>>& tasks) {
+  for (const auto& task : tasks) {
     if (task->state == TaskState::kWaiting && !task->recall.ok()) EndUnrun(task, task->recall);
     Evaluate(task);
   }
@@ -115,12 +120,36 @@ void Scheduler::RecallGranted(Lane& lane, const std::vector<std::shared_ptr<Task
 void Scheduler::RecallRefused(const std::vector<std::shared_ptr<Task>>& tasks) {
   const std::shared_ptr<Task>& first = tasks.front();
   first->recall_refused = true;
+  if (first->lane != nullptr && GiveUp(*first->lane, tasks)) return;
   // Those that were held back may follow now.
   for (const auto& task : tasks) {
     std::vector<std::shared_ptr<Task>> dependents = task->dependents;
     for (const auto& dependent : dependents) Evaluate(dependent);
   }
   if (first->lane != nullptr) BeginGrace(*first->lane);
+}
+
+// A stream takes nothing back, but what waits there behind others need not be waited for when it
+// writes only arrays that its own task makes: it runs in its turn, for nobody, in memory that is
+// held until then. False: the tasks may be running, or change arrays that others see.
+bool Scheduler::GiveUp(Lane& lane, const std::vector<std::shared_ptr<Task>>& tasks) {
+  if (lane.in_flight.empty() || lane.in_flight.front().task == tasks.front()) return false;
+  if (!std::all_of(tasks.begin(), tasks.end(), [](const auto& task) {
+        return task->state == TaskState::kDispatched && IsRepeatable(*task);
+      })) {
+    return false;
+  }
+  std::vector<std::shared_ptr<Task>> out;
+  for (Lane::InFlight& entry : lane.in_flight) {
+    if (entry.task == nullptr || !Contains(tasks, entry.task)) continue;
+    entry.held = entry.task->uses;
+    if (entry.task->stop.ok()) entry.task->stop = tasks.front()->stop;
+    if (entry.last) out.push_back(entry.task);
+    entry.given_up = std::exchange(entry.task, nullptr);
+  }
+  for (const auto& task : out) LeaveQueue(task);
+  EndRecalled(lane, out);
+  return true;
 }
 
 // Looks on the status page whether the first task in flight has begun, for those who want to know.

@@ -18,6 +18,9 @@ inline absl::Time TimeFrom(int64_t nanos, absl::Time none) {
   return nanos == 0 ? none : absl::FromUnixNanos(nanos);
 }
 
+// Bits of UseRecord.flags and DispatchRecord.flags.
+inline constexpr uint32_t kUseRead = 1, kUseWrite = 2, kUseFresh = 4;
+
 void ToRecord(const ArrayInfo& info, recovery::ArrayInfoRecord* out);
 // DATA_LOSS when it describes no array.
 absl::StatusOr<ArrayInfo> InfoFrom(const recovery::ArrayInfoRecord& record);

@@ -20,7 +20,7 @@ using recovery::Kind;
 namespace {
 
 uint32_t FlagsOf(const Use& use) {
-  return (use.read ? 1 : 0) | (use.write ? 2 : 0) | (use.fresh ? 4 : 0);
+  return (use.read ? kUseRead : 0) | (use.write ? kUseWrite : 0) | (use.fresh ? kUseFresh : 0);
 }
 
 // Straight into the journal's memory.

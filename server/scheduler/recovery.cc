@@ -29,8 +29,6 @@ namespace {
 // Daemons in a row that did not survive reading one journal: then it is the journal.
 constexpr uint32_t kMaxAttempts = 10;
 constexpr int kWorkerEndMs = 5000;
-constexpr int kMaxTaskAttempts = 3;
-constexpr uint32_t kRead = 1, kWrite = 2, kFresh = 4;
 
 absl::Status DataLost() {
   return MakeError(absl::StatusCode::kDataLoss, v1::ERROR_REASON_DATA_LOST,
@@ -71,14 +69,6 @@ bool EndProcess(int pidfd) {
 }
 
 }  // namespace
-
-int Recovery::FindDevice(const std::string& id) const {
-  const auto& devices = core_.broker->devices();
-  for (size_t i = 0; i < devices.size(); ++i) {
-    if (devices[i].id() == id) return static_cast<int>(i);
-  }
-  return -1;
-}
 
 void Recovery::Run(keeper::Keeper* keeper, std::vector<NamedFd> kept) {
   keeper_ = keeper;
@@ -237,7 +227,7 @@ void Recovery::RestoreThings() {
 
 void Recovery::RestoreArenas() {
   for (const auto& [id, record] : books_.arenas) {
-    int device = FindDevice(record.device());
+    int device = core_.DeviceIndex(record.device());
     auto fd = fds_.find(recovery::ArenaName(id));
     bool there = device >= 0 && fd != fds_.end();
     MemoryMap map;
@@ -327,7 +317,7 @@ void Recovery::RestoreArrays() {
         session->second->home_device = array->buffer->replicas.begin()->first;
     }
     arrays_[id] = array;
-    int device = FindDevice(record.receiving().device());
+    int device = core_.DeviceIndex(record.receiving().device());
     if (!record.has_receiving() || array->buffer == nullptr) continue;
     if (device < 0) {
       array->buffer->Spoil(DataLost());
@@ -356,7 +346,7 @@ void Recovery::AbandonUnacceptedJobs() {
       }
       for (const recovery::UseRecord& use : task->second.uses()) {
         auto buffer = buffers_.find(use.buffer());
-        if ((use.flags() & kFresh) == 0 || buffer == buffers_.end()) continue;
+        if ((use.flags() & kUseFresh) == 0 || buffer == buffers_.end()) continue;
         buffer->second->Spoil(MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED,
                                         "the job was not accepted"));
         for (auto& [array_id, array] : arrays_) {
@@ -375,8 +365,9 @@ void Recovery::AbandonUnacceptedJobs() {
 
 bool Recovery::Repeatable(const recovery::DispatchRecord& dispatch) const {
   return dispatch.num_attempts() < kMaxTaskAttempts &&
-         std::all_of(dispatch.flags().begin(), dispatch.flags().end(),
-                     [](uint32_t flags) { return (flags & kWrite) == 0 || (flags & kFresh) != 0; });
+         std::all_of(dispatch.flags().begin(), dispatch.flags().end(), [](uint32_t flags) {
+           return (flags & kUseWrite) == 0 || (flags & kUseFresh) != 0;
+         });
 }
 
 // Whether a later task that has begun changes in place what this one used: run again it would use
@@ -391,7 +382,7 @@ bool Recovery::OverwrittenSince(const recovery::DispatchRecord& dispatch, uint64
     auto record = books_.tasks.find(other_id);
     if (!later || record == books_.tasks.end()) continue;
     for (int i = 0; i < std::min(other.flags_size(), record->second.uses_size()); ++i) {
-      if ((other.flags(i) & kWrite) == 0 || (other.flags(i) & kFresh) != 0) continue;
+      if ((other.flags(i) & kUseWrite) == 0 || (other.flags(i) & kUseFresh) != 0) continue;
       for (const recovery::UseRecord& use : task.uses()) {
         if (use.buffer() != 0 && use.buffer() == record->second.uses(i).buffer()) return true;
       }
@@ -435,7 +426,7 @@ void Recovery::End(uint64_t id, const absl::Status& status) {
   for (int i = 0; !status.ok() && i < record.uses_size(); ++i) {
     bool dispatched = dispatch != books_.dispatches.end() && i < dispatch->second.flags_size();
     uint32_t flags = dispatched ? dispatch->second.flags(i) : record.uses(i).flags();
-    bool spoiled = (flags & kWrite) != 0 && ((flags & kFresh) != 0 || dispatched);
+    bool spoiled = (flags & kUseWrite) != 0 && ((flags & kUseFresh) != 0 || dispatched);
     auto buffer = buffers_.find(record.uses(i).buffer());
     if (spoiled && buffer != buffers_.end()) buffer->second->Spoil(status);
   }
@@ -477,9 +468,9 @@ std::shared_ptr<Task> Recovery::MakeTask(uint64_t id, const recovery::TaskRecord
     task->arguments_bound = record.arguments_bound();
   }
   for (const recovery::UseRecord& use : record.uses()) {
-    Use made{.read = (use.flags() & kRead) != 0,
-             .write = (use.flags() & kWrite) != 0,
-             .fresh = (use.flags() & kFresh) != 0};
+    Use made{.read = (use.flags() & kUseRead) != 0,
+             .write = (use.flags() & kUseWrite) != 0,
+             .fresh = (use.flags() & kUseFresh) != 0};
     auto buffer = buffers_.find(use.buffer());
     if (buffer != buffers_.end()) {
       made.buffer = buffer->second;
@@ -489,7 +480,7 @@ std::shared_ptr<Task> Recovery::MakeTask(uint64_t id, const recovery::TaskRecord
     task->uses.push_back(std::move(made));
   }
   if (!record.pinned_device().empty()) {
-    task->pinned_device = FindDevice(record.pinned_device());
+    task->pinned_device = core_.DeviceIndex(record.pinned_device());
     if (task->pinned_device < 0)
       *error = MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_DEVICE_NOT_SERVING,
                          absl::StrCat("the device is gone: devices/", record.pinned_device()));

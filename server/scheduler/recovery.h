@@ -85,7 +85,6 @@ class Recovery {
   void End(uint64_t id, const absl::Status& status);
   void SpoilWhatIsGone();
   void RestoreJobs();
-  int FindDevice(const std::string& id) const;
 
   const Parts parts_;
   Core& core_;

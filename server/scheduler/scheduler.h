@@ -122,11 +122,12 @@ class Scheduler {
   void TellLoss(const Lane& lane, const broker::WorkerDeath& death,
                 const std::shared_ptr<Task>& running);
   void TakeBack(const std::shared_ptr<Task>& task);
+  void LeaveQueue(const std::shared_ptr<Task>& task);
 
   // stop.cc
   void Stop(const std::shared_ptr<Task>& task, absl::Status unrun, absl::Status running);
   void BeginGrace(Lane& lane);
-  void GraceOver(const std::shared_ptr<Task>& task);
+  void GraceOver(Lane& lane, const std::shared_ptr<Task>& task);
   absl::Status LossOf(const Lane& lane, const Task& task, const broker::WorkerDeath& death,
                       bool faulted) const;
 
@@ -141,6 +142,8 @@ class Scheduler {
   void TasksCancelled(Lane& lane, const broker::Worker* worker, uint64_t sequence, bool taken);
   void RecallGranted(Lane& lane, const std::vector<std::shared_ptr<Task>>& tasks);
   void RecallRefused(const std::vector<std::shared_ptr<Task>>& tasks);
+  void EndRecalled(Lane& lane, const std::vector<std::shared_ptr<Task>>& tasks);
+  bool GiveUp(Lane& lane, const std::vector<std::shared_ptr<Task>>& tasks);
   void NoteStart(Lane& lane);
   void TaskEnded(Lane& lane, const std::shared_ptr<Task>& task, const wire::TaskResult& result);
   absl::Status TaskStatus(const Task& task, const Lane& lane, const wire::Status& status) const;

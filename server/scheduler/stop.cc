@@ -11,34 +11,31 @@ namespace stride::scheduler {
 // for the grace, from when it is its turn, and then its worker is killed with `running`.
 void Scheduler::Stop(const std::shared_ptr<Task>& task, absl::Status unrun, absl::Status running) {
   if (task->stop.ok()) task->stop = std::move(running);
-  if (!task->recall_refused) {
-    Recall(task, std::move(unrun));
-  } else {
-    BeginGrace(*task->lane);
-  }
+  if (!task->recall_refused) Recall(task, std::move(unrun));
+  if (task->lane != nullptr) BeginGrace(*task->lane);
 }
 
-// Of the first task in flight, if it is to end and could not be taken out.
+// Of the first task in flight, if it is to end. Its worker need not have answered the recall: a
+// command loop answers nothing while the driver holds it until a kernel ends.
 void Scheduler::BeginGrace(Lane& lane) {
   if (lane.worker == nullptr || lane.in_flight.empty()) return;
-  const std::shared_ptr<Task>& task = lane.in_flight.front().task;
-  if (task == nullptr || task->stop.ok() || !task->recall_refused) return;
+  const std::shared_ptr<Task>& task = lane.in_flight.front().launched();
+  if (task == nullptr || task->stop.ok()) return;
   if (std::exchange(task->grace_begun, true)) return;
   core_->timer.At(core_->Now() + core_->options.kill_grace,
-                  [this, weak = std::weak_ptr<Task>(task)] {
+                  [this, lane = &lane, weak = std::weak_ptr<Task>(task)] {
                     Locked lock(*core_);
-                    if (auto task = weak.lock()) GraceOver(task);
+                    if (auto task = weak.lock()) GraceOver(*lane, task);
                   });
 }
 
-void Scheduler::GraceOver(const std::shared_ptr<Task>& task) {
-  if (task->state != TaskState::kDispatched || !task->grace_begun) return;
-  Lane& lane = *task->lane;
-  if (lane.worker == nullptr || lane.in_flight.empty()) return;
+void Scheduler::GraceOver(Lane& lane, const std::shared_ptr<Task>& task) {
+  if (!task->grace_begun || lane.worker == nullptr) return;
+  if (lane.in_flight.empty() || lane.in_flight.front().launched() != task) return;
   // It may have ended by itself, with the news of it on their way: another must not die for it.
   uint64_t last = task->first_sequence;
   for (const Lane::InFlight& entry : lane.in_flight) {
-    if (entry.task == task) last = entry.sequence;
+    if (entry.launched() == task) last = entry.sequence;
   }
   if (wire::AtOrBefore(last, lane.worker->progress().completed_sequence)) return;
   lane.killed = true;

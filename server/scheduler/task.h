@@ -29,6 +29,9 @@ enum class TaskState {
   kDone,
 };
 
+// A task that goes down with its worker is sent again until it was sent this often.
+inline constexpr int kMaxTaskAttempts = 3;
+
 // How a task uses a buffer.
 struct Use {
   std::shared_ptr<store::Buffer> buffer;  // null: a scalar

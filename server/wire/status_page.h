@@ -15,7 +15,8 @@ struct StatusPage {
   std::atomic<uint32_t> completed_sequence;
   // Sequence of the last task that was begun (CPU) or handed to the driver (GPU).
   std::atomic<uint32_t> started_sequence;
-  // Grows whenever the worker's command loop turns; lets a silent worker be told from a busy one.
+  // Grows whenever the worker's command loop turns, and while its device is at work, since a driver
+  // may hold the loop until a kernel ends; lets a silent worker be told from a busy one.
   std::atomic<uint64_t> heartbeat;
 };
 

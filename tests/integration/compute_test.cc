@@ -531,12 +531,13 @@ TEST_F(ComputeTest, ModuleTellsWhatTheDeviceKnowsOfItsKernels) {
   EXPECT_TRUE(plain.has_shared_bytes());
   EXPECT_EQ(plain.max_threads_per_block(), 1024u);
   // A processor has no such things to tell.
+  const bool is_gpu = DeviceKind() == "cuda";
   for (const v1::KernelInfo& kernel : response.module().kernels()) {
-    EXPECT_THAT(kernel.target(), StartsWith("cpu:"));
-    EXPECT_FALSE(kernel.has_registers());
-    EXPECT_FALSE(kernel.has_local_bytes());
-    EXPECT_FALSE(kernel.has_constant_bytes());
-    EXPECT_FALSE(kernel.has_max_active_blocks());
+    EXPECT_THAT(kernel.target(), StartsWith(DeviceKind() + ":"));
+    EXPECT_EQ(kernel.has_registers(), is_gpu);
+    EXPECT_EQ(kernel.has_local_bytes(), is_gpu);
+    EXPECT_EQ(kernel.has_constant_bytes(), is_gpu);
+    EXPECT_EQ(kernel.has_max_active_blocks(), is_gpu);
   }
 }
 

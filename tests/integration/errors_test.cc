@@ -891,7 +891,7 @@ const std::vector<Row>& Texts() {
        kInvalid,
        "COMPILE_FAILED",
        "module.source",
-       "kernel.cu:1"},
+       "kernel.cu"},
       {"module_wrong_and_entry",
        kModule,
        {"module { source: '__global__ void k() { undeclared(); }' entries: 'other' }"},

@@ -215,7 +215,7 @@ TEST_F(FaultTest, LossOfAWorkerIsLogged) {
   EXPECT_TRUE(
       IsError(MustFail(client_.Fetch<int32_t>(victim)), Code::kFailedPrecondition, "KERNEL_FAULT"));
   EXPECT_TRUE(daemon_.WaitForLog(
-      "worker lost: device=devices/cpu:0 tenant=default operation=bad_address cause=",
+      "worker lost: device=devices/" + DeviceKind() + ":0 tenant=default operation=bad_address cause=",
       std::chrono::seconds(20)))
       << daemon_.Log();
 }

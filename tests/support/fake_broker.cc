@@ -187,7 +187,7 @@ void FakeWorker::AnswerCancel(const std::vector<uint64_t>& sequences) {
     if (!alive_) return;
     // The oldest held task is running, the others wait.
     uint64_t begun = held_.empty() ? UINT64_MAX : held_.front().sequence() - (begins_ ? 0 : 1);
-    taken = sequences.front() > begun;
+    taken = sequences.front() > begun && !refuse_cancels_;
     if (taken) taken_.insert(sequences.begin(), sequences.end());
     callbacks = callbacks_;
   }
@@ -209,6 +209,11 @@ void FakeWorker::set_begins(bool begins) {
 void FakeWorker::HoldCancels() {
   absl::MutexLock lock(&mutex_);
   hold_cancels_ = true;
+}
+
+void FakeWorker::RefuseCancels() {
+  absl::MutexLock lock(&mutex_);
+  refuse_cancels_ = true;
 }
 
 std::vector<std::vector<uint64_t>> FakeWorker::cancels() const {

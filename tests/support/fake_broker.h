@@ -60,6 +60,8 @@ class FakeWorker : public broker::Worker, public std::enable_shared_from_this<Fa
   int num_held() const;
   // The oldest held task counts as begun unless this says otherwise.
   void set_begins(bool begins);
+  // Nothing is taken out of its queue, as of a stream.
+  void RefuseCancels();
   // Cancels asked for are answered only by AnswerCancels.
   void HoldCancels();
   void AnswerCancels();
@@ -89,6 +91,7 @@ class FakeWorker : public broker::Worker, public std::enable_shared_from_this<Fa
   uint32_t last_ended_ = 0;
   bool begins_ = true;
   bool hold_cancels_ = false;
+  bool refuse_cancels_ = false;
   bool hold_ = false;
   bool alive_ = true;
   absl::Duration run_time_;

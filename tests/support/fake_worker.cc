@@ -181,10 +181,12 @@ class FakeDevice : public Device {
     if (label == "fail") status = absl::FailedPreconditionError("the kernel failed");
     if (label == "fatal") {
       environment_.completions->Fatal(task.sequence(),
-                                      absl::FailedPreconditionError("the device is poisoned"));
+                                      absl::FailedPreconditionError("the device is poisoned"),
+                                      /*context_lost=*/false);
     }
     if (label == "fatal elsewhere") {
-      environment_.completions->Fatal(12345, absl::InternalError("the driver is gone"));
+      environment_.completions->Fatal(12345, absl::InternalError("the driver is gone"),
+                                      /*context_lost=*/false);
     }
     int number = 0;
     if (absl::ConsumePrefix(&label, "exit ") && absl::SimpleAtoi(label, &number)) _exit(number);

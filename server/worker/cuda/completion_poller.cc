@@ -33,8 +33,13 @@ bool Reached(uint32_t now, uint32_t mark) { return static_cast<int32_t>(now - ma
 
 CompletionPoller::CompletionPoller(const Driver& driver, const Context& context,
                                    worker::Completions& completions,
-                                   std::array<Watch, kNumLanes> lanes)
-    : driver_(driver), context_(context), completions_(completions), watches_(lanes) {
+                                   std::array<Watch, kNumLanes> lanes,
+                                   std::atomic<uint64_t>& heartbeat)
+    : driver_(driver),
+      context_(context),
+      completions_(completions),
+      watches_(lanes),
+      heartbeat_(heartbeat) {
   last_end_.fill(Clock::now());
   thread_ = std::thread([this] { Run(); });
 }
@@ -85,7 +90,8 @@ void CompletionPoller::Fault(CUresult result) {
 
 void CompletionPoller::Run() {
   prctl(PR_SET_TIMERSLACK, 1000);
-  if (absl::Status status = context_.MakeCurrent(); !status.ok()) completions_.Fatal(0, status);
+  if (absl::Status status = context_.MakeCurrent(); !status.ok())
+    completions_.Fatal(0, status, /*context_lost=*/false);
   std::vector<Finished> finished;
   Clock::time_point progress = Clock::now(), checked = progress;
   bool more = false;
@@ -173,10 +179,13 @@ void CompletionPoller::Pause(Clock::duration idle) {
 }
 
 void CompletionPoller::CheckDevice() {
+  bool works = false;
   for (const Watch& watch : watches_) {
     const CUresult result = driver_.cuStreamQuery(watch.stream);
+    works = works || result == CUDA_ERROR_NOT_READY;
     if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY) fault_.store(result);
   }
+  if (works) heartbeat_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void CompletionPoller::EndProcess(CUresult result) {
@@ -189,9 +198,7 @@ void CompletionPoller::EndProcess(CUresult result) {
       label = lanes_[kCompute].front().label;
     }
   }
-  if (IsSticky(result)) completions_.ContextLost(sequence, FaultStatus(result, label));
-  completions_.Fatal(sequence, FaultStatus(result, label));
-  std::abort();  // not reached
+  completions_.Fatal(sequence, FaultStatus(result, label), IsSticky(result));
 }
 
 bool CompletionPoller::HasWork() const {

@@ -35,9 +35,11 @@ class CompletionPoller {
     const std::atomic<uint32_t>* mark = nullptr;  // written by the stream
   };
 
-  // Everything given must outlive the poller.
+  // Everything given must outlive the poller. `heartbeat` moves while the device works: the driver
+  // holds the command loop until a kernel ends when it loads or unloads a module meanwhile, and the
+  // daemon must not take that for a process that hangs.
   CompletionPoller(const Driver& driver, const Context& context, worker::Completions& completions,
-                   std::array<Watch, kNumLanes> lanes);
+                   std::array<Watch, kNumLanes> lanes, std::atomic<uint64_t>& heartbeat);
   // Call Drain before.
   ~CompletionPoller();
 
@@ -93,6 +95,7 @@ class CompletionPoller {
   const Context& context_;
   worker::Completions& completions_;
   const std::array<Watch, kNumLanes> watches_;
+  std::atomic<uint64_t>& heartbeat_;
   std::atomic<int> fault_{CUDA_SUCCESS};
   std::atomic<uint32_t> num_calls_{0};  // of Begin and Launched
 

@@ -72,7 +72,8 @@ absl::Status CudaDevice::StartStreams() {
                                          &environment_.status_page->completed_sequence};
   watches[CompletionPoller::kUpload] = {upload_.get(), &copy_marks_->upload};
   watches[CompletionPoller::kDownload] = {download_.get(), &copy_marks_->download};
-  poller_.emplace(*driver_, context_, *environment_.completions, watches);
+  poller_.emplace(*driver_, context_, *environment_.completions, watches,
+                  environment_.status_page->heartbeat);
   return absl::OkStatus();
 }
 

@@ -40,6 +40,9 @@ stride::worker::SandboxNeeds Needs(stride::worker::WorkerMode mode) {
   for (const char* path : {"/proc", "/sys", "/dev/urandom", "/etc/nvidia", "/usr/share/nvidia"}) {
     read_only.push_back(path);
   }
+  for (const std::string& folder : stride::cuda::DriverFolders()) read_only.push_back(folder);
+  // cuInit names its threads there, and gives up when it may not (seen on driver 580).
+  needs.paths.read_write.push_back("/proc/self/task");
   needs.num_descriptors = 1024;  // each GPU, context and imported arena takes some
   for (const std::string& device : stride::cuda::DeviceFiles()) {
     needs.paths.read_write.push_back(device);

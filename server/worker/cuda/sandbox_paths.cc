@@ -26,6 +26,22 @@ std::vector<std::string> ToolkitRoots() {
   return roots;
 }
 
+std::vector<std::string> DriverFolders() {
+  std::vector<std::string> folders = {"/usr/local/nvidia/lib", "/usr/local/nvidia/lib64"};
+  // Where the links in the libraries' own folders lead.
+  for (const char* pattern :
+       {"/usr/lib/libcuda.so.1", "/usr/lib64/libcuda.so.1", "/usr/lib/*-linux-gnu/libcuda.so.1"}) {
+    for (const std::string& link : Glob(pattern)) {
+      char* file = realpath(link.c_str(), nullptr);
+      if (file == nullptr) continue;
+      std::string path(file);
+      std::free(file);
+      folders.push_back(path.substr(0, path.rfind('/')));
+    }
+  }
+  return folders;
+}
+
 std::vector<std::string> DeviceFiles() { return Glob("/dev/nvidia*"); }
 
 }  // namespace stride::cuda

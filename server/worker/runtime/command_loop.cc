@@ -42,7 +42,7 @@ int CommandLoop::Run() {
   bool started = false;
   for (;;) {
     auto outcome = channel_->Receive(&command, &descriptors, kIdleHeartbeat);
-    if (!outcome.ok()) events_.Fatal(0, outcome.status());
+    if (!outcome.ok()) events_.Fatal(0, outcome.status(), /*context_lost=*/false);
     if (started) {
       auto* page = reinterpret_cast<wire::StatusPage*>(status_page_.data());
       page->heartbeat.fetch_add(1, std::memory_order_relaxed);
@@ -50,7 +50,8 @@ int CommandLoop::Run() {
     if (*outcome == wire::Channel::Outcome::kClosed) return 0;
     if (*outcome == wire::Channel::Outcome::kTimeout) continue;
     if (command.has_start() == started) {
-      events_.Fatal(0, absl::InternalError("the first command, and no other, is Start"));
+      events_.Fatal(0, absl::InternalError("the first command, and no other, is Start"),
+                    /*context_lost=*/false);
     }
     if (!started) {
       absl::Status status = Start(command.start(), std::move(descriptors));
@@ -62,7 +63,7 @@ int CommandLoop::Run() {
       continue;
     }
     absl::StatusOr<Next> next = Handle(command, std::move(descriptors));
-    if (!next.ok()) events_.Fatal(0, next.status());
+    if (!next.ok()) events_.Fatal(0, next.status(), /*context_lost=*/false);
     if (*next == Next::kFinish) return 0;
   }
 }

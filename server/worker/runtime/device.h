@@ -25,13 +25,10 @@ class Completions {
   virtual void TasksCancelled(uint64_t sequence, bool taken) = 0;
   virtual void CopyDone(uint64_t id, const absl::Status& status) = 0;
   // The process cannot go on: the report is sent to the daemon and the process exits with code 1.
-  // Does not return.
-  [[noreturn]] virtual void Fatal(uint64_t sequence, const absl::Status& status) = 0;
-  // The same when the device itself ended the context, so that nothing of this process runs there
-  // any more.
-  [[noreturn]] virtual void ContextLost(uint64_t sequence, const absl::Status& status) {
-    Fatal(sequence, status);
-  }
+  // Does not return. `context_lost`: the device itself ended the context, so that nothing of this
+  // process runs there any more.
+  [[noreturn]] virtual void Fatal(uint64_t sequence, const absl::Status& status,
+                                  bool context_lost) = 0;
 };
 
 // A device as the command loop drives it: one tenant, one device, one process. What an implementer

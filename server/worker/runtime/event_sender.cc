@@ -49,15 +49,7 @@ void EventSender::CopyDone(uint64_t id, const absl::Status& status) {
   Flush();
 }
 
-void EventSender::Fatal(uint64_t sequence, const absl::Status& status) {
-  End(sequence, status, /*context_lost=*/false);
-}
-
-void EventSender::ContextLost(uint64_t sequence, const absl::Status& status) {
-  End(sequence, status, /*context_lost=*/true);
-}
-
-void EventSender::End(uint64_t sequence, const absl::Status& status, bool context_lost) {
+void EventSender::Fatal(uint64_t sequence, const absl::Status& status, bool context_lost) {
   wire::Event event;
   event.mutable_fatal()->set_context_lost(context_lost);
   event.mutable_fatal()->set_sequence(sequence);
@@ -80,7 +72,7 @@ void EventSender::Send(const wire::Event& event, absl::Span<const int> descripto
   absl::Status status = channel_->Send(event, descriptors);
   if (status.ok()) return;
   if (absl::IsUnavailable(status)) _exit(0);
-  Fatal(0, status);
+  Fatal(0, status, /*context_lost=*/false);
 }
 
 void EventSender::Flush() {

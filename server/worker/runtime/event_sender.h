@@ -24,14 +24,13 @@ class EventSender : public Completions {
   void TaskDone(uint64_t sequence, const absl::Status& status, double run_seconds) override;
   void TasksCancelled(uint64_t sequence, bool taken) override;
   void CopyDone(uint64_t id, const absl::Status& status) override;
-  [[noreturn]] void Fatal(uint64_t sequence, const absl::Status& status) override;
-  [[noreturn]] void ContextLost(uint64_t sequence, const absl::Status& status) override;
+  [[noreturn]] void Fatal(uint64_t sequence, const absl::Status& status,
+                          bool context_lost) override;
 
   // Any other event; keeps no order with completions.
   void Send(const wire::Event& event, absl::Span<const int> descriptors = {});
 
  private:
-  [[noreturn]] void End(uint64_t sequence, const absl::Status& status, bool context_lost);
   void Flush() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The oldest of them, before any task that was done later.
   bool TakeCancelled(wire::Event* event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -10,6 +10,8 @@
 #include <new>
 #include <thread>
 
+#include "server/wire/exit_code.h"
+
 namespace stride::worker {
 namespace {
 
@@ -39,7 +41,7 @@ void HardenProcess() {
 }
 
 void ExitWhenMemoryEnds() {
-  std::set_new_handler([] { _exit(kOutOfMemoryExit); });
+  std::set_new_handler([] { _exit(wire::kOutOfMemoryExit); });
 }
 
 void AllowProcessorTime(absl::Duration time) {

@@ -5,16 +5,13 @@
 
 namespace stride::worker {
 
-// Exit code of a compiler that met its memory's bound; broker/verdict.cc reads it.
-inline constexpr int kOutOfMemoryExit = 75;
-
 // What every worker process does to itself before it reads a byte from the daemon, with a sandbox
 // or without: it gains no privilege, leaves no core file (it would hold arrays), dies with the
 // daemon's spawning thread, and long before the daemon when memory runs out, and ignores SIGPIPE
 // and a terminal's SIGINT.
 void HardenProcess();
 
-// Compile mode: an allocation that fails ends the process with kOutOfMemoryExit.
+// Compile mode: an allocation that fails ends the process with wire::kOutOfMemoryExit.
 void ExitWhenMemoryEnds();
 
 // Compile mode, before each request: SIGXCPU ends the process when one request has used this much

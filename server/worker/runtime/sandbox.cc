@@ -17,6 +17,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "server/wire/exit_code.h"
 #include "server/worker/runtime/trapped_calls.h"
 
 namespace stride::worker {
@@ -28,7 +29,6 @@ constexpr bool kSanitized = true;  // their runtimes have threads, files and ter
 constexpr bool kSanitized = false;
 #endif
 
-constexpr int kOsError = 71;  // EX_OSERR of sysexits.h
 // Pinned staging needs none of it: the driver pins by itself. Measured to be enough.
 constexpr rlim_t kLockedBytes = 64 << 10;
 // Threads of this process; counted alone only in a user namespace of its own.
@@ -98,7 +98,7 @@ class Report {
     layer.set_reason(std::string(status.message()));
     if (!is_mandatory && !(is_required && mode_ == SandboxMode::kRequire)) return;
     std::fprintf(stderr, "stride worker: no sandbox: %s: %s\n", name, layer.reason().c_str());
-    _exit(kOsError);
+    _exit(wire::kNoSandboxExit);
   }
   std::vector<wire::SandboxLayer> Take() { return std::move(layers_); }
 

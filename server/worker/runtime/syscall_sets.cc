@@ -162,30 +162,11 @@ constexpr int kFileCalls[] = {
 };
 
 constexpr int kDriverCalls[] = {
-    SYS_ioctl,
-    SYS_connect,
-    SYS_bind,
-    SYS_getsockname,
-    SYS_getpeername,
-    SYS_getsockopt,
-    SYS_setsockopt,
-    SYS_shutdown,
-    SYS_socketpair,
-    SYS_sendmmsg,
-    SYS_recvmmsg,
-    SYS_mlock,
-    SYS_mlock2,
-    SYS_munlock,
-    SYS_get_mempolicy,
-    SYS_set_mempolicy,
-    SYS_mbind,
-    SYS_move_pages,
-    SYS_sched_setscheduler,
-    SYS_sched_setparam,
-    SYS_setpriority,
-    SYS_fallocate,
-    SYS_sched_getattr,
-    SYS_ioprio_get,
+    SYS_ioctl,          SYS_connect,       SYS_bind,      SYS_getsockname,   SYS_getpeername,
+    SYS_getsockopt,     SYS_setsockopt,    SYS_shutdown,  SYS_listen,        SYS_socketpair,
+    SYS_sendmmsg,       SYS_recvmmsg,      SYS_mlock,     SYS_mlock2,        SYS_munlock,
+    SYS_get_mempolicy,  SYS_set_mempolicy, SYS_mbind,     SYS_move_pages,    SYS_sched_setscheduler,
+    SYS_sched_setparam, SYS_setpriority,   SYS_fallocate, SYS_sched_getattr, SYS_ioprio_get,
 };
 
 // Calls whose arguments decide; the same in every set.
@@ -240,6 +221,14 @@ SeccompFilter MakeFilter(SyscallSet set, uint32_t otherwise) {
     return filter;
   }
   for (int call : kDriverCalls) filter.Allow(call);
+  // cuInit makes links below /dev/char that are there already, and gives up at any other answer
+  // than that (seen on driver 580).
+  filter.Fail(SYS_symlinkat, EEXIST);
+  filter.Fail(SYS_unlinkat, ENOENT);
+#if defined(__x86_64__)
+  filter.Fail(SYS_symlink, EEXIST);
+  filter.Fail(SYS_unlink, ENOENT);
+#endif
   for (uint32_t family : {static_cast<uint32_t>(AF_UNIX), static_cast<uint32_t>(AF_NETLINK)}) {
     filter.Allow(SYS_socket, {{0, kAll, family}});
   }

@@ -35,7 +35,7 @@ void Recorder::CopyDone(uint64_t id, const absl::Status& status) {
   copies_[id] = status;
 }
 
-void Recorder::Fatal(uint64_t sequence, const absl::Status& status) {
+void Recorder::Fatal(uint64_t sequence, const absl::Status& status, bool) {
   const std::string text = absl::StrCat(sequence, " ", static_cast<int>(status.code()), " ",
                                         std::string(status.message()));
   if (fatal_fd_ < 0) {

@@ -28,7 +28,8 @@ class Recorder : public worker::Completions {
   void TaskDone(uint64_t sequence, const absl::Status& status, double run_seconds) override;
   void TasksCancelled(uint64_t sequence, bool taken) override;
   void CopyDone(uint64_t id, const absl::Status& status) override;
-  [[noreturn]] void Fatal(uint64_t sequence, const absl::Status& status) override;
+  [[noreturn]] void Fatal(uint64_t sequence, const absl::Status& status,
+                          bool context_lost) override;
 
   absl::Status AwaitTask(uint64_t sequence);
   absl::Status AwaitCopy(uint64_t id);

@@ -104,6 +104,9 @@ Daemon::Daemon(std::vector<std::string> flags, Devices devices,
     environment.push_back(std::move(variable));
   Spawn(std::move(arguments), std::move(environment));
   if (!WaitForLog(kReadyText, kReadyTime)) {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    reader_.join();
     throw std::runtime_error("strided does not get ready:\n" + Log());
   }
 }

@@ -44,11 +44,18 @@ wire::Code CodeOf(const std::string& source) {
   return code;
 }
 
+// Beside this program where both were packed together, else where they were built.
+std::string Workers() {
+  std::error_code error;
+  const auto beside = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  return std::filesystem::exists(beside / "stride-worker-cuda", error) ? beside.string()
+                                                                       : std::string(CUDA_WORKERS);
+}
+
 absl::StatusOr<CompilerProcess::Output> CompileAlone(Spawner* spawner, const SandboxPolicy& policy,
                                                      const std::string& source,
                                                      absl::Duration timeout = absl::Seconds(60)) {
-  auto process =
-      CompilerProcess::Start(std::string(CUDA_WORKERS) + "/stride-worker-cuda", policy, spawner);
+  auto process = CompilerProcess::Start(Workers() + "/stride-worker-cuda", policy, spawner);
   if (!process.ok()) return process.status();
   return (*process)->Compile("cuda:sm_90", SerializeCode(CodeOf(source)), timeout);
 }
@@ -107,7 +114,7 @@ class CudaSandboxTest : public testing::Test {
  protected:
   static std::unique_ptr<Broker> MakeBroker(SandboxPolicy::Mode mode) {
     BrokerOptions options;
-    options.worker_directory = CUDA_WORKERS;
+    options.worker_directory = Workers();
     options.num_spares = 0;
     options.sandbox.mode = mode;
     options.log = [](const std::string& line) { std::printf("worker: %s\n", line.c_str()); };

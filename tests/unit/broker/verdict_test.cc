@@ -5,7 +5,7 @@
 #include <csignal>
 
 #include "server/base/error.h"
-#include "server/worker/runtime/process_setup.h"
+#include "server/wire/exit_code.h"
 
 namespace stride::broker {
 namespace {
@@ -50,7 +50,7 @@ TEST(VerdictTest, Compilers) {
   EXPECT_TRUE(absl::IsDeadlineExceeded(JudgeCompilerExit({true, SIGXCPU})));
   EXPECT_TRUE(absl::IsAborted(JudgeCompilerExit({true, SIGSEGV})));
   EXPECT_TRUE(absl::IsAborted(JudgeCompilerExit({false, 0})));
-  EXPECT_TRUE(absl::IsResourceExhausted(JudgeCompilerExit({false, worker::kOutOfMemoryExit})));
+  EXPECT_TRUE(absl::IsResourceExhausted(JudgeCompilerExit({false, wire::kOutOfMemoryExit})));
 }
 
 }  // namespace

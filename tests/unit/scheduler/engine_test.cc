@@ -588,6 +588,67 @@ TEST_F(QueuedBehindTest, ATaskThatBeganMeanwhileEndsAsItWould) {
   EXPECT_TRUE((*dependent)->Wait(Soon()).ok());
 }
 
+// As on a GPU: a stream takes nothing back.
+TEST_F(QueuedBehindTest, ATaskInAStreamIsGivenUpAndItsMemoryHeldUntilItRan) {
+  StartWithFront();
+  worker_->RefuseCancels();
+  auto cancelled = Submit(Add(1, 1, 2));
+  auto dependent = Submit(Add(2, 1, 3));
+  auto independent = Submit(Add(1, 1, 4));
+  AwaitHeld(4);
+  (*cancelled)->Cancel();
+  EXPECT_EQ((*cancelled)->Wait(Soon()).code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ((*dependent)->Wait(Soon()).code(), absl::StatusCode::kCancelled);
+  EXPECT_FALSE(front_->done());
+  EXPECT_EQ(State(2), v1::Array::STATE_FAILED);
+  const int64_t held = engine_->SampleDevices()[0].array_bytes();
+  EndAll();
+  EXPECT_TRUE(front_->Wait(Soon()).ok());
+  EXPECT_TRUE((*independent)->Wait(Soon()).ok());
+  absl::Time soon = Soon();
+  while (engine_->SampleDevices()[0].array_bytes() >= held && absl::Now() < soon)
+    absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_LT(engine_->SampleDevices()[0].array_bytes(), held);
+  EXPECT_EQ(engine_->SampleDevices()[0].worker_restarts(), 0);
+}
+
+TEST_F(QueuedBehindTest, ATaskInAStreamThatChangesAnArrayIsWaitedFor) {
+  StartWithFront();
+  worker_->RefuseCancels();
+  auto begun = Submit(InPlace(1, 1));
+  AwaitHeld(2);
+  (*begun)->Cancel();
+  AwaitCancels(1);
+  EXPECT_FALSE((*begun)->Wait(absl::Now() + absl::Milliseconds(20)).ok());
+  EXPECT_FALSE((*begun)->done());
+  EndAll();
+  EXPECT_TRUE((*begun)->Wait(Soon()).ok());
+}
+
+TEST_F(QueuedBehindTest, ATaskThatWasGivenUpAndDoesNotEndIsKilledForThoseBehindIt) {
+  StartWithFront({.kill_grace = absl::Milliseconds(20)});
+  worker_->RefuseCancels();
+  auto endless = Submit(Add(1, 1, 2));
+  auto next = Submit(InPlace(1, 1));
+  AwaitHeld(3);
+  broker_->set_hold(false);
+  (*endless)->Cancel();
+  EXPECT_EQ((*endless)->Wait(Soon()).code(), absl::StatusCode::kCancelled);
+  ASSERT_TRUE(worker_->EndNext());
+  EXPECT_TRUE(front_->Wait(Soon()).ok());
+  EXPECT_TRUE((*next)->Wait(Soon()).ok()) << "it had not begun";
+  EXPECT_EQ(engine_->SampleDevices()[0].worker_restarts(), 1);
+}
+
+TEST_F(QueuedBehindTest, AWorkerThatAnswersNoCancelIsKilledAfterTheGrace) {
+  StartWithFront({.kill_grace = absl::Milliseconds(20)});
+  worker_->HoldCancels();
+  broker_->set_hold(false);
+  front_->Cancel();
+  EXPECT_EQ(front_->Wait(Soon()).code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(engine_->SampleDevices()[0].worker_restarts(), 1);
+}
+
 // An array that was to be written in place stays as it was; what counted on the write is told.
 TEST_F(QueuedBehindTest, AnArrayThatWasToBeWrittenInPlaceStays) {
   StartWithFront();

@@ -202,7 +202,9 @@ TEST_F(QuotaTest, UsageTellsWorkAndBytesOfOneTenant) {
   auto ticket = Submit(kA, Fill(8, 2));
   ASSERT_TRUE(ticket.ok());
   ASSERT_TRUE((*ticket)->Wait(absl::Now() + absl::Seconds(20)).ok());
-  ASSERT_TRUE(engine_->FetchInline(kA, "sessions/s", 2, absl::Now() + absl::Seconds(20)).ok());
+  auto fetch = engine_->BeginFetch(kA, "sessions/s", 2);
+  ASSERT_TRUE(fetch.ok()) << fetch.status();
+  ASSERT_TRUE((*fetch)->Read(absl::Now() + absl::Seconds(20)).ok());
   v1::Usage usage = engine_->GetUsage(kA);
   EXPECT_EQ(usage.tenant(), "tenants/a");
   EXPECT_EQ(usage.operations(), 1);

@@ -193,13 +193,14 @@ absl::Status CudaCompiler::WrongEntries(const std::string& text,
   if (!kernels.ok()) return kernels.status();
   std::vector<std::string> known;
   for (const KernelInfo& kernel : *kernels) known.push_back(NameOfSymbol(kernel.symbol));
+  // Templates leave nothing in the object.
+  for (std::string& name : GuessTemplateNames(text)) known.push_back(std::move(name));
   for (const std::string& entry : entries) {
-    // Templates leave nothing in the object: an instance counts as known when its name is at least
-    // in the text.
-    const bool is_instance = entry.find('<') != std::string::npos;
-    const bool is_known = is_instance ? absl::StrContains(text, entry.substr(0, entry.find('<')))
-                                      : std::find(known.begin(), known.end(), entry) != known.end();
-    if (!is_known) return worker::UnknownEntry(entry, known);
+    auto knows = [&](const std::string& name) {
+      return std::find(known.begin(), known.end(), name) != known.end();
+    };
+    if (!knows(entry) && !knows(entry.substr(0, entry.find('<'))))
+      return worker::UnknownEntry(entry, known);
   }
   return WrongSource(failed);
 }

@@ -83,9 +83,7 @@ std::string DeclaredName(const std::vector<std::string>& words, size_t at) {
   return "";
 }
 
-}  // namespace
-
-std::vector<std::string> GuessKernelNames(std::string_view source) {
+std::vector<std::string> GuessNames(std::string_view source, bool templates) {
   const std::vector<std::string> words = Words(source);
   std::vector<std::string> names, scopes;  // a scope: a namespace's name, or empty for other braces
   std::string opening;                     // of the namespace whose brace comes next
@@ -100,7 +98,7 @@ std::vector<std::string> GuessKernelNames(std::string_view source) {
       opening.clear();
     } else if (word == "}" && !scopes.empty()) {
       scopes.pop_back();
-    } else if (word == "__global__" && !in_template) {
+    } else if (word == "__global__" && in_template == templates) {
       std::string name = DeclaredName(words, i + 1);
       if (name.empty()) continue;
       std::string qualified;
@@ -114,6 +112,16 @@ std::vector<std::string> GuessKernelNames(std::string_view source) {
     }
   }
   return names;
+}
+
+}  // namespace
+
+std::vector<std::string> GuessKernelNames(std::string_view source) {
+  return GuessNames(source, /*templates=*/false);
+}
+
+std::vector<std::string> GuessTemplateNames(std::string_view source) {
+  return GuessNames(source, /*templates=*/true);
 }
 
 std::string NameOfSymbol(const std::string& symbol) {

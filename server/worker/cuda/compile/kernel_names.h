@@ -11,6 +11,9 @@ namespace stride::cuda {
 // is a guess that the compiled object must confirm.
 std::vector<std::string> GuessKernelNames(std::string_view source);
 
+// Likewise of those that are templates.
+std::vector<std::string> GuessTemplateNames(std::string_view source);
+
 // The name under which to ask for the kernel with this symbol: `ns::add<float>` for its mangled
 // form.
 std::string NameOfSymbol(const std::string& symbol);

@@ -36,7 +36,7 @@ class FakeCompletions : public worker::Completions {
     absl::MutexLock lock(&mutex_);
     lines_.push_back("copy " + std::to_string(id) + (status.ok() ? "" : " failed"));
   }
-  [[noreturn]] void Fatal(uint64_t sequence, const absl::Status& status) override {
+  [[noreturn]] void Fatal(uint64_t sequence, const absl::Status& status, bool) override {
     for (const std::string& line : lines()) std::fprintf(stderr, "%s; ", line.c_str());
     std::fprintf(stderr, "fatal %d: %s\n", static_cast<int>(sequence),
                  std::string(status.message()).c_str());
@@ -59,7 +59,8 @@ class CompletionPollerTest : public testing::Test {
         poller_(driver_, context_, completions_,
                 {CompletionPoller::Watch{nullptr, &marks_[0]},
                  {nullptr, &marks_[1]},
-                 {nullptr, &marks_[2]}}) {}
+                 {nullptr, &marks_[2]}},
+                heartbeat_) {}
 
   void Task(uint32_t sequence, absl::Status status = absl::OkStatus()) {
     poller_.Begin(CompletionPoller::kCompute, sequence, sequence,
@@ -70,6 +71,7 @@ class CompletionPollerTest : public testing::Test {
   const Driver driver_ = FakeDriver();
   FakeCompletions completions_;
   std::atomic<uint32_t> marks_[3] = {};
+  std::atomic<uint64_t> heartbeat_{0};
   Context context_;
   CompletionPoller poller_;
 };
@@ -119,6 +121,18 @@ TEST_F(CompletionPollerTest, MarksMayWrapAround) {
   EXPECT_EQ(completions_.lines(), Lines{"task 4294967297"});
 }
 
+// The command loop may be held in the driver meanwhile.
+TEST_F(CompletionPollerTest, BeatsWhileTheDeviceWorksAndNotWhenItIsIdle) {
+  Task(1);
+  while (heartbeat_ < 3) std::this_thread::yield();
+  marks_[0] = 1;
+  poller_.Drain();
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  const uint64_t idle = heartbeat_;
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_EQ(heartbeat_, idle);
+}
+
 TEST_F(CompletionPollerTest, ManyTasksAndASlowDevice) {
   std::thread device([&] {
     for (uint32_t mark = 1; mark <= 20000; ++mark) marks_[0] = mark;
@@ -140,11 +154,13 @@ TEST(CompletionPollerDeathTest, BlamesTheFirstTaskThatDidNotEnd) {
         const Driver driver = FakeDriver();
         FakeCompletions completions;
         std::atomic<uint32_t> marks[3] = {};
+        std::atomic<uint64_t> heartbeat{0};
         const Context context = *Context::Retain(driver, 0);
         CompletionPoller poller(driver, context, completions,
                                 {CompletionPoller::Watch{nullptr, &marks[0]},
                                  {nullptr, &marks[1]},
-                                 {nullptr, &marks[2]}});
+                                 {nullptr, &marks[2]}},
+                                heartbeat);
         marks[0] = 1;
         for (uint32_t sequence = 1; sequence <= 3; ++sequence) {
           poller.Begin(CompletionPoller::kCompute, sequence, sequence,

@@ -29,6 +29,16 @@ void __global__ fifth() {}
               ElementsAre("first", "second", "a::b::third", "fourth", "fifth"));
 }
 
+TEST(GuessTemplateNamesTest, FindsTemplatesAlone) {
+  EXPECT_THAT(GuessTemplateNames(R"(
+__global__ void plain() {}
+template <class T> __global__ void first(T) {}
+namespace a { template <typename T, int N> __global__ void __launch_bounds__(64) second(T*) {} }
+template <class T> __device__ T helper(T x) { return x; }
+__global__ void after() {})"),
+              ElementsAre("first", "a::second"));
+}
+
 TEST(GuessKernelNamesTest, SurvivesNonsense) {
   EXPECT_THAT(GuessKernelNames(""), IsEmpty());
   EXPECT_THAT(GuessKernelNames("__global__"), IsEmpty());

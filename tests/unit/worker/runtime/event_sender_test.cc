@@ -76,7 +76,7 @@ TEST_F(EventSenderTest, FatalTellsWhatWasDoneBefore) {
   EXPECT_EXIT(
       {
         sender_->TaskDone(1, absl::OkStatus(), 0);
-        sender_->Fatal(2, absl::FailedPreconditionError("poisoned"));
+        sender_->Fatal(2, absl::FailedPreconditionError("poisoned"), /*context_lost=*/false);
       },
       testing::ExitedWithCode(1), "poisoned");
   EXPECT_EQ(Next().tasks_done().results(0).sequence(), 1u);
