@@ -5,11 +5,12 @@
 namespace stride {
 
 void Executor::Stop() {
-  std::vector<std::thread> threads;
+  Threads threads;
   {
     absl::MutexLock lock(&mutex_);
     closing_ = true;
-    threads.swap(threads_);
+    threads.splice(threads.end(), threads_);
+    threads.splice(threads.end(), ended_);
   }
   for (std::thread& thread : threads) thread.join();
   absl::MutexLock lock(&mutex_);
@@ -19,20 +20,28 @@ void Executor::Stop() {
 void Executor::Run(std::function<void()> work) {
   absl::MutexLock lock(&mutex_);
   if (stopped_) return;
+  for (std::thread& thread : ended_) thread.join();
+  ended_.clear();
   queue_.push_back(std::move(work));
   if (!closing_ && static_cast<int>(queue_.size()) > idle_ &&
       static_cast<int>(threads_.size()) < max_threads_) {
-    threads_.emplace_back([this] { Loop(); });
+    auto self = threads_.emplace(threads_.end());
+    *self = std::thread([this, self] { Loop(self); });
   }
 }
 
-void Executor::Loop() {
+int Executor::num_threads() const {
+  absl::MutexLock lock(&mutex_);
+  return static_cast<int>(threads_.size());
+}
+
+void Executor::Loop(Threads::iterator self) {
   mutex_.Lock();
   auto ready = [this]()
                    ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return closing_ || !queue_.empty(); };
   while (true) {
     ++idle_;
-    mutex_.Await(absl::Condition(&ready));
+    mutex_.AwaitWithTimeout(absl::Condition(&ready), idle_time_);
     --idle_;
     if (queue_.empty()) break;
     std::function<void()> work = std::move(queue_.front());
@@ -42,6 +51,7 @@ void Executor::Loop() {
     work = nullptr;
     mutex_.Lock();
   }
+  if (!closing_) ended_.splice(ended_.end(), threads_, self);
   mutex_.Unlock();
 }
 

@@ -2,20 +2,22 @@
 
 #include <deque>
 #include <functional>
+#include <list>
 #include <thread>
-#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 
 namespace stride {
 
 // Runs functions that may block (starting processes, moving bytes) on its own threads, in the order
 // they were given, several at once. Thread-safe. Threads are started as they are needed, up to
-// `max_threads`.
+// `max_threads`, and end when they found nothing to do for `idle_time`.
 class Executor {
  public:
-  explicit Executor(int max_threads) : max_threads_(max_threads) {}
+  explicit Executor(int max_threads, absl::Duration idle_time = absl::Seconds(5))
+      : max_threads_(max_threads), idle_time_(idle_time) {}
   ~Executor() { Stop(); }
 
   // Runs what is queued, also what that adds, then joins; later work is dropped.
@@ -23,13 +25,19 @@ class Executor {
 
   void Run(std::function<void()> work);
 
+  int num_threads() const;
+
  private:
-  void Loop();
+  using Threads = std::list<std::thread>;
+
+  void Loop(Threads::iterator self);
 
   const int max_threads_;
-  absl::Mutex mutex_;
+  const absl::Duration idle_time_;
+  mutable absl::Mutex mutex_;
   std::deque<std::function<void()>> queue_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::thread> threads_ ABSL_GUARDED_BY(mutex_);
+  Threads threads_ ABSL_GUARDED_BY(mutex_);
+  Threads ended_ ABSL_GUARDED_BY(mutex_);  // to be joined; they need no lock any more
   int idle_ ABSL_GUARDED_BY(mutex_) = 0;
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;  // threads end when the queue is empty
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;  // they have ended
