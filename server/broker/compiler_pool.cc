@@ -12,6 +12,9 @@
 namespace stride::broker {
 namespace {
 
+// Compilers that are killed over one request before it fails: the machine's memory may be short.
+constexpr int kMaxKills = 3;
+
 absl::Status ShuttingDown() {
   return MakeError(absl::StatusCode::kUnavailable, v1::ERROR_REASON_DRAINING,
                    "the service is shutting down");
@@ -121,6 +124,7 @@ absl::StatusOr<CompilerPool::Module> CompilerPool::Make(const Queue& queue, cons
 
 absl::StatusOr<CompilerProcess::Output> CompilerPool::RunProcess(
     const std::string& executable, const Job& job, std::unique_ptr<CompilerProcess>* process) {
+  int kills = 0;
   for (bool fresh = false;;) {
     if (*process == nullptr) {
       auto started = CompilerProcess::Start(executable, options_.sandbox, spawner_);
@@ -133,9 +137,10 @@ absl::StatusOr<CompilerProcess::Output> CompilerPool::RunProcess(
     bool stopping = !SetRunning(process->get(), false);
     if (!output.ok() && stopping) return ShuttingDown();
     // A process that was used before may have died idle, or of what an earlier source left in it:
-    // only a fresh one's death is this source's doing.
+    // only a fresh one's death is this source's doing, and then it is not killed from outside.
     bool died = absl::IsUnavailable(output.status()) || absl::IsAborted(output.status());
-    if (!died || fresh) return output;
+    bool killed = (*process)->was_killed() && ++kills < kMaxKills;
+    if (!died || (fresh && !killed)) return output;
     process->reset();
   }
 }

@@ -1,5 +1,6 @@
 #include "server/broker/compiler_process.h"
 
+#include <csignal>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -103,7 +104,9 @@ absl::StatusOr<CompilerProcess::Output> CompilerProcess::Compile(const std::stri
   }
   if (*outcome == wire::Channel::Outcome::kClosed) {
     if (!child_.WaitEnded(kExitGrace)) child_.Kill();
-    return JudgeCompilerExit(child_.Reap());
+    const ChildExit exit = child_.Reap();
+    was_killed_ = exit.by_signal && exit.code == SIGKILL;
+    return JudgeCompilerExit(exit);
   }
   auto output = Check(std::move(reply), std::move(descriptors));
   usable_ = output.ok() || LeavesProcessUsable(output.status());

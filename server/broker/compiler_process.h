@@ -33,6 +33,8 @@ class CompilerProcess {
                                  absl::Duration timeout);
 
   bool usable() const { return usable_; }
+  // It died of SIGKILL, which no source can bring about: somebody outside did, or memory ran out.
+  bool was_killed() const { return was_killed_; }
   int num_compiled() const { return num_compiled_; }
   void Kill() const { child_.Kill(); }
 
@@ -45,6 +47,7 @@ class CompilerProcess {
   ChildProcess child_;
   wire::Channel channel_;
   bool usable_ = true;
+  bool was_killed_ = false;
   int num_compiled_ = 0;
   uint64_t last_id_ = 0;
 };

@@ -72,8 +72,9 @@ absl::Status JudgeCompilerExit(const ChildExit& exit) {
     return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
                      "the compiler used up its processor time");
   }
-  return MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST,
-                   "the compiler process died on this source");
+  if (exit.by_signal && exit.code == SIGKILL)
+    return Lost("compilers were killed from outside, or for lack of memory, over this source");
+  return Lost("the compiler process died on this source");
 }
 
 }  // namespace stride::broker

@@ -179,7 +179,6 @@ void Scheduler::AddToSubmit(const std::shared_ptr<Task>& task, Lane& lane, wire:
     if (use.buffer != nullptr && use.write) use.buffer->KeepOnly(lane.device);
   }
   task->dispatch_time = core_->Now();
-  ++task->num_attempts;
   task->early_error = absl::OkStatus();
   SetState(*task, TaskState::kDispatched);
 }
@@ -314,7 +313,8 @@ void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker,
     if (!entry.last || entry.task == nullptr) continue;
     const std::shared_ptr<Task>& task = entry.task;
     bool completed = AtOrBefore(entry.sequence, death.completed_sequence) && task != culprit;
-    bool repeatable = IsRepeatable(*task) && task->num_attempts < kMaxTaskAttempts;
+    if (task == culprit) ++task->num_deaths;
+    bool repeatable = IsRepeatable(*task) && task->num_deaths < kMaxTaskAttempts;
     if (task == culprit && (faulted || !task->stop.ok() || !repeatable)) {
       ended.push_back({task, LossOf(lane, *task, death, faulted)});
     } else if (completed &&

@@ -310,7 +310,7 @@ void Jobs::Update(const RecordPtr& record) {
       state = v1::Job::STATE_CANCELLED;
     if (state == record->job.state()) return;
     record->job.set_state(state);
-    if (!error.ok()) SetStatus(error, record->job.mutable_error());
+    if (all_done && !error.ok()) SetStatus(error, record->job.mutable_error());
     record->job.clear_timelines();
     for (const auto& task : record->tasks) {
       if (task != nullptr && task->state == TaskState::kDone)

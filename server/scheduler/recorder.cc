@@ -275,7 +275,7 @@ void Recorder::FillDispatch(const Task& task, recovery::DispatchRecord* record) 
   record->set_worker(task.worker_record);
   record->set_first_sequence(task.first_sequence);
   record->set_last_sequence(task.last_sequence);
-  record->set_num_attempts(task.num_attempts);
+  record->set_num_deaths(task.num_deaths);
   for (const Use& use : task.uses) record->add_flags(FlagsOf(use));
   record->set_dispatch_time(ToRecord(task.dispatch_time));
   record->set_recalled(task.num_recalls > 0);

@@ -364,7 +364,7 @@ void Recovery::AbandonUnacceptedJobs() {
 }
 
 bool Recovery::Repeatable(const recovery::DispatchRecord& dispatch) const {
-  return dispatch.num_attempts() < kMaxTaskAttempts &&
+  return dispatch.num_deaths() + 1 < kMaxTaskAttempts &&
          std::all_of(dispatch.flags().begin(), dispatch.flags().end(), [](uint32_t flags) {
            return (flags & kUseWrite) == 0 || (flags & kUseFresh) != 0;
          });
@@ -391,6 +391,16 @@ bool Recovery::OverwrittenSince(const recovery::DispatchRecord& dispatch, uint64
   return false;
 }
 
+// It, or a part of it, was the first in its worker's queue that had begun and not ended.
+bool Recovery::WasRunning(const recovery::DispatchRecord& dispatch) const {
+  auto found = progress_.find(dispatch.worker());
+  if (found == progress_.end() || !found->second.known) return true;
+  const Progress& progress = found->second;
+  const uint32_t next = progress.completed + 1;
+  return AtOrBefore(next, progress.started) && AtOrBefore(dispatch.first_sequence(), next) &&
+         !AtOrBefore(dispatch.last_sequence(), progress.completed);
+}
+
 Recovery::Verdict Recovery::Judge(uint64_t id, const recovery::DispatchRecord& dispatch) const {
   auto found = progress_.find(dispatch.worker());
   bool repeatable = Repeatable(dispatch);
@@ -406,9 +416,7 @@ Recovery::Verdict Recovery::Judge(uint64_t id, const recovery::DispatchRecord& d
     bool again = repeatable && !OverwrittenSince(dispatch, id);
     return again ? Verdict::kAgain : Verdict::kDone;
   }
-  uint32_t next = progress.completed + 1;
-  bool running = AtOrBefore(next, progress.started) && AtOrBefore(dispatch.first_sequence(), next);
-  return running && !repeatable ? Verdict::kLost : Verdict::kAgain;
+  return WasRunning(dispatch) && !repeatable ? Verdict::kLost : Verdict::kAgain;
 }
 
 void Recovery::JudgeTasks() {
@@ -509,7 +517,7 @@ void Recovery::RestoreTasks() {
     }
     auto dispatch = books_.dispatches.find(id);
     if (dispatch != books_.dispatches.end()) {
-      task->num_attempts = dispatch->second.num_attempts();
+      task->num_deaths = dispatch->second.num_deaths() + (WasRunning(dispatch->second) ? 1 : 0);
       task->recall = StatusFrom(dispatch->second.recall());
       task->lost_input = StatusFrom(dispatch->second.lost_input());
     }

@@ -79,6 +79,7 @@ class Recovery {
   Verdict Judge(uint64_t id, const recovery::DispatchRecord& dispatch) const;
   bool OverwrittenSince(const recovery::DispatchRecord& dispatch, uint64_t id) const;
   bool Repeatable(const recovery::DispatchRecord& dispatch) const;
+  bool WasRunning(const recovery::DispatchRecord& dispatch) const;
   void RestoreTasks();
   std::shared_ptr<Task> MakeTask(uint64_t id, const recovery::TaskRecord& record,
                                  absl::Status* error);

@@ -30,10 +30,18 @@ StagedWriter::StagedWriter(std::shared_ptr<broker::Worker> worker, uint64_t aren
 
 StagedWriter::~StagedWriter() {
   if (slot_) worker_->staging().Release(slot_);
+  absl::MutexLock lock(&state_->mutex);
+  state_->abandoned = true;
+  for (const Piece& piece : std::exchange(state_->lost, {}))
+    piece.worker->staging().Release(piece.slot);
 }
 
 absl::Status StagedWriter::Write(std::string_view bytes) {
   while (!bytes.empty()) {
+    {
+      absl::MutexLock lock(&state_->mutex);
+      if (!state_->status.ok()) return state_->status;
+    }
     if (!slot_) {
       slot_ = worker_->staging().Acquire(deadline_);
       if (!slot_) return NoSlot(*worker_);
@@ -42,11 +50,11 @@ absl::Status StagedWriter::Write(std::string_view bytes) {
     uint64_t count = std::min<uint64_t>(bytes.size(), slot_.size - filled_);
     std::memcpy(slot_.data + filled_, bytes.data(), count);
     filled_ += count;
+    num_accepted_ += count;
     bytes.remove_prefix(count);
     if (filled_ == slot_.size) Send();
   }
-  absl::MutexLock lock(&state_->mutex);
-  return state_->status;
+  return absl::OkStatus();
 }
 
 void StagedWriter::Send() {
@@ -54,10 +62,16 @@ void StagedWriter::Send() {
     absl::MutexLock lock(&state_->mutex);
     ++state_->outstanding;
   }
-  // The slot goes back when the device has read it, also when this writer is gone by then.
-  auto done = [state = state_, worker = worker_, slot = slot_](absl::Status status) {
-    worker->staging().Release(slot);
+  // The slot goes back when the device has read it, also when this writer is gone by then; of a
+  // copy that failed, when its bytes were sent again.
+  auto done = [state = state_,
+               piece = Piece{worker_, slot_, offset_, filled_}](absl::Status status) {
     absl::MutexLock lock(&state->mutex);
+    if (status.ok() || state->abandoned) {
+      piece.worker->staging().Release(piece.slot);
+    } else {
+      state->lost.push_back(piece);
+    }
     --state->outstanding;
     if (state->status.ok()) state->status = std::move(status);
   };
@@ -67,15 +81,43 @@ void StagedWriter::Send() {
   filled_ = 0;
 }
 
-absl::Status StagedWriter::Finish() {
-  if (slot_ && filled_ > 0) Send();
-  absl::MutexLock lock(&state_->mutex);
+void StagedWriter::AwaitIdle() {
   auto idle = [this] {
     state_->mutex.AssertHeld();
     return state_->outstanding == 0;
   };
   state_->mutex.Await(absl::Condition(&idle));
+}
+
+absl::Status StagedWriter::Finish() {
+  if (slot_ && filled_ > 0) Send();
+  absl::MutexLock lock(&state_->mutex);
+  AwaitIdle();
   return state_->status;
+}
+
+std::vector<StagedWriter::Piece> StagedWriter::TakeLost() {
+  absl::MutexLock lock(&state_->mutex);
+  AwaitIdle();
+  std::vector<Piece> lost = std::exchange(state_->lost, {});
+  if (slot_ && filled_ > 0) {
+    lost.push_back({worker_, slot_, offset_, filled_});
+    offset_ += filled_;
+    slot_ = {};
+    filled_ = 0;
+  }
+  return lost;
+}
+
+absl::Status StagedWriter::WriteAgain(const Piece& piece) {
+  const uint64_t next = std::exchange(offset_, piece.offset);
+  absl::Status status = Write({reinterpret_cast<const char*>(piece.slot.data), piece.size});
+  if (status.ok() && slot_ && filled_ > 0) Send();
+  if (slot_) worker_->staging().Release(std::exchange(slot_, {}));
+  filled_ = 0;
+  num_accepted_ = 0;
+  offset_ = next;
+  return status;
 }
 
 StagedReader::StagedReader(std::shared_ptr<broker::Worker> worker, uint64_t arena, uint64_t offset,

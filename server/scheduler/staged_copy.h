@@ -4,6 +4,7 @@
 #include <deque>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -19,22 +20,44 @@ namespace stride::scheduler {
 // full. One thread at a time. Blocks while no slot is free.
 class StagedWriter {
  public:
+  // Bytes that were accepted and may not be on the device, in the slot of a worker that died.
+  struct Piece {
+    std::shared_ptr<broker::Worker> worker;
+    broker::StagingPool::Slot slot;
+    uint64_t offset;  // in the arena
+    uint64_t size;
+  };
+
   StagedWriter(std::shared_ptr<broker::Worker> worker, uint64_t arena, uint64_t offset,
                absl::Time deadline);
-  // Waits for the copies under way: their slots must not be lent again before.
+  // Copies under way give their slots back when they end.
   ~StagedWriter();
 
+  // After an error `num_accepted` tells how far it came.
   absl::Status Write(std::string_view bytes);
   // Sends the rest and waits until all is on the device.
   absl::Status Finish();
+
+  uint64_t num_accepted() const { return num_accepted_; }
+  // After an error: waits for what is under way, and takes what a successor has to write again. The
+  // caller gives the slots back.
+  std::vector<Piece> TakeLost();
+  // Writes such a piece with this writer's worker, before any other bytes.
+  absl::Status WriteAgain(const Piece& piece);
+  // Where the next bytes go.
+  uint64_t offset() const { return offset_ + filled_; }
 
  private:
   struct State {
     absl::Mutex mutex;
     int outstanding ABSL_GUARDED_BY(mutex) = 0;
     absl::Status status ABSL_GUARDED_BY(mutex);
+    std::vector<Piece> lost ABSL_GUARDED_BY(mutex);
+    // Nobody will take what is lost.
+    bool abandoned ABSL_GUARDED_BY(mutex) = false;
   };
   void Send();
+  void AwaitIdle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mutex);
 
   const std::shared_ptr<broker::Worker> worker_;
   const uint64_t arena_;
@@ -42,6 +65,7 @@ class StagedWriter {
   const absl::Time deadline_;
   broker::StagingPool::Slot slot_;
   uint64_t filled_ = 0;
+  uint64_t num_accepted_ = 0;
   const std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 

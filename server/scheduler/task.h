@@ -29,7 +29,7 @@ enum class TaskState {
   kDone,
 };
 
-// A task that goes down with its worker is sent again until it was sent this often.
+// A task whose worker dies while it runs is sent again until it was tried this often.
 inline constexpr int kMaxTaskAttempts = 3;
 
 // How a task uses a buffer.
@@ -76,7 +76,7 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   bool arguments_bound = false;
   bool queued_ready = false;  // stands in its lane's ready queue
   int num_moves = 0;          // inputs on their way
-  int num_attempts = 0;       // times dispatched
+  int num_deaths = 0;         // of workers that died while it ran
   // Of its launches in the present worker, zero fills included; and that worker's record.
   uint64_t first_sequence = 0, last_sequence = 0;
   uint64_t worker_record = 0;

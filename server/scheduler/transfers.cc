@@ -11,7 +11,13 @@
 namespace stride::scheduler {
 namespace {
 
-constexpr int kMaxTries = 3;  // a download goes on with the successor of a worker that died
+constexpr int kMaxTries = 3;  // a transfer goes on with the successor of a worker that died
+
+// The worker's, not the array's or the device's.
+bool IsLostWorker(const absl::Status& status) {
+  return ReasonOf(status) == v1::ERROR_REASON_WORKER_LOST ||
+         ReasonOf(status) == v1::ERROR_REASON_KERNEL_FAULT;
+}
 
 }  // namespace
 
@@ -33,22 +39,58 @@ absl::Status ArrayWriter::Open(Lane& lane, const store::Allocation& target, int6
     position_ = target.data() + offset;
     return absl::OkStatus();
   }
-  auto worker = scheduler_->BlockingWorker(lane, target.arena);
+  return OpenStaged(target.offset + offset, deadline);
+}
+
+absl::Status ArrayWriter::OpenStaged(uint64_t offset, absl::Time deadline) {
+  auto worker = scheduler_->BlockingWorker(*lane_, target_.arena);
   if (!worker.ok()) return worker.status();
-  staged_ =
-      std::make_unique<StagedWriter>(*worker, target.arena->id, target.offset + offset, deadline);
+  deadline_ = deadline;
+  staged_ = std::make_unique<StagedWriter>(*worker, target_.arena->id, offset, deadline);
   return absl::OkStatus();
+}
+
+// What its worker had not yet brought to the device is still in the staging memory that both
+// shared: a successor goes on from there.
+absl::Status ArrayWriter::GoOn(absl::Status lost) {
+  const uint64_t next = staged_->offset();
+  std::vector<StagedWriter::Piece> pieces;
+  while (IsLostWorker(lost) && ++num_tries_ < kMaxTries) {
+    for (StagedWriter::Piece& piece : staged_->TakeLost()) pieces.push_back(std::move(piece));
+    lost = OpenStaged(next, deadline_);
+    while (lost.ok() && !pieces.empty()) {
+      lost = staged_->WriteAgain(pieces.back());
+      if (!lost.ok()) break;
+      pieces.back().worker->staging().Release(pieces.back().slot);
+      pieces.pop_back();
+    }
+  }
+  for (const StagedWriter::Piece& piece : pieces) piece.worker->staging().Release(piece.slot);
+  return lost;
 }
 
 absl::Status ArrayWriter::Write(std::string_view bytes) {
-  if (staged_ != nullptr) return staged_->Write(bytes);
-  std::memcpy(position_, bytes.data(), bytes.size());
-  position_ += bytes.size();
-  return absl::OkStatus();
+  if (staged_ == nullptr) {
+    std::memcpy(position_, bytes.data(), bytes.size());
+    position_ += bytes.size();
+    return absl::OkStatus();
+  }
+  for (;;) {
+    const uint64_t before = staged_->num_accepted();
+    absl::Status status = staged_->Write(bytes);
+    if (status.ok()) return status;
+    bytes.remove_prefix(staged_->num_accepted() - before);
+    if (absl::Status s = GoOn(std::move(status)); !s.ok()) return s;
+  }
 }
 
 absl::Status ArrayWriter::Finish() {
-  return staged_ != nullptr ? staged_->Finish() : absl::OkStatus();
+  while (staged_ != nullptr) {
+    absl::Status status = staged_->Finish();
+    if (status.ok()) return status;
+    if (absl::Status s = GoOn(std::move(status)); !s.ok()) return s;
+  }
+  return absl::OkStatus();
 }
 
 absl::Status RangedUpload::Write(std::string_view bytes) {

@@ -26,12 +26,17 @@ class ArrayWriter {
   absl::Status Finish();
 
  private:
+  absl::Status OpenStaged(uint64_t offset, absl::Time deadline);
+  absl::Status GoOn(absl::Status lost);
+
   Core* const core_;
   Scheduler* const scheduler_;
   Lane* lane_ = nullptr;
   store::Allocation target_;       // keeps the mapping
   std::byte* position_ = nullptr;  // host memory
   std::unique_ptr<StagedWriter> staged_;
+  absl::Time deadline_;
+  int num_tries_ = 0;  // workers that died
 };
 
 // Counts the bytes of one range and passes them on.

@@ -1,19 +1,17 @@
 // What the death of the daemon may not do: lose an array that was acknowledged, lose a job or run
-// it twice, leak, or keep clients waiting. STRIDE_KILLS sets how many random kills there are.
+// it twice, leak, or keep clients waiting. Random deaths are in kill_test.
 
 #include <signal.h>
 
-#include <atomic>
+#include <algorithm>
+#include <cctype>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <map>
-#include <random>
 #include <thread>
 
 #include "gmock/gmock.h"
 #include "tests/support/daemon/daemon.h"
 #include "tests/support/daemon/expect.h"
+#include "tests/support/daemon/load.h"
 
 namespace stride::testing {
 namespace {
@@ -21,36 +19,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr auto kPatience = std::chrono::seconds(60);
-constexpr int kIncrements = 4;
-
 std::string Named(const std::string& id) { return "tenants/default/arrays/" + id; }
-
-int NumKills() {
-  const char* text = std::getenv("STRIDE_KILLS");
-  return text != nullptr ? std::atoi(text) : 20;
-}
-
-// Calls until the daemon is there again; any other error ends the test.
-template <typename F>
-auto Persist(F call) -> decltype(call()) {
-  const auto give_up = Clock::now() + kPatience;
-  for (;;) {
-    auto result = call();
-    if (result || result.error().code != Code::kUnavailable || Clock::now() > give_up)
-      return result;
-    std::this_thread::sleep_for(milliseconds(5));
-  }
-}
-
-int OpenDescriptors(pid_t pid) {
-  std::error_code error;
-  int count = 0;
-  for (auto it = std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/fd", error);
-       !error && it != std::filesystem::directory_iterator(); it.increment(error))
-    ++count;
-  return count;
-}
 
 int CountOf(const std::string& text, const std::string& word) {
   int count = 0;
@@ -62,178 +31,6 @@ void KillServing(Daemon& daemon) {
   const int times = daemon.TimesReady();
   kill(daemon.ServingPid(), SIGKILL);
   ASSERT_TRUE(daemon.WaitReady(times + 1, kPatience)) << daemon.Log();
-}
-
-// What a client was told is there, with its content; and jobs that it was told were accepted.
-class Load {
- public:
-  explicit Load(Daemon& daemon, uint32_t seed) : daemon_(daemon), seed_(seed) {}
-  ~Load() { Stop(); }
-
-  void Start() {
-    for (auto run : {&Load::RunArrays, &Load::RunChains, &Load::RunJobs}) {
-      threads_.emplace_back([this, run] {
-        try {
-          (this->*run)();
-        } catch (const std::exception& error) {
-          ADD_FAILURE() << error.what();
-        }
-      });
-    }
-  }
-  void Stop() {
-    stopping_ = true;
-    for (auto& thread : threads_) thread.join();
-    threads_.clear();
-  }
-
-  // Everything is there and is what it was; then it is deleted.
-  void Check() {
-    Client client = daemon_.Connect();
-    for (const auto& [id, content] : named_) {
-      Array array = client.Open(Named(id));
-      auto fetched = Persist([&] { return client.Fetch<double>(array); });
-      ASSERT_TRUE(fetched) << id << ": " << fetched.error().ToString();
-      EXPECT_TRUE(*fetched == content) << id;
-    }
-    int lost = 0;
-    for (const auto& [name, id] : jobs_) CheckJob(client, name, id, &lost);
-    std::printf("  %zu named arrays, %d chains, %zu jobs (%d were changing an array in place)\n",
-                named_.size(), num_chains_.load(), jobs_.size(), lost);
-    DeleteAll(client);
-  }
-
- private:
-  void RunArrays() {
-    Client client = daemon_.Connect();
-    std::mt19937 random(seed_);
-    for (int i = 0; !stopping_; ++i) {
-      std::vector<double> content(1 + random() % 40000);
-      for (double& value : content) value = random();
-      PutOptions options;
-      options.name = Named("a" + std::to_string(i));
-      auto put = Persist(
-          [&] { return client.Put(content, {static_cast<int64_t>(content.size())}, options); });
-      // The answer to one that was taken may have been lost with the daemon.
-      if (!put && put.error().reason != "ALREADY_EXISTS")
-        throw std::runtime_error(put.error().ToString());
-      if (put) named_["a" + std::to_string(i)] = std::move(content);
-      if (i >= 200) std::this_thread::sleep_for(milliseconds(20));
-    }
-  }
-
-  // Unnamed arrays of one session, each made from the one before.
-  void RunChains() {
-    Client client = daemon_.Connect();
-    const std::vector<double> start = Iota<double>(1000);
-    while (!stopping_) {
-      auto put = Persist([&] { return client.Put(start, {1000}); });
-      if (!put) throw std::runtime_error(put.error().ToString());
-      Array array = *std::move(put);
-      int length = 0;
-      for (; length < 200 && !stopping_; ++length) {
-        Array next = client.Ufunc("add", {array, 1.0});
-        // Only what was acknowledged counts: an operation whose answer was lost may or may not be.
-        if (auto done = next.Wait(); !done) {
-          if (done.error().code != Code::kUnavailable)
-            throw std::runtime_error(done.error().ToString());
-          break;
-        }
-        array = std::move(next);
-      }
-      auto fetched = Persist([&] { return client.Fetch<double>(array); });
-      if (!fetched) throw std::runtime_error(fetched.error().ToString());
-      for (int i = 0; i < 1000; ++i) {
-        if ((*fetched)[i] != i + length) throw std::runtime_error("a chain has a wrong value");
-      }
-      ++num_chains_;
-    }
-  }
-
-  // Fresh arrays, which may be made twice, and an array that is changed in place, where it would
-  // show.
-  void RunJobs() {
-    Client client = daemon_.Connect();
-    for (int i = 0; !stopping_; ++i) {
-      const std::string id = std::to_string(i);
-      JobSpec spec;
-      spec.request_id = "request-" + id;
-      spec.operations.push_back(Operation::Arange(0, 500, 1, DataType::kFloat64).ToJobHandle(1));
-      spec.operations.push_back(
-          Operation::Ufunc("multiply", {Operand::JobHandle(1), 3.0}).ToName(Named("out" + id)));
-      spec.operations.push_back(
-          Operation::Zeros({DataType::kFloat64, {1 << 15}}).ToName(Named("count" + id)));
-      Array count = client.Open(Named("count" + id));
-      for (int k = 0; k < kIncrements; ++k)
-        spec.operations.push_back(Operation::Ufunc("add", {count, 1.0}).ToExisting(count));
-      auto job = Persist([&] { return client.CreateJob(spec); });
-      if (!job) throw std::runtime_error(job.error().ToString());
-      auto again = Persist([&] { return client.CreateJob(spec); });
-      if (!again || again->name != job->name)
-        throw std::runtime_error("a repeated request made another job");
-      jobs_[job->name] = id;
-      std::this_thread::sleep_for(milliseconds(jobs_.size() < 200 ? 1 : 20));
-    }
-  }
-
-  static void CheckJob(Client& client, const std::string& name, const std::string& id, int* lost) {
-    Result<Job> job = client.GetJob(name);
-    ASSERT_TRUE(Eventually([&] {
-      job = Persist([&] { return client.GetJob(name); });
-      return !job || job->final();
-    })) << name
-        << " does not end: " << Name(job->state);
-    ASSERT_TRUE(job) << job.error().ToString();
-    Array count = client.Open(Named("count" + id));
-    auto counted = Persist([&] { return client.Fetch<double>(count); });
-    if (job->state == Job::State::kFailed) {
-      // The one thing that cannot be known: how far a change in place came.
-      ++*lost;
-      EXPECT_EQ(job->error->reason, "WORKER_LOST") << job->error->ToString();
-      EXPECT_FALSE(counted);
-      return;
-    }
-    ASSERT_EQ(job->state, Job::State::kSucceeded) << name << ": " << Name(job->state);
-    Array out = client.Open(Named("out" + id));
-    auto fetched = Persist([&] { return client.Fetch<double>(out); });
-    ASSERT_TRUE(fetched) << fetched.error().ToString();
-    for (int i = 0; i < 500; ++i) ASSERT_EQ((*fetched)[i], 3.0 * i);
-    ASSERT_TRUE(counted) << counted.error().ToString();
-    for (double value : *counted) ASSERT_EQ(value, kIncrements) << name;
-  }
-
-  static void DeleteAll(Client& client) {
-    auto arrays = Persist([&] { return client.ListArrays("tenants/default"); });
-    ASSERT_TRUE(arrays);
-    for (const ArrayInfo& info : *arrays)
-      ASSERT_TRUE(Persist([&] { return client.DeleteArray(info.name); }));
-    auto jobs = Persist([&] { return client.ListJobs(); });
-    ASSERT_TRUE(jobs);
-    for (const Job& job : *jobs) ASSERT_TRUE(Persist([&] { return client.DeleteJob(job.name); }));
-  }
-
-  Daemon& daemon_;
-  const uint32_t seed_;
-  std::atomic<bool> stopping_{false};
-  std::vector<std::thread> threads_;
-  std::map<std::string, std::vector<double>> named_;
-  std::map<std::string, std::string> jobs_;  // name -> number
-  std::atomic<int> num_chains_{0};
-};
-
-int64_t ArrayBytes(Client& client) {
-  int64_t bytes = -1;
-  Must(client.WatchDevices({}, [&](const std::vector<DeviceSample>& samples) {
-    bytes = 0;
-    for (const DeviceSample& sample : samples) bytes += sample.array_bytes;
-    return false;
-  }));
-  return bytes;
-}
-
-void ExpectNothingLeft(Daemon& daemon) {
-  Client client = daemon.Connect();
-  EXPECT_TRUE(Eventually([&] { return ArrayBytes(client) == 0; })) << ArrayBytes(client);
 }
 
 TEST(RestartTest, ArraysSessionsAndSocketsOutliveTheDaemon) {
@@ -359,24 +156,6 @@ extern "C" __global__ void slow_change(double* x, const int* turns) {
   EXPECT_EQ(MustFail(client.Fetch<double>(behind)).reason, "WORKER_LOST");
 }
 
-TEST(RestartTest, RandomKillsUnderLoad) {
-  Daemon daemon({"--supervise"}, {.count = 2});
-  const int descriptors = OpenDescriptors(daemon.pid());
-  std::mt19937 random(7);
-  Load load(daemon, 1);
-  load.Start();
-  for (int i = 0; i < NumKills() && !::testing::Test::HasFatalFailure(); ++i) {
-    std::this_thread::sleep_for(milliseconds(random() % 300));
-    KillServing(daemon);
-  }
-  load.Stop();
-  load.Check();
-  ExpectNothingLeft(daemon);
-  // The holder has the journal, the socket, and what is in use now.
-  EXPECT_TRUE(Eventually([&] { return OpenDescriptors(daemon.pid()) < descriptors + 20; }))
-      << OpenDescriptors(daemon.pid()) << " descriptors, at first " << descriptors;
-}
-
 // One death at each step, under load.
 class CrashPointTest : public ::testing::TestWithParam<const char*> {};
 
@@ -386,14 +165,15 @@ TEST_P(CrashPointTest, NothingIsLost) {
   const std::string list = GetParam();
   const int deaths = 1 + static_cast<int>(std::count(list.begin(), list.end(), ','));
   const int times_ready = list.find("recovery.") == std::string::npos ? deaths + 1 : deaths;
-  Load load(daemon, 2);
+  Load load(daemon, {.seed = 2});
   load.Start();
   EXPECT_TRUE(daemon.WaitReady(times_ready, kPatience)) << "it never died there";
   EXPECT_EQ(CountOf(daemon.Log(), "starting it again"), deaths);
   std::this_thread::sleep_for(milliseconds(100));
   load.Stop();
   load.Check();
-  ExpectNothingLeft(daemon);
+  Client client = daemon.Connect();
+  ExpectNoArraysLeft(client);
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/error.h"
 
 namespace stride::testing {
 namespace {
@@ -259,8 +260,19 @@ std::vector<wire::Task> FakeWorker::submitted() const {
 void FakeWorker::Copy(bool to_device, uint64_t arena, uint64_t arena_offset,
                       uint64_t staging_offset, uint64_t size,
                       std::function<void(absl::Status)> done) {
+  if (die_at_copy_ > 0 && --die_at_copy_ == 0) {
+    absl::Status killed =
+        MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "killed");
+    DieRunning(killed, false);
+    done(killed);
+    return;
+  }
   {
     absl::MutexLock lock(&mutex_);
+    if (!alive_) {
+      done(MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "dead"));
+      return;
+    }
     auto it = arenas_.find(arena);
     if (it != arenas_.end()) {
       std::byte* device = it->second.data() + arena_offset;
@@ -313,6 +325,7 @@ absl::StatusOr<std::shared_ptr<broker::Worker>> FakeBroker::StartWorker(int devi
   worker->set_run_time(run_time_);
   if (hold_) worker->Hold();
   if (die_at_map_ > 0 && die_at_map_-- > 0) worker->DieAtMap();
+  if (num_dying_ > 0 && num_dying_-- > 0) worker->DieAtCopy(die_at_copy_);
   workers_.push_back(worker);
   return std::shared_ptr<broker::Worker>(worker);
 }

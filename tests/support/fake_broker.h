@@ -43,6 +43,8 @@ class FakeWorker : public broker::Worker, public std::enable_shared_from_this<Fa
   void Shutdown() override { Die({.cause = absl::OkStatus()}); }
 
   void DieAtMap() { die_at_map_ = true; }
+  // At its copy number `copy`, from 1, which is not made.
+  void DieAtCopy(int copy) { die_at_copy_ = copy; }
 
   // What LoadModule tells of each kernel.
   static constexpr uint32_t kSharedBytes = 48;
@@ -99,6 +101,7 @@ class FakeWorker : public broker::Worker, public std::enable_shared_from_this<Fa
   double run_seconds_ = 0;
   absl::Mutex running_;  // held while a task takes its time
   std::atomic<bool> die_at_map_{false};
+  std::atomic<int> die_at_copy_{0};
   bool hold_loads_ = false;
 };
 
@@ -143,6 +146,12 @@ class FakeBroker : public broker::Broker, public broker::Compiler {
     die_at_map_ = count;
   }
   // The next `count` workers die while they start.
+  // The next `count` workers die at that copy of theirs.
+  void set_die_at_copy(int copy, int count) {
+    absl::MutexLock lock(&mutex_);
+    die_at_copy_ = copy;
+    num_dying_ = count;
+  }
   void set_die_at_start(int count) {
     absl::MutexLock lock(&mutex_);
     die_at_start_ = count;
@@ -164,6 +173,8 @@ class FakeBroker : public broker::Broker, public broker::Compiler {
   int ill_ ABSL_GUARDED_BY(mutex_) = -1;
   int die_at_map_ ABSL_GUARDED_BY(mutex_) = 0;
   int die_at_start_ ABSL_GUARDED_BY(mutex_) = 0;
+  int die_at_copy_ ABSL_GUARDED_BY(mutex_) = 0;
+  int num_dying_ ABSL_GUARDED_BY(mutex_) = 0;
   int num_starts_ ABSL_GUARDED_BY(mutex_) = 0;
   bool hold_compiles_ ABSL_GUARDED_BY(mutex_) = false;
   int num_compiles_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <memory>
+#include <numeric>
 #include <set>
 #include <string>
 #include <thread>
@@ -1123,6 +1124,25 @@ TEST_F(EngineTest, ADownloadGoesOnWithTheSuccessorOfAWorkerThatDiesAtOnce) {
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_EQ(*back, values);
   EXPECT_NE(broker_->WaitForWorker(3), nullptr);
+}
+
+TEST_F(EngineTest, AnUploadGoesOnWithTheSuccessorsOfWorkersThatDieAtACopy) {
+  Start({StagedDevice(0)});
+  broker_->set_die_at_copy(2, 2);
+  std::vector<float> values(1 << 20);
+  std::iota(values.begin(), values.end(), 0.0f);
+  ASSERT_TRUE(Put(1, values).ok());
+  EXPECT_EQ(*Fetch(1), values);
+  EXPECT_EQ(engine_->SampleDevices()[0].worker_restarts(), 2);
+}
+
+TEST_F(EngineTest, AnUploadWhoseWorkersAllDieFails) {
+  Start({StagedDevice(0)});
+  broker_->set_die_at_copy(1, 100);
+  absl::Status status = Put(1, {1, 2, 3}).status();
+  EXPECT_EQ(ReasonOf(status), v1::ERROR_REASON_WORKER_LOST) << status;
+  // What is missing of it may come for a while.
+  EXPECT_TRUE(engine_->DeleteSession(kTenant, "sessions/s").ok());
 }
 
 class CreateModuleTest : public EngineTest {
