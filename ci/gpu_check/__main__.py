@@ -16,6 +16,7 @@ def main() -> int:
     runner.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)} or all, the default")
     runner.add_argument("--limit", type=float, default=1140, metavar="SECONDS",
                         help="what has not ended by then has failed (default: 1140)")  # fmt: skip
+    runner.add_argument("--only", default="", metavar="REGEX", help="of the tests, those with such a name (default: all)")
     arguments = parser.parse_args()
     if arguments.verb == "build":
         return build()
@@ -25,7 +26,7 @@ def main() -> int:
         print(f"gpu: no {PACK}; make it with ci/gpu build", file=sys.stderr)
         return 1
     parts = set(arguments.parts or ["all"])
-    return run(set(PARTS) if "all" in parts else parts, arguments.limit)
+    return run(set(PARTS) if "all" in parts else parts, arguments.limit, arguments.only)
 
 
 if __name__ == "__main__":

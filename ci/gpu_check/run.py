@@ -14,7 +14,7 @@ from gpu_check import machine, manifest, sanitizer
 from gpu_check.log import Ended, Log
 from gpu_check.paths import PACK, ROOT
 
-_KILLS = 100
+_KILLS = os.environ.get("STRIDE_TEST_KILLS", "100")
 # Programs print what they measure on lines that begin so.
 _MEASURED = "measured: "
 # For the tests that are Python programs.
@@ -24,18 +24,22 @@ _NO_DEVICE = "no device of kind"
 
 
 class GpuRun:
-    def __init__(self, unpacked: pathlib.Path, log: Log):
+    def __init__(self, unpacked: pathlib.Path, log: Log, only: str = ""):
+        """`only`: a regular expression for the names of the tests wanted; all, when it is empty."""
         self.unpacked = unpacked
         self.log = log
+        self.only = re.compile(only)
         self.environment = machine.environment(unpacked)
         self.environment["STRIDE_TEST_CASES"] = str(ROOT / "tests" / "cases")
-        self.environment["STRIDE_TEST_KILLS"] = str(_KILLS)
+        self.environment["STRIDE_TEST_KILLS"] = _KILLS
         self.packed_tests = [
             test.located(ROOT, unpacked, sys.executable) for test in manifest.load(unpacked / "manifest.json")
         ]
 
     def tests(self) -> None:
         for test in self.packed_tests:
+            if not self.only.search(test.name):
+                continue
             if test.command[0] == sys.executable and importlib.util.find_spec(_PYTHON_NEEDS) is None:
                 self.log.skipped(test.name, f"this machine's Python has no {_PYTHON_NEEDS}")
                 continue
@@ -126,7 +130,7 @@ class GpuRun:
 PARTS = {"tests": GpuRun.tests, "demo": GpuRun.demo, "sanitize": GpuRun.sanitize, "bench": GpuRun.bench}
 
 
-def run(parts: set[str], limit: float) -> int:
+def run(parts: set[str], limit: float, only: str = "") -> int:
     log = Log(limit)
     gpus = machine.gpus()
     for gpu in gpus or ["none: nvidia-smi shows no GPU"]:
@@ -136,7 +140,7 @@ def run(parts: set[str], limit: float) -> int:
     if not gpus:
         log.failed("machine", "no GPU")
         return log.close()
-    gpu_run = GpuRun(_unpack(), log)
+    gpu_run = GpuRun(_unpack(), log, only)
     for name, part in PARTS.items():
         if name in parts:
             log.say(f"--- {name}")

@@ -129,6 +129,20 @@ void Scheduler::RecallRefused(const std::vector<std::shared_ptr<Task>>& tasks) {
   if (first->lane != nullptr) BeginGrace(*first->lane);
 }
 
+// Of a task behind others, whose worker's command loop stands still: what would be done if it had
+// refused. A late answer finds nobody who asked.
+void Scheduler::RecallUnanswered(const std::shared_ptr<Task>& task) {
+  if (task->state != TaskState::kDispatched || task->recall_refused) return;
+  Lane& lane = *task->lane;
+  for (auto it = lane.recalls.begin(); it != lane.recalls.end(); ++it) {
+    if (it->second.front() != task) continue;
+    const std::vector<std::shared_ptr<Task>> tasks = it->second;
+    const uint64_t sequence = it->first;
+    if (GiveUp(lane, tasks)) lane.recalls.erase(sequence);
+    return;
+  }
+}
+
 // A stream takes nothing back, but what waits there behind others need not be waited for when it
 // writes only arrays that its own task makes: it runs in its turn, for nobody, in memory that is
 // held until then. False: the tasks may be running, or change arrays that others see.

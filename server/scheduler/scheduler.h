@@ -143,6 +143,7 @@ class Scheduler {
   void RecallGranted(Lane& lane, const std::vector<std::shared_ptr<Task>>& tasks);
   void RecallRefused(const std::vector<std::shared_ptr<Task>>& tasks);
   void EndRecalled(Lane& lane, const std::vector<std::shared_ptr<Task>>& tasks);
+  void RecallUnanswered(const std::shared_ptr<Task>& task);
   bool GiveUp(Lane& lane, const std::vector<std::shared_ptr<Task>>& tasks);
   void NoteStart(Lane& lane);
   void TaskEnded(Lane& lane, const std::shared_ptr<Task>& task, const wire::TaskResult& result);

@@ -1,7 +1,10 @@
 // Scheduler: ending a task that is in its worker's queue, perhaps running.
+#include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "server/base/error.h"
+#include "server/scheduler/argument_text.h"
 #include "server/scheduler/scheduler.h"
 #include "server/wire/status_page.h"
 
@@ -12,7 +15,14 @@ namespace stride::scheduler {
 void Scheduler::Stop(const std::shared_ptr<Task>& task, absl::Status unrun, absl::Status running) {
   if (task->stop.ok()) task->stop = std::move(running);
   if (!task->recall_refused) Recall(task, std::move(unrun));
-  if (task->lane != nullptr) BeginGrace(*task->lane);
+  if (task->lane == nullptr) return;
+  BeginGrace(*task->lane);
+  if (task->state != TaskState::kDispatched || task->recall_refused) return;
+  core_->timer.At(core_->Now() + core_->options.kill_grace,
+                  [this, weak = std::weak_ptr<Task>(task)] {
+                    Locked lock(*core_);
+                    if (auto task = weak.lock()) RecallUnanswered(task);
+                  });
 }
 
 // Of the first task in flight, if it is to end. Its worker need not have answered the recall: a
@@ -45,7 +55,14 @@ void Scheduler::GraceOver(Lane& lane, const std::shared_ptr<Task>& task) {
 // What the task that was running when its worker died ends with.
 absl::Status Scheduler::LossOf(const Lane& lane, const Task& task, const broker::WorkerDeath& death,
                                bool faulted) const {
-  if (faulted) return death.cause;
+  if (faulted) {
+    const std::string arguments = ArgumentText(task);
+    if (arguments.empty()) return death.cause;
+    const absl::string_view text = death.cause.message();
+    return MakeError(death.cause.code(), ReasonOf(death.cause),
+                     absl::StrCat(text, "; its arguments: ", arguments),
+                     {{"operation", task.label}, {"arguments", arguments}});
+  }
   if (!task.stop.ok()) return task.stop;
   // The one that the worker was killed for had just ended, and this one cannot be repeated.
   if (lane.killed) {

@@ -89,7 +89,7 @@ class CliTest(unittest.TestCase):
 
     def test_devices_as_json(self):
         devices = json.loads(self.stride("devices", "--json").stdout)
-        self.assertIn(f"devices/{_KIND}:0", json.dumps(devices))
+        self.assertIn(_KIND, [device["kind"] for device in devices])
 
     def test_doctor(self):
         self.stride("doctor")

@@ -139,6 +139,7 @@ TEST_F(FaultTest, EveryFaultFailsItsOwnJobOnly) {
       EXPECT_TRUE(IsError(error, Code::kFailedPrecondition, "KERNEL_FAULT"));
       EXPECT_THAT(error.message, HasSubstr(fault.text));
       EXPECT_THAT(error.message, HasSubstr(fault.entry));
+      EXPECT_THAT(error.message, HasSubstr("its arguments: int32["));
     }
     EXPECT_EQ(Get<int32_t>(client_, before)[99999], 100001);
     EXPECT_EQ(Get<int32_t>(client_, after)[99999], 100002);

@@ -641,6 +641,24 @@ TEST_F(QueuedBehindTest, ATaskThatWasGivenUpAndDoesNotEndIsKilledForThoseBehindI
   EXPECT_EQ(engine_->SampleDevices()[0].worker_restarts(), 1);
 }
 
+TEST_F(QueuedBehindTest, ATaskBehindOthersIsGivenUpWhenNoCancelIsAnswered) {
+  StartWithFront({.kill_grace = absl::Milliseconds(20)});
+  worker_->HoldCancels();
+  auto cancelled = Submit(Add(1, 1, 2));
+  AwaitHeld(2);
+  (*cancelled)->Cancel();
+  EXPECT_EQ((*cancelled)->Wait(Soon()).code(), absl::StatusCode::kCancelled);
+  EXPECT_FALSE(front_->done());
+  worker_->AnswerCancels();  // too late
+  EndAll();
+  EXPECT_TRUE(front_->Wait(Soon()).ok());
+  auto next = Submit(Add(1, 1, 3));
+  AwaitHeld(1);
+  EndAll();
+  EXPECT_TRUE((*next)->Wait(Soon()).ok());
+  EXPECT_EQ(engine_->SampleDevices()[0].worker_restarts(), 0);
+}
+
 TEST_F(QueuedBehindTest, AWorkerThatAnswersNoCancelIsKilledAfterTheGrace) {
   StartWithFront({.kill_grace = absl::Milliseconds(20)});
   worker_->HoldCancels();

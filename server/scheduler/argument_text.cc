@@ -1,0 +1,82 @@
+#include "server/scheduler/argument_text.h"
+
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "stride/v1/operation.pb.h"
+
+namespace stride::scheduler {
+namespace {
+
+constexpr int kMaxArguments = 32;  // told; a kernel may have hundreds
+
+template <typename Shape>
+std::string ShapeText(const Shape& shape) {
+  return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
+}
+
+std::string ScalarText(const v1::Scalar& scalar) {
+  switch (scalar.value_case()) {
+    case v1::Scalar::kBoolValue:
+      return scalar.bool_value() ? "true" : "false";
+    case v1::Scalar::kIntValue:
+      return absl::StrCat(scalar.int_value());
+    case v1::Scalar::kUintValue:
+      return absl::StrCat(scalar.uint_value());
+    case v1::Scalar::kFloatValue:
+      return absl::StrCat(scalar.float_value());
+    default:
+      return "a number";
+  }
+}
+
+std::string NewArrayText(const v1::ArraySpec& spec) {
+  const std::string name = v1::DataType_Name(spec.data_type());
+  return absl::StrCat("new ", absl::AsciiStrToLower(absl::StripPrefix(name, "DATA_TYPE_")),
+                      ShapeText(spec.shape()));
+}
+
+std::string ArrayText(const ops::Input& input) {
+  if (!input) return "an array";
+  const std::string_view name = Name(input->dtype);
+  return absl::StrCat(absl::string_view(name.data(), name.size()), ShapeText(input->shape));
+}
+
+}  // namespace
+
+std::string ArgumentText(const Task& task) {
+  if (task.operation == nullptr || !task.operation->has_kernel_launch()) return "";
+  const auto& arguments = task.operation->kernel_launch().arguments();
+  std::vector<std::string> texts;
+  size_t next_input = 0;
+  for (const v1::KernelArgument& argument : arguments) {
+    if (static_cast<int>(texts.size()) == kMaxArguments) {
+      texts.push_back(absl::StrCat("and ", arguments.size() - kMaxArguments, " more"));
+      break;
+    }
+    switch (argument.value_case()) {
+      case v1::KernelArgument::kArray:
+        texts.push_back(next_input < task.inputs.size() ? ArrayText(task.inputs[next_input])
+                                                        : "an array");
+        ++next_input;
+        break;
+      case v1::KernelArgument::kNewArray:
+        texts.push_back(NewArrayText(argument.new_array().spec()));
+        break;
+      case v1::KernelArgument::kScalar:
+        texts.push_back(ScalarText(argument.scalar()));
+        break;
+      case v1::KernelArgument::kRaw:
+        texts.push_back(absl::StrCat(argument.raw().size(), " bytes"));
+        break;
+      case v1::KernelArgument::VALUE_NOT_SET:
+        break;
+    }
+  }
+  return absl::StrJoin(texts, ", ");
+}
+
+}  // namespace stride::scheduler
