@@ -294,7 +294,7 @@ class QueueTest : public ScheduleTest {
   std::string BeginFront(const std::string& result) {
     Array probe = client_.Compute(Spin().OnDevice(device_), ComputeOptions{.timeline = true});
     const double seconds = std::chrono::duration<double>(Must(probe.Timeline()).run).count();
-    num_turns_ = std::min<int64_t>(static_cast<int64_t>(20'000'000 * (2 / seconds)), 4'000'000'000);
+    num_turns_ = static_cast<int64_t>(static_cast<double>(SpinSteps()) * (2 / seconds));
     JobSpec spec;
     spec.operations.push_back(
         Operation::Kernel(
