@@ -137,6 +137,13 @@ void Durability::Changed(const session::Array& array) {
   Due(content, core_->Now());
 }
 
+void Durability::Enqueued(const Task& task) {
+  if (stopped_) return;
+  for (const Use& use : task.uses) {
+    if (use.buffer != nullptr && use.write && !use.buffer->loading) use.buffer->SetKept(0);
+  }
+}
+
 void Durability::Ended(const Task& task, bool begun) {
   if (stopped_ || contents_.empty() || task.drop_other_replicas) return;
   const std::string session = task.session != nullptr ? task.session->id : "";
@@ -530,7 +537,8 @@ void Durability::EndWrite(Writing& writing, const absl::Status& status) {
     Locked lock(*core_);
     auto buffer = content->buffer.lock();
     bool current = !stopped_ && buffer != nullptr && content->file == file &&
-                   content->num_changes == version && !content->names.empty();
+                   content->num_changes == version && !content->names.empty() &&
+                   buffer->writer == nullptr;
     if (current) buffer->SetKept(file);
   };
   store_->Queue(std::move(change));

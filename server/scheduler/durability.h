@@ -68,6 +68,9 @@ class Durability : public session::Catalogue::Observer {
   // Something but its content has changed.
   void Changed(const session::Array& array);
 
+  // A task is about to enter its buffers' order: in the journal, what it may change counts as not
+  // kept from now on, since a successor does not see it end.
+  void Enqueued(const Task& task);
   // A task has ended; it still has its uses. `begun`: it may have changed what it writes.
   void Ended(const Task& task, bool begun);
 

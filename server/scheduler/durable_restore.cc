@@ -146,12 +146,27 @@ bool Durability::Restored(const std::string& session, uint64_t row, bool begun) 
   if (row == 0 || rows_.jobs.count(row) == 0) return false;
   job_rows_.insert(row);
   if (HasEnded(row)) return true;
-  jobs_[session.substr(session.find('/') + 1)].row = row;
-  // What it has used so far was known to the earlier daemon only.
-  if (!begun) return true;
-  durable::Change change;
-  change.changed_kept_jobs.push_back(row);
-  store_->Queue(std::move(change));
+  std::string id = session.substr(session.find('/') + 1);
+  KeptJob& job = jobs_[id];
+  job.row = row;
+  recovery::DurableJobRecord record;
+  if (!record.ParseFromString(rows_.jobs[row].accepted)) return true;
+  // What it has used so far was known to the earlier daemon only: perhaps all of it.
+  for (const recovery::NamedArrayRecord& entry : record.arrays()) {
+    auto name = session::ParseArrayName(entry.name(), "name");
+    if (!name.ok()) continue;
+    auto array = core_->catalogue.FindArray(TenantId{record.tenant()}, *name, core_->Now());
+    if (!array.ok() || (*array)->durable != entry.row()) continue;
+    ContentPtr content = Find((*array)->buffer.get());
+    if (content == nullptr) continue;
+    job.used.push_back(content);
+    if (entry.made()) {
+      if (content->names.size() == 1) content->made_by = id;
+    } else if (begun) {
+      content->users.insert(id);
+      if (content->num_kept != content->num_changes) content->outdated.insert(id);
+    }
+  }
   return true;
 }
 

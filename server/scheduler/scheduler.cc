@@ -70,6 +70,7 @@ absl::Status Scheduler::Enqueue(const std::shared_ptr<Task>& task,
   ++unfinished;
   ++num_unfinished_;
   task->submit_time = core_->Now();
+  if (core_->durability != nullptr) core_->durability->Enqueued(*task);
   core_->recorder.Accepted(task);
   if (after != nullptr) LinkBehind(task, after);
   RegisterAccesses(task);
