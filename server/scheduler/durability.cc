@@ -20,6 +20,7 @@ namespace {
 // not more often than the second says.
 constexpr int kRest = 10;
 constexpr absl::Duration kLeastRest = absl::Seconds(1);
+constexpr absl::Duration kFailureRest = absl::Milliseconds(100);
 constexpr int64_t kChunk = int64_t{4} << 20;
 // A device that does not give an array's bytes for so long will not.
 constexpr absl::Duration kReadPatience = absl::Minutes(10);
@@ -223,11 +224,11 @@ uint64_t Durability::Accepted(const AcceptedJob& job, uint64_t* number) {
   return row;
 }
 
-void Durability::CancelRequested(uint64_t row) {
-  if (stopped_ || row == 0) return;
+uint64_t Durability::CancelRequested(uint64_t row) {
+  if (stopped_ || row == 0) return 0;
   durable::Change change;
   change.cancelled_jobs.push_back(row);
-  store_->Queue(std::move(change));
+  return store_->Queue(std::move(change));
 }
 
 void Durability::JobEnded(const std::string& session, uint64_t row, const v1::Job& job,
@@ -361,7 +362,10 @@ void Durability::WriteLoop() {
 void Durability::Write(const ContentPtr& content) {
   Writing writing;
   if (!BeginWrite(content, &writing)) return;
-  EndWrite(writing, CopyToFile(&writing));
+  absl::Status status = CopyToFile(&writing);
+  EndWrite(writing, status);
+  // Also when nothing waits for its time.
+  if (!status.ok()) absl::SleepFor(kFailureRest);
 }
 
 durable::ArrayRow Durability::RowOf(const session::Array& array, uint64_t content) const {

@@ -88,7 +88,8 @@ class Durability : public session::Catalogue::Observer {
   bool Restored(const std::string& session, uint64_t row, bool begun);
   // Whether it is on disk as one that has ended; at the start.
   bool HasEnded(uint64_t row) const;
-  void CancelRequested(uint64_t row);
+  // The number to wait for; 0: none.
+  uint64_t CancelRequested(uint64_t row);
   void JobEnded(const std::string& session, uint64_t row, const v1::Job& job,
                 const std::vector<std::shared_ptr<session::Array>>& named_results);
   void Forgotten(const std::string& session, uint64_t row);

@@ -118,6 +118,8 @@ class EngineImpl : public Engine {
     scheduler_.health().Stop();
     if (durability_ != nullptr) durability_->Stop();
     core_.Stop();
+    Locked lock(core_);
+    core_.durability = nullptr;
   }
 
   absl::StatusOr<v1::Session> CreateSession(const TenantId& tenant,

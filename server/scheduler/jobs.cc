@@ -539,6 +539,14 @@ absl::StatusOr<v1::ListJobsResponse> Jobs::List(const TenantId& tenant,
 }
 
 absl::StatusOr<v1::Job> Jobs::Cancel(const TenantId& tenant, const std::string& name) {
+  uint64_t durable_number = 0;
+  auto job = Cancel(tenant, name, &durable_number);
+  if (durable_number != 0) core_->durability->Await(durable_number);
+  return job;
+}
+
+absl::StatusOr<v1::Job> Jobs::Cancel(const TenantId& tenant, const std::string& name,
+                                     uint64_t* durable_number) {
   absl::MutexLock lock(&mutex_);
   auto record = Find(tenant, name);
   if (!record.ok()) return record.status();
@@ -547,7 +555,8 @@ absl::StatusOr<v1::Job> Jobs::Cancel(const TenantId& tenant, const std::string& 
   {
     Locked engine_lock(*core_);
     Save(**record);
-    if (core_->durability != nullptr) core_->durability->CancelRequested((*record)->durable);
+    if (core_->durability != nullptr)
+      *durable_number = core_->durability->CancelRequested((*record)->durable);
     CancelAll(**record);
   }
   Update(*record);

@@ -83,6 +83,8 @@ class Jobs {
 
   absl::StatusOr<v1::Job> Accept(const TenantId& tenant, const v1::CreateJobRequest& request,
                                  uint64_t* durable_number);
+  absl::StatusOr<v1::Job> Cancel(const TenantId& tenant, const std::string& name,
+                                 uint64_t* durable_number);
   absl::Status Rerun(const RecordPtr& record, const durable::JobRow& row);
   void EndUnrun(const RecordPtr& record, const absl::Status& status);
   void RestoreRow(Record& record, uint64_t row);

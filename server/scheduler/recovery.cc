@@ -116,10 +116,10 @@ absl::StatusOr<std::unique_ptr<recovery::Journal>> Recovery::OpenJournal() {
 // Nothing to go on from, or nothing that can be believed.
 void Recovery::StartAnew(const absl::Status& why) {
   if (!absl::IsNotFound(why))
-    core_.options.log(absl::StrCat(
-        core_.durability == nullptr ? "ALL ARRAYS AND JOBS ARE LOST: "
-                                    : "ALL ARRAYS AND JOBS THAT ARE NOT ON DISK ARE LOST: ",
-        why.message()));
+    core_.options.log(absl::StrCat(core_.durability == nullptr
+                                       ? "ALL ARRAYS AND JOBS ARE LOST: "
+                                       : "ALL ARRAYS AND JOBS THAT ARE NOT ON DISK ARE LOST: ",
+                                   why.message()));
   ForgetDescriptors();
   auto journal = recovery::Journal::Create(keeper_);
   if (!journal.ok()) {
@@ -268,6 +268,8 @@ void Recovery::RestoreBuffers() {
     buffer->error = StatusFrom(record.error());
     buffer->kept = record.kept();
     buffer->loading = record.loading();
+    // Changes are not followed now.
+    if (core_.durability == nullptr) buffer->SetKept(0);
     for (const recovery::ReplicaRecord& replica : record.replicas()) {
       if (buffer->loading) break;
       auto arena = arenas_.find(replica.arena());
@@ -303,7 +305,7 @@ void Recovery::RestoreArrays() {
   for (const auto& [id, record] : books_.arrays) {
     auto array = std::make_shared<session::Array>();
     array->record = id;
-    array->durable = record.durable();
+    if (core_.durability != nullptr) array->durable = record.durable();
     array->error = StatusFrom(record.error());
     array->create_time = TimeFrom(record.create_time(), absl::Time());
     array->expire_time = TimeFrom(record.expire_time(), absl::InfiniteFuture());
