@@ -354,7 +354,7 @@ TEST(RebootTest, RunningJobsRunAgainOrSayThatTheyCannot) {
   const std::set<std::string> before = machine.Files();
   JobSpec spec;
   spec.operations = {Operation::Ufunc("add", {x, 1.0}).ToExisting(x),
-                     Operation::Zeros({DataType::kFloat64, {1}}).ToJobHandle(1),
+                     Operation::Ufunc("add", {x, 0.0}).ToJobHandle(1),
                      HoldOperation(Operand::JobHandle(1), 100'000)};
   const std::string changes = Must(client.CreateJob(spec)).name;
   ASSERT_TRUE(Eventually([&] {  // until the new version of x is on disk
@@ -370,9 +370,10 @@ TEST(RebootTest, RunningJobsRunAgainOrSayThatTheyCannot) {
 
   // A part of it is on disk before it ends, and somebody has used that.
   const size_t num_files = machine.Files().size();
-  spec.operations = {Operation::Ufunc("add", {y, 1.0}).ToName(Named("part")),
-                     Operation::Zeros({DataType::kFloat64, {1}}).ToName(Named("held")),
-                     HoldOperation(Operand::Named(Named("held")), 1000)};
+  spec.operations = {
+      Operation::Ufunc("add", {y, 1.0}).ToName(Named("part")),
+      Operation::Ufunc("add", {Operand::Named(Named("part")), 0.0}).ToName(Named("held")),
+      HoldOperation(Operand::Named(Named("held")), 4000)};
   const std::string makes = Must(client.CreateJob(spec)).name;
   Must(client
            .Compute(
