@@ -322,8 +322,10 @@ void Durability::Flush(absl::Time deadline) {
 
 void Durability::Due(const ContentPtr& content, absl::Time when) {
   if (std::exchange(content->due, true)) return;
+  // Rows alone need no rest: another name for what is on disk already.
+  bool only_rows = content->num_kept == content->num_changes;
   absl::MutexLock lock(&mutex_);
-  due_.emplace(std::max(when, content->next_write), content);
+  due_.emplace(only_rows ? when : std::max(when, content->next_write), content);
 }
 
 Durability::ContentPtr Durability::NextDue() {
