@@ -85,6 +85,7 @@ Result<void> PrivateDaemon::Spawn(const std::string& executable) {
   std::error_code error;
   fs::create_directory(state, error);
   std::vector<std::string> arguments = {executable, "--listen=" + address_, "--state-dir=" + state,
+                                        "--durable-bytes=0",
                                         "--parent-pid=" + std::to_string(getpid())};
   std::vector<char*> argv;
   for (auto& argument : arguments) argv.push_back(argument.data());

@@ -138,9 +138,15 @@ std::vector<Option> MakeOptions() {
        "Opened anew on SIGHUP.",
        Text(&Config::audit_log)},
       {"state-dir", "DIR",
-       "Folder for what outlives the daemon, such as compiled code. Default: $STATE_DIRECTORY; "
+       "Folder for what outlives the daemon: compiled code, named arrays, jobs. Default: "
+       "$STATE_DIRECTORY; "
        "with neither nothing is kept.",
        Text(&Config::state_dir)},
+      {"durable-bytes", "BYTES",
+       "Bytes of named arrays that are kept in the state folder too, so that they outlive the "
+       "machine's being off, as jobs then do. One that finds no room is kept in memory only. 0: "
+       "neither is kept there. Default 17179869184.",
+       Number(&Config::durable_bytes, 0, int64_t{1} << 50)},
       {"worker-dir", "DIR",
        "Folder of the stride-worker-* programs. Default: the folder of strided.",
        Text(&Config::worker_dir)},

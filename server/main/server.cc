@@ -98,6 +98,19 @@ scheduler::EngineOptions EngineOptionsOf(const Config& config) {
   return options;
 }
 
+// A daemon that cannot keep on disk serves all the same.
+std::unique_ptr<durable::DurableStore> OpenDurable(const Config& config) {
+  std::string state = StateDirectory(config);
+  if (state.empty() || config.durable_bytes == 0) return nullptr;
+  auto store =
+      durable::DurableStore::Open({absl::StrCat(state, "/durable"), config.durable_bytes,
+                                   [](const std::string& line) { api::LogWarning(line); }});
+  if (store.ok()) return *std::move(store);
+  api::LogError(
+      absl::StrCat("named arrays and jobs are not kept on disk: ", store.status().message()));
+  return nullptr;
+}
+
 audit::Record RecordOf(const scheduler::JobEnd& end) {
   audit::Record record;
   record.tenant = end.tenant.value;
@@ -184,8 +197,9 @@ absl::Status Server::Build(const Config& config, size_t max_descriptors,
       audit->Write(RecordOf(end));
     };
   }
-  engine_ =
-      scheduler::Engine::Create(std::move(engine_options), broker_.get(), keeper_, std::move(kept));
+  durable_ = OpenDurable(config);
+  engine_ = scheduler::Engine::Create(std::move(engine_options), broker_.get(), keeper_,
+                                      std::move(kept), durable_.get());
   if (identity_ != nullptr) {
     identity_->Follow([this](const identity::TenantTable& table) {
       engine_->accounts().SetQuotas(table.quotas(), table.default_quota);

@@ -12,6 +12,7 @@
 #include "server/audit/audit_log.h"
 #include "server/base/unique_fd.h"
 #include "server/broker/broker.h"
+#include "server/durable/store.h"
 #include "server/identity/identity.h"
 #include "server/keeper/keeper.h"
 #include "server/main/config.h"
@@ -60,6 +61,7 @@ class Server {
   std::vector<api::Address> addresses_;
   std::unique_ptr<audit::AuditLog> audit_;
   std::unique_ptr<broker::Broker> broker_;
+  std::unique_ptr<durable::DurableStore> durable_;  // null: nothing is kept on disk
   std::unique_ptr<scheduler::Engine> engine_;
   std::unique_ptr<identity::Identity> identity_;
   std::unique_ptr<metrics::Nvml> nvml_;

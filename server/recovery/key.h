@@ -20,6 +20,7 @@ enum class Kind : uint8_t {
   kTaskResult = 9,
   kJob = 10,
   kModule = 11,
+  kReadingDisk = 12,  // nothing of it: what is on disk has not been read as a whole
 };
 
 constexpr uint64_t Key(Kind kind, uint64_t id) { return static_cast<uint64_t>(kind) << 56 | id; }

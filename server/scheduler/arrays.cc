@@ -9,6 +9,7 @@
 #include "server/recovery/records.pb.h"
 #include "server/scheduler/array_spec.h"
 #include "server/scheduler/describe.h"
+#include "server/scheduler/durability.h"
 #include "server/scheduler/transfers.h"
 
 namespace stride::scheduler {
@@ -124,6 +125,7 @@ absl::StatusOr<v1::Array> Arrays::Create(const TenantId& tenant,
   Locked lock(*core_);
   accepted->outputs[0]->expire_time = *expire;
   core_->recorder.Changed(accepted->outputs[0]);
+  if (core_->durability != nullptr) core_->durability->Changed(*accepted->outputs[0]);
   return Describe(*core_, *accepted->outputs[0]);
 }
 
@@ -153,8 +155,23 @@ absl::StatusOr<v1::ListArraysResponse> Arrays::List(const TenantId& tenant,
 absl::Status Arrays::Delete(const TenantId& tenant, const std::string& name) {
   auto parsed = session::ParseArrayName(name, "name");
   if (!parsed.ok()) return parsed.status();
-  Locked lock(*core_);
-  auto removed = core_->catalogue.RemoveArray(tenant, *parsed, core_->Now());
+  uint64_t before = 0, after = 0;  // of changes on their way to the disk
+  auto last = [&] { return core_->durability != nullptr ? core_->durability->last() : 0; };
+  absl::Status status;
+  {
+    Locked lock(*core_);
+    before = last();
+    status = Remove(tenant, *parsed);
+    after = last();
+  }
+  // What was deleted stays so.
+  if (after != before) core_->durability->Await(after);
+  return status;
+}
+
+// Caller holds the lock.
+absl::Status Arrays::Remove(const TenantId& tenant, const session::ArrayName& name) {
+  auto removed = core_->catalogue.RemoveArray(tenant, name, core_->Now());
   if (!removed.ok()) return removed.status();
   if (auto receiving = std::exchange((*removed)->receiving, nullptr)) {
     scheduler_->Finish(std::static_pointer_cast<Task>(receiving->access),

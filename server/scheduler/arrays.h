@@ -91,6 +91,7 @@ class Arrays {
   void EndLeases(absl::Time now);
 
  private:
+  absl::Status Remove(const TenantId& tenant, const session::ArrayName& name);
   // Bytes, within the inline limit.
   absl::StatusOr<int64_t> InlineSize(const session::Array& array) const;
   absl::StatusOr<std::shared_ptr<session::Array>> FindOrBeginReceiving(

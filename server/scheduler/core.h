@@ -23,6 +23,8 @@ inline identity::Quota DefaultQuota(const EngineOptions& options) {
   return {.operations = options.max_queued_tasks, .sessions = options.max_sessions};
 }
 
+class Durability;
+
 // What every part of the engine shares. One lock guards sessions, arrays, tasks and lanes: the
 // sections under it are short and never block on a worker, a file or a client.
 struct Core {
@@ -44,6 +46,7 @@ struct Core {
   std::vector<std::function<void()>> deferred;  // guarded by mutex; see Locked
   bool draining = false;                        // guarded by mutex
   Recorder recorder{this};                      // guarded by mutex
+  Durability* durability = nullptr;             // null: nothing is kept on disk
 
   Timer timer;
   Executor executor{64};  // moves and callbacks, which may wait for what starter does

@@ -7,11 +7,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/crash_point.h"
 #include "server/base/error.h"
 #include "server/base/random_id.h"
 #include "server/scheduler/arrays.h"
 #include "server/scheduler/core.h"
 #include "server/scheduler/describe.h"
+#include "server/scheduler/durability.h"
 #include "server/scheduler/jobs.h"
 #include "server/scheduler/modules.h"
 #include "server/scheduler/operations.h"
@@ -23,6 +25,7 @@ namespace stride::scheduler {
 namespace {
 
 constexpr absl::Duration kHousekeepingInterval = absl::Seconds(1);
+constexpr uint64_t kReadingDisk = recovery::Key(recovery::Kind::kReadingDisk, 0);
 
 class TaskTicket : public Ticket {
  public:
@@ -85,7 +88,7 @@ class TaskTicket : public Ticket {
 class EngineImpl : public Engine {
  public:
   EngineImpl(EngineOptions options, broker::Broker* broker, keeper::Keeper* keeper,
-             std::vector<NamedFd> kept)
+             std::vector<NamedFd> kept, durable::DurableStore* store)
       : core_(options, broker),
         scheduler_(&core_),
         operations_(&core_, &scheduler_,
@@ -95,18 +98,28 @@ class EngineImpl : public Engine {
         arrays_(&core_, &scheduler_, &operations_),
         modules_(&core_, &scheduler_),
         jobs_(&core_, &scheduler_, &operations_) {
-    core_.catalogue.set_observer(&core_.recorder);
-    if (keeper != nullptr && keeper->keeps()) {
-      Recovery({&core_, &scheduler_, &operations_, &arrays_, &modules_, &jobs_})
-          .Run(keeper, std::move(kept));
+    core_.catalogue.add_observer(&core_.recorder);
+    if (store != nullptr) durability_ = std::make_unique<Durability>(&core_, &scheduler_, store);
+    if (durability_ != nullptr) {
+      core_.catalogue.add_observer(durability_.get());
+      core_.durability = durability_.get();
     }
+    bool recovered = false;
+    if (keeper != nullptr && keeper->keeps()) {
+      recovered = Recovery({&core_, &scheduler_, &operations_, &arrays_, &modules_, &jobs_})
+                      .Run(keeper, std::move(kept));
+    }
+    if (durability_ != nullptr) BeginDurability(recovered);
     ScheduleHousekeeping();
     Locked lock(core_);
     scheduler_.health().Start();
   }
   ~EngineImpl() override {
     scheduler_.health().Stop();
+    if (durability_ != nullptr) durability_->Stop();
     core_.Stop();
+    Locked lock(core_);
+    core_.durability = nullptr;
   }
 
   absl::StatusOr<v1::Session> CreateSession(const TenantId& tenant,
@@ -257,11 +270,13 @@ class EngineImpl : public Engine {
   bool Responds(absl::Duration patience) override;
   bool Drain(absl::Time deadline) override;
   void StopRecording() override {
+    if (durability_ != nullptr) durability_->Stop();
     Locked lock(core_);
     core_.recorder.Stop();
   }
 
  private:
+  void BeginDurability(bool recovered);
   void ScheduleHousekeeping();
   void CancelWork(session::Session& session);
 
@@ -271,7 +286,31 @@ class EngineImpl : public Engine {
   Arrays arrays_;
   Modules modules_;
   Jobs jobs_;
+  std::unique_ptr<Durability> durability_;  // null: nothing is kept on disk
 };
+
+// A journal is newer than what is on disk; without one the disk is all there is.
+void EngineImpl::BeginDurability(bool recovered) {
+  std::vector<durable::JobRow> jobs;
+  {
+    Locked lock(core_);
+    if (recovered) {
+      durability_->Reconcile();
+    } else {
+      if (core_.recorder.on()) core_.recorder.journal()->Set(kReadingDisk, "");
+      core_.recorder.Commit();
+      jobs = durability_->RestoreArrays();
+    }
+  }
+  STRIDE_CRASH_POINT("durable.arrays_restored");
+  for (const durable::JobRow& job : jobs) jobs_.RestoreFromDisk(job);
+  STRIDE_CRASH_POINT("durable.jobs_restored");
+  {
+    Locked lock(core_);
+    core_.recorder.Erase(recovery::Kind::kReadingDisk, 0);
+  }
+  durability_->Start();
+}
 
 std::vector<v1::Device> EngineImpl::ListDevices() {
   std::vector<v1::Device> out;
@@ -371,6 +410,7 @@ bool EngineImpl::Drain(absl::Time deadline) {
   auto idle = [this] { return scheduler_.num_unfinished() == 0; };
   bool ended = core_.mutex.AwaitWithDeadline(absl::Condition(&idle), deadline);
   core_.mutex.Unlock();
+  if (durability_ != nullptr) durability_->Flush(deadline);
   return ended;
 }
 
@@ -401,8 +441,9 @@ void EngineImpl::CancelWork(session::Session& session) {
 }  // namespace
 
 std::unique_ptr<Engine> Engine::Create(EngineOptions options, broker::Broker* broker,
-                                       keeper::Keeper* keeper, std::vector<NamedFd> kept) {
-  return std::make_unique<EngineImpl>(std::move(options), broker, keeper, std::move(kept));
+                                       keeper::Keeper* keeper, std::vector<NamedFd> kept,
+                                       durable::DurableStore* store) {
+  return std::make_unique<EngineImpl>(std::move(options), broker, keeper, std::move(kept), store);
 }
 
 }  // namespace stride::scheduler

@@ -25,6 +25,10 @@
 #include "stride/v1/session_service.pb.h"
 #include "stride/v1/tenant_service.pb.h"
 
+namespace stride::durable {
+class DurableStore;
+}
+
 namespace stride::scheduler {
 
 // A worker process that ended without being asked to.
@@ -158,9 +162,13 @@ class Engine {
   //
   // With a keeper that keeps, the engine begins as what `kept` (all that the keeper had) tells of
   // an earlier one, and what is accepted outlives the process. The keeper outlives the engine.
+  //
+  // With a store, named arrays and jobs are kept on disk too, and the engine begins with what is
+  // there when the keeper had nothing. The store outlives the engine, which closes it.
   static std::unique_ptr<Engine> Create(EngineOptions options, broker::Broker* broker,
                                         keeper::Keeper* keeper = nullptr,
-                                        std::vector<NamedFd> kept = {});
+                                        std::vector<NamedFd> kept = {},
+                                        durable::DurableStore* store = nullptr);
   virtual ~Engine() = default;
 
   // --- sessions (server/session) ---

@@ -13,6 +13,7 @@
 #include "server/base/random_id.h"
 #include "server/recovery/records.pb.h"
 #include "server/scheduler/describe.h"
+#include "server/scheduler/durability.h"
 #include "server/scheduler/record_convert.h"
 #include "server/session/resource_name.h"
 
@@ -70,6 +71,10 @@ absl::Duration ToDuration(const google::protobuf::Duration& duration) {
   return absl::Seconds(duration.seconds()) + absl::Nanoseconds(duration.nanos());
 }
 
+absl::Time TimeOf(const google::protobuf::Timestamp& time) {
+  return absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos());
+}
+
 // How far one task brings its job: in its worker's queue it still waits for its turn.
 v1::Job::State StateOf(const Task& task) {
   bool succeeded = task.state == TaskState::kDone && task.result.ok();
@@ -86,6 +91,15 @@ bool Jobs::IsFinal(v1::Job::State state) {
 }
 
 absl::StatusOr<v1::Job> Jobs::Create(const TenantId& tenant, const v1::CreateJobRequest& request) {
+  uint64_t durable_number = 0;
+  auto job = Accept(tenant, request, &durable_number);
+  // Without our lock: jobs that come meanwhile are written together with this one.
+  if (job.ok() && durable_number != 0) core_->durability->Await(durable_number);
+  return job;
+}
+
+absl::StatusOr<v1::Job> Jobs::Accept(const TenantId& tenant, const v1::CreateJobRequest& request,
+                                     uint64_t* durable_number) {
   auto owner = session::ParseParent(request.parent(), tenant, "parent");
   if (!owner.ok()) return owner.status();
   if (*owner != tenant.value)
@@ -96,7 +110,10 @@ absl::StatusOr<v1::Job> Jobs::Create(const TenantId& tenant, const v1::CreateJob
     auto it = requests_.find({tenant, request.request_id()});
     if (it != requests_.end()) {
       auto first = jobs_.find({tenant, it->second});
-      if (first != jobs_.end()) return first->second->job;
+      if (first != jobs_.end()) {
+        *durable_number = first->second->durable_number;
+        return first->second->job;
+      }
     }
   }
   auto place = core_->accounts->EnterJob(tenant);
@@ -133,6 +150,11 @@ absl::StatusOr<v1::Job> Jobs::Create(const TenantId& tenant, const v1::CreateJob
   core_->accounts->AddJob(tenant);
   if (!request.request_id().empty()) requests_[{tenant, request.request_id()}] = id;
   STRIDE_CRASH_POINT("job.before_acceptance");
+  {
+    Locked engine_lock(*core_);
+    Keep(*record);
+  }
+  *durable_number = record->durable_number;
   Update(record);
   STRIDE_CRASH_POINT("job.after_acceptance");
   {
@@ -195,6 +217,7 @@ void Jobs::Save(const Record& record) {
   for (const auto& array : record.named_results) out.add_named_results(array->record);
   out.set_request_id(record.request_id);
   out.set_cancel_requested(record.cancel_requested);
+  out.set_durable(record.durable);
   out.set_final_time(ToRecord(record.final_time));
   out.set_num_events(record.num_forgotten_events + record.events.size());
   if (!record.events.empty()) record.events.back().SerializeToString(out.mutable_last_event());
@@ -207,7 +230,19 @@ void Jobs::Save(const Record& record) {
   }
 }
 
+void Jobs::Keep(Record& record) {
+  if (core_->durability == nullptr) return;
+  record.durable = core_->durability->Accepted({.tenant = record.tenant,
+                                                .session = record.session,
+                                                .id = record.id,
+                                                .request_id = record.request_id,
+                                                .job = &record.job,
+                                                .row = record.durable},
+                                               &record.durable_number);
+}
+
 void Jobs::Forget(const Record& record) {
+  if (core_->durability != nullptr) core_->durability->Forgotten(record.session, record.durable);
   if (record.record == 0) return;
   core_->recorder.Erase(recovery::Kind::kJob, record.record);
 }
@@ -251,9 +286,115 @@ void Jobs::Restore(uint64_t id, const recovery::JobRecord& record, const Restore
   for (const auto& task : restored->tasks) {
     if (restored->cancel_requested && task != nullptr) scheduler_->Cancel(task);
   }
+  if (core_->durability != nullptr) RestoreRow(*restored, record.durable());
   jobs_[{restored->tenant, restored->id}] = restored;
   if (!restored->request_id.empty())
     requests_[{restored->tenant, restored->request_id}] = restored->id;
+}
+
+// Both locks are held.
+void Jobs::RestoreRow(Record& record, uint64_t row) {
+  Durability& durability = *core_->durability;
+  bool begun = record.job.state() > v1::Job::STATE_QUEUED;
+  if (durability.Restored(record.session, row, begun)) {
+    record.durable = row;
+  } else {
+    record.durable = 0;
+    Keep(record);
+  }
+  if (!IsFinal(record.job.state()) || durability.HasEnded(record.durable)) return;
+  durability.JobEnded(record.session, record.durable, record.job, record.named_results);
+}
+
+void Jobs::RestoreFromDisk(const durable::JobRow& row) {
+  recovery::DurableJobRecord kept;
+  auto record = std::make_shared<Record>();
+  if (!kept.ParseFromString(row.accepted) || !record->job.ParseFromString(kept.job())) {
+    core_->options.log(absl::StrCat("damaged on disk and given up: the row of job ", row.id));
+    return;
+  }
+  record->tenant = TenantId{kept.tenant()};
+  record->id = kept.id();
+  record->request_id = kept.request_id();
+  record->durable = row.id;
+  record->cancel_requested = row.cancel_requested;
+  record->record = core_->recorder.NewId();
+  // Above all that a watcher may have seen of it.
+  record->num_forgotten_events = absl::ToUnixSeconds(core_->Now());
+  absl::MutexLock lock(&mutex_);
+  v1::Job end;
+  if (!row.ended.empty() && end.ParseFromString(row.ended) && IsFinal(end.state())) {
+    end.mutable_operations()->Swap(record->job.mutable_operations());
+    record->job = std::move(end);
+    record->final_time = TimeOf(record->job.end_time());
+    record->session = absl::StrCat("sessions/job-ended-", row.id);
+  } else {
+    record->place = core_->accounts->RestoreJob(record->tenant);
+    if (absl::Status status = Rerun(record, row); !status.ok()) EndUnrun(record, status);
+  }
+  jobs_[{record->tenant, record->id}] = record;
+  if (!record->request_id.empty()) requests_[{record->tenant, record->request_id}] = record->id;
+  if (IsFinal(record->job.state())) {
+    Locked engine_lock(*core_);
+    v1::WatchJobResponse event;
+    event.set_sequence(record->num_forgotten_events + 1);
+    SetTimestamp(core_->Now(), event.mutable_time());
+    event.set_state(record->job.state());
+    *event.mutable_job() = record->job;
+    record->events.push_back(std::move(event));
+    Save(*record);
+    return;
+  }
+  Update(record);
+  if (record->gate == nullptr) return;
+  Locked engine_lock(*core_);
+  scheduler_->Finish(record->gate, absl::OkStatus());
+}
+
+// Our lock is held.
+absl::Status Jobs::Rerun(const RecordPtr& record, const durable::JobRow& row) {
+  if (row.cancel_requested)
+    return MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED,
+                     "the job was cancelled before the machine was off");
+  if (row.changed_kept) {
+    return MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST,
+                     "the machine was off before the job had ended, and arrays have changed since "
+                     "it used them: it cannot run once more");
+  }
+  recovery::DurableJobRecord kept;
+  kept.ParseFromString(row.accepted);
+  {
+    Locked lock(*core_);
+    absl::Status status = core_->durability->PrepareRerun(record->tenant, kept);
+    if (!status.ok()) return status;
+  }
+  v1::Job job = record->job;
+  absl::Time deadline = job.has_timeout() ? TimeOf(job.create_time()) + ToDuration(job.timeout())
+                                          : absl::InfiniteFuture();
+  absl::Status status = SubmitAll(record, job, deadline);
+  if (!status.ok()) {
+    Abandon(record);
+    record->tasks.clear();
+    record->helpers.clear();
+    record->named_results.clear();
+    record->gate = nullptr;
+    return MakeError(
+        absl::StatusCode::kDataLoss, v1::ERROR_REASON_DATA_LOST,
+        absl::StrCat("the job cannot run again after the machine was off: ", status.message()));
+  }
+  Locked lock(*core_);
+  Keep(*record);
+  return absl::OkStatus();
+}
+
+// As if its one operation had ended so. Our lock is held.
+void Jobs::EndUnrun(const RecordPtr& record, const absl::Status& status) {
+  if (record->session.empty()) record->session = absl::StrCat("sessions/job-", RandomId(24));
+  auto task = std::make_shared<Task>();
+  task->state = TaskState::kDone;
+  task->result = status;
+  task->end_time = core_->Now();
+  record->tasks = {std::move(task)};
 }
 
 void Jobs::UpdateAll() {
@@ -334,6 +475,10 @@ void Jobs::Update(const RecordPtr& record) {
     *event.mutable_job() = record->job;
     record->events.push_back(std::move(event));
     Save(*record);
+    if (IsFinal(state) && core_->durability != nullptr) {
+      core_->durability->JobEnded(record->session, record->durable, record->job,
+                                  record->named_results);
+    }
   }
 }
 
@@ -394,6 +539,14 @@ absl::StatusOr<v1::ListJobsResponse> Jobs::List(const TenantId& tenant,
 }
 
 absl::StatusOr<v1::Job> Jobs::Cancel(const TenantId& tenant, const std::string& name) {
+  uint64_t durable_number = 0;
+  auto job = Cancel(tenant, name, &durable_number);
+  if (durable_number != 0) core_->durability->Await(durable_number);
+  return job;
+}
+
+absl::StatusOr<v1::Job> Jobs::Cancel(const TenantId& tenant, const std::string& name,
+                                     uint64_t* durable_number) {
   absl::MutexLock lock(&mutex_);
   auto record = Find(tenant, name);
   if (!record.ok()) return record.status();
@@ -402,6 +555,8 @@ absl::StatusOr<v1::Job> Jobs::Cancel(const TenantId& tenant, const std::string& 
   {
     Locked engine_lock(*core_);
     Save(**record);
+    if (core_->durability != nullptr)
+      *durable_number = core_->durability->CancelRequested((*record)->durable);
     CancelAll(**record);
   }
   Update(*record);

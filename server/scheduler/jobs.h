@@ -18,6 +18,10 @@ class JobRecord;
 class TaskResultRecord;
 }  // namespace stride::recovery
 
+namespace stride::durable {
+struct JobRow;
+}
+
 namespace stride::scheduler {
 
 // Work that outlives its client: a job's operations are tasks of a session that belongs to the job.
@@ -45,6 +49,11 @@ class Jobs {
     const std::map<uint64_t, std::shared_ptr<session::Array>>& arrays;
   };
   void Restore(uint64_t id, const recovery::JobRecord& record, const Restored& things);
+  // As the disk has it, after a reboot: one that has ended is known, others run again from their
+  // requests where that can be, and fail otherwise. In the order of acceptance. The lock must not
+  // be held.
+  void RestoreFromDisk(const durable::JobRow& row);
+
   // Looks at all of them. The lock must not be held.
   void UpdateAll();
 
@@ -63,13 +72,24 @@ class Jobs {
     std::vector<v1::WatchJobResponse> events;
     uint64_t num_forgotten_events = 0;  // those before `events`, told by an earlier daemon
     std::string id, request_id;
-    uint64_t record = 0;  // id in the journal; 0: not accepted yet, or nothing is recorded
+    uint64_t record = 0;          // id in the journal; 0: not accepted yet, or nothing is recorded
+    uint64_t durable = 0;         // id of its row on disk; 0: none
+    uint64_t durable_number = 0;  // of the row's writing, to wait for
     std::shared_ptr<const void> place;  // in the tenant's quota; until it is final
     bool cancel_requested = false;
     absl::Time final_time = absl::InfiniteFuture();
   };
   using RecordPtr = std::shared_ptr<Record>;
 
+  absl::StatusOr<v1::Job> Accept(const TenantId& tenant, const v1::CreateJobRequest& request,
+                                 uint64_t* durable_number);
+  absl::StatusOr<v1::Job> Cancel(const TenantId& tenant, const std::string& name,
+                                 uint64_t* durable_number);
+  absl::Status Rerun(const RecordPtr& record, const durable::JobRow& row);
+  void EndUnrun(const RecordPtr& record, const absl::Status& status);
+  void RestoreRow(Record& record, uint64_t row);
+  // Both locks are held.
+  void Keep(Record& record);
   absl::StatusOr<RecordPtr> Find(const TenantId& tenant, const std::string& name);
   absl::Status SubmitAll(const RecordPtr& record, const v1::Job& job, absl::Time deadline);
   std::function<void(TaskState)> ObserverOf(const RecordPtr& record);

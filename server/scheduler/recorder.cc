@@ -170,6 +170,7 @@ void Recorder::Write(const session::Array& array) {
     record.set_buffer(array.buffer->record);
     ToRecord(array.info, record.mutable_info());
   }
+  record.set_durable(array.durable);
   record.set_name(array.name);
   if (!array.error.ok()) SetStatus(array.error, record.mutable_error());
   record.set_create_time(ToRecord(array.create_time));
@@ -197,6 +198,8 @@ void Recorder::Write(store::Buffer& buffer) {
     replica->set_size(block.size);
   }
   if (!buffer.error.ok()) SetStatus(buffer.error, record.mutable_error());
+  record.set_kept(buffer.kept);
+  record.set_loading(buffer.loading);
   Put(*journal_, Key(Kind::kBuffer, buffer.record), record);
   // The bytes themselves once, and only while they are nowhere else.
   uint64_t key = Key(Kind::kInlineBytes, buffer.record);

@@ -14,6 +14,7 @@
 #include "server/base/error.h"
 #include "server/base/memory_file.h"
 #include "server/scheduler/describe.h"
+#include "server/scheduler/durability.h"
 #include "server/scheduler/record_convert.h"
 #include "server/session/resource_name.h"
 #include "server/wire/status_page.h"
@@ -70,13 +71,13 @@ bool EndProcess(int pidfd) {
 
 }  // namespace
 
-void Recovery::Run(keeper::Keeper* keeper, std::vector<NamedFd> kept) {
+bool Recovery::Run(keeper::Keeper* keeper, std::vector<NamedFd> kept) {
   keeper_ = keeper;
   for (NamedFd& entry : kept) fds_[entry.name] = std::move(entry.fd);
   auto journal = OpenJournal();
   if (!journal.ok()) {
     StartAnew(journal.status());
-    return;
+    return false;
   }
   EndOldWorkers();
   {
@@ -97,6 +98,7 @@ void Recovery::Run(keeper::Keeper* keeper, std::vector<NamedFd> kept) {
   core_.options.log(absl::StrCat("recovered: ", sessions_.size(), " sessions, ", arrays_.size(),
                                  " arrays, ", books_.jobs.size(), " jobs, ", resumed_.size(),
                                  " operations to go on with, ", arenas_.size(), " arenas"));
+  return true;
 }
 
 absl::StatusOr<std::unique_ptr<recovery::Journal>> Recovery::OpenJournal() {
@@ -114,7 +116,10 @@ absl::StatusOr<std::unique_ptr<recovery::Journal>> Recovery::OpenJournal() {
 // Nothing to go on from, or nothing that can be believed.
 void Recovery::StartAnew(const absl::Status& why) {
   if (!absl::IsNotFound(why))
-    core_.options.log(absl::StrCat("ALL ARRAYS AND JOBS ARE LOST: ", why.message()));
+    core_.options.log(absl::StrCat(core_.durability == nullptr
+                                       ? "ALL ARRAYS AND JOBS ARE LOST: "
+                                       : "ALL ARRAYS AND JOBS THAT ARE NOT ON DISK ARE LOST: ",
+                                   why.message()));
   ForgetDescriptors();
   auto journal = recovery::Journal::Create(keeper_);
   if (!journal.ok()) {
@@ -178,6 +183,9 @@ absl::Status Recovery::Read(const recovery::Journal& journal) {
       case Kind::kModule:
         status = ParseInto(bytes, id, &books_.modules);
         break;
+      case Kind::kReadingDisk:  // then the disk still has all, and nobody was told anything
+        status = absl::NotFoundError("");
+        return;
       default:
         status = absl::DataLossError("the journal is of a later version");
     }
@@ -215,6 +223,7 @@ void Recovery::RestoreThings() {
   RestoreBuffers();
   RestoreSessions();
   RestoreArrays();
+  if (core_.durability != nullptr) core_.durability->RestoreLoads();
   for (const auto& [id, record] : books_.modules) parts_.modules->Restore(id, record);
   AbandonUnacceptedJobs();
   JudgeTasks();
@@ -257,7 +266,12 @@ void Recovery::RestoreBuffers() {
         std::make_shared<store::Buffer>(TenantId{record.tenant()}, record.size(), core_.reclaimer);
     buffer->record = id;
     buffer->error = StatusFrom(record.error());
+    buffer->kept = record.kept();
+    buffer->loading = record.loading();
+    // Changes are not followed now.
+    if (core_.durability == nullptr) buffer->SetKept(0);
     for (const recovery::ReplicaRecord& replica : record.replicas()) {
+      if (buffer->loading) break;
       auto arena = arenas_.find(replica.arena());
       if (arena == arenas_.end() || !arena->second->heap.Reserve(replica.offset(), replica.size()))
         continue;
@@ -291,6 +305,7 @@ void Recovery::RestoreArrays() {
   for (const auto& [id, record] : books_.arrays) {
     auto array = std::make_shared<session::Array>();
     array->record = id;
+    if (core_.durability != nullptr) array->durable = record.durable();
     array->error = StatusFrom(record.error());
     array->create_time = TimeFrom(record.create_time(), absl::Time());
     array->expire_time = TimeFrom(record.expire_time(), absl::InfiniteFuture());

@@ -37,8 +37,8 @@ class Recovery {
   explicit Recovery(Parts parts) : parts_(parts), core_(*parts.core) {}
 
   // Afterwards the engine records into the journal, old or new. `keeper` must keep, and outlive the
-  // engine.
-  void Run(keeper::Keeper* keeper, std::vector<NamedFd> kept);
+  // engine. True when there was something to go on from.
+  bool Run(keeper::Keeper* keeper, std::vector<NamedFd> kept);
 
  private:
   // The journal, parsed.

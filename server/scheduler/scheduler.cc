@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
+#include "server/scheduler/durability.h"
 #include "server/scheduler/hazards.h"
 #include "server/scheduler/placement.h"
 
@@ -69,6 +70,7 @@ absl::Status Scheduler::Enqueue(const std::shared_ptr<Task>& task,
   ++unfinished;
   ++num_unfinished_;
   task->submit_time = core_->Now();
+  if (core_->durability != nullptr) core_->durability->Enqueued(*task);
   core_->recorder.Accepted(task);
   if (after != nullptr) LinkBehind(task, after);
   RegisterAccesses(task);
@@ -238,6 +240,7 @@ void Scheduler::Complete(const std::shared_ptr<Task>& task, absl::Status status)
   task->end_time = core_->Now();
   task->result = std::move(status);
   std::vector<std::shared_ptr<Task>> dependents = ReleaseAccesses(*task);
+  if (core_->durability != nullptr) core_->durability->Ended(*task, was_dispatched);
   task->uses.clear();  // lets go of the buffers
   task->granted = nullptr;
   --num_unfinished_;

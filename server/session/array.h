@@ -39,6 +39,7 @@ struct Array {
   std::shared_ptr<Receiving> receiving;  // while an upload is incomplete
   uint64_t record = 0;                   // id of its record in the journal; 0: none
   bool changed = false;                  // waits for the recorder
+  uint64_t durable = 0;                  // id of its row on disk; 0: none
 
   // The first error that spoiled it.
   const absl::Status& status() const {

@@ -45,28 +45,28 @@ absl::StatusOr<std::shared_ptr<Session>> Catalogue::CreateSession(const TenantId
   session->ttl = ttl;
   session->expire_time = now + ttl;
   sessions_[key] = session;
-  if (observer_ != nullptr) observer_->Added(*session);
+  for (Observer* observer : observers_) observer->Added(*session);
   return session;
 }
 
 void Catalogue::Restore(std::shared_ptr<Session> session) {
-  if (observer_ != nullptr) observer_->Added(*session);
+  for (Observer* observer : observers_) observer->Added(*session);
   std::pair<TenantId, std::string> key(session->tenant, session->id);
   sessions_[key] = std::move(session);
 }
 
 Catalogue::SessionMap::iterator Catalogue::Erase(SessionMap::iterator session) {
   for (auto& [handle, array] : session->second->arrays) TellRemoved(*array);
-  if (observer_ != nullptr) observer_->Removed(*session->second);
+  for (Observer* observer : observers_) observer->Removed(*session->second);
   return sessions_.erase(session);
 }
 
 void Catalogue::Tell(const std::shared_ptr<Array>& added) {
-  if (observer_ != nullptr) observer_->Added(added);
+  for (Observer* observer : observers_) observer->Added(added);
 }
 
 void Catalogue::TellRemoved(Array& array) {
-  if (observer_ != nullptr) observer_->Removed(array);
+  for (Observer* observer : observers_) observer->Removed(array);
 }
 
 int Catalogue::NumSessions(const TenantId& tenant) const {

@@ -45,7 +45,7 @@ class Catalogue {
     virtual void Added(const std::shared_ptr<Array>& array) = 0;
     virtual void Removed(Array& array) = 0;
   };
-  void set_observer(Observer* observer) { observer_ = observer; }
+  void add_observer(Observer* observer) { observers_.push_back(observer); }
 
   absl::StatusOr<std::shared_ptr<Session>> CreateSession(const TenantId& tenant,
                                                          const std::string& id, absl::Duration ttl,
@@ -86,7 +86,7 @@ class Catalogue {
   void Tell(const std::shared_ptr<Array>& added);
   void TellRemoved(Array& array);
 
-  Observer* observer_ = nullptr;
+  std::vector<Observer*> observers_;
   SessionMap sessions_;
   std::map<std::pair<TenantId, std::string>, std::shared_ptr<Array>> named_;
 };

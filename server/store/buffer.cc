@@ -55,6 +55,14 @@ void Buffer::Spoil(const absl::Status& status) {
   Changed();
 }
 
+void Buffer::SetKept(uint64_t file) {
+  if (std::exchange(kept, file) != file) Changed();
+}
+
+void Buffer::SetLoading(bool now) {
+  if (std::exchange(loading, now) != now) Changed();
+}
+
 void Buffer::DropReplica(int device) {
   auto it = replicas.map_.find(device);
   if (it == replicas.map_.end()) return;

@@ -102,6 +102,10 @@ struct Buffer : std::enable_shared_from_this<Buffer> {
   void DropReplica(int device);
   // Only `device` keeps the content, as after a write there.
   void KeepOnly(int device);
+  // The file that has its present content; 0: none has.
+  void SetKept(uint64_t file);
+  // Its replicas get their content from that file.
+  void SetLoading(bool loading);
   // Its content is not what it should be; the first error stays.
   void Spoil(const absl::Status& status);
 
@@ -118,6 +122,8 @@ struct Buffer : std::enable_shared_from_this<Buffer> {
   // Id of its record in the journal; 0: it has none, since nothing that outlives its call uses it.
   uint64_t record = 0;
   bool changed = false;  // waits for the recorder
+  uint64_t kept = 0;     // set by SetKept
+  bool loading = false;  // set by SetLoading
 
  private:
   void Changed();

@@ -32,7 +32,8 @@ absl::StatusOr<std::unique_ptr<broker::Broker>> broker::Broker::Create(BrokerOpt
 std::unique_ptr<scheduler::Engine> scheduler::Engine::Create(EngineOptions options,
                                                              broker::Broker* broker,
                                                              keeper::Keeper* keeper,
-                                                             std::vector<NamedFd> kept) {
+                                                             std::vector<NamedFd> kept,
+                                                             durable::DurableStore*) {
   auto engine = std::make_unique<testing::FakeEngine>();
   // Then there is always work left, and a drain never ends by itself.
   if (std::getenv("STRIDE_FAKE_HOLD") != nullptr) engine->Hold();

@@ -1,0 +1,324 @@
+// What Durability does at the start: from rows and files back to arrays.
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/error.h"
+#include "server/recovery/records.pb.h"
+#include "server/scheduler/durability.h"
+#include "server/scheduler/record_convert.h"
+#include "server/scheduler/transfers.h"
+#include "server/session/resource_name.h"
+
+namespace stride::scheduler {
+namespace {
+
+constexpr size_t kChunk = size_t{4} << 20;
+// Between two tries of what found no memory, or no worker.
+constexpr absl::Duration kRetry = absl::Seconds(1);
+constexpr absl::Duration kWritePatience = absl::Minutes(10);
+
+absl::Status DataLost(absl::string_view how) {
+  return MakeError(absl::StatusCode::kDataLoss, v1::ERROR_REASON_DATA_LOST,
+                   absl::StrCat("the array's content was lost while the machine was off: ", how));
+}
+
+absl::Status InputLost(const std::string& name) {
+  return MakeError(absl::StatusCode::kDataLoss, v1::ERROR_REASON_DATA_LOST,
+                   absl::StrCat("an array that the job needs is not there any more as it was when "
+                                "the job was accepted, since the machine was off: ",
+                                name),
+                   {{"name", name}});
+}
+
+}  // namespace
+
+std::vector<durable::JobRow> Durability::RestoreArrays() {
+  std::map<uint64_t, std::shared_ptr<store::Buffer>> buffers;
+  int restored = 0;
+  for (const auto& [id, row] : rows_.arrays) {
+    if (RestoreArray(row, &buffers)) {
+      ++restored;
+      continue;
+    }
+    core_->options.log(absl::StrCat("damaged on disk and given up: the row of array ", id));
+    durable::Change change;
+    change.erased_arrays.push_back(id);
+    store_->Queue(std::move(change));
+  }
+  std::vector<durable::JobRow> jobs;
+  for (const auto& [id, row] : rows_.jobs) jobs.push_back(row);
+  if (restored > 0 || !jobs.empty()) {
+    core_->options.log(absl::StrCat("found on disk: ", restored, " arrays (", store_->used_bytes(),
+                                    " bytes), ", jobs.size(), " jobs"));
+  }
+  return jobs;
+}
+
+bool Durability::RestoreArray(const durable::ArrayRow& row,
+                              std::map<uint64_t, std::shared_ptr<store::Buffer>>* buffers) {
+  recovery::ArrayRecord record;
+  if (!record.ParseFromString(row.record)) return false;
+  auto name = session::ParseArrayName(record.name(), "name");
+  auto info = InfoFrom(record.info());
+  if (!name.ok() || !name->session.empty() || !info.ok()) return false;
+  TenantId tenant{record.tenant()};
+  auto array = std::make_shared<session::Array>();
+  array->durable = row.id;
+  array->info = *std::move(info);
+  array->create_time = TimeFrom(record.create_time(), absl::Time());
+  array->expire_time = TimeFrom(record.expire_time(), absl::InfiniteFuture());
+  ContentPtr unread;
+  auto content = rows_.contents.find(row.content);
+  std::shared_ptr<store::Buffer>& buffer = (*buffers)[row.content];
+  bool is_new = buffer == nullptr || row.content == 0;
+  if (row.content == 0 || content == rows_.contents.end()) {
+    absl::Status error = StatusFrom(record.error());
+    buffer = std::make_shared<store::Buffer>(tenant, array->info.size_bytes(), core_->reclaimer);
+    buffer->Spoil(error.ok() ? DataLost("its file is not known") : error);
+  } else if (is_new) {
+    buffer = std::make_shared<store::Buffer>(tenant, content->second.size, core_->reclaimer);
+    buffer->SetKept(content->first);
+  }
+  ByteExtent extent = Extent(array->info);
+  if (buffer->error.ok() && (extent.begin < 0 || extent.end > buffer->size)) return false;
+  array->buffer = buffer;
+  if (!core_->catalogue.AddArray(tenant, *name, array, core_->Now()).ok()) return false;
+  if (is_new && buffer->error.ok()) BeginLoad(Find(buffer.get()), buffer, content->second);
+  if (!buffer->error.ok()) {
+    // What the disk says of it is true already.
+    ContentPtr known = Find(buffer.get());
+    known->num_kept = known->num_changes;
+    known->rows_changed = false;
+  }
+  return true;
+}
+
+void Durability::BeginLoad(const ContentPtr& content, const std::shared_ptr<store::Buffer>& buffer,
+                           const durable::ContentRow& row) {
+  if (content == nullptr) return;
+  buffer->SetLoading(true);
+  auto task = std::make_shared<Task>();
+  task->tenant = buffer->tenant;
+  task->label = "read from disk";
+  task->host_access = true;
+  task->uses.push_back({.buffer = buffer, .write = true, .fresh = true});
+  scheduler_->Restore(task);
+  scheduler_->Resume(task);
+  loads_.push_back({content, buffer, task, row});
+}
+
+void Durability::RestoreLoads() {
+  std::vector<std::pair<ContentPtr, std::shared_ptr<store::Buffer>>> unread;
+  for (const auto& [key, content] : contents_) {
+    auto buffer = content->buffer.lock();
+    if (buffer != nullptr && buffer->loading) unread.emplace_back(content, buffer);
+  }
+  for (const auto& [content, buffer] : unread) {
+    auto row = rows_.contents.find(buffer->kept);
+    if (row != rows_.contents.end() && row->second.size == buffer->size) {
+      BeginLoad(content, buffer, row->second);
+    } else {
+      buffer->SetLoading(false);
+    }
+  }
+}
+
+void Durability::Reconcile() {
+  std::set<uint64_t> arrays;
+  for (const auto& [buffer, content] : contents_) {
+    for (const auto& [id, name] : content->names) arrays.insert(id);
+  }
+  durable::Change change;
+  for (const auto& [id, row] : rows_.arrays) {
+    if (arrays.count(id) == 0) change.erased_arrays.push_back(id);
+  }
+  for (const auto& [id, row] : rows_.jobs) {
+    if (job_rows_.count(id) == 0) change.erased_jobs.push_back(id);
+  }
+  if (!change.erased_arrays.empty() || !change.erased_jobs.empty())
+    store_->Queue(std::move(change));
+}
+
+bool Durability::Restored(const std::string& session, uint64_t row, bool begun) {
+  if (row == 0 || rows_.jobs.count(row) == 0) return false;
+  job_rows_.insert(row);
+  if (HasEnded(row)) return true;
+  std::string id = session.substr(session.find('/') + 1);
+  KeptJob& job = jobs_[id];
+  job.row = row;
+  recovery::DurableJobRecord record;
+  if (!record.ParseFromString(rows_.jobs[row].accepted)) return true;
+  // What it has used so far was known to the earlier daemon only: perhaps all of it.
+  for (const recovery::NamedArrayRecord& entry : record.arrays()) {
+    auto name = session::ParseArrayName(entry.name(), "name");
+    if (!name.ok()) continue;
+    auto array = core_->catalogue.FindArray(TenantId{record.tenant()}, *name, core_->Now());
+    if (!array.ok() || (*array)->durable != entry.row()) continue;
+    ContentPtr content = Find((*array)->buffer.get());
+    if (content == nullptr) continue;
+    job.used.push_back(content);
+    if (entry.made()) {
+      if (content->names.size() == 1) content->made_by = id;
+    } else if (begun) {
+      content->users.insert(id);
+      if (content->num_kept != content->num_changes) content->outdated.insert(id);
+    }
+  }
+  return true;
+}
+
+bool Durability::HasEnded(uint64_t row) const {
+  auto found = rows_.jobs.find(row);
+  return found != rows_.jobs.end() && !found->second.ended.empty();
+}
+
+// Results that a job makes anew have new rows; jobs behind it know the old ones.
+void Durability::NoteRenamed(uint64_t row, const recovery::DurableJobRecord& now) {
+  auto found = rows_.jobs.find(row);
+  recovery::DurableJobRecord before;
+  if (row == 0 || found == rows_.jobs.end() || !before.ParseFromString(found->second.accepted))
+    return;
+  for (const recovery::NamedArrayRecord& old_array : before.arrays()) {
+    for (const recovery::NamedArrayRecord& array : now.arrays()) {
+      bool same = old_array.made() && array.made() && array.name() == old_array.name();
+      if (same && old_array.row() != 0) renamed_[old_array.row()] = array.row();
+    }
+  }
+}
+
+absl::Status Durability::PrepareRerun(const TenantId& tenant,
+                                      const recovery::DurableJobRecord& record) {
+  for (const recovery::NamedArrayRecord& entry : record.arrays()) {
+    auto name = session::ParseArrayName(entry.name(), "name");
+    if (!name.ok()) return InputLost(entry.name());
+    auto found = core_->catalogue.FindArray(tenant, *name, core_->Now());
+    uint64_t there = found.ok() ? (*found)->durable : 0;
+    if (entry.made()) continue;
+    auto renamed = renamed_.find(entry.row());
+    uint64_t wanted = renamed != renamed_.end() ? renamed->second : entry.row();
+    if (wanted == 0 || there != wanted) return InputLost(entry.name());
+  }
+  for (const recovery::NamedArrayRecord& entry : record.arrays()) {
+    auto name = session::ParseArrayName(entry.name(), "name");
+    if (!entry.made() || !name.ok()) continue;
+    auto found = core_->catalogue.FindArray(tenant, *name, core_->Now());
+    if (found.ok() && entry.row() != 0 && (*found)->durable == entry.row())
+      core_->catalogue.RemoveArray(tenant, *name, core_->Now()).IgnoreError();
+  }
+  return absl::OkStatus();
+}
+
+// --- reading ---
+
+void Durability::ReadLoop() {
+  std::vector<Load> loads;
+  {
+    Locked lock(*core_);
+    loads = std::exchange(loads_, {});
+  }
+  absl::Time begin = absl::Now();
+  size_t num_files = loads.size();
+  int64_t bytes = 0;
+  bool told = false;
+  while (!loads.empty()) {
+    std::vector<Load> again;
+    for (Load& load : loads) {
+      {
+        absl::MutexLock lock(&mutex_);
+        if (stopping_) return;
+      }
+      absl::Status status = ReadFile(load);
+      bool later = !status.ok() && !absl::IsDataLoss(status);
+      if (later && !std::exchange(told, true)) {
+        core_->options.log(
+            absl::StrCat("an array on disk finds no place in memory yet; it is tried again: ",
+                         status.message()));
+      }
+      if (later) {
+        again.push_back(std::move(load));
+      } else {
+        if (status.ok()) bytes += load.row.size;
+        EndLoad(load, status);
+      }
+    }
+    loads = std::move(again);
+    if (loads.empty()) break;
+    absl::MutexLock lock(&mutex_);
+    if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_), kRetry)) return;
+  }
+  if (num_files > 0) {
+    core_->options.log(absl::StrCat("read from disk: ", bytes, " bytes of ", num_files,
+                                    " arrays' files in ",
+                                    absl::FormatDuration(absl::Now() - begin)));
+  }
+}
+
+int Durability::DeviceFor(const std::string& wanted) {
+  int device = core_->DeviceIndex(wanted);
+  if (device >= 0) return device;
+  Memory& memory = scheduler_->memory();
+  auto room = [&](int index) {
+    return static_cast<int64_t>(memory.limit_bytes(index)) -
+           static_cast<int64_t>(memory.arena_bytes(index));
+  };
+  device = 0;
+  for (size_t i = 1; i < core_->broker->devices().size(); ++i) {
+    if (room(static_cast<int>(i)) > room(device)) device = static_cast<int>(i);
+  }
+  return device;
+}
+
+absl::Status Durability::ReadFile(const Load& load) {
+  auto reader = store_->Read(load.row);
+  if (!reader.ok()) return reader.status();
+  Lane* lane = nullptr;
+  int device = 0;
+  {
+    Locked lock(*core_);
+    device = DeviceFor(load.row.device);
+    lane = &scheduler_->LaneFor(load.buffer->tenant, device);
+  }
+  auto target = scheduler_->BlockingAllocate(*lane, load.row.size);
+  if (!target.ok()) return target.status();
+  absl::Status status;
+  {
+    ArrayWriter writer(core_, scheduler_);
+    status = writer.Open(*lane, *target, 0, absl::Now() + kWritePatience);
+    std::unique_ptr<char[]> buffer(new char[kChunk]);
+    while (status.ok()) {
+      auto count = (*reader)->Read(buffer.get(), kChunk);
+      status = count.status();
+      if (!status.ok() || *count == 0) break;
+      status = writer.Write({buffer.get(), *count});
+    }
+    absl::Status finished = writer.Finish();
+    if (status.ok()) status = finished;
+  }
+  Locked lock(*core_);
+  // Also when it goes back at once: a block belongs to a buffer, or to nobody.
+  load.buffer->AddReplica(device, *target);
+  if (!status.ok()) load.buffer->DropReplica(device);
+  return status;
+}
+
+void Durability::EndLoad(const Load& load, const absl::Status& status) {
+  Locked lock(*core_);
+  if (!status.ok()) {
+    load.content->damaged = true;
+    for (const auto& [id, name] : load.content->names) {
+      auto array = name.array.lock();
+      core_->options.log(absl::StrCat("AN ARRAY IS DAMAGED ON DISK: ",
+                                      array != nullptr ? array->name : "", ": ", status.message()));
+    }
+    load.buffer->Spoil(DataLost(status.message()));
+  }
+  // While it still counts as loading: what ends here changes nothing that is on disk.
+  scheduler_->Finish(load.task, load.buffer->error);
+  load.buffer->SetLoading(false);
+  if (load.content->rows_changed) Due(load.content, core_->Now());
+}
+
+}  // namespace stride::scheduler
