@@ -87,7 +87,7 @@ absl::StatusOr<std::shared_ptr<ReadAccess>> ReadAccess::Begin(Core* core, Schedu
 }
 
 absl::Status ReadAccess::Await(absl::Time deadline) {
-  if (!granted_->WaitForNotificationWithDeadline(deadline)) {
+  if (!stride::Await(*granted_, deadline)) {
     return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
                      "the deadline passed before the array was ready");
   }
@@ -331,7 +331,7 @@ absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginOverwrite(const TenantId& t
     Locked lock(*core_);
     if (absl::Status status = scheduler_->Enqueue(task); !status.ok()) return status;
   }
-  if (!granted->WaitForNotificationWithTimeout(deadline - absl::Now())) {
+  if (!stride::Await(*granted, deadline)) {
     Locked lock(*core_);
     scheduler_->Cancel(task);
     return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,

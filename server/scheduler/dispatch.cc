@@ -104,7 +104,7 @@ bool Scheduler::PumpOnce(Lane& lane) {
     wire::Task bound = BoundTask(*task, lane);
     size_t size = bound.ByteSizeLong();
     if (size > kMaxTaskBytes) {
-      Complete(task, InvalidField(v1::ERROR_REASON_SIZE_LIMIT, "",
+      EndUnrun(task, InvalidField(v1::ERROR_REASON_SIZE_LIMIT, "",
                                   "the operation is too large for one launch; split it"));
       continue;
     }

@@ -125,7 +125,7 @@ void Scheduler::MoveDone(int device, const std::shared_ptr<store::Buffer>& buffe
     if (status.ok()) {
       Prepare(task);
     } else {
-      Complete(task, status);
+      EndUnrun(task, status);
     }
   }
 }
@@ -142,7 +142,7 @@ absl::StatusOr<std::shared_ptr<broker::Worker>> Scheduler::BlockingWorker(
     // It died; once that is known its successor is asked.
     lane.mapped.erase(arena->id);
     auto known = [&] { return lane.worker != worker; };
-    core_->mutex.AwaitWithTimeout(absl::Condition(&known), kDeathNotice);
+    Await(core_->mutex, absl::Condition(&known), core_->Now() + kDeathNotice);
   }
   return TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_WORKER_LOST,
                   "the device process was lost; try again", absl::Milliseconds(200));
@@ -153,7 +153,7 @@ absl::Status Scheduler::AwaitWorker(Lane& lane) {
     uint64_t tries = lane.num_start_tries;
     StartWorker(lane);
     auto changed = [&] { return lane.worker != nullptr || lane.num_start_tries != tries; };
-    core_->mutex.Await(absl::Condition(&changed));
+    Await(core_->mutex, absl::Condition(&changed), absl::InfiniteFuture());
     if (lane.worker == nullptr && !lane.start_error.ok()) {
       return TryLater(
           absl::StatusCode::kUnavailable, v1::ERROR_REASON_DEVICE_NOT_SERVING,
@@ -190,7 +190,7 @@ absl::StatusOr<store::Allocation> Scheduler::BlockingAllocate(Lane& lane, uint64
              {"bytes", absl::StrCat(size)}});
       case Memory::Outcome::kLater: {
         auto grown = [&] { return !lane.growing; };
-        core_->mutex.Await(absl::Condition(&grown));
+        Await(core_->mutex, absl::Condition(&grown), absl::InfiniteFuture());
       }
     }
   }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "server/base/error.h"
+#include "server/base/surroundings.h"
 
 namespace stride::scheduler {
 namespace {
@@ -74,7 +75,7 @@ absl::Status StagedWriter::Finish() {
     state_->mutex.AssertHeld();
     return state_->outstanding == 0;
   };
-  state_->mutex.Await(absl::Condition(&idle));
+  Await(state_->mutex, absl::Condition(&idle), absl::InfiniteFuture());
   return state_->status;
 }
 
@@ -118,7 +119,7 @@ absl::StatusOr<Download::Chunk> StagedReader::Next(uint64_t max_bytes) {
   std::shared_ptr<Piece> piece = ahead_.front();
   {
     absl::MutexLock lock(&piece->mutex);
-    piece->mutex.Await(absl::Condition(&piece->done));
+    Await(piece->mutex, absl::Condition(&piece->done), absl::InfiniteFuture());
     if (!piece->status.ok()) return piece->status;
   }
   uint64_t count = std::min<uint64_t>(max_bytes, piece->size - consumed_);

@@ -29,6 +29,7 @@ std::vector<uint64_t> Reclaimer::TakeDeadRecords() {
 }
 
 Buffer::~Buffer() {
+  reclaimer_->Count(tenant, -size);
   if (record == 0) {
     for (auto& [device, allocation] : replicas.map_) reclaimer_->Add({tenant, device, allocation});
     return;
