@@ -176,7 +176,9 @@ void Scheduler::AddToSubmit(const std::shared_ptr<Task>& task, Lane& lane, wire:
   ready.pop_front();
   task->queued_ready = false;
   for (const Use& use : task->uses) {
-    if (use.buffer != nullptr && use.write) use.buffer->KeepOnly(lane.device);
+    if (use.buffer == nullptr || !use.write) continue;
+    use.buffer->KeepOnly(lane.device);
+    ++use.buffer->num_writes;
   }
   task->dispatch_time = core_->Now();
   ++task->num_attempts;

@@ -270,7 +270,9 @@ void Jobs::Abandon(const RecordPtr& record) {
   Locked lock(*core_);
   // As if it had never been: what others have queued behind it is not told, and no result is kept.
   for (const auto& task : record->tasks) {
-    if (task != nullptr) task->of_job = false;
+    if (task == nullptr) continue;
+    task->of_job = false;
+    core_->recorder.Erase(recovery::Kind::kTaskResult, task->id);  // of one that ended at once
   }
   for (const auto& task : record->helpers)
     scheduler_->Finish(task, absl::CancelledError("the job was not accepted"));

@@ -34,14 +34,14 @@ void Scheduler::StartMove(const std::shared_ptr<Task>& task,
     accounts_[lane.device].upload_bytes += buffer->size;
     return;
   }
-  core_->executor.Run([this, lane = &lane, buffer, target] {
+  core_->executor.Run([this, lane = &lane, buffer, target, num_writes = buffer->num_writes] {
     absl::Status status;
     for (int i = 0; i < kMaxTries; ++i) {
       status = RunMove(*lane, target, buffer);
       if (status.ok() || status.code() != absl::StatusCode::kUnavailable) break;
     }
     Locked lock(*core_);
-    MoveDone(lane->device, buffer, target, std::move(status));
+    MoveDone(lane->device, buffer, target, num_writes, std::move(status));
   });
 }
 
@@ -108,11 +108,15 @@ absl::Status Scheduler::RunMove(Lane& to, const store::Allocation& target,
 }
 
 void Scheduler::MoveDone(int device, const std::shared_ptr<store::Buffer>& buffer,
-                         const store::Allocation& target, absl::Status status) {
+                         const store::Allocation& target, uint64_t num_writes,
+                         absl::Status status) {
   auto it = moves_.find({buffer.get(), device});
   std::vector<std::shared_ptr<Task>> waiters = std::move(it->second);
   moves_.erase(it);
-  if (status.ok()) {
+  // When the task that it was for has been cancelled, one after it may have changed the buffer, and
+  // those that wait now want what that left.
+  bool current = buffer->num_writes == num_writes && buffer->replicas.count(device) == 0;
+  if (status.ok() && current) {
     buffer->AddReplica(device, target);
     accounts_[device].upload_bytes += buffer->size;
   } else {
@@ -122,7 +126,7 @@ void Scheduler::MoveDone(int device, const std::shared_ptr<store::Buffer>& buffe
     --task->num_moves;
     task->move_end = core_->Now();
     if (task->state != TaskState::kPreparing) continue;
-    if (status.ok()) {
+    if (status.ok() || !current) {
       Prepare(task);
     } else {
       EndUnrun(task, status);

@@ -55,6 +55,12 @@ void Buffer::Spoil(const absl::Status& status) {
   Changed();
 }
 
+void Buffer::SetIncoming(bool is) {
+  if (incoming == is) return;
+  incoming = is;
+  Changed();
+}
+
 void Buffer::DropReplica(int device) {
   auto it = replicas.map_.find(device);
   if (it == replicas.map_.end()) return;

@@ -163,6 +163,7 @@ void Worker::StartNext() {
     running_ = true;
     begun_ = world().Now();
     CheckTenant(current_.label());
+    world().Note("worker ", id_, " begins ", current_.sequence(), " `", current_.label(), "`");
     devices_->watcher_->Began(current_.label());
     std::string wrong = Work(Half::kFirst);
     if (!wrong.empty()) world().Fail("task `", current_.label(), "`: ", wrong);

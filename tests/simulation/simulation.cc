@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
 #include "server/base/error.h"
 #include "server/recovery/journal.h"
 #include "server/recovery/key.h"
@@ -292,7 +293,8 @@ void Simulation::Upload() {
   header.set_device(RandomDevice());
   op->deadline = world_.Now() + absl::Minutes(1);
   model_.Accept(op);
-  world_.Note("operation ", op->id, ": upload of ", name, " to ", header.device());
+  world_.Note("operation ", op->id, ": upload of ", name, " to ", header.device(), ": ",
+              absl::StrJoin(op->content, " "));
   unanswered_ = {op, name, "", forget};
   ++num_calls_;
   world_.Call([this, op, header, life = life_, forget] {
