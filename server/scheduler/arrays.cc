@@ -454,9 +454,9 @@ void Arrays::EndLeases(absl::Time now) {
     if (array == nullptr) {
       // Nobody can go on with it, and work may wait for its bytes. No more than taken off the list
       // where it was complete.
-      scheduler_->Finish(task, MakeError(absl::StatusCode::kFailedPrecondition,
-                                         v1::ERROR_REASON_ARRAY_NOT_READY,
-                                         "the array was released before its upload was complete"));
+      scheduler_->Finish(
+          task, MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_ARRAY_NOT_READY,
+                          "the array was released before its upload was complete"));
       incoming.receiving = nullptr;
       continue;
     }

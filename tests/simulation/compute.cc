@@ -115,8 +115,9 @@ void Reduce(const wire::ReduceLaunch& launch, const wire::ReduceCode& code, cons
     ForEach(launch.reduced_extents(), [&](const std::vector<int64_t>& reduced) {
       std::vector<int64_t> inputs;
       for (const auto& input : launch.inputs()) {
-        inputs.push_back(Load(at, input, Offset(input, kept) +
-                                             Offset(input, reduced, static_cast<int>(kept.size()))));
+        inputs.push_back(
+            Load(at, input,
+                 Offset(input, kept) + Offset(input, reduced, static_cast<int>(kept.size()))));
       }
       sum += Evaluate(code.map(), inputs, launch.map_scalars(), 0);
     });

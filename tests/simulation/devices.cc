@@ -55,7 +55,8 @@ void Worker::Adopt(broker::WorkerCallbacks callbacks) {
 absl::Status Worker::Deliver(std::function<void()> command) {
   if (told_dead_ || devices_->vanished_) return Dead();
   if (dead_) return world().Chance(0.5) ? absl::OkStatus() : Dead();
-  last_command_ = std::max(last_command_ + absl::Nanoseconds(1), world().Now() + world().Latency() / 4);
+  last_command_ =
+      std::max(last_command_ + absl::Nanoseconds(1), world().Now() + world().Latency() / 4);
   Later(last_command_, [this, command = std::move(command)] {
     if (!dead_) command();
   });

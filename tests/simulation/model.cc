@@ -95,7 +95,8 @@ bool Model::Excused(const Op& op, absl::StatusCode code) const {
       return (op.hit && (op.in_place || op.num_began >= 3)) || excuses_.compiler ||
              (op.in_place && op.restarted && op.hit) ||
              // What was asked back and not answered by the time the daemon died may have run.
-             (op.in_place && op.restarted && (op.stop_asked || op.deadline != absl::InfiniteFuture())) ||
+             (op.in_place && op.restarted &&
+              (op.stop_asked || op.deadline != absl::InfiniteFuture())) ||
              (!labelled && excuses_.unlabelled_faults);
     case absl::StatusCode::kResourceExhausted:
       return excuses_.memory;
@@ -145,14 +146,15 @@ void Model::VerifyOne(const OpPtr& op) {
   op->verified = true;
   if (!op->status.ok()) {
     if (!MayFail(*op, op->status.code()))
-      world_->Fail("operation ", op->id, " has an error that nothing explains: ", op->status.ToString());
+      world_->Fail("operation ", op->id,
+                   " has an error that nothing explains: ", op->status.ToString());
     return;
   }
   auto check = [&](const VersionPtr& version) {
     if (version == nullptr || version->op == nullptr) return;
     const Op& source = *version->op;
-    if (source.outcome == Outcome::kPending && !source.of_job && source.kind != Op::Kind::kOverwrite &&
-        source.kind != Op::Kind::kMove) {
+    if (source.outcome == Outcome::kPending && !source.of_job &&
+        source.kind != Op::Kind::kOverwrite && source.kind != Op::Kind::kMove) {
       world_->Fail("operation ", op->id, " ended before ", source.id, ", which it needs");
     }
     if (source.outcome != Outcome::kFailed) return;
@@ -246,7 +248,8 @@ Allowed Model::Compute(const VersionPtr& version) {
       for (const Values& old : befores) {
         bool same = op.in_place && !whole && !op.inputs.empty();
         if (same && op.inputs[0].version == version->before && first != old) continue;
-        if (same && op.inputs.size() > 1 && op.inputs[1].version == version->before && second != old)
+        if (same && op.inputs.size() > 1 && op.inputs[1].version == version->before &&
+            second != old)
           continue;
         allowed.values.insert(Apply(op, {&first, &second}, old));
       }

@@ -43,7 +43,7 @@ struct View {
 
 // What an array may hold.
 struct Allowed {
-  bool anything = false;     // it was left half written, and its client was told
+  bool anything = false;    // it was left half written, and its client was told
   std::set<Values> values;  // empty: it must carry an error
 };
 
@@ -83,8 +83,8 @@ struct Op {
 };
 using OpPtr = std::shared_ptr<Op>;
 
-// Tells what the daemon may answer. It knows what was accepted, in which order, what was done to it,
-// and how each operation ended; contents follow from that alone.
+// Tells what the daemon may answer. It knows what was accepted, in which order, what was done to
+// it, and how each operation ended; contents follow from that alone.
 class Model {
  public:
   // What happens by itself, and so excuses any operation.

@@ -66,7 +66,9 @@ void Simulation::ChooseScenario() {
   restart_rate_ = sometimes(0.01);
   model_.excuses().compiler = hazards_.compile_fails > 0;
   model_.excuses().memory = small || hazards_.arena_fails > 0;
-  model_.excuses().devices = hazards_.start_fails > 0 || hazards_.start_dies > 0;
+  // A copy is given up when the third worker dies over it.
+  model_.excuses().devices = hazards_.start_fails > 0 || hazards_.start_dies > 0 ||
+                             hazards_.task_faults > 0 || death_rate_ > 0;
   options_.default_session_ttl = absl::Hours(20);
   if (world_.Chance(0.5)) options_.health.interval = absl::Seconds(30);
   if (world_.Chance(0.5)) options_.worker_idle_timeout = absl::Milliseconds(200);
@@ -82,7 +84,8 @@ void Simulation::ChooseScenario() {
 }
 
 void Simulation::StartEngine(std::vector<NamedFd> kept) {
-  devices_ = std::make_unique<Devices>(&world_, static_cast<Watcher*>(this), &hazards_, descriptions_);
+  devices_ =
+      std::make_unique<Devices>(&world_, static_cast<Watcher*>(this), &hazards_, descriptions_);
   engine_ = scheduler::Engine::Create(options_, devices_.get(), keeper_.get(), std::move(kept));
 }
 
@@ -119,8 +122,8 @@ void Simulation::Restart() {
     op->restarted = true;
     if (!op->of_job) op->outcome = Outcome::kUnknown;
   }
-  keeper_ = std::make_unique<Kept>([this](const char* what) { Point(what); },
-                                   std::exchange(left_, {}));
+  keeper_ =
+      std::make_unique<Kept>([this](const char* what) { Point(what); }, std::exchange(left_, {}));
   ended_jobs_.clear();
   for (auto& [name, job] : jobs_) job.num_ends = 0;
   killed_ = false;
@@ -213,7 +216,8 @@ std::optional<Simulation::Named> Simulation::AnyArray(Session& session, int64_t 
   }
   if (all.empty()) return std::nullopt;
   // The youngest are used most.
-  if (world_.Chance(0.5)) return all[all.size() - 1 - world_.Below(std::min<size_t>(3, all.size()))];
+  if (world_.Chance(0.5))
+    return all[all.size() - 1 - world_.Below(std::min<size_t>(3, all.size()))];
   return all[world_.Below(all.size())];
 }
 
@@ -249,7 +253,8 @@ void Simulation::CloseSession() {
   world_.Note(session->name, " ends");
   for (auto& [handle, array] : session->arrays) {
     // Its queued work never runs, nor do its uploads go on.
-    for (VersionPtr version = array.view.buffer->now; version != nullptr; version = version->before) {
+    for (VersionPtr version = array.view.buffer->now; version != nullptr;
+         version = version->before) {
       const OpPtr& op = version->op;
       if (op != nullptr && op->outcome != Outcome::kDone && op->session == session->name)
         op->stop_asked = true;
@@ -265,12 +270,14 @@ void Simulation::Upload() {
   if (session == nullptr) return;
   OpPtr op = model_.Make(Op::Kind::kUpload, session->tenant);
   int64_t count = kSizes[world_.Below(2)];
-  for (int64_t i = 0; i < count; ++i) op->content.push_back(static_cast<int64_t>(world_.Below(1000)));
+  for (int64_t i = 0; i < count; ++i)
+    op->content.push_back(static_cast<int64_t>(world_.Below(1000)));
   op->out = {std::make_shared<Buffer>(), 0, 1, count};
   op->out.buffer->tenant = session->tenant;
   v1::PutArrayRequest::Header header;
   bool named = world_.Chance(0.3);
-  std::string name, id = named ? absl::StrCat("a", next_name_++) : absl::StrCat(session->next_handle);
+  std::string name,
+      id = named ? absl::StrCat("a", next_name_++) : absl::StrCat(session->next_handle);
   std::function<void()> forget;
   header.set_array_id(id);
   if (named) {
@@ -325,7 +332,8 @@ void Simulation::Overwrite() {
   Session* session = AnySession();
   if (session == nullptr) return;
   auto array = AnyArray(*session);
-  if (!array.has_value() || array->array->view.stride != 1 || array->array->view.count == 1 || array->array->view.buffer->now == nullptr)
+  if (!array.has_value() || array->array->view.stride != 1 || array->array->view.count == 1 ||
+      array->array->view.buffer->now == nullptr)
     return;
   // What its own upload has not finished is gone on with, not overwritten.
   const OpPtr& last = array->array->view.buffer->now->op;
@@ -428,8 +436,9 @@ void Simulation::Compute() {
   if (first.has_value() && world_.Chance(0.95)) {
     count = first->array->view.count;
     inputs.push_back(*first);
-    kind = world_.Chance(0.8) ? Op::Kind::kCombine
-                              : world_.Chance(0.5) ? Op::Kind::kCopy : Op::Kind::kSum;
+    kind = world_.Chance(0.8)   ? Op::Kind::kCombine
+           : world_.Chance(0.5) ? Op::Kind::kCopy
+                                : Op::Kind::kSum;
     if (kind == Op::Kind::kCombine) inputs.push_back(*AnyArray(*session, count));
     if (kind == Op::Kind::kSum) count = 1;
   } else {
@@ -477,7 +486,8 @@ void Simulation::Send(const OpPtr& op, Session& session, v1::Operation operation
   for (const Input& input : op->inputs)
     absl::StrAppend(&inputs, " ", input.version->op == nullptr ? 0 : input.version->op->id);
   std::string before = op->in_place && op->version->before->op != nullptr
-                           ? absl::StrCat(op->version->before->op->id) : "-";
+                           ? absl::StrCat(op->version->before->op->id)
+                           : "-";
   world_.Note("operation ", op->id, " of ", session.tenant, " ", session.name, ": ",
               operation.ShortDebugString(), op->in_place ? " in place of " : "",
               op->in_place ? before : "", ", reads", inputs);
@@ -530,7 +540,8 @@ void Simulation::MakeView() {
   uint64_t handle = session->next_handle++;
   operation.add_outputs()->set_handle(handle);
   world_.Note("view ", session->name, "/arrays/", handle, " of ", base->name);
-  auto ticket = engine_->Submit(Id(session->tenant), session->name, operation, absl::InfiniteFuture());
+  auto ticket =
+      engine_->Submit(Id(session->tenant), session->name, operation, absl::InfiniteFuture());
   if (killed_) return;  // nobody asks for it any more
   if (ticket.ok()) {
     session->arrays[handle] = {made};
@@ -632,7 +643,8 @@ void Simulation::DeleteNamed() {
   if (arrays.size() < 4) return;
   auto it = arrays.begin();
   std::advance(it, world_.Below(arrays.size()));
-  for (VersionPtr version = it->second.view.buffer->now; version != nullptr; version = version->before) {
+  for (VersionPtr version = it->second.view.buffer->now; version != nullptr;
+       version = version->before) {
     const OpPtr& op = version->op;
     if (op != nullptr && op->kind == Op::Kind::kUpload && op->outcome != Outcome::kDone)
       op->stop_asked = true;
@@ -695,10 +707,10 @@ void Simulation::CreateJob() {
         output->set_name(first->name);
       }
       for (const Named& input : inputs)
-        op->through_temporary = op->through_temporary ||
-                                (input.array->view.buffer == op->out.buffer &&
-                                 (input.array->view.offset != op->out.offset ||
-                                  input.array->view.stride != op->out.stride));
+        op->through_temporary =
+            op->through_temporary || (input.array->view.buffer == op->out.buffer &&
+                                      (input.array->view.offset != op->out.offset ||
+                                       input.array->view.stride != op->out.stride));
     } else {
       op->out = {std::make_shared<Buffer>(), 0, 1, count};
       op->out.buffer->tenant = tenant;
@@ -856,10 +868,11 @@ void Simulation::Disturb() {
     if (auto worker = devices_->Any()) {
       ++num_deaths_;
       bool fault = worker->running() && world_.Chance(0.3);
-      worker->Die(fault ? MakeError(absl::StatusCode::kFailedPrecondition,
-                                    v1::ERROR_REASON_KERNEL_FAULT, "misaligned address")
-                        : MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "killed"),
-                  fault);
+      worker->Die(
+          fault ? MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_KERNEL_FAULT,
+                            "misaligned address")
+                : MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "killed"),
+          fault);
     }
   }
   if (world_.Chance(death_rate_ / 10)) {
@@ -879,11 +892,11 @@ void Simulation::Act() {
     void (Simulation::*act)();
   };
   static constexpr Choice kChoices[] = {
-      {2, &Simulation::Open},         {1, &Simulation::CloseSession}, {8, &Simulation::Upload},
-      {3, &Simulation::Overwrite},    {50, &Simulation::Compute},     {8, &Simulation::MakeView},
-      {6, &Simulation::Move},         {15, &Simulation::BeginFetch},  {15, &Simulation::ReadFetches},
-      {8, &Simulation::Release},      {6, &Simulation::Cancel},       {6, &Simulation::CreateJob},
-      {2, &Simulation::CancelJob},    {2, &Simulation::DeleteNamed},  {2, &Simulation::Trespass},
+      {2, &Simulation::Open},      {1, &Simulation::CloseSession}, {8, &Simulation::Upload},
+      {3, &Simulation::Overwrite}, {50, &Simulation::Compute},     {8, &Simulation::MakeView},
+      {6, &Simulation::Move},      {15, &Simulation::BeginFetch},  {15, &Simulation::ReadFetches},
+      {8, &Simulation::Release},   {6, &Simulation::Cancel},       {6, &Simulation::CreateJob},
+      {2, &Simulation::CancelJob}, {2, &Simulation::DeleteNamed},  {2, &Simulation::Trespass},
       {3, &Simulation::Look},
   };
   int total = 0;
@@ -979,7 +992,8 @@ void Simulation::CheckNothingIsLeft() {
   for (int tenant = 0; tenant < num_tenants_; ++tenant) {
     v1::Usage usage = engine_->GetUsage(Id(absl::StrCat("tenant", tenant)));
     for (const v1::QuotaUsage& quota : usage.quotas()) {
-      if (quota.used() != 0) world_.Fail("tenant", tenant, " still uses ", quota.ShortDebugString());
+      if (quota.used() != 0)
+        world_.Fail("tenant", tenant, " still uses ", quota.ShortDebugString());
     }
   }
   Kept::Files files = keeper_->Copy();

@@ -144,7 +144,7 @@ class Simulation : private Watcher {
   Kept::Files left_;
   int num_calls_ = 0;  // of clients, that have not ended
 
-  std::map<std::string, std::unique_ptr<Session>> sessions_;  // by resource name
+  std::map<std::string, std::unique_ptr<Session>> sessions_;   // by resource name
   std::map<std::string, std::map<std::string, Array>> named_;  // tenant -> resource name
   std::map<int, std::shared_ptr<scheduler::Ticket>> tickets_;
   std::vector<Fetch> fetches_;

@@ -142,11 +142,13 @@ void World::Loop(Fiber* fiber) {
 
 absl::Duration World::Latency() {
   double scale = Chance(0.9) ? 100e-6 : Chance(0.8) ? 5e-3 : 200e-3;
-  return absl::Nanoseconds(1 + static_cast<int64_t>(scale * 1e9 * static_cast<double>(Below(1000)) / 1000));
+  return absl::Nanoseconds(
+      1 + static_cast<int64_t>(scale * 1e9 * static_cast<double>(Below(1000)) / 1000));
 }
 
 void World::NoteLine(std::string line) {
-  line = absl::StrCat(absl::ToInt64Microseconds(now_ - absl::FromUnixSeconds(1'700'000'000)), " us: ", line);
+  line = absl::StrCat(absl::ToInt64Microseconds(now_ - absl::FromUnixSeconds(1'700'000'000)),
+                      " us: ", line);
   for (char c : line) trace_hash_ = (trace_hash_ ^ static_cast<unsigned char>(c)) * 1099511628211u;
   if (verbose_) std::fprintf(stderr, "%s\n", line.c_str());
   trace_.push_back(std::move(line));
