@@ -88,7 +88,7 @@ bool Model::Excused(const Op& op, absl::StatusCode code) const {
     case absl::StatusCode::kDeadlineExceeded:
       return op.deadline <= world_->Now();
     case absl::StatusCode::kFailedPrecondition:
-      return op.faulted || (op.restarted && op.kind == Op::Kind::kUpload) ||
+      return op.faulted || op.kind == Op::Kind::kUpload ||
              (!labelled && excuses_.unlabelled_faults);
     case absl::StatusCode::kAborted:
       // Not to be repeated, or it went down with its workers too often.
@@ -124,7 +124,8 @@ void Model::AddErrors(const VersionPtr& version, std::set<const Version*>& seen,
   const Op& op = *version->op;
   if (op.outcome == Outcome::kFailed) all.insert(op.status.code());
   // Of a job's operations only the whole is told.
-  if (op.outcome == Outcome::kUnknown || (op.of_job && op.outcome == Outcome::kPending)) {
+  if (op.outcome == Outcome::kUnknown ||
+      ((op.of_job || op.kind == Op::Kind::kUpload) && op.outcome == Outcome::kPending)) {
     for (int code = 1; code <= 16; ++code) {
       if (Excused(op, static_cast<absl::StatusCode>(code)))
         all.insert(static_cast<absl::StatusCode>(code));
