@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "server/base/surroundings.h"
+
 namespace stride {
 
 void Executor::Stop() {
@@ -13,6 +15,7 @@ void Executor::Stop() {
     threads.splice(threads.end(), ended_);
   }
   for (std::thread& thread : threads) thread.join();
+  if (simulated_surroundings != nullptr) simulated_surroundings->Finish(this);
   absl::MutexLock lock(&mutex_);
   stopped_ = true;
 }
@@ -20,6 +23,10 @@ void Executor::Stop() {
 void Executor::Run(std::function<void()> work) {
   absl::MutexLock lock(&mutex_);
   if (stopped_) return;
+  if (simulated_surroundings != nullptr) {
+    simulated_surroundings->Run(this, std::move(work));
+    return;
+  }
   for (std::thread& thread : ended_) thread.join();
   ended_.clear();
   queue_.push_back(std::move(work));

@@ -2,13 +2,19 @@
 
 #include <utility>
 
-#include "absl/time/clock.h"
+#include "server/base/surroundings.h"
 
 namespace stride {
 
-Timer::Timer() : thread_([this] { Loop(); }) {}
+Timer::Timer() {
+  if (simulated_surroundings == nullptr) thread_ = std::thread([this] { Loop(); });
+}
 
 void Timer::Stop() {
+  if (simulated_surroundings != nullptr) {
+    simulated_surroundings->Forget(this);
+    return;
+  }
   {
     absl::MutexLock lock(&mutex_);
     closing_ = true;
@@ -19,6 +25,10 @@ void Timer::Stop() {
 
 void Timer::At(absl::Time time, std::function<void()> work) {
   if (time == absl::InfiniteFuture()) return;
+  if (simulated_surroundings != nullptr) {
+    simulated_surroundings->At(this, time, std::move(work));
+    return;
+  }
   absl::MutexLock lock(&mutex_);
   auto position = pending_.emplace(time, std::move(work));
   if (position == pending_.begin()) changed_.Signal();

@@ -1,5 +1,7 @@
 #include "server/broker/staging.h"
 
+#include "server/base/surroundings.h"
+
 namespace stride::broker {
 
 StagingPool::StagingPool(std::byte* base, uint64_t size, uint64_t slot_bytes)
@@ -11,7 +13,7 @@ StagingPool::StagingPool(std::byte* base, uint64_t size, uint64_t slot_bytes)
 StagingPool::Slot StagingPool::Acquire(absl::Time deadline) {
   absl::MutexLock lock(&mutex_);
   auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return closed_ || !free_.empty(); };
-  mutex_.AwaitWithDeadline(absl::Condition(&ready), deadline);
+  Await(mutex_, absl::Condition(&ready), deadline);
   return Take();
 }
 

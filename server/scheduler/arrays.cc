@@ -88,7 +88,7 @@ absl::StatusOr<std::shared_ptr<ReadAccess>> ReadAccess::Begin(Core* core, Schedu
 }
 
 absl::Status ReadAccess::Await(absl::Time deadline) {
-  if (!granted_->WaitForNotificationWithDeadline(deadline)) {
+  if (!stride::Await(*granted_, deadline)) {
     return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
                      "the deadline passed before the array was ready");
   }
@@ -250,6 +250,7 @@ absl::StatusOr<ArrayPtr> Arrays::FindOrBeginReceiving(const TenantId& tenant,
   array->buffer = std::make_shared<store::Buffer>(tenant, info.size_bytes(), core_->reclaimer);
   array->receiving = std::make_shared<session::Receiving>();
   array->receiving->device = device;
+  array->buffer->SetIncoming(true);
   std::shared_ptr<Task> task = MakeReceiver(*array);
   if (absl::Status status = core_->catalogue.AddArray(tenant, name, array, core_->Now());
       !status.ok())
@@ -259,7 +260,7 @@ absl::StatusOr<ArrayPtr> Arrays::FindOrBeginReceiving(const TenantId& tenant,
     return status;
   }
   array->receiving->access = task;
-  receiving_.push_back(array);
+  receiving_.push_back({array, array->receiving});
   return array;
 }
 
@@ -277,6 +278,7 @@ void Arrays::RestoreReceiving(const ArrayPtr& array, int device,
                               const recovery::ReceivingRecord& record) {
   array->receiving = std::make_shared<session::Receiving>();
   array->receiving->device = device;
+  array->buffer->SetIncoming(true);
   array->receiving->lease_end = core_->Now() + core_->options.upload_lease;
   // Ranges of bytes whose memory is gone never arrived.
   bool there = array->buffer->replicas.count(device) > 0;
@@ -287,7 +289,7 @@ void Arrays::RestoreReceiving(const ArrayPtr& array, int device,
   scheduler_->Restore(task);
   scheduler_->Resume(task);
   array->receiving->access = task;
-  receiving_.push_back(array);
+  receiving_.push_back({array, array->receiving});
 }
 
 absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginUpload(
@@ -348,7 +350,7 @@ absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginOverwrite(const TenantId& t
     Locked lock(*core_);
     if (absl::Status status = scheduler_->Enqueue(task); !status.ok()) return status;
   }
-  if (!granted->WaitForNotificationWithTimeout(deadline - absl::Now())) {
+  if (!stride::Await(*granted, deadline)) {
     Locked lock(*core_);
     scheduler_->Cancel(task);
     return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
@@ -463,25 +465,36 @@ absl::StatusOr<std::unique_ptr<InlineFetch>> Arrays::BeginFetch(const TenantId& 
 }
 
 void Arrays::EndLeases(absl::Time now) {
-  for (auto& weak : receiving_) {
-    ArrayPtr array = weak.lock();
-    if (array == nullptr || array->receiving == nullptr) {
-      weak.reset();
+  for (Incoming& incoming : receiving_) {
+    auto task = std::static_pointer_cast<Task>(incoming.receiving->access);
+    ArrayPtr array = incoming.array.lock();
+    if (array == nullptr) {
+      // Nobody can go on with it, and work may wait for its bytes. No more than taken off the list
+      // where it was complete.
+      scheduler_->Finish(
+          task, MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_ARRAY_NOT_READY,
+                          "the array was released before its upload was complete"));
+      incoming.receiving = nullptr;
+      continue;
+    }
+    if (array->receiving == nullptr) {
+      incoming.receiving = nullptr;
       continue;
     }
     if (array->receiving->num_calls > 0 || array->receiving->lease_end > now) continue;
-    auto receiving = std::exchange(array->receiving, nullptr);
+    array->receiving = nullptr;
     scheduler_->Finish(
-        std::static_pointer_cast<Task>(receiving->access),
+        task,
         MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_ARRAY_NOT_READY,
                   "the upload was left incomplete and its lease has ended; put the array again"));
     array->buffer->KeepOnly(-1);  // the partial bytes
     core_->recorder.Changed(array);
-    weak.reset();
+    incoming.receiving = nullptr;
   }
-  receiving_.erase(std::remove_if(receiving_.begin(), receiving_.end(),
-                                  [](const auto& weak) { return weak.expired(); }),
-                   receiving_.end());
+  receiving_.erase(
+      std::remove_if(receiving_.begin(), receiving_.end(),
+                     [](const Incoming& incoming) { return incoming.receiving == nullptr; }),
+      receiving_.end());
 }
 
 }  // namespace stride::scheduler

@@ -107,7 +107,12 @@ class Arrays {
   Core* const core_;
   Scheduler* const scheduler_;
   Operations* const operations_;
-  std::vector<std::weak_ptr<session::Array>> receiving_;  // guarded by the lock
+  // An upload into a new array that is not complete. The array goes when its handle is released.
+  struct Incoming {
+    std::weak_ptr<session::Array> array;
+    std::shared_ptr<session::Receiving> receiving;
+  };
+  std::vector<Incoming> receiving_;  // guarded by the lock
 };
 
 }  // namespace stride::scheduler

@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
 #include "server/base/memory_file.h"
+#include "server/base/surroundings.h"
 #include "server/scheduler/staged_copy.h"
 #include "server/wire/status.h"
 
@@ -110,7 +110,7 @@ absl::Status Clear(broker::Worker& worker, Told& told, absl::Time deadline) {
   task->mutable_zero_fill()->set_size(kClearedEnd - kClearedBegin);
   if (absl::Status status = worker.Submit(submit); !status.ok()) return status;
   absl::MutexLock lock(&told.mutex);
-  if (!told.mutex.AwaitWithDeadline(absl::Condition(&told.ended), deadline))
+  if (!Await(told.mutex, absl::Condition(&told.ended), deadline))
     return absl::DeadlineExceededError("it did not end in time");
   return told.status;
 }
@@ -144,7 +144,7 @@ absl::Status RunCanary(broker::Broker* broker, Timer* timer, int device, absl::D
                                                      : death.cause);
                         }});
   // A copy that hangs waits for nothing but its worker's death.
-  absl::Time deadline = absl::Now() + timeout;
+  absl::Time deadline = Now() + timeout;
   timer->At(deadline, [weak = std::weak_ptr<broker::Worker>(*worker)] {
     if (auto worker = weak.lock()) worker->Kill(absl::DeadlineExceededError("it took too long"));
   });

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
 #include "server/base/executor.h"
+#include "server/base/surroundings.h"
 #include "server/base/timer.h"
 #include "server/broker/broker.h"
 #include "server/scheduler/engine.h"
@@ -68,7 +68,7 @@ struct Core {
     return -1;
   }
 
-  absl::Time Now() const { return absl::Now(); }
+  absl::Time Now() const { return stride::Now(); }
 };
 
 // Holds the lock. What was changed meanwhile is recorded before it is given back. Callbacks

@@ -104,7 +104,7 @@ bool Scheduler::PumpOnce(Lane& lane) {
     wire::Task bound = BoundTask(*task, lane);
     size_t size = bound.ByteSizeLong();
     if (size > kMaxTaskBytes) {
-      Complete(task, InvalidField(v1::ERROR_REASON_SIZE_LIMIT, "",
+      EndUnrun(task, InvalidField(v1::ERROR_REASON_SIZE_LIMIT, "",
                                   "the operation is too large for one launch; split it"));
       continue;
     }
@@ -176,7 +176,9 @@ void Scheduler::AddToSubmit(const std::shared_ptr<Task>& task, Lane& lane, wire:
   ready.pop_front();
   task->queued_ready = false;
   for (const Use& use : task->uses) {
-    if (use.buffer != nullptr && use.write) use.buffer->KeepOnly(lane.device);
+    if (use.buffer == nullptr || !use.write) continue;
+    use.buffer->KeepOnly(lane.device);
+    ++use.buffer->num_writes;
   }
   task->dispatch_time = core_->Now();
   task->early_error = absl::OkStatus();

@@ -39,7 +39,7 @@ class TaskTicket : public Ticket {
 
   absl::Status Wait(absl::Time deadline) override {
     if (accepted_.task == nullptr) return absl::OkStatus();
-    if (!accepted_.task->finished.WaitForNotificationWithDeadline(deadline)) {
+    if (!Await(accepted_.task->finished, deadline)) {
       return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
                        "the deadline passed before the operation ended");
     }
@@ -362,7 +362,7 @@ std::vector<v1::DeviceSample> EngineImpl::SampleDevices() {
 void EngineImpl::AwaitHealth(absl::Time deadline) {
   absl::MutexLock lock(&core_.mutex);
   auto known = [this] { return scheduler_.health().AllKnown(); };
-  core_.mutex.AwaitWithDeadline(absl::Condition(&known), deadline);
+  Await(core_.mutex, absl::Condition(&known), deadline);
 }
 
 void EngineImpl::DeviceBroke(const std::string& device, const std::string& why) {
@@ -378,7 +378,7 @@ bool EngineImpl::Responds(absl::Duration patience) {
     { Locked lock(core_); }
     answered->Notify();
   });
-  return answered->WaitForNotificationWithTimeout(patience);
+  return Await(*answered, core_.Now() + patience);
 }
 
 v1::Usage EngineImpl::GetUsage(const TenantId& tenant) {
@@ -408,7 +408,7 @@ bool EngineImpl::Drain(absl::Time deadline) {
   core_.mutex.Lock();
   core_.draining = true;
   auto idle = [this] { return scheduler_.num_unfinished() == 0; };
-  bool ended = core_.mutex.AwaitWithDeadline(absl::Condition(&idle), deadline);
+  bool ended = Await(core_.mutex, absl::Condition(&idle), deadline);
   core_.mutex.Unlock();
   if (durability_ != nullptr) durability_->Flush(deadline);
   return ended;
@@ -432,9 +432,15 @@ void EngineImpl::ScheduleHousekeeping() {
 // Queued work of a session that ends never runs. Caller holds the lock.
 void EngineImpl::CancelWork(session::Session& session) {
   for (const auto& [handle, array] : session.arrays) {
-    if (array->receiving != nullptr) array->receiving.reset();
+    if (auto receiving = std::exchange(array->receiving, nullptr)) {
+      scheduler_.Finish(std::static_pointer_cast<Task>(receiving->access),
+                        MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED,
+                                  "the session ended during the upload"));
+    }
     if (array->buffer == nullptr || array->buffer->writer == nullptr) continue;
-    scheduler_.Cancel(std::static_pointer_cast<Task>(array->buffer->writer));
+    // A view's buffer may be a named array's, with work of other sessions.
+    auto writer = std::static_pointer_cast<Task>(array->buffer->writer);
+    if (writer->session.get() == &session) scheduler_.Cancel(writer);
   }
 }
 

@@ -31,17 +31,49 @@ void RegisterAccesses(const std::shared_ptr<Task>& task) {
   }
 }
 
+namespace {
+
+// The accesses that come before a task which ended ahead of its turn: what comes after it waits for
+// them from now on.
+void PutBack(const std::vector<std::shared_ptr<Task>>& earlier,
+             const std::shared_ptr<store::Buffer>& buffer) {
+  for (const auto& task : earlier) {
+    for (const Use& use : task->uses) {
+      if (use.buffer != buffer) continue;
+      if (use.write) {
+        buffer->writer = task;
+      } else if (std::find(buffer->readers.begin(), buffer->readers.end(), task) ==
+                 buffer->readers.end()) {
+        buffer->readers.push_back(task);
+      }
+    }
+  }
+}
+
+}  // namespace
+
 std::vector<std::shared_ptr<Task>> ReleaseAccesses(Task& task) {
+  std::vector<std::shared_ptr<Task>> earlier = std::exchange(task.pending, {});
+  for (const auto& before : earlier) {
+    auto& behind = before->dependents;
+    behind.erase(std::remove_if(behind.begin(), behind.end(),
+                                [&](const auto& other) { return other.get() == &task; }),
+                 behind.end());
+  }
   for (const Use& use : task.uses) {
     if (use.buffer == nullptr) continue;
-    if (use.buffer->writer.get() == &task) use.buffer->writer.reset();
     auto& readers = use.buffer->readers;
     readers.erase(std::remove_if(readers.begin(), readers.end(),
                                  [&](const auto& reader) { return reader.get() == &task; }),
                   readers.end());
+    if (use.buffer->writer.get() != &task) continue;
+    use.buffer->writer.reset();
+    PutBack(earlier, use.buffer);
   }
-  task.pending.clear();
   std::vector<std::shared_ptr<Task>> dependents = std::exchange(task.dependents, {});
+  for (const auto& dependent : dependents) {
+    for (const auto& before : earlier) LinkBehind(dependent, before);
+  }
   for (const auto& dependent : dependents) {
     auto& pending = dependent->pending;
     pending.erase(std::remove_if(pending.begin(), pending.end(),

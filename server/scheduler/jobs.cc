@@ -11,6 +11,7 @@
 #include "server/base/error.h"
 #include "server/base/page_size.h"
 #include "server/base/random_id.h"
+#include "server/ops/plan.h"
 #include "server/recovery/records.pb.h"
 #include "server/scheduler/describe.h"
 #include "server/scheduler/durability.h"
@@ -190,8 +191,12 @@ absl::Status Jobs::SubmitAll(const RecordPtr& record, const v1::Job& job, absl::
     record->tasks.push_back(accepted->task);
     record->helpers.insert(record->helpers.end(), accepted->helpers.begin(),
                            accepted->helpers.end());
-    for (const auto& output : accepted->outputs) {
-      if (output->name.rfind("tenants/", 0) == 0) record->named_results.push_back(output);
+    std::vector<ops::OutputField> fields = ops::CollectOutputs(job.operations(i));
+    for (size_t j = 0; j < accepted->outputs.size(); ++j) {
+      const std::shared_ptr<session::Array>& output = accepted->outputs[j];
+      if (output->name.rfind("tenants/", 0) != 0) continue;
+      record->named_results.push_back(output);
+      if (!fields[j].output->existing()) record->made.push_back(output);
     }
   }
   return absl::OkStatus();
@@ -404,14 +409,19 @@ void Jobs::UpdateAll() {
 
 void Jobs::Abandon(const RecordPtr& record) {
   Locked lock(*core_);
-  // As if it had never been: what others have queued behind it is not told.
+  // As if it had never been: what others have queued behind it is not told, and no result is kept.
+  for (const auto& task : record->tasks) {
+    if (task == nullptr) continue;
+    task->of_job = false;
+    core_->recorder.Erase(recovery::Kind::kTaskResult, task->id);  // of one that ended at once
+  }
   for (const auto& task : record->helpers)
     scheduler_->Finish(task, absl::CancelledError("the job was not accepted"));
   for (const auto& task : record->tasks) {
     if (task != nullptr) scheduler_->Finish(task, absl::CancelledError("the job was not accepted"));
   }
   if (record->gate != nullptr) scheduler_->Finish(record->gate, absl::OkStatus());
-  for (const auto& array : record->named_results) {
+  for (const auto& array : record->made) {
     auto name = session::ParseArrayName(array->name, "name");
     if (name.ok()) core_->catalogue.RemoveArray(record->tenant, *name, core_->Now()).IgnoreError();
   }
@@ -591,7 +601,7 @@ absl::StatusOr<std::vector<v1::WatchJobResponse>> Jobs::NextEvents(const TenantI
   const Record& job = **record;
   auto num_events = [&] { return job.num_forgotten_events + job.events.size(); };
   auto told = [&] { return num_events() > after_sequence || IsFinal(job.job.state()); };
-  mutex_.AwaitWithDeadline(absl::Condition(&told), deadline);
+  Await(mutex_, absl::Condition(&told), deadline);
   // A fresh watcher gets the present state; what led to it is of no use to it.
   if (after_sequence == 0 && !job.events.empty())
     return std::vector<v1::WatchJobResponse>{job.events.back()};

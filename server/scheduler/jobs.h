@@ -68,6 +68,7 @@ class Jobs {
     std::vector<std::shared_ptr<Task>> tasks;    // one for each operation; null: a view
     std::vector<std::shared_ptr<Task>> helpers;  // copies that operations need
     std::vector<std::shared_ptr<session::Array>> named_results;
+    std::vector<std::shared_ptr<session::Array>> made;  // those that were not there before
     std::shared_ptr<Task> gate;  // holds the tasks back until all operations were accepted
     std::vector<v1::WatchJobResponse> events;
     uint64_t num_forgotten_events = 0;  // those before `events`, told by an earlier daemon

@@ -29,7 +29,7 @@ class Promise {
     ready_.Notify();
   }
   absl::StatusOr<T> Wait(absl::Time deadline) {
-    if (ready_.WaitForNotificationWithDeadline(deadline)) return value_;
+    if (Await(ready_, deadline)) return value_;
     return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
                      "the deadline passed during compilation");
   }
@@ -157,7 +157,7 @@ absl::StatusOr<std::optional<v1::Module>> Modules::Reserve(const Key& key, bool 
                                                            absl::Time deadline) {
   Locked lock(*core_);
   auto free = [&] { return creating_.count(key) == 0; };
-  if (!core_->mutex.AwaitWithDeadline(absl::Condition(&free), deadline)) {
+  if (!Await(core_->mutex, absl::Condition(&free), deadline)) {
     return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
                      "the deadline passed while another call created the module");
   }
@@ -265,7 +265,7 @@ absl::StatusOr<wire::ModuleLoaded> Modules::Attributes(
   }
   Locked lock(*core_);
   auto told = [&] { return lane.attributes.count(id) > 0 || lane.worker != worker; };
-  if (!core_->mutex.AwaitWithDeadline(absl::Condition(&told), deadline)) {
+  if (!Await(core_->mutex, absl::Condition(&told), deadline)) {
     return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
                      "the deadline passed while the device loaded the module");
   }

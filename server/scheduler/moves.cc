@@ -34,14 +34,14 @@ void Scheduler::StartMove(const std::shared_ptr<Task>& task,
     accounts_[lane.device].upload_bytes += buffer->size;
     return;
   }
-  core_->executor.Run([this, lane = &lane, buffer, target] {
+  core_->executor.Run([this, lane = &lane, buffer, target, num_writes = buffer->num_writes] {
     absl::Status status;
     for (int i = 0; i < kMaxTries; ++i) {
       status = RunMove(*lane, target, buffer);
       if (status.ok() || status.code() != absl::StatusCode::kUnavailable) break;
     }
     Locked lock(*core_);
-    MoveDone(lane->device, buffer, target, std::move(status));
+    MoveDone(lane->device, buffer, target, num_writes, std::move(status));
   });
 }
 
@@ -108,11 +108,15 @@ absl::Status Scheduler::RunMove(Lane& to, const store::Allocation& target,
 }
 
 void Scheduler::MoveDone(int device, const std::shared_ptr<store::Buffer>& buffer,
-                         const store::Allocation& target, absl::Status status) {
+                         const store::Allocation& target, uint64_t num_writes,
+                         absl::Status status) {
   auto it = moves_.find({buffer.get(), device});
   std::vector<std::shared_ptr<Task>> waiters = std::move(it->second);
   moves_.erase(it);
-  if (status.ok()) {
+  // When the task that it was for has been cancelled, one after it may have changed the buffer, and
+  // those that wait now want what that left.
+  bool current = buffer->num_writes == num_writes && buffer->replicas.count(device) == 0;
+  if (status.ok() && current) {
     buffer->AddReplica(device, target);
     accounts_[device].upload_bytes += buffer->size;
   } else {
@@ -122,10 +126,10 @@ void Scheduler::MoveDone(int device, const std::shared_ptr<store::Buffer>& buffe
     --task->num_moves;
     task->move_end = core_->Now();
     if (task->state != TaskState::kPreparing) continue;
-    if (status.ok()) {
+    if (status.ok() || !current) {
       Prepare(task);
     } else {
-      Complete(task, status);
+      EndUnrun(task, status);
     }
   }
 }
@@ -142,7 +146,7 @@ absl::StatusOr<std::shared_ptr<broker::Worker>> Scheduler::BlockingWorker(
     // It died; once that is known its successor is asked.
     lane.mapped.erase(arena->id);
     auto known = [&] { return lane.worker != worker; };
-    core_->mutex.AwaitWithTimeout(absl::Condition(&known), kDeathNotice);
+    Await(core_->mutex, absl::Condition(&known), core_->Now() + kDeathNotice);
   }
   return TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_WORKER_LOST,
                   "the device process was lost; try again", absl::Milliseconds(200));
@@ -153,7 +157,7 @@ absl::Status Scheduler::AwaitWorker(Lane& lane) {
     uint64_t tries = lane.num_start_tries;
     StartWorker(lane);
     auto changed = [&] { return lane.worker != nullptr || lane.num_start_tries != tries; };
-    core_->mutex.Await(absl::Condition(&changed));
+    Await(core_->mutex, absl::Condition(&changed), absl::InfiniteFuture());
     if (lane.worker == nullptr && !lane.start_error.ok()) {
       return TryLater(
           absl::StatusCode::kUnavailable, v1::ERROR_REASON_DEVICE_NOT_SERVING,
@@ -190,7 +194,7 @@ absl::StatusOr<store::Allocation> Scheduler::BlockingAllocate(Lane& lane, uint64
              {"bytes", absl::StrCat(size)}});
       case Memory::Outcome::kLater: {
         auto grown = [&] { return !lane.growing; };
-        core_->mutex.Await(absl::Condition(&grown));
+        Await(core_->mutex, absl::Condition(&grown), absl::InfiniteFuture());
       }
     }
   }

@@ -246,6 +246,7 @@ absl::Status Operations::ResolveOutput(const TenantId& tenant, const std::string
                                     target.name.ToString()),
                        {{"name", target.name.ToString()}, {"field", field}});
     }
+    if (exists && !(*found)->status().ok()) return (*found)->status();
     if (exists) target.existing = *found;
     for (const auto& other : resolved->targets) {
       if (!exists && !other.is_inline && other.name.ToString() == target.name.ToString()) {

@@ -75,7 +75,7 @@ bool Scheduler::HaveCode(const std::shared_ptr<Task>& task) {
       task->compile_end = core_->Now();
       if (task->state != TaskState::kPreparing) return;
       if (!module.ok()) {
-        Complete(task, task->operation != nullptr ? AtLaunch(module.status()) : module.status());
+        EndUnrun(task, task->operation != nullptr ? AtLaunch(module.status()) : module.status());
         return;
       }
       task->module = *std::move(module);
@@ -95,7 +95,7 @@ bool Scheduler::HaveArguments(const std::shared_ptr<Task>& task) {
     if (known.size() < kMaxNames) known.push_back(candidate.entry());
   }
   if (kernel == nullptr) {
-    Complete(task, InvalidField(v1::ERROR_REASON_UNKNOWN_ENTRY, "kernel_launch.entry",
+    EndUnrun(task, InvalidField(v1::ERROR_REASON_UNKNOWN_ENTRY, "kernel_launch.entry",
                                 absl::StrCat("no __global__ function is called `", launch.entry(),
                                              "`. The module has: ", absl::StrJoin(known, ", ")),
                                 {{"entry", launch.entry()}}));
@@ -103,7 +103,7 @@ bool Scheduler::HaveArguments(const std::shared_ptr<Task>& task) {
   }
   absl::Status status = ops::BindKernelArguments(launch, task->inputs, *kernel, &task->plan.task);
   if (!status.ok()) {
-    Complete(task, status);
+    EndUnrun(task, status);
     return false;
   }
   // Until now every array argument counted as written. Those behind pointers to const are not: a
@@ -194,7 +194,9 @@ void Scheduler::StartFailed(Lane& lane, const absl::Status& why) {
       TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_DEVICE_NOT_SERVING,
                absl::StrCat("the device cannot run work now: devices/", lane.description.id()),
                absl::Seconds(1));
-  for (const auto& task : tasks) Complete(task, status);
+  for (const auto& task : tasks) {
+    if (task->state == TaskState::kPreparing) EndUnrun(task, status);
+  }
 }
 
 bool Scheduler::HaveOutputs(const std::shared_ptr<Task>& task) {
@@ -211,7 +213,7 @@ bool Scheduler::HaveOutputs(const std::shared_ptr<Task>& task) {
     // Running work may free memory when it ends; with none, waiting would be for ever.
     lane.memory_short = lane.memory_short || outcome == Memory::Outcome::kFull;
     if (outcome == Memory::Outcome::kLater || !lane.in_flight.empty()) return false;
-    Complete(task, OutOfMemory(lane, use.buffer->size, memory_.limit_bytes(lane.device)));
+    EndUnrun(task, OutOfMemory(lane, use.buffer->size, memory_.limit_bytes(lane.device)));
     return false;
   }
   return true;
@@ -237,7 +239,7 @@ bool Scheduler::HaveInputs(const std::shared_ptr<Task>& task) {
       moves_.erase({use.buffer.get(), lane.device});
       lane.memory_short = lane.memory_short || outcome == Memory::Outcome::kFull;
       if (outcome == Memory::Outcome::kFull && lane.in_flight.empty()) {
-        Complete(task, OutOfMemory(lane, use.buffer->size, memory_.limit_bytes(lane.device)));
+        EndUnrun(task, OutOfMemory(lane, use.buffer->size, memory_.limit_bytes(lane.device)));
       }
       return false;
     }

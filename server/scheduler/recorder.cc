@@ -200,6 +200,7 @@ void Recorder::Write(store::Buffer& buffer) {
   if (!buffer.error.ok()) SetStatus(buffer.error, record.mutable_error());
   record.set_kept(buffer.kept);
   record.set_loading(buffer.loading);
+  record.set_incoming(buffer.incoming);
   Put(*journal_, Key(Kind::kBuffer, buffer.record), record);
   // The bytes themselves once, and only while they are nowhere else.
   uint64_t key = Key(Kind::kInlineBytes, buffer.record);
@@ -218,6 +219,7 @@ void Recorder::Write(Task& task) {
     journal_->Erase(body);
     journal_->Erase(dispatch);
     if (task.of_job) WriteResult(task);
+    task.recorded = false;  // whatever is still noted of it, the books are closed
     return;
   }
   if (!journal_->Has(body)) {

@@ -223,6 +223,7 @@ void Recovery::RestoreThings() {
   RestoreBuffers();
   RestoreSessions();
   RestoreArrays();
+  SpoilWhatNobodyFills();
   if (core_.durability != nullptr) core_.durability->RestoreLoads();
   for (const auto& [id, record] : books_.modules) parts_.modules->Restore(id, record);
   AbandonUnacceptedJobs();
@@ -543,6 +544,16 @@ void Recovery::RestoreTasks() {
     parts_.scheduler->Restore(task);
     tasks_[id] = task;
     resumed_.push_back(task);
+  }
+}
+
+// An upload whose array was released, while there is work that waits for its bytes.
+void Recovery::SpoilWhatNobodyFills() {
+  for (const auto& [id, record] : books_.buffers) {
+    const std::shared_ptr<store::Buffer>& buffer = buffers_[id];
+    if (!record.incoming() || buffer->writer != nullptr) continue;
+    buffer->Spoil(MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_ARRAY_NOT_READY,
+                            "the array was released before its upload was complete"));
   }
 }
 

@@ -84,6 +84,7 @@ class Recovery {
   std::shared_ptr<Task> MakeTask(uint64_t id, const recovery::TaskRecord& record,
                                  absl::Status* error);
   void End(uint64_t id, const absl::Status& status);
+  void SpoilWhatNobodyFills();
   void SpoilWhatIsGone();
   void RestoreJobs();
 

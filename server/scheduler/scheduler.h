@@ -96,7 +96,7 @@ class Scheduler {
   void StartMove(const std::shared_ptr<Task>& task, const std::shared_ptr<store::Buffer>& buffer,
                  const store::Allocation& target);
   void MoveDone(int device, const std::shared_ptr<store::Buffer>& buffer,
-                const store::Allocation& target, absl::Status status);
+                const store::Allocation& target, uint64_t num_writes, absl::Status status);
   absl::Status RunMove(Lane& to, const store::Allocation& target,
                        const std::shared_ptr<store::Buffer>& buffer);
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "server/base/error.h"
+#include "server/base/surroundings.h"
 
 namespace stride::scheduler {
 namespace {
@@ -86,7 +87,7 @@ void StagedWriter::AwaitIdle() {
     state_->mutex.AssertHeld();
     return state_->outstanding == 0;
   };
-  state_->mutex.Await(absl::Condition(&idle));
+  Await(state_->mutex, absl::Condition(&idle), absl::InfiniteFuture());
 }
 
 absl::Status StagedWriter::Finish() {
@@ -160,7 +161,7 @@ absl::StatusOr<Download::Chunk> StagedReader::Next(uint64_t max_bytes) {
   std::shared_ptr<Piece> piece = ahead_.front();
   {
     absl::MutexLock lock(&piece->mutex);
-    piece->mutex.Await(absl::Condition(&piece->done));
+    Await(piece->mutex, absl::Condition(&piece->done), absl::InfiniteFuture());
     if (!piece->status.ok()) return piece->status;
   }
   uint64_t count = std::min<uint64_t>(max_bytes, piece->size - consumed_);

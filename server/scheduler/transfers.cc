@@ -147,6 +147,7 @@ void ReceivingUpload::Completed() {
   scheduler_->account(receiving_->device).upload_bytes += end_ - begin_;
   if (!receiving_->ranges.Covers(array_->info.size_bytes())) return;
   array_->receiving.reset();
+  array_->buffer->SetIncoming(false);
   scheduler_->Finish(std::static_pointer_cast<Task>(receiving_->access), absl::OkStatus());
 }
 
@@ -175,6 +176,7 @@ absl::Status OverwriteUpload::Open(absl::Time deadline) {
     int device = replicas.begin()->first;
     target = replicas.begin()->second;
     array_->buffer->KeepOnly(device);
+    ++array_->buffer->num_writes;
     lane = &scheduler_->LaneFor(array_->buffer->tenant, device);
   }
   return writer_.Open(*lane, target, array_->info.offset + begin_, deadline);

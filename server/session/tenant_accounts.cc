@@ -92,7 +92,7 @@ void TenantAccounts::SumArrayTime(Account& account, absl::Time now) {
 void TenantAccounts::AddArrayBytes(const TenantId& tenant, int64_t bytes) {
   absl::MutexLock lock(&mutex_);
   Account& account = accounts_[tenant];
-  SumArrayTime(account, absl::Now());
+  SumArrayTime(account, Now());
   account.array_bytes += bytes;
 }
 
@@ -155,7 +155,7 @@ absl::Duration TenantAccounts::AddUpload(const TenantId& tenant, int64_t bytes) 
   std::optional<int64_t> limit = Effective(tenant).upload_bytes_per_second;
   if (!limit.has_value()) return absl::ZeroDuration();
   double rate = static_cast<double>(*limit);
-  absl::Time now = absl::Now();
+  absl::Time now = Now();
   account.debt = Debt(account, rate, now) + static_cast<double>(bytes);
   account.debt_time = now;
   return absl::Seconds(std::max(0.0, account.debt / rate));
@@ -167,7 +167,7 @@ absl::Duration TenantAccounts::UploadDelay(const TenantId& tenant) const {
   std::optional<int64_t> limit = Effective(tenant).upload_bytes_per_second;
   if (!limit.has_value()) return absl::ZeroDuration();
   double rate = static_cast<double>(*limit);
-  return absl::Seconds(std::max(0.0, Debt(accounts_[tenant], rate, absl::Now()) / rate));
+  return absl::Seconds(std::max(0.0, Debt(accounts_[tenant], rate, Now()) / rate));
 }
 
 void TenantAccounts::AddDownload(const TenantId& tenant, int64_t bytes) {
@@ -191,7 +191,7 @@ void TenantAccounts::AddOperation(const TenantId& tenant, int device, bool succe
 v1::Usage TenantAccounts::Describe(const TenantId& tenant,
                                    std::map<int, DeviceShare>* devices) const {
   v1::Usage usage;
-  absl::Time now = absl::Now();
+  absl::Time now = Now();
   absl::MutexLock lock(&mutex_);
   Account& account = accounts_[tenant];
   identity::Quota quota = Effective(tenant);

@@ -10,9 +10,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "server/base/ids.h"
+#include "server/base/surroundings.h"
 #include "server/identity/quota.h"
 #include "stride/v1/tenant_service.pb.h"
 
@@ -86,7 +86,7 @@ class TenantAccounts : public std::enable_shared_from_this<TenantAccounts> {
   static double Debt(const Account& account, double rate, absl::Time now);
 
   const identity::Quota defaults_;
-  const absl::Time start_ = absl::Now();
+  const absl::Time start_ = Now();
   // Most daemons limit no uploads; then nobody need look.
   std::atomic<bool> any_rate_{false};
   mutable absl::Mutex mutex_;

@@ -63,6 +63,12 @@ void Buffer::SetLoading(bool now) {
   if (std::exchange(loading, now) != now) Changed();
 }
 
+void Buffer::SetIncoming(bool is) {
+  if (incoming == is) return;
+  incoming = is;
+  Changed();
+}
+
 void Buffer::DropReplica(int device) {
   auto it = replicas.map_.find(device);
   if (it == replicas.map_.end()) return;

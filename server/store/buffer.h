@@ -106,6 +106,8 @@ struct Buffer : std::enable_shared_from_this<Buffer> {
   void SetKept(uint64_t file);
   // Its replicas get their content from that file.
   void SetLoading(bool loading);
+  // Whether an upload is still to fill it.
+  void SetIncoming(bool is);
   // Its content is not what it should be; the first error stays.
   void Spoil(const absl::Status& status);
 
@@ -116,6 +118,8 @@ struct Buffer : std::enable_shared_from_this<Buffer> {
   std::shared_ptr<const std::string> inline_bytes;
   // First error that spoiled the content; OK while it is good. Set by Spoil.
   absl::Status error;
+  uint64_t num_writes = 0;  // begun: a copy that was under way then is of no use
+  bool incoming = false;    // set by SetIncoming
   // Unfinished accesses, for ordering: the last writer, and the readers since.
   std::shared_ptr<Access> writer;
   std::vector<std::shared_ptr<Access>> readers;

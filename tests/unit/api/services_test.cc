@@ -61,7 +61,9 @@ TEST(TenantTest, TheHeaderCountsOnlyWhenTrusted) {
     grpc::Status status = stub->CreateSession(&bad, request, &response);
     EXPECT_EQ(status.error_code(),
               trusted ? grpc::StatusCode::INVALID_ARGUMENT : grpc::StatusCode::OK);
-    if (trusted) EXPECT_EQ(DetailsOf(status).field(), "stride-tenant");
+    if (trusted) {
+      EXPECT_EQ(DetailsOf(status).field(), "stride-tenant");
+    }
   }
 }
 

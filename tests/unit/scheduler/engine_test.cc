@@ -1238,5 +1238,77 @@ TEST_F(CreateModuleTest, ALoadUnderWayIsWaitedFor) {
   }
 }
 
+// What an operation that ended ahead of its turn had been waiting for.
+class OrderTest : public EngineTest {
+ protected:
+  v1::Operation InPlace(uint64_t a, uint64_t b) {
+    v1::Operation operation = Add(a, b, a);
+    operation.mutable_outputs(0)->set_existing(true);
+    return operation;
+  }
+  v1::Array::State Named(const std::string& id) {
+    auto array = engine_->GetArray(kTenant, absl::StrCat("tenants/default/arrays/", id));
+    return array.ok() ? array->state() : v1::Array::STATE_UNSPECIFIED;
+  }
+};
+
+TEST_F(OrderTest, AMoveThatIsCancelledLeavesLaterReadersBehindTheWriter) {
+  Start({HostDevice(0), HostDevice(1)}, /*hold=*/true);
+  ASSERT_TRUE(Put(1, {1, 2}).ok());
+  ASSERT_TRUE(Submit(Add(1, 1, 2)).ok());
+  v1::Operation move;
+  move.mutable_copy()->mutable_input()->set_handle(2);
+  move.mutable_copy()->set_move(true);
+  move.add_outputs()->set_handle(3);
+  move.set_device("devices/cpu:1");
+  auto moved = Submit(move);
+  ASSERT_TRUE(moved.ok()) << moved.status();
+  (*moved)->Cancel();
+  EXPECT_TRUE(absl::IsCancelled((*moved)->Wait(Soon())));
+  auto fetch = engine_->BeginFetch(kTenant, "sessions/s", 2);
+  ASSERT_TRUE(fetch.ok()) << fetch.status();
+  EXPECT_TRUE(absl::IsDeadlineExceeded((*fetch)->Read(absl::Now()).status()));
+  auto worker = broker_->WaitForWorker(1);
+  while (!worker->EndNext()) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_TRUE((*fetch)->Read(Soon()).ok());
+}
+
+TEST_F(OrderTest, ARefusedJobLeavesWhatItWasToOverwrite) {
+  Start({HostDevice(0)});
+  v1::CreateArrayRequest request;
+  request.set_parent("tenants/default");
+  request.set_array_id("kept");
+  request.mutable_spec()->set_data_type(v1::DATA_TYPE_FLOAT32);
+  request.mutable_spec()->add_shape(2);
+  ASSERT_TRUE(engine_->CreateArray(kTenant, request).ok());
+  v1::CreateJobRequest job;
+  job.set_parent("tenants/default");
+  job.set_validate_only(true);
+  v1::Operation* operation = job.mutable_job()->add_operations();
+  operation->mutable_ufunc()->set_function("add");
+  for (int i = 0; i < 2; ++i)
+    operation->mutable_ufunc()->add_inputs()->set_name("tenants/default/arrays/kept");
+  operation->add_outputs()->set_name("tenants/default/arrays/kept");
+  operation->mutable_outputs(0)->set_existing(true);
+  ASSERT_TRUE(engine_->CreateJob(kTenant, job).ok());
+  EXPECT_NE(Named("kept"), v1::Array::STATE_UNSPECIFIED);
+}
+
+TEST_F(OrderTest, WorkOnAnUploadThatIsReleasedEnds) {
+  Start({HostDevice(0)});
+  v1::PutArrayRequest::Header header;
+  header.set_parent("sessions/s");
+  header.set_array_id("1");
+  header.mutable_spec()->set_data_type(v1::DATA_TYPE_FLOAT32);
+  header.mutable_spec()->add_shape(2);
+  ASSERT_TRUE(engine_->BeginUpload(kTenant, header, Soon()).ok());
+  auto ticket = Submit(Add(1, 1, 2));
+  ASSERT_TRUE(ticket.ok()) << ticket.status();
+  v1::Release release;
+  release.add_handles(1);
+  ASSERT_TRUE(engine_->Release(kTenant, "sessions/s", release).ok());
+  EXPECT_EQ(ReasonOf((*ticket)->Wait(Soon())), v1::ERROR_REASON_ARRAY_NOT_READY);
+}
+
 }  // namespace
 }  // namespace stride::scheduler

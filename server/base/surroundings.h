@@ -1,0 +1,42 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+
+namespace stride {
+
+// Time, threads, waiting and chance, in place of the machine's: a simulation of the daemon's parts
+// gives them all from one seed, and runs one thing at a time. `owner` is the Timer or Executor that
+// asks.
+class Surroundings {
+ public:
+  virtual ~Surroundings() = default;
+  virtual absl::Time Now() = 0;
+  virtual void At(const void* owner, absl::Time time, std::function<void()> work) = 0;
+  virtual void Run(const void* owner, std::function<void()> work) = 0;
+  // Drops what the owner still has to do.
+  virtual void Forget(const void* owner) = 0;
+  // Returns when the owner has nothing more to do.
+  virtual void Finish(const void* owner) = 0;
+  // Lets others go on until `ready` or the deadline. Called with no lock held that they may want.
+  virtual void Wait(const std::function<bool()>& ready, absl::Time deadline) = 0;
+  virtual std::string RandomId(int length) = 0;
+};
+
+// Null but in a simulation, which sets it before it makes anything else. Costs a load and a branch.
+inline Surroundings* simulated_surroundings = nullptr;
+
+inline absl::Time Now() {
+  return simulated_surroundings == nullptr ? absl::Now() : simulated_surroundings->Now();
+}
+
+// As absl::Mutex::AwaitWithDeadline and Notification::WaitForNotificationWithDeadline.
+bool Await(absl::Mutex& mutex, const absl::Condition& condition, absl::Time deadline);
+bool Await(const absl::Notification& notification, absl::Time deadline);
+
+}  // namespace stride

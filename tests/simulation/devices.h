@@ -1,0 +1,163 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "server/base/memory_file.h"
+#include "server/broker/broker.h"
+#include "server/wire/status_page.h"
+#include "tests/simulation/compute.h"
+#include "tests/simulation/world.h"
+
+namespace stride::simulation {
+
+class Devices;
+
+// What may go wrong by itself, each time it might.
+struct Hazards {
+  double start_dies = 0;     // a worker while it starts: another is tried
+  double start_fails = 0;    // none can be started
+  double arena_fails = 0;    // the device gives no memory
+  double task_fails = 0;     // a task ends with an error
+  double task_faults = 0;    // a task kills its worker
+  double task_hangs = 0;     // one of those that may (see Watcher)
+  double compile_fails = 0;  // the compiler dies
+};
+
+// Hears of tasks by their labels, and knows what may be done to them.
+class Watcher {
+ public:
+  virtual ~Watcher() = default;
+  // The daemon may die here.
+  virtual void Point(const char* what) = 0;
+  // It is running now. False: it is not to run, and the text told by Fail.
+  virtual void Began(const std::string& label) = 0;
+  // Its worker died while it ran, or (`fault`) because of it.
+  virtual void Hit(const std::string& label, bool fault) = 0;
+  virtual bool MayHang(const std::string& label) = 0;
+  // Whose it is; empty: it does not tell.
+  virtual std::string TenantOf(const std::string& label) = 0;
+};
+
+// A worker process and its device. Commands arrive late and in order, tasks run one after another
+// and really compute, answers arrive later and in order. A host-memory device takes queued tasks
+// back; another has handed them to its stream as soon as it has read them.
+class Worker : public broker::Worker, public std::enable_shared_from_this<Worker> {
+ public:
+  Worker(Devices* devices, uint64_t id, int device);
+  ~Worker() override;
+
+  uint64_t id() const override { return id_; }
+  pid_t pid() const override { return 0; }
+  const wire::DeviceDescription& device() const override;
+  bool alive() const override { return !told_dead_; }
+  int status_page() const override { return page_fd_.get(); }
+  void Adopt(broker::WorkerCallbacks callbacks) override;
+  absl::StatusOr<UniqueFd> CreateArena(uint64_t arena, uint64_t size) override;
+  absl::Status MapArena(uint64_t arena, uint64_t size, int fd) override;
+  absl::Status UnmapArena(uint64_t arena) override;
+  absl::Status LoadModule(const broker::CompiledModule& module, LoadDone loaded) override;
+  absl::Status UnloadModule(uint64_t module) override { return absl::OkStatus(); }
+  absl::Status Submit(const wire::Submit& tasks) override;
+  absl::Status Cancel(absl::Span<const uint64_t> sequences) override;
+  Progress progress() const override;
+  void Copy(bool to_device, uint64_t arena, uint64_t arena_offset, uint64_t staging_offset,
+            uint64_t size, std::function<void(absl::Status)> done) override;
+  broker::StagingPool& staging() override { return *staging_; }
+  void Kill(absl::Status cause) override;
+  void Shutdown() override;
+
+  // The process ends now; the news of it come later.
+  void Die(absl::Status cause, bool fault);
+  bool dead() const { return dead_; }
+  bool running() const { return running_; }
+  const wire::Task& current() const { return current_; }
+  int index() const { return device_; }
+
+ private:
+  absl::Status Deliver(std::function<void()> command);
+  void Tell(std::function<void()> news);
+  void StartNext();
+  void EndCurrent();
+  void TellResult(uint64_t sequence, const absl::Status& status, double seconds);
+  std::string Work(Half half);
+  void CheckTenant(const std::string& label);
+  wire::StatusPage& page() const { return *reinterpret_cast<wire::StatusPage*>(page_.data()); }
+  World& world() const;
+  void Later(absl::Time time, std::function<void()> work);
+
+  Devices* const devices_;
+  const uint64_t id_;
+  const int device_;
+  UniqueFd page_fd_;
+  MemoryMap page_;
+  std::vector<std::byte> staging_memory_;
+  std::unique_ptr<broker::StagingPool> staging_;
+  broker::WorkerCallbacks callbacks_;
+  bool adopted_ = false;
+  std::vector<std::function<void()>> kept_back_;
+  std::map<uint64_t, MemoryMap> arenas_;
+  std::map<uint64_t, wire::Code> modules_;
+  std::deque<wire::Task> queue_;
+  std::set<uint64_t> taken_;
+  std::map<uint64_t, std::function<void(absl::Status)>> pending_;  // answers owed
+  uint64_t next_pending_ = 0;
+  uint64_t last_submitted_ = 0;
+  bool running_ = false;
+  bool shutting_down_ = false;
+  wire::Task current_;
+  absl::Time begun_;
+  std::string tenant_;
+  bool dead_ = false, told_dead_ = false;
+  absl::Time last_command_, last_news_;
+};
+
+// The broker: starts workers, "compiles" by remembering what was asked for.
+class Devices : public broker::Broker, public broker::Compiler {
+ public:
+  Devices(World* world, Watcher* watcher, const Hazards* hazards,
+          std::vector<wire::DeviceDescription> devices)
+      : world_(world), watcher_(watcher), hazards_(hazards), devices_(std::move(devices)) {}
+
+  const std::vector<wire::DeviceDescription>& devices() const override { return devices_; }
+  const std::vector<std::string>& notes() const override { return notes_; }
+  absl::StatusOr<std::shared_ptr<broker::Worker>> StartWorker(int device) override;
+  broker::Compiler& compiler() override { return *this; }
+  void Shutdown() override;
+
+  std::shared_ptr<const broker::CompiledModule> Lookup(const std::string& target,
+                                                       const wire::Code& code) override;
+  void Compile(const std::string& target, const wire::Code& code, Done done) override;
+
+  // The daemon is gone, and all of these with it: nothing of them touches memory any more.
+  void Vanish();
+  // One that lives; null: there is none.
+  std::shared_ptr<Worker> Any();
+  void set_ill(int device, bool ill) { ill_[device] = ill; }
+
+ private:
+  friend class Worker;
+  World* const world_;
+  Watcher* const watcher_;
+  const Hazards* const hazards_;
+  const std::vector<wire::DeviceDescription> devices_;
+  const std::vector<std::string> notes_;
+  std::vector<std::shared_ptr<Worker>> workers_;
+  std::map<std::string, std::shared_ptr<const broker::CompiledModule>> modules_;
+  std::map<uint64_t, wire::Code> code_;
+  std::map<uint64_t, std::string> arena_tenant_;
+  std::map<int, bool> ill_;
+  uint64_t next_worker_ = 1;
+  bool shut_down_ = false;
+  bool vanished_ = false;
+};
+
+wire::DeviceDescription MakeDevice(int index, bool host, int64_t memory_bytes);
+
+}  // namespace stride::simulation

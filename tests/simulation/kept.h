@@ -1,0 +1,35 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "server/keeper/keeper.h"
+
+namespace stride::simulation {
+
+// A keeper in this process. What it keeps at one moment can be copied, content and all: that is
+// what a daemon killed then leaves behind, whatever becomes of the one that goes on.
+class Kept : public keeper::Keeper {
+ public:
+  using Files = std::map<std::string, UniqueFd>;
+
+  // `point` is called wherever the daemon may die.
+  explicit Kept(std::function<void(const char*)> point, Files files = {})
+      : point_(std::move(point)), files_(std::move(files)) {}
+
+  bool keeps() const override { return true; }
+  absl::Status Store(const std::string& name, int fd) override;
+  void Remove(const std::string& name) override;
+  std::vector<NamedFd> TakeAll() override;
+
+  Files Copy() const;
+  const Files& files() const { return files_; }
+
+ private:
+  const std::function<void(const char*)> point_;
+  Files files_;
+};
+
+}  // namespace stride::simulation

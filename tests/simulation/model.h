@@ -1,0 +1,148 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "tests/simulation/world.h"
+
+namespace stride::simulation {
+
+using Values = std::vector<int64_t>;
+
+struct Op;
+
+// The content of a buffer after one operation. `before` is what that operation found there; null
+// when it made the buffer.
+struct Version {
+  std::shared_ptr<Op> op;
+  std::shared_ptr<Version> before;
+  std::optional<Values> values;  // once they are certain
+  // Codes of errors that an array with this content may carry.
+  std::set<absl::StatusCode> errors;
+  int64_t size = 0;
+};
+using VersionPtr = std::shared_ptr<Version>;
+
+struct Buffer {
+  std::string tenant;
+  VersionPtr now;
+};
+
+// Every element of a buffer from `offset`, `stride` apart.
+struct View {
+  std::shared_ptr<Buffer> buffer;
+  int64_t offset = 0, stride = 1, count = 0;
+};
+
+// What an array may hold.
+struct Allowed {
+  bool anything = false;    // it was left half written, and its client was told
+  std::set<Values> values;  // empty: it must carry an error
+};
+
+struct Input {
+  VersionPtr version;
+  View view;
+};
+
+enum class Outcome { kPending, kDone, kFailed, kUnknown };
+
+// One accepted operation, or a client's upload.
+struct Op {
+  enum class Kind { kCombine, kFill, kCopy, kSum, kMove, kUpload, kOverwrite };
+  int id = 0;
+  Kind kind = Kind::kCombine;
+  std::string tenant;
+  std::string session;  // empty: of a job
+  std::vector<Input> inputs;
+  View out;
+  VersionPtr version;  // that it makes
+  bool in_place = false;
+  bool through_temporary = false;
+  Values content;  // of an upload
+  Outcome outcome = Outcome::kPending;
+  absl::Status status;
+  bool verified = false;
+  // What happened that may be the reason of an error.
+  bool stop_asked = false;  // cancelled, of a cancelled or failed job, or of a session that went
+  absl::Time deadline = absl::InfiniteFuture();
+  bool faulted = false;
+  bool hit = false;        // its worker died while it ran
+  bool restarted = false;  // the daemon died before it had ended
+  bool of_job = false;
+  absl::Time submit_time;
+  absl::Time end_time;
+  int num_began = 0;
+};
+using OpPtr = std::shared_ptr<Op>;
+
+// Tells what the daemon may answer. It knows what was accepted, in which order, what was done to
+// it, and how each operation ended; contents follow from that alone.
+class Model {
+ public:
+  // What happens by itself, and so excuses any operation.
+  struct Excuses {
+    bool memory = false;   // RESOURCE_EXHAUSTED
+    bool devices = false;  // workers that do not start
+    bool compiler = false;
+    bool unlabelled_faults = false;  // of tasks that cannot be told apart
+  };
+
+  explicit Model(World* world) : world_(world) {}
+
+  OpPtr Make(Op::Kind kind, const std::string& tenant);
+  // Enters it behind everything accepted before: inputs read what is there now.
+  void Accept(const OpPtr& op);
+  // It was never accepted after all, being the last one.
+  void Undo(const OpPtr& op);
+
+  void Ended(const OpPtr& op, const absl::Status& status);
+  // Looks at those that ended since.
+  void Verify();
+
+  Allowed AllowedIn(const VersionPtr& version);
+  void CheckContent(const std::string& what, const VersionPtr& version, const View& view,
+                    const Values& values);
+  void CheckError(const std::string& what, const VersionPtr& version, const absl::Status& status);
+
+  // Of a copy that the daemon made by itself.
+  bool CopyMayFail(absl::StatusCode code) const;
+
+  OpPtr Find(int id) const;
+  const std::map<int, OpPtr>& ops() const { return ops_; }
+  // Those whose outcome matters to nobody any more.
+  void Prune();
+  Excuses& excuses() { return excuses_; }
+  int num_pending() const;
+
+  uint64_t num_verified() const { return num_verified_; }
+  uint64_t num_contents() const { return num_contents_; }
+
+ private:
+  bool MayFail(const Op& op, absl::StatusCode code);
+  bool Excused(const Op& op, absl::StatusCode code) const;
+  std::set<absl::StatusCode> ErrorsOf(const VersionPtr& version);
+  void AddErrors(const VersionPtr& version, std::set<const Version*>& seen,
+                 std::set<absl::StatusCode>& all);
+  Allowed Compute(const VersionPtr& version);
+  Values Apply(const Op& op, const std::vector<const Values*>& inputs, const Values& before) const;
+  void VerifyOne(const OpPtr& op);
+
+  World* const world_;
+  Excuses excuses_;
+  std::map<int, OpPtr> ops_;
+  std::vector<OpPtr> ended_;
+  std::map<const Version*, Allowed> known_;  // of the question that is answered now
+  int depth_ = 0;
+  int next_id_ = 1;
+  uint64_t num_verified_ = 0, num_contents_ = 0;
+};
+
+}  // namespace stride::simulation

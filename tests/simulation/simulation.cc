@@ -1,0 +1,1059 @@
+#include "tests/simulation/simulation.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
+#include "server/base/error.h"
+#include "server/recovery/journal.h"
+#include "server/recovery/key.h"
+
+namespace stride::simulation {
+namespace {
+
+constexpr int64_t kSizes[] = {8, 16};
+constexpr absl::Duration kPatience = absl::Minutes(10);  // simulated, for what was accepted
+
+TenantId Id(const std::string& tenant) { return TenantId{tenant}; }
+
+std::string Bytes(const Values& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * 8};
+}
+
+Values FromBytes(const std::string& bytes) {
+  Values values(bytes.size() / 8);
+  std::memcpy(values.data(), bytes.data(), values.size() * 8);
+  return values;
+}
+
+bool IsFinal(v1::Job::State state) {
+  return state == v1::Job::STATE_SUCCEEDED || state == v1::Job::STATE_FAILED ||
+         state == v1::Job::STATE_CANCELLED;
+}
+
+}  // namespace
+
+Simulation::Simulation(uint64_t seed, int num_actions, bool verbose)
+    : world_(seed), num_actions_(num_actions) {
+  world_.set_verbose(verbose);
+}
+
+Simulation::~Simulation() {
+  if (engine_ != nullptr) StopEngine();
+}
+
+// Some seeds see little go wrong, others nearly everything.
+void Simulation::ChooseScenario() {
+  num_tenants_ = 1 + static_cast<int>(world_.Below(3));
+  int num_devices = 1 + static_cast<int>(world_.Below(3));
+  bool small = world_.Chance(0.2);
+  for (int i = 0; i < num_devices; ++i) {
+    bool host = world_.Chance(0.6);
+    descriptions_.push_back(MakeDevice(i, host, small ? int64_t{150} << 20 : int64_t{1} << 30));
+  }
+  model_.excuses().memory = small;
+  auto sometimes = [&](double rate) { return world_.Chance(0.4) ? rate : 0; };
+  hazards_.start_dies = sometimes(0.2);
+  hazards_.start_fails = sometimes(0.1);
+  hazards_.arena_fails = sometimes(0.2);
+  hazards_.task_fails = sometimes(0.02);
+  hazards_.task_faults = sometimes(0.02);
+  hazards_.task_hangs = sometimes(0.1);
+  hazards_.compile_fails = sometimes(0.1);
+  death_rate_ = sometimes(0.03);
+  restart_rate_ = sometimes(0.01);
+  model_.excuses().compiler = hazards_.compile_fails > 0;
+  model_.excuses().memory = small || hazards_.arena_fails > 0;
+  // A copy is given up when the third worker dies over it.
+  model_.excuses().devices = hazards_.start_fails > 0 || hazards_.start_dies > 0 ||
+                             hazards_.task_faults > 0 || death_rate_ > 0;
+  options_.default_session_ttl = absl::Hours(20);
+  if (world_.Chance(0.5)) options_.health.interval = absl::Seconds(30);
+  if (world_.Chance(0.5)) options_.worker_idle_timeout = absl::Milliseconds(200);
+  options_.job_ended = [this](const scheduler::JobEnd& end) {
+    if (!killed_ && !ending_) ended_jobs_.push_back(end.job);
+  };
+  options_.log = [this](const std::string& line) {
+    world_.Note("log: ", line);
+    if (line.find("LOST") != std::string::npos) world_.Fail(line);
+  };
+  world_.Note(num_tenants_, " tenants, ", num_devices, " devices, deaths ", death_rate_,
+              ", restarts ", restart_rate_);
+}
+
+void Simulation::StartEngine(std::vector<NamedFd> kept) {
+  devices_ =
+      std::make_unique<Devices>(&world_, static_cast<Watcher*>(this), &hazards_, descriptions_);
+  engine_ = scheduler::Engine::Create(options_, devices_.get(), keeper_.get(), std::move(kept));
+}
+
+// Of one that was killed too: its threads have to end somehow. What it still does reaches nobody.
+void Simulation::StopEngine() {
+  bool was_ending = std::exchange(ending_, true);
+  tickets_.clear();
+  engine_->StopRecording();
+  devices_->Shutdown();
+  world_.Wait([this] { return num_calls_ == 0; }, absl::InfiniteFuture());
+  fetches_.clear();
+  engine_->Drain(world_.Now() + absl::Minutes(1));
+  engine_.reset();
+  world_.Forget(devices_.get());
+  devices_.reset();
+  ending_ = was_ending;
+}
+
+void Simulation::Point(const char* what) {
+  if (killed_ || ending_ || points_to_death_ < 0) return;
+  if (points_to_death_-- > 0) return;
+  killed_ = true;
+  left_ = keeper_->Copy();
+  devices_->Vanish();
+  world_.Note("the daemon is killed ", what);
+}
+
+void Simulation::Restart() {
+  ++num_restarts_;
+  ++life_;
+  StopEngine();
+  for (const auto& [id, op] : model_.ops()) {
+    if (op->outcome != Outcome::kPending) continue;
+    op->restarted = true;
+    if (!op->of_job) op->outcome = Outcome::kUnknown;
+  }
+  keeper_ =
+      std::make_unique<Kept>([this](const char* what) { Point(what); }, std::exchange(left_, {}));
+  ended_jobs_.clear();
+  for (auto& [name, job] : jobs_) job.num_ends = 0;
+  killed_ = false;
+  points_to_death_ = world_.Chance(0.1) ? static_cast<int>(world_.Below(10)) : -1;
+  world_.Note("the next daemon starts");
+  StartEngine(keeper_->TakeAll());
+  if (killed_) {  // in recovery
+    Restart();
+    return;
+  }
+  AfterRestart();
+}
+
+// What became of the request that was under way?
+void Simulation::AfterRestart() {
+  if (!unanswered_.has_value()) return;
+  Unanswered last = std::move(*unanswered_);
+  unanswered_.reset();
+  if (!last.job.empty()) {
+    auto job = engine_->GetJob(Id(jobs_[last.job].tenant), last.job);
+    if (job.ok()) {
+      jobs_[last.job].accepted = true;
+      return;
+    }
+    for (auto op = jobs_[last.job].ops.rbegin(); op != jobs_[last.job].ops.rend(); ++op)
+      model_.Undo(*op);
+    jobs_.erase(last.job);
+    last.forget();
+    return;
+  }
+  bool there = !last.array.empty() && engine_->GetArray(Id(last.op->tenant), last.array).ok();
+  if (there) return;
+  if (last.array.empty()) {
+    last.op->stop_asked = true;  // it may or may not have been accepted
+    return;
+  }
+  model_.Undo(last.op);
+  last.forget();
+}
+
+OpPtr Simulation::OpOf(const std::string& label) {
+  size_t place = label.rfind(" + ");
+  return place == std::string::npos ? nullptr : model_.Find(std::atoi(label.c_str() + place + 3));
+}
+
+void Simulation::Began(const std::string& label) {
+  if (OpPtr op = OpOf(label)) {
+    ++op->num_began;
+    if (op->outcome == Outcome::kDone)
+      world_.Fail("operation ", op->id, " runs after it succeeded");
+  }
+}
+
+void Simulation::Hit(const std::string& label, bool fault) {
+  OpPtr op = OpOf(label);
+  if (op == nullptr) {
+    model_.excuses().unlabelled_faults = true;
+    return;
+  }
+  op->hit = true;
+  op->faulted = op->faulted || fault;
+}
+
+bool Simulation::MayHang(const std::string& label) {
+  OpPtr op = OpOf(label);
+  return op != nullptr && op->deadline != absl::InfiniteFuture();
+}
+
+std::string Simulation::TenantOf(const std::string& label) {
+  OpPtr op = OpOf(label);
+  return op == nullptr ? "" : op->tenant;
+}
+
+Simulation::Session* Simulation::AnySession() {
+  if (sessions_.empty()) return nullptr;
+  auto it = sessions_.begin();
+  std::advance(it, world_.Below(sessions_.size()));
+  return it->second.get();
+}
+
+// Of the session, or of its tenant; of so many elements, where that is said.
+std::optional<Simulation::Named> Simulation::AnyArray(Session& session, int64_t count) {
+  std::vector<Named> all;
+  for (auto& [handle, array] : session.arrays) {
+    if (count == 0 || array.view.count == count)
+      all.push_back({absl::StrCat(session.name, "/arrays/", handle), &array, &session, handle});
+  }
+  for (auto& [name, array] : named_[session.tenant]) {
+    if (count == 0 || array.view.count == count) all.push_back({name, &array, nullptr});
+  }
+  if (all.empty()) return std::nullopt;
+  // The youngest are used most.
+  if (world_.Chance(0.5))
+    return all[all.size() - 1 - world_.Below(std::min<size_t>(3, all.size()))];
+  return all[world_.Below(all.size())];
+}
+
+std::string Simulation::RandomDevice() {
+  if (world_.Chance(0.7)) return "";
+  return absl::StrCat("devices/", descriptions_[world_.Below(descriptions_.size())].id());
+}
+
+absl::Status Simulation::StatusOf(const v1::Array& array) {
+  if (array.state() != v1::Array::STATE_FAILED) return absl::OkStatus();
+  return {static_cast<absl::StatusCode>(array.error().code()), array.error().message()};
+}
+
+void Simulation::Open() {
+  std::string tenant = absl::StrCat("tenant", world_.Below(num_tenants_));
+  std::string id = absl::StrCat("s", next_name_++);
+  v1::CreateSessionRequest request;
+  request.set_session_id(id);
+  auto made = engine_->CreateSession(Id(tenant), request);
+  if (killed_) return;  // if it was made, nobody uses it
+  if (!made.ok()) world_.Fail("no session: ", made.status().ToString());
+  auto session = std::make_unique<Session>();
+  session->tenant = tenant;
+  session->name = absl::StrCat("sessions/", id);
+  world_.Note(session->name, " of ", tenant);
+  sessions_[session->name] = std::move(session);
+}
+
+void Simulation::CloseSession() {
+  if (sessions_.size() < 4) return;
+  Session* session = AnySession();
+  if (session == nullptr) return;
+  world_.Note(session->name, " ends");
+  for (auto& [handle, array] : session->arrays) {
+    // Its queued work never runs, nor do its uploads go on.
+    for (VersionPtr version = array.view.buffer->now; version != nullptr;
+         version = version->before) {
+      const OpPtr& op = version->op;
+      if (op != nullptr && op->outcome != Outcome::kDone && op->session == session->name)
+        op->stop_asked = true;
+    }
+  }
+  absl::Status status = engine_->DeleteSession(Id(session->tenant), session->name);
+  if (!status.ok()) world_.Fail("a session cannot be ended: ", status.ToString());
+  sessions_.erase(session->name);
+}
+
+void Simulation::Upload() {
+  Session* session = AnySession();
+  if (session == nullptr) return;
+  OpPtr op = model_.Make(Op::Kind::kUpload, session->tenant);
+  int64_t count = kSizes[world_.Below(2)];
+  for (int64_t i = 0; i < count; ++i)
+    op->content.push_back(static_cast<int64_t>(world_.Below(1000)));
+  op->out = {std::make_shared<Buffer>(), 0, 1, count};
+  op->out.buffer->tenant = session->tenant;
+  v1::PutArrayRequest::Header header;
+  bool named = world_.Chance(0.3);
+  std::string name,
+      id = named ? absl::StrCat("a", next_name_++) : absl::StrCat(session->next_handle);
+  std::function<void()> forget;
+  header.set_array_id(id);
+  if (named) {
+    header.set_parent(absl::StrCat("tenants/", session->tenant));
+    name = absl::StrCat(header.parent(), "/arrays/", id);
+    named_[session->tenant][name] = {op->out};
+    forget = [this, tenant = session->tenant, name] { named_[tenant].erase(name); };
+  } else {
+    op->session = session->name;
+    header.set_parent(session->name);
+    name = absl::StrCat(session->name, "/arrays/", id);
+    session->arrays[session->next_handle] = {op->out};
+    forget = [this, of = session->name, handle = session->next_handle] {
+      if (sessions_.count(of) > 0) sessions_[of]->arrays.erase(handle);
+    };
+    ++session->next_handle;
+  }
+  header.mutable_spec()->set_data_type(v1::DATA_TYPE_INT64);
+  header.mutable_spec()->add_shape(count);
+  header.set_device(RandomDevice());
+  op->deadline = world_.Now() + absl::Minutes(1);
+  model_.Accept(op);
+  world_.Note("operation ", op->id, ": upload of ", name, " to ", header.device(), ": ",
+              absl::StrJoin(op->content, " "));
+  unanswered_ = {op, name, "", forget};
+  ++num_calls_;
+  world_.Call([this, op, header, life = life_, forget] {
+    absl::Status status;
+    {
+      auto upload = engine_->BeginUpload(Id(op->tenant), header, op->deadline);
+      status = upload.status();
+      std::string bytes = Bytes(op->content);
+      if (status.ok()) status = (*upload)->Write(bytes);
+      if (status.ok()) status = (*upload)->Finish().status();
+    }
+    --num_calls_;
+    if (killed_ || ending_ || life != life_) return;
+    if (op->outcome != Outcome::kPending) return;
+    // What came of it is in the array: complete, or to be gone on with until its lease ends.
+    if (status.ok()) {
+      model_.Ended(op, status);
+    } else {
+      world_.Note("upload ", op->id, " is left: ", status.ToString());
+      op->outcome = Outcome::kUnknown;
+      op->restarted = true;
+    }
+  });
+  if (!killed_) unanswered_.reset();
+}
+
+void Simulation::Overwrite() {
+  Session* session = AnySession();
+  if (session == nullptr) return;
+  auto array = AnyArray(*session);
+  if (!array.has_value() || array->array->view.stride != 1 || array->array->view.count == 1 ||
+      array->array->view.buffer->now == nullptr)
+    return;
+  // What its own upload has not finished is gone on with, not overwritten.
+  const OpPtr& last = array->array->view.buffer->now->op;
+  if (last != nullptr && last->outcome != Outcome::kDone) return;
+  OpPtr op = model_.Make(Op::Kind::kOverwrite, session->tenant);
+  op->in_place = true;
+  op->out = array->array->view;
+  for (int64_t i = 0; i < op->out.count; ++i)
+    op->content.push_back(static_cast<int64_t>(world_.Below(1000)));
+  v1::PutArrayRequest::Header header;
+  size_t slash = array->name.rfind("/arrays/");
+  header.set_parent(array->name.substr(0, slash));
+  header.set_array_id(array->name.substr(slash + 8));
+  header.set_overwrite(true);
+  header.mutable_spec()->set_data_type(v1::DATA_TYPE_INT64);
+  header.mutable_spec()->add_shape(op->out.count);
+  op->deadline = world_.Now() + absl::Minutes(1);
+  model_.Accept(op);
+  world_.Note("operation ", op->id, ": overwrite of ", array->name);
+  ++num_calls_;
+  world_.Call([this, op, header, life = life_] {
+    absl::Status status;
+    {
+      auto upload = engine_->BeginUpload(Id(op->tenant), header, op->deadline);
+      status = upload.status();
+      std::string bytes = Bytes(op->content);
+      if (status.ok()) status = (*upload)->Write(bytes);
+      if (status.ok()) status = (*upload)->Finish().status();
+    }
+    --num_calls_;
+    if (killed_ || ending_ || life != life_ || op->outcome != Outcome::kPending) return;
+    model_.Ended(op, status);
+  });
+}
+
+void Simulation::SetOperand(const Named& array, v1::Operand* operand) {
+  if (array.session != nullptr) {
+    operand->set_handle(array.handle);
+  } else {
+    operand->set_name(array.name);
+  }
+}
+
+v1::Operation Simulation::OperationFor(const OpPtr& op, const std::vector<Named>& inputs) {
+  v1::Operation operation;
+  for (const Named& input : inputs) op->inputs.push_back({nullptr, input.array->view});
+  switch (op->kind) {
+    case Op::Kind::kCombine: {
+      auto* expression = operation.mutable_expression();
+      expression->set_text(absl::StrCat("a * 3 + b + ", op->id));
+      SetOperand(inputs[0], &(*expression->mutable_inputs())["a"]);
+      SetOperand(inputs[1], &(*expression->mutable_inputs())["b"]);
+      break;
+    }
+    case Op::Kind::kCopy:
+      SetOperand(inputs[0], operation.mutable_copy()->mutable_input());
+      break;
+    case Op::Kind::kSum:
+      operation.mutable_reduction()->set_function(v1::Reduction::FUNCTION_SUM);
+      SetOperand(inputs[0], operation.mutable_reduction()->mutable_input());
+      break;
+    default: {
+      auto* fill = operation.mutable_creation()->mutable_fill();
+      fill->mutable_spec()->set_data_type(v1::DATA_TYPE_INT64);
+      fill->mutable_spec()->add_shape(op->out.count);
+      fill->mutable_value()->set_int_value(op->id);
+    }
+  }
+  if (op->kind != Op::Kind::kMove) operation.set_device(RandomDevice());
+  if (world_.Chance(0.1)) operation.set_priority(static_cast<int>(world_.Below(21)) - 10);
+  return operation;
+}
+
+// A new handle or name for the result.
+void Simulation::Name(v1::Operation& operation, Session& session, const OpPtr& op,
+                      std::string* array, std::function<void()>* forget) {
+  if (world_.Chance(0.2)) {
+    *array = absl::StrCat("tenants/", session.tenant, "/arrays/a", next_name_++);
+    operation.add_outputs()->set_name(*array);
+    named_[session.tenant][*array] = {op->out};
+    *forget = [this, tenant = session.tenant, name = *array] { named_[tenant].erase(name); };
+    return;
+  }
+  uint64_t handle = session.next_handle++;
+  operation.add_outputs()->set_handle(handle);
+  *array = absl::StrCat(session.name, "/arrays/", handle);
+  session.arrays[handle] = {op->out};
+  *forget = [this, of = session.name, handle] {
+    if (sessions_.count(of) > 0) sessions_[of]->arrays.erase(handle);
+  };
+}
+
+void Simulation::Compute() {
+  Session* session = AnySession();
+  if (session == nullptr) return;
+  int64_t count = kSizes[world_.Below(2)];
+  std::vector<Named> inputs;
+  Op::Kind kind = Op::Kind::kFill;
+  auto first = AnyArray(*session, world_.Chance(0.1) ? 0 : count);
+  if (first.has_value() && world_.Chance(0.95)) {
+    count = first->array->view.count;
+    inputs.push_back(*first);
+    kind = world_.Chance(0.8)   ? Op::Kind::kCombine
+           : world_.Chance(0.5) ? Op::Kind::kCopy
+                                : Op::Kind::kSum;
+    if (kind == Op::Kind::kCombine) inputs.push_back(*AnyArray(*session, count));
+    if (kind == Op::Kind::kSum) count = 1;
+  } else {
+    count = kSizes[world_.Below(2)];
+  }
+  OpPtr op = model_.Make(kind, session->tenant);
+  op->session = session->name;
+  if (world_.Chance(0.15)) op->deadline = world_.Now() + world_.Latency() * (1 + world_.Below(20));
+  std::optional<Named> target;
+  if (kind != Op::Kind::kSum && world_.Chance(0.4)) {
+    target = world_.Chance(0.7) && !inputs.empty() ? inputs[0] : AnyArray(*session, count);
+  }
+  std::string array;
+  std::function<void()> forget = [] {};
+  v1::Operation operation;
+  if (target.has_value()) {
+    op->in_place = true;
+    op->out = target->array->view;
+    operation = OperationFor(op, inputs);
+    v1::Output* output = operation.add_outputs();
+    output->set_existing(true);
+    if (target->session != nullptr) {
+      output->set_handle(target->handle);
+    } else {
+      output->set_name(target->name);
+    }
+    for (const Named& input : inputs) {
+      const View& view = input.array->view;
+      bool same = view.offset == op->out.offset && view.stride == op->out.stride;
+      if (view.buffer == op->out.buffer && !same) op->through_temporary = true;
+    }
+  } else {
+    op->out = {std::make_shared<Buffer>(), 0, 1, count};
+    op->out.buffer->tenant = session->tenant;
+    operation = OperationFor(op, inputs);
+    Name(operation, *session, op, &array, &forget);
+  }
+  Send(op, *session, operation, array, forget);
+}
+
+void Simulation::Send(const OpPtr& op, Session& session, v1::Operation operation,
+                      const std::string& array, std::function<void()> forget) {
+  model_.Accept(op);
+  std::string inputs;
+  for (const Input& input : op->inputs)
+    absl::StrAppend(&inputs, " ", input.version->op == nullptr ? 0 : input.version->op->id);
+  std::string before = op->in_place && op->version->before->op != nullptr
+                           ? absl::StrCat(op->version->before->op->id)
+                           : "-";
+  world_.Note("operation ", op->id, " of ", session.tenant, " ", session.name, ": ",
+              operation.ShortDebugString(), op->in_place ? " in place of " : "",
+              op->in_place ? before : "", ", reads", inputs);
+  unanswered_ = {op, array, "", forget};
+  auto ticket = engine_->Submit(Id(session.tenant), session.name, operation, op->deadline);
+  if (killed_) return;
+  unanswered_.reset();
+  if (!ticket.ok()) {
+    model_.Ended(op, ticket.status());
+    // A handle stands for the error; a name stands for nothing.
+    if (array.rfind("tenants/", 0) == 0) forget();
+    return;
+  }
+  tickets_[op->id] = *ticket;
+  (*ticket)->OnDone([this, op, ticket = std::weak_ptr<scheduler::Ticket>(*ticket), life = life_] {
+    if (killed_ || ending_ || life != life_) return;
+    auto ended = ticket.lock();
+    if (ended == nullptr) return;
+    model_.Ended(op, ended->Wait(world_.Now()));
+    tickets_.erase(op->id);
+  });
+}
+
+void Simulation::MakeView() {
+  Session* session = AnySession();
+  if (session == nullptr) return;
+  auto base = AnyArray(*session, 16);
+  if (!base.has_value()) return;
+  View view = base->array->view;
+  int64_t start = 0, step = 1;
+  switch (world_.Below(4)) {
+    case 0:
+      break;
+    case 1:
+      start = 8;
+      break;
+    case 2:
+      step = 2;
+      break;
+    default:
+      start = 3;
+  }
+  View made{view.buffer, view.offset + start * view.stride, view.stride * step, 8};
+  v1::Operation operation;
+  SetOperand(*base, operation.mutable_view()->mutable_input());
+  auto* slice = operation.mutable_view()->add_steps()->mutable_slice();
+  slice->set_start(start);
+  slice->set_stop(start + 8 * step);
+  slice->set_step(step);
+  uint64_t handle = session->next_handle++;
+  operation.add_outputs()->set_handle(handle);
+  world_.Note("view ", session->name, "/arrays/", handle, " of ", base->name);
+  auto ticket =
+      engine_->Submit(Id(session->tenant), session->name, operation, absl::InfiniteFuture());
+  if (killed_) return;  // nobody asks for it any more
+  if (ticket.ok()) {
+    session->arrays[handle] = {made};
+    return;
+  }
+  if (!base->array->error.ok()) return;
+  model_.CheckError(absl::StrCat("view of ", base->name), view.buffer->now, ticket.status());
+}
+
+void Simulation::Move() {
+  Session* session = AnySession();
+  if (session == nullptr) return;
+  auto input = AnyArray(*session);
+  if (!input.has_value()) return;
+  OpPtr op = model_.Make(Op::Kind::kMove, session->tenant);
+  op->session = session->name;
+  op->in_place = true;
+  op->out = input->array->view;
+  op->inputs.push_back({nullptr, input->array->view});
+  v1::Operation operation;
+  SetOperand(*input, operation.mutable_copy()->mutable_input());
+  operation.mutable_copy()->set_move(true);
+  operation.set_device(
+      absl::StrCat("devices/", descriptions_[world_.Below(descriptions_.size())].id()));
+  uint64_t handle = session->next_handle++;
+  operation.add_outputs()->set_handle(handle);
+  session->arrays[handle] = {op->out};
+  Send(op, *session, operation, absl::StrCat(session->name, "/arrays/", handle),
+       [this, of = session->name, handle] {
+         if (sessions_.count(of) > 0) sessions_[of]->arrays.erase(handle);
+       });
+  if (op->outcome == Outcome::kFailed) session->arrays.erase(handle);
+}
+
+void Simulation::BeginFetch() {
+  Session* session = AnySession();
+  if (session == nullptr || session->arrays.empty()) return;
+  auto it = session->arrays.begin();
+  std::advance(it, world_.Below(session->arrays.size()));
+  const Array& array = it->second;
+  std::string what = absl::StrCat(session->name, "/arrays/", it->first);
+  auto fetch = engine_->BeginFetch(Id(session->tenant), session->name, it->first);
+  if (killed_) return;
+  VersionPtr version = array.view.buffer->now;
+  world_.Note("fetch of ", what, ", left by ", version->op == nullptr ? 0 : version->op->id);
+  if (!fetch.ok()) {
+    model_.CheckError(what, version, fetch.status());
+    return;
+  }
+  fetches_.push_back({*std::move(fetch), what, version, array.view});
+}
+
+// Those that can be had without waiting for tasks.
+void Simulation::ReadFetches() {
+  if (fetches_.empty() || killed_) return;
+  size_t index = world_.Below(fetches_.size());
+  auto fetch = std::make_shared<Fetch>(std::move(fetches_[index]));
+  fetches_.erase(fetches_.begin() + static_cast<ptrdiff_t>(index));
+  ++num_calls_;
+  world_.Call([this, fetch, life = life_]() mutable {
+    auto read = fetch->fetch->Read(world_.Now());
+    --num_calls_;
+    if (killed_ || ending_ || life != life_) {
+      fetch->fetch.reset();
+      return;
+    }
+    if (read.ok()) {
+      model_.CheckContent(fetch->what, fetch->version, fetch->view, FromBytes(read->data()));
+    } else if (absl::IsDeadlineExceeded(read.status()) &&
+               absl::StrContains(read.status().message(), "before the array was ready")) {
+      fetches_.push_back(std::move(*fetch));
+      return;
+    } else if (!absl::IsUnavailable(read.status()) &&
+               !(fetch->view.stride != 1 && model_.CopyMayFail(read.status().code()))) {
+      model_.CheckError(fetch->what, fetch->version, read.status());
+    }
+    ++num_calls_;
+    fetch->fetch.reset();
+    --num_calls_;
+  });
+}
+
+void Simulation::Release() {
+  Session* session = AnySession();
+  if (session == nullptr || session->arrays.size() < 4) return;
+  auto it = session->arrays.begin();
+  std::advance(it, world_.Below(session->arrays.size()));
+  v1::Release release;
+  release.add_handles(it->first);
+  world_.Note("release of ", session->name, "/arrays/", it->first);
+  absl::Status status = engine_->Release(Id(session->tenant), session->name, release);
+  if (!status.ok()) world_.Fail("a handle cannot be released: ", status.ToString());
+  session->arrays.erase(it);
+}
+
+void Simulation::DeleteNamed() {
+  std::string tenant = absl::StrCat("tenant", world_.Below(num_tenants_));
+  auto& arrays = named_[tenant];
+  if (arrays.size() < 4) return;
+  auto it = arrays.begin();
+  std::advance(it, world_.Below(arrays.size()));
+  for (VersionPtr version = it->second.view.buffer->now; version != nullptr;
+       version = version->before) {
+    const OpPtr& op = version->op;
+    if (op != nullptr && op->kind == Op::Kind::kUpload && op->outcome != Outcome::kDone)
+      op->stop_asked = true;
+  }
+  world_.Note("delete ", it->first);
+  absl::Status status = engine_->DeleteArray(Id(tenant), it->first);
+  if (!status.ok()) world_.Fail("a named array cannot be deleted: ", status.ToString());
+  arrays.erase(it);
+}
+
+void Simulation::Cancel() {
+  if (tickets_.empty()) return;
+  auto it = tickets_.begin();
+  std::advance(it, world_.Below(tickets_.size()));
+  world_.Note("cancel of operation ", it->first);
+  model_.Find(it->first)->stop_asked = true;
+  auto ticket = it->second;  // it may end at once
+  ticket->Cancel();
+}
+
+void Simulation::CreateJob() {
+  Session* session = AnySession();
+  if (session == nullptr) return;
+  const std::string tenant = session->tenant;
+  Session temporaries{.tenant = tenant};
+  std::vector<std::string> made;
+  Job job{.tenant = tenant};
+  std::string id = absl::StrCat("j", next_name_++);
+  job.name = absl::StrCat("tenants/", tenant, "/jobs/", id);
+  v1::CreateJobRequest request;
+  request.set_parent(absl::StrCat("tenants/", tenant));
+  request.set_job_id(id);
+  if (world_.Chance(0.5)) request.set_request_id(id);
+  absl::Time deadline = absl::InfiniteFuture();
+  if (world_.Chance(0.2)) {
+    int64_t seconds = 1 + static_cast<int64_t>(world_.Below(3));
+    request.mutable_job()->mutable_timeout()->set_seconds(seconds);
+    deadline = world_.Now() + absl::Seconds(seconds);
+  }
+  int num = 1 + static_cast<int>(world_.Below(4));
+  for (int i = 0; i < num; ++i) {
+    int64_t count = kSizes[world_.Below(2)];
+    auto first = AnyArray(temporaries, count);
+    Op::Kind kind = first.has_value() ? Op::Kind::kCombine : Op::Kind::kFill;
+    OpPtr op = model_.Make(kind, tenant);
+    op->of_job = true;
+    op->deadline = deadline;
+    std::vector<Named> inputs;
+    if (first.has_value()) inputs = {*first, *AnyArray(temporaries, count)};
+    v1::Operation operation;
+    if (first.has_value() && world_.Chance(0.4)) {
+      op->in_place = true;
+      op->out = first->array->view;
+      operation = OperationFor(op, inputs);
+      v1::Output* output = operation.add_outputs();
+      output->set_existing(true);
+      if (first->session != nullptr) {
+        output->set_handle(first->handle);
+      } else {
+        output->set_name(first->name);
+      }
+      for (const Named& input : inputs)
+        op->through_temporary =
+            op->through_temporary || (input.array->view.buffer == op->out.buffer &&
+                                      (input.array->view.offset != op->out.offset ||
+                                       input.array->view.stride != op->out.stride));
+    } else {
+      op->out = {std::make_shared<Buffer>(), 0, 1, count};
+      op->out.buffer->tenant = tenant;
+      operation = OperationFor(op, inputs);
+      std::string array;
+      std::function<void()> forget;
+      Name(operation, temporaries, op, &array, &forget);
+      if (array.rfind("tenants/", 0) == 0) made.push_back(array);
+    }
+    model_.Accept(op);
+    job.ops.push_back(op);
+    *request.mutable_job()->add_operations() = operation;
+    world_.Note("operation ", op->id, " of ", job.name, ": ", operation.ShortDebugString());
+  }
+  jobs_[job.name] = job;
+  auto forget = [this, tenant, made] {
+    for (const std::string& name : made) named_[tenant].erase(name);
+  };
+  unanswered_ = {nullptr, "", job.name, forget};
+  auto created = engine_->CreateJob(Id(tenant), request);
+  if (killed_) return;
+  unanswered_.reset();
+  if (created.ok()) {
+    jobs_[job.name].accepted = true;
+    return;
+  }
+  world_.Note(job.name, " is refused: ", created.status().ToString());
+  // Nothing of it was done.
+  bool explained = false;
+  for (const OpPtr& op : job.ops) {
+    op->outcome = Outcome::kUnknown;
+    for (const Input& input : op->inputs) {
+      (void)input;
+      explained = true;
+    }
+  }
+  if (!explained) world_.Fail("a job was refused: ", created.status().ToString());
+  for (auto op = job.ops.rbegin(); op != job.ops.rend(); ++op) model_.Undo(*op);
+  jobs_.erase(job.name);
+  forget();
+}
+
+void Simulation::CancelJob() {
+  std::vector<Job*> going;
+  for (auto& [name, job] : jobs_) {
+    if (!job.over) going.push_back(&job);
+  }
+  if (going.empty()) return;
+  Job& job = *going[world_.Below(going.size())];
+  world_.Note("cancel of ", job.name);
+  for (const OpPtr& op : job.ops) op->stop_asked = true;
+  auto cancelled = engine_->CancelJob(Id(job.tenant), job.name);
+  if (!cancelled.ok()) world_.Fail("a job cannot be cancelled: ", cancelled.status().ToString());
+}
+
+// Every accepted job is there, and ends once.
+void Simulation::CheckJobs() {
+  for (const std::string& name : std::exchange(ended_jobs_, {})) {
+    auto it = jobs_.find(name);
+    if (it != jobs_.end() && ++it->second.num_ends > 1) world_.Fail(name, " ended twice");
+  }
+  if (killed_) return;
+  for (auto& [name, job] : jobs_) {
+    if (job.over || !job.accepted) continue;
+    auto now = engine_->GetJob(Id(job.tenant), name);
+    if (!now.ok()) {
+      world_.Fail("an accepted job is lost: ", now.status().ToString());
+      return;
+    }
+    if (!IsFinal(now->state())) continue;
+    job.over = true;
+    world_.Note(name, " is over: ", v1::Job::State_Name(now->state()), " ", now->error().message());
+    bool succeeded = now->state() == v1::Job::STATE_SUCCEEDED;
+    for (const OpPtr& op : job.ops) {
+      if (op->outcome == Outcome::kDone || op->outcome == Outcome::kFailed) continue;
+      if (succeeded) {
+        model_.Ended(op, absl::OkStatus());
+      } else {
+        op->outcome = Outcome::kUnknown;
+        op->stop_asked = true;  // the others go when one has failed
+      }
+    }
+  }
+}
+
+// Operations whose answer went with a daemon: their new arrays tell how they ended.
+void Simulation::Resolve() {
+  auto look = [this](const std::string& tenant, const std::string& name, const Array& array) {
+    if (killed_) return;
+    const VersionPtr& version = array.view.buffer->now;
+    auto got = engine_->GetArray(Id(tenant), name);
+    if (!got.ok()) {
+      world_.Fail(name, " is lost: ", got.status().ToString());
+      return;
+    }
+    if (got->state() == v1::Array::STATE_FAILED) {
+      absl::Status status = StatusOf(*got);
+      OpPtr op = version->op;
+      if (op != nullptr && op->outcome == Outcome::kPending) return;  // told in a moment
+      model_.CheckError(name, version, status);
+    }
+    OpPtr op = version->op;
+    if (op == nullptr || op->outcome != Outcome::kUnknown || op->in_place) return;
+    if (got->state() == v1::Array::STATE_PENDING) return;
+    model_.Ended(op, StatusOf(*got));
+  };
+  for (auto& [name, session] : sessions_) {
+    for (auto& [handle, array] : session->arrays)
+      look(session->tenant, absl::StrCat(name, "/arrays/", handle), array);
+  }
+  for (auto& [tenant, arrays] : named_) {
+    for (auto& [name, array] : arrays) look(tenant, name, array);
+  }
+}
+
+// A tenant asks for what another owns.
+void Simulation::Trespass() {
+  if (num_tenants_ < 2) return;
+  Session* session = AnySession();
+  if (session == nullptr) return;
+  std::string other = absl::StrCat("tenant", world_.Below(num_tenants_));
+  if (other == session->tenant) return;
+  auto refused = [&](const absl::Status& status, const char* what) {
+    if (!absl::IsNotFound(status) && !killed_)
+      world_.Fail(other, " asked for ", what, " of ", session->tenant, ": ", status.ToString());
+  };
+  refused(engine_->GetSession(Id(other), session->name).status(), "a session");
+  if (auto array = AnyArray(*session)) {
+    refused(engine_->GetArray(Id(other), array->name).status(), "an array");
+    refused(engine_->DeleteArray(Id(other), array->name), "an array");
+    v1::Operation operation;
+    operation.mutable_copy()->mutable_input()->set_name(array->name);
+    operation.add_outputs()->set_inline_result(true);
+    refused(engine_->Submit(Id(other), "", operation, absl::InfiniteFuture()).status(), "an array");
+  }
+  for (const auto& [name, job] : jobs_) {
+    if (job.tenant != session->tenant) continue;
+    refused(engine_->GetJob(Id(other), name).status(), "a job");
+    refused(engine_->CancelJob(Id(other), name).status(), "a job");
+    break;
+  }
+}
+
+void Simulation::Look() {
+  Session* session = AnySession();
+  if (session == nullptr) return;
+  auto array = AnyArray(*session);
+  if (!array.has_value()) return;
+  auto got = engine_->GetArray(Id(session->tenant), array->name);
+  if (!got.ok() && !killed_) world_.Fail(array->name, " is lost: ", got.status().ToString());
+}
+
+void Simulation::Disturb() {
+  if (world_.Chance(death_rate_)) {
+    if (auto worker = devices_->Any()) {
+      ++num_deaths_;
+      bool fault = worker->running() && world_.Chance(0.3);
+      worker->Die(
+          fault ? MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_KERNEL_FAULT,
+                            "misaligned address")
+                : MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "killed"),
+          fault);
+    }
+  }
+  if (world_.Chance(death_rate_ / 10)) {
+    int device = static_cast<int>(world_.Below(descriptions_.size()));
+    bool ill = world_.Chance(0.3);
+    if (ill) model_.excuses().devices = true;
+    devices_->set_ill(device, ill);
+    world_.Note("device ", device, ill ? " is ill" : " is well");
+  }
+  if (points_to_death_ < 0 && world_.Chance(restart_rate_))
+    points_to_death_ = static_cast<int>(world_.Below(20));
+}
+
+void Simulation::Act() {
+  struct Choice {
+    int weight;
+    void (Simulation::*act)();
+  };
+  static constexpr Choice kChoices[] = {
+      {2, &Simulation::Open},      {1, &Simulation::CloseSession}, {8, &Simulation::Upload},
+      {3, &Simulation::Overwrite}, {50, &Simulation::Compute},     {8, &Simulation::MakeView},
+      {6, &Simulation::Move},      {15, &Simulation::BeginFetch},  {15, &Simulation::ReadFetches},
+      {8, &Simulation::Release},   {6, &Simulation::Cancel},       {6, &Simulation::CreateJob},
+      {2, &Simulation::CancelJob}, {2, &Simulation::DeleteNamed},  {2, &Simulation::Trespass},
+      {3, &Simulation::Look},
+  };
+  int total = 0;
+  for (const Choice& choice : kChoices) total += choice.weight;
+  int at = static_cast<int>(world_.Below(total));
+  for (const Choice& choice : kChoices) {
+    at -= choice.weight;
+    if (at >= 0) continue;
+    (this->*choice.act)();
+    return;
+  }
+}
+
+// What must be done once something has happened.
+void Simulation::Settle() {
+  if (killed_) Restart();
+  Point("between two events");
+  if (killed_) Restart();
+  model_.Verify();
+  CheckJobs();
+}
+
+void Simulation::Step() {
+  world_.Step();
+  Settle();
+}
+
+// Everything that was accepted ends, whatever went wrong before.
+void Simulation::Quiesce(const char* when) {
+  Hazards hazards = std::exchange(hazards_, {});
+  for (size_t i = 0; i < descriptions_.size(); ++i) devices_->set_ill(static_cast<int>(i), false);
+  points_to_death_ = -1;
+  absl::Time end = world_.Now() + kPatience;
+  auto jobs_over = [this] {
+    return std::all_of(jobs_.begin(), jobs_.end(), [](const auto& job) { return job.second.over; });
+  };
+  while (world_.failure().empty() && (model_.num_pending() > 0 || num_calls_ > 0 || !jobs_over())) {
+    ReadFetches();  // a later writer waits for them
+    Step();
+    if (world_.Now() > end) {
+      std::string what;
+      for (const auto& [id, op] : model_.ops()) {
+        if (op->outcome == Outcome::kPending) absl::StrAppend(&what, " ", id);
+      }
+      world_.Fail(when, ": these never end:", what, ", calls: ", num_calls_);
+    }
+  }
+  // Uploads that were left alone until their lease has ended.
+  Resolve();
+  model_.Verify();
+  while (world_.failure().empty() && !fetches_.empty()) {
+    ReadFetches();
+    Step();
+    if (world_.Now() > end) world_.Fail(when, ": a fetch never ends: ", fetches_[0].what);
+  }
+  hazards_ = hazards;
+  model_.Prune();
+}
+
+void Simulation::ReleaseAll() {
+  tickets_.clear();
+  fetches_.clear();
+  for (auto& [name, session] : sessions_)
+    engine_->DeleteSession(Id(session->tenant), name).IgnoreError();
+  sessions_.clear();
+  for (auto& [tenant, arrays] : named_) {
+    for (auto& [name, array] : arrays) {
+      absl::Status status = engine_->DeleteArray(Id(tenant), name);
+      if (!status.ok()) world_.Fail(name, " is lost: ", status.ToString());
+    }
+  }
+  named_.clear();
+  for (auto& [name, job] : jobs_) {
+    absl::Status status = engine_->DeleteJob(Id(job.tenant), name);
+    if (!status.ok()) world_.Fail(name, " is lost: ", status.ToString());
+  }
+  jobs_.clear();
+  // Sessions that were made by a call whose answer never came.
+  for (int i = 0; i < next_name_; ++i) {
+    for (int tenant = 0; tenant < num_tenants_; ++tenant) {
+      engine_->DeleteSession(Id(absl::StrCat("tenant", tenant)), absl::StrCat("sessions/s", i))
+          .IgnoreError();
+    }
+  }
+  world_.Wait([] { return false; }, world_.Now() + absl::Minutes(10));
+}
+
+void Simulation::CheckNothingIsLeft() {
+  for (const v1::DeviceSample& sample : engine_->SampleDevices()) {
+    if (sample.array_bytes() != 0 || sample.queue_depth() != 0)
+      world_.Fail(sample.device(), " is not empty: ", sample.ShortDebugString());
+  }
+  for (int tenant = 0; tenant < num_tenants_; ++tenant) {
+    v1::Usage usage = engine_->GetUsage(Id(absl::StrCat("tenant", tenant)));
+    for (const v1::QuotaUsage& quota : usage.quotas()) {
+      if (quota.used() != 0)
+        world_.Fail("tenant", tenant, " still uses ", quota.ShortDebugString());
+    }
+  }
+  Kept::Files files = keeper_->Copy();
+  auto take = [&](int index) {
+    auto found = files.extract(recovery::Journal::kFileNames[index]);
+    return found.empty() ? UniqueFd() : std::move(found.mapped());
+  };
+  UniqueFd first = take(0), second = take(1);
+  Kept scratch([](const char*) {});
+  auto journal = recovery::Journal::Open(&scratch, std::move(first), std::move(second));
+  if (!journal.ok()) {
+    world_.Fail("the journal cannot be read: ", journal.status().ToString());
+    return;
+  }
+  std::set<std::string> known;
+  (*journal)->ForEach([&](uint64_t key, std::string_view) {
+    recovery::Kind kind = recovery::KindOf(key);
+    uint64_t id = recovery::IdOf(key);
+    if (kind == recovery::Kind::kArena) {
+      known.insert(recovery::ArenaName(id));
+    } else if (kind == recovery::Kind::kWorker) {
+      known.insert(recovery::StatusPageName(id));
+    } else {
+      world_.Fail("the journal keeps a record of kind ", static_cast<int>(kind), ", id ", id);
+    }
+  });
+  for (const auto& [name, fd] : files) {
+    if (known.count(name) == 0) world_.Fail("the keeper still has ", name);
+  }
+}
+
+Simulation::Result Simulation::Run() {
+  ChooseScenario();
+  keeper_ = std::make_unique<Kept>([this](const char* what) { Point(what); });
+  StartEngine({});
+  Open();
+  for (int i = 0; i < num_actions_ && world_.failure().empty(); ++i) {
+    if (!killed_) Act();
+    Settle();
+    Disturb();
+    Settle();
+    absl::Duration pause = world_.Latency() / 2;
+    if (world_.Chance(0.002)) pause = absl::Seconds(1 + world_.Below(60));
+    absl::Time next = world_.Now() + pause;
+    while (world_.failure().empty() && world_.Comes(next)) Step();
+    if (i % 50 == 49) Resolve();
+    if (i % 400 == 399) Quiesce("in between");
+  }
+  if (world_.failure().empty()) Quiesce("at the end");
+  if (world_.failure().empty()) ReleaseAll();
+  if (world_.failure().empty()) CheckNothingIsLeft();
+  Result result{.failure = world_.failure(),
+                .trace = world_.failure().empty() ? "" : world_.Trace(),
+                .hash = world_.trace_hash(),
+                .steps = world_.num_steps(),
+                .operations = static_cast<int>(model_.num_verified()),
+                .contents = static_cast<int>(model_.num_contents()),
+                .deaths = num_deaths_,
+                .restarts = num_restarts_};
+  return result;
+}
+
+}  // namespace stride::simulation

@@ -1,0 +1,110 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <random>
+#include <semaphore>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "server/base/surroundings.h"
+
+namespace stride::simulation {
+
+// A clock, a queue of events and a source of chance. Everything that happens is an event, one after
+// another; which comes first is decided by the seed alone. What may block (an executor's work, a
+// client's call) has a thread of its own, but only one thread ever runs: it hands over when it
+// waits or ends. Not thread-safe for that reason.
+class World : public Surroundings {
+ public:
+  explicit World(uint64_t seed);
+  ~World() override;
+
+  // Surroundings. `Run` takes a while to begin, as a thread does.
+  absl::Time Now() override { return now_; }
+  void At(const void* owner, absl::Time time, std::function<void()> work) override;
+  void Run(const void* owner, std::function<void()> work) override;
+  void Forget(const void* owner) override;
+  void Finish(const void* owner) override;
+  void Wait(const std::function<bool()>& ready, absl::Time deadline) override;
+  std::string RandomId(int length) override;
+
+  // Runs `work` at once, until it ends or waits; it may block. Not from within such work.
+  void Call(std::function<void()> work);
+  void Sleep(absl::Duration time);
+
+  // The next event, or one that waits and need not any more. False: nothing is left.
+  bool Step();
+  // Whether something happens by then; if not, it is then.
+  bool Comes(absl::Time time);
+  uint64_t num_steps() const { return num_steps_; }
+
+  uint64_t Below(uint64_t bound) { return bound == 0 ? 0 : random_() % bound; }
+  bool Chance(double probability) {
+    return static_cast<double>(random_() >> 11) * 0x1p-53 < probability;
+  }
+  // Mostly short, sometimes far longer: orders that are rare on a machine are common here.
+  absl::Duration Latency();
+
+  // The last of these are told when something is wrong.
+  template <typename... Args>
+  void Note(const Args&... args) {
+    NoteLine(absl::StrCat(args...));
+  }
+  std::string Trace() const;
+  // Of all lines ever noted: equal for equal seeds.
+  uint64_t trace_hash() const { return trace_hash_; }
+  void set_verbose(bool verbose) { verbose_ = verbose; }
+
+  // What is wrong; the first is kept.
+  template <typename... Args>
+  void Fail(const Args&... args) {
+    if (failure_.empty()) failure_ = absl::StrCat(args...);
+  }
+  const std::string& failure() const { return failure_; }
+
+ private:
+  struct Fiber {
+    std::binary_semaphore go{0};
+    std::function<void()> work;
+    const void* owner = nullptr;
+    const std::function<bool()>* ready = nullptr;  // it waits for this
+    absl::Time deadline;
+    std::thread thread;
+  };
+  struct Event {
+    const void* owner;
+    std::function<void()> work;
+    bool may_block;
+  };
+  void NoteLine(std::string line);
+  void Loop(Fiber* fiber);
+  void Resume(Fiber* fiber);
+  void StartFiber(const void* owner, std::function<void()> work);
+
+  absl::Time now_ = absl::FromUnixSeconds(1'700'000'000);
+  std::mt19937_64 random_;
+  std::map<std::pair<absl::Time, uint64_t>, Event> events_;
+  uint64_t next_event_ = 0;
+  uint64_t num_steps_ = 0;
+  std::map<const void*, int> unfinished_;  // work of executors
+  std::list<std::unique_ptr<Fiber>> fibers_;
+  std::vector<Fiber*> idle_;
+  std::list<Fiber*> waiting_;
+  Fiber* current_ = nullptr;  // null: the main thread runs
+  std::binary_semaphore main_{0};
+  std::deque<std::string> trace_;
+  uint64_t trace_hash_ = 0;
+  bool verbose_ = false;
+  std::string failure_;
+};
+
+}  // namespace stride::simulation
