@@ -96,6 +96,7 @@ bool Scheduler::PumpOnce(Lane& lane) {
       continue;
     }
     if (task->plan.task.kind_case() == wire::Task::KIND_NOT_SET) {
+      ContentChanges(*task);
       for (const Use& use : task->uses) use.buffer->KeepOnly(lane.device);
       Complete(task, absl::OkStatus());
       continue;
@@ -175,6 +176,7 @@ void Scheduler::AddToSubmit(const std::shared_ptr<Task>& task, Lane& lane, wire:
   auto& ready = lane.ready;
   ready.pop_front();
   task->queued_ready = false;
+  ContentChanges(*task);
   for (const Use& use : task->uses) {
     if (use.buffer != nullptr && use.write) use.buffer->KeepOnly(lane.device);
   }
@@ -230,7 +232,7 @@ void Scheduler::TasksDone(Lane& lane, const broker::Worker* worker,
       entry.task->early_error = TaskStatus(*entry.task, lane, result.status());
     }
   }
-  if (std::exchange(lane.memory_short, false)) PrepareAll(lane);
+  MemoryChanged();
   NoteStart(lane);
   Pump(lane);
 }

@@ -22,6 +22,7 @@ void RegisterAccesses(const std::shared_ptr<Task>& task) {
   }
   for (const Use& use : task->uses) {
     if (use.buffer == nullptr) continue;
+    use.buffer->Touch();
     if (use.write) {
       use.buffer->writer = task;
       use.buffer->readers.clear();
@@ -34,6 +35,7 @@ void RegisterAccesses(const std::shared_ptr<Task>& task) {
 std::vector<std::shared_ptr<Task>> ReleaseAccesses(Task& task) {
   for (const Use& use : task.uses) {
     if (use.buffer == nullptr) continue;
+    use.buffer->Touch();
     if (use.buffer->writer.get() == &task) use.buffer->writer.reset();
     auto& readers = use.buffer->readers;
     readers.erase(std::remove_if(readers.begin(), readers.end(),

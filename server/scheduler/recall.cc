@@ -112,7 +112,6 @@ void Scheduler::EndRecalled(Lane& lane, const std::vector<std::shared_ptr<Task>>
     if (task->state == TaskState::kWaiting && !task->recall.ok()) EndUnrun(task, task->recall);
     Evaluate(task);
   }
-  if (std::exchange(lane.memory_short, false)) PrepareAll(lane);
   NoteStart(lane);
   Pump(lane);
 }

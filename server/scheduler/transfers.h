@@ -31,6 +31,7 @@ class ArrayWriter {
   Lane* lane_ = nullptr;
   store::Allocation target_;       // keeps the mapping
   std::byte* position_ = nullptr;  // host memory
+  uint64_t file_offset_ = 0;       // where there is neither that nor staging
   std::unique_ptr<StagedWriter> staged_;
 };
 
@@ -113,6 +114,7 @@ class ArrayDownload : public Download {
 
  private:
   absl::Status Open();
+  absl::StatusOr<Chunk> NextOfFile(int64_t max_bytes);
 
   Core* const core_;
   Scheduler* const scheduler_;
@@ -126,6 +128,7 @@ class ArrayDownload : public Download {
   store::Allocation source_;
   std::shared_ptr<const std::string> inline_bytes_;
   std::unique_ptr<StagedReader> staged_;
+  bool from_file_ = false;
 };
 
 }  // namespace stride::scheduler
