@@ -50,6 +50,7 @@ void Reclaimer::RemoveResident(Buffer* buffer) {
 
 Buffer::~Buffer() {
   if (resident_) reclaimer_->RemoveResident(this);
+  reclaimer_->Count(tenant, -size);
   if (record == 0) {
     for (auto& [device, allocation] : replicas.map_) reclaimer_->Add({tenant, device, allocation});
     return;
