@@ -9,9 +9,10 @@
 namespace stride::scheduler {
 namespace {
 
-// Where there is no room for an arena that many small blocks can share, it is made smaller, down to
-// this.
-constexpr uint64_t kSmallestSharedArena = uint64_t{1} << 20;
+// An arena that many small blocks share is at most this part of a place, so that a tenant with one
+// small array keeps little from the others; and not smaller than this.
+constexpr uint64_t kSharedArenasOfPlace = 16;
+constexpr uint64_t kSmallestSharedArena = uint64_t{64} << 10;
 
 }  // namespace
 
@@ -102,8 +103,11 @@ Memory::Outcome Memory::Grow(Lane& lane, uint64_t size) {
   if (lane.growing) return Outcome::kLater;
   if (std::exchange(lane.grow_failed, false)) return Outcome::kFull;
   auto granularity = static_cast<uint64_t>(lane.description.arena_granularity_bytes());
-  uint64_t arena_size = store::ArenaPool::ArenaSizeFor(size, granularity);
   uint64_t least = store::ArenaPool::LeastArenaFor(size, granularity);
+  uint64_t shared_size = store::ArenaPool::LeastArenaFor(
+      std::max(limit_bytes(lane.device) / kSharedArenasOfPlace, kSmallestSharedArena), granularity);
+  uint64_t arena_size =
+      std::max(least, std::min(shared_size, store::ArenaPool::ArenaSizeFor(size, granularity)));
   while (!MakeRoom(lane.device, arena_size)) {
     if (arena_size <= least) return Outcome::kFull;
     bool shared = arena_size / 2 >= std::max(kSmallestSharedArena, least);
