@@ -49,6 +49,7 @@ struct EngineOptions {
   int64_t max_array_bytes = int64_t{1} << 44;
   // Share of a device's memory that arrays may take.
   double device_memory_share = 0.9;
+  int64_t max_device_memory_bytes = 0;  // and at most so much of each; 0: no bound of its own
   // Where idle arrays go when a device is full: bytes of host memory, then bytes of files in
   // `spill_folder`, which PrepareSpillFolder has made. 0: none.
   int64_t spill_memory_bytes = 0;

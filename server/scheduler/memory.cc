@@ -79,7 +79,9 @@ uint64_t Memory::used_bytes(int device) const {
 uint64_t Memory::limit_bytes(int device) const {
   if (!core_->IsDevice(device)) return static_cast<uint64_t>(core_->Place(device).memory_bytes());
   double total = static_cast<double>(core_->broker->devices()[device].memory_bytes());
-  return static_cast<uint64_t>(total * core_->options.device_memory_share);
+  auto share = static_cast<uint64_t>(total * core_->options.device_memory_share);
+  auto most = static_cast<uint64_t>(core_->options.max_device_memory_bytes);
+  return most > 0 ? std::min(share, most) : share;
 }
 
 int64_t Memory::room(int device) const {

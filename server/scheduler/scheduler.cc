@@ -300,6 +300,7 @@ int Scheduler::num_workers(int device) const {
 void Scheduler::Housekeep() {
   memory_.Reclaim();
   RetryMemory();  // arrays may have been deleted
+  LogSpill();
   absl::Time idle_since = core_->Now() - core_->options.worker_idle_timeout;
   for (auto& [key, lane] : lanes_) {
     bool idle = lane->preparing.empty() && lane->in_flight.empty() && lane->num_copies == 0 &&

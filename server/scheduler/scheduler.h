@@ -126,6 +126,7 @@ class Scheduler {
   // What the task writes changes now: copies of it that are under way are worth nothing.
   void ContentChanges(const Task& task);
   bool IsMoving(const store::Buffer* buffer) const;
+  void LogSpill();
 
   void StartMove(const std::shared_ptr<Task>& task, const std::shared_ptr<store::Buffer>& buffer,
                  const store::Allocation& target);
@@ -224,7 +225,8 @@ class Scheduler {
   };
   std::vector<Spilling> spilling_;
   SpillSample spilled_;
-  uint64_t logged_spilled_bytes_ = 0;
+  int64_t logged_spilled_bytes_ = 0;
+  absl::Time next_spill_log_;
   uint64_t memory_changes_ = 0;  // counts MemoryChanged
   int num_memory_waiters_ = 0;
   bool retry_memory_soon_ = false;

@@ -16,6 +16,7 @@ constexpr int kMaxRounds = 4;
 // Small buffers leave in company: looking for them costs more than copying them.
 constexpr int64_t kSmallBytes = int64_t{1} << 20;
 constexpr size_t kMaxCompany = 256;
+constexpr absl::Duration kSpillLogInterval = absl::Seconds(10);
 
 bool HasOtherCopy(const store::Buffer& buffer) {
   return buffer.replicas.size() > 1 || buffer.inline_bytes != nullptr;
@@ -224,6 +225,18 @@ void Scheduler::ContentChanges(const Task& task) {
 bool Scheduler::IsMoving(const store::Buffer* buffer) const {
   auto move = moves_.lower_bound({const_cast<store::Buffer*>(buffer), 0});
   return move != moves_.end() && move->first.first == buffer;
+}
+
+// A line now and then while it goes on: whoever wonders where the time goes finds it there.
+void Scheduler::LogSpill() {
+  if (spilled_.spilled_bytes == logged_spilled_bytes_ || core_->Now() < next_spill_log_) return;
+  logged_spilled_bytes_ = spilled_.spilled_bytes;
+  next_spill_log_ = core_->Now() + kSpillLogInterval;
+  SpillSample sample = SampleSpill();
+  core_->options.log(absl::StrCat(
+      "devices are full: idle arrays hold ", sample.memory_bytes, " bytes of host memory and ",
+      sample.disk_bytes, " of disk; in all ", sample.spilled_bytes, " bytes have left, ",
+      sample.returned_bytes, " came back"));
 }
 
 SpillSample Scheduler::SampleSpill() const {
