@@ -41,8 +41,7 @@ void EvictionPlan::Add(const store::Allocation& block) {
 bool EvictionPlan::Needed(size_t n) const {
   const store::Allocation& block = blocks_[n];
   if (gap_.arena != nullptr) {
-    return block.arena.get() == gap_.arena && block.offset >= gap_.begin &&
-           block.offset < gap_.end;
+    return block.arena.get() == gap_.arena && block.offset >= gap_.begin && block.offset < gap_.end;
   }
   return freed_.at(block.arena.get()).bytes == block.arena->heap.used_bytes();
 }

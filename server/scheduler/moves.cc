@@ -79,8 +79,8 @@ absl::Status Scheduler::RunMove(Lane& to, const store::Allocation& target,
 }
 
 absl::Status Scheduler::CopyBlock(Lane* from, const store::Allocation& source,
-                                  std::string_view bytes, Lane& to,
-                                  const store::Allocation& target, uint64_t size) {
+                                  std::string_view bytes, Lane& to, const store::Allocation& target,
+                                  uint64_t size) {
   bool from_file = from != nullptr && from->device == core_->disk_place();
   bool to_file = to.device == core_->disk_place();
   std::unique_ptr<StagedReader> reader;

@@ -1,7 +1,6 @@
 // Scheduler: what a placed task needs before it can be sent to its worker.
 #include <algorithm>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -32,6 +31,17 @@ absl::Status AtLaunch(const absl::Status& refusal) {
   if (ReasonOf(refusal) == v1::ERROR_REASON_UNKNOWN_ENTRY)
     return AtField(refusal, "kernel_launch.entry", "not in the code");
   return AtField(refusal, "kernel_launch.source", "does not compile");
+}
+
+// Of all buffers that it uses, each once.
+uint64_t BytesOf(const Task& task) {
+  uint64_t bytes = 0;
+  for (auto use = task.uses.begin(); use != task.uses.end(); ++use) {
+    bool again = std::any_of(task.uses.begin(), use,
+                             [&](const Use& other) { return other.buffer == use->buffer; });
+    if (use->buffer != nullptr && !again) bytes += static_cast<uint64_t>(use->buffer->size);
+  }
+  return bytes;
 }
 
 }  // namespace
@@ -220,12 +230,7 @@ bool Scheduler::TakeMemory(const std::shared_ptr<Task>& task,
                            const std::vector<std::shared_ptr<store::Buffer>>& lacking) {
   Lane& lane = *task->lane;
   uint64_t limit = memory_.limit_bytes(lane.device);
-  std::set<const store::Buffer*> buffers;
-  uint64_t all = 0;
-  for (const Use& use : task->uses) {
-    if (use.buffer == nullptr || !buffers.insert(use.buffer.get()).second) continue;
-    all += static_cast<uint64_t>(use.buffer->size);
-  }
+  uint64_t all = BytesOf(*task);
   if (all > limit) {
     Complete(task, OutOfMemory(lane, all, limit));
     return false;
@@ -255,9 +260,8 @@ bool Scheduler::TakeMemory(const std::shared_ptr<Task>& task,
     return false;
   }
   for (size_t i = 0; i < lacking.size(); ++i) {
-    bool fresh = std::any_of(task->uses.begin(), task->uses.end(), [&](const Use& use) {
-      return use.buffer == lacking[i] && use.fresh;
-    });
+    bool fresh = std::any_of(task->uses.begin(), task->uses.end(),
+                             [&](const Use& use) { return use.buffer == lacking[i] && use.fresh; });
     if (fresh) {
       lacking[i]->AddReplica(lane.device, blocks[i]);
     } else {

@@ -1,5 +1,5 @@
-// Scheduler: memory when a device has none left: idle buffers leave it, for host memory and then for
-// files, and so make room.
+// Scheduler: memory when a device has none left: idle buffers leave it, for host memory and then
+// for files, and so make room.
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -13,6 +13,7 @@ namespace {
 
 // A buffer that leaves, and then another try; more only where others took the room meanwhile.
 constexpr int kMaxRounds = 4;
+constexpr int kMaxTries = 3;  // what a dying worker cut off is tried again with its successor
 // Small buffers leave in company: looking for them costs more than copying them.
 constexpr int64_t kSmallBytes = int64_t{1} << 20;
 constexpr size_t kMaxCompany = 256;
@@ -177,8 +178,13 @@ Memory::Outcome Scheduler::Evict(int place, std::vector<Spill> spills) {
 }
 
 absl::Status Scheduler::CopySpill(const Spill& spill) {
-  return CopyBlock(spill.from, spill.source, {}, *spill.to, spill.target,
-                   static_cast<uint64_t>(spill.buffer->size));
+  absl::Status status;
+  for (int i = 0; i < kMaxTries; ++i) {
+    status = CopyBlock(spill.from, spill.source, {}, *spill.to, spill.target,
+                       static_cast<uint64_t>(spill.buffer->size));
+    if (!absl::IsUnavailable(status)) break;
+  }
+  return status;
 }
 
 void Scheduler::SpillDone(const Spill& spill, const absl::Status& status) {
@@ -204,8 +210,8 @@ void Scheduler::SpillDone(const Spill& spill, const absl::Status& status) {
     if (!status.ok()) {
       buffer.Touch();  // others are tried before it next time
       spilling_[place].failed = true;
-      core_->options.log(absl::StrCat("an idle array could not leave ", spill.from->description.id(),
-                                      ": ", status.message()));
+      core_->options.log(absl::StrCat("an idle array could not leave ",
+                                      spill.from->description.id(), ": ", status.message()));
     }
   }
   MemoryChanged();
@@ -233,10 +239,10 @@ void Scheduler::LogSpill() {
   logged_spilled_bytes_ = spilled_.spilled_bytes;
   next_spill_log_ = core_->Now() + kSpillLogInterval;
   SpillSample sample = SampleSpill();
-  core_->options.log(absl::StrCat(
-      "devices are full: idle arrays hold ", sample.memory_bytes, " bytes of host memory and ",
-      sample.disk_bytes, " of disk; in all ", sample.spilled_bytes, " bytes have left, ",
-      sample.returned_bytes, " came back"));
+  core_->options.log(absl::StrCat("devices are full: idle arrays hold ", sample.memory_bytes,
+                                  " bytes of host memory and ", sample.disk_bytes,
+                                  " of disk; in all ", sample.spilled_bytes, " bytes have left, ",
+                                  sample.returned_bytes, " came back"));
 }
 
 SpillSample Scheduler::SampleSpill() const {

@@ -79,7 +79,7 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   bool holding = false;       // its buffers stay where they are, and it has all its memory
   bool waits_memory = false;  // stands in its lane's memory queue
   absl::Time memory_wait_start;
-  int num_attempts = 0;       // times dispatched
+  int num_attempts = 0;  // times dispatched
   // Of its launches in the present worker, zero fills included; and that worker's record.
   uint64_t first_sequence = 0, last_sequence = 0;
   uint64_t worker_record = 0;

@@ -78,8 +78,9 @@ class Reclaimer {
   std::vector<std::shared_ptr<Buffer>> changed_;  // guarded by the scheduler's lock
 };
 
-// Device index, or place beyond the devices (scheduler/core.h) -> block with the content as of the last write that was sent, or that is being
-// written. Changed only through its Buffer, which has it recorded.
+// Device index, or place beyond the devices (scheduler/core.h) -> block with the content as of the
+// last write that was sent, or that is being written. Changed only through its Buffer, which has it
+// recorded.
 class Replicas {
  public:
   using Map = std::map<int, Allocation>;
