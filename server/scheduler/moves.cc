@@ -19,8 +19,8 @@ constexpr uint64_t kFilePieceBytes = uint64_t{1} << 20;
 constexpr int kMaxTries = 3;  // what a dying worker cut off is tried again with its successor
 // Between a worker's death, told by a failed send, and the broker's report of it.
 constexpr absl::Duration kDeathNotice = absl::Seconds(5);
-// Of an upload for memory that others always take first.
-constexpr absl::Duration kLongestWait = absl::Seconds(30);
+// Of an upload for memory that others use, or always take first.
+constexpr absl::Duration kLongestWait = absl::Seconds(5);
 
 }  // namespace
 
@@ -210,8 +210,11 @@ absl::StatusOr<store::Allocation> Scheduler::BlockingAllocate(Lane& lane, uint64
                       "the device process was lost; try again", absl::Milliseconds(200));
     }
     Memory::Outcome outcome = Allocate(lane, size, &allocation);
-    if (outcome == Memory::Outcome::kLater && core_->Now() >= give_up)
-      outcome = Memory::Outcome::kFull;
+    // What others hold is let go when they end: worth a moment.
+    bool wait = outcome == Memory::Outcome::kLater || MayComeFree(lane.device);
+    if (outcome != Memory::Outcome::kAllocated) {
+      outcome = wait && core_->Now() < give_up ? Memory::Outcome::kLater : Memory::Outcome::kFull;
+    }
     switch (outcome) {
       case Memory::Outcome::kAllocated:
         return allocation;

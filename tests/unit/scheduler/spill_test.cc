@@ -296,7 +296,7 @@ TEST_P(SpillKindTest, WhatARunningTaskUsesStays) {
   auto running = Submit(Negate(1, 2));  // all of the device
   auto worker = broker_->WaitForWorker(1);
   ASSERT_TRUE(Eventually([&] { return worker->num_held() == 1; }));
-  absl::Status full = Put(3);
+  absl::Status full = Put(3);  // after a while, in which the other might have ended
   EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted) << full;
   EXPECT_TRUE(OnDevice(1));
   auto waiting = Submit(Negate(1, 4));
