@@ -310,6 +310,26 @@ TEST_P(SpillKindTest, WhatARunningTaskUsesStays) {
   EXPECT_TRUE(waiting->Wait(Soon()).ok());
 }
 
+// The first bytes have been copied by then, with what they were.
+TEST_P(SpillKindTest, WhatIsWrittenWhileItLeavesIsNotLost) {
+  constexpr int64_t kSize = 48 * kMiB;
+  Start({Device(GetParam(), 2 * kSize)}, {.memory = 8 * kSize});
+  ASSERT_TRUE(Put(1, kSize).ok());
+  ASSERT_TRUE(Put(2, kSize).ok());
+  std::thread other([&] { EXPECT_TRUE(Put(3, kSize).ok()); });
+  bool leaving = Eventually([&] { return engine_->SampleSpill().memory_bytes > 0; });
+  absl::SleepFor(absl::Milliseconds(3));
+  EXPECT_TRUE(Write(1, kSize, "hello", 0, true, kTenant, "").ok());
+  other.join();
+  EXPECT_TRUE(leaving);
+  auto bytes = Fetch(1);
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  EXPECT_EQ(bytes->substr(0, 5), "hello");
+  EXPECT_TRUE(bytes->substr(5) == Content(1, kSize).substr(5));
+  ExpectWhole(2, kSize);
+  ExpectWhole(3, kSize);
+}
+
 TEST_P(SpillKindTest, WhatFitsInNoWayIsAnErrorAndMovesNothing) {
   Start({Device(GetParam(), kMiB)}, {});
   ASSERT_TRUE(Put(1, kMiB * 3 / 4).ok());
