@@ -141,6 +141,7 @@ void Scheduler::MoveDone(int device, const std::shared_ptr<store::Buffer>& buffe
                          const store::Allocation& target, absl::Status status) {
   auto it = moves_.find({buffer.get(), device});
   std::vector<std::shared_ptr<Task>> waiters = std::move(it->second.waiters);
+  std::vector<std::shared_ptr<Task>> writers = std::move(it->second.writers);
   bool stale = it->second.stale;
   moves_.erase(it);
   if (status.ok() && !stale) {
@@ -159,6 +160,7 @@ void Scheduler::MoveDone(int device, const std::shared_ptr<store::Buffer>& buffe
       Complete(task, status);
     }
   }
+  for (const auto& writer : writers) Evaluate(writer);
   MemoryChanged();
 }
 

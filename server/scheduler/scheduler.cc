@@ -113,7 +113,7 @@ void Scheduler::Evaluate(const std::shared_ptr<Task>& task) {
   }
   if (task->state == TaskState::kPreparing) return;
   if (task->host_access) {
-    if (!task->pending.empty()) return;
+    if (!task->pending.empty() || WaitsForCopy(task)) return;
     SetState(*task, TaskState::kDispatched);
     Hold(*task);
     ContentChanges(*task);

@@ -126,6 +126,8 @@ class Scheduler {
   // What the task writes changes now: copies of it that are under way are worth nothing.
   void ContentChanges(const Task& task);
   bool IsMoving(const store::Buffer* buffer) const;
+  // Whether an upload is to write what is being copied: it is looked at again afterwards.
+  bool WaitsForCopy(const std::shared_ptr<Task>& task);
   void LogSpill();
 
   void StartMove(const std::shared_ptr<Task>& task, const std::shared_ptr<store::Buffer>& buffer,
@@ -214,7 +216,8 @@ class Scheduler {
   int num_unfinished_ = 0;
   struct Move {
     std::vector<std::shared_ptr<Task>> waiters;
-    bool stale = false;  // the content changed meanwhile
+    bool stale = false;                          // the content changed meanwhile
+    std::vector<std::shared_ptr<Task>> writers;  // uploads that wait until it is over
   };
   // Copies under way, by buffer and where they go: to devices for tasks that wait, or away.
   std::map<std::pair<store::Buffer*, int>, Move> moves_;

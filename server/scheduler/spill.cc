@@ -192,6 +192,7 @@ void Scheduler::SpillDone(const Spill& spill, const absl::Status& status) {
   int place = spill.from->device;
   auto move = moves_.find({&buffer, spill.to->device});
   bool stale = move->second.stale;
+  std::vector<std::shared_ptr<Task>> writers = std::move(move->second.writers);
   moves_.erase(move);
   --spill.from->num_copies;
   --spill.to->num_copies;
@@ -214,6 +215,7 @@ void Scheduler::SpillDone(const Spill& spill, const absl::Status& status) {
                                       spill.from->description.id(), ": ", status.message()));
     }
   }
+  for (const auto& writer : writers) Evaluate(writer);
   MemoryChanged();
 }
 
@@ -243,6 +245,19 @@ void Scheduler::LogSpill() {
                                   " bytes of host memory and ", sample.disk_bytes,
                                   " of disk; in all ", sample.spilled_bytes, " bytes have left, ",
                                   sample.returned_bytes, " came back"));
+}
+
+// Two threads of ours must not use the same bytes at once; a worker's may, since the copy is then
+// thrown away.
+bool Scheduler::WaitsForCopy(const std::shared_ptr<Task>& task) {
+  for (const Use& use : task->uses) {
+    if (use.buffer == nullptr || !use.write || use.fresh) continue;
+    auto move = moves_.lower_bound({use.buffer.get(), 0});
+    if (move == moves_.end() || move->first.first != use.buffer.get()) continue;
+    move->second.writers.push_back(task);
+    return true;
+  }
+  return false;
 }
 
 SpillSample Scheduler::SampleSpill() const {

@@ -126,10 +126,16 @@ TEST_F(SpillTest, ArraysOfSeveralClientsAreNotMixedUp) {
           arrays.push_back(Must(client.Put(Content(100 * t + i), {kCount})));
           arrays.push_back(client.Ufunc("negative", {arrays.back()}));
         }
+        // In place too, some while they are on their way out.
+        for (int round = 0; round < 4; ++round) {
+          for (int32_t i = 0; i < 12; ++i)
+            client.Compute(Operation::Ufunc("add", {arrays[2 * i], 1}).ToExisting(arrays[2 * i]));
+        }
         for (int32_t i = 0; i < 12; ++i) {
           auto expected = Content(100 * t + i);
+          for (int32_t& value : expected) value += 4;
           EXPECT_TRUE(Get<int32_t>(client, arrays[2 * i]) == expected) << t << " " << i;
-          for (int32_t& value : expected) value = -value;
+          for (int32_t& value : expected) value = -(value - 4);
           EXPECT_TRUE(Get<int32_t>(client, arrays[2 * i + 1]) == expected) << t << " " << i;
         }
       } catch (const std::exception& error) {
