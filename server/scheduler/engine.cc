@@ -265,6 +265,10 @@ class EngineImpl : public Engine {
 
   std::vector<v1::Device> ListDevices() override;
   std::vector<v1::DeviceSample> SampleDevices() override;
+  SpillSample SampleSpill() override {
+    Locked lock(core_);
+    return scheduler_.SampleSpill();
+  }
   void AwaitHealth(absl::Time deadline) override;
   void DeviceBroke(const std::string& device, const std::string& why) override;
   bool Responds(absl::Duration patience) override;

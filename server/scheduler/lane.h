@@ -32,9 +32,11 @@ struct Lane {
   const wire::DeviceDescription& description;
 
   store::ArenaPool pool;
-  bool growing = false;       // a worker is making an arena
-  bool grow_failed = false;   // the last try failed: the next allocation is told so once
-  bool memory_short = false;  // some task waits until running work gives memory back
+  bool growing = false;      // an arena is being made
+  bool grow_failed = false;  // the last try failed: the next allocation is told so once
+  // Tasks, among those in `preparing`, that wait for memory: by priority, then age. The first takes
+  // all that it needs at once, and none passes it.
+  std::list<std::shared_ptr<Task>> memory_queue;
 
   std::shared_ptr<broker::Worker> worker;  // null: none runs
   uint64_t worker_record = 0;              // of the worker in the journal
@@ -71,6 +73,7 @@ struct Lane {
   FairShare::Flow flow;         // its share of the device
   bool killed = false;          // its worker, for a task that outlived its grace
   int num_copies = 0;           // transfers that use the worker now
+  int num_holding = 0;          // tasks here that have their memory
   absl::Time last_used;
 };
 

@@ -17,6 +17,7 @@
 #include "server/scheduler/durability.h"
 #include "server/scheduler/record_convert.h"
 #include "server/session/resource_name.h"
+#include "server/store/spill_file.h"
 #include "server/wire/status_page.h"
 
 namespace stride::scheduler {
@@ -237,11 +238,13 @@ void Recovery::RestoreThings() {
 
 void Recovery::RestoreArenas() {
   for (const auto& [id, record] : books_.arenas) {
-    int device = core_.DeviceIndex(record.device());
+    int device = core_.PlaceIndex(record.device());
     auto fd = fds_.find(recovery::ArenaName(id));
     bool there = device >= 0 && fd != fds_.end();
     MemoryMap map;
-    if (there && core_.broker->devices()[device].host_memory()) {
+    if (there && device == core_.disk_place())
+      there = store::CheckSpillFile(fd->second.get(), record.size()).ok();
+    if (there && core_.Place(device).host_memory()) {
       auto mapped = CheckMemoryFile(fd->second.get(), record.size()).ok()
                         ? MemoryMap::Map(fd->second.get(), record.size(), /*writable=*/true)
                         : absl::StatusOr<MemoryMap>(DataLost());
@@ -327,7 +330,8 @@ void Recovery::RestoreArrays() {
       core_.recorder.Erase(Kind::kArray, id);
       continue;
     }
-    if (!name->session.empty() && array->buffer != nullptr && !array->buffer->replicas.empty()) {
+    if (!name->session.empty() && array->buffer != nullptr && !array->buffer->replicas.empty() &&
+        core_.IsDevice(array->buffer->replicas.begin()->first)) {
       auto session = sessions_.find({record.tenant(), name->session});
       if (session != sessions_.end())
         session->second->home_device = array->buffer->replicas.begin()->first;

@@ -16,6 +16,8 @@ namespace {
 // Empty arenas kept warm for the next arrays of a lane: a first touch of fresh memory costs about a
 // second a GiB.
 constexpr uint64_t kKeepEmptyBytes = uint64_t{512} << 20;
+// Not for long: others may need the memory.
+constexpr absl::Duration kKeepEmptyTime = absl::Seconds(5);
 
 absl::Status CancelledStatus(std::string_view text) {
   return MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED, text);
@@ -35,16 +37,17 @@ Scheduler::Scheduler(Core* core)
             auto it = lanes_.find({tenant, device});
             return it == lanes_.end() ? nullptr : it->second.get();
           },
-          [this](Lane& lane) { PrepareAll(lane); }),
-      accounts_(core->broker->devices().size()),
+          [this](Lane&) { MemoryChanged(); }),
+      accounts_(core->num_places()),
       health_(core, [this](int device) { HealthChanged(device); }),
       turns_(core->broker->devices().size(), Turns({.quantum = core->options.fair_quantum,
-                                                    .hand_over = core->options.fair_hand_over})) {}
+                                                    .hand_over = core->options.fair_hand_over})),
+      spilling_(core->num_places()) {}
 
 Lane& Scheduler::LaneFor(const TenantId& tenant, int device) {
   std::unique_ptr<Lane>& lane = lanes_[{tenant, device}];
   if (lane == nullptr) {
-    lane = std::make_unique<Lane>(tenant, device, core_->broker->devices()[device]);
+    lane = std::make_unique<Lane>(tenant, device, core_->Place(device));
     lane->last_used = core_->Now();
   }
   return *lane;
@@ -112,8 +115,10 @@ void Scheduler::Evaluate(const std::shared_ptr<Task>& task) {
   }
   if (task->state == TaskState::kPreparing) return;
   if (task->host_access) {
-    if (!task->pending.empty()) return;
+    if (!task->pending.empty() || WaitsForCopy(task)) return;
     SetState(*task, TaskState::kDispatched);
+    Hold(*task);
+    ContentChanges(*task);
     if (task->granted) core_->deferred.push_back(std::exchange(task->granted, nullptr));
     return;
   }
@@ -189,7 +194,9 @@ void Scheduler::Place(const std::shared_ptr<Task>& task, Lane& lane) {
 }
 
 void Scheduler::Unplace(Task& task) {
+  LetGo(task);
   if (task.lane == nullptr) return;
+  LeaveMemoryQueue(task);
   DeviceAccount& account = accounts_[task.lane->device];
   account.queue_seconds = std::max(0.0, account.queue_seconds - task.estimate_seconds);
   --account.queue_depth;
@@ -295,13 +302,15 @@ int Scheduler::num_workers(int device) const {
 
 void Scheduler::Housekeep() {
   memory_.Reclaim();
+  RetryMemory();  // arrays may have been deleted
+  LogSpill();
   absl::Time idle_since = core_->Now() - core_->options.worker_idle_timeout;
   for (auto& [key, lane] : lanes_) {
-    memory_.Trim(*lane, kKeepEmptyBytes);
     bool idle = lane->preparing.empty() && lane->in_flight.empty() && lane->num_copies == 0 &&
                 !lane->growing;
+    bool keep = !idle || lane->last_used + kKeepEmptyTime > core_->Now();
+    memory_.Trim(*lane, keep ? kKeepEmptyBytes : 0);
     if (!idle || lane->last_used > idle_since || lane->worker == nullptr) continue;
-    memory_.Trim(*lane, 0);
     std::shared_ptr<broker::Worker> worker = std::exchange(lane->worker, nullptr);
     core_->recorder.WorkerGone(std::exchange(lane->worker_record, 0));
     lane->mapped.clear();

@@ -77,6 +77,9 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   bool queued_ready = false;  // stands in its lane's ready queue
   int num_moves = 0;          // inputs on their way
   int num_deaths = 0;         // of workers that died while it ran
+  bool holding = false;       // its buffers stay where they are, and it has all its memory
+  bool waits_memory = false;  // stands in its lane's memory queue
+  absl::Time memory_wait_start;
   // Of its launches in the present worker, zero fills included; and that worker's record.
   uint64_t first_sequence = 0, last_sequence = 0;
   uint64_t worker_record = 0;

@@ -3,14 +3,17 @@
 #include <algorithm>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/scheduler/describe.h"
+#include "server/store/spill_file.h"
 
 namespace stride::scheduler {
 namespace {
 
+constexpr int64_t kFilePieceBytes = int64_t{1} << 20;
 constexpr int kMaxTries = 3;  // a transfer goes on with the successor of a worker that died
 
 // The worker's, not the array's or the device's.
@@ -37,6 +40,10 @@ absl::Status ArrayWriter::Open(Lane& lane, const store::Allocation& target, int6
   target_ = target;
   if (lane.description.host_memory()) {
     position_ = target.data() + offset;
+    return absl::OkStatus();
+  }
+  if (lane.device == core_->disk_place()) {
+    file_offset_ = target.offset + offset;
     return absl::OkStatus();
   }
   return OpenStaged(target.offset + offset, deadline);
@@ -70,6 +77,11 @@ absl::Status ArrayWriter::GoOn(absl::Status lost) {
 }
 
 absl::Status ArrayWriter::Write(std::string_view bytes) {
+  if (position_ == nullptr && staged_ == nullptr) {
+    uint64_t offset = std::exchange(file_offset_, file_offset_ + bytes.size());
+    return store::WriteAt(target_.arena->fd.get(), offset,
+                          reinterpret_cast<const std::byte*>(bytes.data()), bytes.size());
+  }
   if (staged_ == nullptr) {
     std::memcpy(position_, bytes.data(), bytes.size());
     position_ += bytes.size();
@@ -202,7 +214,7 @@ absl::Status ArrayDownload::Open() {
     Locked lock(*core_);
     inline_bytes_ = array.buffer->inline_bytes;
     for (auto& [device, replica] : array.buffer->replicas) {
-      if (lane != nullptr && !core_->broker->devices()[device].host_memory()) continue;
+      if (lane != nullptr && !core_->Place(device).host_memory()) continue;
       lane = &scheduler_->LaneFor(array.buffer->tenant, device);
       source_ = replica;
     }
@@ -218,7 +230,8 @@ absl::Status ArrayDownload::Open() {
       }
     }
   }
-  if (lane == nullptr || lane->description.host_memory()) return absl::OkStatus();
+  from_file_ = lane != nullptr && lane->device == core_->disk_place();
+  if (lane == nullptr || lane->description.host_memory() || from_file_) return absl::OkStatus();
   auto worker = scheduler_->BlockingWorker(*lane, source_.arena);
   if (!worker.ok()) return worker.status();
   staged_ = std::make_unique<StagedReader>(*worker, source_.arena->id,
@@ -245,6 +258,7 @@ absl::StatusOr<Download::Chunk> ArrayDownload::Next(int64_t max_bytes) {
       opened_ = false;
       continue;
     }
+    if (from_file_) return NextOfFile(max_bytes);
     Chunk chunk;
     const char* base = source_.arena != nullptr ? reinterpret_cast<const char*>(source_.data())
                                                 : inline_bytes_->data();
@@ -255,6 +269,19 @@ absl::StatusOr<Download::Chunk> ArrayDownload::Next(int64_t max_bytes) {
     return chunk;
   }
   return absl::InternalError("unreachable");
+}
+
+absl::StatusOr<Download::Chunk> ArrayDownload::NextOfFile(int64_t max_bytes) {
+  auto count = static_cast<size_t>(std::min({max_bytes, end_ - position_, kFilePieceBytes}));
+  auto piece = std::make_shared<std::vector<std::byte>>(count);
+  uint64_t offset = source_.offset + access_->array().info.offset + position_;
+  absl::Status status = store::ReadAt(source_.arena->fd.get(), offset, piece->data(), count);
+  if (!status.ok()) return status;
+  position_ += static_cast<int64_t>(count);
+  Chunk chunk;
+  chunk.bytes = {reinterpret_cast<const char*>(piece->data()), count};
+  chunk.lease = std::move(piece);
+  return chunk;
 }
 
 }  // namespace stride::scheduler
