@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/crash_point.h"
 #include "server/base/error.h"
+#include "server/scheduler/argument_text.h"
 #include "server/scheduler/hazards.h"
 #include "server/scheduler/scheduler.h"
 #include "server/wire/status.h"
@@ -269,6 +270,8 @@ absl::Status Scheduler::TaskStatus(const Task& task, const Lane& lane,
     auto it = lane.load_errors.find(task.module->id);
     if (it != lane.load_errors.end()) cause = it->second;
   }
+  if (wire::ReasonFor(cause.code()) == v1::ERROR_REASON_KERNEL_FAULT)
+    return WithArguments(cause, task);
   absl::string_view text = cause.message();
   return MakeError(cause.code(), wire::ReasonFor(cause.code()), {text.data(), text.size()},
                    {{"operation", task.label}});
