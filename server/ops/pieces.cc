@@ -15,8 +15,8 @@
 namespace stride::ops {
 namespace {
 
-// Shorter runs than this, when there are many, cost more than their bytes.
-constexpr int64_t kLongRun = 4096;
+// Many shorter runs cost more than their bytes: the first of these that is to be had is taken.
+constexpr int64_t kLongRuns[] = {4096, 64, 1};
 constexpr int64_t kFewRuns = 1024;
 // Bytes between elements that are brought along, at most, for each that is used.
 constexpr int64_t kMaxWaste = 2;
@@ -238,18 +238,18 @@ bool Pieces::Fits(Extents chunk, int64_t max_bytes) const {
   return bytes <= max_bytes;
 }
 
-bool Pieces::HasLongRuns(Extents chunk) const {
+bool Pieces::HasLongRuns(Extents chunk, int64_t least) const {
   std::vector<int64_t> begin(chunk.size(), 0);
   auto good = [&](const Operand& operand) {
     Region region = PartOf(operand, begin, chunk).region;
-    return region.run_bytes >= kLongRun || region.num_runs() <= kFewRuns;
+    return region.run_bytes >= least || region.num_runs() <= kFewRuns;
   };
   return good(output_) && std::all_of(inputs_.begin(), inputs_.end(), good);
 }
 
 // As few pieces as fit, cut along the axes in this order: the next one only within single indices
 // of those before.
-bool Pieces::ChunkAlong(absl::Span<const size_t> order, int64_t max_bytes) {
+bool Pieces::ChunkAlong(absl::Span<const size_t> order, int64_t max_bytes, int64_t least_run) {
   chunk_ = extents_;
   for (size_t axis : order) {
     if (Fits(chunk_, max_bytes)) break;
@@ -266,7 +266,7 @@ bool Pieces::ChunkAlong(absl::Span<const size_t> order, int64_t max_bytes) {
     int64_t count = (extents_[axis] + low - 1) / low;
     chunk_[axis] = (extents_[axis] + count - 1) / count;
   }
-  return Fits(chunk_, max_bytes) && HasLongRuns(chunk_) && size() <= kMaxPieces;
+  return Fits(chunk_, max_bytes) && HasLongRuns(chunk_, least_run) && size() <= kMaxPieces;
 }
 
 absl::Status Pieces::Choose(int64_t max_bytes) {
@@ -274,8 +274,10 @@ absl::Status Pieces::Choose(int64_t max_bytes) {
   if (Product(extents_) == 0) return absl::OkStatus();
   bool only_kept = kind_ == Kind::kReduce && IsArg(code_.reduce().combine());
   size_t rank = extents_.size(), usable = only_kept ? num_kept_ : rank;
-  // Axes that stay come before reduced ones, or the other way round.
-  for (size_t first = 0; first < std::max<size_t>(usable, 1); ++first) {
+  size_t firsts = uses_index_ ? 1 : std::max<size_t>(usable, 1);  // elements stay in their order
+  for (size_t i = 0; i < std::size(kLongRuns) * firsts; ++i) {
+    // Axes that stay come before reduced ones, or the other way round.
+    size_t first = i % firsts;
     std::vector<size_t> order;
     if (first < usable) order.push_back(first);
     bool reduced_first = first >= num_kept_;
@@ -284,8 +286,7 @@ absl::Status Pieces::Choose(int64_t max_bytes) {
         if (axis != first && (axis >= num_kept_) == reduced) order.push_back(axis);
       }
     }
-    if (ChunkAlong(order, max_bytes)) return absl::OkStatus();
-    if (uses_index_) break;  // elements have to stay in their order
+    if (ChunkAlong(order, max_bytes, kLongRuns[i / firsts])) return absl::OkStatus();
   }
   if (only_kept) return NotCut("argmin and argmax are not computed in pieces along their axis yet");
   return NotCut("no axis cuts all of its arrays into parts that are small enough");

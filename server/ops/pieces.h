@@ -75,8 +75,8 @@ class Pieces {
   absl::Status Read(const Plan& plan, int output_slot);
   absl::Status Choose(int64_t max_bytes);
   bool Fits(absl::Span<const int64_t> chunk, int64_t max_bytes) const;
-  bool HasLongRuns(absl::Span<const int64_t> chunk) const;
-  bool ChunkAlong(absl::Span<const size_t> order, int64_t max_bytes);
+  bool HasLongRuns(absl::Span<const int64_t> chunk, int64_t least) const;
+  bool ChunkAlong(absl::Span<const size_t> order, int64_t max_bytes, int64_t least_run);
   static Part PartOf(const Operand& operand, absl::Span<const int64_t> begin,
                      absl::Span<const int64_t> count);
   int64_t NumChunks(size_t axis) const;

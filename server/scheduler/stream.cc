@@ -18,6 +18,9 @@ constexpr size_t kPiecesAtOnce = 2;
 constexpr uint64_t kPiecesOfDevice = 8;
 // Larger ones are not faster, and take longer to end.
 constexpr uint64_t kMaxPieceBytes = uint64_t{64} << 20;
+// Of runs that are no further apart, so many bytes are read at once where reading is not free.
+constexpr int64_t kCloseRuns = 16 << 10;
+constexpr size_t kReadAhead = 256 << 10;
 constexpr int kMaxTries = 3;  // what a dying worker cut off is tried again with its successor
 
 // Calls `run(offset)` for each run until one fails.
@@ -278,24 +281,45 @@ absl::Status Stream::ReadRuns(const store::Buffer& buffer, const ops::Region& re
       return absl::OkStatus();
     });
   }
-  if (from->device == core_->disk_place()) {
-    return ForEachRun(region, [&](uint64_t offset) {
-      bytes->resize(bytes->size() + run);
-      return store::ReadAt(source.arena->fd.get(), source.offset + offset,
-                           reinterpret_cast<std::byte*>(bytes->data() + bytes->size() - run), run);
-    });
+  std::shared_ptr<broker::Worker> worker;
+  if (from->device != core_->disk_place()) {
+    auto there = scheduler_->BlockingWorker(*from, source.arena);
+    if (!there.ok()) return there.status();
+    worker = *std::move(there);
   }
-  auto worker = scheduler_->BlockingWorker(*from, source.arena);
-  if (!worker.ok()) return worker.status();
-  return ForEachRun(region, [&](uint64_t offset) -> absl::Status {
-    StagedReader reader(*worker, source.arena->id, source.offset + offset, run,
+  // Appends to `out`.
+  auto read = [&](uint64_t offset, size_t count, std::string* out) -> absl::Status {
+    if (worker == nullptr) {
+      out->resize(out->size() + count);
+      return store::ReadAt(source.arena->fd.get(), source.offset + offset,
+                           reinterpret_cast<std::byte*>(out->data() + out->size() - count), count);
+    }
+    StagedReader reader(worker, source.arena->id, source.offset + offset, count,
                         absl::InfiniteFuture());
-    for (size_t done = 0; done < run;) {
-      auto chunk = reader.Next(run - done);
+    for (size_t done = 0; done < count;) {
+      auto chunk = reader.Next(count - done);
       if (!chunk.ok()) return chunk.status();
-      bytes->append(chunk->bytes);
+      out->append(chunk->bytes);
       done += chunk->bytes.size();
     }
+    return absl::OkStatus();
+  };
+  bool close = !region.strides.empty() && region.strides.back() <= kCloseRuns;
+  size_t ahead = close ? kReadAhead : run;
+  if (ahead <= run) {
+    return ForEachRun(region, [&](uint64_t offset) { return read(offset, run, bytes); });
+  }
+  // Short runs near each other: one read for many.
+  std::string window;
+  uint64_t begin = 0;
+  return ForEachRun(region, [&](uint64_t offset) -> absl::Status {
+    if (offset < begin || offset + run > begin + window.size()) {
+      begin = offset;
+      window.clear();
+      size_t count = std::min<uint64_t>(ahead, static_cast<uint64_t>(buffer.size) - offset);
+      if (absl::Status status = read(offset, count, &window); !status.ok()) return status;
+    }
+    bytes->append(window, offset - begin, run);
     return absl::OkStatus();
   });
 }
