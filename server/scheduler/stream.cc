@@ -327,15 +327,42 @@ absl::Status Stream::ReadRuns(const store::Buffer& buffer, const ops::Region& re
 absl::Status Stream::WriteRegion(const ops::Region& region, const std::string& bytes) {
   auto run = static_cast<size_t>(region.run_bytes);
   const char* next = bytes.data();
+  bool in_file = home_place_ == core_->disk_place();
+  bool close = !region.strides.empty() && region.strides.back() <= kCloseRuns && run < kReadAhead;
+  if (in_file && close) return WriteCloseRuns(region, bytes);
   return ForEachRun(region, [&](uint64_t offset) {
     const char* from = std::exchange(next, next + run);
-    if (home_place_ == core_->memory_place()) {
+    if (!in_file) {
       std::memcpy(home_.data() + offset, from, run);
       return absl::OkStatus();
     }
     return store::WriteAt(home_.arena->fd.get(), home_.offset + offset,
                           reinterpret_cast<const std::byte*>(from), run);
   });
+}
+
+// Into a file, with what lies between them: nobody else writes there meanwhile.
+absl::Status Stream::WriteCloseRuns(const ops::Region& region, const std::string& bytes) {
+  auto run = static_cast<size_t>(region.run_bytes);
+  const char* next = bytes.data();
+  std::vector<std::byte> window;
+  uint64_t begin = 0;
+  int file = home_.arena->fd.get();
+  auto flush = [&] {
+    return store::WriteAt(file, home_.offset + begin, window.data(), window.size());
+  };
+  absl::Status status = ForEachRun(region, [&](uint64_t offset) -> absl::Status {
+    if (offset < begin || offset + run > begin + window.size()) {
+      if (absl::Status written = flush(); !written.ok()) return written;
+      begin = offset;
+      window.resize(std::min<uint64_t>(kReadAhead, static_cast<uint64_t>(output_->size) - offset));
+      absl::Status there = store::ReadAt(file, home_.offset + begin, window.data(), window.size());
+      if (!there.ok()) return there;
+    }
+    std::memcpy(window.data() + (offset - begin), std::exchange(next, next + run), run);
+    return absl::OkStatus();
+  });
+  return status.ok() ? flush() : status;
 }
 
 // --- of the scheduler ---

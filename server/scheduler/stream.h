@@ -51,6 +51,7 @@ class Stream {
                           std::string* bytes);
   absl::Status ReadRuns(const store::Buffer& buffer, const ops::Region& region, std::string* bytes);
   absl::Status WriteRegion(const ops::Region& region, const std::string& bytes);
+  absl::Status WriteCloseRuns(const ops::Region& region, const std::string& bytes);
   void EndAll();
 
   Core* const core_;

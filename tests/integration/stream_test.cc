@@ -1,6 +1,8 @@
 // Arrays of five times what the device has: put, computed on, fetched, and each result compared
 // with what a daemon with enough memory makes of the same.
 
+#include <signal.h>
+
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -219,6 +221,50 @@ TEST_F(StreamTest, CancelledInTheMiddleAndEverythingReturns) {
   }
   EXPECT_EQ(sample.arena_bytes, 0);
   EXPECT_EQ(sample.queue_depth, 0);
+}
+
+// The daemon dies in the middle: what makes an array of its own begins again, what was changing one
+// in place has failed, and what lay where idle arrays go is whole.
+TEST_F(StreamTest, ARestartBeginsAgain) {
+  std::vector<std::string> flags = Flags(1024 * kMiB, 0);
+  flags.push_back("--supervise");
+  Daemon daemon(flags);
+  const std::string in = "tenants/default/arrays/in", out = "tenants/default/arrays/out",
+                    changed = "tenants/default/arrays/changed";
+  Client client = daemon.Connect();
+  Must(client.Put(Content(7), {kRows, kColumns}, {.name = in}));
+  Must(client.Put(Content(8), {kRows, kColumns}, {.name = changed}));
+  std::string text = "x";
+  for (int i = 0; i < 40; ++i) text = "sin(" + text + ") + cos(x)";
+  Array target = client.Open(changed);
+  JobSpec first, second;
+  first.operations.push_back(
+      Operation::Expression(text, {{"x", Operand::Named(changed)}}).ToExisting(target));
+  second.operations.push_back(Operation::Expression(text, {{"x", Operand::Named(in)}}).ToName(out));
+  for (bool in_place : {true, false}) {
+    Job job = Must(client.CreateJob(in_place ? first : second));
+    Must(client.WatchJob(job.name,
+                         [&](const Job& now) { return now.state != Job::State::kRunning; }));
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    kill(daemon.ServingPid(), SIGKILL);
+    ASSERT_TRUE(daemon.WaitReady(in_place ? 2 : 3, std::chrono::seconds(30))) << daemon.Log();
+    Client again = daemon.Connect();
+    Must(again.WatchJob(job.name, [&](const Job& now) {
+      job = now;
+      return true;
+    }));
+    EXPECT_EQ(job.state, in_place ? Job::State::kFailed : Job::State::kSucceeded);
+    auto bytes = again.Fetch<float>(again.Open(in_place ? changed : out));
+    if (in_place) {
+      ASSERT_FALSE(bytes);
+      EXPECT_EQ(bytes.error().reason, "WORKER_LOST");
+    } else {
+      ASSERT_TRUE(bytes) << bytes.error().ToString();
+      Array same = again.Expression(text, {{"x", Operand::Named(in)}});
+      EXPECT_TRUE(SameBits(*bytes, Get<float>(again, same)));
+      EXPECT_TRUE(SameBits(Get<float>(again, again.Open(in)), Content(7)));
+    }
+  }
 }
 
 }  // namespace
