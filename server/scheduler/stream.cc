@@ -394,6 +394,9 @@ void Scheduler::BeginStream(const std::shared_ptr<Task>& task, const absl::Statu
   Unplace(*task);
   task->ran_on_device = lane.device;
   task->dispatch_time = core_->Now();
+  // To a successor it has begun, in no worker that it knows.
+  task->worker_record = 0;
+  task->first_sequence = task->last_sequence = 1;
   ContentChanges(*task);
   ++task->uses.back().buffer->num_writes;
   ++task->uses.back().buffer->num_holders;  // from here on no copy of it is begun
