@@ -413,7 +413,10 @@ void Scheduler::StopStream(const std::shared_ptr<Task>& task, absl::Status statu
 
 void Scheduler::StreamEnded(const std::shared_ptr<Task>& task, Lane& lane, absl::Status status) {
   Locked lock(*core_);
-  if (streams_stopped_) return;
+  if (streams_stopped_) {
+    task->stream = nullptr;
+    return;
+  }
   --task->uses.back().buffer->num_holders;
   if (!task->stop.ok() && !status.ok()) status = task->stop;
   DeviceAccount& account = accounts_[lane.device];
