@@ -16,7 +16,6 @@ namespace {
 // would cost more.
 constexpr int64_t kCopyAtOnceBytes = 64 << 10;
 constexpr uint64_t kFilePieceBytes = uint64_t{1} << 20;
-constexpr int kMaxTries = 3;  // what a dying worker cut off is tried again with its successor
 // Between a worker's death, told by a failed send, and the broker's report of it.
 constexpr absl::Duration kDeathNotice = absl::Seconds(5);
 // Of an upload for memory that others use, or always take first.
@@ -43,7 +42,7 @@ void Scheduler::StartMove(const std::shared_ptr<Task>& task,
   if (returns) spilled_.returned_bytes += buffer->size;
   core_->executor.Run([this, lane = &lane, buffer, target, num_writes = buffer->num_writes] {
     absl::Status status;
-    for (int i = 0; i < kMaxTries; ++i) {
+    for (int i = 0; i < kMaxTransferTries; ++i) {
       status = RunMove(*lane, target, buffer);
       if (status.ok() || status.code() != absl::StatusCode::kUnavailable) break;
     }
@@ -171,7 +170,7 @@ void Scheduler::MoveDone(int device, const std::shared_ptr<store::Buffer>& buffe
 absl::StatusOr<std::shared_ptr<broker::Worker>> Scheduler::BlockingWorker(
     Lane& lane, const std::shared_ptr<store::Arena>& arena) {
   Locked lock(*core_);
-  for (int i = 0; i < kMaxTries; ++i) {
+  for (int i = 0; i < kMaxTransferTries; ++i) {
     if (absl::Status status = AwaitWorker(lane); !status.ok()) return status;
     std::shared_ptr<broker::Worker> worker = lane.worker;
     lane.last_used = core_->Now();

@@ -1,19 +1,18 @@
 // Scheduler: memory when a device has none left: idle buffers leave it, for host memory and then
 // for files, and so make room.
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/scheduler/eviction_plan.h"
 #include "server/scheduler/scheduler.h"
+#include "server/scheduler/staged_copy.h"
 
 namespace stride::scheduler {
 namespace {
 
 // A buffer that leaves, and then another try; more only where others took the room meanwhile.
 constexpr int kMaxRounds = 4;
-constexpr int kMaxTries = 3;  // what a dying worker cut off is tried again with its successor
 // Small buffers leave in company: looking for them costs more than copying them.
 constexpr int64_t kSmallBytes = int64_t{1} << 20;
 constexpr size_t kMaxCompany = 256;
@@ -172,7 +171,7 @@ Memory::Outcome Scheduler::Evict(int place, std::vector<Spill> spills) {
 
 absl::Status Scheduler::CopySpill(const Spill& spill) {
   absl::Status status;
-  for (int i = 0; i < kMaxTries; ++i) {
+  for (int i = 0; i < kMaxTransferTries; ++i) {
     status = CopyBlock(spill.from, spill.source, {}, *spill.to, spill.target,
                        static_cast<uint64_t>(spill.buffer->size));
     if (!absl::IsUnavailable(status)) break;

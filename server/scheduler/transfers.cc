@@ -14,7 +14,6 @@ namespace stride::scheduler {
 namespace {
 
 constexpr int64_t kFilePieceBytes = int64_t{1} << 20;
-constexpr int kMaxTries = 3;  // a transfer goes on with the successor of a worker that died
 
 // The worker's, not the array's or the device's.
 bool IsLostWorker(const absl::Status& status) {
@@ -62,7 +61,7 @@ absl::Status ArrayWriter::OpenStaged(uint64_t offset, absl::Time deadline) {
 absl::Status ArrayWriter::GoOn(absl::Status lost) {
   const uint64_t next = staged_->offset();
   std::vector<StagedWriter::Piece> pieces;
-  while (IsLostWorker(lost) && ++num_tries_ < kMaxTries) {
+  while (IsLostWorker(lost) && ++num_tries_ < kMaxTransferTries) {
     for (StagedWriter::Piece& piece : staged_->TakeLost()) pieces.push_back(std::move(piece));
     lost = OpenStaged(next, deadline_);
     while (lost.ok() && !pieces.empty()) {
@@ -255,7 +254,7 @@ absl::Status ArrayDownload::Open() {
 
 absl::StatusOr<Download::Chunk> ArrayDownload::Next(int64_t max_bytes) {
   if (position_ == end_) return Chunk{};
-  for (int i = 0; i < kMaxTries; ++i) {
+  for (int i = 0; i < kMaxTransferTries; ++i) {
     if (!std::exchange(opened_, true)) {
       if (absl::Status status = Open(); !status.ok()) return status;
     }
@@ -265,7 +264,7 @@ absl::StatusOr<Download::Chunk> ArrayDownload::Next(int64_t max_bytes) {
         position_ += chunk->bytes.size();
         return chunk;
       }
-      if (chunk.status().code() != absl::StatusCode::kUnavailable || i + 1 == kMaxTries)
+      if (chunk.status().code() != absl::StatusCode::kUnavailable || i + 1 == kMaxTransferTries)
         return chunk.status();
       staged_.reset();
       opened_ = false;

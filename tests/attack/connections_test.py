@@ -77,8 +77,8 @@ class ConnectionsTest(AttackCase):
             connection.send(beginning)
         start = time.monotonic()
         for connection in silent:
-            self.assertTrue(connection.ends_within(start + 20 - time.monotonic()), "it is still open")
-        self.assertFalse(polite.ends_within(0.1))
+            self.assertTrue(connection.closed(start + 20 - time.monotonic()), "it is still open")
+        self.assertFalse(polite.closed(0.1))
         polite.close()
 
     def test_no_http2(self):

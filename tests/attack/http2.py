@@ -85,20 +85,6 @@ class Connection:
         except OSError:
             return False
 
-    def ends_within(self, seconds):
-        """Whether the daemon hangs up in that time, whatever it sends before."""
-        end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0:
-            self.socket.settimeout(left)
-            try:
-                if not self.socket.recv(1 << 16):
-                    return True
-            except TimeoutError:
-                return False
-            except OSError:
-                return True
-        return False
-
     def read(self, seconds=1.0, until=None):
         """What comes within the time, or until the pattern `until` has come."""
         data, end = b"", time.monotonic() + seconds
