@@ -64,10 +64,12 @@ struct Core {
   Timer timer;
   Executor executor{64};  // moves and callbacks, which may wait for what starter does
   Executor starter{8};    // workers and arenas: waits for nothing else of ours
+  Executor streams{64};   // operations in pieces, which wait for all of these
 
   // No function of the timer or the executor runs afterwards. The lock must not be held.
   void Stop() {
     timer.Stop();
+    streams.Stop();
     executor.Stop();
     starter.Stop();
   }

@@ -117,6 +117,10 @@ class EngineImpl : public Engine {
   ~EngineImpl() override {
     scheduler_.health().Stop();
     if (durability_ != nullptr) durability_->Stop();
+    {
+      Locked lock(core_);
+      scheduler_.StopStreams();
+    }
     core_.Stop();
     Locked lock(core_);
     core_.durability = nullptr;

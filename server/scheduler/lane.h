@@ -75,6 +75,9 @@ struct Lane {
   int num_copies = 0;           // transfers that use the worker now
   int num_holding = 0;          // tasks here that have their memory
   absl::Time last_used;
+  // Operations in pieces: one at a time. Those that wait for it are still being prepared.
+  bool streaming = false;
+  std::deque<std::shared_ptr<Task>> streams;
 };
 
 }  // namespace stride::scheduler

@@ -202,7 +202,8 @@ absl::Status Scheduler::AwaitWorker(Lane& lane) {
 }
 
 absl::StatusOr<store::Allocation> Scheduler::BlockingAllocate(Lane& lane, uint64_t size) {
-  if (!lane.description.host_memory()) {
+  bool needs_worker = !lane.description.host_memory() && core_->IsDevice(lane.device);
+  if (needs_worker) {
     if (auto worker = BlockingWorker(lane, nullptr); !worker.ok()) return worker.status();
   }
   Locked lock(*core_);
@@ -210,7 +211,7 @@ absl::StatusOr<store::Allocation> Scheduler::BlockingAllocate(Lane& lane, uint64
   while (true) {
     store::Allocation allocation;
     uint64_t seen = memory_changes_;
-    if (lane.worker == nullptr && !lane.description.host_memory()) {
+    if (lane.worker == nullptr && needs_worker) {
       return TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_WORKER_LOST,
                       "the device process was lost; try again", absl::Milliseconds(200));
     }

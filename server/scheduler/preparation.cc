@@ -234,7 +234,7 @@ bool Scheduler::TakeMemory(const std::shared_ptr<Task>& task,
   uint64_t limit = memory_.limit_bytes(lane.device);
   uint64_t all = BytesOf(*task);
   if (all > limit) {
-    EndUnrun(task, OutOfMemory(lane, all, limit));
+    BeginStream(task, OutOfMemory(lane, all, limit));
     return false;
   }
   if (!lane.memory_queue.empty() && lane.memory_queue.front() != task) {

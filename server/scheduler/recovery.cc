@@ -337,7 +337,7 @@ void Recovery::RestoreArrays() {
         session->second->home_device = array->buffer->replicas.begin()->first;
     }
     arrays_[id] = array;
-    int device = core_.DeviceIndex(record.receiving().device());
+    int device = core_.PlaceIndex(record.receiving().device());
     if (!record.has_receiving() || array->buffer == nullptr) continue;
     if (device < 0) {
       array->buffer->Spoil(DataLost());

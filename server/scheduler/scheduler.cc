@@ -58,13 +58,13 @@ absl::Status Scheduler::Enqueue(const std::shared_ptr<Task>& task,
   // Reading what accepted work made is part of that work.
   bool only_reads = task->host_access && std::none_of(task->uses.begin(), task->uses.end(),
                                                       [](const Use& use) { return use.write; });
-  if (core_->draining && !only_reads) {
+  if (core_->draining && !only_reads && !task->piece) {
     return TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_DRAINING,
                     "the daemon is shutting down and takes no new work", absl::Seconds(1));
   }
   int& unfinished = unfinished_[task->tenant];
   int64_t limit = *core_->accounts->QuotaOf(task->tenant).operations;
-  if (unfinished >= limit) {
+  if (unfinished >= limit && !task->piece) {
     return QuotaExceeded(v1::ERROR_REASON_QUEUE_FULL, task->tenant.value,
                          "too many operations are queued; wait for some to end",
                          {.quota = "operations", .limit = limit, .used = unfinished, .asked = 1},
@@ -73,7 +73,7 @@ absl::Status Scheduler::Enqueue(const std::shared_ptr<Task>& task,
   ++unfinished;
   ++num_unfinished_;
   task->submit_time = core_->Now();
-  if (core_->durability != nullptr) core_->durability->Enqueued(*task);
+  if (core_->durability != nullptr && !task->piece) core_->durability->Enqueued(*task);
   core_->recorder.Accepted(task);
   if (after != nullptr) LinkBehind(task, after);
   RegisterAccesses(task);
@@ -217,7 +217,9 @@ void Scheduler::Finish(const std::shared_ptr<Task>& task, absl::Status status) {
 
 void Scheduler::Cancel(const std::shared_ptr<Task>& task) {
   if (task->state == TaskState::kDone) return;
-  if (task->state == TaskState::kDispatched && !task->host_access) {
+  if (task->stream != nullptr) {
+    StopStream(task, CancelledStatus("the operation was cancelled while it ran"));
+  } else if (task->state == TaskState::kDispatched && !task->host_access) {
     Stop(task, CancelledStatus("the operation was cancelled before it ran"),
          CancelledStatus("the operation was cancelled while it ran"));
   } else if (task->host_access) {
@@ -231,10 +233,10 @@ void Scheduler::Complete(const std::shared_ptr<Task>& task, absl::Status status)
   bool was_dispatched = task->state == TaskState::kDispatched;
   if (Lane* lane = task->lane) {
     DeviceAccount& account = accounts_[lane->device];
-    ++(status.ok() ? account.succeeded : account.failed);
+    if (!task->piece) ++(status.ok() ? account.succeeded : account.failed);
     task->ran_on_device = lane->device;
   }
-  if (!task->host_access)
+  if (!task->host_access && !task->piece)
     core_->accounts->AddOperation(task->tenant, task->ran_on_device, status.ok());
   Unplace(*task);
   if (!status.ok()) {
@@ -247,7 +249,7 @@ void Scheduler::Complete(const std::shared_ptr<Task>& task, absl::Status status)
   task->end_time = core_->Now();
   task->result = std::move(status);
   std::vector<std::shared_ptr<Task>> dependents = ReleaseAccesses(*task);
-  if (core_->durability != nullptr) core_->durability->Ended(*task, was_dispatched);
+  if (core_->durability != nullptr && !task->piece) core_->durability->Ended(*task, was_dispatched);
   task->uses.clear();  // lets go of the buffers
   task->granted = nullptr;
   --num_unfinished_;
@@ -281,12 +283,23 @@ void Scheduler::DeadlinePassed(const std::shared_ptr<Task>& task) {
     Complete(task, LateStatus("the deadline passed before the operation ended"));
     return;
   }
+  if (task->stream != nullptr) {
+    StopStream(task, LateStatus("the deadline passed while the operation ran"));
+    return;
+  }
   absl::Status unrun = LateStatus("the deadline passed before the operation ran");
   if (task->state != TaskState::kDispatched) {
     EndUnrun(task, unrun);
     return;
   }
   Stop(task, unrun, LateStatus("the deadline passed while the operation ran"));
+}
+
+int Scheduler::HomeOf(int64_t bytes, int device) const {
+  for (int place : {device, core_->memory_place(), core_->disk_place()}) {
+    if (bytes <= static_cast<int64_t>(memory_.limit_bytes(place))) return place;
+  }
+  return device;
 }
 
 int Scheduler::num_unfinished(const TenantId& tenant) const {

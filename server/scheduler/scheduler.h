@@ -58,6 +58,10 @@ class Scheduler {
   // A block on a device, waiting for memory where it must. The lock must NOT be held.
   absl::StatusOr<store::Allocation> BlockingAllocate(Lane& lane, uint64_t size);
 
+  // Where an array of this size begins that is to be on `device`: there, or, when it is larger than
+  // the device, where idle arrays go.
+  int HomeOf(int64_t bytes, int device) const;
+
   int num_unfinished(const TenantId& tenant) const;
   int num_unfinished() const { return num_unfinished_; }
 
@@ -77,10 +81,14 @@ class Scheduler {
 
   SpillSample SampleSpill() const;
 
+  // Operations in pieces end where they are, untold: the engine ends.
+  void StopStreams();
+
   // Ends workers without work for long and gives back memory that nothing uses.
   void Housekeep();
 
  private:
+  friend class Stream;
   void Evaluate(const std::shared_ptr<Task>& task);
   int Choose(const Task& task);
   void Place(const std::shared_ptr<Task>& task, Lane& lane);
@@ -139,6 +147,12 @@ class Scheduler {
   // Copies a whole block, or `bytes` when `from` is null. Blocks; the lock must not be held.
   absl::Status CopyBlock(Lane* from, const store::Allocation& source, std::string_view bytes,
                          Lane& to, const store::Allocation& target, uint64_t size);
+
+  // stream.cc
+  void BeginStream(const std::shared_ptr<Task>& task, const absl::Status& too_large);
+  void StopStream(const std::shared_ptr<Task>& task, absl::Status status);
+  // The lock must not be held.
+  void StreamEnded(const std::shared_ptr<Task>& task, Lane& lane, absl::Status status);
 
   // turns.cc
   void NoteDemand(Lane& lane);
@@ -238,6 +252,7 @@ class Scheduler {
   std::deque<std::shared_ptr<Task>>
       freed_;  // of the tasks that Complete ends now: to be looked at again
   bool evaluating_freed_ = false;
+  bool streams_stopped_ = false;
   int rotation_ = 0;  // spreads equal choices over the devices
 };
 

@@ -144,9 +144,22 @@ absl::Status ReceivingUpload::Open(absl::Time deadline) {
   }
   if (!have) {
     auto allocated = scheduler_->BlockingAllocate(*lane, array_->buffer->size);
+    if (absl::IsResourceExhausted(allocated.status()) && lane->device == core_->memory_place()) {
+      // What is larger than the device may lie in a file as well.
+      {
+        Locked lock(*core_);
+        lane = &scheduler_->LaneFor(array_->buffer->tenant, core_->disk_place());
+      }
+      auto in_file = scheduler_->BlockingAllocate(*lane, array_->buffer->size);
+      if (in_file.ok()) allocated = std::move(in_file);
+    }
     if (!allocated.ok()) return allocated.status();
     target = *allocated;
     Locked lock(*core_);
+    if (receiving_->device != lane->device) {
+      receiving_->device = lane->device;
+      core_->recorder.Changed(array_);
+    }
     array_->buffer->AddReplica(receiving_->device, target);
   }
   return writer_.Open(*lane, target, array_->info.offset + begin_, deadline);

@@ -25,6 +25,7 @@ namespace stride::scheduler {
 namespace {
 
 using ::stride::testing::FakeBroker;
+using ::stride::testing::FakeWorker;
 using ::stride::testing::HostDevice;
 using ::stride::testing::StagedDevice;
 
@@ -334,7 +335,23 @@ TEST_P(SpillKindTest, WhatFitsInNoWayIsAnErrorAndMovesNothing) {
   Start({Device(GetParam(), kMiB)}, {});
   ASSERT_TRUE(Put(1, kMiB * 3 / 4).ok());
   ASSERT_TRUE(Put(2).ok());
-  absl::Status status = Run(Negate(1, 3));
+  // A product of views, which is not computed in pieces, with a result of more than a half.
+  auto view = [&](uint64_t handle, bool transposed) {
+    v1::Operation operation;
+    operation.mutable_view()->mutable_input()->set_handle(1);
+    auto* reshape = operation.mutable_view()->add_steps()->mutable_reshape();
+    reshape->add_shape(768);
+    reshape->add_shape(1024);
+    if (transposed) operation.mutable_view()->add_steps()->mutable_transpose();
+    operation.add_outputs()->set_handle(handle);
+    return Run(operation);
+  };
+  ASSERT_TRUE(view(10, false).ok() && view(11, true).ok());
+  v1::Operation product;
+  product.mutable_matmul()->mutable_left()->set_handle(10);
+  product.mutable_matmul()->mutable_right()->set_handle(11);
+  product.add_outputs()->set_handle(3);
+  absl::Status status = Run(product);
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
   EXPECT_EQ(ReasonOf(status), v1::ERROR_REASON_DEVICE_MEMORY);
   EXPECT_TRUE(HasRetryDelay(status));
@@ -483,6 +500,156 @@ TEST_F(SpillTest, EmptyArenasReturnWhileTheSessionLives) {
   EXPECT_TRUE(Eventually([&] { return engine_->SampleDevices()[0].arena_bytes() == 0; },
                          absl::Seconds(12)));
 }
+
+// Operations on arrays that are larger than the device.
+class StreamKindTest : public SpillKindTest {
+ protected:
+  static constexpr int64_t kLarge = 5 * kMiB;
+  // Its first piece or two are in the worker's queue.
+  std::shared_ptr<FakeWorker> BeginHeld(std::shared_ptr<Ticket>* ticket,
+                                        absl::Time deadline = absl::InfiniteFuture()) {
+    Start({Device(GetParam(), kMiB)}, {}, /*hold=*/true);
+    EXPECT_TRUE(Put(1, kLarge).ok());
+    auto submitted = engine_->Submit(kTenant, Session(kTenant), Negate(1, 2), deadline);
+    EXPECT_TRUE(submitted.ok()) << submitted.status();
+    *ticket = *submitted;
+    auto worker = broker_->WaitForWorker(1);
+    EXPECT_TRUE(Eventually([&] { return worker->num_held() == 2; }));
+    return worker;
+  }
+  void ExpectAllReturns() {
+    ASSERT_TRUE(engine_->DeleteSession(kTenant, Session(kTenant)).ok());
+    auto zero = [&] {
+      SpillSample spill = engine_->SampleSpill();
+      v1::DeviceSample device = engine_->SampleDevices()[0];
+      return spill.memory_arena_bytes == 0 && spill.disk_arena_bytes == 0 &&
+             device.arena_bytes() == 0 && device.queue_depth() == 0;
+    };
+    EXPECT_TRUE(Eventually(zero, absl::Seconds(12)));
+  }
+};
+
+TEST_P(StreamKindTest, AnArrayLargerThanTheDeviceIsPutAndFetched) {
+  Start({Device(GetParam(), kMiB)}, {.memory = 8 * kMiB, .disk = 32 * kMiB});
+  for (uint64_t i = 1; i <= 4; ++i) ASSERT_TRUE(Put(i, kLarge).ok()) << i;
+  for (uint64_t i = 1; i <= 4; ++i) ExpectWhole(i, kLarge);
+  EXPECT_GE(engine_->SampleSpill().disk_bytes, 2 * kLarge);
+  EXPECT_EQ(engine_->SampleDevices()[0].arena_bytes(), 0);
+  absl::Status status = Put(5, 33 * kMiB);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  ExpectAllReturns();
+}
+
+TEST_P(StreamKindTest, ItsOperationsRunInPieces) {
+  Start({Device(GetParam(), kMiB)}, {});
+  ASSERT_TRUE(Put(1, kLarge).ok());
+  int64_t before = engine_->SampleDevices()[0].jobs_succeeded();
+  std::vector<std::shared_ptr<Ticket>> tickets;
+  for (uint64_t i = 2; i <= 5; ++i) tickets.push_back(Submit(Negate(i - 1, i)));
+  for (auto& ticket : tickets) EXPECT_TRUE(ticket->Wait(Soon()).ok()) << ticket->Wait(Soon());
+  // A piece has an eighth of the device for what it reads and makes.
+  EXPECT_EQ(broker_->WaitForWorker(1)->num_ended(), 4 * 2 * kLarge / (kMiB / 8));
+  EXPECT_EQ(engine_->SampleDevices()[0].jobs_succeeded() - before, 4);
+  ExpectWhole(1, kLarge);
+  ASSERT_TRUE(Fetch(5).ok());
+  EXPECT_EQ(Fetch(5)->size(), static_cast<size_t>(kLarge));
+  EXPECT_LE(engine_->SampleDevices()[0].arena_bytes(), kMiB);
+  tickets.clear();
+  ExpectAllReturns();
+}
+
+TEST_P(StreamKindTest, SeveralTenantsAndWhatFitsGoOnBesideIt) {
+  Start({Device(GetParam(), kMiB)}, {.memory = 96 * kMiB});
+  std::vector<std::shared_ptr<Ticket>> tickets;
+  for (const TenantId& tenant : {kTenant, kOther}) {
+    for (uint64_t i = 1; i <= 3; ++i) ASSERT_TRUE(Put(i, kLarge, tenant).ok());
+    for (uint64_t i = 11; i <= 13; ++i) ASSERT_TRUE(Put(i, kQuarter, tenant).ok());
+    for (uint64_t i = 1; i <= 3; ++i) {
+      tickets.push_back(Submit(Negate(i, 100 + i), tenant));
+      tickets.push_back(Submit(Negate(10 + i, 110 + i), tenant));
+    }
+  }
+  for (auto& ticket : tickets) EXPECT_TRUE(ticket->Wait(Soon()).ok()) << ticket->Wait(Soon());
+  for (uint64_t i = 1; i <= 3; ++i) {
+    ExpectWhole(i, kLarge);
+    ExpectWhole(10 + i, kQuarter, kOther);
+  }
+}
+
+TEST_P(StreamKindTest, CancelEndsAllPieces) {
+  std::shared_ptr<Ticket> ticket;
+  auto worker = BeginHeld(&ticket);
+  auto behind = Submit(Negate(2, 3));
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(Eventually([&] { return worker->EndNext(); }));
+  }
+  ticket->Cancel();
+  // The one that runs has its grace.
+  ASSERT_TRUE(Eventually([&] {
+    worker->EndNext();
+    return ticket->done();
+  }));
+  EXPECT_EQ(ticket->Wait(Soon()).code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(behind->Wait(Soon()).code(), absl::StatusCode::kCancelled);
+  EXPECT_LE(worker->num_ended(), 8);
+  ExpectWhole(1, kLarge);
+  ticket = behind = nullptr;
+  ExpectAllReturns();
+}
+
+TEST_P(StreamKindTest, TheDeadlineHolds) {
+  std::shared_ptr<Ticket> ticket;
+  auto worker = BeginHeld(&ticket, absl::Now() + absl::Milliseconds(300));
+  ASSERT_TRUE(Eventually([&] {
+    absl::SleepFor(absl::Milliseconds(50));
+    worker->EndNext();
+    return ticket->done();
+  }));
+  EXPECT_EQ(ticket->Wait(Soon()).code(), absl::StatusCode::kDeadlineExceeded);
+  ExpectWhole(1, kLarge);
+}
+
+TEST_P(StreamKindTest, AnErrorOfOnePieceIsTheErrorOfAll) {
+  std::shared_ptr<Ticket> ticket;
+  auto worker = BeginHeld(&ticket);
+  ASSERT_TRUE(worker->EndNext());
+  ASSERT_TRUE(Eventually([&] { return worker->num_held() == 2; }));
+  ASSERT_TRUE(worker->EndNext(absl::InternalError("it broke")));
+  ASSERT_TRUE(Eventually([&] {
+    worker->EndNext();
+    return ticket->done();
+  }));
+  EXPECT_EQ(ticket->Wait(Soon()).code(), absl::StatusCode::kInternal);
+  EXPECT_FALSE(Fetch(2).ok());
+  ExpectWhole(1, kLarge);
+}
+
+TEST_P(StreamKindTest, AWorkersDeathRepeatsItsPieces) {
+  std::shared_ptr<Ticket> ticket;
+  auto worker = BeginHeld(&ticket);
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(Eventually([&] { return worker->EndNext(); }));
+  }
+  ASSERT_TRUE(Eventually([&] { return worker->num_held() == 2; }));
+  broker_->set_hold(false);
+  worker->DieRunning(MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "killed"),
+                     /*fault=*/false);
+  EXPECT_TRUE(ticket->Wait(Soon()).ok()) << ticket->Wait(Soon());
+  EXPECT_TRUE(Fetch(2).ok());
+}
+
+TEST_P(StreamKindTest, WithoutRoomForTheResultItIsAnError) {
+  Start({Device(GetParam(), kMiB)}, {.memory = 6 * kMiB});
+  ASSERT_TRUE(Put(1, kLarge).ok());
+  absl::Status status = Run(Negate(1, 2));
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  EXPECT_EQ(ReasonOf(status), v1::ERROR_REASON_DEVICE_MEMORY);
+  EXPECT_TRUE(HasRetryDelay(status));
+  ExpectWhole(1, kLarge);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, StreamKindTest, ::testing::Values("cpu", "cuda"),
+                         [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
 }  // namespace stride::scheduler
