@@ -345,6 +345,7 @@ TEST_F(HostileTest, ProcessesAreConfined) {
     EXPECT_THAT(status, HasSubstr("Seccomp:\t2"));
     EXPECT_THAT(status, HasSubstr("CapEff:\t0000000000000000"));
     EXPECT_THAT(status, HasSubstr("CapPrm:\t0000000000000000"));
+    EXPECT_THAT(status, HasSubstr("CapBnd:\t0000000000000000"));
     for (const char* kind : {"user", "net", "ipc", "uts"}) {
       EXPECT_NE(NamespaceOf(pid, kind), NamespaceOf(daemon_->pid(), kind)) << kind;
     }

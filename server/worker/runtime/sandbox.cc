@@ -39,7 +39,13 @@ bool in_sandbox = false;
 
 absl::Status Errno(const char* what) { return absl::ErrnoToStatus(errno, what); }
 
+// What a user namespace of its own gave back, and what a program that is executed could be given.
 absl::Status DropCapabilities() {
+  for (int capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; ++capability) {
+    // Without the right to it the daemon's own bound holds, which administrators set.
+    if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0 && errno != EPERM)
+      return Errno("bounding capabilities");
+  }
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct none[2] = {};
   if (syscall(SYS_capset, &header, none) != 0) return Errno("dropping capabilities");

@@ -192,6 +192,7 @@ TEST_F(CudaSandboxTest, WholePathWorksInside) {
   const std::string status = ReadFile(absl::StrCat("/proc/", worker->pid(), "/status"));
   EXPECT_THAT(status, HasSubstr("Seccomp:\t2"));
   EXPECT_THAT(status, HasSubstr("CapEff:\t0000000000000000"));
+  EXPECT_THAT(status, HasSubstr("CapBnd:\t0000000000000000"));
 }
 
 // Printed, not judged: a machine's noise is larger than what the sandbox costs.
