@@ -17,6 +17,8 @@ constexpr int kMaxRounds = 4;
 constexpr int64_t kSmallBytes = int64_t{1} << 20;
 constexpr size_t kMaxCompany = 256;
 constexpr absl::Duration kSpillLogInterval = absl::Seconds(10);
+// As long as those who then get an error are told to wait.
+constexpr absl::Duration kFailedWritePause = absl::Seconds(1);
 
 bool HasOtherCopy(const store::Buffer& buffer) {
   return buffer.replicas.size() > 1 || buffer.inline_bytes != nullptr;
@@ -132,6 +134,7 @@ Memory::Outcome Scheduler::FindTarget(Spill* spill) {
   auto size = static_cast<uint64_t>(spill->buffer->size);
   for (int place : {core_->memory_place(), core_->disk_place()}) {
     if (place <= spill->from->device || size > memory_.limit_bytes(place)) continue;
+    if (core_->Now() < spilling_[place].closed_until) continue;
     spill->to = &LaneFor(spill->buffer->tenant, place);
     Memory::Outcome outcome = Allocate(*spill->to, size, &spill->target);
     if (outcome != Memory::Outcome::kFull) return outcome;
@@ -203,12 +206,22 @@ void Scheduler::SpillDone(const Spill& spill, const absl::Status& status) {
     if (!status.ok()) {
       buffer.Touch();  // others are tried before it next time
       spilling_[place].failed = true;
-      core_->options.log(absl::StrCat("an idle array could not leave ",
-                                      spill.from->description.id(), ": ", status.message()));
+      SpillFailed(spill, status);
     }
   }
+  if (status.ok() && spill.to->device == core_->disk_place()) memory_.FileWorked();
   for (const auto& writer : writers) Evaluate(writer);
   MemoryChanged();
+}
+
+void Scheduler::SpillFailed(const Spill& spill, const absl::Status& status) {
+  if (spill.to->device != core_->disk_place()) {
+    core_->options.log(absl::StrCat("an idle array could not leave ", spill.from->description.id(),
+                                    ": ", status.message()));
+    return;
+  }
+  spilling_[core_->disk_place()].closed_until = core_->Now() + kFailedWritePause;
+  memory_.FileFailed(status);
 }
 
 void Scheduler::ContentChanges(const Task& task) {
