@@ -23,6 +23,7 @@
 #include "server/base/error.h"
 #include "server/scheduler/engine.h"
 #include "server/store/spill_file.h"
+#include "tests/support/descriptors.h"
 #include "tests/support/fake_broker.h"
 
 namespace stride::scheduler {
@@ -31,6 +32,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::stride::testing::FakeBroker;
 using ::stride::testing::HostDevice;
+using ::stride::testing::NumDescriptors;
 using ::stride::testing::StagedDevice;
 
 constexpr int64_t kMiB = int64_t{1} << 20;
@@ -186,9 +188,6 @@ class SpillDiskTest : public ::testing::TestWithParam<const char*> {
     return std::count_if(log_.begin(), log_.end(), [&](const std::string& line) {
       return line.find(text) != std::string::npos;
     });
-  }
-  static int64_t NumDescriptors() {
-    return std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator());
   }
   // The descriptors of files on the disk.
   static std::vector<int> SpillFiles() {
