@@ -126,7 +126,7 @@ class Scheduler {
     store::Allocation source, target;
   };
   Memory::Outcome MakeRoom(Lane& lane, uint64_t size);
-  std::vector<std::shared_ptr<store::Buffer>> Evictable(int place);
+  class Leavers;
   Memory::Outcome FindTarget(Spill* spill);
   Memory::Outcome Evict(int place, std::vector<Spill> spills);
   absl::Status CopySpill(const Spill& spill);
