@@ -16,6 +16,7 @@
 #include "server/api/array_service.h"
 #include "server/api/compute_service.h"
 #include "server/api/device_service.h"
+#include "server/api/header_guard.h"
 #include "server/api/health_service.h"
 #include "server/api/job_service.h"
 #include "server/api/kernel_service.h"
@@ -87,6 +88,8 @@ class FrontImpl final : public Front {
 
   void Configure(const FrontOptions& options, grpc::ServerBuilder* builder);
   static void Deliver(Acceptor& acceptor, UniqueFd connection, int listening_fd);
+  // Without encryption.
+  void DeliverPlain(UniqueFd connection, int listening_fd, const std::string& peer);
 
   std::unique_ptr<Authenticator> authenticator_;
   RpcCounters counters_;
@@ -146,6 +149,7 @@ void FrontImpl::Configure(const FrontOptions& options, grpc::ServerBuilder* buil
 }
 
 absl::Status FrontImpl::Start(const FrontOptions& options, std::vector<ListeningSocket> sockets) {
+  if (absl::Status status = HeaderGuard::Check(); !status.ok()) return status;
   AddReflection();
   if (options.tls.enabled()) {
     auto tls = MakeTlsCredentials(options.tls, LogWarning);
@@ -162,9 +166,12 @@ absl::Status FrontImpl::Start(const FrontOptions& options, std::vector<Listening
     if (tls_ != nullptr && socket.address.kind == Address::Kind::kTcp)
       encrypted.insert(socket.fd.get());
   }
-  auto deliver = [this, encrypted](UniqueFd connection, int listening_fd) {
-    bool tls = encrypted.count(listening_fd) > 0;
-    Deliver(tls ? *tls_acceptor_ : *plain_acceptor_, std::move(connection), listening_fd);
+  auto deliver = [this, encrypted](UniqueFd connection, int listening_fd, const std::string& peer) {
+    if (encrypted.count(listening_fd) > 0) {
+      Deliver(*tls_acceptor_, std::move(connection), listening_fd);
+    } else {
+      DeliverPlain(std::move(connection), listening_fd, peer);
+    }
   };
   auto listener = Listener::Start(std::move(sockets), options.listener, deliver);
   if (!listener.ok()) return listener.status();
@@ -179,10 +186,15 @@ void FrontImpl::Deliver(Acceptor& acceptor, UniqueFd connection, int listening_f
   acceptor.HandleNewConnection(&parameters);
 }
 
+void FrontImpl::DeliverPlain(UniqueFd connection, int listening_fd, const std::string& peer) {
+  HeaderGuard::Watch(connection.get(), peer);
+  Deliver(*plain_acceptor_, std::move(connection), listening_fd);
+}
+
 UniqueFd FrontImpl::Connect() {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) return {};
-  Deliver(*plain_acceptor_, UniqueFd(ends[0]), -1);
+  DeliverPlain(UniqueFd(ends[0]), -1, "the daemon itself");
   return UniqueFd(ends[1]);
 }
 

@@ -133,7 +133,7 @@ void Listener::Admit(UniqueFd connection, const ListeningSocket& socket) {
     setsockopt(connection.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   }
   ++stats_.accepted;
-  deliver_(std::move(connection), socket.fd.get());
+  deliver_(std::move(connection), socket.fd.get(), peer);
 }
 
 bool Listener::ShedOne(const ListeningSocket& socket) {

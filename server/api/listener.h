@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -31,8 +32,10 @@ class Listener {
     std::atomic<int64_t> refused_peer{0};       // over max_per_peer
     std::atomic<int64_t> refused_exhausted{0};  // no descriptor left
   };
-  // Called on the listener's thread; must not block.
-  using Deliver = std::function<void(UniqueFd connection, int listening_fd)>;
+  // Called on the listener's thread; must not block. `peer` is whom the connection is counted
+  // under.
+  using Deliver =
+      std::function<void(UniqueFd connection, int listening_fd, const std::string& peer)>;
 
   static absl::StatusOr<std::unique_ptr<Listener>> Start(std::vector<ListeningSocket> sockets,
                                                          ListenerLimits limits, Deliver deliver);

@@ -1,6 +1,7 @@
 #include "server/scheduler/arrays.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -46,6 +47,16 @@ absl::StatusOr<v1::InlineArray> ReadWhole(const ArrayInfo& info, Download& downl
   }
 }
 
+// When the access is granted, or has ended without that. Both may be told at once, by two threads.
+void NotifyOnce(Task& task, std::shared_ptr<absl::Notification> granted) {
+  auto told = std::make_shared<std::atomic_flag>();
+  auto notify = [granted = std::move(granted), told] {
+    if (!told->test_and_set()) granted->Notify();
+  };
+  task.granted = notify;
+  task.on_done.push_back(notify);
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<ReadAccess>> ReadAccess::Enqueue(Core* core, Scheduler* scheduler,
@@ -64,10 +75,7 @@ absl::StatusOr<std::shared_ptr<ReadAccess>> ReadAccess::Enqueue(Core* core, Sche
     array = *contiguous;
   }
   task->uses.push_back({.buffer = array->buffer, .read = true});
-  task->granted = [granted] { granted->Notify(); };
-  task->on_done.push_back([granted] {
-    if (!granted->HasBeenNotified()) granted->Notify();
-  });
+  NotifyOnce(*task, granted);
   if (absl::Status status = scheduler->Enqueue(task); !status.ok()) return status;
   return std::make_shared<ReadAccess>(core, scheduler, std::move(task), std::move(array),
                                       std::move(granted));
@@ -343,10 +351,7 @@ absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginOverwrite(const TenantId& t
   task->host_access = true;
   task->uses.push_back({.buffer = array->buffer, .read = true, .write = true});
   auto granted = std::make_shared<absl::Notification>();
-  task->granted = [granted] { granted->Notify(); };
-  task->on_done.push_back([granted] {
-    if (!granted->HasBeenNotified()) granted->Notify();
-  });
+  NotifyOnce(*task, granted);
   {
     Locked lock(*core_);
     if (absl::Status status = scheduler_->Enqueue(task); !status.ok()) return status;

@@ -105,6 +105,7 @@ struct SpillSample {
   int64_t spilled_bytes = 0;   // copied off a device, or from memory to a file, so far
   int64_t returned_bytes = 0;  // brought back so far
   int64_t dropped_bytes = 0;   // copies given up, since there was another, so far
+  int64_t looked_at = 0;       // buffers, to find those that leave, so far
 };
 
 // One operation that was accepted: a future. Thread-safe; may be dropped at any time without effect

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "server/base/memory_file.h"
 #include "server/store/spill_file.h"
 
@@ -13,6 +14,9 @@ namespace {
 // small array keeps little from the others; and not smaller than this.
 constexpr uint64_t kSharedArenasOfPlace = 16;
 constexpr uint64_t kSmallestSharedArena = uint64_t{64} << 10;
+// As long as those who then get an error are told to wait.
+constexpr absl::Duration kFullDiskPause = absl::Seconds(1);
+constexpr absl::Duration kFileLogInterval = absl::Seconds(10);
 
 }  // namespace
 
@@ -116,7 +120,13 @@ Memory::Outcome Memory::Grow(Lane& lane, uint64_t size) {
     arena_size = shared ? store::ArenaPool::LeastArenaFor(arena_size / 2, granularity) : least;
   }
   if (lane.description.host_memory()) return AddHostArena(lane, arena_size);
-  RequestArena(lane, arena_size);
+  if (lane.device != core_->disk_place()) {
+    RequestArena(lane, arena_size);
+  } else if (core_->Now() < next_file_) {
+    return Outcome::kFull;
+  } else {
+    RequestFile(lane, arena_size, least);
+  }
   return Outcome::kLater;
 }
 
@@ -133,19 +143,12 @@ Memory::Outcome Memory::AddHostArena(Lane& lane, uint64_t size) {
   return Outcome::kAllocated;
 }
 
-absl::StatusOr<UniqueFd> Memory::MakeArena(const Lane& lane, broker::Worker* worker, uint64_t id,
-                                           uint64_t size) {
-  if (lane.device == core_->disk_place())
-    return store::CreateSpillFile(core_->options.spill_folder, size);
-  return worker->CreateArena(id, size);
-}
-
 void Memory::RequestArena(Lane& lane, uint64_t size) {
   lane.growing = true;
   reserved_[lane.device] += size;
   uint64_t id = next_arena_++;
   core_->starter.Run([this, lane = &lane, worker = lane.worker, id, size] {
-    auto fd = MakeArena(*lane, worker.get(), id, size);
+    auto fd = worker->CreateArena(id, size);
     std::shared_ptr<store::Arena> arena;
     if (fd.ok()) {
       arena = std::make_shared<store::Arena>(id, size, std::move(*fd), MemoryMap());
@@ -163,6 +166,48 @@ void Memory::RequestArena(Lane& lane, uint64_t size) {
     }
     changed_(*lane);
   });
+}
+
+void Memory::RequestFile(Lane& lane, uint64_t size, uint64_t least) {
+  lane.growing = true;
+  reserved_[lane.device] += size;
+  uint64_t id = next_arena_++;
+  core_->starter.Run([this, lane = &lane, id, size, least] {
+    uint64_t made = size;
+    auto fd = store::CreateSpillFile(core_->options.spill_folder, size);
+    if (!fd.ok() && least < size) {
+      made = least;
+      fd = store::CreateSpillFile(core_->options.spill_folder, least);
+    }
+    absl::Status status = fd.status();
+    std::shared_ptr<store::Arena> arena;
+    if (status.ok()) {
+      arena = std::make_shared<store::Arena>(id, made, std::move(*fd), MemoryMap());
+      status = core_->recorder.StoreArena(*arena);
+    }
+    Locked lock(*core_);
+    lane->growing = false;
+    reserved_[lane->device] -= size;
+    if (status.ok()) {
+      reserved_[lane->device] += made;
+      core_->recorder.Added(*arena, *lane);
+      lane->pool.Add(std::move(arena));
+      FileWorked();
+    } else {
+      // Not for the next who asks alone: whoever makes room asks for one array after another.
+      next_file_ = core_->Now() + kFullDiskPause;
+      FileFailed(status);
+    }
+    changed_(*lane);
+  });
+}
+
+void Memory::FileFailed(const absl::Status& why) {
+  if (file_error_told_ || core_->Now() < next_file_log_) return;
+  file_error_told_ = true;
+  next_file_log_ = core_->Now() + kFileLogInterval;
+  core_->options.log(absl::StrCat(
+      "idle arrays cannot leave for the disk, and stay where they are: ", why.message()));
 }
 
 }  // namespace stride::scheduler

@@ -6,6 +6,8 @@
 #include <memory>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "server/scheduler/core.h"
 #include "server/scheduler/lane.h"
 #include "server/store/arena_pool.h"
@@ -38,6 +40,11 @@ class Memory {
   // An arena of an earlier daemon.
   void Restore(Lane& lane, std::shared_ptr<store::Arena> arena);
 
+  // An array found no room in a file, or could not be written to one, for this reason: told in the
+  // log, once until it works again.
+  void FileFailed(const absl::Status& why);
+  void FileWorked() { file_error_told_ = false; }
+
   // Gives back every empty arena of a device.
   void TrimAll(int device);
   // Bytes of arenas that the device's limit still allows; below 0 after a limit was lowered.
@@ -52,8 +59,8 @@ class Memory {
   Outcome Grow(Lane& lane, uint64_t size);
   Outcome AddHostArena(Lane& lane, uint64_t size);
   void RequestArena(Lane& lane, uint64_t size);
-  absl::StatusOr<UniqueFd> MakeArena(const Lane& lane, broker::Worker* worker, uint64_t id,
-                                     uint64_t size);
+  // A file of `size` bytes; of `least` where the disk has no room for that.
+  void RequestFile(Lane& lane, uint64_t size, uint64_t least);
 
   Core* const core_;
   const std::function<Lane*(const TenantId&, int)> find_lane_;
@@ -61,6 +68,9 @@ class Memory {
   std::vector<Lane*> lanes_;          // every lane that ever allocated
   std::map<int, uint64_t> reserved_;  // device -> bytes of arenas, those being made included
   uint64_t next_arena_ = 1;
+  absl::Time next_file_;  // the disk was full: it is not asked for room again before this
+  bool file_error_told_ = false;
+  absl::Time next_file_log_;
 };
 
 }  // namespace stride::scheduler

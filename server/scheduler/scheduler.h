@@ -126,11 +126,12 @@ class Scheduler {
     store::Allocation source, target;
   };
   Memory::Outcome MakeRoom(Lane& lane, uint64_t size);
-  std::vector<std::shared_ptr<store::Buffer>> Evictable(int place);
+  class Leavers;
   Memory::Outcome FindTarget(Spill* spill);
   Memory::Outcome Evict(int place, std::vector<Spill> spills);
   absl::Status CopySpill(const Spill& spill);
   void SpillDone(const Spill& spill, const absl::Status& status);
+  void SpillFailed(const Spill& spill, const absl::Status& status);
   // What the task writes changes now: copies of it that are under way are worth nothing.
   void ContentChanges(const Task& task);
   bool IsMoving(const store::Buffer* buffer) const;
@@ -240,7 +241,8 @@ class Scheduler {
   // By place: buffers leaving it.
   struct Spilling {
     int under_way = 0;
-    bool failed = false;  // the last ones did: who asks next is told so once
+    bool failed = false;      // the last ones did: who asks next is told so once
+    absl::Time closed_until;  // writing there failed: nothing is sent there before this
   };
   std::vector<Spilling> spilling_;
   SpillSample spilled_;

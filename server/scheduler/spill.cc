@@ -1,7 +1,9 @@
 // Scheduler: memory when a device has none left: idle buffers leave it, for host memory and then
 // for files, and so make room.
 #include <algorithm>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "server/scheduler/eviction_plan.h"
@@ -13,10 +15,12 @@ namespace {
 
 // A buffer that leaves, and then another try; more only where others took the room meanwhile.
 constexpr int kMaxRounds = 4;
-// Small buffers leave in company: looking for them costs more than copying them.
+// Small buffers leave in company: beginning a copy costs more than copying them.
 constexpr int64_t kSmallBytes = int64_t{1} << 20;
 constexpr size_t kMaxCompany = 256;
 constexpr absl::Duration kSpillLogInterval = absl::Seconds(10);
+// As long as those who then get an error are told to wait.
+constexpr absl::Duration kFailedWritePause = absl::Seconds(1);
 
 bool HasOtherCopy(const store::Buffer& buffer) {
   return buffer.replicas.size() > 1 || buffer.inline_bytes != nullptr;
@@ -37,17 +41,52 @@ bool IsWanted(const store::Buffer& buffer) {
   return buffer.writer != nullptr || !buffer.readers.empty();
 }
 
-// Least recently used first; what has a copy elsewhere before that, since it goes for nothing. Of
-// those that tasks wait for, all after the others, the last in the queue goes first.
-bool LeavesBefore(const store::Buffer& a, const store::Buffer& b) {
-  bool free_a = IsWorthless(a) || HasOtherCopy(a), free_b = IsWorthless(b) || HasOtherCopy(b);
-  if (free_a != free_b) return free_a;
-  bool wanted_a = IsWanted(a), wanted_b = IsWanted(b);
-  if (wanted_a != wanted_b) return wanted_b;
-  return wanted_a ? a.last_use > b.last_use : a.last_use < b.last_use;
-}
-
 }  // namespace
+
+// Who may leave a place, one by one, looked for no further than they are asked for: those that go
+// for nothing, then the others; in each the least recently used first, and after them those that
+// tasks wait for, the last in the queue first. What leaves elsewhere meanwhile does no harm.
+class Scheduler::Leavers {
+ public:
+  Leavers(Scheduler* scheduler, int place) : scheduler_(scheduler), place_(place) {}
+
+  // Null: nobody is left.
+  std::shared_ptr<store::Buffer> Next() {
+    for (;;) {
+      while (auto buffer = scheduler_->core_->reclaimer->NextUsed(place_, spare_, &last_)) {
+        ++scheduler_->spilled_.looked_at;
+        if (buffer->num_holders > 0 || scheduler_->IsMoving(buffer.get())) continue;
+        // One may have lost its other copy since it was handed out as one that goes for nothing.
+        if (!spare_ && gone_for_nothing_.count(buffer.get()) > 0) continue;
+        if (IsWanted(*buffer) && !IsWorthless(*buffer)) {
+          wanted_.push_back(std::move(buffer));
+          continue;
+        }
+        return HandOut(std::move(buffer));
+      }
+      if (!wanted_.empty()) {
+        auto buffer = std::move(wanted_.back());
+        wanted_.pop_back();
+        return HandOut(std::move(buffer));
+      }
+      if (!std::exchange(spare_, false)) return nullptr;
+      last_ = {};
+    }
+  }
+
+ private:
+  std::shared_ptr<store::Buffer> HandOut(std::shared_ptr<store::Buffer> buffer) {
+    if (spare_) gone_for_nothing_.insert(buffer.get());
+    return buffer;
+  }
+
+  Scheduler* const scheduler_;
+  const int place_;
+  bool spare_ = true;
+  store::Reclaimer::Use last_;
+  std::vector<std::shared_ptr<store::Buffer>> wanted_;
+  std::set<const store::Buffer*> gone_for_nothing_;
+};
 
 Memory::Outcome Scheduler::Allocate(Lane& lane, uint64_t size, store::Allocation* allocation) {
   lane.last_used = core_->Now();
@@ -77,7 +116,8 @@ Memory::Outcome Scheduler::MakeRoom(Lane& lane, uint64_t size) {
   bool later = false;
   int64_t company = 0, max_company = static_cast<int64_t>(memory_.limit_bytes(place) / 16);
   size_t num_needed = 0;  // what is behind them goes along
-  for (auto& buffer : Evictable(place)) {
+  Leavers leavers(this, place);
+  while (auto buffer = leavers.Next()) {
     Spill spill{.buffer = buffer,
                 .from = &LaneFor(buffer->tenant, place),
                 .to = nullptr,
@@ -115,23 +155,12 @@ Memory::Outcome Scheduler::MakeRoom(Lane& lane, uint64_t size) {
   return later && outcome == Memory::Outcome::kAllocated ? Memory::Outcome::kLater : outcome;
 }
 
-// In the order in which they are to leave.
-std::vector<std::shared_ptr<store::Buffer>> Scheduler::Evictable(int place) {
-  std::vector<std::shared_ptr<store::Buffer>> buffers = core_->reclaimer->Residents();
-  auto stays = [&](const std::shared_ptr<store::Buffer>& buffer) {
-    return buffer->replicas.count(place) == 0 || buffer->num_holders > 0 || IsMoving(buffer.get());
-  };
-  buffers.erase(std::remove_if(buffers.begin(), buffers.end(), stays), buffers.end());
-  std::sort(buffers.begin(), buffers.end(),
-            [](const auto& a, const auto& b) { return LeavesBefore(*a, *b); });
-  return buffers;
-}
-
 // A block in the next place that has room: of the buffer's tenant, as on devices.
 Memory::Outcome Scheduler::FindTarget(Spill* spill) {
   auto size = static_cast<uint64_t>(spill->buffer->size);
   for (int place : {core_->memory_place(), core_->disk_place()}) {
     if (place <= spill->from->device || size > memory_.limit_bytes(place)) continue;
+    if (core_->Now() < spilling_[place].closed_until) continue;
     spill->to = &LaneFor(spill->buffer->tenant, place);
     Memory::Outcome outcome = Allocate(*spill->to, size, &spill->target);
     if (outcome != Memory::Outcome::kFull) return outcome;
@@ -203,12 +232,22 @@ void Scheduler::SpillDone(const Spill& spill, const absl::Status& status) {
     if (!status.ok()) {
       buffer.Touch();  // others are tried before it next time
       spilling_[place].failed = true;
-      core_->options.log(absl::StrCat("an idle array could not leave ",
-                                      spill.from->description.id(), ": ", status.message()));
+      SpillFailed(spill, status);
     }
   }
+  if (status.ok() && spill.to->device == core_->disk_place()) memory_.FileWorked();
   for (const auto& writer : writers) Evaluate(writer);
   MemoryChanged();
+}
+
+void Scheduler::SpillFailed(const Spill& spill, const absl::Status& status) {
+  if (spill.to->device != core_->disk_place()) {
+    core_->options.log(absl::StrCat("an idle array could not leave ", spill.from->description.id(),
+                                    ": ", status.message()));
+    return;
+  }
+  spilling_[core_->disk_place()].closed_until = core_->Now() + kFailedWritePause;
+  memory_.FileFailed(status);
 }
 
 void Scheduler::ContentChanges(const Task& task) {

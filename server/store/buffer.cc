@@ -28,28 +28,49 @@ std::vector<uint64_t> Reclaimer::TakeDeadRecords() {
   return std::exchange(dead_records_, {});
 }
 
-std::vector<std::shared_ptr<Buffer>> Reclaimer::Residents() {
-  std::vector<std::shared_ptr<Buffer>> buffers;
+std::shared_ptr<Buffer> Reclaimer::NextUsed(int place, bool spare, Use* after) {
   absl::MutexLock lock(&mutex_);
-  buffers.reserve(residents_.size());
-  for (auto& [key, weak] : residents_) {
-    if (auto buffer = weak.lock()) buffers.push_back(std::move(buffer));
+  Order& order = orders_[{place, spare}];
+  for (auto it = order.upper_bound(*after); it != order.end(); it = order.upper_bound(*after)) {
+    // It cannot be gone: before that it has to be taken out here.
+    const uint64_t last_use = it->first.buffer->last_use;
+    if (it->first.time != last_use) {
+      // It was used since, and belongs further back; in its other places that shows in time.
+      auto node = order.extract(it);
+      node.key().buffer->listed_[place] = node.key().time = last_use;
+      order.insert(std::move(node));
+      continue;
+    }
+    *after = it->first;
+    if (auto buffer = it->second.lock()) return buffer;
   }
-  return buffers;
+  return nullptr;
 }
 
-void Reclaimer::AddResident(const std::shared_ptr<Buffer>& buffer) {
+void Reclaimer::List(Buffer& buffer) {
   absl::MutexLock lock(&mutex_);
-  residents_.emplace(buffer.get(), buffer);
+  TakeOut(buffer);
+  buffer.listed_spare_ = buffer.spare();
+  for (const auto& [place, block] : buffer.replicas) {
+    buffer.listed_[place] = buffer.last_use;
+    orders_[{place, buffer.listed_spare_}].emplace(Use{buffer.last_use, &buffer},
+                                                   buffer.weak_from_this());
+  }
 }
 
-void Reclaimer::RemoveResident(Buffer* buffer) {
+void Reclaimer::Unlist(Buffer& buffer) {
   absl::MutexLock lock(&mutex_);
-  residents_.erase(buffer);
+  TakeOut(buffer);
+}
+
+void Reclaimer::TakeOut(Buffer& buffer) {
+  for (const auto& [place, time] : buffer.listed_)
+    orders_[{place, buffer.listed_spare_}].erase(Use{time, &buffer});
+  buffer.listed_.clear();
 }
 
 Buffer::~Buffer() {
-  if (resident_) reclaimer_->RemoveResident(this);
+  reclaimer_->Unlist(*this);
   reclaimer_->Count(tenant, -size);
   if (record == 0) {
     for (auto& [device, allocation] : replicas.map_) reclaimer_->Add({tenant, device, allocation});
@@ -60,6 +81,11 @@ Buffer::~Buffer() {
   reclaimer_->AddDead(record, std::move(entries));
 }
 
+void Buffer::BlocksChanged() {
+  reclaimer_->List(*this);
+  Changed();
+}
+
 void Buffer::Changed() {
   if (record == 0 || std::exchange(changed, true)) return;
   reclaimer_->AddChanged(shared_from_this());
@@ -67,14 +93,13 @@ void Buffer::Changed() {
 
 void Buffer::AddReplica(int device, const Allocation& allocation) {
   replicas.map_[device] = allocation;
-  if (!std::exchange(resident_, true)) reclaimer_->AddResident(shared_from_this());
-  Changed();
+  BlocksChanged();
 }
 
 void Buffer::Spoil(const absl::Status& status) {
   if (!error.ok()) return;
   error = status;
-  Changed();
+  BlocksChanged();
 }
 
 void Buffer::SetKept(uint64_t file) {
@@ -96,7 +121,7 @@ void Buffer::DropReplica(int device) {
   if (it == replicas.map_.end()) return;
   reclaimer_->Add({tenant, device, it->second});
   replicas.map_.erase(it);
-  Changed();
+  BlocksChanged();
 }
 
 void Buffer::KeepOnly(int device) {
@@ -111,7 +136,7 @@ void Buffer::KeepOnly(int device) {
     reclaimer_->Add({tenant, it->first, it->second});
     it = replicas.map_.erase(it);
   }
-  Changed();
+  BlocksChanged();
 }
 
 }  // namespace stride::store

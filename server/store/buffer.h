@@ -1,12 +1,12 @@
 #pragma once
 
 #include <atomic>
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -49,10 +49,19 @@ class Reclaimer {
     if (account_) account_(tenant, bytes);
   }
 
-  // Every buffer that has, or had, a block. The caller may be the last to let go of one.
-  std::vector<std::shared_ptr<Buffer>> Residents();
-  void AddResident(const std::shared_ptr<Buffer>& buffer);
-  void RemoveResident(Buffer* buffer);
+  // Where a buffer stands in an order by last use.
+  struct Use {
+    uint64_t time = 0;
+    Buffer* buffer = nullptr;
+    auto operator<=>(const Use&) const = default;
+  };
+  // Of the buffers with a block in `place`, those that somebody would miss there or those that are
+  // `spare`: who was used least lately after `after`, which moves on to it. Null: nobody. The
+  // caller may be the last to let go of one. Under the scheduler's lock.
+  std::shared_ptr<Buffer> NextUsed(int place, bool spare, Use* after);
+  // A buffer's blocks changed. Under the scheduler's lock; Unlist without.
+  void List(Buffer& buffer);
+  void Unlist(Buffer& buffer);
 
   // Counts uses, so that buffers can tell which was used last. Under the scheduler's lock.
   uint64_t NextUse() { return ++last_use_; }
@@ -68,11 +77,15 @@ class Reclaimer {
   std::vector<uint64_t> TakeDeadRecords();
 
  private:
+  void TakeOut(Buffer& buffer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   const Account account_;
   absl::Mutex mutex_;
   std::vector<Entry> entries_ ABSL_GUARDED_BY(mutex_);
   std::vector<uint64_t> dead_records_ ABSL_GUARDED_BY(mutex_);
-  std::unordered_map<Buffer*, std::weak_ptr<Buffer>> residents_ ABSL_GUARDED_BY(mutex_);
+  // By place and `spare`. A use moves nothing: that is made good when somebody looks.
+  using Order = std::map<Use, std::weak_ptr<Buffer>>;
+  std::map<std::pair<int, bool>, Order> orders_ ABSL_GUARDED_BY(mutex_);
   std::atomic<bool> any_dead_{false};
   uint64_t last_use_ = 0;                         // guarded by the scheduler's lock
   std::vector<std::shared_ptr<Buffer>> changed_;  // guarded by the scheduler's lock
@@ -123,6 +136,9 @@ struct Buffer : std::enable_shared_from_this<Buffer> {
   // Its content is not what it should be; the first error stays.
   void Spoil(const absl::Status& status);
 
+  // A block of it may go for nothing: there is another copy, or the content is spoiled.
+  bool spare() const { return replicas.size() > 1 || inline_bytes != nullptr || !error.ok(); }
+
   const TenantId tenant;
   const int64_t size;  // bytes
   Replicas replicas;
@@ -148,8 +164,13 @@ struct Buffer : std::enable_shared_from_this<Buffer> {
 
  private:
   void Changed();
+  void BlocksChanged();
   std::shared_ptr<Reclaimer> reclaimer_;
-  bool resident_ = false;  // the reclaimer knows it
+
+  // Where the reclaimer has it, guarded by its lock.
+  friend class Reclaimer;
+  std::map<int, uint64_t> listed_;  // by place, the time of use
+  bool listed_spare_ = false;
 };
 
 }  // namespace stride::store

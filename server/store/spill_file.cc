@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/error.h"
 
 namespace stride::store {
 namespace {
@@ -25,6 +26,16 @@ absl::StatusOr<UniqueFd> OpenNameless(const std::string& folder) {
   if (!fd.valid()) return absl::ErrnoToStatus(errno, "making a spill file");
   if (unlink(path.c_str()) != 0) return absl::ErrnoToStatus(errno, "hiding a spill file");
   return fd;
+}
+
+// What a client may hear whose own array lies in a file.
+absl::Status WriteError(int error) {
+  std::string text = absl::StrCat("an array could not be written to disk: ",
+                                  std::generic_category().message(error));
+  if (error != ENOSPC && error != EDQUOT)
+    return MakeError(absl::StatusCode::kInternal, v1::ERROR_REASON_INTERNAL, text);
+  return TryLater(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_DEVICE_MEMORY, text,
+                  absl::Seconds(1));
 }
 
 }  // namespace
@@ -85,7 +96,7 @@ absl::Status WriteAt(int fd, uint64_t offset, const std::byte* bytes, size_t siz
   while (size > 0) {
     ssize_t count = pwrite(fd, bytes, size, static_cast<off_t>(offset));
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return absl::ErrnoToStatus(errno, "writing a spill file");
+    if (count < 0) return WriteError(errno);
     bytes += count;
     offset += static_cast<uint64_t>(count);
     size -= static_cast<size_t>(count);

@@ -23,7 +23,7 @@ absl::StatusOr<UniqueFd> CreateSpillFile(const std::string& folder, uint64_t siz
 // OK when `fd` is a file without a name of at least `size` bytes.
 absl::Status CheckSpillFile(int fd, uint64_t size);
 
-// All of it, or an error.
+// All of it, or an error: of writing, RESOURCE_EXHAUSTED with a retry delay where the disk is full.
 absl::Status ReadAt(int fd, uint64_t offset, std::byte* bytes, size_t size);
 absl::Status WriteAt(int fd, uint64_t offset, const std::byte* bytes, size_t size);
 

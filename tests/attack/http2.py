@@ -56,15 +56,17 @@ def call(stream, path, body, extra=(), end=True, **replaced):
 
 
 class Connection:
-    """To a TCP port or the path of a Unix socket."""
+    """To a TCP port or the path of a Unix socket; with `tls` (an ssl.SSLContext) encrypted."""
 
-    def __init__(self, target, hello=True, timeout=5):
+    def __init__(self, target, hello=True, timeout=5, tls=None):
         if isinstance(target, int):
             self.socket = socket.create_connection(("127.0.0.1", target), timeout=timeout)
         else:
             self.socket = socket.socket(socket.AF_UNIX)
             self.socket.settimeout(timeout)
             self.socket.connect(target)
+        if tls:
+            self.socket = tls.wrap_socket(self.socket, server_hostname="localhost")
         if hello:
             self.send(PREFACE + frame(SETTINGS, 0, 0))
 

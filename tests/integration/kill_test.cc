@@ -18,6 +18,7 @@
 #include "tests/support/daemon/daemon.h"
 #include "tests/support/daemon/expect.h"
 #include "tests/support/daemon/load.h"
+#include "tests/support/descriptors.h"
 
 namespace stride::testing {
 namespace {
@@ -34,15 +35,6 @@ int KillsWanted() {
 // Between two deaths, at most: long enough that work begins in between. A process that uses a GPU
 // takes half a second to start.
 milliseconds LongestPause() { return milliseconds(OnCpu() ? 200 : 1200); }
-
-int OpenDescriptors(pid_t pid) {
-  std::error_code error;
-  int count = 0;
-  for (auto it = std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/fd", error);
-       !error && it != std::filesystem::directory_iterator(); it.increment(error))
-    ++count;
-  return count;
-}
 
 class KillTest : public ::testing::Test {
  protected:
@@ -87,7 +79,7 @@ class KillTest : public ::testing::Test {
 
 TEST_F(KillTest, OfWorkersAndTheDaemonUnderTheLoadOfTenants) {
   const int wanted = KillsWanted();
-  const int descriptors = OpenDescriptors(daemon_->pid());
+  const int descriptors = NumDescriptors(daemon_->pid());
   std::vector<std::unique_ptr<Load>> loads;
   for (int i = 0; i < kTenants; ++i) {
     loads.push_back(std::make_unique<Load>(*daemon_, LoadOptions{.seed = static_cast<uint32_t>(i),
@@ -106,8 +98,8 @@ TEST_F(KillTest, OfWorkersAndTheDaemonUnderTheLoadOfTenants) {
   Client client = Must(Client::Connect({.address = daemon_->address(), .token = tokens_[0]}));
   ExpectNoArraysLeft(client);
   // The holder has the journal, the socket, and the arenas and marks of each tenant on each device.
-  EXPECT_TRUE(Eventually([&] { return OpenDescriptors(daemon_->pid()) < descriptors + 40; }))
-      << OpenDescriptors(daemon_->pid()) << " descriptors, at first " << descriptors;
+  EXPECT_TRUE(Eventually([&] { return NumDescriptors(daemon_->pid()) < descriptors + 40; }))
+      << NumDescriptors(daemon_->pid()) << " descriptors, at first " << descriptors;
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "absl/time/clock.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "gtest/gtest.h"
+#include "server/api/header_guard.h"
 #include "tests/support/test_server.h"
 
 namespace stride::api {
@@ -66,6 +67,22 @@ TEST(ListenerTest, ConnectionsOverTheLimitAreClosedAndMakeRoomWhenTheyEnd) {
   EXPECT_EQ(server.front().connections().refused_total, 1);
   held.clear();
   EXPECT_TRUE(Answers(server.Connect()));
+}
+
+TEST(ListenerTest, HeadersWithoutEndEndTheirConnectionAlone) {
+  TestServer server;
+  auto channel = server.Connect();
+  ASSERT_TRUE(Answers(channel));
+  int64_t ended = HeaderGuard::ended();
+  UniqueFd fd = ConnectTo(server.target());
+  std::string bytes = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + std::string("\0\0\0\4\0\0\0\0\0", 9);
+  bytes += std::string("\0\0\0\1\0\0\0\0\1", 9);
+  for (int i = 0; i < 5; ++i)
+    bytes += std::string("\0\x40\0\x9\0\0\0\0\1", 9) + std::string(16384, '\0');
+  send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  EXPECT_TRUE(ClosedByPeer(fd, 5000));
+  EXPECT_EQ(HeaderGuard::ended(), ended + 1);
+  EXPECT_TRUE(Answers(channel));
 }
 
 TEST(ListenerTest, OnePeerCannotTakeAllPlaces) {

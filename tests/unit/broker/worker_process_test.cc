@@ -11,17 +11,19 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/wire/status.h"
+#include "tests/support/descriptors.h"
 #include "tests/unit/broker/recorder.h"
 
 namespace stride::broker {
 namespace {
 
-using testing::HasSubstr;
-using testing::SizeIs;
+using ::stride::testing::NumDescriptors;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
 
 std::string Text(const absl::Status& status) { return std::string(status.message()); }
 
-class WorkerProcessTest : public testing::Test {
+class WorkerProcessTest : public ::testing::Test {
  protected:
   void TearDown() override {
     worker_.reset();
@@ -177,7 +179,7 @@ struct DeathCase {
   std::string text;
 };
 
-class DeathTest : public WorkerProcessTest, public testing::WithParamInterface<DeathCase> {};
+class DeathTest : public WorkerProcessTest, public ::testing::WithParamInterface<DeathCase> {};
 
 TEST_P(DeathTest, CauseIsTold) {
   StartAdopted();
@@ -189,7 +191,7 @@ TEST_P(DeathTest, CauseIsTold) {
   EXPECT_THAT(Text(death->cause), HasSubstr(GetParam().text));
   EXPECT_EQ(death->faulting_sequence, GetParam().faulting_sequence);
   EXPECT_EQ(recorder_.WaitForCopies(1)[0], death->cause);
-  EXPECT_THAT(recorder_.WaitForResults(1), SizeIs(testing::Ge(1u)));
+  EXPECT_THAT(recorder_.WaitForResults(1), SizeIs(::testing::Ge(1u)));
 
   EXPECT_FALSE(worker_->alive());
   EXPECT_TRUE(absl::IsUnavailable(Submit({"d"})));
@@ -205,14 +207,15 @@ TEST_P(DeathTest, CauseIsTold) {
 const auto kFault = v1::ERROR_REASON_KERNEL_FAULT;
 const auto kLost = v1::ERROR_REASON_WORKER_LOST;
 INSTANTIATE_TEST_SUITE_P(Causes, DeathTest,
-                         testing::Values(DeathCase{"fatal", kFault, 2, "the device is poisoned"},
-                                         DeathCase{"fatal elsewhere", v1::ERROR_REASON_INTERNAL, 0,
-                                                   "the driver is gone"},
-                                         DeathCase{"exit 3", kLost, 0, "code 3"},
-                                         DeathCase{"exit 0", kLost, 0, "code 0"},
-                                         DeathCase{"signal 11", kFault, 2, "illegal memory access"},
-                                         DeathCase{"signal 8", kFault, 2, "division by zero"},
-                                         DeathCase{"signal 9", kLost, 0, "killed"}));
+                         ::testing::Values(DeathCase{"fatal", kFault, 2, "the device is poisoned"},
+                                           DeathCase{"fatal elsewhere", v1::ERROR_REASON_INTERNAL,
+                                                     0, "the driver is gone"},
+                                           DeathCase{"exit 3", kLost, 0, "code 3"},
+                                           DeathCase{"exit 0", kLost, 0, "code 0"},
+                                           DeathCase{"signal 11", kFault, 2,
+                                                     "illegal memory access"},
+                                           DeathCase{"signal 8", kFault, 2, "division by zero"},
+                                           DeathCase{"signal 9", kLost, 0, "killed"}));
 
 TEST_F(WorkerProcessTest, TheAnswerToACancelComesBeforeTheResults) {
   StartAdopted();
@@ -232,7 +235,7 @@ TEST_F(WorkerProcessTest, TheAnswerToACancelComesBeforeTheResults) {
   EXPECT_EQ(worker_->progress().completed_sequence, 1u);
 }
 
-class LieTest : public WorkerProcessTest, public testing::WithParamInterface<const char*> {};
+class LieTest : public WorkerProcessTest, public ::testing::WithParamInterface<const char*> {};
 
 TEST_P(LieTest, IsFoundOutAndTheWorkerKilled) {
   StartAdopted();
@@ -244,26 +247,18 @@ TEST_P(LieTest, IsFoundOutAndTheWorkerKilled) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Lies, LieTest,
-                         testing::Values("future", "skip", "zero", "nan", "repeat", "garbage",
-                                         "oversize", "copy", "cancelled", "module", "arena", "pong",
-                                         "started", "descriptor", "half", "nothing", "no copies",
-                                         "broken text", "many descriptors", "descriptor flood",
-                                         "two arenas", "last result"));
-
-int NumOpenDescriptors() {
-  int count = 0;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
-    count += entry.path().empty() ? 0 : 1;
-  }
-  return count;
-}
+                         ::testing::Values("future", "skip", "zero", "nan", "repeat", "garbage",
+                                           "oversize", "copy", "cancelled", "module", "arena",
+                                           "pong", "started", "descriptor", "half", "nothing",
+                                           "no copies", "broken text", "many descriptors",
+                                           "descriptor flood", "two arenas", "last result"));
 
 TEST_F(WorkerProcessTest, LiesLeaveNoDescriptorBehind) {
   StartAdopted();
-  const int before = NumOpenDescriptors();
+  const int before = NumDescriptors();
   ASSERT_TRUE(Submit({"lie descriptor flood"}).ok());
   ASSERT_TRUE(recorder_.WaitForDeath().has_value());
-  EXPECT_LE(NumOpenDescriptors(), before);
+  EXPECT_LE(NumDescriptors(), before);
 }
 
 // It says again and again that it ends, and does not.
@@ -312,7 +307,7 @@ TEST_F(WorkerProcessTest, WhatItSaysIsBoundedAndPrintable) {
   ASSERT_TRUE(Submit({"chatter", "exit 0"}).ok());
   ASSERT_TRUE(recorder_.WaitForDeath().has_value());
   // The reader thread is done with the log before it tells of the death.
-  ASSERT_THAT(*lines, testing::Not(testing::IsEmpty()));
+  ASSERT_THAT(*lines, ::testing::Not(::testing::IsEmpty()));
   EXPECT_EQ(lines->front(), "line 0 ?[31m?");
   EXPECT_LT(lines->size(), 2000u);
 }
@@ -327,9 +322,9 @@ TEST_F(WorkerProcessTest, HasNothingOfTheDaemonButItsSocket) {
     names.push_back(entry.path().filename().string() + " " +
                     std::filesystem::read_symlink(entry.path(), error).string());
   }
-  EXPECT_THAT(names, testing::UnorderedElementsAre("0 /dev/null", "1 /dev/null",
-                                                   testing::StartsWith("2 pipe:"),
-                                                   testing::StartsWith("3 socket:")));
+  EXPECT_THAT(names, ::testing::UnorderedElementsAre("0 /dev/null", "1 /dev/null",
+                                                     ::testing::StartsWith("2 pipe:"),
+                                                     ::testing::StartsWith("3 socket:")));
 }
 
 TEST_F(WorkerProcessTest, KillGivesItsCause) {

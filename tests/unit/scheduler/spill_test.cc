@@ -195,6 +195,24 @@ TEST_P(SpillKindTest, TheLeastRecentlyUsedLeaveAndAllStayWhole) {
   for (uint64_t i = 1; i <= 5; ++i) ExpectWhole(i);
 }
 
+// However many are there, finding who leaves looks at about as many as leave.
+TEST_P(SpillKindTest, WhoLeavesIsFoundWithoutLookingAtAll) {
+  constexpr int64_t kSize = 2 * kMiB / 512;
+  Start({Device(GetParam(), 2 * kMiB)}, {});
+  for (uint64_t i = 1; i <= 512; ++i) ASSERT_TRUE(Put(i, kSize).ok());
+  ASSERT_EQ(engine_->SampleSpill().spilled_bytes, 0);
+  // Those that were put first are used again.
+  for (uint64_t i = 1; i <= 64; ++i) ExpectWhole(i, kSize);
+  constexpr uint64_t kMore = 1000;
+  for (uint64_t i = 513; i <= 512 + kMore; ++i) ASSERT_TRUE(Put(i, kSize).ok());
+  SpillSample sample = engine_->SampleSpill();
+  int64_t left = sample.spilled_bytes / kSize;
+  EXPECT_GE(left, static_cast<int64_t>(kMore));
+  EXPECT_LE(sample.looked_at, 3 * left + 100) << left;
+  std::printf("  %lld left, %lld were looked at\n", static_cast<long long>(left),
+              static_cast<long long>(sample.looked_at));
+}
+
 TEST_P(SpillKindTest, ATaskBringsItsInputBack) {
   Start({Device(GetParam(), kMiB)}, {});
   for (uint64_t i = 1; i <= 6; ++i) ASSERT_TRUE(Put(i).ok());

@@ -1,6 +1,5 @@
 #include "server/wire/channel.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,13 +10,15 @@
 
 #include "server/base/memory_file.h"
 #include "server/wire/worker.pb.h"
+#include "tests/support/descriptors.h"
 
 namespace stride::wire {
 namespace {
 
+using ::stride::testing::NumDescriptors;
 using Outcome = Channel::Outcome;
 
-class ChannelTest : public testing::Test {
+class ChannelTest : public ::testing::Test {
  protected:
   void SetUp() override {
     auto pair = CreateSocketPair();
@@ -30,14 +31,6 @@ class ChannelTest : public testing::Test {
     Command command;
     command.mutable_ping()->set_id(id);
     return command;
-  }
-
-  static int OpenDescriptors() {
-    int count = 0;
-    DIR* folder = opendir("/proc/self/fd");
-    while (readdir(folder) != nullptr) ++count;
-    closedir(folder);
-    return count;
   }
 
   std::unique_ptr<Channel> left_, right_;
@@ -131,7 +124,7 @@ class HostilePeerTest : public ChannelTest {
 };
 
 TEST_F(HostilePeerTest, MalformedTruncatedAndOverfullPacketsAreErrorsAndLeakNothing) {
-  int before = OpenDescriptors();
+  int before = NumDescriptors();
   SendRaw("\xff\xff\xff garbage");
   EXPECT_EQ(right_->Receive(&received_, &fds_).status().code(), absl::StatusCode::kInvalidArgument);
   SendRaw(std::string(kMaxPacketBytes + 1, '\0'));
@@ -140,7 +133,7 @@ TEST_F(HostilePeerTest, MalformedTruncatedAndOverfullPacketsAreErrorsAndLeakNoth
   EXPECT_EQ(right_->Receive(&received_, &fds_).status().code(), absl::StatusCode::kInvalidArgument);
   SendRaw("\xff garbage with descriptors", 3);
   EXPECT_EQ(right_->Receive(&received_, &fds_).status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(OpenDescriptors(), before);
+  EXPECT_EQ(NumDescriptors(), before);
 }
 
 TEST_F(ChannelTest, SendsFromManyThreadsStayWhole) {
