@@ -32,8 +32,10 @@ struct Lane {
   const wire::DeviceDescription& description;
 
   store::ArenaPool pool;
-  bool growing = false;       // a worker is making an arena
-  bool grow_failed = false;   // the last try failed: the next allocation is told so once
+  bool growing = false;                 // a worker is making an arena
+  bool grow_failed = false;             // the last try failed: the next allocation is told so once
+  std::weak_ptr<broker::Worker> dying;  // could not be asked for an arena: its death is on its way
+  bool AwaitsDeath() const { return worker != nullptr && dying.lock() == worker; }
   bool memory_short = false;  // some task waits until running work gives memory back
 
   std::shared_ptr<broker::Worker> worker;  // null: none runs

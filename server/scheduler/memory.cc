@@ -83,7 +83,7 @@ bool Memory::MakeRoom(int device, uint64_t size) {
 }
 
 Memory::Outcome Memory::Grow(Lane& lane, uint64_t size) {
-  if (lane.growing) return Outcome::kLater;
+  if (lane.growing || lane.AwaitsDeath()) return Outcome::kLater;
   if (std::exchange(lane.grow_failed, false)) return Outcome::kFull;
   uint64_t arena_size = store::ArenaPool::ArenaSizeFor(
       size, static_cast<uint64_t>(lane.description.arena_granularity_bytes()));
@@ -125,7 +125,10 @@ void Memory::RequestDeviceArena(Lane& lane, uint64_t size) {
       if (lane->worker == worker) lane->mapped.insert(id);
     } else {
       reserved_[lane->device] -= size;
-      lane->grow_failed = true;
+      // One that died has not said that there is no memory; its successor is asked.
+      bool died = absl::IsUnavailable(fd.status());
+      lane->grow_failed = !died;
+      if (died) lane->dying = worker;
     }
     changed_(*lane);
   });

@@ -94,17 +94,21 @@ absl::Status Scheduler::RunMove(Lane& to, const store::Allocation& target,
     position += piece.size();
     return absl::OkStatus();
   };
+  absl::Status status;
   if (reader == nullptr) {
-    if (absl::Status status = put(bytes); !status.ok()) return status;
+    status = put(bytes);
   } else {
-    while (true) {
+    while (status.ok()) {
       auto chunk = reader->Next(UINT64_MAX);
-      if (!chunk.ok()) return chunk.status();
-      if (chunk->bytes.empty()) break;
-      if (absl::Status status = put(chunk->bytes); !status.ok()) return status;
+      status = chunk.status();
+      if (!chunk.ok() || chunk->bytes.empty()) break;
+      status = put(chunk->bytes);
     }
   }
-  return writer != nullptr ? writer->Finish() : absl::OkStatus();
+  if (writer == nullptr) return status;
+  // Also after an error: what is under way must not arrive when the memory is another's.
+  absl::Status finished = writer->Finish();
+  return status.ok() ? finished : status;
 }
 
 void Scheduler::MoveDone(int device, const std::shared_ptr<store::Buffer>& buffer,
@@ -193,7 +197,7 @@ absl::StatusOr<store::Allocation> Scheduler::BlockingAllocate(Lane& lane, uint64
             {{"device", absl::StrCat("devices/", lane.description.id())},
              {"bytes", absl::StrCat(size)}});
       case Memory::Outcome::kLater: {
-        auto grown = [&] { return !lane.growing; };
+        auto grown = [&] { return !lane.growing && !lane.AwaitsDeath(); };
         Await(core_->mutex, absl::Condition(&grown), absl::InfiniteFuture());
       }
     }

@@ -179,6 +179,9 @@ absl::Status Recovery::Read(const recovery::Journal& journal) {
         return;
       case Kind::kJob:
         status = ParseInto(bytes, id, &books_.jobs);
+        // Tasks that have ended are not in the books, but a later one must not pass for them.
+        for (uint64_t task : books_.jobs[id].tasks())
+          books_.last_task = std::max(books_.last_task, task);
         break;
       case Kind::kModule:
         status = ParseInto(bytes, id, &books_.modules);
@@ -214,7 +217,8 @@ void Recovery::EndOldWorkers() {
     auto map = MemoryMap::Map(page->second.get(), wire::kStatusPageBytes, /*writable=*/false);
     if (!map.ok()) continue;
     const auto* status = reinterpret_cast<const wire::StatusPage*>(map->data());
-    progress = {true, status->completed_sequence.load(), status->started_sequence.load()};
+    progress = {true, status->completed_sequence.load(), status->started_sequence.load(),
+                wire::UndoneIn(*status)};
   }
 }
 
@@ -387,14 +391,15 @@ bool Recovery::Repeatable(const recovery::DispatchRecord& dispatch) const {
 }
 
 // Whether a later task that has begun changes in place what this one used: run again it would use
-// something else, or undo the change.
+// something else, or undo the change. (A stream counts as begun what waits its turn there.)
 bool Recovery::OverwrittenSince(const recovery::DispatchRecord& dispatch, uint64_t id) const {
   const Progress& progress = progress_.at(dispatch.worker());
   const recovery::TaskRecord& task = books_.tasks.at(id);
   for (const auto& [other_id, other] : books_.dispatches) {
     bool later = other.worker() == dispatch.worker() &&
                  other.last_sequence() > dispatch.last_sequence() &&
-                 AtOrBefore(other.first_sequence(), progress.started);
+                 AtOrBefore(other.first_sequence(), progress.started) &&
+                 AtOrBefore(other.first_sequence(), progress.completed + 1);
     auto record = books_.tasks.find(other_id);
     if (!later || record == books_.tasks.end()) continue;
     for (int i = 0; i < std::min(other.flags_size(), record->second.uses_size()); ++i) {
@@ -423,14 +428,16 @@ Recovery::Verdict Recovery::Judge(uint64_t id, const recovery::DispatchRecord& d
   if (found == progress_.end() || !found->second.known)
     return repeatable ? Verdict::kAgain : Verdict::kLost;
   const Progress& progress = found->second;
-  if (dispatch.recalled() && AtOrBefore(dispatch.first_sequence(), progress.started)) {
-    // It has run, or it was taken out and its worker has passed over it.
-    bool again = repeatable && !OverwrittenSince(dispatch, id);
-    return again ? Verdict::kAgain : Verdict::kLost;
-  }
   if (AtOrBefore(dispatch.last_sequence(), progress.completed)) {
-    bool again = repeatable && !OverwrittenSince(dispatch, id);
-    return again ? Verdict::kAgain : Verdict::kDone;
+    // It has failed, or it was taken out and its worker has passed over it.
+    bool undone =
+        wire::AnyUndone(progress.undone, dispatch.first_sequence(), dispatch.last_sequence());
+    // Cancelled too late: what came after it has its result.
+    bool too_late = !undone && dispatch.has_recall();
+    // One that was cancelled in time ends so, and never runs again.
+    bool again = !too_late && (dispatch.has_recall() || !OverwrittenSince(dispatch, id));
+    if (repeatable && again) return Verdict::kAgain;
+    return undone ? Verdict::kLost : Verdict::kDone;
   }
   return WasRunning(dispatch) && !repeatable ? Verdict::kLost : Verdict::kAgain;
 }
@@ -441,6 +448,18 @@ void Recovery::JudgeTasks() {
     verdicts_[id] =
         dispatch == books_.dispatches.end() ? Verdict::kAgain : Judge(id, dispatch->second);
   }
+}
+
+// Of a task that has run: what it computed is from spoiled input.
+absl::Status Recovery::InputError(uint64_t id) const {
+  const recovery::DispatchRecord& dispatch = books_.dispatches.at(id);
+  if (dispatch.has_lost_input()) return StatusFrom(dispatch.lost_input());
+  for (const recovery::UseRecord& use : books_.tasks.at(id).uses()) {
+    auto buffer = buffers_.find(use.buffer());
+    if (buffer == buffers_.end() || (use.flags() & kUseFresh) != 0) continue;
+    if (!buffer->second->error.ok()) return buffer->second->error;
+  }
+  return absl::OkStatus();
 }
 
 // Takes it out of the books. `status` is for what it wrote, as far as that is in doubt.
@@ -522,7 +541,7 @@ std::shared_ptr<Task> Recovery::MakeTask(uint64_t id, const recovery::TaskRecord
 void Recovery::RestoreTasks() {
   for (const auto& [id, record] : books_.tasks) {
     if (verdicts_[id] != Verdict::kAgain) {
-      End(id, verdicts_[id] == Verdict::kDone ? absl::OkStatus() : DaemonEnded(record.label()));
+      End(id, verdicts_[id] == Verdict::kDone ? InputError(id) : DaemonEnded(record.label()));
       continue;
     }
     absl::Status error;

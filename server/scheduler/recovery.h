@@ -60,6 +60,7 @@ class Recovery {
   struct Progress {
     bool known = false;
     uint32_t completed = 0, started = 0;
+    std::set<uint32_t> undone;
   };
   enum class Verdict { kAgain, kDone, kLost };
 
@@ -83,6 +84,7 @@ class Recovery {
   void RestoreTasks();
   std::shared_ptr<Task> MakeTask(uint64_t id, const recovery::TaskRecord& record,
                                  absl::Status* error);
+  absl::Status InputError(uint64_t id) const;
   void End(uint64_t id, const absl::Status& status);
   void SpoilWhatNobodyFills();
   void SpoilWhatIsGone();

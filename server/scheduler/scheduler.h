@@ -175,6 +175,7 @@ class Scheduler {
   std::vector<Turns> turns_;
   std::map<TenantId, int> unfinished_;
   int num_unfinished_ = 0;
+  uint64_t last_order_ = 0;  // of the tasks accepted
   // Moves under way: (buffer, device) -> tasks that wait for it.
   std::map<std::pair<store::Buffer*, int>, std::vector<std::shared_ptr<Task>>> moves_;
   std::deque<std::shared_ptr<Task>>

@@ -68,6 +68,7 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
 
   // The scheduler's.
   TaskState state = TaskState::kWaiting;
+  uint64_t order = 0;                             // of acceptance
   std::vector<std::shared_ptr<Task>> pending;     // unfinished accesses that come first
   std::vector<std::shared_ptr<Task>> dependents;  // tasks that have this one in `pending`
   Lane* lane = nullptr;

@@ -112,6 +112,8 @@ absl::StatusOr<v1::Array> RangedUpload::Finish() {
   }
   if (absl::Status status = writer_.Finish(); !status.ok()) return status;
   Locked lock(*core_);
+  // It was deleted meanwhile, and views of it say so.
+  if (!array_->buffer->error.ok()) return array_->buffer->error;
   complete_ = true;
   Completed();
   return Describe(*core_, *array_);

@@ -9,9 +9,12 @@
 namespace stride::simulation {
 namespace {
 
-constexpr uint64_t kStaging = 4 << 10, kSlot = 64;
+constexpr uint64_t kStaging = 4 << 10, kSlot = 32;
 
-absl::Status Dead() { return absl::UnavailableError("the device process is gone"); }
+absl::Status Dead() {
+  return MakeError(absl::StatusCode::kUnavailable, v1::ERROR_REASON_WORKER_LOST,
+                   "the device process is gone");
+}
 
 absl::Status Killed() {
   return MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "killed");
@@ -57,10 +60,21 @@ absl::Status Worker::Deliver(std::function<void()> command) {
   if (dead_) return world().Chance(0.5) ? absl::OkStatus() : Dead();
   last_command_ =
       std::max(last_command_ + absl::Nanoseconds(1), world().Now() + world().Latency() / 4);
-  Later(last_command_, [this, command = std::move(command)] {
-    if (!dead_) command();
-  });
+  commands_.push_back(std::move(command));
+  Later(last_command_, [this] { RunCommand(); });
   return absl::OkStatus();
+}
+
+void Worker::RunCommand() {
+  if (dead_ || commands_.empty()) return;
+  std::function<void()> command = std::move(commands_.front());
+  commands_.pop_front();
+  command();
+}
+
+void Worker::GoOnAlone() {
+  while (!dead_ && !commands_.empty()) RunCommand();
+  while (!dead_ && running_ && !hangs_ && world().Chance(0.7)) EndCurrent();
 }
 
 void Worker::Tell(std::function<void()> news) {
@@ -157,6 +171,7 @@ void Worker::StartNext() {
     uint32_t mark = static_cast<uint32_t>(current_.sequence());
     if (device().host_memory()) page().started_sequence = mark;
     if (taken_.erase(current_.sequence()) > 0) {
+      wire::MarkUndone(page(), current_.sequence());
       page().completed_sequence = mark;
       TellResult(current_.sequence(), absl::CancelledError("taken out"), 0);
       continue;
@@ -168,9 +183,9 @@ void Worker::StartNext() {
     devices_->watcher_->Began(current_.label());
     std::string wrong = Work(Half::kFirst);
     if (!wrong.empty()) world().Fail("task `", current_.label(), "`: ", wrong);
-    bool hangs = devices_->watcher_->MayHang(current_.label()) &&
-                 world().Chance(devices_->hazards_->task_hangs);
-    if (hangs) {
+    hangs_ = devices_->watcher_->MayHang(current_.label()) &&
+             world().Chance(devices_->hazards_->task_hangs);
+    if (hangs_) {
       world().Note("task `", current_.label(), "` hangs");
       return;
     }
@@ -191,6 +206,7 @@ void Worker::EndCurrent() {
   absl::Status status;
   if (world().Chance(hazards.task_fails)) {
     status = absl::FailedPreconditionError("it trapped");
+    wire::MarkUndone(page(), current_.sequence());
     devices_->watcher_->Hit(current_.label(), /*fault=*/true);
   } else if (std::string wrong = Work(Half::kSecond); !wrong.empty()) {
     world().Fail("task `", current_.label(), "`: ", wrong);
@@ -212,8 +228,16 @@ void Worker::TellResult(uint64_t sequence, const absl::Status& status, double se
 
 absl::Status Worker::Cancel(absl::Span<const uint64_t> sequences) {
   devices_->watcher_->Point("before tasks are asked back");
-  return Deliver([this, asked = std::vector<uint64_t>(sequences.begin(), sequences.end())] {
-    bool taken = !wire::AtOrBefore(asked.front(), page().started_sequence);
+  const Hazards& hazards = *devices_->hazards_;
+  if (world().Chance(hazards.recall_late)) {
+    last_command_ =
+        std::max(last_command_, world().Now() + absl::Milliseconds(10 + 10 * world().Below(500)));
+  }
+  const bool refused = world().Chance(hazards.recall_refused),
+             ignored = world().Chance(hazards.recall_ignored);
+  return Deliver([=, this, asked = std::vector<uint64_t>(sequences.begin(), sequences.end())] {
+    if (ignored) return;
+    bool taken = !refused && !wire::AtOrBefore(asked.front(), page().started_sequence);
     if (taken) taken_.insert(asked.begin(), asked.end());
     Tell([this, first = asked.front(), taken] { callbacks_.cancelled(first, taken); });
   });
@@ -232,13 +256,21 @@ void Worker::Copy(bool to_device, uint64_t arena, uint64_t arena_offset, uint64_
     if (!owed.empty()) owed.mapped()(std::move(status));
   };
   absl::Status sent = Deliver([=, this] {
-    Later(world().Now() + world().Latency() / 4, [=, this] {
+    absl::Time& last = to_device ? last_upload_ : last_download_;
+    last = std::max(last + absl::Nanoseconds(1), world().Now() + world().Latency() / 4);
+    Later(last, [=, this] {
       if (dead_) return;
+      if (world().Chance(devices_->hazards_->copy_dies)) {
+        Die(Killed(), /*fault=*/false);
+        return;
+      }
       auto found = arenas_.find(arena);
       if (found == arenas_.end() || arena_offset + size > found->second.size()) {
         world().Fail("a copy outside the arenas of its worker");
         return;
       }
+      world().Note("worker ", id_, to_device ? " copies to " : " copies from ", arena, "+",
+                   arena_offset, ", staging ", staging_offset, ", ", size);
       std::byte* there = found->second.data() + arena_offset;
       std::byte* here = staging_memory_.data() + staging_offset;
       std::memcpy(to_device ? there : here, to_device ? here : there, size);
@@ -264,7 +296,8 @@ void Worker::Die(absl::Status cause, bool fault) {
   if (std::exchange(dead_, true)) return;
   broker::WorkerDeath death{.cause = std::move(cause),
                             .completed_sequence = page().completed_sequence.load(),
-                            .started_sequence = page().started_sequence.load()};
+                            .started_sequence = page().started_sequence.load(),
+                            .undone = wire::UndoneIn(page())};
   if (running_) devices_->watcher_->Hit(current_.label(), fault);
   // The process may have told which task it was, or only that there was a fault.
   if (running_ && fault && world().Chance(0.7)) death.faulting_sequence = current_.sequence();
@@ -308,6 +341,11 @@ void Devices::Shutdown() {
   for (const auto& worker : workers_) {
     if (!worker->dead()) worker->Die(absl::CancelledError("shut down"), /*fault=*/false);
   }
+}
+
+void Devices::GoOnAlone() {
+  const std::vector<std::shared_ptr<Worker>> workers = workers_;
+  for (const auto& worker : workers) worker->GoOnAlone();
 }
 
 void Devices::Vanish() {

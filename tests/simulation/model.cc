@@ -1,6 +1,7 @@
 #include "tests/simulation/model.h"
 
 #include <algorithm>
+#include <deque>
 
 #include "absl/strings/str_join.h"
 
@@ -148,7 +149,8 @@ void Model::VerifyOne(const OpPtr& op) {
   if (!op->status.ok()) {
     if (!MayFail(*op, op->status.code()))
       world_->Fail("operation ", op->id,
-                   " has an error that nothing explains: ", op->status.ToString());
+                   " has an error that nothing explains: ", op->status.ToString(),
+                   Story(op->version));
     return;
   }
   auto check = [&](const VersionPtr& version) {
@@ -273,6 +275,35 @@ Allowed Model::Compute(const VersionPtr& version) {
   return allowed;
 }
 
+std::string Model::Story(const VersionPtr& version, int num_lines) const {
+  static constexpr const char* kOutcomes[] = {"pending", "done", "failed", "unknown"};
+  std::string story;
+  std::deque<VersionPtr> next = {version};
+  std::set<const Version*> seen;
+  for (; !next.empty() && num_lines > 0; next.pop_front()) {
+    const VersionPtr& at = next.front();
+    if (at == nullptr || at->op == nullptr || !seen.insert(at.get()).second) continue;
+    const Op& op = *at->op;
+    --num_lines;
+    absl::StrAppend(&story, "\n  operation ", op.id, ", ", kOutcomes[static_cast<int>(op.outcome)],
+                    op.status.ok() ? "" : " ", op.status.ok() ? "" : op.status.ToString(),
+                    op.of_job ? ", of a job" : "", op.stop_asked ? ", stop asked" : "",
+                    op.faulted ? ", faulted" : "", op.hit ? ", hit" : "",
+                    op.restarted ? ", restarted" : "", ", began ", op.num_began, " times");
+    if (op.deadline != absl::InfiniteFuture())
+      absl::StrAppend(&story, ", deadline in ", absl::FormatDuration(op.deadline - world_->Now()));
+    absl::StrAppend(&story, op.in_place ? ", in place of " : ", reads");
+    if (op.in_place && at->before != nullptr && at->before->op != nullptr)
+      absl::StrAppend(&story, at->before->op->id, ", reads");
+    for (const Input& input : op.inputs) {
+      absl::StrAppend(&story, " ", input.version->op == nullptr ? 0 : input.version->op->id);
+      next.push_back(input.version);
+    }
+    next.push_back(at->before);
+  }
+  return story;
+}
+
 void Model::CheckContent(const std::string& what, const VersionPtr& version, const View& view,
                          const Values& values) {
   ++num_contents_;
@@ -285,14 +316,15 @@ void Model::CheckContent(const std::string& what, const VersionPtr& version, con
   for (const Values& whole : allowed.values)
     absl::StrAppend(&wanted, "\n  allowed: ", absl::StrJoin(In(whole, view), " "));
   world_->Fail(what, ", left by operation ", version->op == nullptr ? 0 : version->op->id,
-               ", has the wrong content:\n  found:   ", absl::StrJoin(values, " "), wanted);
+               ", has the wrong content:\n  found:   ", absl::StrJoin(values, " "), wanted,
+               Story(version));
 }
 
 void Model::CheckError(const std::string& what, const VersionPtr& version,
                        const absl::Status& status) {
   if (ErrorsOf(version).count(status.code()) > 0) return;
   world_->Fail(what, ", left by operation ", version->op == nullptr ? 0 : version->op->id,
-               ", carries an error that nothing explains: ", status.ToString());
+               ", carries an error that nothing explains: ", status.ToString(), Story(version));
 }
 
 void Model::Prune() {

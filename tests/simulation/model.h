@@ -132,6 +132,8 @@ class Model {
   void AddErrors(const VersionPtr& version, std::set<const Version*>& seen,
                  std::set<absl::StatusCode>& all);
   Allowed Compute(const VersionPtr& version);
+  // Of what led to it, for a failure's text.
+  std::string Story(const VersionPtr& version, int num_lines = 12) const;
   Values Apply(const Op& op, const std::vector<const Values*>& inputs, const Values& before) const;
   void VerifyOne(const OpPtr& op);
 

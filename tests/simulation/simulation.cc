@@ -14,6 +14,7 @@ namespace stride::simulation {
 namespace {
 
 constexpr int64_t kSizes[] = {8, 16};
+constexpr size_t kPiece = 24;                            // bytes of an upload that come at once
 constexpr absl::Duration kPatience = absl::Minutes(10);  // simulated, for what was accepted
 
 TenantId Id(const std::string& tenant) { return TenantId{tenant}; }
@@ -62,13 +63,17 @@ void Simulation::ChooseScenario() {
   hazards_.task_faults = sometimes(0.02);
   hazards_.task_hangs = sometimes(0.1);
   hazards_.compile_fails = sometimes(0.1);
+  hazards_.copy_dies = sometimes(0.05);
+  hazards_.recall_refused = sometimes(world_.Chance(0.5) ? 1 : 0.3);
+  hazards_.recall_late = sometimes(0.3);
+  hazards_.recall_ignored = sometimes(world_.Chance(0.3) ? 1 : 0.1);
   death_rate_ = sometimes(0.03);
   restart_rate_ = sometimes(0.01);
   model_.excuses().compiler = hazards_.compile_fails > 0;
   model_.excuses().memory = small || hazards_.arena_fails > 0;
   // A copy is given up when the third worker dies over it.
   model_.excuses().devices = hazards_.start_fails > 0 || hazards_.start_dies > 0 ||
-                             hazards_.task_faults > 0 || death_rate_ > 0;
+                             hazards_.task_faults > 0 || hazards_.copy_dies > 0 || death_rate_ > 0;
   options_.default_session_ttl = absl::Hours(20);
   if (world_.Chance(0.5)) options_.health.interval = absl::Seconds(30);
   if (world_.Chance(0.5)) options_.worker_idle_timeout = absl::Milliseconds(200);
@@ -108,9 +113,11 @@ void Simulation::Point(const char* what) {
   if (killed_ || ending_ || points_to_death_ < 0) return;
   if (points_to_death_-- > 0) return;
   killed_ = true;
+  world_.Note("the daemon is killed ", what);
+  // Nobody ends its workers before the next one: they go on with all that they were sent.
+  if (world_.Chance(0.5)) devices_->GoOnAlone();
   left_ = keeper_->Copy();
   devices_->Vanish();
-  world_.Note("the daemon is killed ", what);
 }
 
 void Simulation::Restart() {
@@ -251,10 +258,11 @@ void Simulation::CloseSession() {
   Session* session = AnySession();
   if (session == nullptr) return;
   world_.Note(session->name, " ends");
-  for (auto& [handle, array] : session->arrays) {
-    // Its queued work never runs, nor do its uploads go on.
-    for (VersionPtr version = array.view.buffer->now; version != nullptr;
-         version = version->before) {
+  std::vector<std::shared_ptr<Buffer>> buffers = session->unanswered_views;
+  for (auto& [handle, array] : session->arrays) buffers.push_back(array.view.buffer);
+  // Their queued work never runs, nor do their uploads go on.
+  for (const auto& buffer : buffers) {
+    for (VersionPtr version = buffer->now; version != nullptr; version = version->before) {
       const OpPtr& op = version->op;
       if (op != nullptr && op->outcome != Outcome::kDone && op->session == session->name)
         op->stop_asked = true;
@@ -310,7 +318,8 @@ void Simulation::Upload() {
       auto upload = engine_->BeginUpload(Id(op->tenant), header, op->deadline);
       status = upload.status();
       std::string bytes = Bytes(op->content);
-      if (status.ok()) status = (*upload)->Write(bytes);
+      for (size_t at = 0; status.ok() && at < bytes.size(); at += kPiece)
+        status = (*upload)->Write(std::string_view(bytes).substr(at, kPiece));
       if (status.ok()) status = (*upload)->Finish().status();
     }
     --num_calls_;
@@ -360,7 +369,8 @@ void Simulation::Overwrite() {
       auto upload = engine_->BeginUpload(Id(op->tenant), header, op->deadline);
       status = upload.status();
       std::string bytes = Bytes(op->content);
-      if (status.ok()) status = (*upload)->Write(bytes);
+      for (size_t at = 0; status.ok() && at < bytes.size(); at += kPiece)
+        status = (*upload)->Write(std::string_view(bytes).substr(at, kPiece));
       if (status.ok()) status = (*upload)->Finish().status();
     }
     --num_calls_;
@@ -446,7 +456,11 @@ void Simulation::Compute() {
   }
   OpPtr op = model_.Make(kind, session->tenant);
   op->session = session->name;
-  if (world_.Chance(0.15)) op->deadline = world_.Now() + world_.Latency() * (1 + world_.Below(20));
+  if (world_.Chance(0.15)) {
+    // Of whole nanoseconds, like everything that is kept.
+    absl::Time deadline = world_.Now() + world_.Latency() * (1 + world_.Below(20));
+    op->deadline = absl::FromUnixNanos(absl::ToUnixNanos(deadline));
+  }
   std::optional<Named> target;
   if (kind != Op::Kind::kSum && world_.Chance(0.4)) {
     target = world_.Chance(0.7) && !inputs.empty() ? inputs[0] : AnyArray(*session, count);
@@ -542,7 +556,10 @@ void Simulation::MakeView() {
   world_.Note("view ", session->name, "/arrays/", handle, " of ", base->name);
   auto ticket =
       engine_->Submit(Id(session->tenant), session->name, operation, absl::InfiniteFuture());
-  if (killed_) return;  // nobody asks for it any more
+  if (killed_) {  // nobody asks for it any more, but it may be there
+    session->unanswered_views.push_back(view.buffer);
+    return;
+  }
   if (ticket.ok()) {
     session->arrays[handle] = {made};
     return;
