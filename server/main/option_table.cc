@@ -191,6 +191,18 @@ std::vector<Option> MakeOptions() {
        Number(&Config::max_array_bytes, 1, int64_t{1} << 50)},
       {"device-memory-share", "SHARE",
        "Share of a device's memory that arrays may take. Default 0.9.", SetMemoryShare},
+      {"device-memory", "BYTES",
+       "Bytes of each device's memory that arrays may take, where that is less than the share. "
+       "Default: the share.",
+       Number(&Config::device_memory_bytes, 1 << 20, int64_t{1} << 50)},
+      {"spill-memory", "BYTES",
+       "Host memory for idle arrays that a full device has no room for, of all tenants together. "
+       "0: none. Default: a quarter of what CPU devices leave of this machine's memory.",
+       Number(&Config::spill_memory_bytes, 0, int64_t{1} << 50)},
+      {"spill-disk", "BYTES",
+       "Room in the state-dir for those that the host's memory has no room for. 0: none. Default: "
+       "a quarter of what is free there at the start.",
+       Number(&Config::spill_disk_bytes, 0, int64_t{1} << 50)},
       {"max-queued", "COUNT",
        "Operations of one tenant that may wait; more are refused with a time to try again. Default "
        "100000.",

@@ -13,8 +13,10 @@
 #include "absl/time/clock.h"
 #include "server/api/log.h"
 #include "server/base/error.h"
+#include "server/base/machine_limits.h"
 #include "server/main/logging.h"
 #include "server/main/sockets.h"
+#include "server/store/spill_file.h"
 
 namespace stride {
 namespace {
@@ -71,6 +73,7 @@ scheduler::EngineOptions EngineOptionsOf(const Config& config) {
   scheduler::EngineOptions options;
   options.max_array_bytes = config.max_array_bytes;
   options.device_memory_share = config.device_memory_share;
+  options.max_device_memory_bytes = config.device_memory_bytes;
   options.max_queued_tasks = config.max_queued;
   options.max_sessions = config.max_sessions;
   options.default_session_ttl = config.session_ttl;
@@ -109,6 +112,44 @@ std::unique_ptr<durable::DurableStore> OpenDurable(const Config& config) {
   api::LogError(
       absl::StrCat("named arrays and jobs are not kept on disk: ", store.status().message()));
   return nullptr;
+}
+
+// A quarter of the memory that arrays on CPU devices may not take.
+int64_t DefaultSpillMemory(const scheduler::EngineOptions& options,
+                           const std::vector<wire::DeviceDescription>& devices) {
+  double left = static_cast<double>(AvailableMemoryBytes());
+  for (const wire::DeviceDescription& device : devices) {
+    if (!device.host_memory()) continue;
+    double share = static_cast<double>(device.memory_bytes()) * options.device_memory_share;
+    auto most = static_cast<double>(options.max_device_memory_bytes);
+    left -= most > 0 ? std::min(share, most) : share;
+  }
+  return std::max<int64_t>(0, static_cast<int64_t>(left / 4));
+}
+
+// Where idle arrays go that a full device has no room for.
+absl::Status SetSpill(const Config& config, const std::vector<wire::DeviceDescription>& devices,
+                      scheduler::EngineOptions* options) {
+  options->spill_memory_bytes = config.spill_memory_bytes >= 0
+                                    ? config.spill_memory_bytes
+                                    : DefaultSpillMemory(*options, devices);
+  std::string state = StateDirectory(config);
+  if (state.empty()) {
+    if (config.spill_disk_bytes > 0)
+      return absl::InvalidArgumentError("--spill-disk needs --state-dir");
+    return absl::OkStatus();
+  }
+  if (config.spill_disk_bytes == 0) return absl::OkStatus();
+  options->spill_folder = absl::StrCat(state, "/spill");
+  if (absl::Status status = store::PrepareSpillFolder(options->spill_folder); !status.ok())
+    return status;
+  options->spill_disk_bytes = config.spill_disk_bytes;
+  if (config.spill_disk_bytes < 0) {
+    std::error_code error;
+    auto space = std::filesystem::space(options->spill_folder, error);
+    options->spill_disk_bytes = error ? 0 : static_cast<int64_t>(space.available / 4);
+  }
+  return absl::OkStatus();
 }
 
 audit::Record RecordOf(const scheduler::JobEnd& end) {
@@ -192,6 +233,8 @@ absl::Status Server::Build(const Config& config, size_t max_descriptors,
   broker_ = *std::move(broker);
   for (const std::string& note : broker_->notes()) api::LogInfo(note);
   scheduler::EngineOptions engine_options = EngineOptionsOf(config);
+  if (absl::Status status = SetSpill(config, broker_->devices(), &engine_options); !status.ok())
+    return status;
   if (audit_ != nullptr) {
     engine_options.job_ended = [audit = audit_.get()](const scheduler::JobEnd& end) {
       audit->Write(RecordOf(end));

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "server/api/log.h"
+#include "server/main/idle_memory.h"
 #include "server/main/parent_watch.h"
 #include "server/main/probe.h"
 
@@ -63,9 +64,17 @@ class Heartbeat {
 std::string WaitForEnd(const UniqueFd& parent, Signals& signals, Heartbeat& heartbeat,
                        Server& server) {
   pollfd polled[] = {{signals.fd(), POLLIN, 0}, {parent.valid() ? parent.get() : -1, POLLIN, 0}};
+  IdleMemory memory;
+  absl::Time look = absl::Now();
   for (;;) {
     heartbeat.Beat();
-    poll(polled, 2, heartbeat.PollMillis());
+    if (absl::Now() >= look) {
+      memory.Look();
+      look = absl::Now() + IdleMemory::kInterval;
+    }
+    const int beat = heartbeat.PollMillis();
+    const auto wait = static_cast<int>(absl::ToInt64Milliseconds(IdleMemory::kInterval));
+    poll(polled, 2, beat < 0 ? wait : std::min(beat, wait));
     while (int signal = signals.Next()) {
       if (signal != SIGHUP) return strsignal(signal);
       api::LogInfo("SIGHUP: reading the tenants and opening the audit log anew");

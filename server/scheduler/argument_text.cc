@@ -1,11 +1,13 @@
 #include "server/scheduler/argument_text.h"
 
+#include <string>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "server/base/error.h"
 #include "stride/v1/operation.pb.h"
 
 namespace stride::scheduler {
@@ -45,8 +47,7 @@ std::string ArrayText(const ops::Input& input) {
   return absl::StrCat(absl::string_view(name.data(), name.size()), ShapeText(input->shape));
 }
 
-}  // namespace
-
+// Empty for a task that launches no client's kernel.
 std::string ArgumentText(const Task& task) {
   if (task.operation == nullptr || !task.operation->has_kernel_launch()) return "";
   const auto& arguments = task.operation->kernel_launch().arguments();
@@ -77,6 +78,20 @@ std::string ArgumentText(const Task& task) {
     }
   }
   return absl::StrJoin(texts, ", ");
+}
+
+}  // namespace
+
+absl::Status WithArguments(const absl::Status& fault, const Task& task) {
+  const std::string arguments = ArgumentText(task);
+  const absl::string_view text = fault.message();
+  if (arguments.empty()) {
+    return MakeError(fault.code(), v1::ERROR_REASON_KERNEL_FAULT, {text.data(), text.size()},
+                     {{"operation", task.label}});
+  }
+  return MakeError(fault.code(), v1::ERROR_REASON_KERNEL_FAULT,
+                   absl::StrCat(text, "; its arguments: ", arguments),
+                   {{"operation", task.label}, {"arguments", arguments}});
 }
 
 }  // namespace stride::scheduler

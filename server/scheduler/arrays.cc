@@ -240,6 +240,7 @@ absl::StatusOr<ArrayPtr> Arrays::FindOrBeginReceiving(const TenantId& tenant,
     if (!asked.ok()) return asked.status();
     device = *asked;
   }
+  device = scheduler_->HomeOf(info.size_bytes(), device);
   if (absl::Status status = core_->accounts->CheckArrayBytes(tenant, info.size_bytes());
       !status.ok())
     return status;

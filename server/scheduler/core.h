@@ -25,14 +25,27 @@ inline identity::Quota DefaultQuota(const EngineOptions& options) {
 
 class Durability;
 
+inline wire::DeviceDescription DescribePlace(const char* id, int64_t bytes, bool host_memory) {
+  wire::DeviceDescription place;
+  place.set_id(id);
+  place.set_memory_bytes(bytes);
+  place.set_host_memory(host_memory);
+  place.set_arena_granularity_bytes(4096);
+  return place;
+}
+
 // What every part of the engine shares. One lock guards sessions, arrays, tasks and lanes: the
 // sections under it are short and never block on a worker, a file or a client.
 struct Core {
   Core(EngineOptions options, broker::Broker* broker)
-      : options(std::move(options)), broker(broker) {}
+      : options(std::move(options)),
+        broker(broker),
+        memory_description(DescribePlace("spill:memory", this->options.spill_memory_bytes, true)),
+        disk_description(DescribePlace("spill:disk", this->options.spill_disk_bytes, false)) {}
 
   const EngineOptions options;
   broker::Broker* const broker;
+  const wire::DeviceDescription memory_description, disk_description;
   // Shared, since buffers may outlive the engine.
   const std::shared_ptr<session::TenantAccounts> accounts =
       std::make_shared<session::TenantAccounts>(DefaultQuota(options));
@@ -51,10 +64,12 @@ struct Core {
   Timer timer;
   Executor executor{64};  // moves and callbacks, which may wait for what starter does
   Executor starter{8};    // workers and arenas: waits for nothing else of ours
+  Executor streams{64};   // operations in pieces, which wait for all of these
 
   // No function of the timer or the executor runs afterwards. The lock must not be held.
   void Stop() {
     timer.Stop();
+    streams.Stop();
     executor.Stop();
     starter.Stop();
   }
@@ -66,6 +81,23 @@ struct Core {
       if (devices[i].id() == id) return static_cast<int>(i);
     }
     return -1;
+  }
+
+  // Beside devices, two more places can hold buffers, in arenas just as devices do, and have
+  // indices behind theirs: host memory and files. No task runs there.
+  int memory_place() const { return static_cast<int>(broker->devices().size()); }
+  int disk_place() const { return memory_place() + 1; }
+  int num_places() const { return disk_place() + 1; }
+  bool IsDevice(int place) const { return place < memory_place(); }
+  const wire::DeviceDescription& Place(int place) const {
+    if (place == memory_place()) return memory_description;
+    if (place == disk_place()) return disk_description;
+    return broker->devices()[place];
+  }
+  int PlaceIndex(const std::string& id) const {
+    if (id == memory_description.id()) return memory_place();
+    if (id == disk_description.id()) return disk_place();
+    return DeviceIndex(id);
   }
 
   absl::Time Now() const { return stride::Now(); }

@@ -51,6 +51,7 @@ v1::Array Describe(const Core& core, const session::Array& array) {
   out.set_size_bytes(array.info.size_bytes());
   if (out.state() == v1::Array::STATE_READY) {
     for (const auto& [device, replica] : array.buffer->replicas) {
+      if (!core.IsDevice(device)) continue;
       out.add_devices(absl::StrCat("devices/", core.broker->devices()[device].id()));
     }
   }

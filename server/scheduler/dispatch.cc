@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/crash_point.h"
 #include "server/base/error.h"
+#include "server/scheduler/argument_text.h"
 #include "server/scheduler/hazards.h"
 #include "server/scheduler/scheduler.h"
 #include "server/wire/status.h"
@@ -98,6 +99,7 @@ bool Scheduler::PumpOnce(Lane& lane) {
       continue;
     }
     if (task->plan.task.kind_case() == wire::Task::KIND_NOT_SET) {
+      ContentChanges(*task);
       for (const Use& use : task->uses) use.buffer->KeepOnly(lane.device);
       Complete(task, absl::OkStatus());
       continue;
@@ -177,6 +179,7 @@ void Scheduler::AddToSubmit(const std::shared_ptr<Task>& task, Lane& lane, wire:
   auto& ready = lane.ready;
   ready.pop_front();
   task->queued_ready = false;
+  ContentChanges(*task);
   for (const Use& use : task->uses) {
     if (use.buffer == nullptr || !use.write) continue;
     use.buffer->KeepOnly(lane.device);
@@ -227,7 +230,7 @@ void Scheduler::TasksDone(Lane& lane, const broker::Worker* worker,
     lane.in_flight.pop_front();
     turns_[lane.device].share.Charge(lane.flow, result.run_seconds(), core_->Now());
     core_->accounts->AddDeviceTime(lane.tenant, lane.device, result.run_seconds());
-    DropFresh(entry.held);
+    ReleaseHeld(entry);
     if (entry.task == nullptr) continue;
     entry.task->run_seconds += result.run_seconds();
     if (entry.last) {
@@ -236,7 +239,7 @@ void Scheduler::TasksDone(Lane& lane, const broker::Worker* worker,
       entry.task->early_error = TaskStatus(*entry.task, lane, result.status());
     }
   }
-  if (std::exchange(lane.memory_short, false)) PrepareAll(lane);
+  MemoryChanged();
   NoteStart(lane);
   Pump(lane);
 }
@@ -272,6 +275,8 @@ absl::Status Scheduler::TaskStatus(const Task& task, const Lane& lane,
     auto it = lane.load_errors.find(task.module->id);
     if (it != lane.load_errors.end()) cause = it->second;
   }
+  if (wire::ReasonFor(cause.code()) == v1::ERROR_REASON_KERNEL_FAULT)
+    return WithArguments(cause, task);
   absl::string_view text = cause.message();
   return MakeError(cause.code(), wire::ReasonFor(cause.code()), {text.data(), text.size()},
                    {{"operation", task.label}});
@@ -316,7 +321,7 @@ void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker,
   std::vector<std::shared_ptr<Task>> again;
   std::vector<std::pair<std::shared_ptr<Task>, absl::Status>> ended;
   for (const Lane::InFlight& entry : in_flight) {
-    DropFresh(entry.held);
+    ReleaseHeld(entry);
     if (!entry.last || entry.task == nullptr) continue;
     const std::shared_ptr<Task>& task = entry.task;
     bool completed = AtOrBefore(entry.sequence, death.completed_sequence) && task != culprit;
@@ -344,6 +349,7 @@ void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker,
   for (const auto& task : again) Evaluate(task);
   // Tasks that were only being prepared here go on with a new worker.
   PrepareAll(lane);
+  MemoryChanged();  // who waited for an arena that it was to make asks anew
   if (!lane.ready.empty()) StartWorker(lane);
   lane.killed = false;
   NoteDemand(lane);
@@ -360,6 +366,16 @@ void Scheduler::TellLoss(const Lane& lane, const broker::WorkerDeath& death,
                   .cause = death.cause,
                   .operation = running != nullptr ? running->label : ""};
   core_->deferred.push_back([&listener, loss = std::move(loss)] { listener(loss); });
+}
+
+// The launch of a task that was given up is over.
+void Scheduler::ReleaseHeld(const Lane::InFlight& entry) {
+  if (entry.held.empty()) return;
+  for (const Use& use : entry.held) {
+    if (use.buffer != nullptr) --use.buffer->num_holders;
+  }
+  DropFresh(entry.held);
+  MemoryChanged();
 }
 
 // The task is not in its worker's queue any more, and nothing of it runs there.

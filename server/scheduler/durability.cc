@@ -485,8 +485,9 @@ bool Durability::BeginWrite(const ContentPtr& content, Writing* writing) {
               .outdated = std::exchange(content->outdated, {}),
               .row = {.id = file, .size = buffer->size},
               .begin = core_->Now()};
-  for (const auto& [device, replica] : buffer->replicas)
-    writing->row.device = core_->broker->devices()[device].id();
+  for (const auto& [place, replica] : buffer->replicas) {
+    if (core_->IsDevice(place)) writing->row.device = core_->broker->devices()[place].id();
+  }
   return true;
 }
 

@@ -278,7 +278,7 @@ absl::Status Durability::ReadFile(const Load& load) {
   int device = 0;
   {
     Locked lock(*core_);
-    device = DeviceFor(load.row.device);
+    device = scheduler_->HomeOf(load.buffer->size, DeviceFor(load.row.device));
     lane = &scheduler_->LaneFor(load.buffer->tenant, device);
   }
   auto target = scheduler_->BlockingAllocate(*lane, load.row.size);

@@ -117,6 +117,10 @@ class EngineImpl : public Engine {
   ~EngineImpl() override {
     scheduler_.health().Stop();
     if (durability_ != nullptr) durability_->Stop();
+    {
+      Locked lock(core_);
+      scheduler_.StopStreams();
+    }
     core_.Stop();
     Locked lock(core_);
     core_.durability = nullptr;
@@ -265,6 +269,10 @@ class EngineImpl : public Engine {
 
   std::vector<v1::Device> ListDevices() override;
   std::vector<v1::DeviceSample> SampleDevices() override;
+  SpillSample SampleSpill() override {
+    Locked lock(core_);
+    return scheduler_.SampleSpill();
+  }
   void AwaitHealth(absl::Time deadline) override;
   void DeviceBroke(const std::string& device, const std::string& why) override;
   bool Responds(absl::Duration patience) override;

@@ -53,6 +53,12 @@ struct EngineOptions {
   int64_t max_array_bytes = int64_t{1} << 44;
   // Share of a device's memory that arrays may take.
   double device_memory_share = 0.9;
+  int64_t max_device_memory_bytes = 0;  // and at most so much of each; 0: no bound of its own
+  // Where idle arrays go when a device is full: bytes of host memory, then bytes of files in
+  // `spill_folder`, which PrepareSpillFolder has made. 0: none.
+  int64_t spill_memory_bytes = 0;
+  int64_t spill_disk_bytes = 0;
+  std::string spill_folder;
   // Of one tenant, where its quota says nothing else. More are refused.
   int max_queued_tasks = 100000;
   int max_sessions = 10000;
@@ -88,6 +94,17 @@ struct EngineOptions {
   // Told of every job's end, on an engine thread, perhaps under a lock; must not block or call the
   // engine. May be empty.
   std::function<void(const JobEnd&)> job_ended;
+};
+
+// What left the devices because they were full.
+struct SpillSample {
+  int64_t memory_bytes = 0;  // blocks in host memory
+  int64_t memory_arena_bytes = 0;
+  int64_t disk_bytes = 0;  // likewise in files
+  int64_t disk_arena_bytes = 0;
+  int64_t spilled_bytes = 0;   // copied off a device, or from memory to a file, so far
+  int64_t returned_bytes = 0;  // brought back so far
+  int64_t dropped_bytes = 0;   // copies given up, since there was another, so far
 };
 
 // One operation that was accepted: a future. Thread-safe; may be dropped at any time without effect
@@ -237,6 +254,7 @@ class Engine {
   // The daemon's own account of each device (fields from `arena_bytes` on), in the order of
   // ListDevices. server/metrics adds what the hardware tells.
   virtual std::vector<v1::DeviceSample> SampleDevices() = 0;
+  virtual SpillSample SampleSpill() { return {}; }
 
   // Until something is known of each device's health, or `deadline`.
   virtual void AwaitHealth(absl::Time deadline) = 0;

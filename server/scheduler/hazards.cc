@@ -22,6 +22,7 @@ void RegisterAccesses(const std::shared_ptr<Task>& task) {
   }
   for (const Use& use : task->uses) {
     if (use.buffer == nullptr) continue;
+    use.buffer->Touch();
     if (use.write) {
       use.buffer->writer = task;
       use.buffer->readers.clear();
@@ -69,6 +70,7 @@ std::vector<std::shared_ptr<Task>> ReleaseAccesses(Task& task) {
   }
   for (const Use& use : task.uses) {
     if (use.buffer == nullptr) continue;
+    use.buffer->Touch();
     auto& readers = use.buffer->readers;
     readers.erase(std::remove_if(readers.begin(), readers.end(),
                                  [&](const auto& reader) { return reader.get() == &task; }),

@@ -32,11 +32,13 @@ struct Lane {
   const wire::DeviceDescription& description;
 
   store::ArenaPool pool;
-  bool growing = false;                 // a worker is making an arena
+  bool growing = false;                 // an arena is being made
   bool grow_failed = false;             // the last try failed: the next allocation is told so once
   std::weak_ptr<broker::Worker> dying;  // could not be asked for an arena: its death is on its way
   bool AwaitsDeath() const { return worker != nullptr && dying.lock() == worker; }
-  bool memory_short = false;  // some task waits until running work gives memory back
+  // Tasks, among those in `preparing`, that wait for memory: by priority, then age. The first takes
+  // all that it needs at once, and none passes it.
+  std::list<std::shared_ptr<Task>> memory_queue;
 
   std::shared_ptr<broker::Worker> worker;  // null: none runs
   uint64_t worker_record = 0;              // of the worker in the journal
@@ -73,7 +75,11 @@ struct Lane {
   FairShare::Flow flow;         // its share of the device
   bool killed = false;          // its worker, for a task that outlived its grace
   int num_copies = 0;           // transfers that use the worker now
+  int num_holding = 0;          // tasks here that have their memory
   absl::Time last_used;
+  // Operations in pieces: one at a time. Those that wait for it are still being prepared.
+  bool streaming = false;
+  std::deque<std::shared_ptr<Task>> streams;
 };
 
 }  // namespace stride::scheduler

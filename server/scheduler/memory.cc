@@ -4,8 +4,17 @@
 #include <utility>
 
 #include "server/base/memory_file.h"
+#include "server/store/spill_file.h"
 
 namespace stride::scheduler {
+namespace {
+
+// An arena that many small blocks share is at most this part of a place, so that a tenant with one
+// small array keeps little from the others; and not smaller than this.
+constexpr uint64_t kSharedArenasOfPlace = 16;
+constexpr uint64_t kSmallestSharedArena = uint64_t{64} << 10;
+
+}  // namespace
 
 Memory::Memory(Core* core, std::function<Lane*(const TenantId&, int)> find_lane,
                std::function<void(Lane&)> changed)
@@ -68,28 +77,46 @@ uint64_t Memory::used_bytes(int device) const {
 }
 
 uint64_t Memory::limit_bytes(int device) const {
+  if (!core_->IsDevice(device)) return static_cast<uint64_t>(core_->Place(device).memory_bytes());
   double total = static_cast<double>(core_->broker->devices()[device].memory_bytes());
-  return static_cast<uint64_t>(total * core_->options.device_memory_share);
+  auto share = static_cast<uint64_t>(total * core_->options.device_memory_share);
+  auto most = static_cast<uint64_t>(core_->options.max_device_memory_bytes);
+  return most > 0 ? std::min(share, most) : share;
 }
 
-bool Memory::MakeRoom(int device, uint64_t size) {
-  uint64_t limit = limit_bytes(device);
-  if (size > limit) return false;
-  if (arena_bytes(device) + size <= limit) return true;
+int64_t Memory::room(int device) const {
+  return static_cast<int64_t>(limit_bytes(device)) - static_cast<int64_t>(arena_bytes(device));
+}
+
+void Memory::TrimAll(int device) {
   for (Lane* lane : lanes_) {
     if (lane->device == device) Trim(*lane, 0);
   }
-  return arena_bytes(device) + size <= limit;
+}
+
+bool Memory::MakeRoom(int device, uint64_t size) {
+  if (size > limit_bytes(device)) return false;
+  if (room(device) >= static_cast<int64_t>(size)) return true;
+  TrimAll(device);
+  return room(device) >= static_cast<int64_t>(size);
 }
 
 Memory::Outcome Memory::Grow(Lane& lane, uint64_t size) {
   if (lane.growing || lane.AwaitsDeath()) return Outcome::kLater;
   if (std::exchange(lane.grow_failed, false)) return Outcome::kFull;
-  uint64_t arena_size = store::ArenaPool::ArenaSizeFor(
-      size, static_cast<uint64_t>(lane.description.arena_granularity_bytes()));
-  if (!MakeRoom(lane.device, arena_size)) return Outcome::kFull;
+  auto granularity = static_cast<uint64_t>(lane.description.arena_granularity_bytes());
+  uint64_t least = store::ArenaPool::LeastArenaFor(size, granularity);
+  uint64_t shared_size = store::ArenaPool::LeastArenaFor(
+      std::max(limit_bytes(lane.device) / kSharedArenasOfPlace, kSmallestSharedArena), granularity);
+  uint64_t arena_size =
+      std::max(least, std::min(shared_size, store::ArenaPool::ArenaSizeFor(size, granularity)));
+  while (!MakeRoom(lane.device, arena_size)) {
+    if (arena_size <= least) return Outcome::kFull;
+    bool shared = arena_size / 2 >= std::max(kSmallestSharedArena, least);
+    arena_size = shared ? store::ArenaPool::LeastArenaFor(arena_size / 2, granularity) : least;
+  }
   if (lane.description.host_memory()) return AddHostArena(lane, arena_size);
-  RequestDeviceArena(lane, arena_size);
+  RequestArena(lane, arena_size);
   return Outcome::kLater;
 }
 
@@ -106,12 +133,19 @@ Memory::Outcome Memory::AddHostArena(Lane& lane, uint64_t size) {
   return Outcome::kAllocated;
 }
 
-void Memory::RequestDeviceArena(Lane& lane, uint64_t size) {
+absl::StatusOr<UniqueFd> Memory::MakeArena(const Lane& lane, broker::Worker* worker, uint64_t id,
+                                           uint64_t size) {
+  if (lane.device == core_->disk_place())
+    return store::CreateSpillFile(core_->options.spill_folder, size);
+  return worker->CreateArena(id, size);
+}
+
+void Memory::RequestArena(Lane& lane, uint64_t size) {
   lane.growing = true;
   reserved_[lane.device] += size;
   uint64_t id = next_arena_++;
   core_->starter.Run([this, lane = &lane, worker = lane.worker, id, size] {
-    auto fd = worker->CreateArena(id, size);
+    auto fd = MakeArena(*lane, worker.get(), id, size);
     std::shared_ptr<store::Arena> arena;
     if (fd.ok()) {
       arena = std::make_shared<store::Arena>(id, size, std::move(*fd), MemoryMap());
@@ -126,7 +160,7 @@ void Memory::RequestDeviceArena(Lane& lane, uint64_t size) {
     } else {
       reserved_[lane->device] -= size;
       // One that died has not said that there is no memory; its successor is asked.
-      bool died = absl::IsUnavailable(fd.status());
+      bool died = worker != nullptr && absl::IsUnavailable(fd.status());
       lane->grow_failed = !died;
       if (died) lane->dying = worker;
     }

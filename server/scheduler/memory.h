@@ -12,8 +12,9 @@
 
 namespace stride::scheduler {
 
-// Gives tasks memory on devices: blocks from the lane's arenas, new arenas within the device's
-// limit, empty arenas taken back when memory is short. All methods: caller holds the engine's lock.
+// Gives tasks memory on devices, and in the places where arrays go that devices have no room for:
+// blocks from the lane's arenas, new arenas within the place's limit, empty arenas taken back when
+// memory is short. Moves nothing (spill.cc). All methods: caller holds the engine's lock.
 class Memory {
  public:
   // `find_lane` gives the lane of a tenant on a device, or null. `changed` is called (lock held)
@@ -24,7 +25,7 @@ class Memory {
   enum class Outcome {
     kAllocated,
     kLater,  // an arena is being made: `changed` follows
-    kFull,   // the device's limit is reached
+    kFull,   // the device's limit is reached, or it gave no arena
   };
   // A lane on a device without host memory must have a worker.
   Outcome Allocate(Lane& lane, uint64_t size, store::Allocation* allocation);
@@ -37,6 +38,11 @@ class Memory {
   // An arena of an earlier daemon.
   void Restore(Lane& lane, std::shared_ptr<store::Arena> arena);
 
+  // Gives back every empty arena of a device.
+  void TrimAll(int device);
+  // Bytes of arenas that the device's limit still allows; below 0 after a limit was lowered.
+  int64_t room(int device) const;
+
   uint64_t arena_bytes(int device) const;
   uint64_t used_bytes(int device) const;
   uint64_t limit_bytes(int device) const;
@@ -45,7 +51,9 @@ class Memory {
   bool MakeRoom(int device, uint64_t size);
   Outcome Grow(Lane& lane, uint64_t size);
   Outcome AddHostArena(Lane& lane, uint64_t size);
-  void RequestDeviceArena(Lane& lane, uint64_t size);
+  void RequestArena(Lane& lane, uint64_t size);
+  absl::StatusOr<UniqueFd> MakeArena(const Lane& lane, broker::Worker* worker, uint64_t id,
+                                     uint64_t size);
 
   Core* const core_;
   const std::function<Lane*(const TenantId&, int)> find_lane_;

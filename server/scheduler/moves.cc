@@ -1,4 +1,5 @@
 // Scheduler: bringing buffers to the device that needs them.
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -6,6 +7,7 @@
 #include "server/base/error.h"
 #include "server/scheduler/scheduler.h"
 #include "server/scheduler/staged_copy.h"
+#include "server/store/spill_file.h"
 
 namespace stride::scheduler {
 namespace {
@@ -13,9 +15,11 @@ namespace {
 // Inline inputs up to this size are copied at once, under the lock: handing them to another thread
 // would cost more.
 constexpr int64_t kCopyAtOnceBytes = 64 << 10;
-constexpr int kMaxTries = 3;  // what a dying worker cut off is tried again with its successor
+constexpr uint64_t kFilePieceBytes = uint64_t{1} << 20;
 // Between a worker's death, told by a failed send, and the broker's report of it.
 constexpr absl::Duration kDeathNotice = absl::Seconds(5);
+// Of an upload for memory that others use, or always take first.
+constexpr absl::Duration kLongestWait = absl::Seconds(5);
 
 }  // namespace
 
@@ -34,9 +38,11 @@ void Scheduler::StartMove(const std::shared_ptr<Task>& task,
     accounts_[lane.device].upload_bytes += buffer->size;
     return;
   }
+  bool returns = !buffer->replicas.empty() && !core_->IsDevice(buffer->replicas.begin()->first);
+  if (returns) spilled_.returned_bytes += buffer->size;
   core_->executor.Run([this, lane = &lane, buffer, target, num_writes = buffer->num_writes] {
     absl::Status status;
-    for (int i = 0; i < kMaxTries; ++i) {
+    for (int i = 0; i < kMaxTransferTries; ++i) {
       status = RunMove(*lane, target, buffer);
       if (status.ok() || status.code() != absl::StatusCode::kUnavailable) break;
     }
@@ -48,41 +54,50 @@ void Scheduler::StartMove(const std::shared_ptr<Task>& task,
 absl::Status Scheduler::RunMove(Lane& to, const store::Allocation& target,
                                 const std::shared_ptr<store::Buffer>& buffer) {
   // The tasks that wait for this move are readers of the buffer: no writer can change its content
-  // or replicas meanwhile.
+  // or replicas meanwhile. When all of them are cancelled one can; the move is then stale.
   std::shared_ptr<const std::string> inline_bytes;
   store::Allocation source;
   Lane* from = nullptr;
   {
     Locked lock(*core_);
     inline_bytes = buffer->inline_bytes;
-    for (auto& [device, replica] : buffer->replicas) {
-      bool better = from == nullptr || core_->broker->devices()[device].host_memory();
+    for (auto& [place, replica] : buffer->replicas) {
+      bool better = from == nullptr || core_->Place(place).host_memory();
       if (!better) continue;
       source = replica;
-      from = &LaneFor(buffer->tenant, device);
+      from = &LaneFor(buffer->tenant, place);
     }
   }
-  std::string_view bytes;
-  std::unique_ptr<StagedReader> reader;
-  if (inline_bytes != nullptr) {
-    bytes = *inline_bytes;
-  } else if (from == nullptr) {
+  auto size = static_cast<uint64_t>(buffer->size);
+  if (inline_bytes != nullptr) return CopyBlock(nullptr, {}, *inline_bytes, to, target, size);
+  if (from == nullptr) {
     return MakeError(absl::StatusCode::kDataLoss, v1::ERROR_REASON_DATA_LOST,
                      "the array's only copy is gone");
-  } else if (from->description.host_memory()) {
-    bytes = {reinterpret_cast<const char*>(source.data()), static_cast<size_t>(buffer->size)};
-  } else {
+  }
+  return CopyBlock(from, source, {}, to, target, size);
+}
+
+absl::Status Scheduler::CopyBlock(Lane* from, const store::Allocation& source,
+                                  std::string_view bytes, Lane& to, const store::Allocation& target,
+                                  uint64_t size) {
+  bool from_file = from != nullptr && from->device == core_->disk_place();
+  bool to_file = to.device == core_->disk_place();
+  std::unique_ptr<StagedReader> reader;
+  if (from != nullptr && from->description.host_memory()) {
+    bytes = {reinterpret_cast<const char*>(source.data()), static_cast<size_t>(size)};
+  } else if (from != nullptr && !from_file) {
     auto worker = BlockingWorker(*from, source.arena);
     if (!worker.ok()) return worker.status();
-    reader = std::make_unique<StagedReader>(*worker, source.arena->id, source.offset, buffer->size,
+    reader = std::make_unique<StagedReader>(*worker, source.arena->id, source.offset, size,
                                             absl::InfiniteFuture());
   }
 
   std::unique_ptr<StagedWriter> writer;
   std::byte* position = nullptr;
+  uint64_t written = 0;
   if (to.description.host_memory()) {
     position = target.data();
-  } else {
+  } else if (!to_file) {
     auto worker = BlockingWorker(to, target.arena);
     if (!worker.ok()) return worker.status();
     writer = std::make_unique<StagedWriter>(*worker, target.arena->id, target.offset,
@@ -90,12 +105,24 @@ absl::Status Scheduler::RunMove(Lane& to, const store::Allocation& target,
   }
   auto put = [&](std::string_view piece) -> absl::Status {
     if (writer != nullptr) return writer->Write(piece);
+    if (to_file) {
+      uint64_t offset = target.offset + std::exchange(written, written + piece.size());
+      return store::WriteAt(target.arena->fd.get(), offset,
+                            reinterpret_cast<const std::byte*>(piece.data()), piece.size());
+    }
     std::memcpy(position, piece.data(), piece.size());
     position += piece.size();
     return absl::OkStatus();
   };
   absl::Status status;
-  if (reader == nullptr) {
+  if (from_file) {
+    std::vector<std::byte> piece(std::min(size, kFilePieceBytes));
+    for (uint64_t done = 0; status.ok() && done < size; done += piece.size()) {
+      size_t count = std::min<uint64_t>(size - done, piece.size());
+      status = store::ReadAt(source.arena->fd.get(), source.offset + done, piece.data(), count);
+      if (status.ok()) status = put({reinterpret_cast<const char*>(piece.data()), count});
+    }
+  } else if (reader == nullptr) {
     status = put(bytes);
   } else {
     while (status.ok()) {
@@ -115,11 +142,13 @@ void Scheduler::MoveDone(int device, const std::shared_ptr<store::Buffer>& buffe
                          const store::Allocation& target, uint64_t num_writes,
                          absl::Status status) {
   auto it = moves_.find({buffer.get(), device});
-  std::vector<std::shared_ptr<Task>> waiters = std::move(it->second);
+  std::vector<std::shared_ptr<Task>> waiters = std::move(it->second.waiters);
+  std::vector<std::shared_ptr<Task>> writers = std::move(it->second.writers);
+  bool stale = it->second.stale;
   moves_.erase(it);
   // When the task that it was for has been cancelled, one after it may have changed the buffer, and
   // those that wait now want what that left.
-  bool current = buffer->num_writes == num_writes && buffer->replicas.count(device) == 0;
+  bool current = !stale && buffer->num_writes == num_writes && buffer->replicas.count(device) == 0;
   if (status.ok() && current) {
     buffer->AddReplica(device, target);
     accounts_[device].upload_bytes += buffer->size;
@@ -136,12 +165,14 @@ void Scheduler::MoveDone(int device, const std::shared_ptr<store::Buffer>& buffe
       EndUnrun(task, status);
     }
   }
+  for (const auto& writer : writers) Evaluate(writer);
+  MemoryChanged();
 }
 
 absl::StatusOr<std::shared_ptr<broker::Worker>> Scheduler::BlockingWorker(
     Lane& lane, const std::shared_ptr<store::Arena>& arena) {
   Locked lock(*core_);
-  for (int i = 0; i < kMaxTries; ++i) {
+  for (int i = 0; i < kMaxTransferTries; ++i) {
     if (absl::Status status = AwaitWorker(lane); !status.ok()) return status;
     std::shared_ptr<broker::Worker> worker = lane.worker;
     lane.last_used = core_->Now();
@@ -173,17 +204,26 @@ absl::Status Scheduler::AwaitWorker(Lane& lane) {
 }
 
 absl::StatusOr<store::Allocation> Scheduler::BlockingAllocate(Lane& lane, uint64_t size) {
-  if (!lane.description.host_memory()) {
+  bool needs_worker = !lane.description.host_memory() && core_->IsDevice(lane.device);
+  if (needs_worker) {
     if (auto worker = BlockingWorker(lane, nullptr); !worker.ok()) return worker.status();
   }
   Locked lock(*core_);
+  absl::Time give_up = core_->Now() + kLongestWait;
   while (true) {
     store::Allocation allocation;
-    if (lane.worker == nullptr && !lane.description.host_memory()) {
+    uint64_t seen = memory_changes_;
+    if (lane.worker == nullptr && needs_worker) {
       return TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_WORKER_LOST,
                       "the device process was lost; try again", absl::Milliseconds(200));
     }
-    switch (memory_.Allocate(lane, size, &allocation)) {
+    Memory::Outcome outcome = Allocate(lane, size, &allocation);
+    // What others hold is let go when they end: worth a moment.
+    bool wait = outcome == Memory::Outcome::kLater || MayComeFree(lane.device);
+    if (outcome != Memory::Outcome::kAllocated) {
+      outcome = wait && core_->Now() < give_up ? Memory::Outcome::kLater : Memory::Outcome::kFull;
+    }
+    switch (outcome) {
       case Memory::Outcome::kAllocated:
         return allocation;
       case Memory::Outcome::kFull:
@@ -197,8 +237,8 @@ absl::StatusOr<store::Allocation> Scheduler::BlockingAllocate(Lane& lane, uint64
             {{"device", absl::StrCat("devices/", lane.description.id())},
              {"bytes", absl::StrCat(size)}});
       case Memory::Outcome::kLater: {
-        auto grown = [&] { return !lane.growing && !lane.AwaitsDeath(); };
-        Await(core_->mutex, absl::Condition(&grown), absl::InfiniteFuture());
+        auto changed = [&] { return memory_changes_ != seen; };
+        Await(core_->mutex, absl::Condition(&changed), give_up);
       }
     }
   }

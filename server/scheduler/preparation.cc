@@ -33,6 +33,17 @@ absl::Status AtLaunch(const absl::Status& refusal) {
   return AtField(refusal, "kernel_launch.source", "does not compile");
 }
 
+// Of all buffers that it uses, each once.
+uint64_t BytesOf(const Task& task) {
+  uint64_t bytes = 0;
+  for (auto use = task.uses.begin(); use != task.uses.end(); ++use) {
+    bool again = std::any_of(task.uses.begin(), use,
+                             [&](const Use& other) { return other.buffer == use->buffer; });
+    if (use->buffer != nullptr && !again) bytes += static_cast<uint64_t>(use->buffer->size);
+  }
+  return bytes;
+}
+
 }  // namespace
 
 void Scheduler::Prepare(const std::shared_ptr<Task>& task) {
@@ -43,7 +54,7 @@ void Scheduler::Prepare(const std::shared_ptr<Task>& task) {
     return;
   }
   if (!HaveCode(task) || !HaveArguments(task)) return;
-  if (!HaveWorker(lane) || !HaveOutputs(task) || !HaveInputs(task)) return;
+  if (!HaveWorker(lane) || !HaveMemory(task)) return;
   task->queued_ready = true;
   // What is ready depends on nothing else that is: its own kind may be overtaken by what matters
   // more.
@@ -199,56 +210,160 @@ void Scheduler::StartFailed(Lane& lane, const absl::Status& why) {
   }
 }
 
-bool Scheduler::HaveOutputs(const std::shared_ptr<Task>& task) {
+// All the memory that the task lacks, or none: two that each have a part of theirs would wait for
+// each other.
+bool Scheduler::HaveMemory(const std::shared_ptr<Task>& task) {
   Lane& lane = *task->lane;
+  std::vector<std::shared_ptr<store::Buffer>> lacking;
   for (const Use& use : task->uses) {
-    if (use.buffer == nullptr || !use.fresh || use.buffer->replicas.count(lane.device) > 0)
-      continue;
-    store::Allocation allocation;
-    Memory::Outcome outcome = memory_.Allocate(lane, use.buffer->size, &allocation);
-    if (outcome == Memory::Outcome::kAllocated) {
-      use.buffer->AddReplica(lane.device, allocation);
-      continue;
-    }
-    // Running work may free memory when it ends; with none, waiting would be for ever.
-    lane.memory_short = lane.memory_short || outcome == Memory::Outcome::kFull;
-    if (outcome == Memory::Outcome::kLater || !lane.in_flight.empty()) return false;
-    EndUnrun(task, OutOfMemory(lane, use.buffer->size, memory_.limit_bytes(lane.device)));
+    if (use.buffer == nullptr || use.buffer->replicas.count(lane.device) > 0) continue;
+    if (!use.fresh && moves_.count({use.buffer.get(), lane.device}) > 0) continue;
+    if (std::find(lacking.begin(), lacking.end(), use.buffer) == lacking.end())
+      lacking.push_back(use.buffer);
+  }
+  if (!lacking.empty() && !TakeMemory(task, lacking)) return false;
+  LeaveMemoryQueue(*task);
+  Hold(*task);
+  HaveInputs(task);
+  return task->num_moves == 0;
+}
+
+bool Scheduler::TakeMemory(const std::shared_ptr<Task>& task,
+                           const std::vector<std::shared_ptr<store::Buffer>>& lacking) {
+  Lane& lane = *task->lane;
+  uint64_t limit = memory_.limit_bytes(lane.device);
+  uint64_t all = BytesOf(*task);
+  if (all > limit) {
+    BeginStream(task, OutOfMemory(lane, all, limit));
     return false;
+  }
+  if (!lane.memory_queue.empty() && lane.memory_queue.front() != task) {
+    EnterMemoryQueue(task);
+    if (lane.memory_queue.front() == task) MemoryChanged();  // it matters more than the others
+    return false;
+  }
+  Hold(*task);  // what it has must not make room for what it lacks
+  std::vector<store::Allocation> blocks(lacking.size());
+  Memory::Outcome outcome = Memory::Outcome::kAllocated;
+  size_t count = 0;
+  while (count < lacking.size()) {
+    outcome = Allocate(lane, static_cast<uint64_t>(lacking[count]->size), &blocks[count]);
+    if (outcome != Memory::Outcome::kAllocated) break;
+    ++count;
+  }
+  if (outcome != Memory::Outcome::kAllocated) {
+    while (count > 0) lane.pool.Free(blocks[--count]);
+    Unhold(*task);
+    if (outcome == Memory::Outcome::kFull && !MayComeFree(lane.device)) {
+      EndUnrun(task, OutOfMemory(lane, all, limit));
+    } else {
+      EnterMemoryQueue(task);
+    }
+    return false;
+  }
+  for (size_t i = 0; i < lacking.size(); ++i) {
+    bool fresh = std::any_of(task->uses.begin(), task->uses.end(),
+                             [&](const Use& use) { return use.buffer == lacking[i] && use.fresh; });
+    if (fresh) {
+      lacking[i]->AddReplica(lane.device, blocks[i]);
+    } else {
+      ++task->num_moves;
+      moves_[{lacking[i].get(), lane.device}].waiters.push_back(task);
+      StartMove(task, lacking[i], blocks[i]);
+    }
   }
   return true;
 }
 
-bool Scheduler::HaveInputs(const std::shared_ptr<Task>& task) {
-  Lane& lane = *task->lane;
+// Waits for inputs that are on their way for others too.
+void Scheduler::HaveInputs(const std::shared_ptr<Task>& task) {
   for (const Use& use : task->uses) {
-    if (use.buffer == nullptr || use.fresh || use.buffer->replicas.count(lane.device) > 0) continue;
-    auto& waiters = moves_[{use.buffer.get(), lane.device}];
-    if (!waiters.empty()) {
-      bool waiting = false;
-      for (const auto& waiter : waiters) waiting = waiting || waiter == task;
-      if (!waiting) {
-        ++task->num_moves;
-        waiters.push_back(task);
-      }
-      continue;
-    }
-    store::Allocation target;
-    Memory::Outcome outcome = memory_.Allocate(lane, use.buffer->size, &target);
-    if (outcome != Memory::Outcome::kAllocated) {
-      moves_.erase({use.buffer.get(), lane.device});
-      lane.memory_short = lane.memory_short || outcome == Memory::Outcome::kFull;
-      if (outcome == Memory::Outcome::kFull && lane.in_flight.empty()) {
-        EndUnrun(task, OutOfMemory(lane, use.buffer->size, memory_.limit_bytes(lane.device)));
-      }
-      return false;
-    }
+    if (use.buffer == nullptr || use.fresh) continue;
+    auto move = moves_.find({use.buffer.get(), task->lane->device});
+    if (move == moves_.end()) continue;
+    std::vector<std::shared_ptr<Task>>& waiters = move->second.waiters;
+    if (std::find(waiters.begin(), waiters.end(), task) != waiters.end()) continue;
     ++task->num_moves;
     waiters.push_back(task);
-    StartMove(task, use.buffer, target);
-    if (task->state != TaskState::kPreparing) return false;
   }
-  return task->num_moves == 0;
+}
+
+void Scheduler::Hold(Task& task) {
+  if (std::exchange(task.holding, true)) return;
+  for (const Use& use : task.uses) {
+    if (use.buffer != nullptr) ++use.buffer->num_holders;
+  }
+  if (task.lane != nullptr) ++task.lane->num_holding;
+}
+
+bool Scheduler::Unhold(Task& task) {
+  if (!std::exchange(task.holding, false)) return false;
+  for (const Use& use : task.uses) {
+    if (use.buffer != nullptr) --use.buffer->num_holders;
+  }
+  if (task.lane != nullptr) --task.lane->num_holding;
+  return true;
+}
+
+void Scheduler::LetGo(Task& task) {
+  if (Unhold(task)) MemoryChanged();
+}
+
+// Whether anything under way will give memory back, or let it be taken, without a client's doing.
+bool Scheduler::MayComeFree(int device) const {
+  if (!moves_.empty()) return true;
+  for (const auto& [key, lane] : lanes_) {
+    bool spill = !core_->IsDevice(lane->device);
+    if (lane->device != device && !spill) continue;
+    if (lane->growing || lane->num_holding > 0 || !lane->in_flight.empty()) return true;
+  }
+  return false;
+}
+
+void Scheduler::EnterMemoryQueue(const std::shared_ptr<Task>& task) {
+  if (std::exchange(task->waits_memory, true)) return;
+  task->memory_wait_start = core_->Now();
+  ++num_memory_waiters_;
+  auto less = [](const auto& a, const auto& b) { return a->priority > b->priority; };
+  auto& queue = task->lane->memory_queue;
+  queue.insert(std::upper_bound(queue.begin(), queue.end(), task, less), task);
+}
+
+void Scheduler::LeaveMemoryQueue(Task& task) {
+  if (!std::exchange(task.waits_memory, false)) return;
+  --num_memory_waiters_;
+  task.lane->memory_queue.remove_if([&](const auto& other) { return other.get() == &task; });
+  if (!task.lane->memory_queue.empty()) MemoryChanged();  // for the next in the queue
+}
+
+void Scheduler::MemoryChanged() {
+  ++memory_changes_;
+  if (num_memory_waiters_ == 0 || std::exchange(retry_memory_soon_, true)) return;
+  core_->deferred.push_back([this] {
+    Locked lock(*core_);
+    RetryMemory();
+  });
+}
+
+// Who has waited longest comes first, and what is free goes to others only when it does not do for
+// him.
+void Scheduler::RetryMemory() {
+  retry_memory_soon_ = false;
+  if (num_memory_waiters_ == 0) return;
+  std::vector<Lane*> lanes;
+  for (auto& [key, lane] : lanes_) {
+    if (!lane->memory_queue.empty()) lanes.push_back(lane.get());
+  }
+  std::sort(lanes.begin(), lanes.end(), [](const Lane* a, const Lane* b) {
+    return a->memory_queue.front()->memory_wait_start < b->memory_queue.front()->memory_wait_start;
+  });
+  for (Lane* lane : lanes) {
+    while (!lane->memory_queue.empty()) {
+      std::shared_ptr<Task> first = lane->memory_queue.front();
+      Prepare(first);
+      if (!lane->memory_queue.empty() && lane->memory_queue.front() == first) break;
+    }
+  }
 }
 
 }  // namespace stride::scheduler

@@ -112,7 +112,6 @@ void Scheduler::EndRecalled(Lane& lane, const std::vector<std::shared_ptr<Task>>
     if (task->state == TaskState::kWaiting && !task->recall.ok()) EndUnrun(task, task->recall);
     Evaluate(task);
   }
-  if (std::exchange(lane.memory_short, false)) PrepareAll(lane);
   NoteStart(lane);
   Pump(lane);
 }
@@ -157,6 +156,9 @@ bool Scheduler::GiveUp(Lane& lane, const std::vector<std::shared_ptr<Task>>& tas
   for (Lane::InFlight& entry : lane.in_flight) {
     if (entry.task == nullptr || !Contains(tasks, entry.task)) continue;
     entry.held = entry.task->uses;
+    for (const Use& use : entry.held) {
+      if (use.buffer != nullptr) ++use.buffer->num_holders;
+    }
     if (entry.task->stop.ok()) entry.task->stop = tasks.front()->stop;
     if (entry.last) out.push_back(entry.task);
     entry.given_up = std::exchange(entry.task, nullptr);

@@ -177,7 +177,7 @@ void Recorder::Write(const session::Array& array) {
   record.set_expire_time(ToRecord(array.expire_time));
   if (array.receiving != nullptr) {
     recovery::ReceivingRecord* receiving = record.mutable_receiving();
-    receiving->set_device(core_->broker->devices()[array.receiving->device].id());
+    receiving->set_device(core_->Place(array.receiving->device).id());
     for (const auto& [begin, end] : array.receiving->ranges.ranges()) {
       receiving->add_begin(begin);
       receiving->add_end(end);

@@ -17,6 +17,7 @@
 #include "server/scheduler/durability.h"
 #include "server/scheduler/record_convert.h"
 #include "server/session/resource_name.h"
+#include "server/store/spill_file.h"
 #include "server/wire/status_page.h"
 
 namespace stride::scheduler {
@@ -36,11 +37,19 @@ absl::Status DataLost() {
                    "the array's content was lost when the daemon was replaced");
 }
 
-absl::Status DaemonEnded(const std::string& label) {
+absl::Status DaemonEnded(const std::string& label, bool in_place) {
   return MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST,
-                   "the daemon ended while the operation changed this array in place; it is not "
-                   "known how far it came",
+                   in_place ? "the daemon ended while the operation changed this array in place; "
+                              "it is not known how far it came"
+                            : "the operation failed; why was lost with the daemon, and its inputs "
+                              "have changed since",
                    {{"operation", label}});
+}
+
+bool WritesInPlace(const recovery::DispatchRecord& dispatch) {
+  return std::any_of(dispatch.flags().begin(), dispatch.flags().end(), [](uint32_t flags) {
+    return (flags & kUseWrite) != 0 && (flags & kUseFresh) == 0;
+  });
 }
 
 // Kinds of descriptors that only a journal gives a meaning.
@@ -241,11 +250,13 @@ void Recovery::RestoreThings() {
 
 void Recovery::RestoreArenas() {
   for (const auto& [id, record] : books_.arenas) {
-    int device = core_.DeviceIndex(record.device());
+    int device = core_.PlaceIndex(record.device());
     auto fd = fds_.find(recovery::ArenaName(id));
     bool there = device >= 0 && fd != fds_.end();
     MemoryMap map;
-    if (there && core_.broker->devices()[device].host_memory()) {
+    if (there && device == core_.disk_place())
+      there = store::CheckSpillFile(fd->second.get(), record.size()).ok();
+    if (there && core_.Place(device).host_memory()) {
       auto mapped = CheckMemoryFile(fd->second.get(), record.size()).ok()
                         ? MemoryMap::Map(fd->second.get(), record.size(), /*writable=*/true)
                         : absl::StatusOr<MemoryMap>(DataLost());
@@ -331,13 +342,14 @@ void Recovery::RestoreArrays() {
       core_.recorder.Erase(Kind::kArray, id);
       continue;
     }
-    if (!name->session.empty() && array->buffer != nullptr && !array->buffer->replicas.empty()) {
+    if (!name->session.empty() && array->buffer != nullptr && !array->buffer->replicas.empty() &&
+        core_.IsDevice(array->buffer->replicas.begin()->first)) {
       auto session = sessions_.find({record.tenant(), name->session});
       if (session != sessions_.end())
         session->second->home_device = array->buffer->replicas.begin()->first;
     }
     arrays_[id] = array;
-    int device = core_.DeviceIndex(record.receiving().device());
+    int device = core_.PlaceIndex(record.receiving().device());
     if (!record.has_receiving() || array->buffer == nullptr) continue;
     if (device < 0) {
       array->buffer->Spoil(DataLost());
@@ -384,10 +396,7 @@ void Recovery::AbandonUnacceptedJobs() {
 }
 
 bool Recovery::Repeatable(const recovery::DispatchRecord& dispatch) const {
-  return dispatch.num_deaths() + 1 < kMaxTaskAttempts &&
-         std::all_of(dispatch.flags().begin(), dispatch.flags().end(), [](uint32_t flags) {
-           return (flags & kUseWrite) == 0 || (flags & kUseFresh) != 0;
-         });
+  return dispatch.num_deaths() + 1 < kMaxTaskAttempts && !WritesInPlace(dispatch);
 }
 
 // Whether a later task that has begun changes in place what this one used: run again it would use
@@ -541,7 +550,9 @@ std::shared_ptr<Task> Recovery::MakeTask(uint64_t id, const recovery::TaskRecord
 void Recovery::RestoreTasks() {
   for (const auto& [id, record] : books_.tasks) {
     if (verdicts_[id] != Verdict::kAgain) {
-      End(id, verdicts_[id] == Verdict::kDone ? InputError(id) : DaemonEnded(record.label()));
+      End(id, verdicts_[id] == Verdict::kDone
+                  ? InputError(id)
+                  : DaemonEnded(record.label(), WritesInPlace(books_.dispatches.at(id))));
       continue;
     }
     absl::Status error;

@@ -16,6 +16,8 @@ namespace {
 // Empty arenas kept warm for the next arrays of a lane: a first touch of fresh memory costs about a
 // second a GiB.
 constexpr uint64_t kKeepEmptyBytes = uint64_t{512} << 20;
+// Not for long: others may need the memory.
+constexpr absl::Duration kKeepEmptyTime = absl::Seconds(5);
 
 absl::Status CancelledStatus(std::string_view text) {
   return MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED, text);
@@ -35,16 +37,17 @@ Scheduler::Scheduler(Core* core)
             auto it = lanes_.find({tenant, device});
             return it == lanes_.end() ? nullptr : it->second.get();
           },
-          [this](Lane& lane) { PrepareAll(lane); }),
-      accounts_(core->broker->devices().size()),
+          [this](Lane&) { MemoryChanged(); }),
+      accounts_(core->num_places()),
       health_(core, [this](int device) { HealthChanged(device); }),
       turns_(core->broker->devices().size(), Turns({.quantum = core->options.fair_quantum,
-                                                    .hand_over = core->options.fair_hand_over})) {}
+                                                    .hand_over = core->options.fair_hand_over})),
+      spilling_(core->num_places()) {}
 
 Lane& Scheduler::LaneFor(const TenantId& tenant, int device) {
   std::unique_ptr<Lane>& lane = lanes_[{tenant, device}];
   if (lane == nullptr) {
-    lane = std::make_unique<Lane>(tenant, device, core_->broker->devices()[device]);
+    lane = std::make_unique<Lane>(tenant, device, core_->Place(device));
     lane->last_used = core_->Now();
   }
   return *lane;
@@ -55,13 +58,13 @@ absl::Status Scheduler::Enqueue(const std::shared_ptr<Task>& task,
   // Reading what accepted work made is part of that work.
   bool only_reads = task->host_access && std::none_of(task->uses.begin(), task->uses.end(),
                                                       [](const Use& use) { return use.write; });
-  if (core_->draining && !only_reads) {
+  if (core_->draining && !only_reads && !task->piece) {
     return TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_DRAINING,
                     "the daemon is shutting down and takes no new work", absl::Seconds(1));
   }
   int& unfinished = unfinished_[task->tenant];
   int64_t limit = *core_->accounts->QuotaOf(task->tenant).operations;
-  if (unfinished >= limit) {
+  if (unfinished >= limit && !task->piece) {
     return QuotaExceeded(v1::ERROR_REASON_QUEUE_FULL, task->tenant.value,
                          "too many operations are queued; wait for some to end",
                          {.quota = "operations", .limit = limit, .used = unfinished, .asked = 1},
@@ -70,7 +73,7 @@ absl::Status Scheduler::Enqueue(const std::shared_ptr<Task>& task,
   ++unfinished;
   ++num_unfinished_;
   task->submit_time = core_->Now();
-  if (core_->durability != nullptr) core_->durability->Enqueued(*task);
+  if (core_->durability != nullptr && !task->piece) core_->durability->Enqueued(*task);
   core_->recorder.Accepted(task);
   if (after != nullptr) LinkBehind(task, after);
   task->order = ++last_order_;
@@ -114,8 +117,10 @@ void Scheduler::Evaluate(const std::shared_ptr<Task>& task) {
   }
   if (task->state == TaskState::kPreparing) return;
   if (task->host_access) {
-    if (!task->pending.empty()) return;
+    if (!task->pending.empty() || WaitsForCopy(task)) return;
     SetState(*task, TaskState::kDispatched);
+    Hold(*task);
+    ContentChanges(*task);
     if (task->granted) core_->deferred.push_back(std::exchange(task->granted, nullptr));
     return;
   }
@@ -191,7 +196,9 @@ void Scheduler::Place(const std::shared_ptr<Task>& task, Lane& lane) {
 }
 
 void Scheduler::Unplace(Task& task) {
+  LetGo(task);
   if (task.lane == nullptr) return;
+  LeaveMemoryQueue(task);
   DeviceAccount& account = accounts_[task.lane->device];
   account.queue_seconds = std::max(0.0, account.queue_seconds - task.estimate_seconds);
   --account.queue_depth;
@@ -212,7 +219,9 @@ void Scheduler::Finish(const std::shared_ptr<Task>& task, absl::Status status) {
 
 void Scheduler::Cancel(const std::shared_ptr<Task>& task) {
   if (task->state == TaskState::kDone) return;
-  if (task->state == TaskState::kDispatched && !task->host_access) {
+  if (task->stream != nullptr) {
+    StopStream(task, CancelledStatus("the operation was cancelled while it ran"));
+  } else if (task->state == TaskState::kDispatched && !task->host_access) {
     Stop(task, CancelledStatus("the operation was cancelled before it ran"),
          CancelledStatus("the operation was cancelled while it ran"));
   } else if (task->host_access) {
@@ -226,10 +235,10 @@ void Scheduler::Complete(const std::shared_ptr<Task>& task, absl::Status status)
   bool was_dispatched = task->state == TaskState::kDispatched;
   if (Lane* lane = task->lane) {
     DeviceAccount& account = accounts_[lane->device];
-    ++(status.ok() ? account.succeeded : account.failed);
+    if (!task->piece) ++(status.ok() ? account.succeeded : account.failed);
     task->ran_on_device = lane->device;
   }
-  if (!task->host_access)
+  if (!task->host_access && !task->piece)
     core_->accounts->AddOperation(task->tenant, task->ran_on_device, status.ok());
   Unplace(*task);
   if (!status.ok()) {
@@ -242,7 +251,7 @@ void Scheduler::Complete(const std::shared_ptr<Task>& task, absl::Status status)
   task->end_time = core_->Now();
   task->result = std::move(status);
   std::vector<std::shared_ptr<Task>> dependents = ReleaseAccesses(*task);
-  if (core_->durability != nullptr) core_->durability->Ended(*task, was_dispatched);
+  if (core_->durability != nullptr && !task->piece) core_->durability->Ended(*task, was_dispatched);
   task->uses.clear();  // lets go of the buffers
   task->granted = nullptr;
   --num_unfinished_;
@@ -276,12 +285,23 @@ void Scheduler::DeadlinePassed(const std::shared_ptr<Task>& task) {
     Complete(task, LateStatus("the deadline passed before the operation ended"));
     return;
   }
+  if (task->stream != nullptr) {
+    StopStream(task, LateStatus("the deadline passed while the operation ran"));
+    return;
+  }
   absl::Status unrun = LateStatus("the deadline passed before the operation ran");
   if (task->state != TaskState::kDispatched) {
     EndUnrun(task, unrun);
     return;
   }
   Stop(task, unrun, LateStatus("the deadline passed while the operation ran"));
+}
+
+int Scheduler::HomeOf(int64_t bytes, int device) const {
+  for (int place : {device, core_->memory_place(), core_->disk_place()}) {
+    if (bytes <= static_cast<int64_t>(memory_.limit_bytes(place))) return place;
+  }
+  return device;
 }
 
 int Scheduler::num_unfinished(const TenantId& tenant) const {
@@ -297,13 +317,15 @@ int Scheduler::num_workers(int device) const {
 
 void Scheduler::Housekeep() {
   memory_.Reclaim();
+  RetryMemory();  // arrays may have been deleted
+  LogSpill();
   absl::Time idle_since = core_->Now() - core_->options.worker_idle_timeout;
   for (auto& [key, lane] : lanes_) {
-    memory_.Trim(*lane, kKeepEmptyBytes);
     bool idle = lane->preparing.empty() && lane->in_flight.empty() && lane->num_copies == 0 &&
                 !lane->growing;
+    bool keep = !idle || lane->last_used + kKeepEmptyTime > core_->Now();
+    memory_.Trim(*lane, keep ? kKeepEmptyBytes : 0);
     if (!idle || lane->last_used > idle_since || lane->worker == nullptr) continue;
-    memory_.Trim(*lane, 0);
     std::shared_ptr<broker::Worker> worker = std::exchange(lane->worker, nullptr);
     core_->recorder.WorkerGone(std::exchange(lane->worker_record, 0));
     lane->mapped.clear();

@@ -58,6 +58,10 @@ class Scheduler {
   // A block on a device, waiting for memory where it must. The lock must NOT be held.
   absl::StatusOr<store::Allocation> BlockingAllocate(Lane& lane, uint64_t size);
 
+  // Where an array of this size begins that is to be on `device`: there, or, when it is larger than
+  // the device, where idle arrays go.
+  int HomeOf(int64_t bytes, int device) const;
+
   int num_unfinished(const TenantId& tenant) const;
   int num_unfinished() const { return num_unfinished_; }
 
@@ -75,10 +79,16 @@ class Scheduler {
   int num_workers(int device) const;
   HealthWatch& health() { return health_; }
 
+  SpillSample SampleSpill() const;
+
+  // Operations in pieces end where they are, untold: the engine ends.
+  void StopStreams();
+
   // Ends workers without work for long and gives back memory that nothing uses.
   void Housekeep();
 
  private:
+  friend class Stream;
   void Evaluate(const std::shared_ptr<Task>& task);
   int Choose(const Task& task);
   void Place(const std::shared_ptr<Task>& task, Lane& lane);
@@ -89,9 +99,44 @@ class Scheduler {
   bool HaveCode(const std::shared_ptr<Task>& task);
   bool HaveArguments(const std::shared_ptr<Task>& task);
   bool HaveWorker(Lane& lane);
-  bool HaveOutputs(const std::shared_ptr<Task>& task);
-  bool HaveInputs(const std::shared_ptr<Task>& task);
+  bool HaveMemory(const std::shared_ptr<Task>& task);
+  bool TakeMemory(const std::shared_ptr<Task>& task,
+                  const std::vector<std::shared_ptr<store::Buffer>>& lacking);
+  void HaveInputs(const std::shared_ptr<Task>& task);
   void PrepareAll(Lane& lane);
+
+  // From a task's having its memory to its end, its buffers stay where they are.
+  void Hold(Task& task);
+  void LetGo(Task& task);
+  bool Unhold(Task& task);
+  bool MayComeFree(int device) const;
+  void EnterMemoryQueue(const std::shared_ptr<Task>& task);
+  void LeaveMemoryQueue(Task& task);
+  // Those who wait for memory are to look again, soon or now.
+  void MemoryChanged();
+  void RetryMemory();
+
+  // spill.cc. Like Memory::Allocate, and makes idle buffers leave a full place; kLater: some are on
+  // their way.
+  Memory::Outcome Allocate(Lane& lane, uint64_t size, store::Allocation* allocation);
+  struct Spill {
+    std::shared_ptr<store::Buffer> buffer;
+    Lane* from;
+    Lane* to;  // null: there is another copy
+    store::Allocation source, target;
+  };
+  Memory::Outcome MakeRoom(Lane& lane, uint64_t size);
+  std::vector<std::shared_ptr<store::Buffer>> Evictable(int place);
+  Memory::Outcome FindTarget(Spill* spill);
+  Memory::Outcome Evict(int place, std::vector<Spill> spills);
+  absl::Status CopySpill(const Spill& spill);
+  void SpillDone(const Spill& spill, const absl::Status& status);
+  // What the task writes changes now: copies of it that are under way are worth nothing.
+  void ContentChanges(const Task& task);
+  bool IsMoving(const store::Buffer* buffer) const;
+  // Whether an upload is to write what is being copied: it is looked at again afterwards.
+  bool WaitsForCopy(const std::shared_ptr<Task>& task);
+  void LogSpill();
 
   void StartMove(const std::shared_ptr<Task>& task, const std::shared_ptr<store::Buffer>& buffer,
                  const store::Allocation& target);
@@ -99,6 +144,15 @@ class Scheduler {
                 const store::Allocation& target, uint64_t num_writes, absl::Status status);
   absl::Status RunMove(Lane& to, const store::Allocation& target,
                        const std::shared_ptr<store::Buffer>& buffer);
+  // Copies a whole block, or `bytes` when `from` is null. Blocks; the lock must not be held.
+  absl::Status CopyBlock(Lane* from, const store::Allocation& source, std::string_view bytes,
+                         Lane& to, const store::Allocation& target, uint64_t size);
+
+  // stream.cc
+  void BeginStream(const std::shared_ptr<Task>& task, const absl::Status& too_large);
+  void StopStream(const std::shared_ptr<Task>& task, absl::Status status);
+  // The lock must not be held.
+  void StreamEnded(const std::shared_ptr<Task>& task, Lane& lane, absl::Status status);
 
   // turns.cc
   void NoteDemand(Lane& lane);
@@ -123,6 +177,7 @@ class Scheduler {
                 const std::shared_ptr<Task>& running);
   void TakeBack(const std::shared_ptr<Task>& task);
   void LeaveQueue(const std::shared_ptr<Task>& task);
+  void ReleaseHeld(const Lane::InFlight& entry);
 
   // stop.cc
   void Stop(const std::shared_ptr<Task>& task, absl::Status unrun, absl::Status running);
@@ -176,11 +231,29 @@ class Scheduler {
   std::map<TenantId, int> unfinished_;
   int num_unfinished_ = 0;
   uint64_t last_order_ = 0;  // of the tasks accepted
-  // Moves under way: (buffer, device) -> tasks that wait for it.
-  std::map<std::pair<store::Buffer*, int>, std::vector<std::shared_ptr<Task>>> moves_;
+  struct Move {
+    std::vector<std::shared_ptr<Task>> waiters;
+    bool stale = false;                          // the content changed meanwhile
+    std::vector<std::shared_ptr<Task>> writers;  // uploads that wait until it is over
+  };
+  // Copies under way, by buffer and where they go: to devices for tasks that wait, or away.
+  std::map<std::pair<store::Buffer*, int>, Move> moves_;
+  // By place: buffers leaving it.
+  struct Spilling {
+    int under_way = 0;
+    bool failed = false;  // the last ones did: who asks next is told so once
+  };
+  std::vector<Spilling> spilling_;
+  SpillSample spilled_;
+  int64_t logged_spilled_bytes_ = 0;
+  absl::Time next_spill_log_;
+  uint64_t memory_changes_ = 0;  // counts MemoryChanged
+  int num_memory_waiters_ = 0;
+  bool retry_memory_soon_ = false;
   std::deque<std::shared_ptr<Task>>
       freed_;  // of the tasks that Complete ends now: to be looked at again
   bool evaluating_freed_ = false;
+  bool streams_stopped_ = false;
   int rotation_ = 0;  // spreads equal choices over the devices
 };
 

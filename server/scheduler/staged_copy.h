@@ -16,6 +16,9 @@
 
 namespace stride::scheduler {
 
+// What a dying worker cut off goes on with its successor, until it was tried this often.
+inline constexpr int kMaxTransferTries = 3;
+
 // Bytes into device memory through the worker's pinned staging: each slot is sent as soon as it is
 // full. One thread at a time. Blocks while no slot is free.
 class StagedWriter {

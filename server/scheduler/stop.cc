@@ -1,8 +1,6 @@
 // Scheduler: ending a task that is in its worker's queue, perhaps running.
-#include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/scheduler/argument_text.h"
 #include "server/scheduler/scheduler.h"
@@ -55,14 +53,7 @@ void Scheduler::GraceOver(Lane& lane, const std::shared_ptr<Task>& task) {
 // What the task that was running when its worker died ends with.
 absl::Status Scheduler::LossOf(const Lane& lane, const Task& task, const broker::WorkerDeath& death,
                                bool faulted) const {
-  if (faulted) {
-    const std::string arguments = ArgumentText(task);
-    if (arguments.empty()) return death.cause;
-    const absl::string_view text = death.cause.message();
-    return MakeError(death.cause.code(), ReasonOf(death.cause),
-                     absl::StrCat(text, "; its arguments: ", arguments),
-                     {{"operation", task.label}, {"arguments", arguments}});
-  }
+  if (faulted) return WithArguments(death.cause, task);
   if (!task.stop.ok()) return task.stop;
   // The one that the worker was killed for had just ended, and this one cannot be repeated.
   if (lane.killed) {

@@ -19,6 +19,7 @@
 namespace stride::scheduler {
 
 struct Lane;
+class Stream;
 
 // kWaiting -> kPreparing -> kDispatched -> kDone. A worker's death, or a recall, takes kDispatched
 // back to kWaiting.
@@ -61,6 +62,7 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   bool drop_other_replicas = false;  // a move: the inputs stay on the chosen device only
   absl::Time deadline = absl::InfiniteFuture();
   bool of_job = false;  // its result is kept until the job has ended
+  bool piece = false;   // of a streamed operation: no operation of its own to quotas and meters
   // Told of every change, and when a dispatched task has begun; after the lock is given back.
   std::function<void(TaskState)> observer;
   std::function<void()> granted;  // host access: called once when all earlier accesses ended, after
@@ -78,6 +80,9 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   bool queued_ready = false;  // stands in its lane's ready queue
   int num_moves = 0;          // inputs on their way
   int num_deaths = 0;         // of workers that died while it ran
+  bool holding = false;       // its buffers stay where they are, and it has all its memory
+  bool waits_memory = false;  // stands in its lane's memory queue
+  absl::Time memory_wait_start;
   // Of its launches in the present worker, zero fills included; and that worker's record.
   uint64_t first_sequence = 0, last_sequence = 0;
   uint64_t worker_record = 0;
@@ -90,8 +95,9 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
       0;  // unanswered ones that would take it out: nothing new may follow it meanwhile
   absl::Status lost_input;  // not OK: what was to write one of its inputs ended without running
   double estimate_seconds = 0;
-  double expected_seconds = 0;  // likewise, as known when it was dispatched
-  absl::Status early_error;     // of a wire task before its own launch
+  double expected_seconds = 0;     // likewise, as known when it was dispatched
+  absl::Status early_error;        // of a wire task before its own launch
+  std::shared_ptr<Stream> stream;  // kDispatched, on no lane: it is computed in pieces
 
   // The recorder's.
   bool recorded = false;

@@ -3,15 +3,17 @@
 #include <algorithm>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/scheduler/describe.h"
+#include "server/store/spill_file.h"
 
 namespace stride::scheduler {
 namespace {
 
-constexpr int kMaxTries = 3;  // a transfer goes on with the successor of a worker that died
+constexpr int64_t kFilePieceBytes = int64_t{1} << 20;
 
 // The worker's, not the array's or the device's.
 bool IsLostWorker(const absl::Status& status) {
@@ -39,6 +41,10 @@ absl::Status ArrayWriter::Open(Lane& lane, const store::Allocation& target, int6
     position_ = target.data() + offset;
     return absl::OkStatus();
   }
+  if (lane.device == core_->disk_place()) {
+    file_offset_ = target.offset + offset;
+    return absl::OkStatus();
+  }
   return OpenStaged(target.offset + offset, deadline);
 }
 
@@ -55,7 +61,7 @@ absl::Status ArrayWriter::OpenStaged(uint64_t offset, absl::Time deadline) {
 absl::Status ArrayWriter::GoOn(absl::Status lost) {
   const uint64_t next = staged_->offset();
   std::vector<StagedWriter::Piece> pieces;
-  while (IsLostWorker(lost) && ++num_tries_ < kMaxTries) {
+  while (IsLostWorker(lost) && ++num_tries_ < kMaxTransferTries) {
     for (StagedWriter::Piece& piece : staged_->TakeLost()) pieces.push_back(std::move(piece));
     lost = OpenStaged(next, deadline_);
     while (lost.ok() && !pieces.empty()) {
@@ -70,6 +76,11 @@ absl::Status ArrayWriter::GoOn(absl::Status lost) {
 }
 
 absl::Status ArrayWriter::Write(std::string_view bytes) {
+  if (position_ == nullptr && staged_ == nullptr) {
+    uint64_t offset = std::exchange(file_offset_, file_offset_ + bytes.size());
+    return store::WriteAt(target_.arena->fd.get(), offset,
+                          reinterpret_cast<const std::byte*>(bytes.data()), bytes.size());
+  }
   if (staged_ == nullptr) {
     std::memcpy(position_, bytes.data(), bytes.size());
     position_ += bytes.size();
@@ -135,9 +146,22 @@ absl::Status ReceivingUpload::Open(absl::Time deadline) {
   }
   if (!have) {
     auto allocated = scheduler_->BlockingAllocate(*lane, array_->buffer->size);
+    if (absl::IsResourceExhausted(allocated.status()) && lane->device == core_->memory_place()) {
+      // What is larger than the device may lie in a file as well.
+      {
+        Locked lock(*core_);
+        lane = &scheduler_->LaneFor(array_->buffer->tenant, core_->disk_place());
+      }
+      auto in_file = scheduler_->BlockingAllocate(*lane, array_->buffer->size);
+      if (in_file.ok()) allocated = std::move(in_file);
+    }
     if (!allocated.ok()) return allocated.status();
     target = *allocated;
     Locked lock(*core_);
+    if (receiving_->device != lane->device) {
+      receiving_->device = lane->device;
+      core_->recorder.Changed(array_);
+    }
     array_->buffer->AddReplica(receiving_->device, target);
   }
   return writer_.Open(*lane, target, array_->info.offset + begin_, deadline);
@@ -204,7 +228,7 @@ absl::Status ArrayDownload::Open() {
     Locked lock(*core_);
     inline_bytes_ = array.buffer->inline_bytes;
     for (auto& [device, replica] : array.buffer->replicas) {
-      if (lane != nullptr && !core_->broker->devices()[device].host_memory()) continue;
+      if (lane != nullptr && !core_->Place(device).host_memory()) continue;
       lane = &scheduler_->LaneFor(array.buffer->tenant, device);
       source_ = replica;
     }
@@ -220,7 +244,8 @@ absl::Status ArrayDownload::Open() {
       }
     }
   }
-  if (lane == nullptr || lane->description.host_memory()) return absl::OkStatus();
+  from_file_ = lane != nullptr && lane->device == core_->disk_place();
+  if (lane == nullptr || lane->description.host_memory() || from_file_) return absl::OkStatus();
   auto worker = scheduler_->BlockingWorker(*lane, source_.arena);
   if (!worker.ok()) return worker.status();
   staged_ = std::make_unique<StagedReader>(*worker, source_.arena->id,
@@ -231,7 +256,7 @@ absl::Status ArrayDownload::Open() {
 
 absl::StatusOr<Download::Chunk> ArrayDownload::Next(int64_t max_bytes) {
   if (position_ == end_) return Chunk{};
-  for (int i = 0; i < kMaxTries; ++i) {
+  for (int i = 0; i < kMaxTransferTries; ++i) {
     if (!std::exchange(opened_, true)) {
       if (absl::Status status = Open(); !status.ok()) return status;
     }
@@ -241,12 +266,13 @@ absl::StatusOr<Download::Chunk> ArrayDownload::Next(int64_t max_bytes) {
         position_ += chunk->bytes.size();
         return chunk;
       }
-      if (chunk.status().code() != absl::StatusCode::kUnavailable || i + 1 == kMaxTries)
+      if (chunk.status().code() != absl::StatusCode::kUnavailable || i + 1 == kMaxTransferTries)
         return chunk.status();
       staged_.reset();
       opened_ = false;
       continue;
     }
+    if (from_file_) return NextOfFile(max_bytes);
     Chunk chunk;
     const char* base = source_.arena != nullptr ? reinterpret_cast<const char*>(source_.data())
                                                 : inline_bytes_->data();
@@ -257,6 +283,19 @@ absl::StatusOr<Download::Chunk> ArrayDownload::Next(int64_t max_bytes) {
     return chunk;
   }
   return absl::InternalError("unreachable");
+}
+
+absl::StatusOr<Download::Chunk> ArrayDownload::NextOfFile(int64_t max_bytes) {
+  auto count = static_cast<size_t>(std::min({max_bytes, end_ - position_, kFilePieceBytes}));
+  auto piece = std::make_shared<std::vector<std::byte>>(count);
+  uint64_t offset = source_.offset + access_->array().info.offset + position_;
+  absl::Status status = store::ReadAt(source_.arena->fd.get(), offset, piece->data(), count);
+  if (!status.ok()) return status;
+  position_ += static_cast<int64_t>(count);
+  Chunk chunk;
+  chunk.bytes = {reinterpret_cast<const char*>(piece->data()), count};
+  chunk.lease = std::move(piece);
+  return chunk;
 }
 
 }  // namespace stride::scheduler

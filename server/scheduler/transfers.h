@@ -34,6 +34,7 @@ class ArrayWriter {
   Lane* lane_ = nullptr;
   store::Allocation target_;       // keeps the mapping
   std::byte* position_ = nullptr;  // host memory
+  uint64_t file_offset_ = 0;       // where there is neither that nor staging
   std::unique_ptr<StagedWriter> staged_;
   absl::Time deadline_;
   int num_tries_ = 0;  // workers that died
@@ -118,6 +119,7 @@ class ArrayDownload : public Download {
 
  private:
   absl::Status Open();
+  absl::StatusOr<Chunk> NextOfFile(int64_t max_bytes);
 
   Core* const core_;
   Scheduler* const scheduler_;
@@ -131,6 +133,7 @@ class ArrayDownload : public Download {
   store::Allocation source_;
   std::shared_ptr<const std::string> inline_bytes_;
   std::unique_ptr<StagedReader> staged_;
+  bool from_file_ = false;
 };
 
 }  // namespace stride::scheduler

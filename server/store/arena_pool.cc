@@ -15,6 +15,11 @@ uint64_t ArenaPool::ArenaSizeFor(uint64_t size, uint64_t granularity) {
   return RoundUp(size, granularity);
 }
 
+uint64_t ArenaPool::LeastArenaFor(uint64_t size, uint64_t granularity) {
+  return RoundUp(std::max<uint64_t>(size, 1),
+                 std::max<uint64_t>(granularity, OffsetAllocator::kAlignment));
+}
+
 void ArenaPool::Add(std::shared_ptr<Arena> arena) {
   arena_bytes_ += arena->size;
   arenas_[arena->id] = std::move(arena);
@@ -26,8 +31,7 @@ std::optional<Allocation> ArenaPool::TryAllocate(uint64_t size) {
   for (auto& [id, arena] : arenas_) {
     uint64_t gap = arena->heap.largest_gap();
     if (gap < std::max<uint64_t>(size, 1)) continue;
-    bool dedicated_only = arena->size > kSharedArenaBytes && size < kDedicatedBytes;
-    if (dedicated_only) continue;
+    if (!Suits(size, arena->size)) continue;
     if (best == nullptr || gap < best->heap.largest_gap()) best = arena.get();
   }
   if (best == nullptr) return std::nullopt;

@@ -21,6 +21,12 @@ class ArenaPool {
 
   // Size of the arena that should be added for a block of `size`.
   static uint64_t ArenaSizeFor(uint64_t size, uint64_t granularity);
+  // The smallest that would do, where there is no room for that one.
+  static uint64_t LeastArenaFor(uint64_t size, uint64_t granularity);
+  // Whether a block of this size may lie in an arena of that one.
+  static bool Suits(uint64_t size, uint64_t arena_size) {
+    return arena_size <= kSharedArenaBytes || size >= kDedicatedBytes;
+  }
 
   void Add(std::shared_ptr<Arena> arena);
   std::optional<Allocation> TryAllocate(uint64_t size);

@@ -28,7 +28,28 @@ std::vector<uint64_t> Reclaimer::TakeDeadRecords() {
   return std::exchange(dead_records_, {});
 }
 
+std::vector<std::shared_ptr<Buffer>> Reclaimer::Residents() {
+  std::vector<std::shared_ptr<Buffer>> buffers;
+  absl::MutexLock lock(&mutex_);
+  buffers.reserve(residents_.size());
+  for (auto& [key, weak] : residents_) {
+    if (auto buffer = weak.lock()) buffers.push_back(std::move(buffer));
+  }
+  return buffers;
+}
+
+void Reclaimer::AddResident(const std::shared_ptr<Buffer>& buffer) {
+  absl::MutexLock lock(&mutex_);
+  residents_.emplace(buffer.get(), buffer);
+}
+
+void Reclaimer::RemoveResident(Buffer* buffer) {
+  absl::MutexLock lock(&mutex_);
+  residents_.erase(buffer);
+}
+
 Buffer::~Buffer() {
+  if (resident_) reclaimer_->RemoveResident(this);
   reclaimer_->Count(tenant, -size);
   if (record == 0) {
     for (auto& [device, allocation] : replicas.map_) reclaimer_->Add({tenant, device, allocation});
@@ -46,6 +67,7 @@ void Buffer::Changed() {
 
 void Buffer::AddReplica(int device, const Allocation& allocation) {
   replicas.map_[device] = allocation;
+  if (!std::exchange(resident_, true)) reclaimer_->AddResident(shared_from_this());
   Changed();
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -48,6 +49,14 @@ class Reclaimer {
     if (account_) account_(tenant, bytes);
   }
 
+  // Every buffer that has, or had, a block. The caller may be the last to let go of one.
+  std::vector<std::shared_ptr<Buffer>> Residents();
+  void AddResident(const std::shared_ptr<Buffer>& buffer);
+  void RemoveResident(Buffer* buffer);
+
+  // Counts uses, so that buffers can tell which was used last. Under the scheduler's lock.
+  uint64_t NextUse() { return ++last_use_; }
+
   // Under the scheduler's lock.
   void AddChanged(std::shared_ptr<Buffer> buffer) { changed_.push_back(std::move(buffer)); }
   std::vector<std::shared_ptr<Buffer>> TakeChanged() { return std::exchange(changed_, {}); }
@@ -63,12 +72,15 @@ class Reclaimer {
   absl::Mutex mutex_;
   std::vector<Entry> entries_ ABSL_GUARDED_BY(mutex_);
   std::vector<uint64_t> dead_records_ ABSL_GUARDED_BY(mutex_);
+  std::unordered_map<Buffer*, std::weak_ptr<Buffer>> residents_ ABSL_GUARDED_BY(mutex_);
   std::atomic<bool> any_dead_{false};
+  uint64_t last_use_ = 0;                         // guarded by the scheduler's lock
   std::vector<std::shared_ptr<Buffer>> changed_;  // guarded by the scheduler's lock
 };
 
-// Device index -> block with the content as of the last write that was sent, or that is being
-// written. Changed only through its Buffer, which has it recorded.
+// Device index, or place beyond the devices (scheduler/core.h) -> block with the content as of the
+// last write that was sent, or that is being written. Changed only through its Buffer, which has it
+// recorded.
 class Replicas {
  public:
   using Map = std::map<int, Allocation>;
@@ -123,6 +135,11 @@ struct Buffer : std::enable_shared_from_this<Buffer> {
   // Unfinished accesses, for ordering: the last writer, and the readers since.
   std::shared_ptr<Access> writer;
   std::vector<std::shared_ptr<Access>> readers;
+  // Tasks and transfers that count on its blocks to stay where they are.
+  int num_holders = 0;
+  // When it was used last, as Reclaimer::NextUse counts.
+  uint64_t last_use = 0;
+  void Touch() { last_use = reclaimer_->NextUse(); }
   // Id of its record in the journal; 0: it has none, since nothing that outlives its call uses it.
   uint64_t record = 0;
   bool changed = false;  // waits for the recorder
@@ -132,6 +149,7 @@ struct Buffer : std::enable_shared_from_this<Buffer> {
  private:
   void Changed();
   std::shared_ptr<Reclaimer> reclaimer_;
+  bool resident_ = false;  // the reclaimer knows it
 };
 
 }  // namespace stride::store

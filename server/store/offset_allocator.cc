@@ -8,8 +8,25 @@ OffsetAllocator::OffsetAllocator(uint64_t size) {
   if (size > 0) AddGap(0, size);
 }
 
+uint64_t OffsetAllocator::Rounded(uint64_t size) {
+  return (std::max<uint64_t>(size, 1) + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+std::pair<uint64_t, uint64_t> OffsetAllocator::FreeAround(uint64_t offset) const {
+  auto block = used_.find(offset);
+  if (block == used_.end()) return {offset, offset};
+  uint64_t begin = offset, end = offset + block->second;
+  auto next = gaps_.lower_bound(offset);
+  if (next != gaps_.end() && next->first == end) end += next->second;
+  if (next != gaps_.begin()) {
+    auto previous = std::prev(next);
+    if (previous->first + previous->second == begin) begin = previous->first;
+  }
+  return {begin, end};
+}
+
 std::optional<uint64_t> OffsetAllocator::Allocate(uint64_t size) {
-  uint64_t need = (std::max<uint64_t>(size, 1) + kAlignment - 1) / kAlignment * kAlignment;
+  uint64_t need = Rounded(size);
   auto best = gaps_by_size_.lower_bound({need, 0});
   if (best == gaps_by_size_.end()) return std::nullopt;
   auto [gap_size, offset] = *best;
@@ -22,7 +39,7 @@ std::optional<uint64_t> OffsetAllocator::Allocate(uint64_t size) {
 
 bool OffsetAllocator::Reserve(uint64_t offset, uint64_t size) {
   if (size > UINT64_MAX - kAlignment || offset % kAlignment != 0) return false;
-  uint64_t need = (std::max<uint64_t>(size, 1) + kAlignment - 1) / kAlignment * kAlignment;
+  uint64_t need = Rounded(size);
   auto gap = gaps_.upper_bound(offset);
   if (gap == gaps_.begin()) return false;
   --gap;

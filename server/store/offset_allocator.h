@@ -27,6 +27,11 @@ class OffsetAllocator {
   // `offset` must have come from Allocate or Reserve.
   void Free(uint64_t offset);
 
+  // Bytes that a block of `size` takes.
+  static uint64_t Rounded(uint64_t size);
+  // [begin, end) that is free once the block at `offset` is freed too.
+  std::pair<uint64_t, uint64_t> FreeAround(uint64_t offset) const;
+
   bool empty() const { return used_.empty(); }
   uint64_t used_bytes() const { return used_bytes_; }
   uint64_t largest_gap() const;

@@ -69,6 +69,18 @@ class ConnectionsTest(AttackCase):
                 connection.close()
         self.attack(work)
 
+    def test_who_greets_nobody_is_hung_up_on(self):
+        """Ten seconds after the connect; who has greeted stays."""
+        silent = [Connection(self.daemon.port, hello=False) for _ in range(3)]
+        polite = Connection(self.daemon.port)
+        for connection, beginning in zip(silent, (b"", PREFACE[:9], PREFACE)):
+            connection.send(beginning)
+        start = time.monotonic()
+        for connection in silent:
+            self.assertTrue(connection.closed(start + 20 - time.monotonic()), "it is still open")
+        self.assertFalse(polite.closed(0.1))
+        polite.close()
+
     def test_no_http2(self):
         """HTTP/1, TLS and random bytes are hung up on."""
         hello = bytes.fromhex("16030100") + bytes([120]) + b"\x01\0\0t\x03\x03" + os.urandom(114)

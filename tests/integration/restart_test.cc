@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
+#include <filesystem>
+#include <random>
 #include <thread>
 
 #include "gmock/gmock.h"
@@ -52,6 +54,50 @@ TEST(RestartTest, ArraysSessionsAndSocketsOutliveTheDaemon) {
     Array total = client.Reduce(Reduction::kMax, view);
     EXPECT_EQ(Must(client.Fetch<float>(total))[0], 2 * content.back());
   }
+}
+
+// In host memory and in files, while more are on their way there.
+TEST(RestartTest, ArraysThatHadLeftTheDeviceOutliveTheDaemon) {
+  std::string state = "/tmp/stride-spill.XXXXXX";
+  ASSERT_NE(mkdtemp(state.data()), nullptr);
+  {
+    constexpr int64_t kCount = 1 << 20;
+    constexpr int kArrays = 30;
+    Daemon daemon({"--supervise", "--state-dir=" + state, "--device-memory=33554432",
+                   "--spill-memory=33554432", "--spill-disk=1073741824"});
+    Client client = daemon.Connect();
+    auto content = [&](int i) { return Iota<int32_t>(kCount, 1000003 * i); };
+    std::vector<Array> arrays, sums;
+    for (int i = 0; i < kArrays; ++i)
+      arrays.push_back(Must(client.Put(content(i), {kCount}, {.name = Named(std::to_string(i))})));
+    std::mt19937 random(7);
+    for (int round = 0; round < 6; ++round) {
+      std::atomic<bool> stop{false};
+      std::thread load([&] {
+        Client other = daemon.Connect();
+        for (int i = 0; !stop; ++i) {
+          Array sum = other.Ufunc("add", {other.Open(Named(std::to_string(i % kArrays))), 1});
+          if (!sum.Wait() && stop) break;
+        }
+      });
+      std::this_thread::sleep_for(milliseconds(20 + random() % 200));
+      KillServing(daemon);
+      stop = true;
+      load.join();
+      for (int i = 0; i < kArrays; ++i) {
+        auto fetched = Persist([&] { return client.Fetch<int32_t>(arrays[i]); });
+        ASSERT_TRUE(fetched) << i << ": " << fetched.error().ToString();
+        ASSERT_TRUE(*fetched == content(i)) << i;
+      }
+    }
+    for (int i = 0; i < kArrays; ++i) {
+      auto expected = content(i);
+      for (int32_t& value : expected) value += 5;
+      ASSERT_TRUE(Get<int32_t>(client, client.Ufunc("add", {arrays[i], 5})) == expected) << i;
+    }
+    EXPECT_TRUE(std::filesystem::is_empty(state + "/spill"));
+  }
+  std::filesystem::remove_all(state);
 }
 
 TEST(RestartTest, ClientsGoOnWithinASecond) {

@@ -285,6 +285,23 @@ TEST_F(ScheduleTest, JobEndsAtItsTimeout) {
 
 // --- behind a long run, in the queue of its worker ---
 
+// That they travel: what they do is the engine's, and tested there.
+TEST_F(ScheduleTest, PrioritiesAreRefusedBeyondTheirBounds) {
+  const Array x = client_.Full({DataType::kInt32, {1}}, 1);
+  Array sum = client_.Compute(Operation::Ufunc("add", {x, Operand(1)}).WithPriority(10));
+  EXPECT_THAT(Get<int32_t>(client_, sum), ElementsAre(2));
+  sum = client_.Compute(Operation::Ufunc("add", {x, Operand(1)}).WithPriority(11));
+  const Error of_operation = MustFail(client_.Fetch<int32_t>(sum));
+  EXPECT_TRUE(IsError(of_operation, Code::kInvalidArgument, "INVALID_FIELD"));
+  EXPECT_THAT(of_operation.ToString(), ::testing::HasSubstr("priority"));
+  JobSpec spec;
+  spec.priority = -11;
+  spec.operations.push_back(Operation::Zeros({DataType::kInt32, {1}}).ToJobHandle(1));
+  const Error of_job = MustFail(client_.CreateJob(spec));
+  EXPECT_TRUE(IsError(of_job, Code::kInvalidArgument, "INVALID_FIELD"));
+  EXPECT_THAT(of_job.ToString(), ::testing::HasSubstr("priority"));
+}
+
 class QueueTest : public ScheduleTest {
  protected:
   // Not the first where there are several: these must be left alone.

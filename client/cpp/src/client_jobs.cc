@@ -56,6 +56,7 @@ Result<Job> Client::CreateJob(const JobSpec& spec, const CallOptions& options) {
   request.set_request_id(spec.request_id.empty() ? NewRequestId() : spec.request_id);
   request.set_validate_only(spec.validate_only);
   request.mutable_job()->set_label(spec.label);
+  request.mutable_job()->set_priority(spec.priority);
   if (spec.timeout.count() != 0)
     internal::ToProto(spec.timeout, request.mutable_job()->mutable_timeout());
   for (const auto& operation : spec.operations)

@@ -227,6 +227,11 @@ Operation& Operation::OnDevice(std::string_view device) {
   return *this;
 }
 
+Operation& Operation::WithPriority(int priority) {
+  impl_->message.set_priority(priority);
+  return *this;
+}
+
 namespace {
 
 // The first output with no target yet; with all taken, one more, so that the daemon can refuse the

@@ -1,14 +1,13 @@
 #pragma once
 
-#include <cstdint>
 #include <string>
+
+#include "server/base/machine_limits.h"
 
 namespace stride::cpu {
 
-// What this process may use of the machine: less than the machine has where a container or an
-// affinity mask says so.
-int AvailableThreads();
-int64_t AvailableMemoryBytes();
+using stride::AvailableMemoryBytes;
+using stride::AvailableThreads;
 // As the processor calls itself; "CPU" where it does not.
 std::string ProcessorModel();
 

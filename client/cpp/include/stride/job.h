@@ -14,7 +14,8 @@ struct JobSpec {
   std::vector<Operation> operations;
   std::chrono::nanoseconds timeout{0};  // zero: no limit
   std::string label;
-  std::string id;  // empty: the daemon makes one
+  int priority = 0;  // -10 to 10, of operations that have none of their own
+  std::string id;    // empty: the daemon makes one
   // Makes creation safe to repeat. Empty: the client makes one.
   std::string request_id;
   bool validate_only = false;

@@ -85,6 +85,9 @@ class Operation {
 
   // Runs on this device, such as `devices/cpu:0`, instead of the one expected to finish first.
   Operation& OnDevice(std::string_view device);
+  // -10 to 10: before the tenant's operations of lower priority that wait for the same device. 0
+  // within a job: the job's.
+  Operation& WithPriority(int priority);
   // Where results go, one call for each, in order. Without any, Client chooses handles for all.
   Operation& ToName(std::string_view name);   // creates a named array
   Operation& ToJobHandle(uint64_t handle);    // for later operations of the same job

@@ -1,0 +1,493 @@
+#include "server/ops/pieces.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+#include <numeric>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "server/ops/collapse.h"
+#include "server/ops/program_builder.h"
+#include "server/ops/reduce_access.h"
+#include "server/store/dtype.h"
+
+namespace stride::ops {
+namespace {
+
+// Many shorter runs cost more than their bytes: the first of these that is to be had is taken.
+constexpr int64_t kLongRuns[] = {4096, 64, 1};
+constexpr int64_t kFewRuns = 1024;
+// Bytes between elements that are brought along, at most, for each that is used.
+constexpr int64_t kMaxWaste = 2;
+constexpr int64_t kMaxPieces = int64_t{1} << 20;
+
+using Extents = absl::Span<const int64_t>;
+
+int64_t Product(Extents extents) {
+  return std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
+}
+
+absl::Status NotCut(absl::string_view why) { return absl::UnimplementedError(why); }
+
+int64_t ItemOf(const wire::Operand& operand) {
+  return ItemSize(static_cast<DType>(operand.dtype()));
+}
+
+bool HasIndex(const wire::Program& program) {
+  return std::any_of(program.instructions().begin(), program.instructions().end(),
+                     [](const auto& i) { return i.kind() == wire::Instruction::KIND_INDEX; });
+}
+
+bool IsArg(wire::ReduceCode::Combine combine) {
+  return combine == wire::ReduceCode::COMBINE_ARGMIN || combine == wire::ReduceCode::COMBINE_ARGMAX;
+}
+
+wire::Program Identity(DType dtype) {
+  ProgramBuilder builder;
+  return builder.Finish({builder.Input(0, dtype)});
+}
+
+// The same program where every index is the piece's own plus the launch constant `scalar`.
+wire::Program WithIndexFrom(const wire::Program& program, uint32_t scalar) {
+  wire::Program moved;
+  std::vector<uint32_t> now;  // by old number
+  for (const wire::Instruction& old : program.instructions()) {
+    wire::Instruction* copy = moved.add_instructions();
+    *copy = old;
+    for (uint32_t& argument : *copy->mutable_arguments()) argument = now[argument];
+    auto id = static_cast<uint32_t>(moved.instructions_size() - 1);
+    if (old.kind() == wire::Instruction::KIND_INDEX) {
+      wire::Instruction* base = moved.add_instructions();
+      base->set_kind(wire::Instruction::KIND_SCALAR);
+      base->set_dtype(static_cast<int>(DType::kInt64));
+      base->set_index(scalar);
+      wire::Instruction* sum = moved.add_instructions();
+      sum->set_kind(wire::Instruction::KIND_OP);
+      sum->set_dtype(static_cast<int>(DType::kInt64));
+      sum->set_op("add");
+      sum->add_arguments(id);
+      sum->add_arguments(id + 1);
+      id += 2;
+    }
+    now.push_back(id);
+  }
+  for (uint32_t result : program.results()) moved.add_results(now[result]);
+  return moved;
+}
+
+wire::ScalarValue Int64Scalar(int64_t value) {
+  wire::ScalarValue scalar;
+  scalar.set_dtype(static_cast<int>(DType::kInt64));
+  scalar.set_value(&value, sizeof(value));
+  return scalar;
+}
+
+wire::Operand OperandAt(size_t slot, int64_t offset, int dtype, const std::vector<int64_t>& s) {
+  wire::Operand operand;
+  operand.set_arena(slot);
+  operand.set_offset(static_cast<uint64_t>(offset));
+  operand.set_dtype(dtype);
+  operand.mutable_strides()->Assign(s.begin(), s.end());
+  return operand;
+}
+
+}  // namespace
+
+int64_t Region::num_runs() const { return Product(extents); }
+
+// What a piece needs of one operand.
+struct Pieces::Part {
+  Region region;
+  int64_t offset = 0;            // of its first element in the piece's buffer
+  std::vector<int64_t> strides;  // there
+  bool has_gaps = false;
+};
+
+absl::StatusOr<Pieces> Pieces::Cut(const Plan& plan, int output_slot, int64_t max_bytes) {
+  Pieces pieces;
+  if (absl::Status status = pieces.Read(plan, output_slot); !status.ok()) return status;
+  if (absl::Status status = pieces.Choose(max_bytes); !status.ok()) return status;
+  return pieces;
+}
+
+absl::Status Pieces::Read(const Plan& plan, int output_slot) {
+  if (plan.code.has_value()) code_ = *plan.code;
+  task_ = plan.task;
+  bytes_ = plan.bytes;
+  flops_ = plan.flops;
+  auto read = [](const wire::Operand& operand) {
+    return Operand{.slot = static_cast<int>(operand.arena()),
+                   .item = ItemOf(operand),
+                   .offset = static_cast<int64_t>(operand.offset()),
+                   .strides = {operand.strides().begin(), operand.strides().end()}};
+  };
+  auto bytes = [](uint64_t slot, uint64_t offset) {
+    return Operand{.slot = static_cast<int>(slot),
+                   .item = 1,
+                   .offset = static_cast<int64_t>(offset),
+                   .strides = {1}};
+  };
+  switch (task_.kind_case()) {
+    case wire::Task::kElementwise: {
+      const auto& launch = task_.elementwise();
+      if (launch.outputs_size() != 1) return NotCut("an operation with several results");
+      extents_.assign(launch.extents().begin(), launch.extents().end());
+      for (const auto& input : launch.inputs()) inputs_.push_back(read(input));
+      output_ = read(launch.outputs(0));
+      uses_index_ = HasIndex(code_.elementwise().program());
+      break;
+    }
+    case wire::Task::kReduce: {
+      kind_ = Kind::kReduce;
+      const auto& launch = task_.reduce();
+      extents_.assign(launch.kept_extents().begin(), launch.kept_extents().end());
+      num_kept_ = extents_.size();
+      extents_.insert(extents_.end(), launch.reduced_extents().begin(),
+                      launch.reduced_extents().end());
+      for (const auto& input : launch.inputs()) inputs_.push_back(read(input));
+      output_ = read(launch.output());
+      break;
+    }
+    case wire::Task::kCopyBytes: {
+      kind_ = Kind::kCopy;
+      const auto& copy = task_.copy_bytes();
+      extents_ = {static_cast<int64_t>(copy.size())};
+      inputs_ = {bytes(copy.from_arena(), copy.from_offset())};
+      output_ = bytes(copy.to_arena(), copy.to_offset());
+      break;
+    }
+    case wire::Task::kZeroFill:
+      kind_ = Kind::kFill;
+      extents_ = {static_cast<int64_t>(task_.zero_fill().size())};
+      output_ = bytes(task_.zero_fill().arena(), task_.zero_fill().offset());
+      break;
+    case wire::Task::kMatmul:
+      return NotCut("a matrix product is not computed in pieces yet");
+    case wire::Task::kKernel:
+      return NotCut("a kernel of a client cannot be computed in pieces");
+    case wire::Task::KIND_NOT_SET:
+      return NotCut("an array cannot be moved to a device that is smaller");
+  }
+  if (kind_ != Kind::kReduce) num_kept_ = extents_.size();
+  if (output_.slot != output_slot) return absl::InternalError("Pieces: unexpected output slot");
+  return absl::OkStatus();
+}
+
+Pieces::Part Pieces::PartOf(const Operand& operand, Extents begin, Extents count) {
+  Part part;
+  part.strides.assign(operand.strides.size(), 0);
+  part.region.offset = operand.offset;
+  std::vector<size_t> axes;
+  bool empty = false;
+  for (size_t i = 0; i < operand.strides.size(); ++i) {
+    part.region.offset += begin[i] * operand.strides[i];
+    empty |= count[i] == 0;
+    if (count[i] <= 1 || operand.strides[i] == 0) continue;
+    if (operand.strides[i] < 0) part.region.offset += (count[i] - 1) * operand.strides[i];
+    axes.push_back(i);
+  }
+  if (empty) {
+    part.region = {};
+    return part;
+  }
+  std::stable_sort(axes.begin(), axes.end(), [&](size_t a, size_t b) {
+    return std::abs(operand.strides[a]) < std::abs(operand.strides[b]);
+  });
+  int64_t width = operand.item, used = operand.item;
+  auto place = [&](size_t axis, int64_t step) {
+    bool back = operand.strides[axis] < 0;
+    part.strides[axis] = back ? -step : step;
+    if (back) part.offset += (count[axis] - 1) * step;
+  };
+  size_t next = 0;
+  for (; next < axes.size(); ++next) {
+    size_t axis = axes[next];
+    int64_t step = std::abs(operand.strides[axis]);
+    int64_t wider = (count[axis] - 1) * step + width;
+    if (wider > kMaxWaste * count[axis] * used) break;
+    part.has_gaps |= step != width;
+    width = wider;
+    used *= count[axis];
+    place(axis, step);
+  }
+  part.region.run_bytes = width;
+  for (; next < axes.size(); ++next) {
+    size_t axis = axes[next];
+    part.region.extents.insert(part.region.extents.begin(), count[axis]);
+    part.region.strides.insert(part.region.strides.begin(), std::abs(operand.strides[axis]));
+    place(axis, width);
+    width *= count[axis];
+  }
+  return part;
+}
+
+bool Pieces::Fits(Extents chunk, int64_t max_bytes) const {
+  std::vector<int64_t> begin(chunk.size(), 0);
+  int64_t bytes = PartOf(output_, begin, chunk).region.num_bytes();
+  int64_t partials = 1;
+  for (size_t i = num_kept_; i < chunk.size(); ++i)
+    partials *= chunk[i] == 0 ? 1 : (extents_[i] + chunk[i] - 1) / chunk[i];
+  if (partials > 1) {
+    int64_t one = Product(chunk.subspan(0, num_kept_)) *
+                  ItemSize(static_cast<DType>(code_.reduce().accumulator_dtype()));
+    if (one > max_bytes / partials || partials * one + bytes > max_bytes) return false;
+    bytes = one;
+  }
+  for (const Operand& input : inputs_) bytes += PartOf(input, begin, chunk).region.num_bytes();
+  return bytes <= max_bytes;
+}
+
+bool Pieces::HasLongRuns(Extents chunk, int64_t least) const {
+  std::vector<int64_t> begin(chunk.size(), 0);
+  auto good = [&](const Operand& operand) {
+    Region region = PartOf(operand, begin, chunk).region;
+    return region.run_bytes >= least || region.num_runs() <= kFewRuns;
+  };
+  return good(output_) && std::all_of(inputs_.begin(), inputs_.end(), good);
+}
+
+// As few pieces as fit, cut along the axes in this order: the next one only within single indices
+// of those before.
+bool Pieces::ChunkAlong(absl::Span<const size_t> order, int64_t max_bytes, int64_t least_run) {
+  chunk_ = extents_;
+  for (size_t axis : order) {
+    if (Fits(chunk_, max_bytes)) break;
+    int64_t low = 1, high = extents_[axis];
+    while (low < high) {
+      chunk_[axis] = low + (high - low + 1) / 2;
+      if (Fits(chunk_, max_bytes)) {
+        low = chunk_[axis];
+      } else {
+        high = chunk_[axis] - 1;
+      }
+    }
+    // The same number of pieces, as even as can be.
+    int64_t count = (extents_[axis] + low - 1) / low;
+    chunk_[axis] = (extents_[axis] + count - 1) / count;
+  }
+  return Fits(chunk_, max_bytes) && HasLongRuns(chunk_, least_run) && size() <= kMaxPieces;
+}
+
+absl::Status Pieces::Choose(int64_t max_bytes) {
+  chunk_ = extents_;
+  if (Product(extents_) == 0) return absl::OkStatus();
+  bool only_kept = kind_ == Kind::kReduce && IsArg(code_.reduce().combine());
+  size_t rank = extents_.size(), usable = only_kept ? num_kept_ : rank;
+  size_t firsts = uses_index_ ? 1 : std::max<size_t>(usable, 1);  // elements stay in their order
+  for (size_t i = 0; i < std::size(kLongRuns) * firsts; ++i) {
+    // Axes that stay come before reduced ones, or the other way round.
+    size_t first = i % firsts;
+    std::vector<size_t> order;
+    if (first < usable) order.push_back(first);
+    bool reduced_first = first >= num_kept_;
+    for (bool reduced : {reduced_first, !reduced_first}) {
+      for (size_t axis = 0; axis < usable; ++axis) {
+        if (axis != first && (axis >= num_kept_) == reduced) order.push_back(axis);
+      }
+    }
+    if (ChunkAlong(order, max_bytes, kLongRuns[i / firsts])) return absl::OkStatus();
+  }
+  if (only_kept) return NotCut("argmin and argmax are not computed in pieces along their axis yet");
+  return NotCut("no axis cuts all of its arrays into parts that are small enough");
+}
+
+int64_t Pieces::NumChunks(size_t axis) const {
+  return chunk_[axis] == 0 ? 1 : (extents_[axis] + chunk_[axis] - 1) / chunk_[axis];
+}
+
+int64_t Pieces::NumAlong(size_t from, size_t to) const {
+  int64_t count = 1;
+  for (size_t axis = from; axis < to; ++axis) count *= NumChunks(axis);
+  return count;
+}
+
+int64_t Pieces::size() const {
+  Extents kept = Extents(extents_).subspan(0, num_kept_);
+  if (std::find(kept.begin(), kept.end(), 0) != kept.end()) return 0;
+  int64_t partials = NumAlong(num_kept_, extents_.size());
+  return NumAlong(0, num_kept_) * (partials > 1 ? partials + 1 : 1);
+}
+
+Piece Pieces::At(int64_t index) const {
+  int64_t partials = NumAlong(num_kept_, extents_.size());
+  int64_t group = partials > 1 ? partials + 1 : 1;
+  int64_t kept = index / group, reduced = index % group;
+  bool combines = partials > 1 && reduced == partials;
+  if (combines) reduced = 0;
+  std::vector<int64_t> begin(extents_.size()), count(extents_.size());
+  for (size_t axis = extents_.size(); axis-- > 0;) {
+    int64_t& number = axis < num_kept_ ? kept : reduced;
+    begin[axis] = number % NumChunks(axis) * chunk_[axis];
+    number /= NumChunks(axis);
+    count[axis] = std::min(chunk_[axis], extents_[axis] - begin[axis]);
+  }
+  if (combines) return Combine(begin, count);
+
+  Piece piece;
+  bool partial = partials > 1;
+  piece.role = partial ? Piece::Role::kPartial : Piece::Role::kResult;
+  std::vector<Part> inputs;
+  for (const Operand& input : inputs_) {
+    inputs.push_back(PartOf(input, begin, count));
+    piece.sources.push_back({input.slot, inputs.back().region});
+  }
+  Part output = PartOf(output_, begin, count);
+  if (partial) {
+    auto item = ItemSize(static_cast<DType>(code_.reduce().accumulator_dtype()));
+    Operand dense{.item = item, .strides = std::vector<int64_t>(num_kept_)};
+    int64_t step = item;
+    for (size_t axis = num_kept_; axis-- > 0; step *= count[axis]) dense.strides[axis] = step;
+    output = PartOf(dense, std::vector<int64_t>(num_kept_, 0), count);
+    piece.output_bytes = step;
+  } else {
+    piece.output = output.region;
+    piece.output_bytes = output.region.num_bytes();
+    piece.keeps_rest = output.has_gaps;
+  }
+  Plan& plan = piece.plan;
+  plan.outputs.resize(1);
+  double share = static_cast<double>(Product(count)) /
+                 static_cast<double>(std::max<int64_t>(1, Product(extents_)));
+  plan.bytes = bytes_ * share;
+  plan.flops = flops_ * share;
+  plan.task.set_label(task_.label());
+  switch (kind_) {
+    case Kind::kLoop:
+      FillLoop(begin, count, inputs, output, &plan);
+      break;
+    case Kind::kReduce:
+      FillReduce(count, inputs, output, partial, &plan);
+      break;
+    case Kind::kCopy: {
+      auto* copy = plan.task.mutable_copy_bytes();
+      copy->set_to_arena(1);
+      copy->set_size(static_cast<uint64_t>(count[0]));
+      break;
+    }
+    case Kind::kFill:
+      plan.task.mutable_zero_fill()->set_size(static_cast<uint64_t>(count[0]));
+      break;
+  }
+  return piece;
+}
+
+void Pieces::FillLoop(Extents begin, Extents count, const std::vector<Part>& inputs,
+                      const Part& output, Plan* plan) const {
+  const auto& whole = task_.elementwise();
+  Loop loop{{count.begin(), count.end()}, {}};
+  for (const Part& input : inputs) loop.strides.push_back(input.strides);
+  loop.strides.push_back(output.strides);
+  loop = Collapse(std::move(loop), uses_index_ ? AxisOrder::kKeep : AxisOrder::kLocality);
+  auto* code = plan->code.emplace().mutable_elementwise();
+  auto* launch = plan->task.mutable_elementwise();
+  *code = code_.elementwise();
+  code->clear_layout();
+  *launch->mutable_scalars() = whole.scalars();
+  if (uses_index_) {
+    *code->mutable_program() =
+        WithIndexFrom(code_.elementwise().program(), static_cast<uint32_t>(launch->scalars_size()));
+    int64_t first = 0;
+    for (size_t axis = 0; axis < begin.size(); ++axis) first = first * extents_[axis] + begin[axis];
+    *launch->add_scalars() = Int64Scalar(first);
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    code->mutable_layout()->add_access(AccessOf(loop, i, inputs_[i].item));
+    *launch->add_inputs() =
+        OperandAt(i, inputs[i].offset, whole.inputs(static_cast<int>(i)).dtype(), loop.strides[i]);
+  }
+  code->mutable_layout()->add_access(AccessOf(loop, inputs.size(), output_.item));
+  code->mutable_layout()->set_rank(static_cast<uint32_t>(loop.extents.size()));
+  code->set_index_32bit(Fits32Bits(loop));
+  launch->mutable_extents()->Assign(loop.extents.begin(), loop.extents.end());
+  *launch->add_outputs() =
+      OperandAt(inputs.size(), output.offset, whole.outputs(0).dtype(), loop.strides.back());
+}
+
+namespace {
+
+// The launch's layout decides the code's.
+void SetReduceLayout(const wire::ReduceLaunch& launch, int64_t num_elements,
+                     wire::ReduceCode* code) {
+  code->set_kept_rank(static_cast<uint32_t>(launch.kept_extents_size()));
+  code->set_reduced_rank(static_cast<uint32_t>(launch.reduced_extents_size()));
+  code->clear_access();
+  code->add_access(ReducedAccess(launch, 0));
+  code->set_kept_contiguous(KeptContiguous(launch));
+  code->set_index_32bit(Fits32Bits(Loop{{num_elements}, {}}) && ReachFits32Bits(launch));
+}
+
+void SetReduceLoops(const Loop& kept, const Loop& reduced, int64_t input_offset, int input_dtype,
+                    int64_t output_offset, int output_dtype, wire::ReduceLaunch* launch) {
+  launch->mutable_kept_extents()->Assign(kept.extents.begin(), kept.extents.end());
+  launch->mutable_reduced_extents()->Assign(reduced.extents.begin(), reduced.extents.end());
+  std::vector<int64_t> strides = kept.strides[0];
+  strides.insert(strides.end(), reduced.strides[0].begin(), reduced.strides[0].end());
+  *launch->add_inputs() = OperandAt(0, input_offset, input_dtype, strides);
+  *launch->mutable_output() = OperandAt(1, output_offset, output_dtype, kept.strides[1]);
+}
+
+}  // namespace
+
+void Pieces::FillReduce(Extents count, const std::vector<Part>& inputs, const Part& output,
+                        bool partial, Plan* plan) const {
+  const auto& whole = task_.reduce();
+  auto middle = inputs[0].strides.begin() + static_cast<int64_t>(num_kept_);
+  Loop kept{{count.begin(), count.begin() + num_kept_},
+            {{inputs[0].strides.begin(), middle}, output.strides}};
+  Loop reduced{{count.begin() + num_kept_, count.end()}, {{middle, inputs[0].strides.end()}}};
+  // The axes have their order from the planner; pieces only make some of them short.
+  kept = Collapse(std::move(kept), AxisOrder::kKeep, false);
+  reduced = Collapse(std::move(reduced), AxisOrder::kKeep, false);
+  auto* code = plan->code.emplace().mutable_reduce();
+  auto* launch = plan->task.mutable_reduce();
+  *code = code_.reduce();
+  *launch->mutable_map_scalars() = whole.map_scalars();
+  if (partial) {
+    auto accumulator = static_cast<DType>(code->accumulator_dtype());
+    *code->mutable_finish() = Identity(accumulator);
+    code->set_output_dtype(code->accumulator_dtype());
+  } else {
+    *launch->mutable_finish_scalars() = whole.finish_scalars();
+  }
+  SetReduceLoops(kept, reduced, inputs[0].offset, whole.inputs(0).dtype(), output.offset,
+                 code->output_dtype(), launch);
+  SetReduceLayout(*launch, Product(count), code);
+}
+
+Piece Pieces::Combine(Extents begin, Extents count) const {
+  Piece piece;
+  piece.role = Piece::Role::kCombine;
+  Part output = PartOf(output_, begin, count);
+  piece.output = output.region;
+  piece.output_bytes = output.region.num_bytes();
+  piece.keeps_rest = output.has_gaps;
+  int64_t partials = NumAlong(num_kept_, extents_.size());
+  int64_t item = ItemSize(static_cast<DType>(code_.reduce().accumulator_dtype()));
+  Loop kept{{count.begin(), count.begin() + num_kept_},
+            {std::vector<int64_t>(num_kept_), output.strides}};
+  int64_t step = item;
+  for (size_t axis = num_kept_; axis-- > 0; step *= count[axis]) kept.strides[0][axis] = step;
+  kept = Collapse(std::move(kept), AxisOrder::kKeep, false);
+  Loop reduced{{partials}, {{step}}};
+
+  Plan& plan = piece.plan;
+  plan.outputs.resize(1);
+  plan.task.set_label(task_.label());
+  auto* code = plan.code.emplace().mutable_reduce();
+  auto* launch = plan.task.mutable_reduce();
+  *code = code_.reduce();
+  *code->mutable_map() = Identity(static_cast<DType>(code->accumulator_dtype()));
+  code->clear_input_dtypes();
+  code->add_input_dtypes(code->accumulator_dtype());
+  *launch->mutable_finish_scalars() = task_.reduce().finish_scalars();
+  SetReduceLoops(kept, reduced, 0, code->accumulator_dtype(), output.offset, code->output_dtype(),
+                 launch);
+  int64_t elements = partials * (step / item);
+  SetReduceLayout(*launch, elements, code);
+  plan.bytes = static_cast<double>(partials * step + piece.output_bytes);
+  plan.flops = static_cast<double>(elements);
+  return piece;
+}
+
+}  // namespace stride::ops

@@ -1,0 +1,264 @@
+// Scheduler: memory when a device has none left: idle buffers leave it, for host memory and then
+// for files, and so make room.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/scheduler/eviction_plan.h"
+#include "server/scheduler/scheduler.h"
+#include "server/scheduler/staged_copy.h"
+
+namespace stride::scheduler {
+namespace {
+
+// A buffer that leaves, and then another try; more only where others took the room meanwhile.
+constexpr int kMaxRounds = 4;
+// Small buffers leave in company: looking for them costs more than copying them.
+constexpr int64_t kSmallBytes = int64_t{1} << 20;
+constexpr size_t kMaxCompany = 256;
+constexpr absl::Duration kSpillLogInterval = absl::Seconds(10);
+
+bool HasOtherCopy(const store::Buffer& buffer) {
+  return buffer.replicas.size() > 1 || buffer.inline_bytes != nullptr;
+}
+
+// Nobody will ever read what is there: it is spoiled, or about to be made afresh.
+bool IsWorthless(const store::Buffer& buffer) {
+  if (!buffer.error.ok()) return true;
+  if (buffer.writer == nullptr) return false;
+  const auto& writer = static_cast<const Task&>(*buffer.writer);
+  return std::any_of(writer.uses.begin(), writer.uses.end(), [&](const Use& use) {
+    return use.buffer.get() == &buffer && use.write && use.fresh;
+  });
+}
+
+// Tasks wait for it.
+bool IsWanted(const store::Buffer& buffer) {
+  return buffer.writer != nullptr || !buffer.readers.empty();
+}
+
+// Least recently used first; what has a copy elsewhere before that, since it goes for nothing. Of
+// those that tasks wait for, all after the others, the last in the queue goes first.
+bool LeavesBefore(const store::Buffer& a, const store::Buffer& b) {
+  bool free_a = IsWorthless(a) || HasOtherCopy(a), free_b = IsWorthless(b) || HasOtherCopy(b);
+  if (free_a != free_b) return free_a;
+  bool wanted_a = IsWanted(a), wanted_b = IsWanted(b);
+  if (wanted_a != wanted_b) return wanted_b;
+  return wanted_a ? a.last_use > b.last_use : a.last_use < b.last_use;
+}
+
+}  // namespace
+
+Memory::Outcome Scheduler::Allocate(Lane& lane, uint64_t size, store::Allocation* allocation) {
+  lane.last_used = core_->Now();
+  for (int i = 0; i < kMaxRounds; ++i) {
+    Memory::Outcome outcome = memory_.Allocate(lane, size, allocation);
+    if (outcome != Memory::Outcome::kFull) return outcome;
+    outcome = MakeRoom(lane, size);
+    if (outcome != Memory::Outcome::kAllocated) return outcome;
+  }
+  return Memory::Outcome::kFull;
+}
+
+// kAllocated: there is room now, as far as can be told; kLater: buffers are leaving; kFull: what is
+// there is in use, or has nowhere to go.
+Memory::Outcome Scheduler::MakeRoom(Lane& lane, uint64_t size) {
+  int place = lane.device;
+  if (spilling_[place].under_way > 0) return Memory::Outcome::kLater;
+  if (std::exchange(spilling_[place].failed, false)) return Memory::Outcome::kFull;
+  if (size > memory_.limit_bytes(place)) return Memory::Outcome::kFull;
+  memory_.TrimAll(place);
+  auto granularity = static_cast<uint64_t>(lane.description.arena_granularity_bytes());
+  uint64_t least = store::ArenaPool::LeastArenaFor(size, granularity);
+  // A device that gave no arena although its limit allows one has less than it says.
+  int64_t room = std::min(memory_.room(place), static_cast<int64_t>(least) - 1);
+  EvictionPlan plan(lane.pool, size, least, room);
+  std::vector<Spill> spills;
+  bool later = false;
+  int64_t company = 0, max_company = static_cast<int64_t>(memory_.limit_bytes(place) / 16);
+  size_t num_needed = 0;  // what is behind them goes along
+  for (auto& buffer : Evictable(place)) {
+    Spill spill{.buffer = buffer,
+                .from = &LaneFor(buffer->tenant, place),
+                .to = nullptr,
+                .source = buffer->replicas.at(place)};
+    if (plan.enough()) {
+      bool along = plan.Own(spill.source) && buffer->size < kSmallBytes &&
+                   spills.size() < kMaxCompany && company + buffer->size <= max_company;
+      if (!along) break;
+      company += buffer->size;
+    }
+    if (!IsWorthless(*buffer) && !HasOtherCopy(*buffer)) {
+      Memory::Outcome outcome = FindTarget(&spill);
+      later = outcome == Memory::Outcome::kLater;
+      if (later) break;
+      if (outcome == Memory::Outcome::kFull) continue;
+    }
+    bool needed = !plan.enough();
+    if (needed) {
+      plan.Add(spill.source);
+      ++num_needed;
+    }
+    spills.push_back(std::move(spill));
+  }
+  std::vector<Spill> going;
+  for (size_t i = 0; i < spills.size(); ++i) {
+    bool goes = plan.enough() ? i >= num_needed || plan.Needed(i) : later;
+    if (goes) {
+      going.push_back(std::move(spills[i]));
+    } else if (spills[i].to != nullptr) {
+      spills[i].to->pool.Free(spills[i].target);
+    }
+  }
+  if (going.empty()) return later ? Memory::Outcome::kLater : Memory::Outcome::kFull;
+  Memory::Outcome outcome = Evict(place, std::move(going));
+  return later && outcome == Memory::Outcome::kAllocated ? Memory::Outcome::kLater : outcome;
+}
+
+// In the order in which they are to leave.
+std::vector<std::shared_ptr<store::Buffer>> Scheduler::Evictable(int place) {
+  std::vector<std::shared_ptr<store::Buffer>> buffers = core_->reclaimer->Residents();
+  auto stays = [&](const std::shared_ptr<store::Buffer>& buffer) {
+    return buffer->replicas.count(place) == 0 || buffer->num_holders > 0 || IsMoving(buffer.get());
+  };
+  buffers.erase(std::remove_if(buffers.begin(), buffers.end(), stays), buffers.end());
+  std::sort(buffers.begin(), buffers.end(),
+            [](const auto& a, const auto& b) { return LeavesBefore(*a, *b); });
+  return buffers;
+}
+
+// A block in the next place that has room: of the buffer's tenant, as on devices.
+Memory::Outcome Scheduler::FindTarget(Spill* spill) {
+  auto size = static_cast<uint64_t>(spill->buffer->size);
+  for (int place : {core_->memory_place(), core_->disk_place()}) {
+    if (place <= spill->from->device || size > memory_.limit_bytes(place)) continue;
+    spill->to = &LaneFor(spill->buffer->tenant, place);
+    Memory::Outcome outcome = Allocate(*spill->to, size, &spill->target);
+    if (outcome != Memory::Outcome::kFull) return outcome;
+  }
+  spill->to = nullptr;
+  return Memory::Outcome::kFull;
+}
+
+Memory::Outcome Scheduler::Evict(int place, std::vector<Spill> spills) {
+  std::vector<Spill> copies;
+  bool dropped = false;
+  for (Spill& spill : spills) {
+    store::Buffer& buffer = *spill.buffer;
+    if (spill.to != nullptr) {
+      moves_[{&buffer, spill.to->device}];
+      ++spill.from->num_copies;
+      ++spill.to->num_copies;
+      copies.push_back(std::move(spill));
+    } else if (IsWorthless(buffer) || HasOtherCopy(buffer)) {
+      // Asked once more: finding targets for others may have taken the other copy.
+      if (!IsWorthless(buffer)) spilled_.dropped_bytes += buffer.size;
+      buffer.DropReplica(place);
+      dropped = true;
+    }
+  }
+  if (copies.empty()) return dropped ? Memory::Outcome::kAllocated : Memory::Outcome::kFull;
+  spilling_[place].under_way = static_cast<int>(copies.size());
+  core_->executor.Run([this, copies = std::move(copies)] {
+    for (const Spill& spill : copies) {
+      absl::Status status = CopySpill(spill);
+      Locked lock(*core_);
+      SpillDone(spill, status);
+    }
+  });
+  return Memory::Outcome::kLater;
+}
+
+absl::Status Scheduler::CopySpill(const Spill& spill) {
+  absl::Status status;
+  for (int i = 0; i < kMaxTransferTries; ++i) {
+    status = CopyBlock(spill.from, spill.source, {}, *spill.to, spill.target,
+                       static_cast<uint64_t>(spill.buffer->size));
+    if (!absl::IsUnavailable(status)) break;
+  }
+  return status;
+}
+
+void Scheduler::SpillDone(const Spill& spill, const absl::Status& status) {
+  store::Buffer& buffer = *spill.buffer;
+  int place = spill.from->device;
+  auto move = moves_.find({&buffer, spill.to->device});
+  bool stale = move->second.stale;
+  std::vector<std::shared_ptr<Task>> writers = std::move(move->second.writers);
+  moves_.erase(move);
+  --spill.from->num_copies;
+  --spill.to->num_copies;
+  spill.to->last_used = core_->Now();
+  --spilling_[place].under_way;
+  auto source = buffer.replicas.find(place);
+  bool there = source != buffer.replicas.end() && source->second.arena == spill.source.arena &&
+               source->second.offset == spill.source.offset;
+  if (status.ok() && there && !stale) {
+    buffer.AddReplica(spill.to->device, spill.target);
+    spilled_.spilled_bytes += buffer.size;
+    // A reader may have come meanwhile: then there are two copies, and the next time none is made.
+    if (buffer.num_holders == 0 && !IsMoving(&buffer)) buffer.DropReplica(place);
+  } else {
+    core_->reclaimer->Add({buffer.tenant, spill.to->device, spill.target});
+    if (!status.ok()) {
+      buffer.Touch();  // others are tried before it next time
+      spilling_[place].failed = true;
+      core_->options.log(absl::StrCat("an idle array could not leave ",
+                                      spill.from->description.id(), ": ", status.message()));
+    }
+  }
+  for (const auto& writer : writers) Evaluate(writer);
+  MemoryChanged();
+}
+
+void Scheduler::ContentChanges(const Task& task) {
+  if (moves_.empty()) return;
+  for (const Use& use : task.uses) {
+    if (use.buffer == nullptr || !use.write) continue;
+    for (auto move = moves_.lower_bound({use.buffer.get(), 0});
+         move != moves_.end() && move->first.first == use.buffer.get(); ++move) {
+      move->second.stale = true;
+    }
+  }
+}
+
+bool Scheduler::IsMoving(const store::Buffer* buffer) const {
+  auto move = moves_.lower_bound({const_cast<store::Buffer*>(buffer), 0});
+  return move != moves_.end() && move->first.first == buffer;
+}
+
+// A line now and then while it goes on: whoever wonders where the time goes finds it there.
+void Scheduler::LogSpill() {
+  if (spilled_.spilled_bytes == logged_spilled_bytes_ || core_->Now() < next_spill_log_) return;
+  logged_spilled_bytes_ = spilled_.spilled_bytes;
+  next_spill_log_ = core_->Now() + kSpillLogInterval;
+  SpillSample sample = SampleSpill();
+  core_->options.log(absl::StrCat("devices are full: idle arrays hold ", sample.memory_bytes,
+                                  " bytes of host memory and ", sample.disk_bytes,
+                                  " of disk; in all ", sample.spilled_bytes, " bytes have left, ",
+                                  sample.returned_bytes, " came back"));
+}
+
+// Two threads of ours must not use the same bytes at once; a worker's may, since the copy is then
+// thrown away.
+bool Scheduler::WaitsForCopy(const std::shared_ptr<Task>& task) {
+  for (const Use& use : task->uses) {
+    if (use.buffer == nullptr || !use.write || use.fresh) continue;
+    auto move = moves_.lower_bound({use.buffer.get(), 0});
+    if (move == moves_.end() || move->first.first != use.buffer.get()) continue;
+    move->second.writers.push_back(task);
+    return true;
+  }
+  return false;
+}
+
+SpillSample Scheduler::SampleSpill() const {
+  SpillSample sample = spilled_;
+  sample.memory_bytes = static_cast<int64_t>(memory_.used_bytes(core_->memory_place()));
+  sample.memory_arena_bytes = static_cast<int64_t>(memory_.arena_bytes(core_->memory_place()));
+  sample.disk_bytes = static_cast<int64_t>(memory_.used_bytes(core_->disk_place()));
+  sample.disk_arena_bytes = static_cast<int64_t>(memory_.arena_bytes(core_->disk_place()));
+  return sample;
+}
+
+}  // namespace stride::scheduler

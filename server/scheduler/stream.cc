@@ -1,0 +1,438 @@
+#include "server/scheduler/stream.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/error.h"
+#include "server/base/surroundings.h"
+#include "server/scheduler/staged_copy.h"
+#include "server/store/spill_file.h"
+
+namespace stride::scheduler {
+namespace {
+
+constexpr size_t kPiecesAtOnce = 2;
+// Of a device's limit, a piece takes at most this part: two are there at once, beside others' work.
+constexpr uint64_t kPiecesOfDevice = 8;
+// Larger ones are not faster, and take longer to end.
+constexpr uint64_t kMaxPieceBytes = uint64_t{64} << 20;
+// Of runs that are no further apart, so many bytes are read at once where reading is not free.
+constexpr int64_t kCloseRuns = 16 << 10;
+constexpr size_t kReadAhead = 256 << 10;
+constexpr int kMaxTries = 3;  // what a dying worker cut off is tried again with its successor
+
+// Calls `run(offset)` for each run until one fails.
+template <typename Run>
+absl::Status ForEachRun(const ops::Region& region, Run run) {
+  int64_t num_runs = region.run_bytes > 0 ? region.num_runs() : 0;
+  std::vector<int64_t> at(region.extents.size(), 0);
+  int64_t offset = region.offset;
+  for (int64_t i = 0; i < num_runs; ++i) {
+    if (absl::Status status = run(static_cast<uint64_t>(offset)); !status.ok()) return status;
+    for (size_t axis = at.size(); axis-- > 0;) {
+      offset += region.strides[axis];
+      if (++at[axis] < region.extents[axis]) break;
+      offset -= region.strides[axis] * region.extents[axis];
+      at[axis] = 0;
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Stream::Stream(Core* core, Scheduler* scheduler, std::shared_ptr<Task> task, Lane* lane,
+               ops::Pieces pieces)
+    : core_(core),
+      scheduler_(scheduler),
+      task_(std::move(task)),
+      lane_(lane),
+      pieces_(std::move(pieces)),
+      uses_(task_->uses),
+      output_(uses_.back().buffer) {}
+
+void Stream::Run() {
+  absl::Status status = Execute();
+  EndAll();
+  known_.clear();
+  scheduler_->StreamEnded(task_, *lane_, std::move(status));
+}
+
+absl::Status Stream::Execute() {
+  absl::Status status = PlaceOutput();
+  int64_t next = 0;
+  while (status.ok() && (next < pieces_.size() || !flying_.empty())) {
+    bool room = flying_.size() < kPiecesAtOnce && next < pieces_.size();
+    status = room ? Start(next) : EndFirst();
+    if (room) ++next;
+  }
+  return status;
+}
+
+void Stream::Stop() {
+  for (const Flying& flying : flying_) scheduler_->Cancel(flying.task);
+}
+
+// After an error: no piece may be left that nobody waits for.
+void Stream::EndAll() {
+  {
+    Locked lock(*core_);
+    Stop();
+  }
+  for (const Flying& flying : flying_) Await(*flying.task).IgnoreError();
+  Locked lock(*core_);
+  flying_.clear();
+}
+
+// The output's only block is where idle arrays go, and stays there until the end.
+absl::Status Stream::PlaceOutput() {
+  bool fresh = uses_.back().fresh;
+  {
+    Locked lock(*core_);
+    for (int place : {core_->memory_place(), core_->disk_place()}) {
+      if (output_->replicas.count(place) == 0) continue;
+      output_->KeepOnly(place);
+      home_place_ = place;
+      home_ = output_->replicas.at(place);
+      return absl::OkStatus();
+    }
+  }
+  auto size = static_cast<uint64_t>(output_->size);
+  absl::StatusOr<store::Allocation> block =
+      TryLater(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_DEVICE_MEMORY,
+               absl::StrCat("the operation is too large for the device, and beside it there is no "
+                            "room for its result. Needed: ",
+                            size, " bytes"),
+               absl::Seconds(1), {{"bytes", absl::StrCat(size)}});
+  Lane* home = nullptr;
+  for (int place : {core_->memory_place(), core_->disk_place()}) {
+    if (block.ok() || size > scheduler_->memory_.limit_bytes(place)) continue;
+    {
+      Locked lock(*core_);
+      home = &scheduler_->LaneFor(task_->tenant, place);
+    }
+    auto allocated = scheduler_->BlockingAllocate(*home, size);
+    if (allocated.ok()) block = std::move(allocated);
+  }
+  if (!block.ok()) return block.status();
+  absl::Status status;
+  for (int i = 0; !fresh && i < kMaxTries; ++i) {
+    status = scheduler_->RunMove(*home, *block, output_);
+    if (!absl::IsUnavailable(status)) break;
+  }
+  Locked lock(*core_);
+  if (!status.ok()) {
+    core_->reclaimer->Add({output_->tenant, home->device, *block});
+    return status;
+  }
+  output_->AddReplica(home->device, *block);
+  output_->KeepOnly(home->device);
+  home_place_ = home->device;
+  home_ = *block;
+  return absl::OkStatus();
+}
+
+std::shared_ptr<store::Buffer> Stream::BufferWith(std::string bytes) {
+  auto buffer = std::make_shared<store::Buffer>(task_->tenant, static_cast<int64_t>(bytes.size()),
+                                                core_->reclaimer);
+  buffer->inline_bytes = std::make_shared<const std::string>(std::move(bytes));
+  return buffer;
+}
+
+absl::StatusOr<std::shared_ptr<store::Buffer>> Stream::InputOf(size_t slot,
+                                                               const ops::Piece::Source& source) {
+  Known& known = known_[slot];
+  bool same = known.buffer != nullptr && known.source.input == source.input &&
+              known.source.region == source.region;
+  if (same) return known.buffer;
+  known.buffer = nullptr;
+  std::string bytes;
+  absl::Status status = ReadRegion(uses_[source.input].buffer, source.region, &bytes);
+  if (!status.ok()) return status;
+  known = {source, BufferWith(std::move(bytes))};
+  return known.buffer;
+}
+
+absl::Status Stream::Start(int64_t index) {
+  ops::Piece piece = pieces_.At(index);
+  // They need what those before make: all partial results, or bytes between their own elements.
+  while (!flying_.empty() && (piece.role == ops::Piece::Role::kCombine || piece.keeps_rest)) {
+    if (absl::Status status = EndFirst(); !status.ok()) return status;
+  }
+  auto task = std::make_shared<Task>();
+  task->tenant = task_->tenant;
+  task->session = task_->session;
+  task->label = task_->label;
+  task->priority = task_->priority;
+  task->pinned_device = lane_->device;
+  task->piece = true;
+  for (size_t slot = 0; slot < piece.sources.size(); ++slot) {
+    auto input = InputOf(slot, piece.sources[slot]);
+    if (!input.ok()) return input.status();
+    task->uses.push_back({.buffer = *input, .read = true});
+  }
+  if (piece.role == ops::Piece::Role::kCombine)
+    task->uses.push_back({.buffer = BufferWith(std::exchange(partials_, {})), .read = true});
+  std::shared_ptr<store::Buffer> output;
+  if (piece.keeps_rest) {
+    std::string bytes;
+    if (absl::Status status = ReadRegion(output_, piece.output, &bytes); !status.ok())
+      return status;
+    output = BufferWith(std::move(bytes));
+  } else {
+    output = std::make_shared<store::Buffer>(task_->tenant, piece.output_bytes, core_->reclaimer);
+  }
+  task->uses.push_back({.buffer = output, .write = true, .fresh = !piece.keeps_rest});
+  task->plan = std::move(piece.plan);
+
+  Locked lock(*core_);
+  if (!task_->stop.ok()) return task_->stop;
+  if (absl::Status status = scheduler_->Enqueue(task); !status.ok()) return status;
+  flying_.push_back({std::move(piece), std::move(task), std::move(output)});
+  return absl::OkStatus();
+}
+
+absl::Status Stream::Await(const Task& task) {
+  Locked lock(*core_);
+  auto ended = [&] { return task.state == TaskState::kDone || scheduler_->streams_stopped_; };
+  stride::Await(core_->mutex, absl::Condition(&ended), absl::InfiniteFuture());
+  if (task.state == TaskState::kDone) return task.result;
+  return MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED, "the daemon ends");
+}
+
+absl::Status Stream::EndFirst() {
+  const Flying& first = flying_.front();
+  if (absl::Status status = Await(*first.task); !status.ok()) return status;
+  {
+    Locked lock(*core_);
+    task_->run_seconds += first.task->run_seconds;
+    if (task_->begin_time == absl::Time()) {
+      task_->begin_time = first.task->begin_time;
+      if (task_->observer)
+        core_->deferred.push_back(
+            [observer = task_->observer] { observer(TaskState::kDispatched); });
+    }
+  }
+  std::string bytes;
+  absl::Status status = ReadRegion(first.output, {.run_bytes = first.piece.output_bytes}, &bytes);
+  if (!status.ok()) return status;
+  if (first.piece.role == ops::Piece::Role::kPartial) {
+    partials_ += bytes;
+  } else {
+    status = WriteRegion(first.piece.output, bytes);
+  }
+  Locked lock(*core_);
+  flying_.pop_front();
+  return task_->stop.ok() ? status : task_->stop;
+}
+
+absl::Status Stream::ReadRegion(const std::shared_ptr<store::Buffer>& buffer,
+                                const ops::Region& region, std::string* bytes) {
+  {
+    Locked lock(*core_);
+    ++buffer->num_holders;
+  }
+  absl::Status status;
+  for (int i = 0; i < kMaxTries; ++i) {
+    bytes->clear();
+    status = ReadRuns(*buffer, region, bytes);
+    if (!absl::IsUnavailable(status)) break;
+  }
+  Locked lock(*core_);
+  --buffer->num_holders;
+  scheduler_->MemoryChanged();
+  return status;
+}
+
+// The lock is not held while bytes are copied: the buffer is, and its content does not change since
+// the operation is the one whose turn it is.
+absl::Status Stream::ReadRuns(const store::Buffer& buffer, const ops::Region& region,
+                              std::string* bytes) {
+  auto run = static_cast<size_t>(region.run_bytes);
+  if (region.num_bytes() == 0) return absl::OkStatus();
+  std::shared_ptr<const std::string> inline_bytes;
+  store::Allocation source;
+  Lane* from = nullptr;
+  {
+    Locked lock(*core_);
+    inline_bytes = buffer.inline_bytes;
+    for (const auto& [place, replica] : buffer.replicas) {
+      if (from != nullptr && !core_->Place(place).host_memory()) continue;
+      source = replica;
+      from = &scheduler_->LaneFor(buffer.tenant, place);
+    }
+    if (from != nullptr) from->last_used = core_->Now();
+  }
+  bytes->reserve(static_cast<size_t>(region.num_bytes()));
+  const char* base = nullptr;
+  if (inline_bytes != nullptr) {
+    base = inline_bytes->data();
+  } else if (from == nullptr) {
+    return MakeError(absl::StatusCode::kDataLoss, v1::ERROR_REASON_DATA_LOST,
+                     "the array's only copy is gone");
+  } else if (from->description.host_memory()) {
+    base = reinterpret_cast<const char*>(source.data());
+  }
+  if (base != nullptr) {
+    return ForEachRun(region, [&](uint64_t offset) {
+      bytes->append(base + offset, run);
+      return absl::OkStatus();
+    });
+  }
+  std::shared_ptr<broker::Worker> worker;
+  if (from->device != core_->disk_place()) {
+    auto there = scheduler_->BlockingWorker(*from, source.arena);
+    if (!there.ok()) return there.status();
+    worker = *std::move(there);
+  }
+  // Appends to `out`.
+  auto read = [&](uint64_t offset, size_t count, std::string* out) -> absl::Status {
+    if (worker == nullptr) {
+      out->resize(out->size() + count);
+      return store::ReadAt(source.arena->fd.get(), source.offset + offset,
+                           reinterpret_cast<std::byte*>(out->data() + out->size() - count), count);
+    }
+    StagedReader reader(worker, source.arena->id, source.offset + offset, count,
+                        absl::InfiniteFuture());
+    for (size_t done = 0; done < count;) {
+      auto chunk = reader.Next(count - done);
+      if (!chunk.ok()) return chunk.status();
+      out->append(chunk->bytes);
+      done += chunk->bytes.size();
+    }
+    return absl::OkStatus();
+  };
+  bool close = !region.strides.empty() && region.strides.back() <= kCloseRuns;
+  size_t ahead = close ? kReadAhead : run;
+  if (ahead <= run) {
+    return ForEachRun(region, [&](uint64_t offset) { return read(offset, run, bytes); });
+  }
+  // Short runs near each other: one read for many.
+  std::string window;
+  uint64_t begin = 0;
+  return ForEachRun(region, [&](uint64_t offset) -> absl::Status {
+    if (offset < begin || offset + run > begin + window.size()) {
+      begin = offset;
+      window.clear();
+      size_t count = std::min<uint64_t>(ahead, static_cast<uint64_t>(buffer.size) - offset);
+      if (absl::Status status = read(offset, count, &window); !status.ok()) return status;
+    }
+    bytes->append(window, offset - begin, run);
+    return absl::OkStatus();
+  });
+}
+
+absl::Status Stream::WriteRegion(const ops::Region& region, const std::string& bytes) {
+  auto run = static_cast<size_t>(region.run_bytes);
+  const char* next = bytes.data();
+  bool in_file = home_place_ == core_->disk_place();
+  bool close = !region.strides.empty() && region.strides.back() <= kCloseRuns && run < kReadAhead;
+  if (in_file && close) return WriteCloseRuns(region, bytes);
+  return ForEachRun(region, [&](uint64_t offset) {
+    const char* from = std::exchange(next, next + run);
+    if (!in_file) {
+      std::memcpy(home_.data() + offset, from, run);
+      return absl::OkStatus();
+    }
+    return store::WriteAt(home_.arena->fd.get(), home_.offset + offset,
+                          reinterpret_cast<const std::byte*>(from), run);
+  });
+}
+
+// Into a file, with what lies between them: nobody else writes there meanwhile.
+absl::Status Stream::WriteCloseRuns(const ops::Region& region, const std::string& bytes) {
+  auto run = static_cast<size_t>(region.run_bytes);
+  const char* next = bytes.data();
+  std::vector<std::byte> window;
+  uint64_t begin = 0;
+  int file = home_.arena->fd.get();
+  auto flush = [&] {
+    return store::WriteAt(file, home_.offset + begin, window.data(), window.size());
+  };
+  absl::Status status = ForEachRun(region, [&](uint64_t offset) -> absl::Status {
+    if (offset < begin || offset + run > begin + window.size()) {
+      if (absl::Status written = flush(); !written.ok()) return written;
+      begin = offset;
+      window.resize(std::min<uint64_t>(kReadAhead, static_cast<uint64_t>(output_->size) - offset));
+      absl::Status there = store::ReadAt(file, home_.offset + begin, window.data(), window.size());
+      if (!there.ok()) return there;
+    }
+    std::memcpy(window.data() + (offset - begin), std::exchange(next, next + run), run);
+    return absl::OkStatus();
+  });
+  return status.ok() ? flush() : status;
+}
+
+// --- of the scheduler ---
+
+// Begins to compute it in pieces when it is its turn, or ends it with the reason why it cannot be.
+void Scheduler::BeginStream(const std::shared_ptr<Task>& task, const absl::Status& too_large) {
+  Lane& lane = *task->lane;
+  uint64_t limit = std::min(memory_.limit_bytes(lane.device) / kPiecesOfDevice, kMaxPieceBytes);
+  int output = static_cast<int>(task->uses.size()) - 1;
+  auto pieces = ops::Pieces::Cut(task->plan, output, static_cast<int64_t>(limit));
+  if (!pieces.ok()) {
+    EndUnrun(task, WithText(too_large,
+                            absl::StrCat("the operation is too large for the device, and ",
+                                         pieces.status().message(), ": ", too_large.message())));
+    return;
+  }
+  // It reads and writes apart from the worker's queue, so all before it has to have ended.
+  if (!task->pending.empty() || WaitsForCopy(task)) {
+    Unplace(*task);
+    SetState(*task, TaskState::kWaiting);
+    return;
+  }
+  if (lane.streaming) {
+    bool known = std::find(lane.streams.begin(), lane.streams.end(), task) != lane.streams.end();
+    if (!known) lane.streams.push_back(task);
+    return;
+  }
+  lane.streaming = true;
+  Unplace(*task);
+  task->ran_on_device = lane.device;
+  task->dispatch_time = core_->Now();
+  // To a successor it has begun, in no worker that it knows.
+  task->worker_record = 0;
+  task->first_sequence = task->last_sequence = 1;
+  ContentChanges(*task);
+  ++task->uses.back().buffer->num_writes;
+  ++task->uses.back().buffer->num_holders;  // from here on no copy of it is begun
+  task->stream = std::make_shared<Stream>(core_, this, task, &lane, *std::move(pieces));
+  SetState(*task, TaskState::kDispatched);
+  core_->streams.Run([stream = task->stream] { stream->Run(); });
+}
+
+void Scheduler::StopStream(const std::shared_ptr<Task>& task, absl::Status status) {
+  if (!task->stop.ok()) return;
+  task->stop = std::move(status);
+  task->stream->Stop();
+}
+
+void Scheduler::StreamEnded(const std::shared_ptr<Task>& task, Lane& lane, absl::Status status) {
+  Locked lock(*core_);
+  if (streams_stopped_) {
+    task->stream = nullptr;
+    return;
+  }
+  --task->uses.back().buffer->num_holders;
+  if (!task->stop.ok() && !status.ok()) status = task->stop;
+  DeviceAccount& account = accounts_[lane.device];
+  ++(status.ok() ? account.succeeded : account.failed);
+  lane.streaming = false;
+  task->stream = nullptr;
+  Complete(task, std::move(status));
+  MemoryChanged();
+  while (!lane.streaming && !lane.streams.empty()) {
+    std::shared_ptr<Task> next = std::move(lane.streams.front());
+    lane.streams.pop_front();
+    if (next->state == TaskState::kPreparing && next->lane == &lane) Prepare(next);
+  }
+}
+
+// Whoever waits for a piece looks again when the lock is given back.
+void Scheduler::StopStreams() { streams_stopped_ = true; }
+
+}  // namespace stride::scheduler

@@ -1,0 +1,655 @@
+// A device that is full: who leaves it, where to, that it comes back whole, and what is left when
+// nothing can leave.
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/base/error.h"
+#include "server/scheduler/engine.h"
+#include "server/store/spill_file.h"
+#include "tests/support/fake_broker.h"
+
+namespace stride::scheduler {
+namespace {
+
+using ::stride::testing::FakeBroker;
+using ::stride::testing::FakeWorker;
+using ::stride::testing::HostDevice;
+using ::stride::testing::StagedDevice;
+
+constexpr int64_t kMiB = int64_t{1} << 20;
+constexpr int64_t kQuarter = kMiB / 4;
+
+const TenantId kTenant{"default"};
+const TenantId kOther{"other"};
+
+bool HasRetryDelay(const absl::Status& status) {
+  return status.GetPayload("type.googleapis.com/google.rpc.RetryInfo").has_value();
+}
+
+class SpillTest : public ::testing::Test {
+ protected:
+  struct Limits {
+    int64_t memory = 64 * kMiB;
+    int64_t disk = 0;
+  };
+  void Start(std::vector<wire::DeviceDescription> devices, Limits limits, bool hold = false) {
+    broker_ = std::make_unique<FakeBroker>(std::move(devices));
+    broker_->set_hold(hold);
+    EngineOptions options;
+    options.device_memory_share = 1;
+    options.spill_memory_bytes = limits.memory;
+    options.spill_disk_bytes = limits.disk;
+    options.upload_lease = absl::Milliseconds(1);
+    folder_ = absl::StrCat(::testing::TempDir(), "/spill-", getpid());
+    options.spill_folder = folder_;
+    ASSERT_TRUE(store::PrepareSpillFolder(folder_).ok());
+    engine_ = Engine::Create(options, broker_.get());
+    for (const TenantId& tenant : {kTenant, kOther}) {
+      v1::CreateSessionRequest request;
+      request.set_session_id(tenant.value);
+      ASSERT_TRUE(engine_->CreateSession(tenant, request).ok());
+    }
+  }
+  void TearDown() override {
+    bool ended = false;
+    for (int tries = 0; tries < 100 && !ended; ++tries) {
+      broker_->Shutdown();
+      ended = engine_->Drain(absl::Now() + absl::Milliseconds(200));
+    }
+    EXPECT_TRUE(ended);
+    engine_.reset();
+    EXPECT_TRUE(std::filesystem::is_empty(folder_)) << "nothing with a name is ever there";
+    std::filesystem::remove_all(folder_);
+  }
+
+  static absl::Time Soon() { return absl::Now() + absl::Seconds(20); }
+  static std::string Session(const TenantId& tenant) {
+    return absl::StrCat("sessions/", tenant.value);
+  }
+  static std::string Name(uint64_t handle, const TenantId& tenant = kTenant) {
+    return absl::StrCat(Session(tenant), "/arrays/", handle);
+  }
+  // Bytes that only this handle and version have.
+  static std::string Content(uint64_t handle, int64_t size, uint32_t version = 0) {
+    std::mt19937 random(static_cast<uint32_t>(handle) * 1000 + version);
+    std::string bytes(static_cast<size_t>(size), '\0');
+    for (size_t i = 0; i + 4 <= bytes.size(); i += 4) {
+      uint32_t word = static_cast<uint32_t>(random());
+      std::memcpy(&bytes[i], &word, 4);
+    }
+    return bytes;
+  }
+
+  absl::Status Write(uint64_t handle, int64_t size, const std::string& bytes, int64_t begin,
+                     bool overwrite, const TenantId& tenant, const std::string& device) {
+    v1::PutArrayRequest::Header header;
+    header.set_parent(Session(tenant));
+    header.set_array_id(absl::StrCat(handle));
+    header.mutable_spec()->set_data_type(v1::DATA_TYPE_UINT8);
+    header.mutable_spec()->add_shape(size);
+    header.mutable_range()->set_begin(begin);
+    header.mutable_range()->set_end(begin + static_cast<int64_t>(bytes.size()));
+    header.set_overwrite(overwrite);
+    header.set_device(device);
+    auto upload = engine_->BeginUpload(tenant, header, Soon());
+    if (!upload.ok()) return upload.status();
+    absl::Status written = (*upload)->Write(bytes);
+    return written.ok() ? (*upload)->Finish().status() : written;
+  }
+  absl::Status Put(uint64_t handle, int64_t size = kQuarter, const TenantId& tenant = kTenant,
+                   const std::string& device = "") {
+    return Write(handle, size, Content(handle, size), 0, false, tenant, device);
+  }
+  absl::StatusOr<std::string> Fetch(uint64_t handle, const TenantId& tenant = kTenant) {
+    v1::FetchArrayRequest request;
+    request.set_name(Name(handle, tenant));
+    auto download = engine_->BeginDownload(tenant, request, Soon());
+    if (!download.ok()) return download.status();
+    std::string bytes;
+    while (true) {
+      auto chunk = (*download)->Next(100000);
+      if (!chunk.ok()) return chunk.status();
+      if (chunk->bytes.empty()) return bytes;
+      bytes.append(chunk->bytes);
+    }
+  }
+  void ExpectWhole(uint64_t handle, int64_t size = kQuarter, const TenantId& tenant = kTenant) {
+    auto bytes = Fetch(handle, tenant);
+    ASSERT_TRUE(bytes.ok()) << handle << ": " << bytes.status();
+    EXPECT_TRUE(*bytes == Content(handle, size)) << handle;
+  }
+  bool OnDevice(uint64_t handle, const TenantId& tenant = kTenant) {
+    auto array = engine_->GetArray(tenant, Name(handle, tenant));
+    return array.ok() && array->devices_size() > 0;
+  }
+  // A task that reads one array and makes one.
+  static v1::Operation Negate(uint64_t in, uint64_t out, const std::string& device = "") {
+    v1::Operation operation;
+    operation.mutable_ufunc()->set_function("invert");
+    operation.mutable_ufunc()->add_inputs()->set_handle(in);
+    operation.add_outputs()->set_handle(out);
+    operation.set_device(device);
+    return operation;
+  }
+  std::shared_ptr<Ticket> Submit(const v1::Operation& operation, const TenantId& tenant = kTenant) {
+    auto ticket = engine_->Submit(tenant, Session(tenant), operation, absl::InfiniteFuture());
+    EXPECT_TRUE(ticket.ok()) << ticket.status();
+    return ticket.ok() ? *ticket : nullptr;
+  }
+  absl::Status Run(const v1::Operation& operation, const TenantId& tenant = kTenant) {
+    auto ticket = Submit(operation, tenant);
+    return ticket != nullptr ? ticket->Wait(Soon()) : absl::InternalError("refused");
+  }
+  void Release(uint64_t handle, const TenantId& tenant = kTenant) {
+    v1::Release release;
+    release.add_handles(handle);
+    ASSERT_TRUE(engine_->Release(tenant, Session(tenant), release).ok());
+  }
+  template <typename Predicate>
+  static bool Eventually(Predicate holds, absl::Duration time = absl::Seconds(20)) {
+    absl::Time end = absl::Now() + time;
+    while (!holds()) {
+      if (absl::Now() > end) return false;
+      absl::SleepFor(absl::Milliseconds(2));
+    }
+    return true;
+  }
+
+  std::unique_ptr<FakeBroker> broker_;
+  std::unique_ptr<Engine> engine_;
+  std::string folder_;
+};
+
+wire::DeviceDescription Device(const std::string& kind, int64_t bytes) {
+  return kind == "cpu" ? HostDevice(0, bytes) : StagedDevice(0, bytes);
+}
+
+class SpillKindTest : public SpillTest, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(SpillKindTest, TheLeastRecentlyUsedLeaveAndAllStayWhole) {
+  Start({Device(GetParam(), kMiB)}, {});
+  for (uint64_t i = 1; i <= 4; ++i) ASSERT_TRUE(Put(i).ok());
+  EXPECT_EQ(engine_->SampleSpill().memory_bytes, 0);
+  ExpectWhole(1);
+  ASSERT_TRUE(Run(Negate(2, 9)).ok());  // needs a quarter more
+  EXPECT_TRUE(OnDevice(1) && OnDevice(2) && OnDevice(4) && OnDevice(9));
+  EXPECT_FALSE(OnDevice(3));
+  EXPECT_EQ(engine_->SampleSpill().memory_bytes, kQuarter);
+  EXPECT_EQ(engine_->SampleSpill().spilled_bytes, kQuarter);
+  ASSERT_TRUE(Put(5).ok());
+  EXPECT_FALSE(OnDevice(4));
+  EXPECT_TRUE(OnDevice(1));
+  for (uint64_t i = 1; i <= 5; ++i) ExpectWhole(i);
+}
+
+TEST_P(SpillKindTest, ATaskBringsItsInputBack) {
+  Start({Device(GetParam(), kMiB)}, {});
+  for (uint64_t i = 1; i <= 6; ++i) ASSERT_TRUE(Put(i).ok());
+  ASSERT_FALSE(OnDevice(1));
+  ASSERT_TRUE(Run(Negate(1, 10)).ok());
+  EXPECT_TRUE(OnDevice(1));
+  EXPECT_EQ(engine_->SampleSpill().returned_bytes, kQuarter);
+  // What comes back leaves its copy there: the next time it goes for nothing.
+  int64_t spilled = engine_->SampleSpill().spilled_bytes;
+  for (uint64_t i = 1; i <= 6; ++i) ExpectWhole(i);
+  for (uint64_t i : {2, 3, 4}) ASSERT_TRUE(Run(Negate(i, 10 + i)).ok());
+  EXPECT_GT(engine_->SampleSpill().dropped_bytes, 0);
+  EXPECT_GE(engine_->SampleSpill().spilled_bytes, spilled);
+  for (uint64_t i = 1; i <= 6; ++i) ExpectWhole(i);
+}
+
+TEST_P(SpillKindTest, FilesTakeWhatMemoryHasNoRoomForAndThenItIsAnError) {
+  Start({Device(GetParam(), kMiB)}, {.memory = kMiB, .disk = 2 * kMiB});
+  for (uint64_t i = 1; i <= 16; ++i) ASSERT_TRUE(Put(i).ok()) << i;
+  SpillSample sample = engine_->SampleSpill();
+  EXPECT_EQ(sample.memory_bytes, kMiB);
+  EXPECT_EQ(sample.disk_bytes, 2 * kMiB);
+  EXPECT_LE(sample.memory_arena_bytes, kMiB);
+  EXPECT_LE(sample.disk_arena_bytes, 2 * kMiB);
+  absl::Status full = Put(17);
+  EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted) << full;
+  EXPECT_EQ(ReasonOf(full), v1::ERROR_REASON_DEVICE_MEMORY);
+  EXPECT_TRUE(HasRetryDelay(full));
+  for (uint64_t i = 1; i <= 16; ++i) ExpectWhole(i);
+  // Room for one is made by the end of any.
+  Release(3);
+  uint64_t next = 18;
+  ASSERT_TRUE(Eventually([&] { return Put(next++).ok(); }));
+  ExpectWhole(next - 1);
+}
+
+TEST_P(SpillKindTest, WithNowhereToGoItIsAnError) {
+  Start({Device(GetParam(), kMiB)}, {.memory = 0});
+  for (uint64_t i = 1; i <= 4; ++i) ASSERT_TRUE(Put(i).ok());
+  absl::Status full = Put(5);
+  EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted) << full;
+  for (uint64_t i = 1; i <= 4; ++i) ExpectWhole(i);
+}
+
+TEST_P(SpillKindTest, EverythingReturnsToZero) {
+  Start({Device(GetParam(), kMiB)}, {.memory = kMiB, .disk = 4 * kMiB});
+  for (uint64_t i = 1; i <= 20; ++i) ASSERT_TRUE(Put(i).ok());
+  ASSERT_TRUE(Run(Negate(1, 21)).ok());
+  for (const TenantId& tenant : {kTenant, kOther})
+    ASSERT_TRUE(engine_->DeleteSession(tenant, Session(tenant)).ok());
+  auto zero = [&] {
+    SpillSample spill = engine_->SampleSpill();
+    v1::DeviceSample device = engine_->SampleDevices()[0];
+    return spill.memory_bytes == 0 && spill.disk_bytes == 0 && spill.memory_arena_bytes == 0 &&
+           spill.disk_arena_bytes == 0 && device.array_bytes() == 0 && device.arena_bytes() == 0;
+  };
+  EXPECT_TRUE(Eventually(zero, absl::Seconds(12)));
+}
+
+// More than the device has is asked for at once; each task has all it needs in its turn.
+TEST_P(SpillKindTest, ManyQueuedTasksOfMoreThanTheDeviceAllEnd) {
+  Start({Device(GetParam(), kMiB)}, {});
+  constexpr uint64_t kCount = 24;
+  for (uint64_t i = 1; i <= kCount; ++i) ASSERT_TRUE(Put(i).ok());
+  std::vector<std::shared_ptr<Ticket>> tickets;
+  for (uint64_t i = 1; i <= kCount; ++i) tickets.push_back(Submit(Negate(i, 100 + i)));
+  for (auto& ticket : tickets) EXPECT_TRUE(ticket->Wait(Soon()).ok()) << ticket->Wait(Soon());
+  for (uint64_t i = 1; i <= kCount; ++i) ExpectWhole(i);
+}
+
+// A fifth each for two inputs, which have to come back, and for a result: with a part of what it
+// needs each would wait for the other. Many times, so that they meet at every moment.
+TEST_P(SpillKindTest, TwoTasksOfThreeFifthsEachBothEnd) {
+  Start({Device(GetParam(), kMiB)}, {});
+  constexpr int64_t kPart = kMiB / 5 / 4096 * 4096;
+  constexpr uint64_t kPairs = 30;
+  for (const TenantId& tenant : {kTenant, kOther}) {
+    for (uint64_t i = 1; i <= 2 * kPairs; ++i) ASSERT_TRUE(Put(i, kPart, tenant).ok());
+  }
+  std::vector<std::shared_ptr<Ticket>> tickets;
+  for (uint64_t i = 1; i <= kPairs; ++i) {
+    for (const TenantId& tenant : {kTenant, kOther}) {
+      v1::Operation operation;
+      operation.mutable_ufunc()->set_function("add");
+      operation.mutable_ufunc()->add_inputs()->set_handle(i);
+      operation.mutable_ufunc()->add_inputs()->set_handle(kPairs + i);
+      operation.add_outputs()->set_handle(1000 + i);
+      tickets.push_back(Submit(operation, tenant));
+    }
+  }
+  for (auto& ticket : tickets) EXPECT_TRUE(ticket->Wait(Soon()).ok()) << ticket->Wait(Soon());
+  for (const TenantId& tenant : {kTenant, kOther}) {
+    for (uint64_t i = 1; i <= 2 * kPairs; i += 5) ExpectWhole(i, kPart, tenant);
+  }
+}
+
+TEST_P(SpillKindTest, WhatARunningTaskUsesStays) {
+  Start({Device(GetParam(), kMiB)}, {}, /*hold=*/true);
+  ASSERT_TRUE(Put(1, kMiB / 2).ok());
+  auto running = Submit(Negate(1, 2));  // all of the device
+  auto worker = broker_->WaitForWorker(1);
+  ASSERT_TRUE(Eventually([&] { return worker->num_held() == 1; }));
+  absl::Status full = Put(3);  // after a while, in which the other might have ended
+  EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted) << full;
+  EXPECT_TRUE(OnDevice(1));
+  auto waiting = Submit(Negate(1, 4));
+  absl::SleepFor(absl::Milliseconds(50));
+  EXPECT_FALSE(waiting->done()) << "it can wait for the other";
+  worker->EndNext();
+  EXPECT_TRUE(running->Wait(Soon()).ok());
+  ASSERT_TRUE(Eventually([&] { return worker->num_held() == 1; }));
+  EXPECT_FALSE(OnDevice(2)) << "the only one that is in nobody's way";
+  worker->EndNext();
+  EXPECT_TRUE(waiting->Wait(Soon()).ok());
+}
+
+// The first bytes have been copied by then, with what they were.
+TEST_P(SpillKindTest, WhatIsWrittenWhileItLeavesIsNotLost) {
+  constexpr int64_t kSize = 48 * kMiB;
+  Start({Device(GetParam(), 2 * kSize)}, {.memory = 8 * kSize});
+  ASSERT_TRUE(Put(1, kSize).ok());
+  ASSERT_TRUE(Put(2, kSize).ok());
+  std::thread other([&] { EXPECT_TRUE(Put(3, kSize).ok()); });
+  bool leaving = Eventually([&] { return engine_->SampleSpill().memory_bytes > 0; });
+  absl::SleepFor(absl::Milliseconds(3));
+  EXPECT_TRUE(Write(1, kSize, "hello", 0, true, kTenant, "").ok());
+  other.join();
+  EXPECT_TRUE(leaving);
+  auto bytes = Fetch(1);
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  EXPECT_EQ(bytes->substr(0, 5), "hello");
+  EXPECT_TRUE(bytes->substr(5) == Content(1, kSize).substr(5));
+  ExpectWhole(2, kSize);
+  ExpectWhole(3, kSize);
+}
+
+TEST_P(SpillKindTest, WhatFitsInNoWayIsAnErrorAndMovesNothing) {
+  Start({Device(GetParam(), kMiB)}, {});
+  ASSERT_TRUE(Put(1, kMiB * 3 / 4).ok());
+  ASSERT_TRUE(Put(2).ok());
+  // A product of views, which is not computed in pieces, with a result of more than a half.
+  auto view = [&](uint64_t handle, bool transposed) {
+    v1::Operation operation;
+    operation.mutable_view()->mutable_input()->set_handle(1);
+    auto* reshape = operation.mutable_view()->add_steps()->mutable_reshape();
+    reshape->add_shape(768);
+    reshape->add_shape(1024);
+    if (transposed) operation.mutable_view()->add_steps()->mutable_transpose();
+    operation.add_outputs()->set_handle(handle);
+    return Run(operation);
+  };
+  ASSERT_TRUE(view(10, false).ok() && view(11, true).ok());
+  v1::Operation product;
+  product.mutable_matmul()->mutable_left()->set_handle(10);
+  product.mutable_matmul()->mutable_right()->set_handle(11);
+  product.add_outputs()->set_handle(3);
+  absl::Status status = Run(product);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  EXPECT_EQ(ReasonOf(status), v1::ERROR_REASON_DEVICE_MEMORY);
+  EXPECT_TRUE(HasRetryDelay(status));
+  EXPECT_TRUE(OnDevice(1) && OnDevice(2));
+  EXPECT_EQ(engine_->SampleSpill().spilled_bytes, 0);
+}
+
+TEST_P(SpillKindTest, AnotherTenantsIdleArraysLeaveAndStayWhole) {
+  Start({Device(GetParam(), kMiB)}, {.memory = kMiB / 2, .disk = 8 * kMiB});
+  for (uint64_t i = 1; i <= 4; ++i) ASSERT_TRUE(Put(i, kQuarter, kOther).ok());
+  for (uint64_t i = 1; i <= 8; ++i) ASSERT_TRUE(Put(i).ok());
+  for (uint64_t i = 1; i <= 4; ++i) {
+    EXPECT_FALSE(OnDevice(i, kOther)) << i;
+    ExpectWhole(i, kQuarter, kOther);
+  }
+  for (uint64_t i = 1; i <= 8; ++i) ExpectWhole(i);
+}
+
+// Arrays of all sizes, put, replaced in parts, computed on, fetched and dropped by several at once,
+// on a device that has room for a fraction.
+TEST_P(SpillKindTest, NothingIsMixedUpUnderLoad) {
+  Start({Device(GetParam(), 2 * kMiB)}, {.memory = 2 * kMiB, .disk = 64 * kMiB});
+  constexpr int kThreads = 4, kRounds = 150;
+  std::vector<std::thread> threads;
+  std::atomic<int> num_full{0};
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      const TenantId& tenant = t % 2 == 0 ? kTenant : kOther;
+      std::mt19937 random(static_cast<uint32_t>(t));
+      std::map<uint64_t, std::string> mine;
+      uint64_t next = static_cast<uint64_t>(t) * 100000 + 1;
+      for (int round = 0; round < kRounds; ++round) {
+        uint32_t what = random() % 10;
+        auto chosen = mine.begin();
+        if (!mine.empty()) std::advance(chosen, random() % mine.size());
+        if (mine.size() < 12 && (mine.empty() || what < 3)) {
+          int64_t size = 4 * (1 + static_cast<int64_t>(random() % (60 << 10)));
+          uint64_t handle = next++;
+          absl::Status status = Put(handle, size, tenant);
+          if (status.ok()) {
+            mine[handle] = Content(handle, size);
+          } else {
+            EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+            ++num_full;
+            Release(handle, tenant);
+          }
+        } else if (what < 5) {
+          std::string& bytes = chosen->second;
+          int64_t begin = static_cast<int64_t>(random() % bytes.size());
+          int64_t count = 1 + static_cast<int64_t>(random() % (bytes.size() - begin));
+          std::string part = Content(next++, count + 4).substr(0, static_cast<size_t>(count));
+          absl::Status status = Write(chosen->first, static_cast<int64_t>(bytes.size()), part,
+                                      begin, true, tenant, "");
+          EXPECT_TRUE(status.ok()) << status;
+          bytes.replace(static_cast<size_t>(begin), part.size(), part);
+        } else if (what < 7) {
+          uint64_t out = next++;
+          absl::Status status = Run(Negate(chosen->first, out), tenant);
+          EXPECT_TRUE(status.ok() || absl::IsResourceExhausted(status)) << status;
+          if (!status.ok()) ++num_full;
+          Release(out, tenant);
+        } else if (what < 9) {
+          auto bytes = Fetch(chosen->first, tenant);
+          EXPECT_TRUE(bytes.ok()) << bytes.status();
+          if (bytes.ok()) {
+            EXPECT_TRUE(*bytes == chosen->second) << chosen->first;
+          }
+        } else if (mine.size() > 6) {
+          Release(chosen->first, tenant);
+          mine.erase(chosen);
+        }
+      }
+      for (auto& [handle, bytes] : mine) {
+        auto back = Fetch(handle, tenant);
+        EXPECT_TRUE(back.ok() && *back == bytes) << handle << " " << back.status();
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_GT(engine_->SampleSpill().spilled_bytes, 4 * kMiB) << "it was tight";
+  EXPECT_LT(num_full, kThreads * kRounds / 20);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, SpillKindTest, ::testing::Values("cpu", "cuda"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST_F(SpillTest, ASecondCopyGoesBeforeAnOnlyOneIsMade) {
+  Start({HostDevice(0, kMiB), StagedDevice(0, kMiB)}, {});
+  ASSERT_TRUE(Put(1, kQuarter, kTenant, "devices/cpu:0").ok());
+  ASSERT_TRUE(Put(2, kQuarter, kTenant, "devices/cpu:0").ok());
+  ASSERT_TRUE(Run(Negate(2, 3, "devices/cuda:0")).ok());  // the later one has a copy there
+  ASSERT_TRUE(Put(4, kQuarter, kTenant, "devices/cpu:0").ok());
+  ASSERT_TRUE(Put(5, kQuarter, kTenant, "devices/cpu:0").ok());
+  ASSERT_TRUE(Put(6, kQuarter, kTenant, "devices/cpu:0").ok());
+  EXPECT_EQ(engine_->SampleSpill().spilled_bytes, 0);
+  EXPECT_EQ(engine_->SampleSpill().dropped_bytes, kQuarter);
+  auto array = engine_->GetArray(kTenant, Name(2));
+  ASSERT_TRUE(array.ok());
+  EXPECT_THAT(array->devices(), ::testing::ElementsAre("devices/cuda:0"));
+  EXPECT_TRUE(OnDevice(1));
+  for (uint64_t i : {1, 2, 4, 5, 6}) ExpectWhole(i);
+}
+
+TEST_F(SpillTest, PartsOfWhatHasLeftAreOverwrittenWhereItIs) {
+  Start({HostDevice(0, kMiB)}, {.memory = kMiB / 2, .disk = 4 * kMiB});
+  for (uint64_t i = 1; i <= 8; ++i) ASSERT_TRUE(Put(i).ok());
+  ASSERT_EQ(engine_->SampleSpill().memory_bytes, kMiB / 2);
+  ASSERT_EQ(engine_->SampleSpill().disk_bytes, kMiB / 2);
+  for (uint64_t i = 1; i <= 8; ++i) {
+    std::string bytes = Content(i, kQuarter);
+    bytes.replace(1001, 5, "hello");
+    ASSERT_TRUE(Write(i, kQuarter, "hello", 1001, true, kTenant, "").ok());
+    auto back = Fetch(i);
+    ASSERT_TRUE(back.ok()) << back.status();
+    EXPECT_TRUE(*back == bytes) << i;
+  }
+}
+
+// A device's limit that many small arrays fill, and the room that one of them leaves is enough for
+// the next.
+TEST_F(SpillTest, SmallArraysLeaveAFewAtATime) {
+  Start({HostDevice(0, kMiB)}, {});
+  constexpr int64_t kSmall = 1000;
+  for (uint64_t i = 1; i <= 3000; ++i) ASSERT_TRUE(Put(i, kSmall).ok()) << i;
+  SpillSample sample = engine_->SampleSpill();
+  EXPECT_GE(sample.spilled_bytes, 3000 * kSmall - kMiB);
+  EXPECT_LE(sample.spilled_bytes, 3000 * kSmall - kMiB * 3 / 4);
+  for (uint64_t i = 1; i <= 3000; i += 7) ExpectWhole(i, kSmall);
+}
+
+TEST_F(SpillTest, LargeArraysLeaveByWholeArenas) {
+  Start({HostDevice(0, 160 * kMiB)}, {.memory = 400 * kMiB});
+  for (uint64_t i = 1; i <= 3; ++i) ASSERT_TRUE(Put(i, 48 * kMiB).ok());
+  ASSERT_TRUE(Put(4, 90 * kMiB).ok());
+  EXPECT_FALSE(OnDevice(1));
+  EXPECT_FALSE(OnDevice(2));
+  EXPECT_TRUE(OnDevice(3));
+  EXPECT_EQ(engine_->SampleSpill().memory_bytes, 96 * kMiB);
+  for (uint64_t i = 1; i <= 3; ++i) ExpectWhole(i, 48 * kMiB);
+}
+
+TEST_F(SpillTest, EmptyArenasReturnWhileTheSessionLives) {
+  Start({HostDevice(0, 256 * kMiB)}, {});
+  ASSERT_TRUE(Put(1, 100 * kMiB).ok());
+  Release(1);
+  EXPECT_TRUE(Eventually([&] { return engine_->SampleDevices()[0].arena_bytes() == 0; },
+                         absl::Seconds(12)));
+}
+
+// Operations on arrays that are larger than the device.
+class StreamKindTest : public SpillKindTest {
+ protected:
+  static constexpr int64_t kLarge = 5 * kMiB;
+  // Its first piece or two are in the worker's queue.
+  std::shared_ptr<FakeWorker> BeginHeld(std::shared_ptr<Ticket>* ticket,
+                                        absl::Time deadline = absl::InfiniteFuture()) {
+    Start({Device(GetParam(), kMiB)}, {}, /*hold=*/true);
+    EXPECT_TRUE(Put(1, kLarge).ok());
+    auto submitted = engine_->Submit(kTenant, Session(kTenant), Negate(1, 2), deadline);
+    EXPECT_TRUE(submitted.ok()) << submitted.status();
+    *ticket = *submitted;
+    auto worker = broker_->WaitForWorker(1);
+    EXPECT_TRUE(Eventually([&] { return worker->num_held() == 2; }));
+    return worker;
+  }
+  void ExpectAllReturns() {
+    ASSERT_TRUE(engine_->DeleteSession(kTenant, Session(kTenant)).ok());
+    auto zero = [&] {
+      SpillSample spill = engine_->SampleSpill();
+      v1::DeviceSample device = engine_->SampleDevices()[0];
+      return spill.memory_arena_bytes == 0 && spill.disk_arena_bytes == 0 &&
+             device.arena_bytes() == 0 && device.queue_depth() == 0;
+    };
+    EXPECT_TRUE(Eventually(zero, absl::Seconds(12)));
+  }
+};
+
+TEST_P(StreamKindTest, AnArrayLargerThanTheDeviceIsPutAndFetched) {
+  Start({Device(GetParam(), kMiB)}, {.memory = 8 * kMiB, .disk = 32 * kMiB});
+  for (uint64_t i = 1; i <= 4; ++i) ASSERT_TRUE(Put(i, kLarge).ok()) << i;
+  for (uint64_t i = 1; i <= 4; ++i) ExpectWhole(i, kLarge);
+  EXPECT_GE(engine_->SampleSpill().disk_bytes, 2 * kLarge);
+  EXPECT_EQ(engine_->SampleDevices()[0].arena_bytes(), 0);
+  absl::Status status = Put(5, 33 * kMiB);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  ExpectAllReturns();
+}
+
+TEST_P(StreamKindTest, ItsOperationsRunInPieces) {
+  Start({Device(GetParam(), kMiB)}, {});
+  ASSERT_TRUE(Put(1, kLarge).ok());
+  int64_t before = engine_->SampleDevices()[0].jobs_succeeded();
+  std::vector<std::shared_ptr<Ticket>> tickets;
+  for (uint64_t i = 2; i <= 5; ++i) tickets.push_back(Submit(Negate(i - 1, i)));
+  for (auto& ticket : tickets) EXPECT_TRUE(ticket->Wait(Soon()).ok()) << ticket->Wait(Soon());
+  // A piece has an eighth of the device for what it reads and makes.
+  EXPECT_EQ(broker_->WaitForWorker(1)->num_ended(), 4 * 2 * kLarge / (kMiB / 8));
+  EXPECT_EQ(engine_->SampleDevices()[0].jobs_succeeded() - before, 4);
+  ExpectWhole(1, kLarge);
+  ASSERT_TRUE(Fetch(5).ok());
+  EXPECT_EQ(Fetch(5)->size(), static_cast<size_t>(kLarge));
+  EXPECT_LE(engine_->SampleDevices()[0].arena_bytes(), kMiB);
+  tickets.clear();
+  ExpectAllReturns();
+}
+
+TEST_P(StreamKindTest, SeveralTenantsAndWhatFitsGoOnBesideIt) {
+  Start({Device(GetParam(), kMiB)}, {.memory = 96 * kMiB});
+  std::vector<std::shared_ptr<Ticket>> tickets;
+  for (const TenantId& tenant : {kTenant, kOther}) {
+    for (uint64_t i = 1; i <= 3; ++i) ASSERT_TRUE(Put(i, kLarge, tenant).ok());
+    for (uint64_t i = 11; i <= 13; ++i) ASSERT_TRUE(Put(i, kQuarter, tenant).ok());
+    for (uint64_t i = 1; i <= 3; ++i) {
+      tickets.push_back(Submit(Negate(i, 100 + i), tenant));
+      tickets.push_back(Submit(Negate(10 + i, 110 + i), tenant));
+    }
+  }
+  for (auto& ticket : tickets) EXPECT_TRUE(ticket->Wait(Soon()).ok()) << ticket->Wait(Soon());
+  for (uint64_t i = 1; i <= 3; ++i) {
+    ExpectWhole(i, kLarge);
+    ExpectWhole(10 + i, kQuarter, kOther);
+  }
+}
+
+TEST_P(StreamKindTest, CancelEndsAllPieces) {
+  std::shared_ptr<Ticket> ticket;
+  auto worker = BeginHeld(&ticket);
+  auto behind = Submit(Negate(2, 3));
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(Eventually([&] { return worker->EndNext(); }));
+  }
+  ticket->Cancel();
+  // The one that runs has its grace.
+  ASSERT_TRUE(Eventually([&] {
+    worker->EndNext();
+    return ticket->done();
+  }));
+  EXPECT_EQ(ticket->Wait(Soon()).code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(behind->Wait(Soon()).code(), absl::StatusCode::kCancelled);
+  EXPECT_LE(worker->num_ended(), 8);
+  ExpectWhole(1, kLarge);
+  ticket = behind = nullptr;
+  ExpectAllReturns();
+}
+
+TEST_P(StreamKindTest, TheDeadlineHolds) {
+  std::shared_ptr<Ticket> ticket;
+  auto worker = BeginHeld(&ticket, absl::Now() + absl::Milliseconds(300));
+  ASSERT_TRUE(Eventually([&] {
+    absl::SleepFor(absl::Milliseconds(50));
+    worker->EndNext();
+    return ticket->done();
+  }));
+  EXPECT_EQ(ticket->Wait(Soon()).code(), absl::StatusCode::kDeadlineExceeded);
+  ExpectWhole(1, kLarge);
+}
+
+TEST_P(StreamKindTest, AnErrorOfOnePieceIsTheErrorOfAll) {
+  std::shared_ptr<Ticket> ticket;
+  auto worker = BeginHeld(&ticket);
+  ASSERT_TRUE(worker->EndNext());
+  ASSERT_TRUE(Eventually([&] { return worker->num_held() == 2; }));
+  ASSERT_TRUE(worker->EndNext(absl::InternalError("it broke")));
+  ASSERT_TRUE(Eventually([&] {
+    worker->EndNext();
+    return ticket->done();
+  }));
+  EXPECT_EQ(ticket->Wait(Soon()).code(), absl::StatusCode::kInternal);
+  EXPECT_FALSE(Fetch(2).ok());
+  ExpectWhole(1, kLarge);
+}
+
+TEST_P(StreamKindTest, AWorkersDeathRepeatsItsPieces) {
+  std::shared_ptr<Ticket> ticket;
+  auto worker = BeginHeld(&ticket);
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(Eventually([&] { return worker->EndNext(); }));
+  }
+  ASSERT_TRUE(Eventually([&] { return worker->num_held() == 2; }));
+  broker_->set_hold(false);
+  worker->DieRunning(MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "killed"),
+                     /*fault=*/false);
+  EXPECT_TRUE(ticket->Wait(Soon()).ok()) << ticket->Wait(Soon());
+  EXPECT_TRUE(Fetch(2).ok());
+}
+
+TEST_P(StreamKindTest, WithoutRoomForTheResultItIsAnError) {
+  Start({Device(GetParam(), kMiB)}, {.memory = 6 * kMiB});
+  ASSERT_TRUE(Put(1, kLarge).ok());
+  absl::Status status = Run(Negate(1, 2));
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  EXPECT_EQ(ReasonOf(status), v1::ERROR_REASON_DEVICE_MEMORY);
+  EXPECT_TRUE(HasRetryDelay(status));
+  ExpectWhole(1, kLarge);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, StreamKindTest, ::testing::Values("cpu", "cuda"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace stride::scheduler
