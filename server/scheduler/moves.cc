@@ -209,7 +209,8 @@ absl::StatusOr<store::Allocation> Scheduler::BlockingAllocate(Lane& lane, uint64
     if (auto worker = BlockingWorker(lane, nullptr); !worker.ok()) return worker.status();
   }
   Locked lock(*core_);
-  absl::Time give_up = core_->Now() + kLongestWait;
+  const uint64_t turn = ++last_memory_turn_;
+  const absl::Time give_up = core_->Now() + kLongestWait;
   while (true) {
     store::Allocation allocation;
     uint64_t seen = memory_changes_;
@@ -217,7 +218,7 @@ absl::StatusOr<store::Allocation> Scheduler::BlockingAllocate(Lane& lane, uint64
       return TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_WORKER_LOST,
                       "the device process was lost; try again", absl::Milliseconds(200));
     }
-    Memory::Outcome outcome = Allocate(lane, size, &allocation);
+    Memory::Outcome outcome = Allocate(lane, size, turn, &allocation);
     // What others hold is let go when they end: worth a moment.
     bool wait = outcome == Memory::Outcome::kLater || MayComeFree(lane.device);
     if (outcome != Memory::Outcome::kAllocated) {

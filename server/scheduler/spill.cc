@@ -1,6 +1,7 @@
 // Scheduler: memory when a device has none left: idle buffers leave it, for host memory and then
 // for files, and so make room.
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -44,17 +45,19 @@ bool LeavesBefore(const store::Buffer& a, const store::Buffer& b) {
   if (free_a != free_b) return free_a;
   bool wanted_a = IsWanted(a), wanted_b = IsWanted(b);
   if (wanted_a != wanted_b) return wanted_b;
+  if (a.last_use == b.last_use) return a.record < b.record;  // of an earlier daemon
   return wanted_a ? a.last_use > b.last_use : a.last_use < b.last_use;
 }
 
 }  // namespace
 
-Memory::Outcome Scheduler::Allocate(Lane& lane, uint64_t size, store::Allocation* allocation) {
+Memory::Outcome Scheduler::Allocate(Lane& lane, uint64_t size, uint64_t turn,
+                                    store::Allocation* allocation) {
   lane.last_used = core_->Now();
   for (int i = 0; i < kMaxRounds; ++i) {
-    Memory::Outcome outcome = memory_.Allocate(lane, size, allocation);
+    Memory::Outcome outcome = memory_.Allocate(lane, size, turn, allocation);
     if (outcome != Memory::Outcome::kFull) return outcome;
-    outcome = MakeRoom(lane, size);
+    outcome = MakeRoom(lane, size, turn);
     if (outcome != Memory::Outcome::kAllocated) return outcome;
   }
   return Memory::Outcome::kFull;
@@ -62,12 +65,12 @@ Memory::Outcome Scheduler::Allocate(Lane& lane, uint64_t size, store::Allocation
 
 // kAllocated: there is room now, as far as can be told; kLater: buffers are leaving; kFull: what is
 // there is in use, or has nowhere to go.
-Memory::Outcome Scheduler::MakeRoom(Lane& lane, uint64_t size) {
+Memory::Outcome Scheduler::MakeRoom(Lane& lane, uint64_t size, uint64_t turn) {
   int place = lane.device;
   if (spilling_[place].under_way > 0) return Memory::Outcome::kLater;
   if (std::exchange(spilling_[place].failed, false)) return Memory::Outcome::kFull;
   if (size > memory_.limit_bytes(place)) return Memory::Outcome::kFull;
-  memory_.TrimAll(place);
+  memory_.TrimAll(lane, turn);
   auto granularity = static_cast<uint64_t>(lane.description.arena_granularity_bytes());
   uint64_t least = store::ArenaPool::LeastArenaFor(size, granularity);
   // A device that gave no arena although its limit allows one has less than it says.
@@ -77,7 +80,7 @@ Memory::Outcome Scheduler::MakeRoom(Lane& lane, uint64_t size) {
   bool later = false;
   int64_t company = 0, max_company = static_cast<int64_t>(memory_.limit_bytes(place) / 16);
   size_t num_needed = 0;  // what is behind them goes along
-  for (auto& buffer : Evictable(place)) {
+  for (auto& buffer : Evictable(lane, turn)) {
     Spill spill{.buffer = buffer,
                 .from = &LaneFor(buffer->tenant, place),
                 .to = nullptr,
@@ -89,7 +92,7 @@ Memory::Outcome Scheduler::MakeRoom(Lane& lane, uint64_t size) {
       company += buffer->size;
     }
     if (!IsWorthless(*buffer) && !HasOtherCopy(*buffer)) {
-      Memory::Outcome outcome = FindTarget(&spill);
+      Memory::Outcome outcome = FindTarget(&spill, turn);
       later = outcome == Memory::Outcome::kLater;
       if (later) break;
       if (outcome == Memory::Outcome::kFull) continue;
@@ -115,11 +118,19 @@ Memory::Outcome Scheduler::MakeRoom(Lane& lane, uint64_t size) {
   return later && outcome == Memory::Outcome::kAllocated ? Memory::Outcome::kLater : outcome;
 }
 
-// In the order in which they are to leave.
-std::vector<std::shared_ptr<store::Buffer>> Scheduler::Evictable(int place) {
+// In the order in which they are to leave. Not those of tasks that have waited longer for memory
+// there: they would have to come back, and others leave for them.
+std::vector<std::shared_ptr<store::Buffer>> Scheduler::Evictable(const Lane& lane, uint64_t turn) {
+  std::set<const store::Buffer*> kept;
+  for (const auto& [key, other] : lanes_) {
+    bool older = other->device == lane.device && other.get() != &lane;
+    if (!older || !other->WaitsBefore(turn)) continue;
+    for (const Use& use : other->memory_queue.front()->uses) kept.insert(use.buffer.get());
+  }
   std::vector<std::shared_ptr<store::Buffer>> buffers = core_->reclaimer->Residents();
-  auto stays = [&](const std::shared_ptr<store::Buffer>& buffer) {
-    return buffer->replicas.count(place) == 0 || buffer->num_holders > 0 || IsMoving(buffer.get());
+  auto stays = [&, place = lane.device](const std::shared_ptr<store::Buffer>& buffer) {
+    return buffer->replicas.count(place) == 0 || buffer->num_holders > 0 ||
+           IsMoving(buffer.get()) || kept.count(buffer.get()) > 0;
   };
   buffers.erase(std::remove_if(buffers.begin(), buffers.end(), stays), buffers.end());
   std::sort(buffers.begin(), buffers.end(),
@@ -128,12 +139,12 @@ std::vector<std::shared_ptr<store::Buffer>> Scheduler::Evictable(int place) {
 }
 
 // A block in the next place that has room: of the buffer's tenant, as on devices.
-Memory::Outcome Scheduler::FindTarget(Spill* spill) {
+Memory::Outcome Scheduler::FindTarget(Spill* spill, uint64_t turn) {
   auto size = static_cast<uint64_t>(spill->buffer->size);
   for (int place : {core_->memory_place(), core_->disk_place()}) {
     if (place <= spill->from->device || size > memory_.limit_bytes(place)) continue;
     spill->to = &LaneFor(spill->buffer->tenant, place);
-    Memory::Outcome outcome = Allocate(*spill->to, size, &spill->target);
+    Memory::Outcome outcome = Allocate(*spill->to, size, turn, &spill->target);
     if (outcome != Memory::Outcome::kFull) return outcome;
   }
   spill->to = nullptr;
