@@ -1,6 +1,7 @@
 // Scheduler: sending prepared tasks to their worker, and what comes back.
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -41,6 +42,18 @@ bool OverwrittenSince(const Lane::InFlight& entry, const std::deque<Lane::InFlig
     }
   }
   return false;
+}
+
+// Whether it has run on what a task before it left undone, as those in `garbage` are. Adds what it
+// wrote itself when that is garbage now; `undone`: it is without looking.
+bool SpreadsGarbage(const Task& task, bool undone, std::set<const store::Buffer*>* garbage) {
+  for (const Use& use : task.uses)
+    undone =
+        undone || (use.buffer != nullptr && !use.fresh && garbage->count(use.buffer.get()) > 0);
+  for (const Use& use : task.uses) {
+    if (undone && use.buffer != nullptr && use.write) garbage->insert(use.buffer.get());
+  }
+  return undone;
 }
 
 // What a task was to make, and now does not, keeps no memory.
@@ -320,6 +333,7 @@ void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker,
   }
   std::vector<std::shared_ptr<Task>> again;
   std::vector<std::pair<std::shared_ptr<Task>, absl::Status>> ended;
+  std::set<const store::Buffer*> garbage;
   for (const Lane::InFlight& entry : in_flight) {
     ReleaseHeld(entry);
     if (!entry.last || entry.task == nullptr) continue;
@@ -327,11 +341,14 @@ void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker,
     bool completed = AtOrBefore(entry.sequence, death.completed_sequence) && task != culprit;
     if (task == culprit) ++task->num_deaths;
     bool repeatable = IsRepeatable(*task) && task->num_deaths < kMaxTaskAttempts;
-    bool undone = wire::AnyUndone(death.undone, task->first_sequence, task->last_sequence);
+    bool taken_out = death.undone.TakenOut(entry.sequence);
+    bool undone = SpreadsGarbage(
+        *task, taken_out || death.undone.Failed(task->first_sequence, entry.sequence), &garbage);
     if (task == culprit && (faulted || !task->stop.ok() || !repeatable)) {
       ended.push_back({task, LossOf(lane, *task, death, faulted)});
-    } else if (completed && (!repeatable || OverwrittenSince(entry, in_flight, death) ||
-                             (!undone && !task->recall.ok()))) {
+    } else if (completed && !taken_out &&
+               (!repeatable || OverwrittenSince(entry, in_flight, death) ||
+                (!undone && !task->recall.ok()))) {
       // It ended; only the message of it was lost.
       ended.push_back({task, undone ? LossOf(lane, *task, death, false) : FirstInputError(*task)});
     } else {

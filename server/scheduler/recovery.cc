@@ -438,9 +438,8 @@ Recovery::Verdict Recovery::Judge(uint64_t id, const recovery::DispatchRecord& d
     return repeatable ? Verdict::kAgain : Verdict::kLost;
   const Progress& progress = found->second;
   if (AtOrBefore(dispatch.last_sequence(), progress.completed)) {
-    // It has failed, or it was taken out and its worker has passed over it.
-    bool undone =
-        wire::AnyUndone(progress.undone, dispatch.first_sequence(), dispatch.last_sequence());
+    if (progress.undone.TakenOut(dispatch.last_sequence())) return Verdict::kAgain;
+    bool undone = garbage_.count(id) > 0;
     // Cancelled too late: what came after it has its result.
     bool too_late = !undone && dispatch.has_recall();
     // One that was cancelled in time ends so, and never runs again.
@@ -451,7 +450,37 @@ Recovery::Verdict Recovery::Judge(uint64_t id, const recovery::DispatchRecord& d
   return WasRunning(dispatch) && !repeatable ? Verdict::kLost : Verdict::kAgain;
 }
 
+// What failed, or has run on what a task before it in its worker's queue left undone.
+void Recovery::FindGarbage() {
+  std::map<std::pair<uint64_t, uint64_t>, uint64_t> queues;  // worker and sequence -> task
+  for (const auto& [id, dispatch] : books_.dispatches)
+    queues[{dispatch.worker(), dispatch.last_sequence()}] = id;
+  std::set<uint64_t> buffers;
+  for (const auto& [place, id] : queues) {
+    const recovery::DispatchRecord& dispatch = books_.dispatches.at(id);
+    auto progress = progress_.find(place.first);
+    auto task = books_.tasks.find(id);
+    if (progress == progress_.end() || task == books_.tasks.end() ||
+        !AtOrBefore(place.second, progress->second.completed))
+      continue;
+    const wire::Undone& undone = progress->second.undone;
+    const int num_uses = std::min(dispatch.flags_size(), task->second.uses_size());
+    bool garbage =
+        undone.TakenOut(place.second) || undone.Failed(dispatch.first_sequence(), place.second);
+    for (int i = 0; i < num_uses; ++i) {
+      bool fresh = (dispatch.flags(i) & kUseFresh) != 0;
+      garbage = garbage || (!fresh && buffers.count(task->second.uses(i).buffer()) > 0);
+    }
+    if (!garbage) continue;
+    garbage_.insert(id);
+    for (int i = 0; i < num_uses; ++i) {
+      if ((dispatch.flags(i) & kUseWrite) != 0) buffers.insert(task->second.uses(i).buffer());
+    }
+  }
+}
+
 void Recovery::JudgeTasks() {
+  FindGarbage();
   for (const auto& [id, record] : books_.tasks) {
     auto dispatch = books_.dispatches.find(id);
     verdicts_[id] =

@@ -9,7 +9,7 @@
 namespace stride::simulation {
 namespace {
 
-constexpr uint64_t kStaging = 4 << 10, kSlot = 32;
+constexpr uint64_t kStaging = 4 << 10;
 
 absl::Status Dead() {
   return MakeError(absl::StatusCode::kUnavailable, v1::ERROR_REASON_WORKER_LOST,
@@ -36,7 +36,8 @@ Worker::Worker(Devices* devices, uint64_t id, int device)
     : devices_(devices), id_(id), device_(device), staging_memory_(kStaging) {
   page_fd_ = *CreateMemoryFile("page", wire::kStatusPageBytes);
   page_ = *MemoryMap::Map(page_fd_.get(), wire::kStatusPageBytes, /*writable=*/true);
-  staging_ = std::make_unique<broker::StagingPool>(staging_memory_.data(), kStaging, kSlot);
+  staging_ =
+      std::make_unique<broker::StagingPool>(staging_memory_.data(), kStaging, devices->slot_bytes_);
 }
 
 Worker::~Worker() { staging_->Close(); }
@@ -95,14 +96,14 @@ absl::StatusOr<UniqueFd> Worker::CreateArena(uint64_t arena, uint64_t size) {
   if (dead_) return Dead();
   if (world().Chance(devices_->hazards_->arena_fails))
     return absl::ResourceExhaustedError("the device has no memory");
-  arenas_[arena] = *std::move(map);
+  arenas_[arena] = std::make_shared<MemoryMap>(*std::move(map));
   return fd;
 }
 
 absl::Status Worker::MapArena(uint64_t arena, uint64_t size, int fd) {
   devices_->watcher_->Point("before an arena is mapped");
   auto map = std::make_shared<MemoryMap>(*MemoryMap::Map(fd, size, /*writable=*/true));
-  return Deliver([this, arena, map] { arenas_[arena] = std::move(*map); });
+  return Deliver([this, arena, map] { arenas_[arena] = map; });
 }
 
 absl::Status Worker::UnmapArena(uint64_t arena) {
@@ -152,13 +153,13 @@ void Worker::CheckTenant(const std::string& label) {
 std::string Worker::Work(Half half) {
   auto at = [this](uint64_t arena, uint64_t offset, uint64_t size) -> char* {
     auto found = arenas_.find(arena);
-    if (found == arenas_.end() || offset + size > found->second.size()) return nullptr;
+    if (found == arenas_.end() || offset + size > found->second->size()) return nullptr;
     if (!tenant_.empty()) {
       std::string& owner = devices_->arena_tenant_[arena];
       if (owner.empty()) owner = tenant_;
       if (owner != tenant_) world().Fail("memory of ", owner, " is used by ", tenant_);
     }
-    return reinterpret_cast<char*>(found->second.data()) + offset;
+    return reinterpret_cast<char*>(found->second->data()) + offset;
   };
   auto code = modules_.find(ModuleOf(current_));
   return Compute(current_, code == modules_.end() ? nullptr : &code->second, half, at);
@@ -171,7 +172,7 @@ void Worker::StartNext() {
     uint32_t mark = static_cast<uint32_t>(current_.sequence());
     if (device().host_memory()) page().started_sequence = mark;
     if (taken_.erase(current_.sequence()) > 0) {
-      wire::MarkUndone(page(), current_.sequence());
+      wire::MarkTakenOut(page(), current_.sequence());
       page().completed_sequence = mark;
       TellResult(current_.sequence(), absl::CancelledError("taken out"), 0);
       continue;
@@ -206,7 +207,7 @@ void Worker::EndCurrent() {
   absl::Status status;
   if (world().Chance(hazards.task_fails)) {
     status = absl::FailedPreconditionError("it trapped");
-    wire::MarkUndone(page(), current_.sequence());
+    wire::MarkFailed(page(), current_.sequence());
     devices_->watcher_->Hit(current_.label(), /*fault=*/true);
   } else if (std::string wrong = Work(Half::kSecond); !wrong.empty()) {
     world().Fail("task `", current_.label(), "`: ", wrong);
@@ -256,22 +257,23 @@ void Worker::Copy(bool to_device, uint64_t arena, uint64_t arena_offset, uint64_
     if (!owed.empty()) owed.mapped()(std::move(status));
   };
   absl::Status sent = Deliver([=, this] {
+    auto found = arenas_.find(arena);
+    if (found == arenas_.end() || arena_offset + size > found->second->size()) {
+      world().Fail("a copy ", to_device ? "to " : "from ", arena, "+", arena_offset,
+                   " is outside the arenas of its worker");
+      return;
+    }
     absl::Time& last = to_device ? last_upload_ : last_download_;
     last = std::max(last + absl::Nanoseconds(1), world().Now() + world().Latency() / 4);
-    Later(last, [=, this] {
+    Later(last, [=, this, map = found->second] {
       if (dead_) return;
       if (world().Chance(devices_->hazards_->copy_dies)) {
         Die(Killed(), /*fault=*/false);
         return;
       }
-      auto found = arenas_.find(arena);
-      if (found == arenas_.end() || arena_offset + size > found->second.size()) {
-        world().Fail("a copy outside the arenas of its worker");
-        return;
-      }
       world().Note("worker ", id_, to_device ? " copies to " : " copies from ", arena, "+",
                    arena_offset, ", staging ", staging_offset, ", ", size);
-      std::byte* there = found->second.data() + arena_offset;
+      std::byte* there = map->data() + arena_offset;
       std::byte* here = staging_memory_.data() + staging_offset;
       std::memcpy(to_device ? there : here, to_device ? here : there, size);
       Tell([answer] { answer(absl::OkStatus()); });
@@ -301,7 +303,7 @@ void Worker::Die(absl::Status cause, bool fault) {
   if (running_) devices_->watcher_->Hit(current_.label(), fault);
   // The process may have told which task it was, or only that there was a fault.
   if (running_ && fault && world().Chance(0.7)) death.faulting_sequence = current_.sequence();
-  world().Note("worker ", id_, " of device ", device_, " dies: ", death.cause.ToString(),
+  world().Note("worker ", id_, " of device ", device_, " dies: ", death.cause.message(),
                running_ ? absl::StrCat(", in `", current_.label(), "`") : "", ", completed ",
                death.completed_sequence, " started ", death.started_sequence);
   running_ = false;

@@ -109,7 +109,7 @@ class Worker : public broker::Worker, public std::enable_shared_from_this<Worker
   broker::WorkerCallbacks callbacks_;
   bool adopted_ = false;
   std::vector<std::function<void()>> kept_back_;
-  std::map<uint64_t, MemoryMap> arenas_;
+  std::map<uint64_t, std::shared_ptr<MemoryMap>> arenas_;  // copies under way keep theirs
   std::map<uint64_t, wire::Code> modules_;
   std::deque<std::function<void()>> commands_;  // on their way
   std::deque<wire::Task> queue_;
@@ -150,6 +150,8 @@ class Devices : public broker::Broker, public broker::Compiler {
   void Vanish();
   // One that lives; null: there is none.
   std::shared_ptr<Worker> Any();
+  // Of workers that start from now on: what one copy moves at most.
+  void set_slot_bytes(uint64_t bytes) { slot_bytes_ = bytes; }
   void set_ill(int device, bool ill) { ill_[device] = ill; }
 
  private:
@@ -164,6 +166,7 @@ class Devices : public broker::Broker, public broker::Compiler {
   std::map<uint64_t, wire::Code> code_;
   std::map<uint64_t, std::string> arena_tenant_;
   std::map<int, bool> ill_;
+  uint64_t slot_bytes_ = 32;
   uint64_t next_worker_ = 1;
   bool shut_down_ = false;
   bool vanished_ = false;

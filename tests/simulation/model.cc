@@ -9,6 +9,7 @@ namespace stride::simulation {
 namespace {
 
 constexpr size_t kMaxPossibilities = 64;
+constexpr int64_t kLargestSmall = 16;  // elements
 
 int64_t At(const Values& values, const View& view, int64_t i) {
   return values[view.offset + i * view.stride];
@@ -21,6 +22,15 @@ Values In(const Values& values, const View& view) {
 }
 
 }  // namespace
+
+// Operations, what they made and where it lies know each other.
+Model::~Model() {
+  for (auto& [id, op] : ops_) {
+    op->version->op = nullptr;
+    op->version->before = nullptr;
+    op->inputs.clear();
+  }
+}
 
 OpPtr Model::Make(Op::Kind kind, const std::string& tenant) {
   auto op = std::make_shared<Op>();
@@ -38,6 +48,9 @@ void Model::Accept(const OpPtr& op) {
   op->version->before = op->out.buffer->now;
   op->version->size = op->in_place ? op->version->before->size : op->out.count;
   op->out.buffer->now = op->version;
+  op->in_pieces = op->version->size > kLargestSmall;
+  for (const Input& input : op->inputs)
+    op->in_pieces = op->in_pieces || input.version->size > kLargestSmall;
   ops_[op->id] = op;
 }
 
@@ -56,7 +69,7 @@ void Model::Ended(const OpPtr& op, const absl::Status& status) {
   op->outcome = status.ok() ? Outcome::kDone : Outcome::kFailed;
   op->status = status;
   op->end_time = world_->Now();
-  world_->Note("operation ", op->id, " ended: ", status.ToString());
+  world_->Note("operation ", op->id, " ended: ", Text(status));
   ended_.push_back(op);
 }
 
@@ -94,7 +107,7 @@ bool Model::Excused(const Op& op, absl::StatusCode code) const {
     case absl::StatusCode::kAborted:
       // Not to be repeated, or it went down with its workers too often.
       return (op.hit && (op.in_place || op.num_began >= 3)) || excuses_.compiler ||
-             (op.in_place && op.restarted && op.hit) ||
+             (op.in_place && op.restarted && (op.hit || op.in_pieces)) ||
              // It failed, the news of it was lost, and by now its inputs are others.
              (op.faulted && op.hit) ||
              // What was asked back and not answered by the time the daemon died may have run.
@@ -150,8 +163,7 @@ void Model::VerifyOne(const OpPtr& op) {
   op->verified = true;
   if (!op->status.ok()) {
     if (!MayFail(*op, op->status.code()))
-      world_->Fail("operation ", op->id,
-                   " has an error that nothing explains: ", op->status.ToString(),
+      world_->Fail("operation ", op->id, " has an error that nothing explains: ", Text(op->status),
                    Story(op->version));
     return;
   }
@@ -288,7 +300,7 @@ std::string Model::Story(const VersionPtr& version, int num_lines) const {
     const Op& op = *at->op;
     --num_lines;
     absl::StrAppend(&story, "\n  operation ", op.id, ", ", kOutcomes[static_cast<int>(op.outcome)],
-                    op.status.ok() ? "" : " ", op.status.ok() ? "" : op.status.ToString(),
+                    op.status.ok() ? "" : " ", op.status.ok() ? "" : Text(op.status),
                     op.of_job ? ", of a job" : "", op.stop_asked ? ", stop asked" : "",
                     op.faulted ? ", faulted" : "", op.hit ? ", hit" : "",
                     op.restarted ? ", restarted" : "", ", began ", op.num_began, " times");
@@ -326,7 +338,7 @@ void Model::CheckError(const std::string& what, const VersionPtr& version,
                        const absl::Status& status) {
   if (ErrorsOf(version).count(status.code()) > 0) return;
   world_->Fail(what, ", left by operation ", version->op == nullptr ? 0 : version->op->id,
-               ", carries an error that nothing explains: ", status.ToString(), Story(version));
+               ", carries an error that nothing explains: ", Text(status), Story(version));
 }
 
 void Model::Prune() {

@@ -31,7 +31,7 @@ void ExpectRight(uint64_t seed, const Simulation::Result& result) {
 }
 
 void RunSeeds(uint64_t first, uint64_t count) {
-  uint64_t steps = 0, operations = 0, contents = 0, deaths = 0, restarts = 0;
+  uint64_t steps = 0, operations = 0, contents = 0, deaths = 0, restarts = 0, spilled = 0;
   for (uint64_t seed = first; seed < first + count && !::testing::Test::HasFailure(); ++seed) {
     Simulation::Result result = RunSeed(seed);
     ExpectRight(seed, result);
@@ -40,11 +40,12 @@ void RunSeeds(uint64_t first, uint64_t count) {
     contents += result.contents;
     deaths += result.deaths;
     restarts += result.restarts;
+    spilled += result.spilled_bytes;
   }
   std::printf(
       "%lu seeds, %lu events, %lu operations, %lu contents compared, %lu workers and %lu "
-      "daemons killed\n",
-      count, steps, operations, contents, deaths, restarts);
+      "daemons killed, %lu bytes spilled\n",
+      count, steps, operations, contents, deaths, restarts, spilled);
 }
 
 TEST(SimulationTest, FixedSeeds) {

@@ -157,7 +157,7 @@ void CudaDevice::Enqueue(const wire::Task& task) {
   absl::Status status = Lower(task);
   if (!status.ok()) {
     CheckAlive();
-    wire::MarkUndone(*environment_.status_page, task.sequence());
+    wire::MarkFailed(*environment_.status_page, task.sequence());
   }
   scratch_->Trim();
   WriteMark(compute_.get(),

@@ -1325,9 +1325,41 @@ TEST_F(OrderTest, AWriteThatFailedIsNotTakenForDoneWhenItsWorkerDies) {
         .cause = MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "killed"),
         .completed_sequence = 1,
         .started_sequence = 1};
-    if (failed) death.undone.insert(1);
+    if (failed) death.undone.failed.insert(1);
     worker->Die(death);
     EXPECT_EQ(absl::IsAborted((*writer)->Wait(Soon())), failed);
+    TearDown();
+    broker_.reset();
+  }
+}
+
+// What has run on the output of one that failed is not taken for done either, when all that is
+// known of both is on their worker's page; and one that was taken out has touched nothing.
+TEST_F(OrderTest, AWriteBehindOneThatFailedIsLostAndOneThatWasTakenOutRunsAgain) {
+  for (bool failed : {true, false}) {
+    SCOPED_TRACE(failed);
+    Start({HostDevice(0)}, /*hold=*/true);
+    ASSERT_TRUE(Put(1, {1, 2}).ok());
+    ASSERT_TRUE(Put(2, {1, 2}).ok());
+    auto fresh = Submit(Add(1, 1, 3));
+    auto writer = Submit(InPlace(2, 3));
+    auto worker = broker_->WaitForWorker(1);
+    while (worker->num_held() < 2) absl::SleepFor(absl::Milliseconds(1));
+    broker_->set_hold(false);
+    broker::WorkerDeath death{
+        .cause = MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "killed"),
+        .completed_sequence = 2,
+        .started_sequence = 2};
+    if (failed) {
+      death.undone.failed = {1};
+    } else {
+      death.undone.taken_out = {1, 2};
+    }
+    worker->Die(death);
+    EXPECT_TRUE((*fresh)->Wait(Soon()).ok());
+    absl::Status status = (*writer)->Wait(Soon());
+    EXPECT_EQ(absl::IsAborted(status), failed) << status;
+    EXPECT_EQ(status.ok(), !failed) << status;
     TearDown();
     broker_.reset();
   }
