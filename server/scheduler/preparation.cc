@@ -237,6 +237,7 @@ bool Scheduler::TakeMemory(const std::shared_ptr<Task>& task,
     BeginStream(task, OutOfMemory(lane, all, limit));
     return false;
   }
+  LetGo(*task);  // it had all and lost some: who waits holds nothing, or others wait for it
   if (!lane.memory_queue.empty() && lane.memory_queue.front() != task) {
     EnterMemoryQueue(task);
     if (lane.memory_queue.front() == task) MemoryChanged();  // it matters more than the others
