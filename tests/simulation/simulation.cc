@@ -277,15 +277,9 @@ void Simulation::CloseSession() {
   Session* session = AnySession();
   if (session == nullptr) return;
   world_.Note(session->name, " ends");
-  std::vector<std::shared_ptr<Buffer>> buffers = session->unanswered_views;
-  for (auto& [handle, array] : session->arrays) buffers.push_back(array.view.buffer);
-  // Their queued work never runs, nor do their uploads go on.
-  for (const auto& buffer : buffers) {
-    for (VersionPtr version = buffer->now; version != nullptr; version = version->before) {
-      const OpPtr& op = version->op;
-      if (op != nullptr && op->outcome != Outcome::kDone && op->session == session->name)
-        op->stop_asked = true;
-    }
+  // Its queued work never runs, whatever it was to write, nor do its uploads go on.
+  for (const auto& [id, op] : model_.ops()) {
+    if (op->outcome != Outcome::kDone && op->session == session->name) op->stop_asked = true;
   }
   absl::Status status = engine_->DeleteSession(Id(session->tenant), session->name);
   if (!status.ok()) world_.Fail("a session cannot be ended: ", Text(status));
@@ -577,10 +571,7 @@ void Simulation::MakeView() {
   world_.Note("view ", session->name, "/arrays/", handle, " of ", base->name);
   auto ticket =
       engine_->Submit(Id(session->tenant), session->name, operation, absl::InfiniteFuture());
-  if (killed_) {  // nobody asks for it any more, but it may be there
-    session->unanswered_views.push_back(view.buffer);
-    return;
-  }
+  if (killed_) return;  // nobody asks for it any more, but it may be there
   if (ticket.ok()) {
     session->arrays[handle] = {made};
     return;

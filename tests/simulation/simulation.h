@@ -44,7 +44,6 @@ class Simulation : private Watcher {
     std::string tenant, name;
     uint64_t next_handle = 1;
     std::map<uint64_t, Array> arrays;
-    std::vector<std::shared_ptr<Buffer>> unanswered_views;
   };
   struct Fetch {
     std::unique_ptr<scheduler::InlineFetch> fetch;
