@@ -107,7 +107,7 @@ bool Model::Excused(const Op& op, absl::StatusCode code) const {
     case absl::StatusCode::kAborted:
       // Not to be repeated, or it went down with its workers too often.
       return (op.hit && (op.in_place || op.num_began >= 3)) || excuses_.compiler ||
-             (op.in_place && op.restarted && (op.hit || op.in_pieces)) ||
+             (op.restarted && (op.in_pieces || (op.in_place && op.hit))) ||
              // It failed, the news of it was lost, and by now its inputs are others.
              (op.faulted && op.hit) ||
              // What was asked back and not answered by the time the daemon died may have run.
