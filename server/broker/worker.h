@@ -13,6 +13,7 @@
 #include "server/base/unique_fd.h"
 #include "server/broker/compiled_module.h"
 #include "server/broker/staging.h"
+#include "server/wire/status_page.h"
 #include "server/wire/worker.pb.h"
 
 namespace stride::broker {
@@ -24,6 +25,7 @@ struct WorkerDeath {
   uint64_t faulting_sequence = 0;   // the task at fault, 0: none is known to be
   uint32_t completed_sequence = 0;  // from the status page
   uint32_t started_sequence = 0;
+  wire::Undone undone;  // likewise
 };
 
 // Called on the worker's reader thread with no lock of the broker held. They may call any method of

@@ -253,6 +253,7 @@ WorkerDeath WorkerProcess::JudgeDeath() {
   WorkerDeath death;
   death.completed_sequence = page->completed_sequence.load();
   death.started_sequence = page->started_sequence.load();
+  death.undone = wire::UndoneIn(*page);
   absl::MutexLock lock(&mutex_);
   // The page has the low 32 bits. What it says is used only where it names a task that is under
   // way.

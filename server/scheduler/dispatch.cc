@@ -1,6 +1,7 @@
 // Scheduler: sending prepared tasks to their worker, and what comes back.
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -24,12 +25,14 @@ constexpr size_t kMaxSubmitBytes = 64 << 10;  // of a packet's 128 KiB
 constexpr size_t kMaxTaskBytes = 56 << 10;
 
 // Whether a later task that has begun changes in place what this one used: run again it would read
-// something else, or undo the change.
+// something else, or undo the change. A stream counts as begun what waits its turn there, so no
+// more than the one after the last that completed is meant.
 bool OverwrittenSince(const Lane::InFlight& entry, const std::deque<Lane::InFlight>& in_flight,
-                      uint32_t started_sequence) {
+                      const broker::WorkerDeath& death) {
   for (const Lane::InFlight& later : in_flight) {
     if (!later.last || later.task == nullptr || later.sequence <= entry.sequence ||
-        !AtOrBefore(later.sequence, started_sequence))
+        !AtOrBefore(later.task->first_sequence, death.started_sequence) ||
+        !AtOrBefore(later.task->first_sequence, death.completed_sequence + 1))
       continue;
     for (const Use& written : later.task->uses) {
       if (written.buffer == nullptr || !written.write || written.fresh) continue;
@@ -39,6 +42,18 @@ bool OverwrittenSince(const Lane::InFlight& entry, const std::deque<Lane::InFlig
     }
   }
   return false;
+}
+
+// Whether it has run on what a task before it left undone, as those in `garbage` are. Adds what it
+// wrote itself when that is garbage now; `undone`: it is without looking.
+bool SpreadsGarbage(const Task& task, bool undone, std::set<const store::Buffer*>* garbage) {
+  for (const Use& use : task.uses)
+    undone =
+        undone || (use.buffer != nullptr && !use.fresh && garbage->count(use.buffer.get()) > 0);
+  for (const Use& use : task.uses) {
+    if (undone && use.buffer != nullptr && use.write) garbage->insert(use.buffer.get());
+  }
+  return undone;
 }
 
 // What a task was to make, and now does not, keeps no memory.
@@ -221,6 +236,9 @@ void Scheduler::TasksDone(Lane& lane, const broker::Worker* worker,
                     "the device process gave an answer out of order and was replaced"));
       return;
     }
+    // What was taken out is answered before its result comes: this has begun.
+    if (lane.recalls.count(result.sequence()) > 0)
+      TasksCancelled(lane, worker, result.sequence(), /*taken=*/false);
     Lane::InFlight entry = std::move(lane.in_flight.front());
     lane.in_flight.pop_front();
     turns_[lane.device].share.Charge(lane.flow, result.run_seconds(), core_->Now());
@@ -285,7 +303,7 @@ void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker,
   lane.loaded.clear();
   lane.load_errors.clear();
   lane.attributes.clear();
-  core_->recorder.WorkerGone(std::exchange(lane.worker_record, 0));
+  const uint64_t record = std::exchange(lane.worker_record, 0);
   lane.recalls.clear();
   ++accounts_[lane.device].worker_restarts;
   std::deque<Lane::InFlight> in_flight = std::exchange(lane.in_flight, {});
@@ -315,6 +333,7 @@ void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker,
   }
   std::vector<std::shared_ptr<Task>> again;
   std::vector<std::pair<std::shared_ptr<Task>, absl::Status>> ended;
+  std::set<const store::Buffer*> garbage;
   for (const Lane::InFlight& entry : in_flight) {
     ReleaseHeld(entry);
     if (!entry.last || entry.task == nullptr) continue;
@@ -322,23 +341,32 @@ void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker,
     bool completed = AtOrBefore(entry.sequence, death.completed_sequence) && task != culprit;
     if (task == culprit) ++task->num_deaths;
     bool repeatable = IsRepeatable(*task) && task->num_deaths < kMaxTaskAttempts;
+    bool taken_out = death.undone.TakenOut(entry.sequence);
+    bool undone = SpreadsGarbage(
+        *task, taken_out || death.undone.Failed(task->first_sequence, entry.sequence), &garbage);
     if (task == culprit && (faulted || !task->stop.ok() || !repeatable)) {
       ended.push_back({task, LossOf(lane, *task, death, faulted)});
-    } else if (completed &&
-               (!repeatable || OverwrittenSince(entry, in_flight, death.started_sequence))) {
-      ended.push_back({task, absl::OkStatus()});  // it ended; only the message of it was lost
+    } else if (completed && !taken_out &&
+               (!repeatable || OverwrittenSince(entry, in_flight, death) ||
+                (!undone && !task->recall.ok()))) {
+      // It ended; only the message of it was lost.
+      ended.push_back({task, undone ? LossOf(lane, *task, death, false) : FirstInputError(*task)});
     } else {
       again.push_back(task);
     }
   }
   for (const auto& task : again) TakeBack(task);
   for (auto& [task, status] : ended) Complete(task, status);
+  // Not before: what comes after the first of them may be sent, and committed, before the last is
+  // ended, and a successor asks this worker's page what became of that.
+  core_->recorder.WorkerGone(record);
   for (const auto& task : again) {
     if (!task->recall.ok() && task->state == TaskState::kWaiting) EndUnrun(task, task->recall);
   }
   for (const auto& task : again) Evaluate(task);
   // Tasks that were only being prepared here go on with a new worker.
   PrepareAll(lane);
+  MemoryChanged();  // who waited for an arena that it was to make asks anew
   if (!lane.ready.empty()) StartWorker(lane);
   lane.killed = false;
   NoteDemand(lane);
@@ -381,6 +409,11 @@ void Scheduler::LeaveQueue(const std::shared_ptr<Task>& task) {
   task->recall_asked = task->recall_refused = task->grace_begun = false;
   task->num_recalls = 0;
   SetState(*task, TaskState::kWaiting);
+  // What was being prepared to follow it there has to wait for it anew: there is no input yet that
+  // could be moved.
+  for (const auto& dependent : task->dependents) {
+    if (dependent->state == TaskState::kPreparing) TakeBack(dependent);
+  }
 }
 
 }  // namespace stride::scheduler

@@ -35,19 +35,26 @@ void RegisterAccesses(const std::shared_ptr<Task>& task) {
 namespace {
 
 // The accesses that come before a task which ended ahead of its turn: what comes after it waits for
-// them from now on.
+// them from now on. Some may be there for another buffer's sake, though they used this one long
+// before: only the last that writes it is its writer, and counts for those before that.
 void PutBack(const std::vector<std::shared_ptr<Task>>& earlier,
              const std::shared_ptr<store::Buffer>& buffer) {
+  auto uses = [&](const Task& task, bool write) {
+    return std::any_of(task.uses.begin(), task.uses.end(), [&](const Use& use) {
+      return use.buffer == buffer && (use.write || !write);
+    });
+  };
+  std::shared_ptr<Task> writer;
   for (const auto& task : earlier) {
-    for (const Use& use : task->uses) {
-      if (use.buffer != buffer) continue;
-      if (use.write) {
-        buffer->writer = task;
-      } else if (std::find(buffer->readers.begin(), buffer->readers.end(), task) ==
-                 buffer->readers.end()) {
-        buffer->readers.push_back(task);
-      }
-    }
+    bool later = writer == nullptr || writer->order < task->order;
+    if (later && uses(*task, /*write=*/true)) writer = task;
+  }
+  if (writer != nullptr) buffer->writer = writer;
+  for (const auto& task : earlier) {
+    bool reads = uses(*task, /*write=*/false) && (writer == nullptr || writer->order < task->order);
+    auto& readers = buffer->readers;
+    if (reads && std::find(readers.begin(), readers.end(), task) == readers.end())
+      readers.push_back(task);
   }
 }
 

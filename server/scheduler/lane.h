@@ -32,11 +32,18 @@ struct Lane {
   const wire::DeviceDescription& description;
 
   store::ArenaPool pool;
-  bool growing = false;      // an arena is being made
-  bool grow_failed = false;  // the last try failed: the next allocation is told so once
+  bool growing = false;                 // an arena is being made
+  bool grow_failed = false;             // the last try failed: the next allocation is told so once
+  std::weak_ptr<broker::Worker> dying;  // could not be asked for an arena: its death is on its way
+  bool AwaitsDeath() const { return worker != nullptr && dying.lock() == worker; }
   // Tasks, among those in `preparing`, that wait for memory: by priority, then age. The first takes
   // all that it needs at once, and none passes it.
   std::list<std::shared_ptr<Task>> memory_queue;
+  // Whether its first came to wait before one with this turn: who came later must not take what it
+  // has gathered, or two would take it from each other for ever.
+  bool WaitsBefore(uint64_t turn) const {
+    return !memory_queue.empty() && memory_queue.front()->memory_turn < turn;
+  }
 
   std::shared_ptr<broker::Worker> worker;  // null: none runs
   uint64_t worker_record = 0;              // of the worker in the journal

@@ -24,14 +24,15 @@ Memory::Memory(Core* core, std::function<Lane*(const TenantId&, int)> find_lane,
                std::function<void(Lane&)> changed)
     : core_(core), find_lane_(std::move(find_lane)), changed_(std::move(changed)) {}
 
-Memory::Outcome Memory::Allocate(Lane& lane, uint64_t size, store::Allocation* allocation) {
+Memory::Outcome Memory::Allocate(Lane& lane, uint64_t size, uint64_t turn,
+                                 store::Allocation* allocation) {
   if (std::find(lanes_.begin(), lanes_.end(), &lane) == lanes_.end()) lanes_.push_back(&lane);
   Reclaim();
   if (auto block = lane.pool.TryAllocate(size)) {
     *allocation = *block;
     return Outcome::kAllocated;
   }
-  Outcome outcome = Grow(lane, size);
+  Outcome outcome = Grow(lane, size, turn);
   if (outcome != Outcome::kAllocated) return outcome;
   auto block = lane.pool.TryAllocate(size);
   if (!block) return Outcome::kFull;
@@ -92,21 +93,22 @@ int64_t Memory::room(int device) const {
   return static_cast<int64_t>(limit_bytes(device)) - static_cast<int64_t>(arena_bytes(device));
 }
 
-void Memory::TrimAll(int device) {
-  for (Lane* lane : lanes_) {
-    if (lane->device == device) Trim(*lane, 0);
+void Memory::TrimAll(const Lane& lane, uint64_t turn) {
+  for (Lane* other : lanes_) {
+    if (other->device != lane.device) continue;
+    if (other == &lane || !other->WaitsBefore(turn)) Trim(*other, 0);
   }
 }
 
-bool Memory::MakeRoom(int device, uint64_t size) {
-  if (size > limit_bytes(device)) return false;
-  if (room(device) >= static_cast<int64_t>(size)) return true;
-  TrimAll(device);
-  return room(device) >= static_cast<int64_t>(size);
+bool Memory::MakeRoom(const Lane& lane, uint64_t size, uint64_t turn) {
+  if (size > limit_bytes(lane.device)) return false;
+  if (room(lane.device) >= static_cast<int64_t>(size)) return true;
+  TrimAll(lane, turn);
+  return room(lane.device) >= static_cast<int64_t>(size);
 }
 
-Memory::Outcome Memory::Grow(Lane& lane, uint64_t size) {
-  if (lane.growing) return Outcome::kLater;
+Memory::Outcome Memory::Grow(Lane& lane, uint64_t size, uint64_t turn) {
+  if (lane.growing || lane.AwaitsDeath()) return Outcome::kLater;
   if (std::exchange(lane.grow_failed, false)) return Outcome::kFull;
   auto granularity = static_cast<uint64_t>(lane.description.arena_granularity_bytes());
   uint64_t least = store::ArenaPool::LeastArenaFor(size, granularity);
@@ -114,7 +116,7 @@ Memory::Outcome Memory::Grow(Lane& lane, uint64_t size) {
       std::max(limit_bytes(lane.device) / kSharedArenasOfPlace, kSmallestSharedArena), granularity);
   uint64_t arena_size =
       std::max(least, std::min(shared_size, store::ArenaPool::ArenaSizeFor(size, granularity)));
-  while (!MakeRoom(lane.device, arena_size)) {
+  while (!MakeRoom(lane, arena_size, turn)) {
     if (arena_size <= least) return Outcome::kFull;
     bool shared = arena_size / 2 >= std::max(kSmallestSharedArena, least);
     arena_size = shared ? store::ArenaPool::LeastArenaFor(arena_size / 2, granularity) : least;
@@ -162,7 +164,10 @@ void Memory::RequestArena(Lane& lane, uint64_t size) {
       if (lane->worker == worker) lane->mapped.insert(id);
     } else {
       reserved_[lane->device] -= size;
-      lane->grow_failed = true;
+      // One that died has not said that there is no memory; its successor is asked.
+      bool died = worker != nullptr && absl::IsUnavailable(fd.status());
+      lane->grow_failed = !died;
+      if (died) lane->dying = worker;
     }
     changed_(*lane);
   });

@@ -29,8 +29,9 @@ class Memory {
     kLater,  // an arena is being made: `changed` follows
     kFull,   // the device's limit is reached, or it gave no arena
   };
-  // A lane on a device without host memory must have a worker.
-  Outcome Allocate(Lane& lane, uint64_t size, store::Allocation* allocation);
+  // For one with this turn (Task::memory_turn). A lane on a device without host memory must have a
+  // worker.
+  Outcome Allocate(Lane& lane, uint64_t size, uint64_t turn, store::Allocation* allocation);
 
   // Frees the blocks of buffers that died since.
   void Reclaim();
@@ -45,8 +46,9 @@ class Memory {
   void FileFailed(const absl::Status& why);
   void FileWorked() { file_error_told_ = false; }
 
-  // Gives back every empty arena of a device.
-  void TrimAll(int device);
+  // Gives back the empty arenas of a device, but for those of other lanes where somebody came to
+  // wait before.
+  void TrimAll(const Lane& lane, uint64_t turn);
   // Bytes of arenas that the device's limit still allows; below 0 after a limit was lowered.
   int64_t room(int device) const;
 
@@ -55,8 +57,8 @@ class Memory {
   uint64_t limit_bytes(int device) const;
 
  private:
-  bool MakeRoom(int device, uint64_t size);
-  Outcome Grow(Lane& lane, uint64_t size);
+  bool MakeRoom(const Lane& lane, uint64_t size, uint64_t turn);
+  Outcome Grow(Lane& lane, uint64_t size, uint64_t turn);
   Outcome AddHostArena(Lane& lane, uint64_t size);
   void RequestArena(Lane& lane, uint64_t size);
   // A file of `size` bytes; of `least` where the disk has no room for that.

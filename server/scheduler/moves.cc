@@ -114,26 +114,28 @@ absl::Status Scheduler::CopyBlock(Lane* from, const store::Allocation& source,
     position += piece.size();
     return absl::OkStatus();
   };
+  absl::Status status;
   if (from_file) {
     std::vector<std::byte> piece(std::min(size, kFilePieceBytes));
-    for (uint64_t done = 0; done < size; done += piece.size()) {
+    for (uint64_t done = 0; status.ok() && done < size; done += piece.size()) {
       size_t count = std::min<uint64_t>(size - done, piece.size());
-      absl::Status status =
-          store::ReadAt(source.arena->fd.get(), source.offset + done, piece.data(), count);
+      status = store::ReadAt(source.arena->fd.get(), source.offset + done, piece.data(), count);
       if (status.ok()) status = put({reinterpret_cast<const char*>(piece.data()), count});
-      if (!status.ok()) return status;
     }
   } else if (reader == nullptr) {
-    if (absl::Status status = put(bytes); !status.ok()) return status;
+    status = put(bytes);
   } else {
-    while (true) {
+    while (status.ok()) {
       auto chunk = reader->Next(UINT64_MAX);
-      if (!chunk.ok()) return chunk.status();
-      if (chunk->bytes.empty()) break;
-      if (absl::Status status = put(chunk->bytes); !status.ok()) return status;
+      status = chunk.status();
+      if (!chunk.ok() || chunk->bytes.empty()) break;
+      status = put(chunk->bytes);
     }
   }
-  return writer != nullptr ? writer->Finish() : absl::OkStatus();
+  if (writer == nullptr) return status;
+  // Also after an error: what is under way must not arrive when the memory is another's.
+  absl::Status finished = writer->Finish();
+  return status.ok() ? finished : status;
 }
 
 void Scheduler::MoveDone(int device, const std::shared_ptr<store::Buffer>& buffer,
@@ -207,7 +209,8 @@ absl::StatusOr<store::Allocation> Scheduler::BlockingAllocate(Lane& lane, uint64
     if (auto worker = BlockingWorker(lane, nullptr); !worker.ok()) return worker.status();
   }
   Locked lock(*core_);
-  absl::Time give_up = core_->Now() + kLongestWait;
+  const uint64_t turn = ++last_memory_turn_;
+  const absl::Time give_up = core_->Now() + kLongestWait;
   while (true) {
     store::Allocation allocation;
     uint64_t seen = memory_changes_;
@@ -215,7 +218,7 @@ absl::StatusOr<store::Allocation> Scheduler::BlockingAllocate(Lane& lane, uint64
       return TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_WORKER_LOST,
                       "the device process was lost; try again", absl::Milliseconds(200));
     }
-    Memory::Outcome outcome = Allocate(lane, size, &allocation);
+    Memory::Outcome outcome = Allocate(lane, size, turn, &allocation);
     // What others hold is let go when they end: worth a moment.
     bool wait = outcome == Memory::Outcome::kLater || MayComeFree(lane.device);
     if (outcome != Memory::Outcome::kAllocated) {

@@ -237,17 +237,20 @@ bool Scheduler::TakeMemory(const std::shared_ptr<Task>& task,
     BeginStream(task, OutOfMemory(lane, all, limit));
     return false;
   }
+  LetGo(*task);  // it had all and lost some: who waits holds nothing, or others wait for it
   if (!lane.memory_queue.empty() && lane.memory_queue.front() != task) {
     EnterMemoryQueue(task);
     if (lane.memory_queue.front() == task) MemoryChanged();  // it matters more than the others
     return false;
   }
+  uint64_t turn = task->waits_memory ? task->memory_turn : UINT64_MAX;
   Hold(*task);  // what it has must not make room for what it lacks
   std::vector<store::Allocation> blocks(lacking.size());
   Memory::Outcome outcome = Memory::Outcome::kAllocated;
   size_t count = 0;
   while (count < lacking.size()) {
-    outcome = Allocate(lane, static_cast<uint64_t>(lacking[count]->size), &blocks[count]);
+    auto size = static_cast<uint64_t>(lacking[count]->size);
+    outcome = Allocate(lane, size, turn, &blocks[count]);
     if (outcome != Memory::Outcome::kAllocated) break;
     ++count;
   }
@@ -309,6 +312,11 @@ void Scheduler::LetGo(Task& task) {
   if (Unhold(task)) MemoryChanged();
 }
 
+void Scheduler::LetGo(store::Buffer& buffer) {
+  --buffer.num_holders;
+  MemoryChanged();
+}
+
 // Whether anything under way will give memory back, or let it be taken, without a client's doing.
 bool Scheduler::MayComeFree(int device) const {
   if (!moves_.empty()) return true;
@@ -322,7 +330,7 @@ bool Scheduler::MayComeFree(int device) const {
 
 void Scheduler::EnterMemoryQueue(const std::shared_ptr<Task>& task) {
   if (std::exchange(task->waits_memory, true)) return;
-  task->memory_wait_start = core_->Now();
+  task->memory_turn = ++last_memory_turn_;
   ++num_memory_waiters_;
   auto less = [](const auto& a, const auto& b) { return a->priority > b->priority; };
   auto& queue = task->lane->memory_queue;
@@ -355,7 +363,7 @@ void Scheduler::RetryMemory() {
     if (!lane->memory_queue.empty()) lanes.push_back(lane.get());
   }
   std::sort(lanes.begin(), lanes.end(), [](const Lane* a, const Lane* b) {
-    return a->memory_queue.front()->memory_wait_start < b->memory_queue.front()->memory_wait_start;
+    return a->memory_queue.front()->memory_turn < b->memory_queue.front()->memory_turn;
   });
   for (Lane* lane : lanes) {
     while (!lane->memory_queue.empty()) {

@@ -35,6 +35,21 @@ std::vector<std::shared_ptr<Task>> WithDependents(const std::shared_ptr<Task>& t
   return tasks;
 }
 
+// The tasks' launches end in their turn, for nobody. Returns the tasks in the order of the queue;
+// `visit` sees each launch before.
+template <typename Visit>
+std::vector<std::shared_ptr<Task>> TakeOut(const std::vector<std::shared_ptr<Task>>& tasks,
+                                           std::deque<Lane::InFlight>& in_flight, Visit visit) {
+  std::vector<std::shared_ptr<Task>> out;
+  for (Lane::InFlight& entry : in_flight) {
+    if (entry.task == nullptr || !Contains(tasks, entry.task)) continue;
+    visit(entry);
+    if (entry.last) out.push_back(entry.task);
+    entry.task = nullptr;
+  }
+  return out;
+}
+
 }  // namespace
 
 // Ends a task that never ran. Arrays that it was to write in place stay as they were; but tasks
@@ -66,11 +81,9 @@ void Scheduler::Recall(const std::shared_ptr<Task>& task, absl::Status status) {
     RecallRefused({task});
     return;
   }
-  for (const auto& member : tasks) {
-    ++member->num_recalls;
-    core_->recorder.Changed(*member);
-  }
-  core_->recorder.Commit();  // a successor must know that these may not have run
+  for (const auto& member : tasks) ++member->num_recalls;
+  core_->recorder.Changed(*task);
+  core_->recorder.Commit();  // a successor must know that it was cancelled
   lane.recalls[sequences.front()] = std::move(tasks);
   // A worker that is gone answers nothing; its death is told apart and honours the recall.
   if (lane.worker != nullptr) lane.worker->Cancel(sequences).IgnoreError();
@@ -83,10 +96,7 @@ void Scheduler::TasksCancelled(Lane& lane, const broker::Worker* worker, uint64_
   if (asked == lane.recalls.end()) return;
   std::vector<std::shared_ptr<Task>> tasks = std::move(asked->second);
   lane.recalls.erase(asked);
-  for (const auto& task : tasks) {
-    task->num_recalls = std::max(0, task->num_recalls - 1);
-    core_->recorder.Changed(*task);
-  }
+  for (const auto& task : tasks) task->num_recalls = std::max(0, task->num_recalls - 1);
   if (taken) {
     RecallGranted(lane, tasks);
   } else {
@@ -95,12 +105,7 @@ void Scheduler::TasksCancelled(Lane& lane, const broker::Worker* worker, uint64_
 }
 
 void Scheduler::RecallGranted(Lane& lane, const std::vector<std::shared_ptr<Task>>& tasks) {
-  std::vector<std::shared_ptr<Task>> out;
-  for (Lane::InFlight& entry : lane.in_flight) {
-    if (entry.task == nullptr || !Contains(tasks, entry.task)) continue;
-    if (entry.last) out.push_back(entry.task);
-    entry.task = nullptr;
-  }
+  std::vector<std::shared_ptr<Task>> out = TakeOut(tasks, lane.in_flight, [](Lane::InFlight&) {});
   for (const auto& task : out) TakeBack(task);
   EndRecalled(lane, out);
 }
@@ -152,17 +157,15 @@ bool Scheduler::GiveUp(Lane& lane, const std::vector<std::shared_ptr<Task>>& tas
       })) {
     return false;
   }
-  std::vector<std::shared_ptr<Task>> out;
-  for (Lane::InFlight& entry : lane.in_flight) {
-    if (entry.task == nullptr || !Contains(tasks, entry.task)) continue;
+  auto hold = [&](Lane::InFlight& entry) {
     entry.held = entry.task->uses;
     for (const Use& use : entry.held) {
       if (use.buffer != nullptr) ++use.buffer->num_holders;
     }
     if (entry.task->stop.ok()) entry.task->stop = tasks.front()->stop;
-    if (entry.last) out.push_back(entry.task);
-    entry.given_up = std::exchange(entry.task, nullptr);
-  }
+    entry.given_up = entry.task;
+  };
+  std::vector<std::shared_ptr<Task>> out = TakeOut(tasks, lane.in_flight, hold);
   for (const auto& task : out) LeaveQueue(task);
   EndRecalled(lane, out);
   return true;

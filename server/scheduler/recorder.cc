@@ -283,7 +283,6 @@ void Recorder::FillDispatch(const Task& task, recovery::DispatchRecord* record) 
   record->set_num_deaths(task.num_deaths);
   for (const Use& use : task.uses) record->add_flags(FlagsOf(use));
   record->set_dispatch_time(ToRecord(task.dispatch_time));
-  record->set_recalled(task.num_recalls > 0);
   if (!task.recall.ok()) SetStatus(task.recall, record->mutable_recall());
   if (!task.lost_input.ok()) SetStatus(task.lost_input, record->mutable_lost_input());
 }

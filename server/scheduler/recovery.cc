@@ -37,11 +37,19 @@ absl::Status DataLost() {
                    "the array's content was lost when the daemon was replaced");
 }
 
-absl::Status DaemonEnded(const std::string& label) {
+absl::Status DaemonEnded(const std::string& label, bool in_place) {
   return MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST,
-                   "the daemon ended while the operation changed this array in place; it is not "
-                   "known how far it came",
+                   in_place ? "the daemon ended while the operation changed this array in place; "
+                              "it is not known how far it came"
+                            : "the operation failed; why was lost with the daemon, and its inputs "
+                              "have changed since",
                    {{"operation", label}});
+}
+
+bool WritesInPlace(const recovery::DispatchRecord& dispatch) {
+  return std::any_of(dispatch.flags().begin(), dispatch.flags().end(), [](uint32_t flags) {
+    return (flags & kUseWrite) != 0 && (flags & kUseFresh) == 0;
+  });
 }
 
 // Kinds of descriptors that only a journal gives a meaning.
@@ -180,6 +188,9 @@ absl::Status Recovery::Read(const recovery::Journal& journal) {
         return;
       case Kind::kJob:
         status = ParseInto(bytes, id, &books_.jobs);
+        // Tasks that have ended are not in the books, but a later one must not pass for them.
+        for (uint64_t task : books_.jobs[id].tasks())
+          books_.last_task = std::max(books_.last_task, task);
         break;
       case Kind::kModule:
         status = ParseInto(bytes, id, &books_.modules);
@@ -215,7 +226,8 @@ void Recovery::EndOldWorkers() {
     auto map = MemoryMap::Map(page->second.get(), wire::kStatusPageBytes, /*writable=*/false);
     if (!map.ok()) continue;
     const auto* status = reinterpret_cast<const wire::StatusPage*>(map->data());
-    progress = {true, status->completed_sequence.load(), status->started_sequence.load()};
+    progress = {true, status->completed_sequence.load(), status->started_sequence.load(),
+                wire::UndoneIn(*status)};
   }
 }
 
@@ -384,21 +396,19 @@ void Recovery::AbandonUnacceptedJobs() {
 }
 
 bool Recovery::Repeatable(const recovery::DispatchRecord& dispatch) const {
-  return dispatch.num_deaths() + 1 < kMaxTaskAttempts &&
-         std::all_of(dispatch.flags().begin(), dispatch.flags().end(), [](uint32_t flags) {
-           return (flags & kUseWrite) == 0 || (flags & kUseFresh) != 0;
-         });
+  return dispatch.num_deaths() + 1 < kMaxTaskAttempts && !WritesInPlace(dispatch);
 }
 
 // Whether a later task that has begun changes in place what this one used: run again it would use
-// something else, or undo the change.
+// something else, or undo the change. (A stream counts as begun what waits its turn there.)
 bool Recovery::OverwrittenSince(const recovery::DispatchRecord& dispatch, uint64_t id) const {
   const Progress& progress = progress_.at(dispatch.worker());
   const recovery::TaskRecord& task = books_.tasks.at(id);
   for (const auto& [other_id, other] : books_.dispatches) {
     bool later = other.worker() == dispatch.worker() &&
                  other.last_sequence() > dispatch.last_sequence() &&
-                 AtOrBefore(other.first_sequence(), progress.started);
+                 AtOrBefore(other.first_sequence(), progress.started) &&
+                 AtOrBefore(other.first_sequence(), progress.completed + 1);
     auto record = books_.tasks.find(other_id);
     if (!later || record == books_.tasks.end()) continue;
     for (int i = 0; i < std::min(other.flags_size(), record->second.uses_size()); ++i) {
@@ -427,24 +437,67 @@ Recovery::Verdict Recovery::Judge(uint64_t id, const recovery::DispatchRecord& d
   if (found == progress_.end() || !found->second.known)
     return repeatable ? Verdict::kAgain : Verdict::kLost;
   const Progress& progress = found->second;
-  if (dispatch.recalled() && AtOrBefore(dispatch.first_sequence(), progress.started)) {
-    // It has run, or it was taken out and its worker has passed over it.
-    bool again = repeatable && !OverwrittenSince(dispatch, id);
-    return again ? Verdict::kAgain : Verdict::kLost;
-  }
   if (AtOrBefore(dispatch.last_sequence(), progress.completed)) {
-    bool again = repeatable && !OverwrittenSince(dispatch, id);
-    return again ? Verdict::kAgain : Verdict::kDone;
+    if (progress.undone.TakenOut(dispatch.last_sequence())) return Verdict::kAgain;
+    bool undone = garbage_.count(id) > 0;
+    // Cancelled too late: what came after it has its result.
+    bool too_late = !undone && dispatch.has_recall();
+    // One that was cancelled in time ends so, and never runs again.
+    bool again = !too_late && (dispatch.has_recall() || !OverwrittenSince(dispatch, id));
+    if (repeatable && again) return Verdict::kAgain;
+    return undone ? Verdict::kLost : Verdict::kDone;
   }
   return WasRunning(dispatch) && !repeatable ? Verdict::kLost : Verdict::kAgain;
 }
 
+// What failed, or has run on what a task before it in its worker's queue left undone.
+void Recovery::FindGarbage() {
+  std::map<std::pair<uint64_t, uint64_t>, uint64_t> queues;  // worker and sequence -> task
+  for (const auto& [id, dispatch] : books_.dispatches)
+    queues[{dispatch.worker(), dispatch.last_sequence()}] = id;
+  std::set<uint64_t> buffers;
+  for (const auto& [place, id] : queues) {
+    const recovery::DispatchRecord& dispatch = books_.dispatches.at(id);
+    auto progress = progress_.find(place.first);
+    auto task = books_.tasks.find(id);
+    if (progress == progress_.end() || task == books_.tasks.end() ||
+        !AtOrBefore(place.second, progress->second.completed))
+      continue;
+    const wire::Undone& undone = progress->second.undone;
+    const int num_uses = std::min(dispatch.flags_size(), task->second.uses_size());
+    bool garbage =
+        undone.TakenOut(place.second) || undone.Failed(dispatch.first_sequence(), place.second);
+    for (int i = 0; i < num_uses; ++i) {
+      bool fresh = (dispatch.flags(i) & kUseFresh) != 0;
+      garbage = garbage || (!fresh && buffers.count(task->second.uses(i).buffer()) > 0);
+    }
+    if (!garbage) continue;
+    garbage_.insert(id);
+    for (int i = 0; i < num_uses; ++i) {
+      if ((dispatch.flags(i) & kUseWrite) != 0) buffers.insert(task->second.uses(i).buffer());
+    }
+  }
+}
+
 void Recovery::JudgeTasks() {
+  FindGarbage();
   for (const auto& [id, record] : books_.tasks) {
     auto dispatch = books_.dispatches.find(id);
     verdicts_[id] =
         dispatch == books_.dispatches.end() ? Verdict::kAgain : Judge(id, dispatch->second);
   }
+}
+
+// Of a task that has run: what it computed is from spoiled input.
+absl::Status Recovery::InputError(uint64_t id) const {
+  const recovery::DispatchRecord& dispatch = books_.dispatches.at(id);
+  if (dispatch.has_lost_input()) return StatusFrom(dispatch.lost_input());
+  for (const recovery::UseRecord& use : books_.tasks.at(id).uses()) {
+    auto buffer = buffers_.find(use.buffer());
+    if (buffer == buffers_.end() || (use.flags() & kUseFresh) != 0) continue;
+    if (!buffer->second->error.ok()) return buffer->second->error;
+  }
+  return absl::OkStatus();
 }
 
 // Takes it out of the books. `status` is for what it wrote, as far as that is in doubt.
@@ -526,7 +579,9 @@ std::shared_ptr<Task> Recovery::MakeTask(uint64_t id, const recovery::TaskRecord
 void Recovery::RestoreTasks() {
   for (const auto& [id, record] : books_.tasks) {
     if (verdicts_[id] != Verdict::kAgain) {
-      End(id, verdicts_[id] == Verdict::kDone ? absl::OkStatus() : DaemonEnded(record.label()));
+      End(id, verdicts_[id] == Verdict::kDone
+                  ? InputError(id)
+                  : DaemonEnded(record.label(), WritesInPlace(books_.dispatches.at(id))));
       continue;
     }
     absl::Status error;

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "server/scheduler/modules.h"
 #include "server/scheduler/operations.h"
 #include "server/scheduler/scheduler.h"
+#include "server/wire/status_page.h"
 
 namespace stride::scheduler {
 
@@ -60,6 +62,7 @@ class Recovery {
   struct Progress {
     bool known = false;
     uint32_t completed = 0, started = 0;
+    wire::Undone undone;
   };
   enum class Verdict { kAgain, kDone, kLost };
 
@@ -83,6 +86,8 @@ class Recovery {
   void RestoreTasks();
   std::shared_ptr<Task> MakeTask(uint64_t id, const recovery::TaskRecord& record,
                                  absl::Status* error);
+  void FindGarbage();
+  absl::Status InputError(uint64_t id) const;
   void End(uint64_t id, const absl::Status& status);
   void SpoilWhatNobodyFills();
   void SpoilWhatIsGone();
@@ -95,6 +100,7 @@ class Recovery {
   Books books_;
   std::map<uint64_t, Progress> progress_;  // by worker
   std::map<uint64_t, Verdict> verdicts_;   // of tasks
+  std::set<uint64_t> garbage_;             // tasks, see FindGarbage
   std::map<uint64_t, std::shared_ptr<store::Arena>> arenas_;
   std::map<uint64_t, int> arena_device_;
   std::map<uint64_t, std::shared_ptr<store::Buffer>> buffers_;

@@ -76,6 +76,7 @@ absl::Status Scheduler::Enqueue(const std::shared_ptr<Task>& task,
   if (core_->durability != nullptr && !task->piece) core_->durability->Enqueued(*task);
   core_->recorder.Accepted(task);
   if (after != nullptr) LinkBehind(task, after);
+  task->order = ++last_order_;
   RegisterAccesses(task);
   WatchDeadline(task);
   Evaluate(task);
@@ -85,6 +86,7 @@ absl::Status Scheduler::Enqueue(const std::shared_ptr<Task>& task,
 void Scheduler::Restore(const std::shared_ptr<Task>& task) {
   ++unfinished_[task->tenant];
   ++num_unfinished_;
+  task->order = ++last_order_;
   RegisterAccesses(task);
   WatchDeadline(task);
 }

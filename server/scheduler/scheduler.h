@@ -48,6 +48,9 @@ class Scheduler {
   // when it ends by itself within the grace, else its worker is killed.
   void Cancel(const std::shared_ptr<Task>& task);
 
+  // Of a buffer whose num_holders one had raised to keep it where it is.
+  void LetGo(store::Buffer& buffer);
+
   Lane& LaneFor(const TenantId& tenant, int device);
   Memory& memory() { return memory_; }
 
@@ -118,16 +121,16 @@ class Scheduler {
 
   // spill.cc. Like Memory::Allocate, and makes idle buffers leave a full place; kLater: some are on
   // their way.
-  Memory::Outcome Allocate(Lane& lane, uint64_t size, store::Allocation* allocation);
+  Memory::Outcome Allocate(Lane& lane, uint64_t size, uint64_t turn, store::Allocation* allocation);
   struct Spill {
     std::shared_ptr<store::Buffer> buffer;
     Lane* from;
     Lane* to;  // null: there is another copy
     store::Allocation source, target;
   };
-  Memory::Outcome MakeRoom(Lane& lane, uint64_t size);
+  Memory::Outcome MakeRoom(Lane& lane, uint64_t size, uint64_t turn);
   class Leavers;
-  Memory::Outcome FindTarget(Spill* spill);
+  Memory::Outcome FindTarget(Spill* spill, uint64_t turn);
   Memory::Outcome Evict(int place, std::vector<Spill> spills);
   absl::Status CopySpill(const Spill& spill);
   void SpillDone(const Spill& spill, const absl::Status& status);
@@ -231,6 +234,7 @@ class Scheduler {
   std::vector<Turns> turns_;
   std::map<TenantId, int> unfinished_;
   int num_unfinished_ = 0;
+  uint64_t last_order_ = 0;  // of the tasks accepted
   struct Move {
     std::vector<std::shared_ptr<Task>> waiters;
     bool stale = false;                          // the content changed meanwhile
@@ -248,7 +252,8 @@ class Scheduler {
   SpillSample spilled_;
   int64_t logged_spilled_bytes_ = 0;
   absl::Time next_spill_log_;
-  uint64_t memory_changes_ = 0;  // counts MemoryChanged
+  uint64_t memory_changes_ = 0;    // counts MemoryChanged
+  uint64_t last_memory_turn_ = 0;  // of those who came to wait for memory
   int num_memory_waiters_ = 0;
   bool retry_memory_soon_ = false;
   std::deque<std::shared_ptr<Task>>

@@ -48,14 +48,25 @@ bool IsWanted(const store::Buffer& buffer) {
 // tasks wait for, the last in the queue first. What leaves elsewhere meanwhile does no harm.
 class Scheduler::Leavers {
  public:
-  Leavers(Scheduler* scheduler, int place) : scheduler_(scheduler), place_(place) {}
+  // Not those of tasks that have waited longer than `turn` for memory there: they would have to
+  // come back, and others leave for them.
+  Leavers(Scheduler* scheduler, const Lane& lane, uint64_t turn)
+      : scheduler_(scheduler), place_(lane.device) {
+    for (const auto& [key, other] : scheduler->lanes_) {
+      bool beside = other->device == place_ && other.get() != &lane;
+      if (!beside || !other->WaitsBefore(turn)) continue;
+      for (const Use& use : other->memory_queue.front()->uses) kept_.insert(use.buffer.get());
+    }
+  }
 
   // Null: nobody is left.
   std::shared_ptr<store::Buffer> Next() {
     for (;;) {
       while (auto buffer = scheduler_->core_->reclaimer->NextUsed(place_, spare_, &last_)) {
         ++scheduler_->spilled_.looked_at;
-        if (buffer->num_holders > 0 || scheduler_->IsMoving(buffer.get())) continue;
+        bool stays = buffer->num_holders > 0 || scheduler_->IsMoving(buffer.get()) ||
+                     kept_.count(buffer.get()) > 0;
+        if (stays) continue;
         // One may have lost its other copy since it was handed out as one that goes for nothing.
         if (!spare_ && gone_for_nothing_.count(buffer.get()) > 0) continue;
         if (IsWanted(*buffer) && !IsWorthless(*buffer)) {
@@ -82,18 +93,20 @@ class Scheduler::Leavers {
 
   Scheduler* const scheduler_;
   const int place_;
+  std::set<const store::Buffer*> kept_;
   bool spare_ = true;
   store::Reclaimer::Use last_;
   std::vector<std::shared_ptr<store::Buffer>> wanted_;
   std::set<const store::Buffer*> gone_for_nothing_;
 };
 
-Memory::Outcome Scheduler::Allocate(Lane& lane, uint64_t size, store::Allocation* allocation) {
+Memory::Outcome Scheduler::Allocate(Lane& lane, uint64_t size, uint64_t turn,
+                                     store::Allocation* allocation) {
   lane.last_used = core_->Now();
   for (int i = 0; i < kMaxRounds; ++i) {
-    Memory::Outcome outcome = memory_.Allocate(lane, size, allocation);
+    Memory::Outcome outcome = memory_.Allocate(lane, size, turn, allocation);
     if (outcome != Memory::Outcome::kFull) return outcome;
-    outcome = MakeRoom(lane, size);
+    outcome = MakeRoom(lane, size, turn);
     if (outcome != Memory::Outcome::kAllocated) return outcome;
   }
   return Memory::Outcome::kFull;
@@ -101,12 +114,12 @@ Memory::Outcome Scheduler::Allocate(Lane& lane, uint64_t size, store::Allocation
 
 // kAllocated: there is room now, as far as can be told; kLater: buffers are leaving; kFull: what is
 // there is in use, or has nowhere to go.
-Memory::Outcome Scheduler::MakeRoom(Lane& lane, uint64_t size) {
+Memory::Outcome Scheduler::MakeRoom(Lane& lane, uint64_t size, uint64_t turn) {
   int place = lane.device;
   if (spilling_[place].under_way > 0) return Memory::Outcome::kLater;
   if (std::exchange(spilling_[place].failed, false)) return Memory::Outcome::kFull;
   if (size > memory_.limit_bytes(place)) return Memory::Outcome::kFull;
-  memory_.TrimAll(place);
+  memory_.TrimAll(lane, turn);
   auto granularity = static_cast<uint64_t>(lane.description.arena_granularity_bytes());
   uint64_t least = store::ArenaPool::LeastArenaFor(size, granularity);
   // A device that gave no arena although its limit allows one has less than it says.
@@ -116,7 +129,7 @@ Memory::Outcome Scheduler::MakeRoom(Lane& lane, uint64_t size) {
   bool later = false;
   int64_t company = 0, max_company = static_cast<int64_t>(memory_.limit_bytes(place) / 16);
   size_t num_needed = 0;  // what is behind them goes along
-  Leavers leavers(this, place);
+  Leavers leavers(this, lane, turn);
   while (auto buffer = leavers.Next()) {
     Spill spill{.buffer = buffer,
                 .from = &LaneFor(buffer->tenant, place),
@@ -129,7 +142,7 @@ Memory::Outcome Scheduler::MakeRoom(Lane& lane, uint64_t size) {
       company += buffer->size;
     }
     if (!IsWorthless(*buffer) && !HasOtherCopy(*buffer)) {
-      Memory::Outcome outcome = FindTarget(&spill);
+      Memory::Outcome outcome = FindTarget(&spill, turn);
       later = outcome == Memory::Outcome::kLater;
       if (later) break;
       if (outcome == Memory::Outcome::kFull) continue;
@@ -156,13 +169,13 @@ Memory::Outcome Scheduler::MakeRoom(Lane& lane, uint64_t size) {
 }
 
 // A block in the next place that has room: of the buffer's tenant, as on devices.
-Memory::Outcome Scheduler::FindTarget(Spill* spill) {
+Memory::Outcome Scheduler::FindTarget(Spill* spill, uint64_t turn) {
   auto size = static_cast<uint64_t>(spill->buffer->size);
   for (int place : {core_->memory_place(), core_->disk_place()}) {
     if (place <= spill->from->device || size > memory_.limit_bytes(place)) continue;
     if (core_->Now() < spilling_[place].closed_until) continue;
     spill->to = &LaneFor(spill->buffer->tenant, place);
-    Memory::Outcome outcome = Allocate(*spill->to, size, &spill->target);
+    Memory::Outcome outcome = Allocate(*spill->to, size, turn, &spill->target);
     if (outcome != Memory::Outcome::kFull) return outcome;
   }
   spill->to = nullptr;

@@ -241,8 +241,7 @@ absl::Status Stream::ReadRegion(const std::shared_ptr<store::Buffer>& buffer,
     if (!absl::IsUnavailable(status)) break;
   }
   Locked lock(*core_);
-  --buffer->num_holders;
-  scheduler_->MemoryChanged();
+  scheduler_->LetGo(*buffer);
   return status;
 }
 

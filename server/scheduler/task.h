@@ -70,6 +70,7 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
 
   // The scheduler's.
   TaskState state = TaskState::kWaiting;
+  uint64_t order = 0;                             // of acceptance
   std::vector<std::shared_ptr<Task>> pending;     // unfinished accesses that come first
   std::vector<std::shared_ptr<Task>> dependents;  // tasks that have this one in `pending`
   Lane* lane = nullptr;
@@ -81,7 +82,7 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   int num_deaths = 0;         // of workers that died while it ran
   bool holding = false;       // its buffers stay where they are, and it has all its memory
   bool waits_memory = false;  // stands in its lane's memory queue
-  absl::Time memory_wait_start;
+  uint64_t memory_turn = 0;   // in the order of coming to wait for it
   // Of its launches in the present worker, zero fills included; and that worker's record.
   uint64_t first_sequence = 0, last_sequence = 0;
   uint64_t worker_record = 0;

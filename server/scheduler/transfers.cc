@@ -115,6 +115,14 @@ absl::Status RangedUpload::Write(std::string_view bytes) {
   return absl::OkStatus();
 }
 
+void RangedUpload::Hold() {
+  if (!std::exchange(holding_, true)) ++array_->buffer->num_holders;
+}
+
+void RangedUpload::LetGo() {
+  if (std::exchange(holding_, false)) scheduler_->LetGo(*array_->buffer);
+}
+
 absl::StatusOr<v1::Array> RangedUpload::Finish() {
   if (remaining() > 0) {
     return InvalidField(v1::ERROR_REASON_SIZE_MISMATCH, "data",
@@ -123,6 +131,8 @@ absl::StatusOr<v1::Array> RangedUpload::Finish() {
   }
   if (absl::Status status = writer_.Finish(); !status.ok()) return status;
   Locked lock(*core_);
+  // It was deleted meanwhile, and views of it say so.
+  if (!array_->buffer->error.ok()) return array_->buffer->error;
   complete_ = true;
   Completed();
   return Describe(*core_, *array_);
@@ -137,6 +147,7 @@ absl::Status ReceivingUpload::Open(absl::Time deadline) {
   {
     Locked lock(*core_);
     if (!array_->buffer->error.ok()) return array_->buffer->error;
+    Hold();
     lane = &scheduler_->LaneFor(array_->buffer->tenant, receiving_->device);
     auto it = array_->buffer->replicas.find(receiving_->device);
     have = it != array_->buffer->replicas.end();
@@ -179,6 +190,7 @@ ReceivingUpload::~ReceivingUpload() {
   // What was written stays, so that the client can go on from there.
   bool arrived = !complete_ && writer_.Finish().ok();
   Locked lock(*core_);
+  LetGo();
   if (arrived && array_->receiving != nullptr) {
     receiving_->ranges.Add(begin_, position_);
     core_->recorder.Changed(array_);
@@ -197,6 +209,7 @@ absl::Status OverwriteUpload::Open(absl::Time deadline) {
     if (replicas.empty())
       return MakeError(absl::StatusCode::kDataLoss, v1::ERROR_REASON_DATA_LOST,
                        "the array's only copy is gone");
+    Hold();
     int device = replicas.begin()->first;
     target = replicas.begin()->second;
     array_->buffer->KeepOnly(device);
@@ -209,6 +222,7 @@ absl::Status OverwriteUpload::Open(absl::Time deadline) {
 OverwriteUpload::~OverwriteUpload() {
   writer_.Finish().IgnoreError();
   Locked lock(*core_);
+  LetGo();
   scheduler_->Finish(task_, absl::OkStatus());
 }
 

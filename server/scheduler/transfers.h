@@ -60,6 +60,10 @@ class RangedUpload : public Upload {
  protected:
   // All bytes are in the array. Caller holds the lock.
   virtual void Completed() = 0;
+  // From before the first byte to the end of all copies the buffer stays where it is, also when its
+  // array is deleted meanwhile. Caller holds the lock.
+  void Hold();
+  void LetGo();
 
   Core* const core_;
   Scheduler* const scheduler_;
@@ -69,6 +73,7 @@ class RangedUpload : public Upload {
   int64_t position_;
   ArrayWriter writer_;
   bool complete_ = false;
+  bool holding_ = false;
 };
 
 // A range of a new array.

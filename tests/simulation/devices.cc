@@ -9,9 +9,12 @@
 namespace stride::simulation {
 namespace {
 
-constexpr uint64_t kStaging = 4 << 10, kSlot = 64;
+constexpr uint64_t kStaging = 4 << 10;
 
-absl::Status Dead() { return absl::UnavailableError("the device process is gone"); }
+absl::Status Dead() {
+  return MakeError(absl::StatusCode::kUnavailable, v1::ERROR_REASON_WORKER_LOST,
+                   "the device process is gone");
+}
 
 absl::Status Killed() {
   return MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "killed");
@@ -33,7 +36,8 @@ Worker::Worker(Devices* devices, uint64_t id, int device)
     : devices_(devices), id_(id), device_(device), staging_memory_(kStaging) {
   page_fd_ = *CreateMemoryFile("page", wire::kStatusPageBytes);
   page_ = *MemoryMap::Map(page_fd_.get(), wire::kStatusPageBytes, /*writable=*/true);
-  staging_ = std::make_unique<broker::StagingPool>(staging_memory_.data(), kStaging, kSlot);
+  staging_ =
+      std::make_unique<broker::StagingPool>(staging_memory_.data(), kStaging, devices->slot_bytes_);
 }
 
 Worker::~Worker() { staging_->Close(); }
@@ -57,10 +61,21 @@ absl::Status Worker::Deliver(std::function<void()> command) {
   if (dead_) return world().Chance(0.5) ? absl::OkStatus() : Dead();
   last_command_ =
       std::max(last_command_ + absl::Nanoseconds(1), world().Now() + world().Latency() / 4);
-  Later(last_command_, [this, command = std::move(command)] {
-    if (!dead_) command();
-  });
+  commands_.push_back(std::move(command));
+  Later(last_command_, [this] { RunCommand(); });
   return absl::OkStatus();
+}
+
+void Worker::RunCommand() {
+  if (dead_ || commands_.empty()) return;
+  std::function<void()> command = std::move(commands_.front());
+  commands_.pop_front();
+  command();
+}
+
+void Worker::GoOnAlone() {
+  while (!dead_ && !commands_.empty()) RunCommand();
+  while (!dead_ && running_ && !hangs_ && world().Chance(0.7)) EndCurrent();
 }
 
 void Worker::Tell(std::function<void()> news) {
@@ -81,14 +96,14 @@ absl::StatusOr<UniqueFd> Worker::CreateArena(uint64_t arena, uint64_t size) {
   if (dead_) return Dead();
   if (world().Chance(devices_->hazards_->arena_fails))
     return absl::ResourceExhaustedError("the device has no memory");
-  arenas_[arena] = *std::move(map);
+  arenas_[arena] = std::make_shared<MemoryMap>(*std::move(map));
   return fd;
 }
 
 absl::Status Worker::MapArena(uint64_t arena, uint64_t size, int fd) {
   devices_->watcher_->Point("before an arena is mapped");
   auto map = std::make_shared<MemoryMap>(*MemoryMap::Map(fd, size, /*writable=*/true));
-  return Deliver([this, arena, map] { arenas_[arena] = std::move(*map); });
+  return Deliver([this, arena, map] { arenas_[arena] = map; });
 }
 
 absl::Status Worker::UnmapArena(uint64_t arena) {
@@ -138,13 +153,13 @@ void Worker::CheckTenant(const std::string& label) {
 std::string Worker::Work(Half half) {
   auto at = [this](uint64_t arena, uint64_t offset, uint64_t size) -> char* {
     auto found = arenas_.find(arena);
-    if (found == arenas_.end() || offset + size > found->second.size()) return nullptr;
+    if (found == arenas_.end() || offset + size > found->second->size()) return nullptr;
     if (!tenant_.empty()) {
       std::string& owner = devices_->arena_tenant_[arena];
       if (owner.empty()) owner = tenant_;
       if (owner != tenant_) world().Fail("memory of ", owner, " is used by ", tenant_);
     }
-    return reinterpret_cast<char*>(found->second.data()) + offset;
+    return reinterpret_cast<char*>(found->second->data()) + offset;
   };
   auto code = modules_.find(ModuleOf(current_));
   return Compute(current_, code == modules_.end() ? nullptr : &code->second, half, at);
@@ -157,6 +172,7 @@ void Worker::StartNext() {
     uint32_t mark = static_cast<uint32_t>(current_.sequence());
     if (device().host_memory()) page().started_sequence = mark;
     if (taken_.erase(current_.sequence()) > 0) {
+      wire::MarkTakenOut(page(), current_.sequence());
       page().completed_sequence = mark;
       TellResult(current_.sequence(), absl::CancelledError("taken out"), 0);
       continue;
@@ -168,9 +184,9 @@ void Worker::StartNext() {
     devices_->watcher_->Began(current_.label());
     std::string wrong = Work(Half::kFirst);
     if (!wrong.empty()) world().Fail("task `", current_.label(), "`: ", wrong);
-    bool hangs = devices_->watcher_->MayHang(current_.label()) &&
-                 world().Chance(devices_->hazards_->task_hangs);
-    if (hangs) {
+    hangs_ = devices_->watcher_->MayHang(current_.label()) &&
+             world().Chance(devices_->hazards_->task_hangs);
+    if (hangs_) {
       world().Note("task `", current_.label(), "` hangs");
       return;
     }
@@ -191,6 +207,7 @@ void Worker::EndCurrent() {
   absl::Status status;
   if (world().Chance(hazards.task_fails)) {
     status = absl::FailedPreconditionError("it trapped");
+    wire::MarkFailed(page(), current_.sequence());
     devices_->watcher_->Hit(current_.label(), /*fault=*/true);
   } else if (std::string wrong = Work(Half::kSecond); !wrong.empty()) {
     world().Fail("task `", current_.label(), "`: ", wrong);
@@ -212,8 +229,16 @@ void Worker::TellResult(uint64_t sequence, const absl::Status& status, double se
 
 absl::Status Worker::Cancel(absl::Span<const uint64_t> sequences) {
   devices_->watcher_->Point("before tasks are asked back");
-  return Deliver([this, asked = std::vector<uint64_t>(sequences.begin(), sequences.end())] {
-    bool taken = !wire::AtOrBefore(asked.front(), page().started_sequence);
+  const Hazards& hazards = *devices_->hazards_;
+  if (world().Chance(hazards.recall_late)) {
+    last_command_ =
+        std::max(last_command_, world().Now() + absl::Milliseconds(10 + 10 * world().Below(500)));
+  }
+  const bool refused = world().Chance(hazards.recall_refused),
+             ignored = world().Chance(hazards.recall_ignored);
+  return Deliver([=, this, asked = std::vector<uint64_t>(sequences.begin(), sequences.end())] {
+    if (ignored) return;
+    bool taken = !refused && !wire::AtOrBefore(asked.front(), page().started_sequence);
     if (taken) taken_.insert(asked.begin(), asked.end());
     Tell([this, first = asked.front(), taken] { callbacks_.cancelled(first, taken); });
   });
@@ -232,14 +257,23 @@ void Worker::Copy(bool to_device, uint64_t arena, uint64_t arena_offset, uint64_
     if (!owed.empty()) owed.mapped()(std::move(status));
   };
   absl::Status sent = Deliver([=, this] {
-    Later(world().Now() + world().Latency() / 4, [=, this] {
+    auto found = arenas_.find(arena);
+    if (found == arenas_.end() || arena_offset + size > found->second->size()) {
+      world().Fail("a copy ", to_device ? "to " : "from ", arena, "+", arena_offset,
+                   " is outside the arenas of its worker");
+      return;
+    }
+    absl::Time& last = to_device ? last_upload_ : last_download_;
+    last = std::max(last + absl::Nanoseconds(1), world().Now() + world().Latency() / 4);
+    Later(last, [=, this, map = found->second] {
       if (dead_) return;
-      auto found = arenas_.find(arena);
-      if (found == arenas_.end() || arena_offset + size > found->second.size()) {
-        world().Fail("a copy outside the arenas of its worker");
+      if (world().Chance(devices_->hazards_->copy_dies)) {
+        Die(Killed(), /*fault=*/false);
         return;
       }
-      std::byte* there = found->second.data() + arena_offset;
+      world().Note("worker ", id_, to_device ? " copies to " : " copies from ", arena, "+",
+                   arena_offset, ", staging ", staging_offset, ", ", size);
+      std::byte* there = map->data() + arena_offset;
       std::byte* here = staging_memory_.data() + staging_offset;
       std::memcpy(to_device ? there : here, to_device ? here : there, size);
       Tell([answer] { answer(absl::OkStatus()); });
@@ -264,11 +298,12 @@ void Worker::Die(absl::Status cause, bool fault) {
   if (std::exchange(dead_, true)) return;
   broker::WorkerDeath death{.cause = std::move(cause),
                             .completed_sequence = page().completed_sequence.load(),
-                            .started_sequence = page().started_sequence.load()};
+                            .started_sequence = page().started_sequence.load(),
+                            .undone = wire::UndoneIn(page())};
   if (running_) devices_->watcher_->Hit(current_.label(), fault);
   // The process may have told which task it was, or only that there was a fault.
   if (running_ && fault && world().Chance(0.7)) death.faulting_sequence = current_.sequence();
-  world().Note("worker ", id_, " of device ", device_, " dies: ", death.cause.ToString(),
+  world().Note("worker ", id_, " of device ", device_, " dies: ", death.cause.message(),
                running_ ? absl::StrCat(", in `", current_.label(), "`") : "", ", completed ",
                death.completed_sequence, " started ", death.started_sequence);
   running_ = false;
@@ -308,6 +343,11 @@ void Devices::Shutdown() {
   for (const auto& worker : workers_) {
     if (!worker->dead()) worker->Die(absl::CancelledError("shut down"), /*fault=*/false);
   }
+}
+
+void Devices::GoOnAlone() {
+  const std::vector<std::shared_ptr<Worker>> workers = workers_;
+  for (const auto& worker : workers) worker->GoOnAlone();
 }
 
 void Devices::Vanish() {

@@ -28,6 +28,10 @@ struct Hazards {
   double task_faults = 0;    // a task kills its worker
   double task_hangs = 0;     // one of those that may (see Watcher)
   double compile_fails = 0;  // the compiler dies
+  double copy_dies = 0;      // a worker in the middle of a copy to or from it
+  // What a worker that is asked to take tasks back may do instead: refuse, though they have not
+  // begun; stand still for a while first; never answer.
+  double recall_refused = 0, recall_late = 0, recall_ignored = 0;
 };
 
 // Hears of tasks by their labels, and knows what may be done to them.
@@ -75,6 +79,8 @@ class Worker : public broker::Worker, public std::enable_shared_from_this<Worker
 
   // The process ends now; the news of it come later.
   void Die(absl::Status cause, bool fault);
+  // Without a daemon: works on what was sent, and is perhaps through with it in no time.
+  void GoOnAlone();
   bool dead() const { return dead_; }
   bool running() const { return running_; }
   const wire::Task& current() const { return current_; }
@@ -82,6 +88,7 @@ class Worker : public broker::Worker, public std::enable_shared_from_this<Worker
 
  private:
   absl::Status Deliver(std::function<void()> command);
+  void RunCommand();
   void Tell(std::function<void()> news);
   void StartNext();
   void EndCurrent();
@@ -102,20 +109,22 @@ class Worker : public broker::Worker, public std::enable_shared_from_this<Worker
   broker::WorkerCallbacks callbacks_;
   bool adopted_ = false;
   std::vector<std::function<void()>> kept_back_;
-  std::map<uint64_t, MemoryMap> arenas_;
+  std::map<uint64_t, std::shared_ptr<MemoryMap>> arenas_;  // copies under way keep theirs
   std::map<uint64_t, wire::Code> modules_;
+  std::deque<std::function<void()>> commands_;  // on their way
   std::deque<wire::Task> queue_;
   std::set<uint64_t> taken_;
   std::map<uint64_t, std::function<void(absl::Status)>> pending_;  // answers owed
   uint64_t next_pending_ = 0;
   uint64_t last_submitted_ = 0;
   bool running_ = false;
+  bool hangs_ = false;  // the task that is running
   bool shutting_down_ = false;
   wire::Task current_;
   absl::Time begun_;
   std::string tenant_;
   bool dead_ = false, told_dead_ = false;
-  absl::Time last_command_, last_news_;
+  absl::Time last_command_, last_news_, last_upload_, last_download_;
 };
 
 // The broker: starts workers, "compiles" by remembering what was asked for.
@@ -135,10 +144,14 @@ class Devices : public broker::Broker, public broker::Compiler {
                                                        const wire::Code& code) override;
   void Compile(const std::string& target, const wire::Code& code, Done done) override;
 
+  // The daemon is gone, its workers not yet.
+  void GoOnAlone();
   // The daemon is gone, and all of these with it: nothing of them touches memory any more.
   void Vanish();
   // One that lives; null: there is none.
   std::shared_ptr<Worker> Any();
+  // Of workers that start from now on: what one copy moves at most.
+  void set_slot_bytes(uint64_t bytes) { slot_bytes_ = bytes; }
   void set_ill(int device, bool ill) { ill_[device] = ill; }
 
  private:
@@ -153,6 +166,7 @@ class Devices : public broker::Broker, public broker::Compiler {
   std::map<uint64_t, wire::Code> code_;
   std::map<uint64_t, std::string> arena_tenant_;
   std::map<int, bool> ill_;
+  uint64_t slot_bytes_ = 32;
   uint64_t next_worker_ = 1;
   bool shut_down_ = false;
   bool vanished_ = false;

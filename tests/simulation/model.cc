@@ -1,6 +1,7 @@
 #include "tests/simulation/model.h"
 
 #include <algorithm>
+#include <deque>
 
 #include "absl/strings/str_join.h"
 
@@ -8,6 +9,7 @@ namespace stride::simulation {
 namespace {
 
 constexpr size_t kMaxPossibilities = 64;
+constexpr int64_t kLargestSmall = 16;  // elements
 
 int64_t At(const Values& values, const View& view, int64_t i) {
   return values[view.offset + i * view.stride];
@@ -20,6 +22,15 @@ Values In(const Values& values, const View& view) {
 }
 
 }  // namespace
+
+// Operations, what they made and where it lies know each other.
+Model::~Model() {
+  for (auto& [id, op] : ops_) {
+    op->version->op = nullptr;
+    op->version->before = nullptr;
+    op->inputs.clear();
+  }
+}
 
 OpPtr Model::Make(Op::Kind kind, const std::string& tenant) {
   auto op = std::make_shared<Op>();
@@ -37,6 +48,9 @@ void Model::Accept(const OpPtr& op) {
   op->version->before = op->out.buffer->now;
   op->version->size = op->in_place ? op->version->before->size : op->out.count;
   op->out.buffer->now = op->version;
+  op->in_pieces = op->version->size > kLargestSmall;
+  for (const Input& input : op->inputs)
+    op->in_pieces = op->in_pieces || input.version->size > kLargestSmall;
   ops_[op->id] = op;
 }
 
@@ -55,7 +69,7 @@ void Model::Ended(const OpPtr& op, const absl::Status& status) {
   op->outcome = status.ok() ? Outcome::kDone : Outcome::kFailed;
   op->status = status;
   op->end_time = world_->Now();
-  world_->Note("operation ", op->id, " ended: ", status.ToString());
+  world_->Note("operation ", op->id, " ended: ", Text(status));
   ended_.push_back(op);
 }
 
@@ -93,7 +107,9 @@ bool Model::Excused(const Op& op, absl::StatusCode code) const {
     case absl::StatusCode::kAborted:
       // Not to be repeated, or it went down with its workers too often.
       return (op.hit && (op.in_place || op.num_began >= 3)) || excuses_.compiler ||
-             (op.in_place && op.restarted && op.hit) ||
+             (op.restarted && (op.in_pieces || (op.in_place && op.hit))) ||
+             // It failed, the news of it was lost, and by now its inputs are others.
+             (op.faulted && op.hit) ||
              // What was asked back and not answered by the time the daemon died may have run.
              (op.in_place && op.restarted &&
               (op.stop_asked || op.deadline != absl::InfiniteFuture())) ||
@@ -147,8 +163,8 @@ void Model::VerifyOne(const OpPtr& op) {
   op->verified = true;
   if (!op->status.ok()) {
     if (!MayFail(*op, op->status.code()))
-      world_->Fail("operation ", op->id,
-                   " has an error that nothing explains: ", op->status.ToString());
+      world_->Fail("operation ", op->id, " has an error that nothing explains: ", Text(op->status),
+                   Story(op->version));
     return;
   }
   auto check = [&](const VersionPtr& version) {
@@ -273,6 +289,35 @@ Allowed Model::Compute(const VersionPtr& version) {
   return allowed;
 }
 
+std::string Model::Story(const VersionPtr& version, int num_lines) const {
+  static constexpr const char* kOutcomes[] = {"pending", "done", "failed", "unknown"};
+  std::string story;
+  std::deque<VersionPtr> next = {version};
+  std::set<const Version*> seen;
+  for (; !next.empty() && num_lines > 0; next.pop_front()) {
+    const VersionPtr& at = next.front();
+    if (at == nullptr || at->op == nullptr || !seen.insert(at.get()).second) continue;
+    const Op& op = *at->op;
+    --num_lines;
+    absl::StrAppend(&story, "\n  operation ", op.id, ", ", kOutcomes[static_cast<int>(op.outcome)],
+                    op.status.ok() ? "" : " ", op.status.ok() ? "" : Text(op.status),
+                    op.of_job ? ", of a job" : "", op.stop_asked ? ", stop asked" : "",
+                    op.faulted ? ", faulted" : "", op.hit ? ", hit" : "",
+                    op.restarted ? ", restarted" : "", ", began ", op.num_began, " times");
+    if (op.deadline != absl::InfiniteFuture())
+      absl::StrAppend(&story, ", deadline in ", absl::FormatDuration(op.deadline - world_->Now()));
+    absl::StrAppend(&story, op.in_place ? ", in place of " : ", reads");
+    if (op.in_place && at->before != nullptr && at->before->op != nullptr)
+      absl::StrAppend(&story, at->before->op->id, ", reads");
+    for (const Input& input : op.inputs) {
+      absl::StrAppend(&story, " ", input.version->op == nullptr ? 0 : input.version->op->id);
+      next.push_back(input.version);
+    }
+    next.push_back(at->before);
+  }
+  return story;
+}
+
 void Model::CheckContent(const std::string& what, const VersionPtr& version, const View& view,
                          const Values& values) {
   ++num_contents_;
@@ -285,14 +330,15 @@ void Model::CheckContent(const std::string& what, const VersionPtr& version, con
   for (const Values& whole : allowed.values)
     absl::StrAppend(&wanted, "\n  allowed: ", absl::StrJoin(In(whole, view), " "));
   world_->Fail(what, ", left by operation ", version->op == nullptr ? 0 : version->op->id,
-               ", has the wrong content:\n  found:   ", absl::StrJoin(values, " "), wanted);
+               ", has the wrong content:\n  found:   ", absl::StrJoin(values, " "), wanted,
+               Story(version));
 }
 
 void Model::CheckError(const std::string& what, const VersionPtr& version,
                        const absl::Status& status) {
   if (ErrorsOf(version).count(status.code()) > 0) return;
   world_->Fail(what, ", left by operation ", version->op == nullptr ? 0 : version->op->id,
-               ", carries an error that nothing explains: ", status.ToString());
+               ", carries an error that nothing explains: ", Text(status), Story(version));
 }
 
 void Model::Prune() {

@@ -9,12 +9,18 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "tests/simulation/world.h"
 
 namespace stride::simulation {
 
 using Values = std::vector<int64_t>;
+
+// Without its details: their order is the machine's chance, not the seed's.
+inline std::string Text(const absl::Status& status) {
+  return absl::StrCat(absl::StatusCodeToString(status.code()), ": ", status.message());
+}
 
 struct Op;
 
@@ -66,7 +72,8 @@ struct Op {
   VersionPtr version;  // that it makes
   bool in_place = false;
   bool through_temporary = false;
-  Values content;  // of an upload
+  bool in_pieces = false;  // perhaps: its arrays are large
+  Values content;          // of an upload
   Outcome outcome = Outcome::kPending;
   absl::Status status;
   bool verified = false;
@@ -96,6 +103,7 @@ class Model {
   };
 
   explicit Model(World* world) : world_(world) {}
+  ~Model();
 
   OpPtr Make(Op::Kind kind, const std::string& tenant);
   // Enters it behind everything accepted before: inputs read what is there now.
@@ -132,6 +140,8 @@ class Model {
   void AddErrors(const VersionPtr& version, std::set<const Version*>& seen,
                  std::set<absl::StatusCode>& all);
   Allowed Compute(const VersionPtr& version);
+  // Of what led to it, for a failure's text.
+  std::string Story(const VersionPtr& version, int num_lines = 12) const;
   Values Apply(const Op& op, const std::vector<const Values*>& inputs, const Values& before) const;
   void VerifyOne(const OpPtr& op);
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
+#include "gtest/gtest.h"
 #include "server/base/error.h"
 #include "server/recovery/journal.h"
 #include "server/recovery/key.h"
@@ -14,6 +15,11 @@ namespace stride::simulation {
 namespace {
 
 constexpr int64_t kSizes[] = {8, 16};
+// More than a full device holds of these, or holds at all.
+constexpr int64_t kLargeSizes[] = {400, 1200};
+constexpr int64_t kFullDeviceBytes = 8 << 10;
+constexpr size_t kPiece = 24, kLargePiece = 1000;  // bytes of an upload that come at once
+constexpr uint64_t kLargeSlot = 512;
 constexpr absl::Duration kPatience = absl::Minutes(10);  // simulated, for what was accepted
 
 TenantId Id(const std::string& tenant) { return TenantId{tenant}; }
@@ -48,12 +54,17 @@ Simulation::~Simulation() {
 void Simulation::ChooseScenario() {
   num_tenants_ = 1 + static_cast<int>(world_.Below(3));
   int num_devices = 1 + static_cast<int>(world_.Below(3));
-  bool small = world_.Chance(0.2);
+  full_ = world_.Chance(0.4);
   for (int i = 0; i < num_devices; ++i) {
     bool host = world_.Chance(0.6);
-    descriptions_.push_back(MakeDevice(i, host, small ? int64_t{150} << 20 : int64_t{1} << 30));
+    descriptions_.push_back(MakeDevice(i, host, full_ ? kFullDeviceBytes : int64_t{1} << 30));
   }
-  model_.excuses().memory = small;
+  if (full_) options_.device_memory_share = 1;
+  if (full_ && world_.Chance(0.8)) {
+    options_.spill_memory_bytes = world_.Chance(0.5) ? 16 << 10 : 1 << 20;
+    options_.spill_disk_bytes = 16 << 20;
+    options_.spill_folder = ::testing::TempDir();
+  }
   auto sometimes = [&](double rate) { return world_.Chance(0.4) ? rate : 0; };
   hazards_.start_dies = sometimes(0.2);
   hazards_.start_fails = sometimes(0.1);
@@ -62,13 +73,18 @@ void Simulation::ChooseScenario() {
   hazards_.task_faults = sometimes(0.02);
   hazards_.task_hangs = sometimes(0.1);
   hazards_.compile_fails = sometimes(0.1);
+  hazards_.copy_dies = sometimes(0.05);
+  hazards_.recall_refused = sometimes(world_.Chance(0.5) ? 1 : 0.3);
+  hazards_.recall_late = sometimes(0.3);
+  hazards_.recall_ignored = sometimes(world_.Chance(0.3) ? 1 : 0.1);
   death_rate_ = sometimes(0.03);
   restart_rate_ = sometimes(0.01);
   model_.excuses().compiler = hazards_.compile_fails > 0;
-  model_.excuses().memory = small || hazards_.arena_fails > 0;
+  // What clients are in the middle of sending or fetching stays where it is.
+  model_.excuses().memory = full_ || hazards_.arena_fails > 0;
   // A copy is given up when the third worker dies over it.
   model_.excuses().devices = hazards_.start_fails > 0 || hazards_.start_dies > 0 ||
-                             hazards_.task_faults > 0 || death_rate_ > 0;
+                             hazards_.task_faults > 0 || hazards_.copy_dies > 0 || death_rate_ > 0;
   options_.default_session_ttl = absl::Hours(20);
   if (world_.Chance(0.5)) options_.health.interval = absl::Seconds(30);
   if (world_.Chance(0.5)) options_.worker_idle_timeout = absl::Milliseconds(200);
@@ -79,13 +95,15 @@ void Simulation::ChooseScenario() {
     world_.Note("log: ", line);
     if (line.find("LOST") != std::string::npos) world_.Fail(line);
   };
-  world_.Note(num_tenants_, " tenants, ", num_devices, " devices, deaths ", death_rate_,
-              ", restarts ", restart_rate_);
+  world_.Note(num_tenants_, " tenants, ", num_devices, full_ ? " full" : "", " devices, deaths ",
+              death_rate_, ", restarts ", restart_rate_, ", room beside devices ",
+              options_.spill_memory_bytes, " + ", options_.spill_disk_bytes);
 }
 
 void Simulation::StartEngine(std::vector<NamedFd> kept) {
   devices_ =
       std::make_unique<Devices>(&world_, static_cast<Watcher*>(this), &hazards_, descriptions_);
+  if (full_) devices_->set_slot_bytes(kLargeSlot);
   engine_ = scheduler::Engine::Create(options_, devices_.get(), keeper_.get(), std::move(kept));
 }
 
@@ -93,6 +111,7 @@ void Simulation::StartEngine(std::vector<NamedFd> kept) {
 void Simulation::StopEngine() {
   bool was_ending = std::exchange(ending_, true);
   tickets_.clear();
+  spilled_bytes_ += engine_->SampleSpill().spilled_bytes;
   engine_->StopRecording();
   devices_->Shutdown();
   world_.Wait([this] { return num_calls_ == 0; }, absl::InfiniteFuture());
@@ -108,9 +127,11 @@ void Simulation::Point(const char* what) {
   if (killed_ || ending_ || points_to_death_ < 0) return;
   if (points_to_death_-- > 0) return;
   killed_ = true;
+  world_.Note("the daemon is killed ", what);
+  // Nobody ends its workers before the next one: they go on with all that they were sent.
+  if (world_.Chance(0.5)) devices_->GoOnAlone();
   left_ = keeper_->Copy();
   devices_->Vanish();
-  world_.Note("the daemon is killed ", what);
 }
 
 void Simulation::Restart() {
@@ -221,6 +242,11 @@ std::optional<Simulation::Named> Simulation::AnyArray(Session& session, int64_t 
   return all[world_.Below(all.size())];
 }
 
+int64_t Simulation::AnySize() {
+  if (full_ && world_.Chance(0.25)) return kLargeSizes[world_.Below(4) == 0 ? 1 : 0];
+  return kSizes[world_.Below(2)];
+}
+
 std::string Simulation::RandomDevice() {
   if (world_.Chance(0.7)) return "";
   return absl::StrCat("devices/", descriptions_[world_.Below(descriptions_.size())].id());
@@ -238,7 +264,7 @@ void Simulation::Open() {
   request.set_session_id(id);
   auto made = engine_->CreateSession(Id(tenant), request);
   if (killed_) return;  // if it was made, nobody uses it
-  if (!made.ok()) world_.Fail("no session: ", made.status().ToString());
+  if (!made.ok()) world_.Fail("no session: ", Text(made.status()));
   auto session = std::make_unique<Session>();
   session->tenant = tenant;
   session->name = absl::StrCat("sessions/", id);
@@ -251,17 +277,12 @@ void Simulation::CloseSession() {
   Session* session = AnySession();
   if (session == nullptr) return;
   world_.Note(session->name, " ends");
-  for (auto& [handle, array] : session->arrays) {
-    // Its queued work never runs, nor do its uploads go on.
-    for (VersionPtr version = array.view.buffer->now; version != nullptr;
-         version = version->before) {
-      const OpPtr& op = version->op;
-      if (op != nullptr && op->outcome != Outcome::kDone && op->session == session->name)
-        op->stop_asked = true;
-    }
+  // Its queued work never runs, whatever it was to write, nor do its uploads go on.
+  for (const auto& [id, op] : model_.ops()) {
+    if (op->outcome != Outcome::kDone && op->session == session->name) op->stop_asked = true;
   }
   absl::Status status = engine_->DeleteSession(Id(session->tenant), session->name);
-  if (!status.ok()) world_.Fail("a session cannot be ended: ", status.ToString());
+  if (!status.ok()) world_.Fail("a session cannot be ended: ", Text(status));
   sessions_.erase(session->name);
 }
 
@@ -269,7 +290,7 @@ void Simulation::Upload() {
   Session* session = AnySession();
   if (session == nullptr) return;
   OpPtr op = model_.Make(Op::Kind::kUpload, session->tenant);
-  int64_t count = kSizes[world_.Below(2)];
+  int64_t count = AnySize();
   for (int64_t i = 0; i < count; ++i)
     op->content.push_back(static_cast<int64_t>(world_.Below(1000)));
   op->out = {std::make_shared<Buffer>(), 0, 1, count};
@@ -310,7 +331,9 @@ void Simulation::Upload() {
       auto upload = engine_->BeginUpload(Id(op->tenant), header, op->deadline);
       status = upload.status();
       std::string bytes = Bytes(op->content);
-      if (status.ok()) status = (*upload)->Write(bytes);
+      size_t piece = bytes.size() > kLargePiece ? kLargePiece : kPiece;
+      for (size_t at = 0; status.ok() && at < bytes.size(); at += piece)
+        status = (*upload)->Write(std::string_view(bytes).substr(at, piece));
       if (status.ok()) status = (*upload)->Finish().status();
     }
     --num_calls_;
@@ -320,7 +343,7 @@ void Simulation::Upload() {
     if (status.ok()) {
       model_.Ended(op, status);
     } else {
-      world_.Note("upload ", op->id, " is left: ", status.ToString());
+      world_.Note("upload ", op->id, " is left: ", Text(status));
       op->outcome = Outcome::kUnknown;
       op->restarted = true;
     }
@@ -360,7 +383,9 @@ void Simulation::Overwrite() {
       auto upload = engine_->BeginUpload(Id(op->tenant), header, op->deadline);
       status = upload.status();
       std::string bytes = Bytes(op->content);
-      if (status.ok()) status = (*upload)->Write(bytes);
+      size_t piece = bytes.size() > kLargePiece ? kLargePiece : kPiece;
+      for (size_t at = 0; status.ok() && at < bytes.size(); at += piece)
+        status = (*upload)->Write(std::string_view(bytes).substr(at, piece));
       if (status.ok()) status = (*upload)->Finish().status();
     }
     --num_calls_;
@@ -429,7 +454,7 @@ void Simulation::Name(v1::Operation& operation, Session& session, const OpPtr& o
 void Simulation::Compute() {
   Session* session = AnySession();
   if (session == nullptr) return;
-  int64_t count = kSizes[world_.Below(2)];
+  int64_t count = AnySize();
   std::vector<Named> inputs;
   Op::Kind kind = Op::Kind::kFill;
   auto first = AnyArray(*session, world_.Chance(0.1) ? 0 : count);
@@ -442,11 +467,15 @@ void Simulation::Compute() {
     if (kind == Op::Kind::kCombine) inputs.push_back(*AnyArray(*session, count));
     if (kind == Op::Kind::kSum) count = 1;
   } else {
-    count = kSizes[world_.Below(2)];
+    count = AnySize();
   }
   OpPtr op = model_.Make(kind, session->tenant);
   op->session = session->name;
-  if (world_.Chance(0.15)) op->deadline = world_.Now() + world_.Latency() * (1 + world_.Below(20));
+  if (world_.Chance(0.15)) {
+    // Of whole nanoseconds, like everything that is kept.
+    absl::Time deadline = world_.Now() + world_.Latency() * (1 + world_.Below(20));
+    op->deadline = absl::FromUnixNanos(absl::ToUnixNanos(deadline));
+  }
   std::optional<Named> target;
   if (kind != Op::Kind::kSum && world_.Chance(0.4)) {
     target = world_.Chance(0.7) && !inputs.empty() ? inputs[0] : AnyArray(*session, count);
@@ -542,7 +571,7 @@ void Simulation::MakeView() {
   world_.Note("view ", session->name, "/arrays/", handle, " of ", base->name);
   auto ticket =
       engine_->Submit(Id(session->tenant), session->name, operation, absl::InfiniteFuture());
-  if (killed_) return;  // nobody asks for it any more
+  if (killed_) return;  // nobody asks for it any more, but it may be there
   if (ticket.ok()) {
     session->arrays[handle] = {made};
     return;
@@ -611,7 +640,8 @@ void Simulation::ReadFetches() {
     if (read.ok()) {
       model_.CheckContent(fetch->what, fetch->version, fetch->view, FromBytes(read->data()));
     } else if (absl::IsDeadlineExceeded(read.status()) &&
-               absl::StrContains(read.status().message(), "before the array was ready")) {
+               (absl::StrContains(read.status().message(), "before the array was ready") ||
+                absl::StrContains(read.status().message(), "waited for staging memory"))) {
       fetches_.push_back(std::move(*fetch));
       return;
     } else if (!absl::IsUnavailable(read.status()) &&
@@ -633,7 +663,7 @@ void Simulation::Release() {
   release.add_handles(it->first);
   world_.Note("release of ", session->name, "/arrays/", it->first);
   absl::Status status = engine_->Release(Id(session->tenant), session->name, release);
-  if (!status.ok()) world_.Fail("a handle cannot be released: ", status.ToString());
+  if (!status.ok()) world_.Fail("a handle cannot be released: ", Text(status));
   session->arrays.erase(it);
 }
 
@@ -651,7 +681,7 @@ void Simulation::DeleteNamed() {
   }
   world_.Note("delete ", it->first);
   absl::Status status = engine_->DeleteArray(Id(tenant), it->first);
-  if (!status.ok()) world_.Fail("a named array cannot be deleted: ", status.ToString());
+  if (!status.ok()) world_.Fail("a named array cannot be deleted: ", Text(status));
   arrays.erase(it);
 }
 
@@ -686,7 +716,7 @@ void Simulation::CreateJob() {
   }
   int num = 1 + static_cast<int>(world_.Below(4));
   for (int i = 0; i < num; ++i) {
-    int64_t count = kSizes[world_.Below(2)];
+    int64_t count = AnySize();
     auto first = AnyArray(temporaries, count);
     Op::Kind kind = first.has_value() ? Op::Kind::kCombine : Op::Kind::kFill;
     OpPtr op = model_.Make(kind, tenant);
@@ -737,7 +767,7 @@ void Simulation::CreateJob() {
     jobs_[job.name].accepted = true;
     return;
   }
-  world_.Note(job.name, " is refused: ", created.status().ToString());
+  world_.Note(job.name, " is refused: ", Text(created.status()));
   // Nothing of it was done.
   bool explained = false;
   for (const OpPtr& op : job.ops) {
@@ -747,7 +777,7 @@ void Simulation::CreateJob() {
       explained = true;
     }
   }
-  if (!explained) world_.Fail("a job was refused: ", created.status().ToString());
+  if (!explained) world_.Fail("a job was refused: ", Text(created.status()));
   for (auto op = job.ops.rbegin(); op != job.ops.rend(); ++op) model_.Undo(*op);
   jobs_.erase(job.name);
   forget();
@@ -763,7 +793,7 @@ void Simulation::CancelJob() {
   world_.Note("cancel of ", job.name);
   for (const OpPtr& op : job.ops) op->stop_asked = true;
   auto cancelled = engine_->CancelJob(Id(job.tenant), job.name);
-  if (!cancelled.ok()) world_.Fail("a job cannot be cancelled: ", cancelled.status().ToString());
+  if (!cancelled.ok()) world_.Fail("a job cannot be cancelled: ", Text(cancelled.status()));
 }
 
 // Every accepted job is there, and ends once.
@@ -777,7 +807,7 @@ void Simulation::CheckJobs() {
     if (job.over || !job.accepted) continue;
     auto now = engine_->GetJob(Id(job.tenant), name);
     if (!now.ok()) {
-      world_.Fail("an accepted job is lost: ", now.status().ToString());
+      world_.Fail("an accepted job is lost: ", Text(now.status()));
       return;
     }
     if (!IsFinal(now->state())) continue;
@@ -803,7 +833,7 @@ void Simulation::Resolve() {
     const VersionPtr& version = array.view.buffer->now;
     auto got = engine_->GetArray(Id(tenant), name);
     if (!got.ok()) {
-      world_.Fail(name, " is lost: ", got.status().ToString());
+      world_.Fail(name, " is lost: ", Text(got.status()));
       return;
     }
     if (got->state() == v1::Array::STATE_FAILED) {
@@ -835,7 +865,7 @@ void Simulation::Trespass() {
   if (other == session->tenant) return;
   auto refused = [&](const absl::Status& status, const char* what) {
     if (!absl::IsNotFound(status) && !killed_)
-      world_.Fail(other, " asked for ", what, " of ", session->tenant, ": ", status.ToString());
+      world_.Fail(other, " asked for ", what, " of ", session->tenant, ": ", Text(status));
   };
   refused(engine_->GetSession(Id(other), session->name).status(), "a session");
   if (auto array = AnyArray(*session)) {
@@ -860,7 +890,7 @@ void Simulation::Look() {
   auto array = AnyArray(*session);
   if (!array.has_value()) return;
   auto got = engine_->GetArray(Id(session->tenant), array->name);
-  if (!got.ok() && !killed_) world_.Fail(array->name, " is lost: ", got.status().ToString());
+  if (!got.ok() && !killed_) world_.Fail(array->name, " is lost: ", Text(got.status()));
 }
 
 void Simulation::Disturb() {
@@ -965,13 +995,13 @@ void Simulation::ReleaseAll() {
   for (auto& [tenant, arrays] : named_) {
     for (auto& [name, array] : arrays) {
       absl::Status status = engine_->DeleteArray(Id(tenant), name);
-      if (!status.ok()) world_.Fail(name, " is lost: ", status.ToString());
+      if (!status.ok()) world_.Fail(name, " is lost: ", Text(status));
     }
   }
   named_.clear();
   for (auto& [name, job] : jobs_) {
     absl::Status status = engine_->DeleteJob(Id(job.tenant), name);
-    if (!status.ok()) world_.Fail(name, " is lost: ", status.ToString());
+    if (!status.ok()) world_.Fail(name, " is lost: ", Text(status));
   }
   jobs_.clear();
   // Sessions that were made by a call whose answer never came.
@@ -989,6 +1019,9 @@ void Simulation::CheckNothingIsLeft() {
     if (sample.array_bytes() != 0 || sample.queue_depth() != 0)
       world_.Fail(sample.device(), " is not empty: ", sample.ShortDebugString());
   }
+  scheduler::SpillSample beside = engine_->SampleSpill();
+  if (beside.memory_bytes != 0 || beside.disk_bytes != 0)
+    world_.Fail("beside the devices are still ", beside.memory_bytes, " + ", beside.disk_bytes);
   for (int tenant = 0; tenant < num_tenants_; ++tenant) {
     v1::Usage usage = engine_->GetUsage(Id(absl::StrCat("tenant", tenant)));
     for (const v1::QuotaUsage& quota : usage.quotas()) {
@@ -1005,7 +1038,7 @@ void Simulation::CheckNothingIsLeft() {
   Kept scratch([](const char*) {});
   auto journal = recovery::Journal::Open(&scratch, std::move(first), std::move(second));
   if (!journal.ok()) {
-    world_.Fail("the journal cannot be read: ", journal.status().ToString());
+    world_.Fail("the journal cannot be read: ", Text(journal.status()));
     return;
   }
   std::set<std::string> known;
@@ -1052,7 +1085,8 @@ Simulation::Result Simulation::Run() {
                 .operations = static_cast<int>(model_.num_verified()),
                 .contents = static_cast<int>(model_.num_contents()),
                 .deaths = num_deaths_,
-                .restarts = num_restarts_};
+                .restarts = num_restarts_,
+                .spilled_bytes = spilled_bytes_};
   return result;
 }
 

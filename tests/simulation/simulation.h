@@ -27,6 +27,7 @@ class Simulation : private Watcher {
     uint64_t hash = 0;
     uint64_t steps = 0;
     int operations = 0, contents = 0, deaths = 0, restarts = 0;
+    int64_t spilled_bytes = 0;  // of idle arrays that left a full device
   };
   Simulation(uint64_t seed, int num_actions, bool verbose);
   ~Simulation() override;
@@ -121,6 +122,7 @@ class Simulation : private Watcher {
             std::function<void()>* forget);
   void CheckJobs();
   void Resolve();
+  int64_t AnySize();
   std::string RandomDevice();
   absl::Status StatusOf(const v1::Array& array);
   void Check(const std::string& what, const Array& array, const Values& values);
@@ -133,6 +135,7 @@ class Simulation : private Watcher {
   std::vector<wire::DeviceDescription> descriptions_;
   int num_tenants_ = 1;
   double death_rate_ = 0, restart_rate_ = 0;
+  bool full_ = false;  // devices that hold less than what is there
 
   std::unique_ptr<Kept> keeper_;
   std::unique_ptr<Devices> devices_;
@@ -153,6 +156,7 @@ class Simulation : private Watcher {
   std::optional<Unanswered> unanswered_;
   int next_name_ = 1;
   int num_deaths_ = 0, num_restarts_ = 0;
+  int64_t spilled_bytes_ = 0;
 };
 
 }  // namespace stride::simulation

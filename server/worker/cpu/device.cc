@@ -74,6 +74,11 @@ void CpuDevice::RunTask(uint64_t sequence, const std::string& label,
     EndFaultScope();
   }
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  if (!runs) {
+    wire::MarkTakenOut(*environment_.status_page, sequence);
+  } else if (!status.ok()) {
+    wire::MarkFailed(*environment_.status_page, sequence);
+  }
   environment_.status_page->completed_sequence.store(static_cast<uint32_t>(sequence));
   environment_.completions->TaskDone(sequence, status, seconds.count());
 }

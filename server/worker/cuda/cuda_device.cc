@@ -155,7 +155,10 @@ void CudaDevice::Enqueue(const wire::Task& task) {
   arenas_.BeginUse(CompletionPoller::kCompute, mark);
   poller_->Begin(CompletionPoller::kCompute, task.sequence(), mark, task.label());
   absl::Status status = Lower(task);
-  if (!status.ok()) CheckAlive();
+  if (!status.ok()) {
+    CheckAlive();
+    wire::MarkFailed(*environment_.status_page, task.sequence());
+  }
   scratch_->Trim();
   WriteMark(compute_.get(),
             status_page_.device_address() + offsetof(wire::StatusPage, completed_sequence), mark);

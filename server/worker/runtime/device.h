@@ -41,7 +41,8 @@ class Completions {
 //  3. Every enqueued task and copy gets exactly one completion, or the process ends through Fatal
 //  or a signal.
 //  4. StatusPage::started_sequence is stored before a task may touch memory, completed_sequence
-//  after it ended, before TaskDone.
+//  after it ended, before TaskDone; of one that failed or was taken
+//  out, MarkFailed or MarkTakenOut before that.
 //  5. Nothing that a plan or a kernel says may touch memory outside mapped arenas, staging and
 //  scratch, as far as the hardware can enforce it: offsets
 //     and extents of operands are checked against the arena before a launch (kernels' own

@@ -1273,6 +1273,98 @@ TEST_F(OrderTest, AMoveThatIsCancelledLeavesLaterReadersBehindTheWriter) {
   EXPECT_TRUE((*fetch)->Read(Soon()).ok());
 }
 
+// One that ends ahead of its turn may have waited, for another array's sake, for a task that wrote
+// this one before its last writer did.
+TEST_F(OrderTest, AWriteThatIsCancelledLeavesLaterReadersBehindTheLastWriter) {
+  Start({HostDevice(0)}, /*hold=*/true);
+  ASSERT_TRUE(Put(1, {1, 2}).ok());
+  ASSERT_TRUE(Put(2, {1, 2}).ok());
+  ASSERT_TRUE(Submit(InPlace(1, 2)).ok());
+  ASSERT_TRUE(Submit(InPlace(1, 1)).ok());
+  auto other = Submit(InPlace(2, 2));
+  auto needs_it = Submit(InPlace(1, 2));
+  ASSERT_TRUE(other.ok() && needs_it.ok());
+  auto worker = broker_->WaitForWorker(1);
+  while (worker->num_held() < 4) absl::SleepFor(absl::Milliseconds(1));
+  (*other)->Cancel();
+  EXPECT_TRUE(absl::IsCancelled((*needs_it)->Wait(Soon())));
+  auto fetch = engine_->BeginFetch(kTenant, "sessions/s", 1);
+  ASSERT_TRUE(fetch.ok()) << fetch.status();
+  ASSERT_TRUE(worker->EndNext());
+  absl::SleepFor(absl::Milliseconds(20));
+  EXPECT_TRUE(absl::IsDeadlineExceeded((*fetch)->Read(absl::Now()).status()));
+  ASSERT_TRUE(worker->EndNext());
+  EXPECT_TRUE((*fetch)->Read(Soon()).ok());
+}
+
+TEST_F(OrderTest, AnUploadOfAnArrayThatWasDeletedMeanwhileSaysSo) {
+  Start({HostDevice(0)});
+  v1::PutArrayRequest::Header header;
+  header.set_parent("sessions/s");
+  header.set_array_id("1");
+  header.mutable_spec()->set_data_type(v1::DATA_TYPE_FLOAT32);
+  header.mutable_spec()->add_shape(2);
+  auto upload = engine_->BeginUpload(kTenant, header, Soon());
+  ASSERT_TRUE(upload.ok()) << upload.status();
+  ASSERT_TRUE((*upload)->Write("12345678").ok());
+  ASSERT_TRUE(engine_->DeleteArray(kTenant, "sessions/s/arrays/1").ok());
+  EXPECT_TRUE(absl::IsCancelled((*upload)->Finish().status()));
+}
+
+// Its worker's page tells that it failed; the message of that was lost.
+TEST_F(OrderTest, AWriteThatFailedIsNotTakenForDoneWhenItsWorkerDies) {
+  for (bool failed : {true, false}) {
+    SCOPED_TRACE(failed);
+    Start({HostDevice(0)}, /*hold=*/true);
+    ASSERT_TRUE(Put(1, {1, 2}).ok());
+    auto writer = Submit(InPlace(1, 1));
+    auto worker = broker_->WaitForWorker(1);
+    while (worker->num_held() < 1) absl::SleepFor(absl::Milliseconds(1));
+    broker_->set_hold(false);
+    broker::WorkerDeath death{
+        .cause = MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "killed"),
+        .completed_sequence = 1,
+        .started_sequence = 1};
+    if (failed) death.undone.failed.insert(1);
+    worker->Die(death);
+    EXPECT_EQ(absl::IsAborted((*writer)->Wait(Soon())), failed);
+    TearDown();
+    broker_.reset();
+  }
+}
+
+// What has run on the output of one that failed is not taken for done either, when all that is
+// known of both is on their worker's page; and one that was taken out has touched nothing.
+TEST_F(OrderTest, AWriteBehindOneThatFailedIsLostAndOneThatWasTakenOutRunsAgain) {
+  for (bool failed : {true, false}) {
+    SCOPED_TRACE(failed);
+    Start({HostDevice(0)}, /*hold=*/true);
+    ASSERT_TRUE(Put(1, {1, 2}).ok());
+    ASSERT_TRUE(Put(2, {1, 2}).ok());
+    auto fresh = Submit(Add(1, 1, 3));
+    auto writer = Submit(InPlace(2, 3));
+    auto worker = broker_->WaitForWorker(1);
+    while (worker->num_held() < 2) absl::SleepFor(absl::Milliseconds(1));
+    broker_->set_hold(false);
+    broker::WorkerDeath death{
+        .cause = MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "killed"),
+        .completed_sequence = 2,
+        .started_sequence = 2};
+    if (failed) {
+      death.undone.failed = {1};
+    } else {
+      death.undone.taken_out = {1, 2};
+    }
+    worker->Die(death);
+    EXPECT_TRUE((*fresh)->Wait(Soon()).ok());
+    absl::Status status = (*writer)->Wait(Soon());
+    EXPECT_EQ(absl::IsAborted(status), failed) << status;
+    EXPECT_EQ(status.ok(), !failed) << status;
+    TearDown();
+    broker_.reset();
+  }
+}
+
 TEST_F(OrderTest, ARefusedJobLeavesWhatItWasToOverwrite) {
   Start({HostDevice(0)});
   v1::CreateArrayRequest request;
