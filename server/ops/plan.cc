@@ -2,11 +2,19 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
+#include "server/ops/op_table.h"
 #include "server/ops/planners.h"
 #include "server/ops/shape.h"
 
 namespace stride::ops {
 namespace {
+
+int NumResults(const v1::Operation& operation, Inputs inputs) {
+  if (operation.has_ufunc())
+    return FindTwoOutputUfunc(operation.ufunc().function()) != nullptr ? 2 : 1;
+  if (operation.has_nonzero() && inputs[0]) return static_cast<int>(inputs[0]->shape.size());
+  return 1;
+}
 
 absl::Status CheckCounts(const v1::Operation& operation, Inputs inputs) {
   if (inputs.size() != CollectOperands(operation).size()) {
@@ -17,10 +25,12 @@ absl::Status CheckCounts(const v1::Operation& operation, Inputs inputs) {
     return InvalidField(v1::ERROR_REASON_ARGUMENT_COUNT, "outputs",
                         "a kernel's outputs are among its arguments; leave outputs empty");
   }
-  if (operation.outputs_size() == 1) return absl::OkStatus();
-  return InvalidField(
-      v1::ERROR_REASON_ARGUMENT_COUNT, "outputs",
-      absl::StrCat("the operation has one result; outputs has ", operation.outputs_size()));
+  const int results = NumResults(operation, inputs);
+  if (operation.outputs_size() == results) return absl::OkStatus();
+  return InvalidField(v1::ERROR_REASON_ARGUMENT_COUNT, "outputs",
+                      absl::StrCat("the operation has ",
+                                   results == 1 ? "one result" : absl::StrCat(results, " results"),
+                                   "; outputs has ", operation.outputs_size()));
 }
 
 // Arrays that other layers made may not exceed what the planners count on.
@@ -52,7 +62,7 @@ absl::StatusOr<Plan> PlanOperation(const v1::Operation& operation, absl::Span<co
   const Input output = existing.empty() ? Input() : existing[0];
   switch (operation.kind_case()) {
     case v1::Operation::kUfunc:
-      return PlanUfunc(operation.ufunc(), inputs, output);
+      return PlanUfunc(operation.ufunc(), inputs, existing);
     case v1::Operation::kExpression:
       return PlanExpression(operation.expression(), inputs, output);
     case v1::Operation::kReduction:

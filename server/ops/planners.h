@@ -13,7 +13,8 @@ namespace stride::ops {
 
 using Inputs = absl::Span<const Input>;
 
-absl::StatusOr<Plan> PlanUfunc(const v1::Ufunc& ufunc, Inputs inputs, const Input& existing);
+absl::StatusOr<Plan> PlanUfunc(const v1::Ufunc& ufunc, Inputs inputs,
+                               absl::Span<const Input> existing);
 absl::StatusOr<Plan> PlanExpression(const v1::Expression& expression, Inputs inputs,
                                     const Input& existing);
 absl::StatusOr<Plan> PlanReduction(const v1::Reduction& reduction, Inputs inputs,
