@@ -77,6 +77,20 @@ absl::StatusOr<Plan> PlanOperation(const v1::Operation& operation, absl::Span<co
       return PlanCopy(operation.copy(), inputs, output);
     case v1::Operation::kView:
       return PlanView(operation.view(), inputs, output);
+    case v1::Operation::kAccumulation:
+      return PlanAccumulation(operation.accumulation(), inputs, output);
+    case v1::Operation::kGather:
+      return PlanGather(operation.gather(), inputs, output);
+    case v1::Operation::kScatter:
+      return PlanScatter(operation.scatter(), inputs, output);
+    case v1::Operation::kCompress:
+      return PlanCompress(operation.compress(), inputs, output);
+    case v1::Operation::kNonzero:
+      return PlanNonzero(operation.nonzero(), inputs, existing);
+    case v1::Operation::kSort:
+      return PlanSort(operation.sort(), inputs, output);
+    case v1::Operation::kSearch:
+      return PlanSearch(operation.search(), inputs, output);
     default:
       return NotImplemented("operation", "this kind of operation is not implemented yet");
   }
@@ -97,6 +111,10 @@ void Bind(wire::Task* task, absl::Span<const Location> slots) {
       Replace(task->mutable_matmul()->mutable_left(), slots);
       Replace(task->mutable_matmul()->mutable_right(), slots);
       Replace(task->mutable_matmul()->mutable_output(), slots);
+      break;
+    case wire::Task::kRoutine:
+      for (auto& operand : *task->mutable_routine()->mutable_operands())
+        Replace(operand.mutable_operand(), slots);
       break;
     case wire::Task::kKernel:
       for (auto& argument : *task->mutable_kernel()->mutable_arguments()) {
