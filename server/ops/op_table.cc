@@ -162,6 +162,15 @@ constexpr OpRow kTable[] = {
      "b where a, else c"},
 };
 
+// Of random.h: uint64 but for the last, which is float64.
+constexpr OpRow kInternal[] = {
+    {"random_philox_low", 3, 0, ResultRule::kSame, TypeRule::kUniform, "", false, "", ""},
+    {"random_philox_high", 3, 0, ResultRule::kSame, TypeRule::kUniform, "", false, "", ""},
+    {"random_threefry", 2, 0, ResultRule::kSame, TypeRule::kUniform, "", false, "", ""},
+    {"random_below", 2, 0, ResultRule::kSame, TypeRule::kUniform, "", false, "", ""},
+    {"random_normal", 1, 0, ResultRule::kSame, TypeRule::kUniform, "", false, "", ""},
+};
+
 struct Alias {
   std::string_view name, target;
 };
@@ -224,6 +233,13 @@ absl::Span<const OpRow> OpTable() { return kTable; }
 const OpRow* FindOp(std::string_view name) {
   auto found = Index().find(name);
   return found == Index().end() ? nullptr : found->second;
+}
+
+const OpRow* FindInstruction(std::string_view name) {
+  for (const OpRow& row : kInternal) {
+    if (row.name == name) return &row;
+  }
+  return FindOp(name);
 }
 
 const TwoOutputUfunc* FindTwoOutputUfunc(std::string_view name) {

@@ -62,6 +62,10 @@ absl::Span<const OpRow> OpTable();
 // By name or alias (`abs`, `pow`, `acos`, `bitwise_not`...); nullptr when unknown.
 const OpRow* FindOp(std::string_view name);
 
+// The row of an instruction: FindOp, and what planners use and clients do not name. These compute
+// in one type each, whatever their row says.
+const OpRow* FindInstruction(std::string_view name);
+
 // A ufunc with two outputs: a row for each.
 struct TwoOutputUfunc {
   std::string_view name, first, second;

@@ -21,6 +21,7 @@ absl::StatusOr<Plan> PlanReduction(const v1::Reduction& reduction, Inputs inputs
                                    const Input& existing);
 absl::StatusOr<Plan> PlanMatmul(const v1::Matmul& matmul, Inputs inputs, const Input& existing);
 absl::StatusOr<Plan> PlanCreation(const v1::Creation& creation, const Input& existing);
+absl::StatusOr<Plan> PlanRandom(const v1::Creation::Random& random, const Input& existing);
 absl::StatusOr<Plan> PlanCopy(const v1::Copy& copy, Inputs inputs, const Input& existing);
 absl::StatusOr<Plan> PlanView(const v1::View& view, Inputs inputs, const Input& existing);
 absl::StatusOr<Plan> PlanAccumulation(const v1::Accumulation& accumulation, Inputs inputs,

@@ -9,6 +9,7 @@ extern const char kArithmeticHeader[];
 extern const char kFloatsHeader[];
 extern const char kComplexHeader[];
 extern const char kGenericHeader[];
+extern const char kRandomHeader[];
 
 // Of a routine: common first, then what it builds on, then itself.
 extern const char kCommonRoutine[];

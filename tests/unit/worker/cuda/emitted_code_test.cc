@@ -189,6 +189,30 @@ TEST_F(EmittedCodeTest, EveryIndexing) {
   }
 }
 
+TEST_F(EmittedCodeTest, EveryDistribution) {
+  for (int generator : {1, 2}) {
+    v1::Operation operation;
+    auto* random = operation.mutable_creation()->mutable_random();
+    random->set_generator(static_cast<v1::Creation::Random::Generator>(generator));
+    random->mutable_spec()->add_shape(100);
+    operation.add_outputs()->set_handle(9);
+    auto expect = [&](v1::DataType type) {
+      random->mutable_spec()->set_data_type(type);
+      ExpectCompiles(operation, {}, {codegen::kElementwiseEntry});
+    };
+    random->mutable_bits();
+    expect(v1::DATA_TYPE_UINT32);
+    random->mutable_integers()->mutable_high()->set_int_value(100);
+    expect(v1::DATA_TYPE_INT16);
+    random->mutable_uniform();
+    expect(v1::DATA_TYPE_FLOAT16);
+    expect(v1::DATA_TYPE_FLOAT64);
+    random->mutable_normal();
+    expect(v1::DATA_TYPE_FLOAT32);
+    expect(v1::DATA_TYPE_FLOAT64);
+  }
+}
+
 TEST_F(EmittedCodeTest, EveryMaskAndSort) {
   for (int number = 1; number <= kNumDTypes; ++number) {
     const DType dtype = *DTypeFromNumber(number);
