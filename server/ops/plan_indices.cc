@@ -10,6 +10,10 @@
 namespace stride::ops {
 namespace {
 
+// Assigned by one operation. Views that repeat an element make any number of indices without
+// memory of their own; the device has a table as long as they are.
+constexpr int64_t kMaxAssigned = int64_t{1} << 36;
+
 // What is the same in both messages.
 struct Indexing {
   std::string name;  // of the message
@@ -172,6 +176,11 @@ absl::StatusOr<Plan> PlanScatter(const v1::Scatter& scatter, Inputs inputs, cons
   auto shape = LoopShape(*indexing, *output);
   if (!shape.ok()) return shape.status();
   if (auto s = CheckShape(*shape, output->dtype, "scatter.indices"); !s.ok()) return s;
+  if (Loop{*shape, {}}.count() > kMaxAssigned) {
+    return InvalidField(v1::ERROR_REASON_SIZE_LIMIT, "scatter.indices",
+                        absl::StrCat("too many elements are assigned at once. Limit: ",
+                                     kMaxAssigned, ", elements: ", ToString(*shape)));
+  }
   auto common = BroadcastShapes({*shape, values->shape}, "scatter.values");
   if (!common.ok()) return common.status();
   if (indexing->along && !std::equal(shape->begin(), shape->end(), output->shape.begin(),

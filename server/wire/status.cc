@@ -62,7 +62,7 @@ v1::ErrorReason ReasonFor(absl::StatusCode code) {
     case absl::StatusCode::kInvalidArgument:
       return v1::ERROR_REASON_INVALID_FIELD;
     case absl::StatusCode::kOutOfRange:
-      return v1::ERROR_REASON_INDEX_OUT_OF_RANGE;
+      return v1::ERROR_REASON_DATA_OUT_OF_RANGE;
     default:
       return v1::ERROR_REASON_INTERNAL;
   }

@@ -13,7 +13,7 @@ absl::Status ToStatus(const RoutineFault& fault) {
           absl::StrCat("an index is out of range of its axis. Index: ", fault.value,
                        ", elements along the axis: ", fault.limit));
     case RoutineFault::kWrongCount:
-      return absl::InvalidArgumentError(
+      return absl::OutOfRangeError(
           absl::StrCat("`count` is not the number of elements that are set. Set: ", fault.value,
                        ", count: ", fault.limit));
     default:

@@ -17,7 +17,7 @@ struct RoutineFault {
 };
 static_assert(sizeof(RoutineFault) == 32);
 
-// As the task's status. OUT_OF_RANGE for indices, INVALID_ARGUMENT for counts.
+// As the task's status: OUT_OF_RANGE.
 absl::Status ToStatus(const RoutineFault& fault);
 
 }  // namespace stride::codegen

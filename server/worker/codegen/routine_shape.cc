@@ -71,6 +71,7 @@ class Planner {
 
   // Option 1: combining in any grouping is allowed.
   void Accumulate() {
+    if (count_ == 0) return;
     const int64_t n = operand(0).own_extents(0);
     const int64_t enough = is_cuda() ? kEnoughRowsCuda : kEnoughRowsCpu;
     if (launch_.options(1) == 0 || count_ >= enough || n <= kBlockElements) {

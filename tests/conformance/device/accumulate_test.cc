@@ -110,6 +110,8 @@ TEST_F(AccumulateTest, BeginsWithTheIdentity) {
       },
       DType::kUInt8, &all);
   Expect("add", Small(DType::kFloat32, {0}), 0, Add, DType::kFloat32);
+  Expect("add", Small(DType::kFloat32, {0, 5000}), 1, Add, DType::kFloat32);
+  Expect("add", Small(DType::kFloat32, {3, 0}), 1, Add, DType::kFloat32, &zero);
 }
 
 TEST_F(AccumulateTest, TakesAnyBinaryFunction) {
