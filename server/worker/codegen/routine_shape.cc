@@ -94,17 +94,27 @@ class Planner {
   void Scatter() {
     shape_.may_fault = true;
     if (count_ == 0) return;
-    int64_t keys = 1;
+    // Different targets there can be, and entries in the table: those of the indices alone, unless
+    // the indices differ elsewhere too.
+    const bool along = launch_.options(1) != 0;
+    int64_t keys = 1, elsewhere = 1;
     for (int axis = 0; axis < launch_.extents_size(); ++axis) {
-      if (launch_.options(1) != 0 || last().operand().strides(axis) == 0)
-        keys *= launch_.extents(axis);
+      const bool of_indices = last().operand().strides(axis) == 0;
+      if (along || of_indices) keys *= launch_.extents(axis);
+      if (!of_indices) elsewhere *= launch_.extents(axis);
     }
-    const int64_t slots = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(keys) * 2));
-    AddScratch(slots * 16);
     Add(0, count_);
-    Add(1, slots);
-    Add(2, count_, {slots - 1});
-    Add(3, count_, {slots - 1});
+    // One thread that keeps the order is faster than a table, where others would have no more to
+    // do.
+    if (!is_cuda() && elsewhere == 1) return Add(4, 1);
+    const int64_t targets = Product(last().own_extents()) * (along ? elsewhere : 1);
+    const bool direct = targets / 4 <= keys;
+    const int64_t slots =
+        direct ? targets : static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(keys) * 2));
+    AddScratch(slots * 16);
+    Add(1, slots, {slots, direct});
+    Add(2, count_, {slots, direct});
+    Add(3, count_, {slots, direct});
   }
 
   void Compress() {
@@ -150,8 +160,9 @@ class Planner {
 
 absl::Span<const PhaseKind> RoutinePhases(Code::Routine routine) {
   static constexpr PhaseKind T = PhaseKind::kThread, B = PhaseKind::kBlock;
-  static constexpr PhaseKind kAccumulate[] = {T, B, T, B}, kOne[] = {T}, kScatter[] = {T, T, T, T},
-                             kCompress[] = {B, T, B, T}, kSort[] = {B, T};
+  static constexpr PhaseKind kAccumulate[] = {T, B, T, B}, kOne[] = {T},
+                             kScatter[] = {T, T, T, T, T}, kCompress[] = {B, T, B, T},
+                             kSort[] = {B, T};
   switch (routine) {
     case Code::ROUTINE_ACCUMULATE:
       return kAccumulate;

@@ -194,6 +194,31 @@ TEST_F(IndicesTest, TheLastOfEqualIndicesCounts) {
   }
 }
 
+// Few indices into many rows of a large array: not all targets have a place in memory between
+// passes.
+TEST_F(IndicesTest, AssignsFewOfMany) {
+  const int64_t n = 200000;
+  DeviceArray target = harness().Put(Make(DType::kInt32, {2, n, 3}, [](int64_t) { return -1.0; }));
+  const HostArray index = Make(DType::kInt32, {50}, [](int64_t i) { return Value(i % 40 * 4999); });
+  const HostArray values = Make(DType::kInt32, {2, 50, 3}, [](int64_t i) { return Value(i); });
+  auto result =
+      harness().Compute(ScatterOf(1, 1), {harness().Put(values), harness().Put(index)}, &target);
+  ASSERT_TRUE(result.ok()) << result.status();
+  std::vector<Value> expected(2 * n * 3, Value(-1));
+  for (int64_t i = 0; i < 300; ++i)
+    expected[(i / 150 * n + i / 3 % 50 % 40 * 4999) * 3 + i % 3] = values.At(i);
+  EXPECT_EQ(harness().Get(target).Values(), expected);
+  // The same along an axis, where each row has indices of its own.
+  const HostArray own =
+      Make(DType::kInt64, {2, 20, 3}, [](int64_t i) { return Value(i % 15 * 7); });
+  const HostArray more = Make(DType::kInt32, {2, 20, 3}, [](int64_t i) { return Value(1000 + i); });
+  result = harness().Compute(ScatterOf(1, 1, v1::INDEX_MODE_RAISE, true),
+                             {harness().Put(more), harness().Put(own)}, &target);
+  ASSERT_TRUE(result.ok()) << result.status();
+  for (int64_t i = 0; i < 120; ++i) expected[(i / 60 * n + i % 15 * 7) * 3 + i % 3] = more.At(i);
+  EXPECT_EQ(harness().Get(target).Values(), expected);
+}
+
 TEST_F(IndicesTest, PutsAlongAnAxisIntoAView) {
   DeviceArray target = harness().Put(Make(DType::kInt64, {4, 10}, [](int64_t) { return -1.0; }));
   const DeviceArray whole = target;

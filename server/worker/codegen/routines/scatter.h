@@ -1,7 +1,8 @@
 // Operands: values, indices, output (own axes: those that are indexed; the loop's other axes are
-// those along which it has a stride). Passes: 0 finds faults, 1 clears the table of pass[0] + 1
-// slots, 2 enters who writes last to each target, 3 lets these write. Option 1: indices differ
-// along the loop's other axes too.
+// those along which it has a stride). Pass 0 finds faults. Then either 4, one item, writes all
+// elements in order; or 1 clears a table of pass[0] slots, 2 enters who writes last to each target,
+// 3 lets these write. With pass[1] the table has a slot for each target, else it is a hash table,
+// and pass[0] a power of two. Option 1: indices differ along the loop's other axes too.
 constexpr bool kAlong = kOption1 != 0;
 
 struct Slot {
@@ -23,9 +24,19 @@ ST_FN void split(const Launch& launch, const Place& place, st_u64* among_indices
 ST_FN st_u64 key_of(const Launch& launch, const Target& target, st_u64 elsewhere) {
   return kAlong ? elsewhere * (st_u64)st_own_count(launch.ST_LAST) + target.number : target.number;
 }
-ST_FN st_u64 first_slot(const Launch& launch, st_u64 key) {
-  key *= 0x9E3779B97F4A7C15ull;
-  return (key ^ key >> 32) & (st_u64)launch.pass[0];
+// The target's slot, entered if it is not there.
+ST_FN Slot* slot_of(const Launch& launch, st_u64 key) {
+  Slot* const table = (Slot*)launch.scratch;
+  if (launch.pass[1]) return table + key;
+  const st_u64 mixed = key * 0x9E3779B97F4A7C15ull, mask = (st_u64)launch.pass[0] - 1;
+  for (st_u64 i = (mixed ^ mixed >> 32) & mask;; i = (i + 1) & mask) {
+    const st_u64 found = st_swap_if(&table[i].key, ~0ull, key);
+    if (found == ~0ull || found == key) return table + i;
+  }
+}
+ST_FN void write(const Launch& launch, const Place& place, const Target& target) {
+  const T0 value = st_load<T0>(st_at(launch.operand0, place));
+  st_store<TLast>(st_at(launch.ST_LAST, place) + target.offset, st_convert<TLast>(value));
 }
 
 ST_FN void phase0(const Launch& launch, st_i64 item) {
@@ -45,14 +56,7 @@ ST_FN void phase2(const Launch& launch, st_i64 item) {
   if (!kAlong && elsewhere != 0) return;
   Target target;
   if (!st_target(launch, launch.ST_LAST, place, &target)) return;
-  Slot* const table = (Slot*)launch.scratch;
-  const st_u64 key = key_of(launch, target, elsewhere);
-  for (st_u64 slot = first_slot(launch, key);; slot = (slot + 1) & (st_u64)launch.pass[0]) {
-    const st_u64 found = st_swap_if(&table[slot].key, ~0ull, key);
-    if (found != ~0ull && found != key) continue;
-    st_raise(&table[slot].order, order + 1);
-    return;
-  }
+  st_raise(&slot_of(launch, key_of(launch, target, elsewhere))->order, order + 1);
 }
 
 ST_FN void phase3(const Launch& launch, st_i64 item) {
@@ -62,11 +66,15 @@ ST_FN void phase3(const Launch& launch, st_i64 item) {
   split(launch, place, &order, &elsewhere);
   Target target;
   if (!st_target(launch, launch.ST_LAST, place, &target)) return;
-  const Slot* const table = (const Slot*)launch.scratch;
-  const st_u64 key = key_of(launch, target, elsewhere);
-  st_u64 slot = first_slot(launch, key);
-  while (table[slot].key != key) slot = (slot + 1) & (st_u64)launch.pass[0];
-  if (table[slot].order != order + 1) return;
-  const T0 value = st_load<T0>(st_at(launch.operand0, place));
-  st_store<TLast>(st_at(launch.ST_LAST, place) + target.offset, st_convert<TLast>(value));
+  if (slot_of(launch, key_of(launch, target, elsewhere))->order == order + 1)
+    write(launch, place, target);
+}
+
+ST_FN void phase4(const Launch& launch, st_i64) {
+  if (launch.fault[0] != 0) return;
+  for (st_i64 item = 0; item < launch.count; ++item) {
+    const Place place = st_place(launch, item);
+    Target target;
+    if (st_target(launch, launch.ST_LAST, place, &target)) write(launch, place, target);
+  }
 }
