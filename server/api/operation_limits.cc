@@ -31,6 +31,8 @@ absl::Status CheckCounts(const v1::Operation& operation) {
       {"ufunc.inputs", operation.ufunc().inputs_size(), kMaxInputs},
       {"expression.inputs", static_cast<int>(operation.expression().inputs().size()), kMaxInputs},
       {"reduction.axes", operation.reduction().axes_size(), kMaxAxes},
+      {"gather.indices", operation.gather().indices_size(), kMaxAxes},
+      {"scatter.indices", operation.scatter().indices_size(), kMaxAxes},
       {"view.steps", operation.view().steps_size(), kMaxViewSteps},
       {"kernel_launch.arguments", operation.kernel_launch().arguments_size(), kMaxKernelArguments},
       {"kernel_launch.options", operation.kernel_launch().options_size(), kMaxOptions}};

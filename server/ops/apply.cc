@@ -105,7 +105,7 @@ absl::Status CheckIntegerPower(const OpRow& row, absl::Span<const Argument> argu
 
 absl::StatusOr<Value> Apply(ProgramBuilder& builder, const OpRow& row,
                             absl::Span<const Argument> arguments, std::optional<DType> data_type,
-                            std::string_view field) {
+                            std::string_view field, Casting casting) {
   if (arguments.size() != static_cast<size_t>(row.arity)) {
     return InvalidField(
         v1::ERROR_REASON_ARGUMENT_COUNT, field,
@@ -113,7 +113,7 @@ absl::StatusOr<Value> Apply(ProgramBuilder& builder, const OpRow& row,
                      " takes ", row.arity, ", not ", arguments.size()),
         {{"function", std::string(row.name)}});
   }
-  auto loop = ResolveLoop(row, TypesOf(arguments), data_type, field);
+  auto loop = ResolveLoop(row, TypesOf(arguments), data_type, field, casting);
   if (!loop.ok()) return loop.status();
   if (row.rule == TypeRule::kComparison) WidenComparison(arguments, &*loop);
   if (auto status = CheckIntegerPower(row, arguments, *loop, field); !status.ok()) return status;

@@ -16,15 +16,16 @@ constexpr size_t kMaxScalars = 256;
 // Code beyond this takes compilers minutes.
 constexpr int kMaxInstructions = 2048;
 
-absl::Status CheckProgramSize(const ProgramBuilder& builder, std::string_view field) {
-  if (builder.slots().size() + 1 <= kMaxOperands && builder.scalars().size() <= kMaxScalars &&
-      builder.num_instructions() <= kMaxInstructions) {
+absl::Status CheckProgramSize(const ProgramBuilder& builder, size_t num_outputs,
+                              std::string_view field) {
+  if (builder.slots().size() + num_outputs <= kMaxOperands &&
+      builder.scalars().size() <= kMaxScalars && builder.num_instructions() <= kMaxInstructions) {
     return absl::OkStatus();
   }
   return InvalidField(
       v1::ERROR_REASON_SIZE_LIMIT, field,
       absl::StrCat("the operation is too large for one kernel; split it. Limits: ",
-                   kMaxOperands - 1, " input arrays, ", kMaxScalars, " constants, ",
+                   kMaxOperands - num_outputs, " input arrays, ", kMaxScalars, " constants, ",
                    kMaxInstructions, " instructions; it has ", builder.slots().size(), ", ",
                    builder.scalars().size(), " and ", builder.num_instructions()));
 }
@@ -46,25 +47,27 @@ absl::StatusOr<Argument> ToArgument(ProgramBuilder& builder, const v1::Operand& 
   return Argument(builder.Constant(*encoded));
 }
 
-absl::StatusOr<ArrayInfo> ChooseOutput(DType dtype, const Shape& shape, const Input& existing) {
+absl::StatusOr<ArrayInfo> ChooseOutput(DType dtype, const Shape& shape, const Input& existing,
+                                       std::string_view field, Casting casting) {
   if (!existing) {
-    auto status = CheckShape(shape, dtype, "outputs[0]");
+    auto status = CheckShape(shape, dtype, field);
     if (!status.ok()) return status;
     return Contiguous(dtype, shape);
   }
   if (existing->shape != shape) {
-    return InvalidField(v1::ERROR_REASON_SHAPE_MISMATCH, "outputs[0]",
+    return InvalidField(v1::ERROR_REASON_SHAPE_MISMATCH, field,
                         absl::StrCat("the existing output has another shape than the result: ",
                                      ToString(existing->shape), ", the result ", ToString(shape)));
   }
-  if (!CanCastSameKind(dtype, existing->dtype)) {
+  if (!CanCast(dtype, existing->dtype, casting)) {
     return InvalidField(
-        v1::ERROR_REASON_DATA_TYPE_MISMATCH, "outputs[0]",
-        absl::StrCat(
-            "the result cannot be cast to the existing output's type without changing its kind: ",
-            std::string(Name(dtype)), " to ", std::string(Name(existing->dtype))));
+        v1::ERROR_REASON_DATA_TYPE_MISMATCH, field,
+        absl::StrCat("the result cannot be cast to the existing output's type",
+                     casting == Casting::kSameKind ? " without changing its kind"
+                                                   : " under the casting asked for",
+                     ": ", std::string(Name(dtype)), " to ", std::string(Name(existing->dtype))));
   }
-  if (auto status = CheckWritable(*existing, "outputs[0]"); !status.ok()) return status;
+  if (auto status = CheckWritable(*existing, field); !status.ok()) return status;
   return *existing;
 }
 
@@ -92,37 +95,51 @@ wire::Operand MakeOperand(uint32_t slot, const ArrayInfo& array,
 
 absl::StatusOr<Plan> PlanLoop(ProgramBuilder& builder, Value result, Inputs inputs,
                               const ArrayInfo& output, std::string_view field, std::string label) {
-  result = builder.Cast(result, output.dtype);
-  if (auto status = CheckProgramSize(builder, field); !status.ok()) return status;
-  Loop loop{output.shape, {}};
+  return PlanLoop(builder, absl::MakeConstSpan(&result, 1), inputs, absl::MakeConstSpan(&output, 1),
+                  field, std::move(label));
+}
+
+absl::StatusOr<Plan> PlanLoop(ProgramBuilder& builder, absl::Span<const Value> results,
+                              Inputs inputs, absl::Span<const ArrayInfo> outputs,
+                              std::string_view field, std::string label) {
+  std::vector<Value> stored;
+  for (size_t j = 0; j < results.size(); ++j)
+    stored.push_back(builder.Cast(results[j], outputs[j].dtype));
+  if (auto status = CheckProgramSize(builder, outputs.size(), field); !status.ok()) return status;
+  auto array_of = [&](uint32_t slot) -> const ArrayInfo& {
+    return slot < inputs.size() ? *inputs[slot] : outputs[slot - inputs.size()];
+  };
+  Loop loop{outputs[0].shape, {}};
   for (uint32_t slot : builder.slots())
-    loop.strides.push_back(BroadcastStrides(*inputs[slot], output.shape));
-  loop.strides.push_back(output.strides);
+    loop.strides.push_back(BroadcastStrides(array_of(slot), loop.extents));
+  for (const ArrayInfo& output : outputs) loop.strides.push_back(output.strides);
   loop = Collapse(std::move(loop), builder.uses_index() ? AxisOrder::kKeep : AxisOrder::kLocality);
 
   Plan plan;
-  plan.outputs.push_back(output);
+  plan.outputs.assign(outputs.begin(), outputs.end());
   auto* code = plan.code.emplace().mutable_elementwise();
   auto* launch = plan.task.mutable_elementwise();
-  *code->mutable_program() = builder.Finish({result});
-  for (size_t i = 0; i < builder.slots().size(); ++i) {
-    const ArrayInfo& array = *inputs[builder.slots()[i]];
+  *code->mutable_program() = builder.Finish(stored);
+  size_t operand = 0;
+  for (uint32_t slot : builder.slots()) {
+    const ArrayInfo& array = array_of(slot);
     code->add_input_dtypes(static_cast<int>(array.dtype));
-    code->mutable_layout()->add_access(AccessOf(loop, i, ItemSize(array.dtype)));
-    *launch->add_inputs() = MakeOperand(builder.slots()[i], array, loop.strides[i]);
+    code->mutable_layout()->add_access(AccessOf(loop, operand, ItemSize(array.dtype)));
+    *launch->add_inputs() = MakeOperand(slot, array, loop.strides[operand++]);
     plan.bytes += static_cast<double>(array.size_bytes());
   }
-  code->add_output_dtypes(static_cast<int>(output.dtype));
-  code->mutable_layout()->add_access(
-      AccessOf(loop, loop.strides.size() - 1, ItemSize(output.dtype)));
+  for (size_t j = 0; j < outputs.size(); ++j) {
+    code->add_output_dtypes(static_cast<int>(outputs[j].dtype));
+    code->mutable_layout()->add_access(AccessOf(loop, operand, ItemSize(outputs[j].dtype)));
+    *launch->add_outputs() =
+        MakeOperand(static_cast<uint32_t>(inputs.size() + j), outputs[j], loop.strides[operand++]);
+    plan.bytes += static_cast<double>(outputs[j].size_bytes());
+  }
   code->mutable_layout()->set_rank(static_cast<uint32_t>(loop.extents.size()));
   code->set_index_32bit(Fits32Bits(loop));
   launch->mutable_extents()->Assign(loop.extents.begin(), loop.extents.end());
-  *launch->add_outputs() =
-      MakeOperand(static_cast<uint32_t>(inputs.size()), output, loop.strides.back());
   for (const wire::ScalarValue& scalar : builder.scalars()) *launch->add_scalars() = scalar;
   plan.task.set_label(std::move(label));
-  plan.bytes += static_cast<double>(output.size_bytes());
   plan.flops = static_cast<double>(loop.count()) * builder.num_operations();
   return plan;
 }

@@ -16,8 +16,10 @@ absl::StatusOr<Argument> ToArgument(ProgramBuilder& builder, const v1::Operand& 
                                     const Input& input, uint32_t slot, std::string_view field);
 
 // The array that a result of this type and shape goes to: a new one, or the existing one if NumPy's
-// `out=` would take it (same shape; a cast of the same kind). Errors at outputs[0].
-absl::StatusOr<ArrayInfo> ChooseOutput(DType dtype, const Shape& shape, const Input& existing);
+// `out=` would take it (same shape; a cast that is allowed). Errors at `field`.
+absl::StatusOr<ArrayInfo> ChooseOutput(DType dtype, const Shape& shape, const Input& existing,
+                                       std::string_view field = "outputs[0]",
+                                       Casting casting = Casting::kSameKind);
 
 // That no two elements of an array that is to be written share memory by a stride of zero.
 absl::Status CheckWritable(const ArrayInfo& array, std::string_view field);
@@ -26,6 +28,11 @@ absl::Status CheckWritable(const ArrayInfo& array, std::string_view field);
 // which all inputs are known to broadcast.
 absl::StatusOr<Plan> PlanLoop(ProgramBuilder& builder, Value result, Inputs inputs,
                               const ArrayInfo& output, std::string_view field, std::string label);
+// The same with several results, whose outputs have one shape. The program may also read an
+// output's element before it is written: slot inputs.size() + j.
+absl::StatusOr<Plan> PlanLoop(ProgramBuilder& builder, absl::Span<const Value> results,
+                              Inputs inputs, absl::Span<const ArrayInfo> outputs,
+                              std::string_view field, std::string label);
 
 // An operand of a launch: `slot` in place of an arena, the first element's offset, `strides` along
 // the launch's axes.

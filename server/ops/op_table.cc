@@ -101,6 +101,14 @@ constexpr OpRow kTable[] = {
     {"spacing", 1, F, ResultRule::kSame, TypeRule::kUniform, "", false, "",
      "distance to the next float away from zero"},
     {"ldexp", 2, F, ResultRule::kSame, TypeRule::kLoadExponent, "", false, "", "a * 2**b"},
+    {"frexp_mantissa", 1, F, ResultRule::kSame, TypeRule::kUniform, "", false, "",
+     "first output of frexp: a / 2**e, from 0.5 to 1"},
+    {"frexp_exponent", 1, F, ResultRule::kInt32, TypeRule::kUniform, "", false, "",
+     "second output of frexp: e"},
+    {"modf_fraction", 1, F, ResultRule::kSame, TypeRule::kUniform, "", false, "",
+     "first output of modf: what follows the point, with a's sign"},
+    {"modf_whole", 1, F, ResultRule::kSame, TypeRule::kUniform, "st_trunc(a)", false, "",
+     "second output of modf: a rounded towards zero"},
     {"heaviside", 2, F, ResultRule::kSame, TypeRule::kUniform, "", false, "",
      "0 below zero, b at zero, 1 above"},
     // Extremes.
@@ -154,6 +162,15 @@ constexpr OpRow kTable[] = {
      "b where a, else c"},
 };
 
+// Of random.h: uint64 but for the last, which is float64.
+constexpr OpRow kInternal[] = {
+    {"random_philox_low", 3, 0, ResultRule::kSame, TypeRule::kUniform, "", false, "", ""},
+    {"random_philox_high", 3, 0, ResultRule::kSame, TypeRule::kUniform, "", false, "", ""},
+    {"random_threefry", 2, 0, ResultRule::kSame, TypeRule::kUniform, "", false, "", ""},
+    {"random_below", 2, 0, ResultRule::kSame, TypeRule::kUniform, "", false, "", ""},
+    {"random_normal", 1, 0, ResultRule::kSame, TypeRule::kUniform, "", false, "", ""},
+};
+
 struct Alias {
   std::string_view name, target;
 };
@@ -175,7 +192,11 @@ constexpr Alias kAliases[] = {
     {"pow", "power"},
     {"true_divide", "divide"},
 };
-constexpr std::string_view kTwoOutputs[] = {"divmod", "frexp", "modf"};
+constexpr TwoOutputUfunc kTwoOutputs[] = {
+    {"divmod", "floor_divide", "remainder"},
+    {"frexp", "frexp_mantissa", "frexp_exponent"},
+    {"modf", "modf_fraction", "modf_whole"},
+};
 
 std::map<std::string_view, const OpRow*> MakeIndex() {
   std::map<std::string_view, const OpRow*> index;
@@ -214,8 +235,17 @@ const OpRow* FindOp(std::string_view name) {
   return found == Index().end() ? nullptr : found->second;
 }
 
-bool IsTwoOutputUfunc(std::string_view name) {
-  return std::find(std::begin(kTwoOutputs), std::end(kTwoOutputs), name) != std::end(kTwoOutputs);
+const OpRow* FindInstruction(std::string_view name) {
+  for (const OpRow& row : kInternal) {
+    if (row.name == name) return &row;
+  }
+  return FindOp(name);
+}
+
+const TwoOutputUfunc* FindTwoOutputUfunc(std::string_view name) {
+  auto found = std::find_if(std::begin(kTwoOutputs), std::end(kTwoOutputs),
+                            [&](const TwoOutputUfunc& ufunc) { return ufunc.name == name; });
+  return found == std::end(kTwoOutputs) ? nullptr : found;
 }
 
 std::string SuggestOp(std::string_view name, absl::Span<const std::string> more) {
@@ -234,6 +264,7 @@ std::string SuggestOp(std::string_view name, absl::Span<const std::string> more)
   };
   for (const std::string& candidate : more) consider(candidate);
   for (const auto& [candidate, row] : Index()) consider(candidate);
+  for (const TwoOutputUfunc& ufunc : kTwoOutputs) consider(ufunc.name);
   return std::string(suggestion);
 }
 
@@ -265,6 +296,8 @@ DType ResultOf(const OpRow& row, DType dtype) {
       return DType::kBool;
     case ResultRule::kUInt8:
       return DType::kUInt8;
+    case ResultRule::kInt32:
+      return DType::kInt32;
     case ResultRule::kReal:
       if (dtype == DType::kComplex64) return DType::kFloat32;
       if (dtype == DType::kComplex128) return DType::kFloat64;

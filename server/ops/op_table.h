@@ -26,6 +26,7 @@ enum class ResultRule {
   kSame,  // the loop's type
   kBool,
   kUInt8,
+  kInt32,
   kReal,  // the type of a complex number's parts; other types stay
 };
 
@@ -61,8 +62,16 @@ absl::Span<const OpRow> OpTable();
 // By name or alias (`abs`, `pow`, `acos`, `bitwise_not`...); nullptr when unknown.
 const OpRow* FindOp(std::string_view name);
 
-// Ufuncs of NumPy with two outputs: known, not made.
-bool IsTwoOutputUfunc(std::string_view name);
+// The row of an instruction: FindOp, and what planners use and clients do not name. These compute
+// in one type each, whatever their row says.
+const OpRow* FindInstruction(std::string_view name);
+
+// A ufunc with two outputs: a row for each.
+struct TwoOutputUfunc {
+  std::string_view name, first, second;
+};
+// nullptr when there is none of this name.
+const TwoOutputUfunc* FindTwoOutputUfunc(std::string_view name);
 
 // The known name (aliases included) nearest to `name`; empty when none is near. `more` adds names,
 // such as an expression's inputs.

@@ -4,6 +4,15 @@
 #include "server/ops/plan.h"
 
 namespace stride::ops {
+namespace {
+
+template <typename Message>
+void AddIndices(const Message& message, const char* name, std::vector<OperandField>* operands) {
+  for (int i = 0; i < message.indices_size(); ++i)
+    operands->push_back({&message.indices(i), absl::StrCat(name, ".indices[", i, "]")});
+}
+
+}  // namespace
 
 std::vector<OperandField> CollectOperands(const v1::Operation& operation) {
   std::vector<OperandField> operands;
@@ -12,6 +21,8 @@ std::vector<OperandField> CollectOperands(const v1::Operation& operation) {
       for (int i = 0; i < operation.ufunc().inputs_size(); ++i) {
         operands.push_back({&operation.ufunc().inputs(i), absl::StrCat("ufunc.inputs[", i, "]")});
       }
+      if (operation.ufunc().has_where())
+        operands.push_back({&operation.ufunc().where(), "ufunc.where"});
       break;
     case v1::Operation::kExpression: {
       std::map<std::string, const v1::Operand*> sorted;
@@ -41,6 +52,31 @@ std::vector<OperandField> CollectOperands(const v1::Operation& operation) {
       break;
     case v1::Operation::kView:
       operands.push_back({&operation.view().input(), "view.input"});
+      break;
+    case v1::Operation::kAccumulation:
+      operands.push_back({&operation.accumulation().input(), "accumulation.input"});
+      break;
+    case v1::Operation::kGather:
+      operands.push_back({&operation.gather().input(), "gather.input"});
+      AddIndices(operation.gather(), "gather", &operands);
+      break;
+    case v1::Operation::kScatter:
+      operands.push_back({&operation.scatter().values(), "scatter.values"});
+      AddIndices(operation.scatter(), "scatter", &operands);
+      break;
+    case v1::Operation::kCompress:
+      operands.push_back({&operation.compress().input(), "compress.input"});
+      operands.push_back({&operation.compress().mask(), "compress.mask"});
+      break;
+    case v1::Operation::kNonzero:
+      operands.push_back({&operation.nonzero().input(), "nonzero.input"});
+      break;
+    case v1::Operation::kSort:
+      operands.push_back({&operation.sort().input(), "sort.input"});
+      break;
+    case v1::Operation::kSearch:
+      operands.push_back({&operation.search().sorted(), "search.sorted"});
+      operands.push_back({&operation.search().values(), "search.values"});
       break;
     case v1::Operation::kCreation:
     case v1::Operation::KIND_NOT_SET:

@@ -134,6 +134,10 @@ absl::Status Pieces::Read(const Plan& plan, int output_slot) {
       if (launch.outputs_size() != 1) return NotCut("an operation with several results");
       extents_.assign(launch.extents().begin(), launch.extents().end());
       for (const auto& input : launch.inputs()) inputs_.push_back(read(input));
+      for (const Operand& input : inputs_) {
+        if (input.slot >= output_slot)
+          return NotCut("an operation that keeps a part of its output");
+      }
       output_ = read(launch.outputs(0));
       uses_index_ = HasIndex(code_.elementwise().program());
       break;
@@ -166,6 +170,8 @@ absl::Status Pieces::Read(const Plan& plan, int output_slot) {
       return NotCut("a matrix product is not computed in pieces yet");
     case wire::Task::kKernel:
       return NotCut("a kernel of a client cannot be computed in pieces");
+    case wire::Task::kRoutine:
+      return NotCut("scans, sorts and operations by indices are not computed in pieces yet");
     case wire::Task::KIND_NOT_SET:
       return NotCut("an array cannot be moved to a device that is smaller");
   }

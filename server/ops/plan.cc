@@ -2,11 +2,19 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
+#include "server/ops/op_table.h"
 #include "server/ops/planners.h"
 #include "server/ops/shape.h"
 
 namespace stride::ops {
 namespace {
+
+int NumResults(const v1::Operation& operation, Inputs inputs) {
+  if (operation.has_ufunc())
+    return FindTwoOutputUfunc(operation.ufunc().function()) != nullptr ? 2 : 1;
+  if (operation.has_nonzero() && inputs[0]) return static_cast<int>(inputs[0]->shape.size());
+  return 1;
+}
 
 absl::Status CheckCounts(const v1::Operation& operation, Inputs inputs) {
   if (inputs.size() != CollectOperands(operation).size()) {
@@ -17,10 +25,12 @@ absl::Status CheckCounts(const v1::Operation& operation, Inputs inputs) {
     return InvalidField(v1::ERROR_REASON_ARGUMENT_COUNT, "outputs",
                         "a kernel's outputs are among its arguments; leave outputs empty");
   }
-  if (operation.outputs_size() == 1) return absl::OkStatus();
-  return InvalidField(
-      v1::ERROR_REASON_ARGUMENT_COUNT, "outputs",
-      absl::StrCat("the operation has one result; outputs has ", operation.outputs_size()));
+  const int results = NumResults(operation, inputs);
+  if (operation.outputs_size() == results) return absl::OkStatus();
+  return InvalidField(v1::ERROR_REASON_ARGUMENT_COUNT, "outputs",
+                      absl::StrCat("the operation has ",
+                                   results == 1 ? "one result" : absl::StrCat(results, " results"),
+                                   "; outputs has ", operation.outputs_size()));
 }
 
 // Arrays that other layers made may not exceed what the planners count on.
@@ -52,7 +62,7 @@ absl::StatusOr<Plan> PlanOperation(const v1::Operation& operation, absl::Span<co
   const Input output = existing.empty() ? Input() : existing[0];
   switch (operation.kind_case()) {
     case v1::Operation::kUfunc:
-      return PlanUfunc(operation.ufunc(), inputs, output);
+      return PlanUfunc(operation.ufunc(), inputs, existing);
     case v1::Operation::kExpression:
       return PlanExpression(operation.expression(), inputs, output);
     case v1::Operation::kReduction:
@@ -67,6 +77,20 @@ absl::StatusOr<Plan> PlanOperation(const v1::Operation& operation, absl::Span<co
       return PlanCopy(operation.copy(), inputs, output);
     case v1::Operation::kView:
       return PlanView(operation.view(), inputs, output);
+    case v1::Operation::kAccumulation:
+      return PlanAccumulation(operation.accumulation(), inputs, output);
+    case v1::Operation::kGather:
+      return PlanGather(operation.gather(), inputs, output);
+    case v1::Operation::kScatter:
+      return PlanScatter(operation.scatter(), inputs, output);
+    case v1::Operation::kCompress:
+      return PlanCompress(operation.compress(), inputs, output);
+    case v1::Operation::kNonzero:
+      return PlanNonzero(operation.nonzero(), inputs, existing);
+    case v1::Operation::kSort:
+      return PlanSort(operation.sort(), inputs, output);
+    case v1::Operation::kSearch:
+      return PlanSearch(operation.search(), inputs, output);
     default:
       return NotImplemented("operation", "this kind of operation is not implemented yet");
   }
@@ -87,6 +111,10 @@ void Bind(wire::Task* task, absl::Span<const Location> slots) {
       Replace(task->mutable_matmul()->mutable_left(), slots);
       Replace(task->mutable_matmul()->mutable_right(), slots);
       Replace(task->mutable_matmul()->mutable_output(), slots);
+      break;
+    case wire::Task::kRoutine:
+      for (auto& operand : *task->mutable_routine()->mutable_operands())
+        Replace(operand.mutable_operand(), slots);
       break;
     case wire::Task::kKernel:
       for (auto& argument : *task->mutable_kernel()->mutable_arguments()) {

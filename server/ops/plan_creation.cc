@@ -241,11 +241,13 @@ absl::StatusOr<Plan> PlanCreation(const v1::Creation& creation, const Input& exi
       return PlanRange(creation.range(), existing);
     case v1::Creation::kLinearSpace:
       return PlanLinearSpace(creation.linear_space(), existing);
+    case v1::Creation::kRandom:
+      return PlanRandom(creation.random(), existing);
     case v1::Creation::KIND_NOT_SET:
       break;
   }
   return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "creation",
-                      "say what to create: fill, range or linear_space");
+                      "say what to create: fill, range, linear_space or random");
 }
 
 }  // namespace stride::ops

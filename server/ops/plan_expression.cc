@@ -111,7 +111,7 @@ class Lowering {
   absl::StatusOr<Argument> LowerCall(const ExpressionNode& node) {
     const OpRow* row = FindOp(node.name);
     if (row != nullptr) return ApplyAt(node, *row, ArgumentsOf(node));
-    if (IsTwoOutputUfunc(node.name)) {
+    if (FindTwoOutputUfunc(node.name) != nullptr) {
       return NotImplemented(
           absl::StrCat("ufunc.", node.name),
           absl::StrCat("functions with two results cannot stand in an expression: ", node.name));

@@ -41,6 +41,8 @@ Rule RuleOf(v1::Reduction::Function function) {
       return {"argmax", Code::COMBINE_ARGMAX};
     case v1::Reduction::FUNCTION_NORM:
       return {"norm", Code::COMBINE_ADD};
+    case v1::Reduction::FUNCTION_COUNT_NONZERO:
+      return {"count_nonzero", Code::COMBINE_ADD};
     default:
       return {"", Code::COMBINE_UNSPECIFIED};
   }
@@ -68,6 +70,7 @@ DType DefaultType(v1::Reduction::Function function, DType input) {
       return DType::kBool;
     case v1::Reduction::FUNCTION_ARGMIN:
     case v1::Reduction::FUNCTION_ARGMAX:
+    case v1::Reduction::FUNCTION_COUNT_NONZERO:
       return DType::kInt64;
     case v1::Reduction::FUNCTION_NORM:
       if (integral) return DType::kFloat64;
@@ -92,6 +95,7 @@ absl::Status CheckType(v1::Reduction::Function function, const char* name, DType
                             : refuse("the result is bool; leave data_type unset");
     case v1::Reduction::FUNCTION_ARGMIN:
     case v1::Reduction::FUNCTION_ARGMAX:
+    case v1::Reduction::FUNCTION_COUNT_NONZERO:
       return result == DType::kInt64 ? absl::OkStatus()
                                      : refuse("the result is int64; leave data_type unset");
     case v1::Reduction::FUNCTION_NORM:
@@ -175,6 +179,8 @@ absl::StatusOr<Value> MapValue(ProgramBuilder& builder, v1::Reduction::Function 
   if (function == v1::Reduction::FUNCTION_ANY || function == v1::Reduction::FUNCTION_ALL) {
     return builder.Cast(value, DType::kBool);
   }
+  if (function == v1::Reduction::FUNCTION_COUNT_NONZERO)
+    return builder.Cast(builder.Cast(value, DType::kBool), accumulator);
   if (function != v1::Reduction::FUNCTION_NORM) return builder.Cast(value, accumulator);
   if (!IsComplex(input)) {
     Value wide = builder.Cast(value, accumulator);

@@ -6,11 +6,10 @@
 namespace stride::ops {
 namespace {
 
+constexpr char kInputs[] = "ufunc.inputs";
+constexpr char kWhere[] = "ufunc.where";
+
 absl::Status UnknownFunction(const std::string& name) {
-  if (IsTwoOutputUfunc(name)) {
-    return NotImplemented(absl::StrCat("ufunc.", name),
-                          absl::StrCat("ufuncs with two outputs are not implemented yet: ", name));
-  }
   std::string suggestion = SuggestOp(name);
   ErrorMetadata metadata = {{"function", name}};
   if (!suggestion.empty()) metadata.emplace_back("suggestion", suggestion);
@@ -22,15 +21,69 @@ absl::Status UnknownFunction(const std::string& name) {
       std::move(metadata));
 }
 
-std::string FieldOf(int i) { return absl::StrCat("ufunc.inputs[", i, "]"); }
+std::string FieldOf(int i) { return absl::StrCat(kInputs, "[", i, "]"); }
+
+// The rows whose results are the function's; empty when it is unknown.
+std::vector<const OpRow*> RowsOf(const std::string& function) {
+  if (const TwoOutputUfunc* two = FindTwoOutputUfunc(function))
+    return {FindOp(two->first), FindOp(two->second)};
+  const OpRow* row = FindOp(function);
+  if (row == nullptr) return {};
+  return {row};
+}
+
+// One row of a function with two outputs. `data_type` is the computation's, which is not the type
+// of every output.
+absl::StatusOr<Value> ApplyPart(ProgramBuilder& builder, const OpRow& row,
+                                const std::vector<Argument>& arguments,
+                                std::optional<DType> data_type, Casting casting) {
+  if (!data_type || row.result == ResultRule::kSame)
+    return Apply(builder, row, arguments, data_type, kInputs, casting);
+  std::vector<Argument> cast;
+  for (const Argument& argument : arguments) {
+    auto value = ToValue(builder, argument, kInputs);
+    if (!value.ok()) return value.status();
+    cast.emplace_back(builder.Cast(*value, *data_type));
+  }
+  return Apply(builder, row, cast, std::nullopt, kInputs);
+}
+
+// Where the mask is false, the existing output's element or zero.
+absl::StatusOr<Value> Masked(ProgramBuilder& builder, Value mask, Value result,
+                             const ArrayInfo& output, const Input& existing, uint32_t slot) {
+  Value kept;
+  if (existing) {
+    kept = builder.Input(slot, output.dtype);
+  } else {
+    auto zero = EncodeScalar(Integer{0}, output.dtype, kWhere);
+    if (!zero.ok()) return zero.status();
+    kept = builder.Constant(*zero);
+  }
+  return builder.Op("where", {mask, builder.Cast(result, output.dtype), kept}, output.dtype);
+}
+
+absl::StatusOr<Value> ReadMask(ProgramBuilder& builder, const v1::Operand& operand,
+                               const Input& input, uint32_t slot) {
+  auto argument = ToArgument(builder, operand, input, slot, kWhere);
+  if (!argument.ok()) return argument.status();
+  auto mask = ToValue(builder, *argument, kWhere);
+  if (!mask.ok()) return mask.status();
+  if (IsBool(mask->dtype)) return *mask;
+  return InvalidField(
+      v1::ERROR_REASON_DATA_TYPE_MISMATCH, kWhere,
+      absl::StrCat("the mask is an array of bool, not of ", std::string(Name(mask->dtype))));
+}
 
 }  // namespace
 
-absl::StatusOr<Plan> PlanUfunc(const v1::Ufunc& ufunc, Inputs inputs, const Input& existing) {
-  const OpRow* row = FindOp(ufunc.function());
-  if (row == nullptr) return UnknownFunction(ufunc.function());
+absl::StatusOr<Plan> PlanUfunc(const v1::Ufunc& ufunc, Inputs inputs,
+                               absl::Span<const Input> existing) {
+  const std::vector<const OpRow*> rows = RowsOf(ufunc.function());
+  if (rows.empty()) return UnknownFunction(ufunc.function());
   auto data_type = ReadDataType(ufunc.data_type(), "ufunc.data_type");
   if (!data_type.ok()) return data_type.status();
+  auto casting = ReadCasting(ufunc.casting(), "ufunc.casting");
+  if (!casting.ok()) return casting.status();
 
   ProgramBuilder builder;
   std::vector<Argument> arguments;
@@ -42,13 +95,41 @@ absl::StatusOr<Plan> PlanUfunc(const v1::Ufunc& ufunc, Inputs inputs, const Inpu
     arguments.push_back(*argument);
     if (inputs[i]) shapes.push_back(inputs[i]->shape);
   }
-  auto value = Apply(builder, *row, arguments, *data_type, "ufunc.inputs");
-  if (!value.ok()) return value.status();
-  auto shape = BroadcastShapes(shapes, "ufunc.inputs");
+  std::vector<Value> results;
+  for (const OpRow* row : rows) {
+    auto value = rows.size() == 1 ? Apply(builder, *row, arguments, *data_type, kInputs, *casting)
+                                  : ApplyPart(builder, *row, arguments, *data_type, *casting);
+    if (!value.ok()) return value.status();
+    results.push_back(*value);
+  }
+  auto shape = BroadcastShapes(shapes, kInputs);
   if (!shape.ok()) return shape.status();
-  auto output = ChooseOutput(value->dtype, *shape, existing);
-  if (!output.ok()) return output.status();
-  return PlanLoop(builder, *value, inputs, *output, "ufunc", std::string(row->name));
+
+  std::optional<Value> mask;
+  if (ufunc.has_where()) {
+    const uint32_t slot = static_cast<uint32_t>(ufunc.inputs_size());
+    auto read = ReadMask(builder, ufunc.where(), inputs[slot], slot);
+    if (!read.ok()) return read.status();
+    mask = *read;
+    if (inputs[slot]) {
+      shape = BroadcastShapes({*shape, inputs[slot]->shape}, kWhere);
+      if (!shape.ok()) return shape.status();
+    }
+  }
+  std::vector<ArrayInfo> outputs;
+  for (size_t j = 0; j < results.size(); ++j) {
+    const Input target = j < existing.size() ? existing[j] : Input();
+    auto output =
+        ChooseOutput(results[j].dtype, *shape, target, absl::StrCat("outputs[", j, "]"), *casting);
+    if (!output.ok()) return output.status();
+    outputs.push_back(*output);
+    if (!mask) continue;
+    auto masked = Masked(builder, *mask, results[j], outputs[j], target,
+                         static_cast<uint32_t>(inputs.size() + j));
+    if (!masked.ok()) return masked.status();
+    results[j] = *masked;
+  }
+  return PlanLoop(builder, results, inputs, outputs, "ufunc", ufunc.function());
 }
 
 }  // namespace stride::ops

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "server/ops/op_table.h"
+#include "server/ops/promotion.h"
 #include "server/ops/scalar.h"
 #include "server/store/dtype.h"
 #include "server/wire/plan.pb.h"
@@ -65,7 +66,7 @@ class ProgramBuilder {
 // through float32. Errors at `field`.
 absl::StatusOr<Value> Apply(ProgramBuilder& builder, const OpRow& row,
                             absl::Span<const Argument> arguments, std::optional<DType> data_type,
-                            std::string_view field);
+                            std::string_view field, Casting casting = Casting::kSameKind);
 
 // A weak scalar by itself becomes what NumPy makes of it: int64 (or uint64), float64, complex128.
 absl::StatusOr<Value> ToValue(ProgramBuilder& builder, const Argument& argument,

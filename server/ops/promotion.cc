@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/base/error.h"
+#include "stride/v1/operation.pb.h"
 
 namespace stride::ops {
 namespace {
@@ -99,30 +100,29 @@ std::optional<DType> FindLoop(const OpRow& row, absl::Span<const DType> types) {
   return std::nullopt;
 }
 
-absl::Status CheckSameKind(const OpRow& row, absl::Span<const ArgumentType> arguments, DType to,
-                           std::string_view field) {
+absl::Status CheckCasts(const OpRow& row, absl::Span<const ArgumentType> arguments,
+                        absl::Span<const DType> to, std::string_view field, Casting casting) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     const DType* from = std::get_if<DType>(&arguments[i]);
-    if (from == nullptr || CanCastSameKind(*from, to)) continue;
+    if (from == nullptr || CanCast(*from, to[i], casting)) continue;
     return InvalidField(
         v1::ERROR_REASON_DATA_TYPE_MISMATCH, field,
-        absl::StrCat(
-            "an input cannot be cast to the type asked for without changing its kind; copy it with "
-            "that data_type first: input ",
-            i, " of ", std::string(row.name), ", ", std::string(Name(*from)), " to ",
-            std::string(Name(to))));
+        absl::StrCat("an input cannot be cast to the type of the computation",
+                     casting == Casting::kSameKind
+                         ? " without changing its kind; copy it with that data_type first"
+                         : " under the casting asked for",
+                     ": input ", i, " of ", std::string(row.name), ", ", std::string(Name(*from)),
+                     " to ", std::string(Name(to[i])), ", casting ", std::string(Name(casting))));
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<ResolvedLoop> Uniform(const OpRow& row, absl::Span<const ArgumentType> arguments,
-                                     const std::vector<DType>& types,
+absl::StatusOr<ResolvedLoop> Uniform(const OpRow& row, const std::vector<DType>& types,
                                      std::optional<DType> data_type, std::string_view field) {
   std::optional<DType> loop;
   if (data_type && row.result == ResultRule::kSame) {
     loop = data_type;
     if (!HasLoop(row, *loop)) return NoLoop(row, {*loop}, field);
-    if (auto status = CheckSameKind(row, arguments, *loop, field); !status.ok()) return status;
   } else {
     if (row.refuses_bool && AllBool(types)) return NoLoop(row, types, field);
     loop = FindLoop(row, types);
@@ -138,16 +138,49 @@ absl::StatusOr<ResolvedLoop> Uniform(const OpRow& row, absl::Span<const Argument
   return ResolvedLoop{std::vector<DType>(types.size(), *loop), result};
 }
 
-absl::StatusOr<ResolvedLoop> LoadExponent(const OpRow& row,
-                                          absl::Span<const ArgumentType> arguments,
-                                          const std::vector<DType>& types,
+absl::StatusOr<ResolvedLoop> LoadExponent(const OpRow& row, const std::vector<DType>& types,
                                           std::optional<DType> data_type, std::string_view field) {
-  auto mantissa = Uniform(row, arguments.subspan(0, 1), {types[0]}, data_type, field);
+  auto mantissa = Uniform(row, {types[0]}, data_type, field);
   if (!mantissa.ok()) return mantissa.status();
   DType exponent = CanCastSafely(types[1], DType::kInt32) ? DType::kInt32 : DType::kInt64;
   if (!CanCastSafely(types[1], exponent)) return NoLoop(row, types, field);
   mantissa->arguments.push_back(exponent);
   return mantissa;
+}
+
+absl::StatusOr<ResolvedLoop> ChooseLoop(const OpRow& row, absl::Span<const ArgumentType> arguments,
+                                        std::optional<DType> data_type, std::string_view field) {
+  if (row.rule == TypeRule::kWhere) {
+    auto rest = Uniform(row, ResolveWeak(arguments.subspan(1)), data_type, field);
+    if (!rest.ok()) return rest.status();
+    rest->arguments.insert(rest->arguments.begin(), DType::kBool);
+    return rest;
+  }
+  if (row.rule == TypeRule::kLoadExponent) {
+    std::vector<DType> types = {ResolveWeak(arguments.subspan(0, 1))[0],
+                                ResolveWeak(arguments.subspan(1, 1))[0]};
+    // NumPy takes its first loop, float16, for a Python integer beside integers.
+    const auto* weak = std::get_if<WeakScalar>(&arguments[0]);
+    const DType* exponent = std::get_if<DType>(&arguments[1]);
+    if (weak != nullptr && std::holds_alternative<Integer>(*weak) && exponent != nullptr &&
+        IsInteger(*exponent)) {
+      types[0] = DType::kInt8;
+    }
+    return LoadExponent(row, types, data_type, field);
+  }
+  std::vector<DType> types = ResolveWeak(arguments);
+  if (row.rule == TypeRule::kDivide && !data_type) {
+    bool integers =
+        std::all_of(types.begin(), types.end(), [](DType d) { return IsBool(d) || IsInteger(d); });
+    if (integers) return ResolvedLoop{{DType::kFloat64, DType::kFloat64}, DType::kFloat64};
+  }
+  if (row.rule == TypeRule::kComparison && IsInteger(types[0]) && IsInteger(types[1]) &&
+      PromoteTypes(types[0], types[1]) == DType::kFloat64 &&
+      data_type.value_or(DType::kBool) == DType::kBool) {
+    auto widest = [](DType d) { return IsSigned(d) ? DType::kInt64 : DType::kUInt64; };
+    return ResolvedLoop{{widest(types[0]), widest(types[1])}, DType::kBool};
+  }
+  return Uniform(row, types, data_type, field);
 }
 
 }  // namespace
@@ -165,6 +198,44 @@ DType PromoteTypes(DType a, DType b) {
 }
 
 bool CanCastSafely(DType from, DType to) { return PromoteTypes(from, to) == to; }
+
+bool CanCast(DType from, DType to, Casting casting) {
+  switch (casting) {
+    case Casting::kNo:
+      return from == to;
+    case Casting::kSafe:
+      return CanCastSafely(from, to);
+    case Casting::kSameKind:
+      return CanCastSameKind(from, to);
+    case Casting::kUnsafe:
+      return true;
+  }
+  return false;
+}
+
+std::string_view Name(Casting casting) {
+  constexpr std::string_view kNames[] = {"no", "safe", "same_kind", "unsafe"};
+  return kNames[static_cast<int>(casting)];
+}
+
+absl::StatusOr<Casting> ReadCasting(int number, std::string_view field, Casting unset) {
+  switch (number) {
+    case v1::CASTING_UNSPECIFIED:
+      return unset;
+    case v1::CASTING_NO:
+    case v1::CASTING_EQUIV:
+      return Casting::kNo;
+    case v1::CASTING_SAFE:
+      return Casting::kSafe;
+    case v1::CASTING_SAME_KIND:
+      return Casting::kSameKind;
+    case v1::CASTING_UNSAFE:
+      return Casting::kUnsafe;
+    default:
+      return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field,
+                          absl::StrCat("no casting has this number: ", number));
+  }
+}
 
 bool CanCastSameKind(DType from, DType to) {
   return CanCastSafely(from, to) || KindOrder(from) <= KindOrder(to);
@@ -208,39 +279,15 @@ DType ResultType(absl::Span<const ArgumentType> arguments) {
 }
 
 absl::StatusOr<ResolvedLoop> ResolveLoop(const OpRow& row, absl::Span<const ArgumentType> arguments,
-                                         std::optional<DType> data_type, std::string_view field) {
-  if (row.rule == TypeRule::kWhere) {
-    auto rest =
-        Uniform(row, arguments.subspan(1), ResolveWeak(arguments.subspan(1)), data_type, field);
-    if (!rest.ok()) return rest.status();
-    rest->arguments.insert(rest->arguments.begin(), DType::kBool);
-    return rest;
-  }
-  if (row.rule == TypeRule::kLoadExponent) {
-    std::vector<DType> types = {ResolveWeak(arguments.subspan(0, 1))[0],
-                                ResolveWeak(arguments.subspan(1, 1))[0]};
-    // NumPy takes its first loop, float16, for a Python integer beside integers.
-    const auto* weak = std::get_if<WeakScalar>(&arguments[0]);
-    const DType* exponent = std::get_if<DType>(&arguments[1]);
-    if (weak != nullptr && std::holds_alternative<Integer>(*weak) && exponent != nullptr &&
-        IsInteger(*exponent)) {
-      types[0] = DType::kInt8;
-    }
-    return LoadExponent(row, arguments, types, data_type, field);
-  }
-  std::vector<DType> types = ResolveWeak(arguments);
-  if (row.rule == TypeRule::kDivide && !data_type) {
-    bool integers =
-        std::all_of(types.begin(), types.end(), [](DType d) { return IsBool(d) || IsInteger(d); });
-    if (integers) return ResolvedLoop{{DType::kFloat64, DType::kFloat64}, DType::kFloat64};
-  }
-  if (row.rule == TypeRule::kComparison && IsInteger(types[0]) && IsInteger(types[1]) &&
-      PromoteTypes(types[0], types[1]) == DType::kFloat64 &&
-      data_type.value_or(DType::kBool) == DType::kBool) {
-    auto widest = [](DType d) { return IsSigned(d) ? DType::kInt64 : DType::kUInt64; };
-    return ResolvedLoop{{widest(types[0]), widest(types[1])}, DType::kBool};
-  }
-  return Uniform(row, arguments, types, data_type, field);
+                                         std::optional<DType> data_type, std::string_view field,
+                                         Casting casting) {
+  auto loop = ChooseLoop(row, arguments, data_type, field);
+  if (!loop.ok()) return loop.status();
+  // What promotion chose by itself is at least as safe as this.
+  if (!data_type && casting == Casting::kSameKind) return loop;
+  auto status = CheckCasts(row, arguments, loop->arguments, field, casting);
+  if (!status.ok()) return status;
+  return loop;
 }
 
 }  // namespace stride::ops

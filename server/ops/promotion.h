@@ -21,6 +21,14 @@ DType PromoteTypes(DType a, DType b);
 bool CanCastSafely(DType from, DType to);
 bool CanCastSameKind(DType from, DType to);
 
+// Which casts a request allows, NumPy's `casting=`.
+enum class Casting { kNo, kSafe, kSameKind, kUnsafe };
+bool CanCast(DType from, DType to, Casting casting);
+std::string_view Name(Casting casting);
+// INVALID_FIELD when the number names none.
+absl::StatusOr<Casting> ReadCasting(int number, std::string_view field,
+                                    Casting unset = Casting::kSameKind);
+
 // An argument's type: an exact one, or a weak scalar.
 using ArgumentType = std::variant<DType, WeakScalar>;
 
@@ -38,9 +46,10 @@ struct ResolvedLoop {
   DType result;                  // as it is seen: float16 for a float16 loop
 };
 
-// `data_type` as in Ufunc: the result's type is that, arguments cast with NumPy's "same_kind".
+// `data_type` as in Ufunc: the result's type is that, arguments are cast as `casting` allows.
 // Errors: DATA_TYPE_MISMATCH at `field`.
 absl::StatusOr<ResolvedLoop> ResolveLoop(const OpRow& row, absl::Span<const ArgumentType> arguments,
-                                         std::optional<DType> data_type, std::string_view field);
+                                         std::optional<DType> data_type, std::string_view field,
+                                         Casting casting = Casting::kSameKind);
 
 }  // namespace stride::ops

@@ -68,6 +68,7 @@ void SetModule(wire::Task* task, uint64_t module) {
   if (task->has_reduce()) task->mutable_reduce()->set_module(module);
   if (task->has_matmul()) task->mutable_matmul()->set_module(module);
   if (task->has_kernel()) task->mutable_kernel()->set_module(module);
+  if (task->has_routine()) task->mutable_routine()->set_module(module);
 }
 
 }  // namespace

@@ -59,6 +59,20 @@ std::string LabelOf(const v1::Operation& operation) {
       return "create";
     case v1::Operation::kCopy:
       return operation.copy().move() ? "move" : "copy";
+    case v1::Operation::kAccumulation:
+      return absl::StrCat("accumulate ", operation.accumulation().function().substr(0, kMaxLabel));
+    case v1::Operation::kGather:
+      return "gather";
+    case v1::Operation::kScatter:
+      return "scatter";
+    case v1::Operation::kCompress:
+      return "compress";
+    case v1::Operation::kNonzero:
+      return "nonzero";
+    case v1::Operation::kSort:
+      return operation.sort().indices() ? "argsort" : "sort";
+    case v1::Operation::kSearch:
+      return "searchsorted";
     default:
       return "view";
   }
@@ -284,18 +298,33 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
     return LaunchConverted(tenant, operation, deadline, resolved, plan->converted_inputs);
   if (plan->through_new_output)
     return LaunchThroughTemporary(tenant, operation, deadline, resolved);
+  for (size_t j = 0; j < resolved.targets.size(); ++j) {
+    for (size_t k = 0; k < j; ++k) {
+      const ArrayPtr &one = resolved.targets[j].existing, &other = resolved.targets[k].existing;
+      if (operation.has_kernel_launch() || one == nullptr || other == nullptr) continue;
+      if (one->buffer == other->buffer && Overlap(one->info, other->info))
+        return InvalidField(v1::ERROR_REASON_INVALID_FIELD, absl::StrCat("outputs[", j, "]"),
+                            "two existing outputs share memory");
+    }
+  }
   // A result written over its own input element by element is fine; any other overlap has to go
-  // through fresh memory.
+  // through fresh memory. What keeps a part of its output takes copies of its inputs instead.
+  const bool keeps = operation.has_scatter() || operation.ufunc().has_where();
+  std::vector<std::optional<DType>> copied(resolved.inputs.size());
   for (size_t j = 0; j < resolved.targets.size(); ++j) {
     const ArrayPtr& out = resolved.targets[j].existing;
     if (out == nullptr || operation.has_kernel_launch()) continue;
-    for (const ArrayPtr& input : resolved.inputs) {
+    for (size_t i = 0; i < resolved.inputs.size(); ++i) {
+      const ArrayPtr& input = resolved.inputs[i];
       if (input == nullptr || input->buffer != out->buffer || !Overlap(input->info, out->info))
         continue;
       if (plan->task.has_elementwise() && input->info == out->info) continue;
-      return LaunchThroughTemporary(tenant, operation, deadline, resolved);
+      if (!keeps) return LaunchThroughTemporary(tenant, operation, deadline, resolved);
+      copied[i] = input->info.dtype;
     }
   }
+  if (std::any_of(copied.begin(), copied.end(), [](const auto& type) { return type.has_value(); }))
+    return LaunchConverted(tenant, operation, deadline, resolved, copied);
 
   auto task = std::make_shared<Task>();
   task->id = next_task_++;

@@ -61,6 +61,8 @@ v1::ErrorReason ReasonFor(absl::StatusCode code) {
       return v1::ERROR_REASON_NOT_IMPLEMENTED;
     case absl::StatusCode::kInvalidArgument:
       return v1::ERROR_REASON_INVALID_FIELD;
+    case absl::StatusCode::kOutOfRange:
+      return v1::ERROR_REASON_DATA_OUT_OF_RANGE;
     default:
       return v1::ERROR_REASON_INTERNAL;
   }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "google/rpc/error_details.pb.h"
 #include "server/ops/plan.h"
 
 // Short ways to say operations in tests.
@@ -21,6 +22,14 @@ inline v1::Operation UfuncOf(const std::string& function, int num_inputs) {
   for (int i = 0; i < num_inputs; ++i) operation.mutable_ufunc()->add_inputs()->set_handle(1 + i);
   operation.add_outputs()->set_handle(100);
   return operation;
+}
+
+// The field that an error names; empty when it names none.
+inline std::string FieldOf(const absl::Status& status) {
+  google::rpc::BadRequest request;
+  auto payload = status.GetPayload("type.googleapis.com/google.rpc.BadRequest");
+  if (!payload || !request.ParseFromString(std::string(*payload))) return "";
+  return request.field_violations_size() == 0 ? "" : request.field_violations(0).field();
 }
 
 inline v1::Operation ExpressionOf(const std::string& text, const std::vector<std::string>& names) {

@@ -1,7 +1,7 @@
 #pragma once
 
-// The files of device/ as text, embedded at build time. Emitted code holds them in this order;
-// complex only where a complex type occurs.
+// The files of device/ and routines/ as text, embedded at build time. Emitted code holds the device
+// headers in this order; complex and random only where they are needed.
 namespace stride::codegen {
 
 extern const char kBaseHeader[];
@@ -9,5 +9,17 @@ extern const char kArithmeticHeader[];
 extern const char kFloatsHeader[];
 extern const char kComplexHeader[];
 extern const char kGenericHeader[];
+extern const char kRandomHeader[];
+
+// Of a routine: common first, then what it builds on, then itself.
+extern const char kCommonRoutine[];
+extern const char kOrderRoutine[];
+extern const char kIndicesRoutine[];
+extern const char kAccumulateRoutine[];
+extern const char kGatherRoutine[];
+extern const char kScatterRoutine[];
+extern const char kCompressRoutine[];
+extern const char kSortRoutine[];
+extern const char kSearchRoutine[];
 
 }  // namespace stride::codegen

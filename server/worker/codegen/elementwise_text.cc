@@ -1,6 +1,7 @@
 #include "server/worker/codegen/elementwise_text.h"
 
 #include "absl/strings/str_cat.h"
+#include "server/worker/codegen/device_headers.h"
 #include "server/worker/codegen/launch_abi.h"
 
 namespace stride::codegen {
@@ -43,9 +44,9 @@ absl::StatusOr<ElementwiseText> PrepareElementwise(const wire::ElementwiseCode& 
   if (!body.ok()) return body.status();
   std::vector<DType> used = text.dtypes;
   CollectTypes(code.program(), &used);
-  text.definitions = absl::StrCat(Preamble(target, used),
-                                  LaunchStruct(text.rank, text.dtypes.size(), body->num_scalars),
-                                  body->definitions);
+  text.definitions = absl::StrCat(
+      Preamble(target, used), UsesRandom(code.program()) ? kRandomHeader : "",
+      LaunchStruct(text.rank, text.dtypes.size(), body->num_scalars), body->definitions);
   text.scalars_call = body->num_scalars == 0    ? "body_scalars()"
                       : target == Target::kCuda ? "body_scalars(launch.scalars)"
                                                 : "body_scalars(launch->scalars)";

@@ -27,6 +27,8 @@ absl::StatusOr<std::string> EmitReduceCuda(const wire::ReduceCode& code);
 absl::StatusOr<std::string> EmitReduceCpu(const wire::ReduceCode& code);
 absl::StatusOr<std::string> EmitMatmulCuda(const wire::MatmulCode& code);
 absl::StatusOr<std::string> EmitMatmulCpu(const wire::MatmulCode& code);
+absl::StatusOr<std::string> EmitRoutineCuda(const wire::RoutineCode& code);
+absl::StatusOr<std::string> EmitRoutineCpu(const wire::RoutineCode& code);
 
 // Whichever of the above `code` asks for; INVALID_ARGUMENT for Code.source.
 absl::StatusOr<std::string> EmitCuda(const wire::Code& code);

@@ -210,6 +210,8 @@ absl::StatusOr<std::string> EmitCuda(const wire::Code& code) {
       return EmitReduceCuda(code.reduce());
     case wire::Code::kMatmul:
       return EmitMatmulCuda(code.matmul());
+    case wire::Code::kRoutine:
+      return EmitRoutineCuda(code.routine());
     default:
       return absl::InvalidArgumentError("nothing to emit: the code is a client's source, or empty");
   }
@@ -223,6 +225,8 @@ absl::StatusOr<std::string> EmitCpu(const wire::Code& code) {
       return EmitReduceCpu(code.reduce());
     case wire::Code::kMatmul:
       return EmitMatmulCpu(code.matmul());
+    case wire::Code::kRoutine:
+      return EmitRoutineCpu(code.routine());
     default:
       return absl::InvalidArgumentError("nothing to emit: the code is a client's source, or empty");
   }

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -85,5 +87,37 @@ LaunchBlock PackMatmul(const wire::MatmulLaunch& launch, uint64_t left, uint64_t
 LaunchShape MatmulShape(const wire::MatmulLaunch& launch);
 // Rows of output over all batches: what the CPU's kRunEntry covers.
 int64_t MatmulRows(const wire::MatmulLaunch& launch);
+
+// A routine (routines/*.h). Its phases run one after another, some of them several times; each time
+// is a pass.
+enum class PhaseKind { kThread, kBlock };
+absl::Span<const PhaseKind> RoutinePhases(wire::RoutineCode::Routine routine);
+// `stride_phase0`: as kElementwiseEntry on CUDA, kRunEntry over any split of [0, items) on CPU.
+std::string PhaseEntry(int phase);
+inline constexpr int kRoutineThreads = 256;
+
+struct RoutineTarget {
+  int num_multiprocessors = 0;  // 0: a CPU device
+};
+struct RoutinePass {
+  int phase = 0;
+  int64_t items = 0;
+  std::array<int64_t, 4> arguments = {};
+};
+struct RoutineShape {
+  uint64_t scratch_bytes = 0;  // memory between passes, 16-byte aligned, any content
+  // The launch block then points to a RoutineFault, zero before the first pass.
+  bool may_fault = false;
+  std::vector<RoutinePass> passes;  // none: nothing to do
+};
+RoutineShape PlanRoutine(const wire::RoutineLaunch& launch, const RoutineTarget& target);
+LaunchShape PassShape(const wire::RoutineLaunch& launch, const RoutinePass& pass,
+                      const RoutineTarget& target);
+// Then SetPass before each pass. The block is
+//   items, count, pass[4], scratch, fault | extents[rank] | for each operand: address,
+//   strides[rank], own extents[], own strides[] (at least one each) | to 16 bytes | scalars[] of 16
+LaunchBlock PackRoutine(const wire::RoutineLaunch& launch, absl::Span<const uint64_t> addresses,
+                        uint64_t scratch_address, uint64_t fault_address);
+void SetPass(const RoutinePass& pass, LaunchBlock* block);
 
 }  // namespace stride::codegen

@@ -79,7 +79,7 @@ class Writer {
   // A call of the function that holds the row's body for these argument types, which is written
   // when it is first needed.
   absl::StatusOr<std::string> CallText(const Instruction& instruction) {
-    const ops::OpRow* row = ops::FindOp(instruction.op());
+    const ops::OpRow* row = ops::FindInstruction(instruction.op());
     if (row == nullptr || instruction.arguments_size() != row->arity)
       return Broken("no such operation");
     std::string function = absl::StrCat(name_, "_", std::string(row->name));
@@ -148,6 +148,12 @@ std::string Preamble(Target target, const std::vector<DType>& dtypes) {
   return absl::StrCat("#define ST_CUDA ", target == Target::kCuda ? "1" : "0", "\n", kBaseHeader,
                       kArithmeticHeader, kFloatsHeader, complex ? kComplexHeader : "",
                       kGenericHeader);
+}
+
+bool UsesRandom(const wire::Program& program) {
+  return std::any_of(
+      program.instructions().begin(), program.instructions().end(),
+      [](const Instruction& instruction) { return instruction.op().rfind("random_", 0) == 0; });
 }
 
 void CollectTypes(const wire::Program& program, std::vector<DType>* dtypes) {

@@ -17,6 +17,9 @@ std::string TypeName(DType dtype);
 // The device headers that a program over these types needs, with the defines before them.
 std::string Preamble(Target target, const std::vector<DType>& dtypes);
 
+// Whether the program needs device/random.h after these.
+bool UsesRandom(const wire::Program& program);
+
 // Every type that occurs in a program.
 void CollectTypes(const wire::Program& program, std::vector<DType>* dtypes);
 

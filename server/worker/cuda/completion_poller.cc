@@ -56,17 +56,20 @@ CompletionPoller::~CompletionPoller() {
 void CompletionPoller::Begin(Lane lane, uint64_t id, uint32_t mark, std::string label) {
   absl::MutexLock lock(&mutex_);
   const bool idle = !HasWork();
-  lanes_[lane].push_back({id, mark, std::move(label), Clock::now(), false, absl::OkStatus()});
+  lanes_[lane].push_back(
+      {id, mark, std::move(label), Clock::now(), false, absl::OkStatus(), nullptr});
   // The poller wakes while the work is being launched.
   num_calls_.fetch_add(1, std::memory_order_release);
   if (idle) wake_.Signal();
 }
 
-void CompletionPoller::Launched(Lane lane, absl::Status status) {
+void CompletionPoller::Launched(Lane lane, absl::Status status,
+                                const codegen::RoutineFault* fault) {
   absl::MutexLock lock(&mutex_);
   Entry& entry = lanes_[lane].back();
   entry.launched = true;
   entry.status = std::move(status);
+  entry.fault = fault;
   num_calls_.fetch_add(1, std::memory_order_release);
 }
 
@@ -140,7 +143,9 @@ bool CompletionPoller::Collect(std::vector<Finished>* finished) {
     while (!entries.empty() && entries.front().launched && Reached(mark, entries.front().mark)) {
       const Clock::time_point start = std::max(entries.front().begun, last_end_[lane]);
       const double seconds = std::chrono::duration<double>(now - start).count();
-      finished->push_back({static_cast<Lane>(lane), std::move(entries.front()), seconds});
+      Entry& ended = entries.front();
+      if (ended.status.ok() && ended.fault != nullptr) ended.status = ToStatus(*ended.fault);
+      finished->push_back({static_cast<Lane>(lane), std::move(ended), seconds});
       entries.pop_front();
       last_end_[lane] = now;
     }

@@ -12,6 +12,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "server/worker/codegen/routine_fault.h"
 #include "server/worker/cuda/driver.h"
 #include "server/worker/cuda/handles.h"
 #include "server/worker/runtime/device.h"
@@ -45,9 +46,10 @@ class CompletionPoller {
 
   // One thread: the command loop's. Begin comes before the first launch of the work, Launched after
   // the write of its mark was enqueued. `status` is what the launch came to; it is reported when
-  // the mark arrives, so that reports keep the order of submission.
+  // the mark arrives, so that reports keep the order of submission. `fault`, if given, has by then
+  // what the device found wrong with the data; it is read before the work is reported.
   void Begin(Lane lane, uint64_t id, uint32_t mark, std::string label);
-  void Launched(Lane lane, absl::Status status);
+  void Launched(Lane lane, absl::Status status, const codegen::RoutineFault* fault = nullptr);
 
   // Whether the work with this mark, and all before it in its lane, has ended.
   bool HasEnded(Lane lane, uint32_t mark) const;
@@ -68,6 +70,7 @@ class CompletionPoller {
     Clock::time_point begun;
     bool launched = false;
     absl::Status status;
+    const codegen::RoutineFault* fault = nullptr;
   };
   struct Finished {
     Lane lane;

@@ -10,6 +10,7 @@
 #include "server/worker/cuda/lower/elementwise.h"
 #include "server/worker/cuda/lower/kernel.h"
 #include "server/worker/cuda/lower/reduce.h"
+#include "server/worker/cuda/lower/routine.h"
 #include "server/worker/cuda/module_image.h"
 #include "server/worker/cuda/operand_bounds.h"
 
@@ -25,6 +26,10 @@ CudaDevice::~CudaDevice() {
   if (copy_marks_ != nullptr) {
     copy_marks_region_ = PinnedRegion();
     munmap(copy_marks_, kCopyMarksBytes);
+  }
+  if (faults_ != nullptr) {
+    faults_region_ = PinnedRegion();
+    munmap(faults_, kFaultsBytes);
   }
 }
 
@@ -47,13 +52,18 @@ absl::Status CudaDevice::StartStreams() {
       mmap(nullptr, kCopyMarksBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (marks == MAP_FAILED) return absl::ErrnoToStatus(errno, "reserving a page for marks");
   copy_marks_ = new (marks) CopyMarks;
+  void* faults =
+      mmap(nullptr, kFaultsBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (faults == MAP_FAILED) return absl::ErrnoToStatus(errno, "reserving memory for faults");
+  faults_ = new (faults) codegen::RoutineFault[kMaxFaults];
   struct {
     void* data;
     uint64_t size;
     PinnedRegion* region;
   } regions[] = {{environment_.staging, environment_.staging_bytes, &staging_},
                  {environment_.status_page, wire::kStatusPageBytes, &status_page_},
-                 {marks, kCopyMarksBytes, &copy_marks_region_}};
+                 {marks, kCopyMarksBytes, &copy_marks_region_},
+                 {faults, kFaultsBytes, &faults_region_}};
   for (auto& [data, size, region] : regions) {
     if (size == 0) continue;
     absl::StatusOr<PinnedRegion> pinned = PinnedRegion::Register(*driver_, data, size);
@@ -149,6 +159,8 @@ absl::Status CudaDevice::UnloadModule(uint64_t module) {
 }
 
 void CudaDevice::Enqueue(const wire::Task& task) {
+  // The fault that is next may still be somebody's: once in thousands of routines.
+  if (task.has_routine() && num_faults_ % kMaxFaults == 0 && num_faults_ > 0) poller_->Drain();
   const uint32_t mark = static_cast<uint32_t>(task.sequence());
   environment_.status_page->started_sequence.store(mark, std::memory_order_release);
   current_task_ = mark;
@@ -162,7 +174,8 @@ void CudaDevice::Enqueue(const wire::Task& task) {
   scratch_->Trim();
   WriteMark(compute_.get(),
             status_page_.device_address() + offsetof(wire::StatusPage, completed_sequence), mark);
-  poller_->Launched(CompletionPoller::kCompute, std::move(status));
+  poller_->Launched(CompletionPoller::kCompute, std::move(status),
+                    std::exchange(task_fault_, nullptr));
 }
 
 absl::Status CudaDevice::Lower(const wire::Task& task) {
@@ -185,6 +198,8 @@ absl::Status CudaDevice::Lower(const wire::Task& task) {
       if (!module.ok()) return module.status();
       return matmul_->Lower(lowering, *module, task.matmul());
     }
+    case wire::Task::kRoutine:
+      return LowerRoutine(lowering, task.routine());
     case wire::Task::kZeroFill:
       return LowerZeroFill(task.zero_fill());
     case wire::Task::kCopyBytes:
@@ -193,6 +208,15 @@ absl::Status CudaDevice::Lower(const wire::Task& task) {
       break;
   }
   return absl::UnimplementedError("a task of a kind that this worker does not know");
+}
+
+absl::Status CudaDevice::LowerRoutine(const Lowering& lowering, const wire::RoutineLaunch& launch) {
+  absl::StatusOr<KernelModule*> module = FindModule(launch.module());
+  if (!module.ok()) return module.status();
+  codegen::RoutineFault* fault = &faults_[num_faults_++ % kMaxFaults];
+  *fault = codegen::RoutineFault();
+  task_fault_ = fault;
+  return cuda::LowerRoutine(lowering, **module, launch, fault);
 }
 
 absl::Status CudaDevice::LowerZeroFill(const wire::ZeroFill& fill) {

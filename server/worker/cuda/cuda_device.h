@@ -51,9 +51,12 @@ class CudaDevice : public worker::Device {
     alignas(64) std::atomic<uint32_t> download;
   };
   static constexpr uint64_t kCopyMarksBytes = 4096;
+  static constexpr uint32_t kMaxFaults = 4096;
+  static constexpr uint64_t kFaultsBytes = kMaxFaults * sizeof(codegen::RoutineFault);
 
   absl::Status StartStreams();
   absl::Status Lower(const wire::Task& task);
+  absl::Status LowerRoutine(const Lowering& lowering, const wire::RoutineLaunch& launch);
   absl::Status LowerZeroFill(const wire::ZeroFill& fill);
   absl::Status LowerCopyBytes(const wire::CopyBytes& copy);
   absl::Status LaunchCopy(const wire::Copy& copy, CUstream stream);
@@ -73,7 +76,11 @@ class CudaDevice : public worker::Device {
   LaunchLimits limits_;
   // In order of construction; destroyed in reverse.
   Context context_;
-  PinnedRegion staging_, status_page_, copy_marks_region_;
+  PinnedRegion staging_, status_page_, copy_marks_region_, faults_region_;
+  // One for each routine in the queue, used in turn.
+  codegen::RoutineFault* faults_ = nullptr;
+  uint32_t num_faults_ = 0;                            // handed out
+  const codegen::RoutineFault* task_fault_ = nullptr;  // of the task that is being lowered
   CopyMarks* copy_marks_ = nullptr;
   Stream compute_, upload_, download_;
   ArenaTable arenas_;

@@ -171,22 +171,37 @@ absl::StatusOr<uint64_t> Harness::Load(const wire::Code& code) {
 absl::StatusOr<wire::Task> Harness::Prepare(const v1::Operation& operation,
                                             const std::vector<DeviceArray>& inputs,
                                             const DeviceArray* existing, DeviceArray* output) {
-  std::vector<ops::Input> descriptions;
+  std::vector<DeviceArray> outputs;
+  absl::StatusOr<wire::Task> task =
+      Prepare(operation, inputs,
+              std::vector<const DeviceArray*>(operation.outputs_size(), existing), &outputs);
+  if (task.ok()) *output = outputs[0];
+  return task;
+}
+
+absl::StatusOr<wire::Task> Harness::Prepare(const v1::Operation& operation,
+                                            const std::vector<DeviceArray>& inputs,
+                                            const std::vector<const DeviceArray*>& existing,
+                                            std::vector<DeviceArray>* outputs) {
+  std::vector<ops::Input> descriptions, targets;
   std::vector<ops::Location> slots;
   for (const DeviceArray& input : inputs) {
     // An operand that is a scalar has a slot and no array.
     descriptions.push_back(input.arena == 0 ? ops::Input() : ops::Input(input.info));
     slots.push_back({input.arena, input.offset});
   }
-  ops::Input target;
-  if (existing != nullptr) target = existing->info;
-  absl::StatusOr<ops::Plan> plan =
-      ops::PlanOperation(operation, descriptions, absl::MakeConstSpan(&target, 1));
+  for (int j = 0; j < operation.outputs_size(); ++j) {
+    const bool given = j < static_cast<int>(existing.size()) && existing[j] != nullptr;
+    targets.push_back(given ? ops::Input(existing[j]->info) : ops::Input());
+  }
+  absl::StatusOr<ops::Plan> plan = ops::PlanOperation(operation, descriptions, targets);
   if (!plan.ok()) return plan.status();
-  *output = existing != nullptr
-                ? *existing
-                : DeviceArray{kArena, Allocate(plan->outputs[0].size_bytes()), plan->outputs[0]};
-  slots.push_back({output->arena, output->offset});
+  for (size_t j = 0; j < plan->outputs.size(); ++j) {
+    outputs->push_back(targets[j] ? *existing[j]
+                                  : DeviceArray{kArena, Allocate(plan->outputs[j].size_bytes()),
+                                                plan->outputs[j]});
+    slots.push_back({outputs->back().arena, outputs->back().offset});
+  }
   ops::Bind(&plan->task, slots);
   if (!plan->code) return plan->task;
   absl::StatusOr<uint64_t> module = Load(*plan->code);
@@ -194,6 +209,7 @@ absl::StatusOr<wire::Task> Harness::Prepare(const v1::Operation& operation,
   if (plan->task.has_elementwise()) plan->task.mutable_elementwise()->set_module(*module);
   if (plan->task.has_reduce()) plan->task.mutable_reduce()->set_module(*module);
   if (plan->task.has_matmul()) plan->task.mutable_matmul()->set_module(*module);
+  if (plan->task.has_routine()) plan->task.mutable_routine()->set_module(*module);
   return plan->task;
 }
 
@@ -205,6 +221,16 @@ absl::StatusOr<DeviceArray> Harness::Compute(const v1::Operation& operation,
   if (!task.ok()) return task.status();
   if (absl::Status status = Run(*task); !status.ok()) return status;
   return output;
+}
+
+absl::StatusOr<std::vector<DeviceArray>> Harness::ComputeAll(
+    const v1::Operation& operation, const std::vector<DeviceArray>& inputs,
+    const std::vector<const DeviceArray*>& existing) {
+  std::vector<DeviceArray> outputs;
+  absl::StatusOr<wire::Task> task = Prepare(operation, inputs, existing, &outputs);
+  if (!task.ok()) return task.status();
+  if (absl::Status status = Run(*task); !status.ok()) return status;
+  return outputs;
 }
 
 std::unique_ptr<Harness> DeviceTest::shared_;

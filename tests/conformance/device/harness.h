@@ -79,10 +79,18 @@ class Harness {
   absl::StatusOr<DeviceArray> Compute(const v1::Operation& operation,
                                       const std::vector<DeviceArray>& inputs,
                                       const DeviceArray* existing = nullptr);
+  // The same for operations with several results: existing[j] is the j-th's target, or null.
+  absl::StatusOr<std::vector<DeviceArray>> ComputeAll(
+      const v1::Operation& operation, const std::vector<DeviceArray>& inputs,
+      const std::vector<const DeviceArray*>& existing = {});
   // The plan's task, bound and with its module loaded, not yet submitted.
   absl::StatusOr<wire::Task> Prepare(const v1::Operation& operation,
                                      const std::vector<DeviceArray>& inputs,
                                      const DeviceArray* existing, DeviceArray* output);
+  absl::StatusOr<wire::Task> Prepare(const v1::Operation& operation,
+                                     const std::vector<DeviceArray>& inputs,
+                                     const std::vector<const DeviceArray*>& existing,
+                                     std::vector<DeviceArray>* outputs);
 
  private:
   explicit Harness(const SubjectUnderTest& subject) : subject_(subject) {}

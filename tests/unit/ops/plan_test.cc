@@ -55,6 +55,71 @@ TEST(PlanUfunc, CodeDoesNotDependOnSizes) {
   EXPECT_EQ(a->code->SerializeAsString(), b->code->SerializeAsString());
 }
 
+TEST(PlanUfunc, TwoOutputsAreOneLoop) {
+  v1::Operation operation = UfuncOf("frexp", 1);
+  EXPECT_THAT(
+      std::string(PlanOperation(operation, {Array(DType::kFloat32, {3})}, {}).status().message()),
+      HasSubstr("2 results"));
+  operation.add_outputs()->set_handle(101);
+  auto plan = PlanOperation(operation, {Array(DType::kInt16, {3})}, {});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->outputs[0], Contiguous(DType::kFloat32, {3}));
+  EXPECT_EQ(plan->outputs[1], Contiguous(DType::kInt32, {3}));
+  EXPECT_EQ(plan->task.elementwise().outputs(1).arena(), 2u);
+  operation.mutable_ufunc()->set_data_type(v1::DATA_TYPE_FLOAT64);
+  plan = PlanOperation(operation, {Array(DType::kInt16, {3})}, {});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->outputs[0].dtype, DType::kFloat64);
+  EXPECT_EQ(plan->outputs[1].dtype, DType::kInt32);
+  // The second target's field is named.
+  const Input existing[] = {Input(), Array(DType::kInt8, {4})};
+  auto status = PlanOperation(operation, {Array(DType::kInt16, {3})}, existing).status();
+  EXPECT_EQ(ReasonOf(status), v1::ERROR_REASON_SHAPE_MISMATCH);
+  EXPECT_EQ(testing::FieldOf(status), "outputs[1]");
+}
+
+TEST(PlanUfunc, CastingBoundsWhatIsCast) {
+  v1::Operation operation = UfuncOf("add", 2);
+  const std::vector<Input> floats = {Array(DType::kFloat64, {3}), Array(DType::kFloat32, {3})};
+  auto with = [&](v1::Casting casting, v1::DataType type, const Input& existing = {}) {
+    operation.mutable_ufunc()->set_casting(casting);
+    operation.mutable_ufunc()->set_data_type(type);
+    return PlanOperation(operation, floats, absl::MakeConstSpan(&existing, 1)).status();
+  };
+  EXPECT_TRUE(with(v1::CASTING_UNSPECIFIED, v1::DATA_TYPE_FLOAT32).ok());
+  EXPECT_EQ(ReasonOf(with(v1::CASTING_SAFE, v1::DATA_TYPE_FLOAT32)),
+            v1::ERROR_REASON_DATA_TYPE_MISMATCH);
+  EXPECT_EQ(ReasonOf(with(v1::CASTING_NO, v1::DATA_TYPE_UNSPECIFIED)),
+            v1::ERROR_REASON_DATA_TYPE_MISMATCH);
+  EXPECT_TRUE(with(v1::CASTING_SAFE, v1::DATA_TYPE_UNSPECIFIED).ok());
+  EXPECT_EQ(ReasonOf(with(v1::CASTING_UNSPECIFIED, v1::DATA_TYPE_INT32)),
+            v1::ERROR_REASON_DATA_TYPE_MISMATCH);
+  EXPECT_TRUE(with(v1::CASTING_UNSAFE, v1::DATA_TYPE_INT32).ok());
+  const Input target = Array(DType::kInt16, {3});
+  EXPECT_EQ(ReasonOf(with(v1::CASTING_UNSPECIFIED, v1::DATA_TYPE_UNSPECIFIED, target)),
+            v1::ERROR_REASON_DATA_TYPE_MISMATCH);
+  EXPECT_TRUE(with(v1::CASTING_UNSAFE, v1::DATA_TYPE_UNSPECIFIED, target).ok());
+  EXPECT_EQ(ReasonOf(with(static_cast<v1::Casting>(77), v1::DATA_TYPE_UNSPECIFIED)),
+            v1::ERROR_REASON_INVALID_FIELD);
+}
+
+TEST(PlanUfunc, WhereReadsTheOutputItKeeps) {
+  v1::Operation operation = UfuncOf("add", 2);
+  operation.mutable_ufunc()->mutable_where()->set_handle(7);
+  std::vector<Input> inputs = {Array(DType::kFloat32, {3}), Array(DType::kFloat32, {3}),
+                               Array(DType::kBool, {2, 1})};
+  const Input target = Array(DType::kFloat32, {2, 3});
+  auto plan = PlanOperation(operation, inputs, absl::MakeConstSpan(&target, 1));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->outputs[0].shape, (Extents{2, 3}));
+  const auto& launch = plan->task.elementwise();
+  EXPECT_EQ(launch.inputs(launch.inputs_size() - 1).arena(), 3u);
+  inputs[2] = Array(DType::kInt8, {3});
+  auto status = PlanOperation(operation, inputs, {}).status();
+  EXPECT_EQ(ReasonOf(status), v1::ERROR_REASON_DATA_TYPE_MISMATCH);
+  EXPECT_EQ(testing::FieldOf(status), "ufunc.where");
+}
+
 TEST(PlanUfunc, RefusesWithTheField) {
   auto status =
       PlanOperation(UfuncOf("add", 2), {Array(DType::kInt8, {3}), Array(DType::kInt8, {4})}, {})
@@ -65,7 +130,7 @@ TEST(PlanUfunc, RefusesWithTheField) {
                .status();
   EXPECT_THAT(std::string(status.message()), HasSubstr("did you mean add"));
   EXPECT_EQ(ReasonOf(PlanOperation(UfuncOf("modf", 1), {Array(DType::kFloat32, {3})}, {}).status()),
-            v1::ERROR_REASON_NOT_IMPLEMENTED);
+            v1::ERROR_REASON_ARGUMENT_COUNT);
   // Each operand is small; the result would not be.
   Input wide = Contiguous(DType::kFloat64, {int64_t{1} << 40, 1});
   Input tall = Contiguous(DType::kFloat64, {1, int64_t{1} << 40});

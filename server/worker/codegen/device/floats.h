@@ -112,6 +112,41 @@ ST_FN T st_heaviside(T a, T b) {
   return a != a ? a : a == 0 ? b : a < 0 ? (T)0 : (T)1;
 }
 
+// Mantissa and exponent from the bits; a denormal is scaled up first. Zero, infinity and NaN are
+// their own mantissa, with exponent 0.
+ST_FN float st_frexp_parts(float a, st_i32& exponent) {
+  const bool tiny = (st_bits(a) & 0x7F800000u) == 0;
+  const float scaled = tiny ? a * 0x1p25f : a;
+  const st_u32 bits = st_bits(scaled);
+  const bool plain = a != 0 && st_isfinite(a);
+  exponent = plain ? (st_i32)(bits >> 23 & 0xFF) - 126 - (tiny ? 25 : 0) : 0;
+  return plain ? st_float_of((bits & 0x807FFFFFu) | 0x3F000000u) : a;
+}
+ST_FN double st_frexp_parts(double a, st_i32& exponent) {
+  const bool tiny = (st_bits(a) & 0x7FF0000000000000ull) == 0;
+  const double scaled = tiny ? a * 0x1p54 : a;
+  const st_u64 bits = st_bits(scaled);
+  const bool plain = a != 0 && st_isfinite(a);
+  exponent = plain ? (st_i32)(bits >> 52 & 0x7FF) - 1022 - (tiny ? 54 : 0) : 0;
+  return plain ? st_double_of((bits & 0x800FFFFFFFFFFFFFull) | 0x3FE0000000000000ull) : a;
+}
+template <class T>
+ST_FN T st_frexp_mantissa(T a) {
+  st_i32 exponent;
+  return st_frexp_parts(a, exponent);
+}
+template <class T>
+ST_FN st_i32 st_frexp_exponent(T a) {
+  st_i32 exponent;
+  st_frexp_parts(a, exponent);
+  return exponent;
+}
+// Exact: the difference of a float and its whole part.
+template <class T>
+ST_FN T st_modf_fraction(T a) {
+  return st_copysign(st_isinf(a) ? (T)0 : a - st_trunc(a), a);
+}
+
 ST_FN float st_ldexp(float a, st_i32 b) { return ldexpf(a, b); }
 ST_FN double st_ldexp(double a, st_i32 b) { return ldexp(a, b); }
 template <class T>

@@ -16,6 +16,8 @@ absl::StatusOr<Work> Lower(const LoweringContext& context, const wire::Task& tas
       return LowerMatmul(context, task.matmul());
     case wire::Task::kKernel:
       return LowerKernel(context, task.kernel());
+    case wire::Task::kRoutine:
+      return LowerRoutine(context, task.routine());
     case wire::Task::kZeroFill:
       return LowerZeroFill(context, task.zero_fill());
     case wire::Task::kCopyBytes:

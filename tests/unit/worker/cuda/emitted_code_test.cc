@@ -25,7 +25,9 @@ class EmittedCodeTest : public testing::Test {
   }
 
   static size_t BlockBytes(const wire::Task& task) {
-    const std::vector<uint64_t> addresses(8, 256);
+    const std::vector<uint64_t> addresses(16, 256);
+    if (task.has_routine())
+      return 8 * codegen::PackRoutine(task.routine(), addresses, 256, 256).size();
     if (task.has_elementwise()) {
       const auto& launch = task.elementwise();
       const size_t operands = launch.inputs_size() + launch.outputs_size();
@@ -43,9 +45,10 @@ class EmittedCodeTest : public testing::Test {
   }
 
   static void ExpectCompiles(const v1::Operation& operation, const std::vector<ops::Input>& inputs,
-                             const std::vector<std::string>& entries) {
-    const ops::Input none;
-    auto plan = ops::PlanOperation(operation, inputs, absl::MakeConstSpan(&none, 1));
+                             const std::vector<std::string>& entries,
+                             const ops::Input& target = {}) {
+    const std::vector<ops::Input> existing(operation.outputs_size(), target);
+    auto plan = ops::PlanOperation(operation, inputs, existing);
     ASSERT_TRUE(plan.ok()) << plan.status() << operation.ShortDebugString();
     ASSERT_TRUE(plan->code.has_value());
     auto compiled = compiler_->Compile("cuda:sm_90", *plan->code);
@@ -133,6 +136,111 @@ TEST_F(EmittedCodeTest, EveryIntegerMatmul) {
     const DType dtype = *DTypeFromNumber(number);
     ExpectCompiles(operation, {Contiguous(dtype, {30, 40}), Contiguous(dtype, {40, 50})},
                    {codegen::kMatmulEntry});
+  }
+}
+
+TEST_F(EmittedCodeTest, UfuncsWithTwoOutputsAndMasks) {
+  v1::Operation operation = UfuncOf("frexp", 1);
+  operation.add_outputs()->set_handle(10);
+  for (DType dtype : {DType::kFloat16, DType::kFloat32, DType::kFloat64})
+    ExpectCompiles(operation, {Contiguous(dtype, {100})}, {codegen::kElementwiseEntry});
+  operation.mutable_ufunc()->set_function("modf");
+  operation.mutable_ufunc()->mutable_where()->set_handle(7);
+  ExpectCompiles(operation, {Contiguous(DType::kFloat64, {100}), Contiguous(DType::kBool, {100})},
+                 {codegen::kElementwiseEntry});
+}
+
+TEST_F(EmittedCodeTest, EveryAccumulation) {
+  v1::Operation operation;
+  auto* accumulation = operation.mutable_accumulation();
+  accumulation->mutable_input()->set_handle(1);
+  accumulation->set_axis(1);
+  operation.add_outputs()->set_handle(9);
+  for (int number = 1; number <= kNumDTypes; ++number) {
+    const DType dtype = *DTypeFromNumber(number);
+    accumulation->set_function(number % 2 == 0 ? "add" : "maximum");
+    accumulation->set_include_initial(number % 2 == 0);
+    ExpectCompiles(operation, {Contiguous(dtype, {3, 400, 5})},
+                   {"stride_phase0", "stride_phase1", "stride_phase2", "stride_phase3"});
+  }
+}
+
+TEST_F(EmittedCodeTest, EveryIndexing) {
+  for (int number = 1; number <= kNumDTypes; ++number) {
+    const DType dtype = *DTypeFromNumber(number);
+    const DType index = *DTypeFromNumber(2 + number % 8);
+    v1::Operation gather;
+    gather.mutable_gather()->mutable_input()->set_handle(1);
+    gather.mutable_gather()->add_indices()->set_handle(2);
+    gather.mutable_gather()->add_indices()->set_handle(3);
+    gather.mutable_gather()->set_axis(1);
+    gather.mutable_gather()->set_mode(static_cast<v1::IndexMode>(number % 4));
+    gather.add_outputs()->set_handle(9);
+    const std::vector<ops::Input> inputs = {Contiguous(dtype, {3, 40, 5, 6}),
+                                            Contiguous(index, {7, 1}), Contiguous(index, {8})};
+    ExpectCompiles(gather, inputs, {"stride_phase0"});
+    v1::Operation scatter;
+    scatter.mutable_scatter()->mutable_values()->set_handle(1);
+    *scatter.mutable_scatter()->mutable_indices() = gather.gather().indices();
+    scatter.mutable_scatter()->set_axis(1);
+    scatter.add_outputs()->set_handle(9);
+    ExpectCompiles(scatter, {Contiguous(DType::kFloat32, {6}), inputs[1], inputs[2]},
+                   {"stride_phase0", "stride_phase3"}, inputs[0]);
+  }
+}
+
+TEST_F(EmittedCodeTest, EveryDistribution) {
+  for (int generator : {1, 2}) {
+    v1::Operation operation;
+    auto* random = operation.mutable_creation()->mutable_random();
+    random->set_generator(static_cast<v1::Creation::Random::Generator>(generator));
+    random->mutable_spec()->add_shape(100);
+    operation.add_outputs()->set_handle(9);
+    auto expect = [&](v1::DataType type) {
+      random->mutable_spec()->set_data_type(type);
+      ExpectCompiles(operation, {}, {codegen::kElementwiseEntry});
+    };
+    random->mutable_bits();
+    expect(v1::DATA_TYPE_UINT32);
+    random->mutable_integers()->mutable_high()->set_int_value(100);
+    expect(v1::DATA_TYPE_INT16);
+    random->mutable_uniform();
+    expect(v1::DATA_TYPE_FLOAT16);
+    expect(v1::DATA_TYPE_FLOAT64);
+    random->mutable_normal();
+    expect(v1::DATA_TYPE_FLOAT32);
+    expect(v1::DATA_TYPE_FLOAT64);
+  }
+}
+
+TEST_F(EmittedCodeTest, EveryMaskAndSort) {
+  for (int number = 1; number <= kNumDTypes; ++number) {
+    const DType dtype = *DTypeFromNumber(number);
+    v1::Operation compress;
+    compress.mutable_compress()->mutable_input()->set_handle(1);
+    compress.mutable_compress()->mutable_mask()->set_handle(2);
+    compress.mutable_compress()->set_count(5);
+    compress.add_outputs()->set_handle(9);
+    ExpectCompiles(compress, {Contiguous(dtype, {30, 40}), Contiguous(DType::kBool, {30})},
+                   {"stride_phase0", "stride_phase3"});
+    v1::Operation nonzero;
+    nonzero.mutable_nonzero()->mutable_input()->set_handle(1);
+    nonzero.mutable_nonzero()->set_count(5);
+    nonzero.add_outputs()->set_handle(9);
+    nonzero.add_outputs()->set_handle(10);
+    ExpectCompiles(nonzero, {Contiguous(dtype, {30, 40})}, {"stride_phase0", "stride_phase2"});
+    v1::Operation sort;
+    sort.mutable_sort()->mutable_input()->set_handle(1);
+    sort.mutable_sort()->set_descending(number % 2 == 0);
+    sort.mutable_sort()->set_indices(number % 3 != 0);
+    sort.add_outputs()->set_handle(9);
+    ExpectCompiles(sort, {Contiguous(dtype, {30, 40})}, {"stride_phase0", "stride_phase1"});
+    v1::Operation search;
+    search.mutable_search()->mutable_sorted()->set_handle(1);
+    search.mutable_search()->mutable_values()->set_handle(2);
+    search.add_outputs()->set_handle(9);
+    ExpectCompiles(search, {Contiguous(dtype, {30}), Contiguous(DType::kInt64, {4, 5})},
+                   {"stride_phase0"});
   }
 }
 

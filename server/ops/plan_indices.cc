@@ -1,0 +1,208 @@
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/error.h"
+#include "server/ops/elementwise.h"
+#include "server/ops/routine_plan.h"
+
+// Gather and Scatter: one loop over the elements that are moved, in which the indexed array has a
+// stride of 0 along the axes of the indices and is led along axes of its own by them.
+namespace stride::ops {
+namespace {
+
+// Assigned by one operation. Views that repeat an element make any number of indices without
+// memory of their own; the device has a table as long as they are.
+constexpr int64_t kMaxAssigned = int64_t{1} << 36;
+
+// What is the same in both messages.
+struct Indexing {
+  std::string name;  // of the message
+  std::vector<ArrayInfo> indices;
+  size_t axis = 0;
+  bool along = false;
+  int64_t mode = 0;
+
+  size_t end() const { return axis + indices.size(); }
+  std::string Field(const char* field) const { return absl::StrCat(name, ".", field); }
+};
+
+template <typename Message>
+absl::StatusOr<Indexing> ReadIndexing(const Message& message, std::string name, Inputs indices,
+                                      const ArrayInfo& indexed) {
+  Indexing indexing;
+  indexing.name = std::move(name);
+  indexing.along = message.along_axis();
+  for (size_t i = 0; i < indices.size(); ++i) {
+    const std::string field = absl::StrCat(indexing.Field("indices"), "[", i, "]");
+    auto array = NeedArray(indices[i], field);
+    if (!array.ok()) return array.status();
+    if (!IsInteger(array->dtype)) {
+      return InvalidField(
+          v1::ERROR_REASON_DATA_TYPE_MISMATCH, field,
+          absl::StrCat("indices are integers, not ", std::string(Name(array->dtype)),
+                       IsBool(array->dtype) ? "; for a mask there is Compress" : ""));
+    }
+    indexing.indices.push_back(*std::move(array));
+  }
+  auto axis = NormalizeAxis(message.axis(), indexed.shape.size(), indexing.Field("axis"));
+  if (!axis.ok()) return axis.status();
+  indexing.axis = *axis;
+  const size_t most = indexing.along ? 1 : indexed.shape.size() - *axis;
+  if (indices.empty() || indices.size() > most) {
+    return InvalidField(v1::ERROR_REASON_ARGUMENT_COUNT, indexing.Field("indices"),
+                        absl::StrCat("there is one index array for each axis from `axis` on, at "
+                                     "least one. At most: ",
+                                     most, ", given: ", indices.size()));
+  }
+  indexing.mode =
+      message.mode() == v1::INDEX_MODE_UNSPECIFIED ? v1::INDEX_MODE_RAISE : message.mode();
+  if (!v1::IndexMode_IsValid(static_cast<int>(indexing.mode))) {
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, indexing.Field("mode"),
+                        absl::StrCat("no mode has this number: ", indexing.mode));
+  }
+  return indexing;
+}
+
+absl::StatusOr<Shape> AlongShape(const Indexing& indexing, const ArrayInfo& indexed) {
+  Shape from = indexed.shape, index = indexing.indices[0].shape;
+  if (index.size() != from.size()) {
+    return InvalidField(v1::ERROR_REASON_SHAPE_MISMATCH, indexing.Field("indices[0]"),
+                        absl::StrCat("along an axis the indices have as many axes as the array: ",
+                                     from.size(), ", not ", index.size()));
+  }
+  from[indexing.axis] = 1;
+  const int64_t along = std::exchange(index[indexing.axis], 1);
+  auto shape = BroadcastShapes({from, index}, indexing.Field("indices[0]"));
+  if (shape.ok()) (*shape)[indexing.axis] = along;
+  return shape;
+}
+
+// The shape of what is gathered or assigned.
+absl::StatusOr<Shape> LoopShape(const Indexing& indexing, const ArrayInfo& indexed) {
+  if (indexing.along) return AlongShape(indexing, indexed);
+  std::vector<Shape> shapes;
+  for (const ArrayInfo& index : indexing.indices) shapes.push_back(index.shape);
+  auto common = BroadcastShapes(shapes, indexing.Field("indices"));
+  if (!common.ok()) return common.status();
+  Shape shape(indexed.shape.begin(), indexed.shape.begin() + indexing.axis);
+  shape.insert(shape.end(), common->begin(), common->end());
+  shape.insert(shape.end(), indexed.shape.begin() + indexing.end(), indexed.shape.end());
+  return shape;
+}
+
+RoutineOperand IndexedOperand(const Indexing& indexing, const ArrayInfo& indexed, uint32_t slot,
+                              const Shape& loop) {
+  RoutineOperand operand{.slot = slot, .array = indexed};
+  for (size_t axis = indexing.axis; axis < indexing.end(); ++axis) operand.AddOwn(axis);
+  if (indexing.along) {
+    // Other axes of length one repeat.
+    ArrayInfo seen = indexed;
+    seen.shape[indexing.axis] = 1;
+    operand.strides = BroadcastStrides(seen, loop);
+    operand.strides[indexing.axis] = 0;
+    return operand;
+  }
+  const size_t after = indexed.shape.size() - indexing.end();
+  operand.strides.assign(loop.size(), 0);
+  for (size_t i = 0; i < indexing.axis; ++i) operand.strides[i] = indexed.strides[i];
+  for (size_t i = 0; i < after; ++i)
+    operand.strides[loop.size() - 1 - i] = indexed.strides[indexed.strides.size() - 1 - i];
+  return operand;
+}
+
+RoutineOperand IndexOperand(const Indexing& indexing, size_t number, uint32_t slot,
+                            const ArrayInfo& indexed, const Shape& loop) {
+  const ArrayInfo& index = indexing.indices[number];
+  RoutineOperand operand{.slot = slot, .array = index};
+  if (indexing.along) {
+    operand.strides = BroadcastStrides(index, loop);
+    return operand;
+  }
+  const size_t after = indexed.shape.size() - indexing.end();
+  const Shape middle(loop.begin() + indexing.axis, loop.end() - after);
+  operand.strides.assign(loop.size(), 0);
+  const std::vector<int64_t> strides = BroadcastStrides(index, middle);
+  std::copy(strides.begin(), strides.end(), operand.strides.begin() + indexing.axis);
+  return operand;
+}
+
+RoutineSpec IndexedSpec(const Indexing& indexing, const ArrayInfo& indexed, const Shape& loop,
+                        wire::RoutineCode::Routine routine, RoutineOperand first,
+                        RoutineOperand last) {
+  RoutineSpec spec;
+  spec.routine = routine;
+  spec.extents = loop;
+  spec.operands.push_back(std::move(first));
+  for (size_t i = 0; i < indexing.indices.size(); ++i)
+    spec.operands.push_back(IndexOperand(indexing, i, static_cast<uint32_t>(1 + i), indexed, loop));
+  spec.operands.push_back(std::move(last));
+  spec.num_inputs = static_cast<int>(spec.operands.size()) - 1;
+  spec.options = {indexing.mode, indexing.along};
+  spec.outputs = {spec.operands.back().array};
+  spec.label = indexing.name;
+  return spec;
+}
+
+}  // namespace
+
+absl::StatusOr<Plan> PlanGather(const v1::Gather& gather, Inputs inputs, const Input& existing) {
+  auto input = NeedArray(inputs[0], "gather.input");
+  if (!input.ok()) return input.status();
+  auto indexing = ReadIndexing(gather, "gather", inputs.subspan(1), *input);
+  if (!indexing.ok()) return indexing.status();
+  auto shape = LoopShape(*indexing, *input);
+  if (!shape.ok()) return shape.status();
+  auto output = ChooseOutput(input->dtype, *shape, existing);
+  if (!output.ok()) return output.status();
+  RoutineOperand to{
+      .slot = static_cast<uint32_t>(inputs.size()), .array = *output, .strides = output->strides};
+  return MakeRoutinePlan(IndexedSpec(*indexing, *input, *shape, wire::RoutineCode::ROUTINE_GATHER,
+                                     IndexedOperand(*indexing, *input, 0, *shape), std::move(to)));
+}
+
+absl::StatusOr<Plan> PlanScatter(const v1::Scatter& scatter, Inputs inputs, const Input& existing) {
+  if (!existing) {
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "outputs[0].existing",
+                        "elements are assigned in place; the output is an existing array");
+  }
+  auto values = NeedArray(inputs[0], "scatter.values");
+  if (!values.ok()) return values.status();
+  auto casting = ReadCasting(scatter.casting(), "scatter.casting", Casting::kUnsafe);
+  if (!casting.ok()) return casting.status();
+  auto output = ChooseOutput(values->dtype, existing->shape, existing, "outputs[0]", *casting);
+  if (!output.ok()) return output.status();
+  auto indexing = ReadIndexing(scatter, "scatter", inputs.subspan(1), *output);
+  if (!indexing.ok()) return indexing.status();
+  auto shape = LoopShape(*indexing, *output);
+  if (!shape.ok()) return shape.status();
+  if (auto s = CheckShape(*shape, output->dtype, "scatter.indices"); !s.ok()) return s;
+  if (Loop{*shape, {}}.count() > kMaxAssigned) {
+    return InvalidField(v1::ERROR_REASON_SIZE_LIMIT, "scatter.indices",
+                        absl::StrCat("too many elements are assigned at once. Limit: ",
+                                     kMaxAssigned, ", elements: ", ToString(*shape)));
+  }
+  auto common = BroadcastShapes({*shape, values->shape}, "scatter.values");
+  if (!common.ok()) return common.status();
+  if (indexing->along && !std::equal(shape->begin(), shape->end(), output->shape.begin(),
+                                     [&, i = size_t{0}](int64_t a, int64_t b) mutable {
+                                       return i++ == indexing->axis || a == b;
+                                     })) {
+    return InvalidField(v1::ERROR_REASON_SHAPE_MISMATCH, "scatter.indices[0]",
+                        "along an axis the indices fit the array's other axes");
+  }
+  if (*common != *shape) {
+    return InvalidField(v1::ERROR_REASON_SHAPE_MISMATCH, "scatter.values",
+                        absl::StrCat("the values do not fit the elements that the indices name: ",
+                                     ToString(values->shape), " for ", ToString(*shape)));
+  }
+  RoutineOperand from{.slot = 0, .array = *values, .strides = BroadcastStrides(*values, *shape)};
+  RoutineOperand to =
+      IndexedOperand(*indexing, *output, static_cast<uint32_t>(inputs.size()), *shape);
+  RoutineSpec spec = IndexedSpec(*indexing, *output, *shape, wire::RoutineCode::ROUTINE_SCATTER,
+                                 std::move(from), std::move(to));
+  // The last of equal indices is told by the order of the loop.
+  spec.order = AxisOrder::kKeep;
+  return MakeRoutinePlan(std::move(spec));
+}
+
+}  // namespace stride::ops

@@ -1,0 +1,60 @@
+#include "absl/strings/str_cat.h"
+#include "server/base/error.h"
+#include "server/ops/elementwise.h"
+#include "server/ops/routine_plan.h"
+
+namespace stride::ops {
+
+absl::StatusOr<Plan> PlanSort(const v1::Sort& sort, Inputs inputs, const Input& existing) {
+  auto input = NeedArray(inputs[0], "sort.input");
+  if (!input.ok()) return input.status();
+  auto axis = NormalizeAxis(sort.has_axis() ? sort.axis() : -1, input->shape.size(), "sort.axis");
+  if (!axis.ok()) return axis.status();
+  auto output = ChooseOutput(sort.indices() ? DType::kInt64 : input->dtype, input->shape, existing);
+  if (!output.ok()) return output.status();
+  RoutineSpec spec;
+  spec.routine = wire::RoutineCode::ROUTINE_SORT;
+  spec.extents = input->shape;
+  spec.extents[*axis] = 1;
+  spec.operands = {{.slot = 0, .array = *input}, {.slot = 1, .array = *output}};
+  for (RoutineOperand& operand : spec.operands) {
+    operand.strides = StridesWithout(operand.array, *axis, *axis + 1);
+    operand.AddOwn(*axis);
+  }
+  spec.num_inputs = 1;
+  spec.options = {sort.descending(), sort.indices()};
+  spec.outputs = {*output};
+  spec.label = sort.indices() ? "argsort" : "sort";
+  return MakeRoutinePlan(std::move(spec));
+}
+
+absl::StatusOr<Plan> PlanSearch(const v1::Search& search, Inputs inputs, const Input& existing) {
+  auto sorted = NeedArray(inputs[0], "search.sorted");
+  if (!sorted.ok()) return sorted.status();
+  auto values = NeedArray(inputs[1], "search.values");
+  if (!values.ok()) return values.status();
+  if (sorted->shape.size() != 1) {
+    return InvalidField(v1::ERROR_REASON_SHAPE_MISMATCH, "search.sorted",
+                        absl::StrCat("the sorted array has one axis, not ", sorted->shape.size()));
+  }
+  auto output = ChooseOutput(DType::kInt64, values->shape, existing);
+  if (!output.ok()) return output.status();
+  const DType common = PromoteTypes(sorted->dtype, values->dtype);
+  RoutineSpec spec;
+  spec.routine = wire::RoutineCode::ROUTINE_SEARCH;
+  spec.extents = values->shape;
+  RoutineOperand row{.slot = 0, .array = *sorted};
+  row.AddOwn(0);
+  row.strides.assign(values->shape.size(), 0);
+  spec.operands = {std::move(row),
+                   {.slot = 1, .array = *values, .strides = values->strides},
+                   {.slot = 2, .array = *output, .strides = output->strides}};
+  spec.num_inputs = 2;
+  spec.options = {search.right()};
+  spec.programs = {CastProgram({sorted->dtype, common}), CastProgram({values->dtype, common})};
+  spec.outputs = {*output};
+  spec.label = "searchsorted";
+  return MakeRoutinePlan(std::move(spec));
+}
+
+}  // namespace stride::ops

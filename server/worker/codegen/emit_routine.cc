@@ -1,0 +1,153 @@
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "server/worker/codegen/device_headers.h"
+#include "server/worker/codegen/emit.h"
+#include "server/worker/codegen/launch_abi.h"
+#include "server/worker/codegen/program_text.h"
+
+namespace stride::codegen {
+namespace {
+
+using Code = wire::RoutineCode;
+
+absl::Status Broken(const char* what) {
+  return absl::InternalError(absl::StrCat("the plan's routine is broken: ", what));
+}
+
+std::string BodyText(Code::Routine routine) {
+  switch (routine) {
+    case Code::ROUTINE_ACCUMULATE:
+      return kAccumulateRoutine;
+    case Code::ROUTINE_GATHER:
+      return absl::StrCat(kIndicesRoutine, kGatherRoutine);
+    case Code::ROUTINE_SCATTER:
+      return absl::StrCat(kIndicesRoutine, kScatterRoutine);
+    case Code::ROUTINE_COMPRESS:
+      return kCompressRoutine;
+    case Code::ROUTINE_SORT:
+      return absl::StrCat(kOrderRoutine, kSortRoutine);
+    case Code::ROUTINE_SEARCH:
+      return absl::StrCat(kOrderRoutine, kSearchRoutine);
+    default:
+      return "";
+  }
+}
+
+// Types, constants, struct Launch: what routines/common.h says is there.
+std::string DeclarationsText(const Code& code) {
+  std::string text, fields, middle, outputs_backwards;
+  const int count = code.operands_size();
+  for (int i = 0; i < count; ++i) {
+    const auto& operand = code.operands(i);
+    const uint32_t slots = std::max(operand.own_rank(), 1u);
+    absl::StrAppend(&text, "typedef ", TypeName(static_cast<DType>(operand.dtype())), " T", i,
+                    ";\nstruct Operand", i,
+                    " {\n  static constexpr int kOwn = ", operand.own_rank(),
+                    ";\n  char* data;\n  st_i64 strides[", code.rank(), "], own_extents[", slots,
+                    "], own_strides[", slots, "];\n};\n");
+    absl::StrAppend(&fields, "  Operand", i, " operand", i, ";\n");
+    if (i > 0 && i < count - 1) absl::StrAppend(&middle, " F(", i, ")");
+    if (i > 0) outputs_backwards = absl::StrCat(" F(", i, ")", outputs_backwards);
+  }
+  const bool all_outputs =
+      code.routine() == Code::ROUTINE_COMPRESS && code.options_size() > 0 && code.options(0) != 0;
+  absl::StrAppend(&text, "typedef T", count - 1, " TLast;\n#define ST_LAST operand", count - 1,
+                  "\n#define ST_MIDDLE(F)", middle, "\n#define ST_OUTPUTS_BACKWARDS(F)",
+                  all_outputs ? outputs_backwards : "", "\n#define ST_SCALARS ", code.num_scalars(),
+                  "\ntypedef ", code.index_32bit() ? "st_u32" : "st_i64",
+                  " Index;\nenum { kRank = ", code.rank(), " };\n");
+  for (int i = 0; i < code.options_size(); ++i)
+    absl::StrAppend(&text, "constexpr st_i64 kOption", i, " = ", code.options(i), ";\n");
+  absl::StrAppend(&text, "struct Launch {\n  st_i64 items, count, pass[4];\n  char* scratch;\n",
+                  "  st_i64* fault;\n  st_i64 extents[", code.rank(), "];\n", fields,
+                  code.num_scalars() == 0
+                      ? ""
+                      : absl::StrCat("  alignas(16) char scalars[", code.num_scalars(), "][16];\n"),
+                  "};\n");
+  return text;
+}
+
+// The programs as functions of values.
+absl::StatusOr<std::string> ProgramsText(const Code& code) {
+  std::string text;
+  for (int i = 0; i < code.programs_size(); ++i) {
+    const auto& program = code.programs(i);
+    std::vector<DType> inputs;
+    std::string parameters, arguments;
+    for (int j = 0; j < program.input_dtypes_size(); ++j) {
+      inputs.push_back(static_cast<DType>(program.input_dtypes(j)));
+      absl::StrAppend(&parameters, j == 0 ? "" : ", ", TypeName(inputs.back()), " in", j);
+      absl::StrAppend(&arguments, ", in", j);
+    }
+    auto body = EmitProgram(absl::StrCat("program", i), program.program(), inputs);
+    if (!body.ok()) return body.status();
+    if (body->num_scalars != 0) return Broken("a program with constants");
+    const std::string type = TypeName(static_cast<DType>(program.output_dtype()));
+    absl::StrAppend(&text, body->definitions, "typedef ", type, " Program", i, ";\nST_FN ", type,
+                    " run", i, "(", parameters, ") {\n  ", type, " out;\n  program", i, "(program",
+                    i, "_scalars()", arguments, ", 0, out);\n  return out;\n}\n");
+  }
+  return text;
+}
+
+std::string EntriesText(Code::Routine routine, Target target) {
+  std::string text;
+  int phase = 0;
+  for (PhaseKind kind : RoutinePhases(routine)) {
+    if (target == Target::kCpu) {
+      absl::StrAppend(&text, "ST_ENTRY void ", PhaseEntry(phase),
+                      "(const Launch* launch, st_i64 begin, st_i64 end) {\n  for (st_i64 item = "
+                      "begin; item < end; ++item) phase",
+                      phase, "(*launch, item);\n}\n");
+    } else if (kind == PhaseKind::kThread) {
+      absl::StrAppend(&text, "extern \"C\" __global__ void __launch_bounds__(", kRoutineThreads,
+                      ") ", PhaseEntry(phase), "(const __grid_constant__ Launch launch) {\n",
+                      "  for (st_i64 item = (st_i64)blockIdx.x * blockDim.x + threadIdx.x; item < "
+                      "launch.items; item += (st_i64)gridDim.x * blockDim.x) phase",
+                      phase, "(launch, item);\n}\n");
+    } else {
+      absl::StrAppend(
+          &text, "extern \"C\" __global__ void __launch_bounds__(", kRoutineThreads, ") ",
+          PhaseEntry(phase), "(const __grid_constant__ Launch launch) {\n",
+          "  for (st_i64 item = blockIdx.x; item < launch.items; item += gridDim.x) {\n    phase",
+          phase, "(launch, item);\n    __syncthreads();\n  }\n}\n");
+    }
+    ++phase;
+  }
+  return text;
+}
+
+absl::Status Check(const Code& code) {
+  if (RoutinePhases(code.routine()).empty()) return Broken("no such routine");
+  if (code.rank() < 1 || code.rank() > kMaxRank) return Broken("rank");
+  if (code.operands_size() < 2 || code.operands_size() > kMaxOperands) return Broken("operands");
+  for (const auto& operand : code.operands()) {
+    if (!DTypeFromNumber(operand.dtype()) || operand.own_rank() > kMaxRank) return Broken("types");
+  }
+  for (const auto& program : code.programs()) {
+    if (!DTypeFromNumber(program.output_dtype())) return Broken("types");
+    for (int dtype : program.input_dtypes()) {
+      if (!DTypeFromNumber(dtype)) return Broken("types");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> Emit(const Code& code, Target target) {
+  if (absl::Status status = Check(code); !status.ok()) return status;
+  std::vector<DType> used;
+  for (const auto& operand : code.operands()) used.push_back(static_cast<DType>(operand.dtype()));
+  for (const auto& program : code.programs()) CollectTypes(program.program(), &used);
+  auto programs = ProgramsText(code);
+  if (!programs.ok()) return programs.status();
+  return absl::StrCat(Preamble(target, used), DeclarationsText(code), *programs, kCommonRoutine,
+                      BodyText(code.routine()), EntriesText(code.routine(), target));
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> EmitRoutineCuda(const Code& code) { return Emit(code, Target::kCuda); }
+absl::StatusOr<std::string> EmitRoutineCpu(const Code& code) { return Emit(code, Target::kCpu); }
+
+}  // namespace stride::codegen

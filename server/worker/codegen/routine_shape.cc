@@ -1,0 +1,233 @@
+#include <algorithm>
+#include <bit>
+
+#include "absl/strings/str_cat.h"
+#include "server/store/dtype.h"
+#include "server/worker/codegen/launch_abi.h"
+
+// How each routine is cut into passes. The sizes are of the algorithms in routines/.
+namespace stride::codegen {
+namespace {
+
+using Code = wire::RoutineCode;
+using Launch = wire::RoutineLaunch;
+
+constexpr int64_t kBlockElements = 2048;  // of one step of a block: 8 for each thread
+constexpr int64_t kMaxChunks = 1024;      // whose totals one thread adds up
+// Below this many rows of their own a GPU's threads, or a processor's cores, have too little to do.
+constexpr int64_t kEnoughRowsCuda = 8192;
+constexpr int64_t kEnoughRowsCpu = 64;
+constexpr int64_t kSortTile = 1024;
+
+int64_t DivideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+int64_t Product(const google::protobuf::RepeatedField<int64_t>& extents) {
+  int64_t product = 1;
+  for (int64_t extent : extents) product *= extent;
+  return product;
+}
+
+class Planner {
+ public:
+  Planner(const Launch& launch, const RoutineTarget& target)
+      : launch_(launch), target_(target), count_(Product(launch.extents())) {}
+
+  RoutineShape Plan() {
+    switch (launch_.routine()) {
+      case Code::ROUTINE_ACCUMULATE:
+        Accumulate();
+        break;
+      case Code::ROUTINE_GATHER:
+        shape_.may_fault = true;
+        Add(0, count_);
+        break;
+      case Code::ROUTINE_SCATTER:
+        Scatter();
+        break;
+      case Code::ROUTINE_COMPRESS:
+        Compress();
+        break;
+      case Code::ROUTINE_SORT:
+        Sort();
+        break;
+      case Code::ROUTINE_SEARCH:
+        Add(0, count_);
+        break;
+      default:
+        break;
+    }
+    return std::move(shape_);
+  }
+
+ private:
+  bool is_cuda() const { return target_.num_multiprocessors > 0; }
+  const wire::RoutineOperand& operand(int i) const { return launch_.operands(i); }
+  const wire::RoutineOperand& last() const { return launch_.operands(launch_.operands_size() - 1); }
+
+  void Add(int phase, int64_t items, std::array<int64_t, 4> arguments = {}) {
+    if (items > 0) shape_.passes.push_back({phase, items, arguments});
+  }
+  void AddScratch(int64_t bytes) { shape_.scratch_bytes += static_cast<uint64_t>(bytes); }
+
+  // Option 1: combining in any grouping is allowed.
+  void Accumulate() {
+    if (count_ == 0) return;
+    const int64_t n = operand(0).own_extents(0);
+    const int64_t enough = is_cuda() ? kEnoughRowsCuda : kEnoughRowsCpu;
+    if (launch_.options(1) == 0 || count_ >= enough || n <= kBlockElements) {
+      // Short rows too, but where a block does better than its one thread would.
+      const bool block = is_cuda() && launch_.options(1) != 0 && count_ < enough && n > 64;
+      Add(block ? 3 : 0, count_, {std::max<int64_t>(n, 1), 1});
+      return;
+    }
+    const int64_t wanted = std::max<int64_t>(kMaxChunks / count_, 1);
+    const int64_t chunk = DivideUp(DivideUp(n, wanted), kBlockElements) * kBlockElements;
+    const int64_t chunks = DivideUp(n, chunk);
+    if (chunks > 1) {
+      AddScratch(count_ * chunks * 32);  // a complex128, a bool
+      Add(1, count_ * chunks, {chunk, chunks});
+      Add(2, count_, {chunk, chunks});
+    }
+    Add(3, count_ * chunks, {chunk, chunks});
+  }
+
+  void Scatter() {
+    shape_.may_fault = true;
+    if (count_ == 0) return;
+    // Different targets there can be, and entries in the table: those of the indices alone, unless
+    // the indices differ elsewhere too.
+    const bool along = launch_.options(1) != 0;
+    int64_t keys = 1, elsewhere = 1;
+    for (int axis = 0; axis < launch_.extents_size(); ++axis) {
+      const bool of_indices = last().operand().strides(axis) == 0;
+      if (along || of_indices) keys *= launch_.extents(axis);
+      if (!of_indices) elsewhere *= launch_.extents(axis);
+    }
+    Add(0, count_);
+    // One thread that keeps the order is faster than a table, where others would have no more to
+    // do.
+    if (!is_cuda() && elsewhere == 1) return Add(4, 1);
+    const int64_t targets = Product(last().own_extents()) * (along ? elsewhere : 1);
+    const bool direct = targets / 4 <= keys;
+    const int64_t slots =
+        direct ? targets : static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(keys) * 2));
+    AddScratch(slots * 16);
+    Add(1, slots, {slots, direct});
+    Add(2, count_, {slots, direct});
+    Add(3, count_, {slots, direct});
+  }
+
+  void Compress() {
+    shape_.may_fault = true;
+    const int64_t n = Product(operand(0).own_extents()), count = last().own_extents(0);
+    const int64_t chunk =
+        DivideUp(std::max<int64_t>(DivideUp(n, kMaxChunks), 1), kBlockElements) * kBlockElements;
+    const int64_t chunks = DivideUp(n, chunk);
+    AddScratch((chunks + count) * 8);
+    Add(0, chunks, {chunk, chunks});
+    Add(1, 1, {chunk, chunks});
+    Add(2, chunks, {chunk, chunks});
+    if (launch_.options(0) == 0) Add(3, count * count_, {chunk, chunks});
+  }
+
+  // As the compiled code's struct Entry; 8 bytes for the place, which takes 4 where it can.
+  int64_t EntryBytes() const {
+    const DType dtype = static_cast<DType>(operand(0).operand().dtype());
+    return launch_.options(1) == 0 ? ItemSize(dtype) : DivideUp(ItemSize(dtype), 8) * 8 + 8;
+  }
+
+  void Sort() {
+    const int64_t n = operand(0).own_extents(0);
+    if (n == 0 || count_ == 0) return;
+    if (n > kSortTile) AddScratch(2 * count_ * n * EntryBytes());
+    Add(0, count_ * DivideUp(n, kSortTile), {0, n <= kSortTile ? 2 : 0});
+    // An item of a GPU's thread is short, so that there are enough of them.
+    const int64_t group = is_cuda() ? 16 : 1024;
+    int64_t half = 0;
+    for (int64_t width = kSortTile; width < n; width *= 2, half = 1 - half) {
+      const int64_t groups = DivideUp(n, group);
+      Add(1, count_ * groups, {width, half | (width * 2 >= n ? 2 : 0), groups, group});
+    }
+  }
+
+  const Launch& launch_;
+  const RoutineTarget& target_;
+  const int64_t count_;
+  RoutineShape shape_;
+};
+
+}  // namespace
+
+absl::Span<const PhaseKind> RoutinePhases(Code::Routine routine) {
+  static constexpr PhaseKind T = PhaseKind::kThread, B = PhaseKind::kBlock;
+  static constexpr PhaseKind kAccumulate[] = {T, B, T, B}, kOne[] = {T},
+                             kScatter[] = {T, T, T, T, T}, kCompress[] = {B, T, B, T},
+                             kSort[] = {B, T};
+  switch (routine) {
+    case Code::ROUTINE_ACCUMULATE:
+      return kAccumulate;
+    case Code::ROUTINE_GATHER:
+    case Code::ROUTINE_SEARCH:
+      return kOne;
+    case Code::ROUTINE_SCATTER:
+      return kScatter;
+    case Code::ROUTINE_COMPRESS:
+      return kCompress;
+    case Code::ROUTINE_SORT:
+      return kSort;
+    default:
+      return {};
+  }
+}
+
+std::string PhaseEntry(int phase) { return absl::StrCat("stride_phase", phase); }
+
+RoutineShape PlanRoutine(const Launch& launch, const RoutineTarget& target) {
+  return Planner(launch, target).Plan();
+}
+
+LaunchShape PassShape(const Launch& launch, const RoutinePass& pass, const RoutineTarget& target) {
+  const bool block = RoutinePhases(launch.routine())[pass.phase] == PhaseKind::kBlock;
+  const int64_t blocks = block ? pass.items : DivideUp(pass.items, kRoutineThreads);
+  const int64_t limit = int64_t{std::max(target.num_multiprocessors, 1)} * 32;
+  LaunchShape shape;
+  shape.block[0] = kRoutineThreads;
+  shape.grid[0] = static_cast<uint32_t>(std::clamp<int64_t>(blocks, 1, limit));
+  return shape;
+}
+
+LaunchBlock PackRoutine(const Launch& launch, absl::Span<const uint64_t> addresses,
+                        uint64_t scratch_address, uint64_t fault_address) {
+  LaunchBlock block(8);
+  block[1] = static_cast<uint64_t>(Product(launch.extents()));
+  block[6] = scratch_address;
+  block[7] = fault_address;
+  auto append = [&](const google::protobuf::RepeatedField<int64_t>& values) {
+    for (int64_t value : values) block.push_back(static_cast<uint64_t>(value));
+  };
+  append(launch.extents());
+  for (int i = 0; i < launch.operands_size(); ++i) {
+    const wire::RoutineOperand& operand = launch.operands(i);
+    block.push_back(addresses[i]);
+    append(operand.operand().strides());
+    append(operand.own_extents());
+    if (operand.own_extents().empty()) block.push_back(1);
+    append(operand.own_strides());
+    if (operand.own_strides().empty()) block.push_back(0);
+  }
+  if (block.size() % 2 != 0) block.push_back(0);
+  for (const wire::ScalarValue& scalar : launch.scalars()) {
+    uint64_t slot[2] = {0, 0};
+    const std::string& bytes = scalar.value();
+    std::copy_n(bytes.data(), std::min(bytes.size(), sizeof(slot)), reinterpret_cast<char*>(slot));
+    block.insert(block.end(), slot, slot + 2);
+  }
+  return block;
+}
+
+void SetPass(const RoutinePass& pass, LaunchBlock* block) {
+  (*block)[0] = static_cast<uint64_t>(pass.items);
+  for (int i = 0; i < 4; ++i) (*block)[2 + i] = static_cast<uint64_t>(pass.arguments[i]);
+}
+
+}  // namespace stride::codegen

@@ -1,0 +1,107 @@
+// What all routines share. Before this text the emitter has written, from the code:
+//   T0, T1, ...          the operands' types; TLast of the last
+//   Launch               with items, count, extents[kRank], pass[4], scratch, fault, operand0,
+//   operand1, ..., scalars ST_LAST              the last operand's name; ST_MIDDLE(F): F(1) F(2)
+//   ... for those between first and last kRank, kOption0, ... constants; Index: st_u32 where all
+//   linear indices fit it run0, run1, ...      the programs; Program0, Program1, ... their results'
+//   types
+// A phase is `phaseN(const Launch&, st_i64 item)`, called for every item below launch.items in any
+// order and at once. A block's phase is called by ST_THREADS threads together for one item.
+
+#if ST_CUDA
+#define ST_THREAD ((int)threadIdx.x)
+#define ST_THREADS 256
+#define ST_SHARED __shared__
+#define ST_SYNC() __syncthreads()
+ST_FN st_u64 st_swap_if(st_u64* at, st_u64 expected, st_u64 wanted) {
+  return atomicCAS(at, expected, wanted);
+}
+ST_FN void st_raise(st_u64* at, st_u64 value) { atomicMax(at, value); }
+#else
+#define ST_THREAD 0
+#define ST_THREADS 1
+#define ST_SHARED
+#define ST_SYNC() (void)0
+// The value that was there.
+ST_FN st_u64 st_swap_if(st_u64* at, st_u64 expected, st_u64 wanted) {
+  __atomic_compare_exchange_n(at, &expected, wanted, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return expected;
+}
+ST_FN void st_raise(st_u64* at, st_u64 value) {
+  st_u64 now = __atomic_load_n(at, __ATOMIC_RELAXED);
+  while (now < value &&
+         !__atomic_compare_exchange_n(at, &now, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  }
+}
+#endif
+
+// A place in the loop that all operands share.
+struct Place {
+  Index at[kRank];
+};
+ST_FN Place st_place(const Launch& launch, st_i64 item) {
+  Place place;
+  Index rest = (Index)item;
+#pragma unroll
+  for (int axis = kRank - 1; axis > 0; --axis) {
+    const Index extent = (Index)launch.extents[axis], next = rest / extent;
+    place.at[axis] = rest - next * extent;
+    rest = next;
+  }
+  place.at[0] = rest;
+  return place;
+}
+template <class O>
+ST_FN char* st_at(const O& operand, const Place& place) {
+  char* address = operand.data;
+#pragma unroll
+  for (int axis = 0; axis < kRank; ++axis)
+    address += (st_i64)place.at[axis] * operand.strides[axis];
+  return address;
+}
+// Elements along the operand's own axes, and the offset of one of them by its number in C order.
+template <class O>
+ST_FN st_i64 st_own_count(const O& operand) {
+  st_i64 count = 1;
+  for (int axis = 0; axis < O::kOwn; ++axis) count *= operand.own_extents[axis];
+  return count;
+}
+template <class O>
+ST_FN st_i64 st_own_offset(const O& operand, st_i64 number) {
+  st_i64 offset = 0;
+  Index rest = (Index)number;
+#pragma unroll
+  for (int axis = O::kOwn - 1; axis >= 0; --axis) {
+    const Index extent = (Index)operand.own_extents[axis], next = rest / extent;
+    offset += (st_i64)(rest - next * extent) * operand.own_strides[axis];
+    rest = next;
+  }
+  return offset;
+}
+
+template <class A, class B>
+struct st_same {
+  static constexpr bool value = false;
+};
+template <class A>
+struct st_same<A, A> {
+  static constexpr bool value = true;
+};
+// As st_cast, but the same type keeps every bit.
+template <class To, class From>
+ST_FN To st_convert(From x) {
+  if constexpr (st_same<To, From>::value) {
+    return x;
+  } else {
+    return st_cast<To>(x);
+  }
+}
+
+// What the request's data have wrong (server/worker/codegen/routine_fault.h). The first to be noted
+// stays.
+enum { kIndexOutOfRange = 1, kWrongCount = 2 };
+ST_FN void st_note_fault(const Launch& launch, st_u64 kind, st_i64 value, st_i64 limit) {
+  if (st_swap_if((st_u64*)launch.fault, 0, kind) != 0) return;
+  launch.fault[1] = value;
+  launch.fault[2] = limit;
+}

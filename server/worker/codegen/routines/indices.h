@@ -1,0 +1,44 @@
+// Elements by index arrays: operands 1 and on, but for the last, hold indices into the own axes of
+// one operand. Option 0: v1::IndexMode.
+enum { kWrap = 2, kClip = 3 };
+
+// The index's place on its axis of n elements; -1, and a fault, when it has none.
+template <class T>
+ST_FN st_i64 st_resolve(const Launch& launch, T value, st_i64 n) {
+  const bool beyond = !st_traits<T>::is_signed && (st_u64)value > 0x7FFFFFFFFFFFFFFFull;
+  const st_i64 index = beyond ? 0x7FFFFFFFFFFFFFFFll : (st_i64)value;
+  if (n > 0) {
+    if (kOption0 == kClip) return index < 0 ? 0 : index < n ? index : n - 1;
+    if (kOption0 == kWrap) {
+      if (beyond) return (st_i64)((st_u64)value % (st_u64)n);
+      const st_i64 rest = index % n;
+      return rest < 0 ? rest + n : rest;
+    }
+    if (index >= 0 && index < n) return index;
+    if (index < 0 && index >= -n) return index + n;
+  }
+  st_note_fault(launch, kIndexOutOfRange, index, n);
+  return -1;
+}
+
+// Where the indices at this place lead among the own axes: byte offset, and number in C order.
+// False when one has no place.
+struct Target {
+  st_i64 offset;
+  st_u64 number;
+};
+template <class O>
+ST_FN bool st_target(const Launch& launch, const O& indexed, const Place& place, Target* target) {
+  target->offset = 0;
+  target->number = 0;
+#define ST_INDEX(k)                                                                             \
+  {                                                                                             \
+    const st_i64 n = indexed.own_extents[k - 1];                                                \
+    const st_i64 index = st_resolve(launch, st_load<T##k>(st_at(launch.operand##k, place)), n); \
+    if (index < 0) return false;                                                                \
+    target->offset += index * indexed.own_strides[k - 1];                                       \
+    target->number = target->number * (st_u64)n + (st_u64)index;                                \
+  }
+  ST_MIDDLE(ST_INDEX)
+  return true;
+}

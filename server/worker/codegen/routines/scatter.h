@@ -1,0 +1,80 @@
+// Operands: values, indices, output (own axes: those that are indexed; the loop's other axes are
+// those along which it has a stride). Pass 0 finds faults. Then either 4, one item, writes all
+// elements in order; or 1 clears a table of pass[0] slots, 2 enters who writes last to each target,
+// 3 lets these write. With pass[1] the table has a slot for each target, else it is a hash table,
+// and pass[0] a power of two. Option 1: indices differ along the loop's other axes too.
+constexpr bool kAlong = kOption1 != 0;
+
+struct Slot {
+  st_u64 key;    // the target's; all ones: free
+  st_u64 order;  // 1 + the greatest place among the indices
+};
+
+// The place's number along the axes of indices, and along the others.
+ST_FN void split(const Launch& launch, const Place& place, st_u64* among_indices,
+                 st_u64* elsewhere) {
+  *among_indices = *elsewhere = 0;
+#pragma unroll
+  for (int axis = 0; axis < kRank; ++axis) {
+    const bool of_indices = launch.ST_LAST.strides[axis] == 0;
+    st_u64& number = of_indices ? *among_indices : *elsewhere;
+    number = number * (st_u64)launch.extents[axis] + (st_u64)place.at[axis];
+  }
+}
+ST_FN st_u64 key_of(const Launch& launch, const Target& target, st_u64 elsewhere) {
+  return kAlong ? elsewhere * (st_u64)st_own_count(launch.ST_LAST) + target.number : target.number;
+}
+// The target's slot, entered if it is not there.
+ST_FN Slot* slot_of(const Launch& launch, st_u64 key) {
+  Slot* const table = (Slot*)launch.scratch;
+  if (launch.pass[1]) return table + key;
+  const st_u64 mixed = key * 0x9E3779B97F4A7C15ull, mask = (st_u64)launch.pass[0] - 1;
+  for (st_u64 i = (mixed ^ mixed >> 32) & mask;; i = (i + 1) & mask) {
+    const st_u64 found = st_swap_if(&table[i].key, ~0ull, key);
+    if (found == ~0ull || found == key) return table + i;
+  }
+}
+ST_FN void write(const Launch& launch, const Place& place, const Target& target) {
+  const T0 value = st_load<T0>(st_at(launch.operand0, place));
+  st_store<TLast>(st_at(launch.ST_LAST, place) + target.offset, st_convert<TLast>(value));
+}
+
+ST_FN void phase0(const Launch& launch, st_i64 item) {
+  Target target;
+  st_target(launch, launch.ST_LAST, st_place(launch, item), &target);
+}
+
+ST_FN void phase1(const Launch& launch, st_i64 item) {
+  ((Slot*)launch.scratch)[item] = Slot{~0ull, 0};
+}
+
+ST_FN void phase2(const Launch& launch, st_i64 item) {
+  if (launch.fault[0] != 0) return;
+  const Place place = st_place(launch, item);
+  st_u64 order, elsewhere;
+  split(launch, place, &order, &elsewhere);
+  if (!kAlong && elsewhere != 0) return;
+  Target target;
+  if (!st_target(launch, launch.ST_LAST, place, &target)) return;
+  st_raise(&slot_of(launch, key_of(launch, target, elsewhere))->order, order + 1);
+}
+
+ST_FN void phase3(const Launch& launch, st_i64 item) {
+  if (launch.fault[0] != 0) return;
+  const Place place = st_place(launch, item);
+  st_u64 order, elsewhere;
+  split(launch, place, &order, &elsewhere);
+  Target target;
+  if (!st_target(launch, launch.ST_LAST, place, &target)) return;
+  if (slot_of(launch, key_of(launch, target, elsewhere))->order == order + 1)
+    write(launch, place, target);
+}
+
+ST_FN void phase4(const Launch& launch, st_i64) {
+  if (launch.fault[0] != 0) return;
+  for (st_i64 item = 0; item < launch.count; ++item) {
+    const Place place = st_place(launch, item);
+    Target target;
+    if (st_target(launch, launch.ST_LAST, place, &target)) write(launch, place, target);
+  }
+}

@@ -1,0 +1,252 @@
+// Plans of operations that run as routines: shapes, types, fields of errors.
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/base/error.h"
+#include "tests/support/plan_helpers.h"
+
+namespace stride::ops {
+namespace {
+
+using testing::Array;
+using testing::FieldOf;
+using Extents = std::vector<int64_t>;
+
+// Plans and expects success.
+Plan Good(const v1::Operation& operation, const std::vector<Input>& inputs,
+          const Input& existing = {}) {
+  const std::vector<Input> targets(operation.outputs_size(), existing);
+  auto plan = PlanOperation(operation, inputs, targets);
+  EXPECT_TRUE(plan.ok()) << plan.status();
+  return plan.ok() ? *plan : Plan();
+}
+
+void ExpectRefused(const v1::Operation& operation, const std::vector<Input>& inputs,
+                   v1::ErrorReason reason, const std::string& field, const Input& existing = {}) {
+  const std::vector<Input> targets(operation.outputs_size(), existing);
+  const absl::Status status = PlanOperation(operation, inputs, targets).status();
+  EXPECT_EQ(ReasonOf(status), reason) << status;
+  EXPECT_EQ(FieldOf(status), field) << status;
+}
+
+v1::Operation AccumulationOf(const std::string& function) {
+  v1::Operation operation;
+  operation.mutable_accumulation()->set_function(function);
+  operation.mutable_accumulation()->mutable_input()->set_handle(1);
+  operation.add_outputs()->set_handle(2);
+  return operation;
+}
+
+TEST(PlanAccumulation, TypesAreNumPys) {
+  v1::Operation add = AccumulationOf("add");
+  EXPECT_EQ(Good(add, {Array(DType::kInt8, {4})}).outputs[0].dtype, DType::kInt64);
+  EXPECT_EQ(Good(add, {Array(DType::kUInt16, {4})}).outputs[0].dtype, DType::kUInt64);
+  EXPECT_EQ(Good(add, {Array(DType::kFloat16, {4})}).outputs[0].dtype, DType::kFloat16);
+  add.mutable_accumulation()->set_data_type(v1::DATA_TYPE_INT16);
+  EXPECT_EQ(Good(add, {Array(DType::kInt8, {4})}).outputs[0].dtype, DType::kInt16);
+  ExpectRefused(add, {Array(DType::kFloat32, {4})}, v1::ERROR_REASON_DATA_TYPE_MISMATCH,
+                "accumulation.input");
+  EXPECT_EQ(Good(AccumulationOf("maximum"), {Array(DType::kInt8, {4})}).outputs[0].dtype,
+            DType::kInt8);
+  EXPECT_EQ(Good(AccumulationOf("logical_and"), {Array(DType::kFloat64, {4})}).outputs[0].dtype,
+            DType::kBool);
+  EXPECT_EQ(Good(AccumulationOf("divide"), {Array(DType::kInt8, {4})}).outputs[0].dtype,
+            DType::kFloat64);
+}
+
+TEST(PlanAccumulation, SharesARowOnlyWhereGroupingDoesNotMatter) {
+  EXPECT_EQ(Good(AccumulationOf("add"), {Array(DType::kInt8, {4})}).code->routine().options(1), 1);
+  EXPECT_EQ(Good(AccumulationOf("subtract"), {Array(DType::kInt8, {4})}).code->routine().options(1),
+            0);
+}
+
+TEST(PlanAccumulation, RefusesWithTheField) {
+  const std::vector<Input> matrix = {Array(DType::kFloat32, {3, 4})};
+  ExpectRefused(AccumulationOf("add"), matrix, v1::ERROR_REASON_INVALID_FIELD, "accumulation.axis");
+  v1::Operation add = AccumulationOf("add");
+  add.mutable_accumulation()->set_axis(2);
+  ExpectRefused(add, matrix, v1::ERROR_REASON_INVALID_FIELD, "accumulation.axis");
+  add.mutable_accumulation()->set_axis(-2);
+  add.mutable_accumulation()->set_include_initial(true);
+  EXPECT_EQ(Good(add, matrix).outputs[0].shape, (Extents{4, 4}));
+  ExpectRefused(AccumulationOf("cos"), matrix, v1::ERROR_REASON_INVALID_FIELD,
+                "accumulation.function");
+  ExpectRefused(AccumulationOf("divmod"), matrix, v1::ERROR_REASON_INVALID_FIELD,
+                "accumulation.function");
+  ExpectRefused(AccumulationOf("plus"), matrix, v1::ERROR_REASON_UNKNOWN_FUNCTION,
+                "accumulation.function");
+  ExpectRefused(AccumulationOf("less"), {Array(DType::kFloat32, {3})},
+                v1::ERROR_REASON_DATA_TYPE_MISMATCH, "accumulation.function");
+  v1::Operation maximum = AccumulationOf("maximum");
+  maximum.mutable_accumulation()->set_include_initial(true);
+  ExpectRefused(maximum, {Array(DType::kFloat32, {3})}, v1::ERROR_REASON_INVALID_FIELD,
+                "accumulation.include_initial");
+  ExpectRefused(AccumulationOf("add"), {Array(DType::kFloat32, {})}, v1::ERROR_REASON_INVALID_FIELD,
+                "accumulation.axis");
+  ExpectRefused(AccumulationOf("add"), {Array(DType::kFloat32, {3})},
+                v1::ERROR_REASON_SHAPE_MISMATCH, "outputs[0]", Array(DType::kFloat32, {4}));
+}
+
+v1::Operation GatherOf(int num_indices, int axis, bool along = false) {
+  v1::Operation operation;
+  operation.mutable_gather()->mutable_input()->set_handle(1);
+  for (int i = 0; i < num_indices; ++i) operation.mutable_gather()->add_indices()->set_handle(2);
+  operation.mutable_gather()->set_axis(axis);
+  operation.mutable_gather()->set_along_axis(along);
+  operation.add_outputs()->set_handle(3);
+  return operation;
+}
+
+TEST(PlanGather, ShapesFollowTheIndices) {
+  const Input input = Array(DType::kFloat32, {3, 4, 5}), index = Array(DType::kInt32, {7, 1}),
+              other = Array(DType::kUInt8, {6});
+  EXPECT_EQ(Good(GatherOf(1, 1), {input, index}).outputs[0].shape, (Extents{3, 7, 1, 5}));
+  EXPECT_EQ(Good(GatherOf(1, -1), {input, other}).outputs[0].shape, (Extents{3, 4, 6}));
+  EXPECT_EQ(Good(GatherOf(2, 0), {input, index, other}).outputs[0].shape, (Extents{7, 6, 5}));
+  EXPECT_EQ(Good(GatherOf(1, 2, true), {input, Array(DType::kInt64, {3, 1, 2})}).outputs[0].shape,
+            (Extents{3, 4, 2}));
+}
+
+TEST(PlanGather, RefusesWithTheField) {
+  const Input input = Array(DType::kFloat32, {3, 4}), index = Array(DType::kInt32, {7});
+  ExpectRefused(GatherOf(0, 0), {input}, v1::ERROR_REASON_ARGUMENT_COUNT, "gather.indices");
+  ExpectRefused(GatherOf(2, 1), {input, index, index}, v1::ERROR_REASON_ARGUMENT_COUNT,
+                "gather.indices");
+  ExpectRefused(GatherOf(1, 2), {input, index}, v1::ERROR_REASON_INVALID_FIELD, "gather.axis");
+  ExpectRefused(GatherOf(1, 0), {input, Array(DType::kBool, {3})},
+                v1::ERROR_REASON_DATA_TYPE_MISMATCH, "gather.indices[0]");
+  ExpectRefused(GatherOf(2, 0), {input, index, Array(DType::kFloat32, {7})},
+                v1::ERROR_REASON_DATA_TYPE_MISMATCH, "gather.indices[1]");
+  ExpectRefused(GatherOf(2, 0), {input, index, Array(DType::kInt32, {6})},
+                v1::ERROR_REASON_SHAPE_MISMATCH, "gather.indices");
+  ExpectRefused(GatherOf(1, 0, true), {input, index}, v1::ERROR_REASON_SHAPE_MISMATCH,
+                "gather.indices[0]");
+  v1::Operation mode = GatherOf(1, 0);
+  mode.mutable_gather()->set_mode(static_cast<v1::IndexMode>(9));
+  ExpectRefused(mode, {input, index}, v1::ERROR_REASON_INVALID_FIELD, "gather.mode");
+  // Within the limits each, not together.
+  ExpectRefused(
+      GatherOf(2, 0),
+      {input, Array(DType::kInt8, {int64_t{1} << 31, 1}), Array(DType::kInt8, {int64_t{1} << 31})},
+      v1::ERROR_REASON_SIZE_LIMIT, "outputs[0]");
+}
+
+v1::Operation ScatterOf(int axis, bool along = false) {
+  v1::Operation operation;
+  operation.mutable_scatter()->mutable_values()->set_handle(1);
+  operation.mutable_scatter()->add_indices()->set_handle(2);
+  operation.mutable_scatter()->set_axis(axis);
+  operation.mutable_scatter()->set_along_axis(along);
+  operation.add_outputs()->set_handle(3);
+  operation.mutable_outputs(0)->set_existing(true);
+  return operation;
+}
+
+TEST(PlanScatter, WritesWhatIsThereAlready) {
+  const Input target = Array(DType::kFloat32, {3, 4}), index = Array(DType::kInt32, {7});
+  const Plan plan = Good(ScatterOf(1), {Array(DType::kInt64, {7}), index}, target);
+  EXPECT_EQ(plan.outputs[0], *target);
+  EXPECT_EQ(plan.task.routine().operands(2).operand().arena(), 2u);
+  ExpectRefused(ScatterOf(1), {Array(DType::kInt64, {7}), index}, v1::ERROR_REASON_INVALID_FIELD,
+                "outputs[0].existing");
+  ExpectRefused(ScatterOf(1), {Array(DType::kInt64, {6}), index}, v1::ERROR_REASON_SHAPE_MISMATCH,
+                "scatter.values", target);
+  // The values may not make the loop longer.
+  ExpectRefused(ScatterOf(1), {Array(DType::kInt64, {2, 3, 7}), index},
+                v1::ERROR_REASON_SHAPE_MISMATCH, "scatter.values", target);
+  v1::Operation safe = ScatterOf(1);
+  safe.mutable_scatter()->set_casting(v1::CASTING_SAME_KIND);
+  ExpectRefused(safe, {Array(DType::kComplex64, {7}), index}, v1::ERROR_REASON_DATA_TYPE_MISMATCH,
+                "outputs[0]", target);
+  ArrayInfo repeated = *target;
+  repeated.strides[0] = 0;
+  ExpectRefused(ScatterOf(1), {Array(DType::kInt64, {7}), index}, v1::ERROR_REASON_INVALID_FIELD,
+                "outputs[0]", repeated);
+  ExpectRefused(ScatterOf(0, true), {Array(DType::kInt64, {1, 1}), Array(DType::kInt32, {5, 9})},
+                v1::ERROR_REASON_SHAPE_MISMATCH, "scatter.indices[0]", target);
+  // A view of one index, seen 2^40 times.
+  ArrayInfo endless{DType::kInt8, {int64_t{1} << 40}, {0}, 0};
+  ExpectRefused(ScatterOf(0), {Array(DType::kInt64, {1}), endless}, v1::ERROR_REASON_SIZE_LIMIT,
+                "scatter.indices", target);
+}
+
+TEST(PlanMask, CountsAreBounded) {
+  v1::Operation compress;
+  compress.mutable_compress()->mutable_input()->set_handle(1);
+  compress.mutable_compress()->mutable_mask()->set_handle(2);
+  compress.mutable_compress()->set_axis(1);
+  compress.mutable_compress()->set_count(9);
+  compress.add_outputs()->set_handle(3);
+  const Input input = Array(DType::kInt16, {2, 3, 4, 5}), mask = Array(DType::kBool, {3, 4});
+  EXPECT_EQ(Good(compress, {input, mask}).outputs[0], Contiguous(DType::kInt16, {2, 9, 5}));
+  ExpectRefused(compress, {input, Array(DType::kBool, {4, 3})}, v1::ERROR_REASON_SHAPE_MISMATCH,
+                "compress.mask");
+  ExpectRefused(compress, {input, Array(DType::kInt8, {3, 4})}, v1::ERROR_REASON_DATA_TYPE_MISMATCH,
+                "compress.mask");
+  for (int64_t count : {13, -1}) {
+    compress.mutable_compress()->set_count(count);
+    ExpectRefused(compress, {input, mask}, v1::ERROR_REASON_INVALID_FIELD, "compress.count");
+  }
+  v1::Operation nonzero;
+  nonzero.mutable_nonzero()->mutable_input()->set_handle(1);
+  nonzero.mutable_nonzero()->set_count(3);
+  nonzero.add_outputs()->set_handle(3);
+  ExpectRefused(nonzero, {Array(DType::kInt16, {2, 3})}, v1::ERROR_REASON_ARGUMENT_COUNT,
+                "outputs");
+  nonzero.add_outputs()->set_handle(4);
+  const Plan plan = Good(nonzero, {Array(DType::kInt16, {2, 3})});
+  ASSERT_EQ(plan.outputs.size(), 2u);
+  EXPECT_EQ(plan.outputs[1], Contiguous(DType::kInt64, {3}));
+}
+
+TEST(PlanSort, TypesAndAxes) {
+  v1::Operation sort;
+  sort.mutable_sort()->mutable_input()->set_handle(1);
+  sort.add_outputs()->set_handle(3);
+  EXPECT_EQ(Good(sort, {Array(DType::kFloat16, {2, 3})}).outputs[0],
+            Contiguous(DType::kFloat16, {2, 3}));
+  sort.mutable_sort()->set_indices(true);
+  EXPECT_EQ(Good(sort, {Array(DType::kFloat16, {2, 3})}).outputs[0].dtype, DType::kInt64);
+  ExpectRefused(sort, {Array(DType::kFloat16, {})}, v1::ERROR_REASON_INVALID_FIELD, "sort.axis");
+  v1::Operation search;
+  search.mutable_search()->mutable_sorted()->set_handle(1);
+  search.mutable_search()->mutable_values()->set_handle(2);
+  search.add_outputs()->set_handle(3);
+  EXPECT_EQ(Good(search, {Array(DType::kInt8, {9}), Array(DType::kFloat32, {2, 3})}).outputs[0],
+            Contiguous(DType::kInt64, {2, 3}));
+  ExpectRefused(search, {Array(DType::kInt8, {9, 1}), Array(DType::kFloat32, {2, 3})},
+                v1::ERROR_REASON_SHAPE_MISMATCH, "search.sorted");
+}
+
+TEST(PlanRandom, RefusesWithTheField) {
+  v1::Operation operation;
+  auto* random = operation.mutable_creation()->mutable_random();
+  random->mutable_spec()->set_data_type(v1::DATA_TYPE_FLOAT32);
+  random->mutable_spec()->add_shape(5);
+  operation.add_outputs()->set_handle(3);
+  ExpectRefused(operation, {}, v1::ERROR_REASON_INVALID_FIELD, "creation.random");
+  random->mutable_bits();
+  ExpectRefused(operation, {}, v1::ERROR_REASON_DATA_TYPE_MISMATCH,
+                "creation.random.spec.data_type");
+  random->mutable_uniform()->set_low(2);
+  ExpectRefused(operation, {}, v1::ERROR_REASON_INVALID_FIELD, "creation.random.uniform.high");
+  random->mutable_normal()->set_deviation(-1);
+  ExpectRefused(operation, {}, v1::ERROR_REASON_INVALID_FIELD, "creation.random.normal.deviation");
+  random->mutable_normal()->set_deviation(1);
+  EXPECT_EQ(Good(operation, {}).outputs[0], Contiguous(DType::kFloat32, {5}));
+  random->set_generator(v1::Creation::Random::GENERATOR_THREEFRY_2X32);
+  random->set_counter_high(1);
+  ExpectRefused(operation, {}, v1::ERROR_REASON_INVALID_FIELD, "creation.random.counter_high");
+  random->set_counter_high(0);
+  random->mutable_spec()->set_data_type(v1::DATA_TYPE_INT8);
+  random->mutable_integers()->mutable_high()->set_int_value(129);
+  ExpectRefused(operation, {}, v1::ERROR_REASON_INVALID_FIELD, "creation.random.integers.high");
+  random->mutable_integers()->mutable_high()->set_int_value(128);
+  EXPECT_EQ(Good(operation, {}).outputs[0].dtype, DType::kInt8);
+  // What planners use is no function of clients.
+  ExpectRefused(testing::UfuncOf("random_normal", 1), {Array(DType::kFloat64, {3})},
+                v1::ERROR_REASON_UNKNOWN_FUNCTION, "ufunc.function");
+}
+
+}  // namespace
+}  // namespace stride::ops

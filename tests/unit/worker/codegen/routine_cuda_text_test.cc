@@ -1,0 +1,246 @@
+// The text of routines that is made for GPUs, run by the CPU device's compiler of CUDA kernels: its
+// barriers, shared memory and atomics, and the shapes of its launches, without a GPU. The device
+// conformance suite runs the same on one.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "absl/strings/str_replace.h"
+#include "server/ops/plan.h"
+#include "server/worker/codegen/emit.h"
+#include "server/worker/codegen/launch_abi.h"
+#include "server/worker/codegen/routine_fault.h"
+#include "server/worker/cpu/compiler/compiler.h"
+#include "server/worker/cpu/kernel/launch.h"
+#include "server/worker/cpu/kernel/module.h"
+
+namespace stride::codegen {
+namespace {
+
+// Few, so that blocks and threads go round their loops.
+constexpr RoutineTarget kTarget{.num_multiprocessors = 1};
+
+// An array in this process's memory.
+struct Host {
+  ArrayInfo info;
+  void* data = nullptr;
+};
+template <typename T>
+Host Of(DType dtype, std::vector<T>& values, std::vector<int64_t> shape) {
+  return {Contiguous(dtype, std::move(shape)), values.data()};
+}
+
+// PTX stands where 16-bit floats are converted, which these tests do without.
+std::string WithoutPtx(const std::string& text) {
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
+    const std::string line = text.substr(at, end - at);
+    if (line.find("  asm(\"") != 0) out += line;
+    at = end;
+  }
+  return out;
+}
+
+class Compiled {
+ public:
+  explicit Compiled(const wire::RoutineCode& code) {
+    auto text = EmitRoutineCuda(code);
+    EXPECT_TRUE(text.ok()) << text.status();
+    cpu::CompileRequest request{.source = WithoutPtx(*text)};
+    for (size_t i = 0; i < RoutinePhases(code.routine()).size(); ++i)
+      request.entries.push_back(PhaseEntry(static_cast<int>(i)));
+    auto result = cpu::Compile(request);
+    EXPECT_TRUE(result.ok()) << result.status();
+    if (!result.ok()) return;
+    module_ = *cpu::Module::LoadBytes(result->object);
+    for (const cpu::CompiledKernel& kernel : result->kernels) {
+      entries_.push_back({.name = kernel.name,
+                          .function = module_->Symbol(kernel.symbol),
+                          .static_shared_bytes = kernel.static_shared_bytes,
+                          .max_threads_per_block = kernel.max_threads_per_block,
+                          .private_bytes_per_thread = kernel.private_bytes_per_thread,
+                          .per_thread = kernel.form == cpu::ThreadForm::kPerThread});
+    }
+  }
+  const cpu::KernelEntry* Find(const std::string& name) const {
+    for (const cpu::KernelEntry& entry : entries_) {
+      if (entry.name == name) return &entry;
+    }
+    return nullptr;
+  }
+
+ private:
+  std::unique_ptr<cpu::Module> module_;
+  std::vector<cpu::KernelEntry> entries_;
+};
+
+RoutineFault RunHere(const v1::Operation& operation, const std::vector<Host>& inputs,
+                     const std::vector<Host>& outputs) {
+  std::vector<ops::Input> described, existing;
+  for (const Host& input : inputs) described.push_back(input.info);
+  for (const Host& output : outputs) existing.push_back(output.info);
+  auto plan = ops::PlanOperation(operation, described, existing);
+  EXPECT_TRUE(plan.ok()) << plan.status();
+  RoutineFault fault;
+  if (!plan.ok()) return fault;
+  const Compiled compiled(plan->code->routine());
+  const wire::RoutineLaunch& launch = plan->task.routine();
+  std::vector<uint64_t> addresses;
+  for (const auto& operand : launch.operands()) {
+    const size_t slot = operand.operand().arena();
+    const Host& host = slot < inputs.size() ? inputs[slot] : outputs[slot - inputs.size()];
+    addresses.push_back(reinterpret_cast<uint64_t>(host.data) + operand.operand().offset());
+  }
+  const RoutineShape shape = PlanRoutine(launch, kTarget);
+  std::vector<uint64_t> scratch(shape.scratch_bytes / 8 + 2, 0xA5A5A5A5A5A5A5A5u);
+  LaunchBlock block = PackRoutine(launch, addresses, reinterpret_cast<uint64_t>(scratch.data()),
+                                  reinterpret_cast<uint64_t>(&fault));
+  cpu::ThreadPool pool(2);
+  for (const RoutinePass& pass : shape.passes) {
+    SetPass(pass, &block);
+    const LaunchShape grid = PassShape(launch, pass, kTarget);
+    const cpu::KernelEntry* entry = compiled.Find(PhaseEntry(pass.phase));
+    EXPECT_NE(entry, nullptr);
+    if (entry == nullptr) return fault;
+    const cpu::LaunchConfig config{{grid.grid[0], 1, 1}, {grid.block[0], 1, 1}};
+    const absl::Status status = cpu::Launch(pool, *entry, config, block.data(), nullptr);
+    EXPECT_TRUE(status.ok()) << status;
+  }
+  return fault;
+}
+
+int64_t Mixed(int64_t i, int64_t range) {
+  return static_cast<int64_t>(static_cast<uint64_t>(i) * 0x9E3779B97F4A7C15u >> 40) % range;
+}
+
+TEST(RoutineCudaText, AccumulatesByBlocks) {
+  v1::Operation operation;
+  operation.mutable_accumulation()->set_function("add");
+  operation.mutable_accumulation()->mutable_input()->set_handle(1);
+  operation.mutable_accumulation()->set_axis(1);
+  operation.mutable_accumulation()->set_include_initial(true);
+  operation.add_outputs()->set_handle(2);
+  operation.mutable_outputs(0)->set_existing(true);
+  // One block a row; then three passes; then one thread a row.
+  for (auto [rows, n] : std::vector<std::pair<int64_t, int64_t>>{
+           {3, 1000}, {2, 2048}, {1, 300001}, {5, 70000}, {9000, 70}, {2, 10}}) {
+    std::vector<int32_t> in(rows * n);
+    for (int64_t i = 0; i < rows * n; ++i) in[i] = static_cast<int32_t>(Mixed(i, 100));
+    std::vector<int64_t> out(rows * (n + 1), -1);
+    RunHere(operation, {Of(DType::kInt32, in, {rows, n})}, {Of(DType::kInt64, out, {rows, n + 1})});
+    for (int64_t row = 0; row < rows; ++row) {
+      int64_t sum = 0;
+      for (int64_t i = 0; i <= n; ++i) {
+        ASSERT_EQ(out[row * (n + 1) + i], sum) << rows << " x " << n << ", row " << row << " " << i;
+        if (i < n) sum += in[row * n + i];
+      }
+    }
+  }
+}
+
+TEST(RoutineCudaText, SortsByTilesAndMerges) {
+  for (bool descending : {false, true}) {
+    for (bool indices : {false, true}) {
+      for (int64_t n : {1, 5, 256, 1000, 1024, 1025, 9973, 70000}) {
+        v1::Operation operation;
+        operation.mutable_sort()->mutable_input()->set_handle(1);
+        operation.mutable_sort()->set_descending(descending);
+        operation.mutable_sort()->set_indices(indices);
+        operation.add_outputs()->set_handle(2);
+        const int64_t rows = n < 2000 ? 3 : 1;
+        std::vector<float> in(rows * n), values(rows * n);
+        std::vector<int64_t> places(rows * n);
+        for (int64_t i = 0; i < rows * n; ++i) in[i] = static_cast<float>(Mixed(i, n / 2 + 1));
+        RunHere(operation, {Of(DType::kFloat32, in, {rows, n})},
+                {indices ? Of(DType::kInt64, places, {rows, n})
+                         : Of(DType::kFloat32, values, {rows, n})});
+        for (int64_t row = 0; row < rows; ++row) {
+          std::vector<int64_t> order(n);
+          std::iota(order.begin(), order.end(), row * n);
+          std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+            return descending ? in[a] > in[b] : in[a] < in[b];
+          });
+          for (int64_t i = 0; i < n; ++i) {
+            if (indices) {
+              ASSERT_EQ(places[row * n + i], order[i] - row * n) << n << " " << i;
+            } else {
+              ASSERT_EQ(values[row * n + i], in[order[i]]) << n << " " << i;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(RoutineCudaText, CompressesByBlocks) {
+  for (int64_t n : {1, 255, 2049, 100000, 3000000}) {
+    std::vector<uint8_t> mask(n);
+    std::vector<int32_t> in(n), expected;
+    for (int64_t i = 0; i < n; ++i) {
+      in[i] = static_cast<int32_t>(i);
+      mask[i] = Mixed(i, 3) == 0;
+      if (mask[i]) expected.push_back(in[i]);
+    }
+    const int64_t count = static_cast<int64_t>(expected.size());
+    v1::Operation operation;
+    operation.mutable_compress()->mutable_input()->set_handle(1);
+    operation.mutable_compress()->mutable_mask()->set_handle(2);
+    operation.mutable_compress()->set_count(count);
+    operation.add_outputs()->set_handle(3);
+    std::vector<int32_t> out(count + 1, -1);
+    const std::vector<Host> inputs = {Of(DType::kInt32, in, {n}), Of(DType::kBool, mask, {n})};
+    EXPECT_TRUE(ToStatus(RunHere(operation, inputs, {Of(DType::kInt32, out, {count})})).ok());
+    for (int64_t i = 0; i < count; ++i) ASSERT_EQ(out[i], expected[i]) << n << " " << i;
+    if (count == n) continue;
+    operation.mutable_compress()->set_count(count + 1);
+    const RoutineFault fault = RunHere(operation, inputs, {Of(DType::kInt32, out, {count + 1})});
+    EXPECT_EQ(fault.kind, RoutineFault::kWrongCount);
+    EXPECT_EQ(fault.value, count);
+    // Two axes' indices in place of elements.
+    if (n != 100000) continue;
+    v1::Operation nonzero;
+    nonzero.mutable_nonzero()->mutable_input()->set_handle(1);
+    nonzero.mutable_nonzero()->set_count(count);
+    nonzero.add_outputs()->set_handle(2);
+    nonzero.add_outputs()->set_handle(3);
+    std::vector<int64_t> rows(count), columns(count);
+    RunHere(nonzero, {Of(DType::kBool, mask, {100, 1000})},
+            {Of(DType::kInt64, rows, {count}), Of(DType::kInt64, columns, {count})});
+    for (int64_t i = 0; i < count; ++i) ASSERT_EQ(rows[i] * 1000 + columns[i], expected[i]) << i;
+  }
+}
+
+TEST(RoutineCudaText, AssignsTheLastOfEqualIndices) {
+  v1::Operation operation;
+  operation.mutable_scatter()->mutable_values()->set_handle(1);
+  operation.mutable_scatter()->add_indices()->set_handle(2);
+  operation.add_outputs()->set_handle(3);
+  operation.mutable_outputs(0)->set_existing(true);
+  // A slot for each target, then a hash table.
+  for (int64_t n : {300, 500000}) {
+    const int64_t count = 5000;
+    std::vector<int64_t> values(count), index(count), target(n, -1), expected(n, -1);
+    for (int64_t i = 0; i < count; ++i) {
+      values[i] = i;
+      index[i] = Mixed(i, 1000) % n - n;
+      expected[index[i] + n] = i;
+    }
+    const std::vector<Host> inputs = {Of(DType::kInt64, values, {count}),
+                                      Of(DType::kInt64, index, {count})};
+    EXPECT_TRUE(ToStatus(RunHere(operation, inputs, {Of(DType::kInt64, target, {n})})).ok());
+    EXPECT_EQ(target, expected);
+    index[count / 2] = n;
+    const RoutineFault fault = RunHere(operation, inputs, {Of(DType::kInt64, target, {n})});
+    EXPECT_EQ(fault.kind, RoutineFault::kIndexOutOfRange);
+    EXPECT_EQ(fault.value, n);
+    EXPECT_EQ(target, expected);
+  }
+}
+
+}  // namespace
+}  // namespace stride::codegen
