@@ -21,6 +21,11 @@ constexpr absl::Duration kDeathNotice = absl::Seconds(5);
 // Of an upload for memory that others use, or always take first.
 constexpr absl::Duration kLongestWait = absl::Seconds(5);
 
+absl::Status LostWorker() {
+  return TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_WORKER_LOST,
+                  "the device process was lost; try again", absl::Milliseconds(200));
+}
+
 }  // namespace
 
 void Scheduler::StartMove(const std::shared_ptr<Task>& task,
@@ -183,8 +188,7 @@ absl::StatusOr<std::shared_ptr<broker::Worker>> Scheduler::BlockingWorker(
     auto known = [&] { return lane.worker != worker; };
     Await(core_->mutex, absl::Condition(&known), core_->Now() + kDeathNotice);
   }
-  return TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_WORKER_LOST,
-                  "the device process was lost; try again", absl::Milliseconds(200));
+  return LostWorker();
 }
 
 absl::Status Scheduler::AwaitWorker(Lane& lane) {
@@ -205,19 +209,18 @@ absl::Status Scheduler::AwaitWorker(Lane& lane) {
 
 absl::StatusOr<store::Allocation> Scheduler::BlockingAllocate(Lane& lane, uint64_t size) {
   bool needs_worker = !lane.description.host_memory() && core_->IsDevice(lane.device);
-  if (needs_worker) {
-    if (auto worker = BlockingWorker(lane, nullptr); !worker.ok()) return worker.status();
-  }
+  int num_workers = 0;
   Locked lock(*core_);
   const uint64_t turn = ++last_memory_turn_;
   const absl::Time give_up = core_->Now() + kLongestWait;
   while (true) {
+    // One that dies while it makes an arena has a successor.
+    if (lane.worker == nullptr && needs_worker) {
+      if (++num_workers > kMaxTransferTries) return LostWorker();
+      if (absl::Status status = AwaitWorker(lane); !status.ok()) return status;
+    }
     store::Allocation allocation;
     uint64_t seen = memory_changes_;
-    if (lane.worker == nullptr && needs_worker) {
-      return TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_WORKER_LOST,
-                      "the device process was lost; try again", absl::Milliseconds(200));
-    }
     Memory::Outcome outcome = Allocate(lane, size, turn, &allocation);
     // What others hold is let go when they end: worth a moment.
     bool wait = outcome == Memory::Outcome::kLater || MayComeFree(lane.device);
