@@ -38,14 +38,14 @@ class TrappedCall {
   mcontext_t& registers_;
 };
 
-// The N of /proc/self/fd/N, with any number of ./ before it (see cpu/kernel/module.cc); -1: another
-// path.
+// The N of /proc/self/fd/N, with any number of ./ and / before it (see cpu/kernel/module.cc); -1:
+// another path.
 int OwnDescriptor(const char* path) {
   constexpr char kFolder[] = "/proc/self/fd/";
   constexpr size_t kLength = sizeof(kFolder) - 1;
   if (path == nullptr || std::strncmp(path, kFolder, kLength) != 0) return -1;
   path += kLength;
-  while (path[0] == '.' && path[1] == '/') path += 2;
+  while (path[0] == '/' || (path[0] == '.' && path[1] == '/')) path += path[0] == '/' ? 1 : 2;
   int number = 0;
   const char* digit = path;
   for (; *digit >= '0' && *digit <= '9' && digit - path < 6; ++digit) {

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 
 #include "absl/cleanup/cleanup.h"
@@ -24,10 +25,10 @@ absl::Status Errno(const char* what) {
 
 absl::StatusOr<std::unique_ptr<Module>> Module::Load(int fd) {
   // The loader takes a path it has seen for the object it has loaded; descriptors' numbers come
-  // again, so each path is made different with steps that lead nowhere.
-  static std::atomic<unsigned> serial{0};
-  std::string path = absl::StrCat("/proc/self/fd/");
-  for (unsigned i = serial++ % 512; i > 0; --i) path += "./";
+  // again, so each path is made different with steps that lead nowhere: a number in binary.
+  static std::atomic<uint64_t> serial{0};
+  std::string path = "/proc/self/fd/";
+  for (uint64_t rest = serial++; rest != 0; rest >>= 1) path += (rest & 1) != 0 ? "./" : "/";
   absl::StrAppend(&path, fd);
   // A sealed worker opens no path, it gets a duplicate of the descriptor instead, whose offset is
   // this one's.

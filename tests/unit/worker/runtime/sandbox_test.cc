@@ -223,7 +223,7 @@ TEST_P(SandboxTest, SealedOpensItsOwnDescriptorsAlone) {
                    []() -> std::string {
                      int file = memfd_create("x", MFD_CLOEXEC);
                      if (write(file, "hello", 5) != 5) return "write";
-                     std::string path = "/proc/self/fd/././" + std::to_string(file);
+                     std::string path = "/proc/self/fd/./././//./" + std::to_string(file);
                      int again = open(path.c_str(), O_RDONLY);
                      char text[6] = {};
                      struct stat state = {};

@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <random>
+#include <set>
 #include <vector>
 
 #include "server/worker/cpu/compiler/compiler.h"
@@ -483,6 +484,23 @@ TEST(Kernels, MistakesAreExplained) {
       "system(\"true\"); }",
       {}, {}, "defined nowhere");
   fails("__device__ int helper() { return 1; }", {"helper"}, {}, "not a __global__");
+}
+
+// The system's loader knows objects by the paths it has seen.
+TEST(Modules, ThousandsAreKeptApart) {
+  CompileRequest request{.source = "extern \"C\" __global__ void k(int* x) { *x = 1; }"};
+  absl::StatusOr<CompileResult> result = Compile(request);
+  ASSERT_TRUE(result.ok()) << result.status();
+  std::vector<std::unique_ptr<Module>> modules;
+  std::set<void*> functions;
+  for (int i = 0; i < 2000; ++i) {
+    auto module = Module::LoadBytes(result->object);
+    ASSERT_TRUE(module.ok()) << module.status();
+    void* const function = (*module)->Symbol(result->kernels[0].symbol);
+    ASSERT_NE(function, nullptr);
+    ASSERT_TRUE(functions.insert(function).second) << "module " << i << " is an older one";
+    modules.push_back(*std::move(module));
+  }
 }
 
 }  // namespace
