@@ -24,7 +24,6 @@
 namespace stride::scheduler {
 namespace {
 
-constexpr absl::Duration kHousekeepingInterval = absl::Seconds(1);
 constexpr uint64_t kReadingDisk = recovery::Key(recovery::Kind::kReadingDisk, 0);
 
 class TaskTicket : public Ticket {
@@ -423,7 +422,7 @@ bool EngineImpl::Drain(absl::Time deadline) {
 }
 
 void EngineImpl::ScheduleHousekeeping() {
-  core_.timer.At(core_.Now() + kHousekeepingInterval, [this] {
+  core_.timer.At(core_.Now() + core_.options.housekeeping_interval, [this] {
     jobs_.Retire(core_.Now());
     {
       Locked lock(core_);

@@ -18,8 +18,6 @@ constexpr int64_t kCopyAtOnceBytes = 64 << 10;
 constexpr uint64_t kFilePieceBytes = uint64_t{1} << 20;
 // Between a worker's death, told by a failed send, and the broker's report of it.
 constexpr absl::Duration kDeathNotice = absl::Seconds(5);
-// Of an upload for memory that others use, or always take first.
-constexpr absl::Duration kLongestWait = absl::Seconds(5);
 
 }  // namespace
 
@@ -210,7 +208,7 @@ absl::StatusOr<store::Allocation> Scheduler::BlockingAllocate(Lane& lane, uint64
   }
   Locked lock(*core_);
   const uint64_t turn = ++last_memory_turn_;
-  const absl::Time give_up = core_->Now() + kLongestWait;
+  const absl::Time give_up = core_->Now() + core_->options.memory_patience;
   while (true) {
     store::Allocation allocation;
     uint64_t seen = memory_changes_;

@@ -16,8 +16,6 @@ namespace {
 // Empty arenas kept warm for the next arrays of a lane: a first touch of fresh memory costs about a
 // second a GiB.
 constexpr uint64_t kKeepEmptyBytes = uint64_t{512} << 20;
-// Not for long: others may need the memory.
-constexpr absl::Duration kKeepEmptyTime = absl::Seconds(5);
 
 absl::Status CancelledStatus(std::string_view text) {
   return MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED, text);
@@ -323,7 +321,7 @@ void Scheduler::Housekeep() {
   for (auto& [key, lane] : lanes_) {
     bool idle = lane->preparing.empty() && lane->in_flight.empty() && lane->num_copies == 0 &&
                 !lane->growing;
-    bool keep = !idle || lane->last_used + kKeepEmptyTime > core_->Now();
+    bool keep = !idle || lane->last_used + core_->options.keep_empty_time > core_->Now();
     memory_.Trim(*lane, keep ? kKeepEmptyBytes : 0);
     if (!idle || lane->last_used > idle_since || lane->worker == nullptr) continue;
     std::shared_ptr<broker::Worker> worker = std::exchange(lane->worker, nullptr);

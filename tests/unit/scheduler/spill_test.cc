@@ -44,6 +44,7 @@ class SpillTest : public ::testing::Test {
   struct Limits {
     int64_t memory = 64 * kMiB;
     int64_t disk = 0;
+    absl::Duration patience = absl::Seconds(5);
   };
   void Start(std::vector<wire::DeviceDescription> devices, Limits limits, bool hold = false) {
     broker_ = std::make_unique<FakeBroker>(std::move(devices));
@@ -53,6 +54,9 @@ class SpillTest : public ::testing::Test {
     options.spill_memory_bytes = limits.memory;
     options.spill_disk_bytes = limits.disk;
     options.upload_lease = absl::Milliseconds(1);
+    options.keep_empty_time = absl::Milliseconds(50);
+    options.housekeeping_interval = absl::Milliseconds(100);
+    options.memory_patience = limits.patience;
     folder_ = absl::StrCat(::testing::TempDir(), "/spill-", getpid());
     options.spill_folder = folder_;
     ASSERT_TRUE(store::PrepareSpillFolder(folder_).ok());
@@ -310,7 +314,7 @@ TEST_P(SpillKindTest, TwoTasksOfThreeFifthsEachBothEnd) {
 }
 
 TEST_P(SpillKindTest, WhatARunningTaskUsesStays) {
-  Start({Device(GetParam(), kMiB)}, {}, /*hold=*/true);
+  Start({Device(GetParam(), kMiB)}, {.patience = absl::Milliseconds(300)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, kMiB / 2).ok());
   auto running = Submit(Negate(1, 2));  // all of the device
   auto worker = broker_->WaitForWorker(1);
