@@ -121,8 +121,10 @@ class EngineImpl : public Engine {
       scheduler_.StopStreams();
     }
     core_.Stop();
-    Locked lock(core_);
+    // Not Locked: buffers that go now are no news for a successor, which still has them.
+    absl::MutexLock lock(&core_.mutex);
     core_.durability = nullptr;
+    scheduler_.DropUnfinished();
   }
 
   absl::StatusOr<v1::Session> CreateSession(const TenantId& tenant,
