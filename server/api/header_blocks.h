@@ -12,9 +12,9 @@ namespace stride::api {
 // not with bytes. Pure; one thread.
 class HeaderBlocks {
  public:
-  // Four times what a call may say of itself (front.cc), which is more than clients send after they
-  // have been told that limit; and more frames than anybody cuts it into.
-  static constexpr uint64_t kMaxBytes = 64 << 10;
+  // Sixteen times what a call may say of itself (front.cc): up to here gRPC refuses the call and the
+  // connection goes on. And more frames than anybody cuts it into.
+  static constexpr uint64_t kMaxBytes = 256 << 10;
   static constexpr int kMaxFrames = 32;
 
   // The next bytes of the connection, its preface being the first. False: a block has become too

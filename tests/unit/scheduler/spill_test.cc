@@ -625,14 +625,16 @@ class StreamKindTest : public SpillKindTest {
   static constexpr int64_t kLarge = 5 * kMiB;
   // Its first piece or two are in the worker's queue.
   std::shared_ptr<FakeWorker> BeginHeld(std::shared_ptr<Ticket>* ticket,
-                                        absl::Time deadline = absl::InfiniteFuture()) {
+                                        absl::Duration patience = absl::InfiniteDuration()) {
     Start({Device(GetParam(), kMiB)}, {}, /*hold=*/true);
     EXPECT_TRUE(Put(1, kLarge).ok());
-    auto submitted = engine_->Submit(kTenant, Session(kTenant), Negate(1, 2), deadline);
+    auto submitted =
+        engine_->Submit(kTenant, Session(kTenant), Negate(1, 2), absl::Now() + patience);
     EXPECT_TRUE(submitted.ok()) << submitted.status();
     *ticket = *submitted;
     auto worker = broker_->WaitForWorker(1);
-    EXPECT_TRUE(Eventually([&] { return worker->num_held() == 2; }));
+    // Or its deadline has passed already, on a machine that is busy.
+    EXPECT_TRUE(Eventually([&] { return worker->num_held() == 2 || (*ticket)->done(); }));
     return worker;
   }
   void ExpectAllReturns() {
@@ -717,7 +719,7 @@ TEST_P(StreamKindTest, CancelEndsAllPieces) {
 
 TEST_P(StreamKindTest, TheDeadlineHolds) {
   std::shared_ptr<Ticket> ticket;
-  auto worker = BeginHeld(&ticket, absl::Now() + absl::Milliseconds(300));
+  auto worker = BeginHeld(&ticket, absl::Milliseconds(500));
   ASSERT_TRUE(Eventually([&] {
     absl::SleepFor(absl::Milliseconds(50));
     worker->EndNext();
@@ -731,8 +733,8 @@ TEST_P(StreamKindTest, AnErrorOfOnePieceIsTheErrorOfAll) {
   std::shared_ptr<Ticket> ticket;
   auto worker = BeginHeld(&ticket);
   ASSERT_TRUE(worker->EndNext());
-  ASSERT_TRUE(Eventually([&] { return worker->num_held() == 2; }));
-  ASSERT_TRUE(worker->EndNext(absl::InternalError("it broke")));
+  // Whichever is there: the second piece may have been sent before the first.
+  ASSERT_TRUE(Eventually([&] { return worker->EndNext(absl::InternalError("it broke")); }));
   ASSERT_TRUE(Eventually([&] {
     worker->EndNext();
     return ticket->done();
@@ -748,7 +750,7 @@ TEST_P(StreamKindTest, AWorkersDeathRepeatsItsPieces) {
   for (int i = 0; i < 5; ++i) {
     ASSERT_TRUE(Eventually([&] { return worker->EndNext(); }));
   }
-  ASSERT_TRUE(Eventually([&] { return worker->num_held() == 2; }));
+  ASSERT_TRUE(Eventually([&] { return worker->num_held() > 0; }));
   broker_->set_hold(false);
   worker->DieRunning(MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "killed"),
                      /*fault=*/false);
