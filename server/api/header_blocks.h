@@ -12,8 +12,8 @@ namespace stride::api {
 // not with bytes. Pure; one thread.
 class HeaderBlocks {
  public:
-  // Sixteen times what a call may say of itself (front.cc): up to here gRPC refuses the call and the
-  // connection goes on. And more frames than anybody cuts it into.
+  // Sixteen times what a call may say of itself (front.cc): up to here gRPC refuses the call and
+  // the connection goes on. And more frames than anybody cuts it into.
   static constexpr uint64_t kMaxBytes = 256 << 10;
   static constexpr int kMaxFrames = 32;
 

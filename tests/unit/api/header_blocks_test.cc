@@ -64,7 +64,8 @@ TEST(HeaderBlocksTest, EmptyFramesAreCounted) {
 
 TEST(HeaderBlocksTest, WhatStandsBetweenEndsNoBlock) {
   std::string bytes = kPreface;
-  for (int i = 0; i <= static_cast<int>(HeaderBlocks::kMaxBytes / 16384); ++i) bytes += Frame(kHeaders, 0, 16384) + Frame(6, 0, 8);
+  for (int i = 0; i <= static_cast<int>(HeaderBlocks::kMaxBytes / 16384); ++i)
+    bytes += Frame(kHeaders, 0, 16384) + Frame(6, 0, 8);
   EXPECT_NE(TooLargeAfter(bytes, 1000), std::string::npos);
 }
 
