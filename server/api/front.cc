@@ -30,6 +30,7 @@ namespace {
 // 4 MiB of payload and what stands around it.
 constexpr int kMaxReceiveBytes = (4 << 20) + (64 << 10);
 constexpr int kMaxStreamsPerConnection = 256;
+constexpr int kLeastResetBurst = 100;
 // A connection that says nothing is closed after this.
 constexpr int kHandshakeTimeoutMs = 10000;
 constexpr int kKeepaliveTimeMs = 60000;
@@ -150,6 +151,8 @@ void FrontImpl::Configure(const FrontOptions& options, grpc::ServerBuilder* buil
 
 absl::Status FrontImpl::Start(const FrontOptions& options, std::vector<ListeningSocket> sockets) {
   if (absl::Status status = HeaderGuard::Check(); !status.ok()) return status;
+  // Each takes a thread, however short: as with calls in progress, half of them are left to others.
+  HeaderGuard::SetResetBurst(std::max(kLeastResetBurst, options.max_threads / 2));
   AddReflection();
   if (options.tls.enabled()) {
     auto tls = MakeTlsCredentials(options.tls, LogWarning);

@@ -5,7 +5,7 @@
 namespace stride::api {
 namespace {
 
-constexpr uint8_t kHeaders = 1, kContinuation = 9;
+constexpr uint8_t kHeaders = 1, kRstStream = 3, kContinuation = 9;
 constexpr uint8_t kEndHeaders = 4;
 
 }  // namespace
@@ -33,6 +33,7 @@ bool HeaderBlocks::BeginFrame() {
   frame_bytes_ = 0;
   skip_ = uint64_t{frame_[0]} << 16 | uint64_t{frame_[1]} << 8 | frame_[2];
   uint8_t type = frame_[3], flags = frame_[4];
+  if (type == kRstStream) ++num_resets_;
   // A block that is interrupted counts on: gRPC ends such connections, and we need not rely on it.
   if (type != kHeaders && type != kContinuation) return true;
   block_bytes_ += skip_;

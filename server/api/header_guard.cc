@@ -20,6 +20,7 @@
 #include "absl/time/clock.h"
 #include "server/api/header_blocks.h"
 #include "server/api/log.h"
+#include "server/api/reset_budget.h"
 
 #ifdef STRIDE_PORTABLE
 // gRPC and OpenSSL are archives: the linker puts us between them (--wrap).
@@ -38,32 +39,66 @@ constexpr absl::Duration kLogInterval = absl::Seconds(10);
 
 std::atomic<int64_t> num_ended{0};
 
-// One that attacks connects again at once: a line now and then is enough.
-void LogEnded(const std::string& peer) {
-  static std::mutex mutex;
-  static absl::Time next = absl::InfinitePast();
-  int64_t total = ++num_ended;
-  std::lock_guard lock(mutex);
-  if (absl::Now() < next) return;
-  next = absl::Now() + kLogInterval;
-  LogWarning(absl::StrCat("connection ended: headers without end, from ", peer, "; ", total,
-                          " such connections since the start"));
+// Why connections are ended. One that attacks connects again at once: a line now and then is
+// enough.
+class Reason {
+ public:
+  explicit Reason(const char* text) : text_(text) {}
+
+  void Log(const std::string& peer) {
+    ++num_ended;
+    std::lock_guard lock(mutex_);
+    ++total_;
+    if (absl::Now() < next_) return;
+    next_ = absl::Now() + kLogInterval;
+    LogWarning(absl::StrCat("connection ended: ", text_, ", from ", peer, "; ", total_,
+                            " such connections since the start"));
+  }
+
+ private:
+  const char* const text_;
+  std::mutex mutex_;
+  int64_t total_ = 0;
+  absl::Time next_ = absl::InfinitePast();
+};
+
+// These are never destroyed: gRPC's threads may read until the process ends.
+Reason& Headers() {
+  static Reason& reason = *new Reason("headers without end");
+  return reason;
+}
+
+Reason& Resets() {
+  static Reason& reason = *new Reason("too many cancelled calls");
+  return reason;
+}
+
+ResetBudget& Budget() {
+  static ResetBudget& budget = *new ResetBudget();
+  return budget;
 }
 
 // gRPC reads a connection on one thread at a time, so nobody waits for the lock.
 class Watched {
  public:
-  explicit Watched(std::string peer) : peer_(std::move(peer)) {}
+  // `account`: whose resets they are.
+  Watched(std::string peer, std::string account)
+      : peer_(std::move(peer)), account_(std::move(account)) {}
 
   bool Take(const void* bytes, size_t size) {
     std::lock_guard lock(mutex_);
-    bool fine = blocks_.Take(static_cast<const uint8_t*>(bytes), size);
-    if (!fine && !std::exchange(ended_, true)) LogEnded(peer_);
-    return fine;
+    if (ended_) return false;
+    Reason* reason = nullptr;
+    if (!blocks_.Take(static_cast<const uint8_t*>(bytes), size)) reason = &Headers();
+    uint64_t resets = blocks_.TakeResets();
+    if (resets > 0 && !Budget().Take(account_, resets, absl::Now())) reason = &Resets();
+    ended_ = reason != nullptr;
+    if (ended_) reason->Log(peer_);
+    return !ended_;
   }
 
  private:
-  const std::string peer_;
+  const std::string peer_, account_;
   std::mutex mutex_;
   HeaderBlocks blocks_;
   bool ended_ = false;
@@ -132,7 +167,8 @@ bool FineEncrypted(SSL* ssl, const void* bytes, size_t size) {
   static const int index = SSL_get_ex_new_index(0, nullptr, nullptr, nullptr, Forget);
   auto* watched = static_cast<Watched*>(SSL_get_ex_data(ssl, index));
   if (watched == nullptr) {
-    auto fresh = std::make_unique<Watched>("a TLS connection");
+    static std::atomic<uint64_t> number{0};
+    auto fresh = std::make_unique<Watched>("a TLS connection", absl::StrCat("TLS ", ++number));
     if (SSL_set_ex_data(ssl, index, fresh.get()) != 1) return false;
     watched = fresh.release();
   }
@@ -172,8 +208,10 @@ absl::Status HeaderGuard::Check() {
 }
 
 void HeaderGuard::Watch(int fd, const std::string& peer) {
-  Plain().Add(fd, std::make_shared<Watched>(peer));
+  Plain().Add(fd, std::make_shared<Watched>(peer, peer));
 }
+
+void HeaderGuard::SetResetBurst(int burst) { Budget().set_burst(burst); }
 
 int64_t HeaderGuard::ended() { return num_ended; }
 

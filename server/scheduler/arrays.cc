@@ -47,7 +47,10 @@ absl::StatusOr<v1::InlineArray> ReadWhole(const ArrayInfo& info, Download& downl
   }
 }
 
-// When the access is granted, or has ended without that. Both may be told at once, by two threads.
+// When the access is granted, or has ended without that. Both may be told, by two threads and in
+// either order: each tells after it gave the lock back, and whoever waits may give up, which ends
+// the access, between its grant and the word of it. Calls that fetch do so again and again, since
+// they wait in short slices to notice clients that went away.
 void NotifyOnce(Task& task, std::shared_ptr<absl::Notification> granted) {
   auto told = std::make_shared<std::atomic_flag>();
   auto notify = [granted = std::move(granted), told] {

@@ -24,7 +24,6 @@
 namespace stride::scheduler {
 namespace {
 
-constexpr absl::Duration kHousekeepingInterval = absl::Seconds(1);
 constexpr uint64_t kReadingDisk = recovery::Key(recovery::Kind::kReadingDisk, 0);
 
 class TaskTicket : public Ticket {
@@ -122,8 +121,10 @@ class EngineImpl : public Engine {
       scheduler_.StopStreams();
     }
     core_.Stop();
-    Locked lock(core_);
+    // Not Locked: buffers that go now are no news for a successor, which still has them.
+    absl::MutexLock lock(&core_.mutex);
     core_.durability = nullptr;
+    scheduler_.DropUnfinished();
   }
 
   absl::StatusOr<v1::Session> CreateSession(const TenantId& tenant,
@@ -423,7 +424,7 @@ bool EngineImpl::Drain(absl::Time deadline) {
 }
 
 void EngineImpl::ScheduleHousekeeping() {
-  core_.timer.At(core_.Now() + kHousekeepingInterval, [this] {
+  core_.timer.At(core_.Now() + core_.options.housekeeping_interval, [this] {
     jobs_.Retire(core_.Now());
     {
       Locked lock(core_);

@@ -69,6 +69,13 @@ struct EngineOptions {
       absl::Minutes(2);  // an incomplete upload without a call is freed after this
   absl::Duration job_retention = absl::Hours(24);
   absl::Duration worker_idle_timeout = absl::Minutes(5);
+  // Of an upload for memory that others use, or always take first.
+  absl::Duration memory_patience = absl::Seconds(5);
+  // Memory that nothing uses stays with a tenant this long after its last work on a device, for its
+  // next arrays: others may need it. Found when the time is over by housekeeping, which also ends
+  // sessions, leases and idle workers.
+  absl::Duration keep_empty_time = absl::Seconds(5);
+  absl::Duration housekeeping_interval = absl::Seconds(1);
   absl::Duration kill_grace =
       absl::Seconds(2);  // a running task that was cancelled or is past its deadline is let run
                          // this long before its worker is killed

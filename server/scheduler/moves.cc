@@ -18,8 +18,11 @@ constexpr int64_t kCopyAtOnceBytes = 64 << 10;
 constexpr uint64_t kFilePieceBytes = uint64_t{1} << 20;
 // Between a worker's death, told by a failed send, and the broker's report of it.
 constexpr absl::Duration kDeathNotice = absl::Seconds(5);
-// Of an upload for memory that others use, or always take first.
-constexpr absl::Duration kLongestWait = absl::Seconds(5);
+
+absl::Status LostWorker() {
+  return TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_WORKER_LOST,
+                  "the device process was lost; try again", absl::Milliseconds(200));
+}
 
 }  // namespace
 
@@ -183,8 +186,7 @@ absl::StatusOr<std::shared_ptr<broker::Worker>> Scheduler::BlockingWorker(
     auto known = [&] { return lane.worker != worker; };
     Await(core_->mutex, absl::Condition(&known), core_->Now() + kDeathNotice);
   }
-  return TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_WORKER_LOST,
-                  "the device process was lost; try again", absl::Milliseconds(200));
+  return LostWorker();
 }
 
 absl::Status Scheduler::AwaitWorker(Lane& lane) {
@@ -205,19 +207,20 @@ absl::Status Scheduler::AwaitWorker(Lane& lane) {
 
 absl::StatusOr<store::Allocation> Scheduler::BlockingAllocate(Lane& lane, uint64_t size) {
   bool needs_worker = !lane.description.host_memory() && core_->IsDevice(lane.device);
-  if (needs_worker) {
-    if (auto worker = BlockingWorker(lane, nullptr); !worker.ok()) return worker.status();
-  }
+  int num_workers = 0;
+  std::shared_ptr<broker::Worker> asked;
   Locked lock(*core_);
   const uint64_t turn = ++last_memory_turn_;
-  const absl::Time give_up = core_->Now() + kLongestWait;
+  const absl::Time give_up = core_->Now() + core_->options.memory_patience;
   while (true) {
+    // One that dies while it makes an arena has a successor.
+    if (needs_worker && (lane.worker == nullptr || lane.worker != asked)) {
+      if (++num_workers > kMaxTransferTries) return LostWorker();
+      if (absl::Status status = AwaitWorker(lane); !status.ok()) return status;
+      asked = lane.worker;
+    }
     store::Allocation allocation;
     uint64_t seen = memory_changes_;
-    if (lane.worker == nullptr && needs_worker) {
-      return TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_WORKER_LOST,
-                      "the device process was lost; try again", absl::Milliseconds(200));
-    }
     Memory::Outcome outcome = Allocate(lane, size, turn, &allocation);
     // What others hold is let go when they end: worth a moment.
     bool wait = outcome == Memory::Outcome::kLater || MayComeFree(lane.device);

@@ -48,7 +48,7 @@ void Recorder::Start(keeper::Keeper* keeper, std::unique_ptr<recovery::Journal> 
   keeper_ = keeper;
   journal_ = std::move(journal);
   last_id_ = last_id;
-  on_ = true;
+  started_ = on_ = true;
 }
 
 void Recorder::Stop() {
@@ -56,7 +56,6 @@ void Recorder::Stop() {
   journal_.reset();
   arrays_.clear();
   tasks_.clear();
-  core_->reclaimer->TakeChanged();
 }
 
 void Recorder::Broken(const absl::Status& status) {
@@ -68,6 +67,11 @@ void Recorder::Broken(const absl::Status& status) {
 }
 
 void Recorder::WriteChanges() {
+  if (!on()) {  // nobody asks any more, and what had changed would never go
+    core_->reclaimer->TakeChanged();
+    core_->reclaimer->TakeDeadRecords();
+    return;
+  }
   for (const auto& array : arrays_) {
     if (array->record != 0) Write(*array);
     array->changed = false;

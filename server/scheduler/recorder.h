@@ -54,7 +54,7 @@ class Recorder : public session::Catalogue::Observer {
   recovery::Journal* journal() { return journal_.get(); }
 
   void Commit() {
-    if (on()) WriteChanges();
+    if (started_) WriteChanges();
   }
 
   // --- the catalogue's ---
@@ -106,6 +106,7 @@ class Recorder : public session::Catalogue::Observer {
   struct Scratch;
 
   Core* const core_;
+  bool started_ = false;
   std::atomic<bool> on_{false};
   const std::unique_ptr<Scratch> scratch_;
   keeper::Keeper* keeper_ = nullptr;

@@ -16,8 +16,6 @@ namespace {
 // Empty arenas kept warm for the next arrays of a lane: a first touch of fresh memory costs about a
 // second a GiB.
 constexpr uint64_t kKeepEmptyBytes = uint64_t{512} << 20;
-// Not for long: others may need the memory.
-constexpr absl::Duration kKeepEmptyTime = absl::Seconds(5);
 
 absl::Status CancelledStatus(std::string_view text) {
   return MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED, text);
@@ -62,7 +60,7 @@ absl::Status Scheduler::Enqueue(const std::shared_ptr<Task>& task,
     return TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_DRAINING,
                     "the daemon is shutting down and takes no new work", absl::Seconds(1));
   }
-  int& unfinished = unfinished_[task->tenant];
+  const int unfinished = num_unfinished(task->tenant);
   int64_t limit = *core_->accounts->QuotaOf(task->tenant).operations;
   if (unfinished >= limit && !task->piece) {
     return QuotaExceeded(v1::ERROR_REASON_QUEUE_FULL, task->tenant.value,
@@ -70,8 +68,7 @@ absl::Status Scheduler::Enqueue(const std::shared_ptr<Task>& task,
                          {.quota = "operations", .limit = limit, .used = unfinished, .asked = 1},
                          absl::Milliseconds(100));
   }
-  ++unfinished;
-  ++num_unfinished_;
+  AddUnfinished(task);
   task->submit_time = core_->Now();
   if (core_->durability != nullptr && !task->piece) core_->durability->Enqueued(*task);
   core_->recorder.Accepted(task);
@@ -84,8 +81,7 @@ absl::Status Scheduler::Enqueue(const std::shared_ptr<Task>& task,
 }
 
 void Scheduler::Restore(const std::shared_ptr<Task>& task) {
-  ++unfinished_[task->tenant];
-  ++num_unfinished_;
+  AddUnfinished(task);
   task->order = ++last_order_;
   RegisterAccesses(task);
   WatchDeadline(task);
@@ -254,8 +250,7 @@ void Scheduler::Complete(const std::shared_ptr<Task>& task, absl::Status status)
   if (core_->durability != nullptr && !task->piece) core_->durability->Ended(*task, was_dispatched);
   task->uses.clear();  // lets go of the buffers
   task->granted = nullptr;
-  --num_unfinished_;
-  if (--unfinished_[task->tenant] == 0) unfinished_.erase(task->tenant);
+  RemoveUnfinished(*task);
   SetState(*task, TaskState::kDone);
   core_->deferred.push_back([task] {
     task->finished.Notify();
@@ -309,6 +304,36 @@ int Scheduler::num_unfinished(const TenantId& tenant) const {
   return it == unfinished_.end() ? 0 : it->second;
 }
 
+void Scheduler::AddUnfinished(const std::shared_ptr<Task>& task) {
+  ++unfinished_[task->tenant];
+  task->unfinished_index = unfinished_tasks_.size();
+  unfinished_tasks_.push_back(task);
+}
+
+void Scheduler::RemoveUnfinished(Task& task) {
+  if (--unfinished_[task.tenant] == 0) unfinished_.erase(task.tenant);
+  std::swap(unfinished_tasks_[task.unfinished_index], unfinished_tasks_.back());
+  unfinished_tasks_[task.unfinished_index]->unfinished_index = task.unfinished_index;
+  unfinished_tasks_.pop_back();
+}
+
+void Scheduler::DropUnfinished() {
+  for (const auto& task : std::exchange(unfinished_tasks_, {})) {
+    for (const Use& use : task->uses) {
+      if (use.buffer == nullptr) continue;
+      use.buffer->writer = nullptr;
+      use.buffer->readers.clear();
+    }
+    task->uses.clear();
+    task->pending.clear();
+    task->dependents.clear();
+    task->granted = nullptr;
+    task->observer = nullptr;
+    task->on_done.clear();
+    task->stream = nullptr;
+  }
+}
+
 int Scheduler::num_workers(int device) const {
   int count = 0;
   for (const auto& [key, lane] : lanes_) count += lane->device == device && lane->worker != nullptr;
@@ -323,7 +348,7 @@ void Scheduler::Housekeep() {
   for (auto& [key, lane] : lanes_) {
     bool idle = lane->preparing.empty() && lane->in_flight.empty() && lane->num_copies == 0 &&
                 !lane->growing;
-    bool keep = !idle || lane->last_used + kKeepEmptyTime > core_->Now();
+    bool keep = !idle || lane->last_used + core_->options.keep_empty_time > core_->Now();
     memory_.Trim(*lane, keep ? kKeepEmptyBytes : 0);
     if (!idle || lane->last_used > idle_since || lane->worker == nullptr) continue;
     std::shared_ptr<broker::Worker> worker = std::exchange(lane->worker, nullptr);

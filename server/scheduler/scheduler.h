@@ -66,7 +66,7 @@ class Scheduler {
   int HomeOf(int64_t bytes, int device) const;
 
   int num_unfinished(const TenantId& tenant) const;
-  int num_unfinished() const { return num_unfinished_; }
+  int num_unfinished() const { return static_cast<int>(unfinished_tasks_.size()); }
 
   struct DeviceAccount {
     int queue_depth = 0;
@@ -86,6 +86,9 @@ class Scheduler {
 
   // Operations in pieces end where they are, untold: the engine ends.
   void StopStreams();
+  // Lets go of the tasks that have not ended, untold: the engine ends, and nothing of ours runs any
+  // more. They and their buffers hold each other, and would stay.
+  void DropUnfinished();
 
   // Ends workers without work for long and gives back memory that nothing uses.
   void Housekeep();
@@ -232,9 +235,11 @@ class Scheduler {
     absl::Time wake = absl::InfiniteFuture();  // when the timer will look
   };
   std::vector<Turns> turns_;
+  void AddUnfinished(const std::shared_ptr<Task>& task);
+  void RemoveUnfinished(Task& task);
   std::map<TenantId, int> unfinished_;
-  int num_unfinished_ = 0;
-  uint64_t last_order_ = 0;  // of the tasks accepted
+  std::vector<std::shared_ptr<Task>> unfinished_tasks_;  // in no order
+  uint64_t last_order_ = 0;                              // of the tasks accepted
   struct Move {
     std::vector<std::shared_ptr<Task>> waiters;
     bool stale = false;                          // the content changed meanwhile

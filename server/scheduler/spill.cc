@@ -101,7 +101,7 @@ class Scheduler::Leavers {
 };
 
 Memory::Outcome Scheduler::Allocate(Lane& lane, uint64_t size, uint64_t turn,
-                                     store::Allocation* allocation) {
+                                    store::Allocation* allocation) {
   lane.last_used = core_->Now();
   for (int i = 0; i < kMaxRounds; ++i) {
     Memory::Outcome outcome = memory_.Allocate(lane, size, turn, allocation);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -71,6 +72,7 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   // The scheduler's.
   TaskState state = TaskState::kWaiting;
   uint64_t order = 0;                             // of acceptance
+  size_t unfinished_index = 0;                    // among all that have not ended
   std::vector<std::shared_ptr<Task>> pending;     // unfinished accesses that come first
   std::vector<std::shared_ptr<Task>> dependents;  // tasks that have this one in `pending`
   Lane* lane = nullptr;

@@ -32,7 +32,7 @@ FLAGS = ["--cpu-devices=1x1", "--trust-tenant-header", "--session-ttl=1s", "--ma
 # Of the bystander's call in progress: three blocks of the smallest size.
 CALM_BYTES = 768
 # What the daemon may say while it is attacked, beside information.
-EXPECTED_LOG = re.compile(r"connections refused|connection ended: headers without end|sandbox|warning (grpc|protobuf): |complaints of libraries")
+EXPECTED_LOG = re.compile(r"connections refused|connection ended: (headers without end|too many cancelled calls)|sandbox|warning (grpc|protobuf): |complaints of libraries")
 MOST_LOG_BYTES = 100000
 
 STRIDED = ""

@@ -1,10 +1,12 @@
 """Attacks with HTTP/2 frames: headers without end, resets, pings, windows, lengths that lie, methods that are none."""
 
+import re
 import time
 
 import attack_case
 import grpc
 from attack_case import AttackCase
+from daemon_process import DaemonProcess
 from http2 import (ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PING, PUSH_PROMISE, RST_STREAM, SETTINGS,
                    WINDOW_UPDATE, Connection, call, field, frame, integer, message, request_headers)
 
@@ -91,6 +93,29 @@ class FramesTest(AttackCase):
                             break
                         time.sleep(0.01)
         self.attack(work)
+
+    def test_resets_end_the_connection(self):
+        headers = request_headers(LIST)
+        with Connection(self.daemon.port) as connection:
+            connection.send(b"".join(frame(HEADERS, END_HEADERS, stream, headers) + frame(RST_STREAM, 0, stream, b"\0\0\0\x08")
+                                     for stream in range(1, 5001, 2)))
+            self.assertTrue(connection.closed())
+        self.assertIn("connection ended: too many cancelled calls", self.daemon.log())
+
+    def test_five_hundred_calls_cancelled_at_once_are_fine(self):
+        """By a daemon with as many threads as it has where nobody says otherwise."""
+        daemon = DaemonProcess(attack_case.STRIDED, ["--cpu-devices=1x1", "--trust-tenant-header"])
+        self.addCleanup(daemon.stop)
+        headers = request_headers(LIST)
+        with Connection(daemon.port) as connection:
+            connection.send(b"".join(frame(HEADERS, END_HEADERS, stream, headers) + frame(RST_STREAM, 0, stream, b"\0\0\0\x08")
+                                     for stream in range(1, 1001, 2)))
+            connection.send(frame(PING, 0, 0, bytes(8)))
+            answer = frame(PING, ACK, 0, bytes(8))
+            self.assertIn(answer, connection.read(5, re.escape(answer)), "the connection has ended")
+        with Connection(daemon.port) as connection:
+            connection.send(call(1, LIST, message(b"")))
+            self.assertEqual(connection.status(), 0)
 
     def test_resets_of_calls_that_run(self):
         def work(deadline):

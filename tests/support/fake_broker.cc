@@ -227,6 +227,11 @@ void FakeWorker::HoldLoads(bool hold) {
   hold_loads_ = hold;
 }
 
+void FakeWorker::HoldCopies(bool hold) {
+  absl::MutexLock lock(&mutex_);
+  hold_copies_ = hold;
+}
+
 void FakeWorker::Hold() {
   absl::MutexLock lock(&mutex_);
   hold_ = true;
@@ -269,6 +274,8 @@ void FakeWorker::Copy(bool to_device, uint64_t arena, uint64_t arena_offset,
   }
   {
     absl::MutexLock lock(&mutex_);
+    auto free = [&] { return !hold_copies_; };
+    mutex_.Await(absl::Condition(&free));
     if (!alive_) {
       done(MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "dead"));
       return;

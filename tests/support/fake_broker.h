@@ -48,6 +48,8 @@ class FakeWorker : public broker::Worker, public std::enable_shared_from_this<Fa
 
   // What LoadModule tells of each kernel.
   static constexpr uint32_t kSharedBytes = 48;
+  // Copies wait, each on its caller's thread, until they are let go.
+  void HoldCopies(bool hold);
   // Answers to LoadModule wait until they are let go.
   void HoldLoads(bool hold);
 
@@ -103,6 +105,7 @@ class FakeWorker : public broker::Worker, public std::enable_shared_from_this<Fa
   std::atomic<bool> die_at_map_{false};
   std::atomic<int> die_at_copy_{0};
   bool hold_loads_ = false;
+  bool hold_copies_ = false;
 };
 
 // Devices as the test describes them; compiles anything at once unless told to fail.

@@ -64,8 +64,26 @@ TEST(HeaderBlocksTest, EmptyFramesAreCounted) {
 
 TEST(HeaderBlocksTest, WhatStandsBetweenEndsNoBlock) {
   std::string bytes = kPreface;
-  for (int i = 0; i < 5; ++i) bytes += Frame(kHeaders, 0, 16384) + Frame(6, 0, 8);
+  for (int i = 0; i <= static_cast<int>(HeaderBlocks::kMaxBytes / 16384); ++i)
+    bytes += Frame(kHeaders, 0, 16384) + Frame(6, 0, 8);
   EXPECT_NE(TooLargeAfter(bytes, 1000), std::string::npos);
+}
+
+TEST(HeaderBlocksTest, ResetsAreCountedHoweverTheyAreCut) {
+  constexpr int kReset = 3;
+  std::string bytes = kPreface;
+  for (int call = 0; call < 300; ++call)
+    bytes += Frame(kHeaders, kEnd, 50) + Frame(kData, 0, 100) + Frame(kReset, 0, 4);
+  for (size_t most : {size_t{1}, size_t{7}, bytes.size()}) {
+    HeaderBlocks blocks;
+    uint64_t resets = 0;
+    for (size_t i = 0; i < bytes.size(); i += most) {
+      size_t size = std::min(most, bytes.size() - i);
+      ASSERT_TRUE(blocks.Take(reinterpret_cast<const uint8_t*>(bytes.data()) + i, size));
+      resets += blocks.TakeResets();
+    }
+    EXPECT_EQ(resets, 300u) << most;
+  }
 }
 
 TEST(HeaderBlocksTest, OnceTooLargeAlwaysTooLarge) {

@@ -1154,6 +1154,24 @@ TEST_F(EngineTest, AnUploadGoesOnWithTheSuccessorsOfWorkersThatDieAtACopy) {
   EXPECT_EQ(engine_->SampleDevices()[0].worker_restarts(), 2);
 }
 
+TEST_F(EngineTest, AnUploadGoesOnWithTheSuccessorsOfWorkersThatDieMakingItsArena) {
+  Start({StagedDevice(0)});
+  broker_->set_die_at_map(2);
+  auto put = Put(1, {1, 2, 3});
+  ASSERT_TRUE(put.ok()) << put.status();
+  EXPECT_EQ(*Fetch(1), (std::vector<float>{1, 2, 3}));
+  EXPECT_EQ(engine_->SampleDevices()[0].worker_restarts(), 2);
+}
+
+TEST_F(EngineTest, AnUploadWhoseWorkersAllDieMakingItsArenaFails) {
+  Start({StagedDevice(0)});
+  broker_->set_die_at_map(100);
+  absl::Status status = Put(1, {1, 2, 3}).status();
+  EXPECT_EQ(ReasonOf(status), v1::ERROR_REASON_WORKER_LOST) << status;
+  // What is missing of it may come for a while.
+  EXPECT_TRUE(engine_->DeleteSession(kTenant, "sessions/s").ok());
+}
+
 TEST_F(EngineTest, AnUploadWhoseWorkersAllDieFails) {
   Start({StagedDevice(0)});
   broker_->set_die_at_copy(1, 100);

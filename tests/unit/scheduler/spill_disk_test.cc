@@ -74,6 +74,8 @@ class SpillDiskTest : public ::testing::TestWithParam<const char*> {
     options.spill_memory_bytes = kMiB;
     options.spill_disk_bytes = 64 * kMiB;  // which is not true
     options.upload_lease = absl::Milliseconds(1);
+    options.keep_empty_time = absl::Milliseconds(50);
+    options.housekeeping_interval = absl::Milliseconds(100);
     options.spill_folder = disk_ + "/spill";
     options.log = [this](const std::string& line) {
       std::lock_guard lock(mutex_);

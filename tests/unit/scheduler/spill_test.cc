@@ -44,6 +44,7 @@ class SpillTest : public ::testing::Test {
   struct Limits {
     int64_t memory = 64 * kMiB;
     int64_t disk = 0;
+    absl::Duration patience = absl::Seconds(5);
   };
   void Start(std::vector<wire::DeviceDescription> devices, Limits limits, bool hold = false) {
     broker_ = std::make_unique<FakeBroker>(std::move(devices));
@@ -53,6 +54,9 @@ class SpillTest : public ::testing::Test {
     options.spill_memory_bytes = limits.memory;
     options.spill_disk_bytes = limits.disk;
     options.upload_lease = absl::Milliseconds(1);
+    options.keep_empty_time = absl::Milliseconds(50);
+    options.housekeeping_interval = absl::Milliseconds(100);
+    options.memory_patience = limits.patience;
     folder_ = absl::StrCat(::testing::TempDir(), "/spill-", getpid());
     options.spill_folder = folder_;
     ASSERT_TRUE(store::PrepareSpillFolder(folder_).ok());
@@ -310,7 +314,7 @@ TEST_P(SpillKindTest, TwoTasksOfThreeFifthsEachBothEnd) {
 }
 
 TEST_P(SpillKindTest, WhatARunningTaskUsesStays) {
-  Start({Device(GetParam(), kMiB)}, {}, /*hold=*/true);
+  Start({Device(GetParam(), kMiB)}, {.patience = absl::Milliseconds(300)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, kMiB / 2).ok());
   auto running = Submit(Negate(1, 2));  // all of the device
   auto worker = broker_->WaitForWorker(1);
@@ -456,6 +460,102 @@ TEST_P(SpillKindTest, NothingIsMixedUpUnderLoad) {
 INSTANTIATE_TEST_SUITE_P(Kinds, SpillKindTest, ::testing::Values("cpu", "cuda"),
                          [](const auto& info) { return std::string(info.param); });
 
+// Which came with the request, so that it has to go to the device.
+v1::Operation NegateInline(int64_t size, uint64_t out, const std::string& device) {
+  v1::Operation operation;
+  operation.mutable_ufunc()->set_function("invert");
+  v1::InlineArray* in = operation.mutable_ufunc()->add_inputs()->mutable_inline_array();
+  in->mutable_spec()->set_data_type(v1::DATA_TYPE_UINT8);
+  in->mutable_spec()->add_shape(size);
+  in->set_data(std::string(static_cast<size_t>(size), 'x'));
+  operation.add_outputs()->set_handle(out);
+  operation.set_device(device);
+  return operation;
+}
+
+// Each gets one of the two blocks that it needs, and there is room for no third: who came later
+// must not take what the other has gathered, or each loses its block when the other asks for its
+// second, for ever.
+TEST_F(SpillTest, TwoTenantsWhoEachLackTwoBlocksDoNotTakeThemFromEachOther) {
+  constexpr int64_t kBlock = kMiB * 3 / 8;
+  Start({StagedDevice(0, kMiB)}, {}, /*hold=*/true);
+  // Until both wait, all of the device is used.
+  ASSERT_TRUE(Put(1, kMiB / 2, kOther).ok());
+  auto running = Submit(Negate(1, 2), kOther);
+  auto held = broker_->WaitForWorker(1);
+  ASSERT_TRUE(Eventually([&] { return held->num_held() == 1; }));
+  broker_->set_hold(false);
+  auto first = Submit(NegateInline(kBlock, 3, ""));
+  auto worker = broker_->WaitForWorker(2);
+  absl::SleepFor(absl::Milliseconds(50));
+  auto second = Submit(NegateInline(kBlock, 3, ""), kOther);
+  absl::SleepFor(absl::Milliseconds(50));
+  ASSERT_FALSE(first->done() || second->done());
+  Release(1, kOther);
+  Release(2, kOther);
+  ASSERT_TRUE(held->EndNext());
+  EXPECT_TRUE(first->Wait(Soon()).ok()) << first->Wait(Soon());
+  EXPECT_TRUE(Eventually([&] {
+    held->EndNext();
+    return second->done();
+  }));
+  EXPECT_TRUE(second->Wait(Soon()).ok()) << second->Wait(Soon());
+}
+
+// It had its memory, counting on a copy under way that turned out to be outdated. Meanwhile another
+// came to wait which needs the room of its result.
+TEST_F(SpillTest, WhoLostSomeOfItsMemoryLetsGoOfTheRestWhileItWaitsAgain) {
+  constexpr int64_t kBlock = kMiB * 3 / 8;
+  const std::string device = "devices/cuda:0", other = "devices/cpu:0";
+  Start({StagedDevice(0, kMiB), HostDevice(0)}, {});
+  ASSERT_TRUE(Put(1, kBlock, kTenant, other).ok());
+  ASSERT_TRUE(Put(2, 1000, kTenant, device).ok());
+  auto worker = broker_->WaitForWorker(1);
+  Release(2);
+  worker->HoldCopies(true);
+  auto given_up = Submit(Negate(1, 10, device));
+  absl::SleepFor(absl::Milliseconds(50));  // its input's copy begins
+  given_up->Cancel();
+  EXPECT_EQ(given_up->Wait(Soon()).code(), absl::StatusCode::kCancelled);
+  Release(10);
+  v1::Operation in_place = Negate(1, 1, other);
+  in_place.mutable_outputs(0)->set_existing(true);
+  ASSERT_TRUE(Run(in_place).ok());
+  auto first = Submit(Negate(1, 11, device));
+  auto second = Submit(NegateInline(kBlock, 12, device));
+  absl::SleepFor(absl::Milliseconds(50));
+  ASSERT_FALSE(first->done() || second->done());
+  worker->HoldCopies(false);
+  EXPECT_TRUE(second->Wait(Soon()).ok()) << second->Wait(Soon());
+  EXPECT_TRUE(first->Wait(Soon()).ok()) << first->Wait(Soon());
+}
+
+// Nobody will read it any more, so nothing else would go as easily; but bytes are still on their
+// way to its block.
+TEST_P(SpillKindTest, AnUploadKeepsItsMemoryWhenItsArrayIsDeleted) {
+  Start({Device(GetParam(), kMiB)}, {});
+  v1::PutArrayRequest::Header header;
+  header.set_parent(Session(kTenant));
+  header.set_array_id("1");
+  header.mutable_spec()->set_data_type(v1::DATA_TYPE_UINT8);
+  header.mutable_spec()->add_shape(kMiB / 2);
+  auto upload = engine_->BeginUpload(kTenant, header, Soon());
+  ASSERT_TRUE(upload.ok()) << upload.status();
+  const std::string part(kMiB / 4, 'x');
+  ASSERT_TRUE((*upload)->Write(part).ok());
+  ASSERT_TRUE(engine_->DeleteArray(kTenant, Name(1)).ok());
+  ASSERT_TRUE(Put(2, kMiB / 2).ok());
+  ASSERT_TRUE(Put(3, kMiB / 2).ok());
+  EXPECT_FALSE(OnDevice(2));
+  EXPECT_TRUE((*upload)->Write(part).ok());
+  EXPECT_FALSE((*upload)->Finish().ok());
+  upload->reset();
+  ExpectWhole(2, kMiB / 2);
+  ExpectWhole(3, kMiB / 2);
+  ASSERT_TRUE(Put(4, kMiB / 2).ok());
+  EXPECT_TRUE(OnDevice(3)) << "now it is the first to go";
+}
+
 TEST_F(SpillTest, ASecondCopyGoesBeforeAnOnlyOneIsMade) {
   Start({HostDevice(0, kMiB), StagedDevice(0, kMiB)}, {});
   ASSERT_TRUE(Put(1, kQuarter, kTenant, "devices/cpu:0").ok());
@@ -525,14 +625,16 @@ class StreamKindTest : public SpillKindTest {
   static constexpr int64_t kLarge = 5 * kMiB;
   // Its first piece or two are in the worker's queue.
   std::shared_ptr<FakeWorker> BeginHeld(std::shared_ptr<Ticket>* ticket,
-                                        absl::Time deadline = absl::InfiniteFuture()) {
+                                        absl::Duration patience = absl::InfiniteDuration()) {
     Start({Device(GetParam(), kMiB)}, {}, /*hold=*/true);
     EXPECT_TRUE(Put(1, kLarge).ok());
-    auto submitted = engine_->Submit(kTenant, Session(kTenant), Negate(1, 2), deadline);
+    auto submitted =
+        engine_->Submit(kTenant, Session(kTenant), Negate(1, 2), absl::Now() + patience);
     EXPECT_TRUE(submitted.ok()) << submitted.status();
     *ticket = *submitted;
     auto worker = broker_->WaitForWorker(1);
-    EXPECT_TRUE(Eventually([&] { return worker->num_held() == 2; }));
+    // Or its deadline has passed already, on a machine that is busy.
+    EXPECT_TRUE(Eventually([&] { return worker->num_held() == 2 || (*ticket)->done(); }));
     return worker;
   }
   void ExpectAllReturns() {
@@ -617,7 +719,7 @@ TEST_P(StreamKindTest, CancelEndsAllPieces) {
 
 TEST_P(StreamKindTest, TheDeadlineHolds) {
   std::shared_ptr<Ticket> ticket;
-  auto worker = BeginHeld(&ticket, absl::Now() + absl::Milliseconds(300));
+  auto worker = BeginHeld(&ticket, absl::Milliseconds(500));
   ASSERT_TRUE(Eventually([&] {
     absl::SleepFor(absl::Milliseconds(50));
     worker->EndNext();
@@ -631,8 +733,8 @@ TEST_P(StreamKindTest, AnErrorOfOnePieceIsTheErrorOfAll) {
   std::shared_ptr<Ticket> ticket;
   auto worker = BeginHeld(&ticket);
   ASSERT_TRUE(worker->EndNext());
-  ASSERT_TRUE(Eventually([&] { return worker->num_held() == 2; }));
-  ASSERT_TRUE(worker->EndNext(absl::InternalError("it broke")));
+  // Whichever is there: the second piece may have been sent before the first.
+  ASSERT_TRUE(Eventually([&] { return worker->EndNext(absl::InternalError("it broke")); }));
   ASSERT_TRUE(Eventually([&] {
     worker->EndNext();
     return ticket->done();
@@ -648,7 +750,7 @@ TEST_P(StreamKindTest, AWorkersDeathRepeatsItsPieces) {
   for (int i = 0; i < 5; ++i) {
     ASSERT_TRUE(Eventually([&] { return worker->EndNext(); }));
   }
-  ASSERT_TRUE(Eventually([&] { return worker->num_held() == 2; }));
+  ASSERT_TRUE(Eventually([&] { return worker->num_held() > 0; }));
   broker_->set_hold(false);
   worker->DieRunning(MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "killed"),
                      /*fault=*/false);

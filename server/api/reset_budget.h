@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+
+namespace stride::api {
+
+// How many calls each peer may cancel. gRPC 1.51 gives a call that was opened and reset at once a
+// thread all the same (CVE-2023-44487), and a connection's bound of streams does not count it: some
+// thousands in a moment leave others none. By peer, since an attacker connects again at once.
+// Thread-safe.
+class ResetBudget {
+ public:
+  static constexpr double kPerSecond = 200;  // far more than clients cancel
+
+  // So many at once.
+  void set_burst(int burst) {
+    absl::MutexLock lock(&mutex_);
+    burst_ = burst;
+  }
+  // `resets` more of `peer`. False: that is too many.
+  bool Take(const std::string& peer, uint64_t resets, absl::Time now);
+  // Peers that it remembers: those whose budget is not whole, as of a while ago.
+  size_t num_peers() const;
+
+ private:
+  struct Bucket {
+    double left;
+    absl::Time time;  // as of then
+  };
+  double LeftAt(const Bucket& bucket, absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Forget(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  mutable absl::Mutex mutex_;
+  double burst_ ABSL_GUARDED_BY(mutex_) = 500;
+  std::map<std::string, Bucket> buckets_ ABSL_GUARDED_BY(mutex_);
+  absl::Time next_forget_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+};
+
+}  // namespace stride::api
