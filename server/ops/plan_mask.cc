@@ -6,7 +6,7 @@
 #include "server/ops/routine_plan.h"
 
 // Compress and Nonzero. The number of results is data, so the request declares it and the device
-// checks it: docs/decisions/0006-counts-are-declared.md.
+// checks it: docs/decisions/0007-counts-are-declared.md.
 namespace stride::ops {
 namespace {
 
