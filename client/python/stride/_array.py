@@ -116,6 +116,8 @@ class Array:
         """A copy on the host."""
         if copy is False:
             raise BufferError("the elements are on a device: reading them is always a copy")
+        if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
+            raise BufferError(f"only host memory is given, not device {tuple(dl_device)}")
         return self.to_numpy().__dlpack__()
 
     def __dlpack_device__(self) -> Tuple[int, int]:

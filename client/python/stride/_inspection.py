@@ -1,5 +1,6 @@
 """What the namespace says about itself and its types."""
 
+from dataclasses import dataclass
 from typing import Any, Dict, List, Optional
 
 import numpy as np
@@ -16,8 +17,20 @@ _KINDS = {
 }
 
 
-def finfo(type, /):  # noqa: A002
-    return np.finfo(type.dtype if isinstance(type, Array) else type)
+@dataclass(frozen=True)
+class FloatInfo:
+    bits: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
+    dtype: np.dtype
+
+
+def finfo(type, /) -> FloatInfo:  # noqa: A002
+    """Limits of a float type, or of the parts of a complex one."""
+    info = np.finfo(type.dtype if isinstance(type, Array) else type)
+    return FloatInfo(info.bits, float(info.eps), float(info.max), float(info.min), float(info.smallest_normal), info.dtype)
 
 
 def iinfo(type, /):  # noqa: A002

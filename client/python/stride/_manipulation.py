@@ -148,7 +148,7 @@ def broadcast_arrays(*arrays) -> List[Array]:
     return [broadcast_to(array, shape) for array in arrays]
 
 
-def expand_dims(x, /, *, axis=0) -> Array:
+def expand_dims(x, /, axis=0) -> Array:
     node = node_of(x)
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
     rank = len(node.shape) + len(axes)
