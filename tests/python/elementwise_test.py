@@ -1,7 +1,6 @@
 """Every elementwise function on every type that NumPy has a loop for, beside NumPy."""
 
 import operator
-import unittest
 import warnings
 
 import numpy as np

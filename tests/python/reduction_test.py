@@ -1,8 +1,5 @@
 """Reductions and matrix products, beside NumPy."""
 
-import math
-import unittest
-
 import numpy as np
 
 import client_case
@@ -20,7 +17,7 @@ class ReductionTest(client_case.ClientCase):
     def check(self, name, host, tolerance=True, **kwargs):
         expected = np.asarray(getattr(np, name)(host, **kwargs))
         ours = getattr(st, name)(st.asarray(host), **kwargs)
-        with self.subTest(name=name, dtype=host.dtype, **kwargs):
+        with self.subTest(name=name, type=host.dtype, arguments=kwargs):
             rtol = {"rtol": _RTOL[expected.dtype.name]} if tolerance and expected.dtype.kind in "fc" else {}
             self.same(ours, expected, **rtol)
 

@@ -11,8 +11,7 @@ from stride import _dtypes, _errors
 
 Shape = Tuple[int, ...]
 
-_OTHER_NAMES = {"real": None, "imag": None, "where": None, "clip": None}
-_ROUNDING = ("ceil", "floor", "trunc", "rint")
+_ROUNDING = ("ceil", "floor", "trunc")
 
 
 def broadcast(*shapes: Shape) -> Shape:
@@ -57,9 +56,7 @@ def elementwise(name: str, *types) -> Tuple[np.dtype, np.dtype]:
             common = promote(*types)
             return common, common
         if name in _ROUNDING and types[0].kind in "iub":
-            if name == "rint":
-                raise TypeError
-            return types[0], types[0]
+            return types[0], types[0]  # NumPy 2.0 still made these floats
         resolved = getattr(np, name).resolve_dtypes((*types, None))
     except (TypeError, ValueError):
         names = ", ".join(getattr(t, "name", None) or t.__name__ for t in types)
