@@ -59,9 +59,7 @@ def make_stubs(out):
 
 class BuildWithStubs(build_py):
     def run(self):
-        packages, self.packages = self.packages, ["stride"]  # the others are made, not copied
         super().run()
-        self.packages = packages
         make_stubs(pathlib.Path(self.build_lib))
 
 

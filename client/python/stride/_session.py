@@ -22,7 +22,7 @@ from stride.v1 import array_service_pb2, array_service_pb2_grpc, compute_service
 
 # Up to here bytes travel inside commands; beyond, on connections of their own.
 INLINE_BYTES = 64 << 10
-_FETCH_INLINE_BYTES = 1 << 20
+FETCH_INLINE_BYTES = 1 << 20
 # Downloads up to this size stay on the host, so that reading elements one by one costs one round trip.
 _CACHE_BYTES = 64 << 10
 _CONNECT_SECONDS = 5.0
@@ -149,6 +149,7 @@ class Session:
         recorded.append(weakref.ref(node))
         if node.weight > MAX_WEIGHT:
             self.flush([one for one in node.inputs if type(one) is Node and one.deferred])
+            node.weight = 1
         if len(recorded) > _SWEEP_AFTER:
             self._recorded = [one for one in recorded if (alive := one()) is not None and alive.deferred]
             if len(self._recorded) > _SWEEP_AFTER // 2:
@@ -207,7 +208,7 @@ class Session:
         host = node.cached()
         if host is not None:
             return host
-        if node.nbytes > _FETCH_INLINE_BYTES:
+        if node.nbytes > FETCH_INLINE_BYTES:
             return self._read_bulk(node, progress)
         return self.accept(node, self._wait(self.fetch_future(node)))
 
@@ -309,11 +310,11 @@ class Session:
     # --- named arrays ---
 
     def list_arrays(self) -> List[Dict]:
-        """Arrays of this session, as the daemon sees them."""
+        """Arrays of this session, as the daemon sees them; `dtype` is None of one that failed before it had any."""
         arrays, token = [], ""
         while True:
             reply = self._call(self._arrays.ListArrays, array_service_pb2.ListArraysRequest(parent=self.name, page_token=token))
-            arrays += [{"name": a.name, "dtype": _dtypes.dtype_numbered(a.data_type), "shape": tuple(a.shape), "nbytes": a.size_bytes}
+            arrays += [{"name": a.name, "dtype": _dtypes.dtype_numbered(a.data_type) if a.data_type else None, "shape": tuple(a.shape), "nbytes": a.size_bytes}
                        for a in reply.arrays]
             token = reply.next_page_token
             if not token:
