@@ -1,6 +1,7 @@
 """Values, recorded before they are computed, and how a flush turns them into commands."""
 
 import math
+import weakref
 from typing import Callable, List, Optional, Tuple, Union
 
 import numpy as np
@@ -156,6 +157,25 @@ def record(session, shape, dtype, op: Union[str, Build], inputs: tuple) -> Node:
     node = Node(session, shape, dtype, op, inputs, caller())
     session.recorded(node)
     return node
+
+
+def record_several(session, results, build, inputs: tuple) -> List[Node]:
+    """Nodes for an operation with several results, (shape, dtype) each. `build(flush, operands, handles, origin)` adds the command."""
+    group: List[weakref.ref] = []
+
+    def build_group(flush, node, operands):
+        alive = [one() for one in group]
+        for other in alive:
+            if other is not None and other is not node:
+                other.handle = flush.session.next_id()
+        build(flush, operands, [flush.scratch() if other is None else other.handle for other in alive], node.origin)
+        for other in alive:
+            if other is not None and other is not node:
+                other.sent(other.handle)
+
+    nodes = [record(session, shape, dtype, build_group, inputs) for shape, dtype in results]
+    group.extend(map(weakref.ref, nodes))
+    return nodes
 
 
 def elementwise(name: str, inputs: tuple) -> Node:
