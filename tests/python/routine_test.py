@@ -75,6 +75,17 @@ class RoutineTest(client_case.ClientCase):
                 self.same(st.cumulative_prod(st.asarray(host), axis=axis), np.cumulative_prod(host, axis=axis))
             self.same(st.cumulative_sum(st.asarray(host), axis=1, include_initial=True), np.cumulative_sum(host, axis=1, include_initial=True))
 
+    def test_numpys_functions(self):
+        x, a = self.host, self.array
+        self.same(np.sort(a, axis=0), np.sort(x, axis=0))
+        self.same(np.argsort(a, axis=None), np.argsort(x, axis=None))
+        self.same(np.cumsum(a), np.cumsum(x))
+        self.same(np.cumprod(a[0] / 20, axis=1), np.cumprod(x[0] / 20, axis=1), rtol=1e-13)
+        self.same(np.take(a, [3, 1]), np.take(x, [3, 1]))
+        self.same(np.take(a, [3, 1], axis=-1), np.take(x, [3, 1], axis=-1))
+        self.same(np.add.accumulate(a), np.add.accumulate(x))
+        self.same(np.nonzero(a)[0], np.nonzero(x)[0])
+
     def test_nonzero_and_sets(self):
         host = (self.host % 3).astype(np.int32)
         for ours, theirs in zip(st.nonzero(st.asarray(host)), np.nonzero(host)):

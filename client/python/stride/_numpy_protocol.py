@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 
-from stride import _array, _creation, _elementwise, _errors, _linear_algebra, _manipulation, _reductions
+from stride import _array, _creation, _elementwise, _errors, _linear_algebra, _manipulation, _reductions, _routines
 from stride._array import Array
 
 _REDUCTIONS = {"add": _reductions.sum, "multiply": _reductions.prod, "maximum": _reductions.max, "minimum": _reductions.min,
@@ -22,6 +22,8 @@ def apply_ufunc(ufunc, method: str, inputs, kwargs):
         return _call(ufunc, inputs, kwargs)
     if method == "reduce" and name in _REDUCTIONS:
         return _reduce(_REDUCTIONS[name], *inputs, **kwargs)
+    if method == "accumulate" and name in ("add", "multiply"):
+        return _accumulate(_routines.cumulative_sum if name == "add" else _routines.cumulative_prod, *inputs, **kwargs)
     if method == "outer" and not kwargs:
         x, y = (one if isinstance(one, Array) else _creation.asarray(one) for one in inputs)
         return _call(ufunc, (_manipulation.reshape(x, x.shape + (1,) * y.ndim), y), {})
@@ -59,6 +61,31 @@ def _reduce(function, x, axis=0, dtype=None, out=None, keepdims=False, **kwargs)
         raise _unimplemented("numpy.ufunc.reduce with out, initial or where")
     extra = {} if dtype is None else {"dtype": dtype}
     return function(x, axis=axis, keepdims=keepdims, **extra)
+
+
+def _accumulate(function, x, axis=0, dtype=None, out=None):
+    if out is not None:
+        raise _unimplemented("numpy.ufunc.accumulate with out")
+    return function(x, axis=axis, dtype=dtype)
+
+
+def _cumulative(function):
+    """NumPy's: of all axes together where none is named."""
+
+    def call(a, axis=None, dtype=None):
+        return function(_manipulation.reshape(a, (a.size,)), dtype=dtype) if axis is None else function(a, axis=axis, dtype=dtype)
+
+    return call
+
+
+def _ordered(function):
+    def call(a, axis=-1, **kwargs):
+        kwargs = {name: value for name, value in kwargs.items() if value is not None and name not in ("kind", "stable")}
+        if kwargs:
+            raise _unimplemented(f"numpy's sort with {', '.join(kwargs)}")
+        return function(_manipulation.reshape(a, (a.size,)), axis=0) if axis is None else function(a, axis=axis)
+
+    return call
 
 
 def _plain(function):
@@ -102,6 +129,12 @@ _FUNCTIONS = {
     np.dot: lambda a, b: _linear_algebra.matmul(a, b) if a.ndim and b.ndim <= 2 else _elementwise.multiply(a, b),
     np.tensordot: lambda a, b, axes=2: _linear_algebra.tensordot(a, b, axes=axes),
     np.linalg.norm: lambda x, axis=None, keepdims=False: _reductions.norm(x, axis=axis, keepdims=keepdims),
+    np.sort: _ordered(_routines.sort), np.argsort: _ordered(_routines.argsort),
+    np.cumsum: _cumulative(_routines.cumulative_sum), np.cumprod: _cumulative(_routines.cumulative_prod),
+    np.take: lambda a, indices, axis=None: _routines.take(_manipulation.reshape(a, (a.size,)) if axis is None else a, indices, axis=axis or 0),
+    np.take_along_axis: lambda arr, indices, axis=-1: _routines.take_along_axis(arr, indices, axis=axis),
+    np.nonzero: _routines.nonzero,
+    np.searchsorted: lambda a, v, side="left", sorter=None: _routines.searchsorted(a, v, side=side, sorter=sorter),
     np.result_type: _manipulation.result_type, np.can_cast: _manipulation.can_cast,
     np.shape: lambda a: a.shape, np.ndim: lambda a: a.ndim, np.size: lambda a, axis=None: a.size if axis is None else a.shape[axis],
     np.array_repr: lambda arr, *_: repr(arr), np.array_str: lambda a, *_: str(a),
