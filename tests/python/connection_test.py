@@ -97,6 +97,18 @@ class ConnectionTest(client_case.ClientCase):
         self.assertIn("connection_test.py", raised.exception.origin)
         self.assertIsInstance(raised.exception, LookupError)
 
+    def test_a_device_asked_for(self):
+        with st.connect(self.daemon.address, device="cpu:0"):
+            with client_case.Sent(st.current_session()) as sent:
+                x = st.ones(3) + 1
+                self.same(x[1:], np.full(2, 2.0))
+            self.assertEqual(x.device, "cpu:0")
+            self.assertEqual({c.operation.device for c in sent.commands if c.operation.WhichOneof("kind") in ("creation", "ufunc")},
+                             {"devices/cpu:0"})
+        moved = st.ones(3).to_device("cpu:0")
+        self.assertEqual((moved.device, moved[0].device, st.asarray([1, 2], device="cpu:0").device), ("cpu:0",) * 3)
+        self.same(moved, np.ones(3))
+
     def test_large_arrays(self):
         host = np.random.default_rng(0).normal(size=(5_000_000,))  # 40 MB: several calls at once
         seen = []

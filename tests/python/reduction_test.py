@@ -31,7 +31,7 @@ class ReductionTest(client_case.ClientCase):
             self.check("prod", host[:, :1, :1] + host.dtype.type(1), axis=0)
 
     def test_spread(self):
-        for dtype in (st.float32, st.float64, st.complex128, st.int16):
+        for dtype in map(np.dtype, (st.float32, st.float64, st.complex128, st.int16)):
             host = self.values(dtype)
             for axis in (None, 1, (0, 1)):
                 for name in ("var", "std"):
@@ -45,7 +45,7 @@ class ReductionTest(client_case.ClientCase):
             for axis in (None, 0, 1):
                 for keepdims in (False, True):
                     self.check(name, host, axis=axis, keepdims=keepdims)
-        self.check("count_nonzero", self.values(st.int8), axis=1)
+        self.check("count_nonzero", self.values(np.dtype(st.int8)), axis=1)
 
     def test_types_asked_for(self):
         host = np.array([100, 100, 100], np.int8)

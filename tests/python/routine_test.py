@@ -28,6 +28,8 @@ class RoutineTest(client_case.ClientCase):
                 self.same(self.array[key], x[key])
         self.same(self.array[st.asarray(i)], x[i])
         self.same(self.array[self.array > 20], x[mask])
+        # The standard's, not NumPy's: an extent of a mask may be 0.
+        self.same(self.array[np.zeros((0,), bool)], np.zeros((0, 4, 5)))
         for wrong in (np.array([0.5]), np.array([True]), (0, 0, 0, i), (7, i)):
             with self.assertRaises(IndexError):
                 self.array[wrong]

@@ -9,10 +9,12 @@ The module is an array API namespace (2024.12). Operations record themselves; re
 
 import math as _math
 
+import numpy as _numpy
+from numpy import (bool, complex64, complex128, float16, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32,  # noqa: A004
+                   uint64)
+
 from stride._array import Array
 from stride._creation import *  # noqa: F401,F403
-from stride._dtypes import (bool, complex64, complex128, float16, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32,  # noqa: A004
-                            uint64)
 from stride._elementwise import *  # noqa: F401,F403
 from stride._errors import *  # noqa: F401,F403
 from stride._inspection import *  # noqa: F401,F403
@@ -32,6 +34,6 @@ e, pi, inf, nan = _math.e, _math.pi, _math.inf, _math.nan
 newaxis = None
 
 
-def asnumpy(x) -> "numpy.ndarray":  # noqa: F821
+def asnumpy(x: Array) -> _numpy.ndarray:
     """A copy on the host."""
     return x.to_numpy()

@@ -18,6 +18,7 @@ class Array:
     trip. Slices, transposes and reshapes are views, as in NumPy. In-place operators and assignment change what views see."""
 
     __slots__ = ("_node", "__weakref__")
+    _node: Node
     # Before NumPy's own operators.
     __array_priority__ = 1000
 
@@ -62,8 +63,8 @@ class Array:
 
     @property
     def device(self) -> str:
-        """Where the session's operations run: a device's name, or `auto` where the daemon chooses for each."""
-        return self._node.session.device.replace("devices/", "", 1) or "auto"
+        """The device that it was put on or that the session's operations run on, or `auto` where the daemon chooses for each."""
+        return self._node.device.replace("devices/", "", 1) or "auto"
 
     def to_device(self, device: str, /, *, stream: Optional[Any] = None) -> "Array":
         """A copy there; this array itself when that is where it is."""

@@ -110,6 +110,7 @@ def linspace(start, stop, /, num: int, *, dtype=None, device: Optional[str] = No
 
 def eye(n_rows: int, n_cols: Optional[int] = None, /, *, k: int = 0, dtype=None, device: Optional[str] = None) -> Array:
     n_cols = n_rows if n_cols is None else n_cols
+    k = min(max(k, -n_rows), n_cols)
     rows = _manipulation.expand_dims(arange(n_rows), axis=1)
     columns = arange(-k, n_cols - k)
     return _on(equal(rows, columns).astype(dtype or float), device)
@@ -118,6 +119,7 @@ def eye(n_rows: int, n_cols: Optional[int] = None, /, *, k: int = 0, dtype=None,
 def _triangle(x: Array, k: int, lower: bool) -> Array:
     if x.ndim < 2:
         raise _errors.ShapeMismatch("a triangle is of a matrix or a stack of them")
+    k = min(max(k, -x.shape[-2]), x.shape[-1])
     rows = _manipulation.expand_dims(arange(x.shape[-2]), axis=1)
     columns = arange(x.shape[-1])
     keep = greater_equal(rows + k, columns) if lower else greater_equal(columns, rows + k)
@@ -169,9 +171,7 @@ def asarray(obj, /, *, dtype=None, device: Optional[str] = None, copy: Optional[
         obj = _from_lists(obj) if isinstance(obj, (list, tuple)) else _from_other(obj)
     if dtype is not None:
         obj = obj.astype(_dtypes.dtype_of(dtype))
-    if not device:
-        return wrap(current_session().upload(obj, progress=progress))
-    return wrap(current_session().upload(obj, None if device == "auto" else device, progress))
+    return wrap(current_session().upload(obj, device, progress))
 
 
 def _from_lists(obj) -> np.ndarray:

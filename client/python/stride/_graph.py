@@ -72,7 +72,7 @@ class Node:
     Whoever records or flushes holds no lock but the session's; a node is used by one thread at a time, as NumPy's arrays are."""
 
     __slots__ = ("session", "shape", "dtype", "strides", "op", "inputs", "handle", "held", "uses", "weight", "origin", "host",
-                 "host_version", "buffer", "__weakref__")
+                 "host_version", "buffer", "device", "__weakref__")
 
     def __init__(self, session, shape, dtype, op: Union[str, Build, None], inputs: tuple, origin):
         self.session = session
@@ -88,6 +88,7 @@ class Node:
         self.host: Optional[np.ndarray] = None
         self.host_version = 0
         self.buffer: Optional[Buffer] = None
+        self.device = session.device  # where it was asked to be; empty: where it is computed or used
         weight = 1
         for node in inputs:
             if type(node) is Node:
@@ -237,6 +238,8 @@ class Flush:
         return self.add(operation, origin)
 
     def add(self, operation: pb.Operation, origin) -> pb.Operation:
+        if self.session.device and not operation.device and operation.WhichOneof("kind") != "view":
+            operation.device = self.session.device
         command = compute_service_pb2.Command(id=self.session.next_id(), operation=operation)
         self.commands.append(command)
         self.notes[command.id] = (None, origin)

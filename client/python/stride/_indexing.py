@@ -107,6 +107,7 @@ def make_view(node: Node, steps: list, shape, strides, host=None) -> Node:
     view = record(node.session, tuple(shape), node.dtype, build, (node,))
     view.strides = tuple(strides)
     view.share_buffer(node)
+    view.device = node.device
     cached = node.cached()
     if cached is not None and host is not None:
         view.keep(host(cached))
@@ -181,9 +182,22 @@ class _ByArrays:
             return [wrap(node_of(np.asarray(one), array.session))]
         if one.dtype.kind != "b":
             return [one]
-        if one.shape != array.shape[axis:axis + one.ndim]:
-            raise IndexError(f"a mask of shape {one.shape} does not fit axes {array.shape[axis:axis + one.ndim]}")
         return [None] * one.ndim if one is self.mask else list(_routines.nonzero(one))
+
+
+def _fitting_masks(array: Array, keys: list) -> list:
+    """With masks of the axes' extents; the standard lets an extent of the mask be 0, and then it takes nothing."""
+    keys, axis = list(keys), 0
+    for i, one in enumerate(keys):
+        taken = _num_axes(one)
+        if isinstance(one, Array) and one.dtype.kind == "b":
+            extents = array.shape[axis:axis + taken]
+            if any(n not in (0, m) for n, m in zip(one.shape, extents)):
+                raise IndexError(f"a mask of shape {one.shape} does not fit axes {extents}")
+            if one.shape != extents:
+                keys[i] = wrap(node_of(np.zeros(extents, bool), array.session))
+        axis += taken
+    return keys
 
 
 def _scalar_mask(array: Array, keys: list):
@@ -206,7 +220,7 @@ def get(array: Array, key) -> Array:
         axis = sum(1 for one in plain[:i] if one is None or isinstance(one, slice))
         return get(array, tuple(plain))[(slice(None),) * axis + (part,)] + 0 if array.dtype.kind != "b" else get(
             array, tuple(plain))[(slice(None),) * axis + (part,)]
-    by = _ByArrays(array, keys)
+    by = _ByArrays(array, _fitting_masks(array, keys))
     if by.mask is not None:
         return _routines.compress(by.view, by.mask, by.axis)
     return _routines.gather(by.view, by.arrays, by.axis)
@@ -246,7 +260,7 @@ def _set_by_arrays(array: Array, keys: list, value: Array) -> None:
         if scalar[2] == slice(None):
             set(array, tuple(scalar[0]), value)
         return
-    by = _ByArrays(array, keys)
+    by = _ByArrays(array, _fitting_masks(array, keys))
     value = value.astype(array.dtype, copy=False)
     if by.mask is None:
         _routines.scatter(by.view, by.arrays, value, by.axis)

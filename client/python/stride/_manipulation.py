@@ -47,9 +47,9 @@ def _copy(node: Node, dtype=None, device: str = "") -> Array:
     data_type = _dtypes.NUMBERS[dtype]
 
     def build(flush, result, operands):
-        operation = flush.operation(result.handle, result.origin, copy=pb.Copy(input=operands[0], data_type=data_type))
-        if device:
-            operation.device = device
+        operation = pb.Operation(copy=pb.Copy(input=operands[0], data_type=data_type), device=device)
+        operation.outputs.add(handle=result.handle)
+        flush.add(operation, result.origin)
 
     return wrap(record(node.session, node.shape, dtype, build, (node,)))
 
@@ -59,7 +59,9 @@ def copy(x: Array) -> Array:
 
 
 def to_device(x: Array, device: str) -> Array:
-    return _copy(x._node, device=_device_name(device))
+    result = _copy(x._node, device=_device_name(device))
+    result._node.device = _device_name(device)
+    return result
 
 
 # --- views ---

@@ -275,7 +275,7 @@ class Session:
         self._check_open()
         dtype = _dtypes.dtype_of(values.dtype)
         node = Node(self, values.shape, dtype, None, (), _origin.caller())
-        device = _device_name(device) if device else self.device
+        device = _device_name(device) if device is not None else self.device
         if values.nbytes <= INLINE_BYTES and not device:
             host = np.array(values, dtype, order="C", copy=True)
             host.setflags(write=False)
@@ -286,6 +286,7 @@ class Session:
         _transfer.put(self._channels, self._pool, self.name, str(handle), spec_of(node), values, device=device, progress=progress,
                       timeout=self.timeout)
         node.handle = handle
+        node.device = device
         return node
 
     # --- devices ---
