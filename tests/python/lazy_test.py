@@ -2,13 +2,18 @@
 
 import gc
 import os
-import unittest
+import pathlib
 
 import numpy as np
 
 import client_case
 import stride as st
 from client_case import Sent
+
+
+def line_of(mark):
+    lines = pathlib.Path(__file__).read_text().split("\n")
+    return next(i for i, text in enumerate(lines, 1) if text.endswith("# " + mark))
 
 
 class LazyTest(client_case.ClientCase):
@@ -89,10 +94,14 @@ class LazyTest(client_case.ClientCase):
         later = wrong * 2 + 1
         with self.assertRaises(st.NotFound) as raised:
             later.to_numpy()
-        lines = open(__file__).read().split("\n")
-        line = next(i for i, text in enumerate(lines, 1) if "# this line" in text and "wrong" in text)
+        line = line_of("this line")
         self.assertEqual(raised.exception.origin, f"{os.path.abspath(__file__)}:{line}")
         self.assertIn(f"lazy_test.py:{line}", str(raised.exception))
+        # The same mistake made elsewhere is told of there, whoever is read first.
+        again = far.to_device("cuda:5")[1:]  # that line
+        with self.assertRaises(st.NotFound) as raised:
+            (again + x[0]).to_numpy()
+        self.assertEqual(raised.exception.origin, f"{os.path.abspath(__file__)}:{line_of('that line')}")
         # Others go on, and the same error is told again.
         self.same(x + 1, np.ones(10, np.float32))
         with self.assertRaises(st.NotFound):

@@ -8,6 +8,7 @@ import numpy as np
 
 from stride import _dtypes, _inference
 from stride._origin import caller
+from stride._stream import Note
 from stride.v1 import array_pb2, compute_service_pb2, operation_pb2 as pb
 
 # Longest chain recorded before it is sent: the grammar of expressions ends at 100 levels, and the device should not wait for the program.
@@ -242,13 +243,13 @@ class Flush:
             operation.device = self.session.device
         command = compute_service_pb2.Command(id=self.session.next_id(), operation=operation)
         self.commands.append(command)
-        self.notes[command.id] = (None, origin)
+        self.notes[command.id] = Note(None, origin, command.operation)
         return command.operation
 
     def fetch(self, handle: int, future) -> None:
         command = compute_service_pb2.Command(id=self.session.next_id(), fetch=compute_service_pb2.Fetch(handle=handle))
         self.commands.append(command)
-        self.notes[command.id] = (future, None)
+        self.notes[command.id] = Note(future)
 
     def scratch(self) -> int:
         """A handle that is released when the flush ends."""

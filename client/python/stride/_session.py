@@ -16,9 +16,9 @@ from stride import _address, _daemon, _dtypes, _errors, _origin, _transfer
 from stride._channels import Channels, make_credentials
 from stride._graph import MAX_WEIGHT, Flush, Node, spec_of
 from stride._metrics import Device, DeviceSample
-from stride._stream import CommandStream
-from stride.v1 import array_service_pb2, array_service_pb2_grpc, compute_service_pb2_grpc, device_service_pb2, \
-    device_service_pb2_grpc, session_service_pb2, session_service_pb2_grpc
+from stride._stream import CommandStream, Note
+from stride.v1 import array_service_pb2, array_service_pb2_grpc, compute_service_pb2, compute_service_pb2_grpc, \
+    device_service_pb2, device_service_pb2_grpc, session_service_pb2, session_service_pb2_grpc
 
 # Up to here bytes travel inside commands; beyond, on connections of their own.
 INLINE_BYTES = 64 << 10
@@ -26,6 +26,7 @@ FETCH_INLINE_BYTES = 1 << 20
 # Downloads up to this size stay on the host, so that reading elements one by one costs one round trip.
 _CACHE_BYTES = 64 << 10
 _CONNECT_SECONDS = 5.0
+_CALL_SECONDS = 60.0  # for what waits for no device
 _TTL_SECONDS = 600
 # Nodes remembered before those that are gone are forgotten.
 _SWEEP_AFTER = 2_000
@@ -99,7 +100,7 @@ class Session:
         request = session_service_pb2.CreateSessionRequest()
         request.ttl.seconds = _TTL_SECONDS
         try:
-            self.name = self._call(self._sessions.CreateSession, request).session.name
+            self.name = self._call(self._sessions.CreateSession, request, _CONNECT_SECONDS).session.name
         except BaseException:
             channels.close()
             raise
@@ -189,7 +190,7 @@ class Session:
         def add(flush):
             command = flush.session.next_id()
             flush.commands.append(_synchronize(command))
-            flush.notes[command] = (future, None)
+            flush.notes[command] = Note(future)
 
         with self._lock:
             self.settle()
@@ -230,7 +231,7 @@ class Session:
                                    progress=progress, timeout=self.timeout)
         except _errors.StrideError as error:
             if not error.origin:
-                error.origin = self._origin_of(error, node)
+                error.origin = self._origin_of(node)
             raise
 
     def _await_acceptance(self) -> None:
@@ -239,7 +240,7 @@ class Session:
         def add(flush):
             command = flush.session.next_id()
             flush.commands.append(_release_nothing(command))
-            flush.notes[command] = (future, None)
+            flush.notes[command] = Note(future)
 
         self.flush((), add)
         self._wait(future)
@@ -257,12 +258,11 @@ class Session:
 
     def _error(self, status, node: Node) -> _errors.StrideError:
         error = _errors.from_status(status)
-        error.origin = self._origin_of(error, node, status)
+        error.origin = self._origin_of(node)
         return error
 
-    def _origin_of(self, error, node: Node, status=None) -> str:
-        refused = self._stream.origin_of(status if status is not None else _StatusLike(error))
-        return _origin.describe(refused or node.origin)
+    def _origin_of(self, node: Node) -> str:
+        return _origin.describe(self._stream.origin_of(node.handle) or node.origin)
 
     def _check_open(self) -> None:
         if self.closed:
@@ -321,19 +321,11 @@ class Session:
             if not token:
                 return arrays
 
-    def _call(self, method, request):
+    def _call(self, method, request, timeout: Optional[float] = None):
         try:
-            return method(request, timeout=self.timeout or 60)
+            return method(request, timeout=timeout or self.timeout or _CALL_SECONDS)
         except grpc.RpcError as error:
             raise _errors.from_rpc(error) from None
-
-
-class _StatusLike:
-    """What CommandStream.origin_of compares, of an error that came by another call."""
-
-    def __init__(self, error: _errors.StrideError):
-        self.message = error.message
-        self.code = {code.name: code.value[0] for code in grpc.StatusCode}.get(error.code, 2)
 
 
 def _device_name(device: Optional[str]) -> str:
@@ -343,14 +335,10 @@ def _device_name(device: Optional[str]) -> str:
 
 
 def _synchronize(command_id):
-    from stride.v1 import compute_service_pb2
-
     return compute_service_pb2.Command(id=command_id, synchronize=compute_service_pb2.Synchronize())
 
 
 def _release_nothing(command_id):
-    from stride.v1 import compute_service_pb2
-
     return compute_service_pb2.Command(id=command_id, release=compute_service_pb2.Release())
 
 

@@ -1,23 +1,47 @@
 """The pipelined stream of commands of one session."""
 
+import collections.abc
 import queue
 import threading
-from collections import deque
 from concurrent.futures import Future
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional
 
 import grpc
 
 from stride import _errors
-from stride.v1 import compute_service_pb2 as pb
+from stride.v1 import compute_service_pb2 as pb, operation_pb2
 
 # The contract's limits are 1,000 commands and 4 MiB a message.
 _MAX_COMMANDS = 900
 _MAX_BYTES = 3 << 20
 # Answers outstanding before `send` waits: bounds memory on both sides when a program records faster than devices work.
 _MAX_IN_FLIGHT = 20_000
-# Refusals remembered, to name the line that caused an error when it is read.
-_MAX_REFUSED = 1_000
+# Handles of refused operations remembered, to name the line that caused an error when it is read.
+_MAX_REFUSED = 10_000
+
+
+class Note(NamedTuple):
+    """What is remembered of a command until its answer."""
+
+    future: Optional[Future] = None  # whoever waits for it
+    origin: object = None  # of an operation: the line that recorded it
+    operation: Optional[operation_pb2.Operation] = None
+
+
+def _handles(message) -> Iterator[int]:
+    """Every handle that an operation reads or writes in place."""
+    for field, value in message.ListFields():
+        if field.message_type is None:
+            continue
+        if field.message_type.GetOptions().map_entry:
+            parts = value.values()
+        else:
+            parts = value if isinstance(value, collections.abc.Sequence) or hasattr(value, "add") else (value,)
+        for part in parts:
+            if isinstance(part, operation_pb2.Operand):
+                yield part.handle
+            elif hasattr(part, "ListFields"):
+                yield from _handles(part)
 
 
 class CommandStream:
@@ -33,13 +57,12 @@ class CommandStream:
         self._call = None
         self._requests: Optional[queue.SimpleQueue] = None
         self._reader: Optional[threading.Thread] = None
-        # Outstanding commands, by id: a future (or None) and the line that recorded the operation.
-        self._waiting: Dict[int, Tuple[Optional[Future], object]] = {}
-        self._refused: deque = deque(maxlen=_MAX_REFUSED)
+        self._waiting: Dict[int, Note] = {}  # outstanding commands, by id
+        self._refused: Dict[int, object] = {}  # by handle, the origin of the error that it carries
         self._closed = False
 
-    def send(self, commands: List[pb.Command], notes: Dict[int, Tuple[Optional[Future], object]]) -> None:
-        """`notes` has, by command id, who waits for the answer and the origin; commands without one want neither."""
+    def send(self, commands: List[pb.Command], notes: Dict[int, Note]) -> None:
+        """`notes` are by command id; commands without one want no answer."""
         with self._lock:
             if self._closed:
                 raise _errors.Cancelled("The session is closed")
@@ -81,7 +104,8 @@ class CommandStream:
                 self._requests = None
             waiting, self._waiting = self._waiting, {}
             self._lock.notify_all()
-        for future, _ in waiting.values():
+        for note in waiting.values():
+            future = note.future
             if future is not None and not future.done():
                 future.set_exception(error)
 
@@ -90,23 +114,32 @@ class CommandStream:
         with self._lock:
             waiting = self._waiting
             for result in response.results:
-                future, origin = waiting.pop(result.id, (None, None))
-                if future is not None:
-                    resolved.append((future, result))
-                elif origin is not None and result.HasField("status") and result.status.code:
-                    self._refused.append((result.status, origin))
+                note = waiting.pop(result.id, None)
+                if note is None:
+                    continue
+                if note.future is not None:
+                    resolved.append((note.future, result))
+                elif note.operation is not None and result.HasField("status") and result.status.code:
+                    self._remember(note)
             self._lock.notify_all()
         for future, result in resolved:
             if not future.cancelled():
                 future.set_result(result)
 
-    def origin_of(self, status) -> object:
-        """Who recorded the operation that was refused with this error; None when none was (it failed while running)."""
+    def _remember(self, note: Note) -> None:
+        # The lock is held. What was refused because of an operand carries that operand's error.
+        operands = list(_handles(note.operation))
+        origin = next((self._refused[handle] for handle in operands if handle in self._refused), note.origin)
+        written = operands if note.operation.HasField("kernel_launch") else []
+        for handle in (*(output.handle for output in note.operation.outputs), *written):
+            self._refused.setdefault(handle, origin)
+        while len(self._refused) > _MAX_REFUSED:
+            del self._refused[next(iter(self._refused))]
+
+    def origin_of(self, handle: int) -> object:
+        """Who recorded the refused operation whose error this handle carries; None when none was (it failed while running)."""
         with self._lock:
-            for refused, origin in self._refused:
-                if refused.message == status.message and refused.code == status.code:
-                    return origin
-        return None
+            return self._refused.get(handle)
 
     def close(self) -> None:
         with self._lock:
