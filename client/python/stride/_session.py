@@ -6,7 +6,7 @@ import os
 import threading
 import weakref
 from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, TimeoutError as FutureTimeout
 from typing import Dict, Iterator, List, Optional
 
 import grpc
@@ -248,13 +248,16 @@ class Session:
     def _wait(self, future: Future):
         try:
             return future.result(self.timeout)
-        except TimeoutError as late:
+        except (TimeoutError, FutureTimeout) as late:  # one class only since Python 3.11
             if isinstance(late, _errors.StrideError):
                 raise
-            raise _errors.DeadlineExceeded(f"The result was not there within {self.timeout:g} s") from None
+            raise self.late() from None
         except _errors.StrideError as error:
             # Each raise has a traceback of its own.
             raise error.with_traceback(None)
+
+    def late(self) -> _errors.DeadlineExceeded:
+        return _errors.DeadlineExceeded(f"The result was not there within {self.timeout:g} s")
 
     def _error(self, status, node: Node) -> _errors.StrideError:
         error = _errors.from_status(status)

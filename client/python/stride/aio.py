@@ -46,7 +46,10 @@ async def fetch(array: Array) -> np.ndarray:
     if node.nbytes > _session.FETCH_INLINE_BYTES:
         return await asyncio.get_running_loop().run_in_executor(None, session.read, node)
     future = asyncio.wrap_future(session.fetch_future(node))
-    result = await (future if session.timeout is None else asyncio.wait_for(future, session.timeout))
+    try:
+        result = await asyncio.wait_for(future, session.timeout)
+    except asyncio.TimeoutError:
+        raise session.late() from None
     return np.array(session.accept(node, result))
 
 
