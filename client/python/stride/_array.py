@@ -1,0 +1,433 @@
+"""The array that users hold."""
+
+import operator
+from typing import TYPE_CHECKING, Any, Iterator, Optional, Tuple
+
+import numpy as np
+
+from stride import _dtypes, _errors, _graph, _inference
+from stride._graph import Node, Number, elementwise, record
+
+_SCALARS = (bool, int, float, complex, np.generic)
+
+
+class Array:
+    """An n-dimensional array on a daemon's device, computed when it is read.
+
+    Operations record themselves and return at once; reading (`np.asarray`, `float`, `print`, `tolist`) sends what is needed in one round
+    trip. Slices, transposes and reshapes are views, as in NumPy. In-place operators and assignment change what views see."""
+
+    __slots__ = ("_node", "__weakref__")
+    _node: Node
+    # Before NumPy's own operators.
+    __array_priority__ = 1000
+
+    def __init__(self):
+        raise TypeError("make arrays with stride.asarray, stride.zeros and the like")
+
+    def __del__(self):
+        try:
+            self._node.held = False
+        except AttributeError:
+            pass  # it was never given a node
+
+    # --- what it is ---
+
+    @property
+    def shape(self) -> Tuple[int, ...]:
+        return self._node.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self._node.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self._node.shape)
+
+    @property
+    def size(self) -> int:
+        return self._node.size
+
+    @property
+    def nbytes(self) -> int:
+        return self._node.nbytes
+
+    @property
+    def itemsize(self) -> int:
+        return self._node.dtype.itemsize
+
+    @property
+    def session(self):
+        return self._node.session
+
+    @property
+    def device(self) -> str:
+        """The device that it was put on or that the session's operations run on, or `auto` where the daemon chooses for each."""
+        return self._node.device.replace("devices/", "", 1) or "auto"
+
+    def to_device(self, device: str, /, *, stream: Optional[Any] = None) -> "Array":
+        """A copy there; this array itself when that is where it is."""
+        from stride import _manipulation
+
+        if stream is not None:
+            raise ValueError("the service has no streams: stream must be None")
+        return self if device == self.device else _manipulation.to_device(self, device)
+
+    @property
+    def T(self) -> "Array":  # noqa: N802, NumPy's name
+        from stride import _manipulation
+
+        if self.ndim != 2:
+            raise ValueError(".T is for matrices; use permute_dims")
+        return _manipulation.matrix_transpose(self)
+
+    @property
+    def mT(self) -> "Array":  # noqa: N802, the standard's name
+        from stride import _manipulation
+
+        return _manipulation.matrix_transpose(self)
+
+    @property
+    def real(self) -> "Array":
+        return wrap(elementwise("real", (self._node,))) if self.dtype.kind == "c" else self
+
+    @property
+    def imag(self) -> "Array":
+        return wrap(elementwise("imag", (self._node,)))
+
+    # --- reading ---
+
+    def _read(self) -> np.ndarray:
+        return self._node.session.read(self._node)
+
+    def to_numpy(self, *, progress=None) -> np.ndarray:
+        """A copy on the host. `progress(done_bytes, total_bytes)` is called while a large array comes down."""
+        return np.array(self._node.session.read(self._node, progress))
+
+    def __array__(self, dtype=None, copy=None) -> np.ndarray:
+        if copy is False:
+            raise ValueError("the elements are on a device: reading them is always a copy")
+        values = self._read()
+        if dtype is not None and np.dtype(dtype) != values.dtype:
+            return values.astype(dtype)
+        return np.array(values)
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        """A copy on the host."""
+        if copy is False:
+            raise BufferError("the elements are on a device: reading them is always a copy")
+        if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
+            raise BufferError(f"only host memory is given, not device {tuple(dl_device)}")
+        return self.to_numpy().__dlpack__()
+
+    def __dlpack_device__(self) -> Tuple[int, int]:
+        return (1, 0)  # kDLCPU
+
+    def item(self):
+        if self.size != 1:
+            raise ValueError("only an array of one element is a Python scalar")
+        return self._read().item()
+
+    def tolist(self):
+        return self._read().tolist()
+
+    def _one(self, what: str):
+        if self.size != 1:
+            raise TypeError(f"only an array of one element converts to {what}; this one has the shape {self.shape}")
+        return self._read().reshape(()).item()
+
+    def __bool__(self) -> bool:
+        if self.size != 1:
+            raise ValueError("the truth of an array is ambiguous; use stride.any or stride.all")
+        return bool(self._one("bool"))
+
+    def __int__(self) -> int:
+        return int(self._one("int"))
+
+    def __float__(self) -> float:
+        return float(self._one("float"))
+
+    def __complex__(self) -> complex:
+        return complex(self._one("complex"))
+
+    def __index__(self) -> int:
+        if self.dtype.kind not in "iu" or self.ndim:
+            raise TypeError("only a zero-dimensional array of integers is an index")
+        return operator.index(self._one("int"))
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("a zero-dimensional array has no length")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator["Array"]:
+        if not self.shape:
+            raise TypeError("a zero-dimensional array cannot be iterated over")
+        if self.nbytes <= 64 << 10:
+            self._read()  # once, rather than an element at a time
+        return (self[i] for i in range(self.shape[0]))
+
+    def __repr__(self) -> str:
+        text = np.array2string(self._read(), separator=", ", prefix="stride.Array(")
+        return f"stride.Array({text}, dtype={self.dtype})"
+
+    def __str__(self) -> str:
+        return str(self._read())
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if spec and self.size == 1 else format(str(self), spec)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __copy__(self) -> "Array":
+        from stride import _manipulation
+
+        return _manipulation.copy(self)
+
+    def __deepcopy__(self, _) -> "Array":
+        return self.__copy__()
+
+    copy = __copy__
+
+    # --- elements ---
+
+    def __getitem__(self, key) -> "Array":
+        from stride import _indexing
+
+        return _indexing.get(self, key)
+
+    def __setitem__(self, key, value) -> None:
+        from stride import _indexing
+
+        _indexing.set(self, key, value)
+
+    # --- with other libraries ---
+
+    def __array_namespace__(self, *, api_version: Optional[str] = None):
+        import stride
+
+        if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+            raise ValueError(f"no such version of the array API here: {api_version}")
+        return stride
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        from stride import _numpy_protocol
+
+        return _numpy_protocol.apply_ufunc(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, function, types, arguments, kwargs):
+        from stride import _numpy_protocol
+
+        return _numpy_protocol.apply_function(function, arguments, kwargs)
+
+    # --- methods that NumPy's arrays have too ---
+
+    def astype(self, dtype, *, copy: bool = True) -> "Array":
+        from stride import _manipulation
+
+        return _manipulation.astype(self, dtype, copy=copy)
+
+    def reshape(self, *shape, copy: Optional[bool] = None) -> "Array":
+        from stride import _manipulation
+
+        return _manipulation.reshape(self, shape[0] if len(shape) == 1 and not hasattr(shape[0], "__index__") else shape, copy=copy)
+
+    def sum(self, axis=None, *, dtype=None, keepdims: bool = False) -> "Array":
+        from stride import _reductions
+
+        return _reductions.sum(self, axis=axis, dtype=dtype, keepdims=keepdims)
+
+    def mean(self, axis=None, *, keepdims: bool = False) -> "Array":
+        from stride import _reductions
+
+        return _reductions.mean(self, axis=axis, keepdims=keepdims)
+
+    def min(self, axis=None, *, keepdims: bool = False) -> "Array":
+        from stride import _reductions
+
+        return _reductions.min(self, axis=axis, keepdims=keepdims)
+
+    def max(self, axis=None, *, keepdims: bool = False) -> "Array":
+        from stride import _reductions
+
+        return _reductions.max(self, axis=axis, keepdims=keepdims)
+
+    # --- operators ---
+
+    if TYPE_CHECKING:
+        # Made below, one for each function of the service.
+        def __add__(self, other: Any) -> "Array": ...
+        def __radd__(self, other: Any) -> "Array": ...
+        def __iadd__(self, other: Any) -> "Array": ...
+        def __sub__(self, other: Any) -> "Array": ...
+        def __rsub__(self, other: Any) -> "Array": ...
+        def __isub__(self, other: Any) -> "Array": ...
+        def __mul__(self, other: Any) -> "Array": ...
+        def __rmul__(self, other: Any) -> "Array": ...
+        def __imul__(self, other: Any) -> "Array": ...
+        def __truediv__(self, other: Any) -> "Array": ...
+        def __rtruediv__(self, other: Any) -> "Array": ...
+        def __itruediv__(self, other: Any) -> "Array": ...
+        def __floordiv__(self, other: Any) -> "Array": ...
+        def __rfloordiv__(self, other: Any) -> "Array": ...
+        def __ifloordiv__(self, other: Any) -> "Array": ...
+        def __mod__(self, other: Any) -> "Array": ...
+        def __rmod__(self, other: Any) -> "Array": ...
+        def __imod__(self, other: Any) -> "Array": ...
+        def __pow__(self, other: Any) -> "Array": ...
+        def __rpow__(self, other: Any) -> "Array": ...
+        def __ipow__(self, other: Any) -> "Array": ...
+        def __and__(self, other: Any) -> "Array": ...
+        def __rand__(self, other: Any) -> "Array": ...
+        def __iand__(self, other: Any) -> "Array": ...
+        def __or__(self, other: Any) -> "Array": ...
+        def __ror__(self, other: Any) -> "Array": ...
+        def __ior__(self, other: Any) -> "Array": ...
+        def __xor__(self, other: Any) -> "Array": ...
+        def __rxor__(self, other: Any) -> "Array": ...
+        def __ixor__(self, other: Any) -> "Array": ...
+        def __lshift__(self, other: Any) -> "Array": ...
+        def __rlshift__(self, other: Any) -> "Array": ...
+        def __ilshift__(self, other: Any) -> "Array": ...
+        def __rshift__(self, other: Any) -> "Array": ...
+        def __rrshift__(self, other: Any) -> "Array": ...
+        def __irshift__(self, other: Any) -> "Array": ...
+        def __lt__(self, other: Any) -> "Array": ...
+        def __le__(self, other: Any) -> "Array": ...
+        def __gt__(self, other: Any) -> "Array": ...
+        def __ge__(self, other: Any) -> "Array": ...
+        def __eq__(self, other: Any) -> "Array": ...  # type: ignore[override]
+        def __ne__(self, other: Any) -> "Array": ...  # type: ignore[override]
+
+    def __matmul__(self, other) -> "Array":
+        from stride import _linear_algebra
+
+        other = _operand(self, other)
+        return NotImplemented if other is NotImplemented else _linear_algebra.matmul_nodes(self._node, other)
+
+    def __rmatmul__(self, other) -> "Array":
+        from stride import _linear_algebra
+
+        other = _operand(self, other)
+        return NotImplemented if other is NotImplemented else _linear_algebra.matmul_nodes(other, self._node)
+
+    def __imatmul__(self, other) -> "Array":
+        return _assign_in_place(self, self @ other)
+
+    def __pos__(self) -> "Array":
+        return wrap(elementwise("positive", (self._node,)))
+
+    def __neg__(self) -> "Array":
+        return wrap(elementwise("negative", (self._node,)))
+
+    def __abs__(self) -> "Array":
+        return wrap(elementwise("absolute", (self._node,)))
+
+    def __invert__(self) -> "Array":
+        return wrap(elementwise("invert", (self._node,)))
+
+    def __divmod__(self, other) -> Tuple["Array", "Array"]:
+        return self // other, self % other
+
+
+_new = object.__new__
+
+
+def wrap(node: Node) -> Array:
+    """An array for a node that no array has."""
+    array = _new(Array)
+    array._node = node
+    node.held = True
+    return array
+
+
+def _operand(array: Array, other):
+    """What an operator of `array` takes `other` for: a node, a Number, or NotImplemented."""
+    kind = type(other)
+    if kind is Array:
+        return other._node
+    if kind is int or kind is float or isinstance(other, _SCALARS):
+        return Number(other)
+    if isinstance(other, np.ndarray):
+        return array._node.session.upload(other)
+    return NotImplemented
+
+
+def node_of(anything, session=None) -> Node:
+    """The node of an array, or of one made of a number or of something that NumPy takes for an array."""
+    if type(anything) is Array:
+        return anything._node
+    from stride._session import current_session
+
+    return (session or current_session()).upload(np.asarray(anything))
+
+
+def operands_of(arguments) -> tuple:
+    """Nodes and Numbers for the arguments of an elementwise function, at least one a node."""
+    session = next((one._node.session for one in arguments if type(one) is Array), None)
+    operands = tuple(
+        one._node if type(one) is Array else Number(one) if isinstance(one, _SCALARS) else node_of(one, session)
+        for one in arguments)
+    if session is None and all(type(one) is Number for one in operands):
+        operands = (node_of(arguments[0]),) + operands[1:]
+    return operands
+
+
+def _assign_in_place(array: Array, result: Array) -> Array:
+    """`array op= x`: the array becomes `result`, in its own type. Views see it too."""
+    if result.shape != array.shape:
+        raise _errors.ShapeMismatch(f"an array of shape {array.shape} cannot take a result of shape {result.shape} in place")
+    if not np.can_cast(result.dtype, array.dtype, "same_kind"):
+        raise _errors.DataTypeMismatch(f"an array of {array.dtype} cannot take a result of {result.dtype} in place")
+    if result.dtype != array.dtype:
+        result = result.astype(array.dtype)
+    node = array._node
+    if node.buffer is not None and node.buffer.num_nodes > 1:
+        from stride import _indexing
+
+        _indexing.write(array, result)
+        return array
+    # Nobody else sees these elements: the name is given to the new ones, which may still be fused.
+    new = result._node
+    result._node = node
+    array._node = new
+    new.held = True
+    return array
+
+
+def _binary(name: str):
+    def forward(self, other):
+        other = _operand(self, other)
+        if other is NotImplemented:
+            return NotImplemented
+        return wrap(elementwise(name, (self._node, other)))
+
+    def backward(self, other):
+        other = _operand(self, other)
+        if other is NotImplemented:
+            return NotImplemented
+        return wrap(elementwise(name, (other, self._node)))
+
+    def in_place(self, other):
+        other = _operand(self, other)
+        if other is NotImplemented:
+            return NotImplemented
+        return _assign_in_place(self, wrap(elementwise(name, (self._node, other))))
+
+    return forward, backward, in_place
+
+
+for _method, _function in {
+        "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "floordiv": "floor_divide", "mod": "remainder",
+        "pow": "power", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "left_shift",
+        "rshift": "right_shift"}.items():
+    for _prefix, _operator in zip(("__", "__r", "__i"), _binary(_function)):
+        _operator.__name__ = f"{_prefix}{_method}__"
+        _operator.__qualname__ = f"Array.{_operator.__name__}"
+        setattr(Array, _operator.__name__, _operator)
+for _method, _function in {
+        "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal"}.items():
+    _operator = _binary(_function)[0]
+    _operator.__name__ = f"__{_method}__"
+    setattr(Array, _operator.__name__, _operator)

@@ -1,0 +1,198 @@
+"""New arrays."""
+
+import math
+from typing import Optional
+
+import numpy as np
+
+from stride import _dtypes, _errors, _graph, _manipulation
+from stride._array import Array, wrap
+from stride._elementwise import equal, greater_equal, where
+from stride._graph import Number, record
+from stride._session import Session, current_session
+from stride.v1 import array_pb2, operation_pb2 as pb
+
+__all__ = ["arange", "asarray", "empty", "empty_like", "eye", "from_dlpack", "full", "full_like", "linspace", "meshgrid", "ones", "ones_like",
+           "tril", "triu", "zeros", "zeros_like"]
+
+
+def _shape(shape) -> tuple:
+    shape = (shape.__index__(),) if hasattr(shape, "__index__") else tuple(extent.__index__() for extent in shape)
+    if any(extent < 0 for extent in shape):
+        raise ValueError(f"negative dimensions are not allowed: {shape}")
+    return shape
+
+
+def _session_of(device: Optional[str], like: Optional[Array] = None) -> Session:
+    return like._node.session if like is not None else current_session()
+
+
+def _on(array: Array, device: Optional[str]) -> Array:
+    return array if device is None else array.to_device(device)
+
+
+def _create(session, shape, dtype, **kind) -> Array:
+    def build(flush, node, operands):
+        flush.operation(node.handle, node.origin, creation=pb.Creation(**kind))
+
+    return wrap(record(session, shape, dtype, build, ()))
+
+
+def _fill(session, shape, dtype, value) -> Array:
+    fill = pb.Creation.Fill(spec=array_pb2.ArraySpec(data_type=_dtypes.NUMBERS[dtype], shape=shape))
+    if value is not None:
+        fill.value.CopyFrom(Number(value).to_proto())
+    return _create(session, shape, dtype, fill=fill)
+
+
+def zeros(shape, *, dtype=None, device: Optional[str] = None) -> Array:
+    return _on(_fill(_session_of(device), _shape(shape), _dtypes.dtype_of(dtype or float), None), device)
+
+
+# Nothing of what was in memory before may be seen.
+empty = zeros
+
+
+def ones(shape, *, dtype=None, device: Optional[str] = None) -> Array:
+    return full(shape, 1, dtype=dtype or float, device=device)
+
+
+def full(shape, fill_value, *, dtype=None, device: Optional[str] = None) -> Array:
+    session = _session_of(device)
+    if isinstance(fill_value, Array):
+        target = fill_value if dtype is None else fill_value.astype(dtype)
+        return _on(_manipulation.copy(_manipulation.broadcast_to(target, _shape(shape))), device)
+    dtype = _dtypes.dtype_of(dtype if dtype is not None else np.asarray(fill_value).dtype)
+    return _on(_fill(session, _shape(shape), dtype, np.asarray(fill_value).astype(dtype)[()]), device)
+
+
+def zeros_like(x, /, *, dtype=None, device: Optional[str] = None) -> Array:
+    return _on(_fill(_session_of(device, x), x.shape, _dtypes.dtype_of(dtype or x.dtype), None), device)
+
+
+empty_like = zeros_like
+
+
+def ones_like(x, /, *, dtype=None, device: Optional[str] = None) -> Array:
+    return full_like(x, 1, dtype=dtype, device=device)
+
+
+def full_like(x, /, fill_value, *, dtype=None, device: Optional[str] = None) -> Array:
+    dtype = _dtypes.dtype_of(dtype or x.dtype)
+    return _on(_fill(_session_of(device, x), x.shape, dtype, np.asarray(fill_value).astype(dtype)[()]), device)
+
+
+def arange(start, /, stop=None, step=1, *, dtype=None, device: Optional[str] = None) -> Array:
+    """NumPy's arange."""
+    if stop is None:
+        start, stop = 0, start
+    if step == 0:
+        raise ZeroDivisionError("the step of a range must not be zero")
+    if dtype is None:
+        dtype = np.result_type(*(np.asarray(one).dtype for one in (start, stop, step)))
+        dtype = np.dtype(np.int64) if dtype.kind == "b" else dtype
+    dtype = _dtypes.dtype_of(dtype)
+    count = max(0, math.ceil((stop - start) / step)) if not all(isinstance(one, int) for one in (start, stop, step)) else len(
+        range(start, stop, step))
+    message = pb.Creation.Range(data_type=_dtypes.NUMBERS[dtype])
+    for name, value in (("start", start), ("stop", stop), ("step", step)):
+        getattr(message, name).CopyFrom(Number(value.item() if isinstance(value, np.generic) else value).to_proto())
+    return _on(_create(_session_of(device), (count,), dtype, range=message), device)
+
+
+def linspace(start, stop, /, num: int, *, dtype=None, device: Optional[str] = None, endpoint: bool = True) -> Array:
+    dtype = _dtypes.dtype_of(dtype or (np.complex128 if isinstance(start, complex) or isinstance(stop, complex) else np.float64))
+    message = pb.Creation.LinearSpace(count=num, exclude_endpoint=not endpoint, data_type=_dtypes.NUMBERS[dtype])
+    message.start.CopyFrom(Number(start).to_proto())
+    message.stop.CopyFrom(Number(stop).to_proto())
+    return _on(_create(_session_of(device), (num,), dtype, linear_space=message), device)
+
+
+def eye(n_rows: int, n_cols: Optional[int] = None, /, *, k: int = 0, dtype=None, device: Optional[str] = None) -> Array:
+    n_cols = n_rows if n_cols is None else n_cols
+    k = min(max(k, -n_rows), n_cols)
+    rows = _manipulation.expand_dims(arange(n_rows), axis=1)
+    columns = arange(-k, n_cols - k)
+    return _on(equal(rows, columns).astype(dtype or float), device)
+
+
+def _triangle(x: Array, k: int, lower: bool) -> Array:
+    if x.ndim < 2:
+        raise _errors.ShapeMismatch("a triangle is of a matrix or a stack of them")
+    k = min(max(k, -x.shape[-2]), x.shape[-1])
+    rows = _manipulation.expand_dims(arange(x.shape[-2]), axis=1)
+    columns = arange(x.shape[-1])
+    keep = greater_equal(rows + k, columns) if lower else greater_equal(columns, rows + k)
+    return where(keep, x, zeros((), dtype=x.dtype))
+
+
+def tril(x, /, *, k: int = 0) -> Array:
+    return _triangle(x, k, True)
+
+
+def triu(x, /, *, k: int = 0) -> Array:
+    return _triangle(x, k, False)
+
+
+def meshgrid(*arrays, indexing: str = "xy") -> list:
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"indexing is xy or ij, not {indexing}")
+    if not arrays:
+        return []
+    rank = len(arrays)
+    places = list(range(rank))
+    if indexing == "xy" and rank > 1:
+        places[:2] = 1, 0
+    shape = [0] * rank
+    for array, place in zip(arrays, places):
+        shape[place] = array.size
+    results = []
+    for array, place in zip(arrays, places):
+        column = _manipulation.reshape(array, tuple(array.size if i == place else 1 for i in range(rank)))
+        results.append(_manipulation.copy(_manipulation.broadcast_to(column, tuple(shape))))
+    return results
+
+
+def asarray(obj, /, *, dtype=None, device: Optional[str] = None, copy: Optional[bool] = None, progress=None) -> Array:
+    """An array of anything that NumPy or DLPack takes for one; an Array itself unless another type, place or a copy is asked for.
+
+    A large array is sent at once, and `progress(done_bytes, total_bytes)` called as it goes."""
+    if isinstance(obj, Array):
+        if dtype is not None and _dtypes.dtype_of(dtype) != obj.dtype:
+            if copy is False:
+                raise ValueError("another type needs a copy")
+            obj = obj.astype(dtype)
+        elif copy:
+            obj = _manipulation.copy(obj)
+        return _on(obj, device)
+    if copy is False:
+        raise ValueError("elements on the host must be copied to a device")
+    if not isinstance(obj, np.ndarray):
+        obj = _from_lists(obj) if isinstance(obj, (list, tuple)) else _from_other(obj)
+    if dtype is not None:
+        obj = obj.astype(_dtypes.dtype_of(dtype))
+    return wrap(current_session().upload(obj, device, progress))
+
+
+def _from_lists(obj) -> np.ndarray:
+    def host(one):
+        if isinstance(one, Array):
+            return one._read()
+        return [host(inner) for inner in one] if isinstance(one, (list, tuple)) else one
+
+    return np.asarray(host(obj))
+
+
+def _from_other(obj) -> np.ndarray:
+    if hasattr(obj, "__array__") or not hasattr(obj, "__dlpack__"):
+        return np.asarray(obj)
+    return np.from_dlpack(obj)
+
+
+def from_dlpack(x, /, *, device: Optional[str] = None, copy: Optional[bool] = None) -> Array:
+    """A copy on the service of an array in host memory."""
+    if isinstance(x, Array):
+        return asarray(x, device=device, copy=copy)
+    if copy is False:
+        raise BufferError("elements on the host must be copied to a device")
+    return asarray(np.from_dlpack(x), device=device)

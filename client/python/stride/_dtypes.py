@@ -1,0 +1,32 @@
+"""Element types: NumPy's own dtypes, and their numbers in the contract."""
+
+import numpy as np
+
+from stride import _errors
+
+bool = np.dtype(np.bool_)
+int8, int16, int32, int64 = (np.dtype(f"int{n}") for n in (8, 16, 32, 64))
+uint8, uint16, uint32, uint64 = (np.dtype(f"uint{n}") for n in (8, 16, 32, 64))
+float16, float32, float64 = (np.dtype(f"float{n}") for n in (16, 32, 64))
+complex64, complex128 = np.dtype("complex64"), np.dtype("complex128")
+
+NUMBERS = {
+    bool: 1, int8: 2, int16: 3, int32: 4, int64: 5, uint8: 6, uint16: 7, uint32: 8, uint64: 9, float16: 10, float32: 12,
+    float64: 13, complex64: 14, complex128: 15,
+}
+_BY_NUMBER = {number: dtype for dtype, number in NUMBERS.items()}
+
+
+def dtype_of(anything) -> np.dtype:
+    """np.dtype(anything) of this machine's byte order, when the service has it."""
+    dtype = np.dtype(anything).newbyteorder("=")
+    if dtype not in NUMBERS:
+        raise _errors.DataTypeMismatch(f"The service has no element type {dtype}")
+    return dtype
+
+
+def dtype_numbered(number: int) -> np.dtype:
+    dtype = _BY_NUMBER.get(number)
+    if dtype is None:
+        raise _errors.Unimplemented(f"NumPy has no type for the service's element type {number} (bfloat16)")
+    return dtype

@@ -1,0 +1,330 @@
+"""Values, recorded before they are computed, and how a flush turns them into commands."""
+
+import math
+import weakref
+from typing import Callable, List, Optional, Tuple, Union
+
+import numpy as np
+
+from stride import _dtypes, _inference
+from stride._origin import caller
+from stride._stream import Note
+from stride.v1 import array_pb2, compute_service_pb2, operation_pb2 as pb
+
+# Longest chain recorded before it is sent: the grammar of expressions ends at 100 levels, and the device should not wait for the program.
+MAX_WEIGHT = 64
+# A recorded value used twice is computed twice, in two expressions, only when that is as cheap as reading it.
+_MAX_REPEATED_WEIGHT = 2
+
+
+class Buffer:
+    """What views share: how many values stand on it, and how often it was written."""
+
+    __slots__ = ("num_nodes", "version")
+
+    def __init__(self):
+        self.num_nodes = 1
+        self.version = 0
+
+
+class Number:
+    """A scalar operand: a Python number (weak), or a NumPy scalar with its type."""
+
+    __slots__ = ("value", "type")
+
+    def __init__(self, value):
+        self.value = value
+        if isinstance(value, (bool, np.generic)):
+            self.type = _dtypes.dtype_of(value.dtype) if isinstance(value, np.generic) else _dtypes.bool
+        else:
+            self.type = type(value) if type(value) in (int, float, complex) else next(
+                t for t in (int, float, complex) if isinstance(value, t))
+
+    def to_proto(self) -> array_pb2.Scalar:
+        scalar, value = array_pb2.Scalar(), self.value
+        if isinstance(self.type, np.dtype):
+            kind = self.type.kind
+            if kind != "b":
+                scalar.data_type = _dtypes.NUMBERS[self.type]
+            value = value.item() if isinstance(value, np.generic) else value
+        else:
+            kind = {int: "i", float: "f", complex: "c"}[self.type]
+        if kind == "b":
+            scalar.bool_value = bool(value)
+        elif kind in "iu":
+            if value < 2**63:
+                scalar.int_value = value
+            else:
+                scalar.uint_value = value
+        elif kind == "f":
+            scalar.float_value = value
+        else:
+            scalar.complex_value.real, scalar.complex_value.imaginary = value.real, value.imag
+        return scalar
+
+
+# Fills in the operation(s) that compute a node: (flush, node, operands). Operands are pb.Operand, one for each input.
+Build = Callable[["Flush", "Node", list], None]
+
+
+class Node:
+    """One value. Deferred while `op` is set; sent once `handle` is; on the host when `host` is and its buffer was not written since.
+
+    Whoever records or flushes holds no lock but the session's; a node is used by one thread at a time, as NumPy's arrays are."""
+
+    __slots__ = ("session", "shape", "dtype", "strides", "op", "inputs", "handle", "held", "uses", "weight", "origin", "host",
+                 "host_version", "buffer", "device", "__weakref__")
+
+    def __init__(self, session, shape, dtype, op: Union[str, Build, None], inputs: tuple, origin):
+        self.session = session
+        self.shape = shape
+        self.dtype = dtype
+        self.strides: Optional[Tuple[int, ...]] = None  # in elements; None: contiguous
+        self.op = op
+        self.inputs = inputs
+        self.handle = 0
+        self.held = False  # by an Array
+        self.uses = 0  # by deferred nodes
+        self.origin = origin
+        self.host: Optional[np.ndarray] = None
+        self.host_version = 0
+        self.buffer: Optional[Buffer] = None
+        self.device = session.device  # where it was asked to be; empty: where it is computed or used
+        weight = 1
+        for node in inputs:
+            if type(node) is Node:
+                node.uses += 1
+                if node.op is not None:
+                    weight += node.weight
+        self.weight = weight
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    @property
+    def deferred(self) -> bool:
+        return self.op is not None
+
+    def cached(self) -> Optional[np.ndarray]:
+        """The elements, when the host has them as they are."""
+        if self.host is not None and (self.buffer is None or self.buffer.version == self.host_version):
+            return self.host
+        return None
+
+    def keep(self, host: np.ndarray) -> None:
+        self.host = host
+        self.host_version = self.buffer.version if self.buffer else 0
+
+    def share_buffer(self, base: "Node") -> None:
+        if base.buffer is None:
+            base.buffer = Buffer()
+        self.buffer = base.buffer
+        self.buffer.num_nodes += 1
+
+    def written(self) -> None:
+        """The service changes this value in place: what the host knows of it and its views is old."""
+        if self.buffer is None:
+            self.host = None
+        else:
+            self.buffer.version += 1
+
+    def _let_go_of_inputs(self) -> None:
+        for node in self.inputs:
+            if type(node) is Node:
+                node.uses -= 1
+        self.inputs = ()
+
+    def sent(self, handle: int) -> None:
+        self.handle = handle
+        self.op = None
+        self._let_go_of_inputs()
+
+    def __del__(self):
+        # May run in any thread, at any moment: nothing here takes a lock.
+        if self.handle:
+            self.session.released.append(self.handle)
+        if self.buffer is not None:
+            self.buffer.num_nodes -= 1
+        if self.inputs:
+            self._let_go_of_inputs()
+
+
+def record(session, shape, dtype, op: Union[str, Build], inputs: tuple) -> Node:
+    """A deferred node, of a shape and type that the caller has found out."""
+    node = Node(session, shape, dtype, op, inputs, caller())
+    session.recorded(node)
+    return node
+
+
+def record_several(session, results, build, inputs: tuple) -> List[Node]:
+    """Nodes for an operation with several results, (shape, dtype) each. `build(flush, operands, handles, origin)` adds the command."""
+    group: List[weakref.ref] = []
+
+    def build_group(flush, node, operands):
+        alive = [one() for one in group]
+        for other in alive:
+            if other is not None and other is not node:
+                other.handle = flush.session.next_id()
+        build(flush, operands, [flush.scratch() if other is None else other.handle for other in alive], node.origin)
+        for other in alive:
+            if other is not None and other is not node:
+                other.sent(other.handle)
+
+    nodes = [record(session, shape, dtype, build_group, inputs) for shape, dtype in results]
+    group.extend(map(weakref.ref, nodes))
+    return nodes
+
+
+def elementwise(name: str, inputs: tuple) -> Node:
+    """A node for a function of the service on nodes and Numbers, at least one a node."""
+    session = None
+    types, shape = [], None
+    for one in inputs:
+        if type(one) is Node:
+            types.append(one.dtype)
+            if session is None:
+                session = one.session
+            elif session is not one.session:
+                raise ValueError("arrays of different sessions cannot meet; download one and upload it again")
+            if shape is None:
+                shape = one.shape
+            elif shape != one.shape:
+                shape = _inference.broadcast(shape, one.shape)
+        else:
+            types.append(one.type)
+    loop, dtype = _inference.elementwise(name, *types)
+    if loop.kind in "iu":
+        for one in inputs:
+            if type(one) is Number and one.type is int:
+                _check_range(name, one.value, loop)
+    node = Node(session, shape, dtype, name, inputs, caller())
+    session.recorded(node)
+    return node
+
+
+_COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
+
+
+def _check_range(name: str, value: int, dtype: np.dtype) -> None:
+    if name in _COMPARISONS and -(2**63) <= value < 2**64:
+        return
+    info = np.iinfo(dtype)
+    if not info.min <= value <= info.max:
+        raise OverflowError(f"Python integer {value} out of bounds for {dtype}")
+
+
+def spec_of(node: Node) -> array_pb2.ArraySpec:
+    return array_pb2.ArraySpec(data_type=_dtypes.NUMBERS[node.dtype], shape=node.shape)
+
+
+class Flush:
+    """One pass that makes commands of nodes, in an order in which each finds its inputs. The session's lock is held."""
+
+    def __init__(self, session):
+        self.session = session
+        self.commands: List[compute_service_pb2.Command] = []
+        self.notes = {}
+        self._scratch: List[int] = []
+
+    def operation(self, handle: int, origin, **kind) -> pb.Operation:
+        """Adds a command; its output is `handle`."""
+        operation = pb.Operation(**kind)
+        if handle:
+            operation.outputs.add().handle = handle
+        return self.add(operation, origin)
+
+    def add(self, operation: pb.Operation, origin) -> pb.Operation:
+        if self.session.device and not operation.device and operation.WhichOneof("kind") != "view":
+            operation.device = self.session.device
+        command = compute_service_pb2.Command(id=self.session.next_id(), operation=operation)
+        self.commands.append(command)
+        self.notes[command.id] = Note(None, origin, command.operation)
+        return command.operation
+
+    def fetch(self, handle: int, future) -> None:
+        command = compute_service_pb2.Command(id=self.session.next_id(), fetch=compute_service_pb2.Fetch(handle=handle))
+        self.commands.append(command)
+        self.notes[command.id] = Note(future)
+
+    def scratch(self) -> int:
+        """A handle that is released when the flush ends."""
+        handle = self.session.next_id()
+        self._scratch.append(handle)
+        return handle
+
+    def finish(self) -> None:
+        handles = self._scratch
+        released = self.session.released
+        while released:
+            handles.append(released.popleft())
+        if handles:
+            self.commands.append(compute_service_pb2.Command(
+                id=self.session.next_id(), release=compute_service_pb2.Release(handles=handles)))
+            self._scratch = []
+
+    def operand(self, one: Union[Node, Number]) -> pb.Operand:
+        if type(one) is Number:
+            return pb.Operand(scalar=one.to_proto())
+        return pb.Operand(handle=self.materialise(one))
+
+    def materialise(self, node: Node) -> int:
+        """The handle of a node, which is computed by a command of its own unless it has been."""
+        if node.handle:
+            return node.handle
+        handle = self.session.next_id()
+        if node.op is None:
+            self._upload(node, handle)
+        elif type(node.op) is str:
+            self._elementwise(node, handle)
+        else:
+            node.handle = handle  # for builders that write into it
+            try:
+                node.op(self, node, [self.operand(one) for one in node.inputs])
+            except BaseException:
+                node.handle = 0
+                raise
+        node.sent(handle)
+        return handle
+
+    def _upload(self, node: Node, handle: int) -> None:
+        inline = array_pb2.InlineArray(spec=spec_of(node), data=node.host.tobytes())
+        self.operation(handle, node.origin, copy=pb.Copy(input=pb.Operand(inline_array=inline)))
+
+    def _elementwise(self, node: Node, handle: int) -> None:
+        names, inputs, origins = {}, {}, [node.origin]
+        text = self._text(node, node, names, inputs, origins, True)
+        if len(origins) > 1:
+            self.operation(handle, origins, expression=pb.Expression(text=text, inputs=inputs))
+        else:
+            operands = [self.operand(one) for one in node.inputs]
+            self.operation(handle, node.origin, ufunc=pb.Ufunc(function=node.op, inputs=operands))
+
+    def _text(self, node: Node, root: Node, names, inputs, origins, is_root=False) -> str:
+        if not is_root:
+            if not self._fuses(node, root):
+                handle = self.materialise(node)
+                name = names.get(handle)
+                if name is None:
+                    name = names[handle] = f"a{len(names)}"
+                    inputs[name] = pb.Operand(handle=handle)
+                return name
+            origins.append(node.origin)
+        arguments = []
+        for one in node.inputs:
+            if type(one) is Number:
+                name = f"s{len(inputs)}"
+                inputs[name] = pb.Operand(scalar=one.to_proto())
+                arguments.append(name)
+            else:
+                arguments.append(self._text(one, root, names, inputs, origins))
+        return f"{node.op}({', '.join(arguments)})"
+
+    @staticmethod
+    def _fuses(node: Node, root: Node) -> bool:
+        return (type(node.op) is str and not node.held and node.shape == root.shape
+                and (node.uses <= 1 or node.weight <= _MAX_REPEATED_WEIGHT))

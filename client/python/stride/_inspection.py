@@ -1,0 +1,79 @@
+"""What the namespace says about itself and its types."""
+
+from dataclasses import dataclass
+from typing import Any, Dict, List, Optional
+
+import numpy as np
+
+from stride import _dtypes
+from stride._array import Array
+from stride._session import current_session
+
+__all__ = ["__array_namespace_info__", "finfo", "iinfo", "isdtype"]
+
+_KINDS = {
+    "bool": "b", "signed integer": "i", "unsigned integer": "u", "integral": "iu", "real floating": "f", "complex floating": "c",
+    "numeric": "iufc",
+}
+
+
+@dataclass(frozen=True)
+class FloatInfo:
+    bits: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
+    dtype: np.dtype
+
+
+def finfo(type, /) -> FloatInfo:  # noqa: A002
+    """Limits of a float type, or of the parts of a complex one."""
+    info = np.finfo(type.dtype if isinstance(type, Array) else type)
+    return FloatInfo(info.bits, float(info.eps), float(info.max), float(info.min), float(info.smallest_normal), info.dtype)
+
+
+def iinfo(type, /):  # noqa: A002
+    return np.iinfo(type.dtype if isinstance(type, Array) else type)
+
+
+def isdtype(dtype, kind) -> bool:
+    dtype = np.dtype(dtype)
+    if isinstance(kind, tuple):
+        return any(isdtype(dtype, one) for one in kind)
+    if isinstance(kind, str):
+        if kind not in _KINDS:
+            raise ValueError(f"no such kind of types: {kind}; there are {', '.join(_KINDS)}")
+        return dtype.kind in _KINDS[kind]
+    return dtype == np.dtype(kind)
+
+
+class _Info:
+    """The standard's inspection functions."""
+
+    @staticmethod
+    def capabilities() -> Dict[str, Any]:
+        return {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": 32}
+
+    @staticmethod
+    def default_device() -> str:
+        return "auto"
+
+    @staticmethod
+    def devices() -> List[str]:
+        return ["auto"] + [device.name.replace("devices/", "", 1) for device in current_session().devices()]
+
+    @staticmethod
+    def default_dtypes(*, device: Optional[str] = None) -> Dict[str, np.dtype]:
+        return {"real floating": _dtypes.float64, "complex floating": _dtypes.complex128, "integral": _dtypes.int64,
+                "indexing": _dtypes.int64}
+
+    @staticmethod
+    def dtypes(*, device: Optional[str] = None, kind=None) -> Dict[str, np.dtype]:
+        # float16, which the service has too, is not one of the standard's.
+        return {dtype.name: dtype for dtype in _dtypes.NUMBERS
+                if dtype != _dtypes.float16 and (kind is None or isdtype(dtype, kind))}
+
+
+def __array_namespace_info__() -> _Info:
+    return _Info()

@@ -1,0 +1,216 @@
+"""Kernels and elementwise functions of the user's own."""
+
+import ast
+import functools
+import inspect
+import textwrap
+from typing import Callable, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from stride import _elementwise, _errors, _origin
+from stride._array import Array, node_of, operands_of, wrap
+from stride._graph import Node, Number, elementwise
+from stride.v1 import operation_pb2 as pb
+
+Extents = Union[int, Tuple[int, ...]]
+
+
+def _dim3(extents: Extents) -> pb.Dim3:
+    extents = (extents,) if isinstance(extents, (int, np.integer)) else tuple(extents)
+    if not 1 <= len(extents) <= 3:
+        raise ValueError(f"a grid or block has one to three extents: {extents}")
+    return pb.Dim3(**dict(zip("xyz", map(int, extents))))
+
+
+class RawKernel:
+    """A CUDA C++ kernel, compiled by the daemon for the device that runs it, CPU devices included.
+
+        add = stride.RawKernel(source, "add")
+        add((30,), (128,), (x, y, out, np.int32(n)))
+
+    Arguments: arrays (pointers; their type must be the parameter's, and what is behind a pointer to non-const is taken as written), NumPy
+    arrays (uploaded, not brought back), numbers (converted to the parameter's type where that loses nothing), `bytes` (a struct). A fault
+    is told by the arrays that it was to write, when they are read."""
+
+    def __init__(self, source: str, name: str, options: Sequence[str] = (), *, ptx: bool = False):
+        self.source, self.name, self.options, self._ptx = source, name, tuple(options), ptx
+
+    def __repr__(self) -> str:
+        return f"<stride.RawKernel {self.name}>"
+
+    def __call__(self, grid: Extents, block: Extents, arguments: Sequence, *, shared_memory_bytes: int = 0, session=None,
+                 device: Optional[str] = None) -> None:
+        from stride._session import _device_name, current_session
+
+        session = next((one.session for one in arguments if isinstance(one, Array)), session) or current_session()
+        values = [wrap(node_of(one, session)) if isinstance(one, np.ndarray) else one for one in arguments]
+        launch = pb.KernelLaunch(entry=self.name, options=self.options, grid=_dim3(grid), block=_dim3(block),
+                                 shared_memory_bytes=shared_memory_bytes)
+        setattr(launch, "ptx" if self._ptx else "source", self.source)
+        # Whatever was recorded before reads what the kernel may write.
+        session.settle()
+        origin = _origin.caller()
+
+        def add(flush):
+            launch.arguments.extend(_argument(flush, one) for one in values)
+            operation = pb.Operation(kernel_launch=launch)
+            operation.device = _device_name(device) or session.device
+            flush.add(operation, origin)
+
+        session.flush((), add)
+        for one in values:
+            if isinstance(one, Array):
+                one._node.written()
+                one._node.origin = origin
+
+
+def _argument(flush, value) -> pb.KernelArgument:
+    if isinstance(value, Array):
+        return pb.KernelArgument(array=flush.operand(value._node))
+    if isinstance(value, (bytes, bytearray)):
+        return pb.KernelArgument(raw=bytes(value))
+    return pb.KernelArgument(scalar=Number(value).to_proto())
+
+
+_BINARY = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.FloorDiv: "floor_divide", ast.Mod: "remainder",
+           ast.Pow: "power", ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or", ast.BitXor: "bitwise_xor", ast.LShift: "left_shift",
+           ast.RShift: "right_shift"}
+_UNARY = {ast.USub: "negative", ast.UAdd: "positive", ast.Invert: "invert", ast.Not: "logical_not"}
+_COMPARED = {ast.Lt: "less", ast.LtE: "less_equal", ast.Gt: "greater", ast.GtE: "greater_equal", ast.Eq: "equal", ast.NotEq: "not_equal"}
+_CONSTANTS = {"pi": np.pi, "e": np.e, "inf": np.inf, "nan": np.nan}
+
+
+class _Translation(ast.NodeVisitor):
+    """Records an expression's operations on given values. Its values are Nodes and Numbers."""
+
+    def __init__(self, values, name: str):
+        self._values, self._name = dict(values), name
+
+    def generic_visit(self, node):
+        raise _errors.ExpressionError(f"{self._name}: {type(node).__name__} at line {getattr(node, 'lineno', '?')} cannot be translated; "
+                                      "there are arithmetic, comparisons, and/or/not, if-else, calls of stride's functions and assignments")
+
+    def _apply(self, name: str, *arguments):
+        if all(type(one) is Number for one in arguments):
+            function = getattr(np, name)
+            return Number(function(*(one.value for one in arguments)).item())
+        return elementwise(name, arguments)
+
+    def run(self, statements):
+        for statement in statements:
+            if isinstance(statement, ast.Return) and statement.value is not None:
+                return self.visit(statement.value)
+            if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name):
+                self._values[statement.targets[0].id] = self.visit(statement.value)
+            elif isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
+                self._values[statement.target.id] = self._apply(
+                    _BINARY[type(statement.op)], self.visit(statement.target), self.visit(statement.value))
+            elif not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)):  # a docstring
+                self.generic_visit(statement)
+        raise _errors.ExpressionError(f"{self._name} returns nothing")
+
+    def visit_Name(self, node):  # noqa: N802
+        if node.id in self._values:
+            return self._values[node.id]
+        if node.id in _CONSTANTS:
+            return Number(_CONSTANTS[node.id])
+        raise _errors.ExpressionError(f"{self._name}: {node.id} is no argument")
+
+    def visit_Constant(self, node):  # noqa: N802
+        if not isinstance(node.value, (bool, int, float, complex)):
+            self.generic_visit(node)
+        return Number(node.value)
+
+    def visit_BinOp(self, node):  # noqa: N802
+        if type(node.op) not in _BINARY:
+            self.generic_visit(node)
+        return self._apply(_BINARY[type(node.op)], self.visit(node.left), self.visit(node.right))
+
+    def visit_UnaryOp(self, node):  # noqa: N802
+        operand = self.visit(node.operand)
+        if isinstance(node.op, ast.USub) and type(operand) is Number:
+            return Number(-operand.value)
+        return self._apply(_UNARY[type(node.op)], operand)
+
+    def visit_BoolOp(self, node):  # noqa: N802
+        name = "logical_and" if isinstance(node.op, ast.And) else "logical_or"
+        return functools.reduce(lambda a, b: self._apply(name, a, b), map(self.visit, node.values))
+
+    def visit_Compare(self, node):  # noqa: N802
+        sides = [self.visit(one) for one in (node.left, *node.comparators)]
+        parts = []
+        for op, left, right in zip(node.ops, sides, sides[1:]):
+            if type(op) not in _COMPARED:
+                self.generic_visit(op)
+            parts.append(self._apply(_COMPARED[type(op)], left, right))
+        return functools.reduce(lambda a, b: self._apply("logical_and", a, b), parts)
+
+    def visit_IfExp(self, node):  # noqa: N802
+        return self._apply("where", *map(self.visit, (node.test, node.body, node.orelse)))
+
+    def visit_Call(self, node):  # noqa: N802
+        # The last name: `cos`, `math.cos` and `np.cos` are one function.
+        name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        function = _SERVICE_NAMES.get(name)
+        if function is None or node.keywords:
+            raise _errors.ExpressionError(f"{self._name}: no function {name or 'here'} is known to the service", reason="UNKNOWN_FUNCTION")
+        return self._apply(function, *map(self.visit, node.args))
+
+    def visit_Attribute(self, node):  # noqa: N802
+        if node.attr in _CONSTANTS:
+            return Number(_CONSTANTS[node.attr])
+        return self.generic_visit(node)
+
+
+_SERVICE_NAMES = {"where": "where", "real": "real", "imag": "imag", "abs": "absolute", "min": "minimum", "max": "maximum"}
+for _table in (_elementwise.UNARY, _elementwise.BINARY):
+    for _name, _public in _table.items():
+        _SERVICE_NAMES[_name] = _name
+        if _public:
+            _SERVICE_NAMES[_public] = _name
+
+
+def vectorize(function: Union[str, Callable]) -> Callable[..., Array]:
+    """An elementwise function, fused into one kernel, from an expression or from a Python function made of expressions.
+
+        smooth = stride.vectorize("where(x > 0, x, a * (exp(x) - 1))")   # called with x=..., a=...
+
+        @stride.vectorize
+        def smooth(x, a):
+            return x if x > 0 else a * (math.exp(x) - 1)
+
+    What cannot be translated (loops, calls of other functions) raises ExpressionError when it is decorated or first called."""
+    if isinstance(function, str):
+        try:
+            tree = ast.parse(function.strip(), mode="eval")
+        except SyntaxError as error:
+            raise _errors.ExpressionError(f"{error.msg} at byte {(error.offset or 1) - 1}: {function}", reason="EXPRESSION_SYNTAX",
+                                          metadata={"position": str((error.offset or 1) - 1)}) from None
+        statements: list = [ast.Return(value=tree.body)]
+        used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+        names = sorted(used - called - set(_CONSTANTS))
+        signature = inspect.Signature([inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names])
+        title, wrapped = function, lambda *_: None
+    else:
+        try:
+            source = textwrap.dedent(inspect.getsource(function))
+        except OSError:
+            raise _errors.ExpressionError(f"the source of {function.__name__} is not there to translate") from None
+        definition = next((node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)), None)
+        if definition is None:
+            raise _errors.ExpressionError("a function made by def is needed; of a lambda's expression make a string")
+        statements, signature, title, wrapped = definition.body, inspect.signature(function), function.__name__, function
+
+    @functools.wraps(wrapped)
+    def call(*arguments, **kwargs) -> Array:
+        bound = signature.bind(*arguments, **kwargs)
+        bound.apply_defaults()
+        operands = operands_of(tuple(bound.arguments.values()))
+        result = _Translation(zip(bound.arguments, operands), title).run(statements)
+        return wrap(result if type(result) is Node and not result.held else node_of(np.asarray(result.value)) if type(result) is Number
+                    else elementwise("positive", (result,)))
+
+    call.__name__ = getattr(wrapped, "__name__", "expression") if wrapped.__name__ != "<lambda>" else "expression"
+    return call

@@ -1,0 +1,64 @@
+"""Devices and their readings, as plain values."""
+
+from dataclasses import dataclass, fields
+from typing import Optional
+
+
+@dataclass(frozen=True)
+class Device:
+    name: str
+    kind: str
+    model: str
+    index: int
+    serving: bool
+    state_reason: str
+    memory_total_bytes: int
+    num_compute_units: int
+    target: str
+    pci_bus_id: str
+    driver_version: str
+
+    @classmethod
+    def from_proto(cls, device) -> "Device":
+        return cls(serving=device.state == device.STATE_SERVING,
+                   **{f.name: getattr(device, f.name) for f in fields(cls) if f.name != "serving"})
+
+
+@dataclass(frozen=True)
+class DeviceSample:
+    """One device at one moment (`time`: seconds since 1970). A reading that the device does not support is None."""
+
+    device: str
+    time: float
+    utilization_ratio: Optional[float]
+    memory_utilization_ratio: Optional[float]
+    memory_used_bytes: Optional[int]
+    memory_total_bytes: Optional[int]
+    temperature_celsius: Optional[float]
+    power_watts: Optional[float]
+    power_limit_watts: Optional[float]
+    sm_clock_hertz: Optional[int]
+    memory_clock_hertz: Optional[int]
+    arena_bytes: int
+    array_bytes: int
+    queue_depth: int
+    queue_seconds: float
+    busy_seconds: float
+    jobs_succeeded: int
+    jobs_failed: int
+    upload_bytes: int
+    download_bytes: int
+    num_workers: int
+    worker_restarts: int
+
+    @classmethod
+    def from_proto(cls, sample) -> "DeviceSample":
+        values = {}
+        for field in fields(cls):
+            if field.name == "time":
+                values["time"] = sample.time.ToNanoseconds() * 1e-9
+            elif field.type == Optional[float] or field.type == Optional[int]:
+                values[field.name] = getattr(sample, field.name) if sample.HasField(field.name) else None
+            else:
+                values[field.name] = getattr(sample, field.name)
+        return cls(**values)

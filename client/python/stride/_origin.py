@@ -1,0 +1,31 @@
+"""Which line of the user's program is running."""
+
+import os
+import sys
+
+_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+def caller():
+    """(code object, line) of the innermost frame outside this package; cheap, since every recorded operation asks."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        code = frame.f_code
+        if not code.co_filename.startswith(_HERE):
+            return code, frame.f_lineno
+        frame = frame.f_back
+    return None
+
+
+def describe(origin) -> str:
+    """`file.py:12` or, of a fused operation, several of them."""
+    if not origin:
+        return ""
+    origins = origin if isinstance(origin, list) else [origin]
+    lines = []
+    for one in origins:
+        if one is not None:
+            line = f"{one[0].co_filename}:{one[1]}"
+            if line not in lines:
+                lines.append(line)
+    return ", ".join(lines[:5]) + (f" and {len(lines) - 5} more" if len(lines) > 5 else "")

@@ -1,0 +1,362 @@
+"""A session: the connection to a daemon and everything recorded for it."""
+
+import atexit
+import itertools
+import os
+import threading
+import weakref
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor, TimeoutError as FutureTimeout
+from typing import Dict, Iterator, List, Optional
+
+import grpc
+import numpy as np
+
+from stride import _address, _daemon, _dtypes, _errors, _origin, _transfer
+from stride._channels import Channels, make_credentials
+from stride._graph import MAX_WEIGHT, Flush, Node, spec_of
+from stride._metrics import Device, DeviceSample
+from stride._stream import CommandStream, Note
+from stride.v1 import array_service_pb2, array_service_pb2_grpc, compute_service_pb2, compute_service_pb2_grpc, \
+    device_service_pb2, device_service_pb2_grpc, session_service_pb2, session_service_pb2_grpc
+
+# Up to here bytes travel inside commands; beyond, on connections of their own.
+INLINE_BYTES = 64 << 10
+FETCH_INLINE_BYTES = 1 << 20
+# Downloads up to this size stay on the host, so that reading elements one by one costs one round trip.
+_CACHE_BYTES = 64 << 10
+_CONNECT_SECONDS = 5.0
+_CALL_SECONDS = 60.0  # for what waits for no device
+_TTL_SECONDS = 600
+# Nodes remembered before those that are gone are forgotten.
+_SWEEP_AFTER = 2_000
+
+_default: List["Session"] = []
+_live: "weakref.WeakSet[Session]" = weakref.WeakSet()
+
+
+def connect(address: Optional[str] = None, *, token: Optional[str] = None, tls_ca: Optional[str] = None,
+            tls_cert: Optional[str] = None, tls_key: Optional[str] = None, tls_server_name: Optional[str] = None,
+            device: Optional[str] = None, timeout: Optional[float] = None, num_bulk_channels: int = 0) -> "Session":
+    """Connects to a daemon: at `address` (`unix:/path`, `host:7433`), else STRIDE_ADDRESS, else the machine's socket, else a
+    private daemon, which ends with the session, where `strided` is found (STRIDE_DAEMON, PATH).
+
+    The first session becomes the one that creation functions use; `with` makes it so for a block and closes it. `device` is where
+    operations run (`cuda:0`; default: where they are expected to end first), `timeout` the seconds that a read may take."""
+    daemon = None
+    address = address or _address.default_address()
+    if address is None:
+        executable = _daemon.find_daemon()
+        if executable is None:
+            raise _errors.Unavailable("No daemon is named (STRIDE_ADDRESS), none listens on this machine, and no strided was found in PATH to "
+                                      "start one")
+        daemon = _daemon.PrivateDaemon(executable)
+        address = daemon.address
+    try:
+        target = _address.target_of(address)
+        credentials = make_credentials(target, token, tls_ca, tls_cert, tls_key)
+        num_bulk = num_bulk_channels or max(2, min(8, (os.cpu_count() or 2) // 2))
+        session = Session(address, Channels(target, credentials, tls_server_name, num_bulk), daemon, device, timeout)
+    except BaseException:
+        if daemon is not None:
+            daemon.stop()
+        raise
+    if not _default:
+        _default.append(session)
+    return session
+
+
+def current_session() -> "Session":
+    """The session that creation functions use; the first call connects."""
+    if not _default:
+        connect()
+    return _default[-1]
+
+
+class Session:
+    """Thread-safe, though each array belongs to one thread at a time. Made by `connect`; ends with `close` or `with`."""
+
+    def __init__(self, address: str, channels: Channels, daemon, device: Optional[str], timeout: Optional[float]):
+        self.address = address
+        self.timeout = timeout
+        self.device = _device_name(device)
+        self._channels = channels
+        self._daemon = daemon
+        self._ids = itertools.count(1)
+        self.next_id = self._ids.__next__
+        self.released: deque = deque()  # handles that nobody holds any more
+        self._recorded: list = []  # weak references to nodes that may still be deferred
+        self._lock = threading.RLock()
+        self._closed = threading.Event()
+        self._devices = device_service_pb2_grpc.DeviceServiceStub(channels.control)
+        self._arrays = array_service_pb2_grpc.ArrayServiceStub(channels.control)
+        self._sessions = session_service_pb2_grpc.SessionServiceStub(channels.control)
+        self._pool = ThreadPoolExecutor(max(1, channels.num_bulk - 1), "stride-bulk")
+        try:
+            grpc.channel_ready_future(channels.control).result(_CONNECT_SECONDS)
+        except grpc.FutureTimeoutError:
+            channels.close()
+            raise _errors.Unavailable(f"Nothing answers at {address}") from None
+        request = session_service_pb2.CreateSessionRequest()
+        request.ttl.seconds = _TTL_SECONDS
+        try:
+            self.name = self._call(self._sessions.CreateSession, request, _CONNECT_SECONDS).session.name
+        except BaseException:
+            channels.close()
+            raise
+        self._stream = CommandStream(compute_service_pb2_grpc.ComputeServiceStub(channels.control), self.name)
+        threading.Thread(target=_renew, args=(weakref.ref(self), self._closed, self._sessions, self.name), name="stride-renewal",
+                         daemon=True).start()
+        _live.add(self)
+
+    # --- lifetime ---
+
+    def __enter__(self) -> "Session":
+        _default.append(self)
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<stride.Session {self.name} at {self.address}{', closed' if self.closed else ''}>"
+
+    @property
+    def closed(self) -> bool:
+        return self._closed.is_set()
+
+    def close(self) -> None:
+        """Ends the session with all its arrays, and the private daemon."""
+        with self._lock:
+            if self.closed:
+                return
+            self._closed.set()
+        while self in _default:
+            _default.remove(self)
+        self._stream.close()
+        try:
+            self._sessions.DeleteSession(session_service_pb2.DeleteSessionRequest(name=self.name), timeout=5)
+        except grpc.RpcError:
+            pass  # it ends by itself when it is idle
+        self._pool.shutdown(wait=False)
+        self._channels.close()
+        if self._daemon is not None:
+            self._daemon.stop()
+
+    # --- recording and reading ---
+
+    def recorded(self, node: Node) -> None:
+        recorded = self._recorded
+        recorded.append(weakref.ref(node))
+        if node.weight > MAX_WEIGHT:
+            self.flush([one for one in node.inputs if type(one) is Node and one.deferred])
+            node.weight = 1
+        if len(recorded) > _SWEEP_AFTER:
+            self._recorded = [one for one in recorded if (alive := one()) is not None and alive.deferred]
+            if len(self._recorded) > _SWEEP_AFTER // 2:
+                self.settle()
+
+    def flush(self, nodes, then=None) -> None:
+        """Sends what computes these nodes; `then(flush)` may add commands."""
+        with self._lock:
+            self._check_open()
+            flush = Flush(self)
+            flush_ok = False
+            try:
+                for node in nodes:
+                    flush.materialise(node)
+                if then is not None:
+                    then(flush)
+                flush_ok = True
+            finally:
+                # Nodes have handles by now, so even after an error what there is must go.
+                if flush_ok or flush.commands:
+                    flush.finish()
+                    if flush.commands:
+                        self._stream.send(flush.commands, flush.notes)
+
+    def settle(self) -> None:
+        """Sends everything recorded that somebody still holds, as a write to what it reads must come after it."""
+        with self._lock:
+            recorded, self._recorded = self._recorded, []
+            nodes = [node for one in recorded if (node := one()) is not None and node.deferred and node.held]
+            if nodes:
+                self.flush(nodes)
+
+    def synchronize(self) -> None:
+        """Sends everything recorded and waits until it has been computed. Errors are told by the arrays."""
+        future: Future = Future()
+
+        def add(flush):
+            command = flush.session.next_id()
+            flush.commands.append(_synchronize(command))
+            flush.notes[command] = Note(future)
+
+        with self._lock:
+            self.settle()
+            self.flush((), add)
+        self._wait(future)
+
+    def fetch_future(self, node: Node) -> "Future":
+        """Sends what computes `node` and asks for its bytes; resolves to a CommandResult."""
+        future: Future = Future()
+        with self._lock:
+            self.flush((node,), lambda flush: flush.fetch(node.handle, future))
+        return future
+
+    def read(self, node: Node, progress=None) -> np.ndarray:
+        """The elements, read-only when they stay cached. Raises what went wrong while they were computed."""
+        host = node.cached()
+        if host is not None:
+            return host
+        if node.nbytes > FETCH_INLINE_BYTES:
+            return self._read_bulk(node, progress)
+        return self.accept(node, self._wait(self.fetch_future(node)))
+
+    def accept(self, node: Node, result) -> np.ndarray:
+        """The elements out of the answer to a fetch."""
+        if result.HasField("status") and result.status.code:
+            raise self._error(result.status, node)
+        values = np.frombuffer(result.results[0].inline_array.data, node.dtype).reshape(node.shape)
+        if values.nbytes <= _CACHE_BYTES:
+            node.keep(values)
+        return values
+
+    def _read_bulk(self, node: Node, progress) -> np.ndarray:
+        self.flush((node,))
+        try:
+            # The stream of commands is another connection: what it carries must have been accepted before the name is known.
+            self._await_acceptance()
+            return _transfer.fetch(self._channels, self._pool, f"{self.name}/arrays/{node.handle}", node.dtype, node.shape,
+                                   progress=progress, timeout=self.timeout)
+        except _errors.StrideError as error:
+            if not error.origin:
+                error.origin = self._origin_of(node)
+            raise
+
+    def _await_acceptance(self) -> None:
+        future: Future = Future()
+
+        def add(flush):
+            command = flush.session.next_id()
+            flush.commands.append(_release_nothing(command))
+            flush.notes[command] = Note(future)
+
+        self.flush((), add)
+        self._wait(future)
+
+    def _wait(self, future: Future):
+        try:
+            return future.result(self.timeout)
+        except (TimeoutError, FutureTimeout) as late:  # one class only since Python 3.11
+            if isinstance(late, _errors.StrideError):
+                raise
+            raise self.late() from None
+        except _errors.StrideError as error:
+            # Each raise has a traceback of its own.
+            raise error.with_traceback(None)
+
+    def late(self) -> _errors.DeadlineExceeded:
+        return _errors.DeadlineExceeded(f"The result was not there within {self.timeout:g} s")
+
+    def _error(self, status, node: Node) -> _errors.StrideError:
+        error = _errors.from_status(status)
+        error.origin = self._origin_of(node)
+        return error
+
+    def _origin_of(self, node: Node) -> str:
+        return _origin.describe(self._stream.origin_of(node.handle) or node.origin)
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise _errors.Cancelled("The session is closed")
+
+    # --- bytes in ---
+
+    def upload(self, values: np.ndarray, device: Optional[str] = None, progress=None) -> Node:
+        """A node with these elements, which are copied: kept here when few, else sent now."""
+        self._check_open()
+        dtype = _dtypes.dtype_of(values.dtype)
+        node = Node(self, values.shape, dtype, None, (), _origin.caller())
+        device = _device_name(device) if device is not None else self.device
+        if values.nbytes <= INLINE_BYTES and not device:
+            host = np.array(values, dtype, order="C", copy=True)
+            host.setflags(write=False)
+            node.keep(host)
+            return node
+        values = np.ascontiguousarray(values, dtype).reshape(values.shape)
+        handle = self.next_id()
+        _transfer.put(self._channels, self._pool, self.name, str(handle), spec_of(node), values, device=device, progress=progress,
+                      timeout=self.timeout)
+        node.handle = handle
+        node.device = device
+        return node
+
+    # --- devices ---
+
+    def devices(self) -> List[Device]:
+        reply = self._call(self._devices.ListDevices, device_service_pb2.ListDevicesRequest())
+        return [Device.from_proto(device) for device in reply.devices]
+
+    def watch_devices(self, interval: float = 1.0, *, names: Optional[List[str]] = None, max_samples: int = 0) -> Iterator[List[DeviceSample]]:
+        """Samples of every device, the first at once; ends after `max_samples`, or when the iterator is closed."""
+        request = device_service_pb2.WatchDevicesRequest(names=names or [], max_samples=max_samples)
+        request.interval.FromNanoseconds(int(interval * 1e9))
+        call = self._devices.WatchDevices(request)
+        try:
+            for reply in call:
+                yield [DeviceSample.from_proto(sample) for sample in reply.samples]
+        except grpc.RpcError as error:
+            raise _errors.from_rpc(error) from None
+        finally:
+            call.cancel()
+
+    # --- named arrays ---
+
+    def list_arrays(self) -> List[Dict]:
+        """Arrays of this session, as the daemon sees them; `dtype` is None of one that failed before it had any."""
+        arrays, token = [], ""
+        while True:
+            reply = self._call(self._arrays.ListArrays, array_service_pb2.ListArraysRequest(parent=self.name, page_token=token))
+            arrays += [{"name": a.name, "dtype": _dtypes.dtype_numbered(a.data_type) if a.data_type else None, "shape": tuple(a.shape), "nbytes": a.size_bytes}
+                       for a in reply.arrays]
+            token = reply.next_page_token
+            if not token:
+                return arrays
+
+    def _call(self, method, request, timeout: Optional[float] = None):
+        try:
+            return method(request, timeout=timeout or self.timeout or _CALL_SECONDS)
+        except grpc.RpcError as error:
+            raise _errors.from_rpc(error) from None
+
+
+def _device_name(device: Optional[str]) -> str:
+    if not device or device == "auto":
+        return ""
+    return device if device.startswith("devices/") else "devices/" + device
+
+
+def _synchronize(command_id):
+    return compute_service_pb2.Command(id=command_id, synchronize=compute_service_pb2.Synchronize())
+
+
+def _release_nothing(command_id):
+    return compute_service_pb2.Command(id=command_id, release=compute_service_pb2.Release())
+
+
+def _renew(session, closed, stub, name) -> None:
+    """The renewing thread: holds the session only weakly."""
+    while not closed.wait(_TTL_SECONDS / 3):
+        if session() is None:
+            return
+        try:
+            stub.RenewSession(session_service_pb2.RenewSessionRequest(name=name), timeout=30)
+        except grpc.RpcError:
+            pass  # whoever uses the session is told
+
+
+@atexit.register
+def _close_all() -> None:
+    for session in list(_live):
+        session.close()

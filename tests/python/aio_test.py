@@ -1,0 +1,46 @@
+"""Reads from asyncio."""
+
+import asyncio
+
+import numpy as np
+
+import client_case
+import stride as st
+from stride import aio
+
+
+class AsyncioTest(client_case.ClientCase):
+    def test_reads_at_once(self):
+        async def run():
+            arrays = [st.ones(100) * i for i in range(20)]
+            return await asyncio.gather(*map(aio.fetch, arrays))
+
+        for i, values in enumerate(asyncio.run(run())):
+            np.testing.assert_array_equal(values, np.full(100, float(i)))
+
+    def test_large(self):
+        host = np.arange(1_000_000.0)
+        np.testing.assert_array_equal(asyncio.run(aio.fetch(st.asarray(host) + 1)), host + 1)
+
+    def test_errors(self):
+        with self.assertRaises(st.NotFound) as raised:
+            asyncio.run(aio.fetch(st.ones(3).to_device("cuda:7")))
+        self.assertIn("aio_test.py", raised.exception.origin)
+
+    def test_session(self):
+        async def run():
+            async with await aio.connect(self.daemon.address) as session:
+                total = st.sum(st.ones(10))
+                self.assertIs(total.session, session)
+                rounds = [samples async for samples in aio.watch_devices(session, 0.05, max_samples=2)]
+                self.assertEqual(len(rounds), 2)
+                await aio.synchronize(session)
+                return float(await aio.fetch(total)), session
+
+        total, session = asyncio.run(run())
+        self.assertEqual(total, 10)
+        self.assertTrue(session.closed)
+
+
+if __name__ == "__main__":
+    client_case.main()

@@ -1,0 +1,73 @@
+"""What every test of the Python client needs: a daemon of the test's own and a session on it.
+
+Each test file is run as `name_test.py STRIDED`, with the built package on PYTHONPATH."""
+
+import sys
+import unittest
+
+import numpy as np
+
+import stride as st
+from stride._daemon import PrivateDaemon
+
+
+class ClientCase(unittest.TestCase):
+    daemon = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.daemon = PrivateDaemon(strided(), ["--no-cuda", "--cpu-devices=1x2"])
+        cls.addClassCleanup(cls.daemon.stop)
+        cls.session = st.connect(cls.daemon.address, timeout=120)
+        cls.session.__enter__()
+        cls.addClassCleanup(cls.session.close)
+
+    def same(self, ours, numpys, **tolerance):
+        """Type, shape and elements; exact unless a tolerance is given."""
+        numpys = np.asarray(numpys)
+        self.assertIsInstance(ours, st.Array)
+        self.assertEqual((ours.dtype, ours.shape), (numpys.dtype, numpys.shape))
+        values = np.asarray(ours)
+        self.assertEqual((values.dtype, values.shape), (numpys.dtype, numpys.shape))
+        if tolerance:
+            np.testing.assert_allclose(values, numpys, **tolerance)
+        else:
+            np.testing.assert_array_equal(values, numpys)
+
+
+class Sent:
+    """Counts what a session sends while it is entered."""
+
+    def __init__(self, session):
+        self._stream = session._stream
+
+    def __enter__(self):
+        self.commands = []
+        self.num_messages = 0
+        send = self._stream.send
+
+        def counted(commands, notes):
+            self.commands += commands
+            self.num_messages += 1
+            send(commands, notes)
+
+        self._stream.send = counted
+        return self
+
+    def __exit__(self, *_):
+        del self._stream.send
+
+    @property
+    def kinds(self):
+        return [command.operation.WhichOneof("kind") for command in self.commands if command.HasField("operation")]
+
+
+_STRIDED = sys.argv[1] if len(sys.argv) > 1 else ""
+
+
+def strided():
+    return _STRIDED
+
+
+def main():
+    unittest.main(module="__main__", argv=sys.argv[:1] + sys.argv[2:])

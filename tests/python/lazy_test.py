@@ -1,0 +1,124 @@
+"""What is sent, when, and where errors are told."""
+
+import gc
+import os
+import pathlib
+
+import numpy as np
+
+import client_case
+import stride as st
+from client_case import Sent
+
+
+def line_of(mark):
+    lines = pathlib.Path(__file__).read_text().split("\n")
+    return next(i for i, text in enumerate(lines, 1) if text.endswith("# " + mark))
+
+
+class LazyTest(client_case.ClientCase):
+    def test_nothing_is_sent_before_a_read(self):
+        with Sent(self.session) as sent:
+            x = st.arange(1000.0)
+            y = st.cos(x) ** 2 + st.sin(x) ** 2
+            total = st.sum(y)
+            self.assertEqual(sent.num_messages, 0)
+            self.assertAlmostEqual(float(total), 1000)
+            self.assertEqual(sent.num_messages, 1)
+        # x and y are held, so both exist; the four values between them are in one expression.
+        self.assertEqual(sent.kinds, ["creation", "expression", "reduction"])
+
+    def test_what_nobody_holds_is_fused(self):
+        x = st.asarray(np.arange(5.0))
+        with Sent(self.session) as sent:
+            result = (x + 1) * 2 - x
+            self.same(result, (np.arange(5.0) + 1) * 2 - np.arange(5.0))
+        self.assertEqual(sent.kinds, ["copy", "expression"])
+
+    def test_what_is_held_is_computed_once(self):
+        x = st.asarray(np.arange(5.0)) + 0
+        np.asarray(x)
+        with Sent(self.session) as sent:
+            held = st.exp(x)
+            first, second = held + 1, held + 2
+            np.asarray(first)
+            np.asarray(second)
+        self.assertEqual(sent.kinds, ["ufunc", "ufunc", "ufunc"])
+        self.same(held, np.exp(np.arange(5.0)), rtol=1e-14)
+
+    def test_what_nobody_reads_is_never_sent(self):
+        with Sent(self.session) as sent:
+            st.exp(st.ones(100))
+            kept = st.ones(3) + 1
+            np.asarray(kept)
+        self.assertEqual(sent.kinds, ["creation", "ufunc"])
+
+    def test_a_long_chain_costs_few_commands(self):
+        x = st.zeros(10)
+        with Sent(self.session) as sent:
+            for i in range(1000):
+                x = x + i
+            self.same(x, np.full(10, 499500.0))
+        self.assertLess(len(sent.kinds), 40)
+
+    def test_a_value_used_often_is_not_repeated_without_end(self):
+        x = st.full(4, 1.0)
+        with Sent(self.session) as sent:
+            for _ in range(40):
+                x = x * 0.5 + x * 0.5
+            self.same(x, np.ones(4))
+        self.assertLess(sum(len(c.operation.expression.text) for c in sent.commands), 20_000)
+
+    def test_handles_are_released(self):
+        before = len(self.session.list_arrays())
+        for i in range(50):
+            np.asarray(st.ones(1000) * i)
+        gc.collect()
+        np.asarray(st.ones(2) + 1)
+        self.session.synchronize()
+        self.assertLess(len(self.session.list_arrays()), before + 5)
+
+    def test_small_values_are_cached(self):
+        x = st.arange(10.0) * 2
+        np.asarray(x)
+        with Sent(self.session) as sent:
+            self.assertEqual([float(x[i]) for i in range(10)], [2.0 * i for i in range(10)])
+            self.assertEqual(x[::-1].tolist(), (np.arange(10.0) * 2)[::-1].tolist())
+            self.assertEqual(st.asarray([1, 2, 3]).tolist(), [1, 2, 3])
+        self.assertEqual(sent.num_messages, 0)
+
+    def test_errors_name_the_line_that_recorded_the_operation(self):
+        x = st.zeros(10, dtype=st.float32)
+        far = st.ones(3)
+        wrong = far.to_device("cuda:5")  # this line
+        later = wrong * 2 + 1
+        with self.assertRaises(st.NotFound) as raised:
+            later.to_numpy()
+        line = line_of("this line")
+        self.assertEqual(raised.exception.origin, f"{os.path.abspath(__file__)}:{line}")
+        self.assertIn(f"lazy_test.py:{line}", str(raised.exception))
+        # The same mistake made elsewhere is told of there, whoever is read first.
+        again = far.to_device("cuda:5")[1:]  # that line
+        with self.assertRaises(st.NotFound) as raised:
+            (again + x[0]).to_numpy()
+        self.assertEqual(raised.exception.origin, f"{os.path.abspath(__file__)}:{line_of('that line')}")
+        # Others go on, and the same error is told again.
+        self.same(x + 1, np.ones(10, np.float32))
+        with self.assertRaises(st.NotFound):
+            wrong.to_numpy()
+
+    def test_recording_many_without_reading(self):
+        kept = [st.zeros(3) + i for i in range(5000)]
+        self.same(kept[4999], np.full(3, 4999.0))
+        self.same(kept[0], np.zeros(3))
+
+    def test_synchronize(self):
+        x = st.ones(3) + 1
+        with Sent(self.session) as sent:
+            self.session.synchronize()
+        self.assertIn("ufunc", sent.kinds)
+        self.same(x, np.full(3, 2.0))
+
+
+if __name__ == "__main__":
+    client_case.main()

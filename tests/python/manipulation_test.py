@@ -1,0 +1,181 @@
+"""Creation, shapes and indexing, beside NumPy."""
+
+import numpy as np
+
+import client_case
+import stride as st
+from stride import _dtypes
+
+
+class ManipulationTest(client_case.ClientCase):
+    def setUp(self):
+        self.host = np.arange(24.0).reshape(2, 3, 4)
+        self.array = st.asarray(self.host)
+
+    def test_creation(self):
+        for dtype in _dtypes.NUMBERS:
+            self.same(st.zeros((2, 3), dtype=dtype), np.zeros((2, 3), dtype))
+            self.same(st.ones(4, dtype=dtype), np.ones(4, dtype))
+            self.same(st.full((2,), 3 if dtype.kind != "b" else True, dtype=dtype), np.full((2,), 3, dtype))
+            self.same(st.zeros_like(st.ones(2, dtype=dtype)), np.zeros(2, dtype))
+            self.same(st.eye(3, 4, k=1, dtype=dtype), np.eye(3, 4, k=1, dtype=dtype))
+        self.same(st.empty(()), np.zeros(()))
+        self.same(st.full(3, 7), np.full(3, 7))
+        self.same(st.full(3, -0.0), np.full(3, -0.0))
+        self.assertTrue(np.signbit(np.asarray(st.full(3, -0.0))).all())
+        self.same(st.full_like(self.array, 2), np.full_like(self.host, 2))
+        for arguments in ((5,), (2, 9), (2, 9, 3), (9, 2, -2), (0.0, 1.0, 0.25), (5, 5), (0, -3)):
+            self.same(st.arange(*arguments), np.arange(*arguments))
+        self.same(st.arange(100000, dtype=st.float32), np.arange(100000, dtype=np.float32))
+        self.same(st.linspace(0, 1, 7), np.linspace(0, 1, 7), rtol=1e-15)
+        self.same(st.linspace(0, 1, 7, endpoint=False, dtype=st.float32), np.linspace(0, 1, 7, endpoint=False, dtype=np.float32), rtol=1e-6)
+        self.same(st.tril(self.array, k=-1), np.tril(self.host, k=-1))
+        self.same(st.triu(self.array), np.triu(self.host))
+        for indexing in ("xy", "ij"):
+            for ours, theirs in zip(st.meshgrid(st.arange(3), st.arange(4), indexing=indexing),
+                                    np.meshgrid(np.arange(3), np.arange(4), indexing=indexing)):
+                self.same(ours, theirs)
+
+    def test_asarray(self):
+        self.same(st.asarray([[1, 2], [3, 4]]), [[1, 2], [3, 4]])
+        self.same(st.asarray(2.5), np.asarray(2.5))
+        self.same(st.asarray([st.asarray(1), 2]), [1, 2])
+        self.same(st.asarray(self.host.T), self.host.T)
+        self.same(st.asarray(self.host.astype(">f8")), self.host)
+        self.same(st.asarray([1, 2], dtype=st.float32), np.array([1, 2], np.float32))
+        self.assertIs(st.asarray(self.array), self.array)
+        self.assertIsNot(st.asarray(self.array, copy=True), self.array)
+        with self.assertRaises(ValueError):
+            st.asarray(self.host, copy=False)
+        source = np.zeros(3)
+        array = st.asarray(source)
+        source[:] = 1
+        self.same(array, np.zeros(3))
+
+    def test_slices(self):
+        keys = [0, -1, (1, 2), (1, 2, 3), slice(None), slice(1, None), (slice(None), slice(None, None, -1)), (Ellipsis, 2), (Ellipsis, None),
+                (None, 1), (slice(None, None, 2), 1, None, slice(3, 0, -2)), slice(5, 2), (slice(-2, None), slice(-1, -3, -1)), (), Ellipsis,
+                (slice(None), np.int64(1)), (slice(10, None, -1), 0), (0, None, Ellipsis, None, 1)]
+        on_device = self.array + 0
+        for key in keys:
+            with self.subTest(key=key):
+                self.same(on_device[key], self.host[key])
+                self.same(on_device[key] + 1, self.host[key] + 1)
+        self.same(on_device[st.asarray(1)], self.host[1])
+        for bad in (2, (0, 3), (0, 0, 0, 0), (Ellipsis, Ellipsis), "a", 1.0):
+            with self.assertRaises(IndexError):
+                self.array[bad]
+
+    def test_views_of_views(self):
+        on_device = self.array + 0
+        ours, theirs = on_device, self.host
+        for step in (lambda x: x[:, ::-1], lambda x: x.transpose(2, 0, 1) if isinstance(x, np.ndarray) else st.permute_dims(x, (2, 0, 1)),
+                     lambda x: x[1:], lambda x: x.reshape(3, 6), lambda x: x[:, ::2]):
+            ours, theirs = step(ours), step(theirs)
+            self.same(ours, theirs)
+
+    def test_assignment(self):
+        for key, value in ((0, 7), ((slice(None), 1), 2.5), (Ellipsis, 3), ((1, slice(None, None, -1)), np.arange(12).reshape(3, 4)),
+                           ((slice(None), slice(None), slice(None, None, 2)), np.arange(2.0)), ((0, 0, 0), -1),
+                           ((0, 0), np.ones((1, 1, 4)))):
+            array, host = self.array + 0, self.host + 0
+            array[key] = value
+            host[key] = value
+            self.same(array, host)
+        integers = st.zeros(3, dtype=st.int32)
+        integers[0] = 2.75
+        integers[1:] = st.asarray([3.5, -4.5])
+        self.same(integers, np.array([2, 3, -4], np.int32))
+        with self.assertRaises(ValueError):
+            integers[0] = np.arange(2)
+        with self.assertRaises(TypeError):
+            integers[0] = 1j
+
+    def test_writes_are_seen_by_views_and_not_by_older_results(self):
+        array = st.arange(6.0)
+        view, older = array[::2], array * 2
+        np.asarray(array)  # is now on the host too
+        array[0] = 100
+        self.same(view, [100.0, 2.0, 4.0])
+        self.same(older, np.arange(6.0) * 2)
+        view += 1
+        self.same(array, [101.0, 1.0, 3.0, 3.0, 5.0, 5.0])
+        reshaped = array.reshape(2, 3)
+        array *= 2
+        self.same(reshaped, [[202.0, 2.0, 6.0], [6.0, 10.0, 10.0]])
+        lone = st.arange(3)
+        same = lone
+        lone += 1
+        self.assertIs(same, lone)
+        self.same(same, [1, 2, 3])
+        with self.assertRaises(TypeError):
+            lone += 0.5
+        with self.assertRaises(ValueError):
+            lone += st.ones((2, 3), dtype=st.int64)
+
+    def test_shapes(self):
+        x, a = self.host, self.array
+        self.same(st.reshape(a, (4, -1)), x.reshape(4, -1))
+        self.same(st.reshape(a[:, ::2], (-1,)), x[:, ::2].reshape(-1))
+        self.same(st.permute_dims(a, (2, 0, 1)), x.transpose(2, 0, 1))
+        self.same(st.reshape(st.permute_dims(a, (2, 0, 1)), (24,)), x.transpose(2, 0, 1).reshape(24))
+        self.same(a.mT, x.mT)
+        self.same(st.moveaxis(a, 0, -1), np.moveaxis(x, 0, -1))
+        self.same(st.expand_dims(a, axis=-1), np.expand_dims(x, -1))
+        self.same(st.squeeze(a[:1], axis=0), x[0])
+        self.same(st.flip(a), np.flip(x))
+        self.same(st.flip(a, axis=1), np.flip(x, 1))
+        self.same(st.broadcast_to(a[0], (5, 3, 4)), np.broadcast_to(x[0], (5, 3, 4)))
+        self.same(st.concat([a, a[:, :1] * 2], axis=1), np.concatenate([x, x[:, :1] * 2], axis=1))
+        self.same(st.concat([a, st.asarray([1])], axis=None), np.concatenate([x, [1]], axis=None))
+        self.same(st.stack([a, a + 1], axis=2), np.stack([x, x + 1], axis=2))
+        self.same(st.tile(a, (2, 1, 2)), np.tile(x, (2, 1, 2)))
+        self.same(st.tile(a[0, 0], (3, 2)), np.tile(x[0, 0], (3, 2)))
+        self.same(st.repeat(a, 3, axis=1), np.repeat(x, 3, axis=1))
+        self.same(st.repeat(a, 2), np.repeat(x, 2))
+        self.same(st.repeat(a, st.asarray([1, 0, 3]), axis=1), np.repeat(x, [1, 0, 3], axis=1))
+        self.same(st.roll(a, 2), np.roll(x, 2))
+        self.same(st.roll(a, (1, -1), axis=(0, 2)), np.roll(x, (1, -1), axis=(0, 2)))
+        self.same(st.diff(a), np.diff(x))
+        for ours, theirs in zip(st.unstack(a, axis=1), np.moveaxis(x, 1, 0)):
+            self.same(ours, theirs)
+        for ours, theirs in zip(st.broadcast_arrays(a, a[:, :1]), np.broadcast_arrays(x, x[:, :1])):
+            self.same(ours, theirs)
+        for wrong in (lambda: st.reshape(a, (5, 5)), lambda: st.concat([a, a[:, :, :1]]), lambda: st.permute_dims(a, (0, 0, 1)),
+                      lambda: st.squeeze(a, axis=0), lambda: st.broadcast_to(a, (3, 4))):
+            with self.assertRaises(ValueError):
+                wrong()
+
+    def test_empty(self):
+        empty = st.zeros((0, 3))
+        self.same(empty, np.zeros((0, 3)))
+        self.same(empty + 1, np.zeros((0, 3)))
+        self.same(st.concat([empty, st.ones((1, 3))]), np.ones((1, 3)))
+        self.same(st.reshape(empty, (3, 0)), np.zeros((3, 0)))
+        self.same(st.sum(empty, axis=0), np.zeros(3))
+
+    def test_astype(self):
+        values = np.array([0, 1, 2, 100])
+        for source in _dtypes.NUMBERS:
+            for target in _dtypes.NUMBERS:
+                if source.kind == "c" and target.kind != "c" and target.kind != "b":
+                    continue  # NumPy warns
+                host = values.astype(source)
+                self.same(st.asarray(host).astype(target), host.astype(target))
+        self.assertIs(self.array.astype(st.float64, copy=False), self.array)
+
+    def test_types(self):
+        self.assertEqual(st.result_type(st.int8, st.asarray([1.5], dtype=st.float32)), st.float32)
+        self.assertTrue(st.can_cast(st.int8, st.int16))
+        self.assertTrue(st.isdtype(st.float32, "real floating"))
+        self.assertTrue(st.isdtype(st.uint8, ("bool", "integral")))
+        self.assertFalse(st.isdtype(st.complex64, "real floating"))
+        self.assertEqual(st.finfo(st.float32).eps, float(np.finfo(np.float32).eps))
+        self.assertEqual(st.iinfo(st.int16).max, 32767)
+        info = st.__array_namespace_info__()
+        self.assertIn("cpu:0", info.devices())
+        self.assertEqual(info.default_dtypes()["integral"], st.int64)
+
+
+if __name__ == "__main__":
+    client_case.main()

@@ -1,0 +1,96 @@
+"""Reductions and matrix products, beside NumPy."""
+
+import numpy as np
+
+import client_case
+import stride as st
+from stride import _dtypes
+
+_RTOL = {"float16": 1e-2, "float32": 1e-5, "float64": 1e-12, "complex64": 1e-5, "complex128": 1e-12}
+
+
+class ReductionTest(client_case.ClientCase):
+    def values(self, dtype, shape=(3, 4, 5)):
+        numbers = np.random.default_rng(7).integers(0, 5, shape)
+        return (numbers + (1j * numbers[::-1] if dtype.kind == "c" else 0)).astype(dtype)
+
+    def check(self, name, host, tolerance=True, **kwargs):
+        expected = np.asarray(getattr(np, name)(host, **kwargs))
+        ours = getattr(st, name)(st.asarray(host), **kwargs)
+        with self.subTest(name=name, type=host.dtype, arguments=kwargs):
+            rtol = {"rtol": _RTOL[expected.dtype.name]} if tolerance and expected.dtype.kind in "fc" else {}
+            self.same(ours, expected, **rtol)
+
+    def test_all_types(self):
+        for dtype in _dtypes.NUMBERS:
+            host = self.values(dtype)
+            for axis in (None, 0, -1, (0, 2), ()):
+                for keepdims in (False, True):
+                    for name in ("sum", "any", "all", *(() if dtype.kind == "b" else ("mean",)), *(("min", "max") if dtype.kind != "c" else ())):
+                        self.check(name, host, axis=axis, keepdims=keepdims)
+            self.check("prod", host[:, :1, :1] + host.dtype.type(1), axis=0)
+
+    def test_spread(self):
+        for dtype in map(np.dtype, (st.float32, st.float64, st.complex128, st.int16)):
+            host = self.values(dtype)
+            for axis in (None, 1, (0, 1)):
+                for name in ("var", "std"):
+                    self.check(name, host, axis=axis)
+                    expected = np.asarray(getattr(np, name)(host, axis=axis, ddof=1))
+                    self.same(getattr(st, name)(st.asarray(host), axis=axis, correction=1), expected, rtol=1e-5)
+
+    def test_places(self):
+        host = np.array([[3.0, 1.0, np.nan], [7.0, -2.0, 5.0]])
+        for name in ("argmin", "argmax"):
+            for axis in (None, 0, 1):
+                for keepdims in (False, True):
+                    self.check(name, host, axis=axis, keepdims=keepdims)
+        self.check("count_nonzero", self.values(np.dtype(st.int8)), axis=1)
+
+    def test_types_asked_for(self):
+        host = np.array([100, 100, 100], np.int8)
+        self.check("sum", host)
+        self.check("sum", host, dtype=np.int8)
+        self.check("sum", host, dtype=np.float32)
+        self.check("sum", np.array([1.5, 2.5]), dtype=np.int64)
+        self.assertEqual(int(st.sum(st.arange(100000))), 4999950000)
+
+    def test_empty(self):
+        empty = st.zeros((0, 2))
+        self.same(st.sum(empty, axis=0), np.zeros(2))
+        self.same(st.prod(empty), np.array(1.0))
+        self.same(st.all(empty), np.array(True))
+        with self.assertRaises(ValueError):
+            st.max(empty, axis=0)
+        self.same(st.max(empty, axis=1), np.zeros(0))
+
+    def test_norm(self):
+        for host in (np.arange(10.0), np.arange(10), np.array([3 + 4j, 1j])):
+            self.same(st.norm(st.asarray(host)), np.asarray(np.linalg.norm(host)), rtol=1e-12)
+
+    def test_matmul(self):
+        random = np.random.default_rng(1)
+        for left, right in (((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 4)), ((2, 3), (3, 4)), ((5, 2, 3), (3, 4)), ((5, 1, 2, 3), (2, 3, 4)),
+                            ((0, 3), (3, 2)), ((2, 0), (0, 3))):
+            for dtype in (st.float32, st.float64, st.complex64, st.int32, st.uint8):
+                x, y = ((random.integers(0, 9, shape)).astype(dtype) for shape in (left, right))
+                with self.subTest(left=left, right=right, dtype=dtype):
+                    self.same(st.asarray(x) @ st.asarray(y), x @ y, rtol=1e-5)
+        with self.assertRaises(st.ShapeMismatch):
+            st.ones((2, 3)) @ st.ones((2, 3))
+        with self.assertRaises(ValueError):
+            st.ones(3) @ 2.0
+
+    def test_products(self):
+        random = np.random.default_rng(2)
+        x, y = random.normal(size=(4, 5, 6)), random.normal(size=(4, 5, 6))
+        z = x + 1j * y
+        self.same(st.vecdot(st.asarray(x), st.asarray(y)), np.vecdot(x, y), rtol=1e-12)
+        self.same(st.vecdot(st.asarray(z), st.asarray(x + 0j), axis=-2), np.vecdot(z, x + 0j, axis=-2), rtol=1e-12)
+        self.same(st.tensordot(st.asarray(x), st.asarray(y), axes=((0, 2), (0, 2))), np.tensordot(x, y, axes=((0, 2), (0, 2))), rtol=1e-12)
+        self.same(st.tensordot(st.asarray(x[0]), st.asarray(y[0].T), axes=1), np.tensordot(x[0], y[0].T, axes=1), rtol=1e-12, atol=1e-12)
+        self.same(st.tensordot(st.asarray(x[0, 0]), st.asarray(y[0, 0]), axes=0), np.tensordot(x[0, 0], y[0, 0], axes=0), rtol=1e-12)
+
+
+if __name__ == "__main__":
+    client_case.main()

@@ -1,0 +1,107 @@
+"""Indices, order, running results and sets, beside NumPy."""
+
+import unittest
+
+import numpy as np
+
+import client_case
+import stride as st
+from stride.v1 import operation_pb2
+
+
+@unittest.skipUnless("gather" in operation_pb2.Operation.DESCRIPTOR.fields_by_name, "the contract has no operations by indices yet")
+class RoutineTest(client_case.ClientCase):
+    def setUp(self):
+        self.host = np.random.default_rng(3).permutation(60).reshape(3, 4, 5).astype(np.float64)
+        self.array = st.asarray(self.host) + 0
+
+    def test_get_by_arrays(self):
+        x = self.host
+        i, j = np.array([0, 2, -1]), np.array([[1], [3]])
+        mask = x > 20
+        keys = [i, (i,), (slice(None), j), (i, j), (i[:2], 1), (i, slice(None), 2), (i, slice(None), np.array([0, 1, 2])), (Ellipsis, i),
+                (slice(None, None, -1), i), (None, i), (i, None, j), mask, (mask[:, 0, 0],), (slice(None), mask[0]), (slice(1, None), mask[0]),
+                (0, mask[0, :, 0]), (mask[:, :, 0], 2), [0, 1], [], (1, [0, 2]), True, False, x > 100,
+                (slice(None), [True, False, True, True]), (i, slice(1, 3), j)]
+        for key in keys:
+            with self.subTest(key=key):
+                self.same(self.array[key], x[key])
+        self.same(self.array[st.asarray(i)], x[i])
+        self.same(self.array[self.array > 20], x[mask])
+        # The standard's, not NumPy's: an extent of a mask may be 0.
+        self.same(self.array[np.zeros((0,), bool)], np.zeros((0, 4, 5)))
+        for wrong in (np.array([0.5]), np.array([True]), (0, 0, 0, i), (7, i)):
+            with self.assertRaises(IndexError):
+                self.array[wrong]
+        with self.assertRaises(IndexError) as raised:
+            self.array[np.array([5])].to_numpy()
+        self.assertIn("routine_test.py", raised.exception.origin)
+
+    def test_set_by_arrays(self):
+        i = np.array([0, 2])
+        mask = self.host > 20
+        for key, value in ((i, 7.0), ((slice(None), i), np.arange(5.0)), ((i, i), np.arange(10.0).reshape(2, 5)), (mask, -1.0),
+                           (mask, np.arange(float(mask.sum()))), ((slice(None, None, -1), i, slice(1, 3)), 5.0), ((0, mask[0]), 3.0),
+                           ((slice(None), mask[0]), np.arange(float(mask[0].sum()))), ((i, slice(None), i), 2.0), (True, 4.0), (False, 5.0)):
+            with self.subTest(key=key):
+                array, host = self.array + 0, self.host + 0
+                view = array[1:]
+                array[key] = value
+                host[key] = value
+                self.same(array, host)
+                self.same(view, host[1:])
+
+    def test_take(self):
+        i = np.array([[0, 2], [1, 1]])
+        for axis in (0, 1, 2):
+            self.same(st.take(self.array, st.asarray(i), axis=axis), np.take(self.host, i, axis=axis))
+            order = np.argsort(self.host, axis=axis)
+            self.same(st.take_along_axis(self.array, st.asarray(order), axis=axis), np.take_along_axis(self.host, order, axis=axis))
+
+    def test_order(self):
+        for axis in (0, 1, -1):
+            self.same(st.sort(self.array, axis=axis), np.sort(self.host, axis=axis))
+            self.same(st.argsort(self.array, axis=axis), np.argsort(self.host, axis=axis))
+            self.same(st.sort(self.array, axis=axis, descending=True), -np.sort(-self.host, axis=axis))
+        host = np.array([1.0, 2.0, 2.0, 5.0])
+        for side in ("left", "right"):
+            values = np.array([[0.0, 2.0], [5.0, 9.0]])
+            self.same(st.searchsorted(st.asarray(host), st.asarray(values), side=side), np.searchsorted(host, values, side=side))
+        self.same(st.searchsorted(st.asarray(host[::-1].copy()), st.asarray([2.0]), sorter=st.asarray([3, 2, 1, 0])), [1])
+
+    def test_running_results(self):
+        for dtype in (np.int8, np.uint8, np.float32, np.float64, np.bool_):
+            host = (self.host[:, 0] % 3).astype(dtype)
+            for axis in (0, 1):
+                self.same(st.cumulative_sum(st.asarray(host), axis=axis), np.cumulative_sum(host, axis=axis))
+                self.same(st.cumulative_prod(st.asarray(host), axis=axis), np.cumulative_prod(host, axis=axis))
+            self.same(st.cumulative_sum(st.asarray(host), axis=1, include_initial=True), np.cumulative_sum(host, axis=1, include_initial=True))
+
+    def test_numpys_functions(self):
+        x, a = self.host, self.array
+        self.same(np.sort(a, axis=0), np.sort(x, axis=0))
+        self.same(np.argsort(a, axis=None), np.argsort(x, axis=None))
+        self.same(np.cumsum(a), np.cumsum(x))
+        self.same(np.cumprod(a[0] / 20, axis=1), np.cumprod(x[0] / 20, axis=1), rtol=1e-13)
+        self.same(np.take(a, [3, 1]), np.take(x, [3, 1]))
+        self.same(np.take(a, [3, 1], axis=-1), np.take(x, [3, 1], axis=-1))
+        self.same(np.add.accumulate(a), np.add.accumulate(x))
+        self.same(np.nonzero(a)[0], np.nonzero(x)[0])
+
+    def test_nonzero_and_sets(self):
+        host = (self.host % 3).astype(np.int32)
+        for ours, theirs in zip(st.nonzero(st.asarray(host)), np.nonzero(host)):
+            self.same(ours, theirs)
+        second = st.nonzero(st.asarray(host))[1]  # the others are gone
+        self.same(second, np.nonzero(host)[1])
+        for values in (host, np.array([3.0, 1.0, 3.0, 1.0, -0.0]), np.array([True, False]), np.zeros((0,), np.int64)):
+            ours, theirs = st.unique_all(st.asarray(values)), np.unique_all(values)
+            for one, other in zip(ours, theirs):
+                self.same(one, other)
+            self.same(st.unique_values(st.asarray(values)), np.unique(values))
+            self.same(st.unique_counts(st.asarray(values)).counts, np.unique_counts(values).counts)
+            self.same(st.unique_inverse(st.asarray(values)).inverse_indices, np.unique_inverse(values).inverse_indices)
+
+
+if __name__ == "__main__":
+    client_case.main()
