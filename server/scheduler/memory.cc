@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/memory_file.h"
+#include "server/scheduler/staged_copy.h"
 #include "server/store/spill_file.h"
 
 namespace stride::scheduler {
@@ -165,7 +166,7 @@ void Memory::RequestArena(Lane& lane, uint64_t size) {
     } else {
       reserved_[lane->device] -= size;
       // One that died has not said that there is no memory; its successor is asked.
-      bool died = worker != nullptr && absl::IsUnavailable(fd.status());
+      bool died = worker != nullptr && MayGoOn(fd.status());
       lane->grow_failed = !died;
       if (died) lane->dying = worker;
     }

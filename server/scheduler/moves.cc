@@ -179,10 +179,13 @@ absl::StatusOr<std::shared_ptr<broker::Worker>> Scheduler::BlockingWorker(
     if (absl::Status status = AwaitWorker(lane); !status.ok()) return status;
     std::shared_ptr<broker::Worker> worker = lane.worker;
     lane.last_used = core_->Now();
-    if (arena == nullptr || !lane.mapped.insert(arena->id).second) return worker;
-    if (worker->MapArena(arena->id, arena->size, arena->fd.get()).ok()) return worker;
+    bool there = worker->alive();
+    if (there && arena != nullptr && lane.mapped.insert(arena->id).second) {
+      there = worker->MapArena(arena->id, arena->size, arena->fd.get()).ok();
+      if (!there) lane.mapped.erase(arena->id);
+    }
+    if (there) return worker;
     // It died; once that is known its successor is asked.
-    lane.mapped.erase(arena->id);
     auto known = [&] { return lane.worker != worker; };
     Await(core_->mutex, absl::Condition(&known), core_->Now() + kDeathNotice);
   }

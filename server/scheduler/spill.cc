@@ -216,7 +216,7 @@ absl::Status Scheduler::CopySpill(const Spill& spill) {
   for (int i = 0; i < kMaxTransferTries; ++i) {
     status = CopyBlock(spill.from, spill.source, {}, *spill.to, spill.target,
                        static_cast<uint64_t>(spill.buffer->size));
-    if (!absl::IsUnavailable(status)) break;
+    if (!MayGoOn(status)) break;
   }
   return status;
 }

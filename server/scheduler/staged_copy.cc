@@ -25,6 +25,15 @@ absl::Status NoSlot(const broker::Worker& worker) {
 
 }  // namespace
 
+bool IsLostWorker(const absl::Status& status) {
+  return ReasonOf(status) == v1::ERROR_REASON_WORKER_LOST ||
+         ReasonOf(status) == v1::ERROR_REASON_KERNEL_FAULT;
+}
+
+bool MayGoOn(const absl::Status& status) {
+  return absl::IsUnavailable(status) || IsLostWorker(status);
+}
+
 StagedWriter::StagedWriter(std::shared_ptr<broker::Worker> worker, uint64_t arena, uint64_t offset,
                            absl::Time deadline)
     : worker_(std::move(worker)), arena_(arena), offset_(offset), deadline_(deadline) {}

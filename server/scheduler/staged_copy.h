@@ -19,6 +19,11 @@ namespace stride::scheduler {
 // What a dying worker cut off goes on with its successor, until it was tried this often.
 inline constexpr int kMaxTransferTries = 3;
 
+// Whether this is the worker's end, whatever ended it, and not the array's or the device's.
+bool IsLostWorker(const absl::Status& status);
+// Whether another try may do better: the worker has ended, or none is there at the moment.
+bool MayGoOn(const absl::Status& status);
+
 // Bytes into device memory through the worker's pinned staging: each slot is sent as soon as it is
 // full. One thread at a time. Blocks while no slot is free.
 class StagedWriter {

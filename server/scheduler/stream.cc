@@ -120,7 +120,7 @@ absl::Status Stream::PlaceOutput() {
   absl::Status status;
   for (int i = 0; !fresh && i < kMaxTries; ++i) {
     status = scheduler_->RunMove(*home, *block, output_);
-    if (!absl::IsUnavailable(status)) break;
+    if (!MayGoOn(status)) break;
   }
   Locked lock(*core_);
   if (!status.ok()) {
@@ -238,7 +238,7 @@ absl::Status Stream::ReadRegion(const std::shared_ptr<store::Buffer>& buffer,
   for (int i = 0; i < kMaxTries; ++i) {
     bytes->clear();
     status = ReadRuns(*buffer, region, bytes);
-    if (!absl::IsUnavailable(status)) break;
+    if (!MayGoOn(status)) break;
   }
   Locked lock(*core_);
   scheduler_->LetGo(*buffer);

@@ -15,12 +15,6 @@ namespace {
 
 constexpr int64_t kFilePieceBytes = int64_t{1} << 20;
 
-// The worker's, not the array's or the device's.
-bool IsLostWorker(const absl::Status& status) {
-  return ReasonOf(status) == v1::ERROR_REASON_WORKER_LOST ||
-         ReasonOf(status) == v1::ERROR_REASON_KERNEL_FAULT;
-}
-
 }  // namespace
 
 ArrayWriter::~ArrayWriter() {
@@ -278,8 +272,7 @@ absl::StatusOr<Download::Chunk> ArrayDownload::Next(int64_t max_bytes) {
         position_ += chunk->bytes.size();
         return chunk;
       }
-      if (chunk.status().code() != absl::StatusCode::kUnavailable || i + 1 == kMaxTransferTries)
-        return chunk.status();
+      if (!MayGoOn(chunk.status()) || i + 1 == kMaxTransferTries) return chunk.status();
       staged_.reset();
       opened_ = false;
       continue;

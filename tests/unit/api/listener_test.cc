@@ -18,6 +18,7 @@
 #include "absl/time/clock.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "gtest/gtest.h"
+#include "server/api/header_blocks.h"
 #include "server/api/header_guard.h"
 #include "tests/support/test_server.h"
 
@@ -77,7 +78,7 @@ TEST(ListenerTest, HeadersWithoutEndEndTheirConnectionAlone) {
   UniqueFd fd = ConnectTo(server.target());
   std::string bytes = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + std::string("\0\0\0\4\0\0\0\0\0", 9);
   bytes += std::string("\0\0\0\1\0\0\0\0\1", 9);
-  for (int i = 0; i < 5; ++i)
+  for (uint64_t sent = 0; sent <= HeaderBlocks::kMaxBytes; sent += 16384)
     bytes += std::string("\0\x40\0\x9\0\0\0\0\1", 9) + std::string(16384, '\0');
   send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
   EXPECT_TRUE(ClosedByPeer(fd, 5000));
