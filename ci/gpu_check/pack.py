@@ -39,6 +39,9 @@ def _pack(folder: pathlib.Path, tests: list[manifest.Test]) -> int:
     for program in programs:
         subprocess.run(["strip", "-o", str(folder / "bin" / program.name), str(program)], check=True)
     _copy_libraries(programs, folder / "lib")
+    # The Python client with its stubs, as its tests import it.
+    if (BUILD / "python").exists():
+        shutil.copytree(BUILD / "python", folder / "python", ignore=shutil.ignore_patterns("__pycache__"))
     manifest.save(tests, folder / "manifest.json")
 
     shutil.rmtree(DIST, ignore_errors=True)

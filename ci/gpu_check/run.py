@@ -18,7 +18,7 @@ _KILLS = os.environ.get("STRIDE_TEST_KILLS", "100")
 # Programs print what they measure on lines that begin so.
 _MEASURED = "measured: "
 # For the tests that are Python programs.
-_PYTHON_NEEDS = "numpy"
+_PYTHON_NEEDS = ("numpy", "grpc", "google")
 # What a suite says when it skips all of its tests; GoogleTest counts them as passed.
 _NO_DEVICE = "no device of kind"
 
@@ -40,8 +40,8 @@ class GpuRun:
         for test in self.packed_tests:
             if not self.only.search(test.name):
                 continue
-            if test.command[0] == sys.executable and importlib.util.find_spec(_PYTHON_NEEDS) is None:
-                self.log.skipped(test.name, f"this machine's Python has no {_PYTHON_NEEDS}")
+            if test.command[0] == sys.executable and (missing := _missing_modules()):
+                self.log.skipped(test.name, f"this machine's Python has no {', '.join(missing)}")
                 continue
             environment = {**self.environment, **test.environment}
             self._judge(test.name, self.log.run(test.name, test.command, environment, test.timeout, self.unpacked))
@@ -160,6 +160,10 @@ def _unpack() -> pathlib.Path:
         subprocess.run(["tar", "-C", str(folder), "-xJf", str(PACK)], check=True)
         os.chmod(folder, 0o755)
     return folder
+
+
+def _missing_modules() -> list[str]:
+    return [name for name in _PYTHON_NEEDS if importlib.util.find_spec(name) is None]
 
 
 def _gtest_count(verdict: str, output: str) -> int:

@@ -2,6 +2,7 @@
 
 Each test file is run as `name_test.py STRIDED`, with the built package on PYTHONPATH."""
 
+import os
 import sys
 import unittest
 
@@ -10,17 +11,24 @@ import numpy as np
 import stride as st
 from stride._daemon import PrivateDaemon
 
+# As in the integration tests: which kind of device the suites run on.
+DEVICE_KIND = os.environ.get("STRIDE_TEST_DEVICE_KIND", "cpu")
+_FLAGS = {"cpu": ["--no-cuda", "--cpu-devices=1x2"], "cuda": []}
+
 
 class ClientCase(unittest.TestCase):
     daemon = None
 
     @classmethod
     def setUpClass(cls):
-        cls.daemon = PrivateDaemon(strided(), ["--no-cuda", "--cpu-devices=1x2"])
+        cls.daemon = PrivateDaemon(strided(), _FLAGS[DEVICE_KIND])
         cls.addClassCleanup(cls.daemon.stop)
         cls.session = st.connect(cls.daemon.address, timeout=120)
         cls.session.__enter__()
         cls.addClassCleanup(cls.session.close)
+        cls.device = next((device.name for device in cls.session.devices() if device.kind == DEVICE_KIND), None)
+        if cls.device is None:
+            raise unittest.SkipTest(f"no device of kind {DEVICE_KIND} here")
 
     def same(self, ours, numpys, **tolerance):
         """Type, shape and elements; exact unless a tolerance is given."""

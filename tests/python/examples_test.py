@@ -36,7 +36,7 @@ class ExamplesTest(client_case.ClientCase):
         self.assertIn("512x512 float32", self.run_example("matmul_workloads.py", "512"))
 
     def test_metrics(self):
-        self.assertIn("devices/cpu:0", self.run_example("metrics.py", "2"))
+        self.assertIn(self.device, self.run_example("metrics.py", "2"))
 
 
 if __name__ == "__main__":
