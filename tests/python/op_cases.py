@@ -1,0 +1,72 @@
+"""Reads tests/cases/*.case; tests/cases/README.md has the format."""
+
+import pathlib
+from typing import Iterator, List, NamedTuple
+
+import numpy as np
+
+FOLDER = pathlib.Path(__file__).resolve().parents[1] / "cases"
+
+
+class OpCase(NamedTuple):
+    op: str
+    line: int
+    inputs: List[np.ndarray]
+    expected: np.ndarray
+    ulp: float
+
+    def differences(self, actual: np.ndarray) -> np.ndarray:
+        """Where `actual` is wrong."""
+        want = self.expected
+        if want.dtype.kind in "biu":
+            return np.flatnonzero(actual != want)
+        if want.dtype.kind == "c":  # in units of the larger part
+            real = want.real.dtype
+            size = np.maximum(np.abs(want.real), np.abs(want.imag))
+            wrong = _far(actual.real, want.real, size, self.ulp) | _far(actual.imag, want.imag, size, self.ulp)
+            assert real == actual.real.dtype
+            return np.flatnonzero(wrong)
+        return np.flatnonzero(_far(actual, want, np.abs(want), self.ulp))
+
+
+def _far(actual, want, size, ulp):
+    """Equal to the bit where no unit is allowed, but for NaN's payload; else at most so many units in the last place of `size`."""
+    both_nan = np.isnan(actual) & np.isnan(want)
+    same = (actual == want) & (np.signbit(actual) == np.signbit(want))
+    if ulp == 0:
+        return ~(same | both_nan)
+    with np.errstate(all="ignore"):
+        unit = np.spacing(np.where(np.isfinite(size), size, 1).astype(want.dtype)).astype(np.longdouble)
+        near = np.abs(actual.astype(np.longdouble) - want.astype(np.longdouble)) <= ulp * unit
+    return ~(np.where(np.isfinite(want), near & np.isfinite(actual), actual == want) | both_nan)
+
+
+def _column(dtype: np.dtype, words: List[str]) -> np.ndarray:
+    if dtype.kind == "b":
+        return np.array([word == "1" for word in words], dtype)
+    if dtype.kind in "iu":
+        return np.array([int(word) for word in words], dtype)
+    if dtype.kind == "f":
+        return np.array([float.fromhex(word) for word in words]).astype(dtype)
+    parts = [word.split(",") for word in words]
+    both = np.empty(len(parts), np.complex128)
+    both.real = [float.fromhex(part[0]) for part in parts]
+    both.imag = [float.fromhex(part[1]) for part in parts]
+    return both.astype(dtype)
+
+
+def read(name: str) -> Iterator[OpCase]:
+    """Those whose types NumPy has (all but bfloat16)."""
+    with open(FOLDER / name) as file:
+        for number, text in enumerate(file, 1):
+            words = text.split()
+            if not words or words[0].startswith("#"):
+                continue
+            if words[0] == "case":
+                op, line, columns, ulp = words[1], number, [], float(words[-1])
+                types = [*words[2 : words.index("->")], words[words.index("->") + 1]]
+                continue
+            columns.append(words[1:])
+            if words[0] == "out" and "bfloat16" not in types:
+                arrays = [_column(np.dtype(t), column) for t, column in zip(types, columns)]
+                yield OpCase(op, line, arrays[:-1], arrays[-1], ulp)
