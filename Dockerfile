@@ -1,7 +1,7 @@
 # docker build -t stride .                       CPU device only
 # docker build -t stride --build-arg BUILD_IMAGE=nvidia/cuda:13.0.2-devel-ubuntu24.04 --build-arg MAX_GLIBC=2.39 \
-#   --build-arg RUN_IMAGE=nvidia/cuda:13.0.2-runtime-ubuntu24.04 .      with the CUDA worker; -runtime- has NVRTC and cuBLAS
-#   (-base- is smaller: add packages libcublas-13-0 and cuda-nvrtc-13-0 to it); float16 and bfloat16 kernels need the toolkit's
+#   --build-arg RUN_IMAGE=nvidia/cuda:13.0.2-runtime-ubuntu24.04 .      with the CUDA worker; -runtime- has NVRTC, cuBLAS,
+#   cuSOLVER and cuFFT (-base- is smaller: add packages libcublas-13-0, cuda-nvrtc-13-0, libcusolver-13-0 and libcufft-13-0 to it); float16 and bfloat16 kernels need the toolkit's
 #   headers beside them: package cuda-cudart-dev-13-0, or -devel- here too
 # docker run --read-only --cap-drop=all --tmpfs /tmp -v stride:/var/lib/stride -v /run/stride:/run/stride stride
 #   a GPU is handed in with --device nvidia.com/gpu=all; deploy/docker/README.md has the rest.

@@ -8,7 +8,8 @@ import subprocess
 import sys
 import sysconfig
 
-_LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1", "libnvrtc.so.13", "libcublas.so.13", "libcublasLt.so.13")
+_LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1", "libnvrtc.so.13", "libcublas.so.13", "libcublasLt.so.13",
+              "libcusolver.so.12", "libcusparse.so.12", "libnvJitLink.so.13", "libcufft.so.12")
 
 
 def library_folders() -> dict[str, str]:

@@ -78,6 +78,15 @@ std::vector<OperandField> CollectOperands(const v1::Operation& operation) {
       operands.push_back({&operation.search().sorted(), "search.sorted"});
       operands.push_back({&operation.search().values(), "search.values"});
       break;
+    case v1::Operation::kLinalg:
+      for (int i = 0; i < operation.linalg().operands_size(); ++i) {
+        operands.push_back(
+            {&operation.linalg().operands(i), absl::StrCat("linalg.operands[", i, "]")});
+      }
+      break;
+    case v1::Operation::kFft:
+      operands.push_back({&operation.fft().input(), "fft.input"});
+      break;
     case v1::Operation::kCreation:
     case v1::Operation::KIND_NOT_SET:
       break;

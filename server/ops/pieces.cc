@@ -168,6 +168,10 @@ absl::Status Pieces::Read(const Plan& plan, int output_slot) {
       break;
     case wire::Task::kMatmul:
       return NotCut("a matrix product is not computed in pieces yet");
+    case wire::Task::kLinalg:
+      return NotCut("decompositions and linear systems are not computed in pieces yet");
+    case wire::Task::kFft:
+      return NotCut("Fourier transforms are not computed in pieces yet");
     case wire::Task::kKernel:
       return NotCut("a kernel of a client cannot be computed in pieces");
     case wire::Task::kRoutine:

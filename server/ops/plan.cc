@@ -13,6 +13,7 @@ int NumResults(const v1::Operation& operation, Inputs inputs) {
   if (operation.has_ufunc())
     return FindTwoOutputUfunc(operation.ufunc().function()) != nullptr ? 2 : 1;
   if (operation.has_nonzero() && inputs[0]) return static_cast<int>(inputs[0]->shape.size());
+  if (operation.has_linalg()) return NumLinalgResults(operation.linalg());
   return 1;
 }
 
@@ -91,6 +92,10 @@ absl::StatusOr<Plan> PlanOperation(const v1::Operation& operation, absl::Span<co
       return PlanSort(operation.sort(), inputs, output);
     case v1::Operation::kSearch:
       return PlanSearch(operation.search(), inputs, output);
+    case v1::Operation::kLinalg:
+      return PlanLinalg(operation.linalg(), inputs, existing);
+    case v1::Operation::kFft:
+      return PlanFft(operation.fft(), inputs, output);
     default:
       return NotImplemented("operation", "this kind of operation is not implemented yet");
   }
@@ -115,6 +120,14 @@ void Bind(wire::Task* task, absl::Span<const Location> slots) {
     case wire::Task::kRoutine:
       for (auto& operand : *task->mutable_routine()->mutable_operands())
         Replace(operand.mutable_operand(), slots);
+      break;
+    case wire::Task::kLinalg:
+      for (auto& operand : *task->mutable_linalg()->mutable_inputs()) Replace(&operand, slots);
+      for (auto& operand : *task->mutable_linalg()->mutable_outputs()) Replace(&operand, slots);
+      break;
+    case wire::Task::kFft:
+      Replace(task->mutable_fft()->mutable_input(), slots);
+      Replace(task->mutable_fft()->mutable_output(), slots);
       break;
     case wire::Task::kKernel:
       for (auto& argument : *task->mutable_kernel()->mutable_arguments()) {

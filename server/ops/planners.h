@@ -34,6 +34,11 @@ absl::StatusOr<Plan> PlanNonzero(const v1::Nonzero& nonzero, Inputs inputs,
                                  absl::Span<const Input> existing);
 absl::StatusOr<Plan> PlanSort(const v1::Sort& sort, Inputs inputs, const Input& existing);
 absl::StatusOr<Plan> PlanSearch(const v1::Search& search, Inputs inputs, const Input& existing);
+absl::StatusOr<Plan> PlanLinalg(const v1::Linalg& linalg, Inputs inputs,
+                                absl::Span<const Input> existing);
+// How many results it has.
+int NumLinalgResults(const v1::Linalg& linalg);
+absl::StatusOr<Plan> PlanFft(const v1::Fft& fft, Inputs inputs, const Input& existing);
 absl::StatusOr<Plan> PlanKernel(const v1::KernelLaunch& launch, Inputs inputs,
                                 absl::Span<const Input> existing);
 

@@ -292,8 +292,10 @@ absl::Status Scheduler::TaskStatus(const Task& task, const Lane& lane,
   if (wire::ReasonFor(cause.code()) == v1::ERROR_REASON_KERNEL_FAULT)
     return WithArguments(cause, task);
   absl::string_view text = cause.message();
-  return MakeError(cause.code(), wire::ReasonFor(cause.code()), {text.data(), text.size()},
-                   {{"operation", task.label}});
+  const bool linear_algebra = ReasonOf(cause) == v1::ERROR_REASON_LINEAR_ALGEBRA;
+  const v1::ErrorReason reason =
+      linear_algebra ? v1::ERROR_REASON_LINEAR_ALGEBRA : wire::ReasonFor(cause.code());
+  return MakeError(cause.code(), reason, {text.data(), text.size()}, {{"operation", task.label}});
 }
 
 void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker,

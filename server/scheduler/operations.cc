@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "server/base/device_name.h"
@@ -37,6 +38,11 @@ namespace {
 constexpr size_t kMaxLabel = 80;
 constexpr int kMaxPriority = 10;
 
+// FUNCTION_SUM -> reduce sum
+std::string LabelOf(const char* kind, const std::string& function) {
+  return absl::StrCat(kind, absl::AsciiStrToLower(absl::StripPrefix(function, "FUNCTION_")));
+}
+
 std::string LabelOf(const v1::Operation& operation) {
   switch (operation.kind_case()) {
     case v1::Operation::kUfunc:
@@ -45,16 +51,14 @@ std::string LabelOf(const v1::Operation& operation) {
       return operation.expression().text().substr(0, kMaxLabel);
     case v1::Operation::kKernelLaunch:
       return operation.kernel_launch().entry().substr(0, kMaxLabel);
-    case v1::Operation::kReduction: {
-      // FUNCTION_SUM -> reduce sum
-      std::string name = v1::Reduction::Function_Name(operation.reduction().function());
-      std::string label = absl::StrCat("reduce ", absl::StripPrefix(name, "FUNCTION_"));
-      std::transform(label.begin(), label.end(), label.begin(),
-                     [](unsigned char c) { return std::tolower(c); });
-      return label;
-    }
+    case v1::Operation::kReduction:
+      return LabelOf("reduce ", v1::Reduction::Function_Name(operation.reduction().function()));
+    case v1::Operation::kLinalg:
+      return LabelOf("linalg ", v1::Linalg::Function_Name(operation.linalg().function()));
     case v1::Operation::kMatmul:
       return "matmul";
+    case v1::Operation::kFft:
+      return "fft";
     case v1::Operation::kCreation:
       return "create";
     case v1::Operation::kCopy:

@@ -72,6 +72,7 @@ Status FromStatus(const absl::Status& status) {
   Status result;
   result.set_code(static_cast<int>(status.code()));
   if (!status.ok()) result.set_message(MakeUtf8(Shorten(status.message())));
+  if (ReasonOf(status) == v1::ERROR_REASON_LINEAR_ALGEBRA) result.set_reason(ReasonOf(status));
   return result;
 }
 
@@ -81,7 +82,10 @@ absl::Status ToStatus(const Status& status) {
   absl::StatusCode code =
       known ? static_cast<absl::StatusCode>(status.code()) : absl::StatusCode::kInternal;
   std::string text = Shorten(status.message());
-  return MakeError(code, ReasonFor(code), MakeUtf8(text));
+  const bool linear_algebra =
+      code == absl::StatusCode::kOutOfRange && status.reason() == v1::ERROR_REASON_LINEAR_ALGEBRA;
+  const v1::ErrorReason reason = linear_algebra ? v1::ERROR_REASON_LINEAR_ALGEBRA : ReasonFor(code);
+  return MakeError(code, reason, MakeUtf8(text));
 }
 
 }  // namespace stride::wire

@@ -18,8 +18,8 @@ Status FromStatus(const absl::Status& status);
 // any other code INTERNAL.
 v1::ErrorReason ReasonFor(absl::StatusCode code);
 
-// What the daemon makes of a worker's report, with that reason. A code that is none counts as
-// INTERNAL.
+// What the daemon makes of a worker's report, with that reason, or with LINEAR_ALGEBRA where the
+// worker says so of an OUT_OF_RANGE. A code that is none counts as INTERNAL.
 absl::Status ToStatus(const Status& status);
 
 }  // namespace stride::wire

@@ -3,6 +3,7 @@
 from typing import Dict, List, Optional, Tuple
 
 import grpc
+import numpy as np
 
 from stride._rpc import error_details_pb2, status_pb2
 
@@ -115,6 +116,12 @@ class OutOfRange(StrideError, IndexError):
     code = "OUT_OF_RANGE"
 
 
+class LinAlgError(StrideError, np.linalg.LinAlgError):
+    """LINEAR_ALGEBRA: the matrix is singular, it is not positive definite, an iteration does not converge."""
+
+    code = "OUT_OF_RANGE"
+
+
 class Unimplemented(StrideError, NotImplementedError):
     code = "UNIMPLEMENTED"
 
@@ -141,7 +148,7 @@ _BY_CODE = {kind.code: kind for kind in (
 _BY_REASON = {
     "SHAPE_MISMATCH": ShapeMismatch, "DATA_TYPE_MISMATCH": DataTypeMismatch, "EXPRESSION_SYNTAX": ExpressionError,
     "UNKNOWN_FUNCTION": ExpressionError, "COMPILE_FAILED": CompileError, "UNKNOWN_ENTRY": CompileError,
-    "KERNEL_FAULT": KernelFault, "DEVICE_MEMORY": DeviceMemoryError, "QUOTA": QuotaExceeded,
+    "KERNEL_FAULT": KernelFault, "DEVICE_MEMORY": DeviceMemoryError, "QUOTA": QuotaExceeded, "LINEAR_ALGEBRA": LinAlgError,
 }
 _CODE_NAMES = {code.value[0]: code.name for code in grpc.StatusCode}
 

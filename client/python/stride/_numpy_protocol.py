@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 
-from stride import _array, _creation, _elementwise, _errors, _linear_algebra, _manipulation, _reductions, _routines
+from stride import _array, _creation, _elementwise, _errors, _linear_algebra, _manipulation, _reductions, _routines, fft, linalg
 from stride._array import Array
 
 _REDUCTIONS = {"add": _reductions.sum, "multiply": _reductions.prod, "maximum": _reductions.max, "minimum": _reductions.min,
@@ -128,7 +128,9 @@ _FUNCTIONS = {
     np.tril: lambda m, k=0: _creation.tril(m, k=k), np.triu: lambda m, k=0: _creation.triu(m, k=k),
     np.dot: lambda a, b: _linear_algebra.matmul(a, b) if a.ndim and b.ndim <= 2 else _elementwise.multiply(a, b),
     np.tensordot: lambda a, b, axes=2: _linear_algebra.tensordot(a, b, axes=axes),
-    np.linalg.norm: lambda x, axis=None, keepdims=False: _reductions.norm(x, axis=axis, keepdims=keepdims),
+    np.outer: lambda a, b: linalg.outer(_manipulation.reshape(a, (a.size,)), _manipulation.reshape(b, (b.size,))),
+    np.trace: lambda a, offset=0, dtype=None: linalg.trace(a, offset=offset, dtype=dtype),
+    np.diagonal: lambda a, offset=0: linalg.diagonal(a, offset=offset),
     np.sort: _ordered(_routines.sort), np.argsort: _ordered(_routines.argsort),
     np.cumsum: _cumulative(_routines.cumulative_sum), np.cumprod: _cumulative(_routines.cumulative_prod),
     np.take: lambda a, indices, axis=None: _routines.take(_manipulation.reshape(a, (a.size,)) if axis is None else a, indices, axis=axis or 0),
@@ -141,6 +143,29 @@ _FUNCTIONS = {
     np.allclose: lambda a, b, **kwargs: bool(np.allclose(np.asarray(a), np.asarray(b), **kwargs)),
     np.array_equal: lambda a, b, **kwargs: bool(np.array_equal(np.asarray(a), np.asarray(b), **kwargs)),
 }
+
+
+# What has NumPy's own signature; keywords that we lack are told by Python.
+for _name in ("cholesky", "cond", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "lstsq", "matmul", "matrix_norm", "matrix_power",
+              "matrix_rank", "matrix_transpose", "norm", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "trace",
+              "vecdot", "vector_norm"):
+    if hasattr(np.linalg, _name):
+        _FUNCTIONS[getattr(np.linalg, _name)] = getattr(linalg, _name)
+
+
+def _fourier(function, several: bool):
+    """NumPy's arguments may be given by position."""
+    if several:
+        return lambda a, s=None, axes=None, norm=None: function(a, s=s, norm=norm, **({} if axes is None else {"axes": axes}))
+    return lambda a, n=None, axis=-1, norm=None: function(a, n=n, axis=axis, norm=norm)
+
+
+for _name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
+    _FUNCTIONS[getattr(np.fft, _name)] = _fourier(getattr(fft, _name), False)
+for _name in ("fftn", "ifftn", "rfftn", "irfftn", "fft2", "ifft2", "rfft2", "irfft2"):
+    _FUNCTIONS[getattr(np.fft, _name)] = _fourier(getattr(fft, _name), True)
+_FUNCTIONS[np.fft.fftshift] = lambda x, axes=None: fft.fftshift(x, axes=axes)
+_FUNCTIONS[np.fft.ifftshift] = lambda x, axes=None: fft.ifftshift(x, axes=axes)
 
 
 def _no_decimals():

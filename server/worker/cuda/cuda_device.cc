@@ -20,6 +20,8 @@ CudaDevice::~CudaDevice() {
   if (poller_) poller_->Drain();
   poller_.reset();
   matmul_.reset();
+  linalg_.reset();
+  fft_.reset();
   scratch_.reset();
   if (compute_.get() != nullptr) driver_->cuStreamSynchronize(compute_.get());
   modules_.clear();
@@ -77,6 +79,8 @@ absl::Status CudaDevice::StartStreams() {
   }
   scratch_.emplace(*driver_, compute_.get());
   matmul_.emplace();
+  linalg_.emplace();
+  fft_.emplace();
   std::array<CompletionPoller::Watch, CompletionPoller::kNumLanes> watches;
   watches[CompletionPoller::kCompute] = {compute_.get(),
                                          &environment_.status_page->completed_sequence};
@@ -159,8 +163,9 @@ absl::Status CudaDevice::UnloadModule(uint64_t module) {
 }
 
 void CudaDevice::Enqueue(const wire::Task& task) {
-  // The fault that is next may still be somebody's: once in thousands of routines.
-  if (task.has_routine() && num_faults_ % kMaxFaults == 0 && num_faults_ > 0) poller_->Drain();
+  // The fault that is next may still be somebody's: once in thousands of such tasks.
+  const bool may_fault = task.has_routine() || task.has_linalg();
+  if (may_fault && num_faults_ % kMaxFaults == 0 && num_faults_ > 0) poller_->Drain();
   const uint32_t mark = static_cast<uint32_t>(task.sequence());
   environment_.status_page->started_sequence.store(mark, std::memory_order_release);
   current_task_ = mark;
@@ -200,6 +205,10 @@ absl::Status CudaDevice::Lower(const wire::Task& task) {
     }
     case wire::Task::kRoutine:
       return LowerRoutine(lowering, task.routine());
+    case wire::Task::kLinalg:
+      return linalg_->Lower(lowering, task.linalg(), NewFault());
+    case wire::Task::kFft:
+      return fft_->Lower(lowering, task.fft());
     case wire::Task::kZeroFill:
       return LowerZeroFill(task.zero_fill());
     case wire::Task::kCopyBytes:
@@ -213,10 +222,14 @@ absl::Status CudaDevice::Lower(const wire::Task& task) {
 absl::Status CudaDevice::LowerRoutine(const Lowering& lowering, const wire::RoutineLaunch& launch) {
   absl::StatusOr<KernelModule*> module = FindModule(launch.module());
   if (!module.ok()) return module.status();
+  return cuda::LowerRoutine(lowering, **module, launch, NewFault());
+}
+
+codegen::RoutineFault* CudaDevice::NewFault() {
   codegen::RoutineFault* fault = &faults_[num_faults_++ % kMaxFaults];
   *fault = codegen::RoutineFault();
   task_fault_ = fault;
-  return cuda::LowerRoutine(lowering, **module, launch, fault);
+  return fault;
 }
 
 absl::Status CudaDevice::LowerZeroFill(const wire::ZeroFill& fill) {

@@ -15,6 +15,8 @@
 #include "server/worker/cuda/driver.h"
 #include "server/worker/cuda/handles.h"
 #include "server/worker/cuda/kernel_module.h"
+#include "server/worker/cuda/lower/fft.h"
+#include "server/worker/cuda/lower/linalg.h"
 #include "server/worker/cuda/lower/lowering.h"
 #include "server/worker/cuda/lower/matmul.h"
 #include "server/worker/cuda/scratch.h"
@@ -57,6 +59,8 @@ class CudaDevice : public worker::Device {
   absl::Status StartStreams();
   absl::Status Lower(const wire::Task& task);
   absl::Status LowerRoutine(const Lowering& lowering, const wire::RoutineLaunch& launch);
+  // Where the task that is being lowered notes what is wrong with its data.
+  codegen::RoutineFault* NewFault();
   absl::Status LowerZeroFill(const wire::ZeroFill& fill);
   absl::Status LowerCopyBytes(const wire::CopyBytes& copy);
   absl::Status LaunchCopy(const wire::Copy& copy, CUstream stream);
@@ -77,7 +81,7 @@ class CudaDevice : public worker::Device {
   // In order of construction; destroyed in reverse.
   Context context_;
   PinnedRegion staging_, status_page_, copy_marks_region_, faults_region_;
-  // One for each routine in the queue, used in turn.
+  // One for each task in the queue that may find fault with its data, used in turn.
   codegen::RoutineFault* faults_ = nullptr;
   uint32_t num_faults_ = 0;                            // handed out
   const codegen::RoutineFault* task_fault_ = nullptr;  // of the task that is being lowered
@@ -88,6 +92,8 @@ class CudaDevice : public worker::Device {
   uint32_t current_task_ = 0;
   std::optional<Scratch> scratch_;
   std::optional<Matmul> matmul_;
+  std::optional<Linalg> linalg_;
+  std::optional<Fft> fft_;
   std::optional<CompletionPoller> poller_;
   uint32_t num_uploads_ = 0, num_downloads_ = 0;
 };

@@ -47,6 +47,7 @@ namespace stride::cuda {
   X(cuMemcpyDtoHAsync)                           \
   X(cuMemcpyDtoDAsync)                           \
   X(cuMemsetD8Async)                             \
+  X(cuMemsetD2D32Async)                          \
   X(cuModuleLoadDataEx)                          \
   X(cuModuleUnload)                              \
   X(cuModuleGetFunction)                         \

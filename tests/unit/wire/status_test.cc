@@ -7,6 +7,21 @@
 namespace stride::wire {
 namespace {
 
+TEST(WireStatusTest, LinearAlgebraKeepsItsReason) {
+  const absl::Status singular = MakeError(
+      absl::StatusCode::kOutOfRange, v1::ERROR_REASON_LINEAR_ALGEBRA, "the matrix is singular");
+  EXPECT_EQ(ReasonOf(ToStatus(FromStatus(singular))), v1::ERROR_REASON_LINEAR_ALGEBRA);
+  EXPECT_EQ(ReasonOf(ToStatus(FromStatus(absl::OutOfRangeError("an index")))),
+            v1::ERROR_REASON_DATA_OUT_OF_RANGE);
+  // A worker chooses no other reason, and this one not for another code.
+  wire::Status status = FromStatus(singular);
+  status.set_code(static_cast<int>(absl::StatusCode::kInternal));
+  EXPECT_EQ(ReasonOf(ToStatus(status)), v1::ERROR_REASON_INTERNAL);
+  status = FromStatus(singular);
+  status.set_reason(v1::ERROR_REASON_QUOTA);
+  EXPECT_EQ(ReasonOf(ToStatus(status)), v1::ERROR_REASON_DATA_OUT_OF_RANGE);
+}
+
 TEST(WireStatusTest, CarriesCodeTextAndReason) {
   absl::Status status =
       ToStatus(FromStatus(absl::FailedPreconditionError("illegal memory access by kernel add")));

@@ -18,6 +18,10 @@ absl::StatusOr<Work> Lower(const LoweringContext& context, const wire::Task& tas
       return LowerKernel(context, task.kernel());
     case wire::Task::kRoutine:
       return LowerRoutine(context, task.routine());
+    case wire::Task::kLinalg:
+      return LowerLinalg(context, task.linalg());
+    case wire::Task::kFft:
+      return LowerFft(context, task.fft());
     case wire::Task::kZeroFill:
       return LowerZeroFill(context, task.zero_fill());
     case wire::Task::kCopyBytes:

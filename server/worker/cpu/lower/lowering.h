@@ -31,6 +31,8 @@ absl::StatusOr<Work> LowerElementwise(const LoweringContext& context,
 absl::StatusOr<Work> LowerReduce(const LoweringContext& context, const wire::ReduceLaunch& launch);
 absl::StatusOr<Work> LowerMatmul(const LoweringContext& context, const wire::MatmulLaunch& launch);
 absl::StatusOr<Work> LowerKernel(const LoweringContext& context, const wire::KernelLaunch& launch);
+absl::StatusOr<Work> LowerFft(const LoweringContext& context, const wire::FftLaunch& launch);
+absl::StatusOr<Work> LowerLinalg(const LoweringContext& context, const wire::LinalgLaunch& launch);
 absl::StatusOr<Work> LowerRoutine(const LoweringContext& context,
                                   const wire::RoutineLaunch& launch);
 absl::StatusOr<Work> LowerZeroFill(const LoweringContext& context, const wire::ZeroFill& fill);

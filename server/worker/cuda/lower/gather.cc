@@ -10,13 +10,15 @@ namespace stride::cuda {
 namespace {
 
 // One thread an element, striding over the matrix by the grid's width; grid.y counts matrices. The
-// thread with element i of the copy reads row i / columns, column i % columns.
+// thread with element i of the copy reads row i / columns, column i % columns, or takes zero where
+// column - row is not within [low, high].
 constexpr char kKernel[] = R"(
 .visible .entry stride_gather_$SIZE(
   .param .u64 source, .param .u64 destination, .param .u64 rows, .param .u64 columns,
-  .param .u64 row_stride, .param .u64 column_stride, .param .u64 matrix_stride)
+  .param .u64 row_stride, .param .u64 column_stride, .param .u64 matrix_stride,
+  .param .u64 low, .param .u64 high)
 {
-  .reg .pred %p<3>;
+  .reg .pred %p<4>;
   .reg .b32 %r<8>;
   .reg .b64 %d<24>;
   $REGISTERS
@@ -27,6 +29,8 @@ constexpr char kKernel[] = R"(
   ld.param.u64 %d5, [row_stride];
   ld.param.u64 %d6, [column_stride];
   ld.param.u64 %d7, [matrix_stride];
+  ld.param.u64 %d18, [low];
+  ld.param.u64 %d19, [high];
   cvta.to.global.u64 %d1, %d1;
   cvta.to.global.u64 %d2, %d2;
   mul.lo.s64 %d8, %d3, %d4;
@@ -54,7 +58,11 @@ loop:
   mad.lo.s64 %d16, %d15, %d6, %d16;
   mad.lo.s64 %d16, %d16, $SIZE, %d1;
   mad.lo.s64 %d17, %d11, $SIZE, %d2;
-  ld.global.$TYPE $VALUE, [%d16];
+  sub.s64 %d20, %d15, %d14;
+  setp.ge.s64 %p2, %d20, %d18;
+  setp.le.and.s64 %p3, %d20, %d19, %p2;
+  $ZERO
+  @%p3 ld.global.$TYPE $VALUE, [%d16];
   st.global.$TYPE [%d17], $VALUE;
   add.s64 %d11, %d11, %d13;
   bra loop;
@@ -68,12 +76,13 @@ struct Item {
   const char* type;
   const char* registers;
   const char* value;
+  const char* zero;
 };
 constexpr Item kItems[] = {
-    {"2", "b16", ".reg .b16 %v<2>;", "%v1"},
-    {"4", "b32", ".reg .b32 %v<2>;", "%v1"},
-    {"8", "b64", ".reg .b64 %v<2>;", "%v1"},
-    {"16", "v2.b64", ".reg .b64 %v<3>;", "{%v1, %v2}"},
+    {"2", "b16", ".reg .b16 %v<2>;", "%v1", "mov.b16 %v1, 0;"},
+    {"4", "b32", ".reg .b32 %v<2>;", "%v1", "mov.b32 %v1, 0;"},
+    {"8", "b64", ".reg .b64 %v<2>;", "%v1", "mov.b64 %v1, 0;"},
+    {"16", "v2.b64", ".reg .b64 %v<3>;", "{%v1, %v2}", "mov.b64 %v1, 0;\n  mov.b64 %v2, 0;"},
 };
 
 std::string EntryName(const std::string& size) { return absl::StrCat("stride_gather_", size); }
@@ -89,7 +98,8 @@ std::string Gather::Ptx() {
     absl::StrAppend(&text, absl::StrReplaceAll(kKernel, {{"$SIZE", item.size},
                                                          {"$TYPE", item.type},
                                                          {"$REGISTERS", item.registers},
-                                                         {"$VALUE", item.value}}));
+                                                         {"$VALUE", item.value},
+                                                         {"$ZERO", item.zero}}));
   }
   return text;
 }
@@ -102,7 +112,7 @@ absl::Status Gather::Prepare(const Lowering& lowering) {
     kernel->set_entry(EntryName(item.size));
     kernel->set_symbol(kernel->entry());
     kernel->set_parameters_known(true);
-    for (int i = 0; i < 7; ++i) {
+    for (int i = 0; i < 9; ++i) {
       wire::Parameter* parameter = kernel->add_parameters();
       parameter->set_offset(8 * i);
       parameter->set_size(8);
@@ -133,7 +143,9 @@ absl::Status Gather::Run(const Lowering& lowering, const GatherSource& source, i
     int64_t rows = source.rows, columns = source.columns;
     int64_t row_stride = source.row_stride, column_stride = source.column_stride;
     int64_t matrix_stride = source.matrix_stride;
-    void* parameters[] = {&from, &to, &rows, &columns, &row_stride, &column_stride, &matrix_stride};
+    int64_t low = source.lowest_diagonal, high = source.highest_diagonal;
+    void* parameters[] = {&from,          &to,  &rows, &columns, &row_stride, &column_stride,
+                          &matrix_stride, &low, &high};
     absl::Status status =
         Launch(lowering.driver, lowering.stream, **kernel, grid, absl::MakeSpan(parameters));
     if (!status.ok()) return status;

@@ -3,6 +3,7 @@
 #include <cuda.h>
 
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -15,6 +16,9 @@ struct GatherSource {
   CUdeviceptr address = 0;
   int64_t rows = 0, columns = 0, num_matrices = 1;
   int64_t row_stride = 0, column_stride = 0, matrix_stride = 0;
+  // Elements on other diagonals (column - row) are taken as zero.
+  int64_t lowest_diagonal = std::numeric_limits<int64_t>::min();
+  int64_t highest_diagonal = std::numeric_limits<int64_t>::max();
 };
 
 // Copies matrices into contiguous ones, for libraries that take no strides. The kernels are a few

@@ -11,8 +11,8 @@ TEST(GatherPtxTest, DeclaresOneKernelForEachItemSize) {
   ASSERT_TRUE(kernels.ok()) << kernels.status();
   ASSERT_EQ(kernels->size(), 4u);
   for (const KernelInfo& kernel : *kernels) {
-    ASSERT_EQ(kernel.parameters.size(), 7u) << kernel.symbol;
-    EXPECT_EQ(kernel.parameters[6].offset, 48u) << kernel.symbol;
+    ASSERT_EQ(kernel.parameters.size(), 9u) << kernel.symbol;
+    EXPECT_EQ(kernel.parameters[8].offset, 64u) << kernel.symbol;
   }
 }
 

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace stride::cpu {
+
+// Without the checks for NaN that std::complex's product has.
+template <typename T>
+struct Complex {
+  T re = 0, im = 0;
+};
+
+// The discrete Fourier transform of one length, forward and not scaled: y[k] = sum of
+// x[j] exp(-2 pi i j k / n). Passes of radix 4, 2, 3, 5 and other small primes between two buffers;
+// a length with a large prime factor is made a convolution (Bluestein), which is done in double
+// precision. Roots of unity are right to the last place. Made once, then immutable; any thread.
+// docs/decisions/0008 tells why it is our own.
+template <typename T>
+class FftPlan {
+ public:
+  // n >= 1. Takes memory of about 1 (with a large prime factor 8) times the line's.
+  explicit FftPlan(int64_t n);
+  ~FftPlan();
+
+  int64_t length() const { return n_; }
+  // Memory that Run works in, aligned as AllocateScratch does.
+  size_t work_bytes() const;
+  // In place.
+  void Run(Complex<T>* data, std::byte* work) const;
+
+ private:
+  struct Pass {
+    int64_t radix = 0;
+    int64_t num_groups = 0;  // what is left of the length after it
+    int64_t stride = 0;      // product of the radices before
+    std::vector<Complex<T>> twiddles;
+    std::vector<Complex<T>> roots;  // of a radix without a loop of its own
+  };
+  struct Convolution;
+
+  void AddPasses(const std::vector<int64_t>& radices);
+  void RunConvolution(Complex<T>* data, std::byte* work) const;
+
+  const int64_t n_;
+  std::vector<Pass> passes_;
+  std::unique_ptr<Convolution> convolution_;
+};
+
+// exp(-2 pi i k / n) for any k of [0, n), rounded from extended precision.
+class RootTable {
+ public:
+  explicit RootTable(int64_t n);
+  template <typename T>
+  Complex<T> At(int64_t k) const {
+    const Complex<long double> root = Exact(k);
+    return {static_cast<T>(root.re), static_cast<T>(root.im)};
+  }
+
+ private:
+  Complex<long double> Exact(int64_t k) const;
+
+  const int64_t n_;
+  int64_t step_ = 1;
+  // Of the angles from 0 to an eighth of the circle, in eighths of its n-th part: i and step_ * i.
+  std::vector<Complex<long double>> fine_, coarse_;
+};
+
+}  // namespace stride::cpu

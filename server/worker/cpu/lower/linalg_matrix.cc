@@ -1,0 +1,279 @@
+#include "server/worker/cpu/lower/linalg_matrix.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "server/worker/cpu/lower/lapack.h"
+#include "server/worker/cpu/lower/scratch.h"
+
+namespace stride::cpu {
+namespace {
+
+using codegen::RoutineFault;
+using Launch = wire::LinalgLaunch;
+using lapack::Real;
+
+// Items for one call; null data when there is no memory.
+template <typename T>
+class Items {
+ public:
+  explicit Items(int64_t rows, int64_t columns = 1) {
+    uint64_t count = 0;
+    const bool fits = rows >= 0 && columns >= 0 &&
+                      !__builtin_mul_overflow(std::max<int64_t>(rows, 1),
+                                              std::max<int64_t>(columns, 1), &count) &&
+                      count < std::numeric_limits<int64_t>::max() / sizeof(T);
+    if (fits) memory_ = AllocateScratch(count * sizeof(T));
+  }
+  bool ok() const { return memory_ != nullptr; }
+  T* data() const { return reinterpret_cast<T*>(memory_.get()); }
+
+ private:
+  ScratchMemory memory_;
+};
+
+absl::Status NoMemory() {
+  return absl::ResourceExhaustedError("no memory for a matrix in the library's order");
+}
+
+template <typename T>
+T* ElementOf(const MatrixView& m, int64_t i, int64_t j) {
+  return reinterpret_cast<T*>(m.data + i * m.row_stride + j * m.column_stride);
+}
+
+template <typename T>
+void CopyIn(const MatrixView& from, T* to) {
+  for (int64_t j = 0; j < from.columns; ++j)
+    for (int64_t i = 0; i < from.rows; ++i) *to++ = *ElementOf<T>(from, i, j);
+}
+
+// Rows of `to` from columns that are `leading` apart.
+template <typename T>
+void CopyOut(const T* from, int64_t leading, const MatrixView& to) {
+  for (int64_t i = 0; i < to.rows; ++i)
+    for (int64_t j = 0; j < to.columns; ++j) *ElementOf<T>(to, i, j) = from[i + j * leading];
+}
+
+enum class Triangle { kLower, kUpper };
+
+// The same with zeros in the other triangle.
+template <typename T>
+void CopyTriangle(const T* from, int64_t leading, Triangle triangle, const MatrixView& to) {
+  for (int64_t i = 0; i < to.rows; ++i) {
+    for (int64_t j = 0; j < to.columns; ++j) {
+      const bool kept = triangle == Triangle::kLower ? j <= i : j >= i;
+      *ElementOf<T>(to, i, j) = kept ? from[i + j * leading] : T(0);
+    }
+  }
+}
+
+template <typename T>
+void SetIdentity(const MatrixView& to) {
+  for (int64_t i = 0; i < to.rows; ++i)
+    for (int64_t j = 0; j < to.columns; ++j) *ElementOf<T>(to, i, j) = T(i == j ? 1 : 0);
+}
+
+// A routine's work memory.
+template <typename T>
+struct WorkMemory {
+  explicit WorkMemory(const lapack::WorkSize& size)
+      : work(size.work), real(size.real_work), integer(size.int_work), size(size) {}
+  absl::Status Check() const {
+    for (int64_t count : {size.work, size.real_work, size.int_work}) {
+      if (count >= 0 && count <= std::numeric_limits<int32_t>::max()) continue;
+      return absl::UnimplementedError(
+          "the CPU device's LAPACK counts in 32 bits, too few for a matrix as large");
+    }
+    return work.ok() && real.ok() && integer.ok() ? absl::OkStatus() : NoMemory();
+  }
+  lapack::Work<T> Get() const { return {work.data(), real.data(), integer.data(), size}; }
+
+  Items<T> work;
+  Items<Real<T>> real;
+  Items<int32_t> integer;
+  lapack::WorkSize size;
+};
+
+// Before LAPACK computes its sizes in 32 bits: squares of `n` times `factor`.
+absl::Status CheckSquare(int64_t n, int64_t factor) {
+  if (n * n < std::numeric_limits<int32_t>::max() / factor) return absl::OkStatus();
+  return absl::UnimplementedError(
+      "the CPU device's LAPACK counts in 32 bits, too few for a matrix as large");
+}
+
+template <typename T>
+class Solver {
+ public:
+  Solver(const LinalgProblem& p, absl::Span<const MatrixView> inputs,
+         absl::Span<const MatrixView> outputs, LinalgFinding* finding)
+      : p_(p), inputs_(inputs), outputs_(outputs), finding_(*finding) {}
+
+  absl::Status Run() {
+    if (p_.m == 0 || p_.n == 0) return RunEmpty();
+    switch (p_.function) {
+      case Launch::FUNCTION_CHOLESKY:
+        return Cholesky();
+      case Launch::FUNCTION_QR:
+        return Qr();
+      case Launch::FUNCTION_SVD:
+        return Svd();
+      case Launch::FUNCTION_EIGH:
+        return Eigh();
+      case Launch::FUNCTION_INVERSE:
+      case Launch::FUNCTION_SOLVE:
+        return Solve();
+      case Launch::FUNCTION_LU:
+        return Lu();
+      default:
+        break;
+    }
+    return absl::InternalError("no such function of linear algebra");
+  }
+
+ private:
+  // A matrix without elements leaves only whole orthogonal bases.
+  absl::Status RunEmpty() {
+    for (const MatrixView& output : outputs_) {
+      if (output.rows == output.columns) SetIdentity<T>(output);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Cholesky() {
+    Items<T> a(p_.n, p_.n);
+    if (!a.ok()) return NoMemory();
+    CopyIn(inputs_[0], a.data());
+    const int info = lapack::Potrf(p_.upper ? 'U' : 'L', p_.n, a.data());
+    if (absl::Status s = Note(info, RoutineFault::kNotPositiveDefinite); !s.ok()) return s;
+    CopyTriangle(a.data(), p_.n, p_.upper ? Triangle::kUpper : Triangle::kLower, outputs_[0]);
+    return absl::OkStatus();
+  }
+
+  absl::Status Qr() {
+    const int least = std::min(p_.m, p_.n);
+    const int columns = p_.values_only ? 0 : (p_.full ? p_.m : least);
+    Items<T> a(p_.m, std::max(p_.n, columns)), tau(least);
+    WorkMemory<T> work(lapack::QrWork<T>(p_.m, p_.n, columns));
+    if (absl::Status s = work.Check(); !s.ok()) return s;
+    if (!a.ok() || !tau.ok()) return NoMemory();
+    CopyIn(inputs_[0], a.data());
+    int info = lapack::Geqrf(p_.m, p_.n, a.data(), tau.data(), work.Get());
+    if (absl::Status s = Note(info, RoutineFault::kNotConverged); !s.ok()) return s;
+    // With `full` R has rows of zeros below, which the triangle makes.
+    CopyTriangle(a.data(), p_.m, Triangle::kUpper, outputs_[p_.values_only ? 0 : 1]);
+    if (p_.values_only) return absl::OkStatus();
+    info = lapack::Orgqr(p_.m, columns, std::min(least, columns), a.data(), tau.data(), work.Get());
+    if (absl::Status s = Note(info, RoutineFault::kNotConverged); !s.ok()) return s;
+    CopyOut(a.data(), p_.m, outputs_[0]);
+    return absl::OkStatus();
+  }
+
+  absl::Status Svd() {
+    const int least = std::min(p_.m, p_.n);
+    const char vectors = p_.values_only ? 'N' : (p_.full ? 'A' : 'S');
+    if (absl::Status s = CheckSquare(least, p_.values_only ? 1 : 8); !s.ok()) return s;
+    const int columns = p_.values_only ? 0 : (p_.full ? p_.m : least);
+    const int rows = p_.values_only ? 0 : (p_.full ? p_.n : least);
+    Items<T> a(p_.m, p_.n), u(p_.m, columns), vt(rows, p_.n);
+    Items<Real<T>> s(least);
+    WorkMemory<T> work(lapack::SvdWork<T>(vectors, p_.m, p_.n));
+    if (absl::Status status = work.Check(); !status.ok()) return status;
+    if (!a.ok() || !u.ok() || !vt.ok() || !s.ok()) return NoMemory();
+    CopyIn(inputs_[0], a.data());
+    const int info = lapack::Gesdd(vectors, p_.m, p_.n, a.data(), s.data(), u.data(), p_.m,
+                                   vt.data(), std::max(rows, 1), work.Get());
+    // -4 is its word for NaN.
+    absl::Status status = Note(info == -4 ? 1 : info, RoutineFault::kNotConverged);
+    if (!status.ok()) return status;
+    CopyOut(s.data(), least, outputs_[p_.values_only ? 0 : 1]);
+    if (p_.values_only) return absl::OkStatus();
+    CopyOut(u.data(), p_.m, outputs_[0]);
+    CopyOut(vt.data(), rows, outputs_[2]);
+    return absl::OkStatus();
+  }
+
+  absl::Status Eigh() {
+    const char vectors = p_.values_only ? 'N' : 'V', triangle = p_.upper ? 'U' : 'L';
+    if (absl::Status s = CheckSquare(p_.n, p_.values_only ? 1 : 3); !s.ok()) return s;
+    Items<T> a(p_.n, p_.n);
+    Items<Real<T>> w(p_.n);
+    WorkMemory<T> work(lapack::EighWork<T>(vectors, triangle, p_.n));
+    if (absl::Status s = work.Check(); !s.ok()) return s;
+    if (!a.ok() || !w.ok()) return NoMemory();
+    CopyIn(inputs_[0], a.data());
+    const int info = lapack::Syevd(vectors, triangle, p_.n, a.data(), w.data(), work.Get());
+    if (absl::Status s = Note(info, RoutineFault::kNotConverged); !s.ok()) return s;
+    CopyOut(w.data(), p_.n, outputs_[0]);
+    if (!p_.values_only) CopyOut(a.data(), p_.n, outputs_[1]);
+    return absl::OkStatus();
+  }
+
+  // The inverse is the solution for the identity.
+  absl::Status Solve() {
+    const bool inverse = p_.function == Launch::FUNCTION_INVERSE;
+    const int columns = inverse ? p_.n : p_.k;
+    Items<T> a(p_.n, p_.n), b(p_.n, columns);
+    Items<int32_t> pivots(p_.n);
+    if (!a.ok() || !b.ok() || !pivots.ok()) return NoMemory();
+    CopyIn(inputs_[0], a.data());
+    const auto item = static_cast<int64_t>(sizeof(T));
+    if (inverse) {
+      SetIdentity<T>({reinterpret_cast<std::byte*>(b.data()), p_.n, p_.n, item, p_.n * item});
+    } else {
+      CopyIn(inputs_[1], b.data());
+    }
+    int info = lapack::Getrf(p_.n, p_.n, a.data(), pivots.data());
+    if (absl::Status s = Note(info, RoutineFault::kSingular); !s.ok()) return s;
+    if (info == 0 && columns > 0)
+      info = lapack::Getrs(p_.n, columns, a.data(), pivots.data(), b.data());
+    if (absl::Status s = Note(info, RoutineFault::kSingular); !s.ok()) return s;
+    CopyOut(b.data(), p_.n, outputs_[0]);
+    return absl::OkStatus();
+  }
+
+  absl::Status Lu() {
+    const int least = std::min(p_.m, p_.n);
+    Items<T> a(p_.m, p_.n);
+    Items<int32_t> pivots(least);
+    if (!a.ok() || !pivots.ok()) return NoMemory();
+    CopyIn(inputs_[0], a.data());
+    // Above 0: a zero on the diagonal, which is what the factors of a singular matrix have.
+    const int info = lapack::Getrf(p_.m, p_.n, a.data(), pivots.data());
+    if (info < 0) return Note(info, RoutineFault::kSingular);
+    CopyOut(a.data(), p_.m, outputs_[0]);
+    for (int i = 0; i < least; ++i) *ElementOf<int64_t>(outputs_[1], i, 0) = pivots.data()[i];
+    return absl::OkStatus();
+  }
+
+  // The arrays of a matrix at fault are void, so that what comes after does no harm.
+  absl::Status Note(int info, RoutineFault::Kind kind) {
+    if (info < 0) return absl::InternalError("LAPACK refused an argument");
+    if (info > 0 && finding_.kind == RoutineFault::kNone) finding_ = {kind, info};
+    return absl::OkStatus();
+  }
+
+  const LinalgProblem& p_;
+  const absl::Span<const MatrixView> inputs_, outputs_;
+  LinalgFinding& finding_;
+};
+
+}  // namespace
+
+absl::Status ComputeLinalg(const LinalgProblem& problem, absl::Span<const MatrixView> inputs,
+                           absl::Span<const MatrixView> outputs, LinalgFinding* finding) {
+  switch (problem.dtype) {
+    case DType::kFloat32:
+      return Solver<float>(problem, inputs, outputs, finding).Run();
+    case DType::kFloat64:
+      return Solver<double>(problem, inputs, outputs, finding).Run();
+    case DType::kComplex64:
+      return Solver<std::complex<float>>(problem, inputs, outputs, finding).Run();
+    case DType::kComplex128:
+      return Solver<std::complex<double>>(problem, inputs, outputs, finding).Run();
+    default:
+      return absl::InternalError("linear algebra of a dtype that LAPACK has not");
+  }
+}
+
+}  // namespace stride::cpu

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <list>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "server/store/dtype.h"
+#include "server/worker/cuda/driver.h"
+
+namespace stride::cuda {
+
+// Transforms of many lines at once. Steps from element to element and from line to line, in
+// elements of each side.
+struct FourierLines {
+  DType input = DType::kComplex64, output = DType::kComplex64;
+  int64_t length = 0;
+  int64_t count = 0;
+  int64_t input_stride = 1, input_distance = 0;
+  int64_t output_stride = 1, output_distance = 0;
+  bool operator==(const FourierLines&) const = default;
+};
+
+// cuFFT, opened at run time. Keeps the plans that were used last, since making one takes longer
+// than using it. Not thread-safe.
+class Fourier {
+ public:
+  // UNIMPLEMENTED when the library is not installed.
+  static absl::StatusOr<std::unique_ptr<Fourier>> Open(const Driver& driver, CUstream stream);
+  ~Fourier();
+
+  // Makes the plan; the bytes of work memory that Run needs for it.
+  absl::StatusOr<uint64_t> WorkBytes(const FourierLines& lines);
+  // Not scaled. `from` may be `to` where both sides are laid out the same.
+  absl::Status Run(const FourierLines& lines, bool inverse, CUdeviceptr from, CUdeviceptr to,
+                   CUdeviceptr work);
+
+ private:
+  struct Functions;
+  struct Plan {
+    FourierLines lines;
+    int handle = 0;
+    uint64_t work_bytes = 0;
+  };
+  Fourier(const Driver& driver, CUstream stream, std::unique_ptr<Functions> functions);
+  absl::StatusOr<Plan*> Find(const FourierLines& lines);
+  absl::Status Make(Plan* plan);
+
+  const Driver& driver_;
+  const CUstream stream_;
+  const std::unique_ptr<Functions> functions_;
+  std::list<Plan> plans_;  // the one used last in front
+};
+
+}  // namespace stride::cuda

@@ -1,0 +1,433 @@
+#include "server/worker/cuda/lower/linalg.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "server/worker/cuda/cuda_status.h"
+
+namespace stride::cuda {
+namespace {
+
+using Request = wire::LinalgLaunch;
+
+constexpr uint64_t kAlignment = 256;
+constexpr uint64_t kFaultBytes = 64;
+constexpr char kNoteEntry[] = "stride_note_info";
+constexpr uint32_t kNoteThreads = 256;
+
+// What MatrixFaultWord says, for each matrix whose info is not 0; the greatest word stays.
+constexpr char kNoteKernel[] = R"(.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry stride_note_info(
+  .param .u64 infos, .param .u64 count, .param .u64 fault, .param .u64 kind)
+{
+  .reg .pred %p<3>;
+  .reg .b32 %r<4>;
+  .reg .b64 %d<12>;
+  ld.param.u64 %d1, [infos];
+  ld.param.u64 %d2, [count];
+  ld.param.u64 %d3, [fault];
+  ld.param.u64 %d4, [kind];
+  cvta.to.global.u64 %d1, %d1;
+  cvta.to.global.u64 %d3, %d3;
+  mov.u32 %r1, %tid.x;
+  cvt.u64.u32 %d5, %r1;
+  mov.u32 %r2, %ntid.x;
+  cvt.u64.u32 %d6, %r2;
+loop:
+  setp.ge.u64 %p1, %d5, %d2;
+  @%p1 bra done;
+  shl.b64 %d7, %d5, 2;
+  add.s64 %d7, %d1, %d7;
+  ld.global.u32 %r3, [%d7];
+  setp.eq.u32 %p2, %r3, 0;
+  @%p2 bra next;
+  min.u64 %d8, %d5, 2147483646;
+  mov.u64 %d11, 2147483647;
+  sub.s64 %d8, %d11, %d8;
+  shl.b64 %d8, %d8, 32;
+  cvt.u64.u32 %d9, %r3;
+  or.b64 %d8, %d8, %d9;
+  atom.global.max.u64 %d10, [%d3+8], %d8;
+  st.global.u64 [%d3], %d4;
+  st.global.u64 [%d3+16], %d2;
+next:
+  add.s64 %d5, %d5, %d6;
+  bra loop;
+done:
+  ret;
+}
+)";
+
+codegen::RoutineFault::Kind FaultKind(Request::Function function) {
+  switch (function) {
+    case Request::FUNCTION_CHOLESKY:
+      return codegen::RoutineFault::kNotPositiveDefinite;
+    case Request::FUNCTION_SVD:
+    case Request::FUNCTION_EIGH:
+      return codegen::RoutineFault::kNotConverged;
+    case Request::FUNCTION_INVERSE:
+    case Request::FUNCTION_SOLVE:
+      return codegen::RoutineFault::kSingular;
+    default:
+      return codegen::RoutineFault::kNone;  // of any data there is a result
+  }
+}
+
+// Pieces of one reservation, handed out in order.
+class Layout {
+ public:
+  uint64_t Add(uint64_t bytes) {
+    const uint64_t offset = size_;
+    // Sizes of arrays that are there, or that the device will refuse to reserve: no sum of a few
+    // overflows but by this.
+    if (__builtin_add_overflow(size_, bytes, &size_) ||
+        __builtin_add_overflow(size_, kAlignment - 1, &size_))
+      size_ = ~uint64_t{0} / kAlignment * kAlignment;
+    size_ = size_ / kAlignment * kAlignment;
+    return offset;
+  }
+  uint64_t size() const { return size_; }
+
+ private:
+  uint64_t size_ = 0;
+};
+
+uint64_t Bytes(int64_t rows, int64_t columns, int64_t item) {
+  uint64_t bytes = 0;
+  if (__builtin_mul_overflow(static_cast<uint64_t>(rows), static_cast<uint64_t>(columns), &bytes) ||
+      __builtin_mul_overflow(bytes, static_cast<uint64_t>(item), &bytes))
+    return ~uint64_t{0};
+  return bytes;
+}
+
+// Where matrix `index` of a batch begins, in bytes.
+int64_t OffsetOf(const wire::Operand& operand, const std::vector<int64_t>& extents, int64_t index) {
+  int64_t offset = 0;
+  for (size_t i = extents.size(); i-- > 0;) {
+    offset += index % extents[i] * operand.strides(static_cast<int>(i));
+    index /= extents[i];
+  }
+  return offset;
+}
+
+// A zeroed n x n matrix without gaps becomes the identity: the upper half of each diagonal
+// element's first number is the upper half of 1.
+absl::Status SetDiagonal(const Lowering& lowering, CUdeviceptr matrix, int64_t n, DType dtype) {
+  const bool twice = dtype == DType::kFloat64 || dtype == DType::kComplex128;
+  return ToStatus(
+      lowering.driver.cuMemsetD2D32Async(matrix + (twice ? 4 : 0), (n + 1) * ItemSize(dtype),
+                                         twice ? 0x3ff00000 : 0x3f800000, 1, n, lowering.stream),
+      "making an identity matrix");
+}
+
+absl::Status SetIdentity(const Lowering& lowering, CUdeviceptr matrix, int64_t n, DType dtype) {
+  STRIDE_CUDA_RETURN(
+      lowering.driver.cuMemsetD8Async(matrix, 0, n * n * ItemSize(dtype), lowering.stream),
+      "clearing a matrix");
+  return SetDiagonal(lowering, matrix, n, dtype);
+}
+
+}  // namespace
+
+// One task: what it is about, and where its scratch memory lies.
+struct Linalg::Job {
+  const Lowering& lowering;
+  const Request& launch;
+  codegen::LinalgShape shape;
+  std::vector<CUdeviceptr> inputs, outputs;  // of matrix 0
+  std::vector<CUdeviceptr> in, out;          // of the matrix at hand
+  int64_t item = 0;
+  // Matrices in the library's order: the input, and what else the function makes.
+  CUdeviceptr fault = 0, infos = 0, a = 0, b = 0, c = 0, vector = 0;
+  Solver::Call call;            // notes what it finds
+  CUdeviceptr unused_info = 0;  // of calls that cannot find anything
+
+  int64_t m() const { return launch.m(); }
+  int64_t n() const { return launch.n(); }
+  int64_t least() const { return std::min(m(), n()); }
+  // How many columns of Q or U, how many rows of Vh.
+  int64_t columns() const { return launch.full() ? m() : least(); }
+  int64_t rows() const { return launch.full() ? n() : least(); }
+  // The library's singular values are of matrices that are not wide; of others it is given the
+  // transpose, which a row-major matrix is in its eyes.
+  bool wide() const { return m() < n(); }
+};
+
+const char* Linalg::Ptx() { return kNoteKernel; }
+
+absl::Status Linalg::Prepare(const Lowering& lowering) {
+  if (prepared_) return absl::OkStatus();
+  if (solver_ == nullptr) {
+    auto solver = Solver::Open(lowering.driver, lowering.stream);
+    if (!solver.ok()) return solver.status();
+    solver_ = *std::move(solver);
+  }
+  wire::ModuleDescription description;
+  wire::KernelDescription* kernel = description.add_kernels();
+  kernel->set_entry(kNoteEntry);
+  kernel->set_symbol(kNoteEntry);
+  kernel->set_parameters_known(true);
+  for (int i = 0; i < 4; ++i) {
+    wire::Parameter* parameter = kernel->add_parameters();
+    parameter->set_offset(8 * i);
+    parameter->set_size(8);
+  }
+  auto module = KernelModule::Load(lowering.driver, kNoteKernel, description);
+  if (!module.ok()) return module.status();
+  module_ = *std::move(module);
+  prepared_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status Linalg::Lower(const Lowering& lowering, const Request& launch,
+                           codegen::RoutineFault* fault) {
+  auto shape = codegen::ReadLinalg(launch);
+  if (!shape.ok()) return shape.status();
+  Job job{lowering, launch, *std::move(shape)};
+  job.item = ItemSize(job.shape.dtype);
+  for (int i = 0; i < launch.inputs_size(); ++i) {
+    auto address = lowering.arenas.Address(launch.inputs(i), job.shape.inputs[i].extents);
+    if (!address.ok()) return address.status();
+    job.inputs.push_back(*address);
+  }
+  for (int j = 0; j < launch.outputs_size(); ++j) {
+    auto address = lowering.arenas.Address(launch.outputs(j), job.shape.outputs[j].extents);
+    if (!address.ok()) return address.status();
+    job.outputs.push_back(*address);
+  }
+  if (job.shape.num_matrices == 0) return absl::OkStatus();
+  if (absl::Status s = Prepare(lowering); !s.ok()) return s;
+  if (absl::Status s = ReserveScratch(job); !s.ok()) return s;
+  for (int64_t i = 0; i < job.shape.num_matrices; ++i) {
+    if (absl::Status s = RunMatrix(job, i); !s.ok()) return s;
+  }
+  if (FaultKind(launch.function()) == codegen::RoutineFault::kNone) return absl::OkStatus();
+  if (absl::Status s = NoteFaults(job); !s.ok()) return s;
+  return ToStatus(
+      lowering.driver.cuMemcpyDtoHAsync(fault, job.fault, sizeof(*fault), lowering.stream),
+      "fetching a fault");
+}
+
+absl::Status Linalg::ReserveScratch(Job& job) {
+  const int64_t m = job.m(), n = job.n(), item = job.item;
+  const DType dtype = job.shape.dtype;
+  const bool values_only = job.launch.values_only(), upper = job.launch.upper();
+  // Any array of the dtype, which the library does not read.
+  const CUdeviceptr sample = job.inputs[0];
+  uint64_t a = Bytes(m, n, item), b = 0, c = 0, vector = 0;
+  absl::StatusOr<SolverWork> work = SolverWork(), more = SolverWork();
+  if (m > 0 && n > 0) {
+    switch (job.launch.function()) {
+      case Request::FUNCTION_CHOLESKY:
+        work = solver_->CholeskyWork(dtype, upper, n, sample);
+        break;
+      case Request::FUNCTION_QR: {
+        const int64_t columns = values_only ? 0 : job.columns();
+        a = Bytes(m, std::max(n, columns), item);
+        vector = Bytes(job.least(), 1, item);
+        work = solver_->QrWork(dtype, m, n, sample);
+        if (columns > 0) more = solver_->QWork(dtype, m, columns, job.least(), sample);
+        break;
+      }
+      case Request::FUNCTION_SVD: {
+        // Of the transpose U and Vh come as they are to be; else they are copied too.
+        if (!job.wide() && !values_only) {
+          b = Bytes(m, job.columns(), item);
+          c = Bytes(job.rows(), n, item);
+        }
+        const char vectors = values_only ? 'N' : (job.launch.full() ? 'A' : 'S');
+        work = solver_->SvdWork(dtype, vectors, std::max(m, n), job.least(), sample);
+        break;
+      }
+      case Request::FUNCTION_EIGH:
+        work = solver_->EighWork(dtype, !values_only, upper, n, sample);
+        break;
+      case Request::FUNCTION_INVERSE:
+      case Request::FUNCTION_SOLVE:
+        b = Bytes(n, job.launch.function() == Request::FUNCTION_SOLVE ? job.launch.k() : n, item);
+        [[fallthrough]];
+      default:
+        vector = Bytes(job.least(), 1, sizeof(int64_t));
+        work = solver_->LuWork(dtype, m, n, sample);
+    }
+  }
+  if (!work.ok()) return work.status();
+  if (!more.ok()) return more.status();
+  job.call.size = {std::max(work->device_bytes, more->device_bytes),
+                   std::max(work->host_bytes, more->host_bytes)};
+  Layout layout;
+  const uint64_t fault_at = layout.Add(kFaultBytes), unused_at = layout.Add(sizeof(int));
+  const uint64_t infos_at = layout.Add(Bytes(job.shape.num_matrices, 1, sizeof(int)));
+  const uint64_t cleared = layout.size();
+  const uint64_t a_at = layout.Add(a), b_at = layout.Add(b), c_at = layout.Add(c),
+                 vector_at = layout.Add(vector), work_at = layout.Add(job.call.size.device_bytes);
+  auto scratch = job.lowering.scratch.Reserve(layout.size());
+  if (!scratch.ok()) return scratch.status();
+  job.fault = *scratch + fault_at;
+  job.unused_info = *scratch + unused_at;
+  job.infos = *scratch + infos_at;
+  job.a = *scratch + a_at;
+  job.b = *scratch + b_at;
+  job.c = *scratch + c_at;
+  job.vector = *scratch + vector_at;
+  job.call.work = *scratch + work_at;
+  return ToStatus(job.lowering.driver.cuMemsetD8Async(*scratch, 0, cleared, job.lowering.stream),
+                  "clearing a fault");
+}
+
+absl::Status Linalg::RunMatrix(Job& job, int64_t index) {
+  job.in = job.inputs;
+  job.out = job.outputs;
+  for (size_t i = 0; i < job.in.size(); ++i)
+    job.in[i] += OffsetOf(job.launch.inputs(static_cast<int>(i)), job.shape.batch_extents, index);
+  for (size_t j = 0; j < job.out.size(); ++j)
+    job.out[j] += OffsetOf(job.launch.outputs(static_cast<int>(j)), job.shape.batch_extents, index);
+  job.call.info = job.infos + index * sizeof(int);
+  if (job.m() == 0 || job.n() == 0) {
+    // A matrix without elements leaves only whole orthogonal bases.
+    for (size_t j = 0; j < job.out.size(); ++j) {
+      const auto& output = job.shape.outputs[j];
+      if (output.rows != output.columns || output.rows == 0) continue;
+      absl::Status s = SetIdentity(job.lowering, job.out[j], output.rows, output.dtype);
+      if (!s.ok()) return s;
+    }
+    return absl::OkStatus();
+  }
+  switch (job.launch.function()) {
+    case Request::FUNCTION_CHOLESKY:
+      return Cholesky(job);
+    case Request::FUNCTION_QR:
+      return Qr(job);
+    case Request::FUNCTION_SVD:
+      return Svd(job);
+    case Request::FUNCTION_EIGH:
+      return Eigh(job);
+    case Request::FUNCTION_LU:
+      return Lu(job);
+    default:
+      return Solve(job);
+  }
+}
+
+absl::Status Linalg::CopyIn(Job& job, int input, CUdeviceptr to) {
+  const wire::Operand& operand = job.launch.inputs(input);
+  const auto& matrix = job.shape.inputs[input];
+  const int rank = operand.strides_size();
+  // Its columns are the rows of the copy.
+  GatherSource source{job.in[input],
+                      matrix.columns,
+                      matrix.rows,
+                      1,
+                      operand.strides(rank - 1) / job.item,
+                      operand.strides(rank - 2) / job.item,
+                      0};
+  // What is in the triangle that is not to be read shall not matter, whatever the library does.
+  if (job.launch.function() == Request::FUNCTION_CHOLESKY ||
+      job.launch.function() == Request::FUNCTION_EIGH) {
+    (job.launch.upper() ? source.highest_diagonal : source.lowest_diagonal) = 0;
+  }
+  return gather_.Run(job.lowering, source, job.item, to);
+}
+
+absl::Status Linalg::CopyOut(Job& job, CUdeviceptr from, int64_t leading, int output,
+                             int64_t lowest_diagonal, int64_t highest_diagonal) {
+  const auto& matrix = job.shape.outputs[output];
+  const GatherSource source{from, matrix.rows,     matrix.columns,  1, 1, leading,
+                            0,    lowest_diagonal, highest_diagonal};
+  return gather_.Run(job.lowering, source, job.item, job.out[output]);
+}
+
+absl::Status Linalg::Cholesky(Job& job) {
+  const bool upper = job.launch.upper();
+  if (absl::Status s = CopyIn(job, 0, job.a); !s.ok()) return s;
+  absl::Status s = solver_->Cholesky(job.shape.dtype, upper, job.n(), job.a, job.call);
+  if (!s.ok()) return s;
+  return CopyOut(job, job.a, job.n(), 0, upper ? 0 : -job.n(), upper ? job.n() : 0);
+}
+
+absl::Status Linalg::Qr(Job& job) {
+  const DType dtype = job.shape.dtype;
+  const bool values_only = job.launch.values_only();
+  if (absl::Status s = CopyIn(job, 0, job.a); !s.ok()) return s;
+  Solver::Call call = job.call;
+  call.info = job.unused_info;
+  absl::Status s = solver_->Qr(dtype, job.m(), job.n(), job.a, job.vector, call);
+  if (!s.ok()) return s;
+  s = CopyOut(job, job.a, job.m(), values_only ? 0 : 1, 0, job.n());
+  if (!s.ok() || values_only) return s;
+  s = solver_->Q(dtype, job.m(), job.columns(), job.least(), job.a, job.vector, call);
+  return s.ok() ? CopyOut(job, job.a, job.m(), 0) : s;
+}
+
+absl::Status Linalg::Svd(Job& job) {
+  const bool values_only = job.launch.values_only();
+  const char vectors = values_only ? 'N' : (job.launch.full() ? 'A' : 'S');
+  const CUdeviceptr values = job.out[values_only ? 0 : 1];
+  if (!job.wide()) {
+    if (absl::Status s = CopyIn(job, 0, job.a); !s.ok()) return s;
+    absl::Status s = solver_->Svd(job.shape.dtype, vectors, job.m(), job.n(), job.a, values, job.b,
+                                  job.c, job.call);
+    if (!s.ok() || values_only) return s;
+    s = CopyOut(job, job.b, job.m(), 0);
+    return s.ok() ? CopyOut(job, job.c, job.n(), 2) : s;
+  }
+  // A^T = V* S U^T: in row-major eyes, V* is Vh and U^T is U.
+  const wire::Operand& operand = job.launch.inputs(0);
+  const int rank = operand.strides_size();
+  const GatherSource rows{job.in[0],
+                          job.m(),
+                          job.n(),
+                          1,
+                          operand.strides(rank - 2) / job.item,
+                          operand.strides(rank - 1) / job.item,
+                          0};
+  if (absl::Status s = gather_.Run(job.lowering, rows, job.item, job.a); !s.ok()) return s;
+  return solver_->Svd(job.shape.dtype, vectors, job.n(), job.m(), job.a, values,
+                      values_only ? 0 : job.out[2], values_only ? 0 : job.out[0], job.call);
+}
+
+absl::Status Linalg::Eigh(Job& job) {
+  const bool vectors = !job.launch.values_only();
+  if (absl::Status s = CopyIn(job, 0, job.a); !s.ok()) return s;
+  absl::Status s = solver_->Eigh(job.shape.dtype, vectors, job.launch.upper(), job.n(), job.a,
+                                 job.out[0], job.call);
+  return s.ok() && vectors ? CopyOut(job, job.a, job.n(), 1) : s;
+}
+
+absl::Status Linalg::Solve(Job& job) {
+  const DType dtype = job.shape.dtype;
+  const bool inverse = job.launch.function() == Request::FUNCTION_INVERSE;
+  if (absl::Status s = CopyIn(job, 0, job.a); !s.ok()) return s;
+  absl::Status s =
+      inverse ? SetIdentity(job.lowering, job.b, job.n(), dtype) : CopyIn(job, 1, job.b);
+  if (!s.ok()) return s;
+  s = solver_->Lu(dtype, job.n(), job.n(), job.a, job.vector, job.call);
+  if (!s.ok()) return s;
+  s = solver_->SolveByLu(dtype, job.n(), inverse ? job.n() : job.launch.k(), job.a, job.vector,
+                         job.b, job.unused_info);
+  return s.ok() ? CopyOut(job, job.b, job.n(), 0) : s;
+}
+
+absl::Status Linalg::Lu(Job& job) {
+  if (absl::Status s = CopyIn(job, 0, job.a); !s.ok()) return s;
+  Solver::Call call = job.call;
+  call.info = job.unused_info;  // a zero on the diagonal is no fault of an LU
+  absl::Status s = solver_->Lu(job.shape.dtype, job.m(), job.n(), job.a, job.out[1], call);
+  return s.ok() ? CopyOut(job, job.a, job.m(), 0) : s;
+}
+
+absl::Status Linalg::NoteFaults(Job& job) {
+  absl::StatusOr<Kernel*> kernel = module_.Find(kNoteEntry);
+  if (!kernel.ok()) return kernel.status();
+  Grid grid;
+  grid.block[0] = kNoteThreads;
+  uint64_t infos = job.infos, fault = job.fault, kind = FaultKind(job.launch.function());
+  int64_t count = job.shape.num_matrices;
+  void* parameters[] = {&infos, &count, &fault, &kind};
+  return Launch(job.lowering.driver, job.lowering.stream, **kernel, grid,
+                absl::MakeSpan(parameters));
+}
+
+}  // namespace stride::cuda

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <memory>
+
+#include "absl/status/status.h"
+#include "server/wire/plan.pb.h"
+#include "server/worker/codegen/linalg_shape.h"
+#include "server/worker/codegen/routine_fault.h"
+#include "server/worker/cuda/lower/gather.h"
+#include "server/worker/cuda/lower/lowering.h"
+#include "server/worker/cuda/lower/solver.h"
+
+namespace stride::cuda {
+
+// Decompositions and linear systems by cuSOLVER, one matrix after another. Arrays are row-major,
+// the library is column-major: each matrix is copied into its order and back. Opens the library
+// when it is first needed. Not thread-safe.
+class Linalg {
+ public:
+  // `fault` is host memory that the device writes: what is wrong with the data, once the task has
+  // ended.
+  absl::Status Lower(const Lowering& lowering, const wire::LinalgLaunch& launch,
+                     codegen::RoutineFault* fault);
+
+  // The text of the kernel that notes a fault; for tests.
+  static const char* Ptx();
+
+ private:
+  struct Job;
+  absl::Status Prepare(const Lowering& lowering);
+  absl::Status ReserveScratch(Job& job);
+  absl::Status RunMatrix(Job& job, int64_t index);
+  absl::Status Cholesky(Job& job);
+  absl::Status Qr(Job& job);
+  absl::Status Svd(Job& job);
+  absl::Status Eigh(Job& job);
+  absl::Status Solve(Job& job);
+  absl::Status Lu(Job& job);
+  // A matrix into the library's order, or back.
+  absl::Status CopyIn(Job& job, int input, CUdeviceptr to);
+  absl::Status CopyOut(Job& job, CUdeviceptr from, int64_t leading, int output,
+                       int64_t lowest_diagonal = std::numeric_limits<int64_t>::min(),
+                       int64_t highest_diagonal = std::numeric_limits<int64_t>::max());
+  absl::Status NoteFaults(Job& job);
+
+  std::unique_ptr<Solver> solver_;
+  Gather gather_;
+  KernelModule module_;
+  bool prepared_ = false;
+};
+
+}  // namespace stride::cuda

@@ -1,0 +1,31 @@
+#include <gtest/gtest.h>
+
+#include "server/worker/cuda/compile/ptx_info.h"
+#include "server/worker/cuda/lower/fft.h"
+#include "server/worker/cuda/lower/linalg.h"
+
+namespace stride::cuda {
+namespace {
+
+TEST(LibraryPtxTest, FourierTransformsHaveTheirCopiesAndScales) {
+  auto kernels = ReadPtx(Fft::Ptx());
+  ASSERT_TRUE(kernels.ok()) << kernels.status();
+  ASSERT_EQ(kernels->size(), 5u);
+  EXPECT_EQ((*kernels)[0].symbol, "stride_copy_box_4");
+  EXPECT_EQ((*kernels)[2].symbol, "stride_copy_box_16");
+  ASSERT_EQ((*kernels)[0].parameters.size(), 1u);
+  EXPECT_EQ((*kernels)[0].parameters[0].size, 800u);
+  EXPECT_EQ((*kernels)[4].symbol, "stride_scale_8");
+  EXPECT_EQ((*kernels)[4].parameters.size(), 3u);
+}
+
+TEST(LibraryPtxTest, LinearAlgebraNotesItsFaults) {
+  auto kernels = ReadPtx(Linalg::Ptx());
+  ASSERT_TRUE(kernels.ok()) << kernels.status();
+  ASSERT_EQ(kernels->size(), 1u);
+  EXPECT_EQ((*kernels)[0].symbol, "stride_note_info");
+  EXPECT_EQ((*kernels)[0].parameters.size(), 4u);
+}
+
+}  // namespace
+}  // namespace stride::cuda
