@@ -207,6 +207,28 @@ def elementwise(name: str, inputs: tuple) -> Node:
     return node
 
 
+def floor_divide(inputs: tuple) -> Node:
+    """The standard's, which differs from NumPy's where one side alone is infinite: that is the quotient, not NaN or -1."""
+    left, right = inputs
+    types = [one.dtype if type(one) is Node else one.type for one in inputs]
+    quotient = elementwise("floor_divide", inputs)
+    if quotient.dtype.kind != "f":
+        return quotient
+    infinite = [_inference.is_infinite(one.value) if type(one) is Number else elementwise("isinf", (one,)) if types[i].kind == "f" else False
+                for i, one in enumerate(inputs)]
+    first, second = infinite
+    if type(first) is bool and type(second) is bool:
+        if first == second:
+            return quotient
+        return elementwise("divide", inputs)
+    if type(first) is bool or type(second) is bool:
+        known, other = (first, second) if type(first) is bool else (second, first)
+        one_alone = elementwise("logical_not", (other,)) if known else other
+    else:
+        one_alone = elementwise("not_equal", (first, second))
+    return elementwise("where", (one_alone, elementwise("divide", inputs), quotient))
+
+
 _COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
 
 

@@ -140,9 +140,8 @@ class _ByArrays:
     """An index with arrays: a view, in which the arrays' axes stand together, and the arrays for them."""
 
     def __init__(self, array: Array, keys: list):
-        from stride import _manipulation, _routines
+        from stride import _manipulation
 
-        _routines.need("gather", "x[array]")
         masks = [one for one in keys if isinstance(one, Array) and one.dtype.kind == "b"]
         others = [one for one in keys if isinstance(one, Array) and one.dtype.kind != "b" or isinstance(one, (int, np.integer))]
         self.mask = masks[0] if len(masks) == 1 and not others else None

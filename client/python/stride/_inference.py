@@ -66,6 +66,10 @@ def elementwise(name: str, *types) -> Tuple[np.dtype, np.dtype]:
     return resolved[0], resolved[-1]
 
 
+def is_infinite(number) -> bool:
+    return not isinstance(number, int) and bool(np.isinf(number))
+
+
 def normal_axis(axis: int, rank: int) -> int:
     axis = axis.__index__()
     if not -rank <= axis < rank:

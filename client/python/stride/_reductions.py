@@ -143,7 +143,10 @@ def argmax(x, /, *, axis: Optional[int] = None, keepdims: bool = False) -> Array
 
 def count_nonzero(x, /, *, axis=None, keepdims: bool = False) -> Array:
     array = x if isinstance(x, Array) else wrap(node_of(x))
-    return sum(array != 0, axis=axis, keepdims=keepdims)
+    axes = _inference.normal_axes(axis, array.ndim)
+    if not axes and array.ndim:
+        return (array != 0).astype(_dtypes.int64)
+    return _reduce(_F.FUNCTION_COUNT_NONZERO, array._node, axes, keepdims, _dtypes.int64)
 
 
 def norm(x, /, *, axis=None, keepdims: bool = False) -> Array:
