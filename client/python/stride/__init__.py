@@ -13,6 +13,7 @@ import numpy as _numpy
 from numpy import (bool, complex64, complex128, float16, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32,  # noqa: A004
                    uint64)
 
+from stride import random
 from stride._array import Array
 from stride._creation import *  # noqa: F401,F403
 from stride._elementwise import *  # noqa: F401,F403
