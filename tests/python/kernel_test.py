@@ -82,15 +82,6 @@ class KernelTest(client_case.ClientCase):
         self.same(clipped(st.asarray(host), -10), np.where(y < -10, -10, np.where((y <= 9) & (host != 1), np.sqrt(np.abs(y)), -y)))
         self.assertEqual(clipped.__name__, "clipped")
 
-        @st.vectorize
-        def looping(x):
-            for _ in range(3):
-                x = x + 1
-            return x
-
-        with self.assertRaisesRegex(st.ExpressionError, "For"):
-            looping(st.ones(2))
-
 
 if __name__ == "__main__":
     client_case.main()

@@ -24,8 +24,11 @@ from stride._kernel import RawKernel, vectorize
 from stride._linear_algebra import *  # noqa: F401,F403
 from stride._manipulation import *  # noqa: F401,F403
 from stride._metrics import Device, DeviceSample
+from stride._python_kernel import Kernel, guvectorize, kernel
 from stride._reductions import *  # noqa: F401,F403
 from stride._routines import *  # noqa: F401,F403
+from stride import cuda
+from stride.cuda import atomic, blockDim, blockIdx, grid, gridDim, gridsize, local, shared, syncthreads, syncwarp, threadIdx
 from stride._session import Session, connect, current_session
 
 __version__ = "0.1.0"

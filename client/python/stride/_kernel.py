@@ -41,10 +41,18 @@ class RawKernel:
 
     def __call__(self, grid: Extents, block: Extents, arguments: Sequence, *, shared_memory_bytes: int = 0, session=None,
                  device: Optional[str] = None) -> None:
+        session = next((one.session for one in arguments if isinstance(one, Array)), session)
+        values = [wrap(node_of(one, session)) if isinstance(one, np.ndarray) else one for one in arguments]
+        # Which of them it writes, only the service finds out.
+        self.launch(grid, block, values, [one for one in values if isinstance(one, Array)], shared_memory_bytes=shared_memory_bytes, session=session,
+                    device=device)
+
+    def launch(self, grid: Extents, block: Extents, values: Sequence, written: Sequence[Array], *, shared_memory_bytes: int = 0, session=None,
+               device: Optional[str] = None) -> None:
+        """With arrays of the service only, of which it may write `written`."""
         from stride._session import _device_name, current_session
 
-        session = next((one.session for one in arguments if isinstance(one, Array)), session) or current_session()
-        values = [wrap(node_of(one, session)) if isinstance(one, np.ndarray) else one for one in arguments]
+        session = session or next((one.session for one in values if isinstance(one, Array)), None) or current_session()
         launch = pb.KernelLaunch(entry=self.name, options=self.options, grid=_dim3(grid), block=_dim3(block),
                                  shared_memory_bytes=shared_memory_bytes)
         setattr(launch, "ptx" if self._ptx else "source", self.source)
@@ -59,10 +67,9 @@ class RawKernel:
             flush.add(operation, origin)
 
         session.flush((), add)
-        for one in values:
-            if isinstance(one, Array):
-                one._node.written()
-                one._node.origin = origin
+        for one in written:
+            one._node.written()
+            one._node.origin = origin
 
 
 def _argument(flush, value) -> pb.KernelArgument:
@@ -84,8 +91,8 @@ _CONSTANTS = {"pi": np.pi, "e": np.e, "inf": np.inf, "nan": np.nan}
 class _Translation(ast.NodeVisitor):
     """Records an expression's operations on given values. Its values are Nodes and Numbers."""
 
-    def __init__(self, values, name: str):
-        self._values, self._name = dict(values), name
+    def __init__(self, values, name: str, lookup=None):
+        self._values, self._name, self._lookup = dict(values), name, lookup
 
     def generic_visit(self, node):
         raise _errors.ExpressionError(f"{self._name}: {type(node).__name__} at line {getattr(node, 'lineno', '?')} cannot be translated; "
@@ -115,7 +122,13 @@ class _Translation(ast.NodeVisitor):
             return self._values[node.id]
         if node.id in _CONSTANTS:
             return Number(_CONSTANTS[node.id])
-        raise _errors.ExpressionError(f"{self._name}: {node.id} is no argument")
+        try:
+            value = self._lookup(node.id) if self._lookup is not None else None
+        except (AttributeError, ValueError):
+            value = None
+        if isinstance(value, (bool, int, float, complex, np.generic)):
+            return Number(value)
+        raise _errors.ExpressionError(f"{self._name}: {node.id} is no argument and no number")
 
     def visit_Constant(self, node):  # noqa: N802
         if not isinstance(node.value, (bool, int, float, complex)):
@@ -171,6 +184,23 @@ for _table in (_elementwise.UNARY, _elementwise.BINARY):
             _SERVICE_NAMES[_public] = _name
 
 
+def _is_expression(statements) -> bool:
+    """Whether a body is assignments and a return, with nothing but functions of the service in them."""
+    for i, statement in enumerate(statements):
+        is_last = i == len(statements) - 1
+        if not (isinstance(statement, ast.Return) if is_last else isinstance(statement, (ast.Assign, ast.AugAssign)) or (
+                isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))):
+            return False
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Call):
+                name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+                if name not in _SERVICE_NAMES:
+                    return False
+            elif isinstance(node, (ast.Subscript, ast.Tuple, ast.NamedExpr)):
+                return False
+    return True
+
+
 def vectorize(function: Union[str, Callable]) -> Callable[..., Array]:
     """An elementwise function, fused into one kernel, from an expression or from a Python function made of expressions.
 
@@ -180,7 +210,11 @@ def vectorize(function: Union[str, Callable]) -> Callable[..., Array]:
         def smooth(x, a):
             return x if x > 0 else a * (math.exp(x) - 1)
 
-    What cannot be translated (loops, calls of other functions) raises ExpressionError when it is decorated or first called."""
+    A function that is more than assignments and an expression (if, loops, calls of other functions) becomes a kernel of its own, in the subset of
+    Python that stride.kernel has, and is not fused with what stands around it. What cannot be translated raises ExpressionError when it is first
+    called."""
+    from stride import _python_kernel
+
     if isinstance(function, str):
         try:
             tree = ast.parse(function.strip(), mode="eval")
@@ -192,7 +226,7 @@ def vectorize(function: Union[str, Callable]) -> Callable[..., Array]:
         called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
         names = sorted(used - called - set(_CONSTANTS))
         signature = inspect.Signature([inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names])
-        title, wrapped = function, lambda *_: None
+        title, wrapped, lookup = function, lambda *_: None, None
     else:
         try:
             source = textwrap.dedent(inspect.getsource(function))
@@ -202,13 +236,18 @@ def vectorize(function: Union[str, Callable]) -> Callable[..., Array]:
         if definition is None:
             raise _errors.ExpressionError("a function made by def is needed; of a lambda's expression make a string")
         statements, signature, title, wrapped = definition.body, inspect.signature(function), function.__name__, function
+        lookup = _python_kernel.Source(function).lookup
+
+    simple = isinstance(function, str) or _is_expression(statements)
 
     @functools.wraps(wrapped)
     def call(*arguments, **kwargs) -> Array:
         bound = signature.bind(*arguments, **kwargs)
         bound.apply_defaults()
         operands = operands_of(tuple(bound.arguments.values()))
-        result = _Translation(zip(bound.arguments, operands), title).run(statements)
+        if not simple:
+            return _python_kernel.elementwise_kernel(title, _python_kernel.Source(wrapped), operands)
+        result = _Translation(zip(bound.arguments, operands), title, lookup).run(statements)
         return wrap(result if type(result) is Node and not result.held else node_of(np.asarray(result.value)) if type(result) is Number
                     else elementwise("positive", (result,)))
 
