@@ -128,6 +128,8 @@ class Node:
 
     def written(self) -> None:
         """The service changes this value in place: what the host knows of it and its views is old."""
+        if self.session.is_trace:
+            self.session.check_written(self)
         if self.buffer is None:
             self.host = None
         else:
@@ -154,8 +156,18 @@ class Node:
             self._let_go_of_inputs()
 
 
+def meet(first, second):
+    """The session of a value made of values of two: while a function is traced, the trace's."""
+    if first is not second and not first.is_trace and not second.is_trace:
+        raise ValueError("arrays of different sessions cannot meet; download one and upload it again")
+    return second if second.depth > first.depth else first
+
+
 def record(session, shape, dtype, op: Union[str, Build], inputs: tuple) -> Node:
     """A deferred node, of a shape and type that the caller has found out."""
+    for one in inputs:
+        if type(one) is Node and one.session is not session:
+            session = meet(session, one.session)
     node = Node(session, shape, dtype, op, inputs, caller())
     session.recorded(node)
     return node
@@ -190,7 +202,7 @@ def elementwise(name: str, inputs: tuple) -> Node:
             if session is None:
                 session = one.session
             elif session is not one.session:
-                raise ValueError("arrays of different sessions cannot meet; download one and upload it again")
+                session = meet(session, one.session)
             if shape is None:
                 shape = one.shape
             elif shape != one.shape:
@@ -296,6 +308,8 @@ class Flush:
 
     def materialise(self, node: Node) -> int:
         """The handle of a node, which is computed by a command of its own unless it has been."""
+        if node.session is not self.session:
+            return self.session.foreign(node)
         if node.handle:
             return node.handle
         handle = self.session.next_id()
@@ -348,5 +362,5 @@ class Flush:
 
     @staticmethod
     def _fuses(node: Node, root: Node) -> bool:
-        return (type(node.op) is str and not node.held and node.shape == root.shape
+        return (type(node.op) is str and not node.held and node.shape == root.shape and node.session is root.session
                 and (node.uses <= 1 or node.weight <= _MAX_REPEATED_WEIGHT))

@@ -76,6 +76,10 @@ def current_session() -> "Session":
 class Session:
     """Thread-safe, though each array belongs to one thread at a time. Made by `connect`; ends with `close` or `with`."""
 
+    is_trace = False
+    depth = 0
+    flush_type = Flush
+
     def __init__(self, address: str, channels: Channels, daemon, device: Optional[str], timeout: Optional[float]):
         self.address = address
         self.timeout = timeout
@@ -160,7 +164,7 @@ class Session:
         """Sends what computes these nodes; `then(flush)` may add commands."""
         with self._lock:
             self._check_open()
-            flush = Flush(self)
+            flush = self.flush_type(self)
             flush_ok = False
             try:
                 for node in nodes:
@@ -182,6 +186,13 @@ class Session:
             nodes = [node for one in recorded if (node := one()) is not None and node.deferred and node.held]
             if nodes:
                 self.flush(nodes)
+
+    def foreign(self, node: Node) -> int:
+        """The handle of another session's node: there is none."""
+        if node.session.is_trace:
+            raise _errors.TracingError("an array of a function that is traced (by jit or vmap) cannot be used outside it",
+                                       origin=_origin.describe(node.origin))
+        raise ValueError("arrays of different sessions cannot meet; download one and upload it again")
 
     def synchronize(self) -> None:
         """Sends everything recorded and waits until it has been computed. Errors are told by the arrays."""
