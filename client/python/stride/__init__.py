@@ -30,6 +30,7 @@ from stride._routines import *  # noqa: F401,F403
 from stride import cuda
 from stride.cuda import atomic, blockDim, blockIdx, grid, gridDim, gridsize, local, shared, syncthreads, syncwarp, threadIdx
 from stride._trace import jit
+from stride._vmap import vmap
 from stride._session import Session, connect, current_session
 
 __version__ = "0.1.0"
