@@ -24,6 +24,7 @@ from stride._kernel import RawKernel, vectorize
 from stride._linear_algebra import *  # noqa: F401,F403
 from stride._manipulation import *  # noqa: F401,F403
 from stride._metrics import Device, DeviceSample
+from stride._named import *  # noqa: F401,F403
 from stride._python_kernel import Kernel, guvectorize, kernel
 from stride._reductions import *  # noqa: F401,F403
 from stride._routines import *  # noqa: F401,F403

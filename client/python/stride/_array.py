@@ -114,12 +114,12 @@ class Array:
         return np.array(values)
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        """A copy on the host."""
-        if copy is False:
-            raise BufferError("the elements are on a device: reading them is always a copy")
+        """On the host, and a copy. With `copy=False`: of arrays small enough to be kept there, the host's own elements, which are handed over."""
         if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
             raise BufferError(f"only host memory is given, not device {tuple(dl_device)}")
-        return self.to_numpy().__dlpack__()
+        if copy is False:
+            return _exported(self._node.session.hand_over(self._node), max_version)
+        return _exported(self.to_numpy(), max_version)
 
     def __dlpack_device__(self) -> Tuple[int, int]:
         return (1, 0)  # kDLCPU
@@ -184,6 +184,10 @@ class Array:
         from stride import _manipulation
 
         return _manipulation.copy(self)
+
+    def __reduce__(self):
+        """By value: the elements travel, and come back as an array of the session that is then current."""
+        return _restored, (self.to_numpy(),)
 
     def __deepcopy__(self, _) -> "Array":
         return self.__copy__()
@@ -336,6 +340,18 @@ class Array:
         from stride import _ufunc
 
         return NotImplemented if _operand(self, other) is NotImplemented else _ufunc.call("divmod", (other, self))
+
+
+def _exported(values: np.ndarray, max_version):
+    if max_version is None or np.lib.NumpyVersion(np.__version__) < "2.1.0":
+        return values.__dlpack__()
+    return values.__dlpack__(max_version=max_version)
+
+
+def _restored(values: np.ndarray) -> Array:
+    from stride import _creation
+
+    return _creation.asarray(values)
 
 
 _new = object.__new__

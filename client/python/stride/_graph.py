@@ -346,19 +346,29 @@ class Flush:
                 handle = self.materialise(node)
                 name = names.get(handle)
                 if name is None:
-                    name = names[handle] = f"a{len(names)}"
+                    name = names[handle] = f"a{len(inputs)}"
                     inputs[name] = pb.Operand(handle=handle)
                 return name
             origins.append(node.origin)
         arguments = []
         for one in node.inputs:
             if type(one) is Number:
-                name = f"s{len(inputs)}"
-                inputs[name] = pb.Operand(scalar=one.to_proto())
-                arguments.append(name)
+                arguments.append(self._number(one, names, inputs))
             else:
                 arguments.append(self._text(one, root, names, inputs, origins))
         return f"{node.op}({', '.join(arguments)})"
+
+    @staticmethod
+    def _number(number: Number, names, inputs) -> str:
+        """The name of a scalar input; one for equal ones, but zeros have signs, and so have the parts of complex numbers."""
+        key = (number.type, number.value) if number.value and not isinstance(number.value, (complex, np.complexfloating)) else None
+        name = names.get(key) if key is not None else None
+        if name is None:
+            name = f"s{len(inputs)}"
+            inputs[name] = pb.Operand(scalar=number.to_proto())
+            if key is not None:
+                names[key] = name
+        return name
 
     @staticmethod
     def _fuses(node: Node, root: Node) -> bool:

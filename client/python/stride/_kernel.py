@@ -33,8 +33,11 @@ class RawKernel:
     arrays (uploaded, not brought back), numbers (converted to the parameter's type where that loses nothing), `bytes` (a struct). A fault
     is told by the arrays that it was to write, when they are read."""
 
-    def __init__(self, source: str, name: str, options: Sequence[str] = (), *, ptx: bool = False):
-        self.source, self.name, self.options, self._ptx = source, name, tuple(options), ptx
+    def __init__(self, source: Union[str, bytes], name: str, options: Sequence[str] = (), *, ptx: bool = False, module: str = ""):
+        """`source` is CUDA C++, with `ptx` PTX; as bytes a cubin or fatbin. With `module`, the name of one, it is not used."""
+        self.source, self.name, self.options = source, name, tuple(options)
+        self._kind = "module" if module else "ptx" if ptx else "binary" if isinstance(source, bytes) else "source"
+        self._code = module or source
 
     def __repr__(self) -> str:
         return f"<stride.RawKernel {self.name}>"
@@ -55,7 +58,7 @@ class RawKernel:
         session = session or next((one.session for one in values if isinstance(one, Array)), None) or current_session()
         launch = pb.KernelLaunch(entry=self.name, options=self.options, grid=_dim3(grid), block=_dim3(block),
                                  shared_memory_bytes=shared_memory_bytes)
-        setattr(launch, "ptx" if self._ptx else "source", self.source)
+        setattr(launch, self._kind, self._code)
         # Whatever was recorded before reads what the kernel may write.
         session.settle()
         origin = _origin.caller()

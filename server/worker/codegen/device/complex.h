@@ -67,6 +67,12 @@ ST_FN st_complex<T> st_exp2(st_complex<T> z) {
 }
 template <class T>
 ST_FN st_complex<T> st_expm1(st_complex<T> z) {
+  // Where an infinity or NaN decides, and for real numbers, whose zeros keep their signs.
+  if (z.im == 0) return {st_expm1(z.re), z.im};
+  if (!st_isfinite(z.re) || !st_isfinite(z.im)) {
+    st_complex<T> e = st_exp(z);
+    return {e.re - 1, e.im};
+  }
   T half_sine = st_sin(z.im / 2);
   return {st_expm1(z.re) * st_cos(z.im) - 2 * half_sine * half_sine, st_exp(z.re) * st_sin(z.im)};
 }
