@@ -153,7 +153,7 @@ def norm(x, /, *, axis=None, keepdims: bool = False) -> Array:
     """Euclidean: the square root of the sum of |x|**2."""
     node = node_of(x)
     dtype = {"c": _dtypes.float32 if node.dtype == _dtypes.complex64 else _dtypes.float64, "f": node.dtype}.get(
-        node.dtype.kind, _dtypes.float64)
+        "f" if _dtypes.is_float(node.dtype) else node.dtype.kind, _dtypes.float64)
     axes = _inference.normal_axes(axis, len(node.shape))
     if not axes and node.shape:
         return absolute(x).astype(dtype)

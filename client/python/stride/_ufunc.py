@@ -22,6 +22,9 @@ def _stand_ins(operands) -> list:
 def _resolve(name: str, operands, dtype: Optional[np.dtype], casting: str) -> tuple:
     """The types of a loop's inputs and outputs, by NumPy's rules."""
     ufunc, types = getattr(np, name), _stand_ins(operands)
+    if _dtypes.bfloat16 is not None and _dtypes.bfloat16 in (*types, dtype):
+        raise _errors.Unimplemented(f"{name} of bfloat16 with dtype=, where= or casting= is not there yet", reason="NOT_IMPLEMENTED",
+                                    metadata={"feature": "bfloat16"})
     options = {}
     if dtype is not None:
         # Of two results the second may be of another type: there it is the inputs' type.
