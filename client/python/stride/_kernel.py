@@ -3,12 +3,13 @@
 import ast
 import functools
 import inspect
+import re
 import textwrap
 from typing import Callable, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from stride import _elementwise, _errors, _origin
+from stride import _dtypes, _elementwise, _errors, _origin
 from stride._array import Array, node_of, operands_of, wrap
 from stride._graph import Node, Number, elementwise
 from stride.v1 import operation_pb2 as pb
@@ -204,8 +205,39 @@ def _is_expression(statements) -> bool:
     return True
 
 
-def vectorize(function: Union[str, Callable]) -> Callable[..., Array]:
-    """An elementwise function, fused into one kernel, from an expression or from a Python function made of expressions.
+_SIGNATURE = re.compile(r"\s*(\w+)\s*\(([\w\s,]*)\)\s*")
+
+
+def _parse_signature(text) -> Tuple[np.dtype, tuple]:
+    """Numba's `float32(float32, int64)`: the result's type and the arguments'."""
+    match = _SIGNATURE.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
+        raise ValueError(f"a signature is written like float32(float32, int64), not {text!r}")
+    return _dtypes.dtype_of(match[1]), tuple(_dtypes.dtype_of(one.strip()) for one in match[2].split(","))
+
+
+def _with_signatures(function: Callable, signatures) -> Callable:
+    """Casts what it is called with to the first signature that takes it, and the result to what that gives."""
+    call, parsed = vectorize(function), [_parse_signature(one) for one in signatures]
+
+    @functools.wraps(function)
+    def typed(*arguments) -> Array:
+        operands = operands_of(arguments)
+        kinds = [one.dtype if type(one) is Node else one.type for one in operands]
+        for result, wanted in parsed:
+            if len(wanted) == len(kinds) and all(
+                    np.can_cast(kind, want, "safe") if isinstance(kind, np.dtype) else np.result_type(want, kind(0)) == want
+                    for kind, want in zip(kinds, wanted)):
+                cast = [wrap(one).astype(want, copy=False) if type(one) is Node else want.type(one.value) for one, want in zip(operands, wanted)]
+                return call(*cast).astype(result, copy=False)
+        names = ", ".join(getattr(kind, "name", None) or kind.__name__ for kind in kinds)
+        raise _errors.DataTypeMismatch(f"{function.__name__} takes no such types: {names}", reason="DATA_TYPE_MISMATCH")
+
+    return typed
+
+
+def vectorize(function: Union[str, Callable, Sequence[str], None] = None, *, target: Optional[str] = None) -> Callable:
+    """An elementwise function, from an expression or from a Python function.
 
         smooth = stride.vectorize("where(x > 0, x, a * (exp(x) - 1))")   # called with x=..., a=...
 
@@ -213,11 +245,14 @@ def vectorize(function: Union[str, Callable]) -> Callable[..., Array]:
         def smooth(x, a):
             return x if x > 0 else a * (math.exp(x) - 1)
 
-    A function that is more than assignments and an expression (if, loops, calls of other functions) becomes a kernel of its own, in the subset of
-    Python that stride.kernel has, and is not fused with what stands around it. What cannot be translated raises ExpressionError when it is first
-    called."""
+    A function made of assignments and an expression is fused with what stands around it. One with more (if, loops, calls of other functions) becomes a
+    kernel of its own, in the subset of Python that stride.kernel has. What cannot be translated raises ExpressionError when it is first called.
+    With a list of Numba's signatures (`["float32(float32, float32)"]`) it takes these types only; `target` is Numba's too, and not needed."""
     from stride import _python_kernel
 
+    if function is None or isinstance(function, (list, tuple)):
+        signatures = function or ()
+        return lambda function: _with_signatures(function, signatures) if signatures else vectorize(function)
     if isinstance(function, str):
         try:
             tree = ast.parse(function.strip(), mode="eval")
