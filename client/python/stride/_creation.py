@@ -5,7 +5,7 @@ from typing import Optional
 
 import numpy as np
 
-from stride import _cuda_memory, _dtypes, _errors, _graph, _manipulation
+from stride import _cuda_memory, _dtypes, _errors, _manipulation
 from stride._array import Array, wrap
 from stride._elementwise import equal, greater_equal, where
 from stride._graph import Number, record

@@ -2,13 +2,13 @@
 
 import math
 import operator
-from typing import List, Tuple
+from typing import List
 
 import numpy as np
 
-from stride import _dtypes, _errors, _inference
+from stride import _errors, _inference
 from stride._array import Array, node_of, wrap
-from stride._graph import Node, Number, record
+from stride._graph import Node, record
 from stride.v1 import operation_pb2 as pb
 
 _INT64 = np.iinfo(np.int64)

@@ -10,7 +10,9 @@ from stride import _dtypes, _errors, _inference, _manipulation
 from stride._array import _SCALARS, Array, node_of, wrap
 from stride._graph import Node, Number, record, record_several
 from stride._kernel import RawKernel, _dim3
-from stride._translate import ArrayOf, Scalar, Source, Unit, c_type, memory_type, parameter_type, translate_kernel
+from stride._translate import Unit, translate_kernel
+from stride._translate_source import Source
+from stride._translate_types import ArrayOf, Scalar, c_type, memory_type, parameter_type
 from stride.v1 import operation_pb2 as pb
 
 __all__ = ["Kernel", "device_function", "guvectorize", "kernel"]

@@ -8,7 +8,7 @@ import numpy as np
 
 from stride import _dtypes, _elementwise, _errors, _inference, _manipulation, _reductions, _ufunc
 from stride._array import Array, node_of, wrap
-from stride._graph import Node, record, record_several
+from stride._graph import record, record_several
 from stride.v1 import operation_pb2 as pb
 
 __all__ = ["argsort", "bincount", "cumulative_prod", "cumulative_sum", "group_sum", "histogram", "nonzero", "put", "put_along_axis", "searchsorted",

@@ -1,7 +1,6 @@
 """What NumPy's ufuncs have beside a plain call: `out`, `where`, `dtype`, `casting`, two results, and the methods."""
 
 import functools
-import operator
 from typing import List, Optional
 
 import numpy as np

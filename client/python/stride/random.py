@@ -11,7 +11,7 @@ from typing import List, Optional
 
 import numpy as np
 
-from stride import _creation, _dtypes, _elementwise as _e, _errors, _inference, _manipulation, _routines
+from stride import _dtypes, _elementwise as _e, _errors, _inference, _manipulation, _routines
 from stride._array import Array, node_of, wrap
 from stride._creation import _shape
 from stride._graph import Number, record
