@@ -157,6 +157,27 @@ class ElementwiseTest(client_case.ClientCase):
         self.same(st.real(st.asarray(z)), z.real)
         self.same(st.asarray(z).imag, z.imag)
 
+    def test_special_values_of_complex_functions(self):
+        """The standard's, where NumPy has others."""
+        inf, nan = np.inf, np.nan
+        cases = {
+            "expm1": [(complex(0.0, 0.0), complex(0, 0)), (complex(-0.0, 0.0), complex(0, 0)), (complex(1, inf), complex(nan, nan)),
+                      (complex(inf, 0), complex(inf, 0)), (complex(-inf, 1), complex(-1, 0)), (complex(-inf, inf), complex(-1, 0)),
+                      (complex(inf, inf), complex(inf, nan)), (complex(nan, 0), complex(nan, 0)), (complex(nan, 1), complex(nan, nan))],
+            "tanh": [(complex(0.0, 0.0), complex(0, 0)), (complex(1, inf), complex(nan, nan)), (complex(50, nan), complex(nan, nan)),
+                     (complex(inf, 1), complex(1, 0)), (complex(inf, nan), complex(1, 0)), (complex(nan, 0), complex(nan, 0)),
+                     (complex(1, nan), complex(nan, nan))],
+            "asinh": [(complex(0, nan), complex(nan, nan)), (complex(1, nan), complex(nan, nan)), (complex(nan, 0), complex(nan, 0)),
+                      (complex(inf, nan), complex(inf, nan))]}
+        for name, pairs in cases.items():
+            for dtype in (np.complex64, np.complex128):
+                for value, expected in pairs:
+                    with self.subTest(name=name, dtype=dtype, value=value):
+                        result = np.asarray(getattr(st, name)(st.asarray(np.array([value], dtype))))[0]
+                        np.testing.assert_array_equal([result.real, result.imag], [expected.real, expected.imag])
+                        if expected == 0:
+                            self.assertFalse(np.signbit(result.real))
+
     def test_types_that_no_loop_takes(self):
         with self.assertRaises(st.DataTypeMismatch):
             st.bitwise_and(st.ones(3), st.ones(3))

@@ -82,14 +82,18 @@ class KernelTest(client_case.ClientCase):
         self.same(clipped(st.asarray(host), -10), np.where(y < -10, -10, np.where((y <= 9) & (host != 1), np.sqrt(np.abs(y)), -y)))
         self.assertEqual(clipped.__name__, "clipped")
 
-        @st.vectorize
-        def looping(x):
-            for _ in range(3):
-                x = x + 1
-            return x
+    def test_signatures(self):
+        @st.vectorize(["int64(int64, int64)", "float32(float32, float32)"], target="cuda")
+        def add(x, y):
+            return x + y
 
-        with self.assertRaisesRegex(st.ExpressionError, "For"):
-            looping(st.ones(2))
+        self.same(add(st.asarray([1, 2], dtype=st.int8), 3), [4, 5])
+        self.same(add(st.ones(2, dtype=st.float16), 2.5), np.full(2, 3.5, np.float32))
+        self.same(add(np.arange(2), st.asarray([1, 2])), [1, 3])
+        with self.assertRaises(st.DataTypeMismatch):
+            add(st.ones(2), 1)
+        with self.assertRaises(ValueError):
+            st.vectorize(["float32[:]"])(lambda x: x)
 
 
 if __name__ == "__main__":

@@ -102,6 +102,64 @@ class RoutineTest(client_case.ClientCase):
             self.same(st.unique_counts(st.asarray(values)).counts, np.unique_counts(values).counts)
             self.same(st.unique_inverse(st.asarray(values)).inverse_indices, np.unique_inverse(values).inverse_indices)
 
+    def test_modes_and_put(self):
+        host = np.arange(12.0)
+        for mode in ("wrap", "clip"):
+            self.same(st.take(st.asarray(host), [-1, 15, 3, -20], mode=mode), np.take(host, [-1, 15, 3, -20], mode=mode))
+        for indices, values in (([0, -1, 5], [7.0, 8.0, 9.0]), ([0, 1, 2, 3, 4], [1.0, 2.0]), ([3, 3], 5.0), ([], 1.0)):
+            ours, theirs = st.asarray(host.reshape(3, 4)) + 0, host.reshape(3, 4) + 0
+            st.put(ours, np.array(indices, int), values)
+            np.put(theirs, np.array(indices, int), values)
+            self.same(ours, theirs)
+            np.put(ours[:, ::2], [1, 4], -1.0)
+            np.put(theirs[:, ::2], [1, 4], -1.0)
+            theirs[:, ::2][0, 1], theirs[:, ::2][2, 0] = -1.0, -1.0
+            self.same(ours, theirs)
+        ours, theirs = self.array + 0, self.host + 0
+        order = np.argsort(self.host, axis=1)[:, :2]
+        st.put_along_axis(ours, order, 0.5, axis=1)
+        np.put_along_axis(theirs, order, 0.5, axis=1)
+        self.same(ours, theirs)
+
+    def test_counting(self):
+        host = np.array([3, 1, 4, 1, 5, 9, 2, 6, 5, 3])
+        weights = np.linspace(0.1, 1, 10)
+        self.same(st.bincount(st.asarray(host)), np.bincount(host))
+        self.same(st.bincount(st.asarray(host), minlength=15), np.bincount(host, minlength=15))
+        self.same(np.bincount(st.asarray(host), weights), np.bincount(host, weights))
+        self.same(st.bincount(st.zeros((0,), dtype=st.int64)), np.bincount(np.zeros((0,), int)))
+        with self.assertRaises(ValueError):
+            st.bincount(st.asarray([-1]))
+        values = self.host / 7
+        for arguments in ({}, {"bins": 5}, {"bins": np.array([0.0, 1.5, 2.0, 8.0])}, {"bins": 4, "range": (1, 6)}):
+            for one, other in zip(st.histogram(st.asarray(values), **arguments), np.histogram(values, **arguments)):
+                self.same(one, other)
+            for one, other in zip(np.histogram(st.asarray(values), weights=values, **arguments), np.histogram(values, weights=values, **arguments)):
+                self.same(one, other, rtol=1e-14)
+        self.same(st.count_nonzero(st.asarray(host % 2), axis=0), np.asarray(np.count_nonzero(host % 2)))
+        self.same(st.count_nonzero(self.array > 30, axis=(0, 2)), np.count_nonzero(self.host > 30, axis=(0, 2)))
+
+    def test_top_and_groups(self):
+        for axis in (0, 1, 2):
+            values, places = st.top_k(self.array, 2, axis=axis)
+            self.same(values, -np.sort(-self.host, axis=axis).take([0, 1], axis=axis))
+            self.same(places, np.argsort(-self.host, axis=axis, stable=True).take([0, 1], axis=axis))
+        self.same(st.top_k(self.array, 3, largest=False)[0], np.sort(self.host)[..., :3])
+        with self.assertRaises(ValueError):
+            st.top_k(self.array, 9)
+        keys = np.array([2, 7, 2, 2, 7, -1])
+        groups, sums = st.group_sum(st.asarray(keys), st.asarray(np.arange(6.0)))
+        self.same(groups, [-1, 2, 7])
+        self.same(sums, [5.0, 5.0, 5.0])
+        self.same(st.group_sum(keys, np.ones(6, np.int8))[1], [1, 3, 2])
+
+    def test_numpys_unique(self):
+        host = self.host.ravel() % 4
+        self.same(np.unique(st.asarray(host)), np.unique(host))
+        for one, other in zip(np.unique(st.asarray(host), return_index=True, return_counts=True),
+                              np.unique(host, return_index=True, return_counts=True)):
+            self.same(one, other)
+
 
 if __name__ == "__main__":
     client_case.main()

@@ -5,6 +5,7 @@ import numpy as np
 import stride as jnp
 
 
+@jnp.jit
 def selu(x, alpha=1.67, lmbda=1.05):
     return lmbda * jnp.where(x > 0, x, alpha * jnp.exp(x) - alpha)
 
@@ -18,13 +19,21 @@ def activation():
 
 
 def batched_product():
-    random = np.random.default_rng(1701)
+    random = jnp.random.Generator(1701)
     matrix, batch = random.normal(size=(150, 100)), random.normal(size=(10, 100))
-    on_device, vectors = jnp.asarray(matrix), jnp.asarray(batch)
-    one_by_one = jnp.stack([on_device @ vectors[i] for i in range(10)])
-    at_once = vectors @ on_device.T  # what vmap makes of it
-    np.testing.assert_allclose(np.asarray(one_by_one), batch @ matrix.T, rtol=1e-10)
-    np.testing.assert_allclose(np.asarray(at_once), batch @ matrix.T, rtol=1e-10)
+
+    def apply_matrix(x):
+        return jnp.matmul(matrix, x)
+
+    naive = jnp.stack([apply_matrix(batch[i]) for i in range(10)])
+
+    @jnp.jit
+    def vmap_batched_apply_matrix(batch):
+        return jnp.vmap(apply_matrix)(batch)
+
+    expected = np.asarray(batch) @ np.asarray(matrix).T
+    np.testing.assert_allclose(np.asarray(naive), expected, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(np.asarray(vmap_batched_apply_matrix(batch)), expected, rtol=1e-10, atol=1e-12)
     print("batched product: right")
 
 

@@ -5,23 +5,32 @@ import math
 import numpy as np
 
 import stride as st
+from stride import cuda
+
+
+@cuda.jit
+def add_kernel(x, y, out):
+    start = cuda.grid(1)
+    stride = cuda.gridsize(1)
+    for i in range(start, x.shape[0], stride):
+        out[i] = x[i] + y[i]
 
 
 def grid_stride_kernel():
-    add = st.RawKernel(r"""
-        extern "C" __global__ void add(const float* x, const float* y, float* out, int n) {
-          int start = blockIdx.x * blockDim.x + threadIdx.x, stride = gridDim.x * blockDim.x;
-          for (int i = start; i < n; i += stride) out[i] = x[i] + y[i];
-        }""", "add")
     n = 100000
-    x = np.arange(n, dtype=np.float32)
-    out = st.zeros(n, dtype=st.float32)
-    add(30, 128, (x, 2 * x, out, n))  # fewer threads than elements
-    np.testing.assert_array_equal(np.asarray(out), 3 * x)
+    x = np.arange(n).astype(np.float32)
+    y = 2 * x
+    x_device, y_device = cuda.to_device(x), cuda.to_device(y)
+    out_device = cuda.device_array_like(x)
+    add_kernel[30, 128](x_device, y_device, out_device)  # fewer threads than elements
+    np.testing.assert_array_equal(np.asarray(out_device), 3 * x)
+    out = np.empty_like(x)
+    add_kernel[30, 128](x, y, out)  # arrays of the host come back changed, as in Numba
+    np.testing.assert_array_equal(out, 3 * x)
     print("grid-stride kernel: right")
 
 
-@st.vectorize
+@st.vectorize(["float32(float32, float32)"], target="cuda")
 def add(x, y):
     return x + y
 
@@ -40,17 +49,16 @@ def ufuncs(n=10_000_000):
     print(f"ufuncs: cos(x)**2 + sin(x)**2 is 1 to {worst:.1e} for {n:,} elements")
 
 
-INT_ADD = st.RawKernel(r"""
-    extern "C" __global__ void add(const int* x, const int* y, int* out) {
-      int i = blockIdx.x * blockDim.x + threadIdx.x;
-      out[i] = x[i] + y[i];
-    }""", "add")
+@cuda.jit
+def int_add(x, y, out):
+    i = cuda.threadIdx.x + cuda.blockIdx.x * cuda.blockDim.x
+    out[i] = x[i] + y[i]
 
 
 def int_kernel():
     x, y = st.arange(4096, dtype=st.int32), st.ones(4096, dtype=st.int32)
     out = st.empty(4096, dtype=st.int32)
-    INT_ADD(32, 128, (x, y, out))
+    int_add[32, 128](x, y, out)
     np.testing.assert_array_equal(np.asarray(out), np.arange(1, 4097, dtype=np.int32))
     print("int32 kernel: right")
 
@@ -61,7 +69,7 @@ def every_device():
     for name in names:  # nothing waits here: the devices work at the same time
         x, y = st.arange(4096, dtype=st.int32), st.ones(4096, dtype=st.int32)
         out = st.empty(4096, dtype=st.int32)
-        INT_ADD(32, 128, (x, y, out), device=name)
+        int_add[32, 128](x, y, out, device=name)
         results.append(out)
     for out in results:
         np.testing.assert_array_equal(np.asarray(out), np.arange(1, 4097, dtype=np.int32))

@@ -13,7 +13,7 @@ import numpy as _numpy
 from numpy import (bool, complex64, complex128, float16, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32,  # noqa: A004
                    uint64)
 
-from stride import fft, linalg
+from stride import _dtypes, fft, linalg, random
 from stride._array import Array
 from stride._creation import *  # noqa: F401,F403
 from stride._elementwise import *  # noqa: F401,F403
@@ -24,13 +24,21 @@ from stride._kernel import RawKernel, vectorize
 from stride._linear_algebra import *  # noqa: F401,F403
 from stride._manipulation import *  # noqa: F401,F403
 from stride._metrics import Device, DeviceSample
+from stride._named import *  # noqa: F401,F403
+from stride._python_kernel import Kernel, guvectorize, kernel
 from stride._reductions import *  # noqa: F401,F403
 from stride._routines import *  # noqa: F401,F403
+from stride import cuda
+from stride.cuda import atomic, blockDim, blockIdx, grid, gridDim, gridsize, local, shared, syncthreads, syncwarp, threadIdx
+from stride._trace import jit
+from stride._vmap import vmap
 from stride._session import Session, connect, current_session
 
 __version__ = "0.1.0"
 __array_api_version__ = "2024.12"
 
+if _dtypes.bfloat16 is not None:
+    bfloat16 = _dtypes.bfloat16
 e, pi, inf, nan = _math.e, _math.pi, _math.inf, _math.nan
 newaxis = None
 

@@ -114,12 +114,12 @@ class Array:
         return np.array(values)
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        """A copy on the host."""
-        if copy is False:
-            raise BufferError("the elements are on a device: reading them is always a copy")
+        """On the host, and a copy. With `copy=False`: of arrays small enough to be kept there, the host's own elements, which are handed over."""
         if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
             raise BufferError(f"only host memory is given, not device {tuple(dl_device)}")
-        return self.to_numpy().__dlpack__()
+        if copy is False:
+            return _exported(self._node.session.hand_over(self._node), max_version)
+        return _exported(self.to_numpy(), max_version)
 
     def __dlpack_device__(self) -> Tuple[int, int]:
         return (1, 0)  # kDLCPU
@@ -184,6 +184,10 @@ class Array:
         from stride import _manipulation
 
         return _manipulation.copy(self)
+
+    def __reduce__(self):
+        """By value: the elements travel, and come back as an array of the session that is then current."""
+        return _restored, (self.to_numpy(),)
 
     def __deepcopy__(self, _) -> "Array":
         return self.__copy__()
@@ -328,7 +332,26 @@ class Array:
         return wrap(elementwise("invert", (self._node,)))
 
     def __divmod__(self, other) -> Tuple["Array", "Array"]:
-        return self // other, self % other
+        from stride import _ufunc
+
+        return NotImplemented if _operand(self, other) is NotImplemented else _ufunc.call("divmod", (self, other))
+
+    def __rdivmod__(self, other) -> Tuple["Array", "Array"]:
+        from stride import _ufunc
+
+        return NotImplemented if _operand(self, other) is NotImplemented else _ufunc.call("divmod", (other, self))
+
+
+def _exported(values: np.ndarray, max_version):
+    if max_version is None or np.lib.NumpyVersion(np.__version__) < "2.1.0":
+        return values.__dlpack__()
+    return values.__dlpack__(max_version=max_version)
+
+
+def _restored(values: np.ndarray) -> Array:
+    from stride import _creation
+
+    return _creation.asarray(values)
 
 
 _new = object.__new__
@@ -363,22 +386,22 @@ def node_of(anything, session=None) -> Node:
     return (session or current_session()).upload(np.asarray(anything))
 
 
-def operands_of(arguments) -> tuple:
+def operands_of(arguments, session=None) -> tuple:
     """Nodes and Numbers for the arguments of an elementwise function, at least one a node."""
-    session = next((one._node.session for one in arguments if type(one) is Array), None)
+    session = next((one._node.session for one in arguments if type(one) is Array), session)
     operands = tuple(
         one._node if type(one) is Array else Number(one) if isinstance(one, _SCALARS) else node_of(one, session)
         for one in arguments)
     if session is None and all(type(one) is Number for one in operands):
-        operands = (node_of(arguments[0]),) + operands[1:]
+        operands = (node_of(arguments[0], session),) + operands[1:]
     return operands
 
 
-def _assign_in_place(array: Array, result: Array) -> Array:
+def _assign_in_place(array: Array, result: Array, casting: str = "same_kind") -> Array:
     """`array op= x`: the array becomes `result`, in its own type. Views see it too."""
     if result.shape != array.shape:
         raise _errors.ShapeMismatch(f"an array of shape {array.shape} cannot take a result of shape {result.shape} in place")
-    if not np.can_cast(result.dtype, array.dtype, "same_kind"):
+    if not np.can_cast(result.dtype, array.dtype, casting):
         raise _errors.DataTypeMismatch(f"an array of {array.dtype} cannot take a result of {result.dtype} in place")
     if result.dtype != array.dtype:
         result = result.astype(array.dtype)
@@ -397,6 +420,12 @@ def _assign_in_place(array: Array, result: Array) -> Array:
 
 
 def _binary(name: str):
+    if name == "floor_divide":
+        return _operators(lambda name, inputs: _graph.floor_divide(inputs), name)
+    return _operators(elementwise, name)
+
+
+def _operators(elementwise, name: str):
     def forward(self, other):
         other = _operand(self, other)
         if other is NotImplemented:

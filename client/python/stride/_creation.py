@@ -5,7 +5,7 @@ from typing import Optional
 
 import numpy as np
 
-from stride import _dtypes, _errors, _graph, _manipulation
+from stride import _cuda_memory, _dtypes, _errors, _manipulation
 from stride._array import Array, wrap
 from stride._elementwise import equal, greater_equal, where
 from stride._graph import Number, record
@@ -184,6 +184,9 @@ def _from_lists(obj) -> np.ndarray:
 
 
 def _from_other(obj) -> np.ndarray:
+    interface = getattr(obj, "__cuda_array_interface__", None)
+    if interface is not None:
+        return _cuda_memory.read(interface)
     if hasattr(obj, "__array__") or not hasattr(obj, "__dlpack__"):
         return np.asarray(obj)
     return np.from_dlpack(obj)

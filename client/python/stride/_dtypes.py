@@ -14,6 +14,13 @@ NUMBERS = {
     bool: 1, int8: 2, int16: 3, int32: 4, int64: 5, uint8: 6, uint16: 7, uint32: 8, uint64: 9, float16: 10, float32: 12,
     float64: 13, complex64: 14, complex128: 15,
 }
+try:  # NumPy has no such type of its own
+    from ml_dtypes import bfloat16 as _bfloat16
+
+    bfloat16 = np.dtype(_bfloat16)
+    NUMBERS[bfloat16] = 11
+except ImportError:
+    bfloat16 = None
 _BY_NUMBER = {number: dtype for dtype, number in NUMBERS.items()}
 
 
@@ -28,5 +35,9 @@ def dtype_of(anything) -> np.dtype:
 def dtype_numbered(number: int) -> np.dtype:
     dtype = _BY_NUMBER.get(number)
     if dtype is None:
-        raise _errors.Unimplemented(f"NumPy has no type for the service's element type {number} (bfloat16)")
+        raise _errors.Unimplemented(f"NumPy has no type for the service's element type {number} (bfloat16); the package ml_dtypes has one")
     return dtype
+
+
+def is_float(dtype: np.dtype) -> bool:
+    return dtype.kind == "f" or dtype == bfloat16

@@ -1,14 +1,19 @@
 """Elementwise functions: the array API's names, and NumPy's where they differ or the standard has none."""
 
+from typing import Tuple
+
 import numpy as np
 
+from stride import _graph, _ufunc
 from stride._array import _SCALARS, Array, node_of, operands_of, wrap
 from stride._graph import Number, elementwise
 
 
 def _unary(name: str, public: str):
-    def function(x, /, out=None) -> Array:
-        return _give(wrap(elementwise(name, operands_of((x,)))), out)
+    def function(x, /, out=None, *, where=True, casting="same_kind", dtype=None) -> Array:
+        if out is None and where is True and dtype is None and casting == "same_kind":
+            return wrap(elementwise(name, operands_of((x,))))
+        return _ufunc.call(name, (x,), out, where, casting, dtype)
 
     function.__name__ = function.__qualname__ = public
     function.__doc__ = f"NumPy's `{name}`, element by element."
@@ -16,20 +21,15 @@ def _unary(name: str, public: str):
 
 
 def _binary(name: str, public: str):
-    def function(x1, x2, /, out=None) -> Array:
-        return _give(wrap(elementwise(name, operands_of((x1, x2)))), out)
+    def function(x1, x2, /, out=None, *, where=True, casting="same_kind", dtype=None) -> Array:
+        if out is None and where is True and dtype is None and casting == "same_kind":
+            return wrap(elementwise(name, operands_of((x1, x2))))
+        return _ufunc.call(name, (x1, x2), out, where, casting, dtype)
 
     function.__name__ = function.__qualname__ = public
     function.__doc__ = f"NumPy's `{name}`, element by element; numbers take the type of the array they meet."
+    _ufunc.add_methods(function, name)
     return function
-
-
-def _give(result: Array, out) -> Array:
-    if out is None:
-        return result
-    from stride import _array
-
-    return _array._assign_in_place(out, result)
 
 
 # By the service's name; the array API's name where it differs.
@@ -48,7 +48,7 @@ BINARY = {
     "nextafter": "", "not_equal": "", "power": "pow", "remainder": "", "right_shift": "bitwise_right_shift", "subtract": "",
 }
 
-__all__ = ["clip", "imag", "real", "round", "where"]
+__all__ = ["clip", "divmod", "frexp", "imag", "modf", "real", "round", "where"]
 for _table, _make in ((UNARY, _unary), (BINARY, _binary)):
     for _name, _public in _table.items():
         globals()[_name] = _make(_name, _name)
@@ -56,6 +56,36 @@ for _table, _make in ((UNARY, _unary), (BINARY, _binary)):
         if _public:
             globals()[_public] = _make(_name, _public)
             __all__.append(_public)
+
+
+def _floor_divide(public: str):
+    def function(x1, x2, /, out=None, *, where=True, casting="same_kind", dtype=None) -> Array:
+        if where is True and dtype is None and casting == "same_kind":
+            return _ufunc._give(wrap(_graph.floor_divide(operands_of((x1, x2)))), out, None, casting)
+        return _ufunc.call("floor_divide", (x1, x2), out, where, casting, dtype)
+
+    function.__name__ = function.__qualname__ = public
+    function.__doc__ = "The quotient, rounded down. Where one side is infinite it is the standard's, not NumPy's."
+    _ufunc.add_methods(function, public)
+    return function
+
+
+floor_divide = _floor_divide("floor_divide")
+
+
+def divmod(x1, x2, /, out=(None, None), *, where=True, casting="same_kind", dtype=None) -> Tuple[Array, Array]:  # noqa: A001
+    """The quotient, rounded down, and the remainder."""
+    return _ufunc.call("divmod", (x1, x2), out, where, casting, dtype)
+
+
+def frexp(x, /, out=(None, None), *, where=True, casting="same_kind", dtype=None) -> Tuple[Array, Array]:
+    """Mantissa in [0.5, 1) and exponent of two (int32)."""
+    return _ufunc.call("frexp", (x,), out, where, casting, dtype)
+
+
+def modf(x, /, out=(None, None), *, where=True, casting="same_kind", dtype=None) -> Tuple[Array, Array]:
+    """Fraction and whole part, both with the sign of x."""
+    return _ufunc.call("modf", (x,), out, where, casting, dtype)
 
 
 def round(x, /) -> Array:  # noqa: A001

@@ -68,16 +68,20 @@ class CompileError(InvalidArgument):
     """COMPILE_FAILED or UNKNOWN_ENTRY; the text has the compiler's log."""
 
 
+class FailedPrecondition(StrideError):
+    code = "FAILED_PRECONDITION"
+
+
+class TracingError(FailedPrecondition, TypeError):
+    """A value was needed while the function that computes it was traced."""
+
+
 class NotFound(StrideError, LookupError):
     code = "NOT_FOUND"
 
 
 class AlreadyExists(StrideError):
     code = "ALREADY_EXISTS"
-
-
-class FailedPrecondition(StrideError):
-    code = "FAILED_PRECONDITION"
 
 
 class KernelFault(FailedPrecondition):
@@ -178,4 +182,4 @@ def from_rpc(error: grpc.RpcError) -> StrideError:
     return from_status(status_pb2.Status(code=error.code().value[0], message=error.details() or error.code().name))
 
 
-__all__ = ["StrideError", *sorted({kind.__name__ for kind in (*_BY_CODE.values(), *_BY_REASON.values())})]
+__all__ = ["StrideError", "TracingError", *sorted({kind.__name__ for kind in (*_BY_CODE.values(), *_BY_REASON.values())})]

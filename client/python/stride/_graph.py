@@ -128,6 +128,8 @@ class Node:
 
     def written(self) -> None:
         """The service changes this value in place: what the host knows of it and its views is old."""
+        if self.session.is_trace:
+            self.session.check_written(self)
         if self.buffer is None:
             self.host = None
         else:
@@ -154,8 +156,18 @@ class Node:
             self._let_go_of_inputs()
 
 
+def meet(first, second):
+    """The session of a value made of values of two: while a function is traced, the trace's."""
+    if first is not second and not first.is_trace and not second.is_trace:
+        raise ValueError("arrays of different sessions cannot meet; download one and upload it again")
+    return second if second.depth > first.depth else first
+
+
 def record(session, shape, dtype, op: Union[str, Build], inputs: tuple) -> Node:
     """A deferred node, of a shape and type that the caller has found out."""
+    for one in inputs:
+        if type(one) is Node and one.session is not session:
+            session = meet(session, one.session)
     node = Node(session, shape, dtype, op, inputs, caller())
     session.recorded(node)
     return node
@@ -190,7 +202,7 @@ def elementwise(name: str, inputs: tuple) -> Node:
             if session is None:
                 session = one.session
             elif session is not one.session:
-                raise ValueError("arrays of different sessions cannot meet; download one and upload it again")
+                session = meet(session, one.session)
             if shape is None:
                 shape = one.shape
             elif shape != one.shape:
@@ -205,6 +217,28 @@ def elementwise(name: str, inputs: tuple) -> Node:
     node = Node(session, shape, dtype, name, inputs, caller())
     session.recorded(node)
     return node
+
+
+def floor_divide(inputs: tuple) -> Node:
+    """The standard's, which differs from NumPy's where one side alone is infinite: that is the quotient, not NaN or -1."""
+    left, right = inputs
+    types = [one.dtype if type(one) is Node else one.type for one in inputs]
+    quotient = elementwise("floor_divide", inputs)
+    if quotient.dtype.kind != "f":
+        return quotient
+    infinite = [_inference.is_infinite(one.value) if type(one) is Number else elementwise("isinf", (one,)) if types[i].kind == "f" else False
+                for i, one in enumerate(inputs)]
+    first, second = infinite
+    if type(first) is bool and type(second) is bool:
+        if first == second:
+            return quotient
+        return elementwise("divide", inputs)
+    if type(first) is bool or type(second) is bool:
+        known, other = (first, second) if type(first) is bool else (second, first)
+        one_alone = elementwise("logical_not", (other,)) if known else other
+    else:
+        one_alone = elementwise("not_equal", (first, second))
+    return elementwise("where", (one_alone, elementwise("divide", inputs), quotient))
 
 
 _COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
@@ -274,6 +308,8 @@ class Flush:
 
     def materialise(self, node: Node) -> int:
         """The handle of a node, which is computed by a command of its own unless it has been."""
+        if node.session is not self.session:
+            return self.session.foreign(node)
         if node.handle:
             return node.handle
         handle = self.session.next_id()
@@ -310,21 +346,31 @@ class Flush:
                 handle = self.materialise(node)
                 name = names.get(handle)
                 if name is None:
-                    name = names[handle] = f"a{len(names)}"
+                    name = names[handle] = f"a{len(inputs)}"
                     inputs[name] = pb.Operand(handle=handle)
                 return name
             origins.append(node.origin)
         arguments = []
         for one in node.inputs:
             if type(one) is Number:
-                name = f"s{len(inputs)}"
-                inputs[name] = pb.Operand(scalar=one.to_proto())
-                arguments.append(name)
+                arguments.append(self._number(one, names, inputs))
             else:
                 arguments.append(self._text(one, root, names, inputs, origins))
         return f"{node.op}({', '.join(arguments)})"
 
     @staticmethod
+    def _number(number: Number, names, inputs) -> str:
+        """The name of a scalar input; one for equal ones, but zeros have signs, and so have the parts of complex numbers."""
+        key = (number.type, number.value) if number.value and not isinstance(number.value, (complex, np.complexfloating)) else None
+        name = names.get(key) if key is not None else None
+        if name is None:
+            name = f"s{len(inputs)}"
+            inputs[name] = pb.Operand(scalar=number.to_proto())
+            if key is not None:
+                names[key] = name
+        return name
+
+    @staticmethod
     def _fuses(node: Node, root: Node) -> bool:
-        return (type(node.op) is str and not node.held and node.shape == root.shape
+        return (type(node.op) is str and not node.held and node.shape == root.shape and node.session is root.session
                 and (node.uses <= 1 or node.weight <= _MAX_REPEATED_WEIGHT))

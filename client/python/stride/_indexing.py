@@ -2,13 +2,13 @@
 
 import math
 import operator
-from typing import List, Tuple
+from typing import List
 
 import numpy as np
 
-from stride import _dtypes, _errors, _inference
+from stride import _errors, _inference
 from stride._array import Array, node_of, wrap
-from stride._graph import Node, Number, record
+from stride._graph import Node, record
 from stride.v1 import operation_pb2 as pb
 
 _INT64 = np.iinfo(np.int64)
@@ -140,9 +140,8 @@ class _ByArrays:
     """An index with arrays: a view, in which the arrays' axes stand together, and the arrays for them."""
 
     def __init__(self, array: Array, keys: list):
-        from stride import _manipulation, _routines
+        from stride import _manipulation
 
-        _routines.need("gather", "x[array]")
         masks = [one for one in keys if isinstance(one, Array) and one.dtype.kind == "b"]
         others = [one for one in keys if isinstance(one, Array) and one.dtype.kind != "b" or isinstance(one, (int, np.integer))]
         self.mask = masks[0] if len(masks) == 1 and not others else None

@@ -36,7 +36,19 @@ def _stand_in(type_):
 
 def promote(*types) -> np.dtype:
     """np.result_type, in which Python's numbers are weak."""
+    if _dtypes.bfloat16 is not None and _dtypes.bfloat16 in types:
+        return _restored(promote(*_without_bfloat16(types)), types)
     return np.result_type(*map(_stand_in, types))
+
+
+def _without_bfloat16(types) -> tuple:
+    """bfloat16 promotes as float16 does, and with that to float32."""
+    other = _dtypes.float32 if _dtypes.float16 in types else _dtypes.float16
+    return tuple(other if one == _dtypes.bfloat16 else one for one in types)
+
+
+def _restored(dtype: np.dtype, types) -> np.dtype:
+    return _dtypes.bfloat16 if dtype == _dtypes.float16 and _dtypes.float16 not in types else dtype
 
 
 def _part(type_):
@@ -46,6 +58,9 @@ def _part(type_):
 @functools.lru_cache(maxsize=4096)
 def elementwise(name: str, *types) -> Tuple[np.dtype, np.dtype]:
     """The type in which `name` (a function of the service) computes on these types, and that of its result."""
+    if _dtypes.bfloat16 is not None and _dtypes.bfloat16 in types:
+        loop, result = elementwise(name, *_without_bfloat16(types))
+        return _restored(loop, types), _restored(result, types)
     try:
         if name in ("real", "imag"):
             return types[0], _part(types[0])
@@ -64,6 +79,10 @@ def elementwise(name: str, *types) -> Tuple[np.dtype, np.dtype]:
     if resolved[-1] not in _dtypes.NUMBERS:
         raise _errors.DataTypeMismatch(f"{name} would give {resolved[-1]}, which the service does not have")
     return resolved[0], resolved[-1]
+
+
+def is_infinite(number) -> bool:
+    return not isinstance(number, int) and bool(np.isinf(number))
 
 
 def normal_axis(axis: int, rank: int) -> int:

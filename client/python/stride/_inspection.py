@@ -44,7 +44,7 @@ def isdtype(dtype, kind) -> bool:
     if isinstance(kind, str):
         if kind not in _KINDS:
             raise ValueError(f"no such kind of types: {kind}; there are {', '.join(_KINDS)}")
-        return dtype.kind in _KINDS[kind]
+        return ("f" if _dtypes.is_float(dtype) else dtype.kind) in _KINDS[kind]
     return dtype == np.dtype(kind)
 
 
@@ -70,9 +70,9 @@ class _Info:
 
     @staticmethod
     def dtypes(*, device: Optional[str] = None, kind=None) -> Dict[str, np.dtype]:
-        # float16, which the service has too, is not one of the standard's.
+        # float16 and bfloat16, which the service has too, are not the standard's.
         return {dtype.name: dtype for dtype in _dtypes.NUMBERS
-                if dtype != _dtypes.float16 and (kind is None or isdtype(dtype, kind))}
+                if dtype not in (_dtypes.float16, _dtypes.bfloat16) and (kind is None or isdtype(dtype, kind))}
 
 
 def __array_namespace_info__() -> _Info:

@@ -3,12 +3,13 @@
 import ast
 import functools
 import inspect
+import re
 import textwrap
 from typing import Callable, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from stride import _elementwise, _errors, _origin
+from stride import _dtypes, _elementwise, _errors, _origin
 from stride._array import Array, node_of, operands_of, wrap
 from stride._graph import Node, Number, elementwise
 from stride.v1 import operation_pb2 as pb
@@ -33,21 +34,32 @@ class RawKernel:
     arrays (uploaded, not brought back), numbers (converted to the parameter's type where that loses nothing), `bytes` (a struct). A fault
     is told by the arrays that it was to write, when they are read."""
 
-    def __init__(self, source: str, name: str, options: Sequence[str] = (), *, ptx: bool = False):
-        self.source, self.name, self.options, self._ptx = source, name, tuple(options), ptx
+    def __init__(self, source: Union[str, bytes], name: str, options: Sequence[str] = (), *, ptx: bool = False, module: str = ""):
+        """`source` is CUDA C++, with `ptx` PTX; as bytes a cubin or fatbin. With `module`, the name of one, it is not used."""
+        self.source, self.name, self.options = source, name, tuple(options)
+        self._kind = "module" if module else "ptx" if ptx else "binary" if isinstance(source, bytes) else "source"
+        self._code = module or source
 
     def __repr__(self) -> str:
         return f"<stride.RawKernel {self.name}>"
 
     def __call__(self, grid: Extents, block: Extents, arguments: Sequence, *, shared_memory_bytes: int = 0, session=None,
                  device: Optional[str] = None) -> None:
+        session = next((one.session for one in arguments if isinstance(one, Array)), session)
+        values = [wrap(node_of(one, session)) if isinstance(one, np.ndarray) else one for one in arguments]
+        # Which of them it writes, only the service finds out.
+        self.launch(grid, block, values, [one for one in values if isinstance(one, Array)], shared_memory_bytes=shared_memory_bytes, session=session,
+                    device=device)
+
+    def launch(self, grid: Extents, block: Extents, values: Sequence, written: Sequence[Array], *, shared_memory_bytes: int = 0, session=None,
+               device: Optional[str] = None) -> None:
+        """With arrays of the service only, of which it may write `written`."""
         from stride._session import _device_name, current_session
 
-        session = next((one.session for one in arguments if isinstance(one, Array)), session) or current_session()
-        values = [wrap(node_of(one, session)) if isinstance(one, np.ndarray) else one for one in arguments]
+        session = session or next((one.session for one in values if isinstance(one, Array)), None) or current_session()
         launch = pb.KernelLaunch(entry=self.name, options=self.options, grid=_dim3(grid), block=_dim3(block),
                                  shared_memory_bytes=shared_memory_bytes)
-        setattr(launch, "ptx" if self._ptx else "source", self.source)
+        setattr(launch, self._kind, self._code)
         # Whatever was recorded before reads what the kernel may write.
         session.settle()
         origin = _origin.caller()
@@ -59,10 +71,9 @@ class RawKernel:
             flush.add(operation, origin)
 
         session.flush((), add)
-        for one in values:
-            if isinstance(one, Array):
-                one._node.written()
-                one._node.origin = origin
+        for one in written:
+            one._node.written()
+            one._node.origin = origin
 
 
 def _argument(flush, value) -> pb.KernelArgument:
@@ -84,8 +95,8 @@ _CONSTANTS = {"pi": np.pi, "e": np.e, "inf": np.inf, "nan": np.nan}
 class _Translation(ast.NodeVisitor):
     """Records an expression's operations on given values. Its values are Nodes and Numbers."""
 
-    def __init__(self, values, name: str):
-        self._values, self._name = dict(values), name
+    def __init__(self, values, name: str, lookup=None):
+        self._values, self._name, self._lookup = dict(values), name, lookup
 
     def generic_visit(self, node):
         raise _errors.ExpressionError(f"{self._name}: {type(node).__name__} at line {getattr(node, 'lineno', '?')} cannot be translated; "
@@ -115,7 +126,13 @@ class _Translation(ast.NodeVisitor):
             return self._values[node.id]
         if node.id in _CONSTANTS:
             return Number(_CONSTANTS[node.id])
-        raise _errors.ExpressionError(f"{self._name}: {node.id} is no argument")
+        try:
+            value = self._lookup(node.id) if self._lookup is not None else None
+        except (AttributeError, ValueError):
+            value = None
+        if isinstance(value, (bool, int, float, complex, np.generic)):
+            return Number(value)
+        raise _errors.ExpressionError(f"{self._name}: {node.id} is no argument and no number")
 
     def visit_Constant(self, node):  # noqa: N802
         if not isinstance(node.value, (bool, int, float, complex)):
@@ -171,8 +188,56 @@ for _table in (_elementwise.UNARY, _elementwise.BINARY):
             _SERVICE_NAMES[_public] = _name
 
 
-def vectorize(function: Union[str, Callable]) -> Callable[..., Array]:
-    """An elementwise function, fused into one kernel, from an expression or from a Python function made of expressions.
+def _is_expression(statements) -> bool:
+    """Whether a body is assignments and a return, with nothing but functions of the service in them."""
+    for i, statement in enumerate(statements):
+        is_last = i == len(statements) - 1
+        if not (isinstance(statement, ast.Return) if is_last else isinstance(statement, (ast.Assign, ast.AugAssign)) or (
+                isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))):
+            return False
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Call):
+                name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+                if name not in _SERVICE_NAMES:
+                    return False
+            elif isinstance(node, (ast.Subscript, ast.Tuple, ast.NamedExpr)):
+                return False
+    return True
+
+
+_SIGNATURE = re.compile(r"\s*(\w+)\s*\(([\w\s,]*)\)\s*")
+
+
+def _parse_signature(text) -> Tuple[np.dtype, tuple]:
+    """Numba's `float32(float32, int64)`: the result's type and the arguments'."""
+    match = _SIGNATURE.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
+        raise ValueError(f"a signature is written like float32(float32, int64), not {text!r}")
+    return _dtypes.dtype_of(match[1]), tuple(_dtypes.dtype_of(one.strip()) for one in match[2].split(","))
+
+
+def _with_signatures(function: Callable, signatures) -> Callable:
+    """Casts what it is called with to the first signature that takes it, and the result to what that gives."""
+    call, parsed = vectorize(function), [_parse_signature(one) for one in signatures]
+
+    @functools.wraps(function)
+    def typed(*arguments) -> Array:
+        operands = operands_of(arguments)
+        kinds = [one.dtype if type(one) is Node else one.type for one in operands]
+        for result, wanted in parsed:
+            if len(wanted) == len(kinds) and all(
+                    np.can_cast(kind, want, "safe") if isinstance(kind, np.dtype) else np.result_type(want, kind(0)) == want
+                    for kind, want in zip(kinds, wanted)):
+                cast = [wrap(one).astype(want, copy=False) if type(one) is Node else want.type(one.value) for one, want in zip(operands, wanted)]
+                return call(*cast).astype(result, copy=False)
+        names = ", ".join(getattr(kind, "name", None) or kind.__name__ for kind in kinds)
+        raise _errors.DataTypeMismatch(f"{function.__name__} takes no such types: {names}", reason="DATA_TYPE_MISMATCH")
+
+    return typed
+
+
+def vectorize(function: Union[str, Callable, Sequence[str], None] = None, *, target: Optional[str] = None) -> Callable:
+    """An elementwise function, from an expression or from a Python function.
 
         smooth = stride.vectorize("where(x > 0, x, a * (exp(x) - 1))")   # called with x=..., a=...
 
@@ -180,7 +245,14 @@ def vectorize(function: Union[str, Callable]) -> Callable[..., Array]:
         def smooth(x, a):
             return x if x > 0 else a * (math.exp(x) - 1)
 
-    What cannot be translated (loops, calls of other functions) raises ExpressionError when it is decorated or first called."""
+    A function made of assignments and an expression is fused with what stands around it. One with more (if, loops, calls of other functions) becomes a
+    kernel of its own, in the subset of Python that stride.kernel has. What cannot be translated raises ExpressionError when it is first called.
+    With a list of Numba's signatures (`["float32(float32, float32)"]`) it takes these types only; `target` is Numba's too, and not needed."""
+    from stride import _python_kernel
+
+    if function is None or isinstance(function, (list, tuple)):
+        signatures = function or ()
+        return lambda function: _with_signatures(function, signatures) if signatures else vectorize(function)
     if isinstance(function, str):
         try:
             tree = ast.parse(function.strip(), mode="eval")
@@ -192,7 +264,7 @@ def vectorize(function: Union[str, Callable]) -> Callable[..., Array]:
         called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
         names = sorted(used - called - set(_CONSTANTS))
         signature = inspect.Signature([inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names])
-        title, wrapped = function, lambda *_: None
+        title, wrapped, lookup = function, lambda *_: None, None
     else:
         try:
             source = textwrap.dedent(inspect.getsource(function))
@@ -202,13 +274,18 @@ def vectorize(function: Union[str, Callable]) -> Callable[..., Array]:
         if definition is None:
             raise _errors.ExpressionError("a function made by def is needed; of a lambda's expression make a string")
         statements, signature, title, wrapped = definition.body, inspect.signature(function), function.__name__, function
+        lookup = _python_kernel.Source(function).lookup
+
+    simple = isinstance(function, str) or _is_expression(statements)
 
     @functools.wraps(wrapped)
     def call(*arguments, **kwargs) -> Array:
         bound = signature.bind(*arguments, **kwargs)
         bound.apply_defaults()
         operands = operands_of(tuple(bound.arguments.values()))
-        result = _Translation(zip(bound.arguments, operands), title).run(statements)
+        if not simple:
+            return _python_kernel.elementwise_kernel(title, _python_kernel.Source(wrapped), operands)
+        result = _Translation(zip(bound.arguments, operands), title, lookup).run(statements)
         return wrap(result if type(result) is Node and not result.held else node_of(np.asarray(result.value)) if type(result) is Number
                     else elementwise("positive", (result,)))
 

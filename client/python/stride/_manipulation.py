@@ -30,7 +30,11 @@ def can_cast(from_, to, /) -> bool:
 
 def result_type(*arrays_and_dtypes) -> np.dtype:
     """NumPy 2's promotion; Python's numbers are weak."""
-    return _dtypes.dtype_of(np.result_type(*(one.dtype if isinstance(one, Array) else one for one in arrays_and_dtypes)))
+    types = [one.dtype if isinstance(one, (Array, np.ndarray)) else one for one in arrays_and_dtypes]
+    if _dtypes.bfloat16 is not None and any(isinstance(one, (type, np.dtype)) and np.dtype(one) == _dtypes.bfloat16 for one in types):
+        numbers = {bool: _dtypes.bool, int: int, float: float, complex: complex}
+        return _inference.promote(*(numbers.get(type(one)) or _dtypes.dtype_of(one) for one in types))
+    return _dtypes.dtype_of(np.result_type(*types))
 
 
 def astype(x: Array, dtype, /, *, copy: bool = True, device: Optional[str] = None) -> Array:

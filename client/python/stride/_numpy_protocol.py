@@ -4,11 +4,10 @@ import functools
 
 import numpy as np
 
-from stride import _array, _creation, _elementwise, _errors, _linear_algebra, _manipulation, _reductions, _routines, fft, linalg
+from stride import _creation, _elementwise, _errors, _linear_algebra, _manipulation, _reductions, _routines, _ufunc, fft, linalg
 from stride._array import Array
 
-_REDUCTIONS = {"add": _reductions.sum, "multiply": _reductions.prod, "maximum": _reductions.max, "minimum": _reductions.min,
-               "logical_and": _reductions.all, "logical_or": _reductions.any}
+_NAMES = {*_elementwise.UNARY, *_elementwise.BINARY, "divmod", "frexp", "modf"}
 
 
 def _unimplemented(what: str) -> _errors.Unimplemented:
@@ -18,55 +17,43 @@ def _unimplemented(what: str) -> _errors.Unimplemented:
 
 def apply_ufunc(ufunc, method: str, inputs, kwargs):
     name = ufunc.__name__
+    if ufunc is np.matmul and method == "__call__":
+        return _with_host_outs(lambda out: _ufunc._give(_linear_algebra.matmul(*inputs), out, None, "same_kind"), kwargs)
+    if name not in _NAMES:
+        raise _unimplemented(f"numpy.{name}")
     if method == "__call__":
-        return _call(ufunc, inputs, kwargs)
-    if method == "reduce" and name in _REDUCTIONS:
-        return _reduce(_REDUCTIONS[name], *inputs, **kwargs)
-    if method == "accumulate" and name in ("add", "multiply"):
-        return _accumulate(_routines.cumulative_sum if name == "add" else _routines.cumulative_prod, *inputs, **kwargs)
-    if method == "outer" and not kwargs:
-        x, y = (one if isinstance(one, Array) else _creation.asarray(one) for one in inputs)
-        return _call(ufunc, (_manipulation.reshape(x, x.shape + (1,) * y.ndim), y), {})
-    raise _unimplemented(f"numpy.{name}.{method}")
+        return _call(name, inputs, kwargs)
+    if method not in ("reduce", "accumulate", "outer", "at", "reduceat") or ufunc.nin != 2 or ufunc.nout != 1:
+        raise _unimplemented(f"numpy.{name}.{method}")
+    kwargs = {key: value for key, value in kwargs.items() if value is not np._NoValue}
+    if method == "at" and not isinstance(inputs[0], Array):
+        raise _unimplemented(f"numpy.{name}.at on an array of the host")
+    apply = functools.partial(getattr(_ufunc, method), name, *inputs)
+    return apply(**kwargs) if method in ("at", "outer") else _with_host_outs(lambda out: apply(out=out, **kwargs), kwargs)
 
 
-def _call(ufunc, inputs, kwargs):
-    out = kwargs.pop("out", (None,))[0]
-    dtype = kwargs.pop("dtype", None)
-    if kwargs.get("where", True) is True:
-        kwargs.pop("where", None)
-    if kwargs:
-        raise _unimplemented(f"numpy.{ufunc.__name__} with {', '.join(kwargs)}")
-    if ufunc is np.matmul:
-        result = _linear_algebra.matmul(*inputs)
-    elif ufunc is np.divmod:
-        return _elementwise.floor_divide(*inputs), _elementwise.remainder(*inputs)
-    else:
-        function = getattr(_elementwise, ufunc.__name__, None)
-        if function is None or ufunc.__name__ not in _elementwise.__all__:
-            raise _unimplemented(f"numpy.{ufunc.__name__}")
-        if dtype is not None:
-            inputs = [one.astype(dtype, copy=False) if isinstance(one, Array) else one for one in inputs]
-        result = function(*inputs)
-    if out is None:
-        return result
-    if not isinstance(out, Array):
-        out[...] = np.asarray(result)
-        return out
-    return _array._assign_in_place(out, result)
+def _call(name: str, inputs, kwargs):
+    kwargs.pop("order", None)  # there is one
+    unknown = set(kwargs) - {"out", "where", "casting", "dtype"}
+    if unknown:
+        raise _unimplemented(f"numpy.{name} with {', '.join(sorted(unknown))}")
+    out = kwargs.get("out")
+    if out is not None and len(out) > 1:
+        if not all(one is None or isinstance(one, Array) for one in out):
+            raise _unimplemented(f"numpy.{name} with out= on the host")
+        return _ufunc.call(name, inputs, **kwargs)
+    return _with_host_outs(lambda out: _ufunc.call(name, inputs, out=out, **kwargs), kwargs)
 
 
-def _reduce(function, x, axis=0, dtype=None, out=None, keepdims=False, **kwargs):
-    if kwargs or out is not None:
-        raise _unimplemented("numpy.ufunc.reduce with out, initial or where")
-    extra = {} if dtype is None else {"dtype": dtype}
-    return function(x, axis=axis, keepdims=keepdims, **extra)
-
-
-def _accumulate(function, x, axis=0, dtype=None, out=None):
-    if out is not None:
-        raise _unimplemented("numpy.ufunc.accumulate with out")
-    return function(x, axis=axis, dtype=dtype)
+def _with_host_outs(apply, kwargs):
+    """`out` of NumPy's own kind takes the elements."""
+    out = (kwargs.pop("out", None) or (None,))[0]
+    if out is None or isinstance(out, Array):
+        return apply(out)
+    if kwargs.get("where", True) is not True:
+        raise _unimplemented("where= with out= on the host")
+    np.copyto(out, np.asarray(apply(None)), casting=kwargs.get("casting", "same_kind"))
+    return out
 
 
 def _cumulative(function):
@@ -135,7 +122,12 @@ _FUNCTIONS = {
     np.cumsum: _cumulative(_routines.cumulative_sum), np.cumprod: _cumulative(_routines.cumulative_prod),
     np.take: lambda a, indices, axis=None: _routines.take(_manipulation.reshape(a, (a.size,)) if axis is None else a, indices, axis=axis or 0),
     np.take_along_axis: lambda arr, indices, axis=-1: _routines.take_along_axis(arr, indices, axis=axis),
-    np.nonzero: _routines.nonzero,
+    np.nonzero: _routines.nonzero, np.put: lambda a, ind, v, mode="raise": _routines.put(a, ind, v, mode=mode),
+    np.put_along_axis: lambda arr, indices, values, axis: _routines.put_along_axis(arr, indices, values, axis=axis),
+    np.bincount: _routines.bincount, np.histogram: lambda a, bins=10, range=None, density=None, weights=None: _histogram(
+        a, bins, range, density, weights),
+    np.unique: lambda ar, return_index=False, return_inverse=False, return_counts=False, **kwargs: _unique(
+        ar, return_index, return_inverse, return_counts, **kwargs),
     np.searchsorted: lambda a, v, side="left", sorter=None: _routines.searchsorted(a, v, side=side, sorter=sorter),
     np.result_type: _manipulation.result_type, np.can_cast: _manipulation.can_cast,
     np.shape: lambda a: a.shape, np.ndim: lambda a: a.ndim, np.size: lambda a, axis=None: a.size if axis is None else a.shape[axis],
@@ -143,6 +135,20 @@ _FUNCTIONS = {
     np.allclose: lambda a, b, **kwargs: bool(np.allclose(np.asarray(a), np.asarray(b), **kwargs)),
     np.array_equal: lambda a, b, **kwargs: bool(np.array_equal(np.asarray(a), np.asarray(b), **kwargs)),
 }
+
+
+def _histogram(a, bins, range, density, weights):  # noqa: A002
+    if density:
+        raise _unimplemented("numpy.histogram with density")
+    return _routines.histogram(a, bins, range, weights)
+
+
+def _unique(x, return_index, return_inverse, return_counts, **kwargs):
+    if any(value not in (None, True) for value in kwargs.values()):
+        raise _unimplemented(f"numpy.unique with {', '.join(kwargs)}")
+    all_ = _routines.unique_all(x)
+    results = (all_.values,) + (all_.indices,) * return_index + (all_.inverse_indices,) * return_inverse + (all_.counts,) * return_counts
+    return results[0] if len(results) == 1 else results
 
 
 # What has NumPy's own signature; keywords that we lack are told by Python.

@@ -143,14 +143,17 @@ def argmax(x, /, *, axis: Optional[int] = None, keepdims: bool = False) -> Array
 
 def count_nonzero(x, /, *, axis=None, keepdims: bool = False) -> Array:
     array = x if isinstance(x, Array) else wrap(node_of(x))
-    return sum(array != 0, axis=axis, keepdims=keepdims)
+    axes = _inference.normal_axes(axis, array.ndim)
+    if not axes and array.ndim:
+        return (array != 0).astype(_dtypes.int64)
+    return _reduce(_F.FUNCTION_COUNT_NONZERO, array._node, axes, keepdims, _dtypes.int64)
 
 
 def norm(x, /, *, axis=None, keepdims: bool = False) -> Array:
     """Euclidean: the square root of the sum of |x|**2."""
     node = node_of(x)
     dtype = {"c": _dtypes.float32 if node.dtype == _dtypes.complex64 else _dtypes.float64, "f": node.dtype}.get(
-        node.dtype.kind, _dtypes.float64)
+        "f" if _dtypes.is_float(node.dtype) else node.dtype.kind, _dtypes.float64)
     axes = _inference.normal_axes(axis, len(node.shape))
     if not axes and node.shape:
         return absolute(x).astype(dtype)

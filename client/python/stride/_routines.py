@@ -1,6 +1,4 @@
-"""Functions that move elements by what other elements say: indices, order, running results.
-
-The contract has grown here: where the stubs of this package know an operation not yet, its functions say so."""
+"""Functions that move elements by what other elements say: indices, order, running results."""
 
 import math
 from collections import namedtuple
@@ -8,21 +6,21 @@ from typing import List, Optional, Tuple
 
 import numpy as np
 
-from stride import _dtypes, _errors, _inference, _manipulation, _reductions
+from stride import _dtypes, _elementwise, _errors, _inference, _manipulation, _reductions, _ufunc
 from stride._array import Array, node_of, wrap
-from stride._graph import Node, record, record_several
+from stride._graph import record, record_several
 from stride.v1 import operation_pb2 as pb
 
-__all__ = ["argsort", "cumulative_prod", "cumulative_sum", "nonzero", "searchsorted", "sort", "take", "take_along_axis", "unique_all",
-           "unique_counts", "unique_inverse", "unique_values"]
+__all__ = ["argsort", "bincount", "cumulative_prod", "cumulative_sum", "group_sum", "histogram", "nonzero", "put", "put_along_axis", "searchsorted",
+           "sort", "take", "take_along_axis", "top_k", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
 
-_KNOWN = pb.Operation.DESCRIPTOR.fields_by_name
+_MODES = {"raise": pb.INDEX_MODE_RAISE, "wrap": pb.INDEX_MODE_WRAP, "clip": pb.INDEX_MODE_CLIP}
 
 
-def need(operation: str, function: str) -> None:
-    if operation not in _KNOWN:
-        raise _errors.Unimplemented(f"stride.{function} is not there yet", reason="NOT_IMPLEMENTED", metadata={"feature": function})
-
+def _mode(name: str) -> int:
+    if name not in _MODES:
+        raise ValueError(f"mode is one of {', '.join(_MODES)}, not {name!r}")
+    return _MODES[name]
 
 def _array(x) -> Array:
     return x if isinstance(x, Array) else wrap(node_of(x))
@@ -41,7 +39,6 @@ def _record(kind: str, message, shape, dtype, nodes: tuple, fill) -> Array:
 # --- order ---
 
 def _sort(x, axis: int, descending: bool, indices: bool, name: str) -> Array:
-    need("sort", name)
     node = node_of(x)
     axis = _inference.normal_axis(axis, len(node.shape))
     message = pb.Sort(axis=axis, descending=descending, indices=indices)
@@ -59,7 +56,6 @@ def argsort(x, /, *, axis: int = -1, descending: bool = False, stable: bool = Tr
 
 
 def searchsorted(x1, x2, /, *, side: str = "left", sorter=None) -> Array:
-    need("search", "searchsorted")
     if side not in ("left", "right"):
         raise ValueError(f"side is left or right, not {side}")
     x1 = _array(x1)
@@ -76,8 +72,7 @@ def searchsorted(x1, x2, /, *, side: str = "left", sorter=None) -> Array:
 
 # --- running results ---
 
-def _accumulate(function: str, x, axis: Optional[int], dtype, include_initial: bool, name: str) -> Array:
-    need("accumulation", name)
+def _running(function: str, x, axis: Optional[int], dtype, include_initial: bool, name: str) -> Array:
     array = _array(x)
     if axis is None:
         if array.ndim > 1:
@@ -85,32 +80,21 @@ def _accumulate(function: str, x, axis: Optional[int], dtype, include_initial: b
         axis = 0
     if not array.ndim:
         array = _manipulation.reshape(array, (1,))
-    axis = _inference.normal_axis(axis, array.ndim)
-    if dtype is None:
-        dtype = {"b": _dtypes.int64, "i": _dtypes.int64, "u": _dtypes.uint64}.get(array.dtype.kind, array.dtype)
-    dtype = _dtypes.dtype_of(dtype)
-    if not np.can_cast(array.dtype, dtype, "same_kind"):
-        array = array.astype(dtype)
-    message = pb.Accumulation(function=function, axis=axis, include_initial=include_initial, data_type=_dtypes.NUMBERS[dtype])
-    shape = list(array.shape)
-    shape[axis] += include_initial
-    return _record("accumulation", message, shape, dtype, (array._node,),
-                   lambda accumulation, operands: accumulation.input.CopyFrom(operands[0]))
+    return _ufunc.accumulate(function, array, axis, dtype, include_initial=include_initial)
 
 
 def cumulative_sum(x, /, *, axis: Optional[int] = None, dtype=None, include_initial: bool = False) -> Array:
-    return _accumulate("add", x, axis, dtype, include_initial, "cumulative_sum")
+    return _running("add", x, axis, dtype, include_initial, "cumulative_sum")
 
 
 def cumulative_prod(x, /, *, axis: Optional[int] = None, dtype=None, include_initial: bool = False) -> Array:
-    return _accumulate("multiply", x, axis, dtype, include_initial, "cumulative_prod")
+    return _running("multiply", x, axis, dtype, include_initial, "cumulative_prod")
 
 
 # --- by indices ---
 
-def gather(x: Array, indices: List[Array], axis: int, along_axis: bool = False) -> Array:
+def gather(x: Array, indices: List[Array], axis: int, along_axis: bool = False, mode: str = "raise") -> Array:
     """`x[..., i, j]` with the indices from `axis` on. One that is out of range is told when the result is read."""
-    need("gather", "take")
     nodes = (x._node, *(index._node for index in indices))
     if along_axis:
         others = [n for i, n in enumerate(x.shape) if i != axis]
@@ -125,7 +109,7 @@ def gather(x: Array, indices: List[Array], axis: int, along_axis: bool = False) 
         message.input.CopyFrom(operands[0])
         message.indices.extend(operands[1:])
 
-    return _record("gather", pb.Gather(axis=axis, along_axis=along_axis), shape, x.dtype, nodes, fill)
+    return _record("gather", pb.Gather(axis=axis, along_axis=along_axis, mode=_mode(mode)), shape, x.dtype, nodes, fill)
 
 
 def _indices(array) -> Array:
@@ -135,18 +119,17 @@ def _indices(array) -> Array:
     return array
 
 
-def take(x, indices, /, *, axis: Optional[int] = None) -> Array:
-    need("gather", "take")
+def take(x, indices, /, *, axis: Optional[int] = None, mode: str = "raise") -> Array:
+    """`mode` says what an index outside means: `raise` (told when the result is read), `wrap` or `clip`."""
     x = _array(x)
     if axis is None:
         if x.ndim != 1:
             raise ValueError("take from several axes needs to be told which")
         axis = 0
-    return gather(x, [_indices(indices)], _inference.normal_axis(axis, x.ndim))
+    return gather(x, [_indices(indices)], _inference.normal_axis(axis, x.ndim), mode=mode)
 
 
 def take_along_axis(x, indices, /, *, axis: int = -1) -> Array:
-    need("gather", "take_along_axis")
     x, indices = _array(x), _indices(indices)
     if x.ndim != indices.ndim:
         raise ValueError("x and indices must have as many axes")
@@ -155,7 +138,6 @@ def take_along_axis(x, indices, /, *, axis: int = -1) -> Array:
 
 def compress(x: Array, mask: Array, axis: int) -> Array:
     """`x[..., mask]` with the mask from `axis` on. Counts the mask's true elements first: one round trip."""
-    need("compress", "x[mask]")
     if mask.shape != x.shape[axis:axis + mask.ndim]:
         raise IndexError(f"a mask of shape {mask.shape} does not fit axes {x.shape[axis:axis + mask.ndim]}")
     count = int(_reductions.count_nonzero(mask))
@@ -170,7 +152,6 @@ def compress(x: Array, mask: Array, axis: int) -> Array:
 
 def nonzero(x, /) -> Tuple[Array, ...]:
     """Counts first: one round trip."""
-    need("nonzero", "nonzero")
     x = _array(x)
     if not x.ndim:
         raise ValueError("nonzero takes no scalars")
@@ -185,20 +166,63 @@ def nonzero(x, /) -> Tuple[Array, ...]:
     return tuple(map(wrap, record_several(x.session, [((count,), _dtypes.int64)] * x.ndim, build, (x._node,))))
 
 
-def scatter(target: Array, indices: List[Array], values: Array, axis: int) -> None:
+def scatter(target: Array, indices: List[Array], values: Array, axis: int, along_axis: bool = False, mode: str = "raise") -> None:
     """`target[..., i, j] = values`, in place; among equal indices the last counts."""
-    need("scatter", "assignment by indices")
     node, session = target._node, target.session
     session.settle()
 
     def add(flush):
-        operation = pb.Operation(scatter=pb.Scatter(values=flush.operand(values._node), axis=axis))
+        operation = pb.Operation(scatter=pb.Scatter(values=flush.operand(values._node), axis=axis, along_axis=along_axis, mode=_mode(mode)))
         operation.scatter.indices.extend(flush.operand(index._node) for index in indices)
         operation.outputs.add(handle=flush.materialise(node), existing=True)
         flush.add(operation, node.origin)
 
     session.flush((), add)
     node.written()
+
+
+def put(x: Array, indices, values, /, *, mode: str = "raise") -> None:
+    """NumPy's put: into the elements at these places in C order; values are repeated when they are fewer."""
+    indices, values = _indices(indices), _array(values)
+    if not indices.size:
+        return
+    indices = _manipulation.reshape(indices, (indices.size,))
+    values = _manipulation.reshape(values, (values.size,)).astype(x.dtype, copy=False)
+    if values.size != 1:
+        values = _manipulation.tile(values, -(-indices.size // values.size))[:indices.size]
+    flat = _manipulation.reshape(x, (x.size,))
+    shared = x._node.strides is None
+    scatter(flat, [indices], values, 0, mode=mode)
+    if not shared:
+        from stride import _indexing
+
+        _indexing.write(x, _manipulation.reshape(flat, x.shape))
+
+
+def put_along_axis(x: Array, indices, values, /, *, axis: int = -1) -> None:
+    indices = _indices(indices)
+    if x.ndim != indices.ndim:
+        raise ValueError("x and indices must have as many axes")
+    scatter(x, [indices], _array(values).astype(x.dtype, copy=False), _inference.normal_axis(axis, x.ndim), along_axis=True)
+
+
+def linear_places(x: Array, indices) -> Array:
+    """Places in C order of the elements that `x[indices]` has, as int64; slices are expanded."""
+    from stride import _creation
+
+    keys = indices if isinstance(indices, tuple) else (indices,)
+    if all(isinstance(one, (list, np.ndarray, Array)) and np.ndim(one) and _array(one).dtype.kind in "iu" for one in keys) and len(keys) == x.ndim:
+        place: Optional[Array] = None
+        for one, extent in zip(keys, x.shape):
+            one = _array(one).astype(_dtypes.int64, copy=False)
+            one = _elementwise.where(one < 0, one + extent, one)
+            place = one if place is None else place * extent + one
+        # What is out of range is refused rather than put elsewhere.
+        bad = [bool(_reductions.any((_array(one) < -extent) | (_array(one) >= extent))) for one, extent in zip(keys, x.shape)]
+        if any(bad):
+            raise IndexError(f"an index is out of bounds for axis {bad.index(True)} with {x.shape[bad.index(True)]} elements")
+        return place
+    return _manipulation.reshape(_creation.arange(x.size), x.shape)[indices]
 
 
 # --- sets ---
@@ -209,8 +233,6 @@ UniqueInverse = namedtuple("UniqueInverse", "values inverse_indices")
 
 
 def _unique(x, name: str, values_only: bool = False):
-    for operation in ("sort", "compress", "gather"):
-        need(operation, name)
     from stride import _creation
 
     x = _array(x)
@@ -249,3 +271,89 @@ def unique_inverse(x, /) -> UniqueInverse:
 def unique_values(x, /) -> Array:
     values = _unique(x, "unique_values", values_only=True)
     return values.values if isinstance(values, UniqueAll) else values
+
+
+# --- counting and grouping ---
+
+def top_k(x, k: int, /, *, axis: int = -1, largest: bool = True) -> Tuple[Array, Array]:
+    """The `k` largest elements along an axis (or the least), in order, and where they were."""
+    x = _array(x)
+    axis = _inference.normal_axis(axis, x.ndim)
+    if not 0 <= k <= x.shape[axis]:
+        raise ValueError(f"{k} of {x.shape[axis]} elements cannot be had")
+    first = (slice(None),) * axis + (slice(0, k),)
+    places = _manipulation.copy(argsort(x, axis=axis, descending=largest)[first])
+    return take_along_axis(x, places, axis=axis), places
+
+
+def bincount(x, /, weights=None, minlength: int = 0) -> Array:
+    """How often each number occurs, or the sum of its weights; the greatest is read to know how many there are."""
+    from stride import _creation
+
+    x = _array(x)
+    if x.ndim != 1 or x.dtype.kind not in "biu":
+        raise _errors.DataTypeMismatch(f"bincount is of one axis of integers, not {x.ndim} of {x.dtype}")
+    x = x.astype(_dtypes.int64, copy=False)
+    if x.size and int(_reductions.min(x)) < 0:
+        raise ValueError("bincount takes no negative numbers")
+    length = max(minlength, int(_reductions.max(x)) + 1 if x.size else 0)
+    if weights is None:
+        ordered, numbers = sort(x), _creation.arange(length)
+        return searchsorted(ordered, numbers, side="right") - searchsorted(ordered, numbers)
+    weights = _array(weights).astype(_dtypes.float64, copy=False)
+    if weights.shape != x.shape:
+        raise _errors.ShapeMismatch(f"bincount of {x.shape} with weights of {weights.shape}")
+    totals = _creation.zeros((length,))
+    _ufunc.at("add", totals, x, weights)
+    return totals
+
+
+def histogram(x, /, bins=10, range=None, weights=None) -> Tuple[Array, Array]:  # noqa: A002
+    """NumPy's: counts in `bins` (a number of equal ones, or their edges), and the edges."""
+    from stride import _creation
+
+    x = _array(x)
+    x = _manipulation.reshape(x, (x.size,))
+    if isinstance(bins, (int, np.integer)):
+        if range is None:
+            range = (float(_reductions.min(x)), float(_reductions.max(x))) if x.size else (0.0, 1.0)  # noqa: A001
+        low, high = map(float, range)
+        if not (math.isfinite(low) and math.isfinite(high)) or low > high:
+            raise ValueError(f"a histogram's range is finite and rises, not {low} to {high}")
+        if low == high:
+            low, high = low - 0.5, high + 0.5
+        edges = _array(np.linspace(low, high, int(bins) + 1))
+    else:
+        edges = _array(bins)
+        if edges.ndim != 1 or edges.size < 2:
+            raise ValueError("the edges of bins are one axis of two or more")
+    kind = np.promote_types(x.dtype, edges.dtype) if x.dtype.kind != "b" else edges.dtype
+    x, inner = x.astype(kind, copy=False), edges.astype(kind, copy=False)
+    if weights is None:
+        ordered = sort(x)
+        at = _manipulation.concat([searchsorted(ordered, inner[:-1]), searchsorted(ordered, inner[-1:], side="right")])
+        return at[1:] - at[:-1], edges
+    weights = _array(weights)
+    weights = _manipulation.reshape(weights, (weights.size,))
+    if weights.shape != x.shape:
+        raise _errors.ShapeMismatch(f"a histogram of {x.shape} with weights of {weights.shape}")
+    # The last bin has its right edge too.
+    place = searchsorted(inner, x, side="right") - (x == inner[-1])
+    sums = _creation.zeros((edges.size + 1,), dtype=weights.dtype)
+    _ufunc.at("add", sums, place, weights)
+    return _manipulation.copy(sums[1:-1]), edges
+
+
+def group_sum(keys, values, /) -> Tuple[Array, Array]:
+    """The different keys in order, and the sum of the values of each, in NumPy's order of summation from first to last."""
+    from stride import _creation
+
+    values = _array(values)
+    groups = unique_inverse(keys)
+    if groups.inverse_indices.shape != values.shape:
+        raise _errors.ShapeMismatch(f"keys of {groups.inverse_indices.shape} group values of {values.shape}")
+    kind = _ufunc.accumulated_type("add", values.dtype)
+    sums = _creation.zeros(groups.values.shape, dtype=kind)
+    _ufunc.at("add", sums, _manipulation.reshape(groups.inverse_indices, (values.size,)),
+              _manipulation.reshape(values, (values.size,)).astype(kind, copy=False))
+    return groups.values, sums

@@ -76,9 +76,14 @@ def current_session() -> "Session":
 class Session:
     """Thread-safe, though each array belongs to one thread at a time. Made by `connect`; ends with `close` or `with`."""
 
+    is_trace = False
+    depth = 0
+    flush_type = Flush
+
     def __init__(self, address: str, channels: Channels, daemon, device: Optional[str], timeout: Optional[float]):
         self.address = address
         self.timeout = timeout
+        self.tenant = ""  # once it was asked for
         self.device = _device_name(device)
         self._channels = channels
         self._daemon = daemon
@@ -160,7 +165,7 @@ class Session:
         """Sends what computes these nodes; `then(flush)` may add commands."""
         with self._lock:
             self._check_open()
-            flush = Flush(self)
+            flush = self.flush_type(self)
             flush_ok = False
             try:
                 for node in nodes:
@@ -182,6 +187,13 @@ class Session:
             nodes = [node for one in recorded if (node := one()) is not None and node.deferred and node.held]
             if nodes:
                 self.flush(nodes)
+
+    def foreign(self, node: Node) -> int:
+        """The handle of another session's node: there is none."""
+        if node.session.is_trace:
+            raise _errors.TracingError("an array of a function that is traced (by jit or vmap) cannot be used outside it",
+                                       origin=_origin.describe(node.origin))
+        raise ValueError("arrays of different sessions cannot meet; download one and upload it again")
 
     def synchronize(self) -> None:
         """Sends everything recorded and waits until it has been computed. Errors are told by the arrays."""
@@ -219,7 +231,21 @@ class Session:
             raise self._error(result.status, node)
         values = np.frombuffer(result.results[0].inline_array.data, node.dtype).reshape(node.shape)
         if values.nbytes <= _CACHE_BYTES:
+            values = np.array(values)  # memory of its own, not the message's
+            values.setflags(write=False)
             node.keep(values)
+        return values
+
+    def hand_over(self, node: Node) -> np.ndarray:
+        """The elements kept on the host, which from now on are the caller's alone: writing them changes no array of the service."""
+        if node.nbytes > _CACHE_BYTES:
+            raise BufferError("the elements are on a device: reading so many is always a copy")
+        values = self.read(node)
+        if not values.flags.owndata or node.buffer is not None and node.buffer.num_nodes > 1:
+            return np.array(values)  # the host's elements of a view are part of another array's
+        self.flush((node,))  # the service must have them
+        node.host = None
+        values.setflags(write=True)
         return values
 
     def _read_bulk(self, node: Node, progress) -> np.ndarray:
@@ -233,6 +259,21 @@ class Session:
             if not error.origin:
                 error.origin = self._origin_of(node)
             raise
+
+    def run_and_wait(self, nodes, make) -> None:
+        """Sends what computes these nodes, then the operation `make(flush)`, and waits until that has been done."""
+        future: Future = Future()
+
+        def add(flush):
+            operation = make(flush)
+            command = compute_service_pb2.Command(id=flush.session.next_id(), operation=operation, wait=True)
+            flush.commands.append(command)
+            flush.notes[command.id] = Note(future, _origin.caller(), command.operation)
+
+        self.flush(nodes, add)
+        result = self._wait(future)
+        if result.HasField("status") and result.status.code:
+            raise _errors.from_status(result.status)
 
     def _await_acceptance(self) -> None:
         future: Future = Future()
@@ -313,11 +354,17 @@ class Session:
 
     # --- named arrays ---
 
-    def list_arrays(self) -> List[Dict]:
-        """Arrays of this session, as the daemon sees them; `dtype` is None of one that failed before it had any."""
+    def array(self, name: str):
+        """stride.load: the array of that name."""
+        from stride import _named
+
+        return _named.load(name, session=self)
+
+    def list_arrays(self, parent: str = "") -> List[Dict]:
+        """Arrays of this session, or of `parent`, as the daemon sees them; `dtype` is None of one that failed before it had any."""
         arrays, token = [], ""
         while True:
-            reply = self._call(self._arrays.ListArrays, array_service_pb2.ListArraysRequest(parent=self.name, page_token=token))
+            reply = self._call(self._arrays.ListArrays, array_service_pb2.ListArraysRequest(parent=parent or self.name, page_token=token))
             arrays += [{"name": a.name, "dtype": _dtypes.dtype_numbered(a.data_type) if a.data_type else None, "shape": tuple(a.shape), "nbytes": a.size_bytes}
                        for a in reply.arrays]
             token = reply.next_page_token

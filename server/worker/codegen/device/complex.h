@@ -67,6 +67,13 @@ ST_FN st_complex<T> st_exp2(st_complex<T> z) {
 }
 template <class T>
 ST_FN st_complex<T> st_expm1(st_complex<T> z) {
+  // Where an infinity or NaN decides, and for real numbers, of which the
+  // imaginary part keeps its sign.
+  if (z.im == 0) return {z.re == 0 ? (T)0 : st_expm1(z.re), z.im};
+  if (!st_isfinite(z.re) || !st_isfinite(z.im)) {
+    st_complex<T> e = st_exp(z);
+    return {e.re - 1, e.im};
+  }
   T half_sine = st_sin(z.im / 2);
   return {st_expm1(z.re) * st_cos(z.im) - 2 * half_sine * half_sine, st_exp(z.re) * st_sin(z.im)};
 }
@@ -165,7 +172,10 @@ ST_FN st_complex<T> st_tanh(st_complex<T> z) {
   const T large = sizeof(T) == 4 ? (T)11 : (T)22;
   if (st_magnitude_of(z.re) > large) {
     T sign = st_copysign((T)1, z.re);
-    if (!st_isfinite(z.im)) return {sign, st_isinf(z.re) ? (T)0 : st_nan_of(z.im)};
+    if (!st_isfinite(z.im)) {
+      if (st_isinf(z.re)) return {sign, 0};
+      return {st_nan_of(z.im), st_nan_of(z.im)};
+    }
     T decay = st_exp(-st_magnitude_of(z.re));
     T im = st_isinf(z.re) ? st_copysign((T)0, st_sin(2 * z.im))
                           : 4 * st_sin(z.im) * st_cos(z.im) * decay * decay;
@@ -218,8 +228,7 @@ ST_FN st_complex<T> st_arccos(st_complex<T> z) {
 }
 template <class T>
 ST_FN st_complex<T> st_arcsin(st_complex<T> z) {
-  if (st_isnan(z) && !st_isinf(z))
-    return {z.re == 0 ? z.re : st_nan_of(z.re), z.im == 0 ? z.im : st_nan_of(z.re)};
+  if (st_isnan(z) && !st_isinf(z)) return {z.re == 0 ? z.re : st_nan_of(z.re), st_nan_of(z.re)};
   if (st_is_huge(z)) {
     T size = st_log_twice(z);
     return {st_arctan2(z.re, st_magnitude_of(z.im)), st_copysign(size, z.im)};

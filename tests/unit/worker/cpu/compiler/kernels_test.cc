@@ -5,6 +5,7 @@
 #include <cstring>
 #include <random>
 #include <set>
+#include <set>
 #include <vector>
 
 #include "server/worker/cpu/compiler/compiler.h"

@@ -1,0 +1,278 @@
+"""What outlives a session: named arrays, jobs, and modules of kernels. They belong to the tenant."""
+
+import uuid
+from typing import Callable, Dict, Iterator, List, Optional, Sequence
+
+import grpc
+import numpy as np
+
+from stride import _dtypes, _errors
+from stride._array import Array, node_of, wrap
+from stride._graph import record, spec_of
+from stride._kernel import RawKernel
+from stride._session import Session, current_session
+from stride.v1 import array_pb2, array_service_pb2, job_service_pb2, job_service_pb2_grpc, kernel_service_pb2, \
+    kernel_service_pb2_grpc, operation_pb2 as pb, tenant_service_pb2, tenant_service_pb2_grpc
+
+__all__ = ["Job", "Module", "delete", "job", "jobs", "load", "modules", "named_arrays", "save", "submit"]
+
+
+def _tenant(session: Session) -> str:
+    if not session.tenant:
+        stub = tenant_service_pb2_grpc.TenantServiceStub(session._channels.control)
+        session.tenant = session._call(stub.GetUsage, tenant_service_pb2.GetUsageRequest()).usage.tenant
+    return session.tenant
+
+
+def _full(session: Session, name: str, collection: str = "arrays") -> str:
+    return name if "/" in name else f"{_tenant(session)}/{collection}/{name}"
+
+
+def _describe(session: Session, name: str) -> array_pb2.Array:
+    return session._call(session._arrays.GetArray, array_service_pb2.GetArrayRequest(name=name)).array
+
+
+# --- arrays ---
+
+def load(name: str, *, session: Optional[Session] = None) -> Array:
+    """The array saved under a name, itself and not a copy: assignments change it for everybody."""
+    session = session or current_session()
+    full = _full(session, name)
+    described = _describe(session, full)
+    if described.state == array_pb2.Array.STATE_FAILED:
+        raise _errors.from_status(described.error)
+
+    def build(flush, node, operands):
+        flush.operation(node.handle, node.origin, view=pb.View(input=pb.Operand(name=full)))
+
+    array = wrap(record(session, tuple(described.shape), _dtypes.dtype_numbered(described.data_type), build, ()))
+    # Its elements may change from elsewhere, and the name may go: it is bound now.
+    session.flush((array._node,))
+    return array
+
+
+def save(name: str, x, *, overwrite: bool = False, ttl: Optional[float] = None) -> str:
+    """Computes `x` and keeps it under a name, for good or for `ttl` seconds; gives the full name. AlreadyExists unless `overwrite`."""
+    node = node_of(x)
+    session = node.session
+    full = _full(session, name)
+    exists = False
+    if overwrite:
+        try:
+            described = _describe(session, full)
+            exists = described.data_type == _dtypes.NUMBERS[node.dtype] and tuple(described.shape) == node.shape and ttl is None
+            if not exists:
+                delete(full, session=session)
+        except _errors.NotFound:
+            pass
+    if ttl is not None:
+        request = array_service_pb2.CreateArrayRequest(parent=_tenant(session), array_id=full.rsplit("/", 1)[1], spec=spec_of(node))
+        request.ttl.FromNanoseconds(int(ttl * 1e9))
+        session._call(session._arrays.CreateArray, request)
+        exists = True
+    operation = pb.Operation(copy=pb.Copy(input=pb.Operand()), outputs=[pb.Output(name=full, existing=exists)])
+    session.run_and_wait((node,), lambda flush: operation.copy.input.CopyFrom(flush.operand(node)) or operation)
+    return full
+
+
+def delete(name: str, *, session: Optional[Session] = None) -> None:
+    session = session or current_session()
+    session._call(session._arrays.DeleteArray, array_service_pb2.DeleteArrayRequest(name=_full(session, name)))
+
+
+def named_arrays(*, session: Optional[Session] = None) -> List[Dict]:
+    """The tenant's: name, dtype, shape, bytes."""
+    session = session or current_session()
+    return session.list_arrays(_tenant(session))
+
+
+# --- jobs ---
+
+class Job:
+    """Work that goes on without its client. `name` finds it again: stride.job(name)."""
+
+    def __init__(self, session: Session, proto: job_service_pb2.Job):
+        self._session = session
+        self._stub = job_service_pb2_grpc.JobServiceStub(session._channels.control)
+        self._proto = proto
+
+    def __repr__(self) -> str:
+        return f"<stride.Job {self.name} {self._state()}>"
+
+    @property
+    def name(self) -> str:
+        return self._proto.name
+
+    @property
+    def label(self) -> str:
+        return self._proto.label
+
+    def _state(self) -> str:
+        return job_service_pb2.Job.State.Name(self._proto.state).replace("STATE_", "")
+
+    @property
+    def state(self) -> str:
+        """QUEUED, SCHEDULED, RUNNING, SUCCEEDED, FAILED or CANCELLED, as it is now."""
+        if not self.done:
+            self._proto = self._session._call(self._stub.GetJob, job_service_pb2.GetJobRequest(name=self.name)).job
+        return self._state()
+
+    @property
+    def done(self) -> bool:
+        """As far as it is known here."""
+        return self._state() in ("SUCCEEDED", "FAILED", "CANCELLED")
+
+    @property
+    def results(self) -> List[str]:
+        """Full names of the arrays that it made."""
+        return [one.name for one in self._proto.results]
+
+    @property
+    def error(self) -> Optional[_errors.StrideError]:
+        return _errors.from_status(self._proto.error) if self._proto.error.code else None
+
+    def watch(self, timeout: Optional[float] = None) -> Iterator[str]:
+        """Its state now, then every change, up to the last."""
+        call = self._stub.WatchJob(job_service_pb2.WatchJobRequest(name=self.name), timeout=timeout)
+        try:
+            for reply in call:
+                self._proto = reply.job
+                yield self._state()
+        except grpc.RpcError as error:
+            raise _errors.from_rpc(error) from None
+        finally:
+            call.cancel()
+
+    def wait(self, timeout: Optional[float] = None) -> "Job":
+        """Until it has ended; raises its error when it did not succeed."""
+        for _ in self.watch(timeout):
+            pass
+        if self.error is not None:
+            raise self.error
+        return self
+
+    def cancel(self) -> None:
+        self._proto = self._session._call(self._stub.CancelJob, job_service_pb2.CancelJobRequest(name=self.name)).job
+
+    def delete(self) -> None:
+        """Forgets it; only once it has ended."""
+        self._session._call(self._stub.DeleteJob, job_service_pb2.DeleteJobRequest(name=self.name))
+
+
+def submit(function: Callable, *arguments, results: Sequence[str], label: str = "", timeout: Optional[float] = None, priority: int = 0,
+           session: Optional[Session] = None, **kwargs) -> Job:
+    """Runs a function on named arrays as a job, which goes on when this program ends.
+
+        stride.submit(lambda a, b: a @ b, "left", "right", results=["product"]).wait()
+
+    String arguments name arrays; others are passed as they are. The function is traced as by stride.jit; what it returns is saved under `results`."""
+    from stride._trace import at, flatten, trace
+
+    session = session or current_session()
+    names, placeholders, specs = [], [], []
+    for one in arguments:
+        if isinstance(one, str):
+            described = _describe(session, _full(session, one))
+            names.append(described.name)
+            specs.append((tuple(described.shape), _dtypes.dtype_numbered(described.data_type)))
+            one = np.empty(0)  # stands for an array in the structure
+        elif isinstance(one, (Array, np.ndarray)):
+            raise TypeError("a job works on named arrays, since it outlives this session: stride.save it, and pass its name")
+        placeholders.append(one)
+    structure = flatten((tuple(placeholders), kwargs), [])
+    template, _ = trace(function, structure, tuple(specs), session)
+    if template.captured:
+        raise TypeError("the function uses an array of this session, which the job would outlive: stride.save it, and pass its name")
+    if len(template.outputs) != len(results):
+        raise ValueError(f"the function gives {len(template.outputs)} arrays for {len(results)} names of results")
+    named = dict(zip(template.inputs, names))
+    named.update(zip((one.handle for one in template.outputs), (_full(session, one) for one in results)))
+    request = job_service_pb2.CreateJobRequest(request_id=str(uuid.uuid4()))
+    request.job.label, request.job.priority = label, priority
+    if timeout is not None:
+        request.job.timeout.FromNanoseconds(int(timeout * 1e9))
+    for operation, paths, _ in template.commands:
+        if operation is None:
+            continue
+        new = request.job.operations.add()
+        new.CopyFrom(operation)
+        for path, handle in paths:
+            if handle in named:
+                at(new, path).name = named[handle]
+    stub = job_service_pb2_grpc.JobServiceStub(session._channels.control)
+    return Job(session, session._call(stub.CreateJob, request).job)
+
+
+def job(name: str, *, session: Optional[Session] = None) -> Job:
+    session = session or current_session()
+    stub = job_service_pb2_grpc.JobServiceStub(session._channels.control)
+    return Job(session, session._call(stub.GetJob, job_service_pb2.GetJobRequest(name=_full(session, name, "jobs"))).job)
+
+
+def jobs(*, session: Optional[Session] = None) -> List[Job]:
+    session = session or current_session()
+    stub, found, token = job_service_pb2_grpc.JobServiceStub(session._channels.control), [], ""
+    while True:
+        reply = session._call(stub.ListJobs, job_service_pb2.ListJobsRequest(parent=_tenant(session), page_token=token))
+        found += [Job(session, one) for one in reply.jobs]
+        token = reply.next_page_token
+        if not token:
+            return found
+
+
+# --- modules ---
+
+class Module:
+    """Kernels compiled once and kept by the daemon, so that launches name them instead of carrying source.
+
+        module = stride.Module(source, options=["-DSTEP=5"], name="steps")
+        module["step"](1, 3, (x,))                                        # as a RawKernel
+        module.kernels["scale<float>"].registers                          # one KernelInfo a kernel; of several devices the first"""
+
+    def __init__(self, source: str = "", *, ptx: str = "", binary: bytes = b"", options: Sequence[str] = (), entries: Sequence[str] = (), name: str = "",
+                 session: Optional[Session] = None, _proto: Optional[kernel_service_pb2.Module] = None):
+        self._session = session or current_session()
+        self._stub = kernel_service_pb2_grpc.KernelServiceStub(self._session._channels.control)
+        if _proto is None:
+            request = kernel_service_pb2.CreateModuleRequest(module_id=name)
+            given = [(kind, code) for kind, code in (("source", source), ("ptx", ptx), ("binary", binary)) if code]
+            if len(given) != 1:
+                raise ValueError("a module is made of source, of PTX or of a binary")
+            setattr(request.module, *given[0])
+            request.module.options.extend(options)
+            request.module.entries.extend(entries)
+            _proto = self._session._call(self._stub.CreateModule, request).module
+        self._proto = _proto
+
+    def __repr__(self) -> str:
+        return f"<stride.Module {self.name}>"
+
+    @property
+    def name(self) -> str:
+        return self._proto.name
+
+    @property
+    def log(self) -> str:
+        """The compiler's warnings."""
+        return self._proto.log
+
+    @property
+    def kernels(self) -> Dict[str, kernel_service_pb2.KernelInfo]:
+        return {one.entry: one for one in reversed(self._proto.kernels)}
+
+    def __getitem__(self, entry: str) -> RawKernel:
+        return RawKernel("", entry, module=self.name)
+
+    def delete(self) -> None:
+        self._session._call(self._stub.DeleteModule, kernel_service_pb2.DeleteModuleRequest(name=self.name))
+
+
+def modules(*, session: Optional[Session] = None) -> List[Module]:
+    session = session or current_session()
+    stub, found, token = kernel_service_pb2_grpc.KernelServiceStub(session._channels.control), [], ""
+    while True:
+        reply = session._call(stub.ListModules, kernel_service_pb2.ListModulesRequest(parent=_tenant(session), page_token=token))
+        found += [Module(session=session, _proto=one) for one in reply.modules]
+        token = reply.next_page_token
+        if not token:
+            return found

@@ -1,0 +1,380 @@
+"""Functions recorded once and replayed: stride.jit, and what stride.vmap stands on.
+
+A **Trace** is a session that talks to nobody: it collects the commands that a function's operations become. A **Template** is these commands, with
+the handles that stand for inputs, outputs and captured arrays. A replay copies them under new handles, as one deferred operation of the session, or
+of the trace, that its arguments belong to; so jit and vmap nest."""
+
+import collections.abc
+import functools
+import itertools
+import threading
+from collections import OrderedDict, deque
+from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
+
+import numpy as np
+
+from stride import _errors, _inference, _manipulation, _origin, _session
+from stride._array import Array, node_of, wrap
+from stride._graph import Flush, Node, record_several
+from stride._stream import Note
+from stride.v1 import compute_service_pb2, operation_pb2 as pb
+
+_MAX_TEMPLATES = 128
+
+
+class _TraceFlush(Flush):
+    """Remembers the shape of every handle."""
+
+    def materialise(self, node: Node) -> int:
+        handle = super().materialise(node)
+        if node.session is self.session:
+            self.session.specs[handle] = (node.shape, node.dtype)
+        return handle
+
+
+class Trace(_session.Session):
+    """Stands in for a session while a function is traced. Its values cannot be read."""
+
+    is_trace = True
+    flush_type = _TraceFlush
+
+    def __init__(self, outer: _session.Session):  # not the base's, which connects
+        self.outer = outer
+        self.depth = outer.depth + 1
+        self.address, self.timeout, self.device = outer.address, outer.timeout, outer.device
+        self.next_id = itertools.count(1).__next__
+        self.released: deque = deque()
+        self._recorded: list = []
+        self._lock = threading.RLock()
+        self._closed = threading.Event()
+        self._stream = self
+        self.commands: List[Tuple[compute_service_pb2.Command, object]] = []
+        self.specs: Dict[int, tuple] = {}
+        self.inputs: List[Node] = []
+        self.captured: Dict[int, Tuple[Node, int]] = {}  # by id of the node
+
+    def send(self, commands, notes) -> None:
+        for command in commands:
+            note = notes.get(command.id)
+            self.commands.append((command, note.origin if note is not None else None))
+
+    def input(self, shape: tuple, dtype: np.dtype) -> Node:
+        node = Node(self, shape, dtype, None, (), _origin.caller())
+        node.handle = self.next_id()
+        self.specs[node.handle] = (shape, dtype)
+        self.inputs.append(node)
+        return node
+
+    def foreign(self, node: Node) -> int:
+        """The handle of an array from outside, which is the same at every replay."""
+        if node.session.is_trace and node.session.closed:
+            raise _errors.TracingError("an array of a function that was traced before is used outside that function", origin=_origin.describe(node.origin))
+        known = self.captured.get(id(node))
+        if known is None:
+            known = self.captured[id(node)] = node, self.next_id()
+            self.specs[known[1]] = (node.shape, node.dtype)
+        return known[1]
+
+    def check_written(self, node: Node) -> None:
+        if any(one is node or one.buffer is not None and one.buffer is node.buffer for one in self.inputs):
+            raise _errors.TracingError("a traced function cannot write into its arguments, nor pass them to a RawKernel, which may; copy them first",
+                                       origin=_origin.describe(_origin.caller()))
+
+    def upload(self, values: np.ndarray, device: Optional[str] = None, progress=None) -> Node:
+        if values.nbytes <= _session.INLINE_BYTES and not device and not self.device:
+            return super().upload(values)
+        return self.outer.upload(values, device, progress)
+
+    def _unknown(self, *_, **__):
+        raise _errors.TracingError("the elements of an array are not known while its function is traced (by jit or vmap): they cannot be read, nor decide "
+                                   "what is computed or how large it is", origin=_origin.describe(_origin.caller()))
+
+    fetch_future = synchronize = _unknown
+
+    def read(self, node: Node, progress=None) -> np.ndarray:
+        host = node.cached()
+        return host if host is not None else self._unknown()
+
+    def devices(self):
+        return self.outer.devices()
+
+    def close(self) -> None:
+        self._closed.set()
+
+
+class Spec(NamedTuple):
+    handle: int
+    shape: tuple
+    dtype: np.dtype
+
+
+# A step to a message inside a command: an attribute, an index, or a key.
+Path = Tuple[object, ...]
+
+
+def handles_in(message, path: Path = ()):
+    """Paths to each message with a handle in it, (path, handle): operands and outputs."""
+    for field, value in message.ListFields():
+        if field.message_type is None:
+            continue
+        if field.message_type.GetOptions().map_entry:
+            parts = [((*path, field.name, key), part) for key, part in value.items()] if hasattr(value, "GetEntryClass") else []
+        elif isinstance(value, collections.abc.Sequence) or hasattr(value, "add"):
+            parts = [((*path, field.name, i), part) for i, part in enumerate(value)]
+        else:
+            parts = [((*path, field.name), value)]
+        for where, part in parts:
+            if isinstance(part, (pb.Operand, pb.Output)):
+                if part.handle:
+                    yield where, part.handle
+            elif hasattr(part, "ListFields"):
+                yield from handles_in(part, where)
+
+
+def at(message, path: Path):
+    for step in path:
+        message = getattr(message, step) if type(step) is str and hasattr(type(message), "DESCRIPTOR") else message[step]
+    return message
+
+
+class Template:
+    """Commands with handles of their own. `inputs` and `captured` are handles of what exists; all others are made, and released unless they are outputs."""
+
+    def __init__(self, commands, inputs: List[int], captured: List[Tuple[Node, int]], outputs: List[Spec], specs: Dict[int, tuple]):
+        self.inputs, self.captured, self.outputs, self.specs = inputs, captured, outputs, specs
+        kept = {*inputs, *(handle for _, handle in captured), *(one.handle for one in outputs)}
+        self.commands: List[tuple] = []  # (command, its handles, origin)
+        made, released = set(), set()
+        for command, origin in commands:
+            if command.HasField("release"):
+                gone = [one for one in command.release.handles if one not in kept]
+                if gone:
+                    released.update(gone)
+                    self.commands.append((None, gone, None))
+                continue
+            if not command.HasField("operation"):
+                continue
+            paths = list(handles_in(command.operation))
+            made.update(handle for _, handle in paths)
+            self.commands.append((command.operation, paths, origin))
+        left = sorted(made - kept - released)
+        if left:
+            self.commands.append((None, left, None))
+
+    def replay(self, session, nodes: List[Node]) -> List[Array]:
+        """The outputs for these inputs, deferred."""
+        inputs = (*nodes, *(node for node, _ in self.captured))
+
+        def build(flush, operands, handles, origin):
+            names = {name: operand.handle for name, operand in zip((*self.inputs, *(handle for _, handle in self.captured)), operands)}
+            names.update(zip((one.handle for one in self.outputs), handles))
+            next_id = flush.session.next_id
+            for operation, paths, origin in self.commands:
+                if operation is None:
+                    flush.commands.append(compute_service_pb2.Command(
+                        id=next_id(), release=compute_service_pb2.Release(handles=[names[one] for one in paths if one in names])))
+                    continue
+                command = compute_service_pb2.Command(id=next_id())
+                command.operation.CopyFrom(operation)
+                for path, handle in paths:
+                    name = names.get(handle)
+                    if name is None:
+                        name = names[handle] = next_id()
+                    at(command.operation, path).handle = name
+                flush.commands.append(command)
+                flush.notes[command.id] = Note(None, origin, command.operation)
+            if flush.session.is_trace:
+                flush.session.specs.update((name, self.specs[handle]) for handle, name in names.items() if handle in self.specs)
+
+        return [wrap(node) for node in record_several(session, [(one.shape, one.dtype) for one in self.outputs], build, inputs)]
+
+
+# --- arguments and results ---
+
+def flatten(tree, leaves: list):
+    """The structure of nested tuples, lists and dicts; arrays go into `leaves`, everything else is part of the structure."""
+    if isinstance(tree, (Array, np.ndarray)):
+        leaves.append(tree)
+        return Array
+    if isinstance(tree, (tuple, list)):
+        parts = tuple(flatten(one, leaves) for one in tree)
+        return (type(tree), parts)
+    if isinstance(tree, dict):
+        return (dict, tuple((key, flatten(one, leaves)) for key, one in tree.items()))
+    return _Static(tree)
+
+
+class _Static:
+    """A value of the structure itself, compared by type too: 1 is not 1.0."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __eq__(self, other):
+        return isinstance(other, _Static) and type(self.value) is type(other.value) and self.value == other.value
+
+    def __hash__(self):
+        try:
+            return hash((type(self.value), self.value))
+        except TypeError:
+            raise _errors.TracingError(f"an argument of a traced function is an array, a hashable value or a tuple, list or dict of these, not "
+                                       f"{type(self.value).__name__}") from None
+
+
+def unflatten(structure, leaves):
+    """`leaves` is an iterator."""
+    if structure is Array:
+        return next(leaves)
+    if isinstance(structure, _Static):
+        return structure.value
+    kind, parts = structure
+    if kind is dict:
+        return {key: unflatten(part, leaves) for key, part in parts}
+    values = [unflatten(part, leaves) for part in parts]
+    return kind(*values) if hasattr(kind, "_fields") else kind(values)
+
+
+def session_of(arrays) -> _session.Session:
+    """The innermost that one of them belongs to."""
+    sessions = [one.session for one in arrays if isinstance(one, Array)]
+    return max(sessions, key=lambda one: one.depth) if sessions else _session.current_session()
+
+
+def trace(function: Callable, structure, specs, outer) -> Tuple[Template, object]:
+    """The template of a call with arrays of these (shape, dtype), and the structure of what it returns."""
+    tracer = Trace(outer)
+    arrays = [wrap(tracer.input(shape, dtype)) for shape, dtype in specs]
+    arguments, kwargs = unflatten(structure, iter(arrays))
+    _session._default.append(tracer)
+    try:
+        result = function(*arguments, **kwargs)
+        leaves: list = []
+        result_structure = flatten(result, leaves)
+        nodes = []
+        for leaf in leaves:
+            node = node_of(leaf, tracer)
+            # Results are arrays of their own: views of arguments would be written through.
+            if node.session is not tracer or node in tracer.inputs or node in nodes or node.buffer is not None or not node.deferred and not node.handle:
+                node = _copied(tracer, node)
+            nodes.append(node)
+        del result, arrays, arguments, kwargs, leaves
+        for node in nodes:
+            node.held = True
+        tracer.flush(nodes)
+        _fill_specs(tracer)
+        outputs = [Spec(node.handle, node.shape, node.dtype) for node in nodes]
+        template = Template(tracer.commands, [node.handle for node in tracer.inputs], list(tracer.captured.values()), outputs, tracer.specs)
+        for node in (*nodes, *tracer.inputs):
+            node.handle = 0
+        return template, result_structure
+    finally:
+        tracer.close()
+        _session._default.remove(tracer)
+
+
+def _copied(tracer: Trace, node: Node) -> Node:
+    """A copy that belongs to the trace, whosever the node is."""
+    from stride import _dtypes
+    from stride._graph import record
+
+    def build(flush, result, operands):
+        flush.operation(result.handle, result.origin, copy=pb.Copy(input=operands[0], data_type=_dtypes.NUMBERS[node.dtype]))
+
+    return record(tracer, node.shape, node.dtype, build, (node,))
+
+
+def _fill_specs(tracer: Trace) -> None:
+    """Shapes of views that no node stands for."""
+    for command, _ in tracer.commands:
+        view = command.operation.view if command.HasField("operation") and command.operation.HasField("view") else None
+        if view is not None:
+            handle = command.operation.outputs[0].handle
+            if handle not in tracer.specs and view.input.handle in tracer.specs:
+                shape, dtype = tracer.specs[view.input.handle]
+                tracer.specs[handle] = (shape_of_view(shape, view.steps), dtype)
+
+
+def shape_of_view(shape: tuple, steps) -> tuple:
+    shape = tuple(shape)
+    for step in steps:
+        kind = step.WhichOneof("kind")
+        if kind == "slice":
+            one = step.slice
+            axis = one.axis % len(shape)
+            if one.index:
+                shape = shape[:axis] + shape[axis + 1:]
+            else:
+                part = slice(*(getattr(one, name) if one.HasField(name) else None for name in ("start", "stop", "step")))
+                shape = (*shape[:axis], len(range(*part.indices(shape[axis]))), *shape[axis + 1:])
+        elif kind == "transpose":
+            axes = list(step.transpose.axes) or range(len(shape) - 1, -1, -1)
+            shape = tuple(shape[i] for i in axes)
+        elif kind == "reshape":
+            new = tuple(step.reshape.shape)
+            if -1 in new:
+                known = int(np.prod([n for n in new if n != -1]))
+                new = tuple(int(np.prod(shape)) // known if n == -1 else n for n in new)
+            shape = new
+        else:
+            shape = tuple(step.broadcast.shape)
+    return shape
+
+
+class Cache:
+    """Templates by signature; the least recently used go."""
+
+    def __init__(self):
+        self._templates: "OrderedDict[tuple, tuple]" = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._templates)
+
+    def get(self, key: tuple, make: Callable):
+        with self._lock:
+            found = self._templates.get(key)
+            if found is not None:
+                self._templates.move_to_end(key)
+                return found
+        found = make()
+        with self._lock:
+            self._templates[key] = found
+            while len(self._templates) > _MAX_TEMPLATES:
+                self._templates.popitem(last=False)
+        return found
+
+
+def prepared(leaf, session) -> Node:
+    """The node of an argument, contiguous as traced inputs are."""
+    node = node_of(leaf, session)
+    if node.strides is not None and node.strides != _inference.contiguous_strides(node.shape):
+        node = _manipulation.copy(wrap(node) if not isinstance(leaf, Array) else leaf)._node
+    return node
+
+
+def jit(function: Callable) -> Callable:
+    """Traces a function once for each combination of its arguments' shapes and types, and replays what was recorded.
+
+    Arrays (also inside tuples, lists and dicts) are its inputs; every other argument is part of the combination. While it is traced nothing is
+    computed: values cannot be read, so that `if x > 0` and sizes that depend on values raise TracingError. Arrays from outside are kept as they were
+    when it was traced. It cannot write into its arguments; what it prints or appends happens at the trace only."""
+    cache = Cache()
+
+    @functools.wraps(function)
+    def call(*arguments, **kwargs):
+        leaves: list = []
+        structure = flatten((arguments, kwargs), leaves)
+        session = session_of(leaves)
+        specs = tuple((one.shape, np.dtype(one.dtype)) for one in leaves)
+        # Captured arrays belong to a session.
+        template, result = cache.get((id(_root(session)), structure, specs), lambda: trace(function, structure, specs, session))
+        return unflatten(result, iter(template.replay(session, [prepared(one, session) for one in leaves])))
+
+    call.templates = cache
+    return call
+
+
+def _root(session):
+    while session.is_trace:
+        session = session.outer
+    return session

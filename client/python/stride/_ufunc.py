@@ -1,0 +1,381 @@
+"""What NumPy's ufuncs have beside a plain call: `out`, `where`, `dtype`, `casting`, two results, and the methods."""
+
+import functools
+from typing import List, Optional
+
+import numpy as np
+
+from stride import _array, _dtypes, _errors, _inference
+from stride._array import _SCALARS, Array, node_of, operands_of, wrap
+from stride._graph import Node, Number, _check_range, elementwise, record, record_several
+from stride.v1 import operation_pb2 as pb
+
+_CASTINGS = {"no": pb.CASTING_NO, "equiv": pb.CASTING_EQUIV, "safe": pb.CASTING_SAFE, "same_kind": pb.CASTING_SAME_KIND,
+             "unsafe": pb.CASTING_UNSAFE}
+
+
+def _stand_ins(operands) -> list:
+    return [one.dtype if type(one) is Node else one.type for one in operands]
+
+
+def _resolve(name: str, operands, dtype: Optional[np.dtype], casting: str) -> tuple:
+    """The types of a loop's inputs and outputs, by NumPy's rules."""
+    ufunc, types = getattr(np, name), _stand_ins(operands)
+    if _dtypes.bfloat16 is not None and _dtypes.bfloat16 in (*types, dtype):
+        raise _errors.Unimplemented(f"{name} of bfloat16 with dtype=, where= or casting= is not there yet", reason="NOT_IMPLEMENTED",
+                                    metadata={"feature": "bfloat16"})
+    options = {}
+    if dtype is not None:
+        # Of two results the second may be of another type: there it is the inputs' type.
+        options["signature"] = (None,) * ufunc.nin + (dtype,) if ufunc.nout == 1 else (dtype,) * ufunc.nin + (None, None)
+    if casting not in _CASTINGS:
+        raise ValueError(f"casting is one of {', '.join(_CASTINGS)}, not {casting!r}")
+    try:
+        resolved = ufunc.resolve_dtypes((*types, *(None,) * ufunc.nout), casting=casting, **options)
+    except (TypeError, ValueError):
+        names = ", ".join(getattr(t, "name", None) or t.__name__ for t in types)
+        wanted = "" if dtype is None else f" to compute in {dtype}"
+        raise _errors.DataTypeMismatch(f"{name} takes no such types{wanted} with casting {casting!r}: {names}",
+                                       reason="DATA_TYPE_MISMATCH") from None
+    for one in resolved:
+        if one not in _dtypes.NUMBERS:
+            raise _errors.DataTypeMismatch(f"{name} would use {one}, which the service does not have")
+    if resolved[0].kind in "iu":
+        for one in operands:
+            if type(one) is Number and one.type is int:
+                _check_range(name, one.value, resolved[0])
+    return resolved
+
+
+def _mask_of(where, session) -> Optional[Node]:
+    if where is True:
+        return None
+    mask = node_of(where, session)
+    if mask.dtype != _dtypes.bool:
+        raise _errors.DataTypeMismatch(f"where= is an array of bool, not of {mask.dtype}", reason="DATA_TYPE_MISMATCH")
+    return mask
+
+
+def _message(name: str, operands, data_type, casting: str, mask) -> pb.Ufunc:
+    """`operands` are pb.Operands: the inputs, and the mask when there is one."""
+    message = pb.Ufunc(function=name, casting=_CASTINGS[casting])
+    message.inputs.extend(operands[:-1] if mask else operands)
+    if mask:
+        message.where.CopyFrom(operands[-1])
+    if data_type is not None:
+        message.data_type = _dtypes.NUMBERS[data_type]
+    return message
+
+
+def _shape_of(operands) -> tuple:
+    return _inference.broadcast(*(one.shape for one in operands if type(one) is Node))
+
+
+def _outs(out, count: int) -> tuple:
+    outs = out if isinstance(out, tuple) else (out,) * 1 + (None,) * (count - 1)
+    if len(outs) != count:
+        raise ValueError(f"out= takes {count} arrays, not {len(outs)}")
+    for one in outs:
+        if one is not None and not isinstance(one, Array):
+            raise TypeError(f"out= is a stride array, not {type(one).__name__}")
+    return outs
+
+
+def call(name: str, inputs: tuple, out=None, where=True, casting: str = "same_kind", dtype=None):
+    """One ufunc with everything that NumPy's take; one Array, or a tuple of them."""
+    num_outputs = getattr(np, name).nout
+    outs = _outs(out, num_outputs)
+    session = next((one._node.session for one in (*inputs, *outs, where) if isinstance(one, Array)), None)
+    operands = operands_of(inputs, session)
+    session = next(one.session for one in operands if type(one) is Node)
+    mask = _mask_of(where, session)
+    dtype = None if dtype is None else _dtypes.dtype_of(dtype)
+    resolved = _resolve(name, operands, dtype, casting)
+    types = resolved[-num_outputs:]
+    plain = dtype is None or resolved == _resolve(name, operands, None, "unsafe")
+    data_type = None if plain else dtype
+    for one, result in zip(outs, types):
+        if one is not None and not np.can_cast(result, one.dtype, casting):
+            raise _errors.DataTypeMismatch(f"{name}: the result of {result} is not cast to out= of {one.dtype} with casting {casting!r}",
+                                           reason="DATA_TYPE_MISMATCH")
+    if num_outputs == 1 and outs[0] is not None and mask is not None and _is_shared(outs[0]):
+        _write_masked(name, operands, data_type, casting, mask, outs[0])
+        return outs[0]
+    if mask is None and num_outputs == 1 and data_type is None:
+        results = [elementwise(name, operands)]
+    elif mask is not None and all(one is None for one in outs):
+        return _several([wrap(node) for node in _nodes(name, operands, types, data_type, casting, mask)])
+    else:
+        results = _nodes(name, operands, types, data_type, casting, None)
+    return _several([_give(wrap(result), one, mask, casting) for result, one in zip(results, outs)])
+
+
+def _several(arrays: list):
+    return arrays[0] if len(arrays) == 1 else tuple(arrays)
+
+
+def _nodes(name: str, operands, types, data_type, casting: str, mask: Optional[Node]) -> List[Node]:
+    inputs = operands if mask is None else (*operands, mask)
+    shape = _shape_of(inputs)
+    session = next(one.session for one in operands if type(one) is Node)
+    has_mask = mask is not None
+
+    def build(flush, operands, handles, origin):
+        operation = pb.Operation(ufunc=_message(name, operands, data_type, casting, has_mask))
+        for handle in handles:
+            operation.outputs.add(handle=handle)
+        flush.add(operation, origin)
+
+    if len(types) > 1:
+        return record_several(session, [(shape, one) for one in types], build, inputs)
+    return [record(session, shape, types[0], lambda flush, node, operands: build(flush, operands, [node.handle], node.origin), inputs)]
+
+
+def _is_shared(array: Array) -> bool:
+    buffer = array._node.buffer
+    return buffer is not None and buffer.num_nodes > 1
+
+
+def _give(result: Array, out: Optional[Array], mask: Optional[Node], casting: str) -> Array:
+    if out is None:
+        return result if mask is None else wrap(elementwise("where", (mask, result._node, Number(np.zeros((), result.dtype)[()]))))
+    if mask is not None:
+        result = wrap(elementwise("where", (mask, result.astype(out.dtype, copy=False)._node, out._node)))
+    if result.shape != out.shape and _inference.broadcast(result.shape, out.shape) == out.shape:
+        from stride import _manipulation
+
+        result = _manipulation.copy(_manipulation.broadcast_to(result, out.shape))
+    return _array._assign_in_place(out, result, casting)
+
+
+def _write_masked(name: str, operands, data_type, casting: str, mask: Node, out: Array) -> None:
+    """Into a view or what has views: elements whose mask is false are left as they are."""
+    target, session = out._node, out._node.session
+    if _inference.broadcast(_shape_of((*operands, mask)), target.shape) != target.shape:
+        raise _errors.ShapeMismatch(f"{name}: out= has the shape {target.shape}, the result {_shape_of((*operands, mask))}")
+    session.settle()
+
+    def add(flush):
+        message = _message(name, [flush.operand(one) for one in (*operands, mask)], data_type, casting, True)
+        operation = pb.Operation(ufunc=message)
+        operation.outputs.add(handle=flush.materialise(target), existing=True)
+        flush.add(operation, target.origin)
+
+    session.flush((), add)
+    target.written()
+
+
+# --- methods of functions of two inputs ---
+
+_REDUCED_BY = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any"}
+_REORDERABLE = {"add", "multiply", "maximum", "minimum", "fmax", "fmin", "logical_or", "logical_and", "logical_xor", "bitwise_or", "bitwise_and",
+                "bitwise_xor", "gcd", "lcm", "hypot", "logaddexp", "logaddexp2"}
+
+
+def _function(name: str):
+    from stride import _elementwise
+
+    return getattr(_elementwise, name)
+
+
+def _array_of(x) -> Array:
+    return x if isinstance(x, Array) else wrap(node_of(x))
+
+
+def accumulated_type(name: str, dtype: np.dtype) -> np.dtype:
+    """The type in which `name` accumulates elements of a type."""
+    if name in ("add", "multiply") and dtype.kind in "biu":
+        return _dtypes.uint64 if dtype.kind == "u" else _dtypes.int64
+    if name.startswith("logical_"):
+        return _dtypes.bool
+    loop = _inference.elementwise(name, dtype, dtype)
+    if loop[0] != loop[1]:
+        raise _errors.DataTypeMismatch(f"{name} of {loop[0]} gives {loop[1]}: it neither reduces nor accumulates", reason="DATA_TYPE_MISMATCH")
+    return loop[1]
+
+
+def accumulate(name: str, x, axis: int = 0, dtype=None, out: Optional[Array] = None, include_initial: bool = False) -> Array:
+    array = _array_of(x)
+    if not array.ndim:
+        raise TypeError(f"cannot accumulate on a scalar: {name}")
+    axis = _inference.normal_axis(axis, array.ndim)
+    dtype = accumulated_type(name, array.dtype) if dtype is None else _dtypes.dtype_of(dtype)
+    if not np.can_cast(array.dtype, dtype, "same_kind"):
+        array = array.astype(dtype)
+    shape = list(array.shape)
+    shape[axis] += include_initial
+
+    def build(flush, node, operands):
+        flush.operation(node.handle, node.origin, accumulation=pb.Accumulation(
+            function=name, input=operands[0], axis=axis, include_initial=include_initial, data_type=_dtypes.NUMBERS[dtype]))
+
+    result = wrap(record(array.session, tuple(shape), dtype, build, (array._node,)))
+    return _give(result, out, None, "same_kind")
+
+
+def reduce(name: str, x, axis=0, dtype=None, out: Optional[Array] = None, keepdims: bool = False, initial=None, where=True) -> Array:
+    """Functions that the service does not reduce by are accumulated, and the last element taken."""
+    from stride import _elementwise, _manipulation, _reductions
+
+    array = _array_of(x)
+    axes = _inference.normal_axes(axis, array.ndim)
+    if len(axes) > 1 and name not in _REORDERABLE:
+        raise ValueError(f"reduction over several axes needs a function whose order does not matter; {name} is none")
+    identity = getattr(np, name).identity
+    if name.startswith("logical_"):
+        array = array.astype(bool, copy=False)
+    if where is not True:
+        start = identity if identity is not None else initial
+        if start is None:
+            raise ValueError(f"{name} has no identity, so that where= needs initial=")
+        kind = accumulated_type(name, array.dtype) if dtype is None else dtype
+        array = _elementwise.where(_array_of(where), array.astype(kind, copy=False), np.asarray(start, kind)[()])
+    empty = any(array.shape[i] == 0 for i in axes)
+    if empty and initial is None and identity is None:
+        raise ValueError(f"an empty array has no {name}.reduce; its shape is {array.shape}; initial= gives it one")
+    if not axes:
+        result = array if dtype is None else array.astype(dtype)
+    elif name in _REDUCED_BY and not (empty and identity is None) and name not in ("maximum", "minimum"):
+        extra = {} if dtype is None or name.startswith("logical_") else {"dtype": dtype}
+        result = getattr(_reductions, _REDUCED_BY[name])(array, axis=axes, keepdims=keepdims, **extra)
+    elif empty:
+        kind = accumulated_type(name, array.dtype) if dtype is None else _dtypes.dtype_of(dtype)
+        shape = tuple(1 if i in axes else n for i, n in enumerate(array.shape) if keepdims or i not in axes)
+        from stride import _creation
+
+        result = _creation.full(shape, identity if initial is None else initial, dtype=kind)
+        initial = None
+    elif name in _REDUCED_BY:
+        array = array if dtype is None else array.astype(dtype, copy=False)
+        result = getattr(_reductions, _REDUCED_BY[name])(array, axis=axes, keepdims=keepdims)
+    else:
+        result = array
+        for one in sorted(axes, reverse=True):
+            running = accumulate(name, result, one, dtype)
+            last = running[(slice(None),) * one + (slice(-1, None) if keepdims else -1,)]
+            result = _manipulation.copy(last)  # lets go of the running results
+    if initial is not None:
+        result = _function(name)(initial, result) if name not in _REORDERABLE else _function(name)(result, initial)
+    return _give(result, out, None, "same_kind")
+
+
+def outer(name: str, a, b, **options) -> Array:
+    from stride import _manipulation
+
+    a, b = _array_of(a), _array_of(b)
+    return _function(name)(_manipulation.reshape(a, a.shape + (1,) * b.ndim), b, **options)
+
+
+# What two elements become, in CUDA C++; for `at` and `reduceat`, which are kernels.
+_COMBINED = {
+    "add": "a + b", "subtract": "a - b", "multiply": "a * b", "divide": "a / b", "maximum": "a != a ? a : b != b ? b : a > b ? a : b",
+    "minimum": "a != a ? a : b != b ? b : a < b ? a : b", "fmax": "a != a ? b : b != b ? a : a > b ? a : b",
+    "fmin": "a != a ? b : b != b ? a : a < b ? a : b", "logical_and": "a && b", "logical_or": "a || b", "logical_xor": "!a != !b",
+    "bitwise_and": "a & b", "bitwise_or": "a | b", "bitwise_xor": "a ^ b",
+}
+_BLOCK = 128
+
+_AT = """
+__device__ T combine(T a, T b) {{ return (T)({body}); }}
+extern "C" __global__ void at(T* target, const long long* places, const long long* order, const T* values, long long count, long long step) {{
+  for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < count; i += (long long)gridDim.x * blockDim.x) {{
+    long long place = places[i];
+    if (i > 0 && places[i - 1] == place) continue;
+    T result = target[place];
+    for (long long k = i; k < count && places[k] == place; ++k) result = combine(result, values[order[k] * step]);
+    target[place] = result;
+  }}
+}}
+"""
+
+_REDUCEAT = """
+__device__ T combine(T a, T b) {{ return (T)({body}); }}
+extern "C" __global__ void reduceat(const T* in, const long long* begins, T* out, long long count, long long extent, long long rows) {{
+  for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < count * rows; i += (long long)gridDim.x * blockDim.x) {{
+    long long row = i / count, part = i % count;
+    long long begin = begins[part], end = part + 1 < count ? begins[part + 1] : extent;
+    const T* from = in + row * extent;
+    T result = from[begin];
+    for (long long k = begin + 1; k < end; ++k) result = combine(result, from[k]);
+    out[i] = result;
+  }}
+}}
+"""
+
+_C_TYPES = {"b": "bool", "i1": "signed char", "i2": "short", "i4": "int", "i8": "long long", "u1": "unsigned char", "u2": "unsigned short",
+            "u4": "unsigned int", "u8": "unsigned long long", "f4": "float", "f8": "double"}
+
+
+def c_type(dtype: np.dtype) -> Optional[str]:
+    """How CUDA C++ names an element type; None for those that are no plain numbers there."""
+    return _C_TYPES.get("b" if dtype.kind == "b" else f"{dtype.kind}{dtype.itemsize}")
+
+
+@functools.lru_cache(maxsize=256)
+def _kernel(text: str, entry: str, name: str, dtype: np.dtype):
+    from stride._kernel import RawKernel
+
+    body, kind = _COMBINED.get(name), c_type(dtype)
+    if body is None or kind is None or (dtype.kind == "f" and name.startswith("bitwise")):
+        raise _errors.Unimplemented(f"{name}.{entry} of {dtype} is not there yet", reason="NOT_IMPLEMENTED",
+                                    metadata={"feature": f"{name}.{entry}"})
+    return RawKernel(f"typedef {kind} T;\n" + text.format(body=body), entry)
+
+
+def _blocks(count: int) -> int:
+    return max(1, min(1 << 16, -(-count // _BLOCK)))
+
+
+def at(name: str, a: Array, indices, b) -> None:
+    """`a[indices] = name(a[indices], b)`, in which an index that is there twice counts twice; in the order of the indices, as NumPy."""
+    from stride import _indexing, _manipulation, _routines
+
+    if not isinstance(a, Array):
+        raise TypeError(f"{name}.at changes a stride array, not {type(a).__name__}")
+    kernel = _kernel(_AT, "at", name, a.dtype)
+    places = _routines.linear_places(a, indices)
+    if not places.size:
+        return
+    values = _array_of(b)
+    if not np.can_cast(values.dtype, a.dtype, "same_kind") and not isinstance(b, _SCALARS):
+        raise _errors.DataTypeMismatch(f"{name}.at: {values.dtype} is not cast to {a.dtype}")
+    values = values.astype(a.dtype, copy=False)
+    single = values.size == 1
+    if not single:
+        values = _manipulation.reshape(_manipulation.copy(_manipulation.broadcast_to(values, places.shape)), (places.size,))
+    else:
+        values = _manipulation.reshape(values, (1,))
+    places = _manipulation.reshape(places, (places.size,))
+    order = _routines.argsort(places)
+    # A kernel takes contiguous arrays only.
+    target = a if a._node.strides is None else _manipulation.copy(a)
+    kernel(_blocks(places.size), _BLOCK, (target, _routines.take(places, order), order, values, places.size, 0 if single else 1))
+    if target is not a:
+        _indexing.write(a, target)
+
+
+def reduceat(name: str, x, indices, axis: int = 0, dtype=None, out: Optional[Array] = None) -> Array:
+    from stride import _creation, _manipulation
+
+    array = _array_of(x)
+    axis = _inference.normal_axis(axis, array.ndim)
+    kind = accumulated_type(name, array.dtype) if dtype is None else _dtypes.dtype_of(dtype)
+    kernel = _kernel(_REDUCEAT, "reduceat", name, kind)
+    # Their number is small beside the elements, and only the host can say which of them is wrong.
+    begins = np.asarray(indices, np.int64)
+    extent = array.shape[axis]
+    wrong = begins[(begins < 0) | (begins >= extent)]
+    if wrong.size:
+        raise IndexError(f"index {wrong[0]} is out of bounds for {name}.reduceat with {extent} elements")
+    rows = _manipulation.copy(_manipulation.moveaxis(array.astype(kind, copy=False), axis, -1))
+    shape = rows.shape[:-1] + (len(begins),)
+    result = _creation.zeros(shape, dtype=kind)
+    if result.size:
+        kernel(_blocks(result.size), _BLOCK, (rows, _array_of(begins), result, len(begins), extent, result.size // len(begins)))
+    return _give(_manipulation.moveaxis(result, -1, axis), out, None, "same_kind")
+
+
+def add_methods(function, name: str) -> None:
+    """NumPy's, as attributes of a function of two inputs and one result."""
+    for method in (reduce, accumulate, outer, at, reduceat):
+        setattr(function, method.__name__, functools.partial(method, name))

@@ -1,0 +1,184 @@
+"""Functions traced once and replayed, beside the same functions run directly."""
+
+import unittest
+
+import numpy as np
+
+import client_case
+import stride as st
+
+
+class JitTest(client_case.ClientCase):
+    def setUp(self):
+        self.rng = np.random.default_rng(5)
+
+    def check(self, function, *arguments, **tolerance):
+        """The same results as directly, at the first call and at a replay with other values."""
+        compiled = st.jit(function)
+        for _ in range(2):
+            arguments = [self.rng.permuted(one, axis=None) if isinstance(one, np.ndarray) else one for one in arguments]
+            ours = compiled(*(st.asarray(one) if isinstance(one, np.ndarray) else one for one in arguments))
+            theirs = function(*(st.asarray(one) if isinstance(one, np.ndarray) else one for one in arguments))
+            ours, theirs = (one if isinstance(one, tuple) else (one,) for one in (ours, theirs))
+            self.assertEqual(len(ours), len(theirs))
+            for one, other in zip(ours, theirs):
+                self.same(one, other.to_numpy(), **tolerance)
+        self.assertEqual(len(compiled.templates), 1)
+
+    def test_kinds_of_operations(self):
+        x, m = self.rng.random((4, 6)), self.rng.random((6, 3))
+        weights = st.asarray(self.rng.random((6, 3)))
+
+        def assigned(x):
+            y = x * 1
+            y[1] = 0
+            y[:, ::2] += 1
+            return y
+
+        def chained(x):
+            for i in range(200):
+                x = x * 0.5 + i
+            return x
+
+        for function, arguments in (
+                (lambda x: st.cos(x)**2 + st.sin(x)**2, (x,)), (lambda x: (x.sum(axis=0), st.argmax(x)), (x,)), (lambda x, m: x @ m + 1, (x, m)),
+                (lambda x: x @ weights, (x,)), (lambda x: x, (x,)), (lambda x: (x, x, x.T, x[1:]), (x,)), (lambda x: st.ones(3) + x[0, 0], (x,)),
+                (lambda x: st.concat([x, x[::-1]]), (x,)), (assigned, (x,)), (chained, (x,)), (lambda x: st.sort(x, axis=0)[st.argsort(x[:, 0])], (x,)),
+                (lambda x: st.divmod(x, 0.3), (x,)), (lambda x: st.cumulative_sum(x, axis=1).reshape(24), (x,)), (lambda x, n: x[n] * n, (x, 2)),
+                (lambda x: weights, (x,)), (lambda x: st.asarray(np.arange(3.0)), (x,)), (lambda x: st.add(x, 1, where=x > 0.5), (x,)),
+                (lambda x: st.random.Generator(key=3).normal(size=(4, 6)) + x, (x,))):
+            self.check(function, *arguments)
+
+    def test_signatures(self):
+        calls = []
+
+        @st.jit
+        def scaled(x, factor=2, *, shift=0):
+            calls.append(x.shape)
+            return x * factor + shift
+
+        for _ in range(2):
+            self.same(scaled(st.ones(3)), np.full(3, 2.0))
+            self.same(scaled(np.ones(3)), np.full(3, 2.0))
+            self.same(scaled(st.ones((2, 2))), np.full((2, 2), 2.0))
+            self.same(scaled(st.ones(3, dtype=st.int32)), np.full(3, 2, np.int32))
+            self.same(scaled(st.ones(3), 5), np.full(3, 5.0))
+            self.same(scaled(st.ones(3), 5.0, shift=1), np.full(3, 6.0))
+            self.same(scaled(st.ones((6,))[::2]), np.full(3, 2.0))
+        self.assertEqual(len(calls), 5)
+        self.assertEqual(scaled.__name__, "scaled")
+
+    def test_structures(self):
+        @st.jit
+        def step(state, names):
+            return {"sum": state["a"] + state["b"][0], "parts": [state["a"], (names, None, 3)]}
+
+        result = step({"a": st.ones(2), "b": (st.zeros(2), 7)}, "xy")
+        self.same(result["sum"], [1.0, 1.0])
+        self.same(result["parts"][0], [1.0, 1.0])
+        self.assertEqual(result["parts"][1], ("xy", None, 3))
+
+    def test_replays_are_sent_as_one(self):
+        step = st.jit(lambda x: st.sqrt(x * x + 1))
+        x = st.asarray(self.rng.random(4))
+        for _ in range(3):
+            x = step(x)
+        with client_case.Sent(self.session) as sent:
+            x.to_numpy()
+        self.assertEqual(sent.num_messages, 1)
+        self.assertEqual(len(sent.kinds), 4)  # the upload, and one expression each
+
+    def test_results_are_no_views(self):
+        x = st.asarray(np.arange(4.0)) + 0
+        y = st.jit(lambda x: x[1:])(x)
+        y[0] = 9
+        self.same(x, np.arange(4.0))
+
+    def test_memory_is_released(self):
+        step = st.jit(lambda x: st.cumulative_sum(x) @ x)
+        x = st.ones(100)
+        step(x).to_numpy()
+        self.session.synchronize()
+        before = len(self.session.list_arrays())
+        for _ in range(5):
+            step(x).to_numpy()
+        st.ones(1).to_numpy()  # releases go with the next commands
+        self.session.synchronize()
+        self.assertLessEqual(len(self.session.list_arrays()), before + 3)
+
+    def test_nested(self):
+        inner = st.jit(lambda x, y: (x * y, x.sum()))
+
+        @st.jit
+        def outer(x):
+            product, total = inner(x, x + 1)
+            return inner(product, x)[0] + total
+
+        host = np.arange(4.0)
+        for _ in range(2):
+            self.same(outer(st.asarray(host)), host * (host + 1) * host + host.sum())
+
+    def test_kernels(self):
+        @st.kernel
+        def double(x, out):
+            i = st.grid(1)
+            if i < x.size:
+                out[i] = 2 * x[i]
+
+        def through_kernel(x):
+            out = st.zeros_like(x)
+            double[1, 32](x, out)
+            return out + 1
+
+        self.check(through_kernel, np.arange(5.0))
+
+        @st.vectorize
+        def steps(x):
+            n = 0
+            while x > 1:
+                x = x / 2
+                n += 1
+            return n
+
+        self.check(lambda x: steps(x * 100) + 1, np.arange(5.0))
+
+    def test_what_cannot_be_traced(self):
+        x = st.ones(3)
+        for function in (lambda x: x if x[0] > 0 else -x, lambda x: float(x.sum()), lambda x: x[x > 0], lambda x: st.nonzero(x), lambda x: np.asarray(x),
+                         lambda x: st.unique_values(x)):
+            with self.assertRaises(st.TracingError) as raised:
+                st.jit(function)(x)
+            self.assertIn("jit_test.py", raised.exception.origin)
+
+        @st.jit
+        def writes(x):
+            x[0] = 5
+            return x
+
+        with self.assertRaisesRegex(st.TracingError, "write"):
+            writes(x)
+        self.same(x, np.ones(3))
+        escaped = []
+        st.jit(lambda x: escaped.append(x * 2) or x)(x)
+        with self.assertRaises(st.TracingError):
+            (escaped[0] + 1).to_numpy()
+        with self.assertRaises(st.TracingError):
+            (x + escaped[0]).to_numpy()
+        with self.assertRaises(st.TracingError):
+            st.jit(lambda x, y: x)(x, {1, 2})
+        # An error leaves nothing behind.
+        self.assertIs(st.current_session(), self.session)
+        self.same(st.jit(lambda x: x + 1)(x), np.full(3, 2.0))
+
+    def test_errors_name_the_line(self):
+        @st.jit
+        def wrong(x):
+            return st.take(x, st.asarray([7]))
+
+        with self.assertRaises(IndexError) as raised:
+            wrong(st.ones(3)).to_numpy()
+        self.assertIn("jit_test.py", raised.exception.origin)
+
+
+if __name__ == "__main__":
+    client_case.main()
