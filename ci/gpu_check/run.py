@@ -44,6 +44,8 @@ class GpuRun:
                 self.log.skipped(test.name, f"this machine's Python has no {', '.join(missing)}")
                 continue
             environment = {**self.environment, **test.environment}
+            if (ours := test.environment.get("PYTHONPATH")) and (already := self.environment.get("PYTHONPATH")):
+                environment["PYTHONPATH"] = f"{ours}:{already}"
             self._judge(test.name, self.log.run(test.name, test.command, environment, test.timeout, self.unpacked))
 
     def _judge(self, name: str, ended: Ended) -> None:

@@ -16,8 +16,42 @@ ST_FLOAT1(arctan, atanf, atan)
 ST_FLOAT1(sinh, sinhf, sinh)
 ST_FLOAT1(cosh, coshf, cosh)
 ST_FLOAT1(tanh, tanhf, tanh)
+#if ST_CUDA
+ST_FN float st_arcsinh(float a) { return asinhf(a); }
+ST_FN float st_arccosh(float a) { return acoshf(a); }
+// CUDA's are off by up to three units in the last place. The argument of log1p with what rounding
+// took from it, so that little more than log1p's own error stays.
+ST_FN double st_log1p_sum(double a, double b, double low) {
+  double sum = a + b, part = sum - a;
+  low += (a - (sum - part)) + (b - part);
+  return log1p(sum) + low / (1 + sum);
+}
+// log(a + sqrt(a^2 + 1))
+ST_FN double st_arcsinh(double x) {
+  double a = fabs(x);
+  if (!(a < 0x1p+28)) return copysign(log(a) + 0x1.62e42fefa39efp-1, x);
+  double square = a * a, square_low = fma(a, a, -square);
+  double inner = 1 + square;
+  double inner_low = (a < 1 ? (1 - inner) + square : (square - inner) + 1) + square_low;
+  double root = sqrt(inner), root_low = (fma(-root, root, inner) + inner_low) / (2 * root);
+  double less = root - 1;
+  return copysign(st_log1p_sum(a, less, ((root - less) - 1) + root_low), x);
+}
+// log(1 + t + sqrt(2 t + t^2)) with t = x - 1
+ST_FN double st_arccosh(double x) {
+  if (!(x > 1)) return x == 1 ? 0 : (x - x) / (x - x);
+  if (!(x < 0x1p+28)) return log(x) + 0x1.62e42fefa39efp-1;
+  double t = x - 1, t_low = (x - t) - 1;
+  double square = t * t, square_low = fma(t, t, -square);
+  double inner = 2 * t + square, part = inner - 2 * t;
+  double inner_low = (2 * t - (inner - part)) + (square - part) + square_low + 2 * t_low * x;
+  double root = sqrt(inner), root_low = (fma(-root, root, inner) + inner_low) / (2 * root);
+  return st_log1p_sum(t, root, t_low + root_low);
+}
+#else
 ST_FLOAT1(arcsinh, asinhf, asinh)
 ST_FLOAT1(arccosh, acoshf, acosh)
+#endif
 ST_FLOAT1(arctanh, atanhf, atanh)
 ST_FLOAT1(exp, expf, exp)
 ST_FLOAT1(exp2, exp2f, exp2)
