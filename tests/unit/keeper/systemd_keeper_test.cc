@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <map>
+#include <mutex>
 #include <thread>
 
 #include "gtest/gtest.h"
@@ -40,8 +41,17 @@ class FakeManager {
     unsetenv("FDSTORE");
   }
 
+  // After a barrier.
+  size_t num_stored() {
+    std::lock_guard lock(mutex_);
+    return store_.size();
+  }
+  bool stores(const std::string& name) {
+    std::lock_guard lock(mutex_);
+    return store_.count(name) > 0;
+  }
+
   std::atomic<bool> answers_barriers{true};
-  std::map<std::string, UniqueFd> store;  // to be read after a barrier
   std::atomic<int> num_messages{0};
 
  private:
@@ -50,14 +60,19 @@ class FakeManager {
     while (ReceivePacket(socket_.get(), &packet).ok() && packet.text != "END") {
       size_t at = packet.text.find("FDNAME=");
       std::string name = at == std::string::npos ? "" : packet.text.substr(at + 7);
-      if (packet.text.rfind("FDSTOREREMOVE=1", 0) == 0) store.erase(name);
-      if (packet.text.rfind("FDSTORE=1", 0) == 0) store[name] = std::move(packet.fd);
+      {
+        std::lock_guard lock(mutex_);
+        if (packet.text.rfind("FDSTOREREMOVE=1", 0) == 0) store_.erase(name);
+        if (packet.text.rfind("FDSTORE=1", 0) == 0) store_[name] = std::move(packet.fd);
+      }
       if (packet.text == "BARRIER=1" && !answers_barriers) held_.push_back(std::move(packet.fd));
       packet.fd.Reset();
       ++num_messages;
     }
   }
 
+  std::mutex mutex_;
+  std::map<std::string, UniqueFd> store_;
   UniqueFd socket_;
   std::string address_;
   std::vector<UniqueFd> held_;
@@ -74,13 +89,13 @@ TEST(SystemdKeeperTest, StoresReplacesAndRemoves) {
   EXPECT_TRUE(keeper->keeps());
   UniqueFd file = File();
   ASSERT_TRUE(keeper->Store("arena-1", file.get()).ok());
-  EXPECT_EQ(manager.store.count("stride-arena-1"), 1u);
+  EXPECT_TRUE(manager.stores("stride-arena-1"));
   ASSERT_TRUE(keeper->Store("arena-1", file.get()).ok());
   ASSERT_TRUE(keeper->Store("arena-2", file.get()).ok());
   keeper->Remove("arena-1");
   ASSERT_TRUE(keeper->Store("arena-3", file.get()).ok());
-  EXPECT_EQ(manager.store.size(), 2u);
-  EXPECT_EQ(manager.store.count("stride-arena-1"), 0u);
+  EXPECT_EQ(manager.num_stored(), 2u);
+  EXPECT_FALSE(manager.stores("stride-arena-1"));
   EXPECT_FALSE(keeper->Store("has:colon", file.get()).ok());
 }
 
