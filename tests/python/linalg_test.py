@@ -63,8 +63,8 @@ class LinalgTest(client_case.ClientCase):
                         self.assertEqual((q.shape, r.shape), (expected.Q.shape, expected.R.shape))
                         self.near(q @ r, x)
                         hosted = np.asarray(q)
-                        np.testing.assert_allclose(hosted.conj().swapaxes(-1, -2) @ hosted, np.broadcast_to(np.eye(q.shape[-1]), (*shape[:-2], q.shape[-1], q.shape[-1])),
-                                                   atol=tolerance(dtype)["atol"])
+                        product = hosted.conj().swapaxes(-1, -2) @ hosted
+                        np.testing.assert_allclose(product, np.broadcast_to(np.eye(q.shape[-1]), product.shape), atol=tolerance(dtype)["atol"])
                         np.testing.assert_array_equal(np.tril(np.asarray(r), -1), 0)
                 self.assertEqual(st.linalg.qr(st.asarray(x), mode="r").shape, np.linalg.qr(x, mode="r").shape)
 

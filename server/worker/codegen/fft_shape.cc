@@ -1,5 +1,7 @@
 #include "server/worker/codegen/fft_shape.h"
 
+#include <algorithm>
+
 #include "server/worker/codegen/launch_abi.h"
 
 namespace stride::codegen {
@@ -47,6 +49,14 @@ absl::StatusOr<FftShape> ReadFft(const Request& launch) {
   if (!HasGoodFields(launch) || !ReadDTypes(launch, &shape))
     return absl::InternalError("a Fourier transform whose fields do not fit one another");
   shape.input_extents = {launch.extents().begin(), launch.extents().end()};
+  // What is cut off a line is not read at all: so what lies between two passes is never larger than
+  // the result.
+  const int last = launch.axes_size() - 1;
+  for (int i = 0; i <= last; ++i) {
+    const bool half = launch.kind() == Request::KIND_COMPLEX_TO_REAL && i == last;
+    int64_t& extent = shape.input_extents[launch.axes(i)];
+    extent = std::min(extent, half ? launch.lengths(i) / 2 + 1 : launch.lengths(i));
+  }
   std::vector<int64_t> extents = shape.input_extents;
   auto add = [&](Request::Kind kind, int index) {
     const int64_t length = launch.lengths(index);
@@ -54,7 +64,6 @@ absl::StatusOr<FftShape> ReadFft(const Request& launch) {
     shape.passes.push_back({kind, launch.axes(index), length, extents});
   };
   // Real numbers come first or last; the other axes from the last to the first, as NumPy has it.
-  const int last = launch.axes_size() - 1;
   if (launch.kind() != Request::KIND_COMPLEX_TO_REAL) add(launch.kind(), last);
   for (int i = last - 1; i >= 0; --i) add(Request::KIND_COMPLEX, i);
   if (launch.kind() == Request::KIND_COMPLEX_TO_REAL) add(launch.kind(), last);

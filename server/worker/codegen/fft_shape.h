@@ -21,8 +21,8 @@ struct FftShape {
   DType input_dtype = DType::kComplex128;
   DType output_dtype = DType::kComplex128;
   DType complex_dtype = DType::kComplex128;  // of what is between
-  std::vector<int64_t> input_extents;
-  std::vector<Pass> passes;  // in order; at least one
+  std::vector<int64_t> input_extents;        // of what is read of the input
+  std::vector<Pass> passes;                  // in order; at least one
   const std::vector<int64_t>& output_extents() const { return passes.back().extents; }
 };
 absl::StatusOr<FftShape> ReadFft(const wire::FftLaunch& launch);

@@ -55,8 +55,8 @@ absl::Status CpuDevice::UnloadModule(uint64_t module) {
 
 void CpuDevice::Enqueue(const wire::Task& task) {
   // Looked up and checked now, on the thread that owns the tables; an error still waits its turn.
-  auto work =
-      std::make_shared<absl::StatusOr<Work>>(Lower({&arenas_, &modules_, pool_.get()}, task));
+  auto work = std::make_shared<absl::StatusOr<Work>>(
+      Lower({&arenas_, &modules_, pool_.get(), &fft_plans_}, task));
   compute_->Push([this, sequence = task.sequence(), label = task.label(), work = std::move(work)] {
     RunTask(sequence, label, *work);
   });

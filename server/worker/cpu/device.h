@@ -6,6 +6,7 @@
 
 #include "server/worker/cpu/kernel/thread_pool.h"
 #include "server/worker/cpu/lower/arena_table.h"
+#include "server/worker/cpu/lower/fft_plan_cache.h"
 #include "server/worker/cpu/lower/lowering.h"
 #include "server/worker/cpu/serial_queue.h"
 #include "server/worker/runtime/device.h"
@@ -38,6 +39,7 @@ class CpuDevice : public worker::Device {
   ArenaTable arenas_;
   ModuleTable modules_;
   std::unique_ptr<ThreadPool> pool_;
+  FftPlanCache fft_plans_;  // of the compute thread
   worker::TaskGate gate_;
   // Last: their threads end before what they use.
   std::unique_ptr<SerialQueue> compute_, uploads_, downloads_;

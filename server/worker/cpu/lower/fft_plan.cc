@@ -162,13 +162,13 @@ int64_t GoodLength(int64_t n) {
 }  // namespace
 
 RootTable::RootTable(int64_t n) : n_(n) {
-  while (step_ * step_ < n + 1) step_ *= 2;
+  while (int64_t{1} << 2 * shift_ < n + 1) ++shift_;
   const long double unit = 2 * 3.141592653589793238462643383279502884L / 8 / n;
   auto root = [&](int64_t x) -> Complex<long double> {
     return {std::cos(unit * x), std::sin(unit * x)};
   };
-  for (int64_t i = 0; i < step_; ++i) fine_.push_back(root(i));
-  for (int64_t i = 0; i <= n / step_; ++i) coarse_.push_back(root(i * step_));
+  for (int64_t i = 0; i >> shift_ == 0; ++i) fine_.push_back(root(i));
+  for (int64_t i = 0; i <= n >> shift_; ++i) coarse_.push_back(root(i << shift_));
 }
 
 Complex<long double> RootTable::Exact(int64_t k) const {
@@ -180,7 +180,7 @@ Complex<long double> RootTable::Exact(int64_t k) const {
   if (left) x = 4 * n_ - x;
   const bool steep = x > n_;
   if (steep) x = 2 * n_ - x;
-  Complex<long double> root = coarse_[x / step_] * fine_[x % step_];
+  Complex<long double> root = coarse_[x >> shift_] * fine_[x & ((int64_t{1} << shift_) - 1)];
   if (steep) std::swap(root.re, root.im);
   if (left) root.re = -root.re;
   return {root.re, below ? root.im : -root.im};
@@ -242,6 +242,16 @@ template <typename T>
 size_t FftPlan<T>::work_bytes() const {
   if (convolution_ == nullptr) return n_ * sizeof(Complex<T>);
   return convolution_->plan.length() * sizeof(Complex<double>) + convolution_->plan.work_bytes();
+}
+
+template <typename T>
+size_t FftPlan<T>::table_bytes() const {
+  size_t bytes = sizeof(*this);
+  for (const Pass& pass : passes_)
+    bytes += (pass.twiddles.size() + pass.roots.size()) * sizeof(Complex<T>);
+  if (convolution_ == nullptr) return bytes;
+  return bytes + convolution_->plan.table_bytes() +
+         (convolution_->chirp.size() + convolution_->kernel.size()) * sizeof(Complex<double>);
 }
 
 template <typename T>

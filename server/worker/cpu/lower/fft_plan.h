@@ -26,6 +26,8 @@ class FftPlan {
   ~FftPlan();
 
   int64_t length() const { return n_; }
+  // What the plan itself holds.
+  size_t table_bytes() const;
   // Memory that Run works in, aligned as AllocateScratch does.
   size_t work_bytes() const;
   // In place.
@@ -63,8 +65,9 @@ class RootTable {
   Complex<long double> Exact(int64_t k) const;
 
   const int64_t n_;
-  int64_t step_ = 1;
-  // Of the angles from 0 to an eighth of the circle, in eighths of its n-th part: i and step_ * i.
+  int shift_ = 0;
+  // Of the angles from 0 to an eighth of the circle, in eighths of its n-th part: i and
+  // i << shift_.
   std::vector<Complex<long double>> fine_, coarse_;
 };
 

@@ -3,7 +3,7 @@
 #include <new>
 
 #include "server/worker/codegen/fft_shape.h"
-#include "server/worker/cpu/lower/fft_plan.h"
+#include "server/worker/cpu/lower/fft_plan_cache.h"
 #include "server/worker/cpu/lower/lowering.h"
 #include "server/worker/cpu/lower/scratch.h"
 
@@ -54,16 +54,13 @@ Complex<T> Conjugate(Complex<T> a) {
 template <typename T>
 class LineTransform {
  public:
-  explicit LineTransform(const PassWork& work)
+  LineTransform(const PassWork& work, FftPlanCache& cache)
       : work_(work),
         n_(work.pass->length),
-        is_halved_(work.pass->kind != Kind::KIND_COMPLEX && n_ % 2 == 0),
-        plan_(is_halved_ ? n_ / 2 : n_) {
-    if (!is_halved_) return;
-    const RootTable roots(n_);
-    half_roots_.reserve(n_ / 2 + 1);
-    for (int64_t k = 0; k <= n_ / 2; ++k) half_roots_.push_back(roots.At<T>(k));
-  }
+        tables_(cache.Get<T>(n_, work.pass->kind != Kind::KIND_COMPLEX)),
+        plan_(tables_->plan),
+        half_roots_(tables_->half_roots),
+        is_halved_(tables_->is_halved) {}
 
   size_t scratch_bytes() const {
     return kLinesPerBlock * line_bytes() + (plan_.work_bytes() + 63) / 64 * 64;
@@ -208,9 +205,10 @@ class LineTransform {
 
   const PassWork& work_;
   const int64_t n_;
+  const std::shared_ptr<const FftTables<T>> tables_;
+  const FftPlan<T>& plan_;
+  const std::vector<Complex<T>>& half_roots_;
   const bool is_halved_;
-  const FftPlan<T> plan_;
-  std::vector<Complex<T>> half_roots_;
 };
 
 absl::Status NoMemory() {
@@ -218,10 +216,10 @@ absl::Status NoMemory() {
 }
 
 template <typename T>
-absl::Status RunPass(const PassWork& work, ThreadPool& pool) {
+absl::Status RunPass(const PassWork& work, ThreadPool& pool, FftPlanCache& cache) {
   std::unique_ptr<LineTransform<T>> lines;
   try {
-    lines = std::make_unique<LineTransform<T>>(work);
+    lines = std::make_unique<LineTransform<T>>(work, cache);
   } catch (const std::bad_alloc&) {  // the tables of a very long line
     return NoMemory();
   }
@@ -258,7 +256,7 @@ std::vector<int64_t> ContiguousStrides(const std::vector<int64_t>& extents, int6
   return strides;
 }
 
-absl::Status Run(const Transform& transform, ThreadPool& pool) {
+absl::Status Run(const Transform& transform, ThreadPool& pool, FftPlanCache& cache) {
   const codegen::FftShape& shape = transform.shape;
   const int64_t item = ItemSize(shape.complex_dtype);
   const bool single = shape.complex_dtype == DType::kComplex64;
@@ -290,7 +288,8 @@ absl::Status Run(const Transform& transform, ThreadPool& pool) {
     work.line_extents = extents;
     for (size_t axis = 0; axis < extents.size(); ++axis)
       if (static_cast<int>(axis) != pass.axis) work.num_lines *= extents[axis];
-    absl::Status status = single ? RunPass<float>(work, pool) : RunPass<double>(work, pool);
+    absl::Status status =
+        single ? RunPass<float>(work, pool, cache) : RunPass<double>(work, pool, cache);
     if (!status.ok()) return status;
     current = work.to;
     extents = pass.extents;
@@ -325,7 +324,9 @@ absl::StatusOr<Work> LowerFft(const LoweringContext& context, const wire::FftLau
   transform->scale = launch.scale();
   transform->shape = *std::move(shape);
   Work work;
-  work.run = [pool = context.pool, transform] { return Run(*transform, *pool); };
+  work.run = [pool = context.pool, cache = context.fft_plans, transform] {
+    return Run(*transform, *pool, *cache);
+  };
   work.operands = {*std::move(input), *std::move(output)};
   return work;
 }

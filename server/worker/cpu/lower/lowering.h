@@ -12,14 +12,16 @@
 
 namespace stride::cpu {
 
+class FftPlanCache;
 using ModuleTable = std::map<uint64_t, std::shared_ptr<const LoadedModule>>;
 
-// What lowering looks things up in. Work keeps hold of what it needs but for the pool, which lives
-// as long as the device.
+// What lowering looks things up in. Work keeps hold of what it needs but for the pool and the
+// kept plans, which live as long as the device.
 struct LoweringContext {
   const ArenaTable* arenas;
   const ModuleTable* modules;
   ThreadPool* pool;
+  FftPlanCache* fft_plans;  // of the compute thread
 };
 
 // From a task to work. On the command loop's thread; touches no array. One function a kind of task,

@@ -306,6 +306,7 @@ absl::Status Fft::ReserveScratch(Job& job) {
   const Extents& extents =
       job.launch.kind() == Request::KIND_COMPLEX_TO_REAL ? job.padded : job.shape.output_extents();
   for (const auto& pass : job.shape.passes) {
+    if (pass.kind == Request::KIND_COMPLEX && pass.length == 1) continue;
     absl::Status s = pass.kind == Request::KIND_COMPLEX ? add(job.LinesOf(extents, pass.axis).lines)
                                                         : add(job.RealLines());
     if (!s.ok()) return s;
@@ -366,6 +367,7 @@ absl::Status Fft::CopyInput(Job& job, CUdeviceptr to, const Extents& strides,
 }
 
 absl::Status Fft::TransformComplex(Job& job, CUdeviceptr data, const Extents& extents, int axis) {
+  if (extents[axis] == 1) return absl::OkStatus();  // its own transform
   const Job::ComplexLines lines = job.LinesOf(extents, axis);
   for (int64_t i = 0; i < lines.loops; ++i) {
     const CUdeviceptr at = data + i * lines.step * job.complex_item;
