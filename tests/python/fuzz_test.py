@@ -94,12 +94,12 @@ class Program:
             n = x.shape[0]
             choice = self.random.integers(3)
             if choice == 0:
-                self.run(f"v[{i}][np.array({self.random.integers(-n, n, 3).tolist()})]")
+                self.run(f"v[{i}][np.array({self.random.integers(-n, n, 3).tolist()}, int)]")
             elif choice == 1:
-                self.run(f"v[{i}][np.array({(self.random.random(n) < 0.5).tolist()})]")
+                self.run(f"v[{i}][np.array({(self.random.random(n) < 0.5).tolist()}, bool)]")
             else:
                 places = self.random.permutation(n)[:2].tolist()
-                self.run(f"!v[{i}][np.array({places})] = {self.random.integers(0, 2) if x.dtype != bool else True}")
+                self.run(f"!v[{i}][np.array({places}, int)] = {self.random.integers(0, 2) if x.dtype != bool else True}")
 
     def key(self, x):
         parts = []
