@@ -55,6 +55,8 @@ class Program:
     def step(self):
         i, kind = self.pick(), self.random.integers(10)
         x = self.theirs[i]
+        if kind in (4, 5, 7, 8, 9) and not x.size:
+            return
         if kind == 0 or len(self.theirs) < 2:
             self.new()
         elif kind in (1, 2):
