@@ -234,11 +234,14 @@ def _element(view: Node) -> Array:
 
     host = view.cached()
     if host is None:
-        return _elementwise._copied(view)
+        value = _elementwise._copied(view)
+        value._node.device = view.device
+        return value
     value = Node(view.session, (), view.dtype, None, (), view.origin)
     host = np.array(host)
     host.setflags(write=False)
     value.keep(host)
+    value.device = view.device
     return wrap(value)
 
 

@@ -245,7 +245,7 @@ def trace(function: Callable, structure, specs, outer) -> Tuple[Template, object
     tracer = Trace(outer)
     arrays = [wrap(tracer.input(shape, dtype)) for shape, dtype in specs]
     arguments, kwargs = unflatten(structure, iter(arrays))
-    _session._default.append(tracer)
+    _session._tracing.traces.append(tracer)
     try:
         result = function(*arguments, **kwargs)
         leaves: list = []
@@ -269,7 +269,7 @@ def trace(function: Callable, structure, specs, outer) -> Tuple[Template, object
         return template, result_structure
     finally:
         tracer.close()
-        _session._default.remove(tracer)
+        _session._tracing.traces.pop()
 
 
 def _copied(tracer: Trace, node: Node) -> Node:
@@ -367,14 +367,15 @@ def jit(function: Callable) -> Callable:
         session = session_of(leaves)
         specs = tuple((one.shape, np.dtype(one.dtype)) for one in leaves)
         # Captured arrays belong to a session.
-        template, result = cache.get((id(_root(session)), structure, specs), lambda: trace(function, structure, specs, session))
+        template, result = cache.get((_root(session), structure, specs), lambda: trace(function, structure, specs, session))
         return unflatten(result, iter(template.replay(session, [prepared(one, session) for one in leaves])))
 
     call.templates = cache
     return call
 
 
-def _root(session):
+def _root(session) -> tuple:
+    """What tells sessions apart, for as long as there are any."""
     while session.is_trace:
         session = session.outer
-    return session
+    return session.address, session.name
