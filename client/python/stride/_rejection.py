@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from stride import _dtypes, _manipulation, _python_kernel
+from stride import _dtypes, _manipulation, _python_kernel, _ufunc
 from stride._array import Array, node_of, wrap
 from stride._graph import Number
 from stride._session import current_session
@@ -112,14 +112,12 @@ __device__ double binomial(Stream& s, double n, double p) { return p > 0.5 ? n -
       out[i] = (T)name(s, first[i * first_step], second[i * second_step]);                                                                  \
     }                                                                                                                                       \
   }
-SAMPLER(gamma, double)
-SAMPLER(poisson, long long)
-SAMPLER(binomial, long long)
 """
 
 
 def sample(name: str, shape: tuple, dtype: np.dtype, key: int, counter: int, stream: int, first, second=0.0) -> Array:
     """`dtype` is float64 for gamma, int64 for the others."""
+    text = TEXT + f"SAMPLER({name}, {_ufunc.c_type(dtype)})\n"
     session = next((one.session for one in (first, second) if isinstance(one, Array)), None) or current_session()
     nodes, steps = [], []
     for one in (first, second):
@@ -129,4 +127,4 @@ def sample(name: str, shape: tuple, dtype: np.dtype, key: int, counter: int, str
         steps.append(0 if single else 1)
     count = math.prod(shape)
     numbers = tuple(Number(np.uint64(one)) for one in (key, counter, stream))
-    return _python_kernel._run(TEXT, f"sample_{name}", session, (*nodes, *numbers), [(shape, dtype)], [*steps, count], count)[0]
+    return _python_kernel._run(text, f"sample_{name}", session, (*nodes, *numbers), [(shape, dtype)], [*steps, count], count)[0]
