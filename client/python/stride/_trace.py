@@ -9,7 +9,7 @@ import functools
 import itertools
 import threading
 from collections import OrderedDict, deque
-from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 import numpy as np
 
@@ -47,7 +47,7 @@ class Trace(_session.Session):
         self._recorded: list = []
         self._lock = threading.RLock()
         self._closed = threading.Event()
-        self._stream = self
+        self._stream = self  # type: ignore[assignment]
         self.commands: List[Tuple[compute_service_pb2.Command, object]] = []
         self.specs: Dict[int, tuple] = {}
         self.inputs: List[Node] = []
@@ -144,7 +144,8 @@ class Template:
         self.inputs, self.captured, self.outputs, self.specs = inputs, captured, outputs, specs
         kept = {*inputs, *(handle for _, handle in captured), *(one.handle for one in outputs)}
         self.commands: List[tuple] = []  # (command, its handles, origin)
-        made, released = set(), set()
+        made: Set[int] = set()
+        released: Set[int] = set()
         for command, origin in commands:
             if command.HasField("release"):
                 gone = [one for one in command.release.handles if one not in kept]
@@ -370,7 +371,7 @@ def jit(function: Callable) -> Callable:
         template, result = cache.get((_root(session), structure, specs), lambda: trace(function, structure, specs, session))
         return unflatten(result, iter(template.replay(session, [prepared(one, session) for one in leaves])))
 
-    call.templates = cache
+    call.templates = cache  # type: ignore[attr-defined]
     return call
 
 

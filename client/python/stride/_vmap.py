@@ -467,5 +467,5 @@ def vmap(function: Callable, in_axes=0, out_axes=0) -> Callable:
         results = [one if not place else _manipulation.moveaxis(one, 0, place) for one, place in zip(results, places)]
         return unflatten(result, iter(results))
 
-    call.templates = cache
+    call.templates = cache  # type: ignore[attr-defined]
     return call
