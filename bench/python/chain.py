@@ -69,7 +69,8 @@ def main():
     host = np.linspace(0, 1, options.size)
     with st.connect() as session:
         devices = ", ".join(device.name for device in session.devices())
-        print(f"{options.length} operations on {options.size} float64; {devices}; beside {name} {xp.__version__}; us an operation, medians of {options.repeats}")
+        print(f"{options.length} operations on {options.size} float64; {devices}; beside {name} {xp.__version__}; us an operation, "
+              f"medians of {options.repeats}")
         print(f"{'':24}{'record':>10}{'with read':>12}{name + ' record':>16}{name + ' read':>14}{'ratio':>8}")
         for title, chain in chains(options.length).items():
             ours, theirs = (st.asarray(host) + 0, st.asarray(host) * 0.5), (xp.asarray(host), xp.asarray(host) * 0.5)

@@ -41,6 +41,16 @@ class AsyncioTest(client_case.ClientCase):
         self.assertEqual(total, 10)
         self.assertTrue(session.closed)
 
+    def test_job(self):
+        st.save("waited-for", st.arange(4))
+        self.assertEqual(asyncio.run(aio.wait(st.submit(lambda x: x + 1, "waited-for", results=["waited"]), 60)).state, "SUCCEEDED")
+        np.testing.assert_array_equal(st.load("waited"), [1, 2, 3, 4])
+        failing = st.submit(lambda x: st.take(x, st.asarray([9])), "waited-for", results=["never"])
+        with self.assertRaises(IndexError):
+            asyncio.run(aio.wait(failing))
+        st.delete_array("waited-for")
+        st.delete_array("waited")
+
 
 if __name__ == "__main__":
     client_case.main()

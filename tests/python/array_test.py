@@ -96,6 +96,27 @@ class ArrayTest(client_case.ClientCase):
             with self.assertRaises(NotImplementedError):
                 missing()
 
+    def test_methods(self):
+        host = np.array([[3.0, 1.0, -2.0], [0.5, 7.0, 2.5]])
+        x = st.asarray(host) + 0
+        for name in ("sum", "prod", "any", "all", "std", "var", "argmin", "argmax", "cumsum", "cumprod", "min", "max", "mean"):
+            for axis in (None, 0, 1):
+                self.same(getattr(x, name)(axis=axis), getattr(host, name)(axis=axis), rtol=1e-14)
+        self.same(x.var(ddof=1), np.asarray(host.var(ddof=1)), rtol=1e-14)
+        for name, arguments in (("ravel", ()), ("flatten", ()), ("transpose", ()), ("transpose", (1, 0)), ("transpose", ((0, 1),)), ("swapaxes", (0, -1)),
+                                ("squeeze", ()), ("repeat", (2,)), ("repeat", (2, 1)), ("take", ([4, 0],)), ("take", ([1, 0], 1)), ("argsort", ()),
+                                ("argsort", (0,)), ("clip", (0, 2)), ("conj", ()), ("round", ()), ("dot", (np.arange(3.0),))):
+            self.same(getattr(x, name)(*arguments), getattr(host, name)(*arguments))
+        for ours, theirs in zip(x.nonzero(), host.nonzero()):
+            self.same(ours, theirs)
+        flat = x.flatten()
+        x.sort(axis=0)
+        self.same(x, np.sort(host, axis=0))
+        self.same(flat, host.ravel())
+        self.same(x[0].searchsorted([0.0]), np.sort(host, axis=0)[0].searchsorted([0.0]))
+        x.ravel().fill(4)
+        self.same(x, np.full((2, 3), 4.0))
+
     def test_numpy_functions(self):
         host = np.arange(12.0).reshape(3, 4)
         x = st.asarray(host)

@@ -1,5 +1,6 @@
 """Functions traced once and replayed, beside the same functions run directly."""
 
+import threading
 import unittest
 
 import numpy as np
@@ -169,6 +170,31 @@ class JitTest(client_case.ClientCase):
         # An error leaves nothing behind.
         self.assertIs(st.current_session(), self.session)
         self.same(st.jit(lambda x: x + 1)(x), np.full(3, 2.0))
+
+    def test_threads_and_sessions(self):
+        traced, go_on = threading.Event(), threading.Event()
+
+        @st.jit
+        def slow(x):
+            traced.set()
+            go_on.wait(20)
+            return x + st.ones(3)
+
+        results = []
+        thread = threading.Thread(target=lambda: results.append(slow(st.zeros(3)).to_numpy()))
+        thread.start()
+        traced.wait(20)
+        self.assertIs(st.current_session(), self.session)  # another thread's trace is not ours
+        self.same(st.ones(2) + 1, [2.0, 2.0])
+        go_on.set()
+        thread.join()
+        np.testing.assert_array_equal(results, [[1, 1, 1]])
+        held = st.ones(3) * 2
+        scaled = st.jit(lambda x: x * held)
+        self.same(scaled(st.ones(3)), np.full(3, 2.0))
+        with st.connect(self.daemon.address):
+            held = st.ones(3) * 5
+            self.same(scaled(st.ones(3)), np.full(3, 5.0))
 
     def test_errors_name_the_line(self):
         @st.jit

@@ -31,12 +31,12 @@ class NamedTest(client_case.ClientCase):
         st.save("weights", np.ones(3, np.int32), overwrite=True)
         self.same(st.load("weights"), np.ones(3, np.int32))
         self.assertIn(("tenants/default/arrays/weights", np.dtype(np.int32), (3,)), [(a["name"], a["dtype"], a["shape"]) for a in st.named_arrays()])
-        st.delete("weights")
+        st.delete_array("weights")
         with self.assertRaises(st.NotFound):
             st.load("weights")
         st.save("passing", st.ones(3), ttl=60)
         self.same(st.load("passing"), np.ones(3))
-        st.delete("passing")
+        st.delete_array("passing")
         with self.assertRaises(st.InvalidArgument):
             st.save("no good name!", st.ones(3))
         with self.assertRaises(st.OutOfRange):
@@ -80,7 +80,7 @@ class NamedTest(client_case.ClientCase):
         with self.assertRaises(st.NotFound):
             st.submit(lambda a: a, "nobody", results=["r"])
         for name in ("left", "right", "product", "total", "written"):
-            st.delete(name)
+            st.delete_array(name)
 
     def test_modules(self):
         module = st.Module(STEPS, options=["-DSTEP=5"], entries=["step", "scale<float>"], name="steps")

@@ -61,6 +61,43 @@ class RandomTest(client_case.ClientCase):
         self.assertAlmostEqual(geometric.mean(), 4, delta=0.1)
         self.assertAlmostEqual(float(np.median(rng.standard_cauchy(n).to_numpy())), 0, delta=0.05)
 
+    def test_rejection(self):
+        """Mean and variance, and for whole numbers their frequencies beside the distribution's."""
+        n = 40_000
+        rng = st.random.Generator(11)
+        for name, arguments, mean, variance in (
+                ("standard_gamma", (0.3,), 0.3, 0.3), ("standard_gamma", (1.0,), 1, 1), ("gamma", (4.5, 2.0), 9, 18), ("standard_gamma", (200.0,), 200, 200),
+                ("chisquare", (3.0,), 3, 6), ("beta", (2.0, 3.0), 0.4, 0.04), ("f", (4.0, 12.0), 1.2, 2 * 144 * 14 / (4 * 100 * 8)),
+                ("standard_t", (9.0,), 0, 9 / 7), ("poisson", (0.5,), 0.5, 0.5), ("poisson", (9.9,), 9.9, 9.9), ("poisson", (10.1,), 10.1, 10.1),
+                ("poisson", (1000.0,), 1000, 1000), ("binomial", (10, 0.3), 3, 2.1), ("binomial", (100, 0.5), 50, 25), ("binomial", (1000, 0.9), 900, 90),
+                ("binomial", (5, 1.0), 5, 0), ("binomial", (0, 0.5), 0, 0), ("poisson", (0.0,), 0, 0), ("negative_binomial", (4, 0.25), 12, 48)):
+            with self.subTest(name=name, arguments=arguments):
+                values = getattr(rng, name)(*arguments, size=n)
+                self.assertEqual(values.dtype, np.int64 if "binomial" in name or name == "poisson" else np.float64)
+                values = values.to_numpy().astype(float)
+                self.assertAlmostEqual(values.mean(), mean, delta=6 * (variance / n) ** 0.5 + 1e-12)
+                self.assertAlmostEqual(values.var(), variance, delta=0.2 * variance if name == "f" else 0.07 * variance + 1e-12)
+                self.assertGreaterEqual(values.min(), -1e9 if name == "standard_t" else 0)
+        counts = np.bincount(rng.poisson(12.0, n).to_numpy(), minlength=40)[:40] / n
+        theirs = np.exp(np.arange(40) * np.log(12.0) - 12.0 - np.cumsum(np.log(np.maximum(np.arange(40), 1))))
+        self.assertLess(np.abs(counts - theirs).max(), 0.006)
+        counts = np.bincount(rng.binomial(60, 0.4, n).to_numpy(), minlength=61) / n
+        factorials = np.cumsum(np.log(np.maximum(np.arange(61), 1)))
+        theirs = np.exp(factorials[60] - factorials - factorials[::-1] + np.arange(61) * np.log(0.4) + np.arange(60, -1, -1) * np.log(0.6))
+        self.assertLess(np.abs(counts - theirs).max(), 0.006)
+        weights = rng.dirichlet([1.0, 2.0, 3.0], 1000).to_numpy()
+        np.testing.assert_allclose(weights.sum(-1), 1)
+        np.testing.assert_allclose(weights.mean(0), [1 / 6, 1 / 3, 1 / 2], atol=0.03)
+        means = np.array([[1.0], [100.0]])
+        values = rng.poisson(means, (2, 1000)).to_numpy()
+        np.testing.assert_allclose(values.mean(1), [1, 100], rtol=0.15)
+        self.assertEqual(rng.poisson(st.asarray(means)).shape, (2, 1))
+        again = [st.random.Generator(1).gamma(2.0, size=5).to_numpy() for _ in range(2)]
+        np.testing.assert_array_equal(*again)
+        for wrong in (lambda: rng.poisson(-1.0), lambda: rng.binomial(5, 1.5), lambda: rng.gamma(-2.0)):
+            with self.assertRaises(ValueError):
+                wrong()
+
     def test_integers(self):
         rng = st.random.Generator(3)
         for dtype in (np.int8, np.uint16, np.int32, np.uint64, np.int64):

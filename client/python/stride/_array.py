@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING, Any, Iterator, Optional, Tuple
 
 import numpy as np
 
-from stride import _dtypes, _errors, _graph, _inference
-from stride._graph import Node, Number, elementwise, record
+from stride import _errors, _graph
+from stride._array_methods import NumpyMethods
+from stride._graph import Node, Number, elementwise
 
 _SCALARS = (bool, int, float, complex, np.generic)
 
 
-class Array:
+class Array(NumpyMethods):
     """An n-dimensional array on a daemon's device, computed when it is read.
 
     Operations record themselves and return at once; reading (`np.asarray`, `float`, `print`, `tolist`) sends what is needed in one round

@@ -210,9 +210,12 @@ def _scalar_mask(array: Array, keys: list):
 def get(array: Array, key) -> Array:
     from stride import _routines
 
-    keys = _expand(_as_keys(key), array.ndim)
+    keys = _as_keys(key)
+    is_element = len(keys) == array.ndim and all(isinstance(one, (int, np.integer)) for one in keys)
+    keys = _expand(keys, array.ndim)
     if not any(isinstance(one, Array) for one in keys):
-        return wrap(_view_of(array._node, keys))
+        view = _view_of(array._node, keys)
+        return _element(view) if is_element else wrap(view)
     scalar = _scalar_mask(array, keys)
     if scalar is not None:
         plain, i, part = scalar
@@ -223,6 +226,23 @@ def get(array: Array, key) -> Array:
     if by.mask is not None:
         return _routines.compress(by.view, by.mask, by.axis)
     return _routines.gather(by.view, by.arrays, by.axis)
+
+
+def _element(view: Node) -> Array:
+    """An element by integers alone is its value, not a view, as NumPy's scalars are: later assignments do not change it."""
+    from stride import _elementwise
+
+    host = view.cached()
+    if host is None:
+        value = _elementwise._copied(view)
+        value._node.device = view.device
+        return value
+    value = Node(view.session, (), view.dtype, None, (), view.origin)
+    host = np.array(host)
+    host.setflags(write=False)
+    value.keep(host)
+    value.device = view.device
+    return wrap(value)
 
 
 def set(array: Array, key, value) -> None:  # noqa: A001

@@ -14,7 +14,7 @@ from stride._session import Session, current_session
 from stride.v1 import array_pb2, array_service_pb2, job_service_pb2, job_service_pb2_grpc, kernel_service_pb2, \
     kernel_service_pb2_grpc, operation_pb2 as pb, tenant_service_pb2, tenant_service_pb2_grpc
 
-__all__ = ["Job", "Module", "delete", "job", "jobs", "load", "modules", "named_arrays", "save", "submit"]
+__all__ = ["Job", "Module", "delete_array", "job", "jobs", "load", "modules", "named_arrays", "save", "submit"]
 
 
 def _tenant(session: Session) -> str:
@@ -62,7 +62,7 @@ def save(name: str, x, *, overwrite: bool = False, ttl: Optional[float] = None) 
             described = _describe(session, full)
             exists = described.data_type == _dtypes.NUMBERS[node.dtype] and tuple(described.shape) == node.shape and ttl is None
             if not exists:
-                delete(full, session=session)
+                delete_array(full, session=session)
         except _errors.NotFound:
             pass
     if ttl is not None:
@@ -75,7 +75,7 @@ def save(name: str, x, *, overwrite: bool = False, ttl: Optional[float] = None) 
     return full
 
 
-def delete(name: str, *, session: Optional[Session] = None) -> None:
+def delete_array(name: str, *, session: Optional[Session] = None) -> None:
     session = session or current_session()
     session._call(session._arrays.DeleteArray, array_service_pb2.DeleteArrayRequest(name=_full(session, name)))
 

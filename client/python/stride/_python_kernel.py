@@ -29,6 +29,8 @@ def _is_contiguous(node: Node) -> bool:
 class Kernel:
     """A Python function that many threads run: `kernel[grid, block](arguments)`. Made by stride.kernel."""
 
+    __name__: str
+
     def __init__(self, function: Callable):
         functools.update_wrapper(self, function)
         self.python_function = function
@@ -65,7 +67,7 @@ class Kernel:
 
     def inspect_source(self, *arguments) -> str:
         """The CUDA C++ text for such arguments."""
-        return self.translated(*arguments)[0].source
+        return str(self.translated(*arguments)[0].source)
 
     def _launch(self, grid, block, shared_memory_bytes: int, *arguments, device: Optional[str] = None) -> None:
         raw, written = self.translated(*arguments)
@@ -270,7 +272,7 @@ def guvectorize(signatures, layout: Optional[str] = None) -> Callable:
                 source.append(Source(function))
             return _map(source[0], parsed, signatures, texts, arguments)
 
-        call.layout = parsed.text
+        call.layout = parsed.text  # type: ignore[attr-defined]
         return call
 
     return decorate
@@ -281,10 +283,10 @@ def _map(source: Source, layout: Layout, signatures, texts, arguments):
         raise TypeError(f"{source.name} takes {len(layout.inputs)} arrays, not {len(arguments)}")
     session = next((one.session for one in arguments if isinstance(one, Array)), None)
     numbers = [one for one in arguments if isinstance(one, _SCALARS)]
-    nodes = [None if isinstance(one, _SCALARS) else node_of(one, session) for one in arguments]
-    common = np.result_type(*(one.dtype for one in nodes if one is not None), *numbers)
+    given = [None if isinstance(one, _SCALARS) else node_of(one, session) for one in arguments]
+    common = np.result_type(*(one.dtype for one in given if one is not None), *numbers)
     nodes = [node_of(np.asarray(one, np.result_type(one, common) if not isinstance(one, np.generic) else None), session) if node is None else node
-             for node, one in zip(nodes, arguments)]
+             for node, one in zip(given, arguments)]
     types = _choose(source, signatures, nodes, common, len(layout.outputs))
     loop, cores, outs, shown = layout.match([node.shape for node in nodes])
     inputs = []

@@ -32,6 +32,16 @@ _TTL_SECONDS = 600
 _SWEEP_AFTER = 2_000
 
 _default: List["Session"] = []
+
+
+class _Tracing(threading.local):
+    """The functions that this thread is tracing, innermost last: theirs is what creation functions make."""
+
+    def __init__(self):
+        self.traces: list = []
+
+
+_tracing = _Tracing()
 _live: "weakref.WeakSet[Session]" = weakref.WeakSet()
 
 
@@ -68,6 +78,8 @@ def connect(address: Optional[str] = None, *, token: Optional[str] = None, tls_c
 
 def current_session() -> "Session":
     """The session that creation functions use; the first call connects."""
+    if _tracing.traces:
+        return _tracing.traces[-1]
     if not _default:
         connect()
     return _default[-1]

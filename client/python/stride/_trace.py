@@ -9,7 +9,7 @@ import functools
 import itertools
 import threading
 from collections import OrderedDict, deque
-from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 import numpy as np
 
@@ -47,7 +47,7 @@ class Trace(_session.Session):
         self._recorded: list = []
         self._lock = threading.RLock()
         self._closed = threading.Event()
-        self._stream = self
+        self._stream = self  # type: ignore[assignment]
         self.commands: List[Tuple[compute_service_pb2.Command, object]] = []
         self.specs: Dict[int, tuple] = {}
         self.inputs: List[Node] = []
@@ -144,7 +144,8 @@ class Template:
         self.inputs, self.captured, self.outputs, self.specs = inputs, captured, outputs, specs
         kept = {*inputs, *(handle for _, handle in captured), *(one.handle for one in outputs)}
         self.commands: List[tuple] = []  # (command, its handles, origin)
-        made, released = set(), set()
+        made: Set[int] = set()
+        released: Set[int] = set()
         for command, origin in commands:
             if command.HasField("release"):
                 gone = [one for one in command.release.handles if one not in kept]
@@ -245,7 +246,7 @@ def trace(function: Callable, structure, specs, outer) -> Tuple[Template, object
     tracer = Trace(outer)
     arrays = [wrap(tracer.input(shape, dtype)) for shape, dtype in specs]
     arguments, kwargs = unflatten(structure, iter(arrays))
-    _session._default.append(tracer)
+    _session._tracing.traces.append(tracer)
     try:
         result = function(*arguments, **kwargs)
         leaves: list = []
@@ -269,7 +270,7 @@ def trace(function: Callable, structure, specs, outer) -> Tuple[Template, object
         return template, result_structure
     finally:
         tracer.close()
-        _session._default.remove(tracer)
+        _session._tracing.traces.pop()
 
 
 def _copied(tracer: Trace, node: Node) -> Node:
@@ -367,14 +368,15 @@ def jit(function: Callable) -> Callable:
         session = session_of(leaves)
         specs = tuple((one.shape, np.dtype(one.dtype)) for one in leaves)
         # Captured arrays belong to a session.
-        template, result = cache.get((id(_root(session)), structure, specs), lambda: trace(function, structure, specs, session))
+        template, result = cache.get((_root(session), structure, specs), lambda: trace(function, structure, specs, session))
         return unflatten(result, iter(template.replay(session, [prepared(one, session) for one in leaves])))
 
-    call.templates = cache
+    call.templates = cache  # type: ignore[attr-defined]
     return call
 
 
-def _root(session):
+def _root(session) -> tuple:
+    """What tells sessions apart, for as long as there are any."""
     while session.is_trace:
         session = session.outer
-    return session
+    return session.address, session.name

@@ -457,7 +457,7 @@ def vmap(function: Callable, in_axes=0, out_axes=0) -> Callable:
             template, result = trace(function, structure, tuple(specs), session)
             return _Batcher(template, size, {handle for handle, one in zip(template.inputs, mapped) if one}).run(), result
 
-        template, result = cache.get((id(_root(session)), structure, tuple(specs), mapped, size), make)
+        template, result = cache.get((_root(session), structure, tuple(specs), mapped, size), make)
         results = template.replay(session, nodes)
         places = out_axes if isinstance(out_axes, (tuple, list)) else (out_axes,) * len(results)
         if len(places) != len(results):
@@ -467,5 +467,5 @@ def vmap(function: Callable, in_axes=0, out_axes=0) -> Callable:
         results = [one if not place else _manipulation.moveaxis(one, 0, place) for one, place in zip(results, places)]
         return unflatten(result, iter(results))
 
-    call.templates = cache
+    call.templates = cache  # type: ignore[attr-defined]
     return call

@@ -12,7 +12,7 @@ from typing import AsyncIterator, List, Optional
 
 import numpy as np
 
-from stride import _session
+from stride import _named, _session
 from stride._array import Array
 from stride._metrics import DeviceSample
 
@@ -51,6 +51,11 @@ async def fetch(array: Array) -> np.ndarray:
     except asyncio.TimeoutError:
         raise session.late() from None
     return np.array(session.accept(node, result))
+
+
+async def wait(job: "_named.Job", timeout: Optional[float] = None) -> "_named.Job":
+    """Until a submitted job has ended; raises its error when it did not succeed."""
+    return await asyncio.get_running_loop().run_in_executor(None, job.wait, timeout)
 
 
 async def synchronize(session: _session.Session) -> None:

@@ -12,8 +12,6 @@
 
 Outside a kernel these names do nothing but stand for what they mean inside one; `to_device`, `device_array` and `synchronize` are ordinary functions."""
 
-from typing import Optional
-
 import numpy as np
 
 __all__ = ["atomic", "blockDim", "blockIdx", "device_array", "device_array_like", "grid", "gridDim", "gridsize", "jit", "laneid", "local", "shared",
@@ -75,7 +73,7 @@ def device_array_like(array):
     return _creation.zeros(array.shape, dtype=array.dtype)
 
 
-def synchronize(session: Optional[object] = None) -> None:
+def synchronize(session=None) -> None:
     from stride._session import current_session
 
     (session or current_session()).synchronize()

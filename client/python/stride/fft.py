@@ -7,7 +7,6 @@ import numpy as np
 from stride import _creation, _dtypes, _elementwise, _errors, _inference, _manipulation
 from stride._array import Array, node_of, wrap
 from stride._graph import record
-from stride._routines import need
 from stride.v1 import operation_pb2 as pb
 
 __all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "irfft", "irfft2", "irfftn", "rfft",
@@ -23,7 +22,6 @@ def _array(x) -> Array:
 
 def _transform(name: str, kind: int, x, axes, lengths, norm, inverse: bool = False) -> Array:
     """`lengths`: one for each of `axes`, or None where an axis keeps its own."""
-    need("fft", f"fft.{name}")
     if norm not in _NORMS:
         raise ValueError(f"norm is backward, ortho or forward, not {norm}")
     x = _array(x)

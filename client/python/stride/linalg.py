@@ -14,7 +14,6 @@ from stride._errors import LinAlgError
 from stride._graph import record_several
 from stride._linear_algebra import matmul, tensordot, vecdot
 from stride._manipulation import matrix_transpose
-from stride._routines import need
 from stride.v1 import operation_pb2 as pb
 
 __all__ = ["LinAlgError", "cholesky", "cond", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "lstsq", "matmul", "matrix_norm",
@@ -58,7 +57,6 @@ def _matrix(x, name: str, square: bool = False) -> Array:
 
 def _compute(name: str, function: str, arrays, results, **flags) -> list:
     """Arrays for the results, (shape, dtype) each."""
-    need("linalg", f"linalg.{name}")
     number = pb.Linalg.Function.Value(f"FUNCTION_{function}")
 
     def build(flush, operands, handles, origin):

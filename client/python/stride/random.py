@@ -4,14 +4,15 @@
     x = rng.normal(size=(1000, 1000), dtype=stride.float32)
 
 `bits`, `uniform`, `integers` and `normal` have the same bits on every device. The other distributions are made of them by logarithms and the
-like, which devices may round differently in the last place."""
+like, which devices may round differently in the last place; gamma, Poisson and binomial numbers and what is made of them come by rejection, from
+Philox whatever the generator is."""
 
 import math
 from typing import List, Optional
 
 import numpy as np
 
-from stride import _dtypes, _elementwise as _e, _errors, _inference, _manipulation, _routines
+from stride import _dtypes, _elementwise as _e, _errors, _inference, _manipulation, _reductions, _rejection, _routines
 from stride._array import Array, node_of, wrap
 from stride._creation import _shape
 from stride._graph import Number, record
@@ -212,6 +213,54 @@ class Generator:
         falling = right - _e.sqrt((1 - u) * ((right - left) * (right - mode)))
         return _e.where(u * (right - left) < mode - left, rising, falling)
 
+    # --- by rejection: as many words as it takes, from a stream for each element ---
+
+    def _rejection(self, name: str, size, dtype, *parameters) -> Array:
+        shape = _size(size, *parameters)
+        counter, self.counter = self.counter, (self.counter + math.prod(shape)) & _MASK
+        return _rejection.sample(name, shape, dtype, self.key, counter, self.stream, *parameters)
+
+    def standard_gamma(self, shape, size=None, dtype=np.float64) -> Array:
+        return self._rejection("gamma", size, _dtypes.float64, _checked(shape, "shape")).astype(_float(dtype), copy=False)
+
+    def gamma(self, shape, scale=1.0, size=None, dtype=np.float64) -> Array:
+        return self.standard_gamma(shape, _size(size, shape, scale), dtype) * scale
+
+    def chisquare(self, df, size=None, dtype=np.float64) -> Array:
+        return self.standard_gamma(df / 2, size, dtype) * 2
+
+    def beta(self, a, b, size=None, dtype=np.float64) -> Array:
+        shape = _size(size, a, b)
+        first, second = self.standard_gamma(a, shape), self.standard_gamma(b, shape)
+        return (first / (first + second)).astype(_float(dtype), copy=False)
+
+    def f(self, dfnum, dfden, size=None, dtype=np.float64) -> Array:
+        shape = _size(size, dfnum, dfden)
+        return (self.chisquare(dfnum, shape) * dfden / (self.chisquare(dfden, shape) * dfnum)).astype(_float(dtype), copy=False)
+
+    def standard_t(self, df, size=None, dtype=np.float64) -> Array:
+        shape = _size(size, df)
+        return self.standard_normal(shape, dtype) / _e.sqrt(self.chisquare(df, shape, dtype) / df)
+
+    def dirichlet(self, alpha, size=None, dtype=np.float64) -> Array:
+        """The last axis is alpha's, and adds up to 1."""
+        alpha = np.asarray(alpha, float)
+        parts = self.standard_gamma(alpha, (*(_size(size) if size is not None else ()), *alpha.shape), dtype)
+        return parts / _reductions.sum(parts, axis=-1, keepdims=True)
+
+    def poisson(self, lam=1.0, size=None) -> Array:
+        """int64."""
+        return self._rejection("poisson", size, _dtypes.int64, _checked(lam, "lam"))
+
+    def binomial(self, n, p, size=None) -> Array:
+        """int64."""
+        return self._rejection("binomial", size, _dtypes.int64, _checked(n, "n"), _checked(p, "p", 1.0))
+
+    def negative_binomial(self, n, p, size=None) -> Array:
+        """Failures before the n-th success, int64."""
+        shape = _size(size, n, p)
+        return self.poisson(self.standard_gamma(n, shape) * ((1 - p) / p), shape)
+
     def _open(self, size, dtype) -> Array:
         """Uniform in (0, 1): the middles of the intervals that `random` has."""
         return self.random(size, dtype) + np.finfo(dtype).eps / 4
@@ -228,6 +277,13 @@ def _array(x) -> Array:
 
 def _are_numbers(*values) -> bool:
     return all(isinstance(one, (int, float, np.integer, np.floating)) for one in values)
+
+
+def _checked(value, name: str, most: float = math.inf):
+    """Numbers and arrays of the host within 0 and `most`; those of the service are not looked at."""
+    if not isinstance(value, Array) and not ((np.asarray(value) >= 0) & (np.asarray(value) <= most)).all():
+        raise ValueError(f"{name} is not negative" + (f" and at most {most:g}" if most < math.inf else "") + f": {value}")
+    return value
 
 
 def _size(size, *parameters) -> tuple:

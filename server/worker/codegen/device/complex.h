@@ -177,8 +177,8 @@ ST_FN st_complex<T> st_tanh(st_complex<T> z) {
       return {st_nan_of(z.im), st_nan_of(z.im)};
     }
     T decay = st_exp(-st_magnitude_of(z.re));
-    T im = st_isinf(z.re) ? st_copysign((T)0, st_sin(2 * z.im))
-                          : 4 * st_sin(z.im) * st_cos(z.im) * decay * decay;
+    T im =
+        st_isinf(z.re) ? st_copysign((T)0, z.im) : 4 * st_sin(z.im) * st_cos(z.im) * decay * decay;
     return {sign, im};
   }
   if (!st_isfinite(z.im)) return {z.re == 0 ? z.re : st_nan_of(z.im), st_nan_of(z.im)};

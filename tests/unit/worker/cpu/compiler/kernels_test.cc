@@ -5,7 +5,6 @@
 #include <cstring>
 #include <random>
 #include <set>
-#include <set>
 #include <vector>
 
 #include "server/worker/cpu/compiler/compiler.h"
