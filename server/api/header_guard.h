@@ -9,11 +9,11 @@ namespace stride::api {
 
 // Ends connections whose header blocks do not end (HeaderBlocks), and those of peers that cancel
 // calls without end (ResetBudget; of an encrypted connection the peer is not known here, and it has
-// a budget of its own). gRPC 1.51 keeps all of a block
-// until its end and reads it anew with each frame (CVE-2023-33953), has no bound for it, and lets
-// nobody look at what it reads. So this file has a `recvmsg` and an `SSL_read` of its own, which
-// stand before those of the C library and of OpenSSL: what gRPC has just read is looked at where it
-// lies, and once it is too much, reading fails, so that gRPC itself closes the connection.
+// a budget of its own). gRPC 1.51 keeps all of a block until its end and reads it anew with each
+// frame (CVE-2023-33953), has no bound for it, and lets nobody look at what it reads. So this file
+// has a `recvmsg` and an `SSL_read` of its own, which stand before those of the C library and of
+// OpenSSL: what gRPC has just read is looked at where it lies, and once it is too much, reading
+// fails, so that gRPC itself closes the connection.
 //
 // All other sockets of the process are read as ever. Any thread.
 class HeaderGuard {

@@ -44,11 +44,7 @@ void Scheduler::StartMove(const std::shared_ptr<Task>& task,
   bool returns = !buffer->replicas.empty() && !core_->IsDevice(buffer->replicas.begin()->first);
   if (returns) spilled_.returned_bytes += buffer->size;
   core_->executor.Run([this, lane = &lane, buffer, target, num_writes = buffer->num_writes] {
-    absl::Status status;
-    for (int i = 0; i < kMaxTransferTries; ++i) {
-      status = RunMove(*lane, target, buffer);
-      if (status.ok() || status.code() != absl::StatusCode::kUnavailable) break;
-    }
+    absl::Status status = CopyWithSuccessors([&] { return RunMove(*lane, target, buffer); });
     Locked lock(*core_);
     MoveDone(lane->device, buffer, target, num_writes, std::move(status));
   });

@@ -212,13 +212,10 @@ Memory::Outcome Scheduler::Evict(int place, std::vector<Spill> spills) {
 }
 
 absl::Status Scheduler::CopySpill(const Spill& spill) {
-  absl::Status status;
-  for (int i = 0; i < kMaxTransferTries; ++i) {
-    status = CopyBlock(spill.from, spill.source, {}, *spill.to, spill.target,
-                       static_cast<uint64_t>(spill.buffer->size));
-    if (!MayGoOn(status)) break;
-  }
-  return status;
+  return CopyWithSuccessors([&] {
+    return CopyBlock(spill.from, spill.source, {}, *spill.to, spill.target,
+                     static_cast<uint64_t>(spill.buffer->size));
+  });
 }
 
 void Scheduler::SpillDone(const Spill& spill, const absl::Status& status) {

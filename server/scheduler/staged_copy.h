@@ -24,6 +24,17 @@ bool IsLostWorker(const absl::Status& status);
 // Whether another try may do better: the worker has ended, or none is there at the moment.
 bool MayGoOn(const absl::Status& status);
 
+// Copies by `copy()`, again from the start when a worker's death cut it off.
+template <typename Copy>
+absl::Status CopyWithSuccessors(Copy copy) {
+  absl::Status status;
+  for (int i = 0; i < kMaxTransferTries; ++i) {
+    status = copy();
+    if (!MayGoOn(status)) break;
+  }
+  return status;
+}
+
 // Bytes into device memory through the worker's pinned staging: each slot is sent as soon as it is
 // full. One thread at a time. Blocks while no slot is free.
 class StagedWriter {

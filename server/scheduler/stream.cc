@@ -21,7 +21,6 @@ constexpr uint64_t kMaxPieceBytes = uint64_t{64} << 20;
 // Of runs that are no further apart, so many bytes are read at once where reading is not free.
 constexpr int64_t kCloseRuns = 16 << 10;
 constexpr size_t kReadAhead = 256 << 10;
-constexpr int kMaxTries = 3;  // what a dying worker cut off is tried again with its successor
 
 // Calls `run(offset)` for each run until one fails.
 template <typename Run>
@@ -118,10 +117,8 @@ absl::Status Stream::PlaceOutput() {
   }
   if (!block.ok()) return block.status();
   absl::Status status;
-  for (int i = 0; !fresh && i < kMaxTries; ++i) {
-    status = scheduler_->RunMove(*home, *block, output_);
-    if (!MayGoOn(status)) break;
-  }
+  if (!fresh)
+    status = CopyWithSuccessors([&] { return scheduler_->RunMove(*home, *block, output_); });
   Locked lock(*core_);
   if (!status.ok()) {
     core_->reclaimer->Add({output_->tenant, home->device, *block});
@@ -234,12 +231,10 @@ absl::Status Stream::ReadRegion(const std::shared_ptr<store::Buffer>& buffer,
     Locked lock(*core_);
     ++buffer->num_holders;
   }
-  absl::Status status;
-  for (int i = 0; i < kMaxTries; ++i) {
+  absl::Status status = CopyWithSuccessors([&] {
     bytes->clear();
-    status = ReadRuns(*buffer, region, bytes);
-    if (!MayGoOn(status)) break;
-  }
+    return ReadRuns(*buffer, region, bytes);
+  });
   Locked lock(*core_);
   scheduler_->LetGo(*buffer);
   return status;

@@ -34,24 +34,23 @@ class Completions {
 // A device as the command loop drives it: one tenant, one device, one process. What an implementer
 // owes:
 //  1. All methods are called from the command loop's one thread, in the order in which the daemon
-//  sent the commands. Completions come from any thread.
+//     sent the commands. Completions come from any thread.
 //  2. Enqueue and Copy return soon; tasks run in order of submission (at least as far as results
-//  show); copies run in order within each direction,
-//     beside the tasks.
+//     show); copies run in order within each direction, beside the tasks.
 //  3. Every enqueued task and copy gets exactly one completion, or the process ends through Fatal
-//  or a signal.
+//     or a signal.
 //  4. StatusPage::started_sequence is stored before a task may touch memory, completed_sequence
-//  after it ended, before TaskDone; of one that failed or was taken
-//  out, MarkFailed or MarkTakenOut before that.
+//     after it ended, before TaskDone; of one that failed or was taken out, MarkFailed or
+//     MarkTakenOut before that.
 //  5. Nothing that a plan or a kernel says may touch memory outside mapped arenas, staging and
-//  scratch, as far as the hardware can enforce it: offsets
-//     and extents of operands are checked against the arena before a launch (kernels' own
-//     arithmetic is what the process boundary is for).
+//     scratch, as far as the hardware can enforce it: offsets and extents of operands are checked
+//     against the arena before a launch (kernels' own arithmetic is what the process boundary is
+//     for).
 //  6. A failure that leaves the device usable is the task's status: FAILED_PRECONDITION for a fault
-//  of the kernel, RESOURCE_EXHAUSTED for memory,
-//     UNIMPLEMENTED naming the feature for what this device kind cannot do. Others are INTERNAL.
+//     of the kernel, RESOURCE_EXHAUSTED for memory, UNIMPLEMENTED naming the feature for what this
+//     device kind cannot do. Others are INTERNAL.
 //  7. Enqueue must not wait for tasks to end, as far as the device allows, so that a Cancel behind
-//  it is read while they are queued. TaskGate decides between Begin and Cancel.
+//     it is read while they are queued. TaskGate decides between Begin and Cancel.
 class Device {
  public:
   virtual ~Device() = default;
