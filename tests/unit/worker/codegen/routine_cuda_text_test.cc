@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <numeric>
 
@@ -239,6 +240,79 @@ TEST(RoutineCudaText, AssignsTheLastOfEqualIndices) {
     EXPECT_EQ(fault.kind, RoutineFault::kIndexOutOfRange);
     EXPECT_EQ(fault.value, n);
     EXPECT_EQ(target, expected);
+  }
+}
+
+v1::Operation ApplyAtOf(const std::string& function) {
+  v1::Operation operation;
+  operation.mutable_apply_at()->set_function(function);
+  operation.mutable_apply_at()->mutable_values()->set_handle(1);
+  operation.mutable_apply_at()->add_indices()->set_handle(2);
+  operation.add_outputs()->set_existing(true);
+  return operation;
+}
+
+// Lists by target, which are sorted and then applied: what does not commute shows their order.
+TEST(RoutineCudaText, AppliesInTheOrderOfTheIndices) {
+  for (int64_t targets : {1, 13, 1000, 100000}) {
+    const int64_t count = 3000, columns = 3;
+    std::vector<int64_t> indices(count);
+    std::vector<double> values(count * columns);
+    for (int64_t i = 0; i < count; ++i) {
+      indices[i] = Mixed(i, targets);
+      for (int64_t k = 0; k < columns; ++k)
+        values[i * columns + k] = static_cast<double>(Mixed(i * columns + k, 9)) - 4;
+    }
+    std::vector<double> subtracted(targets * columns, 3), signs(targets * columns, 3);
+    std::vector<double> sums = subtracted;
+    for (int64_t i = 0; i < count; ++i) {
+      for (int64_t k = 0; k < columns; ++k) {
+        sums[indices[i] * columns + k] -= values[i * columns + k];
+        double& sign = signs[indices[i] * columns + k];
+        sign = std::copysign(sign, values[i * columns + k]);
+      }
+    }
+    const std::vector<Host> inputs = {Of(DType::kFloat64, values, {count, columns}),
+                                      Of(DType::kInt64, indices, {count})};
+    RunHere(ApplyAtOf("subtract"), inputs, {Of(DType::kFloat64, subtracted, {targets, columns})});
+    EXPECT_EQ(subtracted, sums) << targets;
+    std::vector<double> signed_out(targets * columns, 3);
+    RunHere(ApplyAtOf("copysign"), inputs, {Of(DType::kFloat64, signed_out, {targets, columns})});
+    EXPECT_EQ(signed_out, signs) << targets;
+  }
+}
+
+TEST(RoutineCudaText, AppliesNothingWhenAnIndexIsOutOfRange) {
+  std::vector<int32_t> indices(500), out(7, 1), values = {5};
+  for (int64_t i = 0; i < 500; ++i) indices[i] = static_cast<int32_t>(Mixed(i, 7));
+  indices[321] = 7;
+  const RoutineFault fault =
+      RunHere(ApplyAtOf("add"), {Of(DType::kInt32, values, {1}), Of(DType::kInt32, indices, {500})},
+              {Of(DType::kInt32, out, {7})});
+  EXPECT_EQ(fault.kind, RoutineFault::kIndexOutOfRange);
+  EXPECT_EQ(fault.value, 7);
+  EXPECT_EQ(out, std::vector<int32_t>(7, 1));
+}
+
+TEST(RoutineCudaText, FoldsPartsOfRows) {
+  v1::Operation operation;
+  operation.mutable_reduce_at()->set_function("subtract");
+  operation.mutable_reduce_at()->mutable_input()->set_handle(1);
+  operation.mutable_reduce_at()->mutable_indices()->set_handle(2);
+  operation.mutable_reduce_at()->set_axis(1);
+  operation.add_outputs()->set_existing(true);
+  std::vector<int32_t> in(40 * 10), out(40 * 4);
+  std::vector<int16_t> indices = {0, 6, 3, 9};
+  for (int i = 0; i < 400; ++i) in[i] = i * i % 71;
+  RunHere(operation, {Of(DType::kInt32, in, {40, 10}), Of(DType::kInt16, indices, {4})},
+          {Of(DType::kInt32, out, {40, 4})});
+  const int begin[] = {0, 6, 3, 9}, end[] = {6, 7, 9, 10};
+  for (int row = 0; row < 40; ++row) {
+    for (int part = 0; part < 4; ++part) {
+      int expected = in[row * 10 + begin[part]];
+      for (int i = begin[part] + 1; i < end[part]; ++i) expected -= in[row * 10 + i];
+      EXPECT_EQ(out[row * 4 + part], expected) << row << " " << part;
+    }
   }
 }
 
