@@ -113,7 +113,7 @@ TEST(ProgramTest, ReplaysWithNewInputs) {
   // It outlives the daemon.
   const int times = daemon.TimesReady();
   kill(daemon.ServingPid(), SIGKILL);
-  ASSERT_TRUE(daemon.WaitReady(times + 1, kPatience)) << daemon.Log();
+  ASSERT_TRUE(daemon.WaitReady(times + 1, std::chrono::seconds(30))) << daemon.Log();
   Caller again(daemon.address());
   EXPECT_THAT(again.Values(again.CallOf("squares", {{1, 2, 3}, {1, 1, 1}}, 2)).at(1),
               ElementsAre(29));
@@ -166,6 +166,60 @@ TEST(ProgramTest, ResultsGoToHandlesAndExistingArrays) {
   EXPECT_THAT(values[10], ElementsAre(4, 4, 9));
   EXPECT_THAT(values[11], ElementsAre(14));
   EXPECT_THAT(values[12], ElementsAre(17));
+}
+
+// JAX's vmap: a function of one vector, over a batch of them.
+TEST(ProgramTest, ABatchIsOneProgram) {
+  Daemon daemon;
+  Caller caller(daemon.address());
+  // The sum of squares of a matrix times a vector, less the vector's greatest element.
+  const std::string operations = R"(
+    inputs { handle: 1 } inputs { handle: 2 } outputs: 6 outputs: 3
+    operations { matmul { left { handle: 1 } right { handle: 2 } } outputs { handle: 3 } }
+    operations { reduction { function: FUNCTION_MAX input { handle: 2 } } outputs { handle: 4 } }
+    operations { expression { text: 'x * x - m' inputs { key: 'x' value { handle: 3 } }
+      inputs { key: 'm' value { handle: 4 } } } outputs { handle: 5 } }
+    operations { reduction { function: FUNCTION_SUM input { handle: 5 } } outputs { handle: 6 } })";
+  ASSERT_TRUE(caller.Create("one", operations).ok());
+  const Outcome created = caller.Create(
+      "all", operations + "batching { inputs {} inputs { axis: 1 } outputs: 0 outputs: 1 }");
+  ASSERT_TRUE(created.ok()) << created.ToString();
+  const std::vector<double> matrix = {1, -2, 3, 4, 0.5, 6};  // 3 x 2
+  const std::vector<std::vector<double>> vectors = {{1, 2}, {-3, 4}, {0, 0.5}, {7, -7}};
+  auto call = [&](const char* id, const std::vector<double>& vector, std::vector<int64_t> shape) {
+    v1::RunRequest request = caller.CallOf(id, {matrix, vector}, 2);
+    auto* inputs = request.mutable_operation()->mutable_program_call()->mutable_inputs();
+    auto* spec = inputs->Mutable(0)->mutable_inline_array()->mutable_spec();
+    spec->clear_shape();
+    spec->add_shape(3);
+    spec->add_shape(2);
+    spec = inputs->Mutable(1)->mutable_inline_array()->mutable_spec();
+    spec->mutable_shape()->Assign(shape.begin(), shape.end());
+    return caller.Values(request);
+  };
+  std::vector<double> together(8);
+  for (size_t b = 0; b < 4; ++b) {
+    for (size_t k = 0; k < 2; ++k) together[k * 4 + b] = vectors[b][k];
+  }
+  const auto all = call("all", together, {2, 4});
+  ASSERT_EQ(all.size(), 2u);
+  ASSERT_EQ(all[0].size(), 4u);
+  ASSERT_EQ(all[1].size(), 12u);
+  for (size_t b = 0; b < 4; ++b) {
+    const auto one = call("one", vectors[b], {2});
+    ASSERT_EQ(one.size(), 2u);
+    EXPECT_DOUBLE_EQ(all[0][b], one[0].at(0)) << b;
+    for (size_t i = 0; i < 3; ++i)
+      EXPECT_DOUBLE_EQ(all[1][i * 4 + b], one[1].at(i)) << b << " " << i;
+  }
+  // What has no rule says so.
+  const Outcome no_rule = caller.Create(
+      "none",
+      "inputs { handle: 1 spec { data_type: DATA_TYPE_FLOAT64 shape: 4 shape: 3 } } outputs: 2 "
+      "operations { nonzero { input { handle: 1 } count: 1 } outputs { handle: 2 } } "
+      "batching { inputs { axis: 0 } }");
+  EXPECT_EQ(no_rule.code, 12) << no_rule.ToString();
+  EXPECT_EQ(no_rule.metadata.at("feature"), "batching of nonzero");
 }
 
 }  // namespace

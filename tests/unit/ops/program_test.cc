@@ -22,12 +22,12 @@ v1::Program ProgramOf(const std::string& text) {
 }
 
 std::string Unary(const std::string& function, int from, int to) {
-  return "operations { ufunc { function: '" + function +
+  return " operations { ufunc { function: '" + function +
          "' inputs { handle: " + std::to_string(from) +
          " } } outputs { handle: " + std::to_string(to) + " } } ";
 }
 std::string Binary(const std::string& function, int left, int right, int to) {
-  return "operations { ufunc { function: '" + function +
+  return " operations { ufunc { function: '" + function +
          "' inputs { handle: " + std::to_string(left) +
          " } inputs { handle: " + std::to_string(right) +
          " } } outputs { handle: " + std::to_string(to) + " } } ";
