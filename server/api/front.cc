@@ -16,11 +16,13 @@
 #include "server/api/array_service.h"
 #include "server/api/compute_service.h"
 #include "server/api/device_service.h"
+#include "server/api/function_service.h"
 #include "server/api/header_guard.h"
 #include "server/api/health_service.h"
 #include "server/api/job_service.h"
 #include "server/api/kernel_service.h"
 #include "server/api/log.h"
+#include "server/api/program_service.h"
 #include "server/api/session_service.h"
 #include "server/api/tenant_service.h"
 
@@ -68,8 +70,10 @@ class FrontImpl final : public Front {
         arrays_(&environment_, engine, &gate_),
         compute_(&environment_, engine),
         devices_(&environment_, engine, sampler),
+        functions_(&environment_, engine),
         jobs_(&environment_, engine),
         kernels_(&environment_, engine),
+        programs_(&environment_, engine),
         sessions_(&environment_, engine),
         tenants_(&environment_, engine),
         health_(&environment_, engine) {}
@@ -100,8 +104,10 @@ class FrontImpl final : public Front {
   ArrayServiceAdapter arrays_;
   ComputeServiceAdapter compute_;
   DeviceServiceAdapter devices_;
+  FunctionServiceAdapter functions_;
   JobServiceAdapter jobs_;
   KernelServiceAdapter kernels_;
+  ProgramServiceAdapter programs_;
   SessionServiceAdapter sessions_;
   TenantServiceAdapter tenants_;
   HealthService health_;
@@ -139,7 +145,8 @@ void FrontImpl::Configure(const FrontOptions& options, grpc::ServerBuilder* buil
   }
   builder->AddChannelArgument(GRPC_ARG_TCP_READ_CHUNK_SIZE, kReadChunkBytes);
   for (grpc::Service* service : std::initializer_list<grpc::Service*>{
-           &arrays_, &compute_, &devices_, &jobs_, &kernels_, &sessions_, &tenants_, &health_}) {
+           &arrays_, &compute_, &devices_, &functions_, &jobs_, &kernels_, &programs_, &sessions_,
+           &tenants_, &health_}) {
     builder->RegisterService(service);
   }
   constexpr auto kFromFd = grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD;

@@ -20,9 +20,9 @@ bool NeedsDevice(const std::string& name) {
 
 bool IsOurService(const std::string& name) {
   static const auto* names = new std::set<std::string>{
-      "stride.v1.ArrayService", "stride.v1.ComputeService", "stride.v1.DeviceService",
-      "stride.v1.JobService",   "stride.v1.KernelService",  "stride.v1.SessionService",
-      "stride.v1.TenantService"};
+      "stride.v1.ArrayService",    "stride.v1.ComputeService", "stride.v1.DeviceService",
+      "stride.v1.FunctionService", "stride.v1.JobService",     "stride.v1.KernelService",
+      "stride.v1.ProgramService",  "stride.v1.SessionService", "stride.v1.TenantService"};
   return names->count(name) > 0;
 }
 

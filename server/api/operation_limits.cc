@@ -33,6 +33,10 @@ absl::Status CheckCounts(const v1::Operation& operation) {
       {"reduction.axes", operation.reduction().axes_size(), kMaxAxes},
       {"gather.indices", operation.gather().indices_size(), kMaxAxes},
       {"scatter.indices", operation.scatter().indices_size(), kMaxAxes},
+      {"reduction.more_inputs", operation.reduction().more_inputs_size(), kMaxAxes},
+      {"apply_at.indices", operation.apply_at().indices_size(), kMaxAxes},
+      {"gufunc.inputs", operation.gufunc().inputs_size(), kMaxAxes},
+      {"program_call.inputs", operation.program_call().inputs_size(), kMaxInputs},
       {"view.steps", operation.view().steps_size(), kMaxViewSteps},
       {"kernel_launch.arguments", operation.kernel_launch().arguments_size(), kMaxKernelArguments},
       {"kernel_launch.options", operation.kernel_launch().options_size(), kMaxOptions}};

@@ -15,9 +15,17 @@ constexpr size_t kMaxOperands = 64;
 constexpr size_t kMaxScalars = 256;
 // Code beyond this takes compilers minutes.
 constexpr int kMaxInstructions = 2048;
+constexpr int kMaxFunctions = 16;  // clients' texts
 
 absl::Status CheckProgramSize(const ProgramBuilder& builder, size_t num_outputs,
                               std::string_view field) {
+  if (builder.num_functions() > kMaxFunctions) {
+    return InvalidField(
+        v1::ERROR_REASON_SIZE_LIMIT, field,
+        absl::StrCat("the operation is too large for one kernel; split it. It calls ",
+                     builder.num_functions(), " functions that are texts, at most ",
+                     kMaxFunctions));
+  }
   if (builder.slots().size() + num_outputs <= kMaxOperands &&
       builder.scalars().size() <= kMaxScalars && builder.num_instructions() <= kMaxInstructions) {
     return absl::OkStatus();

@@ -34,6 +34,10 @@ std::vector<OperandField> CollectOperands(const v1::Operation& operation) {
     }
     case v1::Operation::kReduction:
       operands.push_back({&operation.reduction().input(), "reduction.input"});
+      for (int i = 0; i < operation.reduction().more_inputs_size(); ++i) {
+        operands.push_back({&operation.reduction().more_inputs(i),
+                            absl::StrCat("reduction.more_inputs[", i, "]")});
+      }
       break;
     case v1::Operation::kMatmul:
       operands.push_back({&operation.matmul().left(), "matmul.left"});
@@ -86,6 +90,28 @@ std::vector<OperandField> CollectOperands(const v1::Operation& operation) {
       break;
     case v1::Operation::kFft:
       operands.push_back({&operation.fft().input(), "fft.input"});
+      break;
+    case v1::Operation::kReduceAt:
+      operands.push_back({&operation.reduce_at().input(), "reduce_at.input"});
+      operands.push_back({&operation.reduce_at().indices(), "reduce_at.indices"});
+      break;
+    case v1::Operation::kOuter:
+      operands.push_back({&operation.outer().left(), "outer.left"});
+      operands.push_back({&operation.outer().right(), "outer.right"});
+      break;
+    case v1::Operation::kApplyAt:
+      operands.push_back({&operation.apply_at().values(), "apply_at.values"});
+      AddIndices(operation.apply_at(), "apply_at", &operands);
+      break;
+    case v1::Operation::kGufunc:
+      for (int i = 0; i < operation.gufunc().inputs_size(); ++i)
+        operands.push_back({&operation.gufunc().inputs(i), absl::StrCat("gufunc.inputs[", i, "]")});
+      break;
+    case v1::Operation::kProgramCall:
+      for (int i = 0; i < operation.program_call().inputs_size(); ++i) {
+        operands.push_back(
+            {&operation.program_call().inputs(i), absl::StrCat("program_call.inputs[", i, "]")});
+      }
       break;
     case v1::Operation::kCreation:
     case v1::Operation::KIND_NOT_SET:

@@ -145,6 +145,7 @@ absl::Status Pieces::Read(const Plan& plan, int output_slot) {
     case wire::Task::kReduce: {
       kind_ = Kind::kReduce;
       const auto& launch = task_.reduce();
+      if (launch.inputs_size() != 1) return NotCut("a reduction of several arrays is not cut");
       extents_.assign(launch.kept_extents().begin(), launch.kept_extents().end());
       num_kept_ = extents_.size();
       extents_.insert(extents_.end(), launch.reduced_extents().begin(),

@@ -9,7 +9,8 @@
 namespace stride::ops {
 namespace {
 
-int NumResults(const v1::Operation& operation, Inputs inputs) {
+int NumResults(const v1::Operation& operation, Inputs inputs, const FunctionTable* functions) {
+  if (operation.has_gufunc()) return NumGufuncResults(operation.gufunc(), functions);
   if (operation.has_ufunc())
     return FindTwoOutputUfunc(operation.ufunc().function()) != nullptr ? 2 : 1;
   if (operation.has_nonzero() && inputs[0]) return static_cast<int>(inputs[0]->shape.size());
@@ -17,7 +18,8 @@ int NumResults(const v1::Operation& operation, Inputs inputs) {
   return 1;
 }
 
-absl::Status CheckCounts(const v1::Operation& operation, Inputs inputs) {
+absl::Status CheckCounts(const v1::Operation& operation, Inputs inputs,
+                         const FunctionTable* functions) {
   if (inputs.size() != CollectOperands(operation).size()) {
     return absl::InternalError("PlanOperation: one input is due for each of CollectOperands");
   }
@@ -26,7 +28,7 @@ absl::Status CheckCounts(const v1::Operation& operation, Inputs inputs) {
     return InvalidField(v1::ERROR_REASON_ARGUMENT_COUNT, "outputs",
                         "a kernel's outputs are among its arguments; leave outputs empty");
   }
-  const int results = NumResults(operation, inputs);
+  const int results = NumResults(operation, inputs, functions);
   if (operation.outputs_size() == results) return absl::OkStatus();
   return InvalidField(v1::ERROR_REASON_ARGUMENT_COUNT, "outputs",
                       absl::StrCat("the operation has ",
@@ -53,21 +55,22 @@ void Replace(wire::Operand* operand, absl::Span<const Location> slots) {
 }  // namespace
 
 absl::StatusOr<Plan> PlanOperation(const v1::Operation& operation, absl::Span<const Input> inputs,
-                                   absl::Span<const Input> existing) {
+                                   absl::Span<const Input> existing,
+                                   const FunctionTable* functions) {
   if (operation.kind_case() == v1::Operation::KIND_NOT_SET) {
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "",
                         "the operation is empty; set one of its kinds");
   }
-  if (auto status = CheckCounts(operation, inputs); !status.ok()) return status;
+  if (auto status = CheckCounts(operation, inputs, functions); !status.ok()) return status;
   if (auto status = CheckRanks(operation, inputs); !status.ok()) return status;
   const Input output = existing.empty() ? Input() : existing[0];
   switch (operation.kind_case()) {
     case v1::Operation::kUfunc:
-      return PlanUfunc(operation.ufunc(), inputs, existing);
+      return PlanUfunc(operation.ufunc(), inputs, existing, functions);
     case v1::Operation::kExpression:
-      return PlanExpression(operation.expression(), inputs, output);
+      return PlanExpression(operation.expression(), inputs, output, functions);
     case v1::Operation::kReduction:
-      return PlanReduction(operation.reduction(), inputs, output);
+      return PlanReduction(operation.reduction(), inputs, output, functions);
     case v1::Operation::kMatmul:
       return PlanMatmul(operation.matmul(), inputs, output);
     case v1::Operation::kKernelLaunch:
@@ -79,7 +82,7 @@ absl::StatusOr<Plan> PlanOperation(const v1::Operation& operation, absl::Span<co
     case v1::Operation::kView:
       return PlanView(operation.view(), inputs, output);
     case v1::Operation::kAccumulation:
-      return PlanAccumulation(operation.accumulation(), inputs, output);
+      return PlanAccumulation(operation.accumulation(), inputs, output, functions);
     case v1::Operation::kGather:
       return PlanGather(operation.gather(), inputs, output);
     case v1::Operation::kScatter:
@@ -96,6 +99,14 @@ absl::StatusOr<Plan> PlanOperation(const v1::Operation& operation, absl::Span<co
       return PlanLinalg(operation.linalg(), inputs, existing);
     case v1::Operation::kFft:
       return PlanFft(operation.fft(), inputs, output);
+    case v1::Operation::kReduceAt:
+      return PlanReduceAt(operation.reduce_at(), inputs, output, functions);
+    case v1::Operation::kOuter:
+      return PlanOuter(operation.outer(), inputs, existing, functions);
+    case v1::Operation::kApplyAt:
+      return PlanApplyAt(operation.apply_at(), inputs, output, functions);
+    case v1::Operation::kGufunc:
+      return PlanGufunc(operation.gufunc(), inputs, existing, functions);
     default:
       return NotImplemented("operation", "this kind of operation is not implemented yet");
   }

@@ -37,6 +37,8 @@ std::vector<OutputField> CollectOutputs(const v1::Operation& operation);
 // Input i of the operation: the array, or nullopt when the operand is a scalar.
 using Input = std::optional<ArrayInfo>;
 
+class FunctionTable;
+
 struct Plan {
   // Descriptions of the results, C-contiguous at offset 0, or, where an existing output was given,
   // that output's own description.
@@ -65,8 +67,10 @@ struct Plan {
 // `existing[j]` is set where output j is an existing array that is to be overwritten. Errors are
 // InvalidField with paths within the Operation. Kernel arguments are not checked against the kernel
 // here, since its signature is known only once it is compiled: see BindKernelArguments.
+// `functions`: those of the client's own (client_function.h); may be null.
 absl::StatusOr<Plan> PlanOperation(const v1::Operation& operation, absl::Span<const Input> inputs,
-                                   absl::Span<const Input> existing);
+                                   absl::Span<const Input> existing,
+                                   const FunctionTable* functions = nullptr);
 
 // Checks a kernel launch's arguments against the compiled kernel's parameters and fills
 // task->kernel().arguments (slots as in Plan).

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
+#include "server/ops/binary_function.h"
 #include "server/ops/elementwise.h"
 #include "server/ops/routine_plan.h"
 
@@ -143,6 +144,53 @@ RoutineSpec IndexedSpec(const Indexing& indexing, const ArrayInfo& indexed, cons
   return spec;
 }
 
+// What is written where, in Scatter and ApplyAt; the routine and its programs are the caller's.
+absl::StatusOr<RoutineSpec> AssignedSpec(const v1::Scatter& scatter, const std::string& name,
+                                         Inputs inputs, const ArrayInfo& output,
+                                         wire::RoutineCode::Routine routine) {
+  const ArrayInfo& values = *inputs[0];
+  auto indexing = ReadIndexing(scatter, name, inputs.subspan(1), output);
+  if (!indexing.ok()) return indexing.status();
+  const std::string indices_field = indexing->Field("indices"),
+                    values_field = indexing->Field("values");
+  auto shape = LoopShape(*indexing, output);
+  if (!shape.ok()) return shape.status();
+  if (auto s = CheckShape(*shape, output.dtype, indices_field); !s.ok()) return s;
+  if (Loop{*shape, {}}.count() > kMaxAssigned) {
+    return InvalidField(v1::ERROR_REASON_SIZE_LIMIT, indices_field,
+                        absl::StrCat("too many elements are assigned at once. Limit: ",
+                                     kMaxAssigned, ", elements: ", ToString(*shape)));
+  }
+  auto common = BroadcastShapes({*shape, values.shape}, values_field);
+  if (!common.ok()) return common.status();
+  if (indexing->along && !std::equal(shape->begin(), shape->end(), output.shape.begin(),
+                                     [&, i = size_t{0}](int64_t a, int64_t b) mutable {
+                                       return i++ == indexing->axis || a == b;
+                                     })) {
+    return InvalidField(v1::ERROR_REASON_SHAPE_MISMATCH, absl::StrCat(indices_field, "[0]"),
+                        "along an axis the indices fit the array's other axes");
+  }
+  if (*common != *shape) {
+    return InvalidField(v1::ERROR_REASON_SHAPE_MISMATCH, values_field,
+                        absl::StrCat("the values do not fit the elements that the indices name: ",
+                                     ToString(values.shape), " for ", ToString(*shape)));
+  }
+  RoutineOperand from{.slot = 0, .array = values, .strides = BroadcastStrides(values, *shape)};
+  RoutineOperand to =
+      IndexedOperand(*indexing, output, static_cast<uint32_t>(inputs.size()), *shape);
+  RoutineSpec spec =
+      IndexedSpec(*indexing, output, *shape, routine, std::move(from), std::move(to));
+  // Which of equal indices comes first is told by the order of the loop.
+  spec.order = AxisOrder::kKeep;
+  return spec;
+}
+
+absl::Status NeedsExisting(const Input& existing) {
+  if (existing) return absl::OkStatus();
+  return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "outputs[0].existing",
+                      "elements are written in place; the output is an existing array");
+}
+
 }  // namespace
 
 absl::StatusOr<Plan> PlanGather(const v1::Gather& gather, Inputs inputs, const Input& existing) {
@@ -161,48 +209,44 @@ absl::StatusOr<Plan> PlanGather(const v1::Gather& gather, Inputs inputs, const I
 }
 
 absl::StatusOr<Plan> PlanScatter(const v1::Scatter& scatter, Inputs inputs, const Input& existing) {
-  if (!existing) {
-    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "outputs[0].existing",
-                        "elements are assigned in place; the output is an existing array");
-  }
+  if (auto s = NeedsExisting(existing); !s.ok()) return s;
   auto values = NeedArray(inputs[0], "scatter.values");
   if (!values.ok()) return values.status();
   auto casting = ReadCasting(scatter.casting(), "scatter.casting", Casting::kUnsafe);
   if (!casting.ok()) return casting.status();
   auto output = ChooseOutput(values->dtype, existing->shape, existing, "outputs[0]", *casting);
   if (!output.ok()) return output.status();
-  auto indexing = ReadIndexing(scatter, "scatter", inputs.subspan(1), *output);
-  if (!indexing.ok()) return indexing.status();
-  auto shape = LoopShape(*indexing, *output);
-  if (!shape.ok()) return shape.status();
-  if (auto s = CheckShape(*shape, output->dtype, "scatter.indices"); !s.ok()) return s;
-  if (Loop{*shape, {}}.count() > kMaxAssigned) {
-    return InvalidField(v1::ERROR_REASON_SIZE_LIMIT, "scatter.indices",
-                        absl::StrCat("too many elements are assigned at once. Limit: ",
-                                     kMaxAssigned, ", elements: ", ToString(*shape)));
-  }
-  auto common = BroadcastShapes({*shape, values->shape}, "scatter.values");
-  if (!common.ok()) return common.status();
-  if (indexing->along && !std::equal(shape->begin(), shape->end(), output->shape.begin(),
-                                     [&, i = size_t{0}](int64_t a, int64_t b) mutable {
-                                       return i++ == indexing->axis || a == b;
-                                     })) {
-    return InvalidField(v1::ERROR_REASON_SHAPE_MISMATCH, "scatter.indices[0]",
-                        "along an axis the indices fit the array's other axes");
-  }
-  if (*common != *shape) {
-    return InvalidField(v1::ERROR_REASON_SHAPE_MISMATCH, "scatter.values",
-                        absl::StrCat("the values do not fit the elements that the indices name: ",
-                                     ToString(values->shape), " for ", ToString(*shape)));
-  }
-  RoutineOperand from{.slot = 0, .array = *values, .strides = BroadcastStrides(*values, *shape)};
-  RoutineOperand to =
-      IndexedOperand(*indexing, *output, static_cast<uint32_t>(inputs.size()), *shape);
-  RoutineSpec spec = IndexedSpec(*indexing, *output, *shape, wire::RoutineCode::ROUTINE_SCATTER,
-                                 std::move(from), std::move(to));
-  // The last of equal indices is told by the order of the loop.
-  spec.order = AxisOrder::kKeep;
-  return MakeRoutinePlan(std::move(spec));
+  auto spec = AssignedSpec(scatter, "scatter", inputs, *output, wire::RoutineCode::ROUTINE_SCATTER);
+  if (!spec.ok()) return spec.status();
+  return MakeRoutinePlan(*std::move(spec));
+}
+
+absl::StatusOr<Plan> PlanApplyAt(const v1::ApplyAt& operation, Inputs inputs, const Input& existing,
+                                 const FunctionTable* functions) {
+  if (auto s = NeedsExisting(existing); !s.ok()) return s;
+  auto values = NeedArray(inputs[0], "apply_at.values");
+  if (!values.ok()) return values.status();
+  auto function = FindBinaryFunction({.name = operation.function(),
+                                      .input = PromoteTypes(existing->dtype, values->dtype),
+                                      .keeps_type = true,
+                                      .field = "apply_at.function",
+                                      .input_field = "apply_at.values"},
+                                     functions);
+  if (!function.ok()) return function.status();
+  auto output = ChooseOutput(function->dtype, existing->shape, existing);
+  if (!output.ok()) return output.status();
+  v1::Scatter indexing;
+  indexing.set_axis(operation.axis());
+  indexing.set_mode(operation.mode());
+  auto spec =
+      AssignedSpec(indexing, "apply_at", inputs, *output, wire::RoutineCode::ROUTINE_APPLY_AT);
+  if (!spec.ok()) return spec.status();
+  const DType dtype = function->dtype, accumulator = function->accumulator;
+  spec->programs = {CastProgram({values->dtype, dtype, accumulator}),
+                    CastProgram({output->dtype, dtype, accumulator}), CombineCode(*function),
+                    CastProgram({accumulator, dtype, output->dtype})};
+  spec->label = absl::StrCat(function->name, " at");
+  return MakeRoutinePlan(*std::move(spec));
 }
 
 }  // namespace stride::ops

@@ -2,10 +2,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
-#include "server/ops/collapse.h"
+#include "server/ops/binary_function.h"
 #include "server/ops/elementwise.h"
+#include "server/ops/fold_plan.h"
 #include "server/ops/promotion.h"
-#include "server/ops/reduce_access.h"
+#include "server/ops/reduce_plan.h"
 
 namespace stride::ops {
 namespace {
@@ -13,6 +14,7 @@ namespace {
 using Code = wire::ReduceCode;
 
 constexpr char kInput[] = "reduction.input";
+constexpr char kFunctionName[] = "reduction.function_name";
 
 struct Rule {
   const char* name;
@@ -129,39 +131,6 @@ absl::StatusOr<std::vector<bool>> ReducedAxes(const v1::Reduction& reduction, si
   return reduced;
 }
 
-struct Axes {
-  Shape result_shape;
-  Loop kept;  // strides of the input
-  Loop reduced;
-  int64_t reduced_count = 1;
-};
-
-Axes SplitAxes(const ArrayInfo& input, const std::vector<bool>& is_reduced, bool keep_dims) {
-  Axes axes;
-  axes.kept.strides.resize(1);
-  axes.reduced.strides.resize(1);
-  for (size_t i = 0; i < input.shape.size(); ++i) {
-    Loop& loop = is_reduced[i] ? axes.reduced : axes.kept;
-    loop.extents.push_back(input.shape[i]);
-    loop.strides[0].push_back(input.strides[i]);
-    if (is_reduced[i]) axes.reduced_count *= input.shape[i];
-    if (!is_reduced[i]) axes.result_shape.push_back(input.shape[i]);
-    if (is_reduced[i] && keep_dims) axes.result_shape.push_back(1);
-  }
-  return axes;
-}
-
-// The output's strides along the kept axes alone.
-std::vector<int64_t> KeptStrides(const ArrayInfo& output, const std::vector<bool>& is_reduced,
-                                 bool keep_dims) {
-  std::vector<int64_t> strides;
-  for (size_t i = 0, j = 0; i < is_reduced.size(); ++i) {
-    if (!is_reduced[i]) strides.push_back(output.strides[j]);
-    j += !is_reduced[i] || keep_dims;
-  }
-  return strides;
-}
-
 // The type in which values are combined.
 DType AccumulatorType(v1::Reduction::Function function, DType input, DType result) {
   switch (function) {
@@ -206,87 +175,210 @@ absl::StatusOr<Value> FinishValue(ProgramBuilder& builder, v1::Reduction::Functi
   return builder.Op("divide", {value, builder.Constant(*divisor)}, accumulator);
 }
 
-}  // namespace
-
-absl::StatusOr<Plan> PlanReduction(const v1::Reduction& reduction, Inputs inputs,
-                                   const Input& existing) {
-  Rule rule = RuleOf(reduction.function());
-  if (rule.combine == Code::COMBINE_UNSPECIFIED) {
-    return InvalidField(
-        v1::ERROR_REASON_INVALID_FIELD, "reduction.function",
-        absl::StrCat("no such reduction: ", static_cast<int>(reduction.function())));
+// What NumPy's ufunc reduces by, where that has a function of its own.
+v1::Reduction::Function FunctionOf(std::string_view ufunc) {
+  constexpr std::pair<std::string_view, v1::Reduction::Function> kFunctions[] = {
+      {"add", v1::Reduction::FUNCTION_SUM},        {"multiply", v1::Reduction::FUNCTION_PROD},
+      {"minimum", v1::Reduction::FUNCTION_MIN},    {"maximum", v1::Reduction::FUNCTION_MAX},
+      {"logical_or", v1::Reduction::FUNCTION_ANY}, {"logical_and", v1::Reduction::FUNCTION_ALL},
+  };
+  for (const auto& [name, function] : kFunctions) {
+    if (name == ufunc) return function;
   }
-  if (!inputs[0])
-    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, kInput, "a reduction needs an array");
-  const ArrayInfo& input = *inputs[0];
-  auto data_type = ReadDataType(reduction.data_type(), "reduction.data_type");
-  if (!data_type.ok()) return data_type.status();
-  DType dtype = data_type->value_or(DefaultType(reduction.function(), input.dtype));
+  return v1::Reduction::FUNCTION_UNSPECIFIED;
+}
+
+// Inputs in the one shape to which they broadcast.
+absl::StatusOr<std::vector<ArrayInfo>> ReadInputs(Inputs inputs) {
+  std::vector<Shape> shapes;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i]) {
+      return InvalidField(
+          v1::ERROR_REASON_INVALID_FIELD,
+          i == 0 ? std::string(kInput) : absl::StrCat("reduction.more_inputs[", i - 1, "]"),
+          "a reduction needs an array");
+    }
+    shapes.push_back(inputs[i]->shape);
+  }
+  auto shape = BroadcastShapes(shapes, "reduction.more_inputs");
+  if (!shape.ok()) return shape.status();
+  std::vector<ArrayInfo> arrays;
+  for (const Input& input : inputs) arrays.push_back(BroadcastTo(*input, *shape));
+  return arrays;
+}
+
+absl::Status NothingToReduce(const ArrayInfo& input, std::string_view name) {
+  return InvalidField(v1::ERROR_REASON_SHAPE_MISMATCH, kInput,
+                      absl::StrCat("an empty array has no ", std::string(name), "; its shape is ",
+                                   ToString(input.shape)));
+}
+
+absl::StatusOr<Plan> PlanBuiltIn(const v1::Reduction& reduction, v1::Reduction::Function function,
+                                 const ArrayInfo& input, std::optional<DType> data_type,
+                                 const Input& existing) {
+  const Rule rule = RuleOf(function);
+  const DType dtype = data_type.value_or(DefaultType(function, input.dtype));
   // The default type is right by construction (mean of int64 is a float, norm of complex a real).
-  if (*data_type) {
-    DType from = reduction.function() == v1::Reduction::FUNCTION_NORM
-                     ? DefaultType(reduction.function(), input.dtype)
-                     : input.dtype;
-    if (auto status = CheckType(reduction.function(), rule.name, from, dtype); !status.ok())
-      return status;
+  if (data_type) {
+    const DType from =
+        function == v1::Reduction::FUNCTION_NORM ? DefaultType(function, input.dtype) : input.dtype;
+    if (auto status = CheckType(function, rule.name, from, dtype); !status.ok()) return status;
   }
   auto is_reduced = ReducedAxes(reduction, input.shape.size(), IsArg(rule.combine));
   if (!is_reduced.ok()) return is_reduced.status();
-  Axes axes = SplitAxes(input, *is_reduced, reduction.keep_dims());
-  int64_t kept_count = axes.kept.count();
-  if (axes.reduced_count == 0 && kept_count != 0 && !HasIdentity(rule.combine)) {
-    return InvalidField(v1::ERROR_REASON_SHAPE_MISMATCH, kInput,
-                        absl::StrCat("an empty array has no ", rule.name, "; its shape is ",
-                                     ToString(input.shape)));
-  }
-  auto output = ChooseOutput(dtype, axes.result_shape, existing);
+  ReducedShape shape = ReduceShapeOf(input.shape, *is_reduced, reduction.keep_dims());
+  if (shape.reduced_count == 0 && shape.kept_count != 0 && !HasIdentity(rule.combine))
+    return NothingToReduce(input, rule.name);
+  auto output = ChooseOutput(dtype, shape.result, existing);
   if (!output.ok()) return output.status();
 
-  DType accumulator = AccumulatorType(reduction.function(), input.dtype, dtype);
-  ProgramBuilder map, finish;
-  auto mapped = MapValue(map, reduction.function(), input.dtype, accumulator);
+  ReduceSpec spec;
+  spec.accumulator = AccumulatorType(function, input.dtype, dtype);
+  auto mapped = MapValue(spec.map, function, input.dtype, spec.accumulator);
   if (!mapped.ok()) return mapped.status();
-  DType finish_input = IsArg(rule.combine) ? DType::kInt64 : accumulator;
-  auto finished = FinishValue(finish, reduction.function(), finish_input, axes.reduced_count);
+  spec.mapped = *mapped;
+  const DType finish_input = IsArg(rule.combine) ? DType::kInt64 : spec.accumulator;
+  auto finished = FinishValue(spec.finish, function, finish_input, shape.reduced_count);
   if (!finished.ok()) return finished.status();
-  Value stored = finish.Cast(finish.Cast(*finished, dtype), output->dtype);
+  spec.finished = spec.finish.Cast(*finished, dtype);
+  spec.inputs = {input};
+  spec.is_reduced = *std::move(is_reduced);
+  spec.keep_dims = reduction.keep_dims();
+  spec.combine = rule.combine;
+  spec.output = *std::move(output);
+  spec.label = rule.name;
+  return MakeReducePlan(std::move(spec));
+}
 
-  axes.kept.strides.push_back(KeptStrides(*output, *is_reduced, reduction.keep_dims()));
-  // The input decides the kept axes' order: there is more of it.
-  std::swap(axes.kept.strides[0], axes.kept.strides[1]);
-  Loop kept = Collapse(std::move(axes.kept), AxisOrder::kLocality, false);
-  std::swap(kept.strides[0], kept.strides[1]);
-  Loop reduced = Collapse(std::move(axes.reduced),
-                          IsArg(rule.combine) ? AxisOrder::kKeep : AxisOrder::kLocality, false);
+// By a ufunc of two inputs.
+absl::StatusOr<Plan> PlanByUfunc(const v1::Reduction& reduction, const ArrayInfo& input,
+                                 std::optional<DType> data_type, const Input& existing,
+                                 const FunctionTable* functions) {
+  auto function = FindBinaryFunction({.name = reduction.function_name(),
+                                      .input = input.dtype,
+                                      .data_type = data_type,
+                                      .field = kFunctionName,
+                                      .input_field = kInput},
+                                     functions);
+  if (!function.ok()) return function.status();
+  auto is_reduced = ReducedAxes(reduction, input.shape.size(), false);
+  if (!is_reduced.ok()) return is_reduced.status();
+  ReducedShape shape = ReduceShapeOf(input.shape, *is_reduced, reduction.keep_dims());
+  if (shape.reduced_count == 0 && shape.kept_count != 0 && !function->identity)
+    return NothingToReduce(input, function->name);
+  auto output = ChooseOutput(function->dtype, shape.result, existing);
+  if (!output.ok()) return output.status();
+  if (!function->associative)
+    return PlanFold(*function, input, *is_reduced, reduction.keep_dims(), *output);
 
-  Plan plan;
-  plan.outputs.push_back(*output);
-  auto* launch = plan.task.mutable_reduce();
-  launch->mutable_kept_extents()->Assign(kept.extents.begin(), kept.extents.end());
-  launch->mutable_reduced_extents()->Assign(reduced.extents.begin(), reduced.extents.end());
-  std::vector<int64_t> strides = kept.strides[0];
-  strides.insert(strides.end(), reduced.strides[0].begin(), reduced.strides[0].end());
-  *launch->add_inputs() = MakeOperand(0, input, strides);
-  *launch->mutable_output() = MakeOperand(1, *output, kept.strides[1]);
-  for (const auto& scalar : map.scalars()) *launch->add_map_scalars() = scalar;
-  for (const auto& scalar : finish.scalars()) *launch->add_finish_scalars() = scalar;
+  ReduceSpec spec;
+  spec.accumulator = function->accumulator;
+  spec.mapped = spec.map.Cast(spec.map.Cast(spec.map.Input(0, input.dtype), function->dtype),
+                              spec.accumulator);
+  spec.finished = spec.finish.Cast(spec.finish.Input(0, spec.accumulator), function->dtype);
+  spec.inputs = {input};
+  spec.is_reduced = *std::move(is_reduced);
+  spec.keep_dims = reduction.keep_dims();
+  spec.combine = Code::COMBINE_PROGRAM;
+  spec.combine_program = std::move(function->combine);
+  spec.identity = std::move(function->identity);
+  spec.output = *std::move(output);
+  spec.label = absl::StrCat("reduce ", function->name);
+  return MakeReducePlan(std::move(spec));
+}
 
-  Code* code = plan.code.emplace().mutable_reduce();
-  *code->mutable_map() = map.Finish({*mapped});
-  code->add_input_dtypes(static_cast<int>(input.dtype));
-  code->set_combine(rule.combine);
-  code->set_accumulator_dtype(static_cast<int>(accumulator));
-  *code->mutable_finish() = finish.Finish({stored});
-  code->set_output_dtype(static_cast<int>(output->dtype));
-  code->set_kept_rank(static_cast<uint32_t>(kept.extents.size()));
-  code->set_reduced_rank(static_cast<uint32_t>(reduced.extents.size()));
-  code->add_access(ReducedAccess(*launch, 0));
-  code->set_kept_contiguous(KeptContiguous(*launch));
-  code->set_index_32bit(Fits32Bits(Loop{{input.num_elements()}, {}}) && ReachFits32Bits(*launch));
-  plan.task.set_label(rule.name);
-  plan.bytes = static_cast<double>(input.size_bytes() + output->size_bytes());
-  plan.flops = static_cast<double>(input.num_elements()) * (1 + map.num_operations());
-  return plan;
+// By a client's map, combine and finish.
+absl::StatusOr<Plan> PlanOwn(const v1::Reduction& reduction, const ClientFunction& own,
+                             const std::vector<ArrayInfo>& inputs, std::optional<DType> data_type,
+                             const Input& existing) {
+  std::vector<ArgumentType> types;
+  for (const ArrayInfo& input : inputs) types.emplace_back(input.dtype);
+  auto loop = ChooseLoop(own, types, data_type, kInput, Casting::kSameKind);
+  if (!loop.ok()) return loop.status();
+  const DType between = (*loop)->accumulator, result = (*loop)->outputs[0];
+  auto is_reduced = ReducedAxes(reduction, inputs[0].shape.size(), false);
+  if (!is_reduced.ok()) return is_reduced.status();
+  ReducedShape shape = ReduceShapeOf(inputs[0].shape, *is_reduced, reduction.keep_dims());
+  if (shape.reduced_count == 0 && shape.kept_count != 0 && !own.identity)
+    return NothingToReduce(inputs[0], own.id);
+  auto output = ChooseOutput(result, shape.result, existing);
+  if (!output.ok()) return output.status();
+
+  ReduceSpec spec;
+  spec.accumulator = ComputeType(between);
+  std::vector<Argument> elements;
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    elements.emplace_back(spec.map.Cast(spec.map.Input(static_cast<uint32_t>(k), inputs[k].dtype),
+                                        (*loop)->inputs[k]));
+  }
+  if (own.map) {
+    auto mapped = CallBody(spec.map, *own.map, elements, between, kFunctionName);
+    if (!mapped.ok()) return mapped.status();
+    spec.mapped = *mapped;
+  } else {
+    spec.mapped =
+        spec.map.Cast(spec.map.Cast(std::get<Value>(elements[0]), between), spec.accumulator);
+  }
+  ProgramBuilder combine;
+  combine.MakeConstantsLiteral();
+  const Value left = combine.Cast(combine.Input(0, spec.accumulator), between);
+  const Value right = combine.Cast(combine.Input(1, spec.accumulator), between);
+  auto combined = CallBody(combine, own.combine, {left, right}, between, kFunctionName);
+  if (!combined.ok()) return combined.status();
+  spec.combine_program = combine.Finish({*combined});
+  const Value whole = spec.finish.Cast(spec.finish.Input(0, spec.accumulator), between);
+  if (own.finish) {
+    auto finished = CallBody(spec.finish, *own.finish, {whole}, result, kFunctionName);
+    if (!finished.ok()) return finished.status();
+    spec.finished = spec.finish.Cast(*finished, result);
+  } else {
+    spec.finished = spec.finish.Cast(whole, result);
+  }
+  if (own.identity) {
+    auto identity = EncodeScalar(*own.identity, spec.accumulator, kFunctionName);
+    if (!identity.ok()) return identity.status();
+    spec.identity = *identity;
+  }
+  spec.inputs = inputs;
+  spec.is_reduced = *std::move(is_reduced);
+  spec.keep_dims = reduction.keep_dims();
+  spec.combine = Code::COMBINE_PROGRAM;
+  spec.output = *std::move(output);
+  spec.label = absl::StrCat("reduce ", own.id);
+  return MakeReducePlan(std::move(spec));
+}
+
+}  // namespace
+
+absl::StatusOr<Plan> PlanReduction(const v1::Reduction& reduction, Inputs inputs,
+                                   const Input& existing, const FunctionTable* functions) {
+  const std::string& name = reduction.function_name();
+  v1::Reduction::Function function = reduction.function();
+  if (!name.empty()) {
+    if (function != v1::Reduction::FUNCTION_UNSPECIFIED) {
+      return InvalidField(v1::ERROR_REASON_INVALID_FIELD, kFunctionName,
+                          "either this or `function`, not both");
+    }
+    function = FunctionOf(name);
+  } else if (RuleOf(function).combine == Code::COMBINE_UNSPECIFIED) {
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "reduction.function",
+                        absl::StrCat("no such reduction: ", static_cast<int>(function)));
+  }
+  auto arrays = ReadInputs(inputs);
+  if (!arrays.ok()) return arrays.status();
+  auto data_type = ReadDataType(reduction.data_type(), "reduction.data_type");
+  if (!data_type.ok()) return data_type.status();
+  const ClientFunction* own =
+      !name.empty() && functions != nullptr ? functions->Find(name) : nullptr;
+  if (own != nullptr && own->kind == ClientFunction::Kind::kReduction)
+    return PlanOwn(reduction, *own, *arrays, *data_type, existing);
+  if (arrays->size() != 1) {
+    return InvalidField(v1::ERROR_REASON_ARGUMENT_COUNT, "reduction.more_inputs",
+                        "only a client's reduction takes several inputs");
+  }
+  if (function != v1::Reduction::FUNCTION_UNSPECIFIED)
+    return PlanBuiltIn(reduction, function, (*arrays)[0], *data_type, existing);
+  return PlanByUfunc(reduction, (*arrays)[0], *data_type, existing, functions);
 }
 
 }  // namespace stride::ops

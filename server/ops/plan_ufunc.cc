@@ -77,9 +77,11 @@ absl::StatusOr<Value> ReadMask(ProgramBuilder& builder, const v1::Operand& opera
 }  // namespace
 
 absl::StatusOr<Plan> PlanUfunc(const v1::Ufunc& ufunc, Inputs inputs,
-                               absl::Span<const Input> existing) {
+                               absl::Span<const Input> existing, const FunctionTable* functions) {
   const std::vector<const OpRow*> rows = RowsOf(ufunc.function());
-  if (rows.empty()) return UnknownFunction(ufunc.function());
+  const ClientFunction* own =
+      rows.empty() && functions != nullptr ? functions->Find(ufunc.function()) : nullptr;
+  if (rows.empty() && own == nullptr) return UnknownFunction(ufunc.function());
   auto data_type = ReadDataType(ufunc.data_type(), "ufunc.data_type");
   if (!data_type.ok()) return data_type.status();
   auto casting = ReadCasting(ufunc.casting(), "ufunc.casting");
@@ -96,6 +98,11 @@ absl::StatusOr<Plan> PlanUfunc(const v1::Ufunc& ufunc, Inputs inputs,
     if (inputs[i]) shapes.push_back(inputs[i]->shape);
   }
   std::vector<Value> results;
+  if (own != nullptr) {
+    auto value = ApplyFunction(builder, *own, arguments, *data_type, kInputs, *casting);
+    if (!value.ok()) return value.status();
+    results.push_back(*value);
+  }
   for (const OpRow* row : rows) {
     auto value = rows.size() == 1 ? Apply(builder, *row, arguments, *data_type, kInputs, *casting)
                                   : ApplyPart(builder, *row, arguments, *data_type, *casting);

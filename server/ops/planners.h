@@ -4,6 +4,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "server/ops/client_function.h"
 #include "server/ops/plan.h"
 
 // One planner for each kind of operation; plan.cc chooses among them. Inputs are in
@@ -13,19 +14,20 @@ namespace stride::ops {
 
 using Inputs = absl::Span<const Input>;
 
+// `functions` may be null: then there are built-in ones alone.
 absl::StatusOr<Plan> PlanUfunc(const v1::Ufunc& ufunc, Inputs inputs,
-                               absl::Span<const Input> existing);
+                               absl::Span<const Input> existing, const FunctionTable* functions);
 absl::StatusOr<Plan> PlanExpression(const v1::Expression& expression, Inputs inputs,
-                                    const Input& existing);
+                                    const Input& existing, const FunctionTable* functions);
 absl::StatusOr<Plan> PlanReduction(const v1::Reduction& reduction, Inputs inputs,
-                                   const Input& existing);
+                                   const Input& existing, const FunctionTable* functions);
 absl::StatusOr<Plan> PlanMatmul(const v1::Matmul& matmul, Inputs inputs, const Input& existing);
 absl::StatusOr<Plan> PlanCreation(const v1::Creation& creation, const Input& existing);
 absl::StatusOr<Plan> PlanRandom(const v1::Creation::Random& random, const Input& existing);
 absl::StatusOr<Plan> PlanCopy(const v1::Copy& copy, Inputs inputs, const Input& existing);
 absl::StatusOr<Plan> PlanView(const v1::View& view, Inputs inputs, const Input& existing);
 absl::StatusOr<Plan> PlanAccumulation(const v1::Accumulation& accumulation, Inputs inputs,
-                                      const Input& existing);
+                                      const Input& existing, const FunctionTable* functions);
 absl::StatusOr<Plan> PlanGather(const v1::Gather& gather, Inputs inputs, const Input& existing);
 absl::StatusOr<Plan> PlanScatter(const v1::Scatter& scatter, Inputs inputs, const Input& existing);
 absl::StatusOr<Plan> PlanCompress(const v1::Compress& compress, Inputs inputs,
@@ -39,6 +41,20 @@ absl::StatusOr<Plan> PlanLinalg(const v1::Linalg& linalg, Inputs inputs,
 // How many results it has.
 int NumLinalgResults(const v1::Linalg& linalg);
 absl::StatusOr<Plan> PlanFft(const v1::Fft& fft, Inputs inputs, const Input& existing);
+absl::StatusOr<Plan> PlanReduceAt(const v1::ReduceAt& operation, Inputs inputs,
+                                  const Input& existing, const FunctionTable* functions);
+absl::StatusOr<Plan> PlanOuter(const v1::Outer& outer, Inputs inputs,
+                               absl::Span<const Input> existing, const FunctionTable* functions);
+absl::StatusOr<Plan> PlanApplyAt(const v1::ApplyAt& operation, Inputs inputs, const Input& existing,
+                                 const FunctionTable* functions);
+// 1 when it is unknown, which planning tells.
+int NumGufuncResults(const v1::Gufunc& gufunc, const FunctionTable* functions);
+absl::StatusOr<Plan> PlanGufunc(const v1::Gufunc& gufunc, Inputs inputs,
+                                absl::Span<const Input> existing, const FunctionTable* functions);
+// matmul, vecdot, matvec, vecmat.
+bool IsBuiltInGufunc(std::string_view name);
+absl::StatusOr<Plan> PlanBuiltInGufunc(const v1::Gufunc& gufunc, Inputs inputs,
+                                       const Input& existing);
 absl::StatusOr<Plan> PlanKernel(const v1::KernelLaunch& launch, Inputs inputs,
                                 absl::Span<const Input> existing);
 

@@ -10,7 +10,8 @@ Value ProgramBuilder::Add(wire::Instruction instruction, DType dtype) {
   uint32_t next = static_cast<uint32_t>(program_.instructions_size());
   auto [known, is_new] = known_.emplace(instruction.SerializeAsString(), next);
   if (is_new) {
-    num_operations_ += instruction.kind() == wire::Instruction::KIND_OP;
+    num_operations_ += instruction.kind() == wire::Instruction::KIND_OP ||
+                       instruction.kind() == wire::Instruction::KIND_CALL;
     *program_.add_instructions() = std::move(instruction);
   }
   return Value{known->second, dtype};
@@ -37,6 +38,12 @@ Value ProgramBuilder::Index() {
 }
 
 Value ProgramBuilder::Constant(const wire::ScalarValue& scalar) {
+  if (literal_constants_) {
+    wire::Instruction literal;
+    literal.set_kind(wire::Instruction::KIND_LITERAL);
+    literal.set_literal(scalar.value());
+    return Add(std::move(literal), static_cast<DType>(scalar.dtype()));
+  }
   auto [known, is_new] =
       scalar_index_.emplace(scalar.SerializeAsString(), static_cast<uint32_t>(scalars_.size()));
   if (is_new) scalars_.push_back(scalar);
@@ -60,6 +67,21 @@ Value ProgramBuilder::Cast(Value value, DType dtype) {
   instruction.set_kind(wire::Instruction::KIND_CAST);
   instruction.add_arguments(value.id);
   return Add(std::move(instruction), dtype);
+}
+
+Value ProgramBuilder::Call(const wire::DeviceFunction& function, absl::Span<const Value> arguments,
+                           DType result) {
+  int index = 0;
+  while (index < program_.functions_size() &&
+         (program_.functions(index).source() != function.source() ||
+          program_.functions(index).entry() != function.entry()))
+    ++index;
+  if (index == program_.functions_size()) *program_.add_functions() = function;
+  wire::Instruction instruction;
+  instruction.set_kind(wire::Instruction::KIND_CALL);
+  instruction.set_index(static_cast<uint32_t>(index));
+  for (Value argument : arguments) instruction.add_arguments(argument.id);
+  return Add(std::move(instruction), result);
 }
 
 wire::Program ProgramBuilder::Finish(absl::Span<const Value> results) const {

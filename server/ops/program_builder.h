@@ -38,6 +38,11 @@ class ProgramBuilder {
   // Raw operation: arguments have their compute types already.
   Value Op(std::string_view name, absl::Span<const Value> arguments, DType result);
   Value Cast(Value value, DType dtype);
+  // A call of a client's function: arguments are computed values, as is the result.
+  Value Call(const wire::DeviceFunction& function, absl::Span<const Value> arguments, DType result);
+  // From here on constants become part of the code: for programs that have no launch of their own
+  // to take them from.
+  void MakeConstantsLiteral() { literal_constants_ = true; }
 
   wire::Program Finish(absl::Span<const Value> results) const;
 
@@ -46,6 +51,7 @@ class ProgramBuilder {
   const std::vector<wire::ScalarValue>& scalars() const { return scalars_; }
   int num_operations() const { return num_operations_; }
   int num_instructions() const { return program_.instructions_size(); }
+  int num_functions() const { return program_.functions_size(); }
   // The program depends on the order of its elements, so that loop axes must not be reordered.
   bool uses_index() const { return uses_index_; }
 
@@ -60,6 +66,7 @@ class ProgramBuilder {
   std::vector<wire::ScalarValue> scalars_;
   int num_operations_ = 0;
   bool uses_index_ = false;
+  bool literal_constants_ = false;
 };
 
 // Applies a row of the table with NumPy's typing: promotion, weak scalars, casts, 16-bit floats

@@ -14,9 +14,11 @@
 #include "server/scheduler/core.h"
 #include "server/scheduler/describe.h"
 #include "server/scheduler/durability.h"
+#include "server/scheduler/functions.h"
 #include "server/scheduler/jobs.h"
 #include "server/scheduler/modules.h"
 #include "server/scheduler/operations.h"
+#include "server/scheduler/programs.h"
 #include "server/scheduler/recovery.h"
 #include "server/scheduler/scheduler.h"
 #include "server/session/resource_name.h"
@@ -37,15 +39,21 @@ class TaskTicket : public Ticket {
         accepted_(std::move(accepted)) {}
 
   absl::Status Wait(absl::Time deadline) override {
-    if (accepted_.task == nullptr) return absl::OkStatus();
-    if (!Await(accepted_.task->finished, deadline)) {
-      return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
-                       "the deadline passed before the operation ended");
+    absl::Status first;
+    for (const auto& task : Awaited()) {
+      if (!Await(task->finished, deadline)) {
+        return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
+                         "the deadline passed before the operation ended");
+      }
+      if (first.ok()) first = task->result;
     }
-    return accepted_.task->result;
+    return first;
   }
   bool done() const override {
-    return accepted_.task == nullptr || accepted_.task->finished.HasBeenNotified();
+    for (const auto& task : Awaited()) {
+      if (!task->finished.HasBeenNotified()) return false;
+    }
+    return true;
   }
   void Cancel() override {
     if (accepted_.task == nullptr) return;
@@ -55,11 +63,21 @@ class TaskTicket : public Ticket {
   }
   void OnDone(std::function<void()> callback) override {
     Locked lock(*core_);
-    if (accepted_.task == nullptr || accepted_.task->state == TaskState::kDone) {
-      core_->deferred.push_back(std::move(callback));
-    } else {
-      accepted_.task->on_done.push_back(std::move(callback));
+    // Called when the last of them has ended; the count is only touched under the lock.
+    auto left = std::make_shared<int>(0);
+    auto last = std::make_shared<std::function<void()>>(std::move(callback));
+    for (const auto& task : Awaited()) {
+      if (task->state == TaskState::kDone) continue;
+      ++*left;
+      task->on_done.push_back([core = core_, left, last] {
+        {
+          Locked lock(*core);
+          if (--*left > 0) return;
+        }
+        (*last)();
+      });
     }
+    if (*left == 0) core_->deferred.push_back([last] { (*last)(); });
   }
   std::vector<v1::Array> Describe() const override {
     Locked lock(*core_);
@@ -77,6 +95,14 @@ class TaskTicket : public Ticket {
   }
 
  private:
+  // The tasks with whose end the operation ends, in order.
+  std::vector<std::shared_ptr<Task>> Awaited() const {
+    std::vector<std::shared_ptr<Task>> tasks;
+    if (accepted_.waits_for_helpers) tasks = accepted_.helpers;
+    if (accepted_.task != nullptr) tasks.push_back(accepted_.task);
+    return tasks;
+  }
+
   Core* const core_;
   Scheduler* const scheduler_;
   Arrays* const arrays_;
@@ -90,12 +116,16 @@ class EngineImpl : public Engine {
              std::vector<NamedFd> kept, durable::DurableStore* store)
       : core_(options, broker),
         scheduler_(&core_),
-        operations_(&core_, &scheduler_,
-                    [this](const TenantId& tenant, const std::string& name) {
-                      return modules_.Find(tenant, name);
-                    }),
+        operations_(
+            &core_, &scheduler_,
+            [this](const TenantId& tenant, const std::string& name) {
+              return modules_.Find(tenant, name);
+            },
+            &functions_, &programs_),
         arrays_(&core_, &scheduler_, &operations_),
         modules_(&core_, &scheduler_),
+        functions_(&core_),
+        programs_(&core_, &functions_),
         jobs_(&core_, &scheduler_, &operations_) {
     core_.catalogue.add_observer(&core_.recorder);
     if (store != nullptr) durability_ = std::make_unique<Durability>(&core_, &scheduler_, store);
@@ -105,7 +135,8 @@ class EngineImpl : public Engine {
     }
     bool recovered = false;
     if (keeper != nullptr && keeper->keeps()) {
-      recovered = Recovery({&core_, &scheduler_, &operations_, &arrays_, &modules_, &jobs_})
+      recovered = Recovery({&core_, &scheduler_, &operations_, &arrays_, &modules_, &functions_,
+                            &programs_, &jobs_})
                       .Run(keeper, std::move(kept));
     }
     if (durability_ != nullptr) BeginDurability(recovered);
@@ -265,6 +296,38 @@ class EngineImpl : public Engine {
     return modules_.Delete(tenant, name);
   }
 
+  absl::StatusOr<v1::Function> CreateFunction(const TenantId& tenant,
+                                              const v1::CreateFunctionRequest& request,
+                                              absl::Time deadline) override {
+    return functions_.Create(tenant, request, deadline);
+  }
+  absl::StatusOr<v1::Function> GetFunction(const TenantId& tenant,
+                                           const std::string& name) override {
+    return functions_.Get(tenant, name);
+  }
+  absl::StatusOr<v1::ListFunctionsResponse> ListFunctions(
+      const TenantId& tenant, const v1::ListFunctionsRequest& request) override {
+    return functions_.List(tenant, request);
+  }
+  absl::Status DeleteFunction(const TenantId& tenant, const std::string& name) override {
+    return functions_.Delete(tenant, name);
+  }
+
+  absl::StatusOr<v1::CreateProgramResponse> CreateProgram(
+      const TenantId& tenant, const v1::CreateProgramRequest& request) override {
+    return programs_.Create(tenant, request);
+  }
+  absl::StatusOr<v1::Program> GetProgram(const TenantId& tenant, const std::string& name) override {
+    return programs_.Get(tenant, name);
+  }
+  absl::StatusOr<v1::ListProgramsResponse> ListPrograms(
+      const TenantId& tenant, const v1::ListProgramsRequest& request) override {
+    return programs_.List(tenant, request);
+  }
+  absl::Status DeleteProgram(const TenantId& tenant, const std::string& name) override {
+    return programs_.Delete(tenant, name);
+  }
+
   session::TenantAccounts& accounts() override { return *core_.accounts; }
   v1::Usage GetUsage(const TenantId& tenant) override;
 
@@ -294,6 +357,8 @@ class EngineImpl : public Engine {
   Operations operations_;
   Arrays arrays_;
   Modules modules_;
+  Functions functions_;
+  Programs programs_;
   Jobs jobs_;
   std::unique_ptr<Durability> durability_;  // null: nothing is kept on disk
 };

@@ -20,8 +20,10 @@
 #include "stride/v1/array_service.pb.h"
 #include "stride/v1/compute_service.pb.h"
 #include "stride/v1/device_service.pb.h"
+#include "stride/v1/function_service.pb.h"
 #include "stride/v1/job_service.pb.h"
 #include "stride/v1/kernel_service.pb.h"
+#include "stride/v1/program_service.pb.h"
 #include "stride/v1/session_service.pb.h"
 #include "stride/v1/tenant_service.pb.h"
 
@@ -256,6 +258,25 @@ class Engine {
   virtual absl::StatusOr<v1::ListModulesResponse> ListModules(
       const TenantId& tenant, const v1::ListModulesRequest& request) = 0;
   virtual absl::Status DeleteModule(const TenantId& tenant, const std::string& name) = 0;
+
+  // --- functions ---
+  virtual absl::StatusOr<v1::Function> CreateFunction(const TenantId& tenant,
+                                                      const v1::CreateFunctionRequest& request,
+                                                      absl::Time deadline) = 0;
+  virtual absl::StatusOr<v1::Function> GetFunction(const TenantId& tenant,
+                                                   const std::string& name) = 0;
+  virtual absl::StatusOr<v1::ListFunctionsResponse> ListFunctions(
+      const TenantId& tenant, const v1::ListFunctionsRequest& request) = 0;
+  virtual absl::Status DeleteFunction(const TenantId& tenant, const std::string& name) = 0;
+
+  // --- programs ---
+  virtual absl::StatusOr<v1::CreateProgramResponse> CreateProgram(
+      const TenantId& tenant, const v1::CreateProgramRequest& request) = 0;
+  virtual absl::StatusOr<v1::Program> GetProgram(const TenantId& tenant,
+                                                 const std::string& name) = 0;
+  virtual absl::StatusOr<v1::ListProgramsResponse> ListPrograms(
+      const TenantId& tenant, const v1::ListProgramsRequest& request) = 0;
+  virtual absl::Status DeleteProgram(const TenantId& tenant, const std::string& name) = 0;
 
   // --- devices ---
   virtual std::vector<v1::Device> ListDevices() = 0;

@@ -182,6 +182,12 @@ absl::Status Jobs::SubmitAll(const RecordPtr& record, const v1::Job& job, absl::
     if (absl::Status status = scheduler_->Enqueue(record->gate); !status.ok()) return status;
   }
   for (int i = 0; i < job.operations_size(); ++i) {
+    if (job.operations(i).has_program_call()) {
+      return PrefixField(
+          AtField(NotImplemented("program_call in a job", "a job does not call programs yet"),
+                  "program_call", "not in a job"),
+          absl::StrCat("job.operations[", i, "]."));
+    }
     Operations::Extras extras{
         .observer = ObserverOf(record), .after = record->gate, .priority = job.priority()};
     auto accepted =

@@ -1,6 +1,7 @@
 #include "server/scheduler/operations.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -52,6 +53,8 @@ std::string LabelOf(const v1::Operation& operation) {
     case v1::Operation::kKernelLaunch:
       return operation.kernel_launch().entry().substr(0, kMaxLabel);
     case v1::Operation::kReduction:
+      if (!operation.reduction().function_name().empty())
+        return absl::StrCat("reduce ", operation.reduction().function_name().substr(0, kMaxLabel));
       return LabelOf("reduce ", v1::Reduction::Function_Name(operation.reduction().function()));
     case v1::Operation::kLinalg:
       return LabelOf("linalg ", v1::Linalg::Function_Name(operation.linalg().function()));
@@ -77,6 +80,16 @@ std::string LabelOf(const v1::Operation& operation) {
       return operation.sort().indices() ? "argsort" : "sort";
     case v1::Operation::kSearch:
       return "searchsorted";
+    case v1::Operation::kReduceAt:
+      return absl::StrCat("reduceat ", operation.reduce_at().function().substr(0, kMaxLabel));
+    case v1::Operation::kOuter:
+      return absl::StrCat("outer ", operation.outer().function().substr(0, kMaxLabel));
+    case v1::Operation::kApplyAt:
+      return absl::StrCat(operation.apply_at().function().substr(0, kMaxLabel), " at");
+    case v1::Operation::kProgramCall:
+      return "program";
+    case v1::Operation::kGufunc:
+      return operation.gufunc().function().substr(0, kMaxLabel);
     default:
       return "view";
   }
@@ -119,6 +132,8 @@ absl::StatusOr<Operations::Accepted> Operations::Submit(const TenantId& tenant,
   if (status.ok()) {
     if (operation.kind_case() == v1::Operation::kCopy && operation.copy().move()) {
       accepted = LaunchMove(tenant, operation, deadline, resolved);
+    } else if (operation.has_program_call()) {
+      accepted = LaunchProgram(tenant, operation.program_call(), deadline, resolved);
     } else {
       accepted = Launch(tenant, operation, deadline, resolved);
     }
@@ -282,7 +297,8 @@ absl::Status Operations::ResolveOutput(const TenantId& tenant, const std::string
 
 absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
                                                         const v1::Operation& operation,
-                                                        absl::Time deadline, Resolved& resolved) {
+                                                        absl::Time deadline, Resolved& resolved,
+                                                        const ops::Plan* planned) {
   std::vector<ops::Input> inputs, existing;
   for (const ArrayPtr& input : resolved.inputs) {
     inputs.push_back(input != nullptr ? ops::Input(input->info) : std::nullopt);
@@ -291,7 +307,9 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
     existing.push_back(target.existing != nullptr ? ops::Input(target.existing->info)
                                                   : std::nullopt);
   }
-  auto plan = ops::PlanOperation(operation, inputs, existing);
+  const TenantFunctions functions(*functions_, tenant);
+  auto plan = planned != nullptr ? absl::StatusOr<ops::Plan>(*planned)
+                                 : ops::PlanOperation(operation, inputs, existing, &functions);
   if (!plan.ok()) return plan.status();
   if (plan->outputs.size() != resolved.targets.size()) {
     return InvalidField(v1::ERROR_REASON_ARGUMENT_COUNT, "outputs",
@@ -313,7 +331,8 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
   }
   // A result written over its own input element by element is fine; any other overlap has to go
   // through fresh memory. What keeps a part of its output takes copies of its inputs instead.
-  const bool keeps = operation.has_scatter() || operation.ufunc().has_where();
+  const bool keeps =
+      operation.has_scatter() || operation.has_apply_at() || operation.ufunc().has_where();
   std::vector<std::optional<DType>> copied(resolved.inputs.size());
   for (size_t j = 0; j < resolved.targets.size(); ++j) {
     const ArrayPtr& out = resolved.targets[j].existing;
@@ -401,6 +420,84 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
   if (resolved.launched != nullptr) resolved.launched->push_back(task);
   accepted.task = task;
   return accepted;
+}
+
+absl::StatusOr<Operations::Accepted> Operations::LaunchProgram(const TenantId& tenant,
+                                                               const v1::ProgramCall& call,
+                                                               absl::Time deadline,
+                                                               const Resolved& resolved) {
+  std::vector<ArrayInfo> infos;
+  for (size_t i = 0; i < resolved.inputs.size(); ++i) {
+    if (resolved.inputs[i] == nullptr) {
+      return InvalidField(v1::ERROR_REASON_INVALID_FIELD,
+                          absl::StrCat("program_call.inputs[", i, "]"),
+                          "a program takes arrays; a number is an array without axes");
+    }
+    infos.push_back(resolved.inputs[i]->info);
+  }
+  auto ready = programs_->Find(tenant, call.program(), infos);
+  if (!ready.ok()) return ready.status();
+  const v1::Program& program = *ready->program;
+  if (resolved.targets.size() != static_cast<size_t>(program.outputs_size())) {
+    return InvalidField(v1::ERROR_REASON_ARGUMENT_COUNT, "outputs",
+                        absl::StrCat("the program has ", program.outputs_size(),
+                                     " results; outputs given: ", resolved.targets.size()));
+  }
+  std::map<uint64_t, ArrayPtr> arrays;
+  std::map<uint64_t, size_t> targets;
+  for (int i = 0; i < program.inputs_size(); ++i)
+    arrays[program.inputs(i).handle()] = resolved.inputs[i];
+  for (int j = 0; j < program.outputs_size(); ++j) targets[ready->plan->output_handles[j]] = j;
+  Accepted whole;
+  whole.outputs.resize(resolved.targets.size());
+  auto part = [&](std::vector<ArrayPtr> inputs) {
+    Resolved one;
+    one.session = resolved.session;
+    one.device = resolved.device;
+    one.extras = resolved.extras;
+    one.launched = resolved.launched;
+    one.inputs = std::move(inputs);
+    return one;
+  };
+  for (const ops::ProgramStep& step : ready->plan->steps) {
+    std::vector<ArrayPtr> inputs;
+    for (uint64_t handle : step.inputs) inputs.push_back(handle == 0 ? nullptr : arrays.at(handle));
+    Resolved one = part(std::move(inputs));
+    for (size_t j = 0; j < step.outputs.size(); ++j) {
+      Resolved::Target target{.is_inline = true};
+      auto result = targets.find(step.outputs[j]);
+      if (step.existing[j]) {
+        target = {.existing = arrays.at(step.outputs[j])};
+      } else if (result != targets.end() && resolved.targets[result->second].existing == nullptr) {
+        target = resolved.targets[result->second];
+      }
+      one.targets.push_back(std::move(target));
+    }
+    auto launched =
+        Launch(tenant, step.operation, deadline, one, step.plan ? &*step.plan : nullptr);
+    if (!launched.ok()) return launched.status();
+    if (launched->task != nullptr) whole.task = launched->task;
+    for (size_t j = 0; j < step.outputs.size(); ++j) {
+      arrays[step.outputs[j]] = launched->outputs[j];
+      auto result = targets.find(step.outputs[j]);
+      if (result != targets.end()) whole.outputs[result->second] = launched->outputs[j];
+    }
+  }
+  for (size_t j = 0; j < resolved.targets.size(); ++j) {
+    whole.inline_outputs.push_back(resolved.targets[j].is_inline);
+    if (resolved.targets[j].existing == nullptr) continue;
+    v1::Operation copy;
+    copy.mutable_copy()->mutable_input()->set_handle(1);  // stands for the result
+    copy.add_outputs()->set_existing(true);
+    Resolved one = part({whole.outputs[j]});
+    one.targets = {resolved.targets[j]};
+    auto copied = Launch(tenant, copy, deadline, one);
+    if (!copied.ok()) return copied.status();
+    whole.task = copied->task;
+    whole.outputs[j] = copied->outputs[0];
+  }
+  whole.waits_for_helpers = true;
+  return whole;
 }
 
 absl::StatusOr<Operations::Accepted> Operations::LaunchThroughTemporary(

@@ -10,6 +10,8 @@
 #include "absl/time/time.h"
 #include "server/scheduler/core.h"
 #include "server/scheduler/engine.h"
+#include "server/scheduler/functions.h"
+#include "server/scheduler/programs.h"
 #include "server/scheduler/scheduler.h"
 #include "server/session/array.h"
 
@@ -26,8 +28,13 @@ class Operations {
   using FindModule =
       std::function<absl::StatusOr<wire::Source>(const TenantId&, const std::string&)>;
 
-  Operations(Core* core, Scheduler* scheduler, FindModule find_module)
-      : core_(core), scheduler_(scheduler), find_module_(std::move(find_module)) {}
+  Operations(Core* core, Scheduler* scheduler, FindModule find_module, const Functions* functions,
+             Programs* programs)
+      : core_(core),
+        scheduler_(scheduler),
+        find_module_(std::move(find_module)),
+        functions_(functions),
+        programs_(programs) {}
 
   struct Accepted {
     std::shared_ptr<Task> task;  // null: a view, nothing runs; the last of several
@@ -35,6 +42,8 @@ class Operations {
     std::vector<std::shared_ptr<Task>> helpers;
     std::vector<std::shared_ptr<session::Array>> outputs;
     std::vector<bool> inline_outputs;
+    // The operation has ended when all of these have, not the task alone.
+    bool waits_for_helpers = false;
   };
   struct Extras {
     std::function<void(TaskState)> observer;  // hears of the task's states
@@ -68,8 +77,13 @@ class Operations {
                              Resolved* resolved);
   absl::StatusOr<std::shared_ptr<session::Array>> InlineArray(const TenantId& tenant,
                                                               const v1::InlineArray& inline_array);
+  // `planned`: the operation's plan for these inputs and outputs, where it is known already.
   absl::StatusOr<Accepted> Launch(const TenantId& tenant, const v1::Operation& operation,
-                                  absl::Time deadline, Resolved& resolved);
+                                  absl::Time deadline, Resolved& resolved,
+                                  const ops::Plan* planned = nullptr);
+  // Every step of a program, in order.
+  absl::StatusOr<Accepted> LaunchProgram(const TenantId& tenant, const v1::ProgramCall& call,
+                                         absl::Time deadline, const Resolved& resolved);
   absl::StatusOr<Accepted> LaunchThroughTemporary(const TenantId& tenant,
                                                   const v1::Operation& operation,
                                                   absl::Time deadline, Resolved& resolved);
@@ -92,6 +106,8 @@ class Operations {
   Core* const core_;
   Scheduler* const scheduler_;
   const FindModule find_module_;
+  const Functions* const functions_;
+  Programs* const programs_;
   uint64_t next_task_ = 1;  // guarded by the lock
 };
 

@@ -195,6 +195,12 @@ absl::Status Recovery::Read(const recovery::Journal& journal) {
       case Kind::kModule:
         status = ParseInto(bytes, id, &books_.modules);
         break;
+      case Kind::kFunction:
+        status = ParseInto(bytes, id, &books_.functions);
+        break;
+      case Kind::kProgram:
+        status = ParseInto(bytes, id, &books_.programs);
+        break;
       case Kind::kReadingDisk:  // then the disk still has all, and nobody was told anything
         status = absl::NotFoundError("");
         return;
@@ -239,6 +245,8 @@ void Recovery::RestoreThings() {
   SpoilWhatNobodyFills();
   if (core_.durability != nullptr) core_.durability->RestoreLoads();
   for (const auto& [id, record] : books_.modules) parts_.modules->Restore(id, record);
+  for (const auto& [id, record] : books_.functions) parts_.functions->Restore(id, record);
+  for (const auto& [id, record] : books_.programs) parts_.programs->Restore(id, record);
   AbandonUnacceptedJobs();
   JudgeTasks();
   RestoreTasks();

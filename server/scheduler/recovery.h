@@ -12,9 +12,11 @@
 #include "server/recovery/records.pb.h"
 #include "server/scheduler/arrays.h"
 #include "server/scheduler/core.h"
+#include "server/scheduler/functions.h"
 #include "server/scheduler/jobs.h"
 #include "server/scheduler/modules.h"
 #include "server/scheduler/operations.h"
+#include "server/scheduler/programs.h"
 #include "server/scheduler/scheduler.h"
 #include "server/wire/status_page.h"
 
@@ -34,6 +36,8 @@ class Recovery {
     Operations* operations;
     Arrays* arrays;
     Modules* modules;
+    Functions* functions;
+    Programs* programs;
     Jobs* jobs;
   };
   explicit Recovery(Parts parts) : parts_(parts), core_(*parts.core) {}
@@ -56,6 +60,8 @@ class Recovery {
     std::map<uint64_t, recovery::TaskResultRecord> results;
     std::map<uint64_t, recovery::JobRecord> jobs;
     std::map<uint64_t, recovery::ModuleRecord> modules;
+    std::map<uint64_t, recovery::FunctionRecord> functions;
+    std::map<uint64_t, recovery::ProgramRecord> programs;
     uint64_t last_id = 0, last_task = 0;
   };
   // How far an old worker came.

@@ -22,8 +22,10 @@
 #include "stride/v1/array_service.pb.h"
 #include "stride/v1/compute_service.pb.h"
 #include "stride/v1/device_service.pb.h"
+#include "stride/v1/function_service.pb.h"
 #include "stride/v1/job_service.pb.h"
 #include "stride/v1/kernel_service.pb.h"
+#include "stride/v1/program_service.pb.h"
 #include "stride/v1/session_service.pb.h"
 #include "stride/v1/tenant_service.pb.h"
 #include "tests/support/daemon/daemon.h"
@@ -147,7 +149,8 @@ TEST_F(TokenTest, NoMethodIsOpen) {
   Start("[tenant a]\n" + HashLine(a_));
   for (const google::protobuf::FileDescriptor* file :
        {v1::PutArrayRequest::descriptor()->file(), v1::RunRequest::descriptor()->file(),
-        v1::GetDeviceRequest::descriptor()->file(), v1::GetJobRequest::descriptor()->file(),
+        v1::GetDeviceRequest::descriptor()->file(), v1::GetFunctionRequest::descriptor()->file(),
+        v1::GetJobRequest::descriptor()->file(), v1::GetProgramRequest::descriptor()->file(),
         v1::GetModuleRequest::descriptor()->file(), v1::GetSessionRequest::descriptor()->file(),
         v1::GetUsageRequest::descriptor()->file()}) {
     const auto* service = file->service(0);
@@ -496,6 +499,17 @@ class TwoTenantsTest : public ::testing::Test {
     module.set_module_id("secret");
     module.mutable_module()->set_source("extern \"C\" __global__ void f(int* x) { x[0] = 1; }");
     owner_.Get<v1::CreateModuleResponse>("KernelService/CreateModule", module);
+    v1::CreateFunctionRequest function;
+    function.set_function_id("secret");
+    auto* body = function.mutable_function()->mutable_ufunc()->mutable_body();
+    body->mutable_expression()->set_text("x");
+    body->mutable_expression()->add_parameters("x");
+    owner_.Get<v1::CreateFunctionResponse>("FunctionService/CreateFunction", function);
+    v1::CreateProgramRequest program;
+    program.set_program_id("secret");
+    Fill(program.mutable_program()->add_operations())->set_handle(1);
+    program.mutable_program()->add_outputs(1);
+    owner_.Get<v1::CreateProgramResponse>("ProgramService/CreateProgram", program);
     v1::CreateJobRequest job;
     job.set_job_id("secret");
     Fill(job.mutable_job()->add_operations())->set_name("tenants/owner/arrays/of-job");
@@ -572,6 +586,12 @@ class TwoTenantsTest : public ::testing::Test {
     request.mutable_spec()->add_shape(4);
     return request.SerializeAsString();
   }
+  static std::string Replay(const std::string& program) {
+    v1::RunRequest request;
+    request.mutable_operation()->mutable_program_call()->set_program(program);
+    request.mutable_operation()->add_outputs()->set_inline_result(true);
+    return request.SerializeAsString();
+  }
   static std::string PutHeader(const std::string& parent, const std::string& id) {
     v1::PutArrayRequest request;
     request.mutable_header()->set_parent(parent);
@@ -587,6 +607,10 @@ class TwoTenantsTest : public ::testing::Test {
     const std::string job = "tenants/owner/jobs/secret", no_job = "tenants/owner/jobs/none";
     const std::string module = "tenants/owner/modules/secret",
                       no_module = "tenants/owner/modules/none";
+    const std::string function = "tenants/owner/functions/secret",
+                      no_function = "tenants/owner/functions/none";
+    const std::string program = "tenants/owner/programs/secret",
+                      no_program = "tenants/owner/programs/none";
     const std::string tenant = "tenants/owner", no_tenant = "tenants/none";
     const std::string none = "sessions/none";
     auto put = [](const std::string& name) {
@@ -629,6 +653,15 @@ class TwoTenantsTest : public ::testing::Test {
         {"KernelService/GetModule", Named<v1::GetModuleRequest>, module, no_module},
         {"KernelService/ListModules", Under<v1::ListModulesRequest>, tenant, no_tenant},
         {"KernelService/DeleteModule", Named<v1::DeleteModuleRequest>, module, no_module},
+        {"FunctionService/CreateFunction", Under<v1::CreateFunctionRequest>, tenant, no_tenant},
+        {"FunctionService/GetFunction", Named<v1::GetFunctionRequest>, function, no_function},
+        {"FunctionService/ListFunctions", Under<v1::ListFunctionsRequest>, tenant, no_tenant},
+        {"FunctionService/DeleteFunction", Named<v1::DeleteFunctionRequest>, function, no_function},
+        {"ComputeService/Run", Replay, program, no_program},
+        {"ProgramService/CreateProgram", Under<v1::CreateProgramRequest>, tenant, no_tenant},
+        {"ProgramService/GetProgram", Named<v1::GetProgramRequest>, program, no_program},
+        {"ProgramService/ListPrograms", Under<v1::ListProgramsRequest>, tenant, no_tenant},
+        {"ProgramService/DeleteProgram", Named<v1::DeleteProgramRequest>, program, no_program},
     };
   }
 

@@ -86,6 +86,34 @@ class FakeEngine : public scheduler::Engine {
   absl::StatusOr<v1::ListModulesResponse> ListModules(
       const TenantId& tenant, const v1::ListModulesRequest& request) override;
   absl::Status DeleteModule(const TenantId& tenant, const std::string& name) override;
+  absl::StatusOr<v1::Function> CreateFunction(const TenantId&, const v1::CreateFunctionRequest&,
+                                              absl::Time) override {
+    return absl::UnimplementedError("the fake has no functions");
+  }
+  absl::StatusOr<v1::Function> GetFunction(const TenantId&, const std::string&) override {
+    return absl::UnimplementedError("the fake has no functions");
+  }
+  absl::StatusOr<v1::ListFunctionsResponse> ListFunctions(
+      const TenantId&, const v1::ListFunctionsRequest&) override {
+    return absl::UnimplementedError("the fake has no functions");
+  }
+  absl::Status DeleteFunction(const TenantId&, const std::string&) override {
+    return absl::UnimplementedError("the fake has no functions");
+  }
+  absl::StatusOr<v1::CreateProgramResponse> CreateProgram(
+      const TenantId&, const v1::CreateProgramRequest&) override {
+    return absl::UnimplementedError("the fake has no programs");
+  }
+  absl::StatusOr<v1::Program> GetProgram(const TenantId&, const std::string&) override {
+    return absl::UnimplementedError("the fake has no programs");
+  }
+  absl::StatusOr<v1::ListProgramsResponse> ListPrograms(const TenantId&,
+                                                        const v1::ListProgramsRequest&) override {
+    return absl::UnimplementedError("the fake has no programs");
+  }
+  absl::Status DeleteProgram(const TenantId&, const std::string&) override {
+    return absl::UnimplementedError("the fake has no programs");
+  }
   std::vector<v1::Device> ListDevices() override;
   std::vector<v1::DeviceSample> SampleDevices() override;
   void AwaitHealth(absl::Time deadline) override {}

@@ -21,5 +21,8 @@ extern const char kScatterRoutine[];
 extern const char kCompressRoutine[];
 extern const char kSortRoutine[];
 extern const char kSearchRoutine[];
+extern const char kFoldRoutine[];
+extern const char kAtRoutine[];
+extern const char kGufuncRoutine[];
 
 }  // namespace stride::codegen

@@ -63,6 +63,27 @@ bool IsArg(Code::Combine combine) {
   return combine == Code::COMBINE_ARGMIN || combine == Code::COMBINE_ARGMAX;
 }
 
+// Of a combination that is a program: `combine_program` and its scalars are declared before. What
+// has no identity tells by an index below zero that there is nothing yet.
+absl::StatusOr<std::string> ProgramAccumulatorText(const Code& code, DType dtype) {
+  const std::string type = TypeName(dtype);
+  const std::string combined = absl::StrCat(
+      "  ", type,
+      " value;\n  combine_program(combine_program_scalars(), a.value, b.value, 0, value);\n");
+  if (!code.has_identity()) {
+    return absl::StrCat("struct Acc {\n  ", type,
+                        " value;\n  st_i64 index;\n};\nST_FN Acc st_identity() { return Acc{", type,
+                        "(), -1}; }\nST_FN Acc st_combine(Acc a, Acc b) {\n",
+                        "  if (a.index < 0) return b;\n  if (b.index < 0) return a;\n", combined,
+                        "  return Acc{value, 0};\n}\n");
+  }
+  auto identity = LiteralText(dtype, code.identity().value());
+  if (!identity.ok()) return identity.status();
+  return absl::StrCat(
+      "struct Acc {\n  ", type, " value;\n};\nST_FN Acc st_identity() { return Acc{", *identity,
+      "}; }\nST_FN Acc st_combine(Acc a, Acc b) {\n", combined, "  return Acc{value};\n}\n");
+}
+
 std::string AccumulatorText(const Code& code, DType dtype) {
   std::string type = TypeName(dtype), identity = IdentityText(code.combine(), dtype);
   // bool{0} and the like narrow; casts do not.
@@ -148,7 +169,7 @@ std::string StoreText(const ReduceText& text, DType output) {
   return absl::StrCat(
       "ST_FN void store_result(const Launch& launch, const finishScalars& scalars, st_i64 kept, "
       "Acc acc) {\n  ",
-      TypeName(output), " result;\n  finish(scalars, acc.", text.has_index ? "index" : "value",
+      TypeName(output), " result;\n  finish(scalars, acc.", text.finishes_index ? "index" : "value",
       ", kept, result);\n  st_store<", TypeName(output),
       ">(launch.output + output_offset(launch, kept), result);\n}\n");
 }
@@ -171,23 +192,38 @@ absl::StatusOr<ReduceText> PrepareReduce(const Code& code, Target target) {
   for (int access : code.access()) text.access.push_back(static_cast<wire::Layout::Access>(access));
   if (text.access.size() != text.dtypes.size()) return Broken("access");
   if (code.map().results_size() != 1 || code.finish().results_size() != 1) return Broken("results");
-  text.has_index = IsArg(code.combine());
+  const bool by_program = code.combine() == Code::COMBINE_PROGRAM;
+  text.finishes_index = IsArg(code.combine());
+  text.has_index = text.finishes_index || (by_program && !code.has_identity());
   text.kept_contiguous = code.kept_contiguous();
 
   auto map = EmitProgram("map", code.map(), text.dtypes);
   if (!map.ok()) return map.status();
   auto finish =
-      EmitProgram("finish", code.finish(), {text.has_index ? DType::kInt64 : *accumulator});
+      EmitProgram("finish", code.finish(), {text.finishes_index ? DType::kInt64 : *accumulator});
   if (!finish.ok()) return finish.status();
+  std::string accumulator_text;
+  if (by_program) {
+    if (code.combine_program().results_size() != 1) return Broken("results");
+    auto combine =
+        EmitProgram("combine_program", code.combine_program(), {*accumulator, *accumulator});
+    if (!combine.ok()) return combine.status();
+    if (combine->num_scalars != 0) return Broken("a combination with constants");
+    auto made = ProgramAccumulatorText(code, *accumulator);
+    if (!made.ok()) return made.status();
+    accumulator_text = absl::StrCat(combine->definitions, *made);
+  } else {
+    accumulator_text = AccumulatorText(code, *accumulator);
+  }
   std::vector<DType> used = text.dtypes;
   used.push_back(*accumulator);
   CollectTypes(code.map(), &used);
   CollectTypes(code.finish(), &used);
+  CollectTypes(code.combine_program(), &used);
   std::string index = code.index_32bit() && target == Target::kCuda ? "st_u32" : "st_i64";
   text.definitions = absl::StrCat(
       Preamble(target, used), LaunchStruct(text, map->num_scalars, finish->num_scalars),
-      map->definitions, finish->definitions, AccumulatorText(code, *accumulator),
-      MapText(text, *accumulator),
+      map->definitions, finish->definitions, accumulator_text, MapText(text, *accumulator),
       OffsetText("kept_offset", 0, text.kept_rank, "launch.inputs[input].strides", ", int input",
                  index),
       OffsetText("reduced_offset", text.kept_rank, text.reduced_rank,

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "server/worker/codegen/client_text.h"
 #include "server/worker/codegen/device_headers.h"
 #include "server/worker/codegen/emit.h"
 #include "server/worker/codegen/launch_abi.h"
@@ -29,6 +30,12 @@ std::string BodyText(Code::Routine routine) {
       return absl::StrCat(kOrderRoutine, kSortRoutine);
     case Code::ROUTINE_SEARCH:
       return absl::StrCat(kOrderRoutine, kSearchRoutine);
+    case Code::ROUTINE_FOLD:
+      return kFoldRoutine;
+    case Code::ROUTINE_APPLY_AT:
+      return absl::StrCat(kIndicesRoutine, kAtRoutine);
+    case Code::ROUTINE_GUFUNC:
+      return kGufuncRoutine;
     default:
       return "";
   }
@@ -91,6 +98,24 @@ absl::StatusOr<std::string> ProgramsText(const Code& code) {
   return text;
 }
 
+// Option 0 of a gufunc: how many operands are inputs.
+absl::StatusOr<std::string> CallText(const Code& code) {
+  if (code.routine() != Code::ROUTINE_GUFUNC) return std::string();
+  if (code.options_size() != 1) return Broken("a gufunc's options");
+  auto text = ClientText(code.function());
+  if (!text.ok()) return text.status();
+  std::string arguments;
+  for (int i = 0; i < code.operands_size(); ++i) {
+    absl::StrAppend(&arguments, i == 0 ? "" : ", ", "st_view<", i < code.options(0) ? "const " : "",
+                    ClientTypeName(static_cast<DType>(code.operands(i).dtype())),
+                    ">(launch.operand", i, ", place)");
+  }
+  return absl::StrCat(*text,
+                      "ST_FN void phase0(const Launch& launch, st_i64 item) {\n"
+                      "  const Place place = st_place(launch, item);\n  ",
+                      ClientName(code.function()), "(", arguments, ");\n}\n");
+}
+
 std::string EntriesText(Code::Routine routine, Target target) {
   std::string text;
   int phase = 0;
@@ -141,8 +166,10 @@ absl::StatusOr<std::string> Emit(const Code& code, Target target) {
   for (const auto& program : code.programs()) CollectTypes(program.program(), &used);
   auto programs = ProgramsText(code);
   if (!programs.ok()) return programs.status();
+  auto call = CallText(code);
+  if (!call.ok()) return call.status();
   return absl::StrCat(Preamble(target, used), DeclarationsText(code), *programs, kCommonRoutine,
-                      BodyText(code.routine()), EntriesText(code.routine(), target));
+                      BodyText(code.routine()), *call, EntriesText(code.routine(), target));
 }
 
 }  // namespace

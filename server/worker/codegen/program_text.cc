@@ -1,10 +1,12 @@
 #include "server/worker/codegen/program_text.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 
 #include "absl/strings/str_cat.h"
 #include "server/ops/op_table.h"
+#include "server/worker/codegen/client_text.h"
 #include "server/worker/codegen/device_headers.h"
 
 namespace stride::codegen {
@@ -25,6 +27,12 @@ class Writer {
       : name_(name), program_(program), inputs_(inputs) {}
 
   absl::StatusOr<ProgramText> Write() {
+    std::string clients;
+    for (const wire::DeviceFunction& function : program_.functions()) {
+      auto text = ClientText(function);
+      if (!text.ok()) return text.status();
+      clients += *text;
+    }
     for (int i = 0; i < program_.instructions_size(); ++i) {
       if (auto status = WriteInstruction(i); !status.ok()) return status;
     }
@@ -34,7 +42,7 @@ class Writer {
     }
     ProgramText text;
     text.num_scalars = static_cast<int>(scalars_.size());
-    text.definitions = functions_ + ScalarsText() + BodyText();
+    text.definitions = clients + functions_ + ScalarsText() + BodyText();
     return text;
   }
 
@@ -69,6 +77,18 @@ class Writer {
         value = *call;
         break;
       }
+      case Instruction::KIND_CALL: {
+        auto call = ClientCallText(instruction);
+        if (!call.ok()) return call.status();
+        value = *call;
+        break;
+      }
+      case Instruction::KIND_LITERAL: {
+        auto literal = LiteralText(TypeOf(instruction), instruction.literal());
+        if (!literal.ok()) return literal.status();
+        value = *literal;
+        break;
+      }
       default:
         return Broken("no such instruction");
     }
@@ -97,6 +117,26 @@ class Writer {
                       parameters, ") {\n  return ", ops::BodyOf(*row), ";\n}\n");
     }
     return absl::StrCat(function, "(", arguments, ")");
+  }
+
+  // The types that a client's function knows are the language's own.
+  absl::StatusOr<std::string> ClientCallText(const Instruction& instruction) const {
+    if (instruction.index() >= static_cast<uint32_t>(program_.functions_size()))
+      return Broken("no such function");
+    std::string arguments;
+    for (uint32_t argument : instruction.arguments()) {
+      const DType dtype = TypeOf(program_.instructions(static_cast<int>(argument)));
+      const std::string value = absl::StrCat("v", argument);
+      absl::StrAppend(&arguments, arguments.empty() ? "" : ", ",
+                      IsComplex(dtype)
+                          ? absl::StrCat(ClientTypeName(dtype), "{", value, ".re, ", value, ".im}")
+                          : value);
+    }
+    const std::string call = absl::StrCat(
+        ClientName(program_.functions(static_cast<int>(instruction.index()))), "(", arguments, ")");
+    const DType result = TypeOf(instruction);
+    if (!IsComplex(result)) return absl::StrCat("(", TypeName(result), ")", call);
+    return absl::StrCat("st_from_client<", TypeName(result), ">(", call, ")");
   }
 
   std::string ScalarsText() const {
@@ -141,6 +181,39 @@ std::string TypeName(DType dtype) {
                                     "st_u8", "st_u16", "st_u32", "st_u64", "st_f16", "st_bf16",
                                     "float", "double", "st_c64", "st_c128"};
   return kNames[static_cast<int>(dtype)];
+}
+
+std::string ClientTypeName(DType dtype) {
+  if (dtype == DType::kComplex64) return "float2";
+  if (dtype == DType::kComplex128) return "double2";
+  return TypeName(dtype);
+}
+
+absl::StatusOr<std::string> LiteralText(DType dtype, const std::string& bytes) {
+  if (bytes.size() != static_cast<size_t>(ItemSize(dtype))) return Broken("a literal's size");
+  auto bits = [&](size_t offset, size_t size) {
+    uint64_t value = 0;
+    std::memcpy(&value, bytes.data() + offset, size);
+    return absl::StrCat("0x", absl::Hex(value), size == 8 ? "ull" : "u");
+  };
+  const std::string type = TypeName(dtype);
+  switch (dtype) {
+    case DType::kBool:
+      return std::string(bytes[0] != 0 ? "true" : "false");
+    case DType::kFloat16:
+    case DType::kBFloat16:
+      return absl::StrCat(type, "{(st_u16)", bits(0, 2), "}");
+    case DType::kFloat32:
+      return absl::StrCat("st_float_of(", bits(0, 4), ")");
+    case DType::kFloat64:
+      return absl::StrCat("st_double_of(", bits(0, 8), ")");
+    case DType::kComplex64:
+      return absl::StrCat(type, "{st_float_of(", bits(0, 4), "), st_float_of(", bits(4, 4), ")}");
+    case DType::kComplex128:
+      return absl::StrCat(type, "{st_double_of(", bits(0, 8), "), st_double_of(", bits(8, 8), ")}");
+    default:
+      return absl::StrCat("(", type, ")", bits(0, bytes.size()));
+  }
 }
 
 std::string Preamble(Target target, const std::vector<DType>& dtypes) {

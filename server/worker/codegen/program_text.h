@@ -14,6 +14,13 @@ enum class Target { kCuda, kCpu };
 // The device header's name of a type: `float`, `st_i32`, `st_c64`.
 std::string TypeName(DType dtype);
 
+// What a client's function is given for it: `float2` for complex64, the compute type's name for all
+// but those.
+std::string ClientTypeName(DType dtype);
+
+// A constant from its bytes. INTERNAL when there are too few or too many.
+absl::StatusOr<std::string> LiteralText(DType dtype, const std::string& bytes);
+
 // The device headers that a program over these types needs, with the defines before them.
 std::string Preamble(Target target, const std::vector<DType>& dtypes);
 

@@ -18,7 +18,8 @@ struct ReduceText {
   int kept_rank = 0, reduced_rank = 0;
   std::vector<DType> dtypes;  // of the inputs
   std::vector<wire::Layout::Access> access;
-  bool has_index = false;  // ARGMIN, ARGMAX
+  bool has_index = false;       // in Acc; below zero: no element yet
+  bool finishes_index = false;  // ARGMIN, ARGMAX: it is the result
   bool kept_contiguous = false;
 };
 

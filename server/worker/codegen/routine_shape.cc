@@ -51,7 +51,15 @@ class Planner {
         Sort();
         break;
       case Code::ROUTINE_SEARCH:
+      case Code::ROUTINE_GUFUNC:
         Add(0, count_);
+        break;
+      case Code::ROUTINE_FOLD:
+        shape_.may_fault = launch_.options(0) != 0;
+        Add(0, count_);
+        break;
+      case Code::ROUTINE_APPLY_AT:
+        ApplyAt();
         break;
       default:
         break;
@@ -117,6 +125,27 @@ class Planner {
     Add(3, count_, {slots, direct});
   }
 
+  void ApplyAt() {
+    shape_.may_fault = true;
+    if (count_ == 0) return;
+    int64_t among = 1;
+    for (int axis = 0; axis < launch_.extents_size(); ++axis) {
+      if (last().operand().strides(axis) == 0) among *= launch_.extents(axis);
+    }
+    const int64_t elsewhere = count_ / among;
+    Add(0, count_);
+    if (!is_cuda()) return Add(4, elsewhere, {0, 0, among});
+    const int64_t targets = Product(last().own_extents());
+    const bool direct = targets / 4 <= among;
+    const int64_t slots =
+        direct ? targets : static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(among) * 2));
+    AddScratch(slots * 16 + among * 8);
+    Add(1, slots, {slots, direct, among});
+    Add(2, among, {slots, direct, among});
+    Add(3, slots, {slots, direct, among});
+    Add(5, slots * elsewhere, {slots, direct, among});
+  }
+
   void Compress() {
     shape_.may_fault = true;
     const int64_t n = Product(operand(0).own_extents()), count = last().own_extents(0);
@@ -162,13 +191,17 @@ absl::Span<const PhaseKind> RoutinePhases(Code::Routine routine) {
   static constexpr PhaseKind T = PhaseKind::kThread, B = PhaseKind::kBlock;
   static constexpr PhaseKind kAccumulate[] = {T, B, T, B}, kOne[] = {T},
                              kScatter[] = {T, T, T, T, T}, kCompress[] = {B, T, B, T},
-                             kSort[] = {B, T};
+                             kSort[] = {B, T}, kApplyAt[] = {T, T, T, T, T, T};
   switch (routine) {
     case Code::ROUTINE_ACCUMULATE:
       return kAccumulate;
     case Code::ROUTINE_GATHER:
     case Code::ROUTINE_SEARCH:
+    case Code::ROUTINE_FOLD:
+    case Code::ROUTINE_GUFUNC:
       return kOne;
+    case Code::ROUTINE_APPLY_AT:
+      return kApplyAt;
     case Code::ROUTINE_SCATTER:
       return kScatter;
     case Code::ROUTINE_COMPRESS:

@@ -8,6 +8,7 @@
 #include "absl/strings/strip.h"
 #include "llvm/Config/llvm-config.h"
 #include "server/store/dtype.h"
+#include "server/worker/codegen/client_text.h"
 #include "server/worker/codegen/emit.h"
 #include "server/worker/codegen/launch_abi.h"
 #include "server/worker/cpu/compiler/compiler.h"
@@ -125,7 +126,8 @@ absl::StatusOr<worker::CompiledCode> CpuCompiler::Compile(const std::string& tar
   auto result = stride::cpu::Compile(*request);
   if (!result.ok()) {
     // A loop that we wrote ourselves is never the client's mistake.
-    bool ours = !code.has_source() && absl::IsInvalidArgument(result.status());
+    bool ours = !code.has_source() && !codegen::HasClientText(code) &&
+                absl::IsInvalidArgument(result.status());
     return ours ? absl::InternalError(result.status().message()) : result.status();
   }
   worker::CompiledCode compiled;

@@ -168,6 +168,17 @@ absl::StatusOr<uint64_t> Harness::Load(const wire::Code& code) {
   return modules_[key] = module_;
 }
 
+const ops::ClientFunction* Harness::Functions::Find(std::string_view name) const {
+  auto found = known.find(std::string(name));
+  return found == known.end() ? nullptr : &found->second;
+}
+
+absl::Status Harness::Define(const v1::Function& function, const std::string& id) {
+  absl::StatusOr<ops::ClientFunction> read = ops::ReadFunction(function, id);
+  if (read.ok()) functions_.known[id] = *std::move(read);
+  return read.status();
+}
+
 absl::StatusOr<wire::Task> Harness::Prepare(const v1::Operation& operation,
                                             const std::vector<DeviceArray>& inputs,
                                             const DeviceArray* existing, DeviceArray* output) {
@@ -194,7 +205,8 @@ absl::StatusOr<wire::Task> Harness::Prepare(const v1::Operation& operation,
     const bool given = j < static_cast<int>(existing.size()) && existing[j] != nullptr;
     targets.push_back(given ? ops::Input(existing[j]->info) : ops::Input());
   }
-  absl::StatusOr<ops::Plan> plan = ops::PlanOperation(operation, descriptions, targets);
+  absl::StatusOr<ops::Plan> plan =
+      ops::PlanOperation(operation, descriptions, targets, &functions_);
   if (!plan.ok()) return plan.status();
   for (size_t j = 0; j < plan->outputs.size(); ++j) {
     outputs->push_back(targets[j] ? *existing[j]

@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/base/memory_file.h"
+#include "server/ops/client_function.h"
 #include "server/ops/plan.h"
 #include "server/wire/status_page.h"
 #include "stride/v1/operation.pb.h"
@@ -74,6 +75,9 @@ class Harness {
   // Compiles and loads, once for equal code.
   absl::StatusOr<uint64_t> Load(const wire::Code& code);
 
+  // A function of the client's, which operations can then name.
+  absl::Status Define(const v1::Function& function, const std::string& id);
+
   // Plans `operation` as the daemon does and runs it; inputs in plan order. New outputs unless
   // `existing` is given.
   absl::StatusOr<DeviceArray> Compute(const v1::Operation& operation,
@@ -104,6 +108,11 @@ class Harness {
   std::unique_ptr<worker::CodeCompiler> compiler_;
   std::map<uint64_t, UniqueFd> fds_;
   std::map<std::string, uint64_t> modules_;
+  struct Functions : ops::FunctionTable {
+    const ops::ClientFunction* Find(std::string_view name) const override;
+    std::map<std::string, ops::ClientFunction> known;
+  };
+  Functions functions_;
   uint64_t used_ = 0, sequence_ = 0, copy_ = 0, module_ = 0;
 };
 

@@ -216,6 +216,12 @@ ST_FN st_f16 st_to_f16(float x) {
 ST_FN st_f16 st_half_of(float x, const st_f16*) { return st_to_f16(x); }
 ST_FN st_bf16 st_half_of(float x, const st_bf16*) { return st_to_bf16(x); }
 
+// What a client's function returned for a complex number: anything with x and y.
+template <class To, class From>
+ST_FN To st_from_client(From x) {
+  return To{(decltype(To::re))x.x, (decltype(To::re))x.y};
+}
+
 // --- conversions, as C does them; float to integer as x86 does where C leaves it open ---
 
 template <class F>

@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "server/worker/codegen/client_text.h"
 #include "server/worker/codegen/emit.h"
 #include "server/worker/cuda/compile/compile_log.h"
 #include "server/worker/cuda/compile/compile_options.h"
@@ -45,6 +46,13 @@ std::string ArchOption(const Nvrtc& nvrtc, int arch, bool specific) {
   }
   return absl::StrCat("--gpu-architecture=sm_", arch,
                       specific && arch >= kFirstSpecificArch ? "a" : "");
+}
+
+void AddIncludePaths(const Nvrtc& nvrtc, std::vector<std::string>* options) {
+  if (nvrtc.include_folder.empty()) return;
+  options->push_back("--include-path=" + nvrtc.include_folder);
+  // Where toolkits from 13.0 on keep CUB, Thrust and libcu++.
+  options->push_back("--include-path=" + nvrtc.include_folder + "/cccl");
 }
 
 absl::StatusOr<std::vector<KernelInfo>> ReadObject(const std::string& object) {
@@ -121,10 +129,16 @@ absl::StatusOr<CompiledCode> CudaCompiler::CompileEmitted(int arch, const wire::
   if (!text.ok()) return text.status();
   // NumPy rounds after every operation and keeps denormals; a fused multiply-add would round once.
   // Defaults keep division and square root exact and denormals alive.
-  const std::vector<std::string> options = {ArchOption(**nvrtc_, arch, false), "--std=c++17",
-                                            "--fmad=false", "--extra-device-vectorization"};
+  std::vector<std::string> options = {ArchOption(**nvrtc_, arch, false), "--std=c++17",
+                                      "--fmad=false", "--extra-device-vectorization"};
+  const std::string client_text = codegen::ClientTexts(code);
+  if (!client_text.empty()) {
+    if (absl::Status status = CheckIncludes(client_text); !status.ok()) return status;
+    AddIncludePaths(**nvrtc_, &options);
+  }
   absl::StatusOr<NvrtcResult> result = RunNvrtc(**nvrtc_, *text, options, {});
   if (!result.ok()) return result.status();
+  if (!result->ok && !client_text.empty()) return WrongSource(*result);
   if (!result->ok) {
     return absl::InternalError(
         absl::StrCat("emitted code does not compile: ", CleanLog(result->log)));
@@ -151,12 +165,7 @@ absl::StatusOr<CompiledCode> CudaCompiler::CompileSource(int arch, const wire::S
       TranslateOptions({source.options().begin(), source.options().end()});
   if (!options.ok()) return options.status();
   options->push_back(ArchOption(**nvrtc_, arch, true));
-  if (!(*nvrtc_)->include_folder.empty()) {
-    const std::string& folder = (*nvrtc_)->include_folder;
-    options->push_back("--include-path=" + folder);
-    // Where toolkits from 13.0 on keep CUB, Thrust and libcu++.
-    options->push_back("--include-path=" + folder + "/cccl");
-  }
+  AddIncludePaths(**nvrtc_, &*options);
   if (source.entries_size() == 0) return CompileAll(source.text(), *options);
   return CompileEntries(source.text(), *options,
                         {source.entries().begin(), source.entries().end()});

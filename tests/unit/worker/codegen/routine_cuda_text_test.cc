@@ -5,10 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <numeric>
 
 #include "absl/strings/str_replace.h"
+#include "server/ops/client_function.h"
 #include "server/ops/plan.h"
 #include "server/worker/codegen/emit.h"
 #include "server/worker/codegen/launch_abi.h"
@@ -79,11 +81,12 @@ class Compiled {
 };
 
 RoutineFault RunHere(const v1::Operation& operation, const std::vector<Host>& inputs,
-                     const std::vector<Host>& outputs) {
+                     const std::vector<Host>& outputs,
+                     const ops::FunctionTable* functions = nullptr) {
   std::vector<ops::Input> described, existing;
   for (const Host& input : inputs) described.push_back(input.info);
   for (const Host& output : outputs) existing.push_back(output.info);
-  auto plan = ops::PlanOperation(operation, described, existing);
+  auto plan = ops::PlanOperation(operation, described, existing, functions);
   EXPECT_TRUE(plan.ok()) << plan.status();
   RoutineFault fault;
   if (!plan.ok()) return fault;
@@ -239,6 +242,167 @@ TEST(RoutineCudaText, AssignsTheLastOfEqualIndices) {
     EXPECT_EQ(fault.kind, RoutineFault::kIndexOutOfRange);
     EXPECT_EQ(fault.value, n);
     EXPECT_EQ(target, expected);
+  }
+}
+
+v1::Operation ApplyAtOf(const std::string& function) {
+  v1::Operation operation;
+  operation.mutable_apply_at()->set_function(function);
+  operation.mutable_apply_at()->mutable_values()->set_handle(1);
+  operation.mutable_apply_at()->add_indices()->set_handle(2);
+  operation.add_outputs()->set_existing(true);
+  return operation;
+}
+
+// Lists by target, which are sorted and then applied: what does not commute shows their order.
+TEST(RoutineCudaText, AppliesInTheOrderOfTheIndices) {
+  for (int64_t targets : {1, 13, 1000, 100000}) {
+    const int64_t count = 3000, columns = 3;
+    std::vector<int64_t> indices(count);
+    std::vector<double> values(count * columns);
+    for (int64_t i = 0; i < count; ++i) {
+      indices[i] = Mixed(i, targets);
+      for (int64_t k = 0; k < columns; ++k)
+        values[i * columns + k] = static_cast<double>(Mixed(i * columns + k, 9)) - 4;
+    }
+    std::vector<double> subtracted(targets * columns, 3), signs(targets * columns, 3);
+    std::vector<double> sums = subtracted;
+    for (int64_t i = 0; i < count; ++i) {
+      for (int64_t k = 0; k < columns; ++k) {
+        sums[indices[i] * columns + k] -= values[i * columns + k];
+        double& sign = signs[indices[i] * columns + k];
+        sign = std::copysign(sign, values[i * columns + k]);
+      }
+    }
+    const std::vector<Host> inputs = {Of(DType::kFloat64, values, {count, columns}),
+                                      Of(DType::kInt64, indices, {count})};
+    RunHere(ApplyAtOf("subtract"), inputs, {Of(DType::kFloat64, subtracted, {targets, columns})});
+    EXPECT_EQ(subtracted, sums) << targets;
+    std::vector<double> signed_out(targets * columns, 3);
+    RunHere(ApplyAtOf("copysign"), inputs, {Of(DType::kFloat64, signed_out, {targets, columns})});
+    EXPECT_EQ(signed_out, signs) << targets;
+  }
+}
+
+TEST(RoutineCudaText, AppliesNothingWhenAnIndexIsOutOfRange) {
+  std::vector<int32_t> indices(500), out(7, 1), values = {5};
+  for (int64_t i = 0; i < 500; ++i) indices[i] = static_cast<int32_t>(Mixed(i, 7));
+  indices[321] = 7;
+  const RoutineFault fault =
+      RunHere(ApplyAtOf("add"), {Of(DType::kInt32, values, {1}), Of(DType::kInt32, indices, {500})},
+              {Of(DType::kInt32, out, {7})});
+  EXPECT_EQ(fault.kind, RoutineFault::kIndexOutOfRange);
+  EXPECT_EQ(fault.value, 7);
+  EXPECT_EQ(out, std::vector<int32_t>(7, 1));
+}
+
+TEST(RoutineCudaText, FoldsPartsOfRows) {
+  v1::Operation operation;
+  operation.mutable_reduce_at()->set_function("subtract");
+  operation.mutable_reduce_at()->mutable_input()->set_handle(1);
+  operation.mutable_reduce_at()->mutable_indices()->set_handle(2);
+  operation.mutable_reduce_at()->set_axis(1);
+  operation.add_outputs()->set_existing(true);
+  std::vector<int32_t> in(40 * 10), out(40 * 4);
+  std::vector<int16_t> indices = {0, 6, 3, 9};
+  for (int i = 0; i < 400; ++i) in[i] = i * i % 71;
+  RunHere(operation, {Of(DType::kInt32, in, {40, 10}), Of(DType::kInt16, indices, {4})},
+          {Of(DType::kInt32, out, {40, 4})});
+  const int begin[] = {0, 6, 3, 9}, end[] = {6, 7, 9, 10};
+  for (int row = 0; row < 40; ++row) {
+    for (int part = 0; part < 4; ++part) {
+      int expected = in[row * 10 + begin[part]];
+      for (int i = begin[part] + 1; i < end[part]; ++i) expected -= in[row * 10 + i];
+      EXPECT_EQ(out[row * 4 + part], expected) << row << " " << part;
+    }
+  }
+}
+
+struct OneFunction : ops::FunctionTable {
+  explicit OneFunction(const v1::Function& definition) {
+    auto read = ops::ReadFunction(definition, "own");
+    EXPECT_TRUE(read.ok()) << read.status();
+    if (read.ok()) function = *std::move(read);
+  }
+  const ops::ClientFunction* Find(std::string_view name) const override {
+    return name == "own" ? &function : nullptr;
+  }
+  ops::ClientFunction function;
+};
+
+TEST(RoutineCudaText, CallsAClientsFunctionOfSubArrays) {
+  v1::Function definition;
+  definition.mutable_gufunc()->set_layout("(m,n),(n)->(m)");
+  definition.mutable_gufunc()->add_signatures("float64,float64->float64");
+  definition.mutable_gufunc()->mutable_body()->set_entry("product");
+  definition.mutable_gufunc()->mutable_body()->set_source(R"(
+#include <stdint.h>
+__device__ void product(stride_view<const double, 2> a, stride_view<const double, 1> x,
+                        stride_view<double, 1> y) {
+  for (int64_t i = 0; i < a.size(0); ++i) {
+    y(i) = 0;
+    for (int64_t j = 0; j < a.size(1); ++j) y(i) += a(i, j) * x(j);
+  }
+})");
+  const OneFunction table(definition);
+  v1::Operation operation;
+  operation.mutable_gufunc()->set_function("own");
+  operation.mutable_gufunc()->add_inputs();
+  operation.mutable_gufunc()->add_inputs();
+  operation.add_outputs()->set_existing(true);
+  std::vector<double> a(500 * 6), x(500 * 3), y(500 * 2);
+  for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<double>(i % 17);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<double>(i % 5);
+  RunHere(operation, {Of(DType::kFloat64, a, {500, 2, 3}), Of(DType::kFloat64, x, {500, 3})},
+          {Of(DType::kFloat64, y, {500, 2})}, &table);
+  for (size_t b = 0; b < 500; ++b) {
+    for (size_t i = 0; i < 2; ++i) {
+      double expected = 0;
+      for (size_t j = 0; j < 3; ++j) expected += a[(b * 2 + i) * 3 + j] * x[b * 3 + j];
+      ASSERT_EQ(y[b * 2 + i], expected) << b << " " << i;
+    }
+  }
+}
+
+// Loops and reductions with a client's text in them, as far as a compiler of CUDA C++ can tell.
+TEST(ClientCudaText, LoopsAndReductionsCompile) {
+  for (const char* types : {"float32,float32->float32", "complex128,complex128->complex128"}) {
+    const bool is_complex = types[0] == 'c';
+    v1::Function definition;
+    auto* ufunc = definition.mutable_ufunc();
+    ufunc->add_signatures(types);
+    ufunc->set_associative(true);
+    ufunc->mutable_body()->mutable_device_function()->set_entry("join");
+    ufunc->mutable_body()->mutable_device_function()->set_source(
+        is_complex ? "__device__ double2 join(double2 a, double2 b) {\n"
+                     "  return make_double2(a.x + b.x, a.y + b.y);\n}"
+                   : "template <class T> __device__ T join(T a, T b) { return a + b; }");
+    v1::Operation use, reduce;
+    use.mutable_ufunc()->set_function("own");
+    use.mutable_ufunc()->add_inputs();
+    use.mutable_ufunc()->add_inputs();
+    use.add_outputs()->set_inline_result(true);
+    reduce.mutable_reduction()->set_function_name("own");
+    reduce.mutable_reduction()->mutable_input();
+    reduce.add_outputs()->set_inline_result(true);
+    const DType dtype = is_complex ? DType::kComplex128 : DType::kFloat32;
+    for (bool identity : {false, true}) {
+      if (identity) ufunc->mutable_identity()->set_int_value(0);
+      const OneFunction table(definition);
+      const ops::Input array = Contiguous(dtype, {50, 60});
+      for (const auto& [operation, entries] :
+           {std::pair<v1::Operation, std::vector<std::string>>{use, {kElementwiseEntry}},
+            {reduce, {kReduceEntry, kReduceFinishEntry}}}) {
+        const std::vector<ops::Input> inputs(operation.has_ufunc() ? 2 : 1, array);
+        auto plan = ops::PlanOperation(operation, inputs, {std::nullopt}, &table);
+        ASSERT_TRUE(plan.ok()) << plan.status();
+        auto text = EmitCuda(*plan->code);
+        ASSERT_TRUE(text.ok()) << text.status();
+        cpu::CompileRequest request{.source = WithoutPtx(*text), .entries = entries};
+        auto result = cpu::Compile(request);
+        EXPECT_TRUE(result.ok()) << result.status();
+      }
+    }
   }
 }
 

@@ -1,0 +1,118 @@
+#include "server/ops/fold_plan.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/error.h"
+#include "server/ops/elementwise.h"
+#include "server/ops/routine_plan.h"
+
+namespace stride::ops {
+namespace {
+
+constexpr char kField[] = "reduce_at.indices";
+
+wire::ScalarValue Int64Scalar(int64_t value) {
+  return *EncodeScalar(Integer{value}, DType::kInt64, kField);
+}
+
+RoutineSpec FoldSpec(const BinaryFunction& function, const ArrayInfo& input,
+                     const ArrayInfo& output) {
+  RoutineSpec spec;
+  spec.routine = wire::RoutineCode::ROUTINE_FOLD;
+  spec.programs = {CastProgram({input.dtype, function.dtype, function.accumulator}),
+                   CombineCode(function),
+                   CastProgram({function.accumulator, function.dtype, output.dtype})};
+  spec.outputs = {output};
+  return spec;
+}
+
+}  // namespace
+
+absl::StatusOr<Plan> PlanFold(const BinaryFunction& function, const ArrayInfo& input,
+                              const std::vector<bool>& is_reduced, bool keep_dims,
+                              const ArrayInfo& output) {
+  const auto reduced = std::count(is_reduced.begin(), is_reduced.end(), true);
+  if (reduced > 1) {
+    return InvalidField(
+        v1::ERROR_REASON_INVALID_FIELD, "reduction.axes",
+        absl::StrCat("the order of elements matters to this function, which reduces "
+                     "one axis at a time: ",
+                     function.name, "; axes given: ", reduced));
+  }
+  RoutineSpec spec = FoldSpec(function, input, output);
+  RoutineOperand from{.slot = 0, .array = input}, to{.slot = 1, .array = output};
+  for (size_t i = 0, j = 0; i < input.shape.size(); ++i) {
+    if (is_reduced[i]) {
+      from.AddOwn(i);
+    } else {
+      spec.extents.push_back(input.shape[i]);
+      from.strides.push_back(input.strides[i]);
+      to.strides.push_back(output.strides[j]);
+    }
+    j += !is_reduced[i] || keep_dims;
+  }
+  if (reduced == 0) {
+    from.own_extents = {1};
+    from.own_strides = {0};
+  }
+  if (function.identity) spec.scalars.push_back(*function.identity);
+  spec.options = {0, function.identity.has_value()};
+  spec.operands = {std::move(from), std::move(to)};
+  spec.num_inputs = 1;
+  spec.label = absl::StrCat("reduce ", function.name);
+  return MakeRoutinePlan(std::move(spec));
+}
+
+absl::StatusOr<Plan> PlanReduceAt(const v1::ReduceAt& operation, Inputs inputs,
+                                  const Input& existing, const FunctionTable* functions) {
+  auto input = NeedArray(inputs[0], "reduce_at.input");
+  if (!input.ok()) return input.status();
+  auto indices = NeedArray(inputs[1], kField);
+  if (!indices.ok()) return indices.status();
+  if (indices->shape.size() != 1 || !IsInteger(indices->dtype)) {
+    return InvalidField(v1::ERROR_REASON_DATA_TYPE_MISMATCH, kField,
+                        "the indices are integers along one axis");
+  }
+  auto data_type = ReadDataType(operation.data_type(), "reduce_at.data_type");
+  if (!data_type.ok()) return data_type.status();
+  auto function = FindBinaryFunction({.name = operation.function(),
+                                      .input = input->dtype,
+                                      .data_type = *data_type,
+                                      .field = "reduce_at.function",
+                                      .input_field = "reduce_at.input"},
+                                     functions);
+  if (!function.ok()) return function.status();
+  auto axis = NormalizeAxis(operation.axis(), input->shape.size(), "reduce_at.axis");
+  if (!axis.ok()) return axis.status();
+  Shape shape = input->shape;
+  const int64_t count = indices->shape[0];
+  shape[*axis] = count;
+  auto output = ChooseOutput(function->dtype, shape, existing);
+  if (!output.ok()) return output.status();
+  if (count > 1 && indices->strides[0] == 0) {
+    // The routine tells indices apart by where they are.
+    Plan plan;
+    plan.outputs.push_back(*output);
+    plan.converted_inputs = {std::nullopt, indices->dtype};
+    return plan;
+  }
+
+  RoutineSpec spec = FoldSpec(*function, *input, *output);
+  spec.extents = shape;
+  RoutineOperand from{
+      .slot = 0, .array = *input, .strides = StridesWithout(*input, *axis, *axis + 1)};
+  from.AddOwn(*axis);
+  RoutineOperand at{.slot = 1, .array = *indices};
+  at.strides.assign(shape.size(), 0);
+  at.strides[*axis] = indices->strides[0];
+  RoutineOperand to{.slot = 2, .array = *output, .strides = output->strides};
+  spec.operands = {std::move(from), std::move(at), std::move(to)};
+  spec.num_inputs = 2;
+  spec.options = {1, 0};
+  spec.scalars = {Int64Scalar(count > 1 ? indices->strides[0] : 1), Int64Scalar(count)};
+  spec.label = absl::StrCat("reduceat ", function->name);
+  return MakeRoutinePlan(std::move(spec));
+}
+
+}  // namespace stride::ops

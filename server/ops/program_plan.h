@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "server/ops/client_function.h"
+#include "server/ops/plan.h"
+#include "stride/v1/program_service.pb.h"
+
+// Programs: graphs of operations whose handles are numbers of the program's own.
+namespace stride::ops {
+
+// One task of a replay, or a view. A worker may capture runs of them as a graph of the device's
+// own: nothing between two steps depends on the daemon.
+struct ProgramStep {
+  v1::Operation operation;        // for its name; of several that became one, the last
+  std::vector<uint64_t> inputs;   // handles, in the order of the plan's slots; 0: a scalar
+  std::vector<uint64_t> outputs;  // handles
+  std::vector<bool> existing;     // of outputs: written in place
+  // Not set: copies are needed around it, which are planned when it runs.
+  std::optional<Plan> plan;
+};
+
+// A program as it runs for inputs of one kind: dtypes, shapes and layouts.
+struct ProgramPlan {
+  std::vector<ProgramStep> steps;
+  std::vector<ArrayInfo> outputs;        // of the program
+  std::vector<uint64_t> output_handles;  // which they are among the steps'
+};
+
+// Whether its handles make sense: whatever it is called with. Field paths within the Program.
+absl::Status CheckProgram(const v1::Program& program);
+
+// Plans every operation for these inputs, and makes one loop of elementwise operations whose result
+// only another of the same shape reads. The program is checked already. Errors are the operations',
+// with paths within the Program.
+absl::StatusOr<ProgramPlan> PlanProgram(const v1::Program& program,
+                                        absl::Span<const ArrayInfo> inputs,
+                                        const FunctionTable* functions);
+
+}  // namespace stride::ops

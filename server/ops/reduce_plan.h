@@ -1,0 +1,40 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/ops/plan.h"
+#include "server/ops/program_builder.h"
+#include "server/ops/shape.h"
+
+namespace stride::ops {
+
+// A reduction that is typed and whose operands are known.
+struct ReduceSpec {
+  std::vector<ArrayInfo> inputs;  // slot i; all of one shape, broadcast
+  std::vector<bool> is_reduced;   // of their axes
+  bool keep_dims = false;
+  wire::ReduceCode::Combine combine = wire::ReduceCode::COMBINE_UNSPECIFIED;
+  std::optional<wire::Program> combine_program;  // COMBINE_PROGRAM, with the next
+  std::optional<wire::ScalarValue> identity;
+  DType accumulator = DType::kBool;
+  ProgramBuilder map, finish;
+  Value mapped, finished;  // the latter is cast to the output's type
+  ArrayInfo output;        // slot inputs.size()
+  std::string label;
+};
+Plan MakeReducePlan(ReduceSpec spec);
+
+// The result's shape, and how many elements each of its own is made of.
+struct ReducedShape {
+  Shape result;
+  int64_t kept_count = 1, reduced_count = 1;
+};
+ReducedShape ReduceShapeOf(absl::Span<const int64_t> shape, const std::vector<bool>& is_reduced,
+                           bool keep_dims);
+
+// The array as it appears in `shape`, to which it is known to broadcast.
+ArrayInfo BroadcastTo(const ArrayInfo& array, const Shape& shape);
+
+}  // namespace stride::ops

@@ -1,0 +1,190 @@
+#include "server/scheduler/functions.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/error.h"
+#include "server/base/page_size.h"
+#include "server/ops/trial_plans.h"
+#include "server/recovery/records.pb.h"
+#include "server/scheduler/describe.h"
+#include "server/session/resource_name.h"
+
+namespace stride::scheduler {
+namespace {
+
+// Of one tenant. Each is at most 64 KiB of text for each of its bodies.
+constexpr int64_t kMaxFunctions = 1000;
+
+absl::Status Unknown(std::string_view type, const std::string& name) {
+  return NotFound(v1::ERROR_REASON_FUNCTION_NOT_FOUND, type, name);
+}
+
+std::string TextField(const v1::Function& function) {
+  switch (function.kind_case()) {
+    case v1::Function::kUfunc:
+      return "function.ufunc.body.device_function.source";
+    case v1::Function::kGufunc:
+      return "function.gufunc.body.source";
+    default:
+      return "function.reduction";
+  }
+}
+
+// What several compilations came to, told by the compiler's threads.
+struct Outcome {
+  absl::Mutex mutex;
+  int left = 0;
+  absl::Status first;
+  void End(const absl::Status& status) {
+    absl::MutexLock lock(&mutex);
+    --left;
+    if (first.ok()) first = status;
+  }
+};
+
+}  // namespace
+
+absl::StatusOr<v1::Function> Functions::Create(const TenantId& tenant,
+                                               const v1::CreateFunctionRequest& request,
+                                               absl::Time deadline) {
+  auto owner = session::ParseParent(request.parent(), tenant, "parent");
+  if (!owner.ok()) return owner.status();
+  if (*owner != tenant.value) return Unknown("tenant", absl::StrCat("tenants/", *owner));
+  absl::Status named = ops::CheckFunctionId(request.function_id(), "function_id");
+  if (!named.ok()) return named;
+  auto read = ops::ReadFunction(request.function(), request.function_id());
+  if (!read.ok()) return PrefixField(read.status(), "function.");
+  const Key key{tenant, request.function_id()};
+  if (absl::Status status = Reserve(key); !status.ok()) return status;
+  absl::Status compiled = Compile(*read, deadline);
+  Locked lock(*core_);
+  creating_.erase(key);
+  if (absl::IsInvalidArgument(compiled))
+    return AtField(compiled, TextField(request.function()), "does not compile");
+  if (!compiled.ok()) return compiled;
+  Entry& entry = functions_[key];
+  entry.record = core_->recorder.NewId();
+  entry.read = *std::move(read);
+  entry.function = request.function();
+  entry.function.set_name(absl::StrCat("tenants/", tenant.value, "/functions/", key.second));
+  SetTimestamp(core_->Now(), entry.function.mutable_create_time());
+  Save(key, entry);
+  return entry.function;
+}
+
+absl::Status Functions::Reserve(const Key& key) {
+  Locked lock(*core_);
+  if (functions_.count(key) > 0 || creating_.count(key) > 0) {
+    return MakeError(absl::StatusCode::kAlreadyExists, v1::ERROR_REASON_ALREADY_EXISTS,
+                     absl::StrCat("the function exists already: ", key.second),
+                     {{"name", key.second}});
+  }
+  int64_t used = 0;
+  for (auto it = functions_.lower_bound({key.first, ""});
+       it != functions_.end() && it->first.first == key.first; ++it)
+    ++used;
+  for (const Key& other : creating_) used += other.first == key.first;
+  if (used >= kMaxFunctions) {
+    return QuotaExceeded(v1::ERROR_REASON_QUOTA, key.first.value,
+                         "the tenant has as many functions as it may; delete some",
+                         {.quota = "functions", .limit = kMaxFunctions, .used = used, .asked = 1},
+                         absl::Seconds(60));
+  }
+  creating_.insert(key);
+  return absl::OkStatus();
+}
+
+// For every kind of device; their code is then there when it is first used.
+absl::Status Functions::Compile(const ops::ClientFunction& function, absl::Time deadline) {
+  auto codes = ops::TrialCodes(function);
+  if (!codes.ok()) return codes.status();
+  std::set<std::string> targets;
+  for (const auto& device : core_->broker->devices()) targets.insert(device.target());
+  auto outcome = std::make_shared<Outcome>();
+  outcome->left = static_cast<int>(codes->size() * targets.size());
+  for (const std::string& target : targets) {
+    for (const wire::Code& code : *codes) {
+      core_->broker->compiler().Compile(
+          target, code, [outcome](const auto& result) { outcome->End(result.status()); });
+    }
+  }
+  auto done = [&outcome] { return outcome->left == 0; };
+  absl::MutexLock lock(&outcome->mutex);
+  if (outcome->mutex.AwaitWithDeadline(absl::Condition(&done), deadline)) return outcome->first;
+  return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
+                   "the deadline passed during compilation");
+}
+
+void Functions::Save(const Key& key, const Entry& entry) {
+  if (!core_->recorder.on()) return;
+  recovery::FunctionRecord record;
+  record.set_tenant(key.first.value);
+  record.set_id(key.second);
+  entry.function.SerializeToString(record.mutable_function());
+  core_->recorder.Set(recovery::Kind::kFunction, entry.record, record);
+}
+
+void Functions::Restore(uint64_t id, const recovery::FunctionRecord& record) {
+  Entry entry;
+  entry.record = id;
+  if (!entry.function.ParseFromString(record.function())) return;
+  auto read = ops::ReadFunction(entry.function, record.id());
+  if (!read.ok()) {
+    core_->options.log(
+        absl::StrCat("a function that this version does not know was dropped: ", record.id()));
+    return;
+  }
+  entry.read = *std::move(read);
+  functions_[{TenantId{record.tenant()}, record.id()}] = std::move(entry);
+}
+
+absl::StatusOr<v1::Function> Functions::Get(const TenantId& tenant, const std::string& name) {
+  auto parsed = session::ParseTenantResource(name, "functions", "name");
+  if (!parsed.ok()) return parsed.status();
+  Locked lock(*core_);
+  auto it = functions_.find({tenant, parsed->id});
+  if (it == functions_.end() || parsed->tenant != tenant.value) return Unknown("function", name);
+  return it->second.function;
+}
+
+absl::StatusOr<v1::ListFunctionsResponse> Functions::List(const TenantId& tenant,
+                                                          const v1::ListFunctionsRequest& request) {
+  auto owner = session::ParseParent(request.parent(), tenant, "parent");
+  if (!owner.ok()) return owner.status();
+  if (*owner != tenant.value) return Unknown("tenant", absl::StrCat("tenants/", *owner));
+  auto page_size = PageSize(request.page_size());
+  if (!page_size.ok()) return page_size.status();
+  v1::ListFunctionsResponse response;
+  Locked lock(*core_);
+  std::string last;
+  for (auto it = functions_.upper_bound({tenant, request.page_token()});
+       it != functions_.end() && it->first.first == tenant; ++it) {
+    if (response.functions_size() == *page_size) {
+      response.set_next_page_token(last);
+      break;
+    }
+    *response.add_functions() = it->second.function;
+    last = it->first.second;
+  }
+  return response;
+}
+
+absl::Status Functions::Delete(const TenantId& tenant, const std::string& name) {
+  auto parsed = session::ParseTenantResource(name, "functions", "name");
+  if (!parsed.ok()) return parsed.status();
+  Locked lock(*core_);
+  auto it = functions_.find({tenant, parsed->id});
+  if (parsed->tenant != tenant.value || it == functions_.end()) return Unknown("function", name);
+  core_->recorder.Erase(recovery::Kind::kFunction, it->second.record);
+  functions_.erase(it);
+  return absl::OkStatus();
+}
+
+const ops::ClientFunction* Functions::Find(const TenantId& tenant, std::string_view id) const {
+  auto it = functions_.find({tenant, std::string(id)});
+  return it == functions_.end() ? nullptr : &it->second.read;
+}
+
+}  // namespace stride::scheduler

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "server/ops/client_function.h"
+#include "server/scheduler/core.h"
+#include "server/scheduler/engine.h"
+#include "stride/v1/function_service.pb.h"
+
+namespace stride::recovery {
+class FunctionRecord;
+}
+
+namespace stride::scheduler {
+
+// Functions that clients registered, by name; each tenant's are its own. Thread-safe, except where
+// said.
+class Functions {
+ public:
+  explicit Functions(Core* core) : core_(core) {}
+
+  absl::StatusOr<v1::Function> Create(const TenantId& tenant,
+                                      const v1::CreateFunctionRequest& request,
+                                      absl::Time deadline);
+  absl::StatusOr<v1::Function> Get(const TenantId& tenant, const std::string& name);
+  absl::StatusOr<v1::ListFunctionsResponse> List(const TenantId& tenant,
+                                                 const v1::ListFunctionsRequest& request);
+  absl::Status Delete(const TenantId& tenant, const std::string& name);
+
+  // As an earlier daemon had it. Caller holds the lock.
+  void Restore(uint64_t id, const recovery::FunctionRecord& record);
+
+  // nullptr when the tenant has none of this name; valid while the lock is held. Caller holds it.
+  const ops::ClientFunction* Find(const TenantId& tenant, std::string_view id) const;
+
+ private:
+  using Key = std::pair<TenantId, std::string>;
+  struct Entry {
+    v1::Function function;
+    ops::ClientFunction read;
+    uint64_t record = 0;  // id in the journal
+  };
+  // Takes the name for a function to be made.
+  absl::Status Reserve(const Key& key);
+  void Save(const Key& key, const Entry& entry);
+  absl::Status Compile(const ops::ClientFunction& function, absl::Time deadline);
+
+  Core* const core_;
+  std::map<Key, Entry> functions_;  // guarded by the lock, as is the next
+  std::set<Key> creating_;
+};
+
+// Those that an operation of the tenant can name.
+class TenantFunctions : public ops::FunctionTable {
+ public:
+  TenantFunctions(const Functions& functions, const TenantId& tenant)
+      : functions_(functions), tenant_(tenant) {}
+  const ops::ClientFunction* Find(std::string_view name) const override {
+    return functions_.Find(tenant_, name);
+  }
+
+ private:
+  const Functions& functions_;
+  const TenantId& tenant_;
+};
+
+}  // namespace stride::scheduler

@@ -1,0 +1,41 @@
+// A client's function of sub-arrays, called for each item of the loop. Operands: inputs, outputs;
+// their own axes are the function's. Before the client's text comes the view that it is given for
+// each of them; after it the emitter writes phase0, which is the call. Pass: 0.
+
+#if ST_CUDA
+#define ST_METHOD __device__ __forceinline__
+#else
+#define ST_METHOD inline __attribute__((always_inline))
+#endif
+
+template <class T, int N>
+struct stride_view {
+  T* data;
+  long long sizes[N > 0 ? N : 1], strides[N > 0 ? N : 1];  // strides in elements
+
+  ST_METHOD long long size(int axis) const { return sizes[axis]; }
+  ST_METHOD long long stride(int axis) const { return strides[axis]; }
+  template <class... I>
+  ST_METHOD T& operator()(I... index) const {
+    static_assert(sizeof...(I) == N, "one index for each dimension");
+    const long long at[N + 1] = {(long long)index..., 0};
+    long long offset = 0;
+#pragma unroll
+    for (int axis = 0; axis < N; ++axis) offset += at[axis] * strides[axis];
+    return data[offset];
+  }
+};
+
+template <class T, class O>
+ST_FN stride_view<T, O::kOwn> st_view(const O& operand, const Place& place) {
+  stride_view<T, O::kOwn> view;
+  view.data = (T*)st_at(operand, place);
+  view.sizes[0] = 1;
+  view.strides[0] = 0;
+#pragma unroll
+  for (int axis = 0; axis < O::kOwn; ++axis) {
+    view.sizes[axis] = operand.own_extents[axis];
+    view.strides[axis] = operand.own_strides[axis] / (st_i64)sizeof(T);
+  }
+  return view;
+}

@@ -1,0 +1,273 @@
+// Programs: what is refused, what becomes one loop, and that fused loops are what their operations
+// were.
+
+#include <google/protobuf/text_format.h>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/base/error.h"
+#include "server/ops/program_plan.h"
+#include "tests/support/plan_helpers.h"
+
+namespace stride::ops {
+namespace {
+
+using testing::CountOps;
+using testing::FieldOf;
+
+v1::Program ProgramOf(const std::string& text) {
+  v1::Program program;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &program)) << text;
+  return program;
+}
+
+std::string Unary(const std::string& function, int from, int to) {
+  return " operations { ufunc { function: '" + function +
+         "' inputs { handle: " + std::to_string(from) +
+         " } } outputs { handle: " + std::to_string(to) + " } } ";
+}
+std::string Binary(const std::string& function, int left, int right, int to) {
+  return " operations { ufunc { function: '" + function +
+         "' inputs { handle: " + std::to_string(left) +
+         " } inputs { handle: " + std::to_string(right) +
+         " } } outputs { handle: " + std::to_string(to) + " } } ";
+}
+
+ProgramPlan Planned(const std::string& text, const std::vector<ArrayInfo>& inputs) {
+  const v1::Program program = ProgramOf(text);
+  EXPECT_TRUE(CheckProgram(program).ok()) << CheckProgram(program);
+  auto plan = PlanProgram(program, inputs, nullptr);
+  EXPECT_TRUE(plan.ok()) << plan.status();
+  return plan.ok() ? *std::move(plan) : ProgramPlan();
+}
+
+TEST(CheckProgram, RefusesWithTheField) {
+  struct Case {
+    std::string text, field;
+  };
+  for (
+      const Case& c : {
+          Case{"inputs { handle: 1 } outputs: 1", "operations"},
+          Case{"inputs { handle: 1 }" + Unary("cos", 1, 2), "outputs"},
+          Case{"inputs { handle: 1 } outputs: 1" + Unary("cos", 1, 2), "outputs[0]"},
+          Case{"inputs { handle: 1 } outputs: 2 outputs: 2" + Unary("cos", 1, 2), "outputs"},
+          Case{"inputs { handle: 1 } outputs: 2" + Unary("cos", 3, 2),
+               "operations[0].ufunc.inputs[0].handle"},
+          Case{"inputs { handle: 1 } outputs: 1" + Unary("cos", 1, 1), "operations[0].outputs[0]"},
+          Case{"inputs { handle: 1 } inputs { handle: 1 } outputs: 2" + Unary("cos", 1, 2),
+               "inputs[1].handle"},
+          Case{"inputs { handle: 1 } inputs { handle: 2 spec { data_type: DATA_TYPE_INT8 } } "
+               "outputs: 3" +
+                   Unary("cos", 1, 3),
+               "inputs[1].spec"},
+          Case{"outputs: 2 operations { ufunc { function: 'cos' inputs { name: 'x' } } outputs { "
+               "handle: 2 } }",
+               "operations[0].ufunc.inputs[0]"},
+          Case{
+              "inputs { handle: 1 } outputs: 2 operations { copy { input { handle: 1 } } outputs { "
+              "name: 'x' } }",
+              "operations[0].outputs[0]"},
+          // Inputs are never written.
+          Case{
+              "inputs { handle: 1 } outputs: 2 operations { copy { input { handle: 1 } } outputs { "
+              "handle: 1 existing: true } }" +
+                  Unary("cos", 1, 2),
+              "operations[0].outputs[0]"},
+      }) {
+    const absl::Status status = CheckProgram(ProgramOf(c.text));
+    EXPECT_FALSE(status.ok()) << c.text;
+    EXPECT_EQ(FieldOf(status), c.field) << c.text << ": " << status;
+  }
+}
+
+const ArrayInfo kVector = Contiguous(DType::kFloat32, {100});
+
+TEST(PlanProgram, AChainIsOneLoop) {
+  const ProgramPlan plan = Planned(
+      "inputs { handle: 1 } inputs { handle: 2 } outputs: 6 " + Unary("cos", 1, 3) +
+          Unary("sin", 2, 4) + Binary("add", 3, 4, 5) +
+          "operations { expression { text: 'x * 2 + x' inputs { key: 'x' value { handle: 5 } } } "
+          "outputs { handle: 6 } }",
+      {kVector, kVector});
+  ASSERT_EQ(plan.steps.size(), 1u);
+  const ProgramStep& step = plan.steps[0];
+  EXPECT_EQ(step.inputs, (std::vector<uint64_t>{1, 2}));
+  EXPECT_EQ(step.outputs, (std::vector<uint64_t>{6}));
+  // Each once, though the expression names it twice.
+  EXPECT_EQ(CountOps(step.plan->code->elementwise().program()), 5);
+  EXPECT_EQ(plan.outputs[0], kVector);
+}
+
+TEST(PlanProgram, WhatOthersReadStaysApart) {
+  const std::string inputs = "inputs { handle: 1 } inputs { handle: 2 } ";
+  // A result; read twice; another shape; and no loop at all.
+  EXPECT_EQ(Planned(inputs + "outputs: 3 outputs: 4 " + Unary("cos", 1, 3) + Unary("sin", 3, 4),
+                    {kVector, kVector})
+                .steps.size(),
+            2u);
+  EXPECT_EQ(Planned(inputs + "outputs: 5 " + Unary("cos", 1, 3) + Unary("sin", 3, 4) +
+                        Binary("add", 3, 4, 5),
+                    {kVector, kVector})
+                .steps.size(),
+            2u);
+  const ArrayInfo matrix = Contiguous(DType::kFloat32, {50, 100});
+  EXPECT_EQ(Planned(inputs + "outputs: 4 " + Unary("cos", 1, 3) + Binary("add", 3, 2, 4),
+                    {kVector, matrix})
+                .steps.size(),
+            2u);
+  EXPECT_EQ(Planned(inputs + "outputs: 4 " + Unary("cos", 1, 3) +
+                        "operations { reduction { function: FUNCTION_SUM input { handle: 3 } } "
+                        "outputs { handle: 4 } }",
+                    {kVector, kVector})
+                .steps.size(),
+            2u);
+}
+
+TEST(PlanProgram, WritesInPlaceKeepTheirPlace) {
+  // 3 is read by 4 before it is written again.
+  const ProgramPlan plan = Planned(
+      "inputs { handle: 1 } outputs: 5 " + Unary("cos", 1, 3) + Unary("sin", 3, 4) +
+          "operations { copy { input { handle: 1 } } outputs { handle: 3 existing: true } } " +
+          Binary("add", 3, 4, 5),
+      {kVector});
+  EXPECT_EQ(plan.steps.size(), 4u);
+}
+
+TEST(PlanProgram, FusionKeepsEveryCast) {
+  // float16 is stored between the two, and rounds.
+  const ProgramPlan plan =
+      Planned("inputs { handle: 1 } outputs: 3 " + Unary("cos", 1, 2) + Unary("sin", 2, 3),
+              {Contiguous(DType::kFloat16, {8})});
+  ASSERT_EQ(plan.steps.size(), 1u);
+  int halves = 0;
+  for (const auto& instruction : plan.steps[0].plan->code->elementwise().program().instructions()) {
+    halves += instruction.kind() == wire::Instruction::KIND_CAST &&
+              instruction.dtype() == static_cast<int>(DType::kFloat16);
+  }
+  EXPECT_EQ(halves, 2);
+}
+
+TEST(PlanProgram, AMistakeHasItsOperationsField) {
+  const v1::Program program =
+      ProgramOf("inputs { handle: 1 } outputs: 3 " + Unary("cos", 1, 2) + Unary("gcd", 2, 3));
+  const absl::Status status = PlanProgram(program, {kVector}, nullptr).status();
+  EXPECT_EQ(FieldOf(status), "operations[1].ufunc.inputs") << status;
+  EXPECT_EQ(FieldOf(PlanProgram(program, {}, nullptr).status()), "inputs");
+}
+
+using Extents = std::vector<int64_t>;
+
+constexpr char kTwoInputs[] = "inputs { handle: 1 } inputs { handle: 2 } ";
+
+// The shape of the one result for inputs of these shapes.
+Extents BatchedShape(const std::string& text, const std::vector<Extents>& shapes) {
+  std::vector<ArrayInfo> inputs;
+  for (const Extents& shape : shapes) inputs.push_back(Contiguous(DType::kFloat32, shape));
+  const ProgramPlan plan = Planned(text, inputs);
+  return plan.outputs.empty() ? Extents{-1} : plan.outputs[0].shape;
+}
+
+TEST(BatchProgram, ElementwiseOperationsBroadcastAsOneElementWould) {
+  const std::string add = std::string(kTwoInputs) + "outputs: 3 " + Binary("add", 1, 2, 3);
+  // A vector of each element with one matrix; with a matrix of each element.
+  EXPECT_EQ(BatchedShape(add + "batching { inputs { axis: 0 } inputs {} }", {{10, 5}, {4, 5}}),
+            (Extents{10, 4, 5}));
+  EXPECT_EQ(BatchedShape(add + "batching { inputs { axis: 1 } inputs { axis: 2 } outputs: -1 }",
+                         {{5, 10}, {4, 5, 10}}),
+            (Extents{4, 5, 10}));
+  EXPECT_EQ(
+      BatchedShape(add + "batching { inputs {} inputs { axis: 0 } outputs: 1 }", {{4, 5}, {10}}),
+      (Extents{4, 10, 5}));
+}
+
+TEST(BatchProgram, EachKindHasItsRule) {
+  const std::string one = "inputs { handle: 1 } outputs: 3 batching { inputs { axis: 0 } } ";
+  const std::string to = " outputs { handle: 3 } } ";
+  EXPECT_EQ(BatchedShape(
+                one + "operations { reduction { function: FUNCTION_SUM input { handle: 1 } }" + to,
+                {{10, 4, 5}}),
+            (Extents{10}));
+  EXPECT_EQ(BatchedShape(one +
+                             "operations { reduction { function: FUNCTION_MAX input { handle: 1 } "
+                             "axes: -1 keep_dims: true }" +
+                             to,
+                         {{10, 4, 5}}),
+            (Extents{10, 4, 1}));
+  EXPECT_EQ(
+      BatchedShape(one +
+                       "operations { accumulation { function: 'add' input { handle: 1 } axis: 0 "
+                       "include_initial: true }" +
+                       to,
+                   {{10, 4, 5}}),
+      (Extents{10, 5, 5}));
+  EXPECT_EQ(
+      BatchedShape(one + "operations { sort { input { handle: 1 } axis: 0 }" + to, {{10, 4, 5}}),
+      (Extents{10, 4, 5}));
+  EXPECT_EQ(
+      BatchedShape(one +
+                       "operations { view { input { handle: 1 } steps { transpose {} } steps { "
+                       "slice { axis: 1 start: 2 } } steps { reshape { shape: -1 shape: 2 } } }" +
+                       to,
+                   {{10, 4, 1}}),
+      (Extents{10, 1, 2}));
+  EXPECT_EQ(BatchedShape(one +
+                             "operations { view { input { handle: 1 } steps { broadcast { shape: 3 "
+                             "shape: 4 } } }" +
+                             to,
+                         {{10, 4}}),
+            (Extents{10, 3, 4}));
+  // What has nothing of the batch is repeated.
+  EXPECT_EQ(
+      BatchedShape(one + "operations { creation { range { stop { int_value: 7 } } }" + to, {{10}}),
+      (Extents{10, 7}));
+}
+
+TEST(BatchProgram, ProductsOfMatricesAndVectors) {
+  auto product = [](const std::string& batching, Extents left, Extents right) {
+    return BatchedShape(
+        std::string(kTwoInputs) +
+            "outputs: 3 operations { matmul { left { handle: 1 } right { handle: 2 } } "
+            "outputs { handle: 3 } } batching { " +
+            batching + " }",
+        {std::move(left), std::move(right)});
+  };
+  // JAX's first example: one matrix, a batch of vectors.
+  EXPECT_EQ(product("inputs {} inputs { axis: 0 }", {150, 100}, {10, 100}), (Extents{10, 150}));
+  EXPECT_EQ(product("inputs {} inputs { axis: 1 } outputs: 1", {150, 100}, {100, 10}),
+            (Extents{150, 10}));
+  EXPECT_EQ(product("inputs { axis: 0 } inputs { axis: 0 }", {10, 100}, {10, 100}), (Extents{10}));
+  EXPECT_EQ(product("inputs { axis: 0 } inputs {}", {10, 3}, {6, 3, 4}), (Extents{10, 6, 4}));
+  EXPECT_EQ(product("inputs { axis: 0 } inputs { axis: 0 }", {10, 2, 3}, {10, 6, 3, 4}),
+            (Extents{10, 6, 2, 4}));
+}
+
+TEST(BatchProgram, RefusesWithTheOperationOrField) {
+  auto status = [](const std::string& text, const std::vector<Extents>& shapes) {
+    std::vector<ArrayInfo> inputs;
+    for (const Extents& shape : shapes) inputs.push_back(Contiguous(DType::kFloat32, shape));
+    return PlanProgram(ProgramOf(text), inputs, nullptr).status();
+  };
+  const absl::Status nonzero = status(
+      "inputs { handle: 1 } outputs: 3 batching { inputs { axis: 0 } } operations { nonzero { "
+      "input { "
+      "handle: 1 } count: 2 } outputs { handle: 3 } }",
+      {{10, 4}});
+  EXPECT_TRUE(absl::IsUnimplemented(nonzero)) << nonzero;
+  EXPECT_EQ(MetadataOf(nonzero, "feature"), "batching of nonzero");
+  const std::string add = std::string(kTwoInputs) + "outputs: 3 " + Binary("add", 1, 2, 3);
+  EXPECT_EQ(FieldOf(status(add + "batching { inputs { axis: 2 } inputs {} }", {{10, 5}, {5}})),
+            "batching.inputs[0].axis");
+  EXPECT_EQ(FieldOf(status(add + "batching { inputs { axis: 0 } inputs { axis: 0 } }",
+                           {{10, 5}, {9, 5}})),
+            "batching.inputs[1].axis");
+  EXPECT_EQ(FieldOf(status(add + "batching { inputs {} inputs {} }", {{5}, {5}})),
+            "batching.inputs");
+  EXPECT_EQ(FieldOf(status(add + "batching { inputs { axis: 0 } inputs { axis: 0 } outputs: 2 }",
+                           {{10, 5}, {10, 5}})),
+            "batching.outputs[0]");
+  EXPECT_EQ(FieldOf(CheckProgram(ProgramOf(add + "batching { inputs { axis: 0 } }"))),
+            "batching.inputs");
+}
+
+}  // namespace
+}  // namespace stride::ops
