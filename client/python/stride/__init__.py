@@ -18,6 +18,7 @@ from stride._array import Array
 from stride._creation import *  # noqa: F401,F403
 from stride._elementwise import *  # noqa: F401,F403
 from stride._errors import *  # noqa: F401,F403
+from stride._functions import *  # noqa: F401,F403
 from stride._inspection import *  # noqa: F401,F403
 from stride._inspection import __array_namespace_info__
 from stride._kernel import RawKernel, vectorize

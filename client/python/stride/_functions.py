@@ -1,0 +1,299 @@
+"""Functions of one's own that the daemon keeps by name (FunctionService) and that then work as built-in ones do.
+
+    hypot3 = st.define_ufunc("hypot3", ["float32,float32->float32", "float64,float64->float64"], expression="sqrt(a*a + b*b + 3)")
+    y = hypot3(x, 1.5) * 2          # fuses with what is around it
+    st.define_reduction("sumsq", ["float32->float64->float32"], map="a*a", combine="a + b", identity=0)(x, axis=0)
+    st.define_gufunc("scale", "(n),()->(n)", ["float64,float64->float64"], source=...)
+
+A text is CUDA C++ with a `__device__` function of the function's name, or of `entry`'s. Names belong to the tenant and stay until they are deleted; the same
+definition may be made again, by any program, another one of that name is refused (AlreadyExists)."""
+
+import re
+import weakref
+from typing import Dict, List, NamedTuple, Optional, Sequence, Union
+
+import numpy as np
+
+from stride import _dtypes, _errors, _inference, _manipulation
+from stride._array import Array, node_of, operands_of, wrap
+from stride._graph import Node, caller, meet, record, record_several
+from stride._named import _full, _tenant
+from stride._session import Session, current_session
+from stride._ufunc import _give
+from stride.v1 import function_service_pb2 as proto, function_service_pb2_grpc, operation_pb2 as pb
+
+__all__ = ["define_gufunc", "define_reduction", "define_ufunc", "delete_function", "functions"]
+
+_PARAMETERS = "abcdefgh"
+
+
+class _Loop(NamedTuple):
+    inputs: tuple
+    outputs: tuple
+
+
+def _loop(signature: str) -> _Loop:
+    groups = [tuple(_dtypes.dtype_of(np.dtype(one.strip())) for one in group.split(",")) for group in signature.split("->")]
+    if len(groups) not in (2, 3):
+        raise ValueError(f"a signature is written as float32,float32->float32, not {signature!r}")
+    return _Loop(groups[0], groups[-1])
+
+
+class _Defined:
+    """A definition, made known to each daemon before its first use there."""
+
+    def __init__(self, name: str, signatures: Sequence[str], definition: proto.Function):
+        self.__name__ = name
+        self._loops = [_loop(one) for one in ([signatures] if isinstance(signatures, str) else signatures)]
+        if not self._loops:
+            raise ValueError("signatures are needed: the client has to know the results' types")
+        self._definition = definition
+        self._known: "weakref.WeakSet[Session]" = weakref.WeakSet()
+
+    def __repr__(self) -> str:
+        return f"<stride function {self.__name__}>"
+
+    def _register(self, session: Session) -> None:
+        while session.is_trace:
+            session = session.outer
+        if session in self._known:
+            return
+        stub = function_service_pb2_grpc.FunctionServiceStub(session._channels.control)
+        try:
+            session._call(stub.CreateFunction, proto.CreateFunctionRequest(function_id=self.__name__, function=self._definition))
+        except _errors.AlreadyExists:
+            there = session._call(stub.GetFunction, proto.GetFunctionRequest(name=_full(session, self.__name__, "functions"))).function
+            there.ClearField("name")
+            there.ClearField("create_time")
+            if there != self._definition:
+                raise
+        self._known.add(session)
+
+    def _choose(self, types: Sequence, dtype: Optional[np.dtype]) -> _Loop:
+        """The first loop that takes the types, as the daemon chooses; a Python number goes where its kind goes."""
+        exact = [one for one in types if isinstance(one, np.dtype)]
+        casting = "safe" if dtype is None else "same_kind"
+        for loop in self._loops:
+            if dtype is not None and loop.outputs[0] != dtype or len(loop.inputs) != len(types):
+                continue
+            if all(np.can_cast(one, to, casting) if isinstance(one, np.dtype) else np.can_cast(_inference.promote(*exact, one), to, "same_kind")
+                   for one, to in zip(types, loop.inputs)):
+                return loop
+        wanted = "" if dtype is None else f" and gives {dtype}"
+        names = ", ".join(getattr(one, "name", None) or one.__name__ for one in types)
+        raise _errors.DataTypeMismatch(f"none of the signatures of {self.__name__} takes these types{wanted}: {names}", reason="DATA_TYPE_MISMATCH")
+
+
+def _prepared(function: _Defined, inputs: tuple):
+    """Operands and their session, in which the function is known."""
+    operands = operands_of(inputs)
+    session = None
+    for one in operands:
+        if type(one) is Node:
+            session = one.session if session is None else meet(session, one.session)
+    function._register(session)
+    return operands, [one.dtype if type(one) is Node else one.type for one in operands], session
+
+
+class Ufunc(_Defined):
+    """A function of elements. Of two inputs also `reduce`, `accumulate`, `outer`, `at` and `reduceat`, as NumPy's ufuncs have them."""
+
+    def __call__(self, *inputs, dtype=None) -> Array:
+        operands, types, session = _prepared(self, inputs)
+        dtype = None if dtype is None else _dtypes.dtype_of(dtype)
+        loop = self._choose(types, dtype)
+        shape = _inference.broadcast(*(one.shape for one in operands if type(one) is Node))
+        if dtype is None:
+            node = Node(session, shape, loop.outputs[0], self.__name__, operands, caller())
+            session.recorded(node)
+            return wrap(node)
+
+        def build(flush, node, operands):
+            flush.operation(node.handle, node.origin, ufunc=pb.Ufunc(function=self.__name__, inputs=operands, data_type=_dtypes.NUMBERS[dtype]))
+
+        return wrap(record(session, shape, dtype, build, operands))
+
+    def _one(self, x, axis):
+        array = x if isinstance(x, Array) else wrap(node_of(x))
+        self._register(array.session)
+        loop = self._choose((array.dtype, array.dtype), None)
+        return array, loop.outputs[0], None if axis is None else _inference.normal_axes(axis, array.ndim)
+
+    def reduce(self, x, axis=0, keepdims: bool = False, out: Optional[Array] = None) -> Array:
+        return _give(_reduced(self.__name__, *self._one(x, axis), (), keepdims), out, None, "same_kind")
+
+    def accumulate(self, x, axis: int = 0, out: Optional[Array] = None) -> Array:
+        array, dtype, (axis,) = self._one(x, axis)
+
+        def build(flush, node, operands):
+            flush.operation(node.handle, node.origin, accumulation=pb.Accumulation(function=self.__name__, input=operands[0], axis=axis))
+
+        return _give(wrap(record(array.session, array.shape, dtype, build, (array._node,))), out, None, "same_kind")
+
+    def reduceat(self, x, indices, axis: int = 0, out: Optional[Array] = None) -> Array:
+        array, dtype, (axis,) = self._one(x, axis)
+        places = node_of(indices, array.session)
+
+        def build(flush, node, operands):
+            flush.operation(node.handle, node.origin, reduce_at=pb.ReduceAt(function=self.__name__, input=operands[0], indices=operands[1], axis=axis))
+
+        shape = (*array.shape[:axis], places.shape[0], *array.shape[axis + 1:])
+        return _give(wrap(record(array.session, shape, dtype, build, (array._node, places))), out, None, "same_kind")
+
+    def outer(self, a, b) -> Array:
+        a, b = (one if isinstance(one, Array) else wrap(node_of(one)) for one in (a, b))
+        return self(_manipulation.reshape(a, a.shape + (1,) * b.ndim), b)
+
+    def at(self, a: Array, indices, b) -> None:
+        """`a[indices] = function(a[indices], b)` along the first axis, in the order of the indices; one that is there twice counts twice."""
+        if not isinstance(a, Array):
+            raise TypeError(f"{self.__name__}.at changes a stride array, not {type(a).__name__}")
+        session, target = a._node.session, a._node
+        self._register(session)
+        places, values = node_of(indices, session), node_of(b, session)
+        session.settle()
+
+        def add(flush):
+            message = pb.ApplyAt(function=self.__name__, values=flush.operand(values), indices=[flush.operand(places)])
+            operation = pb.Operation(apply_at=message)
+            operation.outputs.add(handle=flush.materialise(target), existing=True)
+            flush.add(operation, target.origin)
+
+        session.flush((), add)
+        target.written()
+
+
+def _reduced(name: str, array: Array, dtype, axes, more: tuple, keepdims: bool) -> Array:
+    axes = tuple(range(array.ndim)) if axes is None else axes
+    shape = _inference.broadcast(array.shape, *(one.shape for one in more))
+    result = tuple(1 if i in axes else n for i, n in enumerate(shape) if keepdims or i not in axes)
+
+    def build(flush, node, operands):
+        flush.operation(node.handle, node.origin, reduction=pb.Reduction(
+            function_name=name, input=operands[0], more_inputs=operands[1:], axes=axes, keep_dims=keepdims))
+
+    return wrap(record(array.session, result, dtype, build, (array._node, *(one._node for one in more))))
+
+
+class Reduction(_Defined):
+    """finish(combine over the axes of map(inputs)); in any order and grouping."""
+
+    def __call__(self, *inputs, axis=None, keepdims: bool = False, out: Optional[Array] = None) -> Array:
+        arrays = [one if isinstance(one, Array) else wrap(node_of(one)) for one in inputs]
+        operands, types, _ = _prepared(self, tuple(arrays))
+        loop = self._choose(types, None)
+        rank = max(one.ndim for one in arrays)
+        axes = None if axis is None else _inference.normal_axes(axis, rank)
+        if axes is None:
+            axes = tuple(range(rank))
+        return _give(_reduced(self.__name__, arrays[0], loop.outputs[0], axes, tuple(arrays[1:]), keepdims), out, None, "same_kind")
+
+
+class Gufunc(_Defined):
+    """A function of sub-arrays, mapped over the axes before them."""
+
+    def __init__(self, name, layout, signatures, definition):
+        super().__init__(name, signatures, definition)
+        left, right = ("".join(layout.split())).split("->")
+        self._inputs, self._outputs = ([[word for word in part.split(",") if word] for part in re.findall(r"\(([^)]*)\)", side)] for side in (left, right))
+
+    def __call__(self, *inputs):
+        operands, types, session = _prepared(self, tuple(node if isinstance(node, Array) else wrap(node_of(node)) for node in inputs))
+        if len(operands) != len(self._inputs):
+            raise TypeError(f"{self.__name__} takes {len(self._inputs)} arrays, not {len(operands)}")
+        loop = self._choose(types, None)
+        sizes, outer = self._sizes([one.shape for one in operands])
+        results = [(outer + tuple(sizes[word] for word in words if word in sizes), dtype) for words, dtype in zip(self._outputs, loop.outputs)]
+
+        def build(flush, operands, handles, origin):
+            operation = pb.Operation(gufunc=pb.Gufunc(function=self.__name__, inputs=operands))
+            for handle in handles:
+                operation.outputs.add(handle=handle)
+            flush.add(operation, origin)
+
+        arrays = [wrap(node) for node in record_several(session, results, build, tuple(operands))]
+        return arrays[0] if len(arrays) == 1 else tuple(arrays)
+
+    def _sizes(self, shapes):
+        """Sizes of the core dimensions (an optional one that an operand is too short for is absent) and the loop's shape."""
+        sizes: Dict[str, int] = {word: int(word) for words in (*self._inputs, *self._outputs) for word in words if word.isdigit()}
+        absent = {word for words, shape in zip(self._inputs, shapes) if len(shape) < len(words) for word in words if word.endswith("?")}
+        outers = []
+        for words, shape in zip(self._inputs, shapes):
+            core = [word for word in words if word not in absent]
+            if len(shape) < len(core):
+                raise _errors.ShapeMismatch(f"{self.__name__}: an array of shape {shape} has not the axes ({','.join(core)})", reason="SHAPE_MISMATCH")
+            split = len(shape) - len(core)
+            outers.append(shape[:split])
+            for word, size in zip(core, shape[split:]):
+                if sizes.setdefault(word, size) != size:
+                    raise _errors.ShapeMismatch(f"{self.__name__}: the dimension {word.rstrip('?')} is {sizes[word]} and {size}", reason="SHAPE_MISMATCH")
+        return sizes, _inference.broadcast(*outers)
+
+
+def _body(name: str, num_inputs: int, expression: Optional[str], source: Optional[str], entry: Optional[str]) -> proto.FunctionBody:
+    if (expression is None) == (source is None):
+        raise ValueError("a function is an expression or the source of a device function: give one of them")
+    if source is not None:
+        return proto.FunctionBody(device_function=proto.DeviceFunctionBody(source=source, entry=entry or name))
+    return proto.FunctionBody(expression=proto.ExpressionBody(text=expression, parameters=list(_PARAMETERS[:num_inputs])))
+
+
+def _identity(value):
+    from stride._graph import Number
+
+    return None if value is None else Number(value).to_proto()
+
+
+def define_ufunc(name: str, signatures: Union[str, Sequence[str]], *, expression: Optional[str] = None, source: Optional[str] = None,
+                 entry: Optional[str] = None, identity=None, associative: bool = False) -> Ufunc:
+    """`signatures` as `float32,float32->float32`; an operation takes the first that all its arguments cast to safely. The expression's arguments are a, b, c
+    and so on. Of a function of two inputs `identity` makes empty reductions possible, and `associative` lets them go in any grouping."""
+    given = [signatures] if isinstance(signatures, str) else list(signatures)
+    count = len(_loop(given[0]).inputs) if given else 0
+    definition = proto.UfuncDefinition(signatures=given, body=_body(name, count, expression, source, entry), identity=_identity(identity),
+                                       associative=associative)
+    return Ufunc(name, given, proto.Function(ufunc=definition))
+
+
+def define_reduction(name: str, signatures: Union[str, Sequence[str]], *, combine: str, map: Optional[str] = None,  # noqa: A002
+                     finish: Optional[str] = None, identity=None, source: Optional[str] = None) -> Reduction:
+    """`signatures` as `float32->float32`, or `float32->float64->float32` with the type in between. `map` (of a, b, ...: the inputs), `combine` (of a and b) and
+    `finish` (of a) are expressions; with `source` they are the names of its device functions."""
+    given = [signatures] if isinstance(signatures, str) else list(signatures)
+    count = len(_loop(given[0]).inputs) if given else 0
+
+    def part(text, num_inputs):
+        if text is None:
+            return None
+        return _body(name, num_inputs, None, source, text) if source is not None else _body(name, num_inputs, text, None, None)
+
+    definition = proto.ReductionDefinition(signatures=given, map=part(map, count), combine=part(combine, 2), finish=part(finish, 1),
+                                           identity=_identity(identity))
+    return Reduction(name, given, proto.Function(reduction=definition))
+
+
+def define_gufunc(name: str, layout: str, signatures: Union[str, Sequence[str]], *, source: str, entry: Optional[str] = None) -> Gufunc:
+    """`layout` in NumPy's grammar, `(m,n),(n)->(m)`. The device function takes a `stride_view<T, rank>` for each operand, inputs first, and writes the results,
+    which begin as zeros."""
+    given = [signatures] if isinstance(signatures, str) else list(signatures)
+    body = proto.DeviceFunctionBody(source=source, entry=entry or name)
+    return Gufunc(name, layout, given, proto.Function(gufunc=proto.GufuncDefinition(layout=layout, signatures=given, body=body)))
+
+
+def functions(*, session: Optional[Session] = None) -> List[proto.Function]:
+    """Those that the tenant has."""
+    session = session or current_session()
+    stub, found, token = function_service_pb2_grpc.FunctionServiceStub(session._channels.control), [], ""
+    while True:
+        reply = session._call(stub.ListFunctions, proto.ListFunctionsRequest(parent=_tenant(session), page_token=token))
+        found += reply.functions
+        token = reply.next_page_token
+        if not token:
+            return found
+
+
+def delete_function(name: str, *, session: Optional[Session] = None) -> None:
+    session = session or current_session()
+    stub = function_service_pb2_grpc.FunctionServiceStub(session._channels.control)
+    session._call(stub.DeleteFunction, proto.DeleteFunctionRequest(name=_full(session, name, "functions")))

@@ -1,0 +1,101 @@
+"""Functions of one's own that the daemon keeps, beside NumPy."""
+
+import numpy as np
+
+import client_case
+import stride as st
+
+_MIX = """
+__device__ float mix(float a, float b) { return a + 2.0f * b; }
+"""
+_CUMULATED = """
+template <class T>
+__device__ void cumulated(stride_view<const T, 1> in, stride_view<T, 1> out) {
+  T sum = 0;
+  for (long long i = 0; i < in.size(0); ++i) { sum += in(i); out(i) = sum; }
+}
+"""
+_SCALED = """
+__device__ void scaled(stride_view<const double, 2> a, stride_view<const double, 1> b, stride_view<double, 1> out) {
+  for (long long i = 0; i < a.size(0); ++i)
+    for (long long k = 0; k < a.size(1); ++k) out(i) += a(i, k) * b(k);
+}
+"""
+
+
+class FunctionTest(client_case.ClientCase):
+    def test_an_expression_fuses_and_chooses_its_loop(self):
+        norm = st.define_ufunc("norm3", ["float32,float32->float32", "float64,float64->float64"], expression="sqrt(a*a + b*b + 3)")
+        x, y = np.linspace(-2, 2, 20, dtype=np.float32), np.linspace(0, 1, 20)
+        expected = np.sqrt(x * x + np.float32(1.5) ** 2 + np.float32(3))
+        self.same(norm(st.asarray(x), 1.5), expected, rtol=1e-6)
+        self.same(norm(st.asarray(x), y), np.sqrt(x.astype(float) ** 2 + y * y + 3), rtol=1e-12)
+        a = st.asarray(x)
+        with client_case.Sent(self.session) as sent:
+            fused = np.asarray(st.cos(norm(a, a)) + 1)
+        self.assertEqual(sent.kinds.count("expression"), 1)
+        np.testing.assert_allclose(fused, np.cos(np.sqrt(2 * x * x + 3)) + 1, rtol=1e-5)
+        self.same(norm(st.asarray(np.arange(4, dtype=np.int32)), 1, dtype=st.float32), np.sqrt(np.arange(4) ** 2 + 4).astype(np.float32), rtol=1e-6)
+        with self.assertRaises(st.DataTypeMismatch):
+            norm(st.asarray(np.ones(3, np.complex64)), 1)
+
+    def test_a_device_function_and_the_methods_of_ufuncs(self):
+        mix = st.define_ufunc("mix", "float32,float32->float32", source=_MIX, identity=0)
+        x = np.arange(12, dtype=np.float32).reshape(3, 4)
+        self.same(mix(st.asarray(x), st.asarray(x[0])), x + 2 * x[0])
+        # Not associative: from the first element to the last.
+        reference = np.frompyfunc(lambda a, b: a + 2 * b, 2, 1)
+        self.same(mix.reduce(st.asarray(x)), reference.reduce(x, axis=0).astype(np.float32))
+        self.same(mix.reduce(st.asarray(x), axis=1, keepdims=True), reference.reduce(x, axis=1).astype(np.float32)[:, None])
+        self.same(mix.accumulate(st.asarray(x), axis=1), reference.accumulate(x, axis=1).astype(np.float32))
+        self.same(mix.outer(st.asarray(x[0]), st.asarray(x[1])), x[0][:, None] + 2 * x[1])
+        self.same(mix.reduceat(st.asarray(x[1]), np.array([0, 2])), np.array([4 + 2 * 5, 6 + 2 * 7], np.float32))
+        target = st.asarray(np.zeros(3, np.float32)) + 0
+        mix.at(target, np.array([0, 2, 0]), np.array([1, 2, 3], np.float32))
+        self.same(target, np.array([8, 0, 4], np.float32))
+
+    def test_a_reduction_of_several_inputs(self):
+        dot = st.define_reduction("weighted", ["float32,float32->float64->float32"], map="a*b", combine="a + b", finish="sqrt(a)", identity=0)
+        x, y = np.arange(1, 13, dtype=np.float32).reshape(3, 4), np.linspace(1, 2, 4, dtype=np.float32)
+        self.same(dot(st.asarray(x), st.asarray(y), axis=1), np.sqrt((x * y).sum(1, dtype=float)).astype(np.float32), rtol=1e-6)
+        self.same(dot(st.asarray(x), st.asarray(y), keepdims=True), np.sqrt((x * y).sum(dtype=float)).astype(np.float32).reshape(1, 1), rtol=1e-6)
+        self.same(dot(st.asarray(x[:0]), st.asarray(y), axis=0), np.zeros(4, np.float32))
+        widest = st.define_reduction("widest", "int64->int64", source="__device__ long long wide(long long a, long long b) { return a > b ? a : b; }", combine="wide")
+        self.same(widest(st.asarray(np.array([[3, 9], [4, -5]])), axis=0), np.array([4, 9]))
+
+    def test_a_gufunc_maps_over_the_axes_before(self):
+        cumulated = st.define_gufunc("cumulated", "(n)->(n)", ["int64->int64", "float64->float64"], source=_CUMULATED)
+        x = np.arange(24.0).reshape(2, 3, 4)
+        self.same(cumulated(st.asarray(x)), np.cumsum(x, axis=-1))
+        self.same(cumulated(st.asarray(x.astype(np.int64))), np.cumsum(x.astype(np.int64), axis=-1))
+        scaled = st.define_gufunc("scaled", "(m, n), (n) -> (m)", "float64,float64->float64", source=_SCALED)
+        self.same(scaled(st.asarray(x), st.asarray(np.arange(12.0).reshape(3, 1, 4)[:, 0][:2])), np.einsum("imk,ik->im", x, np.arange(8.0).reshape(2, 4)))
+        with self.assertRaisesRegex(st.ShapeMismatch, "dimension n is 4 and 3"):
+            scaled(st.asarray(x), st.asarray(np.ones(3)))
+
+    def test_names_are_the_tenants(self):
+        one = st.define_ufunc("twice", "float64->float64", expression="a * 2")
+        self.same(one(st.asarray(np.ones(2))), np.full(2, 2.0))
+        # Again, by another program that defines the same.
+        with st.connect(self.daemon.address) as other:
+            same = st.define_ufunc("twice", "float64->float64", expression="a * 2")
+            np.testing.assert_array_equal(np.asarray(same(st.asarray(np.ones(2)))), np.full(2, 2.0))
+            other.close()
+        self.assertIn("twice", [name.rsplit("/", 1)[1] for name in (one.name for one in st.functions())])
+        with self.assertRaises(st.AlreadyExists):
+            st.define_ufunc("twice", "float64->float64", expression="a * 3")(st.asarray(np.ones(2)))
+        st.delete_function("twice")
+        self.assertNotIn("twice", [one.name.rsplit("/", 1)[1] for one in st.functions()])
+
+    def test_what_is_wrong_is_told(self):
+        wrong = st.define_ufunc("wrong", "float64->float64", source="__device__ double wrong(double a) {\n  return b;\n}")
+        with self.assertRaisesRegex(st.CompileError, "function"):
+            wrong(st.asarray(np.ones(2)))
+        with self.assertRaises(ValueError):
+            st.define_ufunc("nothing", "float64->float64")
+        with self.assertRaises(st.InvalidArgument):
+            st.define_ufunc("add", "float64->float64", expression="a")(st.asarray(np.ones(2)))
+
+
+if __name__ == "__main__":
+    client_case.main()
