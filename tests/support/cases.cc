@@ -120,12 +120,12 @@ double UlpOf(DType dtype, double size) {
   return std::ldexp(1.0, std::max(exponent - precision.bits, precision.least_exponent));
 }
 
-bool IsClose(double actual, double expected, double ulp, double unit) {
+bool IsClose(double actual, double expected, double rest, double ulp, double unit) {
   if (std::isnan(expected)) return std::isnan(actual);
   if (std::isnan(actual)) return false;
   if (ulp == 0) return actual == expected && std::signbit(actual) == std::signbit(expected);
   if (std::isinf(expected) || std::isinf(actual)) return actual == expected;
-  return std::abs(actual - expected) <= ulp * unit;
+  return std::abs((actual - expected) / unit - rest) <= ulp;
 }
 
 bool ElementIsRight(const OpCase& op_case, const std::string& actual, size_t i) {
@@ -141,7 +141,9 @@ bool ElementIsRight(const OpCase& op_case, const std::string& actual, size_t i) 
   double unit = UlpOf(expected.dtype, std::isfinite(largest) ? largest : 1);
   for (size_t k = 0; k < parts; ++k) {
     double want = PartOf(expected, expected.bytes, i * parts + k);
-    if (!IsClose(PartOf(expected, actual, i * parts + k), want, op_case.ulp, unit)) return false;
+    const double rest = op_case.rest.empty() ? 0 : op_case.rest[i];
+    if (!IsClose(PartOf(expected, actual, i * parts + k), want, rest, op_case.ulp, unit))
+      return false;
   }
   return true;
 }
@@ -216,6 +218,9 @@ absl::StatusOr<std::vector<OpCase>> ReadCases(const std::string& path) {
     } else if (words[0] == "out") {
       last.expected = ReadColumn(types.back(), words);
       last.count = static_cast<int64_t>(words.size()) - 1;
+    } else if (words[0] == "rest" && static_cast<int64_t>(words.size()) - 1 == last.count) {
+      for (size_t i = 1; i < words.size(); ++i)
+        last.rest.push_back(std::strtod(words[i].c_str(), nullptr));
     } else {
       return absl::InvalidArgumentError(absl::StrCat(path, ":", line, ": unexpected ", words[0]));
     }

@@ -21,6 +21,8 @@ struct OpCase {
   std::vector<Column> inputs;
   Column expected;
   double ulp = 0;
+  // What rounding took from each expected value, in units in its last place; empty: nothing.
+  std::vector<double> rest;
 };
 
 absl::StatusOr<std::vector<OpCase>> ReadCases(const std::string& path);
