@@ -9,8 +9,11 @@ import unittest
 import numpy as np
 
 import stride as st
+from stride import _dtypes
 from stride._daemon import PrivateDaemon
 
+# Those that NumPy has itself and so can be asked about.
+DTYPES = [dtype for dtype in _dtypes.NUMBERS if dtype != _dtypes.bfloat16]
 # As in the integration tests: which kind of device the suites run on.
 DEVICE_KIND = os.environ.get("STRIDE_TEST_DEVICE_KIND", "cpu")
 _FLAGS = {"cpu": ["--no-cuda", "--cpu-devices=1x2"], "cuda": []}

@@ -4,7 +4,7 @@ import numpy as np
 
 import client_case
 import stride as st
-from stride import _dtypes
+
 
 
 class ManipulationTest(client_case.ClientCase):
@@ -13,7 +13,7 @@ class ManipulationTest(client_case.ClientCase):
         self.array = st.asarray(self.host)
 
     def test_creation(self):
-        for dtype in _dtypes.NUMBERS:
+        for dtype in client_case.DTYPES:
             self.same(st.zeros((2, 3), dtype=dtype), np.zeros((2, 3), dtype))
             self.same(st.ones(4, dtype=dtype), np.ones(4, dtype))
             self.same(st.full((2,), 3 if dtype.kind != "b" else True, dtype=dtype), np.full((2,), 3, dtype))
@@ -156,8 +156,8 @@ class ManipulationTest(client_case.ClientCase):
 
     def test_astype(self):
         values = np.array([0, 1, 2, 100])
-        for source in _dtypes.NUMBERS:
-            for target in _dtypes.NUMBERS:
+        for source in client_case.DTYPES:
+            for target in client_case.DTYPES:
                 if source.kind == "c" and target.kind != "c" and target.kind != "b":
                     continue  # NumPy warns
                 host = values.astype(source)
