@@ -6,6 +6,8 @@
 
 #include "absl/status/statusor.h"
 #include "google/rpc/error_details.pb.h"
+#include "gtest/gtest.h"
+#include "server/base/error.h"
 #include "server/ops/plan.h"
 
 // Short ways to say operations in tests.
@@ -30,6 +32,24 @@ inline std::string FieldOf(const absl::Status& status) {
   auto payload = status.GetPayload("type.googleapis.com/google.rpc.BadRequest");
   if (!payload || !request.ParseFromString(std::string(*payload))) return "";
   return request.field_violations_size() == 0 ? "" : request.field_violations(0).field();
+}
+
+// Plans and expects success. All targets are `existing`.
+inline Plan Good(const v1::Operation& operation, const std::vector<Input>& inputs,
+                 const Input& existing = {}) {
+  const std::vector<Input> targets(operation.outputs_size(), existing);
+  auto plan = PlanOperation(operation, inputs, targets);
+  EXPECT_TRUE(plan.ok()) << plan.status();
+  return plan.ok() ? *plan : Plan();
+}
+
+inline void ExpectRefused(const v1::Operation& operation, const std::vector<Input>& inputs,
+                          v1::ErrorReason reason, const std::string& field,
+                          const Input& existing = {}) {
+  const std::vector<Input> targets(operation.outputs_size(), existing);
+  const absl::Status status = PlanOperation(operation, inputs, targets).status();
+  EXPECT_EQ(ReasonOf(status), reason) << status;
+  EXPECT_EQ(FieldOf(status), field) << status;
 }
 
 inline v1::Operation ExpressionOf(const std::string& text, const std::vector<std::string>& names) {

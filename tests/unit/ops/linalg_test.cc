@@ -8,7 +8,8 @@ namespace stride::ops {
 namespace {
 
 using testing::Array;
-using testing::FieldOf;
+using testing::ExpectRefused;
+using testing::Good;
 using Extents = std::vector<int64_t>;
 using Function = v1::Linalg;
 
@@ -28,22 +29,6 @@ v1::Operation FftOf(v1::Fft::Kind kind, std::vector<int32_t> axes, std::vector<i
   for (int64_t length : lengths) operation.mutable_fft()->add_lengths(length);
   operation.add_outputs()->set_handle(100);
   return operation;
-}
-
-Plan Good(const v1::Operation& operation, const std::vector<Input>& inputs,
-          const Input& existing = {}) {
-  const std::vector<Input> targets(operation.outputs_size(), existing);
-  auto plan = PlanOperation(operation, inputs, targets);
-  EXPECT_TRUE(plan.ok()) << plan.status();
-  return plan.ok() ? *plan : Plan();
-}
-
-void ExpectRefused(const v1::Operation& operation, const std::vector<Input>& inputs,
-                   v1::ErrorReason reason, const std::string& field, const Input& existing = {}) {
-  const std::vector<Input> targets(operation.outputs_size(), existing);
-  const absl::Status status = PlanOperation(operation, inputs, targets).status();
-  EXPECT_EQ(ReasonOf(status), reason) << status;
-  EXPECT_EQ(FieldOf(status), field) << status;
 }
 
 std::vector<Extents> ShapesOf(const Plan& plan) {

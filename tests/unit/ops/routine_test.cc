@@ -9,25 +9,9 @@ namespace stride::ops {
 namespace {
 
 using testing::Array;
-using testing::FieldOf;
+using testing::ExpectRefused;
+using testing::Good;
 using Extents = std::vector<int64_t>;
-
-// Plans and expects success.
-Plan Good(const v1::Operation& operation, const std::vector<Input>& inputs,
-          const Input& existing = {}) {
-  const std::vector<Input> targets(operation.outputs_size(), existing);
-  auto plan = PlanOperation(operation, inputs, targets);
-  EXPECT_TRUE(plan.ok()) << plan.status();
-  return plan.ok() ? *plan : Plan();
-}
-
-void ExpectRefused(const v1::Operation& operation, const std::vector<Input>& inputs,
-                   v1::ErrorReason reason, const std::string& field, const Input& existing = {}) {
-  const std::vector<Input> targets(operation.outputs_size(), existing);
-  const absl::Status status = PlanOperation(operation, inputs, targets).status();
-  EXPECT_EQ(ReasonOf(status), reason) << status;
-  EXPECT_EQ(FieldOf(status), field) << status;
-}
 
 v1::Operation AccumulationOf(const std::string& function) {
   v1::Operation operation;

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/worker/cuda/dynamic_library.h"
+#include "server/worker/cuda/lower/element_types.h"
 
 namespace stride::cuda {
 
@@ -40,24 +41,6 @@ absl::Status FourierStatus(cufftResult result, std::string_view doing) {
     code = absl::StatusCode::kUnimplemented;
   return absl::Status(
       code, absl::StrCat("cuFFT error ", static_cast<int>(result), " while ", std::string(doing)));
-}
-
-cudaDataType TypeOf(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat32:
-      return CUDA_R_32F;
-    case DType::kFloat64:
-      return CUDA_R_64F;
-    case DType::kComplex128:
-      return CUDA_C_64F;
-    default:
-      return CUDA_C_32F;
-  }
-}
-
-// In which it computes.
-cudaDataType ComplexTypeOf(DType dtype) {
-  return dtype == DType::kFloat64 || dtype == DType::kComplex128 ? CUDA_C_64F : CUDA_C_32F;
 }
 
 }  // namespace
@@ -102,8 +85,8 @@ absl::Status Fourier::Make(Plan* plan) {
     size_t work_bytes = 0;
     status = check(functions_->cufftXtMakePlanMany(
         plan->handle, 1, &length, &embedded, lines.input_stride, lines.input_distance,
-        TypeOf(lines.input), &embedded, lines.output_stride, lines.output_distance,
-        TypeOf(lines.output), lines.count, &work_bytes, ComplexTypeOf(lines.input)));
+        LibraryTypeOf(lines.input), &embedded, lines.output_stride, lines.output_distance,
+        LibraryTypeOf(lines.output), lines.count, &work_bytes, ComplexTypeOf(lines.input)));
     plan->work_bytes = work_bytes;
   }
   if (!status.ok()) functions_->cufftDestroy(plan->handle);

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/worker/cuda/dynamic_library.h"
+#include "server/worker/cuda/lower/element_types.h"
 
 namespace stride::cuda {
 
@@ -53,23 +54,6 @@ absl::Status SolverStatus(cusolverStatus_t status, std::string_view doing) {
     code = absl::StatusCode::kUnimplemented;
   return absl::Status(code, absl::StrCat("cuSOLVER error ", static_cast<int>(status), " while ",
                                          std::string(doing)));
-}
-
-cudaDataType TypeOf(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat64:
-      return CUDA_R_64F;
-    case DType::kComplex64:
-      return CUDA_C_32F;
-    case DType::kComplex128:
-      return CUDA_C_64F;
-    default:
-      return CUDA_R_32F;
-  }
-}
-
-cudaDataType RealTypeOf(DType dtype) {
-  return dtype == DType::kFloat64 || dtype == DType::kComplex128 ? CUDA_R_64F : CUDA_R_32F;
 }
 
 cublasFillMode_t Triangle(bool upper) {
@@ -168,63 +152,64 @@ absl::StatusOr<SolverWork> Solver::CholeskyWork(DType dtype, bool upper, int64_t
                                                 CUdeviceptr sample) {
   size_t device = 0, host = 0;
   return Work(functions_->cusolverDnXpotrf_bufferSize(
-                  Handle(handle_), Parameters(parameters_), Triangle(upper), n, TypeOf(dtype),
-                  Pointer(sample), n, TypeOf(dtype), &device, &host),
+                  Handle(handle_), Parameters(parameters_), Triangle(upper), n,
+                  LibraryTypeOf(dtype), Pointer(sample), n, LibraryTypeOf(dtype), &device, &host),
               device, host);
 }
 
 absl::Status Solver::Cholesky(DType dtype, bool upper, int64_t n, CUdeviceptr a, const Call& call) {
   return SolverStatus(
-      functions_->cusolverDnXpotrf(Handle(handle_), Parameters(parameters_), Triangle(upper), n,
-                                   TypeOf(dtype), Pointer(a), n, TypeOf(dtype), Pointer(call.work),
-                                   call.size.device_bytes, HostWork(call.size.host_bytes),
-                                   call.size.host_bytes, Info(call.info)),
+      functions_->cusolverDnXpotrf(
+          Handle(handle_), Parameters(parameters_), Triangle(upper), n, LibraryTypeOf(dtype),
+          Pointer(a), n, LibraryTypeOf(dtype), Pointer(call.work), call.size.device_bytes,
+          HostWork(call.size.host_bytes), call.size.host_bytes, Info(call.info)),
       "factorizing a positive definite matrix");
 }
 
 absl::StatusOr<SolverWork> Solver::LuWork(DType dtype, int64_t m, int64_t n, CUdeviceptr sample) {
   size_t device = 0, host = 0;
   return Work(functions_->cusolverDnXgetrf_bufferSize(Handle(handle_), Parameters(parameters_), m,
-                                                      n, TypeOf(dtype), Pointer(sample), m,
-                                                      TypeOf(dtype), &device, &host),
+                                                      n, LibraryTypeOf(dtype), Pointer(sample), m,
+                                                      LibraryTypeOf(dtype), &device, &host),
               device, host);
 }
 
 absl::Status Solver::Lu(DType dtype, int64_t m, int64_t n, CUdeviceptr a, CUdeviceptr pivots,
                         const Call& call) {
-  return SolverStatus(
-      functions_->cusolverDnXgetrf(
-          Handle(handle_), Parameters(parameters_), m, n, TypeOf(dtype), Pointer(a), m,
-          Pointer<int64_t>(pivots), TypeOf(dtype), Pointer(call.work), call.size.device_bytes,
-          HostWork(call.size.host_bytes), call.size.host_bytes, Info(call.info)),
-      "factorizing a matrix");
+  return SolverStatus(functions_->cusolverDnXgetrf(
+                          Handle(handle_), Parameters(parameters_), m, n, LibraryTypeOf(dtype),
+                          Pointer(a), m, Pointer<int64_t>(pivots), LibraryTypeOf(dtype),
+                          Pointer(call.work), call.size.device_bytes,
+                          HostWork(call.size.host_bytes), call.size.host_bytes, Info(call.info)),
+                      "factorizing a matrix");
 }
 
 absl::Status Solver::SolveByLu(DType dtype, int64_t n, int64_t num_right, CUdeviceptr lu,
                                CUdeviceptr pivots, CUdeviceptr b, CUdeviceptr info) {
   return SolverStatus(functions_->cusolverDnXgetrs(Handle(handle_), Parameters(parameters_),
-                                                   CUBLAS_OP_N, n, num_right, TypeOf(dtype),
+                                                   CUBLAS_OP_N, n, num_right, LibraryTypeOf(dtype),
                                                    Pointer(lu), n, Pointer<int64_t>(pivots),
-                                                   TypeOf(dtype), Pointer(b), n, Info(info)),
+                                                   LibraryTypeOf(dtype), Pointer(b), n, Info(info)),
                       "solving a system");
 }
 
 absl::StatusOr<SolverWork> Solver::QrWork(DType dtype, int64_t m, int64_t n, CUdeviceptr sample) {
   size_t device = 0, host = 0;
-  return Work(functions_->cusolverDnXgeqrf_bufferSize(
-                  Handle(handle_), Parameters(parameters_), m, n, TypeOf(dtype), Pointer(sample), m,
-                  TypeOf(dtype), Pointer(sample), TypeOf(dtype), &device, &host),
+  return Work(functions_->cusolverDnXgeqrf_bufferSize(Handle(handle_), Parameters(parameters_), m,
+                                                      n, LibraryTypeOf(dtype), Pointer(sample), m,
+                                                      LibraryTypeOf(dtype), Pointer(sample),
+                                                      LibraryTypeOf(dtype), &device, &host),
               device, host);
 }
 
 absl::Status Solver::Qr(DType dtype, int64_t m, int64_t n, CUdeviceptr a, CUdeviceptr tau,
                         const Call& call) {
-  return SolverStatus(
-      functions_->cusolverDnXgeqrf(
-          Handle(handle_), Parameters(parameters_), m, n, TypeOf(dtype), Pointer(a), m,
-          TypeOf(dtype), Pointer(tau), TypeOf(dtype), Pointer(call.work), call.size.device_bytes,
-          HostWork(call.size.host_bytes), call.size.host_bytes, Info(call.info)),
-      "making R");
+  return SolverStatus(functions_->cusolverDnXgeqrf(
+                          Handle(handle_), Parameters(parameters_), m, n, LibraryTypeOf(dtype),
+                          Pointer(a), m, LibraryTypeOf(dtype), Pointer(tau), LibraryTypeOf(dtype),
+                          Pointer(call.work), call.size.device_bytes,
+                          HostWork(call.size.host_bytes), call.size.host_bytes, Info(call.info)),
+                      "making R");
 }
 
 absl::StatusOr<SolverWork> Solver::QWork(DType dtype, int64_t m, int64_t columns,
@@ -255,23 +240,23 @@ absl::Status Solver::Q(DType dtype, int64_t m, int64_t columns, int64_t num_refl
 absl::StatusOr<SolverWork> Solver::SvdWork(DType dtype, char vectors, int64_t m, int64_t n,
                                            CUdeviceptr sample) {
   size_t device = 0, host = 0;
-  return Work(
-      functions_->cusolverDnXgesvd_bufferSize(
-          Handle(handle_), Parameters(parameters_), vectors, vectors, m, n, TypeOf(dtype),
-          Pointer(sample), m, RealTypeOf(dtype), Pointer(sample), TypeOf(dtype), Pointer(sample), m,
-          TypeOf(dtype), Pointer(sample), n, TypeOf(dtype), &device, &host),
-      device, host);
+  return Work(functions_->cusolverDnXgesvd_bufferSize(
+                  Handle(handle_), Parameters(parameters_), vectors, vectors, m, n,
+                  LibraryTypeOf(dtype), Pointer(sample), m, RealTypeOf(dtype), Pointer(sample),
+                  LibraryTypeOf(dtype), Pointer(sample), m, LibraryTypeOf(dtype), Pointer(sample),
+                  n, LibraryTypeOf(dtype), &device, &host),
+              device, host);
 }
 
 absl::Status Solver::Svd(DType dtype, char vectors, int64_t m, int64_t n, CUdeviceptr a,
                          CUdeviceptr s, CUdeviceptr u, CUdeviceptr vt, const Call& call) {
-  return SolverStatus(
-      functions_->cusolverDnXgesvd(
-          Handle(handle_), Parameters(parameters_), vectors, vectors, m, n, TypeOf(dtype),
-          Pointer(a), m, RealTypeOf(dtype), Pointer(s), TypeOf(dtype), Pointer(u), m, TypeOf(dtype),
-          Pointer(vt), n, TypeOf(dtype), Pointer(call.work), call.size.device_bytes,
-          HostWork(call.size.host_bytes), call.size.host_bytes, Info(call.info)),
-      "computing singular values");
+  return SolverStatus(functions_->cusolverDnXgesvd(
+                          Handle(handle_), Parameters(parameters_), vectors, vectors, m, n,
+                          LibraryTypeOf(dtype), Pointer(a), m, RealTypeOf(dtype), Pointer(s),
+                          LibraryTypeOf(dtype), Pointer(u), m, LibraryTypeOf(dtype), Pointer(vt), n,
+                          LibraryTypeOf(dtype), Pointer(call.work), call.size.device_bytes,
+                          HostWork(call.size.host_bytes), call.size.host_bytes, Info(call.info)),
+                      "computing singular values");
 }
 
 absl::StatusOr<SolverWork> Solver::EighWork(DType dtype, bool vectors, bool upper, int64_t n,
@@ -280,20 +265,21 @@ absl::StatusOr<SolverWork> Solver::EighWork(DType dtype, bool vectors, bool uppe
   return Work(functions_->cusolverDnXsyevd_bufferSize(
                   Handle(handle_), Parameters(parameters_),
                   vectors ? CUSOLVER_EIG_MODE_VECTOR : CUSOLVER_EIG_MODE_NOVECTOR, Triangle(upper),
-                  n, TypeOf(dtype), Pointer(sample), n, RealTypeOf(dtype), Pointer(sample),
-                  TypeOf(dtype), &device, &host),
+                  n, LibraryTypeOf(dtype), Pointer(sample), n, RealTypeOf(dtype), Pointer(sample),
+                  LibraryTypeOf(dtype), &device, &host),
               device, host);
 }
 
 absl::Status Solver::Eigh(DType dtype, bool vectors, bool upper, int64_t n, CUdeviceptr a,
                           CUdeviceptr w, const Call& call) {
-  return SolverStatus(functions_->cusolverDnXsyevd(
-                          Handle(handle_), Parameters(parameters_),
-                          vectors ? CUSOLVER_EIG_MODE_VECTOR : CUSOLVER_EIG_MODE_NOVECTOR,
-                          Triangle(upper), n, TypeOf(dtype), Pointer(a), n, RealTypeOf(dtype),
-                          Pointer(w), TypeOf(dtype), Pointer(call.work), call.size.device_bytes,
-                          HostWork(call.size.host_bytes), call.size.host_bytes, Info(call.info)),
-                      "computing eigenvalues");
+  return SolverStatus(
+      functions_->cusolverDnXsyevd(
+          Handle(handle_), Parameters(parameters_),
+          vectors ? CUSOLVER_EIG_MODE_VECTOR : CUSOLVER_EIG_MODE_NOVECTOR, Triangle(upper), n,
+          LibraryTypeOf(dtype), Pointer(a), n, RealTypeOf(dtype), Pointer(w), LibraryTypeOf(dtype),
+          Pointer(call.work), call.size.device_bytes, HostWork(call.size.host_bytes),
+          call.size.host_bytes, Info(call.info)),
+      "computing eigenvalues");
 }
 
 }  // namespace stride::cuda
