@@ -284,13 +284,9 @@ def define_gufunc(name: str, layout: str, signatures: Union[str, Sequence[str]],
 def functions(*, session: Optional[Session] = None) -> List[proto.Function]:
     """Those that the tenant has."""
     session = session or current_session()
-    stub, found, token = function_service_pb2_grpc.FunctionServiceStub(session._channels.control), [], ""
-    while True:
-        reply = session._call(stub.ListFunctions, proto.ListFunctionsRequest(parent=_tenant(session), page_token=token))
-        found += reply.functions
-        token = reply.next_page_token
-        if not token:
-            return found
+    stub = function_service_pb2_grpc.FunctionServiceStub(session._channels.control)
+    replies = session._pages(stub.ListFunctions, proto.ListFunctionsRequest(parent=_tenant(session)))
+    return [one for reply in replies for one in reply.functions]
 
 
 def delete_function(name: str, *, session: Optional[Session] = None) -> None:

@@ -211,13 +211,9 @@ def job(name: str, *, session: Optional[Session] = None) -> Job:
 
 def jobs(*, session: Optional[Session] = None) -> List[Job]:
     session = session or current_session()
-    stub, found, token = job_service_pb2_grpc.JobServiceStub(session._channels.control), [], ""
-    while True:
-        reply = session._call(stub.ListJobs, job_service_pb2.ListJobsRequest(parent=_tenant(session), page_token=token))
-        found += [Job(session, one) for one in reply.jobs]
-        token = reply.next_page_token
-        if not token:
-            return found
+    stub = job_service_pb2_grpc.JobServiceStub(session._channels.control)
+    replies = session._pages(stub.ListJobs, job_service_pb2.ListJobsRequest(parent=_tenant(session)))
+    return [Job(session, one) for reply in replies for one in reply.jobs]
 
 
 # --- modules ---
@@ -269,10 +265,6 @@ class Module:
 
 def modules(*, session: Optional[Session] = None) -> List[Module]:
     session = session or current_session()
-    stub, found, token = kernel_service_pb2_grpc.KernelServiceStub(session._channels.control), [], ""
-    while True:
-        reply = session._call(stub.ListModules, kernel_service_pb2.ListModulesRequest(parent=_tenant(session), page_token=token))
-        found += [Module(session=session, _proto=one) for one in reply.modules]
-        token = reply.next_page_token
-        if not token:
-            return found
+    stub = kernel_service_pb2_grpc.KernelServiceStub(session._channels.control)
+    replies = session._pages(stub.ListModules, kernel_service_pb2.ListModulesRequest(parent=_tenant(session)))
+    return [Module(session=session, _proto=one) for reply in replies for one in reply.modules]

@@ -374,14 +374,18 @@ class Session:
 
     def list_arrays(self, parent: str = "") -> List[Dict]:
         """Arrays of this session, or of `parent`, as the daemon sees them; `dtype` is None of one that failed before it had any."""
-        arrays, token = [], ""
+        replies = self._pages(self._arrays.ListArrays, array_service_pb2.ListArraysRequest(parent=parent or self.name))
+        return [{"name": a.name, "dtype": _dtypes.dtype_numbered(a.data_type) if a.data_type else None, "shape": tuple(a.shape), "nbytes": a.size_bytes}
+                for reply in replies for a in reply.arrays]
+
+    def _pages(self, method, request):
+        """The replies of a listing, one a page."""
         while True:
-            reply = self._call(self._arrays.ListArrays, array_service_pb2.ListArraysRequest(parent=parent or self.name, page_token=token))
-            arrays += [{"name": a.name, "dtype": _dtypes.dtype_numbered(a.data_type) if a.data_type else None, "shape": tuple(a.shape), "nbytes": a.size_bytes}
-                       for a in reply.arrays]
-            token = reply.next_page_token
-            if not token:
-                return arrays
+            reply = self._call(method, request)
+            yield reply
+            request.page_token = reply.next_page_token
+            if not request.page_token:
+                return
 
     def _call(self, method, request, timeout: Optional[float] = None):
         try:
