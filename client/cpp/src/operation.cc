@@ -7,12 +7,19 @@
 #include "client/cpp/src/operation_impl.h"
 
 namespace stride {
-namespace {
+
+namespace internal {
 
 v1::Operand Use(const Operand& operand, Operation::Impl& impl) {
   if (operand.impl().array) impl.arrays.push_back(operand.impl().array);
   return operand.impl().message;
 }
+
+}  // namespace internal
+
+namespace {
+
+using internal::Use;
 
 v1::DataType ToProto(DataType type) { return static_cast<v1::DataType>(type); }
 
@@ -47,8 +54,9 @@ void AddArgument(const KernelArgument& argument, v1::KernelArgument* out, Operat
 }  // namespace
 
 std::optional<Reduction> ParseReduction(std::string_view name) {
-  constexpr std::array<std::string_view, 10> kNames = {"sum", "prod", "min",    "max",    "mean",
-                                                       "any", "all",  "argmin", "argmax", "norm"};
+  constexpr std::array<std::string_view, 11> kNames = {"sum",    "prod", "min",          "max",
+                                                       "mean",   "any",  "all",          "argmin",
+                                                       "argmax", "norm", "count_nonzero"};
   for (size_t i = 0; i < kNames.size(); ++i) {
     if (kNames[i] == name) return static_cast<Reduction>(i + 1);
   }
@@ -98,12 +106,20 @@ Operation::~Operation() = default;
 
 Operation Operation::Ufunc(std::string_view function, const std::vector<Operand>& inputs,
                            DataType data_type) {
+  return Ufunc(function, inputs, UfuncOptions{.data_type = data_type});
+}
+
+Operation Operation::Ufunc(std::string_view function, const std::vector<Operand>& inputs,
+                           const UfuncOptions& options) {
   Operation out;
   auto* ufunc = out.impl_->message.mutable_ufunc();
   ufunc->set_function(std::string(function));
   for (const Operand& input : inputs) *ufunc->add_inputs() = Use(input, *out.impl_);
-  ufunc->set_data_type(ToProto(data_type));
-  out.impl_->num_outputs = NumUfuncOutputs(function);
+  ufunc->set_data_type(ToProto(options.data_type));
+  ufunc->set_casting(static_cast<v1::Casting>(options.casting));
+  if (options.where) *ufunc->mutable_where() = Use(*options.where, *out.impl_);
+  out.impl_->num_outputs =
+      options.num_outputs > 0 ? options.num_outputs : NumUfuncOutputs(function);
   return out;
 }
 
@@ -118,15 +134,38 @@ Operation Operation::Expression(std::string_view text, const std::map<std::strin
   return out;
 }
 
+namespace {
+
+void SetReduction(const ReduceOptions& options, v1::Reduction* reduction, Operation::Impl& impl) {
+  reduction->mutable_axes()->Assign(options.axes.begin(), options.axes.end());
+  reduction->set_keep_dims(options.keep_dims);
+  reduction->set_data_type(ToProto(options.data_type));
+  if (options.initial) *reduction->mutable_initial() = options.initial->impl().message.scalar();
+  if (options.where) *reduction->mutable_where() = Use(*options.where, impl);
+}
+
+}  // namespace
+
 Operation Operation::Reduce(Reduction function, const Operand& input,
                             const ReduceOptions& options) {
   Operation out;
   auto* reduction = out.impl_->message.mutable_reduction();
   reduction->set_function(static_cast<v1::Reduction::Function>(function));
   *reduction->mutable_input() = Use(input, *out.impl_);
-  reduction->mutable_axes()->Assign(options.axes.begin(), options.axes.end());
-  reduction->set_keep_dims(options.keep_dims);
-  reduction->set_data_type(ToProto(options.data_type));
+  SetReduction(options, reduction, *out.impl_);
+  return out;
+}
+
+Operation Operation::Reduce(std::string_view function, const std::vector<Operand>& inputs,
+                            const ReduceOptions& options) {
+  Operation out;
+  auto* reduction = out.impl_->message.mutable_reduction();
+  reduction->set_function_name(std::string(function));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    *(i == 0 ? reduction->mutable_input() : reduction->add_more_inputs()) =
+        Use(inputs[i], *out.impl_);
+  }
+  SetReduction(options, reduction, *out.impl_);
   return out;
 }
 

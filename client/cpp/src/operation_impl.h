@@ -22,6 +22,9 @@ struct ViewSteps::Impl {
 
 namespace internal {
 
+// The operand's message; its array is kept with the operation.
+v1::Operand Use(const Operand& operand, Operation::Impl& impl);
+
 // Outputs of a message in the order of results: a launch's are among its arguments.
 std::vector<v1::Output*> MutableOutputs(v1::Operation& message, int num_outputs);
 

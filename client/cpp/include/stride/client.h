@@ -13,6 +13,7 @@
 #include "stride/array.h"
 #include "stride/call_options.h"
 #include "stride/device.h"
+#include "stride/function.h"
 #include "stride/future.h"
 #include "stride/job.h"
 #include "stride/operation.h"
@@ -160,6 +161,12 @@ class Client {
   Result<Module> GetModule(const std::string& name, const CallOptions& options = {});
   Result<std::vector<Module>> ListModules(const CallOptions& options = {});
   Result<void> DeleteModule(const std::string& name, const CallOptions& options = {});
+
+  // --- functions of one's own, for all clients of the tenant ---
+  // Returns its name, `tenants/{tenant}/functions/{id}`; operations call it by its id.
+  Result<std::string> CreateFunction(const FunctionSpec& spec, const CallOptions& options = {});
+  Result<std::vector<std::string>> ListFunctions(const CallOptions& options = {});
+  Result<void> DeleteFunction(const std::string& name, const CallOptions& options = {});
 
   // --- jobs ---
   Result<Job> CreateJob(const JobSpec& spec, const CallOptions& options = {});

@@ -11,17 +11,9 @@
 
 #include "stride/kernel.h"
 #include "stride/operand.h"
+#include "stride/operation_options.h"
 
 namespace stride {
-
-enum class Reduction { kSum = 1, kProd, kMin, kMax, kMean, kAny, kAll, kArgmin, kArgmax, kNorm };
-std::optional<Reduction> ParseReduction(std::string_view name);
-
-struct ReduceOptions {
-  std::vector<int32_t> axes;  // empty: all
-  bool keep_dims = false;
-  DataType data_type = DataType::kUnspecified;  // of accumulator and result; unspecified: NumPy's
-};
 
 // Python's [start:stop:step] along one axis.
 struct Slice {
@@ -57,10 +49,15 @@ class Operation {
   // promotion.
   static Operation Ufunc(std::string_view function, const std::vector<Operand>& inputs,
                          DataType data_type = DataType::kUnspecified);
+  static Operation Ufunc(std::string_view function, const std::vector<Operand>& inputs,
+                         const UfuncOptions& options);
   // A text such as `cos(x)**2 + sin(x)**2`, compiled into one fused kernel.
   static Operation Expression(std::string_view text, const std::map<std::string, Operand>& inputs,
                               DataType data_type = DataType::kUnspecified);
   static Operation Reduce(Reduction function, const Operand& input,
+                          const ReduceOptions& options = {});
+  // By a ufunc of two inputs, or by a reduction of the client's own, which may take several.
+  static Operation Reduce(std::string_view function, const std::vector<Operand>& inputs,
                           const ReduceOptions& options = {});
   static Operation Matmul(const Operand& left, const Operand& right);
   static Operation Kernel(const KernelOptions& options);
@@ -76,6 +73,67 @@ class Operation {
   // Gives the buffer's only replica to the device of OnDevice.
   static Operation Move(const Operand& input);
   static Operation View(const Operand& input, const ViewSteps& steps);
+
+  // --- methods of ufuncs ---
+  // Running results along one axis: cumulative sums with `add`.
+  static Operation Accumulate(std::string_view function, const Operand& input,
+                              const AccumulateOptions& options = {});
+  static Operation ReduceAt(std::string_view function, const Operand& input, const Operand& indices,
+                            int32_t axis = 0, DataType data_type = DataType::kUnspecified);
+  static Operation Outer(std::string_view function, const Operand& left, const Operand& right,
+                         DataType data_type = DataType::kUnspecified);
+  // In place, with ToExisting: once for each place of the indices.
+  static Operation ApplyAt(std::string_view function, const Operand& values,
+                           const std::vector<Operand>& indices, const IndexOptions& options = {});
+  // `vecdot`, `matvec`, `vecmat`, `matmul`, or one of the client's own.
+  static Operation Gufunc(std::string_view function, const std::vector<Operand>& inputs,
+                          const GufuncOptions& options = {});
+
+  // --- indices, order, counts ---
+  // Elements by integer arrays, for the axes from options.axis on, one each.
+  static Operation Gather(const Operand& input, const std::vector<Operand>& indices,
+                          const IndexOptions& options = {});
+  // In place, with ToExisting.
+  static Operation Scatter(const Operand& values, const std::vector<Operand>& indices,
+                           const IndexOptions& options = {});
+  // `count`: how many elements of the mask are true; Reduction::kCountNonzero tells.
+  static Operation Compress(const Operand& input, const Operand& mask, int64_t count,
+                            int32_t axis = 0);
+  // One int64 array for each of the input's `rank` axes.
+  static Operation Nonzero(const Operand& input, int64_t count, int rank);
+  static Operation Sort(const Operand& input, const SortOptions& options = {});
+  static Operation SearchSorted(const Operand& sorted, const Operand& values, bool right = false);
+  // Values, and where they were (int64).
+  static Operation TopK(const Operand& input, int64_t k, const TopKOptions& options = {});
+  static Operation Histogram(const Operand& input, const UniformBins& bins);
+  static Operation Histogram(const Operand& input, const UniformBins& bins, const Operand& weights);
+  static Operation Histogram(const Operand& input, const Operand& edges);
+  static Operation Histogram(const Operand& input, const Operand& edges, const Operand& weights);
+  // Group-by: sums with `add`.
+  static Operation GroupReduce(std::string_view function, const Operand& values,
+                               const Operand& groups, int64_t num_groups,
+                               const GroupReduceOptions& options = {});
+
+  // --- linear algebra, of matrices in the last two axes ---
+  static Operation Cholesky(const Operand& matrix, const LinalgOptions& options = {});
+  static Operation Qr(const Operand& matrix, const LinalgOptions& options = {});   // Q, R
+  static Operation Svd(const Operand& matrix, const LinalgOptions& options = {});  // U, S, Vh
+  static Operation Eigh(const Operand& matrix,
+                        const LinalgOptions& options = {});  // values, vectors
+  static Operation Eig(const Operand& matrix,
+                       const LinalgOptions& options = {});  // values, vectors
+  static Operation Inverse(const Operand& matrix);
+  static Operation Solve(const Operand& matrix, const Operand& right);
+  static Operation Lu(const Operand& matrix);  // L and U in one, pivots
+
+  // --- Fourier transforms ---
+  static Operation Fft(const Operand& input, const FftOptions& options = {});
+  static Operation InverseFft(const Operand& input, const FftOptions& options = {});
+  static Operation RealFft(const Operand& input, const FftOptions& options = {});
+  static Operation InverseRealFft(const Operand& input, const FftOptions& options = {});
+
+  static Operation Random(const ArraySpec& spec, const RandomStream& stream,
+                          const Distribution& distribution);
 
   Operation(const Operation& other);
   Operation& operator=(const Operation& other);
