@@ -14,7 +14,8 @@ const Command& ReduceCommand() {
       .name = "reduce",
       .summary = "reduce an array along axes: sum, mean, argmax, norm, ...",
       .usage = "FUNCTION ARRAY [--axis N]",
-      .details = "FUNCTION: sum, prod, min, max, mean, any, all, argmin, argmax, norm, count_nonzero.",
+      .details =
+          "FUNCTION: sum, prod, min, max, mean, any, all, argmin, argmax, norm, count_nonzero.",
       .options = JoinOptions({ResultOptions(), ReduceOptionSpecs()}),
       .run = Run};
   return kCommand;
