@@ -122,6 +122,7 @@ std::string LaunchStruct(const ReduceText& text, int num_map_scalars, int num_fi
   return absl::StrCat(
       input,
       "struct Launch {\n  st_i64 kept_count, reduced_count, splits, chunk;\n  char* scratch;\n",
+      "  unsigned int* arrivals;\n",
       rank == 0 ? "" : absl::StrCat("  st_i64 extents[", rank, "];\n"), "  Input inputs[",
       text.dtypes.size(), "];\n  char* output;\n",
       text.kept_rank == 0 ? "" : absl::StrCat("  st_i64 output_strides[", text.kept_rank, "];\n"),
@@ -129,17 +130,20 @@ std::string LaunchStruct(const ReduceText& text, int num_map_scalars, int num_fi
       ScalarsField("finish_scalars", num_finish_scalars), "};\n");
 }
 
-// The value of one element from pointers to its inputs.
+// The value of one element from its inputs, and from pointers to them.
 std::string MapText(const ReduceText& text, DType accumulator) {
-  std::string parameters, arguments;
+  std::string values, parameters, passed, arguments;
   for (size_t i = 0; i < text.dtypes.size(); ++i) {
+    absl::StrAppend(&values, ", ", TypeName(text.dtypes[i]), " v", i);
+    absl::StrAppend(&passed, ", v", i);
     absl::StrAppend(&parameters, ", const void* p", i);
     absl::StrAppend(&arguments, ", st_load<", TypeName(text.dtypes[i]), ">(p", i, ")");
   }
-  return absl::StrCat("ST_FN Acc load_mapped(const mapScalars& scalars", parameters,
-                      ", st_i64 index) {\n  ", TypeName(accumulator), " value;\n  map(scalars",
-                      arguments, ", index, value);\n  return Acc{value",
-                      text.has_index ? ", index" : "", "};\n}\n");
+  return absl::StrCat("ST_FN Acc mapped(const mapScalars& scalars", values, ", st_i64 index) {\n  ",
+                      TypeName(accumulator), " value;\n  map(scalars", passed,
+                      ", index, value);\n  return Acc{value", text.has_index ? ", index" : "",
+                      "};\n}\nST_FN Acc load_mapped(const mapScalars& scalars", parameters,
+                      ", st_i64 index) {\n  return mapped(scalars", arguments, ", index);\n}\n");
 }
 
 // Byte offset of kept element or reduced element number `i`, axis by axis from the last.

@@ -10,13 +10,28 @@ namespace stride::codegen {
 namespace {
 
 // Thread (x, y): along the reduced elements with x and along the kept ones with y, or, when a kept
-// axis is contiguous, the other way round. $reducing is the reducing coordinate. Every sum is made
-// in an order that depends on the launch alone.
+// axis is contiguous, the other way round. $reducing is the reducing coordinate. Which thread
+// combines which elements, and in which order, depends on the launch alone, not on where its
+// operands lie or which block ends last.
 constexpr char kKernels[] = R"(
+template <class T, int N>
+struct alignas(sizeof(T) * N) Pack {
+  T v[N];
+};
+template <bool kAligned, class T, int N>
+ST_FN Pack<T, N> load_pack(const char* address) {
+  if (kAligned) return *(const Pack<T, N>*)address;
+  Pack<T, N> pack;
+#pragma unroll
+  for (int w = 0; w < N; ++w) pack.v[w] = ((const T*)address)[w];
+  return pack;
+}
+
 // Combines over the block's reducing coordinate by halves; `width` threads, a power of two, `step` apart. The result is at the first.
 ST_FN Acc combine_block(Acc acc, int place, int lane, int width, int step) {
   __shared__ __align__(16) char storage[sizeof(Acc) * $threads];
   Acc* const shared = (Acc*)storage;
+  __syncthreads();
   shared[place] = acc;
   for (int half = width / 2; half > 0; half /= 2) {
     __syncthreads();
@@ -26,9 +41,44 @@ ST_FN Acc combine_block(Acc acc, int place, int lane, int width, int step) {
   return shared[place];
 }
 
+// Elements [begin, end), $width at once, $unroll times before the next round.
+template <bool kAligned>
+ST_FN Acc accumulate(const Launch& launch, const mapScalars& scalars$base_parameters, st_i64 begin, st_i64 end, int lane, int lanes) {
+$values  Acc many[$unroll * $width];
+#pragma unroll
+  for (int k = 0; k < $unroll * $width; ++k) many[k] = st_identity();
+  const st_i64 round = (st_i64)lanes * $width;
+  st_i64 i = begin + (st_i64)lane * $width;
+  for (; i + ($unroll - 1) * round + $width <= end; i += $unroll * round) {
+#pragma unroll
+    for (int k = 0; k < $unroll; ++k) {
+      const st_i64 first = i + k * round;
+$packs#pragma unroll
+      for (int w = 0; w < $width; ++w) {
+        const st_i64 at = first + w;
+        many[k * $width + w] = st_combine(many[k * $width + w], mapped(scalars$packed, at));
+      }
+    }
+  }
+  for (; i < end; i += round) {
+#pragma unroll
+    for (int w = 0; w < $width; ++w) {
+      const st_i64 at = i + w;
+      if (at < end) many[w] = st_combine(many[w], mapped(scalars$single, at));
+    }
+  }
+#pragma unroll
+  for (int half = $unroll * $width / 2; half > 0; half /= 2) {
+#pragma unroll
+    for (int k = 0; k < half; ++k) many[k] = st_combine(many[k], many[k + half]);
+  }
+  return many[0];
+}
+
 extern "C" __global__ void __launch_bounds__($threads) stride_reduce(const __grid_constant__ Launch launch) {
   const mapScalars scalars = $map_scalars;
   const int lane = threadIdx.$reducing, lanes = blockDim.$reducing;
+  const int place = threadIdx.y * blockDim.x + threadIdx.x;
   const st_i64 kept = (st_i64)blockIdx.x * blockDim.$keeping + threadIdx.$keeping;
   const bool active = kept < launch.kept_count;
   const st_i64 begin = (st_i64)blockIdx.y * launch.chunk;
@@ -36,54 +86,94 @@ extern "C" __global__ void __launch_bounds__($threads) stride_reduce(const __gri
   const st_i64 end = limit < launch.reduced_count ? limit : launch.reduced_count;
   Acc acc = st_identity();
   if (active) {
-$bases    Acc many[$unroll];
-#pragma unroll
-    for (int k = 0; k < $unroll; ++k) many[k] = st_identity();
-    st_i64 i = begin + lane;
-    for (; i + ($unroll - 1) * lanes < end; i += $unroll * lanes) {
-#pragma unroll
-      for (int k = 0; k < $unroll; ++k) {
-        const st_i64 at = i + k * lanes;
-        many[k] = st_combine(many[k], $element);
-      }
-    }
-    for (; i < end; i += lanes) {
-      const st_i64 at = i;
-      many[0] = st_combine(many[0], $element);
-    }
-#pragma unroll
-    for (int half = $unroll / 2; half > 0; half /= 2) {
-#pragma unroll
-      for (int k = 0; k < half; ++k) many[k] = st_combine(many[k], many[k + half]);
-    }
-    acc = many[0];
+$bases    acc = $accumulate;
   }
-  acc = combine_block(acc, threadIdx.y * blockDim.x + threadIdx.x, lane, lanes, $step);
-  if (!active || lane != 0) return;
+  acc = combine_block(acc, place, lane, lanes, $step);
   if (launch.splits == 1) {
-    store_result(launch, $finish_scalars, kept, acc);
-  } else {
-    ((Partial*)launch.scratch)[kept * launch.splits + blockIdx.y].acc = acc;
+    if (active && lane == 0) store_result(launch, $finish_scalars, kept, acc);
+    return;
   }
-}
-
-extern "C" __global__ void __launch_bounds__($threads) stride_reduce_finish(const __grid_constant__ Launch launch) {
-  for (st_i64 kept = blockIdx.x; kept < launch.kept_count; kept += gridDim.x) {
-    const Partial* const partials = (const Partial*)launch.scratch + kept * launch.splits;
-    Acc acc = st_identity();
-    for (st_i64 i = threadIdx.x; i < launch.splits; i += $threads) acc = st_combine(acc, partials[i].acc);
-    acc = combine_block(acc, threadIdx.x, threadIdx.x, $threads, 1);
-    if (threadIdx.x == 0) store_result(launch, $finish_scalars, kept, acc);
-    __syncthreads();
+  // The blocks of one blockIdx.x have parts of the same results. No thread reads a partial result before
+  // all of them are written, so that none can be stale in a multiprocessor's first cache.
+  Partial* const partials = (Partial*)launch.scratch + kept * launch.splits;
+  if (active && lane == 0) partials[blockIdx.y].acc = acc;
+  __threadfence();
+  __shared__ bool last;
+  __syncthreads();
+  if (place == 0) last = atomicAdd(launch.arrivals + blockIdx.x, 1u) == gridDim.y - 1;
+  __syncthreads();
+  if (!last) return;
+  __threadfence();
+  acc = st_identity();
+  if (active) {
+    for (st_i64 split = lane; split < launch.splits; split += lanes) acc = st_combine(acc, partials[split].acc);
   }
+  acc = combine_block(acc, place, lane, lanes, $step);
+  if (active && lane == 0) store_result(launch, $finish_scalars, kept, acc);
+  if (place == 0) launch.arrivals[blockIdx.x] = 0;
 }
 )";
 
-// Loads in flight for each thread: 32 bytes, which fills the memory's latency at full occupancy.
-int Unroll(const ReduceText& text) {
-  int64_t widest = 1;
-  for (DType dtype : text.dtypes) widest = std::max(widest, ItemSize(dtype));
-  return static_cast<int>(std::clamp<int64_t>(32 / widest, 2, 8));
+using Layout = wire::Layout;
+
+// Elements that a thread loads from 16 bytes of its widest contiguous input, and how often before
+// it combines them: some 32 bytes in flight for each thread fill the memory's latency.
+struct Width {
+  int width = 1;
+  int unroll = 1;
+};
+
+Width ChooseWidth(const ReduceText& text) {
+  int64_t widest = 1, widest_in_a_row = 0;
+  for (size_t i = 0; i < text.dtypes.size(); ++i) {
+    const int64_t size = ItemSize(text.dtypes[i]);
+    widest = std::max(widest, size);
+    if (text.access[i] == Layout::ACCESS_CONTIGUOUS)
+      widest_in_a_row = std::max(widest_in_a_row, size);
+  }
+  const int many = static_cast<int>(std::clamp<int64_t>(32 / widest, 2, 8));
+  if (text.kept_contiguous || widest_in_a_row == 0) return {1, many};
+  // An accumulator with an index takes four registers.
+  const int64_t most = text.has_index ? 4 : kMostInPack;
+  const int width = static_cast<int>(std::clamp<int64_t>(16 / widest_in_a_row, 1, most));
+  return {width, std::max(many / width, width == kMostInPack ? 1 : 2)};
+}
+
+// The pieces of accumulate() that differ with the inputs' access.
+struct Pieces {
+  std::string base_parameters, bases, base_arguments, aligned, values, packs, packed, single;
+};
+
+Pieces MakePieces(const ReduceText& text, int width) {
+  Pieces pieces;
+  for (size_t i = 0; i < text.dtypes.size(); ++i) {
+    const std::string type = TypeName(text.dtypes[i]);
+    const int64_t size = ItemSize(text.dtypes[i]);
+    absl::StrAppend(&pieces.base_parameters, ", const char* base", i);
+    absl::StrAppend(&pieces.base_arguments, ", base", i);
+    absl::StrAppend(&pieces.bases, "    const char* const base", i, " = launch.inputs[", i,
+                    "].data + kept_offset(launch, ", i, ", kept);\n");
+    if (text.access[i] == Layout::ACCESS_BROADCAST) {
+      absl::StrAppend(&pieces.values, "  const ", type, " value", i, " = st_load<", type, ">(base",
+                      i, ");\n");
+      absl::StrAppend(&pieces.packed, ", value", i);
+      absl::StrAppend(&pieces.single, ", value", i);
+    } else if (text.access[i] == Layout::ACCESS_CONTIGUOUS) {
+      absl::StrAppend(&pieces.aligned, pieces.aligned.empty() ? "" : " && ", "(st_u64)base", i,
+                      " % ", width * size, " == 0");
+      absl::StrAppend(&pieces.packs, "      const auto pack", i,
+                      " = load_pack<kAligned, st_stored<", type, ">::type, ", width, ">(base", i,
+                      " + first * ", size, ");\n");
+      absl::StrAppend(&pieces.packed, ", st_from_stored<", type, ">(pack", i, ".v[w])");
+      absl::StrAppend(&pieces.single, ", st_load<", type, ">(base", i, " + at * ", size, ")");
+    } else {
+      const std::string load =
+          absl::StrCat(", st_load<", type, ">(base", i, " + reduced_offset(launch, ", i, ", at))");
+      pieces.packed += load;
+      pieces.single += load;
+    }
+  }
+  return pieces;
 }
 
 }  // namespace
@@ -91,28 +181,31 @@ int Unroll(const ReduceText& text) {
 absl::StatusOr<std::string> EmitReduceCuda(const wire::ReduceCode& code) {
   auto text = PrepareReduce(code, Target::kCuda);
   if (!text.ok()) return text.status();
-  std::string bases, element = "load_mapped(scalars";
-  for (size_t i = 0; i < text->dtypes.size(); ++i) {
-    absl::StrAppend(&bases, "    const char* const base", i, " = launch.inputs[", i,
-                    "].data + kept_offset(launch, ", i, ", kept);\n");
-    if (text->access[i] == wire::Layout::ACCESS_CONTIGUOUS) {
-      absl::StrAppend(&element, ", base", i, " + at * ", ItemSize(text->dtypes[i]));
-    } else if (text->access[i] == wire::Layout::ACCESS_BROADCAST) {
-      absl::StrAppend(&element, ", base", i);
-    } else {
-      absl::StrAppend(&element, ", base", i, " + reduced_offset(launch, ", i, ", at)");
-    }
-  }
-  absl::StrAppend(&element, ", at)");
-  bool columns = text->kept_contiguous;
+  const Width width = ChooseWidth(*text);
+  const Pieces pieces = MakePieces(*text, width.width);
+  auto accumulate = [&](const char* aligned) {
+    return absl::StrCat("accumulate<", aligned, ">(launch, scalars", pieces.base_arguments,
+                        ", begin, end, lane, lanes)");
+  };
+  const std::string call =
+      width.width == 1
+          ? accumulate("true")
+          : absl::StrCat(pieces.aligned, " ? ", accumulate("true"), " : ", accumulate("false"));
+  const bool columns = text->kept_contiguous;
   return text->definitions +
          absl::StrReplaceAll(kKernels, {{"$threads", absl::StrCat(kReduceThreads)},
-                                        {"$unroll", absl::StrCat(Unroll(*text))},
+                                        {"$unroll", absl::StrCat(width.unroll)},
+                                        {"$width", absl::StrCat(width.width)},
                                         {"$reducing", columns ? "y" : "x"},
                                         {"$keeping", columns ? "x" : "y"},
                                         {"$step", columns ? "blockDim.x" : "1"},
-                                        {"$bases", bases},
-                                        {"$element", element},
+                                        {"$base_parameters", pieces.base_parameters},
+                                        {"$bases", pieces.bases},
+                                        {"$values", pieces.values},
+                                        {"$packs", pieces.packs},
+                                        {"$packed", pieces.packed},
+                                        {"$single", pieces.single},
+                                        {"$accumulate", call},
                                         {"$map_scalars", text->map_scalars_call},
                                         {"$finish_scalars", text->finish_scalars_call}});
 }

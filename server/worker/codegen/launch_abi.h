@@ -15,9 +15,9 @@
 // ELEMENT (arena base + Operand.offset); all strides are in bytes.
 //
 //   elementwise   count | extents[rank] | for each operand, inputs then outputs: address,
-//   strides[rank] | to 16 bytes | scalars[] of 16 bytes reduce        kept_count, reduced_count,
-//   splits, chunk, scratch | extents[kept + reduced] | for each input: address, strides[kept +
-//   reduced]
+//   strides[rank] | to 16 bytes | scalars[] of 16 bytes
+//   reduce        kept_count, reduced_count, splits, chunk, scratch, arrivals | extents[kept +
+//                 reduced] | for each input: address, strides[kept + reduced]
 //                 | output address, strides[kept] | to 16 bytes | map scalars[] of 16 bytes |
 //                 finish scalars[] of 16 bytes
 //   matmul        m, n, k, batch_count, batch_rank | batch_extents[kMaxRank] | for left, right,
@@ -26,9 +26,9 @@
 //
 // Entry points and how to launch them:
 //   elementwise   CUDA kElementwiseEntry, shape ElementwiseShape()   CPU kRunEntry, any split of
-//   [0, count) into ranges, in any order and on any threads reduce        CUDA kReduceEntry with
-//   PlanReduceCuda().first, then in the same stream, when two_passes, kReduceFinishEntry with
-//   .second
+//   [0, count) into ranges, in any order and on any threads
+//   reduce        CUDA kReduceEntry with PlanReduceCuda().first: one pass, in which the last block
+//                 of those that share results combines what all of them found
 //                 CPU kReduceEntry over any split of [0, num_items), then, when two_passes and all
 //                 of those are done, kReduceFinishEntry over any split of [0, kept_count). The
 //                 result does not depend on how the ranges are split.
@@ -66,21 +66,25 @@ struct ReduceShape {
   int64_t chunk = 0;   // reduced elements of one part, but the last
   uint64_t scratch_bytes =
       0;  // device memory for partial results, 16-byte aligned, any content; 0 when one pass does
-  bool two_passes = false;
-  LaunchShape first, second;  // CUDA
-  int64_t num_items = 0;      // CPU: the first pass covers [0, num_items)
-  int64_t kept_count = 0;     // CPU: the second pass covers [0, kept_count)
+  bool two_passes = false;  // CPU
+  LaunchShape first;        // CUDA
+  int64_t num_items = 0;    // CPU: the first pass covers [0, num_items)
+  int64_t kept_count = 0;   // CPU: the second pass covers [0, kept_count)
 };
 
 // `addresses`: of the first element of each operand, inputs first, then outputs.
 LaunchBlock PackElementwise(const wire::ElementwiseLaunch& launch,
                             absl::Span<const uint64_t> addresses);
-LaunchShape ElementwiseShape(const wire::ElementwiseLaunch& launch, int num_multiprocessors);
+LaunchShape ElementwiseShape(const wire::ElementwiseLaunch& launch);
 
 ReduceShape PlanReduceCuda(const wire::ReduceLaunch& launch, int num_multiprocessors);
 ReduceShape PlanReduceCpu(const wire::ReduceLaunch& launch);
+// `arrivals_address`, CUDA: ReduceArrivals() counters of 32 bits, all zero, which the launch leaves
+// zero; launches that share them must not overlap.
 LaunchBlock PackReduce(const wire::ReduceLaunch& launch, const ReduceShape& shape,
-                       absl::Span<const uint64_t> addresses, uint64_t scratch_address);
+                       absl::Span<const uint64_t> addresses, uint64_t scratch_address,
+                       uint64_t arrivals_address = 0);
+int ReduceArrivals(int num_multiprocessors);
 
 LaunchBlock PackMatmul(const wire::MatmulLaunch& launch, uint64_t left, uint64_t right,
                        uint64_t output);

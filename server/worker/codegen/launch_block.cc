@@ -1,12 +1,26 @@
 #include <algorithm>
 
+#include "server/store/dtype.h"
 #include "server/worker/codegen/launch_abi.h"
 
 namespace stride::codegen {
 namespace {
 
 constexpr uint32_t kThreads = 256;
-constexpr int kBlocksPerMultiprocessor = 8;
+constexpr int64_t kPackBytes = 16;
+
+// Elements that a thread takes at once (emit_elementwise_cuda.cc), at least.
+int64_t PackElements(const wire::ElementwiseLaunch& launch) {
+  int64_t widest = 1;
+  for (const auto* operands : {&launch.inputs(), &launch.outputs()}) {
+    for (const wire::Operand& operand : *operands) {
+      const bool repeated = std::all_of(operand.strides().begin(), operand.strides().end(),
+                                        [](int64_t stride) { return stride == 0; });
+      if (!repeated) widest = std::max(widest, ItemSize(static_cast<DType>(operand.dtype())));
+    }
+  }
+  return std::max<int64_t>(kPackBytes / widest, 1);
+}
 
 void Append(LaunchBlock& block, const google::protobuf::RepeatedField<int64_t>& values) {
   for (int64_t value : values) block.push_back(static_cast<uint64_t>(value));
@@ -64,25 +78,28 @@ LaunchBlock PackElementwise(const wire::ElementwiseLaunch& launch,
   return block;
 }
 
-LaunchShape ElementwiseShape(const wire::ElementwiseLaunch& launch, int num_multiprocessors) {
-  uint64_t count = Product(launch.extents());
-  uint64_t limit =
-      static_cast<uint64_t>(std::max(num_multiprocessors, 1)) * kBlocksPerMultiprocessor;
+// A block for every 256 packs: blocks that come and go hide the memory's latency better than
+// threads that walk on (a copy at 1.04 instead of 0.97 of the driver's on an H200).
+LaunchShape ElementwiseShape(const wire::ElementwiseLaunch& launch) {
+  const uint64_t in_block = kThreads * PackElements(launch);
+  const uint64_t count = Product(launch.extents());
   LaunchShape shape;
   shape.block[0] = kThreads;
-  shape.grid[0] =
-      static_cast<uint32_t>(std::clamp<uint64_t>((count + kThreads - 1) / kThreads, 1, limit));
+  shape.grid[0] = static_cast<uint32_t>(
+      std::clamp<uint64_t>((count + in_block - 1) / in_block, 1, (uint64_t{1} << 31) - 1));
   return shape;
 }
 
 LaunchBlock PackReduce(const wire::ReduceLaunch& launch, const ReduceShape& shape,
-                       absl::Span<const uint64_t> addresses, uint64_t scratch_address) {
+                       absl::Span<const uint64_t> addresses, uint64_t scratch_address,
+                       uint64_t arrivals_address) {
   LaunchBlock block;
   block.push_back(Product(launch.kept_extents()));
   block.push_back(Product(launch.reduced_extents()));
   block.push_back(static_cast<uint64_t>(shape.splits));
   block.push_back(static_cast<uint64_t>(shape.chunk));
   block.push_back(scratch_address);
+  block.push_back(arrivals_address);
   Append(block, launch.kept_extents());
   Append(block, launch.reduced_extents());
   size_t next = 0;

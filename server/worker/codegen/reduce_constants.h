@@ -8,12 +8,13 @@ namespace stride::codegen {
 // A partial result in scratch: a value of at most 16 bytes and an index.
 inline constexpr int kPartialBytes = 32;
 
-// CUDA. 256 threads hold 8 KiB of shared memory at most and let eight blocks share a
-// multiprocessor.
+// CUDA. 256 threads hold 8 KiB of shared memory at most.
 inline constexpr uint32_t kReduceThreads = 256;
 inline constexpr uint32_t kColumnThreads =
-    32;  // along a contiguous kept axis: one transaction a warp
-inline constexpr int kReduceBlocksPerMultiprocessor = 8;
+    32;                                     // along a contiguous kept axis: one transaction a warp
+inline constexpr int64_t kMostInPack = 16;  // elements that a thread loads at once, at most
+// All resident at once: the text takes some 36 registers a thread. More would be a second wave.
+inline constexpr int kReduceBlocksPerMultiprocessor = 6;
 inline constexpr int64_t kLeastPerThread =
     16;  // elements that make a further split worth its second pass
 

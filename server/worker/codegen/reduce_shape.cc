@@ -30,6 +30,7 @@ void Split(ReduceShape& shape, const Counts& counts, int64_t wanted, int64_t lea
   int64_t most = std::max<int64_t>(counts.reduced / least, 1);
   int64_t splits = std::clamp<int64_t>(wanted, 1, most);
   shape.chunk = std::max<int64_t>(DivideUp(counts.reduced, splits), 1);
+  if (splits > 1) shape.chunk = DivideUp(shape.chunk, kMostInPack) * kMostInPack;
   shape.splits = std::max<int64_t>(DivideUp(counts.reduced, shape.chunk), 1);
   shape.two_passes = shape.splits > 1;
   if (shape.two_passes)
@@ -64,10 +65,12 @@ ReduceShape PlanReduceCuda(const wire::ReduceLaunch& launch, int num_multiproces
   shape.first.grid[0] =
       static_cast<uint32_t>(std::clamp<int64_t>(blocks, 1, (int64_t{1} << 31) - 1));
   shape.first.grid[1] = static_cast<uint32_t>(shape.splits);
-  shape.second.block[0] = kReduceThreads;
-  shape.second.grid[0] =
-      static_cast<uint32_t>(std::clamp<int64_t>(counts.kept, 1, (int64_t{1} << 31) - 1));
   return shape;
+}
+
+// Blocks are split only while there are fewer of them than PlanReduceCuda wants.
+int ReduceArrivals(int num_multiprocessors) {
+  return std::max(num_multiprocessors, 1) * kReduceBlocksPerMultiprocessor;
 }
 
 ReduceShape PlanReduceCpu(const wire::ReduceLaunch& launch) {

@@ -11,8 +11,9 @@ namespace stride::codegen {
 // What both device kinds' reductions have in common.
 struct ReduceText {
   // Preamble, struct Launch, map(), finish(), struct Acc with st_identity(), st_combine(), and
-  //   Acc load_mapped(scalars, pointers..., st_i64 index)  value of one element, whose inputs are
-  //   at `pointers` void store_result(launch, finish scalars, st_i64 kept, Acc)
+  //   Acc mapped(scalars, values..., st_i64 index)  value of one element with these inputs
+  //   Acc load_mapped(scalars, pointers..., st_i64 index)  the same, of inputs at `pointers`
+  //   void store_result(launch, finish scalars, st_i64 kept, Acc)
   std::string definitions;
   std::string map_scalars_call, finish_scalars_call;  // from `launch` (a reference)
   int kept_rank = 0, reduced_rank = 0;

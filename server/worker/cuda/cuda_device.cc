@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/memory_file.h"
+#include "server/worker/codegen/launch_abi.h"
 #include "server/worker/cuda/cuda_status.h"
 #include "server/worker/cuda/lower/elementwise.h"
 #include "server/worker/cuda/lower/kernel.h"
@@ -78,6 +79,8 @@ absl::Status CudaDevice::StartStreams() {
     *stream = *std::move(made);
   }
   scratch_.emplace(*driver_, compute_.get());
+  const int num_arrivals = codegen::ReduceArrivals(limits_.num_multiprocessors);
+  if (absl::Status status = scratch_->Start(num_arrivals); !status.ok()) return status;
   matmul_.emplace();
   linalg_.emplace();
   fft_.emplace();

@@ -14,7 +14,15 @@ constexpr uint64_t kLeastBytes = 4 << 20;
 }  // namespace
 
 Scratch::~Scratch() {
+  if (arrivals_ != 0) driver_.cuMemFreeAsync(arrivals_, stream_);
   if (address_ != 0) driver_.cuMemFreeAsync(address_, stream_);
+}
+
+absl::Status Scratch::Start(int num_arrivals) {
+  const uint64_t bytes = sizeof(uint32_t) * num_arrivals;
+  STRIDE_CUDA_RETURN(driver_.cuMemAllocAsync(&arrivals_, bytes, stream_), "reserving counters");
+  STRIDE_CUDA_RETURN(driver_.cuMemsetD8Async(arrivals_, 0, bytes, stream_), "clearing counters");
+  return absl::OkStatus();
 }
 
 absl::StatusOr<CUdeviceptr> Scratch::Reserve(uint64_t bytes) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/worker/cuda/driver.h"
 
@@ -19,6 +20,11 @@ class Scratch {
   Scratch& operator=(const Scratch&) = delete;
   ~Scratch();
 
+  // Called once, before the rest: makes `num_arrivals` counters.
+  absl::Status Start(int num_arrivals);
+  // 32-bit counters, all zero between launches of the stream: who changes them puts them back.
+  CUdeviceptr arrivals() const { return arrivals_; }
+
   // At least `bytes` bytes, aligned to 256, valid until Trim. Content is whatever the tenant's
   // tasks left. RESOURCE_EXHAUSTED when there is no memory.
   absl::StatusOr<CUdeviceptr> Reserve(uint64_t bytes);
@@ -28,6 +34,7 @@ class Scratch {
  private:
   const Driver& driver_;
   const CUstream stream_;
+  CUdeviceptr arrivals_ = 0;
   CUdeviceptr address_ = 0;
   uint64_t size_ = 0;
 };

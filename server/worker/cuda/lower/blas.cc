@@ -10,6 +10,10 @@
 
 namespace stride::cuda {
 
+template <typename T>
+using Gemv = cublasStatus_t (*)(cublasHandle_t, cublasOperation_t, int64_t, int64_t, const T*,
+                                const T*, int64_t, const T*, int64_t, const T*, T*, int64_t);
+
 struct Blas::Functions {
   cublasStatus_t (*create)(cublasHandle_t*) = nullptr;
   cublasStatus_t (*destroy)(cublasHandle_t) = nullptr;
@@ -21,6 +25,11 @@ struct Blas::Functions {
                          int64_t, const void*, const void*, cudaDataType, int64_t, const void*,
                          cudaDataType, int64_t, const void*, void*, cudaDataType, int64_t,
                          cublasComputeType_t, cublasGemmAlgo_t) = nullptr;
+  // Products with a vector, which the general product reads its matrix slower for.
+  Gemv<float> sgemv = nullptr;
+  Gemv<double> dgemv = nullptr;
+  Gemv<cuComplex> cgemv = nullptr;
+  Gemv<cuDoubleComplex> zgemv = nullptr;
   cublasStatus_t (*gemm_batched)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int64_t,
                                  int64_t, int64_t, const void*, const void*, cudaDataType, int64_t,
                                  long long, const void*, cudaDataType, int64_t, long long,
@@ -98,6 +107,10 @@ absl::StatusOr<std::unique_ptr<Blas>> Blas::Open() {
       !Resolve(*library, "cublasSetStream_v2", &functions->set_stream) ||
       !Resolve(*library, "cublasSetMathMode", &functions->set_math_mode) ||
       !Resolve(*library, "cublasGemmEx_64", &functions->gemm) ||
+      !Resolve(*library, "cublasSgemv_v2_64", &functions->sgemv) ||
+      !Resolve(*library, "cublasDgemv_v2_64", &functions->dgemv) ||
+      !Resolve(*library, "cublasCgemv_v2_64", &functions->cgemv) ||
+      !Resolve(*library, "cublasZgemv_v2_64", &functions->zgemv) ||
       !Resolve(*library, "cublasGemmStridedBatchedEx_64", &functions->gemm_batched)) {
     return absl::UnavailableError("the cuBLAS library is too old: version 12 or later is needed");
   }
@@ -129,6 +142,60 @@ absl::Status Blas::Prepare(CUstream stream) {
   return BlasStatus(functions_->set_math_mode(handle, mode), "setting the math mode");
 }
 
+namespace {
+
+bool HasGemv(DType dtype) { return dtype != DType::kFloat16 && dtype != DType::kBFloat16; }
+
+// How far apart the elements of a vector are that is a matrix of one row or column.
+int64_t VectorStep(const BlasMatrix& matrix, bool is_row) {
+  // A row that is not transposed, and a column that is, lie without gaps.
+  return is_row != matrix.transposed ? 1 : matrix.leading;
+}
+
+template <typename T>
+cublasStatus_t RunGemv(Gemv<T> gemv, cublasHandle_t handle, cublasOperation_t operation,
+                       int64_t rows, int64_t columns, const void* one, const BlasMatrix& matrix,
+                       const BlasMatrix& vector, int64_t step, const void* zero,
+                       const BlasMatrix& output, int64_t output_step) {
+  return gemv(handle, operation, rows, columns, static_cast<const T*>(one),
+              static_cast<const T*>(Pointer(matrix.address)), matrix.leading,
+              static_cast<const T*>(Pointer(vector.address)), step, static_cast<const T*>(zero),
+              static_cast<T*>(Pointer(output.address)), output_step);
+}
+
+}  // namespace
+
+// In column-major eyes a row-major matrix of r rows and c columns is c x r; transposed ones are r x
+// c.
+int Blas::MultiplyVector(DType dtype, int64_t m, int64_t n, int64_t k, const BlasMatrix& left,
+                         const BlasMatrix& right, const BlasMatrix& output) {
+  const bool by_column = n == 1;  // else a row by a matrix
+  const BlasMatrix& matrix = by_column ? left : right;
+  const BlasMatrix& vector = by_column ? right : left;
+  const int64_t rows = by_column ? m : k, columns = by_column ? k : n;
+  // A x needs the matrix as it is, x B its transpose.
+  const bool as_seen = matrix.transposed == by_column;
+  const cublasOperation_t operation = as_seen ? CUBLAS_OP_N : CUBLAS_OP_T;
+  const int64_t seen_rows = matrix.transposed ? rows : columns;
+  const int64_t seen_columns = matrix.transposed ? columns : rows;
+  const int64_t step = VectorStep(vector, /*is_row=*/!by_column);
+  const int64_t output_step = by_column ? output.leading : 1;
+  auto run = [&](auto gemv, const void* one, const void* zero) {
+    return RunGemv(gemv, static_cast<cublasHandle_t>(handle_), operation, seen_rows, seen_columns,
+                   one, matrix, vector, step, zero, output, output_step);
+  };
+  switch (dtype) {
+    case DType::kFloat64:
+      return run(functions_->dgemv, kOne.twice, kZero.twice);
+    case DType::kComplex64:
+      return run(functions_->cgemv, kOne.single, kZero.single);
+    case DType::kComplex128:
+      return run(functions_->zgemv, kOne.twice, kZero.twice);
+    default:
+      return run(functions_->sgemv, kOne.single, kZero.single);
+  }
+}
+
 absl::Status Blas::Multiply(CUstream stream, DType dtype, int64_t m, int64_t n, int64_t k,
                             const BlasMatrix& left, const BlasMatrix& right,
                             const BlasMatrix& output, int64_t batch_count) {
@@ -140,6 +207,11 @@ absl::Status Blas::Multiply(CUstream stream, DType dtype, int64_t m, int64_t n, 
   const auto [data, compute] = TypesOf(dtype);
   const auto handle = static_cast<cublasHandle_t>(handle_);
   // A row-major matrix is its transpose in the library's column-major eyes: C^T = B^T A^T.
+  if (batch_count == 1 && (m == 1 || n == 1) && HasGemv(dtype)) {
+    return BlasStatus(
+        static_cast<cublasStatus_t>(MultiplyVector(dtype, m, n, k, left, right, output)),
+        "multiplying a matrix by a vector");
+  }
   if (batch_count == 1) {
     return BlasStatus(
         functions_->gemm(handle, Operation(right), Operation(left), n, m, k, kOne.For(compute),

@@ -21,8 +21,7 @@ absl::Status LowerElementwise(const Lowering& lowering, KernelModule& module,
   if (std::find(extents.begin(), extents.end(), 0) != extents.end()) return absl::OkStatus();
   codegen::LaunchBlock block = codegen::PackElementwise(launch, addresses);
   return LaunchEmitted(lowering, module, codegen::kElementwiseEntry,
-                       codegen::ElementwiseShape(launch, lowering.limits.num_multiprocessors),
-                       block);
+                       codegen::ElementwiseShape(launch), block);
 }
 
 }  // namespace stride::cuda

@@ -31,10 +31,9 @@ absl::Status LowerReduce(const Lowering& lowering, KernelModule& module,
     if (!reserved.ok()) return reserved.status();
     scratch = *reserved;
   }
-  codegen::LaunchBlock block = codegen::PackReduce(launch, shape, addresses, scratch);
-  absl::Status status = LaunchEmitted(lowering, module, codegen::kReduceEntry, shape.first, block);
-  if (!status.ok() || !shape.two_passes) return status;
-  return LaunchEmitted(lowering, module, codegen::kReduceFinishEntry, shape.second, block);
+  codegen::LaunchBlock block =
+      codegen::PackReduce(launch, shape, addresses, scratch, lowering.scratch.arrivals());
+  return LaunchEmitted(lowering, module, codegen::kReduceEntry, shape.first, block);
 }
 
 }  // namespace stride::cuda

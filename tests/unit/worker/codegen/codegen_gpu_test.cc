@@ -174,8 +174,8 @@ TEST_F(CodegenGpu, UfuncCases) {
       for (const auto& operand : launch.inputs()) addresses.push_back(slots[operand.arena()]);
       addresses.push_back(slots.back());
       LaunchBlock block = PackElementwise(launch, addresses);
-      gpu_.Launch(module, absl::StrCat(kElementwiseEntry, "_", i - first),
-                  ElementwiseShape(launch, gpu_.num_multiprocessors()), block);
+      gpu_.Launch(module, absl::StrCat(kElementwiseEntry, "_", i - first), ElementwiseShape(launch),
+                  block);
       std::string output = gpu_.Download(slots.back(), op_case.expected.bytes.size() + 5);
       EXPECT_EQ(output.substr(output.size() - 5), "guard");
       std::string wrong = testing::Differences(op_case, output);
@@ -192,6 +192,8 @@ TEST_F(CodegenGpu, ReductionsOfEveryShape) {
   auto* data = reinterpret_cast<int32_t*>(bytes.data());
   for (int i = 0; i < 3000000; ++i) data[i] = static_cast<int32_t>(random() % 2001) - 1000;
   uint64_t input = gpu_.Upload(bytes);
+  const uint64_t arrivals =
+      gpu_.Upload(std::string(4 * ReduceArrivals(gpu_.num_multiprocessors()), '\0'));
   for (const std::vector<int64_t>& shape :
        {std::vector<int64_t>{3000000}, {3000, 1000}, {20, 100000}, {100000, 20}, {7, 5, 11}, {1}}) {
     for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis) {
@@ -209,9 +211,8 @@ TEST_F(CodegenGpu, ReductionsOfEveryShape) {
         size_t size = static_cast<size_t>(plan->outputs[0].size_bytes());
         uint64_t output = gpu_.Upload(std::string(size, '\xAB'));
         uint64_t scratch = gpu_.Upload(std::string(reduce.scratch_bytes, '\xCD'));
-        LaunchBlock block = PackReduce(launch, reduce, {input, output}, scratch);
+        LaunchBlock block = PackReduce(launch, reduce, {input, output}, scratch, arrivals);
         gpu_.Launch(module, kReduceEntry, reduce.first, block);
-        if (reduce.two_passes) gpu_.Launch(module, kReduceFinishEntry, reduce.second, block);
         std::string result = gpu_.Download(output, size);
         int64_t inner = 1, length = shape[axis], outer = 1;
         for (size_t i = axis + 1; i < shape.size(); ++i) inner *= shape[i];
@@ -268,8 +269,7 @@ TEST_F(CodegenGpu, StridedAndBroadcast) {
     addresses.push_back(slots[operand.arena()] + operand.offset());
   addresses.push_back(slots[3]);
   LaunchBlock block = PackElementwise(launch, addresses);
-  gpu_.Launch(module, kElementwiseEntry, ElementwiseShape(launch, gpu_.num_multiprocessors()),
-              block);
+  gpu_.Launch(module, kElementwiseEntry, ElementwiseShape(launch), block);
   std::string output = gpu_.Download(slots[3], a.size());
   const auto* result = reinterpret_cast<const int32_t*>(output.data());
   for (int64_t i = 0; i < m; ++i) {

@@ -122,7 +122,7 @@ TEST_F(EmittedCodeTest, EveryReduction) {
       operation.add_outputs()->set_handle(9);
       ExpectCompiles(operation,
                      {Contiguous(function % 2 == 0 ? DType::kFloat32 : DType::kInt16, {300, 400})},
-                     {codegen::kReduceEntry, codegen::kReduceFinishEntry});
+                     {codegen::kReduceEntry});
     }
   }
 }
