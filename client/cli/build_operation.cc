@@ -82,8 +82,9 @@ Result<Operation> BuildReduce(std::span<const std::string> arguments, const Comm
   if (arguments.size() != 2) return Bad("A reduction takes its name and one array");
   const auto function = ParseReduction(arguments[0]);
   if (!function)
-    return Bad("No reduction '" + arguments[0] +
-               "': there are sum, prod, min, max, mean, any, all, argmin, argmax, norm and count_nonzero");
+    return Bad(
+        "No reduction '" + arguments[0] +
+        "': there are sum, prod, min, max, mean, any, all, argmin, argmax, norm and count_nonzero");
   const auto type = DataTypeOf(line);
   if (!type) return type.error();
   ReduceOptions options{.keep_dims = line.Has("keepdims"), .data_type = *type};

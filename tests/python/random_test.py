@@ -1,11 +1,24 @@
 """Random numbers: published known answers, streams, and moments of every distribution."""
 
+import hashlib
 import unittest
 
 import numpy as np
 
 import client_case
 import stride as st
+
+DIGESTS = (
+    ("random", (), "f23d59bc32908850"), ("uniform", (-3.0, 5.0), "f4032fa90457e356"), ("standard_normal", (), "2b60a2a74e0c9380"),
+    ("normal", (2.0, 3.0), "7e04d7a2ac14b30e"), ("standard_exponential", (), "b0699853f5a9156d"), ("laplace", (1.0, 2.0), "3297a73476e7d80e"),
+    ("logistic", (1.0, 2.0), "0ffe939569efc73e"), ("gumbel", (1.0, 2.0), "014ab961062fa41b"), ("standard_cauchy", (), "55fdaee743bdc5ec"),
+    ("lognormal", (1.0, 2.0), "3b617459082e467f"), ("rayleigh", (2.0,), "9c33357e2fbb7f57"), ("weibull", (1.5,), "78dafa8340e70b07"),
+    ("pareto", (3.0,), "2a164d192201f47a"), ("power", (3.0,), "d4ab3d87d9bdb279"), ("geometric", (0.01,), "367d316bcfb53a8d"),
+    ("triangular", (0.0, 1.0, 4.0), "fd23e372e08e93ca"), ("gamma", (0.3, 2.0), "dab932a5c7dfd5ea"), ("gamma", (30.0, 2.0), "cb65f17c6addf8ba"),
+    ("chisquare", (3.0,), "d6f9cd51b53ad390"), ("beta", (0.5, 2.0), "4a2d50641d259420"), ("f", (3.0, 4.0), "1b3e32f7a9184e56"),
+    ("standard_t", (3.0,), "4ec5f427c468c9e5"), ("dirichlet", ([1.0, 2.0, 0.5, 3.0, 1.5],), "8809dd6a936cd9ca"), ("poisson", (3.0,), "11e7fcf32cfe2c5f"),
+    ("poisson", (3000.0,), "e01277d75c8a92c7"), ("binomial", (20, 0.3), "cdd93fedaa98c90d"), ("binomial", (20000, 0.7), "3795e71130d9a0ba"),
+    ("negative_binomial", (4, 0.25), "bdc7ce3bebbfef34"))
 
 
 class RandomTest(client_case.ClientCase):
@@ -97,6 +110,21 @@ class RandomTest(client_case.ClientCase):
         for wrong in (lambda: rng.poisson(-1.0), lambda: rng.binomial(5, 1.5), lambda: rng.gamma(-2.0)):
             with self.assertRaises(ValueError):
                 wrong()
+
+    def test_same_bits(self):
+        """Every distribution, on whatever device this runs: a digest of its numbers, as another device gave it."""
+        for name, arguments, digest in DIGESTS:
+            with self.subTest(name=name, arguments=arguments):
+                values = getattr(st.random.Generator(77), name)(*arguments, size=5000).to_numpy()
+                self.assertEqual(hashlib.sha256(values.tobytes()).hexdigest()[:16], digest)
+
+    def test_out_of_domain_on_the_device(self):
+        rng = st.random.Generator(1)
+        bad = st.asarray([-1.0, np.nan, np.inf])
+        self.same(rng.poisson(bad), np.array([-1, -1, -1]))
+        self.same(rng.geometric(bad), np.array([-1, -1, -1]))
+        self.same(rng.binomial(10, bad), np.array([-1, -1, -1]))
+        self.assertTrue(np.isnan(rng.standard_gamma(bad).to_numpy()[:2]).all())
 
     def test_integers(self):
         rng = st.random.Generator(3)

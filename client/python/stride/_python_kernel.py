@@ -160,12 +160,13 @@ def _plain(node: Node, shape) -> Node:
     return _manipulation.copy(array if node.shape == shape else _manipulation.broadcast_to(array, shape))._node
 
 
-def _run(text: str, entry: str, session, inputs: tuple, results, numbers: Sequence[int], num_threads: int) -> List[Array]:
+def _run(text: str, entry: str, session, inputs: tuple, results, numbers: Sequence[int], num_threads: int,
+         options: Sequence[str] = ()) -> List[Array]:
     """A deferred launch: inputs, new arrays of zeros for the results, whole numbers."""
     grid = max(1, min(_MAX_BLOCKS, -(-num_threads // _BLOCK)))
 
     def build(flush, operands, handles, origin):
-        launch = pb.KernelLaunch(entry=entry, source=text, grid=_dim3(grid), block=_dim3(_BLOCK))
+        launch = pb.KernelLaunch(entry=entry, source=text, options=options, grid=_dim3(grid), block=_dim3(_BLOCK))
         for one in operands:
             if one.HasField("scalar"):
                 launch.arguments.add(scalar=one.scalar)

@@ -3,16 +3,15 @@
     rng = stride.random.Generator(7)            # as numpy.random.default_rng(7), with other numbers
     x = rng.normal(size=(1000, 1000), dtype=stride.float32)
 
-`bits`, `uniform`, `integers` and `normal` have the same bits on every device. The other distributions are made of them by logarithms and the
-like, which devices may round differently in the last place; gamma, Poisson and binomial numbers and what is made of them come by rejection, from
-Philox whatever the generator is."""
+`bits`, `random`, `uniform`, `integers` and `normal` read the generator's words in order. Every other distribution gives each element a stream of its own, from
+Philox whatever the generator is, and computes in IEEE's basic operations alone."""
 
 import math
 from typing import List, Optional
 
 import numpy as np
 
-from stride import _dtypes, _elementwise as _e, _errors, _inference, _manipulation, _reductions, _rejection, _routines
+from stride import _dtypes, _elementwise as _e, _errors, _inference, _manipulation, _routines, _sampling
 from stride._array import Array, node_of, wrap
 from stride._creation import _shape
 from stride._graph import Number, record
@@ -155,8 +154,8 @@ class Generator:
             if not (values >= 0).all() or abs(values.sum() - 1) > 1e-8:
                 raise ValueError("probabilities are not negative and add up to 1")
             if replace:
-                running = _routines.cumulative_sum(p)
-                places = _routines.searchsorted(running / running[-1], self.random(shape), side="right")
+                running = values.cumsum()
+                places = _routines.searchsorted(_array(running / running[-1]), self.random(shape), side="right")
                 places = _e.minimum(places, count - 1)
             else:
                 if wanted > (values > 0).sum():
@@ -167,45 +166,41 @@ class Generator:
         return _manipulation.copy(places) if is_range else _routines.take(a, places, axis=axis)
 
     def standard_exponential(self, size=None, dtype=np.float64) -> Array:
-        return -_e.log1p(-self.random(size, dtype))
+        return self._sample("exponential", size, dtype)
 
     def exponential(self, scale=1.0, size=None, dtype=np.float64) -> Array:
         return self.standard_exponential(_size(size, scale), dtype) * scale
 
     def laplace(self, loc=0.0, scale=1.0, size=None, dtype=np.float64) -> Array:
-        u = self.random(_size(size, loc, scale), dtype) - 0.5
-        return loc - scale * _e.copysign(_e.log1p(-2 * _e.absolute(u)), u)
+        return loc + scale * self._sample("laplace", _size(size, loc, scale), dtype)
 
     def logistic(self, loc=0.0, scale=1.0, size=None, dtype=np.float64) -> Array:
-        u = self._open(_size(size, loc, scale), dtype)
-        return loc + scale * (_e.log(u) - _e.log1p(-u))
+        return loc + scale * self._sample("logistic", _size(size, loc, scale), dtype)
 
     def gumbel(self, loc=0.0, scale=1.0, size=None, dtype=np.float64) -> Array:
-        return loc - scale * _e.log(-_e.log(self._open(_size(size, loc, scale), dtype)))
+        return loc + scale * self._sample("gumbel", _size(size, loc, scale), dtype)
 
     def standard_cauchy(self, size=None, dtype=np.float64) -> Array:
-        return _e.tan(math.pi * (self.random(size, dtype) - 0.5))
+        return self._sample("cauchy", size, dtype)
 
     def lognormal(self, mean=0.0, sigma=1.0, size=None, dtype=np.float64) -> Array:
-        return _e.exp(self.normal(mean, sigma, size, dtype))
+        return self._sample("lognormal", size, dtype, mean, _checked(sigma, "sigma"))
 
     def rayleigh(self, scale=1.0, size=None, dtype=np.float64) -> Array:
         return scale * _e.sqrt(2 * self.standard_exponential(_size(size, scale), dtype))
 
     def weibull(self, a, size=None, dtype=np.float64) -> Array:
-        return self.standard_exponential(_size(size, a), dtype) ** (1.0 / a)
+        return self._sample("weibull", size, dtype, _checked(a, "a"))
 
     def pareto(self, a, size=None, dtype=np.float64) -> Array:
-        return _e.expm1(self.standard_exponential(_size(size, a), dtype) / a)
+        return self._sample("pareto", size, dtype, _checked(a, "a"))
 
     def power(self, a, size=None, dtype=np.float64) -> Array:
-        return (1 - self.random(_size(size, a), dtype)) ** (1.0 / a)
+        return self._sample("power", size, dtype, _checked(a, "a"))
 
     def geometric(self, p, size=None) -> Array:
         """The number of trials up to the first success, int64."""
-        rate = -_e.log1p(-_array(p).astype(_dtypes.float64, copy=False))
-        trials = _e.ceil(self.standard_exponential(_size(size, p)) / rate)
-        return _e.maximum(trials, 1.0).astype(_dtypes.int64)
+        return self._sample("geometric", size, _dtypes.int64, _checked(p, "p", 1.0))
 
     def triangular(self, left, mode, right, size=None, dtype=np.float64) -> Array:
         u = self.random(_size(size, left, mode, right), dtype)
@@ -213,15 +208,18 @@ class Generator:
         falling = right - _e.sqrt((1 - u) * ((right - left) * (right - mode)))
         return _e.where(u * (right - left) < mode - left, rising, falling)
 
-    # --- by rejection: as many words as it takes, from a stream for each element ---
+    # --- from a stream for each element ---
 
-    def _rejection(self, name: str, size, dtype, *parameters) -> Array:
+    def _sample(self, name: str, size, dtype, *parameters) -> Array:
         shape = _size(size, *parameters)
+        dtype = _dtypes.dtype_of(dtype)
+        computed = dtype if dtype.kind == "i" else _dtypes.float64
         counter, self.counter = self.counter, (self.counter + math.prod(shape)) & _MASK
-        return _rejection.sample(name, shape, dtype, self.key, counter, self.stream, *parameters)
+        values = _sampling.sample(name, shape, computed, self.key, counter, self.stream, *parameters)
+        return values if computed == dtype else values.astype(_float(dtype), copy=False)
 
     def standard_gamma(self, shape, size=None, dtype=np.float64) -> Array:
-        return self._rejection("gamma", size, _dtypes.float64, _checked(shape, "shape")).astype(_float(dtype), copy=False)
+        return self._sample("gamma", size, dtype, _checked(shape, "shape"))
 
     def gamma(self, shape, scale=1.0, size=None, dtype=np.float64) -> Array:
         return self.standard_gamma(shape, _size(size, shape, scale), dtype) * scale
@@ -246,24 +244,24 @@ class Generator:
         """The last axis is alpha's, and adds up to 1."""
         alpha = np.asarray(alpha, float)
         parts = self.standard_gamma(alpha, (*(_size(size) if size is not None else ()), *alpha.shape), dtype)
-        return parts / _reductions.sum(parts, axis=-1, keepdims=True)
+        total = parts
+        while total.shape[-1] > 1:  # by halves: a reduction's order is a device's own
+            half = (total.shape[-1] + 1) // 2
+            total = _manipulation.concat([total[..., : total.shape[-1] - half] + total[..., half:], total[..., total.shape[-1] - half : half]], axis=-1)
+        return parts / total
 
     def poisson(self, lam=1.0, size=None) -> Array:
         """int64."""
-        return self._rejection("poisson", size, _dtypes.int64, _checked(lam, "lam"))
+        return self._sample("poisson", size, _dtypes.int64, _checked(lam, "lam"))
 
     def binomial(self, n, p, size=None) -> Array:
         """int64."""
-        return self._rejection("binomial", size, _dtypes.int64, _checked(n, "n"), _checked(p, "p", 1.0))
+        return self._sample("binomial", size, _dtypes.int64, _checked(n, "n"), _checked(p, "p", 1.0))
 
     def negative_binomial(self, n, p, size=None) -> Array:
         """Failures before the n-th success, int64."""
         shape = _size(size, n, p)
         return self.poisson(self.standard_gamma(n, shape) * ((1 - p) / p), shape)
-
-    def _open(self, size, dtype) -> Array:
-        """Uniform in (0, 1): the middles of the intervals that `random` has."""
-        return self.random(size, dtype) + np.finfo(dtype).eps / 4
 
 
 def default_rng(seed=None) -> Generator:
