@@ -1,0 +1,440 @@
+"""What users would otherwise import, beside Stride: the same workloads in NumPy, numexpr, CuPy, Numba, JAX, PyTorch and Arrow Flight, as far as they are
+installed, each in turn in the same run.
+
+    PYTHONPATH=build/release/python python bench/python/peers.py [--only NAME] [--scale 0.1] [--repeats 15] [--json FILE]
+
+A row is a workload; its times are in milliseconds, the median and the 99th percentile (of fewer than 100 repeats the longest); the ratio is ours by the
+peer's, below 1 where we are faster. `limit` is what the bytes that have to move take at the rate of a plain copy in the same memory, measured in the same
+run. Every peer's result is compared with NumPy's. Connects as stride.connect does; the devices beside which peers run are those of this machine."""
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import threading
+import time
+
+import numpy as np
+
+import stride as st
+
+
+def trigonometric(xp, x):
+    return xp.cos(x) ** 2 + xp.sin(x) ** 2
+
+
+class Peer:
+    """A library: arrays in, arrays out, and when its work is done. `fused` compiles a function of arrays, where the library can."""
+
+    name = ""
+    xp = None
+
+    def put(self, host):
+        return self.xp.asarray(host)
+
+    def get(self, array):
+        return np.asarray(array)
+
+    def sync(self, array):
+        pass
+
+    def fused(self, function):
+        return lambda *arrays: function(self.xp, *arrays)
+
+
+class Stride(Peer):
+    name = "stride"
+    xp = st
+
+    def sync(self, array):
+        st.current_session().synchronize()
+
+    def put(self, host):
+        array = st.asarray(host)
+        self.sync(array)
+        return array
+
+
+class NumPy(Peer):
+    name = "NumPy"
+    xp = np
+
+
+class CuPy(Peer):
+    name = "CuPy"
+
+    def __init__(self):
+        import cupy
+
+        if not cupy.cuda.runtime.getDeviceCount():
+            raise ImportError("no GPU")
+        self.xp = cupy
+
+    def get(self, array):
+        return self.xp.asnumpy(array)
+
+    def sync(self, array):
+        self.xp.cuda.get_current_stream().synchronize()
+
+    def fused(self, function):
+        xp = self.xp
+
+        def program(*arrays):
+            return function(xp, *arrays)
+
+        return xp.fuse(kernel_name="program")(program)
+
+
+class Jax(Peer):
+    name = "JAX"
+
+    def __init__(self):
+        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+        import jax
+
+        jax.config.update("jax_enable_x64", True)
+        self.jax, self.xp = jax, jax.numpy
+
+    def put(self, host):
+        return self.jax.device_put(host)
+
+    def sync(self, array):
+        array.block_until_ready()
+
+    def fused(self, function):
+        return self.jax.jit(lambda *arrays: function(self.xp, *arrays))
+
+
+class Torch(Peer):
+    name = "PyTorch"
+
+    def __init__(self):
+        import torch
+
+        self.xp, self.device = torch, "cuda" if torch.cuda.is_available() else "cpu"
+
+    def put(self, host):
+        return self.xp.from_numpy(host).to(self.device)
+
+    def get(self, array):
+        return array.cpu().numpy()
+
+    def sync(self, array):
+        if self.device == "cuda":
+            self.xp.cuda.synchronize()
+
+
+class Numexpr(Peer):
+    """Expressions alone."""
+
+    name = "numexpr"
+
+    def __init__(self):
+        import numexpr
+
+        self.xp = np
+        self.evaluate = numexpr.evaluate
+
+    def fused(self, function):
+        text = EXPRESSIONS.get(function)
+        if text is None:
+            return None
+        return lambda *arrays: self.evaluate(text, dict(zip("xyz", arrays)))
+
+
+class Numba(Peer):
+    """The expression of the first table as a ufunc: on the GPU where there is one, else on all cores."""
+
+    name = "Numba"
+
+    def __init__(self):
+        import math
+
+        import numba
+        from numba import cuda
+
+        self.xp = np
+        self.on_gpu = cuda.is_available()
+        self.cuda = cuda
+        body = lambda x: math.cos(x) ** 2 + math.sin(x) ** 2
+        self.ufunc = numba.vectorize(["float32(float32)"], target="cuda" if self.on_gpu else "parallel")(body)
+
+    def put(self, host):
+        return self.cuda.to_device(host) if self.on_gpu else host
+
+    def get(self, array):
+        return array.copy_to_host() if hasattr(array, "copy_to_host") else array
+
+    def sync(self, array):
+        if self.on_gpu:
+            self.cuda.synchronize()
+
+    def fused(self, function):
+        return self.ufunc if function is trigonometric else None
+
+
+def add(xp, x, y):
+    return x + y
+
+
+def multiply_add(xp, x, y, z):
+    return x + y * z
+
+
+def choose(xp, x, y, z):
+    return xp.where(x > 0.5, y, z)
+
+
+def selu(xp, x):
+    return 1.05 * xp.where(x > 0, x, 1.67 * xp.exp(x) - 1.67)
+
+
+def total(xp, x):
+    return xp.sum(x)
+
+
+def product(xp, x, y):
+    return x @ y
+
+
+EXPRESSIONS = {trigonometric: "cos(x)**2 + sin(x)**2", add: "x + y", multiply_add: "x + y * z", choose: "where(x > 0.5, y, z)",
+               selu: "1.05 * where(x > 0, x, 1.67 * exp(x) - 1.67)", total: "sum(x)"}
+
+
+class Workload:
+    """`copied` elements of 4 or 8 bytes have to be read or written at least; None: not bound by memory. `to_host`: the arrays come from NumPy and the
+    result goes back, inside the measured time; `number`: only the result does."""
+
+    def __init__(self, name, function, inputs, *, copied=None, to_host=False, number=False, tolerance=1e-5):
+        self.name, self.function, self.inputs, self.copied = name, function, inputs, copied
+        self.to_host, self.number, self.tolerance = to_host, number, tolerance
+
+
+def workloads(scale, gpu):
+    random = np.random.default_rng(1)
+
+    def floats(*shape, dtype=np.float32):
+        return random.random(shape, dtype)
+
+    def count(n):
+        return max(int(n * scale), 1)
+
+    n, big = count(1e7), count(1e8 if gpu else 1e7)
+    ramp = np.arange(n, dtype=np.float32)
+    yield Workload("cos^2+sin^2 1e7 f32, NumPy in and out", trigonometric, [ramp], to_host=True)
+    yield Workload("cos^2+sin^2 1e7 f32, resident", trigonometric, [ramp], copied=2 * n)
+    yield Workload("1000-element add, NumPy in and out", add, [floats(1000), floats(1000)], to_host=True)
+    yield Workload(f"x+y {big:.0e} f32, resident", add, [floats(big), floats(big)], copied=3 * big)
+    yield Workload(f"x+y*z {big:.0e} f32, resident", multiply_add, [floats(big), floats(big), floats(big)], copied=4 * big)
+    yield Workload(f"where(x>0.5,y,z) {big:.0e} f32, resident", choose, [floats(big), floats(big), floats(big)], copied=4 * big)
+    yield Workload("selu 1e6 f32, resident", selu, [floats(count(1e6)) - np.float32(0.5)], copied=2 * count(1e6))
+    yield Workload("sum 3e7 f32 to a number", total, [floats(count(3e7))], copied=count(3e7), number=True, tolerance=1e-4)
+    rows, columns = count(1e4), 300_000 if gpu else 10_000
+    yield Workload(f"{rows}x{columns} f32 by vector, resident", product, [floats(rows, columns), floats(columns)], copied=rows * columns, tolerance=1e-3)
+    for dtype in (np.float32, np.float64):
+        left, right = floats(1024, 2048, dtype=dtype), floats(2048, 512, dtype=dtype)
+        yield Workload(f"matmul 1024x2048x512 {np.dtype(dtype)}, resident", product, [left, right], tolerance=1e-3)
+        yield Workload(f"matmul 1024x2048x512 {np.dtype(dtype)}, NumPy in and out", product, [left, right], to_host=True, tolerance=1e-3)
+    yield Workload("matmul 1000x1000 f64, resident", product, [floats(1000, 1000, dtype=np.float64)] * 2)
+    side = count(3000)
+    square = floats(side, side)
+    yield Workload(f"{side}x{side} f32 by its transpose, resident", product, [square, np.ascontiguousarray(square.T)], tolerance=1e-3)
+
+
+def prepare(peer, workload):
+    """A turn of the workload: runs it and returns when its result is where it has to be; and how the result comes to NumPy."""
+    function = peer.fused(workload.function)
+    if function is None:
+        return None
+    if workload.to_host:
+        return lambda: peer.get(function(*(peer.put(one) for one in workload.inputs)))
+    arrays = [peer.put(one) for one in workload.inputs]
+    if workload.number:
+        return lambda: np.float64(peer.get(function(*arrays)))
+
+    def turn():
+        result = function(*arrays)
+        peer.sync(result)
+        return result
+
+    return turn
+
+
+def copy_rate(peers):
+    """Bytes read and written in a second by a plain copy, where the peers compute."""
+    for peer in peers:
+        if peer.name == "CuPy":
+            source = peer.xp.ones(100_000_000, np.float32)
+            target = peer.xp.empty_like(source)
+
+            def copy():
+                target.data.copy_from_device_async(source.data, source.nbytes, peer.xp.cuda.get_current_stream())
+                peer.sync(target)
+
+            break
+    else:
+        source = np.ones(10_000_000, np.float32)
+        target = np.empty_like(source)
+
+        def copy():
+            np.copyto(target, source)
+
+    times = [timed(copy)[0] for _ in range(12)]
+    return 2 * source.nbytes / statistics.median(times[2:])
+
+
+def timed(turn):
+    begin = time.perf_counter()
+    result = turn()
+    return time.perf_counter() - begin, result
+
+
+def percentile(times, part):
+    ordered = sorted(times)
+    return ordered[min(int(len(ordered) * part), len(ordered) - 1)]
+
+
+def measure(turns, repeats):
+    """Alternately, so that what disturbs the machine disturbs all."""
+    times = {name: [] for name in turns}
+    for i in range(repeats + 2):
+        for name, turn in turns.items():
+            elapsed, result = timed(turn)
+            del result
+            if i >= 2:
+                times[name].append(elapsed)
+    return {name: (statistics.median(one) * 1e3, percentile(one, 0.99) * 1e3) for name, one in times.items()}
+
+
+def show(row):
+    ours = row["times"]["stride"]
+    limit = f"{row['limit']:9.3f}" if row.get("limit") else " " * 9
+    print(f"{row['name']:46}{ours[0]:10.3f}{ours[1]:10.3f}{limit}", flush=True)
+    for name, (median, p99) in row["times"].items():
+        if name != "stride":
+            print(f"    {name:42}{median:10.3f}{p99:10.3f}{'':9}{ours[0] / median:8.2f}", flush=True)
+
+
+class Flight:
+    """An Arrow Flight server in this process, as its users have it, and one table in and out."""
+
+    def __init__(self, transport):
+        import pyarrow as pa
+        from pyarrow import flight
+
+        self.pa, self.flight = pa, flight
+        tables = {}
+
+        class Server(flight.FlightServerBase):
+            def do_put(self, context, descriptor, reader, writer):
+                tables["x"] = reader.read_all()
+
+            def do_get(self, context, ticket):
+                return flight.RecordBatchStream(tables["x"])
+
+        self.server = Server(transport)
+        threading.Thread(target=self.server.serve, daemon=True).start()
+        location = transport if transport.startswith("grpc+unix") else f"grpc://127.0.0.1:{self.server.port}"
+        self.client = flight.connect(location)
+
+    def put(self, host):
+        table = self.pa.table({"x": host})
+        writer, _ = self.client.do_put(self.flight.FlightDescriptor.for_path("x"), table.schema)
+        writer.write_table(table, max_chunksize=1 << 20)
+        writer.close()
+
+    def get(self):
+        return self.client.do_get(self.flight.Ticket(b"x")).read_all()
+
+
+def transfers(scale, repeats):
+    """One array to the device and back beside Arrow Flight, which keeps it in host memory."""
+    host = np.random.default_rng(2).random(max(int((256 << 20) / 4 * scale), 1), np.float32)
+    device = st.asarray(host)
+    st.current_session().synchronize()
+
+    def up():
+        array = st.asarray(host)
+        st.current_session().synchronize()
+        return array
+
+    # Kept on the host once it was read: a new array each time, which shares nothing with the last.
+    def down():
+        return (device + 0).to_numpy()
+
+    mib = host.nbytes >> 20
+    for name, ours, theirs in ((f"upload of {mib} MiB", up, lambda flight: flight.put(host)), (f"download of {mib} MiB", down, lambda flight: flight.get())):
+        turns = {"stride": ours}
+        try:
+            flight = Flight("grpc://127.0.0.1:0")
+            flight.put(host)
+            turns["Arrow Flight, TCP"] = lambda: theirs(flight)
+        except ImportError:
+            pass
+        yield {"name": name, "times": measure(turns, repeats), "bytes": host.nbytes}
+
+
+def open_peers():
+    peers = []
+    for kind in (NumPy, Numexpr, CuPy, Numba, Jax, Torch):
+        try:
+            peers.append(kind())
+        except Exception as error:  # not installed, or without a device that it needs
+            print(f"without {kind.name}: {str(error).splitlines()[0] if str(error) else type(error).__name__}")
+    return peers
+
+
+def run(workload, peers, repeats, rate):
+    turns = {}
+    want = np.asarray(workload.function(np, *workload.inputs), np.float64) if workload.inputs[0].size < 1e9 else None
+    for peer in [Stride(), *peers]:
+        try:
+            turn = prepare(peer, workload)
+            if turn is None:
+                continue
+            result = turn()
+        except Exception as error:
+            if peer.name == "stride":
+                raise
+            print(f"    {peer.name} does not do this: {str(error).splitlines()[0][:90]}")
+            continue
+        if want is not None:
+            got = np.asarray(result if workload.to_host or workload.number else peer.get(result), np.float64)
+            np.testing.assert_allclose(got, want, rtol=workload.tolerance, atol=workload.tolerance, err_msg=peer.name)
+        turns[peer.name] = turn
+    row = {"name": workload.name, "times": measure(turns, repeats)}
+    if workload.copied:
+        row["limit"] = workload.copied * workload.inputs[0].itemsize / rate * 1e3
+    return row
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="", help="workloads whose name has this in it")
+    parser.add_argument("--scale", type=float, default=1.0, help="of the number of elements")
+    parser.add_argument("--repeats", type=int, default=15)
+    parser.add_argument("--json", help="a file for the rows")
+    options = parser.parse_args()
+    peers = open_peers()
+    rows = []
+    with st.connect() as session:
+        devices = session.devices()
+        print(f"{', '.join(device.name for device in devices)}; {options.repeats} rounds; ms")
+        print(f"{'':46}{'median':>10}{'p99':>10}{'limit':>9}{'ratio':>8}")
+        rate = copy_rate(peers)
+        for workload in workloads(options.scale, any(device.kind == "cuda" for device in devices)):
+            if options.only in workload.name:
+                rows.append(run(workload, peers, options.repeats, rate))
+                show(rows[-1])
+        if options.only in "upload and download":
+            for row in transfers(options.scale, options.repeats):
+                rows.append(row)
+                show(row)
+    if options.json:
+        with open(options.json, "w") as file:
+            json.dump({"devices": [device.name for device in devices], "copy_bytes_per_second": rate, "rows": rows}, file, indent=1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
