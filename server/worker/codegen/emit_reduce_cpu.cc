@@ -33,7 +33,7 @@ ST_FN Acc cascade_result(const Cascade& cascade) {
 // Runs of at most kRun elements are combined in kLanes independent chains, runs are combined
 // pairwise. Both sizes are fixed, so that the order of combination depends on the shape alone.
 constexpr char kRows[] = R"(
-enum { kLanes = 16, kRun = 512 };
+enum { kLanes = 32, kRun = 512 };
 
 // Elements [0, n) of one run, the first of which has the number `first` among the reduced ones.
 ST_FN Acc combine_run(const mapScalars& scalars, $pointer_parameters, st_i64 first, st_i64 n) {

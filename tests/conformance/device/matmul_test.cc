@@ -62,6 +62,28 @@ TEST_F(MatmulTest, MultipliesEveryShape) {
   }
 }
 
+// Which go other ways than matrices do.
+TEST_F(MatmulTest, MultipliesVectors) {
+  for (DType dtype : {DType::kFloat16, DType::kFloat32, DType::kFloat64, DType::kComplex64,
+                      DType::kComplex128, DType::kInt32}) {
+    const HostArray matrix = Small(dtype, {33, 70}, 1),
+                    other = Transposed(Small(dtype, {70, 33}, 2));
+    const HostArray column = Small(dtype, {70, 1}, 3), row = Small(dtype, {1, 33}, 4);
+    const HostArray spread = EverySecond(Small(dtype, {140, 1}, 5), 0),
+                    spread_row = EverySecond(Small(dtype, {1, 66}, 6), 1);
+    for (const HostArray* left : {&matrix, &other}) {
+      for (const HostArray* right : {&column, &spread}) ExpectProduct(*left, *right);
+      for (const HostArray* first : {&row, &spread_row}) ExpectProduct(*first, *left);
+    }
+    ExpectProduct(Small(dtype, {1, 70}, 7), column);
+    ExpectProduct(Small(dtype, {3, 5, 70}, 8), Small(dtype, {3, 70, 1}, 9));
+    ExpectProduct(EverySecond(matrix, 0), Reversed(column, 0));
+  }
+  // Rows of several rounds of a block's threads, and one row alone.
+  ExpectProduct(Small(DType::kFloat32, {3, 10'001}, 1), Small(DType::kFloat32, {10'001, 1}, 2));
+  ExpectProduct(Small(DType::kFloat64, {1, 300'007}, 3), Small(DType::kFloat64, {300'007, 1}, 4));
+}
+
 TEST_F(MatmulTest, TakesTransposedFactors) {
   for (DType dtype :
        {DType::kFloat16, DType::kFloat32, DType::kFloat64, DType::kComplex64, DType::kInt32}) {

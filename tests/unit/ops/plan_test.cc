@@ -248,6 +248,25 @@ TEST(PlanMatmul, GoesThroughANewOutputWhereTheGivenOneHasGapsOrAnotherType) {
       << "no cast of the same kind";
 }
 
+TEST(PlanMatmul, RowsByAVectorAreAReduction) {
+  auto plan = PlanOperation(MatmulOperation(),
+                            {Array(DType::kFloat16, {7, 5, 9}), Array(DType::kFloat32, {9})}, {});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  ASSERT_TRUE(plan->task.has_reduce());
+  EXPECT_EQ(plan->outputs[0], Contiguous(DType::kFloat32, {7, 5}));
+  EXPECT_THAT(plan->task.reduce().reduced_extents(), ::testing::ElementsAre(9));
+  // One column is an axis still; columns that lie without gaps are the library's.
+  plan = PlanOperation(MatmulOperation(),
+                       {Array(DType::kFloat64, {7, 9}), Array(DType::kFloat64, {9, 1})}, {});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_TRUE(plan->task.has_reduce());
+  EXPECT_EQ(plan->outputs[0], Contiguous(DType::kFloat64, {7, 1}));
+  const ArrayInfo transposed{DType::kFloat64, {7, 9}, {8, 56}, 0};
+  plan = PlanOperation(MatmulOperation(), {Input(transposed), Array(DType::kFloat64, {9})}, {});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_TRUE(plan->task.has_matmul());
+}
+
 TEST(PlanMatmul, KeepsStrides) {
   ArrayInfo transposed = Contiguous(DType::kFloat32, {3, 2});
   transposed.strides = {4, 12};
