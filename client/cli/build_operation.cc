@@ -17,7 +17,9 @@ bool IsName(std::string_view text) {
          });
 }
 
-Result<DataType> DataTypeOf(const CommandLine& line) {
+}  // namespace
+
+Result<DataType> ReadDataType(const CommandLine& line) {
   const auto text = line.Value("dtype");
   if (!text) return DataType::kUnspecified;
   const auto type = ParseDataType(*text);
@@ -34,7 +36,22 @@ Result<Operand> ResolveText(const std::string& text, OperandSource& source) {
   return source.Resolve(*argument, /*c_order=*/false);
 }
 
-}  // namespace
+Result<std::vector<int64_t>> ReadNumbers(const CommandLine& line, const std::string& option) {
+  std::vector<int64_t> numbers;
+  for (const std::string& text : line.Values(option)) {
+    for (size_t at = 0; at <= text.size();) {
+      const size_t end = std::min(text.find(',', at), text.size());
+      int64_t number = 0;
+      const auto [stop, error] = std::from_chars(text.data() + at, text.data() + end, number);
+      if (error != std::errc() || stop != text.data() + end)
+        return Bad("--" + option + " " + text +
+                   " is not a list of whole numbers such as 0 or 0,-1");
+      numbers.push_back(number);
+      at = end + 1;
+    }
+  }
+  return numbers;
+}
 
 std::vector<OptionSpec> UfuncOptionSpecs() {
   return {{"dtype", 0, "TYPE", "compute in and return this type (default: NumPy's promotion)"}};
@@ -50,7 +67,7 @@ Result<Operation> BuildUfunc(std::span<const std::string> arguments, const Comma
                              OperandSource& source) {
   if (arguments.empty()) return Bad("What to compute is missing");
   const std::string& text = arguments[0];
-  const auto type = DataTypeOf(line);
+  const auto type = ReadDataType(line);
   if (!type) return type.error();
   const auto inputs = arguments.subspan(1);
   const bool named = std::any_of(inputs.begin(), inputs.end(),
@@ -85,20 +102,12 @@ Result<Operation> BuildReduce(std::span<const std::string> arguments, const Comm
     return Bad(
         "No reduction '" + arguments[0] +
         "': there are sum, prod, min, max, mean, any, all, argmin, argmax, norm and count_nonzero");
-  const auto type = DataTypeOf(line);
+  const auto type = ReadDataType(line);
   if (!type) return type.error();
   ReduceOptions options{.keep_dims = line.Has("keepdims"), .data_type = *type};
-  for (const std::string& text : line.Values("axis")) {
-    for (size_t at = 0; at <= text.size();) {
-      const size_t end = std::min(text.find(',', at), text.size());
-      int32_t axis = 0;
-      const auto [stop, error] = std::from_chars(text.data() + at, text.data() + end, axis);
-      if (error != std::errc() || stop != text.data() + end)
-        return Bad("--axis " + text + " is not a list of axes such as 0 or 0,-1");
-      options.axes.push_back(axis);
-      at = end + 1;
-    }
-  }
+  const auto axes = ReadNumbers(line, "axis");
+  if (!axes) return axes.error();
+  options.axes.assign(axes->begin(), axes->end());
   auto operand = ResolveText(arguments[1], source);
   if (!operand) return operand.error();
   return Operation::Reduce(*function, *operand, options);
@@ -118,7 +127,24 @@ OperationBuilder FindBuilder(std::string_view name) {
   static const std::map<std::string_view, OperationBuilder> kBuilders = {
       {"ufunc", BuildUfunc}, {"reduce", BuildReduce}, {"matmul", BuildMatmul}};
   const auto it = kBuilders.find(name);
-  return it == kBuilders.end() ? nullptr : it->second;
+  if (it != kBuilders.end()) return it->second;
+  for (const ArrayOperation& operation : ArrayOperations()) {
+    if (operation.name == name) return operation.build;
+  }
+  return nullptr;
+}
+
+std::vector<OptionSpec> BuilderOptionSpecs() {
+  std::vector<OptionSpec> all = ReduceOptionSpecs();
+  for (const ArrayOperation& operation : ArrayOperations()) {
+    for (const OptionSpec& option : operation.options) {
+      const bool known = std::any_of(all.begin(), all.end(), [&](const OptionSpec& other) {
+        return other.name == option.name;
+      });
+      if (!known) all.push_back(option);
+    }
+  }
+  return all;
 }
 
 }  // namespace stride::cli

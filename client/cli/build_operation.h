@@ -26,8 +26,27 @@ Result<Operation> BuildReduce(std::span<const std::string> arguments, const Comm
 // `a b`
 Result<Operation> BuildMatmul(std::span<const std::string> arguments, const CommandLine& line,
                               OperandSource& source);
-// The builder of `ufunc`, `reduce` or `matmul`; null for another name.
+// An operation of one or two arrays and a few options, which is a command of its own.
+struct ArrayOperation {
+  std::string name;  // of the command
+  std::string summary, usage, details;
+  std::vector<OptionSpec> options;
+  OperationBuilder build;
+};
+// sort, accumulate, take, topk, histogram, linalg, fft, random.
+inline constexpr size_t kNumArrayOperations = 8;
+std::span<const ArrayOperation> ArrayOperations();
+
+// The builder of `ufunc`, `reduce`, `matmul` or an array operation; null for another name.
 OperationBuilder FindBuilder(std::string_view name);
+// Options that any of these may read, each once.
+std::vector<OptionSpec> BuilderOptionSpecs();
+
+// What the builders share: an array or number from a word, --dtype, and the numbers of --axis and
+// the like, `N[,N]`, which may be repeated.
+Result<Operand> ResolveText(const std::string& text, OperandSource& source);
+Result<DataType> ReadDataType(const CommandLine& line);
+Result<std::vector<int64_t>> ReadNumbers(const CommandLine& line, const std::string& option);
 
 // A launch, and the arguments `inout:`, which are results beside the launch's own.
 struct BuiltKernel {

@@ -19,11 +19,16 @@ std::string OptionLines(std::span<const OptionSpec> options) {
 }  // namespace
 
 std::span<const Command* const> AllCommands() {
-  static const std::array<const Command*, 14> kAll = {
-      &DevicesCommand(), &TopCommand(),   &PutCommand(),    &GetCommand(),    &LsCommand(),
-      &RmCommand(),      &UfuncCommand(), &ReduceCommand(), &MatmulCommand(), &KernelCommand(),
-      &JobsCommand(),    &UsageCommand(), &TokenCommand(),  &DoctorCommand()};
-  return kAll;
+  static const std::vector<const Command*>* const kAll = [] {
+    auto* all = new std::vector<const Command*>{
+        &DevicesCommand(), &TopCommand(),   &PutCommand(),    &GetCommand(),   &LsCommand(),
+        &RmCommand(),      &UfuncCommand(), &ReduceCommand(), &MatmulCommand()};
+    for (const Command& command : ArrayCommands()) all->push_back(&command);
+    all->insert(all->end(), {&KernelCommand(), &JobsCommand(), &UsageCommand(), &TokenCommand(),
+                             &DoctorCommand()});
+    return all;
+  }();
+  return *kAll;
 }
 
 std::span<const OptionSpec> CommonOptions() {
@@ -55,7 +60,7 @@ std::string OverviewHelp() {
       "COMMAND [OPTIONS]\n\n";
   for (const Command* command : AllCommands()) {
     std::string name = command->name;
-    name.resize(10, ' ');
+    name.resize(12, ' ');
     text += "  " + name + command->summary + "\n";
   }
   text += "\nOptions of every command:\n" + OptionLines(CommonOptions()) +

@@ -28,6 +28,7 @@ const Command& RmCommand();
 const Command& UfuncCommand();
 const Command& ReduceCommand();
 const Command& MatmulCommand();
+std::span<const Command> ArrayCommands();
 const Command& KernelCommand();
 const Command& JobsCommand();
 const Command& UsageCommand();

@@ -56,8 +56,10 @@ Result<Operation> BuildJobOperation(const std::vector<std::string>& words,
   NamedSource source;
   const std::span<const std::string> arguments = std::span(words).subspan(1);
   if (OperationBuilder build = FindBuilder(words[0])) return build(arguments, line, source);
-  return Error{.code = Code::kInvalidArgument,
-               .message = "A job is a ufunc, a reduce or a matmul, not '" + words[0] + "'"};
+  return Error{
+      .code = Code::kInvalidArgument,
+      .message = "A job is a ufunc, a reduce, a matmul or an array operation such as sort, not '" +
+                 words[0] + "'"};
 }
 
 Result<void> Watch(Context& context, Client& client, const std::string& name) {
@@ -163,7 +165,7 @@ std::vector<OptionSpec> Options() {
         {"validate-only", 0, "", "submit: check everything, run nothing"},
         {"wait", 0, "", "submit: watch it to its end"},
         {"device", 0, "DEVICE", "submit: run here, such as cpu:0"}},
-       ReduceOptionSpecs()});
+       BuilderOptionSpecs()});
 }
 
 }  // namespace
@@ -173,7 +175,8 @@ const Command& JobsCommand() {
       .name = "jobs",
       .summary = "work that outlives this command: submit, list, get, watch, cancel, delete",
       .usage =
-          "[list] | submit ufunc|reduce|matmul ARGUMENT... --to NAME | get|watch|cancel|delete JOB",
+          "[list] | submit ufunc|reduce|matmul|sort|... ARGUMENT... --to NAME | "
+          "get|watch|cancel|delete JOB",
       .details =
           "Jobs work on arrays that the daemon keeps, written @NAME, and on numbers:\n"
           "  stride put x.npy && stride jobs submit ufunc 'sqrt(x) + 1' x=@x --to y --wait && "

@@ -53,6 +53,27 @@ class CliTest(unittest.TestCase):
     def load(self, name):
         return np.load(self.folder / f"{name}.npy")
 
+    def test_array_operations(self):
+        self.stride("sort", "x.npy", "--axis", "0", "-o", "sorted.npy")
+        np.testing.assert_array_equal(self.load("sorted"), np.sort(self.x, axis=0))
+        self.stride("accumulate", "add", "a.npy", "--reverse", "-o", "sums.npy")
+        np.testing.assert_array_equal(self.load("sums"), np.cumsum(self.a[::-1].astype(np.int64))[::-1])
+        self.stride("topk", "3", "a.npy", "-o", "values.npy", "-o", "places.npy")
+        order = np.argsort(-self.a.astype(np.int64), kind="stable")[:3]
+        np.testing.assert_array_equal(self.load("values"), self.a[order])
+        np.testing.assert_array_equal(self.load("places"), order)
+        self.stride("histogram", "x.npy", "--range", "-2,2", "--bins", "8", "-o", "counts.npy")
+        np.testing.assert_array_equal(self.load("counts"), np.histogram(self.x, 8, (-2, 2))[0])
+        self.save(i=np.array([3, 0, -1]))
+        self.stride("take", "x.npy", "i.npy", "-o", "taken.npy")
+        np.testing.assert_array_equal(self.load("taken"), self.x[[3, 0, -1]])
+        self.stride("linalg", "svd", "x.npy", "--values-only", "-o", "values.npy")
+        np.testing.assert_allclose(self.load("values"), np.linalg.svd(self.x, compute_uv=False), rtol=1e-4)
+        self.stride("fft", "x.npy", "--real", "--axis", "0", "-o", "spectrum.npy")
+        np.testing.assert_allclose(self.load("spectrum"), np.fft.rfft(self.x, axis=0), atol=1e-3)
+        self.stride("random", "uint32[2]", "--bits", "--threefry", "-o", "bits.npy")
+        np.testing.assert_array_equal(self.load("bits"), np.array([0x6B200159, 0x99BA4EFE], np.uint32))
+
     def stride(self, *arguments, code=0):
         done = subprocess.run(
             [_STRIDE, *arguments], cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=60)
