@@ -70,7 +70,7 @@ TEST(BuildOperationTest, Mistakes) {
               HasSubstr("not a type"));
   EXPECT_THAT(Reduce({"summ", "@a"}).error().message, HasSubstr("No reduction 'summ'"));
   EXPECT_THAT(Reduce({"sum", "@a", "--axis", "x"}).error().message,
-              HasSubstr("not a list of axes"));
+              HasSubstr("not a list of whole numbers"));
 }
 
 Result<Operation> Build(const std::string& command, std::vector<std::string> arguments) {
