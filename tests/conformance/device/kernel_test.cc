@@ -278,9 +278,9 @@ TEST_F(KernelTest, AttributesAreReported) {
   *load.mutable_description() = compiled->description;
   auto attributes = harness().device().LoadModule(5000, *std::move(object), load);
   ASSERT_TRUE(attributes.ok()) << attributes.status();
-  ASSERT_EQ(attributes->size(), 1u);
-  EXPECT_EQ(attributes->at(0).entry(), "saxpy");
-  EXPECT_GE(attributes->at(0).max_threads_per_block(), 256u);
+  ASSERT_EQ(attributes->kernels_size(), 1);
+  EXPECT_EQ(attributes->kernels(0).entry(), "saxpy");
+  EXPECT_GE(attributes->kernels(0).max_threads_per_block(), 256u);
   EXPECT_TRUE(harness().device().UnloadModule(5000).ok());
   EXPECT_FALSE(harness().device().UnloadModule(5000).ok());
 }
