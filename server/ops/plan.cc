@@ -130,6 +130,8 @@ absl::StatusOr<Plan> PlanAny(const v1::Operation& operation, absl::Span<const In
   }
 }
 
+}  // namespace
+
 absl::StatusOr<Plan> PlanOperation(const v1::Operation& operation, absl::Span<const Input> inputs,
                                    absl::Span<const Input> existing,
                                    const FunctionTable* functions) {

@@ -126,7 +126,7 @@ class ArrayPlanner {
     return absl::OkStatus();
   }
 
-  absl::Status New(const v1::KernelArgument::NewArray& wanted, const std::string& field) {
+  absl::Status New(const v1::NewArray& wanted, const std::string& field) {
     size_t j = plan_.outputs.size();
     if (j < existing_.size() && existing_[j]) {
       return InvalidField(v1::ERROR_REASON_INVALID_FIELD, absl::StrCat(field, ".output.existing"),
