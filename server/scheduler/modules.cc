@@ -158,7 +158,8 @@ absl::StatusOr<v1::Module> Modules::Create(const TenantId& tenant,
   if (absl::Status status = CheckGlobals(source->globals()); !status.ok()) return status;
   std::string id = request.module_id();
   if (id.empty()) {
-    std::string content = source->SerializeAsString();
+    // The same code for another kind of device is another module.
+    std::string content = absl::StrCat(source->SerializeAsString(), request.device_kind());
     id = absl::StrFormat("m-%016x", absl::Hash<std::string>{}(content));
   } else if (!session::IsResourceId(id)) {
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "module_id",

@@ -231,7 +231,12 @@ absl::Status CudaDevice::LowerKernel(const Lowering& lowering, const wire::Kerne
   absl::StatusOr<KernelModule*> module = FindModule(launch.module());
   if (!module.ok()) return module.status();
   const bool may_fault = (*module)->grid_barrier() != 0 && !launch.cooperative();
-  return cuda::LowerKernel(lowering, **module, launch, may_fault ? NewFault() : nullptr);
+  CUdeviceptr fault = 0;
+  if (may_fault) {
+    fault = faults_region_.device_address() +
+            static_cast<CUdeviceptr>(NewFault() - faults_) * sizeof(codegen::RoutineFault);
+  }
+  return cuda::LowerKernel(lowering, **module, launch, fault);
 }
 
 absl::Status CudaDevice::LowerRoutine(const Lowering& lowering, const wire::RoutineLaunch& launch) {

@@ -113,12 +113,11 @@ absl::Status SetGlobals(const Lowering& lowering, ModuleGlobals& globals,
 }
 
 absl::Status SetGridBarrier(const Lowering& lowering, const KernelModule& module, bool cooperative,
-                            const codegen::RoutineFault* fault) {
+                            CUdeviceptr fault) {
   if (module.grid_barrier() == 0) return absl::OkStatus();
   GridBarrier barrier;
   barrier.cooperative = cooperative;
-  // Pinned memory has the same address on the device.
-  barrier.fault = reinterpret_cast<uint64_t>(fault);
+  barrier.fault = fault;
   return lowering.values.Copy(module.grid_barrier(), &barrier, sizeof(barrier));
 }
 
@@ -131,7 +130,7 @@ bool SetExtents(const google::protobuf::RepeatedField<uint32_t>& from, uint32_t 
 }  // namespace
 
 absl::Status LowerKernel(const Lowering& lowering, KernelModule& module,
-                         const wire::KernelLaunch& launch, codegen::RoutineFault* fault) {
+                         const wire::KernelLaunch& launch, CUdeviceptr fault) {
   absl::StatusOr<Kernel*> kernel = module.Find(launch.entry());
   if (!kernel.ok()) return kernel.status();
   Grid grid;
