@@ -19,6 +19,8 @@ constexpr uint64_t kMaxGrid[] = {(uint64_t{1} << 31) - 1, 65535, 65535};
 constexpr uint32_t kMaxSharedBytes = 227 << 10;
 constexpr int kMaxArguments = 1024;
 constexpr int kMaxGlobals = 256;
+// A task travels to its worker in one packet.
+constexpr size_t kMaxGlobalBytes = 32 << 10;
 
 struct Extents {
   uint32_t x, y, z;
@@ -179,6 +181,7 @@ absl::Status PlanArgument(const v1::KernelArgument& argument, const std::string&
 
 absl::Status PlanGlobals(const v1::KernelLaunch& launch, ArrayPlanner* arrays) {
   std::set<std::string> names;
+  size_t num_raw = 0;
   for (int i = 0; i < launch.globals_size(); ++i) {
     const v1::GlobalVariable& global = launch.globals(i);
     const std::string field = absl::StrCat("kernel_launch.globals[", i, "]");
@@ -193,6 +196,12 @@ absl::Status PlanGlobals(const v1::KernelLaunch& launch, ArrayPlanner* arrays) {
     if (global.value_case() == v1::GlobalVariable::VALUE_NOT_SET) {
       return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field,
                           "the value is missing: array, scalar or raw");
+    }
+    num_raw += global.raw().size();
+    if (num_raw > kMaxGlobalBytes) {
+      return InvalidField(v1::ERROR_REASON_SIZE_LIMIT, field + ".raw",
+                          absl::StrCat("a launch carries at most ", kMaxGlobalBytes,
+                                       " raw bytes for its variables; pass more as an array"));
     }
     if (!global.has_array()) continue;
     if (auto status = arrays->Existing(field + ".array"); !status.ok()) return status;

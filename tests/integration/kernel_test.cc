@@ -8,6 +8,7 @@
 #include "stride/v1/function_service.pb.h"
 #include "tests/support/daemon/daemon.h"
 #include "tests/support/daemon/expect.h"
+#include "tests/support/daemon/load.h"
 #include "tests/support/daemon/rpc.h"
 
 namespace stride::testing {
@@ -67,8 +68,9 @@ TEST_F(KernelTest, GlobalsArePartOfTheLaunch) {
   for (const Device& device : Must(client_.ListDevices())) {
     if (device.kind != DeviceKind()) continue;
     auto run = [&](std::vector<GlobalValue> globals) {
-      auto out = client_.Kernel(Apply(std::move(globals)), device.name);
-      return Get<float>(client_, out.at(0));
+      return Get<float>(
+          client_,
+          client_.Compute(Operation::Kernel(Apply(std::move(globals))).OnDevice(device.name)));
     };
     EXPECT_THAT(run({set}), ElementsAre(10, 20, 30, 40));
     EXPECT_THAT(run({}), ElementsAre(1, 2, 3, 4));
@@ -121,16 +123,12 @@ TEST(KernelRestartTest, GlobalsOutliveTheDaemon) {
   slow.arguments.push_back(KernelArgument(int64_t{300000000}));
   auto first = client.Kernel(slow);
   auto second = client.Kernel(Apply({{.name = "table", .value = table}, {"scale", 3}}));
-  Must(client.Put<float>({1}, {1}).value().Wait());  // both are accepted
+  Must(second.at(0).Spec());  // both are accepted
   const int times = daemon.TimesReady();
   kill(daemon.ServingPid(), SIGKILL);
   ASSERT_TRUE(daemon.WaitReady(times + 1, std::chrono::seconds(20)));
   auto got = [&](const Array& array) {
-    for (int i = 0;; ++i) {
-      auto fetched = client.Fetch<float>(array);
-      if (fetched || i == 50) return Must(fetched);
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    }
+    return Must(Persist([&] { return client.Fetch<float>(array); }));
   };
   EXPECT_THAT(got(first.at(0)), ElementsAre(10, 20, 30, 40));
   EXPECT_THAT(got(second.at(0)), ElementsAre(30, 60, 90, 120));
@@ -213,7 +211,7 @@ TEST_F(KernelTest, FunctionsOfOneKindOfDevice) {
                                "__device__ float here_only(float x) { return x + x; }");
   ufunc->mutable_body()->mutable_device_function()->set_entry("here_only");
   const Outcome none = rpc.Call("FunctionService/CreateFunction", request);
-  EXPECT_EQ(none.status, 9) << none.ToString();
+  EXPECT_EQ(none.code, 9) << none.ToString();
   EXPECT_THAT(none.ToString(), HasSubstr("device kind: tpu"));
   request.set_device_kind(DeviceKind());
   const Outcome made = rpc.Call("FunctionService/CreateFunction", request);

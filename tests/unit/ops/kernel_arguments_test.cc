@@ -212,7 +212,7 @@ TEST_F(KernelArguments, StructsHoldArrays) {
   EXPECT_EQ(bound.pointers(1).array().arena(), 2u) << "the slot of the new array";
   EXPECT_EQ(task_.kernel().arguments(1).array().arena(), 1u);
   EXPECT_THAT(WrittenOperands(launch_, kernel_), ElementsAre(0));
-  Bind(&task_, {{7, 100}, {8, 200}, {9, 300}});
+  ops::Bind(&task_, {{7, 100}, {8, 200}, {9, 300}});
   EXPECT_EQ(task_.kernel().arguments(0).aggregate().pointers(0).array().offset(), 100u);
   EXPECT_EQ(task_.kernel().arguments(0).aggregate().pointers(1).array().arena(), 9u);
   *kernel_.mutable_parameters(0) = Struct(24);
@@ -243,7 +243,7 @@ TEST_F(KernelArguments, GlobalsAreCheckedAgainstTheModule) {
   ASSERT_TRUE(bind().ok()) << bind();
   EXPECT_EQ(task_.kernel().globals(0).array().arena(), 1u);
   EXPECT_EQ(task_.kernel().globals(0).size(), 16u);
-  Bind(&task_, {{7, 100}, {8, 200}});
+  ops::Bind(&task_, {{7, 100}, {8, 200}});
   EXPECT_EQ(task_.kernel().globals(0).array().arena(), 8u);
   EXPECT_EQ(task_.kernel().globals(0).array().offset(), 200u);
   kernel_.set_parameters_known(false);
@@ -333,6 +333,9 @@ TEST(PlanKernel, ChecksStructsAndGlobals) {
   ASSERT_TRUE(whole.ok()) << whole.status();
   EXPECT_THAT(whole->code->source().globals(), ElementsAre("a", "b"));
   EXPECT_EQ(field({array, array, reversed}), "kernel_launch.globals[1].array");
+  launch->mutable_globals(1)->set_raw(std::string((32 << 10) + 1, 'x'));
+  EXPECT_EQ(field({array, array}), "kernel_launch.globals[1].raw");
+  launch->mutable_globals(1)->mutable_array();
   launch->mutable_globals(1)->set_name("b");
   EXPECT_EQ(field({array, array, array}), "kernel_launch.globals[1].name");
   launch->mutable_globals(1)->clear_name();

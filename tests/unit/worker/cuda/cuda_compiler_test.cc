@@ -380,20 +380,26 @@ extern "C" __global__ void f(int* p) {
 }
 )";
 
+// Of the variable that the worker looks for; 0 when there is none.
+uint64_t BarrierBytes(const worker::CompiledCode& code) {
+  auto variables = ReadCubinVariables(code.object);
+  EXPECT_TRUE(variables.ok()) << variables.status();
+  for (const VariableInfo& variable : *variables) {
+    if (variable.symbol == kGridBarrierSymbol) return variable.size;
+  }
+  return 0;
+}
+
 // The barrier is a variable that the worker finds by its symbol, and only code that waits has it.
 TEST_F(CudaCompilerTest, OwnGroupsHeaderHasAGridBarrier) {
   auto with = Compile(kGridSync);
   ASSERT_TRUE(with.ok()) << with.status();
-  auto variables = ReadCubinVariables(with->object);
-  ASSERT_TRUE(variables.ok()) << variables.status();
-  ASSERT_EQ(variables->size(), 1u);
-  EXPECT_EQ(variables->at(0).symbol, kGridBarrierSymbol);
-  EXPECT_EQ(variables->at(0).size, sizeof(GridBarrier));
+  EXPECT_EQ(BarrierBytes(*with), sizeof(GridBarrier));
   auto without = Compile(
       "#include <cooperative_groups.h>\n"
       "__global__ void f(int* p) { cooperative_groups::this_thread_block().sync(); *p = 1; }");
   ASSERT_TRUE(without.ok()) << without.status();
-  EXPECT_TRUE(ReadCubinVariables(without->object)->empty());
+  EXPECT_EQ(BarrierBytes(*without), 0u);
 }
 
 TEST_F(CudaCompilerTest, WhatGroupsLackIsNamed) {
