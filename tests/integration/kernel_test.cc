@@ -207,7 +207,7 @@ TEST_F(KernelTest, FunctionsOfOneKindOfDevice) {
   ufunc->mutable_body()->mutable_device_function()->set_source(
       DeviceKind() == "cuda" ? "__device__ float here_only(float x) {"
                                " asm(\"add.f32 %0, %0, %0;\" : \"+f\"(x)); return x; }"
-                             : "#ifndef __STRIDE_CPU__\n#error\n#endif\n"
+                             : "#ifdef __CUDACC__\n#error\n#endif\n"
                                "__device__ float here_only(float x) { return x + x; }");
   ufunc->mutable_body()->mutable_device_function()->set_entry("here_only");
   const Outcome none = rpc.Call("FunctionService/CreateFunction", request);

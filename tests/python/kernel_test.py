@@ -79,6 +79,24 @@ class KernelTest(client_case.ClientCase):
         self.assertIn("kernel_test.py", raised.exception.origin)
         self.assertEqual(raised.exception.field, "kernel_launch.arguments[2].array")
 
+    def test_errors_of_launches_that_never_ran(self):
+        axpy = st.RawKernel(AXPY, "axpy")
+        x, y = st.ones(10, dtype=st.float32), st.ones(10, dtype=st.float32)
+        axpy(1, 10, (1, x, y, 10))
+        # Neither with the code at hand nor without it is a mistake lost, and what did not run changed nothing.
+        for launch in (lambda: axpy(1, 2048, (1, x, y, 10)), lambda: axpy(1, 10, (1, st.ones(10), y, 10)), lambda: axpy(1, 10, (1, x, y)),
+                       lambda: st.RawKernel(AXPY + "//", "other")(1, 1, (y,)), lambda: axpy(1, 10, (1, x[::2], y, 10))):
+            launch()
+            with self.assertRaises(st.StrideError) as raised:
+                y.to_numpy()
+            self.assertIn("kernel_test.py", raised.exception.origin)
+            self.same(y, np.full(10, 2, np.float32))
+            launch()
+            with self.assertRaises(st.StrideError):
+                self.session.synchronize()
+            self.session.synchronize()
+        self.same(x, np.ones(10, np.float32))
+
     def test_source_that_does_not_compile(self):
         y = st.ones(10, dtype=st.float32)
         st.RawKernel('extern "C" __global__ void f(float* y) { y[0] = nothing; }', "f")(1, 1, (y,))

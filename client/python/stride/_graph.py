@@ -272,10 +272,11 @@ class Flush:
             operation.outputs.add().handle = handle
         return self.add(operation, origin)
 
-    def add(self, operation: pb.Operation, origin) -> pb.Operation:
+    def add(self, operation: pb.Operation, origin, wait: bool = False) -> pb.Operation:
+        """With `wait` the answer comes when the work is done, and those behind it after that."""
         if self.session.device and not operation.device and operation.WhichOneof("kind") != "view":
             operation.device = self.session.device
-        command = compute_service_pb2.Command(id=self.session.next_id(), operation=operation)
+        command = compute_service_pb2.Command(id=self.session.next_id(), operation=operation, wait=wait)
         self.commands.append(command)
         self.notes[command.id] = Note(None, origin, command.operation)
         return command.operation

@@ -79,7 +79,11 @@ class RawKernel:
             launch.globals.extend(_launch.global_value(flush, name, value) for name, value in variables.items())
             operation = pb.Operation(kernel_launch=launch)
             operation.device = _device_name(device) or session.device
-            flush.add(operation, origin)
+            # What is wrong with a launch is found at once where the code is at hand; the first of its kind is waited for.
+            known = (self._kind, launch.module or self._code, self.name, self.options, operation.device, tuple(variables),
+                     tuple(getattr(one, "dtype", type(one)) for one in (*values, *variables.values())))
+            flush.add(operation, origin, wait=known not in session.launched)
+            session.launched.add(known)
 
         session.flush((), add)
         for one in written:
