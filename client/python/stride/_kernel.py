@@ -82,8 +82,7 @@ class RawKernel:
             # What is wrong with a launch is found at once where the code is at hand; the first of its kind is waited for.
             known = (self._kind, launch.module or self._code, self.name, self.options, operation.device, tuple(variables),
                      tuple(getattr(one, "dtype", type(one)) for one in (*values, *variables.values())))
-            flush.add(operation, origin, wait=known not in session.launched)
-            session.launched.add(known)
+            flush.add(operation, origin, known)
 
         session.flush((), add)
         for one in written:

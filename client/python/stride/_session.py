@@ -102,7 +102,6 @@ class Session:
         self._ids = itertools.count(1)
         self.next_id = self._ids.__next__
         self.released: deque = deque()  # handles that nobody holds any more
-        self.launched: set = set()  # what was launched: code, variables, types of arguments
         self._recorded: list = []  # weak references to nodes that may still be deferred
         self._lock = threading.RLock()
         self._closed = threading.Event()

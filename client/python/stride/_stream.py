@@ -26,6 +26,7 @@ class Note(NamedTuple):
     future: Optional[Future] = None  # whoever waits for it
     origin: object = None  # of an operation: the line that recorded it
     operation: Optional[operation_pb2.Operation] = None
+    launch: object = None  # what CommandStream.launched has once it was done
 
 
 class LaunchFailure:
@@ -66,6 +67,8 @@ class CommandStream:
         self._reader: Optional[threading.Thread] = None
         self._waiting: Dict[int, Note] = {}  # outstanding commands, by id
         self._refused: Dict[int, object] = {}  # by handle, the origin of the error that it carries
+        # Launches that have been done before: code, variables, types of arguments. What is wrong with one more of them the daemon sees at once.
+        self.launched: set = set()
         self._failures: Dict[int, LaunchFailure] = {}  # by handle, of launches that nothing has told yet
         self._closed = False
 
@@ -132,6 +135,8 @@ class CommandStream:
                     if note.operation.HasField("kernel_launch"):
                         failure = LaunchFailure(result.status, note.origin)
                         self._failures.update((handle, failure) for handle in _handles(note.operation) if handle)
+                elif note.launch is not None:
+                    self.launched.add(note.launch)
             self._lock.notify_all()
         for future, result in resolved:
             if not future.cancelled():

@@ -325,7 +325,8 @@ TEST(PlanKernel, ChecksStructsAndGlobals) {
 
   for (const char* name : {"b", "a"}) {
     launch->add_globals()->set_name(name);
-    EXPECT_EQ(field({array}),
+    const std::vector<Input> inputs(launch->globals_size(), array);
+    EXPECT_EQ(field(inputs),
               absl::StrCat("kernel_launch.globals[", launch->globals_size() - 1, "]"));
     launch->mutable_globals()->rbegin()->mutable_array();
   }
