@@ -66,7 +66,21 @@ Result<KernelOptions> ReadOptions(const std::string& path, const CommandLine& li
       return Bad("--shared " + *shared + " is not a number of bytes");
     options.shared_memory_bytes = static_cast<uint32_t>((*bytes)[0]);
   }
+  options.cooperative = line.Has("cooperative");
   return options;
+}
+
+Result<GlobalValue> ReadGlobal(const std::string& text, UploadingSource& source) {
+  const size_t equals = text.find('=');
+  if (equals == 0 || equals == std::string::npos)
+    return Bad("--global " + text + " is not NAME=VALUE");
+  auto argument = ParseArgument(std::string_view(text).substr(equals + 1));
+  if (!argument) return argument.error();
+  if (argument->kind == Argument::Kind::kOut || argument->kind == Argument::Kind::kInOut)
+    return Bad("--global " + text + ": a variable's value is an array or a number");
+  auto value = source.Resolve(*argument, /*c_order=*/true);
+  if (!value) return value.error();
+  return GlobalValue{.name = text.substr(0, equals), .value = *value};
 }
 
 }  // namespace
@@ -77,6 +91,10 @@ std::vector<OptionSpec> KernelOptionSpecs() {
           {"grid", 0, "X[,Y[,Z]]", "blocks"},
           {"block", 0, "X[,Y[,Z]]", "threads of a block"},
           {"shared", 0, "BYTES", "dynamic shared memory of a block"},
+          {"global", 0, "NAME=VALUE",
+           "what a __constant__ or __device__ variable is set to: an array or a number; may be "
+           "repeated"},
+          {"cooperative", 0, "", "all blocks run at once and may meet (this_grid().sync())"},
           {"option", 0, "OPTION", "compiler option, such as --option=-DN=4; may be repeated"}};
 }
 
@@ -102,6 +120,11 @@ Result<BuiltKernel> BuildKernel(std::span<const std::string> arguments, const Co
       if (!operand) return operand.error();
       options->arguments.push_back(KernelArgument(*operand));
     }
+  }
+  for (const std::string& text : line.Values("global")) {
+    auto global = ReadGlobal(text, source);
+    if (!global) return global.error();
+    options->globals.push_back(*std::move(global));
   }
   return BuiltKernel{Operation::Kernel(*options), std::move(results)};
 }

@@ -10,9 +10,15 @@ std::vector<OutputPlace> OutputsOf(const v1::Operation& operation) {
   if (operation.has_kernel_launch()) {
     const auto& arguments = operation.kernel_launch().arguments();
     for (int i = 0; i < arguments.size(); ++i) {
-      if (!arguments[i].has_new_array()) continue;
-      places.push_back({&arguments[i].new_array().output(),
-                        absl::StrCat("kernel_launch.arguments[", i, "].new_array.output")});
+      const std::string field = absl::StrCat("kernel_launch.arguments[", i, "]");
+      if (arguments[i].has_new_array())
+        places.push_back({&arguments[i].new_array().output(), field + ".new_array.output"});
+      const auto& members = arguments[i].aggregate().members();
+      for (int m = 0; m < members.size(); ++m) {
+        if (!members[m].has_new_array()) continue;
+        places.push_back({&members[m].new_array().output(),
+                          absl::StrCat(field, ".aggregate.members[", m, "].new_array.output")});
+      }
     }
     return places;
   }

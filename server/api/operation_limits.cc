@@ -39,6 +39,7 @@ absl::Status CheckCounts(const v1::Operation& operation) {
       {"program_call.inputs", operation.program_call().inputs_size(), kMaxInputs},
       {"view.steps", operation.view().steps_size(), kMaxViewSteps},
       {"kernel_launch.arguments", operation.kernel_launch().arguments_size(), kMaxKernelArguments},
+      {"kernel_launch.globals", operation.kernel_launch().globals_size(), kMaxKernelArguments},
       {"kernel_launch.options", operation.kernel_launch().options_size(), kMaxOptions}};
   for (const Count& count : counts) {
     if (count.value <= count.limit) continue;
@@ -46,6 +47,15 @@ absl::Status CheckCounts(const v1::Operation& operation) {
         v1::ERROR_REASON_SIZE_LIMIT, count.field,
         absl::StrCat("at most ", count.limit, ", not ", count.value),
         {{"limit", std::to_string(count.limit)}, {"value", std::to_string(count.value)}});
+  }
+  for (int i = 0; i < operation.kernel_launch().arguments_size(); ++i) {
+    const int members = operation.kernel_launch().arguments(i).aggregate().members_size();
+    if (members <= kMaxKernelArguments) continue;
+    return InvalidField(
+        v1::ERROR_REASON_SIZE_LIMIT,
+        absl::StrCat("kernel_launch.arguments[", i, "].aggregate.members"),
+        absl::StrCat("at most ", kMaxKernelArguments, ", not ", members),
+        {{"limit", std::to_string(kMaxKernelArguments)}, {"value", std::to_string(members)}});
   }
   return absl::OkStatus();
 }

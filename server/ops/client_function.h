@@ -37,6 +37,7 @@ struct ClientFunction {
   };
   Kind kind = Kind::kUfunc;
   std::string id;
+  std::string device_kind;  // devices it was made for; empty: every kind
   size_t num_inputs = 0;
   std::vector<Loop> loops;  // none: an expression that is typed where it is used
   FunctionBody body;        // of ufuncs and gufuncs

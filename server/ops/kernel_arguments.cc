@@ -1,12 +1,10 @@
-#include <bit>
-#include <cmath>
-#include <cstring>
-
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
+#include "server/ops/kernel_aggregate.h"
 #include "server/ops/plan.h"
 #include "server/ops/scalar.h"
+#include "server/ops/scalar_fit.h"
 #include "server/ops/shape.h"
 
 // A launch's arguments against the parameters of the compiled kernel.
@@ -140,70 +138,6 @@ std::optional<DType> TypeOf(const Parameter& parameter, const ScalarOperand& sca
   }
 }
 
-double MaxFinite(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat16:
-      return 65504;
-    case DType::kBFloat16:
-      return 0x1.FEp127;
-    case DType::kFloat32:
-    case DType::kComplex64:
-      return 0x1.FFFFFEp127;
-    default:
-      return INFINITY;
-  }
-}
-
-int MantissaBits(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat16:
-      return 11;
-    case DType::kBFloat16:
-      return 8;
-    case DType::kFloat32:
-    case DType::kComplex64:
-      return 24;
-    default:
-      return 53;
-  }
-}
-
-bool IntegerIsExact(Integer value, DType to) {
-  unsigned __int128 magnitude =
-      value < 0 ? -static_cast<unsigned __int128>(value) : static_cast<unsigned __int128>(value);
-  if (magnitude == 0) return true;
-  while ((magnitude & 1) == 0) magnitude >>= 1;
-  return magnitude < (static_cast<unsigned __int128>(1) << MantissaBits(to)) &&
-         std::abs(static_cast<double>(value)) <= MaxFinite(to);
-}
-
-// A real to a float type: a weak one may be rounded, as NumPy rounds Python's floats; one that says
-// it is a float64 may not.
-bool RealFits(double value, DType to, bool typed) {
-  if (!std::isfinite(value)) return true;
-  if (std::abs(value) > MaxFinite(to)) return false;
-  if (!typed || MantissaBits(to) >= 53) return true;
-  int exponent;
-  double fraction = std::frexp(value, &exponent);
-  double scaled = std::ldexp(fraction, MantissaBits(to));
-  return scaled == std::trunc(scaled) &&
-         (to != DType::kFloat16 || std::abs(value) >= 0x1p-14 || value == 0);
-}
-
-bool LosesNothing(const ScalarOperand& scalar, DType to) {
-  if (const Integer* integer = std::get_if<Integer>(&scalar.value)) {
-    return IsFloat(to) || IsComplex(to) ? IntegerIsExact(*integer, to) : FitsInteger(*integer, to);
-  }
-  bool typed = scalar.dtype.has_value() && ItemSize(*scalar.dtype) > ItemSize(to);
-  if (const double* real = std::get_if<double>(&scalar.value)) {
-    if (IsFloat(to) || IsComplex(to)) return RealFits(*real, to, typed);
-    return std::isfinite(*real) && *real == std::trunc(*real) && std::abs(*real) < 0x1p100 &&
-           FitsInteger(static_cast<Integer>(*real), to);
-  }
-  std::complex<double> z = std::get<std::complex<double>>(scalar.value);
-  return IsComplex(to) && RealFits(z.real(), to, typed) && RealFits(z.imag(), to, typed);
-}
-
 absl::StatusOr<std::string> BindScalar(const Place& place, const v1::Scalar& message) {
   auto scalar = ReadScalar(message, place.Field("scalar"));
   if (!scalar.ok()) return scalar.status();
@@ -264,13 +198,14 @@ bool IsOpaque(const wire::KernelDescription& kernel) {
   return !kernel.parameters_known() && kernel.parameters().empty();
 }
 
-wire::Operand PointerTo(const ArrayInfo& array, uint32_t slot) {
-  wire::Operand operand;
-  operand.set_arena(slot);
-  operand.set_offset(static_cast<uint64_t>(array.offset));
-  operand.set_dtype(static_cast<int>(array.dtype));
-  operand.mutable_strides()->Assign(array.strides.begin(), array.strides.end());
-  return operand;
+// A struct whose pointers' types nothing tells: only its size is held against the parameter.
+absl::Status CheckStruct(const Place& place, uint32_t size) {
+  const Parameter* parameter = place.parameter;
+  if (parameter == nullptr || parameter->size() == size) return absl::OkStatus();
+  return InvalidField(
+      v1::ERROR_REASON_SIZE_MISMATCH, place.Field("aggregate.size_bytes"),
+      absl::StrCat("a struct must have the parameter's exact size: argument ", place.index, " of ",
+                   place.kernel, " has ", size, " bytes, the parameter ", parameter->size()));
 }
 
 }  // namespace
@@ -316,10 +251,20 @@ absl::Status BindKernelArguments(const v1::KernelLaunch& launch, absl::Span<cons
         if (auto status = CheckRaw(place, argument.raw()); !status.ok()) return status;
         bound->set_raw(argument.raw());
         break;
+      case v1::KernelArgument::kAggregate: {
+        absl::Status status = CheckStruct(place, argument.aggregate().size_bytes());
+        if (status.ok()) {
+          status = BindAggregate(argument.aggregate(), inputs,
+                                 absl::StrCat("kernel_launch.arguments[", i, "]"), &next_array,
+                                 &next_output, bound->mutable_aggregate());
+        }
+        if (!status.ok()) return status;
+        break;
+      }
       case v1::KernelArgument::VALUE_NOT_SET:
         return InvalidField(v1::ERROR_REASON_INVALID_FIELD,
                             absl::StrCat("kernel_launch.arguments[", i, "]"),
-                            "the argument is empty: array, new_array, scalar or raw");
+                            "the argument is empty: array, new_array, scalar, raw or aggregate");
     }
   }
   return absl::OkStatus();
@@ -330,7 +275,12 @@ std::vector<int> WrittenOperands(const v1::KernelLaunch& launch,
   std::vector<int> written;
   int operand = 0;
   for (int i = 0; i < launch.arguments_size(); ++i) {
-    if (launch.arguments(i).value_case() != v1::KernelArgument::kArray) continue;
+    const v1::KernelArgument& argument = launch.arguments(i);
+    // Nothing tells what the pointers in a struct point to.
+    for (const auto& member : argument.aggregate().members()) {
+      if (member.has_array()) written.push_back(operand++);
+    }
+    if (!argument.has_array()) continue;
     bool is_const = kernel.parameters_known() && i < kernel.parameters_size() &&
                     kernel.parameters(i).kind() == Parameter::KIND_POINTER &&
                     kernel.parameters(i).pointee_const();

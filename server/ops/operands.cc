@@ -12,6 +12,29 @@ void AddIndices(const Message& message, const char* name, std::vector<OperandFie
     operands->push_back({&message.indices(i), absl::StrCat(name, ".indices[", i, "]")});
 }
 
+void AddMembers(const v1::KernelArgument::Aggregate& aggregate, const std::string& field,
+                std::vector<OperandField>* operands) {
+  for (int m = 0; m < aggregate.members_size(); ++m) {
+    if (!aggregate.members(m).has_array()) continue;
+    operands->push_back(
+        {&aggregate.members(m).array(), absl::StrCat(field, ".aggregate.members[", m, "].array")});
+  }
+}
+
+void AddLaunch(const v1::KernelLaunch& launch, std::vector<OperandField>* operands) {
+  for (int i = 0; i < launch.arguments_size(); ++i) {
+    const v1::KernelArgument& argument = launch.arguments(i);
+    const std::string field = absl::StrCat("kernel_launch.arguments[", i, "]");
+    if (argument.has_array()) operands->push_back({&argument.array(), field + ".array"});
+    if (argument.has_aggregate()) AddMembers(argument.aggregate(), field, operands);
+  }
+  for (int i = 0; i < launch.globals_size(); ++i) {
+    if (!launch.globals(i).has_array()) continue;
+    operands->push_back(
+        {&launch.globals(i).array(), absl::StrCat("kernel_launch.globals[", i, "].array")});
+  }
+}
+
 }  // namespace
 
 std::vector<OperandField> CollectOperands(const v1::Operation& operation) {
@@ -44,12 +67,7 @@ std::vector<OperandField> CollectOperands(const v1::Operation& operation) {
       operands.push_back({&operation.matmul().right(), "matmul.right"});
       break;
     case v1::Operation::kKernelLaunch:
-      for (int i = 0; i < operation.kernel_launch().arguments_size(); ++i) {
-        const v1::KernelArgument& argument = operation.kernel_launch().arguments(i);
-        if (argument.value_case() != v1::KernelArgument::kArray) continue;
-        operands.push_back(
-            {&argument.array(), absl::StrCat("kernel_launch.arguments[", i, "].array")});
-      }
+      AddLaunch(operation.kernel_launch(), &operands);
       break;
     case v1::Operation::kCopy:
       operands.push_back({&operation.copy().input(), "copy.input"});
@@ -130,9 +148,15 @@ std::vector<OutputField> CollectOutputs(const v1::Operation& operation) {
   }
   for (int i = 0; i < operation.kernel_launch().arguments_size(); ++i) {
     const v1::KernelArgument& argument = operation.kernel_launch().arguments(i);
-    if (argument.value_case() != v1::KernelArgument::kNewArray) continue;
-    outputs.push_back({&argument.new_array().output(),
-                       absl::StrCat("kernel_launch.arguments[", i, "].new_array.output")});
+    const std::string field = absl::StrCat("kernel_launch.arguments[", i, "]");
+    if (argument.has_new_array())
+      outputs.push_back({&argument.new_array().output(), field + ".new_array.output"});
+    for (int m = 0; m < argument.aggregate().members_size(); ++m) {
+      const auto& member = argument.aggregate().members(m);
+      if (!member.has_new_array()) continue;
+      outputs.push_back({&member.new_array().output(),
+                         absl::StrCat(field, ".aggregate.members[", m, "].new_array.output")});
+    }
   }
   return outputs;
 }

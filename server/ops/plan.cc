@@ -1,7 +1,12 @@
 #include "server/ops/plan.h"
 
+#include <set>
+#include <string>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "server/base/error.h"
+#include "server/ops/client_function.h"
 #include "server/ops/op_table.h"
 #include "server/ops/planners.h"
 #include "server/ops/shape.h"
@@ -52,11 +57,24 @@ void Replace(wire::Operand* operand, absl::Span<const Location> slots) {
   operand->set_offset(operand->offset() + location.offset);
 }
 
-}  // namespace
+// Notes for which kinds of device the functions that a planner looks up were made.
+class NotingTable : public FunctionTable {
+ public:
+  explicit NotingTable(const FunctionTable& table) : table_(table) {}
+  const ClientFunction* Find(std::string_view name) const override {
+    const ClientFunction* function = table_.Find(name);
+    if (function != nullptr && !function->device_kind.empty()) kinds_.insert(function->device_kind);
+    return function;
+  }
+  const std::set<std::string>& kinds() const { return kinds_; }
 
-absl::StatusOr<Plan> PlanOperation(const v1::Operation& operation, absl::Span<const Input> inputs,
-                                   absl::Span<const Input> existing,
-                                   const FunctionTable* functions) {
+ private:
+  const FunctionTable& table_;
+  mutable std::set<std::string> kinds_;
+};
+
+absl::StatusOr<Plan> PlanAny(const v1::Operation& operation, absl::Span<const Input> inputs,
+                             absl::Span<const Input> existing, const FunctionTable* functions) {
   if (operation.kind_case() == v1::Operation::KIND_NOT_SET) {
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "",
                         "the operation is empty; set one of its kinds");
@@ -112,6 +130,25 @@ absl::StatusOr<Plan> PlanOperation(const v1::Operation& operation, absl::Span<co
   }
 }
 
+}  // namespace
+
+absl::StatusOr<Plan> PlanOperation(const v1::Operation& operation, absl::Span<const Input> inputs,
+                                   absl::Span<const Input> existing,
+                                   const FunctionTable* functions) {
+  if (functions == nullptr) return PlanAny(operation, inputs, existing, nullptr);
+  const NotingTable noting(*functions);
+  absl::StatusOr<Plan> plan = PlanAny(operation, inputs, existing, &noting);
+  if (!plan.ok() || noting.kinds().empty()) return plan;
+  if (noting.kinds().size() > 1) {
+    return MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_DEVICE_NOT_SERVING,
+                     absl::StrCat("the operation uses functions that were made for devices of "
+                                  "different kinds: ",
+                                  absl::StrJoin(noting.kinds(), ", ")));
+  }
+  plan->required_kind = *noting.kinds().begin();
+  return plan;
+}
+
 void Bind(wire::Task* task, absl::Span<const Location> slots) {
   switch (task->kind_case()) {
     case wire::Task::kElementwise:
@@ -143,6 +180,12 @@ void Bind(wire::Task* task, absl::Span<const Location> slots) {
     case wire::Task::kKernel:
       for (auto& argument : *task->mutable_kernel()->mutable_arguments()) {
         if (argument.has_array()) Replace(argument.mutable_array(), slots);
+        if (!argument.has_aggregate()) continue;
+        for (auto& pointer : *argument.mutable_aggregate()->mutable_pointers())
+          Replace(pointer.mutable_array(), slots);
+      }
+      for (auto& global : *task->mutable_kernel()->mutable_globals()) {
+        if (global.has_array()) Replace(global.mutable_array(), slots);
       }
       break;
     case wire::Task::kZeroFill: {

@@ -23,11 +23,12 @@ struct OperandField {
 };
 
 // Every operand of the operation in the order in which PlanOperation takes them (expression inputs
-// by name, sorted). Kernel arguments: those that are existing arrays.
+// by name, sorted). Of a kernel: those of its arguments that are existing arrays, members of
+// structs among them, then the arrays among its globals.
 std::vector<OperandField> CollectOperands(const v1::Operation& operation);
 
 // Every output of the operation in plan order, with its field path. For a kernel: its new_array
-// arguments.
+// arguments, members of structs among them.
 struct OutputField {
   const v1::Output* output;
   std::string field;
@@ -59,6 +60,8 @@ struct Plan {
   // copied to the existing one.
   std::vector<std::optional<DType>> converted_inputs;
   bool through_new_output = false;
+  // The one kind of device for which a client's function that it uses was made; empty: any.
+  std::string required_kind;
   // For estimates: bytes read and written, and arithmetic operations.
   double bytes = 0;
   double flops = 0;
@@ -76,6 +79,18 @@ absl::StatusOr<Plan> PlanOperation(const v1::Operation& operation, absl::Span<co
 // task->kernel().arguments (slots as in Plan).
 absl::Status BindKernelArguments(const v1::KernelLaunch& launch, absl::Span<const Input> inputs,
                                  const wire::KernelDescription& kernel, wire::Task* task);
+
+// Checks the values of a launch's globals against the module's variables and fills
+// task->kernel().globals. A name that the module lacks is UNKNOWN_ENTRY.
+absl::Status BindKernelGlobals(const v1::KernelLaunch& launch, absl::Span<const Input> inputs,
+                               const wire::ModuleDescription& module, wire::Task* task);
+
+// UNKNOWN_ENTRY unless each variable that the launch sets is among these of its module.
+absl::Status CheckGlobalNames(const v1::KernelLaunch& launch,
+                              const google::protobuf::RepeatedPtrField<std::string>& known);
+
+// How many of the launch's operands, the last ones, are the values of globals. They are only read.
+int NumGlobalOperands(const v1::KernelLaunch& launch);
 
 // Indices into the operation's CollectOperands whose arrays the kernel may write, given its
 // parameters (pointers to non-const; all, when unknown).

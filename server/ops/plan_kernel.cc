@@ -1,6 +1,11 @@
+#include <algorithm>
+#include <set>
+#include <string>
+
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/ops/compiler_options.h"
+#include "server/ops/kernel_aggregate.h"
 #include "server/ops/planners.h"
 #include "server/ops/shape.h"
 
@@ -13,6 +18,9 @@ constexpr uint64_t kMaxBlock[] = {1024, 1024, 64};
 constexpr uint64_t kMaxGrid[] = {(uint64_t{1} << 31) - 1, 65535, 65535};
 constexpr uint32_t kMaxSharedBytes = 227 << 10;
 constexpr int kMaxArguments = 1024;
+constexpr int kMaxGlobals = 256;
+// A task travels to its worker in one packet.
+constexpr size_t kMaxGlobalBytes = 32 << 10;
 
 struct Extents {
   uint32_t x, y, z;
@@ -90,47 +98,113 @@ absl::StatusOr<std::optional<wire::Code>> ReadCode(const v1::KernelLaunch& launc
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "kernel_launch", "the code is empty");
   }
   source->add_entries(launch.entry());
+  // In one order, so that launches that set the same variables share their code.
+  std::set<std::string> globals;
+  for (const v1::GlobalVariable& global : launch.globals()) globals.insert(global.name());
+  for (const std::string& name : globals) source->add_globals(name);
   return std::optional<wire::Code>(std::move(code));
 }
 
 std::string ArgumentField(int i) { return absl::StrCat("kernel_launch.arguments[", i, "]"); }
 
 absl::Status CheckArray(const Input& input, const std::string& field) {
-  if (!input)
-    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field, "the argument's array is missing");
+  if (!input) return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field, "the array is missing");
   if (input->IsContiguous()) return absl::OkStatus();
   return InvalidField(
       v1::ERROR_REASON_SHAPE_MISMATCH, field,
       "a kernel sees plain memory, so its arrays must be contiguous; copy this view first");
 }
 
-// Arrays of the launch: existing ones are checked, new ones described.
-absl::Status PlanArguments(const v1::KernelLaunch& launch, Inputs inputs,
-                           absl::Span<const Input> existing, Plan* plan) {
-  size_t num_arrays = 0;
-  for (int i = 0; i < launch.arguments_size(); ++i) {
-    const v1::KernelArgument& argument = launch.arguments(i);
-    if (argument.value_case() == v1::KernelArgument::kArray) {
-      const Input& input = inputs[num_arrays++];
-      if (auto status = CheckArray(input, absl::StrCat(ArgumentField(i), ".array")); !status.ok())
-        return status;
-      plan->bytes += static_cast<double>(input->size_bytes());
-    } else if (argument.value_case() == v1::KernelArgument::kNewArray) {
-      size_t j = plan->outputs.size();
-      std::string field = absl::StrCat(ArgumentField(i), ".new_array");
-      if (j < existing.size() && existing[j]) {
-        return InvalidField(v1::ERROR_REASON_INVALID_FIELD, absl::StrCat(field, ".output.existing"),
-                            "a new array cannot exist already; pass it as `array`");
-      }
-      auto array = ReadSpec(argument.new_array().spec(), absl::StrCat(field, ".spec"));
-      if (!array.ok()) return array.status();
-      plan->zeroed_outputs.push_back(static_cast<int>(j));
-      plan->bytes += static_cast<double>(array->size_bytes());
-      plan->outputs.push_back(*std::move(array));
-    } else if (argument.value_case() == v1::KernelArgument::VALUE_NOT_SET) {
-      return InvalidField(v1::ERROR_REASON_INVALID_FIELD, ArgumentField(i),
-                          "the argument is empty: array, new_array, scalar or raw");
+// Takes the launch's arrays in their order: existing ones are checked, new ones described.
+class ArrayPlanner {
+ public:
+  ArrayPlanner(Inputs inputs, absl::Span<const Input> existing, Plan* plan)
+      : inputs_(inputs), existing_(existing), plan_(*plan) {}
+
+  absl::Status Existing(const std::string& field) {
+    const Input& input = inputs_[num_arrays_++];
+    if (auto status = CheckArray(input, field); !status.ok()) return status;
+    plan_.bytes += static_cast<double>(input->size_bytes());
+    return absl::OkStatus();
+  }
+
+  absl::Status New(const v1::NewArray& wanted, const std::string& field) {
+    size_t j = plan_.outputs.size();
+    if (j < existing_.size() && existing_[j]) {
+      return InvalidField(v1::ERROR_REASON_INVALID_FIELD, absl::StrCat(field, ".output.existing"),
+                          "a new array cannot exist already; pass it as `array`");
     }
+    auto array = ReadSpec(wanted.spec(), absl::StrCat(field, ".spec"));
+    if (!array.ok()) return array.status();
+    plan_.zeroed_outputs.push_back(static_cast<int>(j));
+    plan_.bytes += static_cast<double>(array->size_bytes());
+    plan_.outputs.push_back(*std::move(array));
+    return absl::OkStatus();
+  }
+
+  absl::Status Members(const v1::KernelArgument::Aggregate& aggregate, const std::string& field) {
+    if (auto status = CheckAggregate(aggregate, field); !status.ok()) return status;
+    for (int m = 0; m < aggregate.members_size(); ++m) {
+      const auto& member = aggregate.members(m);
+      const std::string at = absl::StrCat(field, ".aggregate.members[", m, "]");
+      absl::Status status;
+      if (member.has_array()) status = Existing(at + ".array");
+      if (member.has_new_array()) status = New(member.new_array(), at + ".new_array");
+      if (!status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const Inputs inputs_;
+  const absl::Span<const Input> existing_;
+  Plan& plan_;
+  size_t num_arrays_ = 0;
+};
+
+absl::Status PlanArgument(const v1::KernelArgument& argument, const std::string& field,
+                          ArrayPlanner* arrays) {
+  switch (argument.value_case()) {
+    case v1::KernelArgument::kArray:
+      return arrays->Existing(field + ".array");
+    case v1::KernelArgument::kNewArray:
+      return arrays->New(argument.new_array(), field + ".new_array");
+    case v1::KernelArgument::kAggregate:
+      return arrays->Members(argument.aggregate(), field);
+    case v1::KernelArgument::VALUE_NOT_SET:
+      return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field,
+                          "the argument is empty: array, new_array, scalar, raw or aggregate");
+    default:
+      return absl::OkStatus();
+  }
+}
+
+absl::Status PlanGlobals(const v1::KernelLaunch& launch, ArrayPlanner* arrays) {
+  std::set<std::string> names;
+  size_t num_raw = 0;
+  for (int i = 0; i < launch.globals_size(); ++i) {
+    const v1::GlobalVariable& global = launch.globals(i);
+    const std::string field = absl::StrCat("kernel_launch.globals[", i, "]");
+    if (global.name().empty()) {
+      return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field + ".name",
+                          "the variable's name is missing");
+    }
+    if (!names.insert(global.name()).second) {
+      return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field + ".name",
+                          absl::StrCat("the variable is set twice: ", global.name()));
+    }
+    if (global.value_case() == v1::GlobalVariable::VALUE_NOT_SET) {
+      return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field,
+                          "the value is missing: array, scalar or raw");
+    }
+    num_raw += global.raw().size();
+    if (num_raw > kMaxGlobalBytes) {
+      return InvalidField(v1::ERROR_REASON_SIZE_LIMIT, field + ".raw",
+                          absl::StrCat("a launch carries at most ", kMaxGlobalBytes,
+                                       " raw bytes for its variables; pass more as an array"));
+    }
+    if (!global.has_array()) continue;
+    if (auto status = arrays->Existing(field + ".array"); !status.ok()) return status;
   }
   return absl::OkStatus();
 }
@@ -148,6 +222,11 @@ absl::StatusOr<Plan> PlanKernel(const v1::KernelLaunch& launch, Inputs inputs,
         v1::ERROR_REASON_SIZE_LIMIT, "kernel_launch.arguments",
         absl::StrCat("too many arguments: ", launch.arguments_size(), ", at most ", kMaxArguments));
   }
+  if (launch.globals_size() > kMaxGlobals) {
+    return InvalidField(
+        v1::ERROR_REASON_SIZE_LIMIT, "kernel_launch.globals",
+        absl::StrCat("too many variables: ", launch.globals_size(), ", at most ", kMaxGlobals));
+  }
   Extents grid = Read(launch.has_grid(), launch.grid());
   Extents block = Read(launch.has_block(), launch.block());
   if (auto status = CheckGeometry(launch, grid, block); !status.ok()) return status;
@@ -155,12 +234,18 @@ absl::StatusOr<Plan> PlanKernel(const v1::KernelLaunch& launch, Inputs inputs,
   auto code = ReadCode(launch);
   if (!code.ok()) return code.status();
   plan.code = *std::move(code);
-  if (auto status = PlanArguments(launch, inputs, existing, &plan); !status.ok()) return status;
+  ArrayPlanner arrays(inputs, existing, &plan);
+  for (int i = 0; i < launch.arguments_size(); ++i) {
+    auto status = PlanArgument(launch.arguments(i), ArgumentField(i), &arrays);
+    if (!status.ok()) return status;
+  }
+  if (auto status = PlanGlobals(launch, &arrays); !status.ok()) return status;
   auto* task = plan.task.mutable_kernel();
   task->set_entry(launch.entry());
   for (uint32_t extent : {grid.x, grid.y, grid.z}) task->add_grid(extent);
   for (uint32_t extent : {block.x, block.y, block.z}) task->add_block(extent);
   task->set_dynamic_shared_bytes(launch.shared_memory_bytes());
+  task->set_cooperative(launch.cooperative());
   plan.task.set_label(launch.entry());
   return plan;
 }

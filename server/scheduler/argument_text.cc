@@ -73,6 +73,10 @@ std::string ArgumentText(const Task& task) {
       case v1::KernelArgument::kRaw:
         texts.push_back(absl::StrCat(argument.raw().size(), " bytes"));
         break;
+      case v1::KernelArgument::kAggregate:
+        texts.push_back(absl::StrCat("a struct of ", argument.aggregate().size_bytes(), " bytes"));
+        for (const auto& member : argument.aggregate().members()) next_input += member.has_array();
+        break;
       case v1::KernelArgument::VALUE_NOT_SET:
         break;
     }

@@ -56,6 +56,8 @@ absl::StatusOr<v1::Function> Functions::Create(const TenantId& tenant,
   if (!named.ok()) return named;
   auto read = ops::ReadFunction(request.function(), request.function_id());
   if (!read.ok()) return PrefixField(read.status(), "function.");
+  read->device_kind = request.device_kind();
+  if (auto targets = Targets(read->device_kind); !targets.ok()) return targets.status();
   const Key key{tenant, request.function_id()};
   if (absl::Status status = Reserve(key); !status.ok()) return status;
   absl::Status compiled = Compile(*read, deadline);
@@ -96,15 +98,26 @@ absl::Status Functions::Reserve(const Key& key) {
   return absl::OkStatus();
 }
 
-// For every kind of device; their code is then there when it is first used.
+absl::StatusOr<std::set<std::string>> Functions::Targets(const std::string& device_kind) const {
+  std::set<std::string> targets;
+  for (const auto& device : core_->broker->devices()) {
+    if (device_kind.empty() || device.kind() == device_kind) targets.insert(device.target());
+  }
+  if (!targets.empty() || device_kind.empty()) return targets;
+  return MakeError(
+      absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_DEVICE_NOT_SERVING,
+      absl::StrCat("no device here can run this function; device kind: ", device_kind));
+}
+
+// For every device that may run it; their code is then there when it is first used.
 absl::Status Functions::Compile(const ops::ClientFunction& function, absl::Time deadline) {
   auto codes = ops::TrialCodes(function);
   if (!codes.ok()) return codes.status();
-  std::set<std::string> targets;
-  for (const auto& device : core_->broker->devices()) targets.insert(device.target());
+  auto targets = Targets(function.device_kind);
+  if (!targets.ok()) return targets.status();
   auto outcome = std::make_shared<Outcome>();
-  outcome->left = static_cast<int>(codes->size() * targets.size());
-  for (const std::string& target : targets) {
+  outcome->left = static_cast<int>(codes->size() * targets->size());
+  for (const std::string& target : *targets) {
     for (const wire::Code& code : *codes) {
       core_->broker->compiler().Compile(
           target, code, [outcome](const auto& result) { outcome->End(result.status()); });
@@ -123,6 +136,7 @@ void Functions::Save(const Key& key, const Entry& entry) {
   record.set_tenant(key.first.value);
   record.set_id(key.second);
   entry.function.SerializeToString(record.mutable_function());
+  record.set_device_kind(entry.read.device_kind);
   core_->recorder.Set(recovery::Kind::kFunction, entry.record, record);
 }
 
@@ -137,6 +151,7 @@ void Functions::Restore(uint64_t id, const recovery::FunctionRecord& record) {
     return;
   }
   entry.read = *std::move(read);
+  entry.read.device_kind = record.device_kind();
   functions_[{TenantId{record.tenant()}, record.id()}] = std::move(entry);
 }
 

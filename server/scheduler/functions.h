@@ -50,6 +50,8 @@ class Functions {
   absl::Status Reserve(const Key& key);
   void Save(const Key& key, const Entry& entry);
   absl::Status Compile(const ops::ClientFunction& function, absl::Time deadline);
+  // The targets that the function is compiled for: those of its kind of device.
+  absl::StatusOr<std::set<std::string>> Targets(const std::string& device_kind) const;
 
   Core* const core_;
   std::map<Key, Entry> functions_;  // guarded by the lock, as is the next

@@ -19,6 +19,7 @@ namespace stride::scheduler {
 namespace {
 
 constexpr size_t kMaxCodeBytes = 8 << 20;
+constexpr int kMaxGlobals = 256;  // as of a launch
 
 // A value that another thread delivers. Shared by both, since the waiter may give up first.
 template <typename T>
@@ -65,16 +66,39 @@ absl::StatusOr<wire::Source> SourceOf(const v1::Module& module, std::string_view
   }
   *source.mutable_options() = module.options();
   *source.mutable_entries() = module.entries();
+  *source.mutable_globals() = module.globals();
   return source;
+}
+
+absl::Status CheckGlobals(const google::protobuf::RepeatedPtrField<std::string>& names) {
+  if (names.size() > kMaxGlobals) {
+    return InvalidField(
+        v1::ERROR_REASON_SIZE_LIMIT, "module.globals",
+        absl::StrCat("too many variables: ", names.size(), ", at most ", kMaxGlobals));
+  }
+  std::set<std::string> seen;
+  for (int i = 0; i < names.size(); ++i) {
+    const std::string field = absl::StrCat("module.globals[", i, "]");
+    if (names[i].empty())
+      return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field, "the variable's name is missing");
+    if (!seen.insert(names[i]).second)
+      return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field, "the variable is named twice");
+  }
+  return absl::OkStatus();
 }
 
 // A compiler's refusal, at the field of the module that is to blame.
 absl::Status AtModule(const absl::Status& refusal, const wire::Source& source) {
   if (!absl::IsInvalidArgument(refusal)) return refusal;
   if (ReasonOf(refusal) == v1::ERROR_REASON_UNKNOWN_ENTRY) {
+    const std::string name = MetadataOf(refusal, "entry");
     for (int i = 0; i < source.entries_size(); ++i) {
-      if (source.entries(i) != MetadataOf(refusal, "entry")) continue;
+      if (source.entries(i) != name) continue;
       return AtField(refusal, absl::StrCat("entries[", i, "]"), "not in the code");
+    }
+    for (int i = 0; i < source.globals_size(); ++i) {
+      if ("&" + source.globals(i) != name) continue;
+      return AtField(refusal, absl::StrCat("globals[", i, "]"), "not in the code");
     }
   }
   switch (source.kind()) {
@@ -101,6 +125,22 @@ v1::KernelInfo InfoOf(const wire::KernelDescription& kernel, const std::string& 
   return info;
 }
 
+// One for each variable, with sizes as the device found them.
+void AddGlobals(const wire::ModuleDescription& described, const wire::ModuleLoaded& loaded,
+                const std::string& target, v1::Module* module) {
+  for (const wire::GlobalDescription& global : described.globals()) {
+    v1::GlobalInfo* info = module->add_global_infos();
+    info->set_name(global.name());
+    info->set_target(target);
+    info->set_size_bytes(global.size());
+    info->set_constant(global.constant());
+    info->set_data_type(static_cast<v1::DataType>(global.dtype()));
+    for (const wire::GlobalAttributes& found : loaded.globals()) {
+      if (found.name() == global.name()) info->set_size_bytes(found.size());
+    }
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<v1::Module> Modules::Create(const TenantId& tenant,
@@ -115,9 +155,11 @@ absl::StatusOr<v1::Module> Modules::Create(const TenantId& tenant,
   if (absl::Status status = ops::CheckCompilerOptions(source->options(), "module.options");
       !status.ok())
     return status;
+  if (absl::Status status = CheckGlobals(source->globals()); !status.ok()) return status;
   std::string id = request.module_id();
   if (id.empty()) {
-    std::string content = source->SerializeAsString();
+    // The same code for another kind of device is another module.
+    std::string content = absl::StrCat(source->SerializeAsString(), request.device_kind());
     id = absl::StrFormat("m-%016x", absl::Hash<std::string>{}(content));
   } else if (!session::IsResourceId(id)) {
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "module_id",
@@ -177,6 +219,7 @@ absl::StatusOr<v1::Module> Modules::Build(const TenantId& tenant,
                                           absl::Time deadline) {
   v1::Module module = request.module();
   module.clear_kernels();
+  module.clear_global_infos();
   module.set_name(absl::StrCat("tenants/", tenant.value, "/modules/", id));
   SetTimestamp(core_->Now(), module.mutable_create_time());
   wire::Code code;
@@ -240,6 +283,7 @@ absl::Status Modules::AddKernels(const TenantId& tenant, int device, const wire:
     }
     *module->add_kernels() = std::move(info);
   }
+  AddGlobals((*result)->description, *attributes, target, module);
   return absl::OkStatus();
 }
 

@@ -360,10 +360,16 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
   task->of_job = resolved.extras.observer != nullptr;
   task->priority = resolved.extras.priority.value_or(0);
   bool is_kernel = operation.has_kernel_launch();
-  for (const ArrayPtr& input : resolved.inputs) {
-    // Which of a kernel's arrays are written is known once it is compiled; until then all may be.
-    task->uses.push_back(
-        {.buffer = input != nullptr ? input->buffer : nullptr, .read = true, .write = is_kernel});
+  task->required_kind = plan->required_kind;
+  // Which of a kernel's arrays are written is known once it is compiled; until then all may be, but
+  // for the values of its globals.
+  const size_t num_written =
+      is_kernel ? resolved.inputs.size() - ops::NumGlobalOperands(operation.kernel_launch()) : 0;
+  for (size_t i = 0; i < resolved.inputs.size(); ++i) {
+    const ArrayPtr& input = resolved.inputs[i];
+    task->uses.push_back({.buffer = input != nullptr ? input->buffer : nullptr,
+                          .read = true,
+                          .write = i < num_written});
   }
   if (is_kernel) {
     task->inputs = inputs;
@@ -417,6 +423,11 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
     }
     return status;
   }
+  // With its code at hand a launch is refused at once. Where it makes no array that could carry the
+  // error, the answer has to tell it; a job tells it itself.
+  bool told_by_nothing = is_kernel && resolved.targets.empty() && !task->of_job;
+  if (told_by_nothing && task->state == TaskState::kDone && !task->result.ok())
+    return task->result;
   if (resolved.launched != nullptr) resolved.launched->push_back(task);
   accepted.task = task;
   return accepted;
@@ -627,6 +638,8 @@ absl::Status Operations::PrepareKernel(const TenantId& tenant, const v1::Operati
     bool listed = std::find(entries->begin(), entries->end(), launch.entry()) != entries->end();
     bool is_template = launch.entry().find('<') != std::string::npos;
     if (!listed && (!entries->empty() || is_template)) *entries->Add() = launch.entry();
+    absl::Status known = ops::CheckGlobalNames(launch, code.source().globals());
+    if (!known.ok()) return known;
     task->plan.code = std::move(code);
   }
   if (task->plan.code.has_value() &&

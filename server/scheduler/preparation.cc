@@ -26,10 +26,16 @@ absl::Status OutOfMemory(const Lane& lane, uint64_t size, uint64_t limit) {
 }
 
 // A compiler's refusal, at the field of the launch that is to blame.
-absl::Status AtLaunch(const absl::Status& refusal) {
+absl::Status AtLaunch(const absl::Status& refusal, const v1::KernelLaunch& launch) {
   if (!absl::IsInvalidArgument(refusal)) return refusal;
-  if (ReasonOf(refusal) == v1::ERROR_REASON_UNKNOWN_ENTRY)
+  if (ReasonOf(refusal) == v1::ERROR_REASON_UNKNOWN_ENTRY) {
+    for (int i = 0; i < launch.globals_size(); ++i) {
+      if (MetadataOf(refusal, "entry") != "&" + launch.globals(i).name()) continue;
+      return AtField(refusal, absl::StrCat("kernel_launch.globals[", i, "].name"),
+                     "not in the code");
+    }
     return AtField(refusal, "kernel_launch.entry", "not in the code");
+  }
   return AtField(refusal, "kernel_launch.source", "does not compile");
 }
 
@@ -86,7 +92,9 @@ bool Scheduler::HaveCode(const std::shared_ptr<Task>& task) {
       task->compile_end = core_->Now();
       if (task->state != TaskState::kPreparing) return;
       if (!module.ok()) {
-        EndUnrun(task, task->operation != nullptr ? AtLaunch(module.status()) : module.status());
+        EndUnrun(task, task->operation != nullptr
+                           ? AtLaunch(module.status(), task->operation->kernel_launch())
+                           : module.status());
         return;
       }
       task->module = *std::move(module);
@@ -113,6 +121,10 @@ bool Scheduler::HaveArguments(const std::shared_ptr<Task>& task) {
     return false;
   }
   absl::Status status = ops::BindKernelArguments(launch, task->inputs, *kernel, &task->plan.task);
+  if (status.ok()) {
+    status =
+        ops::BindKernelGlobals(launch, task->inputs, task->module->description, &task->plan.task);
+  }
   if (!status.ok()) {
     EndUnrun(task, status);
     return false;

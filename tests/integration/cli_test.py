@@ -13,6 +13,16 @@ import unittest
 
 import numpy as np
 
+_SHIFT = """
+#include <cooperative_groups.h>
+__constant__ int table[4];
+__constant__ int bias;
+extern "C" __global__ void shift(int* values, int* out) {
+  values[blockIdx.x] = table[blockIdx.x] + bias;
+  cooperative_groups::this_grid().sync();
+  out[blockIdx.x] = values[(blockIdx.x + 1) % gridDim.x];
+}
+"""
 _ADD = """
 extern "C" __global__ void add(const int* a, const int* b, int* out, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -107,6 +117,18 @@ class CliTest(unittest.TestCase):
         self.stride("kernel", "add.cu", "--entry", "add", "--grid", "32", "--block", "128", "a.npy", "b.npy",
                     "out:int32[4096]", "4096:int32", "-o", "c.npy")
         np.testing.assert_array_equal(self.load("c"), self.a + self.b)
+
+    def test_kernel_with_globals_and_a_grid_that_meets(self):
+        (self.folder / "shift.cu").write_text(_SHIFT)
+        self.save(table=np.arange(4, dtype=np.int32) * 10)
+        self.stride("kernel", "shift.cu", "--entry", "shift", "--grid", "4", "--block", "1", "--global", "table=table.npy", "--global", "bias=5",
+                    "--cooperative", "out:int32[4]", "out:int32[4]", "-o", "c.npy", "-o", "d.npy")
+        np.testing.assert_array_equal(self.load("d"), [15, 25, 35, 5])
+        done = self.stride("kernel", "shift.cu", "--entry", "shift", "--grid", "4", "--block", "1", "--global", "tabel=1",
+                           "out:int32[4]", "out:int32[4]", "-o", "c.npy", "-o", "d.npy", code=3)
+        self.assertIn("tabel", done.stderr)
+        self.assertIn("NAME=VALUE", self.stride("kernel", "shift.cu", "--entry", "shift", "--grid", "4", "--block", "1", "--global", "table",
+                                                code=3).stderr)
 
     def test_devices_as_json(self):
         devices = json.loads(self.stride("devices", "--json").stdout)

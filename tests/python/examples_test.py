@@ -32,6 +32,12 @@ class ExamplesTest(client_case.ClientCase):
     def test_julia(self):
         self.assertIn("slices: right", self.run_example("julia_workloads.py"))
 
+    def test_ptx(self):
+        # The CPU device takes no PTX, and says so.
+        wanted = "kernel: right" if client_case.DEVICE_KIND == "cuda" else "it needs one of kind: cuda"
+        for name in ("ptx_numba.py", "ptx_julia.py", "ptx_triton.py"):
+            self.assertIn(wanted, self.run_example(name))
+
     def test_matmul(self):
         self.assertIn("512x512 float32", self.run_example("matmul_workloads.py", "512"))
 

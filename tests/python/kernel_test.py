@@ -7,11 +7,44 @@ import numpy as np
 
 import client_case
 import stride as st
+from stride import abi
 
 AXPY = r"""
 extern "C" __global__ void axpy(float a, const float* x, float* y, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) y[i] += a * x[i];
+}
+"""
+
+TABLE = r"""
+namespace ns { __constant__ float table[4] = {1, 2, 3, 4}; }
+__constant__ int bias = 10;
+struct Pair { int a; float b; };
+__constant__ Pair pair = {0, 0};
+__device__ int calls;
+extern "C" __global__ void show(float* out) { out[threadIdx.x] = ns::table[threadIdx.x] + bias + pair.b; }
+extern "C" __global__ void count(int* out) { *out = ++calls; }
+"""
+VIEW = r"""
+struct Inner { const float* data; };
+struct View { float* data; int offset; Inner other; };
+extern "C" __global__ void add(View view, int n) {
+  if (threadIdx.x < n) view.data[threadIdx.x + view.offset] = view.other.data[threadIdx.x];
+}
+"""
+GRID = r"""
+#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+extern "C" __global__ void sums(const int* x, int* parts, int* total) {
+  cg::grid_group grid = cg::this_grid();
+  auto tile = cg::tiled_partition<32>(cg::this_thread_block());
+  int v = x[grid.thread_rank() % 1024];
+  for (int i = 16; i > 0; i /= 2) v += tile.shfl_down(v, i);
+  if (tile.thread_rank() == 0) atomicAdd(&parts[blockIdx.x % 16], v);
+  grid.sync();
+  if (grid.thread_rank() != 0) return;
+  *total = 0;
+  for (int i = 0; i < (int)grid.num_blocks(); ++i) *total += parts[i];
 }
 """
 
@@ -46,6 +79,24 @@ class KernelTest(client_case.ClientCase):
         self.assertIn("kernel_test.py", raised.exception.origin)
         self.assertEqual(raised.exception.field, "kernel_launch.arguments[2].array")
 
+    def test_errors_of_launches_that_never_ran(self):
+        axpy = st.RawKernel(AXPY, "axpy")
+        x, y = st.ones(10, dtype=st.float32), st.ones(10, dtype=st.float32)
+        axpy(1, 10, (1, x, y, 10))
+        # Neither with the code at hand nor without it is a mistake lost, and what did not run changed nothing.
+        for launch in (lambda: axpy(1, 2048, (1, x, y, 10)), lambda: axpy(1, 10, (1, st.ones(10), y, 10)), lambda: axpy(1, 10, (1, x, y)),
+                       lambda: st.RawKernel(AXPY + "//", "other")(1, 1, (y,)), lambda: axpy(1, 10, (1, x[::2], y, 10))):
+            launch()
+            with self.assertRaises(st.StrideError) as raised:
+                y.to_numpy()
+            self.assertIn("kernel_test.py", raised.exception.origin)
+            self.same(y, np.full(10, 2, np.float32))
+            launch()
+            with self.assertRaises(st.StrideError):
+                self.session.synchronize()
+            self.session.synchronize()
+        self.same(x, np.ones(10, np.float32))
+
     def test_source_that_does_not_compile(self):
         y = st.ones(10, dtype=st.float32)
         st.RawKernel('extern "C" __global__ void f(float* y) { y[0] = nothing; }', "f")(1, 1, (y,))
@@ -61,6 +112,118 @@ class KernelTest(client_case.ClientCase):
         with self.assertRaises(st.KernelFault):
             y.to_numpy()
         self.same(other + 1, np.full(10, 4.0))
+
+    def test_constants(self):
+        show = st.RawKernel(TABLE, "show")
+
+        def shown(**options):
+            out = st.zeros(4, dtype=st.float32)
+            show(1, 4, (out,), **options)
+            return out
+
+        table = st.asarray([5, 6, 7, 8], dtype=st.float32) * 2
+        self.same(shown(constants={"ns::table": table, "bias": 1}), np.array([11, 13, 15, 17], np.float32))
+        self.same(shown(), np.array([11, 12, 13, 14], np.float32))
+        self.same(shown(constants={"ns::table": np.float32([100])}), np.array([110, 12, 13, 14], np.float32))
+        self.same(shown(constants={"bias": np.int32(-1)}), np.array([0, 1, 2, 3], np.float32))
+        self.same(shown(constants={"pair": st.Struct(np.int32(5), np.float32(0.5))}), np.array([11.5, 12.5, 13.5, 14.5], np.float32))
+        self.same(table, np.array([10, 12, 14, 16], np.float32))
+
+    def test_constants_that_do_not_fit(self):
+        show = st.RawKernel(TABLE, "show")
+        for constants, kind, field in (
+                ({"nothing": 1}, st.CompileError, "kernel_launch.globals[0].name"),
+                ({"ns::table": st.zeros(4, dtype=st.float64)}, st.DataTypeMismatch, "kernel_launch.globals[0].array"),
+                ({"bias": 2.5}, st.DataTypeMismatch, "kernel_launch.globals[0].scalar"),
+                ({"bias": 1, "ns::table": st.zeros(5, dtype=st.float32)}, st.InvalidArgument, "kernel_launch.globals[1].array"),
+                ({"ns::table": st.zeros(8, dtype=st.float32)[::2]}, st.InvalidArgument, "kernel_launch.globals[0].array")):
+            out = st.zeros(4, dtype=st.float32)
+            show(1, 4, (out,), constants=constants)
+            with self.assertRaises(kind) as raised:
+                out.to_numpy()
+            self.assertEqual(raised.exception.field, field, raised.exception)
+            self.assertIn("kernel_test.py", raised.exception.origin)
+        out = st.zeros(4, dtype=st.float32)
+        show(1, 4, (out,), constants={"nothing": 1})
+        with self.assertRaisesRegex(st.CompileError, "table.*bias"):
+            out.to_numpy()
+
+    def test_module(self):
+        module = st.RawModule(TABLE, globals=["ns::table", "bias", "calls"])
+        infos = module.get_globals()
+        self.assertEqual({(one.name, one.nbytes, one.constant, one.dtype) for one in infos},
+                         {("ns::table", 16, True, np.dtype(np.float32)), ("bias", 4, True, np.dtype(np.int32)), ("calls", 4, False, np.dtype(np.int32))})
+        self.assertEqual([one.nbytes for one in module.get_globals("bias")], [4] * (len(infos) // 3))
+        show, count = module.get_function("show"), module.get_function("count")
+        out, seen = st.zeros(4, dtype=st.float32), st.zeros(1, dtype=st.int32)
+        module.constants["bias"] = 100
+        show(1, 4, (out,))
+        self.same(out, np.array([101, 102, 103, 104], np.float32))
+        show(1, 4, (out,), constants={"bias": 200})
+        self.same(out, np.array([201, 202, 203, 204], np.float32))
+        count(1, 1, (seen,), constants={"calls": 7}, device=self.device)
+        count(1, 1, (seen,), device=self.device)
+        self.same(seen, np.array([9], np.int32))
+        del module.constants["bias"]
+        show(1, 4, (out,))
+        self.same(out, np.array([11, 12, 13, 14], np.float32))
+        show(1, 4, (out,), constants={"pair": b"12345678"})
+        with self.assertRaisesRegex(st.CompileError, "ns::table, bias, calls"):
+            out.to_numpy()
+        with self.assertRaises(st.CompileError) as raised:
+            st.RawModule(TABLE, globals=["bias", "nothing"]).compile()
+        self.assertEqual(raised.exception.field, "module.globals[1]")
+        module.delete()
+        self.assertEqual(len(module.get_globals()), len(infos))
+
+    def test_structs(self):
+        add = st.RawKernel(VIEW, "add")
+        x, y = st.arange(8, dtype=st.float32), st.zeros(10, dtype=st.float32)
+        add(1, 8, (st.Struct(y, np.int32(2), st.Struct(x)), np.int32(8)))
+        self.same(y, np.array([0, 0, *range(8)], np.float32))
+        self.assertEqual(st.Struct(np.int8(1), np.int64(2), b"abc").size, 24)
+        with self.assertRaises(TypeError):
+            st.Struct(1)
+        add(1, 8, (st.Struct(y, np.int32(2)), np.int32(8)))
+        with self.assertRaises(st.InvalidArgument) as raised:
+            y.to_numpy()
+        self.assertEqual(raised.exception.field, "kernel_launch.arguments[0].aggregate.size_bytes")
+        self.same(x, np.arange(8, dtype=np.float32))
+
+    def test_cooperative(self):
+        sums = st.RawKernel(GRID, "sums")
+        x = st.arange(16 * 64, dtype=st.int32)
+        parts, total = st.zeros(16, dtype=st.int32), st.zeros(1, dtype=st.int32)
+        sums(16, 64, (x, parts, total), cooperative=True)
+        self.same(total, np.array([16 * 64 * (16 * 64 - 1) // 2], np.int32))
+        sums(16, 64, (x, parts, total))
+        with self.assertRaisesRegex(st.KernelFault, "not cooperative"):
+            total.to_numpy()
+        total = st.zeros(1, dtype=st.int32)
+        sums(1 << 20, 64, (x, st.zeros(16, dtype=st.int32), total), cooperative=True)
+        with self.assertRaisesRegex(st.InvalidArgument, "at most [1-9][0-9]* run at once"):
+            total.to_numpy()
+
+    def test_device_kind(self):
+        kind = client_case.DEVICE_KIND
+        twice = st.define_ufunc("twice_here", ["float32->float32"], expression="a + a", device_kind=kind)
+        self.same(twice(st.ones(3, dtype=st.float32)), np.full(3, 2, np.float32))
+        other = st.define_ufunc("twice_there", ["float32->float32"], expression="a + a", device_kind="tpu")
+        with self.assertRaisesRegex(st.FailedPrecondition, "device kind: tpu"):
+            other(st.ones(3, dtype=st.float32)).to_numpy()
+        st.delete_function("twice_here")
+
+    def test_arguments_of_other_compilers(self):
+        x = st.zeros((3, 5), dtype=st.float32)
+        self.assertEqual([one for one in abi.numba_array(x)[2:] if one is not x], [15, 4, 3, 5, 20, 4])
+        self.assertEqual(abi.julia_array(x).size, 40)
+        self.assertEqual(abi.julia_state().size, 16)
+        ptx = ".visible .entry f(\n .param .u64 a, // .param\n .param .u64 .ptr .align 1 b\n)\n.visible .entry g() {"
+        self.assertEqual(abi.entries(ptx), ["f", "g"])
+        self.assertEqual((abi.num_parameters(ptx, "f"), abi.num_parameters(ptx, "g")), (2, 0))
+        self.assertEqual(len(abi.triton_arguments(ptx, "f", [x])), 2)
+        with self.assertRaises(ValueError):
+            abi.triton_arguments(ptx, "g", [x])
 
     def test_expression(self):
         selu = st.vectorize("1.05 * where(x > 0, x, a * exp(x) - a)")

@@ -153,15 +153,15 @@ class FakeDevice : public Device {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<std::vector<wire::KernelAttributes>> LoadModule(
-      uint64_t module, UniqueFd object, const wire::LoadModule& load) override {
+  absl::StatusOr<wire::ModuleLoaded> LoadModule(uint64_t module, UniqueFd object,
+                                                const wire::LoadModule& load) override {
     auto map = MemoryMap::Map(object.get(), load.size(), false);
     if (!map.ok()) return map.status();
     if (map->view() == "bad") return absl::InternalError("the object is bad");
     if (map->view() == "deaf") SleepForever();
-    wire::KernelAttributes kernel;
-    kernel.set_entry(std::string(map->view()));
-    return std::vector<wire::KernelAttributes>{kernel};
+    wire::ModuleLoaded loaded;
+    loaded.add_kernels()->set_entry(std::string(map->view()));
+    return loaded;
   }
   absl::Status UnloadModule(uint64_t) override { return absl::OkStatus(); }
 

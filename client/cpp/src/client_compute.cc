@@ -38,6 +38,9 @@ bool WritesExisting(const v1::Operation& operation) {
   }
   for (const auto& argument : operation.kernel_launch().arguments()) {
     if (argument.has_array()) return true;
+    for (const auto& member : argument.aggregate().members()) {
+      if (member.has_array()) return true;
+    }
   }
   return false;
 }

@@ -34,6 +34,7 @@ Result<Module> Client::CreateModule(const ModuleSpec& spec, const CallOptions& o
   }
   for (const auto& option : spec.compiler_options) module->add_options(option);
   for (const auto& entry : spec.entries) module->add_entries(entry);
+  for (const auto& global : spec.globals) module->add_globals(global);
   internal::Call call(options, core_->default_timeout);
   v1::CreateModuleResponse response;
   if (auto status = Stub(*core_)->CreateModule(call.context(), request, &response); !status.ok()) {

@@ -121,6 +121,13 @@ Module FromProto(const v1::Module& module) {
     info.max_threads_per_block = kernel.max_threads_per_block();
     out.kernels.push_back(std::move(info));
   }
+  for (const auto& global : module.global_infos()) {
+    out.globals.push_back({.name = global.name(),
+                           .target = global.target(),
+                           .size_bytes = global.size_bytes(),
+                           .constant = global.constant(),
+                           .data_type = static_cast<DataType>(global.data_type())});
+  }
   return out;
 }
 

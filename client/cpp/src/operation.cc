@@ -35,6 +35,32 @@ void SetDim3(const Dim3& dim, v1::Dim3* out) {
   out->set_z(dim.z);
 }
 
+void AddMember(const StructMember& member, v1::KernelArgument::Member* out, Operation::Impl& impl) {
+  out->set_offset_bytes(member.offset);
+  if (member.array) {
+    *out->mutable_array() = Use(*member.array, impl);
+  } else if (member.new_array) {
+    internal::ToProto(*member.new_array, out->mutable_new_array()->mutable_spec());
+    ++impl.num_outputs;
+  } else {
+    out->set_raw(member.raw.value_or(""));
+  }
+}
+
+void AddGlobal(const GlobalValue& global, v1::GlobalVariable* out, Operation::Impl& impl) {
+  out->set_name(global.name);
+  if (!global.value) {
+    out->set_raw(global.raw.value_or(""));
+    return;
+  }
+  const v1::Operand message = Use(*global.value, impl);
+  if (message.has_scalar()) {
+    *out->mutable_scalar() = message.scalar();
+  } else {
+    *out->mutable_array() = message;
+  }
+}
+
 void AddArgument(const KernelArgument& argument, v1::KernelArgument* out, Operation::Impl& impl) {
   if (argument.operand) {
     const v1::Operand message = Use(*argument.operand, impl);
@@ -46,6 +72,10 @@ void AddArgument(const KernelArgument& argument, v1::KernelArgument* out, Operat
   } else if (argument.new_array) {
     internal::ToProto(*argument.new_array, out->mutable_new_array()->mutable_spec());
     ++impl.num_outputs;
+  } else if (argument.members) {
+    out->mutable_aggregate()->set_size_bytes(argument.struct_size);
+    for (const StructMember& member : *argument.members)
+      AddMember(member, out->mutable_aggregate()->add_members(), impl);
   } else {
     out->set_raw(argument.raw.value_or(""));
   }
@@ -201,6 +231,8 @@ Operation Operation::Kernel(const KernelOptions& options) {
   out.impl_->num_outputs = 0;
   for (const auto& argument : options.arguments)
     AddArgument(argument, launch->add_arguments(), *out.impl_);
+  for (const auto& global : options.globals) AddGlobal(global, launch->add_globals(), *out.impl_);
+  launch->set_cooperative(options.cooperative);
   return out;
 }
 
@@ -318,6 +350,10 @@ std::vector<v1::Output*> MutableOutputs(v1::Operation& message, int num_outputs)
     for (auto& argument : *message.mutable_kernel_launch()->mutable_arguments()) {
       if (argument.has_new_array())
         outputs.push_back(argument.mutable_new_array()->mutable_output());
+      if (!argument.has_aggregate()) continue;
+      for (auto& member : *argument.mutable_aggregate()->mutable_members()) {
+        if (member.has_new_array()) outputs.push_back(member.mutable_new_array()->mutable_output());
+      }
     }
     return outputs;
   }

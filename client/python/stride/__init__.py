@@ -22,14 +22,16 @@ from stride._functions import *  # noqa: F401,F403
 from stride._inspection import *  # noqa: F401,F403
 from stride._inspection import __array_namespace_info__
 from stride._kernel import RawKernel, vectorize
+from stride._launch import Struct
 from stride._linear_algebra import *  # noqa: F401,F403
 from stride._manipulation import *  # noqa: F401,F403
 from stride._metrics import Device, DeviceSample
+from stride._module import Global, RawModule
 from stride._named import *  # noqa: F401,F403
 from stride._python_kernel import Kernel, guvectorize, kernel
 from stride._reductions import *  # noqa: F401,F403
 from stride._routines import *  # noqa: F401,F403
-from stride import cuda
+from stride import abi, cuda
 from stride.cuda import atomic, blockDim, blockIdx, grid, gridDim, gridsize, local, shared, syncthreads, syncwarp, threadIdx
 from stride._trace import jit
 from stride._vmap import vmap

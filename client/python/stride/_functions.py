@@ -42,12 +42,12 @@ def _loop(signature: str) -> _Loop:
 class _Defined:
     """A definition, made known to each daemon before its first use there."""
 
-    def __init__(self, name: str, signatures: Sequence[str], definition: proto.Function):
+    def __init__(self, name: str, signatures: Sequence[str], definition: proto.Function, device_kind: str = ""):
         self.__name__ = name
         self._loops = [_loop(one) for one in ([signatures] if isinstance(signatures, str) else signatures)]
         if not self._loops:
             raise ValueError("signatures are needed: the client has to know the results' types")
-        self._definition = definition
+        self._definition, self._device_kind = definition, device_kind
         self._known: "weakref.WeakSet[Session]" = weakref.WeakSet()
 
     def __repr__(self) -> str:
@@ -60,7 +60,8 @@ class _Defined:
             return
         stub = function_service_pb2_grpc.FunctionServiceStub(session._channels.control)
         try:
-            session._call(stub.CreateFunction, proto.CreateFunctionRequest(function_id=self.__name__, function=self._definition))
+            session._call(stub.CreateFunction, proto.CreateFunctionRequest(function_id=self.__name__, function=self._definition,
+                                                                           device_kind=self._device_kind))
         except _errors.AlreadyExists:
             there = session._call(stub.GetFunction, proto.GetFunctionRequest(name=_full(session, self.__name__, "functions"))).function
             there.ClearField("name")
@@ -192,8 +193,8 @@ class Reduction(_Defined):
 class Gufunc(_Defined):
     """A function of sub-arrays, mapped over the axes before them."""
 
-    def __init__(self, name, layout, signatures, definition):
-        super().__init__(name, signatures, definition)
+    def __init__(self, name, layout, signatures, definition, device_kind=""):
+        super().__init__(name, signatures, definition, device_kind)
         left, right = ("".join(layout.split())).split("->")
         self._inputs, self._outputs = ([[word for word in part.split(",") if word] for part in re.findall(r"\(([^)]*)\)", side)] for side in (left, right))
 
@@ -246,18 +247,19 @@ def _identity(value):
 
 
 def define_ufunc(name: str, signatures: Union[str, Sequence[str]], *, expression: Optional[str] = None, source: Optional[str] = None,
-                 entry: Optional[str] = None, identity=None, associative: bool = False) -> Ufunc:
+                 entry: Optional[str] = None, identity=None, associative: bool = False, device_kind: str = "") -> Ufunc:
     """`signatures` as `float32,float32->float32`; an operation takes the first that all its arguments cast to safely. The expression's arguments are a, b, c
-    and so on. Of a function of two inputs `identity` makes empty reductions possible, and `associative` lets them go in any grouping."""
+    and so on. Of a function of two inputs `identity` makes empty reductions possible, and `associative` lets them go in any grouping.
+    `device_kind` ("cuda" or "cpu", here and below) is for what compiles for these devices only: operations with the function then run there."""
     given = [signatures] if isinstance(signatures, str) else list(signatures)
     count = len(_loop(given[0]).inputs) if given else 0
     definition = proto.UfuncDefinition(signatures=given, body=_body(name, count, expression, source, entry), identity=_identity(identity),
                                        associative=associative)
-    return Ufunc(name, given, proto.Function(ufunc=definition))
+    return Ufunc(name, given, proto.Function(ufunc=definition), device_kind)
 
 
 def define_reduction(name: str, signatures: Union[str, Sequence[str]], *, combine: str, map: Optional[str] = None,  # noqa: A002
-                     finish: Optional[str] = None, identity=None, source: Optional[str] = None) -> Reduction:
+                     finish: Optional[str] = None, identity=None, source: Optional[str] = None, device_kind: str = "") -> Reduction:
     """`signatures` as `float32->float32`, or `float32->float64->float32` with the type in between. `map` (of a, b, ...: the inputs), `combine` (of a and b) and
     `finish` (of a) are expressions; with `source` they are the names of its device functions."""
     given = [signatures] if isinstance(signatures, str) else list(signatures)
@@ -270,15 +272,16 @@ def define_reduction(name: str, signatures: Union[str, Sequence[str]], *, combin
 
     definition = proto.ReductionDefinition(signatures=given, map=part(map, count), combine=part(combine, 2), finish=part(finish, 1),
                                            identity=_identity(identity))
-    return Reduction(name, given, proto.Function(reduction=definition))
+    return Reduction(name, given, proto.Function(reduction=definition), device_kind)
 
 
-def define_gufunc(name: str, layout: str, signatures: Union[str, Sequence[str]], *, source: str, entry: Optional[str] = None) -> Gufunc:
+def define_gufunc(name: str, layout: str, signatures: Union[str, Sequence[str]], *, source: str, entry: Optional[str] = None,
+                  device_kind: str = "") -> Gufunc:
     """`layout` in NumPy's grammar, `(m,n),(n)->(m)`. The device function takes a `stride_view<T, rank>` for each operand, inputs first, and writes the results,
     which begin as zeros."""
     given = [signatures] if isinstance(signatures, str) else list(signatures)
     body = proto.DeviceFunctionBody(source=source, entry=entry or name)
-    return Gufunc(name, layout, given, proto.Function(gufunc=proto.GufuncDefinition(layout=layout, signatures=given, body=body)))
+    return Gufunc(name, layout, given, proto.Function(gufunc=proto.GufuncDefinition(layout=layout, signatures=given, body=body)), device_kind)
 
 
 def functions(*, session: Optional[Session] = None) -> List[proto.Function]:

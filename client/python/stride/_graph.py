@@ -272,12 +272,14 @@ class Flush:
             operation.outputs.add().handle = handle
         return self.add(operation, origin)
 
-    def add(self, operation: pb.Operation, origin) -> pb.Operation:
+    def add(self, operation: pb.Operation, origin, launch=None) -> pb.Operation:
+        """`launch`: of a kernel's, what CommandStream.launched knows it by. The first is answered when it is done, and what is behind it after that."""
+        wait = launch is not None and launch not in self.session._stream.launched
         if self.session.device and not operation.device and operation.WhichOneof("kind") != "view":
             operation.device = self.session.device
-        command = compute_service_pb2.Command(id=self.session.next_id(), operation=operation)
+        command = compute_service_pb2.Command(id=self.session.next_id(), operation=operation, wait=wait)
         self.commands.append(command)
-        self.notes[command.id] = Note(None, origin, command.operation)
+        self.notes[command.id] = Note(None, origin, command.operation, launch if wait else None)
         return command.operation
 
     def fetch(self, handle: int, future) -> None:

@@ -5,11 +5,11 @@ import functools
 import inspect
 import re
 import textwrap
-from typing import Callable, Optional, Sequence, Tuple, Union
+from typing import Callable, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from stride import _dtypes, _elementwise, _errors, _origin
+from stride import _dtypes, _elementwise, _errors, _launch, _origin
 from stride._array import Array, node_of, operands_of, wrap
 from stride._graph import Node, Number, elementwise
 from stride.v1 import operation_pb2 as pb
@@ -31,8 +31,10 @@ class RawKernel:
         add((30,), (128,), (x, y, out, np.int32(n)))
 
     Arguments: arrays (pointers; their type must be the parameter's, and what is behind a pointer to non-const is taken as written), NumPy
-    arrays (uploaded, not brought back), numbers (converted to the parameter's type where that loses nothing), `bytes` (a struct). A fault
-    is told by the arrays that it was to write, when they are read."""
+    arrays (uploaded, not brought back), numbers (converted to the parameter's type where that loses nothing), `bytes` (a struct), stride.Struct (one with
+    arrays in it). `constants` sets variables of the source, `__constant__` or `__device__`, for this launch: `{"table": values, "bias": 3}`. `cooperative`:
+    all blocks run at once and may meet (`cooperative_groups::this_grid().sync()`); a grid too large for that is refused. A fault is told by the
+    arrays that it was to write, when they are read."""
 
     def __init__(self, source: Union[str, bytes], name: str, options: Sequence[str] = (), *, ptx: bool = False, module: str = ""):
         """`source` is CUDA C++, with `ptx` PTX; as bytes a cubin or fatbin. With `module`, the name of one, it is not used."""
@@ -43,45 +45,49 @@ class RawKernel:
     def __repr__(self) -> str:
         return f"<stride.RawKernel {self.name}>"
 
-    def __call__(self, grid: Extents, block: Extents, arguments: Sequence, *, shared_memory_bytes: int = 0, session=None,
-                 device: Optional[str] = None) -> None:
-        session = next((one.session for one in arguments if isinstance(one, Array)), session)
-        values = [wrap(node_of(one, session)) if isinstance(one, np.ndarray) else one for one in arguments]
+    def __call__(self, grid: Extents, block: Extents, arguments: Sequence, *, shared_memory_bytes: int = 0,
+                 constants: Optional[Mapping[str, object]] = None, cooperative: bool = False, session=None, device: Optional[str] = None) -> None:
+        session = next((one.session for one in _launch.arrays_of(arguments)), session)
+        values = [_launch.uploaded(one, session) for one in arguments]
         # Which of them it writes, only the service finds out.
-        self.launch(grid, block, values, [one for one in values if isinstance(one, Array)], shared_memory_bytes=shared_memory_bytes, session=session,
-                    device=device)
+        self.launch(grid, block, values, _launch.arrays_of(values), shared_memory_bytes=shared_memory_bytes, constants=constants, cooperative=cooperative,
+                    session=session, device=device)
 
-    def launch(self, grid: Extents, block: Extents, values: Sequence, written: Sequence[Array], *, shared_memory_bytes: int = 0, session=None,
-               device: Optional[str] = None) -> None:
+    def _code_for(self, session) -> str:
+        return self._code
+
+    def _constants(self) -> Optional[Mapping[str, object]]:
+        """Those of every launch."""
+        return None
+
+    def launch(self, grid: Extents, block: Extents, values: Sequence, written: Sequence[Array], *, shared_memory_bytes: int = 0,
+               constants: Optional[Mapping[str, object]] = None, cooperative: bool = False, session=None, device: Optional[str] = None) -> None:
         """With arrays of the service only, of which it may write `written`."""
         from stride._session import _device_name, current_session
 
-        session = session or next((one.session for one in values if isinstance(one, Array)), None) or current_session()
+        session = session or next((one.session for one in _launch.arrays_of(values)), None) or current_session()
         launch = pb.KernelLaunch(entry=self.name, options=self.options, grid=_dim3(grid), block=_dim3(block),
-                                 shared_memory_bytes=shared_memory_bytes)
-        setattr(launch, self._kind, self._code)
+                                 shared_memory_bytes=shared_memory_bytes, cooperative=cooperative)
+        setattr(launch, self._kind, self._code_for(session))
+        variables = {name: _launch.uploaded(value, session) for name, value in _launch.merged(self._constants(), constants).items()}
         # Whatever was recorded before reads what the kernel may write.
         session.settle()
         origin = _origin.caller()
 
         def add(flush):
-            launch.arguments.extend(_argument(flush, one) for one in values)
+            launch.arguments.extend(_launch.argument(flush, one) for one in values)
+            launch.globals.extend(_launch.global_value(flush, name, value) for name, value in variables.items())
             operation = pb.Operation(kernel_launch=launch)
             operation.device = _device_name(device) or session.device
-            flush.add(operation, origin)
+            # What is wrong with a launch is found at once where the code is at hand; the first of its kind is waited for.
+            known = (self._kind, launch.module or self._code, self.name, self.options, operation.device, tuple(variables),
+                     tuple(getattr(one, "dtype", type(one)) for one in (*values, *variables.values())))
+            flush.add(operation, origin, known)
 
         session.flush((), add)
         for one in written:
             one._node.written()
             one._node.origin = origin
-
-
-def _argument(flush, value) -> pb.KernelArgument:
-    if isinstance(value, Array):
-        return pb.KernelArgument(array=flush.operand(value._node))
-    if isinstance(value, (bytes, bytearray)):
-        return pb.KernelArgument(raw=bytes(value))
-    return pb.KernelArgument(scalar=Number(value).to_proto())
 
 
 _BINARY = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.FloorDiv: "floor_divide", ast.Mod: "remainder",

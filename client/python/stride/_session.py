@@ -208,7 +208,8 @@ class Session:
         raise ValueError("arrays of different sessions cannot meet; download one and upload it again")
 
     def synchronize(self) -> None:
-        """Sends everything recorded and waits until it has been computed. Errors are told by the arrays."""
+        """Sends everything recorded and waits until it has been computed. Errors are told by the arrays; those of launches that never ran are raised here, where
+        no read of an array has told them."""
         future: Future = Future()
 
         def add(flush):
@@ -220,6 +221,7 @@ class Session:
             self.settle()
             self.flush((), add)
         self._wait(future)
+        self._tell(self._stream.take_failure())
 
     def fetch_future(self, node: Node) -> "Future":
         """Sends what computes `node` and asks for its bytes; resolves to a CommandResult."""
@@ -239,8 +241,10 @@ class Session:
 
     def accept(self, node: Node, result) -> np.ndarray:
         """The elements out of the answer to a fetch."""
+        failure = self._stream.take_failure(node.handle)
         if result.HasField("status") and result.status.code:
             raise self._error(result.status, node)
+        self._tell(failure)
         values = np.frombuffer(result.results[0].inline_array.data, node.dtype).reshape(node.shape)
         if values.nbytes <= _CACHE_BYTES:
             values = np.array(values)  # memory of its own, not the message's
@@ -265,6 +269,7 @@ class Session:
         try:
             # The stream of commands is another connection: what it carries must have been accepted before the name is known.
             self._await_acceptance()
+            self._tell(self._stream.take_failure(node.handle))
             return _transfer.fetch(self._channels, self._pool, f"{self.name}/arrays/{node.handle}", node.dtype, node.shape,
                                    progress=progress, timeout=self.timeout)
         except _errors.StrideError as error:
@@ -316,6 +321,15 @@ class Session:
         error = _errors.from_status(status)
         error.origin = self._origin_of(node)
         return error
+
+    def _tell(self, failure) -> None:
+        if failure is not None:
+            error = _errors.from_status(failure.status)
+            # As in the errors that arrays carry, fields are the operation's.
+            prefix = "operation."
+            error.fields = [(path[len(prefix):] if path.startswith(prefix) else path, text) for path, text in error.fields]
+            error.origin = _origin.describe(failure.origin)
+            raise error
 
     def _origin_of(self, node: Node) -> str:
         return _origin.describe(self._stream.origin_of(node.handle) or node.origin)

@@ -26,6 +26,14 @@ class Note(NamedTuple):
     future: Optional[Future] = None  # whoever waits for it
     origin: object = None  # of an operation: the line that recorded it
     operation: Optional[operation_pb2.Operation] = None
+    launch: object = None  # what CommandStream.launched has once it was done
+
+
+class LaunchFailure:
+    """A launch that failed, and the line that made it."""
+
+    def __init__(self, status, origin):
+        self.status, self.origin = status, origin
 
 
 def _handles(message) -> Iterator[int]:
@@ -59,6 +67,9 @@ class CommandStream:
         self._reader: Optional[threading.Thread] = None
         self._waiting: Dict[int, Note] = {}  # outstanding commands, by id
         self._refused: Dict[int, object] = {}  # by handle, the origin of the error that it carries
+        # Launches that have been done before: code, variables, types of arguments. What is wrong with one more of them the daemon sees at once.
+        self.launched: set = set()
+        self._failures: Dict[int, LaunchFailure] = {}  # by handle, of launches that nothing has told yet
         self._closed = False
 
     def send(self, commands: List[pb.Command], notes: Dict[int, Note]) -> None:
@@ -121,6 +132,11 @@ class CommandStream:
                     resolved.append((note.future, result))
                 elif note.operation is not None and result.HasField("status") and result.status.code:
                     self._remember(note)
+                    if note.operation.HasField("kernel_launch"):
+                        failure = LaunchFailure(result.status, note.origin)
+                        self._failures.update((handle, failure) for handle in _handles(note.operation) if handle)
+                elif note.launch is not None:
+                    self.launched.add(note.launch)
             self._lock.notify_all()
         for future, result in resolved:
             if not future.cancelled():
@@ -135,6 +151,17 @@ class CommandStream:
             self._refused.setdefault(handle, origin)
         while len(self._refused) > _MAX_REFUSED:
             del self._refused[next(iter(self._refused))]
+
+    def take_failure(self, handle: Optional[int] = None) -> Optional["LaunchFailure"]:
+        """Of a launch of a kernel that was given this array, or any, and failed: told once. One that never ran left its arrays as they were, so that they
+        carry no error."""
+        with self._lock:
+            if not self._failures:
+                return None
+            failure = next(iter(self._failures.values())) if handle is None else self._failures.get(handle)
+            if failure is not None:
+                self._failures = {one: other for one, other in self._failures.items() if other is not failure}
+            return failure
 
     def origin_of(self, handle: int) -> object:
         """Who recorded the refused operation whose error this handle carries; None when none was (it failed while running)."""

@@ -45,6 +45,7 @@ class Trace(_session.Session):
         self.next_id = itertools.count(1).__next__
         self.released: deque = deque()
         self._recorded: list = []
+        self.launched: set = set()
         self._lock = threading.RLock()
         self._closed = threading.Event()
         self._stream = self  # type: ignore[assignment]

@@ -48,6 +48,9 @@ absl::Status ToStatus(const RoutineFault& fault) {
           absl::StrCat("eigenvalues or singular values did not converge; does the matrix hold "
                        "infinities or NaN?",
                        Place(fault)));
+    case RoutineFault::kNoGrid:
+      return absl::FailedPreconditionError(
+          "this_grid().sync() in a launch that is not cooperative");
     default:
       return absl::InternalError("a routine noted a fault that this worker does not know");
   }

@@ -18,6 +18,8 @@ struct RoutineFault {
     kSingular = 3,
     kNotPositiveDefinite = 4,
     kNotConverged = 5,
+    // A client's kernel waits for a grid whose launch is not cooperative.
+    kNoGrid = 6,
   };
   uint64_t kind = kNone;
   int64_t value = 0;

@@ -27,6 +27,7 @@ absl::StatusOr<CompileRequest> RequestFor(const wire::Source& source) {
   request.source = source.text();
   request.options.assign(source.options().begin(), source.options().end());
   request.entries.assign(source.entries().begin(), source.entries().end());
+  request.globals.assign(source.globals().begin(), source.globals().end());
   return request;
 }
 
@@ -50,7 +51,7 @@ absl::StatusOr<CompileRequest> RequestFor(const wire::Code& code) {
 }
 
 // 0 when the type is none of ours.
-int32_t DTypeOf(const KernelParameter& parameter) {
+int32_t DTypeOf(std::string_view type) {
   static constexpr std::pair<std::string_view, DType> kTypes[] = {
       {"bool", DType::kBool},
       {"float", DType::kFloat32},
@@ -71,7 +72,7 @@ int32_t DTypeOf(const KernelParameter& parameter) {
       {"float2", DType::kComplex64},
       {"double2", DType::kComplex128}};
   for (const auto& [name, dtype] : kTypes) {
-    if (parameter.pointee == name) return static_cast<int32_t>(dtype);
+    if (type == name) return static_cast<int32_t>(dtype);
   }
   return 0;
 }
@@ -104,10 +105,18 @@ void Describe(const CompiledKernel& kernel, wire::KernelDescription* description
     out->set_offset(parameter.offset);
     out->set_size(parameter.size);
     out->set_type(parameter.type);
-    out->set_pointee_dtype(DTypeOf(parameter));
+    out->set_pointee_dtype(DTypeOf(parameter.pointee));
     out->set_pointee_const(parameter.pointee_const);
     out->set_is_signed(parameter.is_signed);
   }
+}
+
+void Describe(const CompiledGlobal& global, wire::GlobalDescription* description) {
+  description->set_name(global.name);
+  description->set_symbol(global.symbol);
+  description->set_size(global.size);
+  description->set_constant(global.constant);
+  description->set_dtype(DTypeOf(global.element));
 }
 
 }  // namespace
@@ -136,6 +145,8 @@ absl::StatusOr<worker::CompiledCode> CpuCompiler::Compile(const std::string& tar
   if (code.has_source()) {
     for (const CompiledKernel& kernel : result->kernels)
       Describe(kernel, compiled.description.add_kernels());
+    for (const CompiledGlobal& global : result->globals)
+      Describe(global, compiled.description.add_globals());
   }
   return compiled;
 }

@@ -37,8 +37,8 @@ absl::Status CpuDevice::MapArena(uint64_t arena, uint64_t size, UniqueFd fd) {
 
 absl::Status CpuDevice::UnmapArena(uint64_t arena) { return arenas_.Unmap(arena); }
 
-absl::StatusOr<std::vector<wire::KernelAttributes>> CpuDevice::LoadModule(
-    uint64_t module, UniqueFd object, const wire::LoadModule& load) {
+absl::StatusOr<wire::ModuleLoaded> CpuDevice::LoadModule(uint64_t module, UniqueFd object,
+                                                         const wire::LoadModule& load) {
   if (absl::Status s = CheckMemoryFile(object.get(), load.size()); !s.ok()) return s;
   auto loaded = LoadedModule::Load(object.get(), load.description());
   if (!loaded.ok()) return loaded.status();

@@ -23,8 +23,8 @@ class CpuDevice : public worker::Device {
   absl::StatusOr<UniqueFd> CreateArena(uint64_t arena, uint64_t size) override;
   absl::Status MapArena(uint64_t arena, uint64_t size, UniqueFd fd) override;
   absl::Status UnmapArena(uint64_t arena) override;
-  absl::StatusOr<std::vector<wire::KernelAttributes>> LoadModule(
-      uint64_t module, UniqueFd object, const wire::LoadModule& load) override;
+  absl::StatusOr<wire::ModuleLoaded> LoadModule(uint64_t module, UniqueFd object,
+                                                const wire::LoadModule& load) override;
   absl::Status UnloadModule(uint64_t module) override;
   void Enqueue(const wire::Task& task) override;
   void Cancel(absl::Span<const uint64_t> sequences) override;

@@ -25,6 +25,7 @@ CudaDevice::~CudaDevice() {
   fft_.reset();
   scratch_.reset();
   if (compute_.get() != nullptr) driver_->cuStreamSynchronize(compute_.get());
+  values_.reset();
   modules_.clear();
   if (copy_marks_ != nullptr) {
     copy_marks_region_ = PinnedRegion();
@@ -81,6 +82,7 @@ absl::Status CudaDevice::StartStreams() {
   scratch_.emplace(*driver_, compute_.get());
   const int num_arrivals = codegen::ReduceArrivals(limits_.num_multiprocessors);
   if (absl::Status status = scratch_->Start(num_arrivals); !status.ok()) return status;
+  values_.emplace(*driver_, compute_.get());
   matmul_.emplace();
   linalg_.emplace();
   fft_.emplace();
@@ -129,8 +131,8 @@ absl::Status CudaDevice::UnmapArena(uint64_t arena) {
   return arenas_.Remove(arena);
 }
 
-absl::StatusOr<std::vector<wire::KernelAttributes>> CudaDevice::LoadModule(
-    uint64_t module, UniqueFd object, const wire::LoadModule& load) {
+absl::StatusOr<wire::ModuleLoaded> CudaDevice::LoadModule(uint64_t module, UniqueFd object,
+                                                          const wire::LoadModule& load) {
   if (modules_.count(module) != 0) {
     return absl::InvalidArgumentError(absl::StrCat("module ", module, " is loaded already"));
   }
@@ -150,7 +152,7 @@ absl::StatusOr<std::vector<wire::KernelAttributes>> CudaDevice::LoadModule(
     CheckAlive();
     return loaded.status();
   }
-  std::vector<wire::KernelAttributes> attributes = loaded->Attributes();
+  wire::ModuleLoaded attributes = loaded->Attributes();
   modules_.emplace(module, LoadedModule{*std::move(loaded), current_task_});
   return attributes;
 }
@@ -167,7 +169,7 @@ absl::Status CudaDevice::UnloadModule(uint64_t module) {
 
 void CudaDevice::Enqueue(const wire::Task& task) {
   // The fault that is next may still be somebody's: once in thousands of such tasks.
-  const bool may_fault = task.has_routine() || task.has_linalg();
+  const bool may_fault = task.has_routine() || task.has_linalg() || MayMissGrid(task);
   if (may_fault && num_faults_ % kMaxFaults == 0 && num_faults_ > 0) poller_->Drain();
   const uint32_t mark = static_cast<uint32_t>(task.sequence());
   environment_.status_page->started_sequence.store(mark, std::memory_order_release);
@@ -187,7 +189,7 @@ void CudaDevice::Enqueue(const wire::Task& task) {
 }
 
 absl::Status CudaDevice::Lower(const wire::Task& task) {
-  const Lowering lowering{*driver_, compute_.get(), limits_, arenas_, *scratch_};
+  const Lowering lowering{*driver_, compute_.get(), limits_, arenas_, *scratch_, *values_};
   auto with_module = [&](uint64_t id, auto lower, const auto& launch) -> absl::Status {
     absl::StatusOr<KernelModule*> module = FindModule(id);
     if (!module.ok()) return module.status();
@@ -199,7 +201,7 @@ absl::Status CudaDevice::Lower(const wire::Task& task) {
     case wire::Task::kReduce:
       return with_module(task.reduce().module(), LowerReduce, task.reduce());
     case wire::Task::kKernel:
-      return with_module(task.kernel().module(), LowerKernel, task.kernel());
+      return LowerKernel(lowering, task.kernel());
     case wire::Task::kMatmul: {
       if (task.matmul().module() == 0) return matmul_->Lower(lowering, nullptr, task.matmul());
       absl::StatusOr<KernelModule*> module = FindModule(task.matmul().module());
@@ -220,6 +222,24 @@ absl::Status CudaDevice::Lower(const wire::Task& task) {
       break;
   }
   return absl::UnimplementedError("a task of a kind that this worker does not know");
+}
+
+bool CudaDevice::MayMissGrid(const wire::Task& task) {
+  if (!task.has_kernel() || task.kernel().cooperative()) return false;
+  auto found = modules_.find(task.kernel().module());
+  return found != modules_.end() && found->second.kernels.grid_barrier() != 0;
+}
+
+absl::Status CudaDevice::LowerKernel(const Lowering& lowering, const wire::KernelLaunch& launch) {
+  absl::StatusOr<KernelModule*> module = FindModule(launch.module());
+  if (!module.ok()) return module.status();
+  const bool may_fault = (*module)->grid_barrier() != 0 && !launch.cooperative();
+  CUdeviceptr fault = 0;
+  if (may_fault) {
+    fault = faults_region_.device_address() +
+            static_cast<CUdeviceptr>(NewFault() - faults_) * sizeof(codegen::RoutineFault);
+  }
+  return cuda::LowerKernel(lowering, **module, launch, fault);
 }
 
 absl::Status CudaDevice::LowerRoutine(const Lowering& lowering, const wire::RoutineLaunch& launch) {

@@ -38,8 +38,8 @@ class CudaDevice : public worker::Device {
   absl::StatusOr<UniqueFd> CreateArena(uint64_t arena, uint64_t size) override;
   absl::Status MapArena(uint64_t arena, uint64_t size, UniqueFd fd) override;
   absl::Status UnmapArena(uint64_t arena) override;
-  absl::StatusOr<std::vector<wire::KernelAttributes>> LoadModule(
-      uint64_t module, UniqueFd object, const wire::LoadModule& load) override;
+  absl::StatusOr<wire::ModuleLoaded> LoadModule(uint64_t module, UniqueFd object,
+                                                const wire::LoadModule& load) override;
   absl::Status UnloadModule(uint64_t module) override;
   void Enqueue(const wire::Task& task) override;
   void Cancel(absl::Span<const uint64_t> sequences) override;
@@ -58,6 +58,9 @@ class CudaDevice : public worker::Device {
 
   absl::Status StartStreams();
   absl::Status Lower(const wire::Task& task);
+  absl::Status LowerKernel(const Lowering& lowering, const wire::KernelLaunch& launch);
+  // Whether the task's kernel may find that it waits for a grid that is not there.
+  bool MayMissGrid(const wire::Task& task);
   absl::Status LowerRoutine(const Lowering& lowering, const wire::RoutineLaunch& launch);
   // Where the task that is being lowered notes what is wrong with its data.
   codegen::RoutineFault* NewFault();
@@ -91,6 +94,7 @@ class CudaDevice : public worker::Device {
   std::unordered_map<uint64_t, LoadedModule> modules_;
   uint32_t current_task_ = 0;
   std::optional<Scratch> scratch_;
+  std::optional<HostRing> values_;
   std::optional<Matmul> matmul_;
   std::optional<Linalg> linalg_;
   std::optional<Fft> fft_;

@@ -51,10 +51,12 @@ namespace stride::cuda {
   X(cuModuleLoadDataEx)                          \
   X(cuModuleUnload)                              \
   X(cuModuleGetFunction)                         \
+  X(cuModuleGetGlobal)                           \
   X(cuFuncGetAttribute)                          \
   X(cuFuncSetAttribute)                          \
   X(cuOccupancyMaxActiveBlocksPerMultiprocessor) \
-  X(cuLaunchKernel)
+  X(cuLaunchKernel)                              \
+  X(cuLaunchCooperativeKernel)
 
 // Functions of newer drivers: null when the driver is older.
 #define STRIDE_CUDA_OPTIONAL_FUNCTIONS(X) \

@@ -77,6 +77,17 @@ Module::~Module() {
   if (driver_ != nullptr) driver_->cuModuleUnload(module_);
 }
 
+absl::StatusOr<Module::Variable> Module::Global(const char* symbol) const {
+  Variable variable;
+  const CUresult result =
+      driver_->cuModuleGetGlobal(&variable.address, &variable.size, module_, symbol);
+  if (result == CUDA_ERROR_NOT_FOUND) {
+    return absl::NotFoundError(absl::StrCat("no variable `", symbol, "` in the module"));
+  }
+  STRIDE_CUDA_RETURN(result, "finding a variable");
+  return variable;
+}
+
 absl::StatusOr<CUfunction> Module::Function(const char* symbol) const {
   CUfunction function = nullptr;
   STRIDE_CUDA_RETURN(driver_->cuModuleGetFunction(&function, module_, symbol),

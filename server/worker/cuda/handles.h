@@ -60,6 +60,12 @@ class Module {
   ~Module();
 
   absl::StatusOr<CUfunction> Function(const char* symbol) const;
+  struct Variable {
+    CUdeviceptr address = 0;
+    size_t size = 0;
+  };
+  // NOT_FOUND when there is none.
+  absl::StatusOr<Variable> Global(const char* symbol) const;
 
  private:
   const Driver* driver_ = nullptr;

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/worker/cuda/cuda_status.h"
+#include "server/worker/cuda/grid_barrier.h"
 
 namespace stride::cuda {
 namespace {
@@ -110,6 +111,12 @@ absl::StatusOr<KernelModule> KernelModule::Load(const Driver& driver, const void
     }
     loaded.kernels_.emplace(row.entry(), std::move(kernel));
   }
+  absl::StatusOr<ModuleGlobals> globals =
+      ModuleGlobals::Find(loaded.module_, description.globals());
+  if (!globals.ok()) return globals.status();
+  loaded.globals_ = *std::move(globals);
+  absl::StatusOr<Module::Variable> barrier = loaded.module_.Global(kGridBarrierSymbol);
+  if (barrier.ok() && barrier->size == sizeof(GridBarrier)) loaded.grid_barrier_ = barrier->address;
   return loaded;
 }
 
@@ -122,9 +129,14 @@ absl::StatusOr<Kernel*> KernelModule::Find(std::string_view entry) {
   return &found->second;
 }
 
-std::vector<wire::KernelAttributes> KernelModule::Attributes() const {
-  std::vector<wire::KernelAttributes> all;
-  for (const auto& [entry, kernel] : kernels_) all.push_back(kernel.attributes);
+wire::ModuleLoaded KernelModule::Attributes() const {
+  wire::ModuleLoaded all;
+  for (const auto& [entry, kernel] : kernels_) *all.add_kernels() = kernel.attributes;
+  for (const ModuleGlobals::Global& global : globals_.all()) {
+    wire::GlobalAttributes* attributes = all.add_globals();
+    attributes->set_name(global.name);
+    attributes->set_size(global.size);
+  }
   return all;
 }
 
@@ -178,15 +190,49 @@ absl::Status CheckGrid(const Kernel& kernel, const Grid& grid, const LaunchLimit
   return absl::OkStatus();
 }
 
+namespace {
+
+// More shared memory than a kernel has by itself must be asked for.
+absl::Status AllowShared(const Driver& driver, Kernel& kernel, uint32_t bytes) {
+  const int shared = static_cast<int>(bytes);
+  if (shared <= kernel.dynamic_shared_limit) return absl::OkStatus();
+  STRIDE_CUDA_RETURN(driver.cuFuncSetAttribute(
+                         kernel.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared),
+                     "asking for shared memory");
+  kernel.dynamic_shared_limit = shared;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckFits(const Driver& driver, Kernel& kernel, const Grid& grid,
+                       const LaunchLimits& limits) {
+  absl::Status allowed = AllowShared(driver, kernel, grid.dynamic_shared_bytes);
+  if (!allowed.ok()) return allowed;
+  const int threads = static_cast<int>(grid.block[0] * grid.block[1] * grid.block[2]);
+  int each = 0;
+  STRIDE_CUDA_RETURN(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                         &each, kernel.function, threads, grid.dynamic_shared_bytes),
+                     "asking how many blocks run at once");
+  const uint64_t blocks = uint64_t{grid.grid[0]} * grid.grid[1] * grid.grid[2];
+  const uint64_t fitting = static_cast<uint64_t>(each) * limits.num_multiprocessors;
+  if (blocks <= fitting) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "kernel `", kernel.entry, "` cannot be launched: a cooperative grid of ", blocks,
+      " blocks does not fit; of blocks of this size at most ", fitting, " run at once here"));
+}
+
 absl::Status Launch(const Driver& driver, CUstream stream, Kernel& kernel, const Grid& grid,
                     absl::Span<void*> parameters) {
-  const int shared = static_cast<int>(grid.dynamic_shared_bytes);
-  if (shared > kernel.dynamic_shared_limit) {
+  absl::Status allowed = AllowShared(driver, kernel, grid.dynamic_shared_bytes);
+  if (!allowed.ok()) return allowed;
+  if (grid.cooperative) {
     STRIDE_CUDA_RETURN(
-        driver.cuFuncSetAttribute(kernel.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                  shared),
-        "asking for shared memory");
-    kernel.dynamic_shared_limit = shared;
+        driver.cuLaunchCooperativeKernel(kernel.function, grid.grid[0], grid.grid[1], grid.grid[2],
+                                         grid.block[0], grid.block[1], grid.block[2],
+                                         grid.dynamic_shared_bytes, stream, parameters.data()),
+        absl::StrCat("launching `", kernel.entry, "` cooperatively"));
+    return absl::OkStatus();
   }
   STRIDE_CUDA_RETURN(
       driver.cuLaunchKernel(kernel.function, grid.grid[0], grid.grid[1], grid.grid[2],

@@ -13,6 +13,7 @@
 #include "server/wire/worker.pb.h"
 #include "server/worker/cuda/driver.h"
 #include "server/worker/cuda/handles.h"
+#include "server/worker/cuda/module_globals.h"
 
 namespace stride::cuda {
 
@@ -41,10 +42,16 @@ class KernelModule {
 
   // INVALID_ARGUMENT when there is no such kernel.
   absl::StatusOr<Kernel*> Find(std::string_view entry);
-  std::vector<wire::KernelAttributes> Attributes() const;
+  wire::ModuleLoaded Attributes() const;
+
+  ModuleGlobals& globals() { return globals_; }
+  // Where the module keeps its GridBarrier; 0 when it has none.
+  CUdeviceptr grid_barrier() const { return grid_barrier_; }
 
  private:
   Module module_;
+  ModuleGlobals globals_;
+  CUdeviceptr grid_barrier_ = 0;
   std::unordered_map<std::string, Kernel> kernels_;
 };
 
@@ -53,6 +60,7 @@ struct Grid {
   uint32_t grid[3] = {1, 1, 1};
   uint32_t block[3] = {1, 1, 1};
   uint32_t dynamic_shared_bytes = 0;
+  bool cooperative = false;  // all blocks run at once
 };
 
 // Limits of a device that a launch must respect.
@@ -72,5 +80,10 @@ absl::Status CheckGrid(const Kernel& kernel, const Grid& grid, const LaunchLimit
 // number and sizes.
 absl::Status Launch(const Driver& driver, CUstream stream, Kernel& kernel, const Grid& grid,
                     absl::Span<void*> parameters);
+
+// INVALID_ARGUMENT, with the number of blocks that would, unless all blocks of a cooperative launch
+// have room on the device at once. The caller has checked the grid.
+absl::Status CheckFits(const Driver& driver, Kernel& kernel, const Grid& grid,
+                       const LaunchLimits& limits);
 
 }  // namespace stride::cuda

@@ -159,14 +159,12 @@ void CommandLoop::CreateArena(const wire::CreateArena& command) {
 }
 
 void CommandLoop::LoadModule(const wire::LoadModule& command, UniqueFd object) {
-  auto kernels = device_->LoadModule(command.module(), std::move(object), command);
+  auto answer = device_->LoadModule(command.module(), std::move(object), command);
   wire::Event event;
   auto* loaded = event.mutable_module_loaded();
+  if (answer.ok()) *loaded = *std::move(answer);
   loaded->set_module(command.module());
-  *loaded->mutable_status() = wire::FromStatus(kernels.status());
-  if (kernels.ok()) {
-    for (wire::KernelAttributes& kernel : *kernels) *loaded->add_kernels() = std::move(kernel);
-  }
+  *loaded->mutable_status() = wire::FromStatus(answer.status());
   events_.Send(event);
 }
 

@@ -72,9 +72,9 @@ class Device {
   virtual absl::Status MapArena(uint64_t arena, uint64_t size, UniqueFd fd) = 0;
   virtual absl::Status UnmapArena(uint64_t arena) = 0;
 
-  // `object` is valid for the call only.
-  virtual absl::StatusOr<std::vector<wire::KernelAttributes>> LoadModule(
-      uint64_t module, UniqueFd object, const wire::LoadModule& load) = 0;
+  // `object` is valid for the call only. Of the answer the caller fills in `module` and `status`.
+  virtual absl::StatusOr<wire::ModuleLoaded> LoadModule(uint64_t module, UniqueFd object,
+                                                        const wire::LoadModule& load) = 0;
   virtual absl::Status UnloadModule(uint64_t module) = 0;
 
   virtual void Enqueue(const wire::Task& task) = 0;

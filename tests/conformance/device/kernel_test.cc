@@ -8,11 +8,13 @@ namespace {
 class KernelTest : public DeviceTest {
  protected:
   wire::Task Launch(const std::string& source, const std::string& entry, std::vector<uint32_t> grid,
-                    std::vector<uint32_t> block, uint32_t shared = 0) {
+                    std::vector<uint32_t> block, uint32_t shared = 0,
+                    const std::vector<std::string>& globals = {}) {
     wire::Code code;
     code.mutable_source()->set_kind(wire::Source::KIND_CUDA_CPP);
     code.mutable_source()->set_text(source);
     code.mutable_source()->add_entries(entry);
+    for (const std::string& global : globals) code.mutable_source()->add_globals(global);
     auto module = harness().Load(code);
     EXPECT_TRUE(module.ok()) << module.status();
     wire::Task task;
@@ -37,6 +39,28 @@ class KernelTest : public DeviceTest {
   static void PassValue(wire::Task* task, T value) {
     task->mutable_kernel()->add_arguments()->set_raw(
         std::string(reinterpret_cast<const char*>(&value), sizeof(value)));
+  }
+  template <typename T>
+  static void SetGlobal(wire::Task* task, const std::string& name, const std::vector<T>& values) {
+    wire::GlobalValue* global = task->mutable_kernel()->add_globals();
+    global->set_name(name);
+    global->set_raw(
+        std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)));
+    global->set_size(global->raw().size());
+  }
+  static void SetGlobal(wire::Task* task, const std::string& name, const DeviceArray& array) {
+    wire::GlobalValue* global = task->mutable_kernel()->add_globals();
+    global->set_name(name);
+    global->set_size(array.info.size_bytes());
+    global->mutable_array()->set_arena(array.arena);
+    global->mutable_array()->set_offset(array.offset);
+    global->mutable_array()->set_dtype(static_cast<int>(array.info.dtype));
+  }
+  std::vector<double> Values(const DeviceArray& array, int64_t count) {
+    const HostArray got = harness().Get(array);
+    std::vector<double> values;
+    for (int64_t i = 0; i < count; ++i) values.push_back(got.At(i).real());
+    return values;
   }
   DeviceArray Zeros(DType dtype, std::vector<int64_t> shape) {
     return harness().Put(Make(dtype, std::move(shape), [](int64_t) { return Value(0); }));
@@ -262,6 +286,269 @@ extern "C" __global__ void number(int* out) {
   }
 }
 
+constexpr char kGlobals[] = R"(
+namespace physics { __constant__ float factors[4] = {1, 2, 3, 4}; }
+static __constant__ int bias = 10;
+template <typename T> __device__ T total;
+extern "C" __global__ void show(float* out, int* sum) {
+  out[threadIdx.x] = physics::factors[threadIdx.x] + bias;
+  if (threadIdx.x == 0) *sum = ++total<int>;
+}
+)";
+const std::vector<std::string> kGlobalNames = {"physics::factors", "bias", "total<int>"};
+
+using Doubles = std::vector<double>;
+
+// What a launch does not name is what the source makes it, whatever launches before it set; what is
+// no constant keeps what the last launch left.
+TEST_F(KernelTest, GlobalsArePartOfTheLaunch) {
+  const DeviceArray out = Zeros(DType::kFloat32, {4}), sum = Zeros(DType::kInt32, {1});
+  wire::Task plain = Launch(kGlobals, "show", {1}, {4}, 0, kGlobalNames);
+  Pass(&plain, out);
+  Pass(&plain, sum);
+  ASSERT_TRUE(harness().Run(plain).ok());
+  EXPECT_EQ(Values(out, 4), (Doubles{11, 12, 13, 14}));
+  const double first = Values(sum, 1)[0];
+
+  const DeviceArray factors =
+      harness().Put(Make(DType::kFloat32, {4}, [](int64_t i) { return Value(100 * i); }));
+  wire::Task set = plain;
+  SetGlobal(&set, "physics::factors", factors);
+  SetGlobal<int>(&set, "bias", {1});
+  SetGlobal<int>(&set, "total<int>", {40});
+  ASSERT_TRUE(harness().Run(set).ok());
+  EXPECT_EQ(Values(out, 4), (Doubles{1, 101, 201, 301}));
+  EXPECT_EQ(Values(sum, 1), Doubles{41});
+
+  // Two of the four: the others are the source's again.
+  wire::Task part = plain;
+  SetGlobal<float>(&part, "physics::factors", {7, 8});
+  ASSERT_TRUE(harness().Run(part).ok());
+  EXPECT_EQ(Values(out, 4), (Doubles{17, 18, 13, 14}));
+  EXPECT_EQ(Values(sum, 1), Doubles{42});
+
+  ASSERT_TRUE(harness().Run(plain).ok());
+  EXPECT_EQ(Values(out, 4), (Doubles{11, 12, 13, 14}));
+  EXPECT_EQ(Values(sum, 1), Doubles{43});
+  EXPECT_EQ(first, 1);
+}
+
+// Values of tasks that are queued together do not meet.
+TEST_F(KernelTest, GlobalsAreSetInOrder) {
+  constexpr int kLaunches = 200;
+  const DeviceArray sum = Zeros(DType::kInt32, {1});
+  std::vector<DeviceArray> outs;
+  uint64_t last = 0;
+  for (int i = 0; i < kLaunches; ++i) {
+    outs.push_back(Zeros(DType::kFloat32, {4}));
+    wire::Task task = Launch(kGlobals, "show", {1}, {4}, 0, kGlobalNames);
+    Pass(&task, outs.back());
+    Pass(&task, sum);
+    if (i % 3 != 0) SetGlobal<int>(&task, "bias", {i});
+    last = harness().Submit(task);
+  }
+  ASSERT_TRUE(harness().recorder().AwaitTask(last).ok());
+  for (int i = 0; i < kLaunches; ++i)
+    ASSERT_EQ(Values(outs[i], 4)[1], 2 + (i % 3 != 0 ? i : 10)) << i;
+}
+
+TEST_F(KernelTest, WrongGlobalsAreRefused) {
+  const DeviceArray out = Zeros(DType::kFloat32, {64}), sum = Zeros(DType::kInt32, {1});
+  wire::Task plain = Launch(kGlobals, "show", {1}, {4}, 0, kGlobalNames);
+  Pass(&plain, out);
+  Pass(&plain, sum);
+  wire::Task task = plain;
+  SetGlobal<int>(&task, "bias", {1, 2});
+  EXPECT_REFUSED(harness().Run(task));
+  task = plain;
+  SetGlobal(&task, "physics::factors", out);
+  EXPECT_REFUSED(harness().Run(task));
+  task = plain;
+  SetGlobal<int>(&task, "other", {1});
+  EXPECT_REFUSED(harness().Run(task));
+  task = plain;
+  SetGlobal(&task, "physics::factors", sum);
+  task.mutable_kernel()->mutable_globals(0)->mutable_array()->set_offset(Harness::kArenaBytes - 2);
+  EXPECT_REFUSED(harness().Run(task));
+  EXPECT_TRUE(harness().Run(plain).ok());
+  EXPECT_EQ(Values(out, 4), (Doubles{11, 12, 13, 14}));
+}
+
+TEST_F(KernelTest, GlobalsAreDescribed) {
+  wire::Code code;
+  code.mutable_source()->set_kind(wire::Source::KIND_CUDA_CPP);
+  code.mutable_source()->set_text(kGlobals);
+  for (const std::string& name : kGlobalNames) code.mutable_source()->add_globals(name);
+  auto compiler = harness().subject().make_compiler();
+  const std::string target = harness().subject().description.target();
+  auto compiled = compiler->Compile(target, code);
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  const auto& globals = compiled->description.globals();
+  ASSERT_EQ(globals.size(), 3);
+  EXPECT_EQ(globals[0].name(), "physics::factors");
+  EXPECT_EQ(globals[0].size(), 16u);
+  EXPECT_TRUE(globals[0].constant());
+  EXPECT_EQ(globals[0].dtype(), static_cast<int>(DType::kFloat32));
+  EXPECT_EQ(globals[1].size(), 4u);
+  EXPECT_EQ(globals[2].dtype(), static_cast<int>(DType::kInt32));
+  EXPECT_FALSE(globals[2].constant());
+  code.mutable_source()->set_globals(1, "nothing");
+  auto wrong = compiler->Compile(target, code);
+  EXPECT_TRUE(absl::IsNotFound(wrong.status())) << wrong.status();
+  EXPECT_NE(wrong.status().message().find("factors"), absl::string_view::npos) << wrong.status();
+}
+
+TEST_F(KernelTest, StructuresHoldArrays) {
+  const char* source = R"(
+struct View { float* data; int offset; int pad; const float* other; };
+extern "C" __global__ void add(int before, View view, int n) {
+  int i = threadIdx.x;
+  if (i < n) view.data[i + view.offset] = view.other[i] + before;
+}
+)";
+  const DeviceArray data = Zeros(DType::kFloat32, {10});
+  const DeviceArray other =
+      harness().Put(Make(DType::kFloat32, {8}, [](int64_t i) { return Value(i); }));
+  wire::Task task = Launch(source, "add", {1}, {8});
+  PassValue(&task, 5);
+  auto* aggregate = task.mutable_kernel()->add_arguments()->mutable_aggregate();
+  aggregate->set_raw(std::string(24, '\0'));
+  const int offset = 2;
+  aggregate->mutable_raw()->replace(8, 4, std::string(reinterpret_cast<const char*>(&offset), 4));
+  for (auto [at, array] : {std::pair(0, &data), std::pair(16, &other)}) {
+    auto* pointer = aggregate->add_pointers();
+    pointer->set_offset(at);
+    pointer->mutable_array()->set_arena(array->arena);
+    pointer->mutable_array()->set_offset(array->offset);
+  }
+  PassValue(&task, 8);
+  ASSERT_TRUE(harness().Run(task).ok());
+  EXPECT_EQ(Values(data, 10), (Doubles{0, 0, 5, 6, 7, 8, 9, 10, 11, 12}));
+  wire::Task wrong = task;
+  wrong.mutable_kernel()->mutable_arguments(1)->mutable_aggregate()->mutable_raw()->resize(16);
+  EXPECT_REFUSED(harness().Run(wrong));
+  wrong = task;
+  wrong.mutable_kernel()
+      ->mutable_arguments(1)
+      ->mutable_aggregate()
+      ->mutable_pointers(0)
+      ->set_offset(20);
+  EXPECT_REFUSED(harness().Run(wrong));
+}
+
+constexpr char kGrid[] = R"(
+#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+// Each round every block reads what its neighbour wrote in the round before.
+extern "C" __global__ void rounds(int* values, int* seen, int count) {
+  cg::grid_group grid = cg::this_grid();
+  if (!grid.is_valid()) seen[0] = -1;
+  unsigned blocks = grid.num_blocks(), block = grid.block_rank();
+  for (int round = 0; round < count; ++round) {
+    int left = 0;
+    if (threadIdx.x == blockDim.x - 1) left = values[(block + 1) % blocks];
+    grid.sync();
+    if (threadIdx.x == blockDim.x - 1) values[block] = left + 1;
+    cg::sync(grid);
+  }
+  if (grid.thread_rank() + 1 == grid.size()) seen[1] = (int)grid.size();
+}
+)";
+
+TEST_F(KernelTest, CooperativeGridsMeet) {
+  constexpr int kBlocks = 24, kThreads = 64, kRounds = 50;
+  const DeviceArray values =
+      harness().Put(Make(DType::kInt32, {kBlocks}, [](int64_t i) { return Value(1000 * i); }));
+  const DeviceArray seen = Zeros(DType::kInt32, {2});
+  wire::Task task = Launch(kGrid, "rounds", {kBlocks / 2, 2}, {kThreads});
+  Pass(&task, values);
+  Pass(&task, seen);
+  PassValue(&task, kRounds);
+  task.mutable_kernel()->set_cooperative(true);
+  for (int again = 0; again < 2; ++again) {
+    absl::Status status = harness().Run(task);
+    ASSERT_TRUE(status.ok()) << status;
+  }
+  const Doubles got = Values(values, kBlocks);
+  for (int i = 0; i < kBlocks; ++i) {
+    ASSERT_EQ(got[i], 1000 * ((i + 2 * kRounds) % kBlocks) + 2 * kRounds) << i;
+  }
+  EXPECT_EQ(Values(seen, 2), (Doubles{0, kBlocks * kThreads}));
+}
+
+TEST_F(KernelTest, GridBarriersNeedACooperativeLaunch) {
+  const DeviceArray values = Zeros(DType::kInt32, {4}), seen = Zeros(DType::kInt32, {2});
+  wire::Task task = Launch(kGrid, "rounds", {4}, {64});
+  Pass(&task, values);
+  Pass(&task, seen);
+  PassValue(&task, 3);
+  const absl::Status status = harness().Run(task);
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_NE(status.message().find("this_grid().sync() in a launch that is not cooperative"),
+            absl::string_view::npos)
+      << status;
+  EXPECT_EQ(Values(seen, 1), Doubles{-1}) << "is_valid";
+  // The device goes on, and a launch that never comes to the barrier is no fault.
+  wire::Task none = Launch(kGrid, "rounds", {4}, {64});
+  Pass(&none, values);
+  Pass(&none, seen);
+  PassValue(&none, 0);
+  EXPECT_TRUE(harness().Run(none).ok());
+  task.mutable_kernel()->set_cooperative(true);
+  EXPECT_TRUE(harness().Run(task).ok());
+}
+
+TEST_F(KernelTest, CooperativeGridsThatDoNotFitAreRefused) {
+  const DeviceArray values = Zeros(DType::kInt32, {4}), seen = Zeros(DType::kInt32, {2});
+  wire::Task task = Launch(kGrid, "rounds", {100000}, {1024});
+  Pass(&task, values);
+  Pass(&task, seen);
+  PassValue(&task, 0);
+  EXPECT_TRUE(harness().Run(task).ok()) << "not cooperative";
+  task.mutable_kernel()->set_cooperative(true);
+  const absl::Status status = harness().Run(task);
+  EXPECT_REFUSED(status);
+  const std::string text(status.message());
+  const size_t at = text.find("at most ");
+  ASSERT_NE(at, std::string::npos) << status;
+  const uint32_t fitting = std::stoul(text.substr(at + 8));
+  ASSERT_GT(fitting, 0u) << status;
+  task.mutable_kernel()->set_grid(0, fitting);
+  EXPECT_TRUE(harness().Run(task).ok()) << fitting;
+  task.mutable_kernel()->set_grid(0, fitting + 1);
+  EXPECT_REFUSED(harness().Run(task));
+}
+
+TEST_F(KernelTest, GroupsOfThreadsWork) {
+  const char* source = R"(
+#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+namespace cg = cooperative_groups;
+extern "C" __global__ void groups(int* out) {
+  cg::thread_block block = cg::this_thread_block();
+  cg::thread_block_tile<8> tile = cg::tiled_partition<8>(block);
+  int rank = block.thread_rank(), v = rank;
+  for (int i = tile.size() / 2; i > 0; i /= 2) v += tile.shfl_down(v, i);
+  v = tile.shfl(v, 0);
+  int all = cg::reduce(tile, rank, cg::plus<int>()), most = cg::reduce(tile, rank, cg::greater<int>());
+  bool ok = all == v && most == (int)tile.meta_group_rank() * 8 + 7;
+  ok = ok && tile.ballot(tile.thread_rank() < 3) == 7 && tile.any(tile.thread_rank() == 7) && !tile.all(tile.thread_rank() == 7);
+  ok = ok && tile.shfl_xor(rank, 1) == (rank ^ 1) && tile.meta_group_size() == block.size() / 8;
+  ok = ok && (int)block.group_index().x == blockIdx.x && block.dim_threads().y == 2 && (int)block.thread_index().y == threadIdx.y;
+  tile.sync();
+  block.sync();
+  out[blockIdx.x * block.size() + rank] = ok ? v : -1;
+}
+)";
+  const DeviceArray out = Zeros(DType::kInt32, {128});
+  wire::Task task = Launch(source, "groups", {2}, {32, 2});
+  Pass(&task, out);
+  const absl::Status status = harness().Run(task);
+  ASSERT_TRUE(status.ok()) << status;
+  const Doubles got = Values(out, 128);
+  for (int i = 0; i < 128; ++i) ASSERT_EQ(got[i], i % 64 / 8 * 64 + 28) << i;
+}
+
 TEST_F(KernelTest, AttributesAreReported) {
   wire::Code code;
   code.mutable_source()->set_kind(wire::Source::KIND_CUDA_CPP);
@@ -278,9 +565,9 @@ TEST_F(KernelTest, AttributesAreReported) {
   *load.mutable_description() = compiled->description;
   auto attributes = harness().device().LoadModule(5000, *std::move(object), load);
   ASSERT_TRUE(attributes.ok()) << attributes.status();
-  ASSERT_EQ(attributes->size(), 1u);
-  EXPECT_EQ(attributes->at(0).entry(), "saxpy");
-  EXPECT_GE(attributes->at(0).max_threads_per_block(), 256u);
+  ASSERT_EQ(attributes->kernels_size(), 1);
+  EXPECT_EQ(attributes->kernels(0).entry(), "saxpy");
+  EXPECT_GE(attributes->kernels(0).max_threads_per_block(), 256u);
   EXPECT_TRUE(harness().device().UnloadModule(5000).ok());
   EXPECT_FALSE(harness().device().UnloadModule(5000).ok());
 }

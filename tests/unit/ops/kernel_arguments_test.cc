@@ -180,6 +180,103 @@ v1::Operation KernelOperation() {
   return operation;
 }
 
+Parameter Struct(uint32_t size) { return ByValue(Parameter::KIND_AGGREGATE, "View", size); }
+
+TEST_F(KernelArguments, StructsHoldArrays) {
+  *kernel_.add_parameters() = Struct(32);
+  *kernel_.add_parameters() = Pointer("const int*", DType::kInt32, true);
+  auto* aggregate = launch_.add_arguments()->mutable_aggregate();
+  aggregate->set_size_bytes(32);
+  auto add = [&](uint32_t offset) {
+    auto* member = aggregate->add_members();
+    member->set_offset_bytes(offset);
+    return member;
+  };
+  add(24)->mutable_array();
+  add(8)->set_raw("abc");
+  auto* spec = add(0)->mutable_new_array()->mutable_spec();
+  spec->set_data_type(v1::DATA_TYPE_FLOAT32);
+  spec->add_shape(5);
+  launch_.add_arguments()->mutable_array();
+  inputs_ = {Contiguous(DType::kFloat64, {3}),
+             Contiguous(DType::kInt32, {2})};
+  ASSERT_TRUE(Bind().ok()) << Bind();
+  const auto& bound = task_.kernel().arguments(0).aggregate();
+  std::string raw(32, '\0');
+  raw.replace(8, 3, "abc");
+  EXPECT_EQ(bound.raw(), raw);
+  ASSERT_EQ(bound.pointers_size(), 2);
+  EXPECT_EQ(bound.pointers(0).offset(), 24u);
+  EXPECT_EQ(bound.pointers(0).array().arena(), 0u);
+  EXPECT_EQ(bound.pointers(1).offset(), 0u);
+  EXPECT_EQ(bound.pointers(1).array().arena(), 2u) << "the slot of the new array";
+  EXPECT_EQ(task_.kernel().arguments(1).array().arena(), 1u);
+  EXPECT_THAT(WrittenOperands(launch_, kernel_), ElementsAre(0));
+  ops::Bind(&task_, {{7, 100}, {8, 200}, {9, 300}});
+  EXPECT_EQ(task_.kernel().arguments(0).aggregate().pointers(0).array().offset(), 100u);
+  EXPECT_EQ(task_.kernel().arguments(0).aggregate().pointers(1).array().arena(), 9u);
+  *kernel_.mutable_parameters(0) = Struct(24);
+  EXPECT_EQ(ReasonOf(Bind()), v1::ERROR_REASON_SIZE_MISMATCH);
+  v1::Operation operation;
+  *operation.mutable_kernel_launch() = launch_;
+  EXPECT_EQ(CollectOperands(operation)[0].field,
+            "kernel_launch.arguments[0].aggregate.members[0].array");
+  EXPECT_EQ(CollectOutputs(operation)[0].field,
+            "kernel_launch.arguments[0].aggregate.members[2].new_array.output");
+}
+
+TEST_F(KernelArguments, GlobalsAreCheckedAgainstTheModule) {
+  wire::ModuleDescription module;
+  auto* table = module.add_globals();
+  table->set_name("table");
+  table->set_size(16);
+  table->set_dtype(static_cast<int>(DType::kFloat32));
+  module.add_globals()->set_name("opaque");
+  inputs_ = {Contiguous(DType::kFloat64, {9}),
+             Contiguous(DType::kFloat32, {4})};
+  launch_.add_arguments()->mutable_array();
+  auto* global = launch_.add_globals();
+  global->set_name("table");
+  global->mutable_array();
+  auto bind = [&] { return BindKernelGlobals(launch_, inputs_, module, &task_); };
+  EXPECT_EQ(NumGlobalOperands(launch_), 1);
+  ASSERT_TRUE(bind().ok()) << bind();
+  EXPECT_EQ(task_.kernel().globals(0).array().arena(), 1u);
+  EXPECT_EQ(task_.kernel().globals(0).size(), 16u);
+  ops::Bind(&task_, {{7, 100}, {8, 200}});
+  EXPECT_EQ(task_.kernel().globals(0).array().arena(), 8u);
+  EXPECT_EQ(task_.kernel().globals(0).array().offset(), 200u);
+  kernel_.set_parameters_known(false);
+  EXPECT_THAT(WrittenOperands(launch_, kernel_), ElementsAre(0)) << "globals are read";
+
+  inputs_[1] = Contiguous(DType::kFloat32, {5});
+  EXPECT_EQ(ReasonOf(bind()), v1::ERROR_REASON_SIZE_MISMATCH);
+  inputs_[1] = Contiguous(DType::kInt32, {4});
+  EXPECT_EQ(ReasonOf(bind()), v1::ERROR_REASON_DATA_TYPE_MISMATCH);
+  EXPECT_THAT(std::string(bind().message()), HasSubstr("int32"));
+  inputs_.pop_back();
+  *global->mutable_scalar() = Real(0.5);
+  ASSERT_TRUE(bind().ok()) << bind();
+  EXPECT_EQ(task_.kernel().globals(0).raw(), Bytes(0.5f));
+  *global->mutable_scalar() = Imaginary(1);
+  EXPECT_EQ(ReasonOf(bind()), v1::ERROR_REASON_DATA_TYPE_MISMATCH);
+  global->set_raw(std::string(17, 'x'));
+  EXPECT_EQ(ReasonOf(bind()), v1::ERROR_REASON_SIZE_MISMATCH);
+
+  global->set_name("opaque");  // of unknown size and type: the device checks
+  EXPECT_TRUE(bind().ok()) << bind();
+  *global->mutable_scalar() = Int(3);
+  EXPECT_EQ(ReasonOf(bind()), v1::ERROR_REASON_DATA_TYPE_MISMATCH);
+  *global->mutable_scalar() = Real(3, v1::DATA_TYPE_FLOAT64);
+  ASSERT_TRUE(bind().ok()) << bind();
+  EXPECT_EQ(task_.kernel().globals(0).raw(), Bytes(3.0));
+
+  global->set_name("other");
+  EXPECT_EQ(ReasonOf(bind()), v1::ERROR_REASON_UNKNOWN_ENTRY);
+  EXPECT_THAT(std::string(bind().message()), HasSubstr("It has: table, opaque"));
+  EXPECT_EQ(ReasonOf(CheckGlobalNames(launch_, {})), v1::ERROR_REASON_UNKNOWN_ENTRY);
+}
+
 TEST(PlanKernel, ChecksTheLaunch) {
   v1::Operation operation = KernelOperation();
   auto* launch = operation.mutable_kernel_launch();
@@ -194,6 +291,56 @@ TEST(PlanKernel, ChecksTheLaunch) {
   launch->mutable_block()->set_y(1);
   launch->mutable_grid()->set_y(65536);
   EXPECT_EQ(ReasonOf(PlanOperation(operation, {}, {}).status()), v1::ERROR_REASON_SIZE_LIMIT);
+}
+
+TEST(PlanKernel, ChecksStructsAndGlobals) {
+  v1::Operation operation;
+  auto* launch = operation.mutable_kernel_launch();
+  launch->set_source("x");
+  launch->set_entry("f");
+  launch->set_cooperative(true);
+  auto* aggregate = launch->add_arguments()->mutable_aggregate();
+  auto plan = [&](std::vector<Input> inputs = {}) { return PlanOperation(operation, inputs, {}); };
+  auto field = [&](std::vector<Input> inputs = {}) { return testing::FieldOf(plan(inputs).status()); };
+  EXPECT_EQ(field(), "kernel_launch.arguments[0].aggregate.size_bytes");
+  aggregate->set_size_bytes(16);
+  auto plain = plan();
+  ASSERT_TRUE(plain.ok()) << plain.status();
+  EXPECT_TRUE(plain->task.kernel().cooperative());
+  auto* member = aggregate->add_members();
+  EXPECT_EQ(field(), "kernel_launch.arguments[0].aggregate.members[0]");
+  member->set_raw("12345");
+  member->set_offset_bytes(12);
+  EXPECT_EQ(field(), "kernel_launch.arguments[0].aggregate.members[0].offset_bytes");
+  member->set_offset_bytes(4);
+  aggregate->add_members()->mutable_array();
+  const ArrayInfo array = Contiguous(DType::kFloat32, {4});
+  EXPECT_EQ(field({array}), "kernel_launch.arguments[0].aggregate.members[0].offset_bytes");
+  member->set_offset_bytes(8);
+  EXPECT_TRUE(plan({array}).ok()) << plan({array}).status();
+  ArrayInfo reversed = array;
+  reversed.strides = {-4};
+  reversed.offset = 12;
+  EXPECT_EQ(field({reversed}), "kernel_launch.arguments[0].aggregate.members[1].array");
+
+  for (const char* name : {"b", "a"}) {
+    launch->add_globals()->set_name(name);
+    const std::vector<Input> inputs(launch->globals_size(), array);
+    EXPECT_EQ(field(inputs),
+              absl::StrCat("kernel_launch.globals[", launch->globals_size() - 1, "]"));
+    launch->mutable_globals()->rbegin()->mutable_array();
+  }
+  auto whole = plan({array, array, array});
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  EXPECT_THAT(whole->code->source().globals(), ElementsAre("a", "b"));
+  EXPECT_EQ(field({array, array, reversed}), "kernel_launch.globals[1].array");
+  launch->mutable_globals(1)->set_raw(std::string((32 << 10) + 1, 'x'));
+  EXPECT_EQ(field({array, array}), "kernel_launch.globals[1].raw");
+  launch->mutable_globals(1)->mutable_array();
+  launch->mutable_globals(1)->set_name("b");
+  EXPECT_EQ(field({array, array, array}), "kernel_launch.globals[1].name");
+  launch->mutable_globals(1)->clear_name();
+  EXPECT_EQ(field({array, array, array}), "kernel_launch.globals[1].name");
 }
 
 TEST(PlanKernel, ChecksOptionsAndArrays) {

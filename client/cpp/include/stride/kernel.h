@@ -15,8 +15,17 @@ struct Dim3 {
   uint32_t x = 1, y = 1, z = 1;
 };
 
+// A part of a struct that a kernel takes by value: a pointer of 8 bytes to an array, or bytes.
+// Exactly one of `array`, `new_array` and `raw` is set.
+struct StructMember {
+  uint32_t offset = 0;  // bytes from the struct's start
+  std::optional<Operand> array = {};
+  std::optional<ArraySpec> new_array = {};
+  std::optional<std::string> raw = {};
+};
+
 // What stands behind one parameter of the kernel.
-// Exactly one of `operand`, `new_array` and `raw` is set.
+// Exactly one of `operand`, `new_array`, `raw` and `members` is set.
 struct KernelArgument {
   // An array goes as a pointer to its first element: contiguous, and of the type that the parameter
   // points to. A number is converted to the parameter's type where that loses nothing.
@@ -37,12 +46,33 @@ struct KernelArgument {
     return argument;
   }
 
+  // A struct by value of `size` bytes with arrays in it; what no member names is zero. Nothing
+  // tells what its pointers point to: the arrays count as written.
+  static KernelArgument Struct(uint32_t size, std::vector<StructMember> members) {
+    KernelArgument argument;
+    argument.members = std::move(members);
+    argument.struct_size = size;
+    return argument;
+  }
+
   std::optional<Operand> operand;
   std::optional<ArraySpec> new_array;
   std::optional<std::string> raw;
+  std::optional<std::vector<StructMember>> members;
+  uint32_t struct_size = 0;  // with `members`
 
  private:
   KernelArgument() = default;
+};
+
+// A `__constant__` or `__device__` variable and what a launch sets it to.
+struct GlobalValue {
+  // As the source spells it; for a template a name expression such as `table<float>`. One of the
+  // module's where a module is named.
+  std::string name;
+  // An array, whose bytes the variable's first become, or a number.
+  std::optional<Operand> value = {};
+  std::optional<std::string> raw = {};  // a struct, without `value`
 };
 
 enum class CodeKind { kSource, kPtx, kBinary, kModule };
@@ -58,6 +88,10 @@ struct KernelOptions {
   // Compiler options from the daemon's allow-list; with source only.
   std::vector<std::string> compiler_options;
   std::vector<KernelArgument> arguments;
+  // Constants that are not among them are as the source initializes them.
+  std::vector<GlobalValue> globals = {};
+  // All blocks run at once and may wait for each other; a grid too large for that is refused.
+  bool cooperative = false;
 };
 
 // Kernels compiled once and kept under a name.
@@ -66,6 +100,7 @@ struct ModuleSpec {
   CodeKind code_kind = CodeKind::kSource;
   std::vector<std::string> compiler_options;
   std::vector<std::string> entries;  // empty: every __global__ that is no template
+  std::vector<std::string> globals;  // variables that launches may set
   std::string id;                    // empty: the daemon makes one from the content
   std::string device_kind;           // empty: every kind present
 };
@@ -77,9 +112,19 @@ struct KernelInfo {
   uint32_t max_threads_per_block = 0;
 };
 
+// A variable of a module on one device kind.
+struct GlobalInfo {
+  std::string name;
+  std::string target;
+  uint64_t size_bytes = 0;
+  bool constant = false;
+  DataType data_type = DataType::kUnspecified;  // of its elements, where the compiler tells it
+};
+
 struct Module {
   std::string name;
   std::vector<KernelInfo> kernels;
+  std::vector<GlobalInfo> globals;
   std::string log;  // the compiler's warnings
 };
 

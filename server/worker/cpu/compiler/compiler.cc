@@ -16,6 +16,7 @@
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
+#include "server/worker/cpu/compiler/export_globals.h"
 #include "server/worker/cpu/compiler/front_end.h"
 #include "server/worker/cpu/compiler/optimize.h"
 #include "server/worker/cpu/compiler/options.h"
@@ -37,6 +38,7 @@ absl::Status Lower(const CompileRequest& request, const Options& options, llvm::
     Optimize(module, machine, options.optimization);
     return absl::OkStatus();
   }
+  if (absl::Status status = ExportGlobals(module, table); !status.ok()) return status;
   MarkForInlining(module, table);
   InlineMarked(module, machine);
   if (absl::Status status = spmd::LowerSharedMemory(module, table); !status.ok()) return status;
@@ -88,7 +90,8 @@ absl::StatusOr<CompileResult> CompileHere(const CompileRequest& request) {
     return absl::InvalidArgumentError(
         absl::StrCat("the kernel cannot be made into code: ", errors));
   if (!object.ok()) return object.status();
-  return CompileResult{std::move(*object), std::move(front->table.kernels), std::move(front->log)};
+  return CompileResult{std::move(*object), std::move(front->table.kernels),
+                       std::move(front->table.globals), std::move(front->log)};
 }
 
 // LLVM ends the process on errors it cannot report; inside a recovery context we get back here

@@ -40,6 +40,9 @@ struct CompileRequest {
   // Kernel names or template name expressions such as "scale<float>". Empty: every non-template
   // kernel.
   std::vector<std::string> entries;
+  // Variables that the loading process is to find: names or name expressions such as
+  // "table<float>".
+  std::vector<std::string> globals;
   std::string cpu = "native";      // an LLVM CPU name, such as "x86-64-v3", or "native"
   std::optional<ThreadForm> form;  // nothing: chosen for each kernel, see spmd/form_choice.h
 };
@@ -69,15 +72,25 @@ struct CompiledKernel {
       0;  // scratch the launcher must lend, for each thread of a block
 };
 
+// A variable that was asked for.
+struct CompiledGlobal {
+  std::string name;    // as asked for
+  std::string symbol;  // in CompileResult::object; equal for two names of one variable
+  uint64_t size = 0;   // bytes
+  bool constant = false;
+  std::string element;  // its type, or an array's innermost: canonical, unqualified
+};
+
 struct CompileResult {
   std::string object;  // an ELF shared object; needs memcpy, memmove, memset, memcmp and libm from
                        // the loading process
   std::vector<CompiledKernel> kernels;
+  std::vector<CompiledGlobal> globals;
   std::string log;  // warnings
 };
 
 // INVALID_ARGUMENT with the compiler's diagnostics when the source is wrong, NOT_FOUND when it has
-// no such entry, UNIMPLEMENTED naming
+// no such entry or variable, UNIMPLEMENTED naming
 // the feature when it is right CUDA that this device has no answer for, INTERNAL when the compiler
 // itself failed.
 absl::StatusOr<CompileResult> Compile(const CompileRequest& request);

@@ -227,6 +227,18 @@ absl::Status CheckKnown(const std::vector<std::string>& names, const KernelNames
   return absl::OkStatus();
 }
 
+absl::Status CheckKnownGlobals(const std::vector<std::string>& names, const KernelNames& found) {
+  for (const std::string& name : names) {
+    const std::string plain = PlainName(name);
+    bool is_known =
+        std::any_of(found.variables.begin(), found.variables.end(), [&](const std::string& other) {
+          return other == plain || absl::EndsWith(other, absl::StrCat("::", plain));
+        });
+    if (!is_known) return worker::UnknownGlobal(name, found.variables);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status TableError(const KernelTable& table) {
   if (!table.unsupported.empty()) {
     return absl::UnimplementedError(absl::StrCat("the CPU device has no ", table.unsupported));
@@ -241,8 +253,10 @@ absl::StatusOr<FrontEndResult> RunFrontEnd(const CompileRequest& request, const 
   std::vector<std::string> arguments = Arguments(request, options, target);
   FrontEndResult result;
   std::vector<std::string> names = request.entries;
-  for (const std::string& name : names) {
-    if (absl::Status status = CheckNameExpression(name); !status.ok()) return status;
+  for (const auto* given : {&request.entries, &request.globals}) {
+    for (const std::string& name : *given) {
+      if (absl::Status status = CheckNameExpression(name); !status.ok()) return status;
+    }
   }
   auto list = [&](KernelNames* found) {
     result.log.clear();
@@ -257,9 +271,10 @@ absl::StatusOr<FrontEndResult> RunFrontEnd(const CompileRequest& request, const 
     result.log.clear();
   }
   std::string source = request.source;
-  if (request.kind == SourceKind::kCudaKernels) source += EntryText(names);
+  if (request.kind == SourceKind::kCudaKernels)
+    source += EntryText(names) + GlobalText(request.globals);
   EmitAction emit(&context, [&](clang::ASTContext& tree) {
-    result.table = ReadKernels(tree, request.kind, names);
+    result.table = ReadKernels(tree, request.kind, names, request.globals);
   });
   if (!Run(emit, arguments, source, result.log)) {
     std::string log = WithoutOurNames(result.log, names);
@@ -267,6 +282,8 @@ absl::StatusOr<FrontEndResult> RunFrontEnd(const CompileRequest& request, const 
     KernelNames found;
     if (!list(&found)) return SourceError(result.log);
     if (absl::Status status = CheckKnown(names, found); !status.ok()) return status;
+    absl::Status known = CheckKnownGlobals(request.globals, found);
+    if (!known.ok()) return known;
     return SourceError(log);
   }
   result.log = WithoutOurNames(result.log, names);

@@ -28,6 +28,14 @@ bool IsEntry(const clang::FunctionDecl* function, SourceKind kind) {
   return IsKernel(function);
 }
 
+// Whether launches may set it.
+bool IsSettable(const clang::VarDecl* variable) {
+  const bool on_device =
+      variable->hasAttr<clang::CUDADeviceAttr>() || variable->hasAttr<clang::CUDAConstantAttr>();
+  return on_device && !variable->hasAttr<clang::CUDASharedAttr>() && variable->hasGlobalStorage() &&
+         !variable->isStaticLocal();
+}
+
 class Lister : public clang::RecursiveASTVisitor<Lister> {
  public:
   explicit Lister(SourceKind kind) : kind_(kind) {}
@@ -38,6 +46,14 @@ class Lister : public clang::RecursiveASTVisitor<Lister> {
   bool VisitFunctionTemplateDecl(clang::FunctionTemplateDecl* made) {
     if (IsKernel(made->getTemplatedDecl()))
       names.templates.push_back(made->getQualifiedNameAsString());
+    return true;
+  }
+  bool VisitVarDecl(clang::VarDecl* variable) {
+    // A template's own variable is no part of the tree: it stands for the template.
+    const clang::SourceManager& sources = variable->getASTContext().getSourceManager();
+    const bool is_instance = llvm::isa<clang::VarTemplateSpecializationDecl>(variable);
+    if (IsSettable(variable) && !is_instance && sources.isInMainFile(variable->getLocation()))
+      names.variables.push_back(variable->getQualifiedNameAsString());
     return true;
   }
   KernelNames names;
@@ -56,6 +72,16 @@ class MentionFinder : public clang::RecursiveASTVisitor<MentionFinder> {
   clang::FunctionDecl* found = nullptr;
 };
 
+// The variable that a text mentions.
+class VariableFinder : public clang::RecursiveASTVisitor<VariableFinder> {
+ public:
+  bool VisitDeclRefExpr(clang::DeclRefExpr* mention) {
+    if (found == nullptr) found = llvm::dyn_cast<clang::VarDecl>(mention->getDecl());
+    return true;
+  }
+  clang::VarDecl* found = nullptr;
+};
+
 class Reader : public clang::RecursiveASTVisitor<Reader> {
  public:
   bool shouldVisitTemplateInstantiations() const { return true; }
@@ -70,8 +96,9 @@ class Reader : public clang::RecursiveASTVisitor<Reader> {
     return true;
   }
   bool VisitFunctionDecl(clang::FunctionDecl* function) {
-    if (function->hasBody() && function->getDeclName().isIdentifier() &&
-        function->getName().starts_with(kEntryPrefix)) {
+    if (!function->hasBody() || !function->getDeclName().isIdentifier()) return true;
+    if (function->getName().starts_with(kEntryPrefix) ||
+        function->getName().starts_with(kGlobalPrefix)) {
       entries.emplace_back(function->getName().str(), function);
     }
     return true;
@@ -153,6 +180,20 @@ void ReadKernel(clang::FunctionDecl* function, CompiledKernel& kernel, KernelTab
   ReadLaunchBounds(function, kernel);
 }
 
+void ReadGlobal(clang::FunctionDecl* function, CompiledGlobal& global, KernelTable& table) {
+  VariableFinder finder;
+  finder.TraverseStmt(function->getBody());
+  if (finder.found == nullptr || !IsSettable(finder.found)) {
+    table.error = absl::StrCat("`", global.name, "` is not a __constant__ or __device__ variable");
+    return;
+  }
+  clang::ASTContext& context = function->getASTContext();
+  const clang::QualType type = finder.found->getType().getCanonicalType();
+  global.size = context.getTypeSizeInChars(type).getQuantity();
+  global.constant = finder.found->hasAttr<clang::CUDAConstantAttr>();
+  global.element = Spell(context.getBaseElementType(type).getUnqualifiedType(), context);
+}
+
 }  // namespace
 
 KernelNames ListKernels(clang::ASTContext& context, SourceKind kind) {
@@ -162,7 +203,8 @@ KernelNames ListKernels(clang::ASTContext& context, SourceKind kind) {
 }
 
 KernelTable ReadKernels(clang::ASTContext& context, SourceKind kind,
-                        const std::vector<std::string>& names) {
+                        const std::vector<std::string>& names,
+                        const std::vector<std::string>& globals) {
   Reader reader;
   reader.TraverseDecl(context.getTranslationUnitDecl());
   for (size_t i = 0; i < names.size(); ++i) {
@@ -178,6 +220,13 @@ KernelTable ReadKernels(clang::ASTContext& context, SourceKind kind,
       }
     }
     reader.table.kernels.push_back(std::move(kernel));
+  }
+  for (size_t i = 0; i < globals.size(); ++i) {
+    CompiledGlobal global{.name = globals[i]};
+    for (auto& [symbol, mention] : reader.entries) {
+      if (symbol == GlobalSymbol(i)) ReadGlobal(mention, global, reader.table);
+    }
+    reader.table.globals.push_back(std::move(global));
   }
   return std::move(reader.table);
 }

@@ -14,6 +14,7 @@ namespace stride::cpu {
 
 struct KernelTable {
   std::vector<CompiledKernel> kernels;      // one for each entry asked for
+  std::vector<CompiledGlobal> globals;      // one for each variable asked for, without symbols
   std::vector<std::string> dynamic_shared;  // names of `extern __shared__` variables
   std::string unsupported;                  // first feature found that this device lacks
   std::string error;                        // user's mistake
@@ -24,10 +25,12 @@ struct KernelTable {
 struct KernelNames {
   std::vector<std::string> kernels;    // no templates
   std::vector<std::string> templates;  // without arguments
+  std::vector<std::string> variables;  // __device__ and __constant__ ones, templates among them
 };
 KernelNames ListKernels(clang::ASTContext& context, SourceKind kind);
 
 KernelTable ReadKernels(clang::ASTContext& context, SourceKind kind,
-                        const std::vector<std::string>& names);
+                        const std::vector<std::string>& names,
+                        const std::vector<std::string>& globals);
 
 }  // namespace stride::cpu

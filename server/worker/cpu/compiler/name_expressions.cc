@@ -17,6 +17,8 @@ constexpr char kEntriesFile[] = "entries";
 
 std::string EntrySymbol(size_t index) { return absl::StrCat(kEntryPrefix, index); }
 
+std::string GlobalSymbol(size_t index) { return absl::StrCat(kGlobalPrefix, index); }
+
 absl::Status CheckNameExpression(const std::string& name) {
   constexpr absl::string_view kPunctuation = "_:<>,*&()+-/%|!=~. '\t[]";
   bool valid = !name.empty() && name.size() < 4096;
@@ -24,7 +26,7 @@ absl::Status CheckNameExpression(const std::string& name) {
     valid = valid && (absl::ascii_isalnum(c) || kPunctuation.find(c) != absl::string_view::npos);
   if (valid) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("not a kernel name or template name expression: `", name, "`"));
+      absl::StrCat("not a name or template name expression: `", name, "`"));
 }
 
 std::string PlainName(const std::string& name) {
@@ -53,6 +55,16 @@ std::string WithoutOurNames(const std::string& log, const std::vector<std::strin
   for (size_t i = names.size(); i-- > 0;)
     kept = absl::StrReplaceAll(kept, {{EntrySymbol(i), names[i]}});
   return absl::StrReplaceAll(kept, {{"::__stride::", ""}, {"__stride::", ""}, {"\n\n", "\n"}});
+}
+
+std::string GlobalText(const std::vector<std::string>& names) {
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i) {
+    absl::StrAppend(&text, "\nextern \"C\" __device__ const volatile void* ", GlobalSymbol(i),
+                    "() { return (const volatile void*)&", "\n#line 1 \"", kEntriesFile, "\"\n",
+                    names[i], "\n; }\n");
+  }
+  return text;
 }
 
 std::string EntryText(const std::vector<std::string>& names) {

@@ -32,6 +32,9 @@ struct KernelRuntime {
   // Per-thread form only: waits for the other threads of the block, or for the lanes of the warp
   // that `mask` names (0: for whoever is at `site`). The lanes of the warp that go on together.
   unsigned (*wait)(BlockContext* block, unsigned site, unsigned mask, bool whole_block);
+  // Per-thread form only: waits for all threads of the grid. Fails in a launch that is not
+  // cooperative.
+  void (*wait_grid)(BlockContext* block);
 };
 
 struct BlockContext {
@@ -44,7 +47,8 @@ struct BlockContext {
   unsigned block_index[3];
   unsigned thread_index[3];  // per-thread form only
   unsigned dynamic_shared_bytes;
-  void* launch;  // the launcher's own
+  unsigned cooperative;  // all blocks are there at once
+  void* launch;          // the launcher's own
 };
 
 }  // namespace cpu

@@ -114,6 +114,12 @@ unsigned FiberBlock::Wait(BlockContext* block, unsigned site, unsigned mask, boo
   return fiber.released;
 }
 
+void FiberBlock::WaitGrid(BlockContext* block) {
+  Fiber& fiber = *reinterpret_cast<Fiber*>(block);
+  fiber.state = State::kAtGridBarrier;
+  fiber.owner->Leave(fiber);
+}
+
 void FiberBlock::Abandon(BlockContext* block) {
   Fiber& fiber = *reinterpret_cast<Fiber*>(block);
   fiber.owner->failed_ = true;
@@ -122,18 +128,31 @@ void FiberBlock::Abandon(BlockContext* block) {
 }
 
 FiberBlock::Outcome FiberBlock::Run(const BlockContext& block, void (*kernel)(BlockContext*)) {
+  return Begin(block, kernel) ? Resume() : Outcome::kNoMemory;
+}
+
+bool FiberBlock::Begin(const BlockContext& block, void (*kernel)(BlockContext*)) {
   size_t count = size_t{block.block[0]} * block.block[1] * block.block[2];
-  if (!ReserveStacks(count)) return Outcome::kNoMemory;
+  if (!ReserveStacks(count)) return false;
   Prepare(block, count);
   kernel_ = kernel;
   failed_ = false;
+  return true;
+}
+
+FiberBlock::Outcome FiberBlock::Resume() {
+  const size_t count = fibers_.size();
   starting = this;
+  OpenBarrier(State::kAtGridBarrier);
   do {
     for (size_t first = 0; first < count; first += kWarp) {
       if (!RunWarp(first, std::min(kWarp, count - first))) return Outcome::kFailed;
     }
-  } while (OpenBarrier());
-  return Outcome::kDone;
+  } while (OpenBarrier(State::kAtBlockBarrier));
+  bool waiting = std::any_of(fibers_.begin(), fibers_.end(), [](const Fiber& fiber) {
+    return fiber.state == State::kAtGridBarrier;
+  });
+  return waiting ? Outcome::kAtGridBarrier : Outcome::kDone;
 }
 
 // Until each lane has returned or waits for the block.
@@ -196,11 +215,11 @@ bool FiberBlock::ReleaseWarp(size_t first, size_t count) {
   return true;
 }
 
-// False when every thread has returned.
-bool FiberBlock::OpenBarrier() {
+// False when no thread waits there.
+bool FiberBlock::OpenBarrier(State barrier) {
   bool waiting = false;
   for (Fiber& fiber : fibers_) {
-    if (fiber.state != State::kAtBlockBarrier) continue;
+    if (fiber.state != barrier) continue;
     fiber.state = State::kReady;
     waiting = true;
   }

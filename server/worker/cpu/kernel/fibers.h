@@ -17,7 +17,7 @@ namespace stride::cpu {
 // system calls.
 class FiberBlock {
  public:
-  enum class Outcome { kDone, kFailed, kNoMemory };
+  enum class Outcome { kDone, kFailed, kNoMemory, kAtGridBarrier };
 
   FiberBlock() = default;
   ~FiberBlock();
@@ -28,13 +28,21 @@ class FiberBlock {
   // thread has returned, or kFailed as soon as one has called Abandon.
   Outcome Run(const BlockContext& block, void (*kernel)(BlockContext*));
 
+  // The same in steps, for a block of a cooperative launch: false when there is no memory. Resume
+  // runs until the block has ended or waits for the grid, and after kAtGridBarrier from there on.
+  // Any thread may call it, one at a time.
+  bool Begin(const BlockContext& block, void (*kernel)(BlockContext*));
+  Outcome Resume();
+
   // KernelRuntime::wait.
   static unsigned Wait(BlockContext* block, unsigned site, unsigned mask, bool whole_block);
+  // KernelRuntime::wait_grid of a cooperative launch.
+  static void WaitGrid(BlockContext* block);
   // Leaves the calling fiber for ever and ends the block.
   [[noreturn]] static void Abandon(BlockContext* block);
 
  private:
-  enum class State { kReady, kAtBlockBarrier, kAtWarpBarrier, kDone };
+  enum class State { kReady, kAtBlockBarrier, kAtGridBarrier, kAtWarpBarrier, kDone };
   struct Fiber {
     BlockContext block;  // first: a kernel's context is its fiber
     FiberBlock* owner = nullptr;
@@ -50,7 +58,7 @@ class FiberBlock {
   void Prepare(const BlockContext& block, size_t count);
   bool RunWarp(size_t first, size_t count);
   bool ReleaseWarp(size_t first, size_t count);
-  bool OpenBarrier();
+  bool OpenBarrier(State barrier);
   unsigned Group(size_t first, size_t count, const Fiber& like) const;
   void Release(size_t first, unsigned lanes);
   void Leave(Fiber& fiber);

@@ -1,7 +1,9 @@
 #include "server/worker/cpu/kernel/launch.h"
 
 #include <algorithm>
+#include <memory>
 #include <mutex>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "server/worker/cpu/kernel/block_context.h"
@@ -71,8 +73,24 @@ void LeaveFibers(BlockContext* block, const char* what, const char* file, unsign
   FiberBlock::Abandon(block);
 }
 
-constexpr KernelRuntime kRuntime = {Print, LeaveBlock, nullptr};
-constexpr KernelRuntime kFiberRuntime = {Print, LeaveFibers, FiberBlock::Wait};
+void RefuseGridWait(BlockContext* block) {
+  LeaveFibers(block, "this_grid().sync() in a launch that is not cooperative", nullptr, 0,
+              block->thread_index);
+}
+
+constexpr KernelRuntime kRuntime = {Print, LeaveBlock, nullptr, nullptr};
+constexpr KernelRuntime kFiberRuntime = {Print, LeaveFibers, FiberBlock::Wait, RefuseGridWait};
+constexpr KernelRuntime kGridRuntime = {Print, LeaveFibers, FiberBlock::Wait, FiberBlock::WaitGrid};
+
+const KernelRuntime* RuntimeFor(const LaunchState& launch) {
+  if (!launch.kernel.per_thread) return &kRuntime;
+  return launch.config.cooperative ? &kGridRuntime : &kFiberRuntime;
+}
+
+absl::Status NoStacks(const LaunchState& launch) {
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "kernel `", launch.kernel.name, "`: no memory for the stacks of a block's threads"));
+}
 
 struct ThreadMemory {
   BlockScratch shared;
@@ -95,47 +113,54 @@ void RunBlock(BlockContext& context, LaunchState& launch) {
   FiberBlock::Outcome outcome = Memory().fibers.Run(context, function);
   if (outcome == FiberBlock::Outcome::kDone) return;
   if (outcome == FiberBlock::Outcome::kNoMemory) {
-    launch.SetError(absl::ResourceExhaustedError(absl::StrCat(
-        "kernel `", launch.kernel.name, "`: no memory for the stacks of a block's threads")));
+    launch.SetError(NoStacks(launch));
     return;
   }
   longjmp(static_cast<ThreadState*>(context.launch)->exit.landing, 1);
 }
 
+void SetIndex(BlockContext& context, const Dim3& grid, int64_t i) {
+  context.block_index[0] = static_cast<unsigned>(i % grid.x);
+  context.block_index[1] = static_cast<unsigned>(i / grid.x % grid.y);
+  context.block_index[2] = static_cast<unsigned>(i / grid.x / grid.y);
+  internal::MutableCurrentBlock().block_index = {context.block_index[0], context.block_index[1],
+                                                 context.block_index[2]};
+}
+
+// Whether the launch is to go on.
+bool GoesOn(LaunchState& launch) {
+  if (launch.stop.load(std::memory_order_relaxed)) return false;
+  if (launch.cancel == nullptr || !launch.cancel->load(std::memory_order_relaxed)) return true;
+  launch.cancelled = launch.stop = true;
+  return false;
+}
+
 // Runs blocks [begin, end) with `context` otherwise filled in. Its own frame, so that a jump out of
 // a kernel lands where no local has changed since.
 void RunBlocks(BlockContext& context, LaunchState& launch, int64_t begin, int64_t end) {
-  RunningBlock& running = internal::MutableCurrentBlock();
-  const Dim3& grid = launch.config.grid;
-  for (int64_t i = begin; i < end; ++i) {
-    if (launch.stop.load(std::memory_order_relaxed)) return;
-    if (launch.cancel != nullptr && launch.cancel->load(std::memory_order_relaxed)) {
-      launch.cancelled = launch.stop = true;
-      return;
-    }
-    context.block_index[0] = static_cast<unsigned>(i % grid.x);
-    context.block_index[1] = static_cast<unsigned>(i / grid.x % grid.y);
-    context.block_index[2] = static_cast<unsigned>(i / grid.x / grid.y);
-    running.block_index = {context.block_index[0], context.block_index[1], context.block_index[2]};
+  for (int64_t i = begin; i < end && GoesOn(launch); ++i) {
+    SetIndex(context, launch.config.grid, i);
     RunBlock(context, launch);
   }
 }
 
-bool Fill(BlockContext& context, ThreadState& thread, LaunchState& launch) {
+bool Fill(BlockContext& context, ThreadState& thread, BlockScratch& shared, BlockScratch& scratch,
+          LaunchState& launch) {
   const Dim3& grid = launch.config.grid;
   const Dim3& block = launch.config.block;
   uint64_t num_threads = uint64_t{block.x} * block.y * block.z;
   size_t shared_bytes =
       launch.kernel.static_shared_bytes + launch.config.dynamic_shared_bytes + kSharedAlignment;
-  context = BlockContext{.parameters = launch.parameters,
-                         .shared = Memory().shared.Reserve(shared_bytes),
-                         .scratch = Memory().scratch.Reserve(
-                             ScratchBytes(launch.kernel.private_bytes_per_thread, num_threads)),
-                         .runtime = launch.kernel.per_thread ? &kFiberRuntime : &kRuntime,
-                         .grid = {grid.x, grid.y, grid.z},
-                         .block = {block.x, block.y, block.z},
-                         .dynamic_shared_bytes = launch.config.dynamic_shared_bytes,
-                         .launch = &thread};
+  context = BlockContext{
+      .parameters = launch.parameters,
+      .shared = shared.Reserve(shared_bytes),
+      .scratch = scratch.Reserve(ScratchBytes(launch.kernel.private_bytes_per_thread, num_threads)),
+      .runtime = RuntimeFor(launch),
+      .grid = {grid.x, grid.y, grid.z},
+      .block = {block.x, block.y, block.z},
+      .dynamic_shared_bytes = launch.config.dynamic_shared_bytes,
+      .cooperative = launch.config.cooperative,
+      .launch = &thread};
   return context.shared != nullptr && context.scratch != nullptr;
 }
 
@@ -143,7 +168,7 @@ void RunOnThread(LaunchState& launch, int64_t begin, int64_t end) {
   if (launch.stop.load(std::memory_order_relaxed)) return;
   BlockContext context;
   ThreadState thread{.launch = &launch};
-  if (!Fill(context, thread, launch)) {
+  if (!Fill(context, thread, Memory().shared, Memory().scratch, launch)) {
     launch.SetError(absl::ResourceExhaustedError("no memory for a block's private values"));
     return;
   }
@@ -155,6 +180,55 @@ void RunOnThread(LaunchState& launch, int64_t begin, int64_t end) {
         absl::StrCat("kernel `", launch.kernel.name, "`: ", thread.exit.message)));
   }
   internal::MutableCurrentBlock().kernel = nullptr;
+}
+
+// A block of a cooperative launch whose threads are fibers. All of them are there at once.
+struct GridBlock {
+  BlockContext context;
+  ThreadState thread;
+  BlockScratch shared, scratch;
+  FiberBlock fibers;
+  bool started = false, done = false;
+};
+
+bool Start(GridBlock& block, LaunchState& launch, int64_t index) {
+  block.started = true;
+  block.thread.launch = &launch;
+  if (!Fill(block.context, block.thread, block.shared, block.scratch, launch)) return false;
+  SetIndex(block.context, launch.config.grid, index);
+  return block.fibers.Begin(block.context,
+                            reinterpret_cast<void (*)(BlockContext*)>(launch.kernel.function));
+}
+
+// To the next barrier of the grid, or to the end.
+void Step(GridBlock& block, LaunchState& launch, int64_t index) {
+  if (block.done || !GoesOn(launch)) return;
+  if (!block.started && !Start(block, launch, index)) {
+    launch.SetError(NoStacks(launch));
+    return;
+  }
+  internal::MutableCurrentBlock().kernel = launch.kernel.name.c_str();
+  SetIndex(block.context, launch.config.grid, index);
+  FiberBlock::Outcome outcome = block.fibers.Resume();
+  internal::MutableCurrentBlock().kernel = nullptr;
+  block.done = outcome != FiberBlock::Outcome::kAtGridBarrier;
+  if (outcome != FiberBlock::Outcome::kFailed) return;
+  launch.SetError(absl::AbortedError(
+      absl::StrCat("kernel `", launch.kernel.name, "`: ", block.thread.exit.message)));
+}
+
+// The barrier is where the pool has made one step of each block.
+void RunCooperative(ThreadPool& pool, LaunchState& launch, int64_t num_blocks) {
+  std::vector<std::unique_ptr<GridBlock>> blocks(num_blocks);
+  for (auto& block : blocks) block = std::make_unique<GridBlock>();
+  bool waiting = true;
+  while (waiting && !launch.stop) {
+    pool.ParallelFor(num_blocks, 1, [&](int64_t begin, int64_t end, int) {
+      for (int64_t i = begin; i < end; ++i) Step(*blocks[i], launch, i);
+    });
+    waiting =
+        std::any_of(blocks.begin(), blocks.end(), [](const auto& block) { return !block->done; });
+  }
 }
 
 // Pieces large enough that fetching one costs nothing, small enough that threads end together.
@@ -170,8 +244,12 @@ absl::Status Launch(ThreadPool& pool, const KernelEntry& kernel, const LaunchCon
   if (absl::Status status = CheckLaunch(kernel, config); !status.ok()) return status;
   LaunchState launch{kernel, config, packed_parameters, cancel, printed};
   int64_t num_blocks = int64_t{config.grid.x} * config.grid.y * config.grid.z;
-  pool.ParallelFor(num_blocks, Grain(num_blocks, pool.num_threads()),
-                   [&](int64_t begin, int64_t end, int) { RunOnThread(launch, begin, end); });
+  if (config.cooperative && kernel.per_thread) {
+    RunCooperative(pool, launch, num_blocks);
+  } else {
+    pool.ParallelFor(num_blocks, Grain(num_blocks, pool.num_threads()),
+                     [&](int64_t begin, int64_t end, int) { RunOnThread(launch, begin, end); });
+  }
   if (!launch.error.ok()) return launch.error;
   if (launch.cancelled)
     return absl::CancelledError(absl::StrCat("kernel `", kernel.name, "` was cancelled"));

@@ -1,5 +1,7 @@
 #include "server/worker/cpu/kernel/launch_limits.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "server/worker/cpu/kernel/block_scratch.h"
 
@@ -40,7 +42,25 @@ absl::Status CheckGrid(const KernelEntry& kernel, const Dim3& grid, const Dim3& 
   return absl::OkStatus();
 }
 
+uint64_t ThreadsOf(const Dim3& block) { return uint64_t{block.x} * block.y * block.z; }
+
+absl::Status CheckCooperative(const KernelEntry& kernel, const LaunchConfig& config) {
+  const uint64_t blocks = ThreadsOf(config.grid), limit = MaxCooperativeBlocks(kernel, config);
+  if (!config.cooperative || blocks <= limit) return absl::OkStatus();
+  return Refuse(kernel, absl::StrCat("a cooperative grid of ", blocks,
+                                     " blocks does not fit; of blocks of this size at most ", limit,
+                                     " run at once here"));
+}
+
 }  // namespace
+
+uint64_t MaxCooperativeBlocks(const KernelEntry& kernel, const LaunchConfig& config) {
+  const uint64_t threads = ThreadsOf(config.block);
+  const uint64_t bytes = ScratchBytes(kernel.private_bytes_per_thread, threads) +
+                         kernel.static_shared_bytes + config.dynamic_shared_bytes;
+  return std::min(kMaxCooperativeThreads / threads,
+                  kMaxPrivateBytes / std::max<uint64_t>(bytes, 1));
+}
 
 absl::Status CheckLaunch(const KernelEntry& kernel, const LaunchConfig& config) {
   if (absl::Status status = CheckBlock(kernel, config.block); !status.ok()) return status;
@@ -58,7 +78,7 @@ absl::Status CheckLaunch(const KernelEntry& kernel, const LaunchConfig& config) 
         "kernel `", kernel.name, "` keeps ", scratch, " bytes of private values for a block of ",
         threads, " threads; the limit is ", kMaxPrivateBytes));
   }
-  return absl::OkStatus();
+  return CheckCooperative(kernel, config);
 }
 
 }  // namespace stride::cpu

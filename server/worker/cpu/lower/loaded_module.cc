@@ -25,6 +25,9 @@ absl::StatusOr<std::shared_ptr<const LoadedModule>> LoadedModule::Load(
     }
     loaded->kernels_.push_back({kernel, std::move(entry)});
   }
+  auto globals = ModuleGlobals::Find(*loaded->module_, description.globals());
+  if (!globals.ok()) return globals.status();
+  loaded->globals_ = std::make_unique<ModuleGlobals>(*std::move(globals));
   return loaded;
 }
 
@@ -39,14 +42,19 @@ const LoadedModule::Kernel* LoadedModule::FindKernel(const std::string& entry) c
   return nullptr;
 }
 
-std::vector<wire::KernelAttributes> LoadedModule::Attributes() const {
-  std::vector<wire::KernelAttributes> all;
+wire::ModuleLoaded LoadedModule::Attributes() const {
+  wire::ModuleLoaded all;
   for (const Kernel& kernel : kernels_) {
-    wire::KernelAttributes& attributes = all.emplace_back();
+    wire::KernelAttributes& attributes = *all.add_kernels();
     attributes.set_entry(kernel.description.entry());
     attributes.set_shared_bytes(kernel.entry.static_shared_bytes);
     attributes.set_local_bytes(static_cast<uint32_t>(kernel.entry.private_bytes_per_thread));
     attributes.set_max_threads_per_block(kernel.entry.max_threads_per_block);
+  }
+  for (const ModuleGlobals::Global& global : globals_->all()) {
+    wire::GlobalAttributes& attributes = *all.add_globals();
+    attributes.set_name(global.description.name());
+    attributes.set_size(global.description.size());
   }
   return all;
 }

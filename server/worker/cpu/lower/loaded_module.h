@@ -8,10 +8,12 @@
 #include "server/wire/worker.pb.h"
 #include "server/worker/cpu/kernel/launch_limits.h"
 #include "server/worker/cpu/kernel/module.h"
+#include "server/worker/cpu/lower/module_globals.h"
 
 namespace stride::cpu {
 
-// A compiled object in this process with what the compiler said of its kernels. Immutable.
+// A compiled object in this process with what the compiler said of its kernels. Immutable but for
+// the content of its variables.
 class LoadedModule {
  public:
   static absl::StatusOr<std::shared_ptr<const LoadedModule>> Load(
@@ -27,12 +29,15 @@ class LoadedModule {
   };
   // By the name that compilation was asked for; nullptr when there is none.
   const Kernel* FindKernel(const std::string& entry) const;
-  std::vector<wire::KernelAttributes> Attributes() const;
+  // Those that launches set. Their content is of the thread that runs launches.
+  ModuleGlobals& globals() const { return *globals_; }
+  wire::ModuleLoaded Attributes() const;
 
  private:
   LoadedModule() = default;
   std::unique_ptr<Module> module_;
   std::vector<Kernel> kernels_;
+  std::unique_ptr<ModuleGlobals> globals_;
 };
 
 }  // namespace stride::cpu

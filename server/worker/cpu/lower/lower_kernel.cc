@@ -1,4 +1,8 @@
 #include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "server/worker/cpu/kernel/launch.h"
@@ -35,11 +39,62 @@ absl::Status PutArgument(const LoweringContext& context, const wire::Parameter& 
     std::memcpy(to, &address, sizeof(address));
     return absl::OkStatus();
   }
-  if (argument.raw().size() != parameter.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("an argument has ", argument.raw().size(),
-                                                   " bytes, its parameter ", parameter.size()));
+  const std::string& raw = argument.has_aggregate() ? argument.aggregate().raw() : argument.raw();
+  if (raw.size() != parameter.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("an argument has ", raw.size(), " bytes, its parameter ", parameter.size()));
   }
-  std::memcpy(to, argument.raw().data(), argument.raw().size());
+  std::memcpy(to, raw.data(), raw.size());
+  return absl::OkStatus();
+}
+
+// The pointers within a struct, put at `to`.
+absl::Status PutPointers(const LoweringContext& context,
+                         const wire::KernelArgument::Aggregate& aggregate, std::byte* to,
+                         std::vector<Place>* kept) {
+  for (const auto& pointer : aggregate.pointers()) {
+    if (uint64_t{pointer.offset()} + sizeof(uint64_t) > aggregate.raw().size()) {
+      return absl::InvalidArgumentError("a struct's pointer lies outside it");
+    }
+    auto found = context.arenas->Bytes(pointer.array().arena(), pointer.array().offset(), 0);
+    if (!found.ok()) return found.status();
+    uint64_t address = found->bits();
+    std::memcpy(to + pointer.offset(), &address, sizeof(address));
+    kept->push_back(*std::move(found));
+  }
+  return absl::OkStatus();
+}
+
+// What a launch sets its module's variables to, with what the bytes lie in.
+struct GlobalValues {
+  std::vector<ModuleGlobals::Value> values;
+  std::vector<Place> places;
+  std::vector<std::unique_ptr<const std::string>> texts;
+};
+
+absl::Status TakeGlobal(const LoweringContext& context, ModuleGlobals& globals,
+                        const wire::GlobalValue& value, GlobalValues* out) {
+  ModuleGlobals::Global* global = globals.FindGlobal(value.name());
+  if (global == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat("the module has no variable ", value.name()));
+  }
+  const uint64_t size = value.has_array() ? value.size() : value.raw().size();
+  if (size > global->description.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("a value of ", size, " bytes is longer than `",
+                                                   value.name(), "`, which has ",
+                                                   global->description.size()));
+  }
+  const std::byte* bytes;
+  if (value.has_array()) {
+    auto found = context.arenas->Bytes(value.array().arena(), value.array().offset(), size);
+    if (!found.ok()) return found.status();
+    bytes = found->address;
+    out->places.push_back(*std::move(found));
+  } else {
+    out->texts.push_back(std::make_unique<const std::string>(value.raw()));
+    bytes = reinterpret_cast<const std::byte*>(out->texts.back()->data());
+  }
+  out->values.push_back({global, bytes, size});
   return absl::OkStatus();
 }
 
@@ -73,6 +128,7 @@ absl::StatusOr<Work> LowerKernel(const LoweringContext& context, const wire::Ker
   config.grid = *grid;
   config.block = *block;
   config.dynamic_shared_bytes = launch.dynamic_shared_bytes();
+  config.cooperative = launch.cooperative();
   if (absl::Status s = CheckLaunch(kernel->entry, config); !s.ok()) return s;
 
   int num_parameters = kernel->description.parameters_size();
@@ -86,13 +142,23 @@ absl::StatusOr<Work> LowerKernel(const LoweringContext& context, const wire::Ker
   if (!parameters) return absl::ResourceExhaustedError("no memory for a launch's parameters");
   Work work;
   work.operands.resize(num_parameters);
+  auto extra = std::make_shared<GlobalValues>();
   for (int i = 0; i < num_parameters; ++i) {
     const wire::Parameter& parameter = kernel->description.parameters(i);
     absl::Status s = PutArgument(context, parameter, launch.arguments(i),
                                  parameters.get() + parameter.offset(), &work.operands[i]);
+    if (s.ok() && launch.arguments(i).has_aggregate()) {
+      s = PutPointers(context, launch.arguments(i).aggregate(),
+                      parameters.get() + parameter.offset(), &extra->places);
+    }
     if (!s.ok()) return s;
   }
-  work.run = [pool = context.pool, module = *module, kernel, config, parameters] {
+  for (const wire::GlobalValue& value : launch.globals()) {
+    absl::Status s = TakeGlobal(context, (*module)->globals(), value, extra.get());
+    if (!s.ok()) return s;
+  }
+  work.run = [pool = context.pool, module = *module, kernel, config, parameters, extra] {
+    module->globals().Set(extra->values);
     return RunKernel(*pool, kernel->entry, config, parameters.get());
   };
   return work;

@@ -45,7 +45,8 @@ class Sections {
     };
     const std::string_view names = Content(section(header.e_shstrndx));
     for (int i = 0; i < header.e_shnum; ++i) {
-      sections_.emplace(std::string(StringAt(names, section(i).sh_name)), section(i));
+      names_.emplace_back(StringAt(names, section(i).sh_name));
+      sections_.emplace(names_.back(), section(i));
     }
   }
 
@@ -62,6 +63,8 @@ class Sections {
     const Elf64_Shdr* section = Find(name);
     return section != nullptr ? Content(*section) : std::string_view();
   }
+  // Empty for an index that is none.
+  std::string NameOf(uint32_t index) const { return index < names_.size() ? names_[index] : ""; }
   uint32_t arch() const { return arch_; }
 
  private:
@@ -72,6 +75,7 @@ class Sections {
 
   std::string_view file_;
   uint32_t arch_ = 0;
+  std::vector<std::string> names_;
   std::map<std::string, Elf64_Shdr> sections_;
 };
 
@@ -129,6 +133,25 @@ absl::StatusOr<std::vector<KernelInfo>> ReadCubin(std::string_view cubin) {
     kernels.push_back(std::move(kernel));
   }
   return kernels;
+}
+
+absl::StatusOr<std::vector<VariableInfo>> ReadCubinVariables(std::string_view cubin) {
+  if (absl::Status status = CheckImage(cubin); !status.ok()) return status;
+  const Sections sections(cubin);
+  const std::string_view symbols = sections.Content(".symtab");
+  const std::string_view names = sections.Content(".strtab");
+  std::vector<VariableInfo> variables;
+  for (uint64_t at = 0; at + sizeof(Elf64_Sym) <= symbols.size(); at += sizeof(Elf64_Sym)) {
+    const auto symbol = ReadAt<Elf64_Sym>(symbols, at);
+    if (ELF64_ST_TYPE(symbol.st_info) != STT_OBJECT) continue;
+    const std::string section = sections.NameOf(symbol.st_shndx);
+    // The bank that __constant__ variables have; others are the compiler's own.
+    const bool constant = section.rfind(".nv.constant3", 0) == 0;
+    if (!constant && section.rfind(".nv.global", 0) != 0) continue;
+    variables.push_back(
+        {std::string(Sections::StringAt(names, symbol.st_name)), symbol.st_size, constant});
+  }
+  return variables;
 }
 
 }  // namespace stride::cuda

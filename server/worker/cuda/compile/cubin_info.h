@@ -21,6 +21,14 @@ struct KernelInfo {
   uint32_t static_shared_bytes = 0;
 };
 
+// A variable at namespace scope.
+struct VariableInfo {
+  std::string symbol;
+  uint64_t size = 0;  // bytes
+  bool constant = false;
+};
+absl::StatusOr<std::vector<VariableInfo>> ReadCubinVariables(std::string_view cubin);
+
 // The kernels of a cubin, in the order of its symbol table. The bytes may be a stranger's:
 // INVALID_ARGUMENT when they make no sense.
 absl::StatusOr<std::vector<KernelInfo>> ReadCubin(std::string_view cubin);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -75,22 +76,70 @@ const KernelInfo* FindSymbol(const std::vector<KernelInfo>& kernels, const std::
   return found == kernels.end() ? nullptr : &*found;
 }
 
-// `result.lowered_names` holds the entries' symbols and then, when there are twice as many, their
-// signatures.
+absl::StatusOr<std::vector<VariableInfo>> ReadVariables(const std::string& object) {
+  return ImageKindOf(object) == ImageKind::kCubin ? ReadCubinVariables(object)
+                                                  : ReadPtxVariables(object);
+}
+
+absl::Status NoSuchVariable(const std::string& name, const std::vector<VariableInfo>& variables) {
+  std::vector<std::string> names;
+  for (const VariableInfo& variable : variables) names.push_back(NameOfSymbol(variable.symbol));
+  return worker::UnknownGlobal(name, names);
+}
+
+absl::Status DescribeVariable(const std::string& name, const std::string& symbol,
+                              std::optional<DType> type, const std::vector<VariableInfo>& variables,
+                              wire::ModuleDescription* description) {
+  auto found = std::find_if(variables.begin(), variables.end(), [&](const VariableInfo& variable) {
+    return variable.symbol == symbol;
+  });
+  if (found == variables.end()) return NoSuchVariable(name, variables);
+  wire::GlobalDescription* global = description->add_globals();
+  global->set_name(name);
+  global->set_symbol(symbol);
+  global->set_size(found->size);
+  global->set_constant(found->constant);
+  if (type) global->set_dtype(static_cast<int>(*type));
+  return absl::OkStatus();
+}
+
+// The names that a compilation is asked for, in the order of NvrtcResult::lowered_names: entries,
+// globals and, with `types`, signatures of the former and types of the latter.
+std::vector<std::string> NamesFor(const std::vector<std::string>& entries,
+                                  const std::vector<std::string>& globals, bool types) {
+  std::vector<std::string> names = entries;
+  for (const std::string& global : globals) names.push_back(VariableExpression(global));
+  if (!types) return names;
+  for (const std::string& entry : entries) names.push_back(SignatureExpression(entry));
+  for (const std::string& global : globals) names.push_back(VariableTypeExpression(global));
+  return names;
+}
+
 absl::StatusOr<CompiledCode> Describe(NvrtcResult result, const std::vector<std::string>& entries,
-                                      bool is_complete, bool* complete) {
+                                      const std::vector<std::string>& globals, bool is_complete,
+                                      bool* complete) {
   absl::StatusOr<std::vector<KernelInfo>> kernels = ReadObject(result.object);
   if (!kernels.ok()) return kernels.status();
   CompiledCode code;
+  const std::vector<std::string>& names = result.lowered_names;
+  const size_t num_names = entries.size() + globals.size();
+  const bool typed = names.size() == 2 * num_names;
   for (size_t i = 0; i < entries.size(); ++i) {
-    const KernelInfo* info = FindSymbol(*kernels, result.lowered_names[i]);
+    const KernelInfo* info = FindSymbol(*kernels, names[i]);
     if (info == nullptr) return NoSuchKernel(entries[i], *kernels);
     std::optional<std::vector<ParameterType>> types;
-    const size_t signature = entries.size() + i;
-    if (signature < result.lowered_names.size()) {
-      types = ParseSignature(result.lowered_names[signature]);
-    }
+    if (typed) types = ParseSignature(names[num_names + i]);
     *code.description.add_kernels() = DescribeKernel(entries[i], *info, types);
+  }
+  absl::StatusOr<std::vector<VariableInfo>> variables = std::vector<VariableInfo>();
+  if (!globals.empty()) variables = ReadVariables(result.object);
+  if (!variables.ok()) return variables.status();
+  for (size_t i = 0; i < globals.size(); ++i) {
+    std::optional<DType> type;
+    if (typed) type = ParseVariableType(names[num_names + entries.size() + i]);
+    absl::Status status = DescribeVariable(globals[i], names[entries.size() + i], type, *variables,
+                                           &code.description);
+    if (!status.ok()) return status;
   }
   if (is_complete) *complete = kernels->size() == entries.size();
   code.log = CleanLog(result.log);
@@ -166,35 +215,47 @@ absl::StatusOr<CompiledCode> CudaCompiler::CompileSource(int arch, const wire::S
   if (!options.ok()) return options.status();
   options->push_back(ArchOption(**nvrtc_, arch, true));
   AddIncludePaths(**nvrtc_, &*options);
-  if (source.entries_size() == 0) return CompileAll(source.text(), *options);
-  return CompileEntries(source.text(), *options,
-                        {source.entries().begin(), source.entries().end()});
+  Job job{source.text(), *std::move(options), {source.globals().begin(), source.globals().end()}};
+  const std::vector<std::string> entries(source.entries().begin(), source.entries().end());
+  absl::StatusOr<CompiledCode> code = CompileJob(job, entries);
+  const bool other_groups =
+      absl::StrContains(job.text, "cooperative_groups") && !(*nvrtc_)->include_folder.empty();
+  if (code.ok() || !other_groups) return code;
+  // Our header has what is common; the toolkit's, where there is one, has the rest.
+  job.groups = GroupsFrom::kToolkit;
+  absl::StatusOr<CompiledCode> with_toolkit = CompileJob(job, entries);
+  return with_toolkit.ok() ? with_toolkit : code;
 }
 
-absl::StatusOr<CompiledCode> CudaCompiler::CompileEntries(const std::string& text,
-                                                          const std::vector<std::string>& options,
+absl::StatusOr<NvrtcResult> CudaCompiler::RunJob(const Job& job, const std::string& text,
+                                                 const std::vector<std::string>& names) {
+  return RunNvrtc(**nvrtc_, text, job.options, names, job.groups);
+}
+
+absl::StatusOr<CompiledCode> CudaCompiler::CompileJob(const Job& job,
+                                                      const std::vector<std::string>& entries) {
+  return entries.empty() ? CompileAll(job) : CompileEntries(job, entries);
+}
+
+absl::StatusOr<CompiledCode> CudaCompiler::CompileEntries(const Job& job,
                                                           const std::vector<std::string>& entries) {
-  std::vector<std::string> names = entries;
-  for (const std::string& entry : entries) names.push_back(SignatureExpression(entry));
   absl::StatusOr<NvrtcResult> result =
-      RunNvrtc(**nvrtc_, AppendSignatureQuery(text), options, names);
+      RunJob(job, AppendSignatureQuery(job.text), NamesFor(entries, job.globals, /*types=*/true));
   if (!result.ok()) return result.status();
   if (!result->ok) {
     // Once more without our own lines: either the source is wrong, and the log is then of the
     // client's text alone, or only our lines were.
-    result = RunNvrtc(**nvrtc_, text, options, entries);
+    result = RunJob(job, job.text, NamesFor(entries, job.globals, /*types=*/false));
     if (!result.ok()) return result.status();
-    if (!result->ok) return WrongEntries(text, options, entries, *result);
+    if (!result->ok) return WrongEntries(job, entries, *result);
   }
   bool complete = false;
-  return Describe(*std::move(result), entries, false, &complete);
+  return Describe(*std::move(result), entries, job.globals, false, &complete);
 }
 
-absl::Status CudaCompiler::WrongEntries(const std::string& text,
-                                        const std::vector<std::string>& options,
-                                        const std::vector<std::string>& entries,
+absl::Status CudaCompiler::WrongEntries(const Job& job, const std::vector<std::string>& entries,
                                         const NvrtcResult& failed) {
-  absl::StatusOr<NvrtcResult> alone = RunNvrtc(**nvrtc_, text, options, {});
+  absl::StatusOr<NvrtcResult> alone = RunJob(job, job.text, {});
   if (!alone.ok()) return alone.status();
   if (!alone->ok) return WrongSource(*alone);
   absl::StatusOr<std::vector<KernelInfo>> kernels = ReadObject(alone->object);
@@ -202,7 +263,7 @@ absl::Status CudaCompiler::WrongEntries(const std::string& text,
   std::vector<std::string> known;
   for (const KernelInfo& kernel : *kernels) known.push_back(NameOfSymbol(kernel.symbol));
   // Templates leave nothing in the object.
-  for (std::string& name : GuessTemplateNames(text)) known.push_back(std::move(name));
+  for (std::string& name : GuessTemplateNames(job.text)) known.push_back(std::move(name));
   for (const std::string& entry : entries) {
     auto knows = [&](const std::string& name) {
       return std::find(known.begin(), known.end(), name) != known.end();
@@ -210,25 +271,28 @@ absl::Status CudaCompiler::WrongEntries(const std::string& text,
     if (!knows(entry) && !knows(entry.substr(0, entry.find('<'))))
       return worker::UnknownEntry(entry, known);
   }
+  for (const std::string& global : job.globals) {
+    absl::StatusOr<NvrtcResult> one = RunJob(job, job.text, {VariableExpression(global)});
+    if (!one.ok()) return one.status();
+    if (!one->ok) return worker::UnknownGlobal(global, GuessVariableNames(job.text));
+  }
   return WrongSource(failed);
 }
 
-absl::StatusOr<CompiledCode> CudaCompiler::CompileAll(const std::string& text,
-                                                      const std::vector<std::string>& options) {
+absl::StatusOr<CompiledCode> CudaCompiler::CompileAll(const Job& job) {
   // Mostly the names can be read from the source, and one compilation does.
-  const std::vector<std::string> guessed = GuessKernelNames(text);
-  std::vector<std::string> names = guessed;
-  for (const std::string& entry : guessed) names.push_back(SignatureExpression(entry));
+  const std::vector<std::string> guessed = GuessKernelNames(job.text);
   absl::StatusOr<NvrtcResult> result =
-      RunNvrtc(**nvrtc_, AppendSignatureQuery(text), options, names);
+      RunJob(job, AppendSignatureQuery(job.text), NamesFor(guessed, job.globals, /*types=*/true));
   if (!result.ok()) return result.status();
   if (result->ok && !guessed.empty()) {
     bool complete = false;
-    absl::StatusOr<CompiledCode> code = Describe(*std::move(result), guessed, true, &complete);
+    absl::StatusOr<CompiledCode> code =
+        Describe(*std::move(result), guessed, job.globals, true, &complete);
     if (code.ok() && complete) return code;
   }
   // Otherwise the object tells them.
-  result = RunNvrtc(**nvrtc_, text, options, {});
+  result = RunJob(job, job.text, {});
   if (!result.ok()) return result.status();
   if (!result->ok) return WrongSource(*result);
   absl::StatusOr<std::vector<KernelInfo>> kernels = ReadObject(result->object);
@@ -239,16 +303,19 @@ absl::StatusOr<CompiledCode> CudaCompiler::CompileAll(const std::string& text,
   }
   std::vector<std::string> found;
   for (const KernelInfo& kernel : *kernels) found.push_back(NameOfSymbol(kernel.symbol));
-  if (absl::StatusOr<CompiledCode> code = CompileEntries(text, options, found); code.ok()) {
-    return code;
-  }
+  absl::StatusOr<CompiledCode> named = CompileEntries(job, found);
+  if (named.ok() || !worker::UnknownEntryOf(named.status()).empty()) return named;
   // Some cannot be named, such as overloads: they go by their symbols, without types.
-  CompiledCode code;
+  result = RunJob(job, job.text, NamesFor({}, job.globals, /*types=*/false));
+  if (!result.ok()) return result.status();
+  if (!result->ok) return WrongSource(*result);
+  bool complete = false;
+  absl::StatusOr<CompiledCode> code =
+      Describe(*std::move(result), {}, job.globals, false, &complete);
+  if (!code.ok()) return code;
   for (const KernelInfo& kernel : *kernels) {
-    *code.description.add_kernels() = DescribeKernel(kernel.symbol, kernel, std::nullopt);
+    *code->description.add_kernels() = DescribeKernel(kernel.symbol, kernel, std::nullopt);
   }
-  code.log = CleanLog(result->log);
-  code.object = std::move(result->object);
   return code;
 }
 
@@ -272,6 +339,13 @@ absl::StatusOr<CompiledCode> CudaCompiler::TakePrebuilt(const wire::Source& sour
       kernel->set_entry(entry);
       kernel->set_symbol(entry);
     }
+    for (const std::string& name : source.globals()) {
+      wire::GlobalDescription* global = code.description.add_globals();
+      global->set_name(name);
+      global->set_symbol(name);
+      // Nothing tells; a constant would show an earlier launch's value otherwise.
+      global->set_constant(true);
+    }
     return code;
   }
   absl::StatusOr<std::vector<KernelInfo>> kernels = ReadObject(code.object);
@@ -284,6 +358,13 @@ absl::StatusOr<CompiledCode> CudaCompiler::TakePrebuilt(const wire::Source& sour
     const KernelInfo* info = FindSymbol(*kernels, entry);
     if (info == nullptr) return NoSuchKernel(entry, *kernels);
     *code.description.add_kernels() = DescribeKernel(entry, *info, std::nullopt);
+  }
+  if (source.globals().empty()) return code;
+  absl::StatusOr<std::vector<VariableInfo>> variables = ReadVariables(code.object);
+  if (!variables.ok()) return variables.status();
+  for (const std::string& name : source.globals()) {
+    absl::Status status = DescribeVariable(name, name, std::nullopt, *variables, &code.description);
+    if (!status.ok()) return status;
   }
   return code;
 }

@@ -28,15 +28,24 @@ class CudaCompiler : public worker::CodeCompiler {
  private:
   absl::StatusOr<worker::CompiledCode> CompileEmitted(int arch, const wire::Code& code);
   absl::StatusOr<worker::CompiledCode> CompileSource(int arch, const wire::Source& source);
-  absl::StatusOr<worker::CompiledCode> CompileEntries(const std::string& text,
-                                                      const std::vector<std::string>& options,
+  // A client's source, with whatever it is compiled with.
+  struct Job {
+    std::string text;
+    std::vector<std::string> options;
+    std::vector<std::string> globals;
+    GroupsFrom groups = GroupsFrom::kOurs;
+  };
+  absl::StatusOr<NvrtcResult> RunJob(const Job& job, const std::string& text,
+                                     const std::vector<std::string>& names);
+  absl::StatusOr<worker::CompiledCode> CompileJob(const Job& job,
+                                                  const std::vector<std::string>& entries);
+  absl::StatusOr<worker::CompiledCode> CompileEntries(const Job& job,
                                                       const std::vector<std::string>& entries);
-  // Why these entries of `text` did not compile: the text itself, a name that it lacks, or what
-  // `failed` tells.
-  absl::Status WrongEntries(const std::string& text, const std::vector<std::string>& options,
-                            const std::vector<std::string>& entries, const NvrtcResult& failed);
-  absl::StatusOr<worker::CompiledCode> CompileAll(const std::string& text,
-                                                  const std::vector<std::string>& options);
+  // Why these entries or the job's globals did not compile: the text itself, a name that it lacks,
+  // or what `failed` tells.
+  absl::Status WrongEntries(const Job& job, const std::vector<std::string>& entries,
+                            const NvrtcResult& failed);
+  absl::StatusOr<worker::CompiledCode> CompileAll(const Job& job);
   absl::StatusOr<worker::CompiledCode> TakePrebuilt(const wire::Source& source);
 
   absl::StatusOr<std::unique_ptr<const Nvrtc>> nvrtc_;

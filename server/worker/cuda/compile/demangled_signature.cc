@@ -144,6 +144,21 @@ std::optional<std::vector<ParameterType>> ParseSignature(const std::string& mang
   return parameters;
 }
 
+std::optional<DType> ParseVariableType(const std::string& mangled) {
+  int status = 0;
+  char* demangled = abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status);
+  if (demangled == nullptr || status != 0) return std::nullopt;
+  const std::string owned(demangled);
+  std::free(demangled);
+  std::string_view type = owned;
+  if (!ConsumePrefix(&type, "stride_variable<") || !ConsumeSuffix(&type, ">")) return std::nullopt;
+  // Extents stand behind the element's type.
+  if (!type.empty() && type.back() == ']') type = Trim(type.substr(0, type.find('[')));
+  ConsumeSuffix(&type, " volatile");
+  ConsumeSuffix(&type, " const");
+  return TypeNamed(Trim(type));
+}
+
 wire::Parameter DescribeType(const ParameterType& type) {
   Parameter parameter;
   parameter.set_size(type.size);

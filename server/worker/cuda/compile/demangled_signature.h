@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "server/store/dtype.h"
 #include "server/wire/worker.pb.h"
 
 namespace stride::cuda {
@@ -25,6 +26,10 @@ std::vector<std::string> SplitArguments(std::string_view text);
 // The parameter types in a mangled `stride_signature<void (*)(...), stride_numbers<...>>`
 // (signature_query.h); nullopt when it is none.
 std::optional<std::vector<ParameterType>> ParseSignature(const std::string& mangled);
+
+// The dtype of the elements in a mangled `stride_variable<float [16]>`; nullopt when they have
+// none.
+std::optional<DType> ParseVariableType(const std::string& mangled);
 
 // Kind, pointee, size and spelling; the offset is left 0.
 wire::Parameter DescribeType(const ParameterType& type);

@@ -114,7 +114,39 @@ std::vector<std::string> GuessNames(std::string_view source, bool templates) {
   return names;
 }
 
+// The name of the variable whose declaration goes on at `at`; empty when it is a function's.
+std::string DeclaredVariable(const std::vector<std::string>& words, size_t at) {
+  std::string last;
+  int templates = 0;
+  for (; at < words.size(); ++at) {
+    const std::string& word = words[at];
+    if (word == "<") ++templates;
+    if (word == ">") --templates;
+    if (templates > 0 || word == ">") continue;
+    if (word == "(" && (last == "__align__" || last == "__attribute__" || last == "alignas")) {
+      at = AfterParentheses(words, at) - 1;
+      continue;
+    }
+    if (word == ";" || word == "=" || word == "[" || word == "{" || word == ",") return last;
+    if (word == "(" || word == ")" || word == "}") return "";
+    if (IsNameCharacter(word[0])) last = word;
+  }
+  return "";
+}
+
 }  // namespace
+
+std::vector<std::string> GuessVariableNames(std::string_view source) {
+  const std::vector<std::string> words = Words(source);
+  std::vector<std::string> names;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (words[i] != "__constant__" && words[i] != "__device__") continue;
+    const std::string name = DeclaredVariable(words, i + 1);
+    if (name.empty() || std::find(names.begin(), names.end(), name) != names.end()) continue;
+    names.push_back(name);
+  }
+  return names;
+}
 
 std::vector<std::string> GuessKernelNames(std::string_view source) {
   return GuessNames(source, /*templates=*/false);

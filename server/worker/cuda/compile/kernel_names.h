@@ -14,6 +14,9 @@ std::vector<std::string> GuessKernelNames(std::string_view source);
 // Likewise of those that are templates.
 std::vector<std::string> GuessTemplateNames(std::string_view source);
 
+// Likewise of the variables that it marks __constant__ or __device__, templates among them.
+std::vector<std::string> GuessVariableNames(std::string_view source);
+
 // The name under which to ask for the kernel with this symbol: `ns::add<float>` for its mangled
 // form.
 std::string NameOfSymbol(const std::string& symbol);

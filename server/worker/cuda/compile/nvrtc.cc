@@ -109,8 +109,10 @@ absl::StatusOr<std::unique_ptr<const Nvrtc>> Nvrtc::Load() {
 
 absl::StatusOr<NvrtcResult> RunNvrtc(const Nvrtc& nvrtc, const std::string& source,
                                      const std::vector<std::string>& options,
-                                     const std::vector<std::string>& name_expressions) {
-  const StubHeaders& stubs = StubHeaders::Get();
+                                     const std::vector<std::string>& name_expressions,
+                                     GroupsFrom groups) {
+  const StubHeaders& stubs =
+      groups == GroupsFrom::kOurs ? StubHeaders::Get() : StubHeaders::WithoutGroups();
   nvrtcProgram program = nullptr;
   nvrtcResult result =
       nvrtc.create(&program, source.c_str(), kProgramName, static_cast<int>(stubs.texts.size()),

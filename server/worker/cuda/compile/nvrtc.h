@@ -44,10 +44,14 @@ struct NvrtcResult {
   std::vector<std::string> lowered_names;  // of the name expressions, in order
 };
 
+// Whose <cooperative_groups.h> a source gets.
+enum class GroupsFrom { kOurs, kToolkit };
+
 // Compiles `source` as kernel.cu with our stub headers. A source that does not compile is a result
 // with ok = false; the status is for NVRTC's own failures.
 absl::StatusOr<NvrtcResult> RunNvrtc(const Nvrtc& nvrtc, const std::string& source,
                                      const std::vector<std::string>& options,
-                                     const std::vector<std::string>& name_expressions);
+                                     const std::vector<std::string>& name_expressions,
+                                     GroupsFrom groups = GroupsFrom::kOurs);
 
 }  // namespace stride::cuda

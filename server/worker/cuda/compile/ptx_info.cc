@@ -137,7 +137,53 @@ bool ReadEntry(PtxLexer* lexer, KernelInfo* kernel) {
   return true;
 }
 
+// What follows `.global` or `.const`, up to the ';', ',' or '=' behind the extents. False when it
+// makes no sense.
+bool ReadVariable(PtxLexer* lexer, VariableInfo* variable) {
+  uint64_t bytes = 0, count = 1;
+  for (std::string_view word = lexer->Next(); word != ";" && word != "," && word != "=";
+       word = lexer->Next()) {
+    if (word.empty()) return false;
+    if (word == ".align") {
+      if (!Number(lexer->Next())) return false;
+    } else if (word == ".v2" || word == ".v4") {
+      count *= word == ".v2" ? 2 : 4;
+    } else if (word == "[") {
+      const std::string_view extent = lexer->Next();
+      if (extent == "]") return true;  // declared elsewhere
+      const auto number = Number(extent);
+      if (!number || lexer->Next() != "]") return false;
+      count *= *number;
+    } else if (bytes == 0 && word[0] == '.') {
+      bytes = TypeBytes(word);
+    } else if (word[0] != '.') {
+      variable->symbol = std::string(word);
+    }
+  }
+  variable->size = bytes * count;
+  return !variable->symbol.empty();
+}
+
 }  // namespace
+
+absl::StatusOr<std::vector<VariableInfo>> ReadPtxVariables(std::string_view ptx) {
+  std::vector<VariableInfo> variables;
+  PtxLexer lexer(ptx);
+  int depth = 0;
+  for (std::string_view word = lexer.Next(); !word.empty(); word = lexer.Next()) {
+    // In parentheses and braces the words are of parameters and instructions.
+    if (word == "{" || word == "(") ++depth;
+    if (word == "}" || word == ")") --depth;
+    if (depth != 0 || (word != ".global" && word != ".const")) continue;
+    VariableInfo variable;
+    variable.constant = word == ".const";
+    if (!ReadVariable(&lexer, &variable)) {
+      return absl::InvalidArgumentError("cannot read the declaration of a PTX variable");
+    }
+    variables.push_back(std::move(variable));
+  }
+  return variables;
+}
 
 absl::StatusOr<std::vector<KernelInfo>> ReadPtx(std::string_view ptx) {
   std::vector<KernelInfo> kernels;

@@ -13,4 +13,7 @@ namespace stride::cuda {
 // the code itself is right, the driver says when it loads it.
 absl::StatusOr<std::vector<KernelInfo>> ReadPtx(std::string_view ptx);
 
+// The variables that PTX text declares outside functions, in its .global and .const spaces.
+absl::StatusOr<std::vector<VariableInfo>> ReadPtxVariables(std::string_view ptx);
+
 }  // namespace stride::cuda

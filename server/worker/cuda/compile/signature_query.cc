@@ -13,6 +13,7 @@ template <typename... P> struct stride_numbers_of<void (*)(P...)> {
   typedef stride_numbers<(unsigned(sizeof(P)) * 2u + unsigned(__is_enum(P)))...> type;
 };
 template <typename F, typename N> __device__ char stride_signature;
+template <typename T> __device__ char stride_variable;
 )";
 
 }  // namespace
@@ -25,6 +26,12 @@ std::string AppendSignatureQuery(const std::string& source) {
 std::string SignatureExpression(const std::string& entry) {
   return absl::StrCat("&stride_signature<decltype(&", entry,
                       "), typename stride_numbers_of<decltype(&", entry, ")>::type>");
+}
+
+std::string VariableExpression(const std::string& name) { return "&" + name; }
+
+std::string VariableTypeExpression(const std::string& name) {
+  return absl::StrCat("&stride_variable<decltype(", name, ")>");
 }
 
 }  // namespace stride::cuda

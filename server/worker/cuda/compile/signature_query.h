@@ -12,5 +12,8 @@ std::string AppendSignatureQuery(const std::string& source);
 
 // The name expression whose lowered name ParseSignature reads.
 std::string SignatureExpression(const std::string& entry);
+// The name expression of a variable, and that whose lowered name ParseVariableType reads.
+std::string VariableExpression(const std::string& name);
+std::string VariableTypeExpression(const std::string& name);
 
 }  // namespace stride::cuda

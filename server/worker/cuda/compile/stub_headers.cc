@@ -1,5 +1,7 @@
 #include "server/worker/cuda/compile/stub_headers.h"
 
+#include "server/worker/cuda/compile/groups_header.h"
+
 namespace stride::cuda {
 namespace {
 
@@ -168,6 +170,10 @@ constexpr char kBool[] = R"(#pragma once
 #define __bool_true_false_are_defined 1
 )";
 
+constexpr char kGroupsPart[] = R"(#pragma once
+#include <cooperative_groups.h>
+)";
+
 struct Header {
   const char* name;
   const char* text;
@@ -189,17 +195,27 @@ constexpr Header kHeaders[] = {
     {"cuda.h", kEmpty},         {"device_launch_parameters.h", kEmpty},
 };
 
+StubHeaders* Make(bool groups) {
+  auto* made = new StubHeaders;
+  for (const Header& header : kHeaders) {
+    made->names.push_back(header.name);
+    made->texts.push_back(header.text);
+  }
+  if (!groups) return made;
+  made->names.insert(made->names.end(), {"cooperative_groups.h", "cooperative_groups/reduce.h"});
+  made->texts.insert(made->texts.end(), {GroupsHeader(), kGroupsPart});
+  return made;
+}
+
 }  // namespace
 
 const StubHeaders& StubHeaders::Get() {
-  static const StubHeaders* const headers = [] {
-    auto* made = new StubHeaders;
-    for (const Header& header : kHeaders) {
-      made->names.push_back(header.name);
-      made->texts.push_back(header.text);
-    }
-    return made;
-  }();
+  static const StubHeaders* const headers = Make(/*groups=*/true);
+  return *headers;
+}
+
+const StubHeaders& StubHeaders::WithoutGroups() {
+  static const StubHeaders* const headers = Make(/*groups=*/false);
   return *headers;
 }
 

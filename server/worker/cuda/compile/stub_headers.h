@@ -9,6 +9,8 @@ namespace stride::cuda {
 // is searched for them.
 struct StubHeaders {
   static const StubHeaders& Get();
+  // Without <cooperative_groups.h>, which is then the toolkit's.
+  static const StubHeaders& WithoutGroups();
   std::vector<const char*> names, texts;  // of equal length
 };
 

@@ -2,6 +2,7 @@
 
 #include "server/worker/cuda/arena_table.h"
 #include "server/worker/cuda/driver.h"
+#include "server/worker/cuda/host_ring.h"
 #include "server/worker/cuda/kernel_module.h"
 #include "server/worker/cuda/scratch.h"
 
@@ -16,6 +17,7 @@ struct Lowering {
   const LaunchLimits& limits;
   const ArenaTable& arenas;
   Scratch& scratch;
+  HostRing& values;
 };
 
 }  // namespace stride::cuda

@@ -9,6 +9,7 @@
 
 #include "server/store/dtype.h"
 #include "server/worker/cuda/compile/cubin_info.h"
+#include "server/worker/cuda/grid_barrier.h"
 
 namespace stride::cuda {
 namespace {
@@ -296,6 +297,119 @@ TEST_F(CudaCompilerTest, PassesBinariesAndPtxThrough) {
 }
 
 // Every prefix and many single-byte changes of a real object must be refused or read, never crash.
+constexpr char kGlobals[] = R"(
+namespace physics { __constant__ float factors[4] = {1, 2, 3, 4}; }
+static __constant__ int bias = 10;
+template <typename T> __device__ T total[2][3];
+struct Pair { int a; float b; };
+__device__ Pair pair;
+extern "C" __global__ void show(float* out) {
+  out[threadIdx.x] = physics::factors[threadIdx.x] + bias + total<double>[1][2] + pair.b;
+}
+)";
+
+TEST_F(CudaCompilerTest, DescribesVariables) {
+  wire::Code code;
+  code.mutable_source()->set_kind(wire::Source::KIND_CUDA_CPP);
+  code.mutable_source()->set_text(kGlobals);
+  for (const char* name : {"physics::factors", "bias", "total<double>", "pair"})
+    code.mutable_source()->add_globals(name);
+  // With entries, without them, and as PTX for what is newer than the compiler.
+  for (const bool named : {false, true}) {
+    if (named) code.mutable_source()->add_entries("show");
+    for (const char* target : {kTarget, "cuda:sm_999"}) {
+      auto compiled = compiler_->Compile(target, code);
+      ASSERT_TRUE(compiled.ok()) << compiled.status();
+      const auto& globals = compiled->description.globals();
+      ASSERT_EQ(globals.size(), 4);
+      const uint64_t sizes[] = {16, 4, 48, 8};
+      const bool constant[] = {true, true, false, false};
+      const int types[] = {static_cast<int>(DType::kFloat32), static_cast<int>(DType::kInt32),
+                           static_cast<int>(DType::kFloat64), 0};
+      for (int i = 0; i < 4; ++i) {
+        EXPECT_EQ(globals[i].name(), code.source().globals(i));
+        EXPECT_EQ(globals[i].size(), sizes[i]) << globals[i].name() << " " << target;
+        EXPECT_EQ(globals[i].constant(), constant[i]) << globals[i].name() << " " << target;
+        EXPECT_EQ(globals[i].dtype(), types[i]) << globals[i].name() << " " << target;
+      }
+    }
+  }
+  code.mutable_source()->set_globals(2, "nothing");
+  auto wrong = compiler_->Compile(kTarget, code);
+  EXPECT_TRUE(absl::IsNotFound(wrong.status())) << wrong.status();
+  EXPECT_THAT(std::string(wrong.status().message()), HasSubstr("`nothing`. The code has: factors"));
+}
+
+TEST_F(CudaCompilerTest, FindsVariablesOfPrebuiltCode) {
+  for (const char* target : {kTarget, "cuda:sm_999"}) {
+    auto made = Compile(
+        "extern \"C\" { __constant__ int n[3]; __device__ int m; }\n"
+        "extern \"C\" __global__ void f(int* p) { *p = n[1] + m; }",
+        {"f"}, {}, wire::Source::KIND_CUDA_CPP, target);
+    ASSERT_TRUE(made.ok()) << made.status();
+    wire::Code code;
+    const bool is_ptx = target != kTarget;
+    code.mutable_source()->set_kind(is_ptx ? wire::Source::KIND_PTX : wire::Source::KIND_BINARY);
+    code.mutable_source()->set_text(made->object);
+    for (const char* name : {"n", "m"}) code.mutable_source()->add_globals(name);
+    auto compiled = compiler_->Compile(kTarget, code);
+    ASSERT_TRUE(compiled.ok()) << compiled.status();
+    const auto& globals = compiled->description.globals();
+    ASSERT_EQ(globals.size(), 2);
+    EXPECT_EQ(globals[0].size(), 12u);
+    EXPECT_TRUE(globals[0].constant());
+    EXPECT_EQ(globals[0].dtype(), 0);
+    EXPECT_EQ(globals[1].size(), 4u);
+    EXPECT_FALSE(globals[1].constant());
+    code.mutable_source()->set_globals(0, "k");
+    EXPECT_TRUE(absl::IsNotFound(compiler_->Compile(kTarget, code).status()));
+  }
+}
+
+constexpr char kGridSync[] = R"(
+#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+namespace cg = cooperative_groups;
+extern "C" __global__ void f(int* p) {
+  cg::grid_group grid = cg::this_grid();
+  auto tile = cg::tiled_partition<16>(cg::this_thread_block());
+  int sum = cg::reduce(tile, (int)tile.thread_rank(), cg::plus<int>());
+  auto here = cg::coalesced_threads();
+  if (grid.is_valid()) p[grid.thread_rank()] = sum + here.size();
+  grid.sync();
+}
+)";
+
+// Of the variable that the worker looks for; 0 when there is none.
+uint64_t BarrierBytes(const worker::CompiledCode& code) {
+  auto variables = ReadCubinVariables(code.object);
+  EXPECT_TRUE(variables.ok()) << variables.status();
+  for (const VariableInfo& variable : *variables) {
+    if (variable.symbol == kGridBarrierSymbol) return variable.size;
+  }
+  return 0;
+}
+
+// The barrier is a variable that the worker finds by its symbol, and only code that waits has it.
+TEST_F(CudaCompilerTest, OwnGroupsHeaderHasAGridBarrier) {
+  auto with = Compile(kGridSync);
+  ASSERT_TRUE(with.ok()) << with.status();
+  EXPECT_EQ(BarrierBytes(*with), sizeof(GridBarrier));
+  auto without = Compile(
+      "#include <cooperative_groups.h>\n"
+      "__global__ void f(int* p) { cooperative_groups::this_thread_block().sync(); *p = 1; }");
+  ASSERT_TRUE(without.ok()) << without.status();
+  EXPECT_EQ(BarrierBytes(*without), 0u);
+}
+
+TEST_F(CudaCompilerTest, WhatGroupsLackIsNamed) {
+  auto wrong = Compile(
+      "#include <cooperative_groups.h>\n"
+      "__global__ void f(int* p) { cooperative_groups::no_such_group g; *p = 1; }");
+  EXPECT_TRUE(absl::IsInvalidArgument(wrong.status()));
+  EXPECT_THAT(std::string(wrong.status().message()), HasSubstr("no_such_group"));
+}
+
 TEST_F(CudaCompilerTest, ReadsDamagedBinariesSafely) {
   auto cubin = Compile("extern \"C\" __global__ void f(float* p, int n) {}", {"f"});
   ASSERT_TRUE(cubin.ok());

@@ -47,6 +47,31 @@ TEST(ReadPtxTest, LaysOutParameters) {
   EXPECT_EQ((*kernels)[2].symbol, "bare");
 }
 
+TEST(ReadPtxTest, FindsVariables) {
+  auto variables = ReadPtxVariables(R"(
+.version 8.0
+.visible .const .align 4 .b8 table[16] = {1, 2};
+.global .align 8 .u64 total;
+.weak .global .align 16 .v4 .f32 lanes[2][3];
+.visible .entry f(.param .u64 .ptr .global .align 4 p) {
+  .local .align 8 .b8 inner[8];
+  ld.global.u32 %r1, [%rd1];
+}
+.const .f64 one;
+)");
+  ASSERT_TRUE(variables.ok()) << variables.status();
+  ASSERT_EQ(variables->size(), 4u);
+  const char* symbols[] = {"table", "total", "lanes", "one"};
+  const uint64_t sizes[] = {16, 8, 96, 8};
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ((*variables)[i].symbol, symbols[i]);
+    EXPECT_EQ((*variables)[i].size, sizes[i]);
+    EXPECT_EQ((*variables)[i].constant, i == 0 || i == 3);
+  }
+  for (const char* text : {".global .u32", ".const .b8 x[", ".global .align x", ".global ;"})
+    EXPECT_FALSE(ReadPtxVariables(text).ok()) << text;
+}
+
 TEST(ReadPtxTest, RefusesWhatItCannotRead) {
   for (const char* text :
        {"", "int main() {}", ".version 8.0 .entry", ".version 8.0 .entry f(",

@@ -24,9 +24,9 @@ class QueueingDevice : public Device {
   }
   absl::Status MapArena(uint64_t, uint64_t, UniqueFd) override { return absl::OkStatus(); }
   absl::Status UnmapArena(uint64_t) override { return absl::OkStatus(); }
-  absl::StatusOr<std::vector<wire::KernelAttributes>> LoadModule(uint64_t, UniqueFd,
-                                                                 const wire::LoadModule&) override {
-    return std::vector<wire::KernelAttributes>();
+  absl::StatusOr<wire::ModuleLoaded> LoadModule(uint64_t, UniqueFd,
+                                                const wire::LoadModule&) override {
+    return wire::ModuleLoaded();
   }
   absl::Status UnloadModule(uint64_t) override { return absl::OkStatus(); }
   void Enqueue(const wire::Task& task) override {

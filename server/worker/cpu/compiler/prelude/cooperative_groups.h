@@ -1,4 +1,4 @@
-// Cooperative groups: the block, tiles of a warp, and the threads of a warp that are here.
+// Cooperative groups: the grid, the block, tiles of a warp, and the threads of a warp that are here.
 #pragma once
 
 namespace cooperative_groups {
@@ -15,6 +15,32 @@ class thread_block {
   static STRIDE_METHOD dim3 dim_threads() { return blockDim; }
 };
 STRIDE_DEVICE thread_block this_thread_block() { return thread_block(); }
+
+// All blocks of a cooperative launch. In any other it is not valid, and sync() ends the launch.
+class grid_group {
+  static STRIDE_METHOD unsigned long long product(dim3 v) {
+    return (unsigned long long)v.x * v.y * v.z;
+  }
+
+ public:
+  static STRIDE_METHOD bool is_valid() { return STRIDE_FIELD(cooperative, 0) != 0; }
+  static STRIDE_METHOD void sync() { __stride_wait_grid(); }
+  static STRIDE_METHOD dim3 group_dim() { return gridDim; }
+  static STRIDE_METHOD dim3 dim_blocks() { return gridDim; }
+  static STRIDE_METHOD dim3 block_index() { return blockIdx; }
+  static STRIDE_METHOD unsigned long long num_blocks() { return product(gridDim); }
+  static STRIDE_METHOD unsigned long long block_rank() {
+    return ((unsigned long long)blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+  }
+  static STRIDE_METHOD unsigned long long num_threads() {
+    return num_blocks() * __stride::num_threads();
+  }
+  static STRIDE_METHOD unsigned long long size() { return num_threads(); }
+  static STRIDE_METHOD unsigned long long thread_rank() {
+    return block_rank() * __stride::num_threads() + __stride_tid_linear();
+  }
+};
+STRIDE_DEVICE grid_group this_grid() { return grid_group(); }
 
 template <unsigned N, class Parent = thread_block>
 class thread_block_tile {
@@ -81,7 +107,7 @@ class coalesced_group {
 STRIDE_DEVICE coalesced_group coalesced_threads() { return coalesced_group(__activemask()); }
 
 template <class Group>
-STRIDE_DEVICE void sync(Group& group) {
+STRIDE_DEVICE void sync(const Group& group) {
   group.sync();
 }
 

@@ -33,6 +33,7 @@ __device__ unsigned __stride_field(unsigned offset) __attribute__((const));
 __device__ void* __stride_pointer(unsigned offset) __attribute__((const));
 __device__ stride::cpu::BlockContext* __stride_context(void) __attribute__((const));
 __device__ void __stride_cut(void) __attribute__((convergent, noduplicate));
+__device__ void __stride_wait_grid(void) __attribute__((convergent, noduplicate));
 __device__ unsigned __stride_wait_warp(unsigned mask) __attribute__((convergent, noduplicate));
 __device__ void* __stride_slot(unsigned bytes) __attribute__((convergent, noduplicate));
 __device__ void* __stride_slot_clear(unsigned bytes) __attribute__((convergent, noduplicate));

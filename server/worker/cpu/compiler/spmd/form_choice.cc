@@ -4,12 +4,19 @@
 #include "server/worker/cpu/compiler/spmd/kernel_shape.h"
 
 namespace stride::cpu::spmd {
+namespace {
 
-bool HasWarpOperations(const llvm::Function& kernel) {
+bool Calls(const llvm::Function& kernel, llvm::StringRef callee) {
   for (const llvm::Instruction& instruction : llvm::instructions(kernel)) {
-    if (CalleeName(instruction) == kWaitWarp) return true;
+    if (CalleeName(instruction) == callee) return true;
   }
   return false;
 }
+
+}  // namespace
+
+bool HasWarpOperations(const llvm::Function& kernel) { return Calls(kernel, kWaitWarp); }
+
+bool WaitsForGrid(const llvm::Function& kernel) { return Calls(kernel, kWaitGrid); }
 
 }  // namespace stride::cpu::spmd

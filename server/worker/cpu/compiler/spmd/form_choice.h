@@ -11,8 +11,11 @@ namespace stride::cpu::spmd {
 // kind only if all threads of the block come to each of them together; only the cut kernel shows
 // that.
 bool HasWarpOperations(const llvm::Function& kernel);
+// Waits for all blocks, which only threads with a stack each can do halfway through a kernel.
+bool WaitsForGrid(const llvm::Function& kernel);
 
 inline constexpr char kMeetsAtBarriers[] = "its threads meet at nothing but barriers of the block";
+inline constexpr char kMeetsAsGrid[] = "its blocks wait for each other";
 inline constexpr char kMeetsTogether[] =
     "its warps' votes and shuffles are reached by the whole block together";
 inline constexpr char kMeetsInPart[] =

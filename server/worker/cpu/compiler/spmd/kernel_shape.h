@@ -23,6 +23,7 @@ inline constexpr char kField[] = "__stride_field";  // (offset): a 32-bit field 
 inline constexpr char kPointer[] = "__stride_pointer";  // (offset): a pointer of the BlockContext
 inline constexpr char kContext[] = "__stride_context";  // the BlockContext
 inline constexpr char kCut[] = "__stride_cut";          // waits for the block
+inline constexpr char kWaitGrid[] = "__stride_wait_grid";  // waits for the grid
 inline constexpr char kWaitWarp[] =
     "__stride_wait_warp";  // (mask): waits for lanes; those that go on together
 inline constexpr char kSlot[] =

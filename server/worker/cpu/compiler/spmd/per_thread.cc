@@ -39,6 +39,15 @@ Value* Wait(IRBuilder<>& builder, Value* context, unsigned site, Value* mask, bo
   return call;
 }
 
+void WaitForGrid(IRBuilder<>& builder, Value* context) {
+  Value* runtime = Field(builder, context, offsetof(BlockContext, runtime), builder.getPtrTy());
+  Value* wait = Field(builder, runtime, offsetof(KernelRuntime, wait_grid), builder.getPtrTy());
+  auto* type = llvm::FunctionType::get(builder.getVoidTy(), {builder.getPtrTy()}, false);
+  CallInst* call = builder.CreateCall(type, wait, {context});
+  call->setConvergent();
+  call->addFnAttr(llvm::Attribute::NoDuplicate);
+}
+
 // All threads have arrived, each clears its own part, and all have cleared. The first part is
 // what they count in: everyone clears it, because its own thread may have returned.
 void ClearSlot(IRBuilder<>& builder, Shape& shape, Value* array, uint64_t bytes, unsigned& site) {
@@ -63,12 +72,15 @@ absl::Status MakePerThread(llvm::Function& function, uint64_t& bytes_per_thread,
   for (llvm::Instruction& instruction :
        llvm::make_early_inc_range(llvm::instructions(*shape.function))) {
     llvm::StringRef name = CalleeName(instruction);
-    if (name != kCut && name != kWaitWarp && name != kSlot && name != kSlotClear) continue;
+    bool waits = name == kCut || name == kWaitWarp || name == kWaitGrid;
+    if (!waits && name != kSlot && name != kSlotClear) continue;
     IRBuilder<> builder(&instruction);
     if (name != kSlot) has_barrier = true;
     Value* result = nullptr;
     if (name == kCut) {
       Wait(builder, shape.context, ++site, builder.getInt32(0), true);
+    } else if (name == kWaitGrid) {
+      WaitForGrid(builder, shape.context);
     } else if (name == kWaitWarp) {
       result = Wait(builder, shape.context, ++site, instruction.getOperand(0), false);
     } else {

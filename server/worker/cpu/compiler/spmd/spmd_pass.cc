@@ -64,6 +64,10 @@ absl::Status MakeThreads(llvm::Function& function, CompiledKernel& kernel) {
 
 absl::Status CutOne(llvm::Function& function, std::optional<ThreadForm> form,
                     CompiledKernel& kernel) {
+  if (spmd::WaitsForGrid(function)) {
+    kernel.form_reason = spmd::kMeetsAsGrid;
+    return MakeThreads(function, kernel);
+  }
   if (form.has_value()) {
     kernel.form_reason = "as asked for";
     return *form == ThreadForm::kPerThread ? MakeThreads(function, kernel)

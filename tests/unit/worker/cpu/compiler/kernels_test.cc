@@ -439,6 +439,71 @@ TEST(Kernels, LimitsAreChecked) {
   EXPECT_EQ(code({{2, 1, 1}, {64, 1, 1}, 1 << 10}), absl::StatusCode::kOk);
 }
 
+// Blocks and threads that come back with values in registers and on stacks, on whichever thread of
+// the pool; some blocks have ended by then.
+TEST(Kernels, CooperativeGridsMeet) {
+  Loaded loaded = Build(R"(
+    #include <cooperative_groups.h>
+    __global__ void k(int* seen, int rounds) {
+      auto grid = cooperative_groups::this_grid();
+      int mine = grid.thread_rank(), own[4] = {mine, 2 * mine, 3 * mine, 4 * mine};
+      for (int i = 0; i < rounds; ++i) {
+        if (blockIdx.x == 0 && i == 2) return;
+        atomicAdd(&seen[i], 1);
+        grid.sync();
+        if (seen[i] < (int)(gridDim.x - 1) * blockDim.x) __trap();
+        __syncthreads();
+        if (own[i % 4] != (i % 4 + 1) * mine) __trap();
+      }
+    })");
+  ASSERT_TRUE(loaded.status.ok()) << loaded.status;
+  EXPECT_EQ(loaded.compiled.form, ThreadForm::kPerThread);
+  ThreadPool pool(3);
+  std::vector<int> seen(8, 0);
+  struct {
+    int* seen;
+    int rounds;
+  } arguments{seen.data(), 8};
+  LaunchConfig config{{7, 1, 1}, {96, 1, 1}};
+  absl::Status alone = Launch(pool, loaded.entry, config, &arguments, nullptr);
+  EXPECT_EQ(alone.code(), absl::StatusCode::kAborted) << alone;
+  EXPECT_NE(alone.message().find("not cooperative"), absl::string_view::npos) << alone;
+  config.cooperative = true;
+  seen.assign(8, 0);
+  absl::Status status = Launch(pool, loaded.entry, config, &arguments, nullptr);
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(seen[1], 7 * 96);
+  EXPECT_EQ(seen[7], 6 * 96);
+  config.grid.x = MaxCooperativeBlocks(loaded.entry, config) + 1;
+  EXPECT_EQ(Launch(pool, loaded.entry, config, &arguments, nullptr).code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST(Kernels, AFaultEndsACooperativeGrid) {
+  Loaded loaded = Build(R"(
+    #include <cooperative_groups.h>
+    __global__ void k(int* out) {
+      cooperative_groups::this_grid().sync();
+      if (blockIdx.x == 3 && threadIdx.x == 5) __trap();
+      cooperative_groups::this_grid().sync();
+      out[0] = 1;
+    })");
+  ASSERT_TRUE(loaded.status.ok()) << loaded.status;
+  ThreadPool pool(2);
+  int out = 0;
+  int* argument = &out;
+  LaunchConfig config{{6, 1, 1}, {32, 1, 1}};
+  config.cooperative = true;
+  absl::Status status = Launch(pool, loaded.entry, config, &argument, nullptr);
+  EXPECT_EQ(status.code(), absl::StatusCode::kAborted) << status;
+  EXPECT_NE(status.message().find("block (3, 0, 0), thread (5, 0, 0)"), absl::string_view::npos)
+      << status;
+  EXPECT_EQ(out, 0);
+  std::atomic<bool> cancel{true};
+  EXPECT_EQ(Launch(pool, loaded.entry, config, &argument, &cancel).code(),
+            absl::StatusCode::kCancelled);
+}
+
 TEST(Kernels, WhatIsMissingSaysSo) {
   struct Case {
     const char* source;
@@ -450,8 +515,8 @@ TEST(Kernels, WhatIsMissingSaysSo) {
       {"__global__ void k(int* o) { int x; asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(x)); o[0] = x; }",
        "PTX"},
       {"#include <cooperative_groups.h>\n__global__ void k() { "
-       "cooperative_groups::this_grid().sync(); }",
-       "grid sync"},
+       "cooperative_groups::this_multi_grid().sync(); }",
+       "several devices"},
       {"__global__ void c() {}\n__global__ void k() { c<<<1, 1>>>(); }", "dynamic parallelism"},
       {"#include <cub/cub.cuh>\n__global__ void k() {}", "CUB"},
       {"#include <mma.h>\n__global__ void k() {}", "tensor core"},
@@ -475,7 +540,7 @@ TEST(Kernels, MistakesAreExplained) {
         "kernel.cu:2:10: error: use of undeclared identifier 'missing'");
   fails("__global__ void k(int* o) {}", {"other"}, {}, "`other`", absl::StatusCode::kNotFound);
   fails("int x;", {}, {}, "defines no kernel");
-  fails("__global__ void k(int* o) {}", {"k; }"}, {}, "not a kernel name");
+  fails("__global__ void k(int* o) {}", {"k; }"}, {}, "not a name");
   fails("__global__ void k(int* o) {}", {}, {"-I/etc"}, "include path");
   fails("__global__ void k(int* o) {}", {}, {"-fplugin=x.so"}, "refused");
   fails("#include \"/etc/passwd\"\n__global__ void k(int* o) {}", {}, {}, "file not found");

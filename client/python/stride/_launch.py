@@ -1,0 +1,124 @@
+"""What a launch of a kernel takes: arguments, structs with arrays in them, values of the module's variables."""
+
+from typing import Dict, List, Mapping, Optional, Sequence, Tuple
+
+import numpy as np
+
+from stride import _dtypes
+from stride._array import Array, node_of, wrap
+from stride._graph import Number
+from stride.v1 import operation_pb2 as pb
+
+_POINTER_BYTES = 8
+
+
+class Struct:
+    """A struct by value, laid out as C does it: arrays (pointers), NumPy scalars, other structs and `bytes` (of alignment 1), in order.
+
+        view = stride.Struct(x, np.int64(len(x)))        # struct { float* data; long long size; }
+
+    `size` adds bytes at the end; what has no member is zero, so that `Struct(size=8)` is a null pointer. Nothing tells what a pointer in a struct points to:
+    arrays are taken as written, whatever their type."""
+
+    def __init__(self, *members, size: int = 0):
+        self.alignment = 1
+        self.members: List[Tuple[int, object]] = []  # offsets, and arrays or bytes
+        end = 0
+        for member in members:
+            end = self._add(member, end)
+        self.size = max(size, -(-end // self.alignment) * self.alignment)
+        if self.size < 1:
+            raise ValueError("a struct has at least one byte")
+
+    def __repr__(self) -> str:
+        return f"<stride.Struct of {self.size} bytes>"
+
+    def _add(self, member, end: int) -> int:
+        if isinstance(member, (Array, np.ndarray)):
+            size, alignment, parts = _POINTER_BYTES, _POINTER_BYTES, [(0, member)]
+        elif isinstance(member, Struct):
+            size, alignment, parts = member.size, member.alignment, member.members
+        elif isinstance(member, np.generic):
+            data = member.tobytes()
+            size, alignment, parts = len(data), min(len(data), 16), [(0, data)]
+            if member.dtype.kind == "c":
+                alignment //= 2
+        elif isinstance(member, (bytes, bytearray)):
+            size, alignment, parts = len(member), 1, [(0, bytes(member))]
+        else:
+            raise TypeError(f"a struct's member is an array, a NumPy scalar, which has a size, bytes or a Struct, not {type(member).__name__}")
+        start = -(-end // alignment) * alignment
+        self.alignment = max(self.alignment, alignment)
+        self.members += [(start + offset, part) for offset, part in parts if len(part) > 0 or not isinstance(part, bytes)]
+        return start + size
+
+    def arrays(self) -> list:
+        return [part for _, part in self.members if not isinstance(part, bytes)]
+
+    def _uploaded(self, session) -> "Struct":
+        made = Struct(size=self.size)
+        made.alignment = self.alignment
+        made.members = [(offset, uploaded(part, session)) for offset, part in self.members]
+        return made
+
+    def to_proto(self, flush) -> pb.KernelArgument.Aggregate:
+        message = pb.KernelArgument.Aggregate(size_bytes=self.size)
+        for offset, part in self.members:
+            member = message.members.add(offset_bytes=offset)
+            if isinstance(part, bytes):
+                member.raw = part
+            else:
+                member.array.CopyFrom(flush.operand(part._node))
+        return message
+
+
+def uploaded(value, session):
+    """With arrays of the service in place of NumPy's."""
+    if isinstance(value, np.ndarray):
+        return wrap(node_of(value, session))
+    return value._uploaded(session) if isinstance(value, Struct) else value
+
+
+def arrays_of(values: Sequence) -> List[Array]:
+    """Those of the service, within structs too."""
+    found = []
+    for value in values:
+        found += [one for one in (value.arrays() if isinstance(value, Struct) else [value]) if isinstance(one, Array)]
+    return found
+
+
+def argument(flush, value) -> pb.KernelArgument:
+    if isinstance(value, Array):
+        return pb.KernelArgument(array=flush.operand(value._node))
+    if isinstance(value, Struct):
+        return pb.KernelArgument(aggregate=value.to_proto(flush))
+    if isinstance(value, (bytes, bytearray)):
+        return pb.KernelArgument(raw=bytes(value))
+    return pb.KernelArgument(scalar=Number(value).to_proto())
+
+
+def global_value(flush, name: str, value) -> pb.GlobalVariable:
+    if isinstance(value, Array):
+        return pb.GlobalVariable(name=name, array=flush.operand(value._node))
+    if isinstance(value, Struct):
+        if value.arrays():
+            raise TypeError(f"{name}: a variable's value has no arrays in it; nothing would keep their memory once the launch has ended")
+        data = bytearray(value.size)
+        for offset, part in value.members:
+            data[offset:offset + len(part)] = part
+        return pb.GlobalVariable(name=name, raw=bytes(data))
+    if isinstance(value, (bytes, bytearray)):
+        return pb.GlobalVariable(name=name, raw=bytes(value))
+    return pb.GlobalVariable(name=name, scalar=Number(value).to_proto())
+
+
+def dtype_of_global(number: int) -> Optional[np.dtype]:
+    return _dtypes.dtype_numbered(number) if number else None
+
+
+Constants = Optional[Mapping[str, object]]
+
+
+def merged(*constants: Constants) -> Dict[str, object]:
+    """Later ones win."""
+    return {name: value for one in constants if one for name, value in one.items()}

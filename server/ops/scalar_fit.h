@@ -1,0 +1,11 @@
+#pragma once
+
+#include "server/ops/scalar.h"
+
+namespace stride::ops {
+
+// Whether a number given for a place of type `to`, such as a kernel's parameter, keeps its value. A
+// weak real may be rounded, as NumPy rounds Python's floats; one that says it is a float64 may not.
+bool LosesNothing(const ScalarOperand& scalar, DType to);
+
+}  // namespace stride::ops

@@ -1,0 +1,226 @@
+// What launches of clients' kernels carry beside plain arguments: values of variables, structs with
+// arrays in them, a grid that meets.
+
+#include <signal.h>
+
+#include "gmock/gmock.h"
+#include "stride/v1/compute_service.pb.h"
+#include "stride/v1/function_service.pb.h"
+#include "tests/support/daemon/daemon.h"
+#include "tests/support/daemon/expect.h"
+#include "tests/support/daemon/load.h"
+#include "tests/support/daemon/rpc.h"
+
+namespace stride::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+constexpr char kTable[] = R"(
+__constant__ float table[4] = {1, 2, 3, 4};
+__device__ int scale;
+extern "C" __global__ void apply(float* out) {
+  out[threadIdx.x] = table[threadIdx.x] * (scale == 0 ? 1 : scale);
+}
+extern "C" __global__ void slow(float* out, long long count) {
+  volatile float x = 0;
+  for (long long i = 0; i < count; ++i) x = x + 1;
+  out[threadIdx.x] = table[threadIdx.x];
+}
+)";
+
+KernelOptions Apply(std::vector<GlobalValue> globals = {}) {
+  KernelOptions options;
+  options.code = kTable;
+  options.entry = "apply";
+  options.block = {4};
+  options.arguments = {KernelArgument::Out({DataType::kFloat32, {4}})};
+  options.globals = std::move(globals);
+  return options;
+}
+
+class KernelTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    daemon_ = std::make_unique<Daemon>(std::vector<std::string>{}, Devices{.count = 2});
+  }
+  static void TearDownTestSuite() { daemon_.reset(); }
+  std::vector<float> Values(const KernelOptions& options) {
+    auto out = client_.Kernel(options);
+    return Get<float>(client_, out.at(0));
+  }
+  Error Failure(const KernelOptions& options) {
+    auto out = client_.Kernel(options);
+    return MustFail(client_.Fetch<float>(out.at(0)));
+  }
+
+  static inline std::unique_ptr<Daemon> daemon_;
+  Client client_ = daemon_->Connect();
+};
+
+// On whichever device and worker it runs, a launch has its own values.
+TEST_F(KernelTest, GlobalsArePartOfTheLaunch) {
+  Array table = Must(client_.Put<float>({10, 20, 30, 40}, {4}));
+  const GlobalValue set{.name = "table", .value = table}, twice{.name = "scale", .value = 2};
+  const GlobalValue part{.name = "table", .raw = std::string("\0\0\x80\x3f\0\0\0\x40", 8)};
+  for (const Device& device : Must(client_.ListDevices())) {
+    if (device.kind != DeviceKind()) continue;
+    auto run = [&](std::vector<GlobalValue> globals) {
+      return Get<float>(
+          client_,
+          client_.Compute(Operation::Kernel(Apply(std::move(globals))).OnDevice(device.name)));
+    };
+    EXPECT_THAT(run({set}), ElementsAre(10, 20, 30, 40));
+    EXPECT_THAT(run({}), ElementsAre(1, 2, 3, 4));
+    EXPECT_THAT(run({twice, set}), ElementsAre(20, 40, 60, 80));
+    EXPECT_THAT(run({part}), ElementsAre(1, 2, 3, 4));
+  }
+  EXPECT_THAT(Get<float>(client_, table), ElementsAre(10, 20, 30, 40));
+}
+
+TEST_F(KernelTest, ModulesHaveGlobals) {
+  const Module module = Must(client_.CreateModule(
+      {.code = kTable, .entries = {"apply"}, .globals = {"table"}, .id = "tables"}));
+  ASSERT_FALSE(module.globals.empty());
+  for (const GlobalInfo& global : module.globals) {
+    EXPECT_EQ(global.name, "table");
+    EXPECT_EQ(global.size_bytes, 16u);
+    EXPECT_TRUE(global.constant);
+    EXPECT_EQ(global.data_type, DataType::kFloat32);
+  }
+  KernelOptions launch = Apply({{.name = "table", .value = 7.5}});
+  launch.code = module.name;
+  launch.code_kind = CodeKind::kModule;
+  EXPECT_THAT(Values(launch), ElementsAre(7.5, 2, 3, 4));
+  launch.globals.clear();
+  EXPECT_THAT(Values(launch), ElementsAre(1, 2, 3, 4));
+  launch.globals = {{.name = "scale", .value = 2}};
+  const Error error = Failure(launch);
+  EXPECT_TRUE(IsError(error, Code::kInvalidArgument, "UNKNOWN_ENTRY"));
+  EXPECT_THAT(error.ToString(), HasSubstr("It has: table"));
+  Must(client_.DeleteModule(module.name));
+}
+
+TEST_F(KernelTest, WrongGlobalsAreRefusedAtTheirField) {
+  EXPECT_TRUE(IsError(Failure(Apply({{.name = "tabel", .value = 1}})), Code::kInvalidArgument,
+                      "UNKNOWN_ENTRY"));
+  Array wide = Must(client_.Put<float>({1, 2, 3, 4, 5}, {5}));
+  EXPECT_TRUE(IsError(Failure(Apply({{.name = "table", .value = wide}})), Code::kInvalidArgument,
+                      "SIZE_MISMATCH"));
+  EXPECT_TRUE(IsError(Failure(Apply({{.name = "scale", .value = wide}})), Code::kInvalidArgument,
+                      "DATA_TYPE_MISMATCH"));
+}
+
+// What the daemon had accepted holds its values over the daemon's death.
+TEST(KernelRestartTest, GlobalsOutliveTheDaemon) {
+  Daemon daemon({"--supervise"});
+  Client client = daemon.Connect();
+  Array table = Must(client.Put<float>({10, 20, 30, 40}, {4}));
+  KernelOptions slow = Apply({{.name = "table", .value = table}});
+  slow.entry = "slow";
+  slow.arguments.push_back(KernelArgument(int64_t{300000000}));
+  auto first = client.Kernel(slow);
+  auto second = client.Kernel(Apply({{.name = "table", .value = table}, {"scale", 3}}));
+  Must(second.at(0).Spec());  // both are accepted
+  const int times = daemon.TimesReady();
+  kill(daemon.ServingPid(), SIGKILL);
+  ASSERT_TRUE(daemon.WaitReady(times + 1, std::chrono::seconds(20)));
+  auto got = [&](const Array& array) {
+    return Must(Persist([&] { return client.Fetch<float>(array); }));
+  };
+  EXPECT_THAT(got(first.at(0)), ElementsAre(10, 20, 30, 40));
+  EXPECT_THAT(got(second.at(0)), ElementsAre(30, 60, 90, 120));
+}
+
+TEST_F(KernelTest, StructsHoldArraysAndNewOnes) {
+  KernelOptions options;
+  options.code = R"(
+    struct View { const int* in; int by; int pad; int* out; };
+    extern "C" __global__ void add(View view, int* last) {
+      view.out[threadIdx.x] = view.in[threadIdx.x] + view.by;
+      if (threadIdx.x == 0) *last = view.pad;
+    })";
+  options.entry = "add";
+  options.block = {3};
+  Array in = Must(client_.Put<int32_t>({1, 2, 3}, {3}));
+  const int32_t by = 10;
+  options.arguments = {
+      KernelArgument::Struct(
+          24, {{.offset = 16, .new_array = ArraySpec{DataType::kInt32, {3}}},
+               {.offset = 0, .array = in},
+               {.offset = 8, .raw = std::string(reinterpret_cast<const char*>(&by), 4)}}),
+      KernelArgument::Out({DataType::kInt32, {}})};
+  auto out = client_.Kernel(options);
+  ASSERT_THAT(out, SizeIs(2));
+  EXPECT_THAT(Get<int32_t>(client_, out[0]), ElementsAre(11, 12, 13));
+  EXPECT_THAT(Get<int32_t>(client_, out[1]), ElementsAre(0));
+  EXPECT_THAT(Get<int32_t>(client_, in), ElementsAre(1, 2, 3));
+  // Results within a struct travel inline too.
+  const auto reply = Must(client_.Run(Operation::Kernel(options)));
+  EXPECT_THAT(reply.values, SizeIs(2));
+  options.arguments[0].struct_size = 16;
+  EXPECT_TRUE(IsError(Failure(options), Code::kInvalidArgument, "SIZE_MISMATCH"));
+}
+
+TEST_F(KernelTest, CooperativeGridsMeet) {
+  KernelOptions options;
+  options.code = R"(
+    #include <cooperative_groups.h>
+    extern "C" __global__ void ring(int* values, float* out) {
+      auto grid = cooperative_groups::this_grid();
+      for (int i = 0; i < 10; ++i) {
+        int next = values[(blockIdx.x + 1) % gridDim.x];
+        grid.sync();
+        values[blockIdx.x] = next;
+        grid.sync();
+      }
+      out[blockIdx.x] = values[blockIdx.x];
+    })";
+  options.entry = "ring";
+  options.grid = {5};
+  options.arguments = {Must(client_.Put<int32_t>({0, 1, 2, 3, 4}, {5})),
+                       KernelArgument::Out({DataType::kFloat32, {5}})};
+  options.cooperative = true;
+  EXPECT_THAT(Values(options), ElementsAre(0, 1, 2, 3, 4));
+  options.cooperative = false;
+  const Error alone = Failure(options);
+  EXPECT_TRUE(IsError(alone, Code::kFailedPrecondition, "KERNEL_FAULT"));
+  EXPECT_THAT(alone.ToString(), HasSubstr("not cooperative"));
+  options.cooperative = true;
+  options.grid = {1u << 24};
+  options.arguments[0] = Must(client_.Put<int32_t>({0, 1, 2, 3, 4}, {5}));
+  const Error large = Failure(options);
+  EXPECT_TRUE(IsError(large, Code::kInvalidArgument, ""));
+  EXPECT_THAT(large.ToString(), HasSubstr("run at once"));
+}
+
+// A function for one kind of device is compiled for that alone, and runs there alone.
+TEST_F(KernelTest, FunctionsOfOneKindOfDevice) {
+  Rpc rpc(daemon_->address());
+  v1::CreateFunctionRequest request;
+  request.set_function_id("here_only");
+  request.set_device_kind("tpu");
+  auto* ufunc = request.mutable_function()->mutable_ufunc();
+  ufunc->add_signatures("float32->float32");
+  ufunc->mutable_body()->mutable_device_function()->set_source(
+      DeviceKind() == "cuda" ? "__device__ float here_only(float x) {"
+                               " asm(\"add.f32 %0, %0, %0;\" : \"+f\"(x)); return x; }"
+                             : "#ifdef __CUDACC__\n#error\n#endif\n"
+                               "__device__ float here_only(float x) { return x + x; }");
+  ufunc->mutable_body()->mutable_device_function()->set_entry("here_only");
+  const Outcome none = rpc.Call("FunctionService/CreateFunction", request);
+  EXPECT_EQ(none.code, 9) << none.ToString();
+  EXPECT_THAT(none.ToString(), HasSubstr("device kind: tpu"));
+  request.set_device_kind(DeviceKind());
+  const Outcome made = rpc.Call("FunctionService/CreateFunction", request);
+  ASSERT_TRUE(made.ok()) << made.ToString();
+  Array x = Must(client_.Put<float>({1, 2}, {2}));
+  EXPECT_THAT(Get<float>(client_, client_.Ufunc("here_only", {x})), ElementsAre(2, 4));
+  EXPECT_THAT(Get<float>(client_, client_.Expression("here_only(x) + 1", {{"x", x}})),
+              ElementsAre(3, 5));
+}
+
+}  // namespace
+}  // namespace stride::testing
