@@ -35,6 +35,12 @@ absl::StatusOr<Plan> PlanCompress(const v1::Compress& compress, Inputs inputs,
 absl::StatusOr<Plan> PlanNonzero(const v1::Nonzero& nonzero, Inputs inputs,
                                  absl::Span<const Input> existing);
 absl::StatusOr<Plan> PlanSort(const v1::Sort& sort, Inputs inputs, const Input& existing);
+absl::StatusOr<Plan> PlanTopK(const v1::TopK& top_k, Inputs inputs,
+                              absl::Span<const Input> existing);
+absl::StatusOr<Plan> PlanHistogram(const v1::Histogram& histogram, Inputs inputs,
+                                   const Input& existing);
+absl::StatusOr<Plan> PlanGroupReduce(const v1::GroupReduce& operation, Inputs inputs,
+                                     const Input& existing, const FunctionTable* functions);
 absl::StatusOr<Plan> PlanSearch(const v1::Search& search, Inputs inputs, const Input& existing);
 absl::StatusOr<Plan> PlanLinalg(const v1::Linalg& linalg, Inputs inputs,
                                 absl::Span<const Input> existing);

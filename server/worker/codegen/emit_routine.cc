@@ -27,7 +27,12 @@ std::string BodyText(Code::Routine routine) {
     case Code::ROUTINE_COMPRESS:
       return kCompressRoutine;
     case Code::ROUTINE_SORT:
-      return absl::StrCat(kOrderRoutine, kSortRoutine);
+    case Code::ROUTINE_TOP_K:
+      return absl::StrCat(kOrderRoutine, kSortRoutine, kMergeRoutine, kRankingRoutine);
+    case Code::ROUTINE_GROUP_REDUCE:
+      return absl::StrCat(kMembersRoutine, kGroupRoutine, kMergeRoutine, kGroupingRoutine);
+    case Code::ROUTINE_HISTOGRAM:
+      return absl::StrCat(kHistogramRoutine, kGroupRoutine, kMergeRoutine, kGroupingRoutine);
     case Code::ROUTINE_SEARCH:
       return absl::StrCat(kOrderRoutine, kSearchRoutine);
     case Code::ROUTINE_FOLD:
