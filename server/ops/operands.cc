@@ -116,7 +116,9 @@ std::vector<OperandField> CollectOperands(const v1::Operation& operation) {
       operands.push_back({&operation.outer().right(), "outer.right"});
       break;
     case v1::Operation::kApplyAt:
-      operands.push_back({&operation.apply_at().values(), "apply_at.values"});
+      // A function of one input has none.
+      if (operation.apply_at().has_values())
+        operands.push_back({&operation.apply_at().values(), "apply_at.values"});
       AddIndices(operation.apply_at(), "apply_at", &operands);
       break;
     case v1::Operation::kGufunc:

@@ -96,7 +96,9 @@ absl::StatusOr<std::string> ProgramsText(const Code& code) {
     if (!body.ok()) return body.status();
     if (body->num_scalars != 0) return Broken("a program with constants");
     const std::string type = TypeName(static_cast<DType>(program.output_dtype()));
-    absl::StrAppend(&text, body->definitions, "typedef ", type, " Program", i, ";\nST_FN ", type,
+    if (inputs.empty()) return Broken("a program of nothing");
+    absl::StrAppend(&text, body->definitions, "typedef ", TypeName(inputs[0]), " Argument", i,
+                    ";\ntypedef ", type, " Program", i, ";\nST_FN ", type,
                     " run", i, "(", parameters, ") {\n  ", type, " out;\n  program", i, "(program",
                     i, "_scalars()", arguments, ", 0, out);\n  return out;\n}\n");
   }

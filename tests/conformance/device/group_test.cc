@@ -166,6 +166,11 @@ TEST_F(GroupTest, ANumberIsTheValueOfAll) {
   std::vector<Value> expected(4);
   for (int64_t i = 0; i < 1000; ++i) expected[Mixed(i, 4)] += 1.0;
   EXPECT_EQ(got.Values(), expected);
+  operation.mutable_group_reduce()->set_data_type(v1::DATA_TYPE_FLOAT16);
+  result = harness().Compute(operation, {DeviceArray(), harness().Put(which)});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(harness().Get(*result).info.dtype, DType::kFloat16);
+  EXPECT_EQ(harness().Get(*result).Values(), expected);
 }
 
 TEST_F(GroupTest, TellsAGroupOutOfRange) {

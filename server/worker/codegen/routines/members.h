@@ -20,7 +20,8 @@ ST_FN st_i64 group_of(const Launch& launch, st_i64 i) {
 template <bool kGiven>
 ST_FN Program0 value_of(const Launch& launch, const Place& place, st_i64 i) {
   if constexpr (kGiven) {
-    return run0(st_load<T1>(st_at(launch.operand1, place) + i * launch.operand1.own_strides[0]));
+    const char* const at = st_at(launch.operand1, place) + i * launch.operand1.own_strides[0];
+    return run0(st_convert<Argument0>(st_load<T1>(at)));
   } else {
     return st_load<Program0>(launch.scalars[ST_SCALARS - 1]);
   }
