@@ -14,12 +14,12 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Union
 
 import numpy as np
 
-from stride import _dtypes, _errors, _inference, _manipulation
-from stride._array import Array, node_of, operands_of, wrap
-from stride._graph import Node, caller, meet, record, record_several
+from stride import _dtypes, _errors, _inference, _manipulation, _reductions
+from stride._array import _SCALARS, Array, node_of, operands_of, wrap
+from stride._graph import Node, Number, caller, meet, record, record_several
 from stride._named import _full, _tenant
 from stride._session import Session, current_session
-from stride._ufunc import _give
+from stride._ufunc import _give, apply_at
 from stride.v1 import function_service_pb2 as proto, function_service_pb2_grpc, operation_pb2 as pb
 
 __all__ = ["define_gufunc", "define_reduction", "define_ufunc", "delete_function", "functions"]
@@ -119,14 +119,15 @@ class Ufunc(_Defined):
         loop = self._choose((array.dtype, array.dtype), None)
         return array, loop.outputs[0], None if axis is None else _inference.normal_axes(axis, array.ndim)
 
-    def reduce(self, x, axis=0, keepdims: bool = False, out: Optional[Array] = None) -> Array:
-        return _give(_reduced(self.__name__, *self._one(x, axis), (), keepdims), out, None, "same_kind")
+    def reduce(self, x, axis=0, keepdims: bool = False, out: Optional[Array] = None, initial=None, where=True) -> Array:
+        return _give(_reduced(self.__name__, *self._one(x, axis), (), keepdims, initial, where), out, None, "same_kind")
 
-    def accumulate(self, x, axis: int = 0, out: Optional[Array] = None) -> Array:
+    def accumulate(self, x, axis: int = 0, out: Optional[Array] = None, reverse: bool = False, exclusive: bool = False) -> Array:
         array, dtype, (axis,) = self._one(x, axis)
 
         def build(flush, node, operands):
-            flush.operation(node.handle, node.origin, accumulation=pb.Accumulation(function=self.__name__, input=operands[0], axis=axis))
+            flush.operation(node.handle, node.origin, accumulation=pb.Accumulation(
+                function=self.__name__, input=operands[0], axis=axis, reverse=reverse, exclusive=exclusive))
 
         return _give(wrap(record(array.session, array.shape, dtype, build, (array._node,))), out, None, "same_kind")
 
@@ -144,41 +145,27 @@ class Ufunc(_Defined):
         a, b = (one if isinstance(one, Array) else wrap(node_of(one)) for one in (a, b))
         return self(_manipulation.reshape(a, a.shape + (1,) * b.ndim), b)
 
-    def at(self, a: Array, indices, b) -> None:
-        """`a[indices] = function(a[indices], b)` along the first axis, in the order of the indices; one that is there twice counts twice."""
+    def at(self, a: Array, indices, b=None) -> None:
+        """`a[indices] = function(a[indices], b)` in the order of the indices; one that is there twice counts twice. Of one input: without `b`."""
         if not isinstance(a, Array):
             raise TypeError(f"{self.__name__}.at changes a stride array, not {type(a).__name__}")
-        session, target = a._node.session, a._node
-        self._register(session)
-        places, values = node_of(indices, session), node_of(b, session)
-        session.settle()
-
-        def add(flush):
-            message = pb.ApplyAt(function=self.__name__, values=flush.operand(values), indices=[flush.operand(places)])
-            operation = pb.Operation(apply_at=message)
-            operation.outputs.add(handle=flush.materialise(target), existing=True)
-            flush.add(operation, target.origin)
-
-        session.flush((), add)
-        target.written()
+        self._register(a.session)
+        unary = len(self._loops[0].inputs) == 1
+        if unary != (b is None):
+            raise TypeError(f"{self.__name__}.at takes {'no values' if unary else 'values'}")
+        apply_at(self.__name__, a, indices, None if unary else Number(b) if isinstance(b, _SCALARS) else node_of(b, a.session))
 
 
-def _reduced(name: str, array: Array, dtype, axes, more: tuple, keepdims: bool) -> Array:
+def _reduced(name: str, array: Array, dtype, axes, more: tuple, keepdims: bool, initial, where) -> Array:
     axes = tuple(range(array.ndim)) if axes is None else axes
-    shape = _inference.broadcast(array.shape, *(one.shape for one in more))
-    result = tuple(1 if i in axes else n for i, n in enumerate(shape) if keepdims or i not in axes)
-
-    def build(flush, node, operands):
-        flush.operation(node.handle, node.origin, reduction=pb.Reduction(
-            function_name=name, input=operands[0], more_inputs=operands[1:], axes=axes, keep_dims=keepdims))
-
-    return wrap(record(array.session, result, dtype, build, (array._node, *(one._node for one in more))))
+    return _reductions.reduce_by(name, array._node, axes, keepdims, dtype, None, _reductions.mask_node(where, array._node),
+                                 _reductions.initial_number(initial), tuple(one._node for one in more))
 
 
 class Reduction(_Defined):
     """finish(combine over the axes of map(inputs)); in any order and grouping."""
 
-    def __call__(self, *inputs, axis=None, keepdims: bool = False, out: Optional[Array] = None) -> Array:
+    def __call__(self, *inputs, axis=None, keepdims: bool = False, out: Optional[Array] = None, initial=None, where=True) -> Array:
         arrays = [one if isinstance(one, Array) else wrap(node_of(one)) for one in inputs]
         operands, types, _ = _prepared(self, tuple(arrays))
         loop = self._choose(types, None)
@@ -186,7 +173,7 @@ class Reduction(_Defined):
         axes = None if axis is None else _inference.normal_axes(axis, rank)
         if axes is None:
             axes = tuple(range(rank))
-        return _give(_reduced(self.__name__, arrays[0], loop.outputs[0], axes, tuple(arrays[1:]), keepdims), out, None, "same_kind")
+        return _give(_reduced(self.__name__, arrays[0], loop.outputs[0], axes, tuple(arrays[1:]), keepdims, initial, where), out, None, "same_kind")
 
 
 class Gufunc(_Defined):
