@@ -59,8 +59,13 @@ absl::StatusOr<Plan> PlanGufunc(const v1::Gufunc& gufunc, Inputs inputs,
                                 absl::Span<const Input> existing, const FunctionTable* functions);
 // matmul, vecdot, matvec, vecmat.
 bool IsBuiltInGufunc(std::string_view name);
+// In NumPy's grammar.
+std::string_view LayoutOf(std::string_view built_in);
 absl::StatusOr<Plan> PlanBuiltInGufunc(const v1::Gufunc& gufunc, Inputs inputs,
                                        const Input& existing);
+// Into an output of any strides, by a reduction.
+absl::StatusOr<Plan> PlanBuiltInStrided(const v1::Gufunc& gufunc, Inputs inputs,
+                                        const Input& existing);
 absl::StatusOr<Plan> PlanKernel(const v1::KernelLaunch& launch, Inputs inputs,
                                 absl::Span<const Input> existing);
 

@@ -246,17 +246,6 @@ absl::Status ReadGufunc(const v1::GufuncDefinition& gufunc, ClientFunction* func
   if (!status.ok()) return status;
   if (function->loops.empty())
     return Wrong("gufunc.signatures", "a gufunc needs at least one signature");
-  for (size_t i = 0; i < function->loops.size(); ++i) {
-    for (const auto* types : {&function->loops[i].inputs, &function->loops[i].outputs}) {
-      for (DType dtype : *types) {
-        if (ComputeType(dtype) == dtype) continue;
-        return NotImplemented(
-            absl::StrCat("gufunc of ", std::string(Name(dtype))),
-            absl::StrCat("a gufunc takes neither float16 nor bfloat16; signature: ",
-                         gufunc.signatures(static_cast<int>(i))));
-      }
-    }
-  }
   return ReadDeviceFunction(gufunc.body(), "gufunc.body", &function->body);
 }
 
