@@ -11,8 +11,12 @@ namespace {
 
 int NumResults(const v1::Operation& operation, Inputs inputs, const FunctionTable* functions) {
   if (operation.has_gufunc()) return NumGufuncResults(operation.gufunc(), functions);
-  if (operation.has_ufunc())
-    return FindTwoOutputUfunc(operation.ufunc().function()) != nullptr ? 2 : 1;
+  if (operation.has_ufunc()) return NumUfuncResults(operation.ufunc(), functions);
+  if (operation.has_outer()) {
+    v1::Ufunc ufunc;
+    ufunc.set_function(operation.outer().function());
+    return NumUfuncResults(ufunc, functions);
+  }
   if (operation.has_nonzero() && inputs[0]) return static_cast<int>(inputs[0]->shape.size());
   if (operation.has_top_k()) return 2;
   if (operation.has_linalg()) return NumLinalgResults(operation.linalg());

@@ -17,6 +17,8 @@ using Inputs = absl::Span<const Input>;
 // `functions` may be null: then there are built-in ones alone.
 absl::StatusOr<Plan> PlanUfunc(const v1::Ufunc& ufunc, Inputs inputs,
                                absl::Span<const Input> existing, const FunctionTable* functions);
+// 1 when it is unknown, which planning tells.
+int NumUfuncResults(const v1::Ufunc& ufunc, const FunctionTable* functions);
 absl::StatusOr<Plan> PlanExpression(const v1::Expression& expression, Inputs inputs,
                                     const Input& existing, const FunctionTable* functions);
 absl::StatusOr<Plan> PlanReduction(const v1::Reduction& reduction, Inputs inputs,

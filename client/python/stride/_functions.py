@@ -184,16 +184,26 @@ class Gufunc(_Defined):
         left, right = ("".join(layout.split())).split("->")
         self._inputs, self._outputs = ([[word for word in part.split(",") if word] for part in re.findall(r"\(([^)]*)\)", side)] for side in (left, right))
 
-    def __call__(self, *inputs):
-        operands, types, session = _prepared(self, tuple(node if isinstance(node, Array) else wrap(node_of(node)) for node in inputs))
-        if len(operands) != len(self._inputs):
-            raise TypeError(f"{self.__name__} takes {len(self._inputs)} arrays, not {len(operands)}")
+    def __call__(self, *inputs, axes=None, axis: Optional[int] = None, keepdims: bool = False):
+        """`axes`, `axis` and `keepdims` are NumPy's: where the layout's axes are in each input and output, instead of last."""
+        if len(inputs) != len(self._inputs):
+            raise TypeError(f"{self.__name__} takes {len(self._inputs)} arrays, not {len(inputs)}")
+        if all(isinstance(one, _SCALARS) for one in inputs):
+            inputs = tuple(wrap(node_of(one)) for one in inputs)
+        operands, types, session = _prepared(self, inputs)
         loop = self._choose(types, None)
-        sizes, outer = self._sizes([one.shape for one in operands])
-        results = [(outer + tuple(sizes[word] for word in words if word in sizes), dtype) for words, dtype in zip(self._outputs, loop.outputs)]
+        shapes = [one.shape if type(one) is Node else () for one in operands]
+        message = pb.Gufunc(function=self.__name__, keep_dims=keepdims)
+        places = self._places(shapes, axes, axis, keepdims, message)
+        sizes, outer = self._sizes([_last(shape, place) for shape, place in zip(shapes, places)])
+        results = []
+        for words, dtype, place in zip(self._outputs, loop.outputs, places[len(operands):]):
+            shape = outer + ((1,) if keepdims else tuple(sizes[word] for word in words if word in sizes))
+            results.append((_placed(shape, place), dtype))
 
         def build(flush, operands, handles, origin):
-            operation = pb.Operation(gufunc=pb.Gufunc(function=self.__name__, inputs=operands))
+            operation = pb.Operation(gufunc=message)
+            operation.gufunc.inputs.extend(operands)
             for handle in handles:
                 operation.outputs.add(handle=handle)
             flush.add(operation, origin)
@@ -201,10 +211,46 @@ class Gufunc(_Defined):
         arrays = [wrap(node) for node in record_several(session, results, build, tuple(operands))]
         return arrays[0] if len(arrays) == 1 else tuple(arrays)
 
+    def _places(self, shapes, axes, axis, keepdims, message) -> list:
+        """For each operand where its core's axes are, from 0; they are put into the message too."""
+        absent = self._absent(shapes)
+        every = [*self._inputs, *self._outputs]
+        counts = [len([word for word in words if word not in absent]) for words in every]
+        loop = max(len(shape) - count for shape, count in zip(shapes, counts))
+        if axis is not None or keepdims:
+            if any(len(words) > 1 for words in every) or len({word for words in every for word in words}) != 1:
+                raise ValueError(f"{self.__name__}: axis= and keepdims= are for layouts whose operands have one axis, the same for all, or none")
+            if keepdims and any(self._outputs):
+                raise ValueError(f"{self.__name__}: keepdims= is for layouts whose outputs have no axis")
+        if keepdims:
+            counts[len(shapes):] = [1] * len(self._outputs)
+        ranks = [*map(len, shapes), *(loop + count for count in counts[len(shapes):])]
+        if axis is not None:
+            if axes is not None:
+                raise TypeError(f"{self.__name__}: either axes= or axis=, not both")
+            message.axis = axis
+            given = [(axis,) * count for count in counts]
+        elif axes is not None:
+            given = [one if isinstance(one, (tuple, list)) else (one,) for one in axes]
+            if len(given) not in (len(every), len(shapes)) or len(given) < len(every) and any(counts[len(shapes):]) and not keepdims:
+                raise ValueError(f"{self.__name__}: axes= has an entry for each input and output")
+            for one in given:
+                message.axes.add(axes=one)
+        else:
+            given = []
+        given += [tuple(range(rank - count, rank)) for rank, count in zip(ranks[len(given):], counts[len(given):])]
+        for i, (one, count) in enumerate(zip(given, counts)):
+            if len(one) != count:
+                raise ValueError(f"{self.__name__}: operand {i} has {count} axes in the layout, axes= names {len(one)}")
+        return [_inference.normal_axes(one, rank) for one, rank in zip(given, ranks)]
+
+    def _absent(self, shapes) -> set:
+        return {word for words, shape in zip(self._inputs, shapes) if len(shape) < len(words) for word in words if word.endswith("?")}
+
     def _sizes(self, shapes):
         """Sizes of the core dimensions (an optional one that an operand is too short for is absent) and the loop's shape."""
         sizes: Dict[str, int] = {word: int(word) for words in (*self._inputs, *self._outputs) for word in words if word.isdigit()}
-        absent = {word for words, shape in zip(self._inputs, shapes) if len(shape) < len(words) for word in words if word.endswith("?")}
+        absent = self._absent(shapes)
         outers = []
         for words, shape in zip(self._inputs, shapes):
             core = [word for word in words if word not in absent]
@@ -216,6 +262,19 @@ class Gufunc(_Defined):
                 if sizes.setdefault(word, size) != size:
                     raise _errors.ShapeMismatch(f"{self.__name__}: the dimension {word.rstrip('?')} is {sizes[word]} and {size}", reason="SHAPE_MISMATCH")
         return sizes, _inference.broadcast(*outers)
+
+
+def _last(shape: tuple, axes: tuple) -> tuple:
+    """The shape with these axes last."""
+    return (*(n for i, n in enumerate(shape) if i not in axes), *(shape[i] for i in axes))
+
+
+def _placed(shape: tuple, axes: tuple) -> tuple:
+    """The shape whose axes `_last` would bring there."""
+    split = len(shape) - len(axes)
+    core = dict(zip(axes, shape[split:]))
+    rest = iter(shape[:split])
+    return tuple(core[i] if i in core else next(rest) for i in range(len(shape)))
 
 
 def _body(name: str, num_inputs: int, expression: Optional[str], source: Optional[str], entry: Optional[str]) -> proto.FunctionBody:
