@@ -14,7 +14,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Union
 
 import numpy as np
 
-from stride import _dtypes, _errors, _inference, _manipulation, _reductions
+from stride import _dtypes, _errors, _inference, _manipulation, _reductions, _ufunc
 from stride._array import _SCALARS, Array, node_of, operands_of, wrap
 from stride._graph import Node, Number, caller, meet, record, record_several
 from stride._named import _full, _tenant
@@ -98,22 +98,23 @@ def _prepared(function: _Defined, inputs: tuple):
 class Ufunc(_Defined):
     """A function of elements. Of two inputs also `reduce`, `accumulate`, `outer`, `at` and `reduceat`, as NumPy's ufuncs have them."""
 
-    def __call__(self, *inputs, dtype=None) -> Array:
+    def __call__(self, *inputs, out=None, where=True, casting: str = "same_kind", dtype=None):
+        """An array, or of a function with several results a tuple of them."""
         operands, types, session = _prepared(self, inputs)
         dtype = None if dtype is None else _dtypes.dtype_of(dtype)
         loop = self._choose(types, dtype)
-        shape = _inference.broadcast(*(one.shape for one in operands if type(one) is Node))
-        if dtype is None:
+        if len(loop.outputs) == 1 and dtype is None and out is None and where is True:
+            shape = _inference.broadcast(*(one.shape for one in operands if type(one) is Node))
             node = Node(session, shape, loop.outputs[0], self.__name__, operands, caller())
             session.recorded(node)
             return wrap(node)
-
-        def build(flush, node, operands):
-            flush.operation(node.handle, node.origin, ufunc=pb.Ufunc(function=self.__name__, inputs=operands, data_type=_dtypes.NUMBERS[dtype]))
-
-        return wrap(record(session, shape, dtype, build, operands))
+        mask = _ufunc._mask_of(where, session)
+        outs = _ufunc._outs(out, len(loop.outputs))
+        return _ufunc.give_all(self.__name__, operands, loop.outputs, dtype, casting, mask, outs)
 
     def _one(self, x, axis):
+        if len(self._loops[0].outputs) != 1:
+            raise TypeError(f"{self.__name__} has several results: it neither reduces nor accumulates")
         array = x if isinstance(x, Array) else wrap(node_of(x))
         self._register(array.session)
         loop = self._choose((array.dtype, array.dtype), None)
@@ -216,6 +217,9 @@ class Gufunc(_Defined):
         absent = self._absent(shapes)
         every = [*self._inputs, *self._outputs]
         counts = [len([word for word in words if word not in absent]) for words in every]
+        for words, shape, count in zip(every, shapes, counts):
+            if len(shape) < count:
+                raise _errors.ShapeMismatch(f"{self.__name__}: an array of shape {shape} has not the axes ({','.join(words)})", reason="SHAPE_MISMATCH")
         loop = max(len(shape) - count for shape, count in zip(shapes, counts))
         if axis is not None or keepdims:
             if any(len(words) > 1 for words in every) or len({word for words in every for word in words}) != 1:
@@ -291,13 +295,18 @@ def _identity(value):
     return None if value is None else Number(value).to_proto()
 
 
-def define_ufunc(name: str, signatures: Union[str, Sequence[str]], *, expression: Optional[str] = None, source: Optional[str] = None,
+def define_ufunc(name: str, signatures: Union[str, Sequence[str]], *, expression: Union[None, str, Sequence[str]] = None, source: Optional[str] = None,
                  entry: Optional[str] = None, identity=None, associative: bool = False) -> Ufunc:
     """`signatures` as `float32,float32->float32`; an operation takes the first that all its arguments cast to safely. The expression's arguments are a, b, c
-    and so on. Of a function of two inputs `identity` makes empty reductions possible, and `associative` lets them go in any grouping."""
+    and so on. With several results, `float64->float64,int32`, there is an expression for each, and a device function returns nothing and writes them through
+    pointers that follow its arguments. Of a function of two inputs `identity` makes empty reductions possible, and `associative` lets them go in any grouping."""
     given = [signatures] if isinstance(signatures, str) else list(signatures)
     count = len(_loop(given[0]).inputs) if given else 0
-    definition = proto.UfuncDefinition(signatures=given, body=_body(name, count, expression, source, entry), identity=_identity(identity),
+    texts = [expression] if expression is None or isinstance(expression, str) else list(expression)
+    body = _body(name, count, texts[0], source, entry)
+    if len(texts) > 1:
+        body.expression.more_texts.extend(texts[1:])
+    definition = proto.UfuncDefinition(signatures=given, body=body, identity=_identity(identity),
                                        associative=associative)
     return Ufunc(name, given, proto.Function(ufunc=definition))
 

@@ -156,7 +156,7 @@ def _unique(x, return_index, return_inverse, return_counts, **kwargs):
 
 
 # What has NumPy's own signature; keywords that we lack are told by Python.
-for _name in ("cholesky", "cond", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "lstsq", "matmul", "matrix_norm", "matrix_power",
+for _name in ("cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "matmul", "matrix_norm", "matrix_power",
               "matrix_rank", "matrix_transpose", "norm", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "trace",
               "vecdot", "vector_norm"):
     if hasattr(np.linalg, _name):

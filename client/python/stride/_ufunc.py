@@ -94,19 +94,28 @@ def call(name: str, inputs: tuple, out=None, where=True, casting: str = "same_ki
     types = resolved[-num_outputs:]
     plain = dtype is None or resolved == _resolve(name, operands, None, "unsafe")
     data_type = None if plain else dtype
+    if mask is None and num_outputs == 1 and data_type is None:
+        _check_outs(name, outs, types, casting)
+        return _several([_give(wrap(elementwise(name, operands)), outs[0], None, casting)])
+    return give_all(name, operands, types, data_type, casting, mask, outs)
+
+
+def _check_outs(name: str, outs, types, casting: str) -> None:
     for one, result in zip(outs, types):
         if one is not None and not np.can_cast(result, one.dtype, casting):
             raise _errors.DataTypeMismatch(f"{name}: the result of {result} is not cast to out= of {one.dtype} with casting {casting!r}",
                                            reason="DATA_TYPE_MISMATCH")
-    if num_outputs == 1 and outs[0] is not None and mask is not None and _is_shared(outs[0]):
+
+
+def give_all(name: str, operands, types, data_type, casting: str, mask: Optional[Node], outs):
+    """A ufunc, NumPy's or a client's, whose types are known, into new arrays or those that were given."""
+    _check_outs(name, outs, types, casting)
+    if len(types) == 1 and outs[0] is not None and mask is not None and _is_shared(outs[0]):
         _write_masked(name, operands, data_type, casting, mask, outs[0])
         return outs[0]
-    if mask is None and num_outputs == 1 and data_type is None:
-        results = [elementwise(name, operands)]
-    elif mask is not None and all(one is None for one in outs):
+    if mask is not None and all(one is None for one in outs):
         return _several([wrap(node) for node in _nodes(name, operands, types, data_type, casting, mask)])
-    else:
-        results = _nodes(name, operands, types, data_type, casting, None)
+    results = _nodes(name, operands, types, data_type, casting, None)
     return _several([_give(wrap(result), one, mask, casting) for result, one in zip(results, outs)])
 
 

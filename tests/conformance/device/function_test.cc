@@ -438,5 +438,63 @@ TEST_F(FunctionTest, AGufuncTakesHalvesAndNumbers) {
   }
 }
 
+TEST_F(FunctionTest, AUfuncHasSeveralResults) {
+  Define(UfuncWith({"float32->float32,int32,complex64", "float64->float64,int32,complex128"},
+                   Text(R"(
+__device__ void split(float x, float* part, int* whole, float2* both) {
+  *whole = (int)x;
+  *part = x - *whole;
+  *both = make_float2(*whole, *part);
+}
+__device__ void split(double x, double* part, int* whole, double2* both) {
+  *whole = (int)x;
+  *part = x - *whole;
+  *both = make_double2(*whole, *part);
+}
+)",
+                        "split")),
+         "split");
+  v1::Function formulas = UfuncWith({}, Formula("a + b", {"a", "b"}));
+  formulas.mutable_ufunc()->mutable_body()->mutable_expression()->add_more_texts("a > b");
+  Define(formulas, "sum_and_order");
+  for (DType dtype : {DType::kFloat32, DType::kFloat64, DType::kInt32}) {
+    const HostArray x = Make(dtype, {50, 7}, [](int64_t i) { return Value(i * 0.25); });
+    v1::Operation operation = UfuncOf("split", 1);
+    operation.add_outputs()->set_handle(101);
+    operation.add_outputs()->set_handle(102);
+    // The second into what is there, where the mask is true.
+    const HostArray mask = Make(DType::kBool, {7}, [](int64_t i) { return Value(i % 2); });
+    operation.mutable_ufunc()->mutable_where()->set_handle(3);
+    const DeviceArray target =
+        harness().Put(Make(DType::kInt64, {50, 7}, [](int64_t) { return Value(-5); }));
+    auto results = harness().ComputeAll(operation, {harness().Put(x), harness().Put(mask)},
+                                        {nullptr, &target, nullptr});
+    ASSERT_TRUE(results.ok()) << results.status();
+    const HostArray part = harness().Get((*results)[0]), whole = harness().Get(target),
+                    both = harness().Get((*results)[2]);
+    EXPECT_EQ(part.info.dtype, dtype == DType::kFloat32 ? DType::kFloat32 : DType::kFloat64);
+    EXPECT_EQ(both.info.dtype, dtype == DType::kFloat32 ? DType::kComplex64 : DType::kComplex128);
+    for (int64_t i = 0; i < 350; ++i) {
+      const double value = x.At(i).real(), floor = std::floor(value);
+      const bool taken = i % 7 % 2 != 0;
+      ASSERT_EQ(part.At(i), Value(taken ? value - floor : 0)) << i;
+      ASSERT_EQ(whole.At(i), Value(taken ? floor : -5)) << i;
+      ASSERT_EQ(both.At(i), taken ? Value(floor, value - floor) : Value(0)) << i;
+    }
+    v1::Operation pair = UfuncOf("sum_and_order", 2);
+    pair.add_outputs()->set_handle(101);
+    results = harness().ComputeAll(pair, {harness().Put(x), harness().Put(x)});
+    ASSERT_TRUE(results.ok()) << results.status();
+    EXPECT_EQ((*results)[0].info.dtype, dtype);
+    EXPECT_EQ((*results)[1].info.dtype, DType::kBool);
+    EXPECT_EQ(harness().Get((*results)[0]).At(9), x.At(9) * 2.0);
+    harness().Reset();
+  }
+  // Neither reduces nor stands in an expression.
+  auto refused = harness().Compute(ReduceBy("sum_and_order", {}), {harness().Put(
+      Make(DType::kInt8, {4}, [](int64_t i) { return Value(i); }))});
+  EXPECT_TRUE(absl::IsInvalidArgument(refused.status())) << refused.status();
+}
+
 }  // namespace
 }  // namespace stride::conformance

@@ -129,6 +129,17 @@ TEST(ReadFunction, RefusesWithTheField) {
                "parameters: "
                "'a' parameters: 'b' } } }",
                "reduction.signatures[0]"},
+          Case{"ufunc { signatures: 'int8->int8,int8' body { expression { text: 'a' parameters: 'a' "
+               "} } }",
+               "ufunc.signatures[0]"},
+          Case{"ufunc { body { expression { text: 'a' parameters: 'a' more_texts: 'b +' } } }",
+               "ufunc.body.expression.more_texts[0]"},
+          Case{"ufunc { signatures: 'float64->int8,int8' body { expression { text: 'a > 1' "
+               "parameters: 'a' more_texts: 'a' } } }",
+               "ufunc.body.expression.more_texts[0]"},
+          Case{"ufunc { associative: true body { expression { text: 'a' parameters: 'a' parameters: "
+               "'b' more_texts: 'b' } } }",
+               "ufunc.associative"},
           Case{"gufunc { layout: '(n)->()' signatures: 'int8->int8' }", "gufunc.body.source"},
           Case{"gufunc { layout: '(n)->()' signatures: 'int8,int8->int8' }",
                "gufunc.signatures[0]"},
