@@ -97,7 +97,6 @@ TEST(ReadFunction, RefusesWithTheField) {
           Case{"ufunc { signatures: 'float32' }", "ufunc.signatures[0]"},
           Case{"ufunc { signatures: 'int8->int8' signatures: 'int8,int8->int8' }",
                "ufunc.signatures[1]"},
-          Case{"ufunc { signatures: 'int8->int8,int8' }", "ufunc.signatures[0]"},
           Case{"ufunc { body { device_function { source: 'x' entry: 'f' } } }", "ufunc.signatures"},
           Case{"ufunc { signatures: 'int8->int8' body { device_function { source: 'x' entry: "
                "'f()' } } }",

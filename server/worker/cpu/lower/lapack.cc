@@ -220,9 +220,8 @@ int Geev(char vectors, int n, T* a, T* w, T* right, const Work<T>& work) {
 template <typename T>
 WorkSize EigWork(char vectors, int n) {
   T answer = 0;
-  Work<T> query;
-  query.size.work = -1;
-  query.work = &answer;
+  Real<T> real_answer = 0;  // which a query writes too
+  Work<T> query{&answer, &real_answer, nullptr, {-1, 0, 0}};
   Geev<T>(vectors, n, nullptr, nullptr, nullptr, query);
   return {Asked(answer), kIsComplex<T> ? 2 * int64_t{n} : 0, 0};
 }
