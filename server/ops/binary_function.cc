@@ -69,6 +69,17 @@ absl::Status NotBinary(const BinaryRequest& request, bool known) {
       {{"function", name}});
 }
 
+absl::StatusOr<BinaryFunction> WithProgram(BinaryFunction function, std::string_view field) {
+  ProgramBuilder combine;
+  combine.MakeConstantsLiteral();
+  const Value left = combine.Input(0, function.accumulator);
+  const Value right = combine.Input(1, function.accumulator);
+  auto result = CombineValues(combine, function, left, right, field);
+  if (!result.ok()) return result.status();
+  function.combine = combine.Finish({*result});
+  return function;
+}
+
 absl::StatusOr<BinaryFunction> BuiltIn(const OpRow& row, const BinaryRequest& request) {
   auto dtype = TypeOf(row, request);
   if (!dtype.ok()) return dtype.status();
@@ -80,11 +91,8 @@ absl::StatusOr<BinaryFunction> BuiltIn(const OpRow& row, const BinaryRequest& re
   auto identity = IdentityOf(row, function.accumulator);
   if (!identity.ok()) return identity.status();
   function.identity = *identity;
-  ProgramBuilder combine;
-  const Value left = combine.Input(0, function.accumulator);
-  const Value right = combine.Input(1, function.accumulator);
-  function.combine = combine.Finish({combine.Op(row.name, {left, right}, function.accumulator)});
-  return function;
+  function.row = &row;
+  return WithProgram(std::move(function), request.field);
 }
 
 // The first loop in which inputs and result agree and that takes the elements.
@@ -113,18 +121,13 @@ absl::StatusOr<BinaryFunction> Own(const ClientFunction& own, const BinaryReques
   function.dtype = *dtype;
   function.accumulator = ComputeType(*dtype);
   function.associative = own.associative;
-  ProgramBuilder combine;
-  combine.MakeConstantsLiteral();
-  const Value left = combine.Cast(combine.Input(0, function.accumulator), *dtype);
-  const Value right = combine.Cast(combine.Input(1, function.accumulator), *dtype);
-  auto result = ApplyFunction(combine, own, {left, right}, *dtype, request.field);
-  if (!result.ok()) return result.status();
-  function.combine = combine.Finish({combine.Cast(*result, function.accumulator)});
-  if (!own.identity) return function;
-  auto identity = EncodeScalar(*own.identity, function.accumulator, request.field);
-  if (!identity.ok()) return identity.status();
-  function.identity = *identity;
-  return function;
+  function.own = &own;
+  if (own.identity) {
+    auto identity = EncodeScalar(*own.identity, function.accumulator, request.field);
+    if (!identity.ok()) return identity.status();
+    function.identity = *identity;
+  }
+  return WithProgram(std::move(function), request.field);
 }
 
 }  // namespace
@@ -138,6 +141,16 @@ absl::StatusOr<BinaryFunction> FindBinaryFunction(const BinaryRequest& request,
   if (own == nullptr) return NotBinary(request, false);
   const bool binary = own->kind == ClientFunction::Kind::kUfunc && own->num_inputs == 2;
   return binary ? Own(*own, request) : NotBinary(request, true);
+}
+
+absl::StatusOr<Value> CombineValues(ProgramBuilder& builder, const BinaryFunction& function,
+                                    Value left, Value right, std::string_view field) {
+  if (function.row != nullptr)
+    return builder.Op(function.row->name, {left, right}, function.accumulator);
+  const Value a = builder.Cast(left, function.dtype), b = builder.Cast(right, function.dtype);
+  auto result = ApplyFunction(builder, *function.own, {a, b}, function.dtype, field);
+  if (!result.ok()) return result.status();
+  return builder.Cast(*result, function.accumulator);
 }
 
 wire::RoutineCode::ProgramCode CombineCode(const BinaryFunction& function) {

@@ -6,6 +6,8 @@
 
 #include "absl/status/statusor.h"
 #include "server/ops/client_function.h"
+#include "server/ops/op_table.h"
+#include "server/ops/program_builder.h"
 #include "server/store/dtype.h"
 #include "server/wire/plan.pb.h"
 
@@ -20,6 +22,9 @@ struct BinaryFunction {
   bool associative = false;          // elements may be combined in any order and grouping
   wire::Program combine;             // of two values of the accumulator's type; no launch constants
   std::optional<wire::ScalarValue> identity;  // of the accumulator's type
+  // One of the two, as long as the tables that it was found in.
+  const OpRow* row = nullptr;
+  const ClientFunction* own = nullptr;
 };
 
 // For elements of type `input`; `data_type` unset: NumPy's choice (small integers are summed and
@@ -34,6 +39,10 @@ struct BinaryRequest {
 };
 absl::StatusOr<BinaryFunction> FindBinaryFunction(const BinaryRequest& request,
                                                   const FunctionTable* functions);
+
+// Adds the combination of two values of the accumulator's type. Errors at `field`.
+absl::StatusOr<Value> CombineValues(ProgramBuilder& builder, const BinaryFunction& function,
+                                    Value left, Value right, std::string_view field);
 
 // The program that routines take (routine_plan.h).
 wire::RoutineCode::ProgramCode CombineCode(const BinaryFunction& function);

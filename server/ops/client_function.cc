@@ -112,28 +112,82 @@ absl::StatusOr<Value> CallBody(ProgramBuilder& builder, const FunctionBody& body
   return builder.Call(body.device_function, values, ComputeType(result));
 }
 
-absl::StatusOr<Value> ApplyFunction(ProgramBuilder& builder, const ClientFunction& function,
-                                    absl::Span<const Argument> arguments,
-                                    std::optional<DType> data_type, std::string_view field,
-                                    Casting casting) {
-  if (function.kind != ClientFunction::Kind::kUfunc) {
-    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field,
-                        absl::StrCat("only a ufunc can be used here: ", function.id),
-                        {{"function", function.id}});
-  }
-  if (absl::Status status = CheckArity(function, arguments.size(), field); !status.ok())
-    return status;
-  if (function.loops.empty()) {
-    auto made = CallExpression(builder, function.body, arguments, field);
+namespace {
+
+absl::Status CheckUfunc(const ClientFunction& function, size_t given, std::string_view field) {
+  if (function.kind == ClientFunction::Kind::kUfunc) return CheckArity(function, given, field);
+  return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field,
+                      absl::StrCat("only a ufunc can be used here: ", function.id),
+                      {{"function", function.id}});
+}
+
+std::vector<const FunctionBody*> BodiesOf(const ClientFunction& function) {
+  std::vector<const FunctionBody*> bodies = {&function.body};
+  for (const FunctionBody& body : function.more_bodies) bodies.push_back(&body);
+  return bodies;
+}
+
+// An expression without signatures, typed by its arguments. `data_type` is the first result's.
+absl::StatusOr<std::vector<Value>> ApplyUntyped(ProgramBuilder& builder,
+                                                const ClientFunction& function,
+                                                absl::Span<const Argument> arguments,
+                                                std::optional<DType> data_type,
+                                                std::string_view field, Casting casting) {
+  std::vector<Value> values;
+  for (const FunctionBody* body : BodiesOf(function)) {
+    auto made = CallExpression(builder, *body, arguments, field);
     if (!made.ok()) return made.status();
     auto value = ToValue(builder, *made, field);
-    if (!value.ok() || !data_type) return value;
-    if (CanCast(value->dtype, *data_type, casting)) return builder.Cast(*value, *data_type);
+    if (!value.ok()) return value.status();
+    values.push_back(*value);
+  }
+  if (!data_type) return values;
+  if (!CanCast(values[0].dtype, *data_type, casting)) {
     return InvalidField(
         v1::ERROR_REASON_DATA_TYPE_MISMATCH, field,
         absl::StrCat("the result cannot be cast to the type asked for: ",
-                     std::string(Name(value->dtype)), " to ", std::string(Name(*data_type))));
+                     std::string(Name(values[0].dtype)), " to ", std::string(Name(*data_type))));
   }
+  values[0] = builder.Cast(values[0], *data_type);
+  return values;
+}
+
+// Arguments of the loop's types.
+absl::StatusOr<std::vector<Value>> CallLoop(ProgramBuilder& builder, const ClientFunction& function,
+                                            const ClientFunction::Loop& loop,
+                                            absl::Span<const Argument> arguments,
+                                            std::string_view field) {
+  std::vector<Value> values;
+  if (function.num_outputs > 1 && !function.body.is_expression()) {
+    std::vector<Value> computed;
+    std::vector<DType> results;
+    for (const Argument& argument : arguments) {
+      const Value value = std::get<Value>(argument);
+      computed.push_back(builder.Cast(value, ComputeType(value.dtype)));
+    }
+    for (DType dtype : loop.outputs) results.push_back(ComputeType(dtype));
+    values = builder.CallSeveral(function.body.device_function, computed, results);
+  } else {
+    const auto bodies = BodiesOf(function);
+    for (size_t j = 0; j < bodies.size(); ++j) {
+      auto value = CallBody(builder, *bodies[j], arguments, loop.outputs[j], field);
+      if (!value.ok()) return value.status();
+      values.push_back(*value);
+    }
+  }
+  for (size_t j = 0; j < values.size(); ++j) values[j] = builder.Cast(values[j], loop.outputs[j]);
+  return values;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Value>> ApplyAll(ProgramBuilder& builder, const ClientFunction& function,
+                                            absl::Span<const Argument> arguments,
+                                            std::optional<DType> data_type, std::string_view field,
+                                            Casting casting) {
+  if (absl::Status s = CheckUfunc(function, arguments.size(), field); !s.ok()) return s;
+  if (function.loops.empty())
+    return ApplyUntyped(builder, function, arguments, data_type, field, casting);
   std::vector<ArgumentType> types;
   for (const Argument& argument : arguments) {
     if (const Value* value = std::get_if<Value>(&argument)) {
@@ -150,9 +204,22 @@ absl::StatusOr<Value> ApplyFunction(ProgramBuilder& builder, const ClientFunctio
     if (!value.ok()) return value.status();
     converted.emplace_back(*value);
   }
-  auto value = CallBody(builder, function.body, converted, (*loop)->outputs[0], field);
-  if (!value.ok()) return value.status();
-  return builder.Cast(*value, (*loop)->outputs[0]);
+  return CallLoop(builder, function, **loop, converted, field);
+}
+
+absl::StatusOr<Value> ApplyFunction(ProgramBuilder& builder, const ClientFunction& function,
+                                    absl::Span<const Argument> arguments,
+                                    std::optional<DType> data_type, std::string_view field,
+                                    Casting casting) {
+  if (function.num_outputs != 1) {
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field,
+                        absl::StrCat("only a function of one result can be used here: ",
+                                     function.id, " has ", function.num_outputs),
+                        {{"function", function.id}});
+  }
+  auto values = ApplyAll(builder, function, arguments, data_type, field, casting);
+  if (!values.ok()) return values.status();
+  return (*values)[0];
 }
 
 }  // namespace stride::ops

@@ -26,6 +26,7 @@ struct FunctionBody {
   wire::DeviceFunction device_function;
   bool is_expression() const { return !expression.empty(); }
 };
+inline constexpr size_t kMaxFunctionResults = 8;
 
 // A function as it was registered, read and checked. Immutable.
 struct ClientFunction {
@@ -41,6 +42,8 @@ struct ClientFunction {
   size_t num_inputs = 0;
   std::vector<Loop> loops;  // none: an expression that is typed where it is used
   FunctionBody body;        // of ufuncs and gufuncs
+  size_t num_outputs = 1;   // of ufuncs
+  std::vector<FunctionBody> more_bodies;  // expressions of the results after the first
   std::optional<FunctionBody> map, finish;
   FunctionBody combine;
   std::optional<WeakScalar> identity;
@@ -63,8 +66,14 @@ absl::Status CheckFunctionId(std::string_view id, std::string_view field);
 // whether a text compiles only a compiler knows.
 absl::StatusOr<ClientFunction> ReadFunction(const v1::Function& function, std::string_view id);
 
-// Adds a call of a ufunc, with the types of the first loop that takes the arguments. `data_type`
-// as in Ufunc. Errors at `field`.
+// Adds a call of a ufunc, with the types of the first loop that takes the arguments; all its results.
+// `data_type` as in Ufunc, of the first. Errors at `field`.
+absl::StatusOr<std::vector<Value>> ApplyAll(ProgramBuilder& builder, const ClientFunction& function,
+                                            absl::Span<const Argument> arguments,
+                                            std::optional<DType> data_type, std::string_view field,
+                                            Casting casting = Casting::kSameKind);
+
+// The same of a ufunc of one result; others are refused.
 absl::StatusOr<Value> ApplyFunction(ProgramBuilder& builder, const ClientFunction& function,
                                     absl::Span<const Argument> arguments,
                                     std::optional<DType> data_type, std::string_view field,

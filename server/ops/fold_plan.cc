@@ -29,10 +29,9 @@ RoutineSpec FoldSpec(const BinaryFunction& function, const ArrayInfo& input,
 
 }  // namespace
 
-absl::StatusOr<Plan> PlanFold(const BinaryFunction& function, const ArrayInfo& input,
-                              const std::vector<bool>& is_reduced, bool keep_dims,
-                              const ArrayInfo& output) {
-  const auto reduced = std::count(is_reduced.begin(), is_reduced.end(), true);
+absl::StatusOr<Plan> PlanFold(const FoldRequest& request) {
+  const BinaryFunction& function = request.function;
+  const auto reduced = std::count(request.is_reduced.begin(), request.is_reduced.end(), true);
   if (reduced > 1) {
     return InvalidField(
         v1::ERROR_REASON_INVALID_FIELD, "reduction.axes",
@@ -40,26 +39,33 @@ absl::StatusOr<Plan> PlanFold(const BinaryFunction& function, const ArrayInfo& i
                      "one axis at a time: ",
                      function.name, "; axes given: ", reduced));
   }
-  RoutineSpec spec = FoldSpec(function, input, output);
-  RoutineOperand from{.slot = 0, .array = input}, to{.slot = 1, .array = output};
-  for (size_t i = 0, j = 0; i < input.shape.size(); ++i) {
-    if (is_reduced[i]) {
-      from.AddOwn(i);
-    } else {
-      spec.extents.push_back(input.shape[i]);
-      from.strides.push_back(input.strides[i]);
-      to.strides.push_back(output.strides[j]);
+  RoutineSpec spec = FoldSpec(function, request.input, request.output);
+  spec.operands = {{.slot = 0, .array = request.input}};
+  if (request.mask) spec.operands.push_back({.slot = 1, .array = *request.mask});
+  RoutineOperand to{.slot = static_cast<uint32_t>(spec.operands.size()), .array = request.output};
+  spec.num_inputs = static_cast<int>(spec.operands.size());
+  for (size_t i = 0, j = 0; i < request.input.shape.size(); ++i) {
+    const bool is_reduced = request.is_reduced[i];
+    for (RoutineOperand& from : spec.operands) {
+      if (is_reduced) from.AddOwn(i);
+      if (!is_reduced) from.strides.push_back(from.array.strides[i]);
     }
-    j += !is_reduced[i] || keep_dims;
+    if (!is_reduced) {
+      spec.extents.push_back(request.input.shape[i]);
+      to.strides.push_back(request.output.strides[j]);
+    }
+    j += !is_reduced || request.keep_dims;
   }
   if (reduced == 0) {
-    from.own_extents = {1};
-    from.own_strides = {0};
+    for (RoutineOperand& from : spec.operands) {
+      from.own_extents = {1};
+      from.own_strides = {0};
+    }
   }
-  if (function.identity) spec.scalars.push_back(*function.identity);
-  spec.options = {0, function.identity.has_value()};
-  spec.operands = {std::move(from), std::move(to)};
-  spec.num_inputs = 1;
+  const auto& begin = request.initial ? request.initial : function.identity;
+  if (begin) spec.scalars.push_back(*begin);
+  spec.options = {0, begin.has_value(), request.mask.has_value(), request.initial.has_value()};
+  spec.operands.push_back(std::move(to));
   spec.label = absl::StrCat("reduce ", function.name);
   return MakeRoutinePlan(std::move(spec));
 }
@@ -109,7 +115,7 @@ absl::StatusOr<Plan> PlanReduceAt(const v1::ReduceAt& operation, Inputs inputs,
   RoutineOperand to{.slot = 2, .array = *output, .strides = output->strides};
   spec.operands = {std::move(from), std::move(at), std::move(to)};
   spec.num_inputs = 2;
-  spec.options = {1, 0};
+  spec.options = {1, 0, 0, 0};
   spec.scalars = {Int64Scalar(count > 1 ? indices->strides[0] : 1), Int64Scalar(count)};
   spec.label = absl::StrCat("reduceat ", function->name);
   return MakeRoutinePlan(std::move(spec));

@@ -61,6 +61,8 @@ std::vector<OperandField> CollectOperands(const v1::Operation& operation) {
         operands.push_back({&operation.reduction().more_inputs(i),
                             absl::StrCat("reduction.more_inputs[", i, "]")});
       }
+      if (operation.reduction().has_where())
+        operands.push_back({&operation.reduction().where(), "reduction.where"});
       break;
     case v1::Operation::kMatmul:
       operands.push_back({&operation.matmul().left(), "matmul.left"});
@@ -96,6 +98,20 @@ std::vector<OperandField> CollectOperands(const v1::Operation& operation) {
     case v1::Operation::kSort:
       operands.push_back({&operation.sort().input(), "sort.input"});
       break;
+    case v1::Operation::kTopK:
+      operands.push_back({&operation.top_k().input(), "top_k.input"});
+      break;
+    case v1::Operation::kHistogram: {
+      const v1::Histogram& histogram = operation.histogram();
+      operands.push_back({&histogram.input(), "histogram.input"});
+      if (histogram.has_edges()) operands.push_back({&histogram.edges(), "histogram.edges"});
+      if (histogram.has_weights()) operands.push_back({&histogram.weights(), "histogram.weights"});
+      break;
+    }
+    case v1::Operation::kGroupReduce:
+      operands.push_back({&operation.group_reduce().values(), "group_reduce.values"});
+      operands.push_back({&operation.group_reduce().groups(), "group_reduce.groups"});
+      break;
     case v1::Operation::kSearch:
       operands.push_back({&operation.search().sorted(), "search.sorted"});
       operands.push_back({&operation.search().values(), "search.values"});
@@ -118,7 +134,9 @@ std::vector<OperandField> CollectOperands(const v1::Operation& operation) {
       operands.push_back({&operation.outer().right(), "outer.right"});
       break;
     case v1::Operation::kApplyAt:
-      operands.push_back({&operation.apply_at().values(), "apply_at.values"});
+      // A function of one input has none.
+      if (operation.apply_at().has_values())
+        operands.push_back({&operation.apply_at().values(), "apply_at.values"});
       AddIndices(operation.apply_at(), "apply_at", &operands);
       break;
     case v1::Operation::kGufunc:

@@ -16,9 +16,14 @@ namespace {
 
 int NumResults(const v1::Operation& operation, Inputs inputs, const FunctionTable* functions) {
   if (operation.has_gufunc()) return NumGufuncResults(operation.gufunc(), functions);
-  if (operation.has_ufunc())
-    return FindTwoOutputUfunc(operation.ufunc().function()) != nullptr ? 2 : 1;
+  if (operation.has_ufunc()) return NumUfuncResults(operation.ufunc(), functions);
+  if (operation.has_outer()) {
+    v1::Ufunc ufunc;
+    ufunc.set_function(operation.outer().function());
+    return NumUfuncResults(ufunc, functions);
+  }
   if (operation.has_nonzero() && inputs[0]) return static_cast<int>(inputs[0]->shape.size());
+  if (operation.has_top_k()) return 2;
   if (operation.has_linalg()) return NumLinalgResults(operation.linalg());
   return 1;
 }
@@ -111,6 +116,12 @@ absl::StatusOr<Plan> PlanAny(const v1::Operation& operation, absl::Span<const In
       return PlanNonzero(operation.nonzero(), inputs, existing);
     case v1::Operation::kSort:
       return PlanSort(operation.sort(), inputs, output);
+    case v1::Operation::kTopK:
+      return PlanTopK(operation.top_k(), inputs, existing);
+    case v1::Operation::kHistogram:
+      return PlanHistogram(operation.histogram(), inputs, output);
+    case v1::Operation::kGroupReduce:
+      return PlanGroupReduce(operation.group_reduce(), inputs, output, functions);
     case v1::Operation::kSearch:
       return PlanSearch(operation.search(), inputs, output);
     case v1::Operation::kLinalg:

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/ops/binary_function.h"
@@ -9,6 +11,7 @@ namespace {
 
 constexpr char kFunction[] = "accumulation.function";
 constexpr char kInput[] = "accumulation.input";
+constexpr char kInclude[] = "accumulation.include_initial";
 
 absl::StatusOr<size_t> AxisOf(const v1::Accumulation& accumulation, size_t rank) {
   if (accumulation.has_axis() || rank == 0)
@@ -16,6 +19,27 @@ absl::StatusOr<size_t> AxisOf(const v1::Accumulation& accumulation, size_t rank)
   if (rank == 1) return size_t{0};
   return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "accumulation.axis",
                       absl::StrCat("say along which of the axes; there are ", rank));
+}
+
+absl::Status CheckInitial(const v1::Accumulation& accumulation, const BinaryFunction& function) {
+  if (!accumulation.include_initial() && !accumulation.exclusive()) return absl::OkStatus();
+  const char* field = accumulation.exclusive() ? "accumulation.exclusive" : kInclude;
+  if (accumulation.include_initial() && accumulation.exclusive()) {
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field,
+                        "either this or `include_initial`, not both");
+  }
+  if (function.identity) return absl::OkStatus();
+  return InvalidField(
+      v1::ERROR_REASON_INVALID_FIELD, field,
+      absl::StrCat("the function has no identity to begin with: ", function.name));
+}
+
+// From the last element of its own axis to the first.
+void Reverse(RoutineOperand* operand) {
+  const int64_t n = operand->own_extents[0];
+  if (n == 0) return;
+  operand->array.offset += (n - 1) * operand->own_strides[0];
+  operand->own_strides[0] *= -1;
 }
 
 }  // namespace
@@ -39,28 +63,32 @@ absl::StatusOr<Plan> PlanAccumulation(const v1::Accumulation& accumulation, Inpu
   RoutineSpec spec;
   const DType dtype = function->dtype, accumulator = function->accumulator;
   Shape shape = input->shape;
-  if (accumulation.include_initial()) {
-    if (!function->identity) {
-      return InvalidField(
-          v1::ERROR_REASON_INVALID_FIELD, "accumulation.include_initial",
-          absl::StrCat("the function has no identity to begin with: ", function->name));
-    }
-    spec.scalars.push_back(*function->identity);
-    ++shape[*axis];
-  }
+  if (auto s = CheckInitial(accumulation, *function); !s.ok()) return s;
+  const bool begins = accumulation.include_initial() || accumulation.exclusive();
+  if (begins) spec.scalars.push_back(*function->identity);
+  if (accumulation.include_initial()) ++shape[*axis];
   auto output = ChooseOutput(dtype, shape, existing);
   if (!output.ok()) return output.status();
 
   spec.routine = wire::RoutineCode::ROUTINE_ACCUMULATE;
   spec.programs = {CastProgram({input->dtype, dtype, accumulator}), CombineCode(*function),
                    CastProgram({accumulator, dtype, output->dtype})};
-  spec.options = {accumulation.include_initial(), function->associative};
+  spec.options = {begins, function->associative};
   spec.extents = input->shape;
   spec.extents[*axis] = 1;
   spec.operands = {{.slot = 0, .array = *input}, {.slot = 1, .array = *output}};
   for (RoutineOperand& operand : spec.operands) {
     operand.strides = StridesWithout(operand.array, *axis, *axis + 1);
     operand.AddOwn(*axis);
+  }
+  if (accumulation.reverse()) {
+    for (RoutineOperand& operand : spec.operands) Reverse(&operand);
+  }
+  // The last element comes before none.
+  if (accumulation.exclusive()) {
+    int64_t& n = spec.operands[0].own_extents[0];
+    if (n == 0) spec.extents[*axis] = 0;
+    n = std::max<int64_t>(n - 1, 0);
   }
   spec.num_inputs = 1;
   spec.outputs = {*output};

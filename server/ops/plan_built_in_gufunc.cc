@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
@@ -15,7 +14,20 @@ namespace stride::ops {
 namespace {
 
 constexpr char kInputs[] = "gufunc.inputs";
-constexpr std::string_view kNames[] = {"matmul", "vecdot", "matvec", "vecmat"};
+struct BuiltIn {
+  std::string_view name, layout;
+};
+constexpr BuiltIn kBuiltIn[] = {{"matmul", "(m?,n),(n,p?)->(m?,p?)"},
+                                {"vecdot", "(n),(n)->()"},
+                                {"matvec", "(m,n),(n)->(m)"},
+                                {"vecmat", "(n),(n,m)->(m)"}};
+
+const BuiltIn* Find(std::string_view name) {
+  for (const BuiltIn& one : kBuiltIn) {
+    if (one.name == name) return &one;
+  }
+  return nullptr;
+}
 
 absl::Status Mismatch(const char* layout, const Input& left, const Input& right) {
   return InvalidField(v1::ERROR_REASON_SHAPE_MISMATCH, "gufunc.inputs[1]",
@@ -53,9 +65,10 @@ void DropAxis(size_t from_end, Plan* plan) {
   output.strides.erase(output.strides.end() - static_cast<int64_t>(from_end));
 }
 
-// The sum along one axis, `from_end` before the end, of conjugate(a) * b. Both broadcast.
+// The sum along one axis, `from_end` before the end, of conjugate(a), or a, times b. Both broadcast.
 absl::StatusOr<Plan> SumOfProducts(const v1::Gufunc& gufunc, const ArrayInfo& left,
-                                   const ArrayInfo& right, size_t from_end, const Input& existing) {
+                                   const ArrayInfo& right, size_t from_end, const Input& existing,
+                                   bool conjugates = true) {
   auto shape = BroadcastShapes({left.shape, right.shape}, kInputs);
   if (!shape.ok()) return shape.status();
   const DType dtype = PromoteTypes(left.dtype, right.dtype);
@@ -68,7 +81,7 @@ absl::StatusOr<Plan> SumOfProducts(const v1::Gufunc& gufunc, const ArrayInfo& le
   spec.accumulator = ComputeType(dtype);
   Value a = spec.map.Cast(spec.map.Input(0, left.dtype), spec.accumulator);
   const Value b = spec.map.Cast(spec.map.Input(1, right.dtype), spec.accumulator);
-  if (IsComplex(left.dtype)) a = spec.map.Op("conjugate", {a}, spec.accumulator);
+  if (conjugates && IsComplex(left.dtype)) a = spec.map.Op("conjugate", {a}, spec.accumulator);
   spec.mapped = spec.map.Op("multiply", {a, b}, spec.accumulator);
   spec.finished = spec.finish.Cast(spec.finish.Input(0, spec.accumulator), dtype);
   spec.combine = wire::ReduceCode::COMBINE_ADD;
@@ -107,7 +120,28 @@ absl::StatusOr<Plan> PlanTyped(const v1::Gufunc& gufunc, const std::vector<Input
 }  // namespace
 
 bool IsBuiltInGufunc(std::string_view name) {
-  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+  return Find(name) != nullptr;
+}
+
+std::string_view LayoutOf(std::string_view built_in) { return Find(built_in)->layout; }
+
+absl::StatusOr<Plan> PlanBuiltInStrided(const v1::Gufunc& gufunc, Inputs inputs,
+                                        const Input& existing) {
+  const std::string& name = gufunc.function();
+  Input left = inputs[0], right = inputs[1];
+  // Rows of the left beside columns of the right.
+  const size_t right_rank = right->shape.size();
+  const bool matrix = name == "vecmat" || (name == "matmul" && right_rank > 1);
+  if (matrix) {
+    std::swap(right->shape[right_rank - 1], right->shape[right_rank - 2]);
+    std::swap(right->strides[right_rank - 1], right->strides[right_rank - 2]);
+  }
+  const bool left_vector = name == "vecmat" || (name == "matmul" && left->shape.size() == 1);
+  if (matrix && !(name == "matmul" && left_vector)) left = WithAxis(left, 1);
+  if (!left_vector && (matrix || name == "matvec")) {
+    right = WithAxis(right, matrix ? 2 : 1);
+  }
+  return SumOfProducts(gufunc, *left, *right, 1, existing, name == "vecdot" || name == "vecmat");
 }
 
 absl::StatusOr<Plan> PlanBuiltInGufunc(const v1::Gufunc& gufunc, Inputs inputs,

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/ops/elementwise.h"
+#include "server/ops/gufunc_cores.h"
 #include "server/ops/op_table.h"
 #include "server/ops/planners.h"
 #include "server/ops/routine_plan.h"
@@ -16,76 +17,6 @@ std::string FieldOf(size_t i) { return absl::StrCat(kInputs, "[", i, "]"); }
 
 const ClientFunction* FindGufunc(const v1::Gufunc& gufunc, const FunctionTable* functions) {
   return functions == nullptr ? nullptr : functions->Find(gufunc.function());
-}
-
-// The layout with what the operands tell.
-struct Cores {
-  std::vector<bool> missing;   // of the layout's dimensions
-  std::vector<int64_t> sizes;  // likewise; 1 of missing ones
-  std::vector<size_t> ranks;   // of each operand's core, without missing dimensions
-  Shape loop;                  // to which what is before the cores broadcasts
-};
-
-// As NumPy does: an operand with too few axes lacks optional dimensions, one after another, which
-// all operands then lack.
-absl::Status DropMissing(const CoreLayout& layout, const std::vector<ArrayInfo>& inputs,
-                         Cores* cores) {
-  cores->missing.assign(layout.dimensions.size(), false);
-  for (const auto& operand : layout.operands) cores->ranks.push_back(operand.size());
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const size_t rank = inputs[i].shape.size();
-    for (int dimension : layout.operands[i]) {
-      if (rank >= cores->ranks[i]) break;
-      if (!layout.dimensions[dimension].optional || cores->missing[dimension]) continue;
-      cores->missing[dimension] = true;
-      for (size_t j = 0; j < layout.operands.size(); ++j) {
-        cores->ranks[j] -= static_cast<size_t>(
-            std::count(layout.operands[j].begin(), layout.operands[j].end(), dimension));
-      }
-    }
-    if (rank >= cores->ranks[i]) continue;
-    return InvalidField(v1::ERROR_REASON_SHAPE_MISMATCH, FieldOf(i),
-                        absl::StrCat("the array has fewer axes than the layout needs: ", rank,
-                                     ", not ", cores->ranks[i]));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status ReadSizes(const CoreLayout& layout, const std::vector<ArrayInfo>& inputs,
-                       Cores* cores) {
-  std::vector<std::optional<int64_t>> sizes(layout.dimensions.size());
-  for (size_t d = 0; d < sizes.size(); ++d) sizes[d] = layout.dimensions[d].fixed;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    size_t axis = inputs[i].shape.size() - cores->ranks[i];
-    for (int dimension : layout.operands[i]) {
-      if (cores->missing[dimension]) continue;
-      const int64_t extent = inputs[i].shape[axis++];
-      std::optional<int64_t>& size = sizes[dimension];
-      if (size && *size != extent) {
-        return InvalidField(v1::ERROR_REASON_SHAPE_MISMATCH, FieldOf(i),
-                            absl::StrCat("the array does not fit the layout's dimension ",
-                                         layout.dimensions[dimension].name, ", which is ", *size,
-                                         ", not ", extent));
-      }
-      size = extent;
-    }
-  }
-  for (size_t d = 0; d < sizes.size(); ++d)
-    cores->sizes.push_back(cores->missing[d] ? 1 : sizes[d].value_or(1));
-  return absl::OkStatus();
-}
-
-absl::StatusOr<Cores> ReadCores(const CoreLayout& layout, const std::vector<ArrayInfo>& inputs) {
-  Cores cores;
-  if (absl::Status status = DropMissing(layout, inputs, &cores); !status.ok()) return status;
-  if (absl::Status status = ReadSizes(layout, inputs, &cores); !status.ok()) return status;
-  std::vector<Shape> shapes;
-  for (size_t i = 0; i < inputs.size(); ++i)
-    shapes.emplace_back(inputs[i].shape.begin(), inputs[i].shape.end() - cores.ranks[i]);
-  auto loop = BroadcastShapes(shapes, kInputs);
-  if (!loop.ok()) return loop.status();
-  cores.loop = *std::move(loop);
-  return cores;
 }
 
 RoutineOperand OperandOf(const CoreLayout& layout, const Cores& cores, size_t number,
@@ -122,39 +53,51 @@ int NumGufuncResults(const v1::Gufunc& gufunc, const FunctionTable* functions) {
   return static_cast<int>(own->layout.operands.size() - own->layout.num_inputs);
 }
 
-absl::StatusOr<Plan> PlanGufunc(const v1::Gufunc& gufunc, Inputs inputs,
-                                absl::Span<const Input> existing, const FunctionTable* functions) {
-  if (IsBuiltInGufunc(gufunc.function()))
-    return PlanBuiltInGufunc(gufunc, inputs, existing.empty() ? Input() : existing[0]);
-  const ClientFunction* own = FindGufunc(gufunc, functions);
-  if (own == nullptr || own->kind != ClientFunction::Kind::kGufunc)
-    return UnknownFunction(gufunc.function(),
-                           own != nullptr || FindOp(gufunc.function()) != nullptr);
+namespace {
+
+// A client's, of the last axes.
+absl::StatusOr<Plan> PlanOwn(const v1::Gufunc& gufunc, const ClientFunction& own, Inputs inputs,
+                             absl::Span<const Input> existing) {
   auto data_type = ReadDataType(gufunc.data_type(), "gufunc.data_type");
   if (!data_type.ok()) return data_type.status();
-  std::vector<ArrayInfo> arrays;
+  std::vector<std::optional<WeakScalar>> numbers(inputs.size());
   std::vector<ArgumentType> types;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    auto array = NeedArray(inputs[i], FieldOf(i));
-    if (!array.ok()) return array.status();
-    types.emplace_back(array->dtype);
-    arrays.push_back(*std::move(array));
+    if (inputs[i]) {
+      types.emplace_back(inputs[i]->dtype);
+      continue;
+    }
+    auto number = ReadScalar(gufunc.inputs(static_cast<int>(i)).scalar(), FieldOf(i));
+    if (!number.ok()) return number.status();
+    numbers[i] = number->value;
+    types.push_back(number->dtype ? ArgumentType(*number->dtype) : ArgumentType(number->value));
   }
-  auto loop = ChooseLoop(*own, types, *data_type, kInputs, Casting::kSameKind);
+  auto loop = ChooseLoop(own, types, *data_type, kInputs, Casting::kSameKind);
   if (!loop.ok()) return loop.status();
-  const CoreLayout& layout = own->layout;
-  auto cores = ReadCores(layout, arrays);
+  const CoreLayout& layout = own.layout;
+  auto cores = ReadCores(layout, inputs);
   if (!cores.ok()) return cores.status();
 
   RoutineSpec spec;
+  spec.options = {static_cast<int64_t>(inputs.size())};
   bool converts = false, copies = false;
   std::vector<std::optional<DType>> conversions;
-  for (size_t i = 0; i < arrays.size(); ++i) {
-    const bool other = arrays[i].dtype != (*loop)->inputs[i];
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const DType dtype = (*loop)->inputs[i];
+    const bool other = inputs[i] && inputs[i]->dtype != dtype;
     converts |= other;
-    conversions.push_back(other ? std::optional<DType>((*loop)->inputs[i]) : std::nullopt);
-    spec.operands.push_back(OperandOf(layout, *cores, i, arrays[i]));
+    conversions.push_back(other ? std::optional<DType>(dtype) : std::nullopt);
+    if (inputs[i]) {
+      spec.options.push_back(0);
+      spec.operands.push_back(OperandOf(layout, *cores, i, *inputs[i]));
+      continue;
+    }
+    auto number = EncodeScalar(*numbers[i], dtype, FieldOf(i));
+    if (!number.ok()) return number.status();
+    spec.scalars.push_back(*number);
+    spec.options.push_back(GufuncNumberOption(dtype, layout.operands[i].size()));
   }
+  spec.num_inputs = static_cast<int>(spec.operands.size());
   std::vector<int> zeroed;
   for (size_t j = 0; j + layout.num_inputs < layout.operands.size(); ++j) {
     const size_t number = layout.num_inputs + j;
@@ -173,15 +116,95 @@ absl::StatusOr<Plan> PlanGufunc(const v1::Gufunc& gufunc, Inputs inputs,
   }
   spec.routine = wire::RoutineCode::ROUTINE_GUFUNC;
   spec.extents = cores->loop;
-  spec.num_inputs = static_cast<int>(arrays.size());
-  spec.options = {spec.num_inputs};
-  spec.label = own->id;
+  spec.label = own.id;
   Plan plan = MakeRoutinePlan(std::move(spec));
-  *plan.code->mutable_routine()->mutable_function() = own->body.device_function;
+  *plan.code->mutable_routine()->mutable_function() = own.body.device_function;
   plan.zeroed_outputs = std::move(zeroed);
   if (converts) plan.converted_inputs = std::move(conversions);
   plan.through_new_output = copies;
   return plan;
+}
+
+absl::StatusOr<Plan> PlanLastAxes(const v1::Gufunc& gufunc, const ClientFunction* own,
+                                  Inputs inputs, absl::Span<const Input> existing) {
+  if (own != nullptr) return PlanOwn(gufunc, *own, inputs, existing);
+  return PlanBuiltInGufunc(gufunc, inputs, existing.empty() ? Input() : existing[0]);
+}
+
+// The output as it is to be, whose view with the core's axes last is what the plan writes.
+absl::StatusOr<ArrayInfo> PlacedOutput(const ArrayInfo& made, const std::vector<size_t>& axes,
+                                       bool keeps, const Input& existing, std::string_view field) {
+  Shape shape = made.shape;
+  if (keeps) shape.push_back(1);
+  shape = FromLastAxes(shape, axes);
+  if (auto s = CheckShape(shape, made.dtype, field); !s.ok()) return s;
+  if (!existing) return Contiguous(made.dtype, shape);
+  return ChooseOutput(made.dtype, shape, existing, field);
+}
+
+// Of axes in other places: planned twice, to know the results' shapes, and then for views.
+absl::StatusOr<Plan> PlanPlaced(const v1::Gufunc& gufunc, const ClientFunction* own,
+                                const CoreLayout& layout, Inputs inputs,
+                                absl::Span<const Input> existing) {
+  auto ranks = ReadCoreRanks(layout, inputs);
+  if (!ranks.ok()) return ranks.status();
+  auto places = ReadCorePlaces(gufunc, layout, *ranks, inputs);
+  if (!places.ok()) return places.status();
+  v1::Gufunc plain = gufunc;
+  plain.clear_axes();
+  plain.clear_axis();
+  plain.clear_keep_dims();
+  std::vector<Input> views(inputs.begin(), inputs.end());
+  for (size_t i = 0; i < views.size(); ++i) {
+    if (views[i]) views[i] = WithLastAxes(*views[i], places->axes[i]);
+  }
+  auto first = PlanLastAxes(plain, own, views, {});
+  if (!first.ok()) return first.status();
+  std::vector<ArrayInfo> outputs;
+  std::vector<Input> targets;
+  std::vector<int> zeroed;
+  for (size_t j = 0; j < first->outputs.size(); ++j) {
+    const Input target = j < existing.size() ? existing[j] : Input();
+    const std::vector<size_t>& axes = places->axes[layout.num_inputs + j];
+    auto output = PlacedOutput(first->outputs[j], axes, places->keeps, target,
+                               absl::StrCat("outputs[", j, "]"));
+    if (!output.ok()) return output.status();
+    ArrayInfo view = WithLastAxes(*output, axes);
+    if (places->keeps) {
+      view.shape.pop_back();
+      view.strides.pop_back();
+    }
+    outputs.push_back(*output);
+    targets.emplace_back(std::move(view));
+    if (!target && own != nullptr) zeroed.push_back(static_cast<int>(j));
+  }
+  auto plan = PlanLastAxes(plain, own, views, targets);
+  if (plan.ok() && plan->through_new_output && own == nullptr &&
+      (existing.empty() || !existing[0]) && plan->converted_inputs.empty())
+    plan = PlanBuiltInStrided(plain, views, targets[0]);
+  if (!plan.ok()) return plan.status();
+  plan->outputs = std::move(outputs);
+  plan->zeroed_outputs = std::move(zeroed);
+  return plan;
+}
+
+}  // namespace
+
+absl::StatusOr<Plan> PlanGufunc(const v1::Gufunc& gufunc, Inputs inputs,
+                                absl::Span<const Input> existing, const FunctionTable* functions) {
+  const bool built_in = IsBuiltInGufunc(gufunc.function());
+  const ClientFunction* own = built_in ? nullptr : FindGufunc(gufunc, functions);
+  if (!built_in && (own == nullptr || own->kind != ClientFunction::Kind::kGufunc))
+    return UnknownFunction(gufunc.function(),
+                           own != nullptr || FindOp(gufunc.function()) != nullptr);
+  if (gufunc.axes().empty() && !gufunc.has_axis() && !gufunc.keep_dims())
+    return PlanLastAxes(gufunc, own, inputs, existing);
+  if (own != nullptr && inputs.size() == own->num_inputs)
+    return PlanPlaced(gufunc, own, own->layout, inputs, existing);
+  if (own != nullptr || inputs.size() != 2) return PlanLastAxes(gufunc, own, inputs, existing);
+  auto layout = ParseLayout(LayoutOf(gufunc.function()), "gufunc.function");
+  if (!layout.ok()) return layout.status();
+  return PlanPlaced(gufunc, own, *layout, inputs, existing);
 }
 
 }  // namespace stride::ops

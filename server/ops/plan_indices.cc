@@ -129,13 +129,14 @@ RoutineOperand IndexOperand(const Indexing& indexing, size_t number, uint32_t sl
 
 RoutineSpec IndexedSpec(const Indexing& indexing, const ArrayInfo& indexed, const Shape& loop,
                         wire::RoutineCode::Routine routine, RoutineOperand first,
-                        RoutineOperand last) {
+                        uint32_t first_index, RoutineOperand last) {
   RoutineSpec spec;
   spec.routine = routine;
   spec.extents = loop;
   spec.operands.push_back(std::move(first));
   for (size_t i = 0; i < indexing.indices.size(); ++i)
-    spec.operands.push_back(IndexOperand(indexing, i, static_cast<uint32_t>(1 + i), indexed, loop));
+    spec.operands.push_back(
+        IndexOperand(indexing, i, first_index + static_cast<uint32_t>(i), indexed, loop));
   spec.operands.push_back(std::move(last));
   spec.num_inputs = static_cast<int>(spec.operands.size()) - 1;
   spec.options = {indexing.mode, indexing.along};
@@ -145,11 +146,13 @@ RoutineSpec IndexedSpec(const Indexing& indexing, const ArrayInfo& indexed, cons
 }
 
 // What is written where, in Scatter and ApplyAt; the routine and its programs are the caller's.
+// Without `values`, the first index array stands in their place, and nothing reads it there.
+// `num_values`: of the inputs in front of the indices.
 absl::StatusOr<RoutineSpec> AssignedSpec(const v1::Scatter& scatter, const std::string& name,
-                                         Inputs inputs, const ArrayInfo& output,
+                                         const Input& given, Inputs inputs, uint32_t num_values,
+                                         const ArrayInfo& output,
                                          wire::RoutineCode::Routine routine) {
-  const ArrayInfo& values = *inputs[0];
-  auto indexing = ReadIndexing(scatter, name, inputs.subspan(1), output);
+  auto indexing = ReadIndexing(scatter, name, inputs.subspan(num_values), output);
   if (!indexing.ok()) return indexing.status();
   const std::string indices_field = indexing->Field("indices"),
                     values_field = indexing->Field("values");
@@ -161,7 +164,8 @@ absl::StatusOr<RoutineSpec> AssignedSpec(const v1::Scatter& scatter, const std::
                         absl::StrCat("too many elements are assigned at once. Limit: ",
                                      kMaxAssigned, ", elements: ", ToString(*shape)));
   }
-  auto common = BroadcastShapes({*shape, values.shape}, values_field);
+  const Shape values = given ? given->shape : Shape();
+  auto common = BroadcastShapes({*shape, values}, values_field);
   if (!common.ok()) return common.status();
   if (indexing->along && !std::equal(shape->begin(), shape->end(), output.shape.begin(),
                                      [&, i = size_t{0}](int64_t a, int64_t b) mutable {
@@ -173,13 +177,15 @@ absl::StatusOr<RoutineSpec> AssignedSpec(const v1::Scatter& scatter, const std::
   if (*common != *shape) {
     return InvalidField(v1::ERROR_REASON_SHAPE_MISMATCH, values_field,
                         absl::StrCat("the values do not fit the elements that the indices name: ",
-                                     ToString(values.shape), " for ", ToString(*shape)));
+                                     ToString(values), " for ", ToString(*shape)));
   }
-  RoutineOperand from{.slot = 0, .array = values, .strides = BroadcastStrides(values, *shape)};
+  RoutineOperand from = IndexOperand(*indexing, 0, num_values, output, *shape);
+  if (given)
+    from = {.slot = 0, .array = *given, .strides = BroadcastStrides(*given, *shape)};
   RoutineOperand to =
       IndexedOperand(*indexing, output, static_cast<uint32_t>(inputs.size()), *shape);
-  RoutineSpec spec =
-      IndexedSpec(*indexing, output, *shape, routine, std::move(from), std::move(to));
+  RoutineSpec spec = IndexedSpec(*indexing, output, *shape, routine, std::move(from), num_values,
+                                 std::move(to));
   // Which of equal indices comes first is told by the order of the loop.
   spec.order = AxisOrder::kKeep;
   return spec;
@@ -205,7 +211,8 @@ absl::StatusOr<Plan> PlanGather(const v1::Gather& gather, Inputs inputs, const I
   RoutineOperand to{
       .slot = static_cast<uint32_t>(inputs.size()), .array = *output, .strides = output->strides};
   return MakeRoutinePlan(IndexedSpec(*indexing, *input, *shape, wire::RoutineCode::ROUTINE_GATHER,
-                                     IndexedOperand(*indexing, *input, 0, *shape), std::move(to)));
+                                     IndexedOperand(*indexing, *input, 0, *shape), 1,
+                                     std::move(to)));
 }
 
 absl::StatusOr<Plan> PlanScatter(const v1::Scatter& scatter, Inputs inputs, const Input& existing) {
@@ -216,18 +223,90 @@ absl::StatusOr<Plan> PlanScatter(const v1::Scatter& scatter, Inputs inputs, cons
   if (!casting.ok()) return casting.status();
   auto output = ChooseOutput(values->dtype, existing->shape, existing, "outputs[0]", *casting);
   if (!output.ok()) return output.status();
-  auto spec = AssignedSpec(scatter, "scatter", inputs, *output, wire::RoutineCode::ROUTINE_SCATTER);
+  auto spec = AssignedSpec(scatter, "scatter", inputs[0], inputs, 1, *output,
+                           wire::RoutineCode::ROUTINE_SCATTER);
   if (!spec.ok()) return spec.status();
   return MakeRoutinePlan(*std::move(spec));
 }
 
+namespace {
+
+// How the routine takes its values: option 2.
+enum { kAtArray = 0, kAtNumber = 1, kAtUnary = 2 };
+
+absl::StatusOr<RoutineSpec> AtSpec(const v1::ApplyAt& operation, const Input& values, Inputs inputs,
+                                   const ArrayInfo& output, int form) {
+  v1::Scatter indexing;
+  indexing.set_axis(operation.axis());
+  indexing.set_mode(operation.mode());
+  auto spec = AssignedSpec(indexing, "apply_at", values, inputs, operation.has_values() ? 1 : 0,
+                           output, wire::RoutineCode::ROUTINE_APPLY_AT);
+  if (!spec.ok()) return spec.status();
+  spec->options.push_back(form);
+  spec->label = absl::StrCat(operation.function(), " at");
+  return spec;
+}
+
+// Of the elements themselves: `np.negative.at(x, i)`.
+absl::StatusOr<Plan> PlanUnaryAt(const v1::ApplyAt& operation, Inputs inputs,
+                                 const ArrayInfo& existing, const FunctionTable* functions) {
+  constexpr char kFunction[] = "apply_at.function";
+  const OpRow* row = FindOp(operation.function());
+  const ClientFunction* own =
+      row == nullptr && functions != nullptr ? functions->Find(operation.function()) : nullptr;
+  if (row == nullptr && own == nullptr && FindTwoOutputUfunc(operation.function()) == nullptr) {
+    return InvalidField(v1::ERROR_REASON_UNKNOWN_FUNCTION, kFunction,
+                        absl::StrCat("no such function: ", operation.function()),
+                        {{"function", operation.function()}});
+  }
+  const bool unary = row != nullptr ? row->arity == 1
+                                    : own != nullptr && own->num_inputs == 1 &&
+                                          own->kind == ClientFunction::Kind::kUfunc;
+  if (!unary) {
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, kFunction,
+                        absl::StrCat("without `values` only a function of one input and one result "
+                                     "can be used here: ",
+                                     operation.function()));
+  }
+  ProgramBuilder apply;
+  apply.MakeConstantsLiteral();
+  const Value element = apply.Input(0, existing.dtype);
+  auto result = row != nullptr
+                    ? Apply(apply, *row, {Argument(element)}, std::nullopt, kFunction)
+                    : ApplyFunction(apply, *own, {Argument(element)}, std::nullopt, kFunction);
+  if (!result.ok()) return result.status();
+  auto output = ChooseOutput(result->dtype, existing.shape, existing);
+  if (!output.ok()) return output.status();
+  auto spec = AtSpec(operation, Input(), inputs, *output, kAtUnary);
+  if (!spec.ok()) return spec.status();
+  // The whole function is the one program of the element.
+  const auto index = static_cast<DType>(spec->operands[0].array.dtype);
+  spec->programs = {CastProgram({index}), CastProgram({existing.dtype}),
+                    MakeProgram(apply, apply.Cast(*result, existing.dtype)),
+                    CastProgram({existing.dtype})};
+  return MakeRoutinePlan(*std::move(spec));
+}
+
+}  // namespace
+
 absl::StatusOr<Plan> PlanApplyAt(const v1::ApplyAt& operation, Inputs inputs, const Input& existing,
                                  const FunctionTable* functions) {
   if (auto s = NeedsExisting(existing); !s.ok()) return s;
-  auto values = NeedArray(inputs[0], "apply_at.values");
-  if (!values.ok()) return values.status();
+  if (!operation.has_values()) return PlanUnaryAt(operation, inputs, *existing, functions);
+  const Input& values = inputs[0];
+  std::optional<ScalarOperand> number;
+  DType type = existing->dtype;
+  if (values) {
+    type = PromoteTypes(type, values->dtype);
+  } else {
+    auto read = ReadScalar(operation.values().scalar(), "apply_at.values");
+    if (!read.ok()) return read.status();
+    number = *read;
+    type = ResultType({ArgumentType(type), number->dtype ? ArgumentType(*number->dtype)
+                                                         : ArgumentType(number->value)});
+  }
   auto function = FindBinaryFunction({.name = operation.function(),
-                                      .input = PromoteTypes(existing->dtype, values->dtype),
+                                      .input = type,
                                       .keeps_type = true,
                                       .field = "apply_at.function",
                                       .input_field = "apply_at.values"},
@@ -235,17 +314,18 @@ absl::StatusOr<Plan> PlanApplyAt(const v1::ApplyAt& operation, Inputs inputs, co
   if (!function.ok()) return function.status();
   auto output = ChooseOutput(function->dtype, existing->shape, existing);
   if (!output.ok()) return output.status();
-  v1::Scatter indexing;
-  indexing.set_axis(operation.axis());
-  indexing.set_mode(operation.mode());
-  auto spec =
-      AssignedSpec(indexing, "apply_at", inputs, *output, wire::RoutineCode::ROUTINE_APPLY_AT);
+  auto spec = AtSpec(operation, values, inputs, *output, values ? kAtArray : kAtNumber);
   if (!spec.ok()) return spec.status();
   const DType dtype = function->dtype, accumulator = function->accumulator;
-  spec->programs = {CastProgram({values->dtype, dtype, accumulator}),
+  if (number) {
+    // As an element of the function's type, 16-bit floats among them.
+    auto encoded = EncodeScalar(number->value, dtype, "apply_at.values");
+    if (!encoded.ok()) return encoded.status();
+    spec->scalars.push_back(*encoded);
+  }
+  spec->programs = {CastProgram({values ? values->dtype : dtype, dtype, accumulator}),
                     CastProgram({output->dtype, dtype, accumulator}), CombineCode(*function),
                     CastProgram({accumulator, dtype, output->dtype})};
-  spec->label = absl::StrCat(function->name, " at");
   return MakeRoutinePlan(*std::move(spec));
 }
 

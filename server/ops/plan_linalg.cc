@@ -33,7 +33,8 @@ struct Problem {
 
 bool IsSquareFunction(int function) {
   return function == Function::FUNCTION_CHOLESKY || function == Function::FUNCTION_EIGH ||
-         function == Function::FUNCTION_INVERSE || function == Function::FUNCTION_SOLVE;
+         function == Function::FUNCTION_INVERSE || function == Function::FUNCTION_SOLVE ||
+         function == Function::FUNCTION_EIG;
 }
 
 std::string FieldOf(size_t operand) { return absl::StrCat("linalg.operands[", operand, "]"); }
@@ -127,6 +128,11 @@ DType RealPart(DType dtype) {
   return dtype == DType::kComplex128 ? DType::kFloat64 : dtype;
 }
 
+DType ComplexOf(DType dtype) {
+  if (dtype == DType::kFloat32) return DType::kComplex64;
+  return dtype == DType::kFloat64 ? DType::kComplex128 : dtype;
+}
+
 std::vector<Result> ResultsOf(const v1::Linalg& linalg, const Problem& problem) {
   const auto [m, n, k] = std::tuple(problem.m, problem.n, problem.k);
   const DType dtype = problem.dtype, real = RealPart(dtype);
@@ -145,6 +151,9 @@ std::vector<Result> ResultsOf(const v1::Linalg& linalg, const Problem& problem) 
     case Function::FUNCTION_EIGH:
       if (linalg.values_only()) return {{n, 1, true, real}};
       return {{n, 1, true, real}, {n, n, false, dtype}};
+    case Function::FUNCTION_EIG:
+      if (linalg.values_only()) return {{n, 1, true, ComplexOf(dtype)}};
+      return {{n, 1, true, ComplexOf(dtype)}, {n, n, false, ComplexOf(dtype)}};
     case Function::FUNCTION_SOLVE:
       return {{n, k, problem.vector_right, dtype}};
     case Function::FUNCTION_LU:
@@ -166,7 +175,7 @@ absl::Status CheckAttributes(const v1::Linalg& linalg) {
        function == Function::FUNCTION_CHOLESKY || function == Function::FUNCTION_EIGH},
       {"linalg.full", linalg.full(), qr_or_svd},
       {"linalg.values_only", linalg.values_only(),
-       qr_or_svd || function == Function::FUNCTION_EIGH},
+       qr_or_svd || function == Function::FUNCTION_EIGH || function == Function::FUNCTION_EIG},
   };
   for (const auto& [field, set, allowed] : attributes) {
     if (!set || allowed) continue;
@@ -201,6 +210,7 @@ double FlopsOf(const v1::Linalg& linalg, const Problem& problem) {
   if (linalg.function() == Function::FUNCTION_CHOLESKY) flops /= 6;
   if (linalg.function() == Function::FUNCTION_SVD || linalg.function() == Function::FUNCTION_EIGH)
     flops *= linalg.values_only() ? 2 : 6;
+  if (linalg.function() == Function::FUNCTION_EIG) flops *= linalg.values_only() ? 5 : 13;
   return (flops + 2 * n * n * k) * Count(problem.batch) * (IsComplex(problem.dtype) ? 4 : 1);
 }
 
@@ -213,7 +223,7 @@ int NumLinalgResults(const v1::Linalg& linalg) {
 absl::StatusOr<Plan> PlanLinalg(const v1::Linalg& linalg, Inputs inputs,
                                 absl::Span<const Input> existing) {
   if (linalg.function() < Function::FUNCTION_CHOLESKY ||
-      linalg.function() > Function::FUNCTION_LU) {
+      linalg.function() > Function::FUNCTION_EIG) {
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "linalg.function",
                         absl::StrCat("there is no such function: ", linalg.function()));
   }

@@ -15,6 +15,8 @@ using Code = wire::ReduceCode;
 
 constexpr char kInput[] = "reduction.input";
 constexpr char kFunctionName[] = "reduction.function_name";
+constexpr char kInitial[] = "reduction.initial";
+constexpr char kWhere[] = "reduction.where";
 
 struct Rule {
   const char* name;
@@ -55,6 +57,71 @@ bool IsArg(Code::Combine combine) {
 }
 bool HasIdentity(Code::Combine combine) {
   return combine != Code::COMBINE_MINIMUM && combine != Code::COMBINE_MAXIMUM && !IsArg(combine);
+}
+
+// NumPy's `initial=` and `where=`.
+struct Extras {
+  std::optional<WeakScalar> initial;
+  std::optional<ArrayInfo> mask;
+};
+
+// A mask may leave nothing, which has to have a value.
+absl::Status CheckMask(const Extras& extras, bool has_identity, std::string_view name) {
+  if (!extras.mask || extras.initial || has_identity) return absl::OkStatus();
+  return InvalidField(v1::ERROR_REASON_INVALID_FIELD, kWhere,
+                      absl::StrCat("the function has no identity, so that the elements that take "
+                                   "part may be none; give `initial`: ",
+                                   std::string(name)));
+}
+
+absl::StatusOr<wire::ScalarValue> InitialOf(const WeakScalar& initial, DType dtype) {
+  if (!IsBool(dtype)) return EncodeScalar(initial, dtype, kInitial);
+  // Its truth.
+  const bool truth = std::visit(
+      [](const auto& value) { return value != std::decay_t<decltype(value)>(0); }, initial);
+  return EncodeScalar(Integer{truth}, dtype, kInitial);
+}
+
+// The mask becomes the last input, and the elements that take part are counted.
+std::optional<Value> AddMask(const Extras& extras, ReduceSpec* spec) {
+  if (!extras.mask) return std::nullopt;
+  const auto slot = static_cast<uint32_t>(spec->inputs.size());
+  spec->inputs.push_back(*extras.mask);
+  spec->takes_part = spec->map.Input(slot, DType::kBool);
+  return spec->finish.Input(1, DType::kInt64);
+}
+
+// What the elements make, `value`, with the initial value, which is all where there are none.
+template <typename Combine>
+absl::StatusOr<Value> WithInitial(const Extras& extras, ProgramBuilder& finish, Value value,
+                                  std::optional<Value> count, int64_t reduced_count,
+                                  const Combine& combine) {
+  if (!extras.initial) return value;
+  auto encoded = InitialOf(*extras.initial, value.dtype);
+  if (!encoded.ok()) return encoded.status();
+  const Value initial = finish.Constant(*encoded);
+  if (reduced_count == 0) return initial;
+  absl::StatusOr<Value> both = combine(initial, value);
+  if (!both.ok() || !count) return both;
+  return finish.Op("where", {finish.Cast(*count, DType::kBool), *both, initial}, value.dtype);
+}
+
+// What combines two values where they are no elements.
+const char* UfuncOf(Code::Combine combine) {
+  switch (combine) {
+    case Code::COMBINE_ADD:
+      return "add";
+    case Code::COMBINE_MULTIPLY:
+      return "multiply";
+    case Code::COMBINE_MINIMUM:
+      return "minimum";
+    case Code::COMBINE_MAXIMUM:
+      return "maximum";
+    case Code::COMBINE_LOGICAL_OR:
+      return "logical_or";
+    default:
+      return "logical_and";
+  }
 }
 
 // The result's type when none is asked for.
@@ -165,11 +232,13 @@ absl::StatusOr<Value> MapValue(ProgramBuilder& builder, v1::Reduction::Function 
                     accumulator);
 }
 
+// `counted`: of the elements that take part, where not all do.
 absl::StatusOr<Value> FinishValue(ProgramBuilder& builder, v1::Reduction::Function function,
-                                  DType accumulator, int64_t count) {
-  Value value = builder.Input(0, accumulator);
+                                  Value value, std::optional<Value> counted, int64_t count) {
+  const DType accumulator = value.dtype;
   if (function == v1::Reduction::FUNCTION_NORM) return builder.Op("sqrt", {value}, accumulator);
   if (function != v1::Reduction::FUNCTION_MEAN) return value;
+  if (counted) return builder.Op("divide", {value, builder.Cast(*counted, accumulator)}, accumulator);
   auto divisor = EncodeScalar(static_cast<double>(count), accumulator, kInput);
   if (!divisor.ok()) return divisor.status();
   return builder.Op("divide", {value, builder.Constant(*divisor)}, accumulator);
@@ -188,19 +257,26 @@ v1::Reduction::Function FunctionOf(std::string_view ufunc) {
   return v1::Reduction::FUNCTION_UNSPECIFIED;
 }
 
-// Inputs in the one shape to which they broadcast.
-absl::StatusOr<std::vector<ArrayInfo>> ReadInputs(Inputs inputs) {
+// Inputs in the one shape to which they broadcast; the mask among them comes last.
+absl::StatusOr<std::vector<ArrayInfo>> ReadInputs(Inputs inputs, bool masked) {
   std::vector<Shape> shapes;
   for (size_t i = 0; i < inputs.size(); ++i) {
+    const bool is_mask = masked && i + 1 == inputs.size();
     if (!inputs[i]) {
-      return InvalidField(
-          v1::ERROR_REASON_INVALID_FIELD,
-          i == 0 ? std::string(kInput) : absl::StrCat("reduction.more_inputs[", i - 1, "]"),
-          "a reduction needs an array");
+      return InvalidField(v1::ERROR_REASON_INVALID_FIELD,
+                          is_mask  ? std::string(kWhere)
+                          : i == 0 ? std::string(kInput)
+                                   : absl::StrCat("reduction.more_inputs[", i - 1, "]"),
+                          "a reduction needs an array");
+    }
+    if (is_mask && !IsBool(inputs[i]->dtype)) {
+      return InvalidField(v1::ERROR_REASON_DATA_TYPE_MISMATCH, kWhere,
+                          absl::StrCat("the mask is an array of bool, not of ",
+                                       std::string(Name(inputs[i]->dtype))));
     }
     shapes.push_back(inputs[i]->shape);
   }
-  auto shape = BroadcastShapes(shapes, "reduction.more_inputs");
+  auto shape = BroadcastShapes(shapes, masked && shapes.size() == 2 ? kWhere : "reduction.more_inputs");
   if (!shape.ok()) return shape.status();
   std::vector<ArrayInfo> arrays;
   for (const Input& input : inputs) arrays.push_back(BroadcastTo(*input, *shape));
@@ -214,8 +290,8 @@ absl::Status NothingToReduce(const ArrayInfo& input, std::string_view name) {
 }
 
 absl::StatusOr<Plan> PlanBuiltIn(const v1::Reduction& reduction, v1::Reduction::Function function,
-                                 const ArrayInfo& input, std::optional<DType> data_type,
-                                 const Input& existing) {
+                                 const ArrayInfo& input, const Extras& extras,
+                                 std::optional<DType> data_type, const Input& existing) {
   const Rule rule = RuleOf(function);
   const DType dtype = data_type.value_or(DefaultType(function, input.dtype));
   // The default type is right by construction (mean of int64 is a float, norm of complex a real).
@@ -227,8 +303,10 @@ absl::StatusOr<Plan> PlanBuiltIn(const v1::Reduction& reduction, v1::Reduction::
   auto is_reduced = ReducedAxes(reduction, input.shape.size(), IsArg(rule.combine));
   if (!is_reduced.ok()) return is_reduced.status();
   ReducedShape shape = ReduceShapeOf(input.shape, *is_reduced, reduction.keep_dims());
-  if (shape.reduced_count == 0 && shape.kept_count != 0 && !HasIdentity(rule.combine))
+  const bool has_identity = HasIdentity(rule.combine);
+  if (shape.reduced_count == 0 && shape.kept_count != 0 && !has_identity && !extras.initial)
     return NothingToReduce(input, rule.name);
+  if (auto s = CheckMask(extras, has_identity, rule.name); !s.ok()) return s;
   auto output = ChooseOutput(dtype, shape.result, existing);
   if (!output.ok()) return output.status();
 
@@ -238,10 +316,17 @@ absl::StatusOr<Plan> PlanBuiltIn(const v1::Reduction& reduction, v1::Reduction::
   if (!mapped.ok()) return mapped.status();
   spec.mapped = *mapped;
   const DType finish_input = IsArg(rule.combine) ? DType::kInt64 : spec.accumulator;
-  auto finished = FinishValue(spec.finish, function, finish_input, shape.reduced_count);
+  const Value elements = spec.finish.Input(0, finish_input);
+  spec.inputs = {input};
+  const std::optional<Value> count = AddMask(extras, &spec);
+  auto whole = WithInitial(extras, spec.finish, elements, count, shape.reduced_count,
+                           [&](Value a, Value b) -> absl::StatusOr<Value> {
+                             return spec.finish.Op(UfuncOf(rule.combine), {a, b}, a.dtype);
+                           });
+  if (!whole.ok()) return whole.status();
+  auto finished = FinishValue(spec.finish, function, *whole, count, shape.reduced_count);
   if (!finished.ok()) return finished.status();
   spec.finished = spec.finish.Cast(*finished, dtype);
-  spec.inputs = {input};
   spec.is_reduced = *std::move(is_reduced);
   spec.keep_dims = reduction.keep_dims();
   spec.combine = rule.combine;
@@ -252,8 +337,8 @@ absl::StatusOr<Plan> PlanBuiltIn(const v1::Reduction& reduction, v1::Reduction::
 
 // By a ufunc of two inputs.
 absl::StatusOr<Plan> PlanByUfunc(const v1::Reduction& reduction, const ArrayInfo& input,
-                                 std::optional<DType> data_type, const Input& existing,
-                                 const FunctionTable* functions) {
+                                 const Extras& extras, std::optional<DType> data_type,
+                                 const Input& existing, const FunctionTable* functions) {
   auto function = FindBinaryFunction({.name = reduction.function_name(),
                                       .input = input.dtype,
                                       .data_type = data_type,
@@ -264,19 +349,35 @@ absl::StatusOr<Plan> PlanByUfunc(const v1::Reduction& reduction, const ArrayInfo
   auto is_reduced = ReducedAxes(reduction, input.shape.size(), false);
   if (!is_reduced.ok()) return is_reduced.status();
   ReducedShape shape = ReduceShapeOf(input.shape, *is_reduced, reduction.keep_dims());
-  if (shape.reduced_count == 0 && shape.kept_count != 0 && !function->identity)
+  const bool has_identity = function->identity.has_value();
+  if (shape.reduced_count == 0 && shape.kept_count != 0 && !has_identity && !extras.initial)
     return NothingToReduce(input, function->name);
+  if (auto s = CheckMask(extras, has_identity, function->name); !s.ok()) return s;
   auto output = ChooseOutput(function->dtype, shape.result, existing);
   if (!output.ok()) return output.status();
-  if (!function->associative)
-    return PlanFold(*function, input, *is_reduced, reduction.keep_dims(), *output);
+  if (!function->associative) {
+    FoldRequest fold{*function, input, extras.mask, {}, *is_reduced, reduction.keep_dims(), *output};
+    if (extras.initial) {
+      auto initial = InitialOf(*extras.initial, function->accumulator);
+      if (!initial.ok()) return initial.status();
+      fold.initial = *initial;
+    }
+    return PlanFold(fold);
+  }
 
   ReduceSpec spec;
   spec.accumulator = function->accumulator;
   spec.mapped = spec.map.Cast(spec.map.Cast(spec.map.Input(0, input.dtype), function->dtype),
                               spec.accumulator);
-  spec.finished = spec.finish.Cast(spec.finish.Input(0, spec.accumulator), function->dtype);
+  const Value elements = spec.finish.Input(0, spec.accumulator);
   spec.inputs = {input};
+  const std::optional<Value> count = AddMask(extras, &spec);
+  auto whole = WithInitial(extras, spec.finish, elements, count, shape.reduced_count,
+                           [&](Value a, Value b) {
+                             return CombineValues(spec.finish, *function, a, b, kFunctionName);
+                           });
+  if (!whole.ok()) return whole.status();
+  spec.finished = spec.finish.Cast(*whole, function->dtype);
   spec.is_reduced = *std::move(is_reduced);
   spec.keep_dims = reduction.keep_dims();
   spec.combine = Code::COMBINE_PROGRAM;
@@ -289,8 +390,8 @@ absl::StatusOr<Plan> PlanByUfunc(const v1::Reduction& reduction, const ArrayInfo
 
 // By a client's map, combine and finish.
 absl::StatusOr<Plan> PlanOwn(const v1::Reduction& reduction, const ClientFunction& own,
-                             const std::vector<ArrayInfo>& inputs, std::optional<DType> data_type,
-                             const Input& existing) {
+                             const std::vector<ArrayInfo>& inputs, const Extras& extras,
+                             std::optional<DType> data_type, const Input& existing) {
   std::vector<ArgumentType> types;
   for (const ArrayInfo& input : inputs) types.emplace_back(input.dtype);
   auto loop = ChooseLoop(own, types, data_type, kInput, Casting::kSameKind);
@@ -299,8 +400,10 @@ absl::StatusOr<Plan> PlanOwn(const v1::Reduction& reduction, const ClientFunctio
   auto is_reduced = ReducedAxes(reduction, inputs[0].shape.size(), false);
   if (!is_reduced.ok()) return is_reduced.status();
   ReducedShape shape = ReduceShapeOf(inputs[0].shape, *is_reduced, reduction.keep_dims());
-  if (shape.reduced_count == 0 && shape.kept_count != 0 && !own.identity)
+  const bool has_identity = own.identity.has_value();
+  if (shape.reduced_count == 0 && shape.kept_count != 0 && !has_identity && !extras.initial)
     return NothingToReduce(inputs[0], own.id);
+  if (auto s = CheckMask(extras, has_identity, own.id); !s.ok()) return s;
   auto output = ChooseOutput(result, shape.result, existing);
   if (!output.ok()) return output.status();
 
@@ -326,7 +429,17 @@ absl::StatusOr<Plan> PlanOwn(const v1::Reduction& reduction, const ClientFunctio
   auto combined = CallBody(combine, own.combine, {left, right}, between, kFunctionName);
   if (!combined.ok()) return combined.status();
   spec.combine_program = combine.Finish({*combined});
-  const Value whole = spec.finish.Cast(spec.finish.Input(0, spec.accumulator), between);
+  const Value value = spec.finish.Input(0, spec.accumulator);
+  spec.inputs = inputs;
+  const std::optional<Value> count = AddMask(extras, &spec);
+  auto with_initial =
+      WithInitial(extras, spec.finish, value, count, shape.reduced_count, [&](Value a, Value b) {
+        return CallBody(spec.finish, own.combine,
+                        {spec.finish.Cast(a, between), spec.finish.Cast(b, between)}, between,
+                        kFunctionName);
+      });
+  if (!with_initial.ok()) return with_initial.status();
+  const Value whole = spec.finish.Cast(*with_initial, between);
   if (own.finish) {
     auto finished = CallBody(spec.finish, *own.finish, {whole}, result, kFunctionName);
     if (!finished.ok()) return finished.status();
@@ -339,13 +452,46 @@ absl::StatusOr<Plan> PlanOwn(const v1::Reduction& reduction, const ClientFunctio
     if (!identity.ok()) return identity.status();
     spec.identity = *identity;
   }
-  spec.inputs = inputs;
   spec.is_reduced = *std::move(is_reduced);
   spec.keep_dims = reduction.keep_dims();
   spec.combine = Code::COMBINE_PROGRAM;
   spec.output = *std::move(output);
   spec.label = absl::StrCat("reduce ", own.id);
   return MakeReducePlan(std::move(spec));
+}
+
+absl::Status CheckExtras(const v1::Reduction& reduction) {
+  const v1::Reduction::Function function = reduction.function();
+  const bool is_index = function == v1::Reduction::FUNCTION_ARGMIN ||
+                        function == v1::Reduction::FUNCTION_ARGMAX;
+  const bool starts = function == v1::Reduction::FUNCTION_UNSPECIFIED ||
+                      function == v1::Reduction::FUNCTION_SUM ||
+                      function == v1::Reduction::FUNCTION_PROD ||
+                      function == v1::Reduction::FUNCTION_MIN ||
+                      function == v1::Reduction::FUNCTION_MAX;
+  if (reduction.has_initial() && !starts)
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, kInitial,
+                        "this reduction takes no initial value");
+  if (reduction.has_where() && is_index)
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, kWhere,
+                        "an index is of all elements; this reduction takes no mask");
+  return absl::OkStatus();
+}
+
+// Takes the mask from the arrays.
+absl::StatusOr<Extras> ReadExtras(const v1::Reduction& reduction, std::vector<ArrayInfo>* arrays) {
+  if (auto s = CheckExtras(reduction); !s.ok()) return s;
+  Extras extras;
+  if (reduction.has_initial()) {
+    auto initial = ReadScalar(reduction.initial(), kInitial);
+    if (!initial.ok()) return initial.status();
+    extras.initial = initial->value;
+  }
+  if (reduction.has_where()) {
+    extras.mask = arrays->back();
+    arrays->pop_back();
+  }
+  return extras;
 }
 
 }  // namespace
@@ -364,21 +510,23 @@ absl::StatusOr<Plan> PlanReduction(const v1::Reduction& reduction, Inputs inputs
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "reduction.function",
                         absl::StrCat("no such reduction: ", static_cast<int>(function)));
   }
-  auto arrays = ReadInputs(inputs);
+  auto arrays = ReadInputs(inputs, reduction.has_where());
   if (!arrays.ok()) return arrays.status();
+  auto extras = ReadExtras(reduction, &*arrays);
+  if (!extras.ok()) return extras.status();
   auto data_type = ReadDataType(reduction.data_type(), "reduction.data_type");
   if (!data_type.ok()) return data_type.status();
   const ClientFunction* own =
       !name.empty() && functions != nullptr ? functions->Find(name) : nullptr;
   if (own != nullptr && own->kind == ClientFunction::Kind::kReduction)
-    return PlanOwn(reduction, *own, *arrays, *data_type, existing);
+    return PlanOwn(reduction, *own, *arrays, *extras, *data_type, existing);
   if (arrays->size() != 1) {
     return InvalidField(v1::ERROR_REASON_ARGUMENT_COUNT, "reduction.more_inputs",
                         "only a client's reduction takes several inputs");
   }
   if (function != v1::Reduction::FUNCTION_UNSPECIFIED)
-    return PlanBuiltIn(reduction, function, (*arrays)[0], *data_type, existing);
-  return PlanByUfunc(reduction, (*arrays)[0], *data_type, existing, functions);
+    return PlanBuiltIn(reduction, function, (*arrays)[0], *extras, *data_type, existing);
+  return PlanByUfunc(reduction, (*arrays)[0], *extras, *data_type, existing, functions);
 }
 
 }  // namespace stride::ops

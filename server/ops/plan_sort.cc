@@ -22,9 +22,46 @@ absl::StatusOr<Plan> PlanSort(const v1::Sort& sort, Inputs inputs, const Input& 
     operand.AddOwn(*axis);
   }
   spec.num_inputs = 1;
-  spec.options = {sort.descending(), sort.indices()};
+  spec.options = {sort.descending(), sort.indices(), 0};
   spec.outputs = {*output};
   spec.label = sort.indices() ? "argsort" : "sort";
+  return MakeRoutinePlan(std::move(spec));
+}
+
+absl::StatusOr<Plan> PlanTopK(const v1::TopK& top_k, Inputs inputs,
+                              absl::Span<const Input> existing) {
+  auto input = NeedArray(inputs[0], "top_k.input");
+  if (!input.ok()) return input.status();
+  auto axis =
+      NormalizeAxis(top_k.has_axis() ? top_k.axis() : -1, input->shape.size(), "top_k.axis");
+  if (!axis.ok()) return axis.status();
+  if (top_k.k() < 1 || top_k.k() > input->shape[*axis]) {
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "top_k.k",
+                        absl::StrCat("as many elements cannot be had. Elements along the axis: ",
+                                     input->shape[*axis], ", k: ", top_k.k()));
+  }
+  Shape shape = input->shape;
+  shape[*axis] = top_k.k();
+  RoutineSpec spec;
+  spec.routine = wire::RoutineCode::ROUTINE_TOP_K;
+  spec.extents = shape;
+  spec.extents[*axis] = 1;
+  spec.operands = {{.slot = 0, .array = *input}};
+  for (size_t j = 0; j < 2; ++j) {
+    auto output = ChooseOutput(j == 0 ? input->dtype : DType::kInt64, shape,
+                               j < existing.size() ? existing[j] : Input(),
+                               absl::StrCat("outputs[", j, "]"));
+    if (!output.ok()) return output.status();
+    spec.operands.push_back({.slot = static_cast<uint32_t>(1 + j), .array = *output});
+    spec.outputs.push_back(*output);
+  }
+  for (RoutineOperand& operand : spec.operands) {
+    operand.strides = StridesWithout(operand.array, *axis, *axis + 1);
+    operand.AddOwn(*axis);
+  }
+  spec.num_inputs = 1;
+  spec.options = {!top_k.smallest(), 1, 1};
+  spec.label = "top_k";
   return MakeRoutinePlan(std::move(spec));
 }
 

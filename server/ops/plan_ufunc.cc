@@ -76,6 +76,13 @@ absl::StatusOr<Value> ReadMask(ProgramBuilder& builder, const v1::Operand& opera
 
 }  // namespace
 
+int NumUfuncResults(const v1::Ufunc& ufunc, const FunctionTable* functions) {
+  if (FindTwoOutputUfunc(ufunc.function()) != nullptr) return 2;
+  if (FindOp(ufunc.function()) != nullptr || functions == nullptr) return 1;
+  const ClientFunction* own = functions->Find(ufunc.function());
+  return own == nullptr ? 1 : static_cast<int>(own->num_outputs);
+}
+
 absl::StatusOr<Plan> PlanUfunc(const v1::Ufunc& ufunc, Inputs inputs,
                                absl::Span<const Input> existing, const FunctionTable* functions) {
   const std::vector<const OpRow*> rows = RowsOf(ufunc.function());
@@ -99,9 +106,9 @@ absl::StatusOr<Plan> PlanUfunc(const v1::Ufunc& ufunc, Inputs inputs,
   }
   std::vector<Value> results;
   if (own != nullptr) {
-    auto value = ApplyFunction(builder, *own, arguments, *data_type, kInputs, *casting);
-    if (!value.ok()) return value.status();
-    results.push_back(*value);
+    auto values = ApplyAll(builder, *own, arguments, *data_type, kInputs, *casting);
+    if (!values.ok()) return values.status();
+    results = *std::move(values);
   }
   for (const OpRow* row : rows) {
     auto value = rows.size() == 1 ? Apply(builder, *row, arguments, *data_type, kInputs, *casting)

@@ -17,6 +17,8 @@ using Inputs = absl::Span<const Input>;
 // `functions` may be null: then there are built-in ones alone.
 absl::StatusOr<Plan> PlanUfunc(const v1::Ufunc& ufunc, Inputs inputs,
                                absl::Span<const Input> existing, const FunctionTable* functions);
+// 1 when it is unknown, which planning tells.
+int NumUfuncResults(const v1::Ufunc& ufunc, const FunctionTable* functions);
 absl::StatusOr<Plan> PlanExpression(const v1::Expression& expression, Inputs inputs,
                                     const Input& existing, const FunctionTable* functions);
 absl::StatusOr<Plan> PlanReduction(const v1::Reduction& reduction, Inputs inputs,
@@ -35,6 +37,12 @@ absl::StatusOr<Plan> PlanCompress(const v1::Compress& compress, Inputs inputs,
 absl::StatusOr<Plan> PlanNonzero(const v1::Nonzero& nonzero, Inputs inputs,
                                  absl::Span<const Input> existing);
 absl::StatusOr<Plan> PlanSort(const v1::Sort& sort, Inputs inputs, const Input& existing);
+absl::StatusOr<Plan> PlanTopK(const v1::TopK& top_k, Inputs inputs,
+                              absl::Span<const Input> existing);
+absl::StatusOr<Plan> PlanHistogram(const v1::Histogram& histogram, Inputs inputs,
+                                   const Input& existing);
+absl::StatusOr<Plan> PlanGroupReduce(const v1::GroupReduce& operation, Inputs inputs,
+                                     const Input& existing, const FunctionTable* functions);
 absl::StatusOr<Plan> PlanSearch(const v1::Search& search, Inputs inputs, const Input& existing);
 absl::StatusOr<Plan> PlanLinalg(const v1::Linalg& linalg, Inputs inputs,
                                 absl::Span<const Input> existing);
@@ -53,8 +61,13 @@ absl::StatusOr<Plan> PlanGufunc(const v1::Gufunc& gufunc, Inputs inputs,
                                 absl::Span<const Input> existing, const FunctionTable* functions);
 // matmul, vecdot, matvec, vecmat.
 bool IsBuiltInGufunc(std::string_view name);
+// In NumPy's grammar.
+std::string_view LayoutOf(std::string_view built_in);
 absl::StatusOr<Plan> PlanBuiltInGufunc(const v1::Gufunc& gufunc, Inputs inputs,
                                        const Input& existing);
+// Into an output of any strides, by a reduction.
+absl::StatusOr<Plan> PlanBuiltInStrided(const v1::Gufunc& gufunc, Inputs inputs,
+                                        const Input& existing);
 absl::StatusOr<Plan> PlanKernel(const v1::KernelLaunch& launch, Inputs inputs,
                                 absl::Span<const Input> existing);
 

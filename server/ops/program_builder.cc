@@ -69,8 +69,8 @@ Value ProgramBuilder::Cast(Value value, DType dtype) {
   return Add(std::move(instruction), dtype);
 }
 
-Value ProgramBuilder::Call(const wire::DeviceFunction& function, absl::Span<const Value> arguments,
-                           DType result) {
+wire::Instruction ProgramBuilder::CallOf(const wire::DeviceFunction& function,
+                                         absl::Span<const Value> arguments) {
   int index = 0;
   while (index < program_.functions_size() &&
          (program_.functions(index).source() != function.source() ||
@@ -81,7 +81,25 @@ Value ProgramBuilder::Call(const wire::DeviceFunction& function, absl::Span<cons
   instruction.set_kind(wire::Instruction::KIND_CALL);
   instruction.set_index(static_cast<uint32_t>(index));
   for (Value argument : arguments) instruction.add_arguments(argument.id);
-  return Add(std::move(instruction), result);
+  return instruction;
+}
+
+Value ProgramBuilder::Call(const wire::DeviceFunction& function, absl::Span<const Value> arguments,
+                           DType result) {
+  return Add(CallOf(function, arguments), result);
+}
+
+std::vector<Value> ProgramBuilder::CallSeveral(const wire::DeviceFunction& function,
+                                               absl::Span<const Value> arguments,
+                                               absl::Span<const DType> results) {
+  wire::Instruction instruction = CallOf(function, arguments);
+  for (DType result : results) instruction.add_result_dtypes(static_cast<int>(result));
+  std::vector<Value> values;
+  for (size_t i = 0; i < results.size(); ++i) {
+    instruction.set_result(static_cast<uint32_t>(i));
+    values.push_back(Add(instruction, results[i]));
+  }
+  return values;
 }
 
 wire::Program ProgramBuilder::Finish(absl::Span<const Value> results) const {

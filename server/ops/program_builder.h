@@ -40,6 +40,10 @@ class ProgramBuilder {
   Value Cast(Value value, DType dtype);
   // A call of a client's function: arguments are computed values, as is the result.
   Value Call(const wire::DeviceFunction& function, absl::Span<const Value> arguments, DType result);
+  // Of one that writes several results through pointers.
+  std::vector<Value> CallSeveral(const wire::DeviceFunction& function,
+                                 absl::Span<const Value> arguments,
+                                 absl::Span<const DType> results);
   // From here on constants become part of the code: for programs that have no launch of their own
   // to take them from.
   void MakeConstantsLiteral() { literal_constants_ = true; }
@@ -57,6 +61,7 @@ class ProgramBuilder {
 
  private:
   Value Add(wire::Instruction instruction, DType dtype);
+  wire::Instruction CallOf(const wire::DeviceFunction& function, absl::Span<const Value> arguments);
 
   wire::Program program_;
   std::map<std::string, uint32_t> known_;  // serialized instruction -> value

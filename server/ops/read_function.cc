@@ -5,6 +5,7 @@
 #include "server/base/error.h"
 #include "server/ops/client_function.h"
 #include "server/ops/op_table.h"
+#include "server/ops/rename_fields.h"
 
 // From a definition as a client sends it to a ClientFunction.
 namespace stride::ops {
@@ -78,6 +79,9 @@ absl::StatusOr<FunctionBody> ReadBody(const v1::FunctionBody& message, const std
   FunctionBody body;
   switch (message.kind_case()) {
     case v1::FunctionBody::kExpression: {
+      if (message.expression().more_texts_size() > 0 && field != "ufunc.body") {
+        return Wrong(absl::StrCat(field, ".expression.more_texts"), "this function has one result");
+      }
       absl::Status status =
           ReadExpression(message.expression(), absl::StrCat(field, ".expression"), &body);
       if (!status.ok()) return status;
@@ -125,9 +129,8 @@ absl::Status ReadLoops(const Signatures& signatures, const std::string& field, s
       loop.accumulator = (*groups)[1][0];
     }
     if (loop.outputs.size() != num_outputs) {
-      return Wrong(path, num_outputs == 1
-                             ? "one result; more are not implemented"
-                             : absl::StrCat("as many results as the layout has: ", num_outputs));
+      return Wrong(path, absl::StrCat("another number of results than there are: ",
+                                      loop.outputs.size(), ", not ", num_outputs));
     }
     if (function->num_inputs != 0 && loop.inputs.size() != function->num_inputs) {
       return Wrong(path, absl::StrCat("another number of inputs than before: ", loop.inputs.size(),
@@ -163,13 +166,51 @@ absl::Status ReadIdentity(const v1::Scalar& scalar, const std::string& field,
   return absl::OkStatus();
 }
 
+// How many results the definition has: an expression says it, else the first signature.
+absl::StatusOr<size_t> CountResults(const v1::UfuncDefinition& ufunc) {
+  size_t count = 1 + static_cast<size_t>(ufunc.body().expression().more_texts_size());
+  if (!ufunc.body().has_expression() && ufunc.signatures_size() > 0) {
+    auto groups = ParseTypes(ufunc.signatures(0), "ufunc.signatures[0]");
+    if (!groups.ok()) return groups.status();
+    count = groups->back().size();
+  }
+  if (count <= kMaxFunctionResults) return count;
+  return InvalidField(v1::ERROR_REASON_SIZE_LIMIT,
+                      ufunc.body().has_expression() ? "ufunc.body.expression.more_texts"
+                                                    : "ufunc.signatures[0]",
+                      absl::StrCat("at most ", kMaxFunctionResults, " results"));
+}
+
+// Results after the first are expressions of the same parameters.
+absl::Status ReadMoreBodies(const v1::ExpressionBody& first, ClientFunction* function) {
+  for (int i = 0; i < first.more_texts_size(); ++i) {
+    v1::ExpressionBody more;
+    more.set_text(first.more_texts(i));
+    *more.mutable_parameters() = first.parameters();
+    FunctionBody body;
+    const absl::Status status = ReadExpression(more, "ufunc.body.expression", &body);
+    if (!status.ok()) {
+      return RenameFields(status, {{"ufunc.body.expression.text",
+                                    absl::StrCat("ufunc.body.expression.more_texts[", i, "]")}});
+    }
+    function->more_bodies.push_back(std::move(body));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ReadUfunc(const v1::UfuncDefinition& ufunc, ClientFunction* function) {
   function->kind = ClientFunction::Kind::kUfunc;
-  absl::Status status = ReadLoops(ufunc.signatures(), "ufunc.signatures", 1, 1, 1, function);
+  auto num_outputs = CountResults(ufunc);
+  if (!num_outputs.ok()) return num_outputs.status();
+  function->num_outputs = *num_outputs;
+  absl::Status status =
+      ReadLoops(ufunc.signatures(), "ufunc.signatures", 1, 1, *num_outputs, function);
   if (!status.ok()) return status;
   auto body = ReadBody(ufunc.body(), "ufunc.body", function->num_inputs);
   if (!body.ok()) return body.status();
   function->body = *std::move(body);
+  status = ReadMoreBodies(ufunc.body().expression(), function);
+  if (!status.ok()) return status;
   if (function->loops.empty()) {
     if (!function->body.is_expression())
       return Wrong("ufunc.signatures", "a device function needs at least one signature");
@@ -178,10 +219,17 @@ absl::Status ReadUfunc(const v1::UfuncDefinition& ufunc, ClientFunction* functio
   for (const Loop& loop : function->loops) {
     status = TryBody(function->body, loop.inputs, loop.outputs[0], "ufunc.body");
     if (!status.ok()) return status;
+    for (size_t j = 0; j < function->more_bodies.size(); ++j) {
+      status = TryBody(function->more_bodies[j], loop.inputs, loop.outputs[j + 1], "ufunc.body");
+      if (status.ok()) continue;
+      return RenameFields(status, {{"ufunc.body.expression.text",
+                                    absl::StrCat("ufunc.body.expression.more_texts[", j, "]")}});
+    }
   }
-  if ((ufunc.has_identity() || ufunc.associative()) && function->num_inputs != 2)
+  if ((ufunc.has_identity() || ufunc.associative()) &&
+      (function->num_inputs != 2 || function->num_outputs != 1))
     return Wrong(ufunc.has_identity() ? "ufunc.identity" : "ufunc.associative",
-                 "only a function of two inputs reduces");
+                 "only a function of two inputs and one result reduces");
   function->associative = ufunc.associative();
   return ufunc.has_identity() ? ReadIdentity(ufunc.identity(), "ufunc.identity", function)
                               : absl::OkStatus();
@@ -246,17 +294,6 @@ absl::Status ReadGufunc(const v1::GufuncDefinition& gufunc, ClientFunction* func
   if (!status.ok()) return status;
   if (function->loops.empty())
     return Wrong("gufunc.signatures", "a gufunc needs at least one signature");
-  for (size_t i = 0; i < function->loops.size(); ++i) {
-    for (const auto* types : {&function->loops[i].inputs, &function->loops[i].outputs}) {
-      for (DType dtype : *types) {
-        if (ComputeType(dtype) == dtype) continue;
-        return NotImplemented(
-            absl::StrCat("gufunc of ", std::string(Name(dtype))),
-            absl::StrCat("a gufunc takes neither float16 nor bfloat16; signature: ",
-                         gufunc.signatures(static_cast<int>(i))));
-      }
-    }
-  }
   return ReadDeviceFunction(gufunc.body(), "gufunc.body", &function->body);
 }
 

@@ -83,7 +83,9 @@ Plan MakeReducePlan(ReduceSpec spec) {
   for (const auto& scalar : spec.map.scalars()) *launch->add_map_scalars() = scalar;
   for (const auto& scalar : spec.finish.scalars()) *launch->add_finish_scalars() = scalar;
 
-  *code->mutable_map() = spec.map.Finish({spec.mapped});
+  std::vector<Value> mapped = {spec.mapped};
+  if (spec.takes_part) mapped.push_back(*spec.takes_part);
+  *code->mutable_map() = spec.map.Finish(mapped);
   code->set_combine(spec.combine);
   if (spec.combine_program) *code->mutable_combine_program() = *std::move(spec.combine_program);
   if (spec.identity) *code->mutable_identity() = *std::move(spec.identity);

@@ -46,6 +46,11 @@ wire::RoutineCode::ProgramCode MakeProgram(const ProgramBuilder& builder, Value 
 // The cast from one type to another, step by step.
 wire::RoutineCode::ProgramCode CastProgram(absl::Span<const DType> types);
 
+// Of an argument of ROUTINE_GUFUNC that is a number: its type, and how many axes its view has.
+inline int64_t GufuncNumberOption(DType dtype, size_t rank) {
+  return static_cast<int64_t>(dtype) * 64 + static_cast<int64_t>(rank);
+}
+
 // The operand's array. INVALID_FIELD at `field` when it is a scalar.
 absl::StatusOr<ArrayInfo> NeedArray(const Input& input, std::string_view field);
 // An axis from [-rank, rank) to [0, rank). Errors at `field`.

@@ -47,7 +47,7 @@ v1::Operation UseOf(const ClientFunction& function) {
   }
   const size_t num_outputs = function.kind == ClientFunction::Kind::kGufunc
                                  ? function.layout.operands.size() - function.num_inputs
-                                 : 1;
+                                 : function.num_outputs;
   for (size_t j = 0; j < num_outputs; ++j) operation.add_outputs()->set_inline_result(true);
   return operation;
 }

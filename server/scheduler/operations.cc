@@ -80,6 +80,12 @@ std::string LabelOf(const v1::Operation& operation) {
       return operation.sort().indices() ? "argsort" : "sort";
     case v1::Operation::kSearch:
       return "searchsorted";
+    case v1::Operation::kTopK:
+      return "top_k";
+    case v1::Operation::kHistogram:
+      return "histogram";
+    case v1::Operation::kGroupReduce:
+      return absl::StrCat("group ", operation.group_reduce().function().substr(0, kMaxLabel));
     case v1::Operation::kReduceAt:
       return absl::StrCat("reduceat ", operation.reduce_at().function().substr(0, kMaxLabel));
     case v1::Operation::kOuter:

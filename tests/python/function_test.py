@@ -63,6 +63,60 @@ class FunctionTest(client_case.ClientCase):
         widest = st.define_reduction("widest", "int64->int64", source="__device__ long long wide(long long a, long long b) { return a > b ? a : b; }", combine="wide")
         self.same(widest(st.asarray(np.array([[3, 9], [4, -5]])), axis=0), np.array([4, 9]))
 
+    def test_several_results(self):
+        source = """
+__device__ void parts(double x, double* part, int* whole) { *whole = (int)x; *part = x - *whole; }
+"""
+        parts = st.define_ufunc("parts", "float64->float64,int32", source=source)
+        both = st.define_ufunc("sum_and_order", ["int64,int64->int64,bool", "float64,float64->float64,bool"], expression=["a + b", "a > b"])
+        x = np.linspace(0, 9, 40).reshape(4, 10)
+        fraction, whole = parts(st.asarray(x))
+        self.same(fraction, np.modf(x)[0])
+        self.same(whole, np.modf(x)[1].astype(np.int32))
+        for ours, theirs in zip(both(st.asarray(x), 3), (x + 3, x > 3)):
+            self.same(ours, theirs)
+        for ours, theirs in zip(both(st.arange(5), st.asarray([3, 1, 2, 5, 0])), (np.arange(5) + [3, 1, 2, 5, 0], np.arange(5) > [3, 1, 2, 5, 0])):
+            self.same(ours, theirs)
+        out, mask = st.ones((4, 10)), x > 4
+        fraction, whole = parts(st.asarray(x), out=(out, None), where=mask)
+        self.assertIs(fraction, out)
+        self.same(out, np.where(mask, np.modf(x)[0], 1))
+        self.same(whole, np.where(mask, np.modf(x)[1], 0).astype(np.int32))
+        with self.assertRaises(TypeError):
+            both.reduce(st.arange(4))
+        plain = st.define_ufunc("twice_plus", "float64,float64->float64", expression="2*a + b")
+        self.same(plain(st.asarray(x), 1, where=mask), np.where(mask, 2 * x + 1, 0))
+        target = st.zeros((4, 10))
+        self.assertIs(plain(st.asarray(x), x[0], out=target), target)
+        self.same(target, 2 * x + x[0])
+        self.same(plain.reduce(st.asarray(x), axis=1, initial=1, where=mask),
+                  np.array([np.frompyfunc(lambda a, b: 2 * a + b, 2, 1).reduce([1.0, *row[kept]]) for row, kept in zip(x, mask)]))
+
+    def test_gufuncs_take_axes_and_numbers(self):
+        scaled = st.define_gufunc("scaled_rows", "(m,n),(n)->(m)", "float64,float64->float64", source=_SCALED, entry="scaled")
+        a, b = np.arange(60.0).reshape(3, 4, 5), np.arange(12.0).reshape(4, 3)
+        # m is axis 2, n axis 0 of a; n axis 1 of b; the loop is 4.
+        self.same(scaled(st.asarray(a), st.asarray(b), axes=[(2, 0), 1, 0]), np.einsum("nlm,ln->ml", a, b))
+        self.same(scaled(st.asarray(a), st.asarray(b[0]), axes=[(-1, 0), -1, -1]), np.einsum("nlm,n->lm", a, b[0]))
+        dot = st.define_gufunc("own_dot", "(n),(n)->()", "float64,float64->float64", source="""
+__device__ void own_dot(stride_view<const double, 1> a, stride_view<const double, 1> b, stride_view<double, 0> out) {
+  for (long long i = 0; i < a.size(0); ++i) out() += a(i) * b(i);
+}
+""")
+        self.same(dot(st.asarray(a), st.asarray(a), axis=1), np.einsum("ijk,ijk->ik", a, a))
+        self.same(dot(st.asarray(a), st.asarray(a), axis=1, keepdims=True), np.einsum("ijk,ijk->ik", a, a)[:, None])
+        self.same(dot(st.asarray(a), st.asarray(a), keepdims=True, axes=[0, 0, 1]), np.einsum("ijk,ijk->jk", a, a)[:, None])
+        with self.assertRaises(ValueError):
+            scaled(st.asarray(a), st.asarray(b), axis=0)
+        with self.assertRaises(ValueError):
+            scaled(st.asarray(a), st.asarray(b), axes=[(2, 0), 1, (0, 1)])
+        half = st.define_gufunc("own_scale", "(n),()->(n)", "float16,float16->float16", source="""
+__device__ void own_scale(stride_view<const stride_float16, 1> x, stride_view<const stride_float16, 0> s, stride_view<stride_float16, 1> y) {
+  for (long long i = 0; i < x.size(0); ++i) y(i) = x(i) * s();
+}
+""")
+        self.same(half(st.asarray(a.astype(np.float16)), 0.5), (a / 2).astype(np.float16))
+
     def test_a_gufunc_maps_over_the_axes_before(self):
         cumulated = st.define_gufunc("cumulated", "(n)->(n)", ["int64->int64", "float64->float64"], source=_CUMULATED)
         x = np.arange(24.0).reshape(2, 3, 4)

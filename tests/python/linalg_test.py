@@ -154,6 +154,21 @@ class LinalgTest(client_case.ClientCase):
             st.linalg.inv(st.ones((2, 2), dtype=st.float16))
         self.near(st.linalg.inv(st.eye(2) * 2), np.eye(2) / 2)
 
+    def test_eig(self):
+        for dtype in TYPES:
+            for shape in ((1, 1), (5, 5), (2, 4, 4)):
+                x = self.matrix(shape, dtype)
+                values, vectors = np.linalg.eig(st.asarray(x))
+                self.assertEqual(values.dtype.kind + vectors.dtype.kind, "cc")
+                v, w = np.asarray(vectors), np.asarray(values)
+                tolerance = 1e-4 if v.dtype == np.complex64 else 1e-11
+                np.testing.assert_allclose(x @ v, v * w[..., None, :], atol=tolerance)
+                np.testing.assert_allclose(np.sort_complex(np.asarray(st.linalg.eigvals(st.asarray(x)))),
+                                           np.sort_complex(np.linalg.eigvals(x).astype(w.dtype)), rtol=100 * tolerance, atol=100 * tolerance)
+        self.near(st.linalg.eigvals(st.asarray([[2, 0], [0, 3]])), np.array([2, 3], complex))
+        with self.assertRaises(st.ShapeMismatch):
+            st.linalg.eig(st.ones((2, 3)))
+
     def test_numpys_functions(self):
         x = self.definite((4, 4), np.float64)
         a = st.asarray(x)

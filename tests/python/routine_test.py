@@ -139,6 +139,48 @@ class RoutineTest(client_case.ClientCase):
         self.same(st.count_nonzero(st.asarray(host % 2), axis=0), np.asarray(np.count_nonzero(host % 2)))
         self.same(st.count_nonzero(self.array > 30, axis=(0, 2)), np.count_nonzero(self.host > 30, axis=(0, 2)))
 
+    def test_histograms_beside_numpy(self):
+        rng = np.random.default_rng(5)
+        for dtype in (np.float16, np.float32, np.float64, np.int8, np.uint64, np.bool_):
+            for shape in ((0,), (1,), (1000,), (40, 50)):
+                values = (rng.normal(0, 20, shape) if np.dtype(dtype).kind == "f" else rng.integers(0, 100, shape)).astype(dtype)
+                for bins, limits in ((7, None), (100, (-3, 30)), (1, (0, 1)), (np.array([-5, 0, 0, 2.5, 90]), None)):
+                    if dtype == np.bool_ and limits is None and not isinstance(bins, np.ndarray):
+                        continue  # NumPy has no difference of them
+                    with self.subTest(dtype=dtype, shape=shape, bins=bins):
+                        counts, edges = np.histogram(st.asarray(values), bins, limits)
+                        wanted, wanted_edges = np.histogram(values, bins, limits)
+                        self.same(edges, wanted_edges)
+                        self.same(counts, wanted)
+                        weights = rng.integers(0, 9, shape)
+                        self.same(np.histogram(st.asarray(values), bins, limits, weights=weights)[0],
+                                  np.histogram(values, bins, limits, weights=weights)[0])
+        x = rng.normal(size=100000)
+        first, second = (st.histogram(st.asarray(x), 50, weights=x)[0].to_numpy() for _ in range(2))
+        np.testing.assert_array_equal(first, second)
+
+    def test_groups_beside_numpy(self):
+        rng = np.random.default_rng(6)
+        for n, groups in ((0, 3), (50, 7), (20000, 3), (20000, 15000)):
+            which = rng.integers(0, groups, n)
+            values = rng.integers(-50, 50, (2, n))
+            for name in ("add", "maximum", "bitwise_xor"):
+                wanted = np.full((2, groups), np.iinfo(np.int64).min if name == "maximum" else 0)
+                getattr(np, name).at(wanted, (slice(None), which), values)
+                self.same(st.group_reduce(name, values, st.asarray(which), groups, axis=1), wanted)
+            self.same(st.group_reduce("add", 1, st.asarray(which), groups), np.bincount(which, minlength=groups))
+        self.same(st.group_reduce("add", st.asarray([1, 2], dtype=st.int8), np.array([0, 1]), 2, dtype=np.float32), np.array([1, 2], np.float32))
+        with self.assertRaises(IndexError):
+            st.group_reduce("add", st.arange(3), st.asarray([0, 3, 1]), 3).to_numpy()
+
+    def test_running_from_the_end(self):
+        host = np.array([[1, 2, 3, 4], [5, 6, 7, 8]])
+        back = np.cumsum(host[:, ::-1], axis=1)[:, ::-1]
+        self.same(st.cumulative_sum(st.asarray(host), axis=1, reverse=True), back)
+        self.same(st.cumulative_sum(st.asarray(host), axis=1, exclusive=True), np.cumsum(host, axis=1) - host)
+        self.same(st.cumulative_sum(st.asarray(host), axis=1, reverse=True, exclusive=True), back - host)
+        self.same(st.cumulative_prod(st.asarray(host), axis=0, reverse=True), np.array([[5, 12, 21, 32], [5, 6, 7, 8]]))
+
     def test_top_and_groups(self):
         for axis in (0, 1, 2):
             values, places = st.top_k(self.array, 2, axis=axis)

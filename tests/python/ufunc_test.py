@@ -150,8 +150,70 @@ class UfuncTest(client_case.ClientCase):
         self.same(ours, theirs)
         with self.assertRaises(IndexError):
             st.add.at(ours, ([5], [0]), 1)
-        with self.assertRaises(st.Unimplemented):
-            st.add.at(st.zeros(3, dtype=st.complex64), [0], 1)
+        # What only the device knows is told where the array is read.
+        st.add.at(ours, st.asarray([7]), 1)
+        with self.assertRaises(IndexError):
+            ours.to_numpy()
+        with self.assertRaises(st.DataTypeMismatch):
+            st.add.at(st.zeros(3, dtype=st.int32), [0], 1.5)
+
+    def test_at_beside_numpy(self):
+        rng = np.random.default_rng(7)
+        for dtype in (np.int8, np.int64, np.float16, np.float32, np.float64, np.complex64):
+            for shape, keys in (((9,), (rng.integers(-9, 9, 40),)), ((4, 5), (rng.integers(-4, 4, (3, 7)), rng.integers(0, 5, 7))),
+                                ((4, 5), (rng.integers(0, 4, 6),)), ((4, 5), (slice(1, None), np.array([0, 3, 3]))), ((6,), (2,))):
+                start = rng.integers(0, 5, shape).astype(dtype)
+                for name, value in (("add", 1), ("multiply", np.asarray(2, dtype)), ("subtract", rng.integers(0, 3, start[keys].shape).astype(dtype))):
+                    with self.subTest(dtype=dtype, shape=shape, name=name):
+                        ours, theirs = st.asarray(start) + 0, start + 0
+                        with np.errstate(over="ignore"):
+                            getattr(np, name).at(theirs, keys, value)
+                        getattr(np, name).at(ours, keys, value)
+                        if dtype not in (np.int8, np.int64):
+                            self.same(ours, theirs, rtol=1e-2 if dtype == np.float16 else 1e-5)
+                        else:
+                            self.same(ours, theirs)
+        for name in ("negative", "sqrt", "square"):
+            ours, theirs = st.ones((3, 4)) * 2, np.ones((3, 4)) * 2
+            getattr(np, name).at(ours[:, ::2], ([0, 2, 0], [1, 1, 1]))
+            getattr(np, name).at(theirs[:, ::2], ([0, 2, 0], [1, 1, 1]))
+            getattr(st, name).at(ours, (slice(None), 0))
+            getattr(np, name).at(theirs, (slice(None), 0))
+            self.same(ours, theirs)
+        with self.assertRaises(st.DataTypeMismatch):
+            st.sqrt.at(st.zeros(3, dtype=st.int32), [0])
+
+    def test_reduce_in_one_operation(self):
+        rng = np.random.default_rng(3)
+        for _ in range(60):
+            shape = tuple(rng.integers(0, 5, rng.integers(1, 4)))
+            dtype = rng.choice([np.int16, np.uint8, np.float32, np.float64, np.bool_])
+            host = rng.integers(0, 7, shape).astype(dtype)
+            axis = None if rng.random() < 0.3 else int(rng.integers(-len(shape), len(shape)))
+            name = rng.choice(["add", "multiply", "maximum", "minimum", "logical_or", "fmax", "hypot", "bitwise_xor"])
+            if name == "hypot" and dtype == np.bool_ or name == "bitwise_xor" and host.dtype.kind == "f":
+                continue
+            options = {"axis": axis, "keepdims": bool(rng.integers(2)), "initial": 3 if dtype != np.bool_ else True}
+            if rng.random() < 0.7:
+                options["where"] = rng.integers(0, 2, shape[rng.integers(len(shape)):]).astype(bool)
+            with self.subTest(shape=shape, dtype=dtype, name=name, options=options):
+                array = st.asarray(host)
+                with client_case.Sent(self.session) as sent:
+                    ours = getattr(np, name).reduce(array, **options)
+                    ours.to_numpy()
+                self.same(ours, getattr(np, name).reduce(host, **options), rtol=2e-3 if name == "hypot" else 1e-6)
+                kinds = [one.operation.WhichOneof("kind") for one in sent.commands if one.HasField("operation")]
+                self.assertEqual([kind for kind in kinds if kind not in ("copy", "view")], ["reduction"], kinds)
+        x = st.asarray(self.x)
+        self.same(np.sum(x, initial=2.5, where=self.mask), np.sum(self.x, initial=2.5, where=self.mask))
+        self.same(np.max(x, axis=1, initial=0.5, where=self.mask), np.max(self.x, axis=1, initial=0.5, where=self.mask))
+        for name in ("mean", "var", "std", "any", "all"):
+            self.same(getattr(np, name)(x, axis=1, where=self.mask), getattr(np, name)(self.x, axis=1, where=self.mask), rtol=1e-14)
+        self.same(np.sum(x, axis=(), where=self.mask), np.sum(self.x, axis=(), where=self.mask))
+        with self.assertRaises(ValueError):
+            st.max(x, where=self.mask)
+        with self.assertRaises(st.ShapeMismatch):
+            st.sum(x, where=np.ones((4, 2, 3), bool))
 
     def test_reduceat(self):
         for name in ("add", "maximum", "multiply"):
@@ -160,6 +222,11 @@ class UfuncTest(client_case.ClientCase):
         self.same(np.add.reduceat(st.arange(8), [0, 4, 1, 5]), np.add.reduceat(np.arange(8), [0, 4, 1, 5]))
         with self.assertRaises(IndexError):
             st.add.reduceat(st.arange(8), [8])
+        with self.assertRaises(IndexError):
+            st.add.reduceat(st.arange(8), st.asarray([8])).to_numpy()
+        for dtype in (np.complex64, np.float16):
+            host = np.arange(8).astype(dtype)
+            self.same(np.add.reduceat(st.asarray(host), st.asarray([0, 3])), np.add.reduceat(host, [0, 3]))
 
     def test_floor_divide_of_the_standard(self):
         inf = np.inf

@@ -1,5 +1,6 @@
 """Elementwise functions: the array API's names, and NumPy's where they differ or the standard has none."""
 
+import functools
 from typing import Tuple
 
 import numpy as np
@@ -17,6 +18,7 @@ def _unary(name: str, public: str):
 
     function.__name__ = function.__qualname__ = public
     function.__doc__ = f"NumPy's `{name}`, element by element."
+    function.at = functools.partial(_ufunc.unary_at, name)  # type: ignore[attr-defined]
     return function
 
 

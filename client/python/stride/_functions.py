@@ -14,12 +14,12 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Union
 
 import numpy as np
 
-from stride import _dtypes, _errors, _inference, _manipulation
-from stride._array import Array, node_of, operands_of, wrap
-from stride._graph import Node, caller, meet, record, record_several
+from stride import _dtypes, _errors, _inference, _manipulation, _reductions, _ufunc
+from stride._array import _SCALARS, Array, node_of, operands_of, wrap
+from stride._graph import Node, Number, caller, meet, record, record_several
 from stride._named import _full, _tenant
 from stride._session import Session, current_session
-from stride._ufunc import _give
+from stride._ufunc import _give, apply_at
 from stride.v1 import function_service_pb2 as proto, function_service_pb2_grpc, operation_pb2 as pb
 
 __all__ = ["define_gufunc", "define_reduction", "define_ufunc", "delete_function", "functions"]
@@ -99,35 +99,37 @@ def _prepared(function: _Defined, inputs: tuple):
 class Ufunc(_Defined):
     """A function of elements. Of two inputs also `reduce`, `accumulate`, `outer`, `at` and `reduceat`, as NumPy's ufuncs have them."""
 
-    def __call__(self, *inputs, dtype=None) -> Array:
+    def __call__(self, *inputs, out=None, where=True, casting: str = "same_kind", dtype=None):
+        """An array, or of a function with several results a tuple of them."""
         operands, types, session = _prepared(self, inputs)
         dtype = None if dtype is None else _dtypes.dtype_of(dtype)
         loop = self._choose(types, dtype)
-        shape = _inference.broadcast(*(one.shape for one in operands if type(one) is Node))
-        if dtype is None:
+        if len(loop.outputs) == 1 and dtype is None and out is None and where is True:
+            shape = _inference.broadcast(*(one.shape for one in operands if type(one) is Node))
             node = Node(session, shape, loop.outputs[0], self.__name__, operands, caller())
             session.recorded(node)
             return wrap(node)
-
-        def build(flush, node, operands):
-            flush.operation(node.handle, node.origin, ufunc=pb.Ufunc(function=self.__name__, inputs=operands, data_type=_dtypes.NUMBERS[dtype]))
-
-        return wrap(record(session, shape, dtype, build, operands))
+        mask = _ufunc._mask_of(where, session)
+        outs = _ufunc._outs(out, len(loop.outputs))
+        return _ufunc.give_all(self.__name__, operands, loop.outputs, dtype, casting, mask, outs)
 
     def _one(self, x, axis):
+        if len(self._loops[0].outputs) != 1:
+            raise TypeError(f"{self.__name__} has several results: it neither reduces nor accumulates")
         array = x if isinstance(x, Array) else wrap(node_of(x))
         self._register(array.session)
         loop = self._choose((array.dtype, array.dtype), None)
         return array, loop.outputs[0], None if axis is None else _inference.normal_axes(axis, array.ndim)
 
-    def reduce(self, x, axis=0, keepdims: bool = False, out: Optional[Array] = None) -> Array:
-        return _give(_reduced(self.__name__, *self._one(x, axis), (), keepdims), out, None, "same_kind")
+    def reduce(self, x, axis=0, keepdims: bool = False, out: Optional[Array] = None, initial=None, where=True) -> Array:
+        return _give(_reduced(self.__name__, *self._one(x, axis), (), keepdims, initial, where), out, None, "same_kind")
 
-    def accumulate(self, x, axis: int = 0, out: Optional[Array] = None) -> Array:
+    def accumulate(self, x, axis: int = 0, out: Optional[Array] = None, reverse: bool = False, exclusive: bool = False) -> Array:
         array, dtype, (axis,) = self._one(x, axis)
 
         def build(flush, node, operands):
-            flush.operation(node.handle, node.origin, accumulation=pb.Accumulation(function=self.__name__, input=operands[0], axis=axis))
+            flush.operation(node.handle, node.origin, accumulation=pb.Accumulation(
+                function=self.__name__, input=operands[0], axis=axis, reverse=reverse, exclusive=exclusive))
 
         return _give(wrap(record(array.session, array.shape, dtype, build, (array._node,))), out, None, "same_kind")
 
@@ -145,41 +147,27 @@ class Ufunc(_Defined):
         a, b = (one if isinstance(one, Array) else wrap(node_of(one)) for one in (a, b))
         return self(_manipulation.reshape(a, a.shape + (1,) * b.ndim), b)
 
-    def at(self, a: Array, indices, b) -> None:
-        """`a[indices] = function(a[indices], b)` along the first axis, in the order of the indices; one that is there twice counts twice."""
+    def at(self, a: Array, indices, b=None) -> None:
+        """`a[indices] = function(a[indices], b)` in the order of the indices; one that is there twice counts twice. Of one input: without `b`."""
         if not isinstance(a, Array):
             raise TypeError(f"{self.__name__}.at changes a stride array, not {type(a).__name__}")
-        session, target = a._node.session, a._node
-        self._register(session)
-        places, values = node_of(indices, session), node_of(b, session)
-        session.settle()
-
-        def add(flush):
-            message = pb.ApplyAt(function=self.__name__, values=flush.operand(values), indices=[flush.operand(places)])
-            operation = pb.Operation(apply_at=message)
-            operation.outputs.add(handle=flush.materialise(target), existing=True)
-            flush.add(operation, target.origin)
-
-        session.flush((), add)
-        target.written()
+        self._register(a.session)
+        unary = len(self._loops[0].inputs) == 1
+        if unary != (b is None):
+            raise TypeError(f"{self.__name__}.at takes {'no values' if unary else 'values'}")
+        apply_at(self.__name__, a, indices, None if unary else Number(b) if isinstance(b, _SCALARS) else node_of(b, a.session))
 
 
-def _reduced(name: str, array: Array, dtype, axes, more: tuple, keepdims: bool) -> Array:
+def _reduced(name: str, array: Array, dtype, axes, more: tuple, keepdims: bool, initial, where) -> Array:
     axes = tuple(range(array.ndim)) if axes is None else axes
-    shape = _inference.broadcast(array.shape, *(one.shape for one in more))
-    result = tuple(1 if i in axes else n for i, n in enumerate(shape) if keepdims or i not in axes)
-
-    def build(flush, node, operands):
-        flush.operation(node.handle, node.origin, reduction=pb.Reduction(
-            function_name=name, input=operands[0], more_inputs=operands[1:], axes=axes, keep_dims=keepdims))
-
-    return wrap(record(array.session, result, dtype, build, (array._node, *(one._node for one in more))))
+    return _reductions.reduce_by(name, array._node, axes, keepdims, dtype, None, _reductions.mask_node(where, array._node),
+                                 _reductions.initial_number(initial), tuple(one._node for one in more))
 
 
 class Reduction(_Defined):
     """finish(combine over the axes of map(inputs)); in any order and grouping."""
 
-    def __call__(self, *inputs, axis=None, keepdims: bool = False, out: Optional[Array] = None) -> Array:
+    def __call__(self, *inputs, axis=None, keepdims: bool = False, out: Optional[Array] = None, initial=None, where=True) -> Array:
         arrays = [one if isinstance(one, Array) else wrap(node_of(one)) for one in inputs]
         operands, types, _ = _prepared(self, tuple(arrays))
         loop = self._choose(types, None)
@@ -187,7 +175,7 @@ class Reduction(_Defined):
         axes = None if axis is None else _inference.normal_axes(axis, rank)
         if axes is None:
             axes = tuple(range(rank))
-        return _give(_reduced(self.__name__, arrays[0], loop.outputs[0], axes, tuple(arrays[1:]), keepdims), out, None, "same_kind")
+        return _give(_reduced(self.__name__, arrays[0], loop.outputs[0], axes, tuple(arrays[1:]), keepdims, initial, where), out, None, "same_kind")
 
 
 class Gufunc(_Defined):
@@ -198,16 +186,26 @@ class Gufunc(_Defined):
         left, right = ("".join(layout.split())).split("->")
         self._inputs, self._outputs = ([[word for word in part.split(",") if word] for part in re.findall(r"\(([^)]*)\)", side)] for side in (left, right))
 
-    def __call__(self, *inputs):
-        operands, types, session = _prepared(self, tuple(node if isinstance(node, Array) else wrap(node_of(node)) for node in inputs))
-        if len(operands) != len(self._inputs):
-            raise TypeError(f"{self.__name__} takes {len(self._inputs)} arrays, not {len(operands)}")
+    def __call__(self, *inputs, axes=None, axis: Optional[int] = None, keepdims: bool = False):
+        """`axes`, `axis` and `keepdims` are NumPy's: where the layout's axes are in each input and output, instead of last."""
+        if len(inputs) != len(self._inputs):
+            raise TypeError(f"{self.__name__} takes {len(self._inputs)} arrays, not {len(inputs)}")
+        if all(isinstance(one, _SCALARS) for one in inputs):
+            inputs = tuple(wrap(node_of(one)) for one in inputs)
+        operands, types, session = _prepared(self, inputs)
         loop = self._choose(types, None)
-        sizes, outer = self._sizes([one.shape for one in operands])
-        results = [(outer + tuple(sizes[word] for word in words if word in sizes), dtype) for words, dtype in zip(self._outputs, loop.outputs)]
+        shapes = [one.shape if type(one) is Node else () for one in operands]
+        message = pb.Gufunc(function=self.__name__, keep_dims=keepdims)
+        places = self._places(shapes, axes, axis, keepdims, message)
+        sizes, outer = self._sizes([_last(shape, place) for shape, place in zip(shapes, places)])
+        results = []
+        for words, dtype, place in zip(self._outputs, loop.outputs, places[len(operands):]):
+            shape = outer + ((1,) if keepdims else tuple(sizes[word] for word in words if word in sizes))
+            results.append((_placed(shape, place), dtype))
 
         def build(flush, operands, handles, origin):
-            operation = pb.Operation(gufunc=pb.Gufunc(function=self.__name__, inputs=operands))
+            operation = pb.Operation(gufunc=message)
+            operation.gufunc.inputs.extend(operands)
             for handle in handles:
                 operation.outputs.add(handle=handle)
             flush.add(operation, origin)
@@ -215,10 +213,49 @@ class Gufunc(_Defined):
         arrays = [wrap(node) for node in record_several(session, results, build, tuple(operands))]
         return arrays[0] if len(arrays) == 1 else tuple(arrays)
 
+    def _places(self, shapes, axes, axis, keepdims, message) -> list:
+        """For each operand where its core's axes are, from 0; they are put into the message too."""
+        absent = self._absent(shapes)
+        every = [*self._inputs, *self._outputs]
+        counts = [len([word for word in words if word not in absent]) for words in every]
+        for words, shape, count in zip(every, shapes, counts):
+            if len(shape) < count:
+                raise _errors.ShapeMismatch(f"{self.__name__}: an array of shape {shape} has not the axes ({','.join(words)})", reason="SHAPE_MISMATCH")
+        loop = max(len(shape) - count for shape, count in zip(shapes, counts))
+        if axis is not None or keepdims:
+            if any(len(words) > 1 for words in every) or len({word for words in every for word in words}) != 1:
+                raise ValueError(f"{self.__name__}: axis= and keepdims= are for layouts whose operands have one axis, the same for all, or none")
+            if keepdims and any(self._outputs):
+                raise ValueError(f"{self.__name__}: keepdims= is for layouts whose outputs have no axis")
+        if keepdims:
+            counts[len(shapes):] = [1] * len(self._outputs)
+        ranks = [*map(len, shapes), *(loop + count for count in counts[len(shapes):])]
+        if axis is not None:
+            if axes is not None:
+                raise TypeError(f"{self.__name__}: either axes= or axis=, not both")
+            message.axis = axis
+            given = [(axis,) * count for count in counts]
+        elif axes is not None:
+            given = [one if isinstance(one, (tuple, list)) else (one,) for one in axes]
+            if len(given) not in (len(every), len(shapes)) or len(given) < len(every) and any(counts[len(shapes):]) and not keepdims:
+                raise ValueError(f"{self.__name__}: axes= has an entry for each input and output")
+            for one in given:
+                message.axes.add(axes=one)
+        else:
+            given = []
+        given += [tuple(range(rank - count, rank)) for rank, count in zip(ranks[len(given):], counts[len(given):])]
+        for i, (one, count) in enumerate(zip(given, counts)):
+            if len(one) != count:
+                raise ValueError(f"{self.__name__}: operand {i} has {count} axes in the layout, axes= names {len(one)}")
+        return [_inference.normal_axes(one, rank) for one, rank in zip(given, ranks)]
+
+    def _absent(self, shapes) -> set:
+        return {word for words, shape in zip(self._inputs, shapes) if len(shape) < len(words) for word in words if word.endswith("?")}
+
     def _sizes(self, shapes):
         """Sizes of the core dimensions (an optional one that an operand is too short for is absent) and the loop's shape."""
         sizes: Dict[str, int] = {word: int(word) for words in (*self._inputs, *self._outputs) for word in words if word.isdigit()}
-        absent = {word for words, shape in zip(self._inputs, shapes) if len(shape) < len(words) for word in words if word.endswith("?")}
+        absent = self._absent(shapes)
         outers = []
         for words, shape in zip(self._inputs, shapes):
             core = [word for word in words if word not in absent]
@@ -230,6 +267,19 @@ class Gufunc(_Defined):
                 if sizes.setdefault(word, size) != size:
                     raise _errors.ShapeMismatch(f"{self.__name__}: the dimension {word.rstrip('?')} is {sizes[word]} and {size}", reason="SHAPE_MISMATCH")
         return sizes, _inference.broadcast(*outers)
+
+
+def _last(shape: tuple, axes: tuple) -> tuple:
+    """The shape with these axes last."""
+    return (*(n for i, n in enumerate(shape) if i not in axes), *(shape[i] for i in axes))
+
+
+def _placed(shape: tuple, axes: tuple) -> tuple:
+    """The shape whose axes `_last` would bring there."""
+    split = len(shape) - len(axes)
+    core = dict(zip(axes, shape[split:]))
+    rest = iter(shape[:split])
+    return tuple(core[i] if i in core else next(rest) for i in range(len(shape)))
 
 
 def _body(name: str, num_inputs: int, expression: Optional[str], source: Optional[str], entry: Optional[str]) -> proto.FunctionBody:
@@ -246,14 +296,19 @@ def _identity(value):
     return None if value is None else Number(value).to_proto()
 
 
-def define_ufunc(name: str, signatures: Union[str, Sequence[str]], *, expression: Optional[str] = None, source: Optional[str] = None,
+def define_ufunc(name: str, signatures: Union[str, Sequence[str]], *, expression: Union[None, str, Sequence[str]] = None, source: Optional[str] = None,
                  entry: Optional[str] = None, identity=None, associative: bool = False, device_kind: str = "") -> Ufunc:
     """`signatures` as `float32,float32->float32`; an operation takes the first that all its arguments cast to safely. The expression's arguments are a, b, c
-    and so on. Of a function of two inputs `identity` makes empty reductions possible, and `associative` lets them go in any grouping.
+    and so on. With several results, `float64->float64,int32`, there is an expression for each, and a device function returns nothing and writes them through
+    pointers that follow its arguments. Of a function of two inputs `identity` makes empty reductions possible, and `associative` lets them go in any grouping.
     `device_kind` ("cuda" or "cpu", here and below) is for what compiles for these devices only: operations with the function then run there."""
     given = [signatures] if isinstance(signatures, str) else list(signatures)
     count = len(_loop(given[0]).inputs) if given else 0
-    definition = proto.UfuncDefinition(signatures=given, body=_body(name, count, expression, source, entry), identity=_identity(identity),
+    texts = [expression] if expression is None or isinstance(expression, str) else list(expression)
+    body = _body(name, count, texts[0], source, entry)
+    if len(texts) > 1:
+        body.expression.more_texts.extend(texts[1:])
+    definition = proto.UfuncDefinition(signatures=given, body=body, identity=_identity(identity),
                                        associative=associative)
     return Ufunc(name, given, proto.Function(ufunc=definition), device_kind)
 

@@ -23,6 +23,10 @@ def apply_ufunc(ufunc, method: str, inputs, kwargs):
         raise _unimplemented(f"numpy.{name}")
     if method == "__call__":
         return _call(name, inputs, kwargs)
+    if method == "at" and ufunc.nin == 1 and ufunc.nout == 1:
+        if not isinstance(inputs[0], Array):
+            raise _unimplemented(f"numpy.{name}.at on an array of the host")
+        return _ufunc.unary_at(name, *inputs)
     if method not in ("reduce", "accumulate", "outer", "at", "reduceat") or ufunc.nin != 2 or ufunc.nout != 1:
         raise _unimplemented(f"numpy.{name}.{method}")
     kwargs = {key: value for key, value in kwargs.items() if value is not np._NoValue}
@@ -152,7 +156,7 @@ def _unique(x, return_index, return_inverse, return_counts, **kwargs):
 
 
 # What has NumPy's own signature; keywords that we lack are told by Python.
-for _name in ("cholesky", "cond", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "lstsq", "matmul", "matrix_norm", "matrix_power",
+for _name in ("cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "matmul", "matrix_norm", "matrix_power",
               "matrix_rank", "matrix_transpose", "norm", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "trace",
               "vecdot", "vector_norm"):
     if hasattr(np.linalg, _name):

@@ -7,11 +7,11 @@ from typing import List, Optional, Tuple
 import numpy as np
 
 from stride import _dtypes, _elementwise, _errors, _inference, _manipulation, _reductions, _ufunc
-from stride._array import Array, node_of, wrap
-from stride._graph import record, record_several
+from stride._array import _SCALARS, Array, node_of, wrap
+from stride._graph import Node, Number, record, record_several
 from stride.v1 import operation_pb2 as pb
 
-__all__ = ["argsort", "bincount", "cumulative_prod", "cumulative_sum", "group_sum", "histogram", "nonzero", "put", "put_along_axis", "searchsorted",
+__all__ = ["argsort", "bincount", "cumulative_prod", "cumulative_sum", "group_reduce", "group_sum", "histogram", "nonzero", "put", "put_along_axis", "searchsorted",
            "sort", "take", "take_along_axis", "top_k", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
 
 _MODES = {"raise": pb.INDEX_MODE_RAISE, "wrap": pb.INDEX_MODE_WRAP, "clip": pb.INDEX_MODE_CLIP}
@@ -72,7 +72,7 @@ def searchsorted(x1, x2, /, *, side: str = "left", sorter=None) -> Array:
 
 # --- running results ---
 
-def _running(function: str, x, axis: Optional[int], dtype, include_initial: bool, name: str) -> Array:
+def _running(function: str, x, axis: Optional[int], dtype, include_initial: bool, reverse: bool, exclusive: bool, name: str) -> Array:
     array = _array(x)
     if axis is None:
         if array.ndim > 1:
@@ -80,15 +80,19 @@ def _running(function: str, x, axis: Optional[int], dtype, include_initial: bool
         axis = 0
     if not array.ndim:
         array = _manipulation.reshape(array, (1,))
-    return _ufunc.accumulate(function, array, axis, dtype, include_initial=include_initial)
+    return _ufunc.accumulate(function, array, axis, dtype, include_initial=include_initial, reverse=reverse, exclusive=exclusive)
 
 
-def cumulative_sum(x, /, *, axis: Optional[int] = None, dtype=None, include_initial: bool = False) -> Array:
-    return _running("add", x, axis, dtype, include_initial, "cumulative_sum")
+def cumulative_sum(x, /, *, axis: Optional[int] = None, dtype=None, include_initial: bool = False, reverse: bool = False,
+                   exclusive: bool = False) -> Array:
+    """`reverse`: from the last element to the first. `exclusive`: each element's is the sum of those before it."""
+    return _running("add", x, axis, dtype, include_initial, reverse, exclusive, "cumulative_sum")
 
 
-def cumulative_prod(x, /, *, axis: Optional[int] = None, dtype=None, include_initial: bool = False) -> Array:
-    return _running("multiply", x, axis, dtype, include_initial, "cumulative_prod")
+def cumulative_prod(x, /, *, axis: Optional[int] = None, dtype=None, include_initial: bool = False, reverse: bool = False,
+                    exclusive: bool = False) -> Array:
+    """`reverse` and `exclusive` as of cumulative_sum."""
+    return _running("multiply", x, axis, dtype, include_initial, reverse, exclusive, "cumulative_prod")
 
 
 # --- by indices ---
@@ -277,13 +281,47 @@ def unique_values(x, /) -> Array:
 
 def top_k(x, k: int, /, *, axis: int = -1, largest: bool = True) -> Tuple[Array, Array]:
     """The `k` largest elements along an axis (or the least), in order, and where they were."""
+    from stride import _creation
+
     x = _array(x)
     axis = _inference.normal_axis(axis, x.ndim)
     if not 0 <= k <= x.shape[axis]:
         raise ValueError(f"{k} of {x.shape[axis]} elements cannot be had")
-    first = (slice(None),) * axis + (slice(0, k),)
-    places = _manipulation.copy(argsort(x, axis=axis, descending=largest)[first])
-    return take_along_axis(x, places, axis=axis), places
+    shape = (*x.shape[:axis], k, *x.shape[axis + 1:])
+    if not k:
+        return _creation.zeros(shape, dtype=x.dtype), _creation.zeros(shape, dtype=_dtypes.int64)
+
+    def build(flush, operands, handles, origin):
+        operation = pb.Operation(top_k=pb.TopK(input=operands[0], axis=axis, k=k, smallest=not largest))
+        for handle in handles:
+            operation.outputs.add(handle=handle)
+        flush.add(operation, origin)
+
+    values, places = record_several(x.session, [(shape, x.dtype), (shape, _dtypes.int64)], build, (x._node,))
+    return wrap(values), wrap(places)
+
+
+def group_reduce(function: str, values, groups, num_groups: int, *, axis: int = 0, dtype=None) -> Array:
+    """The elements of each group along an axis, combined by a function of two inputs (`add`, `maximum`, a client's): element g along the result's axis is of
+    those whose group is g, in their order. A group that no element has gets the function's identity. `values` may be one number for all."""
+    groups = _indices(groups)
+    value = Number(values) if isinstance(values, _SCALARS) else node_of(values, groups.session)
+    if type(value) is Number:
+        shape, kind = (num_groups,), value.type if isinstance(value.type, np.dtype) else np.asarray(value.value).dtype
+        axis = 0
+    else:
+        axis = _inference.normal_axis(axis, len(value.shape))
+        shape, kind = (*value.shape[:axis], num_groups, *value.shape[axis + 1:]), value.dtype
+        if groups.shape != (value.shape[axis],):
+            raise _errors.ShapeMismatch(f"groups of {groups.shape} for {value.shape[axis]} elements", reason="SHAPE_MISMATCH")
+    kind = _ufunc.accumulated_type(function, kind) if dtype is None else _dtypes.dtype_of(dtype)
+    message = pb.GroupReduce(function=function, num_groups=num_groups, axis=axis, data_type=_dtypes.NUMBERS[kind])
+
+    def fill(group, operands):
+        group.groups.CopyFrom(operands[0])
+        group.values.CopyFrom(operands[1] if type(value) is Node else pb.Operand(scalar=value.to_proto()))
+
+    return _record("group_reduce", message, shape, kind, (groups._node, value) if type(value) is Node else (groups._node,), fill)
 
 
 def bincount(x, /, weights=None, minlength: int = 0) -> Array:
@@ -298,62 +336,70 @@ def bincount(x, /, weights=None, minlength: int = 0) -> Array:
         raise ValueError("bincount takes no negative numbers")
     length = max(minlength, int(_reductions.max(x)) + 1 if x.size else 0)
     if weights is None:
-        ordered, numbers = sort(x), _creation.arange(length)
-        return searchsorted(ordered, numbers, side="right") - searchsorted(ordered, numbers)
+        return group_reduce("add", 1, x, length) if length else _creation.zeros((0,), dtype=_dtypes.int64)
     weights = _array(weights).astype(_dtypes.float64, copy=False)
     if weights.shape != x.shape:
         raise _errors.ShapeMismatch(f"bincount of {x.shape} with weights of {weights.shape}")
-    totals = _creation.zeros((length,))
-    _ufunc.at("add", totals, x, weights)
-    return totals
+    return group_reduce("add", weights, x, length) if length else _creation.zeros((0,))
 
 
 def histogram(x, /, bins=10, range=None, weights=None) -> Tuple[Array, Array]:  # noqa: A002
     """NumPy's: counts in `bins` (a number of equal ones, or their edges), and the edges."""
-    from stride import _creation
-
     x = _array(x)
-    x = _manipulation.reshape(x, (x.size,))
+    uniform = None
     if isinstance(bins, (int, np.integer)):
-        if range is None:
-            range = (float(_reductions.min(x)), float(_reductions.max(x))) if x.size else (0.0, 1.0)  # noqa: A001
-        low, high = map(float, range)
-        if not (math.isfinite(low) and math.isfinite(high)) or low > high:
-            raise ValueError(f"a histogram's range is finite and rises, not {low} to {high}")
-        if low == high:
-            low, high = low - 0.5, high + 0.5
-        edges = _array(np.linspace(low, high, int(bins) + 1))
+        edges = _uniform_edges(x, int(bins), range)
+        # In single precision the edges are what NumPy makes of them, step by step.
+        if edges.dtype == _dtypes.float64:
+            uniform = pb.Histogram.Uniform(count=int(bins), low=edges[0], high=edges[-1])
+        edges = _array(edges)
     else:
         edges = _array(bins)
         if edges.ndim != 1 or edges.size < 2:
             raise ValueError("the edges of bins are one axis of two or more")
-    kind = np.promote_types(x.dtype, edges.dtype) if x.dtype.kind != "b" else edges.dtype
-    x, inner = x.astype(kind, copy=False), edges.astype(kind, copy=False)
-    if weights is None:
-        ordered = sort(x)
-        at = _manipulation.concat([searchsorted(ordered, inner[:-1]), searchsorted(ordered, inner[-1:], side="right")])
-        return at[1:] - at[:-1], edges
-    weights = _array(weights)
-    weights = _manipulation.reshape(weights, (weights.size,))
-    if weights.shape != x.shape:
-        raise _errors.ShapeMismatch(f"a histogram of {x.shape} with weights of {weights.shape}")
-    # The last bin has its right edge too.
-    place = searchsorted(inner, x, side="right") - (x == inner[-1])
-    sums = _creation.zeros((edges.size + 1,), dtype=weights.dtype)
-    _ufunc.at("add", sums, place, weights)
-    return _manipulation.copy(sums[1:-1]), edges
+    nodes = [x._node] if uniform else [x._node, edges._node]
+    kind = _dtypes.int64
+    if weights is not None:
+        weights = _array(weights)
+        if weights.shape != x.shape:
+            raise _errors.ShapeMismatch(f"a histogram of {x.shape} with weights of {weights.shape}")
+        nodes.append(weights._node)
+        kind = _dtypes.float64 if weights.dtype.kind in "biu" else weights.dtype
+
+    def fill(message, operands):
+        message.input.CopyFrom(operands[0])
+        if uniform:
+            message.uniform.CopyFrom(uniform)
+        else:
+            message.edges.CopyFrom(operands[1])
+        if weights is not None:
+            message.weights.CopyFrom(operands[-1])
+
+    counts = _record("histogram", pb.Histogram(), (edges.size - 1,), kind, tuple(nodes), fill)
+    return counts if weights is None else counts.astype(weights.dtype, copy=False), edges
+
+
+def _uniform_edges(x: Array, bins: int, range) -> np.ndarray:  # noqa: A002
+    if bins < 1:
+        raise ValueError(f"a histogram has at least one bin, not {bins}")
+    if range is None:
+        low, high = (_reductions.min(x).to_numpy()[()], _reductions.max(x).to_numpy()[()]) if x.size else (0.0, 1.0)
+    else:
+        low, high = range
+    if not (math.isfinite(low) and math.isfinite(high)) or low > high:
+        raise ValueError(f"a histogram's range is finite and rises, not {low} to {high}")
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    kind = np.result_type(low, high, x.dtype)
+    return np.linspace(low, high, bins + 1, dtype=np.result_type(kind, float) if kind.kind in "biu" else kind)
 
 
 def group_sum(keys, values, /) -> Tuple[Array, Array]:
     """The different keys in order, and the sum of the values of each, in NumPy's order of summation from first to last."""
-    from stride import _creation
-
     values = _array(values)
     groups = unique_inverse(keys)
     if groups.inverse_indices.shape != values.shape:
         raise _errors.ShapeMismatch(f"keys of {groups.inverse_indices.shape} group values of {values.shape}")
-    kind = _ufunc.accumulated_type("add", values.dtype)
-    sums = _creation.zeros(groups.values.shape, dtype=kind)
-    _ufunc.at("add", sums, _manipulation.reshape(groups.inverse_indices, (values.size,)),
-              _manipulation.reshape(values, (values.size,)).astype(kind, copy=False))
-    return groups.values, sums
+    size = (values.size,)
+    return groups.values, group_reduce("add", _manipulation.reshape(values, size), _manipulation.reshape(groups.inverse_indices, size),
+                                       groups.values.size)

@@ -94,19 +94,28 @@ def call(name: str, inputs: tuple, out=None, where=True, casting: str = "same_ki
     types = resolved[-num_outputs:]
     plain = dtype is None or resolved == _resolve(name, operands, None, "unsafe")
     data_type = None if plain else dtype
+    if mask is None and num_outputs == 1 and data_type is None:
+        _check_outs(name, outs, types, casting)
+        return _several([_give(wrap(elementwise(name, operands)), outs[0], None, casting)])
+    return give_all(name, operands, types, data_type, casting, mask, outs)
+
+
+def _check_outs(name: str, outs, types, casting: str) -> None:
     for one, result in zip(outs, types):
         if one is not None and not np.can_cast(result, one.dtype, casting):
             raise _errors.DataTypeMismatch(f"{name}: the result of {result} is not cast to out= of {one.dtype} with casting {casting!r}",
                                            reason="DATA_TYPE_MISMATCH")
-    if num_outputs == 1 and outs[0] is not None and mask is not None and _is_shared(outs[0]):
+
+
+def give_all(name: str, operands, types, data_type, casting: str, mask: Optional[Node], outs):
+    """A ufunc, NumPy's or a client's, whose types are known, into new arrays or those that were given."""
+    _check_outs(name, outs, types, casting)
+    if len(types) == 1 and outs[0] is not None and mask is not None and _is_shared(outs[0]):
         _write_masked(name, operands, data_type, casting, mask, outs[0])
         return outs[0]
-    if mask is None and num_outputs == 1 and data_type is None:
-        results = [elementwise(name, operands)]
-    elif mask is not None and all(one is None for one in outs):
+    if mask is not None and all(one is None for one in outs):
         return _several([wrap(node) for node in _nodes(name, operands, types, data_type, casting, mask)])
-    else:
-        results = _nodes(name, operands, types, data_type, casting, None)
+    results = _nodes(name, operands, types, data_type, casting, None)
     return _several([_give(wrap(result), one, mask, casting) for result, one in zip(results, outs)])
 
 
@@ -167,7 +176,6 @@ def _write_masked(name: str, operands, data_type, casting: str, mask: Node, out:
 
 # --- methods of functions of two inputs ---
 
-_REDUCED_BY = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any"}
 _REORDERABLE = {"add", "multiply", "maximum", "minimum", "fmax", "fmin", "logical_or", "logical_and", "logical_xor", "bitwise_or", "bitwise_and",
                 "bitwise_xor", "gcd", "lcm", "hypot", "logaddexp", "logaddexp2"}
 
@@ -194,7 +202,9 @@ def accumulated_type(name: str, dtype: np.dtype) -> np.dtype:
     return loop[1]
 
 
-def accumulate(name: str, x, axis: int = 0, dtype=None, out: Optional[Array] = None, include_initial: bool = False) -> Array:
+def accumulate(name: str, x, axis: int = 0, dtype=None, out: Optional[Array] = None, include_initial: bool = False,
+               reverse: bool = False, exclusive: bool = False) -> Array:
+    """`reverse`: from the last element to the first. `exclusive`: of the elements before each; the first is the function's identity."""
     array = _array_of(x)
     if not array.ndim:
         raise TypeError(f"cannot accumulate on a scalar: {name}")
@@ -207,55 +217,48 @@ def accumulate(name: str, x, axis: int = 0, dtype=None, out: Optional[Array] = N
 
     def build(flush, node, operands):
         flush.operation(node.handle, node.origin, accumulation=pb.Accumulation(
-            function=name, input=operands[0], axis=axis, include_initial=include_initial, data_type=_dtypes.NUMBERS[dtype]))
+            function=name, input=operands[0], axis=axis, include_initial=include_initial, reverse=reverse, exclusive=exclusive,
+            data_type=_dtypes.NUMBERS[dtype]))
 
     result = wrap(record(array.session, tuple(shape), dtype, build, (array._node,)))
     return _give(result, out, None, "same_kind")
 
 
+def of_each(name: str, array: Array, initial, where) -> Array:
+    """A reduction of no axes: each element with the initial value; where the mask says no, that or the identity alone."""
+    from stride import _elementwise
+
+    identity = getattr(np, name).identity
+    start = identity if initial is None else initial
+    result = array if initial is None else _function(name)(initial, array)
+    return result if where is True else _elementwise.where(_array_of(where), result, np.asarray(start, result.dtype)[()])
+
+
 def reduce(name: str, x, axis=0, dtype=None, out: Optional[Array] = None, keepdims: bool = False, initial=None, where=True) -> Array:
-    """Functions that the service does not reduce by are accumulated, and the last element taken."""
-    from stride import _elementwise, _manipulation, _reductions
+    """NumPy's, in one operation."""
+    from stride import _reductions
 
     array = _array_of(x)
     axes = _inference.normal_axes(axis, array.ndim)
     if len(axes) > 1 and name not in _REORDERABLE:
         raise ValueError(f"reduction over several axes needs a function whose order does not matter; {name} is none")
     identity = getattr(np, name).identity
-    if name.startswith("logical_"):
-        array = array.astype(bool, copy=False)
-    if where is not True:
-        start = identity if identity is not None else initial
-        if start is None:
-            raise ValueError(f"{name} has no identity, so that where= needs initial=")
-        kind = accumulated_type(name, array.dtype) if dtype is None else dtype
-        array = _elementwise.where(_array_of(where), array.astype(kind, copy=False), np.asarray(start, kind)[()])
-    empty = any(array.shape[i] == 0 for i in axes)
-    if empty and initial is None and identity is None:
+    if where is not True and identity is None and initial is None:
+        raise ValueError(f"{name} has no identity, so that where= needs initial=")
+    if any(array.shape[i] == 0 for i in axes) and initial is None and identity is None:
         raise ValueError(f"an empty array has no {name}.reduce; its shape is {array.shape}; initial= gives it one")
-    if not axes:
-        result = array if dtype is None else array.astype(dtype)
-    elif name in _REDUCED_BY and not (empty and identity is None) and name not in ("maximum", "minimum"):
-        extra = {} if dtype is None or name.startswith("logical_") else {"dtype": dtype}
-        result = getattr(_reductions, _REDUCED_BY[name])(array, axis=axes, keepdims=keepdims, **extra)
-    elif empty:
-        kind = accumulated_type(name, array.dtype) if dtype is None else _dtypes.dtype_of(dtype)
-        shape = tuple(1 if i in axes else n for i, n in enumerate(array.shape) if keepdims or i not in axes)
-        from stride import _creation
-
-        result = _creation.full(shape, identity if initial is None else initial, dtype=kind)
-        initial = None
-    elif name in _REDUCED_BY:
-        array = array if dtype is None else array.astype(dtype, copy=False)
-        result = getattr(_reductions, _REDUCED_BY[name])(array, axis=axes, keepdims=keepdims)
-    else:
-        result = array
-        for one in sorted(axes, reverse=True):
-            running = accumulate(name, result, one, dtype)
-            last = running[(slice(None),) * one + (slice(-1, None) if keepdims else -1,)]
-            result = _manipulation.copy(last)  # lets go of the running results
-    if initial is not None:
-        result = _function(name)(initial, result) if name not in _REORDERABLE else _function(name)(result, initial)
+    logical = name.startswith("logical_")
+    if not axes and array.ndim:
+        array = array.astype(bool, copy=False) if logical else array if dtype is None else array.astype(dtype)
+        return _give(of_each(name, array, initial, where), out, None, "same_kind")
+    kind = accumulated_type(name, array.dtype) if dtype is None or logical else _dtypes.dtype_of(dtype)
+    if logical:
+        array = array.astype(bool, copy=False)
+    elif not np.can_cast(array.dtype, kind, "same_kind"):
+        array = array.astype(kind)
+    node = array._node
+    result = _reductions.reduce_by(name, node, axes, keepdims, kind, None if logical else kind, _reductions.mask_node(where, node),
+                                   _reductions.initial_number(initial))
     return _give(result, out, None, "same_kind")
 
 
@@ -266,42 +269,6 @@ def outer(name: str, a, b, **options) -> Array:
     return _function(name)(_manipulation.reshape(a, a.shape + (1,) * b.ndim), b, **options)
 
 
-# What two elements become, in CUDA C++; for `at` and `reduceat`, which are kernels.
-_COMBINED = {
-    "add": "a + b", "subtract": "a - b", "multiply": "a * b", "divide": "a / b", "maximum": "a != a ? a : b != b ? b : a > b ? a : b",
-    "minimum": "a != a ? a : b != b ? b : a < b ? a : b", "fmax": "a != a ? b : b != b ? a : a > b ? a : b",
-    "fmin": "a != a ? b : b != b ? a : a < b ? a : b", "logical_and": "a && b", "logical_or": "a || b", "logical_xor": "!a != !b",
-    "bitwise_and": "a & b", "bitwise_or": "a | b", "bitwise_xor": "a ^ b",
-}
-_BLOCK = 128
-
-_AT = """
-__device__ T combine(T a, T b) {{ return (T)({body}); }}
-extern "C" __global__ void at(T* target, const long long* places, const long long* order, const T* values, long long count, long long step) {{
-  for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < count; i += (long long)gridDim.x * blockDim.x) {{
-    long long place = places[i];
-    if (i > 0 && places[i - 1] == place) continue;
-    T result = target[place];
-    for (long long k = i; k < count && places[k] == place; ++k) result = combine(result, values[order[k] * step]);
-    target[place] = result;
-  }}
-}}
-"""
-
-_REDUCEAT = """
-__device__ T combine(T a, T b) {{ return (T)({body}); }}
-extern "C" __global__ void reduceat(const T* in, const long long* begins, T* out, long long count, long long extent, long long rows) {{
-  for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < count * rows; i += (long long)gridDim.x * blockDim.x) {{
-    long long row = i / count, part = i % count;
-    long long begin = begins[part], end = part + 1 < count ? begins[part + 1] : extent;
-    const T* from = in + row * extent;
-    T result = from[begin];
-    for (long long k = begin + 1; k < end; ++k) result = combine(result, from[k]);
-    out[i] = result;
-  }}
-}}
-"""
-
 _C_TYPES = {"b": "bool", "i1": "signed char", "i2": "short", "i4": "int", "i8": "long long", "u1": "unsigned char", "u2": "unsigned short",
             "u4": "unsigned int", "u8": "unsigned long long", "f4": "float", "f8": "double"}
 
@@ -311,68 +278,103 @@ def c_type(dtype: np.dtype) -> Optional[str]:
     return _C_TYPES.get("b" if dtype.kind == "b" else f"{dtype.kind}{dtype.itemsize}")
 
 
-@functools.lru_cache(maxsize=256)
-def _kernel(text: str, entry: str, name: str, dtype: np.dtype):
-    from stride._kernel import RawKernel
-
-    body, kind = _COMBINED.get(name), c_type(dtype)
-    if body is None or kind is None or (dtype.kind == "f" and name.startswith("bitwise")):
-        raise _errors.Unimplemented(f"{name}.{entry} of {dtype} is not there yet", reason="NOT_IMPLEMENTED",
-                                    metadata={"feature": f"{name}.{entry}"})
-    return RawKernel(f"typedef {kind} T;\n" + text.format(body=body), entry)
+def _is_index(one) -> bool:
+    """An array of integers, or one of them."""
+    if isinstance(one, (bool, np.bool_)):
+        return False
+    return isinstance(one, (int, np.integer)) or (isinstance(one, (list, np.ndarray, Array)) and _array_of(one).dtype.kind in "iu")
 
 
-def _blocks(count: int) -> int:
-    return max(1, min(1 << 16, -(-count // _BLOCK)))
+def _check_on_host(indices, shape) -> None:
+    """What the host has of indices it can judge at once; of others the service tells when the result is read."""
+    for axis, one in enumerate(indices):
+        values = None if isinstance(one, Array) else np.asarray(one)
+        if values is not None and values.size and not -shape[axis] <= values.min() <= values.max() < shape[axis]:
+            raise IndexError(f"an index is out of bounds for axis {axis} with {shape[axis]} elements")
+
+
+def _at_value(name: str, a: Array, b):
+    """A node or a number, with which `name` gives what can go into `a`."""
+    value = Number(b) if isinstance(b, _SCALARS) else node_of(b, a.session)
+    kind = value.type if type(value) is Number else value.dtype
+    common = _inference.promote(a.dtype, kind)
+    if type(value) is Number and value.type is int and common.kind in "iu":
+        _check_range(name, value.value, common)
+    if not np.can_cast(common, a.dtype, "same_kind"):
+        raise _errors.DataTypeMismatch(f"{name}.at: {common} is not cast to {a.dtype}", reason="DATA_TYPE_MISMATCH")
+    return value
+
+
+def apply_at(name: str, a: Array, indices, value) -> None:
+    """`value`: a node, a number, or None for a function of one input."""
+    from stride import _indexing, _manipulation, _routines
+
+    keys = indices if isinstance(indices, tuple) else (indices,)
+    target = a
+    if len(keys) <= a.ndim and all(map(_is_index, keys)):
+        _check_on_host(keys, a.shape)
+    else:
+        # Slices, masks and the like: the places that they name, along one axis.
+        places = _routines.linear_places(a, indices)
+        if type(value) is Node and value.shape != places.shape:
+            value = _manipulation.copy(_manipulation.broadcast_to(wrap(value), places.shape))._node
+        keys = (places,)
+        target = _manipulation.reshape(a if a._node.strides is None else _manipulation.copy(a), (a.size,))
+    node, session = target._node, a._node.session
+    nodes = [node_of(one, session) for one in keys]
+    session.settle()
+
+    def add(flush):
+        message = pb.ApplyAt(function=name, indices=[flush.operand(one) for one in nodes])
+        if value is not None:
+            message.values.CopyFrom(flush.operand(value))
+        operation = pb.Operation(apply_at=message)
+        operation.outputs.add(handle=flush.materialise(node), existing=True)
+        flush.add(operation, node.origin)
+
+    session.flush((), add)
+    node.written()
+    if target is not a and a._node.strides is not None:
+        _indexing.write(a, _manipulation.reshape(target, a.shape))
 
 
 def at(name: str, a: Array, indices, b) -> None:
     """`a[indices] = name(a[indices], b)`, in which an index that is there twice counts twice; in the order of the indices, as NumPy."""
-    from stride import _indexing, _manipulation, _routines
-
     if not isinstance(a, Array):
         raise TypeError(f"{name}.at changes a stride array, not {type(a).__name__}")
-    kernel = _kernel(_AT, "at", name, a.dtype)
-    places = _routines.linear_places(a, indices)
-    if not places.size:
-        return
-    values = _array_of(b)
-    if not np.can_cast(values.dtype, a.dtype, "same_kind") and not isinstance(b, _SCALARS):
-        raise _errors.DataTypeMismatch(f"{name}.at: {values.dtype} is not cast to {a.dtype}")
-    values = values.astype(a.dtype, copy=False)
-    single = values.size == 1
-    if not single:
-        values = _manipulation.reshape(_manipulation.copy(_manipulation.broadcast_to(values, places.shape)), (places.size,))
-    else:
-        values = _manipulation.reshape(values, (1,))
-    places = _manipulation.reshape(places, (places.size,))
-    order = _routines.argsort(places)
-    # A kernel takes contiguous arrays only.
-    target = a if a._node.strides is None else _manipulation.copy(a)
-    kernel(_blocks(places.size), _BLOCK, (target, _routines.take(places, order), order, values, places.size, 0 if single else 1))
-    if target is not a:
-        _indexing.write(a, target)
+    apply_at(name, a, indices, _at_value(name, a, b))
+
+
+def unary_at(name: str, a: Array, indices) -> None:
+    """`a[indices] = name(a[indices])`, as often as each index is there."""
+    if not isinstance(a, Array):
+        raise TypeError(f"{name}.at changes a stride array, not {type(a).__name__}")
+    result = _inference.elementwise(name, a.dtype)[1]
+    if not np.can_cast(result, a.dtype, "same_kind"):
+        raise _errors.DataTypeMismatch(f"{name}.at: {result} is not cast to {a.dtype}", reason="DATA_TYPE_MISMATCH")
+    apply_at(name, a, indices, None)
 
 
 def reduceat(name: str, x, indices, axis: int = 0, dtype=None, out: Optional[Array] = None) -> Array:
-    from stride import _creation, _manipulation
-
     array = _array_of(x)
     axis = _inference.normal_axis(axis, array.ndim)
     kind = accumulated_type(name, array.dtype) if dtype is None else _dtypes.dtype_of(dtype)
-    kernel = _kernel(_REDUCEAT, "reduceat", name, kind)
-    # Their number is small beside the elements, and only the host can say which of them is wrong.
-    begins = np.asarray(indices, np.int64)
-    extent = array.shape[axis]
-    wrong = begins[(begins < 0) | (begins >= extent)]
-    if wrong.size:
-        raise IndexError(f"index {wrong[0]} is out of bounds for {name}.reduceat with {extent} elements")
-    rows = _manipulation.copy(_manipulation.moveaxis(array.astype(kind, copy=False), axis, -1))
-    shape = rows.shape[:-1] + (len(begins),)
-    result = _creation.zeros(shape, dtype=kind)
-    if result.size:
-        kernel(_blocks(result.size), _BLOCK, (rows, _array_of(begins), result, len(begins), extent, result.size // len(begins)))
-    return _give(_manipulation.moveaxis(result, -1, axis), out, None, "same_kind")
+    if not np.can_cast(array.dtype, kind, "same_kind"):
+        array = array.astype(kind)
+    if not isinstance(indices, Array):
+        indices = np.asarray(indices, np.int64)
+        extent = array.shape[axis]
+        wrong = indices[(indices < 0) | (indices >= extent)]
+        if wrong.size:
+            raise IndexError(f"index {wrong.flat[0]} is out of bounds for {name}.reduceat with {extent} elements")
+    begins = node_of(indices, array.session)
+    shape = (*array.shape[:axis], *begins.shape, *array.shape[axis + 1:])
+
+    def build(flush, node, operands):
+        flush.operation(node.handle, node.origin, reduce_at=pb.ReduceAt(
+            function=name, input=operands[0], indices=operands[1], axis=axis, data_type=_dtypes.NUMBERS[kind]))
+
+    return _give(wrap(record(array.session, shape, kind, build, (array._node, begins))), out, None, "same_kind")
 
 
 def add_methods(function, name: str) -> None:

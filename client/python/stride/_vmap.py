@@ -236,10 +236,15 @@ class _Batcher:
         self.elementwise(operation, [copy.input])
 
     def _reduction(self, operation, reduction) -> None:
-        rank = self.rank(reduction.input)
+        others = [*reduction.more_inputs, *([reduction.where] if reduction.HasField("where") else [])]
+        rank = max(map(self.rank, (reduction.input, *others)))
+        for one in (reduction.input, *others) if others else ():
+            one.CopyFrom(pb.Operand(handle=self.as_handle(self.aligned(one, max(rank, 1)))))
         axes = [axis % rank for axis in reduction.axes] or list(range(rank))
         places = reduction.function in (pb.Reduction.FUNCTION_ARGMIN, pb.Reduction.FUNCTION_ARGMAX)
-        if not axes:  # of one element each
+        if not axes and others:
+            axes = [0]
+        elif not axes:  # of one element each
             reduction.input.handle = self.reshaped(reduction.input.handle, (self.size, 1))
             axes = [0]
         elif places and len(axes) > 1:
@@ -321,6 +326,22 @@ class _Batcher:
         sort.axis = (sort.axis if sort.HasField("axis") else -1) % self.rank(sort.input) + 1
         self.finish(operation)
 
+    def _top_k(self, operation, top_k) -> None:
+        top_k.axis = (top_k.axis if top_k.HasField("axis") else -1) % self.rank(top_k.input) + 1
+        self.finish(operation)
+
+    def _group_reduce(self, operation, group) -> None:
+        if self.is_batched(group.groups):
+            raise self.no_rule("group_reduce by groups")
+        group.axis = group.axis % self.rank(group.values) + 1
+        self.finish(operation)
+
+    def _reduce_at(self, operation, reduce_at) -> None:
+        if self.is_batched(reduce_at.indices):
+            raise self.no_rule("reduceat at indices")
+        reduce_at.axis = reduce_at.axis % self.rank(reduce_at.input) + 1
+        self.finish(operation)
+
     def _search(self, operation, search) -> None:
         if self.is_batched(search.sorted):
             raise self.no_rule("searchsorted in sorted arrays")
@@ -363,11 +384,22 @@ class _Batcher:
             scatter.values.CopyFrom(self.aligned(scatter.values, rank))
             self.emit(operation)
             return
+        self.assigned(operation, scatter)
+
+    def _apply_at(self, operation, apply_at) -> None:
+        self.assigned(operation, apply_at)
+
+    def assigned(self, operation, scatter) -> None:
+        """At indices of axes, one array each; functions of one input have no values."""
+        target = operation.outputs[0].handle
+        rank = len(self.shape(target)) - 1
+        axis = scatter.axis % rank
         num_indices = len(scatter.indices)
         result_rank = rank - num_indices + max(map(self.rank, scatter.indices))
         if not any(map(self.is_batched, scatter.indices)):
             scatter.axis = axis + 1
-            scatter.values.CopyFrom(self.aligned(scatter.values, result_rank))
+            if scatter.HasField("values"):
+                scatter.values.CopyFrom(self.aligned(scatter.values, result_rank))
             self.emit(operation)
             return
         values = self.aligned(scatter.values, result_rank)
@@ -378,7 +410,8 @@ class _Batcher:
             shape = self.shape(handle)
             before = len(shape) - (result_rank - axis)
             values = pb.Operand(handle=self.reshaped(handle, (*shape[:before], 1, *shape[before:])))
-        scatter.values.CopyFrom(values)
+        if scatter.HasField("values"):
+            scatter.values.CopyFrom(values)
         self.with_items(scatter.indices)
         scatter.axis = axis
         operation.outputs[0].handle = self.items_at(target, axis)

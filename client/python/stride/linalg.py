@@ -16,10 +16,11 @@ from stride._linear_algebra import matmul, tensordot, vecdot
 from stride._manipulation import matrix_transpose
 from stride.v1 import operation_pb2 as pb
 
-__all__ = ["LinAlgError", "cholesky", "cond", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "lstsq", "matmul", "matrix_norm",
+__all__ = ["LinAlgError", "cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "matmul", "matrix_norm",
            "matrix_power", "matrix_rank", "matrix_transpose", "norm", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals",
            "tensordot", "trace", "vecdot", "vector_norm"]
 
+EigResult = namedtuple("EigResult", "eigenvalues eigenvectors")
 EighResult = namedtuple("EighResult", "eigenvalues eigenvectors")
 QRResult = namedtuple("QRResult", "Q R")
 SlogdetResult = namedtuple("SlogdetResult", "sign logabsdet")
@@ -122,6 +123,24 @@ def eigvalsh(x, /, UPLO: str = "L") -> Array:  # noqa: N803
     x = _matrix(x, "eigvalsh", square=True)
     dtype = _real(_floating("eigvalsh", x.dtype))
     return _compute("eigvalsh", "EIGH", (x,), [(x.shape[:-1], dtype)], upper=_uplo(UPLO), values_only=True)[0]
+
+
+def _complex(dtype: np.dtype) -> np.dtype:
+    return {_dtypes.float32: _dtypes.complex64, _dtypes.float64: _dtypes.complex128}.get(dtype, dtype)
+
+
+def eig(x, /) -> EigResult:
+    """Of any square matrices: eigenvalues in no order, and the right eigenvectors as columns; always complex."""
+    x = _matrix(x, "eig", square=True)
+    dtype = _complex(_floating("eig", x.dtype))
+    return EigResult(*_compute("eig", "EIG", (x,), [(x.shape[:-1], dtype), (x.shape, dtype)]))
+
+
+def eigvals(x, /) -> Array:
+    """The eigenvalues of `eig` alone."""
+    x = _matrix(x, "eigvals", square=True)
+    dtype = _complex(_floating("eigvals", x.dtype))
+    return _compute("eigvals", "EIG", (x,), [(x.shape[:-1], dtype)], values_only=True)[0]
 
 
 def inv(x, /) -> Array:

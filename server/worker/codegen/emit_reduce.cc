@@ -63,13 +63,32 @@ bool IsArg(Code::Combine combine) {
   return combine == Code::COMBINE_ARGMIN || combine == Code::COMBINE_ARGMAX;
 }
 
+// Where the map tells which elements take part: those that do are counted, and only they combine.
+std::string CountingText(const std::string& type, const std::string& identity,
+                         const std::string& combined) {
+  return absl::StrCat("struct Acc {\n  ", type,
+                      " value;\n  st_i64 count;\n};\nST_FN Acc st_identity() { return Acc{",
+                      identity, ", 0}; }\nST_FN Acc st_combine(Acc a, Acc b) {\n",
+                      "  if (a.count == 0) return b;\n  if (b.count == 0) return a;\n", combined,
+                      "  return Acc{value, a.count + b.count};\n}\n");
+}
+
 // Of a combination that is a program: `combine_program` and its scalars are declared before. What
 // has no identity tells by an index below zero that there is nothing yet.
-absl::StatusOr<std::string> ProgramAccumulatorText(const Code& code, DType dtype) {
+absl::StatusOr<std::string> ProgramAccumulatorText(const Code& code, DType dtype, bool counts) {
   const std::string type = TypeName(dtype);
   const std::string combined = absl::StrCat(
       "  ", type,
       " value;\n  combine_program(combine_program_scalars(), a.value, b.value, 0, value);\n");
+  if (counts) {
+    std::string identity = absl::StrCat(type, "()");
+    if (code.has_identity()) {
+      auto literal = LiteralText(dtype, code.identity().value());
+      if (!literal.ok()) return literal.status();
+      identity = *literal;
+    }
+    return CountingText(type, identity, combined);
+  }
   if (!code.has_identity()) {
     return absl::StrCat("struct Acc {\n  ", type,
                         " value;\n  st_i64 index;\n};\nST_FN Acc st_identity() { return Acc{", type,
@@ -84,11 +103,16 @@ absl::StatusOr<std::string> ProgramAccumulatorText(const Code& code, DType dtype
       "}; }\nST_FN Acc st_combine(Acc a, Acc b) {\n", combined, "  return Acc{value};\n}\n");
 }
 
-std::string AccumulatorText(const Code& code, DType dtype) {
+std::string AccumulatorText(const Code& code, DType dtype, bool counts) {
   std::string type = TypeName(dtype), identity = IdentityText(code.combine(), dtype);
   // bool{0} and the like narrow; casts do not.
   if (!IsComplex(dtype) && identity.find('{') != std::string::npos) {
     identity = absl::StrCat("(", type, ")", identity.substr(type.size() + 1, 1));
+  }
+  if (counts) {
+    return CountingText(type, identity,
+                        absl::StrCat("  const ", type, " value = (", type, ")(",
+                                     CombineText(code.combine(), type), ");\n"));
   }
   if (!IsArg(code.combine())) {
     return absl::StrCat("struct Acc {\n  ", type,
@@ -140,8 +164,13 @@ std::string MapText(const ReduceText& text, DType accumulator) {
     absl::StrAppend(&arguments, ", st_load<", TypeName(text.dtypes[i]), ">(p", i, ")");
   }
   return absl::StrCat("ST_FN Acc mapped(const mapScalars& scalars", values, ", st_i64 index) {\n  ",
-                      TypeName(accumulator), " value;\n  map(scalars", passed,
-                      ", index, value);\n  return Acc{value", text.has_index ? ", index" : "",
+                      TypeName(accumulator), " value;\n", text.counts ? "  bool takes_part;\n" : "",
+                      "  map(scalars", passed, ", index, value", text.counts ? ", takes_part" : "",
+                      ");\n", text.counts ? "  if (!takes_part) return st_identity();\n" : "",
+                      "  return Acc{value",
+                      text.counts      ? ", 1"
+                      : text.has_index ? ", index"
+                                       : "",
                       "};\n}\nST_FN Acc load_mapped(const mapScalars& scalars", parameters,
                       ", st_i64 index) {\n  return mapped(scalars", arguments, ", index);\n}\n");
 }
@@ -174,7 +203,7 @@ std::string StoreText(const ReduceText& text, DType output) {
       "ST_FN void store_result(const Launch& launch, const finishScalars& scalars, st_i64 kept, "
       "Acc acc) {\n  ",
       TypeName(output), " result;\n  finish(scalars, acc.", text.finishes_index ? "index" : "value",
-      ", kept, result);\n  st_store<", TypeName(output),
+      text.counts ? ", acc.count" : "", ", kept, result);\n  st_store<", TypeName(output),
       ">(launch.output + output_offset(launch, kept), result);\n}\n");
 }
 
@@ -195,16 +224,21 @@ absl::StatusOr<ReduceText> PrepareReduce(const Code& code, Target target) {
   if (text.kept_rank + text.reduced_rank > kMaxRank) return Broken("rank");
   for (int access : code.access()) text.access.push_back(static_cast<wire::Layout::Access>(access));
   if (text.access.size() != text.dtypes.size()) return Broken("access");
-  if (code.map().results_size() != 1 || code.finish().results_size() != 1) return Broken("results");
+  text.counts = code.map().results_size() == 2;
+  if (code.map().results_size() < 1 || code.map().results_size() > 2 ||
+      code.finish().results_size() != 1)
+    return Broken("results");
   const bool by_program = code.combine() == Code::COMBINE_PROGRAM;
   text.finishes_index = IsArg(code.combine());
+  if (text.counts && text.finishes_index) return Broken("an index of some elements");
   text.has_index = text.finishes_index || (by_program && !code.has_identity());
   text.kept_contiguous = code.kept_contiguous();
 
   auto map = EmitProgram("map", code.map(), text.dtypes);
   if (!map.ok()) return map.status();
-  auto finish =
-      EmitProgram("finish", code.finish(), {text.finishes_index ? DType::kInt64 : *accumulator});
+  std::vector<DType> finished = {text.finishes_index ? DType::kInt64 : *accumulator};
+  if (text.counts) finished.push_back(DType::kInt64);
+  auto finish = EmitProgram("finish", code.finish(), finished);
   if (!finish.ok()) return finish.status();
   std::string accumulator_text;
   if (by_program) {
@@ -213,11 +247,11 @@ absl::StatusOr<ReduceText> PrepareReduce(const Code& code, Target target) {
         EmitProgram("combine_program", code.combine_program(), {*accumulator, *accumulator});
     if (!combine.ok()) return combine.status();
     if (combine->num_scalars != 0) return Broken("a combination with constants");
-    auto made = ProgramAccumulatorText(code, *accumulator);
+    auto made = ProgramAccumulatorText(code, *accumulator, text.counts);
     if (!made.ok()) return made.status();
     accumulator_text = absl::StrCat(combine->definitions, *made);
   } else {
-    accumulator_text = AccumulatorText(code, *accumulator);
+    accumulator_text = AccumulatorText(code, *accumulator, text.counts);
   }
   std::vector<DType> used = text.dtypes;
   used.push_back(*accumulator);

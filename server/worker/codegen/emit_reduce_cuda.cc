@@ -133,8 +133,8 @@ Width ChooseWidth(const ReduceText& text) {
   }
   const int many = static_cast<int>(std::clamp<int64_t>(32 / widest, 2, 8));
   if (text.kept_contiguous || widest_in_a_row == 0) return {1, many};
-  // An accumulator with an index takes four registers.
-  const int64_t most = text.has_index ? 4 : kMostInPack;
+  // An accumulator with an index or a count takes four registers.
+  const int64_t most = text.has_index || text.counts ? 4 : kMostInPack;
   const int width = static_cast<int>(std::clamp<int64_t>(16 / widest_in_a_row, 1, most));
   return {width, std::max(many / width, width == kMostInPack ? 1 : 2)};
 }

@@ -27,7 +27,12 @@ std::string BodyText(Code::Routine routine) {
     case Code::ROUTINE_COMPRESS:
       return kCompressRoutine;
     case Code::ROUTINE_SORT:
-      return absl::StrCat(kOrderRoutine, kSortRoutine);
+    case Code::ROUTINE_TOP_K:
+      return absl::StrCat(kOrderRoutine, kSortRoutine, kMergeRoutine, kRankingRoutine);
+    case Code::ROUTINE_GROUP_REDUCE:
+      return absl::StrCat(kMembersRoutine, kGroupRoutine, kMergeRoutine, kGroupingRoutine);
+    case Code::ROUTINE_HISTOGRAM:
+      return absl::StrCat(kHistogramRoutine, kGroupRoutine, kMergeRoutine, kGroupingRoutine);
     case Code::ROUTINE_SEARCH:
       return absl::StrCat(kOrderRoutine, kSearchRoutine);
     case Code::ROUTINE_FOLD:
@@ -91,25 +96,52 @@ absl::StatusOr<std::string> ProgramsText(const Code& code) {
     if (!body.ok()) return body.status();
     if (body->num_scalars != 0) return Broken("a program with constants");
     const std::string type = TypeName(static_cast<DType>(program.output_dtype()));
-    absl::StrAppend(&text, body->definitions, "typedef ", type, " Program", i, ";\nST_FN ", type,
+    if (inputs.empty()) return Broken("a program of nothing");
+    absl::StrAppend(&text, body->definitions, "typedef ", TypeName(inputs[0]), " Argument", i,
+                    ";\ntypedef ", type, " Program", i, ";\nST_FN ", type,
                     " run", i, "(", parameters, ") {\n  ", type, " out;\n  program", i, "(program",
                     i, "_scalars()", arguments, ", 0, out);\n  return out;\n}\n");
   }
   return text;
 }
 
-// Option 0 of a gufunc: how many operands are inputs.
+// What a gufunc's text calls a type.
+std::string ViewedTypeName(DType dtype) {
+  if (dtype == DType::kFloat16) return "stride_float16";
+  if (dtype == DType::kBFloat16) return "stride_bfloat16";
+  return ClientTypeName(dtype);
+}
+
+// Option 0 of a gufunc: how many arguments are inputs. For each of these one more option: 0, an
+// operand; else a number's type and its view's rank (GufuncNumberOption), with a scalar.
 absl::StatusOr<std::string> CallText(const Code& code) {
   if (code.routine() != Code::ROUTINE_GUFUNC) return std::string();
-  if (code.options_size() != 1) return Broken("a gufunc's options");
+  if (code.options_size() < 1 || code.options(0) != code.options_size() - 1)
+    return Broken("a gufunc's options");
   auto text = ClientText(code.function());
   if (!text.ok()) return text.status();
   std::string arguments;
-  for (int i = 0; i < code.operands_size(); ++i) {
-    absl::StrAppend(&arguments, i == 0 ? "" : ", ", "st_view<", i < code.options(0) ? "const " : "",
-                    ClientTypeName(static_cast<DType>(code.operands(i).dtype())),
-                    ">(launch.operand", i, ", place)");
+  auto add = [&](bool is_input, DType dtype, const std::string& view) {
+    absl::StrAppend(&arguments, arguments.empty() ? "" : ", ", view, "<", is_input ? "const " : "",
+                    ViewedTypeName(dtype));
+  };
+  int operand = 0, scalar = 0;
+  auto add_operand = [&](bool is_input) {
+    add(is_input, static_cast<DType>(code.operands(operand).dtype()), "st_view");
+    absl::StrAppend(&arguments, ">(launch.operand", operand++, ", place)");
+  };
+  for (int i = 1; i < code.options_size(); ++i) {
+    if (code.options(i) == 0) {
+      if (operand >= code.operands_size()) return Broken("a gufunc's operands");
+      add_operand(true);
+      continue;
+    }
+    auto dtype = DTypeFromNumber(static_cast<int>(code.options(i) / 64));
+    if (!dtype || scalar >= static_cast<int>(code.num_scalars())) return Broken("a gufunc's number");
+    add(true, *dtype, "st_number");
+    absl::StrAppend(&arguments, ", ", code.options(i) % 64, ">(launch.scalars[", scalar++, "])");
   }
+  while (operand < code.operands_size()) add_operand(false);
   return absl::StrCat(*text,
                       "ST_FN void phase0(const Launch& launch, st_i64 item) {\n"
                       "  const Place place = st_place(launch, item);\n  ",
@@ -146,7 +178,9 @@ std::string EntriesText(Code::Routine routine, Target target) {
 absl::Status Check(const Code& code) {
   if (RoutinePhases(code.routine()).empty()) return Broken("no such routine");
   if (code.rank() < 1 || code.rank() > kMaxRank) return Broken("rank");
-  if (code.operands_size() < 2 || code.operands_size() > kMaxOperands) return Broken("operands");
+  const int least = code.routine() == Code::ROUTINE_GUFUNC ? 1 : 2;
+  if (code.operands_size() < least || code.operands_size() > kMaxOperands)
+    return Broken("operands");
   for (const auto& operand : code.operands()) {
     if (!DTypeFromNumber(operand.dtype()) || operand.own_rank() > kMaxRank) return Broken("types");
   }

@@ -15,6 +15,11 @@ DType RealPart(DType dtype) {
   return dtype == DType::kComplex128 ? DType::kFloat64 : dtype;
 }
 
+DType ComplexOf(DType dtype) {
+  if (dtype == DType::kFloat32) return DType::kComplex64;
+  return dtype == DType::kFloat64 ? DType::kComplex128 : dtype;
+}
+
 bool IsSquare(const Launch& launch) {
   switch (launch.function()) {
     case Launch::FUNCTION_QR:
@@ -51,6 +56,9 @@ std::vector<LinalgShape::Matrix> OutputsOf(const Launch& launch, DType dtype) {
     case Launch::FUNCTION_EIGH:
       if (launch.values_only()) return {{n, 1, real, {}}};
       return {{n, 1, real, {}}, {n, n, dtype, {}}};
+    case Launch::FUNCTION_EIG:
+      if (launch.values_only()) return {{n, 1, ComplexOf(dtype), {}}};
+      return {{n, 1, ComplexOf(dtype), {}}, {n, n, ComplexOf(dtype), {}}};
     case Launch::FUNCTION_SOLVE:
       return {{n, launch.k(), dtype, {}}};
     case Launch::FUNCTION_LU:
@@ -92,7 +100,7 @@ absl::StatusOr<LinalgShape> ReadLinalg(const Launch& launch) {
   const absl::Status misfit =
       absl::InternalError("linear algebra with operands that do not fit its function");
   const bool known = launch.function() >= Launch::FUNCTION_CHOLESKY &&
-                     launch.function() <= Launch::FUNCTION_LU && launch.inputs_size() > 0;
+                     launch.function() <= Launch::FUNCTION_EIG && launch.inputs_size() > 0;
   if (!known || !HasGoodExtents(launch) || !IsSquare(launch)) return misfit;
   const auto dtype = DTypeFromNumber(launch.inputs(0).dtype());
   if (!dtype || !(IsComplex(*dtype) || *dtype == DType::kFloat32 || *dtype == DType::kFloat64))

@@ -120,9 +120,7 @@ class Writer {
   }
 
   // The types that a client's function knows are the language's own.
-  absl::StatusOr<std::string> ClientCallText(const Instruction& instruction) const {
-    if (instruction.index() >= static_cast<uint32_t>(program_.functions_size()))
-      return Broken("no such function");
+  std::string ClientArguments(const Instruction& instruction) const {
     std::string arguments;
     for (uint32_t argument : instruction.arguments()) {
       const DType dtype = TypeOf(program_.instructions(static_cast<int>(argument)));
@@ -132,11 +130,46 @@ class Writer {
                           ? absl::StrCat(ClientTypeName(dtype), "{", value, ".re, ", value, ".im}")
                           : value);
     }
-    const std::string call = absl::StrCat(
-        ClientName(program_.functions(static_cast<int>(instruction.index()))), "(", arguments, ")");
-    const DType result = TypeOf(instruction);
-    if (!IsComplex(result)) return absl::StrCat("(", TypeName(result), ")", call);
-    return absl::StrCat("st_from_client<", TypeName(result), ">(", call, ")");
+    return arguments;
+  }
+
+  static std::string FromClient(DType dtype, const std::string& value) {
+    if (!IsComplex(dtype)) return absl::StrCat("(", TypeName(dtype), ")", value);
+    return absl::StrCat("st_from_client<", TypeName(dtype), ">(", value, ")");
+  }
+
+  absl::StatusOr<std::string> ClientCallText(const Instruction& instruction) {
+    if (instruction.index() >= static_cast<uint32_t>(program_.functions_size()))
+      return Broken("no such function");
+    if (instruction.result_dtypes_size() > 0) return OneOfSeveral(instruction);
+    const std::string call =
+        absl::StrCat(ClientName(program_.functions(static_cast<int>(instruction.index()))), "(",
+                     ClientArguments(instruction), ")");
+    return FromClient(TypeOf(instruction), call);
+  }
+
+  // A function that writes its results through pointers is called for the first of them.
+  absl::StatusOr<std::string> OneOfSeveral(const Instruction& instruction) {
+    if (instruction.result() >= static_cast<uint32_t>(instruction.result_dtypes_size()))
+      return Broken("no such result");
+    Instruction call = instruction;
+    call.clear_result();
+    call.clear_dtype();
+    const auto [known, is_new] = calls_.emplace(call.SerializeAsString(), calls_.size());
+    const std::string name = absl::StrCat("c", known->second, "_");
+    if (is_new) {
+      std::string arguments = ClientArguments(instruction);
+      for (int k = 0; k < instruction.result_dtypes_size(); ++k) {
+        auto dtype = DTypeFromNumber(instruction.result_dtypes(k));
+        if (!dtype) return Broken("no such type");
+        absl::StrAppend(&body_, "  ", ClientTypeName(*dtype), " ", name, k, "{};\n");
+        absl::StrAppend(&arguments, arguments.empty() ? "&" : ", &", name, k);
+      }
+      absl::StrAppend(&body_, "  ",
+                      ClientName(program_.functions(static_cast<int>(instruction.index()))), "(",
+                      arguments, ");\n");
+    }
+    return FromClient(TypeOf(instruction), absl::StrCat(name, instruction.result()));
   }
 
   std::string ScalarsText() const {
@@ -171,6 +204,7 @@ class Writer {
   const std::vector<DType>& inputs_;
   std::map<uint32_t, DType> scalars_;
   std::map<std::string, bool> function_known_;
+  std::map<std::string, size_t> calls_;  // of functions with several results
   std::string functions_, body_;
 };
 

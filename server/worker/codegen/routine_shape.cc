@@ -19,6 +19,13 @@ constexpr int64_t kEnoughRowsCuda = 8192;
 constexpr int64_t kEnoughRowsCpu = 64;
 constexpr int64_t kSortTile = 1024;
 
+// Of group.h: parts of the elements that are combined at once, and the elements of the least part.
+constexpr int64_t kGroupChunksCuda = 8192, kLeastGroupedCuda = 64;
+constexpr int64_t kGroupChunksCpu = 64, kLeastGroupedCpu = 4096;
+constexpr int64_t kGroupPlaces = 512;     // that a processor's core takes together
+constexpr int64_t kEnoughGrouping = 2048;  // threads of a GPU, below which sorting does better
+constexpr int64_t kTableBytes = int64_t{64} << 20;
+
 int64_t DivideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 int64_t Product(const google::protobuf::RepeatedField<int64_t>& extents) {
@@ -49,6 +56,15 @@ class Planner {
         break;
       case Code::ROUTINE_SORT:
         Sort();
+        break;
+      case Code::ROUTINE_TOP_K:
+        TopK();
+        break;
+      case Code::ROUTINE_HISTOGRAM:
+        Histogram();
+        break;
+      case Code::ROUTINE_GROUP_REDUCE:
+        Group(operand(0).own_extents(0), launch_.options(1) != 0);
         break;
       case Code::ROUTINE_SEARCH:
       case Code::ROUTINE_GUFUNC:
@@ -179,6 +195,88 @@ class Planner {
     }
   }
 
+  void TopK() {
+    const int64_t n = operand(0).own_extents(0), k = last().own_extents(0);
+    if (n == 0 || count_ == 0) return;
+    // Tiles have to shrink.
+    if (k > kSortTile / 2) return Sort();
+    const int64_t room = n <= kSortTile ? 0 : DivideUp(n, kSortTile) * k;
+    AddScratch(2 * count_ * room * EntryBytes());
+    int64_t left = n, half = 0;
+    for (int phase = 0;; phase = 2, half = 1 - half) {
+      const int64_t tiles = DivideUp(left, kSortTile);
+      Add(phase, count_ * tiles, {left, half | (tiles == 1 ? 2 : 0), k, room});
+      if (tiles == 1) return;
+      left = (tiles - 1) * k + std::min(k, left - (tiles - 1) * kSortTile);
+    }
+  }
+
+  // As the compiled code's struct Part: the accumulator, a bool.
+  int64_t PartBytes() const {
+    const int64_t item = ItemSize(static_cast<DType>(launch_.scalars(0).dtype()));
+    return item <= 4 ? 2 * item : DivideUp(item + 1, 8) * 8;
+  }
+
+  // Elements along one axis, in their order by group. How they are cut depends on the shape alone.
+  void Group(int64_t n, bool may_be_cut) {
+    shape_.may_fault = true;
+    const int64_t groups = last().own_extents(0);
+    if (count_ == 0 || groups == 0) return;
+    const int64_t places = is_cuda() ? 1 : std::min(count_, kGroupPlaces);
+    const int64_t parts = DivideUp(count_, places);
+    const int64_t row = groups * count_ * PartBytes();
+    int64_t chunks = 1;
+    if (may_be_cut) {
+      const int64_t wanted = is_cuda() ? kGroupChunksCuda : kGroupChunksCpu;
+      const int64_t least = is_cuda() ? kLeastGroupedCuda : kLeastGroupedCpu;
+      chunks = std::min({wanted / parts, n / least, 2 * n / groups, kTableBytes / row});
+      chunks = std::max<int64_t>(chunks, 1);
+    }
+    const int64_t size = std::max<int64_t>(DivideUp(n, chunks), 1);
+    if (is_cuda() && chunks * parts < kEnoughGrouping && size > 4 * kLeastGroupedCuda)
+      return GroupBySorting(n, may_be_cut);
+    chunks = std::max<int64_t>(DivideUp(n, size), 1);
+    AddScratch(chunks * row);
+    const std::array<int64_t, 4> arguments = {size, chunks, places, parts};
+    Add(0, chunks * groups * count_, arguments);
+    Add(1, chunks * parts, arguments);
+    Add(is_cuda() && chunks > 64 ? 7 : 2, groups * count_, arguments);
+  }
+
+  void GroupBySorting(int64_t n, bool may_be_cut) {
+    // What one thread goes through: part of a chunk, then one result of each.
+    int64_t size = n;
+    if (may_be_cut) {
+      size = 64;
+      while (size * size < n) size *= 2;
+    }
+    const int64_t chunks = DivideUp(n, size), entries = 2 * n * 16;
+    AddScratch(entries + chunks * count_ * PartBytes());
+    Add(3, DivideUp(n, kSortTile));
+    int64_t half = 0;
+    for (int64_t width = kSortTile; width < n; width *= 2, half = 1 - half)
+      Add(4, DivideUp(n, 16), {width, half, 0, 16});
+    if (chunks > 1) Add(5, chunks * count_, {size, 0, half, entries});
+    Add(6, last().own_extents(0) * count_, {size, 0, half, entries});
+  }
+
+  void Histogram() {
+    const int64_t n = Product(operand(0).own_extents()), bins = last().own_extents(0);
+    if (launch_.options(1) != 0) return Group(n, true);
+    // Counts may be added in any order: a GPU's blocks share a row.
+    int64_t chunks = std::min<int64_t>(DivideUp(n, kBlockElements), target_.num_multiprocessors * 8);
+    int64_t rows = 1;
+    if (!is_cuda()) {
+      chunks = std::min({kGroupChunksCpu, DivideUp(n, kLeastGroupedCpu), std::max<int64_t>(n / bins, 1)});
+      rows = std::max<int64_t>(chunks, 1);
+    }
+    AddScratch(rows * bins * 8);
+    const int64_t size = chunks == 0 ? 0 : DivideUp(n, chunks);
+    Add(8, rows * bins);
+    Add(9, chunks, {size, rows, is_cuda()});
+    Add(10, bins, {size, rows});
+  }
+
   const Launch& launch_;
   const RoutineTarget& target_;
   const int64_t count_;
@@ -191,7 +289,9 @@ absl::Span<const PhaseKind> RoutinePhases(Code::Routine routine) {
   static constexpr PhaseKind T = PhaseKind::kThread, B = PhaseKind::kBlock;
   static constexpr PhaseKind kAccumulate[] = {T, B, T, B}, kOne[] = {T},
                              kScatter[] = {T, T, T, T, T}, kCompress[] = {B, T, B, T},
-                             kSort[] = {B, T}, kApplyAt[] = {T, T, T, T, T, T};
+                             kSort[] = {B, T, B}, kApplyAt[] = {T, T, T, T, T, T},
+                             kGroup[] = {T, T, T, B, T, T, T, B},
+                             kHistogram[] = {T, T, T, B, T, T, T, B, T, B, T};
   switch (routine) {
     case Code::ROUTINE_ACCUMULATE:
       return kAccumulate;
@@ -207,7 +307,12 @@ absl::Span<const PhaseKind> RoutinePhases(Code::Routine routine) {
     case Code::ROUTINE_COMPRESS:
       return kCompress;
     case Code::ROUTINE_SORT:
+    case Code::ROUTINE_TOP_K:
       return kSort;
+    case Code::ROUTINE_GROUP_REDUCE:
+      return kGroup;
+    case Code::ROUTINE_HISTOGRAM:
+      return kHistogram;
     default:
       return {};
   }

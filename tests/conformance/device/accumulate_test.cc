@@ -172,5 +172,41 @@ TEST_F(AccumulateTest, OperandsOutsideTheirArenaAreRefused) {
   EXPECT_TRUE(harness().Run(*task).ok());
 }
 
+TEST_F(AccumulateTest, RunsFromTheEndAndWithoutItsOwnElement) {
+  for (auto [rows, n] : std::vector<std::pair<int64_t, int64_t>>{
+           {3, 1}, {2, 0}, {4, 9}, {3, 1000}, {2, 20000}, {9000, 3}}) {
+    for (int form = 1; form < 8; ++form) {
+      const bool reverse = form & 1, exclusive = form & 2, swapped = form & 4;
+      HostArray input = Make(DType::kInt32, swapped ? std::vector<int64_t>{n, rows}
+                                                    : std::vector<int64_t>{rows, n},
+                             [](int64_t i) { return Value(i % 23); });
+      if (swapped) input = Transposed(input);
+      v1::Operation operation = AccumulateOf("add", 1);
+      operation.mutable_accumulation()->set_reverse(reverse);
+      operation.mutable_accumulation()->set_exclusive(exclusive);
+      auto result = harness().Compute(operation, {harness().Put(input)});
+      ASSERT_TRUE(result.ok()) << result.status();
+      const HostArray got = harness().Get(*result);
+      ASSERT_EQ(got.info.shape, (std::vector<int64_t>{rows, n}));
+      for (int64_t r = 0; r < rows; ++r) {
+        Value sum = 0;
+        for (int64_t k = 0; k < n; ++k) {
+          const int64_t i = r * n + (reverse ? n - 1 - k : k);
+          const Value next = sum + input.At(i);
+          ASSERT_EQ(got.At(i), exclusive ? sum : next) << form << " " << n << " " << k;
+          sum = next;
+        }
+      }
+      harness().Reset();
+    }
+  }
+  v1::Operation initial = AccumulateOf("add", 0, true);
+  initial.mutable_accumulation()->set_reverse(true);
+  auto result = harness().Compute(
+      initial, {harness().Put(Make(DType::kInt64, {3}, [](int64_t i) { return Value(i + 1); }))});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(harness().Get(*result).Values(), (std::vector<Value>{6, 5, 3, 0}));
+}
+
 }  // namespace
 }  // namespace stride::conformance

@@ -364,5 +364,137 @@ TEST_F(FunctionTest, BuiltInProductsOfVectors) {
   }
 }
 
+TEST_F(FunctionTest, AGufuncTakesAxesInAnyPlace) {
+  Define(GufuncWith("(m?,n),(n,p?)->(m?,p?)", "float64,float64->float64", kProduct), "placed_product");
+  const HostArray a = Make(DType::kFloat64, {2, 5, 3}, [](int64_t i) { return Value(i % 7); });
+  const HostArray b = Make(DType::kFloat64, {4, 3, 5}, [](int64_t i) { return Value(i % 5); });
+  for (const char* name : {"placed_product", "matmul"}) {
+    v1::Operation operation = GufuncOf(name, 2);
+    for (auto [first, second] : {std::pair{0, -1}, {1, 0}, {-1, 0}}) {
+      auto* axes = operation.mutable_gufunc()->add_axes();
+      axes->add_axes(first);
+      axes->add_axes(second);
+    }
+    // out[p, l, m] = sum over n of a[m, l, n] b[p, n, l]
+    DeviceArray target = harness().Put(Make(DType::kFloat64, {4, 5, 2}, [](int64_t) { return Value(0); }));
+    auto result = harness().Compute(operation, {harness().Put(a), harness().Put(b)},
+                                    name[0] == 'm' ? nullptr : &target);
+    ASSERT_TRUE(result.ok()) << result.status();
+    const HostArray got = harness().Get(*result);
+    ASSERT_EQ(got.info.shape, (std::vector<int64_t>{4, 5, 2}));
+    for (int64_t p = 0; p < 4; ++p) {
+      for (int64_t l = 0; l < 5; ++l) {
+        for (int64_t m = 0; m < 2; ++m) {
+          Value expected = 0;
+          for (int64_t n = 0; n < 3; ++n)
+            expected += a.At((m * 5 + l) * 3 + n) * b.At((p * 3 + n) * 5 + l);
+          ASSERT_EQ(got.At((p * 5 + l) * 2 + m), expected) << name;
+        }
+      }
+    }
+  }
+  v1::Operation dot = GufuncOf("vecdot", 2);
+  dot.mutable_gufunc()->set_axis(1);
+  dot.mutable_gufunc()->set_keep_dims(true);
+  const HostArray got = Compute(dot, {a, a});
+  ASSERT_EQ(got.info.shape, (std::vector<int64_t>{2, 1, 3}));
+  for (int64_t i = 0; i < 2; ++i) {
+    for (int64_t k = 0; k < 3; ++k) {
+      Value expected = 0;
+      for (int64_t j = 0; j < 5; ++j) expected += std::norm(a.At((i * 5 + j) * 3 + k));
+      EXPECT_EQ(got.At(i * 3 + k), expected);
+    }
+  }
+}
+
+TEST_F(FunctionTest, AGufuncTakesHalvesAndNumbers) {
+  for (DType dtype : {DType::kFloat16, DType::kBFloat16}) {
+    const std::string name(Name(dtype)), id = "scaled_" + name;
+    const std::string type = dtype == DType::kFloat16 ? "stride_float16" : "stride_bfloat16";
+    const std::string source = "__device__ void body(stride_view<const " + type +
+                               ", 1> x, stride_view<const " + type + ", 0> factor, stride_view<" +
+                               type + R"(, 0> y) {
+  float sum = 0;
+  for (int i = 0; i < x.size(0); ++i) sum += x(i) * factor();
+  y() = sum;
+  y() += 1;
+  y() = y() * 2 - 2;
+}
+)";
+    const std::string signature = name + "," + name + "->" + name;
+    Define(GufuncWith("(n),()->()", signature.c_str(), source.c_str()), id);
+    const HostArray x = Make(dtype, {300, 4}, [](int64_t i) { return Value(i % 9); });
+    v1::Operation operation = GufuncOf(id, 2);
+    operation.mutable_gufunc()->mutable_inputs(1)->mutable_scalar()->set_float_value(0.5);
+    auto result = harness().Compute(operation, {harness().Put(x), DeviceArray()});
+    ASSERT_TRUE(result.ok()) << result.status();
+    const HostArray got = harness().Get(*result);
+    ASSERT_EQ(got.info.dtype, dtype);
+    for (int64_t r = 0; r < 300; ++r) {
+      Value sum = 0;
+      for (int64_t i = 0; i < 4; ++i) sum += x.At(r * 4 + i);
+      ASSERT_EQ(got.At(r), sum) << r;
+    }
+  }
+}
+
+TEST_F(FunctionTest, AUfuncHasSeveralResults) {
+  Define(UfuncWith({"float32->float32,int32,complex64", "float64->float64,int32,complex128"},
+                   Text(R"(
+__device__ void split(float x, float* part, int* whole, float2* both) {
+  *whole = (int)x;
+  *part = x - *whole;
+  *both = make_float2(*whole, *part);
+}
+__device__ void split(double x, double* part, int* whole, double2* both) {
+  *whole = (int)x;
+  *part = x - *whole;
+  *both = make_double2(*whole, *part);
+}
+)",
+                        "split")),
+         "split");
+  v1::Function formulas = UfuncWith({}, Formula("a + b", {"a", "b"}));
+  formulas.mutable_ufunc()->mutable_body()->mutable_expression()->add_more_texts("a > b");
+  Define(formulas, "sum_and_order");
+  for (DType dtype : {DType::kFloat32, DType::kFloat64, DType::kInt32}) {
+    const HostArray x = Make(dtype, {50, 7}, [](int64_t i) { return Value(i * 0.25); });
+    v1::Operation operation = UfuncOf("split", 1);
+    operation.add_outputs()->set_handle(101);
+    operation.add_outputs()->set_handle(102);
+    // The second into what is there, where the mask is true.
+    const HostArray mask = Make(DType::kBool, {7}, [](int64_t i) { return Value(i % 2); });
+    operation.mutable_ufunc()->mutable_where()->set_handle(3);
+    const DeviceArray target =
+        harness().Put(Make(DType::kInt64, {50, 7}, [](int64_t) { return Value(-5); }));
+    auto results = harness().ComputeAll(operation, {harness().Put(x), harness().Put(mask)},
+                                        {nullptr, &target, nullptr});
+    ASSERT_TRUE(results.ok()) << results.status();
+    const HostArray part = harness().Get((*results)[0]), whole = harness().Get(target),
+                    both = harness().Get((*results)[2]);
+    EXPECT_EQ(part.info.dtype, dtype == DType::kFloat32 ? DType::kFloat32 : DType::kFloat64);
+    EXPECT_EQ(both.info.dtype, dtype == DType::kFloat32 ? DType::kComplex64 : DType::kComplex128);
+    for (int64_t i = 0; i < 350; ++i) {
+      const double value = x.At(i).real(), floor = std::floor(value);
+      const bool taken = i % 7 % 2 != 0;
+      ASSERT_EQ(part.At(i), Value(taken ? value - floor : 0)) << i;
+      ASSERT_EQ(whole.At(i), Value(taken ? floor : -5)) << i;
+      ASSERT_EQ(both.At(i), taken ? Value(floor, value - floor) : Value(0)) << i;
+    }
+    v1::Operation pair = UfuncOf("sum_and_order", 2);
+    pair.add_outputs()->set_handle(101);
+    results = harness().ComputeAll(pair, {harness().Put(x), harness().Put(x)});
+    ASSERT_TRUE(results.ok()) << results.status();
+    EXPECT_EQ((*results)[0].info.dtype, dtype);
+    EXPECT_EQ((*results)[1].info.dtype, DType::kBool);
+    EXPECT_EQ(harness().Get((*results)[0]).At(9), x.At(9) * 2.0);
+    harness().Reset();
+  }
+  // Neither reduces nor stands in an expression.
+  auto refused = harness().Compute(ReduceBy("sum_and_order", {}), {harness().Put(
+      Make(DType::kInt8, {4}, [](int64_t i) { return Value(i); }))});
+  EXPECT_TRUE(absl::IsInvalidArgument(refused.status())) << refused.status();
+}
+
 }  // namespace
 }  // namespace stride::conformance

@@ -285,6 +285,42 @@ TEST_F(LinalgTest, EigenvectorsAreEigenvectors) {
   }
 }
 
+TEST_F(LinalgTest, GeneralMatricesHaveComplexEigenvectors) {
+  for (DType dtype : kTypes) {
+    for (int64_t n : {1, 2, 7, 50}) {
+      const HostArray a = Transposed(Random(dtype, {2, n, n}, 21));
+      const auto got = Compute(LinalgOf(Function::FUNCTION_EIG, 1, 2), {a});
+      const auto alone = Compute(LinalgOf(Function::FUNCTION_EIG, 1, 1, {.values_only = true}), {a});
+      ASSERT_EQ(got.size(), 2u);
+      ASSERT_EQ(alone.size(), 1u);
+      EXPECT_TRUE(IsComplex(got[0].info.dtype) && IsComplex(got[1].info.dtype));
+      for (int64_t b = 0; b < 2; ++b) {
+        const Matrix whole = MatrixOf(a, b), v = MatrixOf(got[1], b);
+        Matrix values(n, n);
+        Value trace = 0, sum = 0;
+        for (int64_t i = 0; i < n; ++i) {
+          values(i, i) = got[0].At(b * n + i);
+          trace += whole(i, i);
+          sum += alone[0].At(b * n + i);
+          double norm = 0;
+          for (int64_t j = 0; j < n; ++j) norm += std::norm(v(j, i));
+          EXPECT_NEAR(norm, 1, 200 * Epsilon(dtype));
+        }
+        ExpectNear(whole * v, v * values, dtype, 4 * Norm(whole));
+        EXPECT_NEAR(std::abs(sum - trace), 0, 400 * Epsilon(dtype) * Norm(whole) * n);
+      }
+    }
+  }
+  // A rotation has a pair of conjugates.
+  HostArray rotation = Make(DType::kFloat64, {2, 2}, [](int64_t i) {
+    return Value(i == 1 ? -1 : i == 2 ? 1 : 0);
+  });
+  const auto pair = Compute(LinalgOf(Function::FUNCTION_EIG, 1, 1, {.values_only = true}), {rotation});
+  ASSERT_EQ(pair.size(), 1u);
+  EXPECT_NEAR(std::abs(pair[0].At(0) * pair[0].At(1) - 1.0), 0, 1e-14);
+  EXPECT_NEAR(std::abs(pair[0].At(0).imag()), 1, 1e-14);
+}
+
 TEST_F(LinalgTest, SolvesAndInverts) {
   for (DType dtype : kTypes) {
     for (int64_t n : {1, 3, 50, 140}) {
@@ -429,6 +465,7 @@ TEST_F(LinalgTest, MatricesWithoutElements) {
     EXPECT_EQ(Compute(LinalgOf(Function::FUNCTION_INVERSE, 1, 1), {array}).size(), 1u);
     EXPECT_EQ(Compute(LinalgOf(Function::FUNCTION_CHOLESKY, 1, 1), {array}).size(), 1u);
     EXPECT_EQ(Compute(LinalgOf(Function::FUNCTION_EIGH, 1, 2), {array}).size(), 2u);
+    EXPECT_EQ(Compute(LinalgOf(Function::FUNCTION_EIG, 1, 2), {array}).size(), 2u);
     EXPECT_EQ(Compute(LinalgOf(Function::FUNCTION_LU, 1, 2), {array}).size(), 2u);
   }
   EXPECT_EQ(

@@ -33,6 +33,7 @@ v1::Operation AtOf(const std::string& name, int num_indices, int axis = 0,
                    v1::IndexMode mode = v1::INDEX_MODE_UNSPECIFIED) {
   v1::Operation operation;
   operation.mutable_apply_at()->set_function(name);
+  operation.mutable_apply_at()->mutable_values()->set_handle(1);
   for (int i = 0; i < num_indices; ++i) operation.mutable_apply_at()->add_indices();
   operation.mutable_apply_at()->set_axis(axis);
   operation.mutable_apply_at()->set_mode(mode);
@@ -206,6 +207,33 @@ TEST_F(MethodTest, AtWritesNothingWhenAnIndexIsOutOfRange) {
   auto wrapped = harness().Compute(AtOf("add", 1, 0, v1::INDEX_MODE_WRAP),
                                    {harness().Put(ones), harness().Put(indices)}, &target);
   EXPECT_TRUE(wrapped.ok()) << wrapped.status();
+}
+
+TEST_F(MethodTest, AtTakesANumberOrNothing) {
+  for (DType dtype : {DType::kFloat16, DType::kFloat32, DType::kInt64}) {
+    const HostArray indices = Make(DType::kInt32, {4000}, [](int64_t i) { return Value(i % 3); });
+    v1::Operation power = AtOf("multiply", 1);
+    power.mutable_apply_at()->mutable_values()->mutable_scalar()->set_int_value(1);
+    const DeviceArray target =
+        harness().Put(Make(dtype, {4}, [](int64_t i) { return Value(i + 1); }));
+    auto result =
+        harness().Compute(power, {DeviceArray(), harness().Put(indices)}, &target);
+    ASSERT_TRUE(result.ok()) << result.status();
+    v1::Operation sums = AtOf("add", 1);
+    sums.mutable_apply_at()->mutable_values()->mutable_scalar()->set_int_value(2);
+    const HostArray few = Make(DType::kInt32, {30}, [](int64_t i) { return Value(i % 3); });
+    result = harness().Compute(sums, {DeviceArray(), harness().Put(few)}, &target);
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(harness().Get(target).Values(), (std::vector<Value>{21, 22, 23, 4}));
+    // An odd number of times, an even one, never.
+    v1::Operation negative = AtOf("negative", 1);
+    negative.mutable_apply_at()->clear_values();
+    const HostArray times = Make(DType::kInt64, {5}, [](int64_t i) { return Value(i < 3 ? 0 : 2); });
+    result = harness().Compute(negative, {harness().Put(times)}, &target);
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(harness().Get(target).Values(), (std::vector<Value>{-21, 22, 23, 4}));
+    harness().Reset();
+  }
 }
 
 }  // namespace

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "tests/conformance/device/harness.h"
 
@@ -108,6 +110,144 @@ TEST_F(ReduceTest, OperandsOutsideTheirArenaAreRefused) {
   bad.mutable_reduce()->mutable_output()->set_offset(Harness::kArenaBytes);
   EXPECT_REFUSED(harness().Run(bad));
   EXPECT_TRUE(harness().Run(*task).ok());
+}
+
+// NumPy's `initial=` and `where=`, beside the same made here.
+TEST_F(ReduceTest, StartsFromAValueAndLeavesOutWhatTheMaskSays) {
+  struct Case {
+    v1::Reduction::Function function;
+    std::string name;  // of a ufunc, in place of the function
+    bool needs_initial;
+    std::function<double(double, double)> combine;
+    double identity;
+  };
+  using R = v1::Reduction;
+  const Case cases[] = {
+      {R::FUNCTION_SUM, "", false, [](double a, double b) { return a + b; }, 0},
+      {R::FUNCTION_MIN, "", true, [](double a, double b) { return std::min(a, b); }, 0},
+      {R::FUNCTION_MAX, "", true, [](double a, double b) { return std::max(a, b); }, 0},
+      {R::FUNCTION_UNSPECIFIED, "hypot", false, [](double a, double b) { return std::hypot(a, b); }, 0},
+      {R::FUNCTION_UNSPECIFIED, "fmax", true, [](double a, double b) { return std::max(a, b); }, 0},
+      // In order.
+      {R::FUNCTION_UNSPECIFIED, "subtract", true, [](double a, double b) { return a - b; }, 0},
+  };
+  for (auto [rows, columns] : std::vector<std::pair<int64_t, int64_t>>{
+           {3, 7}, {1, 100000}, {300, 40}, {40, 300}, {2, 0}}) {
+    for (bool by_columns : {false, true}) {
+      const HostArray stored = Counting(DType::kFloat64, {rows, columns});
+      // One row is masked as a whole.
+      const HostArray mask = Make(DType::kBool, {rows, columns}, [&, c = columns](int64_t i) {
+        return Value(i / std::max<int64_t>(c, 1) != 1 && i % 3 != 0);
+      });
+      for (const Case& one : cases) {
+        for (bool masked : {false, true}) {
+          for (bool initial : {false, true}) {
+            const int64_t reduced = by_columns ? rows : columns, kept = by_columns ? columns : rows;
+            if (one.needs_initial && !initial && (masked || reduced == 0)) continue;
+            v1::Operation operation =
+                ReductionOf(one.function, {by_columns ? 0 : 1});
+            if (!one.name.empty()) operation.mutable_reduction()->set_function_name(one.name);
+            if (initial) operation.mutable_reduction()->mutable_initial()->set_float_value(-7);
+            std::vector<DeviceArray> inputs = {harness().Put(stored)};
+            if (masked) {
+              operation.mutable_reduction()->mutable_where()->set_handle(2);
+              inputs.push_back(harness().Put(mask));
+            }
+            auto result = harness().Compute(operation, inputs);
+            ASSERT_TRUE(result.ok()) << result.status();
+            const HostArray got = harness().Get(*result);
+            for (int64_t k = 0; k < kept; ++k) {
+              double sum = -7;
+              bool some = initial;
+              for (int64_t j = 0; j < reduced; ++j) {
+                const int64_t at = by_columns ? j * columns + k : k * columns + j;
+                if (masked && mask.At(at).real() == 0) continue;
+                const double x = stored.At(at).real();
+                sum = some ? one.combine(sum, x) : x;
+                some = true;
+              }
+              if (!some) sum = one.identity;
+              const double error = one.name == "hypot" ? 1e-10 * (std::abs(sum) + 1) : 0;
+              const double x = got.At(k).real();
+              ASSERT_NEAR(one.name == "hypot" ? std::abs(x) : x,
+                          one.name == "hypot" ? std::abs(sum) : sum, error)
+                  << one.function << one.name << " " << masked << initial << " " << rows << "x"
+                  << columns << " " << k;
+            }
+            harness().Reset();
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_F(ReduceTest, MeansCountsAndTruthsTakeAMask) {
+  using R = v1::Reduction;
+  for (DType dtype : {DType::kFloat32, DType::kInt16, DType::kComplex128}) {
+    const HostArray input = Counting(dtype, {4, 3001});
+    // Broadcast: the same elements of each row.
+    const HostArray mask =
+        Make(DType::kBool, {3001}, [](int64_t i) { return Value(i % 5 == 2 || i == 7); });
+    for (R::Function function : {R::FUNCTION_MEAN, R::FUNCTION_NORM, R::FUNCTION_COUNT_NONZERO,
+                                 R::FUNCTION_ANY, R::FUNCTION_ALL, R::FUNCTION_PROD}) {
+      v1::Operation operation = ReductionOf(function, {1});
+      operation.mutable_reduction()->mutable_where()->set_handle(2);
+      auto result = harness().Compute(operation, {harness().Put(input), harness().Put(mask)});
+      ASSERT_TRUE(result.ok()) << result.status();
+      const HostArray got = harness().Get(*result);
+      for (int64_t r = 0; r < 4; ++r) {
+        double sum = 0, squares = 0, count = 0, nonzero = 0;
+        for (int64_t i = 0; i < 3001; ++i) {
+          if (mask.At(i).real() == 0) continue;
+          const double x = input.At(r * 3001 + i).real();
+          sum += x;
+          squares += x * x;
+          ++count;
+          nonzero += x != 0;
+        }
+        const double expected = function == R::FUNCTION_MEAN            ? sum / count
+                                : function == R::FUNCTION_NORM          ? std::sqrt(squares)
+                                : function == R::FUNCTION_COUNT_NONZERO ? nonzero
+                                : function == R::FUNCTION_ANY           ? nonzero > 0
+                                : function == R::FUNCTION_ALL           ? nonzero == count
+                                                                        : 0;
+        // Floats overflow before they meet a zero.
+        if (function == R::FUNCTION_PROD && (nonzero == count || dtype != DType::kInt16)) continue;
+        ASSERT_NEAR(got.At(r).real(), expected, 1e-4 * std::abs(expected)) << function << " " << r;
+      }
+      harness().Reset();
+    }
+  }
+}
+
+TEST_F(ReduceTest, AClientsReductionTakesBoth) {
+  v1::Function definition;
+  auto* reduction = definition.mutable_reduction();
+  reduction->add_signatures("int64,int64->int64");
+  auto expression = [](v1::FunctionBody* body, const char* text, std::vector<const char*> names) {
+    body->mutable_expression()->set_text(text);
+    for (const char* name : names) body->mutable_expression()->add_parameters(name);
+  };
+  expression(reduction->mutable_map(), "a * b", {"a", "b"});
+  expression(reduction->mutable_combine(), "a + b", {"a", "b"});
+  expression(reduction->mutable_finish(), "a * 2", {"a"});
+  ASSERT_TRUE(harness().Define(definition, "twice_dot").ok());
+  const HostArray a = Make(DType::kInt64, {1000}, [](int64_t i) { return Value(i % 10); });
+  const HostArray mask = Make(DType::kBool, {1000}, [](int64_t i) { return Value(i % 4 == 1); });
+  v1::Operation operation;
+  operation.mutable_reduction()->set_function_name("twice_dot");
+  operation.mutable_reduction()->mutable_input()->set_handle(1);
+  operation.mutable_reduction()->add_more_inputs()->set_handle(2);
+  operation.mutable_reduction()->mutable_where()->set_handle(3);
+  operation.mutable_reduction()->mutable_initial()->set_int_value(100);
+  operation.add_outputs()->set_handle(4);
+  auto result = harness().Compute(operation,
+                                  {harness().Put(a), harness().Put(a), harness().Put(mask)});
+  ASSERT_TRUE(result.ok()) << result.status();
+  double sum = 100;
+  for (int64_t i = 1; i < 1000; i += 4) sum += static_cast<double>(i % 10 * (i % 10));
+  EXPECT_EQ(harness().Get(*result).At(0), Value(2 * sum));
 }
 
 }  // namespace

@@ -181,6 +181,64 @@ TEST_F(SortTest, SearchesASortedArray) {
             (std::vector<Value>{0, 0, 0}));
 }
 
+TEST_F(SortTest, TopKIsTheBeginningOfTheSortedRow) {
+  struct Case {
+    std::vector<int64_t> shape;
+    int axis;
+    int64_t k;
+  };
+  for (const Case& one : std::vector<Case>{{{1}, 0, 1},
+                                           {{1000}, 0, 1000},
+                                           {{3, 1025}, 1, 5},
+                                           {{200000}, 0, 10},
+                                           {{20000}, 0, 512},
+                                           {{5000}, 0, 600},
+                                           {{70, 2100, 2}, 1, 40},
+                                           {{3000, 4}, 0, 1}}) {
+    for (DType dtype : {DType::kFloat32, DType::kInt8, DType::kFloat16, DType::kComplex128}) {
+      for (bool smallest : {false, true}) {
+        const HostArray input = Make(dtype, one.shape, [&](int64_t i) {
+          return i % 97 == 3 && IsFloat(dtype) ? Value(std::nan("")) : Mixed(i, 100);
+        });
+        const DeviceArray placed = harness().Put(input);
+        v1::Operation top;
+        top.mutable_top_k()->mutable_input()->set_handle(1);
+        top.mutable_top_k()->set_axis(one.axis);
+        top.mutable_top_k()->set_k(one.k);
+        top.mutable_top_k()->set_smallest(smallest);
+        top.add_outputs()->set_handle(100);
+        top.add_outputs()->set_handle(101);
+        auto results = harness().ComputeAll(top, {placed});
+        ASSERT_TRUE(results.ok()) << results.status();
+        auto order = harness().Compute(SortOf(one.axis, !smallest, true), {placed});
+        ASSERT_TRUE(order.ok()) << order.status();
+        const HostArray values = harness().Get((*results)[0]), at = harness().Get((*results)[1]);
+        const auto wanted = harness().Get(*order).Values(), in = input.Values();
+        ASSERT_EQ(values.info.dtype, dtype);
+        ASSERT_EQ(values.info.shape[one.axis], one.k);
+        int64_t inner = 1;
+        for (size_t i = one.axis + 1; i < one.shape.size(); ++i) inner *= one.shape[i];
+        const int64_t n = one.shape[one.axis];
+        const auto got = at.Values(), got_values = values.Values();
+        for (int64_t r = 0; r < static_cast<int64_t>(in.size()) / n; ++r) {
+          const int64_t outer = r / inner, column = r % inner;
+          for (int64_t i = 0; i < one.k; ++i) {
+            const int64_t place = (outer * one.k + i) * inner + column;
+            const Value expected = wanted[(outer * n + i) * inner + column];
+            ASSERT_EQ(got[place], expected) << n << " " << one.k << " " << i;
+            const Value value =
+                in[(outer * n + static_cast<int64_t>(expected.real())) * inner + column];
+            if (!IsNan(value)) {
+              ASSERT_EQ(got_values[place], value);
+            }
+          }
+        }
+        harness().Reset();
+      }
+    }
+  }
+}
+
 // The unique values of an array as a client makes them of operations: sort, compare neighbours,
 // count, compress.
 TEST_F(SortTest, UniqueIsSortCompareCountCompress) {

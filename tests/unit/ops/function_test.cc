@@ -97,7 +97,6 @@ TEST(ReadFunction, RefusesWithTheField) {
           Case{"ufunc { signatures: 'float32' }", "ufunc.signatures[0]"},
           Case{"ufunc { signatures: 'int8->int8' signatures: 'int8,int8->int8' }",
                "ufunc.signatures[1]"},
-          Case{"ufunc { signatures: 'int8->int8,int8' }", "ufunc.signatures[0]"},
           Case{"ufunc { body { device_function { source: 'x' entry: 'f' } } }", "ufunc.signatures"},
           Case{"ufunc { signatures: 'int8->int8' body { device_function { source: 'x' entry: "
                "'f()' } } }",
@@ -129,6 +128,17 @@ TEST(ReadFunction, RefusesWithTheField) {
                "parameters: "
                "'a' parameters: 'b' } } }",
                "reduction.signatures[0]"},
+          Case{"ufunc { signatures: 'int8->int8,int8' body { expression { text: 'a' parameters: 'a' "
+               "} } }",
+               "ufunc.signatures[0]"},
+          Case{"ufunc { body { expression { text: 'a' parameters: 'a' more_texts: 'b +' } } }",
+               "ufunc.body.expression.more_texts[0]"},
+          Case{"ufunc { signatures: 'float64->int8,int8' body { expression { text: 'a > 1' "
+               "parameters: 'a' more_texts: 'a' } } }",
+               "ufunc.body.expression.more_texts[0]"},
+          Case{"ufunc { associative: true body { expression { text: 'a' parameters: 'a' parameters: "
+               "'b' more_texts: 'b' } } }",
+               "ufunc.associative"},
           Case{"gufunc { layout: '(n)->()' signatures: 'int8->int8' }", "gufunc.body.source"},
           Case{"gufunc { layout: '(n)->()' signatures: 'int8,int8->int8' }",
                "gufunc.signatures[0]"},
@@ -138,10 +148,6 @@ TEST(ReadFunction, RefusesWithTheField) {
     EXPECT_FALSE(status.ok()) << c.text;
     EXPECT_EQ(FieldOf(status), c.field) << c.text << ": " << status;
   }
-  EXPECT_TRUE(absl::IsUnimplemented(Table().Add(
-      "f",
-      "gufunc { layout: '(n)->()' signatures: 'float16->float16' body { source: 'x' entry: 'f' "
-      "} }")));
 }
 
 TEST(ReadFunction, NamesThatAreTakenStayTaken) {
@@ -275,6 +281,44 @@ TEST(PlanGufunc, CoresAndLoops) {
   EXPECT_EQ(converted.converted_inputs,
             (std::vector<std::optional<DType>>{std::nullopt, DType::kFloat32}));
   EXPECT_EQ(converted.zeroed_outputs, (std::vector<int>{0}));
+}
+
+TEST(PlanGufunc, AxesInAnyPlace) {
+  Table table;
+  ASSERT_TRUE(table.Add("product", kProduct).ok());
+  const Input a = Array(DType::kFloat32, {2, 5, 3}), b = Array(DType::kFloat32, {4, 3, 5});
+  for (const char* name : {"product", "matmul"}) {
+    const std::string call = absl::StrCat("gufunc { function: '", name, "' inputs {} inputs {} ");
+    EXPECT_EQ(Good(table,
+                   call + "axes { axes: 0 axes: -1 } axes { axes: 1 axes: 0 } axes { axes: -1 axes: 0 } }",
+                   {a, b})
+                  .outputs[0],
+              Contiguous(DType::kFloat32, {4, 5, 2}));
+    EXPECT_EQ(Good(table, call + "axes { axes: -1 } axes { axes: 2 axes: 0 } axes { axes: 0 } }",
+                   {Array(DType::kFloat32, {5}), b})
+                  .outputs[0],
+              Contiguous(DType::kFloat32, {4, 3}))
+        << "optional dimensions";
+    auto refused = [&](const std::string& rest) { return FieldOf(Refusal(table, call + rest, {a, b})); };
+    EXPECT_EQ(refused("axes { axes: 0 } axes { axes: 1 axes: 0 } axes { axes: -1 axes: 0 } }"),
+              "gufunc.axes[0]");
+    EXPECT_EQ(refused("axes { axes: 0 axes: 3 } axes { axes: 1 axes: 0 } axes { axes: 1 axes: 0 } }"),
+              "gufunc.axes[0]");
+    EXPECT_EQ(refused("axes { axes: 0 axes: 2 } axes { axes: 1 axes: -2 } axes { axes: 1 axes: 0 } }"),
+              "gufunc.axes[1]");
+    EXPECT_EQ(refused("axes { axes: 0 axes: 2 } axes { axes: 1 axes: 0 } }"), "gufunc.axes");
+    EXPECT_EQ(refused("axis: 0 }"), "gufunc.axis");
+    EXPECT_EQ(refused("keep_dims: true }"), "gufunc.keep_dims");
+  }
+  const std::string dot = "gufunc { function: 'vecdot' inputs {} inputs {} ";
+  EXPECT_EQ(Good(table, dot + "axis: 1 }", {a, a}).outputs[0].shape, (Extents{2, 3}));
+  EXPECT_EQ(Good(table, dot + "axis: 1 keep_dims: true }", {a, a}).outputs[0].shape,
+            (Extents{2, 1, 3}));
+  EXPECT_EQ(Good(table, dot + "keep_dims: true }", {a, a}).outputs[0].shape, (Extents{2, 5, 1}));
+  EXPECT_EQ(Good(table, dot + "axes { axes: 0 } axes { axes: 0 } }", {a, a}).outputs[0].shape,
+            (Extents{5, 3}));
+  EXPECT_EQ(FieldOf(Refusal(table, dot + "axis: 3 }", {a, a})), "gufunc.axis");
+  EXPECT_EQ(FieldOf(Refusal(table, dot + "axis: 0 axes {} axes {} }", {a, a})), "gufunc.axis");
 }
 
 TEST(PlanGufunc, BuiltInOnes) {

@@ -71,6 +71,125 @@ TEST(PlanAccumulation, RefusesWithTheField) {
                 v1::ERROR_REASON_SHAPE_MISMATCH, "outputs[0]", Array(DType::kFloat32, {4}));
 }
 
+TEST(PlanAccumulation, BeginsWithTheIdentityOnceAtMost) {
+  v1::Operation add = AccumulationOf("add");
+  add.mutable_accumulation()->set_exclusive(true);
+  EXPECT_EQ(Good(add, {Array(DType::kInt8, {4})}).outputs[0].shape, (Extents{4}));
+  add.mutable_accumulation()->set_include_initial(true);
+  ExpectRefused(add, {Array(DType::kInt8, {4})}, v1::ERROR_REASON_INVALID_FIELD,
+                "accumulation.exclusive");
+  v1::Operation maximum = AccumulationOf("maximum");
+  maximum.mutable_accumulation()->set_exclusive(true);
+  ExpectRefused(maximum, {Array(DType::kInt8, {4})}, v1::ERROR_REASON_INVALID_FIELD,
+                "accumulation.exclusive");
+}
+
+TEST(PlanTopK, HasValuesAndPlaces) {
+  v1::Operation top;
+  top.mutable_top_k()->set_k(3);
+  top.add_outputs();
+  top.add_outputs();
+  const Plan plan = Good(top, {Array(DType::kFloat16, {5, 4})});
+  ASSERT_EQ(plan.outputs.size(), 2u);
+  EXPECT_EQ(plan.outputs[0].dtype, DType::kFloat16);
+  EXPECT_EQ(plan.outputs[1].dtype, DType::kInt64);
+  EXPECT_EQ(plan.outputs[1].shape, (Extents{5, 3}));
+  for (int64_t k : {0, 5}) {
+    top.mutable_top_k()->set_k(k);
+    ExpectRefused(top, {Array(DType::kFloat16, {5, 4})}, v1::ERROR_REASON_INVALID_FIELD, "top_k.k");
+  }
+  top.mutable_top_k()->set_k(3);
+  top.mutable_top_k()->set_axis(2);
+  ExpectRefused(top, {Array(DType::kFloat16, {5, 4})}, v1::ERROR_REASON_INVALID_FIELD,
+                "top_k.axis");
+  ExpectRefused(top, {std::nullopt}, v1::ERROR_REASON_INVALID_FIELD, "top_k.input");
+}
+
+TEST(PlanHistogram, RefusesWithTheField) {
+  v1::Operation count;
+  count.mutable_histogram()->mutable_input();
+  count.add_outputs();
+  const Input array = Array(DType::kInt8, {9});
+  ExpectRefused(count, {array}, v1::ERROR_REASON_INVALID_FIELD, "histogram.uniform");
+  auto* uniform = count.mutable_histogram()->mutable_uniform();
+  uniform->set_high(1);
+  ExpectRefused(count, {array}, v1::ERROR_REASON_INVALID_FIELD, "histogram.uniform.count");
+  uniform->set_count(4);
+  EXPECT_EQ(Good(count, {array}).outputs[0], Contiguous(DType::kInt64, {4}));
+  ExpectRefused(count, {Array(DType::kComplex64, {2})}, v1::ERROR_REASON_DATA_TYPE_MISMATCH,
+                "histogram.input");
+  uniform->set_low(1);
+  ExpectRefused(count, {array}, v1::ERROR_REASON_INVALID_FIELD, "histogram.uniform.high");
+  uniform->set_low(-1.7e308);
+  uniform->set_high(1.7e308);
+  ExpectRefused(count, {array}, v1::ERROR_REASON_INVALID_FIELD, "histogram.uniform.high");
+  count.mutable_histogram()->mutable_edges();
+  ExpectRefused(count, {array, Array(DType::kFloat32, {1})}, v1::ERROR_REASON_SHAPE_MISMATCH,
+                "histogram.edges");
+  count.mutable_histogram()->mutable_weights();
+  const Input edges = Array(DType::kFloat32, {3});
+  ExpectRefused(count, {array, edges, Array(DType::kInt8, {3})}, v1::ERROR_REASON_SHAPE_MISMATCH,
+                "histogram.weights");
+  EXPECT_EQ(Good(count, {array, edges, Array(DType::kInt8, {9})}).outputs[0],
+            Contiguous(DType::kFloat64, {2}));
+  EXPECT_EQ(Good(count, {array, edges, Array(DType::kFloat16, {9})}).outputs[0],
+            Contiguous(DType::kFloat16, {2}));
+}
+
+TEST(PlanGroupReduce, RefusesWithTheField) {
+  v1::Operation sum;
+  auto* group = sum.mutable_group_reduce();
+  group->set_function("add");
+  group->set_num_groups(7);
+  group->set_axis(-1);
+  sum.add_outputs();
+  const Input values = Array(DType::kInt8, {3, 5}), groups = Array(DType::kUInt16, {5});
+  EXPECT_EQ(Good(sum, {values, groups}).outputs[0], Contiguous(DType::kInt64, {3, 7}));
+  group->set_data_type(v1::DATA_TYPE_INT16);
+  EXPECT_EQ(Good(sum, {values, groups}).outputs[0], Contiguous(DType::kInt16, {3, 7}));
+  ExpectRefused(sum, {values, Array(DType::kInt8, {4})}, v1::ERROR_REASON_SHAPE_MISMATCH,
+                "group_reduce.groups");
+  ExpectRefused(sum, {values, Array(DType::kFloat32, {5})}, v1::ERROR_REASON_DATA_TYPE_MISMATCH,
+                "group_reduce.groups");
+  group->set_axis(2);
+  ExpectRefused(sum, {values, groups}, v1::ERROR_REASON_INVALID_FIELD, "group_reduce.axis");
+  group->set_axis(1);
+  group->set_num_groups(0);
+  ExpectRefused(sum, {values, groups}, v1::ERROR_REASON_INVALID_FIELD, "group_reduce.num_groups");
+  group->set_num_groups(1);
+  group->set_function("copysign");
+  group->clear_data_type();
+  ExpectRefused(sum, {Array(DType::kFloat32, {3, 5}), groups}, v1::ERROR_REASON_INVALID_FIELD,
+                "group_reduce.function");
+}
+
+TEST(PlanReduction, RefusesInitialAndWhereWithTheField) {
+  v1::Operation reduce;
+  auto* reduction = reduce.mutable_reduction();
+  reduction->mutable_where();
+  reduction->set_function(v1::Reduction::FUNCTION_SUM);
+  reduce.add_outputs();
+  const Input array = Array(DType::kInt8, {3, 4}), mask = Array(DType::kBool, {4});
+  EXPECT_EQ(Good(reduce, {array, mask}).code->reduce().map().results_size(), 2);
+  ExpectRefused(reduce, {array, Array(DType::kInt8, {4})}, v1::ERROR_REASON_DATA_TYPE_MISMATCH,
+                "reduction.where");
+  ExpectRefused(reduce, {array, Array(DType::kBool, {3})}, v1::ERROR_REASON_SHAPE_MISMATCH,
+                "reduction.where");
+  ExpectRefused(reduce, {array, std::nullopt}, v1::ERROR_REASON_INVALID_FIELD, "reduction.where");
+  reduction->set_function(v1::Reduction::FUNCTION_MIN);
+  ExpectRefused(reduce, {array, mask}, v1::ERROR_REASON_INVALID_FIELD, "reduction.where");
+  reduction->mutable_initial()->set_int_value(5);
+  Good(reduce, {array, mask});
+  reduction->mutable_initial()->set_int_value(500);
+  ExpectRefused(reduce, {array, mask}, v1::ERROR_REASON_INVALID_FIELD, "reduction.initial");
+  reduction->mutable_initial()->set_int_value(5);
+  reduction->set_function(v1::Reduction::FUNCTION_MEAN);
+  ExpectRefused(reduce, {array, mask}, v1::ERROR_REASON_INVALID_FIELD, "reduction.initial");
+  reduction->clear_initial();
+  reduction->set_function(v1::Reduction::FUNCTION_ARGMAX);
+  ExpectRefused(reduce, {array, mask}, v1::ERROR_REASON_INVALID_FIELD, "reduction.where");
+}
+
 v1::Operation GatherOf(int num_indices, int axis, bool along = false) {
   v1::Operation operation;
   operation.mutable_gather()->mutable_input()->set_handle(1);

@@ -1,7 +1,8 @@
 // A function applied in place where indices lead, once for each of them, in order. Operands:
 // values, indices, output (own axes: those that are indexed; the loop's other axes are those along
 // which it has a stride). Programs: value's type to the accumulator's, output's to that, the
-// function, and back to the output's type. Pass 0 finds faults. Then either 4, an item for each
+// function, and back to the output's type. Option 2: 1, the value is scalar 0; 2, there is none, and the
+// function has one argument; then operand 0 is not read. Pass 0 finds faults. Then either 4, an item for each
 // place elsewhere, goes through all indices; or 1 clears a table of pass[0] slots, 2 enters each
 // index in the list of its target, 3 sorts each list, and 5 applies it, an item for each slot and
 // place elsewhere. With pass[1] the table has a slot for each target, else it is a hash table, and
@@ -54,12 +55,25 @@ ST_FN Slot* slot_of(const Launch& launch, st_u64 key) {
   }
 }
 
+template <int kForm, class Element>
+ST_FN Program2 applied(const Launch& launch, const Place& place, Element element) {
+  if constexpr (kForm == 2) {
+    return run2(element);
+#if ST_SCALARS
+  } else if constexpr (kForm == 1) {
+    return run2(element, run0(st_load<Argument0>(launch.scalars[0])));
+#endif
+  } else {
+    const T0 value = st_load<T0>(st_at(launch.operand0, place));
+    return run2(element, run0(st_convert<Argument0>(value)));
+  }
+}
 ST_FN void apply(const Launch& launch, const Place& place) {
   Target target;
   if (!st_target(launch, launch.ST_LAST, place, &target)) return;
   char* const out = st_at(launch.ST_LAST, place) + target.offset;
-  const T0 value = st_load<T0>(st_at(launch.operand0, place));
-  st_store<TLast>(out, run3(run2(run1(st_load<TLast>(out)), run0(value))));
+  const Program1 element = run1(st_load<TLast>(out));
+  st_store<TLast>(out, run3(applied<kOption2>(launch, place, element)));
 }
 
 ST_FN void phase0(const Launch& launch, st_i64 item) {

@@ -4,7 +4,7 @@
 //   operand1, ..., scalars ST_LAST              the last operand's name; ST_MIDDLE(F): F(1) F(2)
 //   ... for those between first and last kRank, kOption0, ... constants; Index: st_u32 where all
 //   linear indices fit it run0, run1, ...      the programs; Program0, Program1, ... their results'
-//   types
+//   types; Argument0, ... those of their first arguments
 // A phase is `phaseN(const Launch&, st_i64 item)`, called for every item below launch.items in any
 // order and at once. A block's phase is called by ST_THREADS threads together for one item.
 

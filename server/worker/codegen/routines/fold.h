@@ -1,7 +1,8 @@
 // Elements along an axis combined from the first to the last. Operands: input (own axis: the one
-// that is folded), with option 0 indices, output. Programs: input's type to the accumulator's,
-// combination of two, accumulator's to the output's. Without indices a whole row makes one element
-// (of none: scalar 0, the identity, which option 1 says is there). With them each index begins a
+// that is folded), with option 0 indices, with option 2 a mask (the same own axis), output. Programs:
+// input's type to the accumulator's, combination of two, accumulator's to the output's. Without
+// indices a whole row makes one element (of none: scalar 0, which option 1 says is there; option 3:
+// it begins every row). With a mask only where that is true. With indices each begins a
 // part that ends before the next index; scalars 0 and 1 are the bytes between indices and how many
 // there are. Pass: 0.
 
@@ -12,6 +13,15 @@ ST_FN st_i64 to_index(T value) {
                                                                              : (st_i64)value;
   } else {
     return 0;
+  }
+}
+
+template <bool kMasked>
+ST_FN bool takes_part(const Launch& launch, const char* mask, st_i64 i) {
+  if constexpr (kMasked) {
+    return st_load<bool>(mask + i * launch.operand1.own_strides[0]);
+  } else {
+    return true;
   }
 }
 
@@ -45,7 +55,20 @@ ST_FN void phase0(const Launch& launch, st_i64 item) {
   }
 #endif
   if (begin >= end) return;
-  Program1 acc = run0(st_load<T0>(in + begin * step));
-  for (st_i64 i = begin + 1; i < end; ++i) acc = run1(acc, run0(st_load<T0>(in + i * step)));
+  const char* const mask = st_at(launch.operand1, place);
+  Program1 acc;
+  bool some = false;
+#if ST_SCALARS
+  if (kOption0 == 0) {
+    acc = st_load<Program1>(launch.scalars[0]);
+    some = kOption3 != 0;
+  }
+#endif
+  for (st_i64 i = begin; i < end; ++i) {
+    if (!takes_part<kOption2 != 0>(launch, mask, i)) continue;
+    const Program0 value = run0(st_load<T0>(in + i * step));
+    acc = some ? run1(acc, value) : value;
+    some = true;
+  }
   st_store<TLast>(out, run2(acc));
 }

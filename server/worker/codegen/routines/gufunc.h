@@ -4,9 +4,26 @@
 
 #if ST_CUDA
 #define ST_METHOD __device__ __forceinline__
+#elif defined(__CUDA__)
+#define ST_METHOD inline __attribute__((device, always_inline))
 #else
 #define ST_METHOD inline __attribute__((always_inline))
 #endif
+
+// 16-bit floats, of which all arithmetic is float's.
+#define ST_HALF_TYPE(name, bits_type, to_bits)                                              \
+  struct name {                                                                             \
+    bits_type value;                                                                        \
+    name() = default;                                                                       \
+    ST_METHOD name(float x) : value(to_bits(x)) {}                                          \
+    ST_METHOD operator float() const { return st_to_float(value); }                         \
+    ST_METHOD name& operator+=(float x) { return *this = name(st_to_float(value) + x); }    \
+    ST_METHOD name& operator-=(float x) { return *this = name(st_to_float(value) - x); }    \
+    ST_METHOD name& operator*=(float x) { return *this = name(st_to_float(value) * x); }    \
+    ST_METHOD name& operator/=(float x) { return *this = name(st_to_float(value) / x); }    \
+  };
+ST_HALF_TYPE(stride_float16, st_f16, st_to_f16)
+ST_HALF_TYPE(stride_bfloat16, st_bf16, st_to_bf16)
 
 template <class T, int N>
 struct stride_view {
@@ -36,6 +53,21 @@ ST_FN stride_view<T, O::kOwn> st_view(const O& operand, const Place& place) {
   for (int axis = 0; axis < O::kOwn; ++axis) {
     view.sizes[axis] = operand.own_extents[axis];
     view.strides[axis] = operand.own_strides[axis] / (st_i64)sizeof(T);
+  }
+  return view;
+}
+
+// A number as a view of one element.
+template <class T, int N>
+ST_FN stride_view<T, N> st_number(const char* scalar) {
+  stride_view<T, N> view;
+  view.data = (T*)scalar;
+  view.sizes[0] = 1;
+  view.strides[0] = 0;
+#pragma unroll
+  for (int axis = 0; axis < N; ++axis) {
+    view.sizes[axis] = 1;
+    view.strides[axis] = 1;
   }
   return view;
 }

@@ -36,7 +36,9 @@ STRIDE_LAPACK_QR(zungqr_, Complex128)
   void p##gesdd_(const char*, const Int*, const Int*, T*, const Int*, T*, T*, const Int*, T*,    \
                  const Int*, T*, const Int*, Int*, Int*, size_t);                                \
   void p##syevd_(const char*, const char*, const Int*, T*, const Int*, T*, T*, const Int*, Int*, \
-                 const Int*, Int*, size_t, size_t);
+                 const Int*, Int*, size_t, size_t);                                              \
+  void p##geev_(const char*, const char*, const Int*, T*, const Int*, T*, T*, T*, const Int*,    \
+                T*, const Int*, T*, const Int*, Int*, size_t, size_t);
 STRIDE_LAPACK_REAL(s, float)
 STRIDE_LAPACK_REAL(d, double)
 #undef STRIDE_LAPACK_REAL
@@ -45,7 +47,9 @@ STRIDE_LAPACK_REAL(d, double)
   void p##gesdd_(const char*, const Int*, const Int*, T*, const Int*, R*, T*, const Int*, T*,  \
                  const Int*, T*, const Int*, R*, Int*, Int*, size_t);                          \
   void p##heevd_(const char*, const char*, const Int*, T*, const Int*, R*, T*, const Int*, R*, \
-                 const Int*, Int*, const Int*, Int*, size_t, size_t);
+                 const Int*, Int*, const Int*, Int*, size_t, size_t);                          \
+  void p##geev_(const char*, const char*, const Int*, T*, const Int*, T*, T*, const Int*, T*,  \
+                const Int*, T*, const Int*, R*, Int*, size_t, size_t);
 STRIDE_LAPACK_COMPLEX(c, Complex64, float)
 STRIDE_LAPACK_COMPLEX(z, Complex128, double)
 #undef STRIDE_LAPACK_COMPLEX
@@ -196,6 +200,32 @@ WorkSize EighWork(char vectors, char triangle, int n) {
   return {Asked(answer), kIsComplex<T> ? Asked(real_answer) : 0, int_answer};
 }
 
+template <typename T>
+int Geev(char vectors, int n, T* a, T* w, T* right, const Work<T>& work) {
+  Int info = 0;
+  const Int leading = Leading(n), one = 1, size = Count(work.size.work);
+  if constexpr (kIsComplex<T>) {
+    Choose<T>(nullptr, nullptr, cgeev_, zgeev_)("N", &vectors, &n, a, &leading, w, nullptr, &one,
+                                                right, &leading, work.work, &size, work.real_work,
+                                                &info, 1, 1);
+  } else {
+    T* const imaginary = w == nullptr ? nullptr : w + n;
+    Choose<T>(sgeev_, dgeev_, nullptr, nullptr)("N", &vectors, &n, a, &leading, w, imaginary,
+                                                nullptr, &one, right, &leading, work.work, &size,
+                                                &info, 1, 1);
+  }
+  return info;
+}
+
+template <typename T>
+WorkSize EigWork(char vectors, int n) {
+  T answer = 0;
+  Real<T> real_answer = 0;  // which a query writes too
+  Work<T> query{&answer, &real_answer, nullptr, {-1, 0, 0}};
+  Geev<T>(vectors, n, nullptr, nullptr, nullptr, query);
+  return {Asked(answer), kIsComplex<T> ? 2 * int64_t{n} : 0, 0};
+}
+
 #define STRIDE_LAPACK_INSTANTIATE(T)                                                     \
   template int Potrf<T>(char, int, T*);                                                  \
   template int Getrf<T>(int, int, T*, int32_t*);                                         \
@@ -206,7 +236,9 @@ WorkSize EighWork(char vectors, char triangle, int n) {
   template WorkSize SvdWork<T>(char, int, int);                                          \
   template int Gesdd<T>(char, int, int, T*, Real<T>*, T*, int, T*, int, const Work<T>&); \
   template WorkSize EighWork<T>(char, char, int);                                        \
-  template int Syevd<T>(char, char, int, T*, Real<T>*, const Work<T>&);
+  template int Syevd<T>(char, char, int, T*, Real<T>*, const Work<T>&);                  \
+  template WorkSize EigWork<T>(char, int);                                               \
+  template int Geev<T>(char, int, T*, T*, T*, const Work<T>&);
 STRIDE_LAPACK_INSTANTIATE(float)
 STRIDE_LAPACK_INSTANTIATE(double)
 STRIDE_LAPACK_INSTANTIATE(Complex64)

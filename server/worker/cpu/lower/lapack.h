@@ -66,4 +66,12 @@ WorkSize EighWork(char vectors, char triangle, int n);
 template <typename T>
 int Syevd(char vectors, char triangle, int n, T* a, Real<T>* w, const Work<T>& work);
 
+// Eigenvalues of any square matrix, and with 'V' right eigenvectors. `a` is lost. Of real matrices
+// `w` holds all real parts, then all imaginary ones, and of a pair of eigenvectors `vectors` holds
+// real part and imaginary part.
+template <typename T>
+WorkSize EigWork(char vectors, int n);
+template <typename T>
+int Geev(char vectors, int n, T* a, T* w, T* right, const Work<T>& work);
+
 }  // namespace stride::cpu::lapack

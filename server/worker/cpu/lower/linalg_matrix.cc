@@ -1,6 +1,8 @@
 #include "server/worker/cpu/lower/linalg_matrix.h"
 
 #include <algorithm>
+#include <cmath>
+#include <complex>
 #include <cstring>
 #include <limits>
 
@@ -120,6 +122,8 @@ class Solver {
         return Svd();
       case Launch::FUNCTION_EIGH:
         return Eigh();
+      case Launch::FUNCTION_EIG:
+        return Eig();
       case Launch::FUNCTION_INVERSE:
       case Launch::FUNCTION_SOLVE:
         return Solve();
@@ -206,6 +210,45 @@ class Solver {
     if (absl::Status s = Note(info, RoutineFault::kNotConverged); !s.ok()) return s;
     CopyOut(w.data(), p_.n, outputs_[0]);
     if (!p_.values_only) CopyOut(a.data(), p_.n, outputs_[1]);
+    return absl::OkStatus();
+  }
+
+  absl::Status Eig() {
+    using Complex = std::complex<Real<T>>;
+    constexpr bool is_complex = !std::is_same_v<T, Real<T>>;
+    const char vectors = p_.values_only ? 'N' : 'V';
+    if (absl::Status s = CheckSquare(p_.n, 1); !s.ok()) return s;
+    const int columns = p_.values_only ? 0 : p_.n;
+    Items<T> a(p_.n, p_.n), w(p_.n, 2), right(columns, columns);
+    WorkMemory<T> work(lapack::EigWork<T>(vectors, p_.n));
+    if (absl::Status s = work.Check(); !s.ok()) return s;
+    if (!a.ok() || !w.ok() || !right.ok()) return NoMemory();
+    CopyIn(inputs_[0], a.data());
+    // It may go on for ever about what is not finite.
+    const bool finite = std::all_of(a.data(), a.data() + int64_t{p_.n} * p_.n, [](const T& x) {
+      return std::isfinite(std::real(x)) && std::isfinite(std::imag(x));
+    });
+    const int info =
+        finite ? lapack::Geev(vectors, p_.n, a.data(), w.data(), right.data(), work.Get()) : 1;
+    if (absl::Status s = Note(info, RoutineFault::kNotConverged); !s.ok() || info != 0) return s;
+    if constexpr (is_complex) {
+      CopyOut(w.data(), p_.n, outputs_[0]);
+      if (!p_.values_only) CopyOut(right.data(), p_.n, outputs_[1]);
+      return absl::OkStatus();
+    }
+    // Of a real matrix they are real, or pairs of conjugates.
+    for (int j = 0; j < p_.n; ++j) {
+      const Real<T> imaginary = std::real(w.data()[p_.n + j]);
+      *ElementOf<Complex>(outputs_[0], j, 0) = Complex(std::real(w.data()[j]), imaginary);
+      if (p_.values_only) continue;
+      const int first = imaginary < 0 ? j - 1 : j;
+      for (int i = 0; i < p_.n; ++i) {
+        const Real<T> re = std::real(right.data()[i + int64_t{first} * p_.n]);
+        const Real<T> im =
+            imaginary == 0 ? 0 : std::real(right.data()[i + int64_t{first + 1} * p_.n]);
+        *ElementOf<Complex>(outputs_[1], i, j) = Complex(re, imaginary < 0 ? -im : im);
+      }
+    }
     return absl::OkStatus();
   }
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <numeric>
@@ -177,6 +178,118 @@ TEST(RoutineCudaText, SortsByTilesAndMerges) {
         }
       }
     }
+  }
+}
+
+TEST(RoutineCudaText, TopKKeepsTheBestOfTiles) {
+  for (auto [n, k] : std::vector<std::pair<int64_t, int64_t>>{
+           {5, 2}, {1024, 7}, {3000, 512}, {70000, 3}, {9000, 700}}) {
+    v1::Operation operation;
+    operation.mutable_top_k()->mutable_input()->set_handle(1);
+    operation.mutable_top_k()->set_k(k);
+    operation.add_outputs()->set_handle(2);
+    operation.add_outputs()->set_handle(3);
+    std::vector<float> in(2 * n), values(2 * k);
+    std::vector<int64_t> places(2 * k);
+    for (int64_t i = 0; i < 2 * n; ++i) in[i] = static_cast<float>(Mixed(i, n / 2 + 1));
+    RunHere(operation, {Of(DType::kFloat32, in, {2, n})},
+            {Of(DType::kFloat32, values, {2, k}), Of(DType::kInt64, places, {2, k})});
+    for (int64_t row = 0; row < 2; ++row) {
+      std::vector<int64_t> order(n);
+      std::iota(order.begin(), order.end(), row * n);
+      std::stable_sort(order.begin(), order.end(),
+                       [&](int64_t a, int64_t b) { return in[a] > in[b]; });
+      for (int64_t i = 0; i < k; ++i) {
+        ASSERT_EQ(places[row * k + i], order[i] - row * n) << n << " " << k << " " << i;
+        ASSERT_EQ(values[row * k + i], in[order[i]]);
+      }
+    }
+  }
+}
+
+// By tables of partial results, and by sorting; what does not commute shows the order.
+TEST(RoutineCudaText, CombinesGroupsInOrder) {
+  v1::Function definition;
+  auto* ufunc = definition.mutable_ufunc();
+  ufunc->add_signatures("int64,int64->int64");
+  ufunc->set_associative(true);
+  ufunc->mutable_identity()->set_int_value(-1);
+  // The first of them that is even, else the last.
+  ufunc->mutable_body()->mutable_expression()->set_text("where(a % 2 == 0, a, b)");
+  ufunc->mutable_body()->mutable_expression()->add_parameters("a");
+  ufunc->mutable_body()->mutable_expression()->add_parameters("b");
+  for (bool associative : {true, false}) {
+    ufunc->set_associative(associative);
+    ops::ClientFunction function = *ops::ReadFunction(definition, "own");
+    struct Table : ops::FunctionTable {
+      const ops::ClientFunction* Find(std::string_view) const override { return own; }
+      const ops::ClientFunction* own = nullptr;
+    } table;
+    table.own = &function;
+    for (auto [n, groups, columns] :
+         std::vector<std::array<int64_t, 3>>{{0, 2, 3},
+                                             {50, 3, 2},
+                                             {20000, 3, 1},
+                                             {3000, 2000, 1},
+                                             {40000, 30000, 1},
+                                             {5000, 4000, 3},
+                                             {100, 7, 3000}}) {
+      v1::Operation operation;
+      operation.mutable_group_reduce()->set_function("own");
+      operation.mutable_group_reduce()->mutable_values()->set_handle(1);
+      operation.mutable_group_reduce()->mutable_groups()->set_handle(2);
+      operation.mutable_group_reduce()->set_num_groups(groups);
+      operation.add_outputs()->set_handle(3);
+      for (bool skewed : {false, true}) {
+        std::vector<int64_t> values(n * columns), out(groups * columns, 7),
+            expected(groups * columns, -1);
+        std::vector<int32_t> which(n);
+        for (int64_t i = 0; i < n * columns; ++i) values[i] = i % 19 == 0 ? 2 * i : 2 * i + 1;
+        for (int64_t i = 0; i < n; ++i) {
+          which[i] = static_cast<int32_t>(skewed && i % 40 != 0 ? groups / 2 : Mixed(i, groups));
+          for (int64_t k = 0; k < columns; ++k) {
+            int64_t& to = expected[which[i] * columns + k];
+            if (to == -1 || to % 2 != 0) to = values[i * columns + k];
+          }
+        }
+        values.resize(n * columns + 1);
+        which.resize(n + 1);
+        const RoutineFault fault =
+            RunHere(operation,
+                    {Of(DType::kInt64, values, {n, columns}), Of(DType::kInt32, which, {n})},
+                    {Of(DType::kInt64, out, {groups, columns})}, &table);
+        EXPECT_TRUE(ToStatus(fault).ok());
+        EXPECT_EQ(out, expected) << n << " " << groups << " " << columns << " " << skewed;
+      }
+    }
+  }
+}
+
+TEST(RoutineCudaText, CountsAndWeighsBins) {
+  for (int64_t bins : {5, 4096, 9000}) {
+    const int64_t n = 50000;
+    std::vector<float> in(n), weights(n);
+    std::vector<int64_t> counts(bins), expected(bins);
+    std::vector<float> sums(bins), expected_sums(bins);
+    for (int64_t i = 0; i < n; ++i) {
+      in[i] = static_cast<float>(Mixed(i, bins + 2)) - 0.5f;
+      weights[i] = static_cast<float>(Mixed(i, 5));
+      const int64_t bin = static_cast<int64_t>(std::floor(in[i]));
+      if (in[i] < 0 || bin >= bins) continue;
+      ++expected[bin];
+      expected_sums[bin] += weights[i];
+    }
+    v1::Operation operation;
+    operation.mutable_histogram()->mutable_input()->set_handle(1);
+    operation.mutable_histogram()->mutable_uniform()->set_count(bins);
+    operation.mutable_histogram()->mutable_uniform()->set_high(static_cast<double>(bins));
+    operation.add_outputs()->set_handle(3);
+    RunHere(operation, {Of(DType::kFloat32, in, {n})}, {Of(DType::kInt64, counts, {bins})});
+    EXPECT_EQ(counts, expected);
+    operation.mutable_histogram()->mutable_weights()->set_handle(2);
+    RunHere(operation, {Of(DType::kFloat32, in, {n}), Of(DType::kFloat32, weights, {n})},
+            {Of(DType::kFloat32, sums, {bins})});
+    EXPECT_EQ(sums, expected_sums);
   }
 }
 

@@ -1,0 +1,147 @@
+// Histogram. Operands, each with its own axes alone: input, edges, weights, output; for what is not
+// given the input stands. Option 0: the bins are of one width, between scalars 1 and 2; 1: there are
+// weights, which group.h adds up. Programs: weight's type to the accumulator's, addition,
+// accumulator's to the output's, then input's and edges' type to the one in which they are compared.
+// Without weights pass 8 clears pass[1] rows of counts, 9 counts chunks of pass[0] elements, and 10
+// adds rows up. pass[2]: the chunks share one row.
+constexpr bool kUniform = kOption0 != 0;
+constexpr int kSharedBins = 4096;
+
+ST_FN st_i64 num_elements(const Launch& launch) { return st_own_count(launch.operand0); }
+
+// The edge in front of bin i as NumPy's linspace has it, in the input's type where that is a float.
+template <class T>
+ST_FN double rounded(double x) {
+  if constexpr (st_traits<T>::kind == ST_FLOAT || st_traits<T>::kind == ST_HALF) {
+    return st_cast<double>(st_cast<T>(x));
+  } else {
+    return x;
+  }
+}
+struct Bins {
+  double low, high, step;
+  st_i64 count;
+};
+ST_FN Bins bins_of(const Launch& launch) {
+  Bins bins;
+  bins.low = st_load<double>(launch.scalars[1]);
+  bins.high = st_load<double>(launch.scalars[2]);
+  bins.count = launch.ST_LAST.own_extents[0];
+  bins.step = (bins.high - bins.low) / (double)bins.count;
+  return bins;
+}
+ST_FN double edge_of(const Bins& bins, st_i64 i) {
+  return rounded<T0>(i == bins.count ? bins.high : (double)i * bins.step + bins.low);
+}
+// The bin; below zero: none.
+ST_FN st_i64 uniform_bin(const Launch& launch, double x) {
+  const Bins bins = bins_of(launch);
+  if (!(x >= edge_of(bins, 0) && x <= edge_of(bins, bins.count))) return -1;
+  // The division comes near the true one; the edges decide, and where they lie too close together for
+  // it they are searched.
+  const double guess = (x - bins.low) / bins.step;
+  st_i64 low = 0, high = bins.count;
+  const st_i64 near = guess < (double)bins.count ? (guess > 0 ? (st_i64)guess : 0) : bins.count - 1;
+  if (near > 0 && x >= edge_of(bins, near - 1)) low = near - 1;
+  if (near + 2 < bins.count && x < edge_of(bins, near + 2)) high = near + 2;
+  while (high - low > 1) {
+    const st_i64 middle = low + (high - low) / 2;
+    if (x < edge_of(bins, middle)) {
+      high = middle;
+    } else {
+      low = middle;
+    }
+  }
+  return low;
+}
+ST_FN Program4 given_edge(const Launch& launch, st_i64 i) {
+  return run4(st_load<T1>(launch.operand1.data + i * launch.operand1.own_strides[0]));
+}
+ST_FN st_i64 edged_bin(const Launch& launch, Program3 x) {
+  const st_i64 count = launch.ST_LAST.own_extents[0];
+  st_i64 low = 0, high = count + 1;  // how many edges are not above x
+  while (low < high) {
+    const st_i64 middle = (low + high) / 2;
+    if (given_edge(launch, middle) <= x) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  if (low <= count) return low - 1;
+  return x <= given_edge(launch, count) ? count - 1 : -1;
+}
+template <bool kEven>
+ST_FN st_i64 bin_by(const Launch& launch, T0 value) {
+  if constexpr (kEven) {
+    return uniform_bin(launch, st_cast<double>(value));
+  } else {
+    return edged_bin(launch, run3(value));
+  }
+}
+ST_FN st_i64 bin_of(const Launch& launch, st_i64 i) {
+  const char* const at = launch.operand0.data + st_own_offset(launch.operand0, i);
+  return bin_by<kUniform>(launch, st_load<T0>(at));
+}
+ST_FN st_i64 group_of(const Launch& launch, st_i64 i) {
+  const st_i64 bin = bin_of(launch, i);
+  return bin < 0 ? launch.ST_LAST.own_extents[0] : bin;
+}
+ST_FN Program0 element(const Launch& launch, const Place&, st_i64 i) {
+  return run0(st_load<T2>(launch.operand2.data + st_own_offset(launch.operand2, i)));
+}
+
+// --- counts ---
+
+#if ST_CUDA
+ST_FN void count_one(st_u64* at) { atomicAdd(at, 1ull); }
+#else
+ST_FN void count_one(st_u64* at) { ++*at; }
+#endif
+
+ST_FN void phase8(const Launch& launch, st_i64 item) { ((st_u64*)launch.scratch)[item] = 0; }
+
+ST_FN void phase9(const Launch& launch, st_i64 item) {
+  const st_i64 count = launch.ST_LAST.own_extents[0], n = num_elements(launch);
+  const st_i64 begin = item * launch.pass[0];
+  const st_i64 end = begin + launch.pass[0] < n ? begin + launch.pass[0] : n;
+  st_u64* const row = (st_u64*)launch.scratch + (launch.pass[2] ? 0 : item * count);
+#if ST_CUDA
+  __shared__ st_u32 counts[kSharedBins];
+  const bool shared = count <= kSharedBins;
+  if (shared) {
+    for (int i = ST_THREAD; i < count; i += ST_THREADS) counts[i] = 0;
+    ST_SYNC();
+  }
+  for (st_i64 i = begin + ST_THREAD; i < end; i += ST_THREADS) {
+    const st_i64 bin = bin_of(launch, i);
+    if (bin < 0) continue;
+    if (shared) {
+      atomicAdd(&counts[bin], 1u);
+    } else {
+      count_one(row + bin);
+    }
+  }
+  if (shared) {
+    ST_SYNC();
+    for (int i = ST_THREAD; i < count; i += ST_THREADS) {
+      if (counts[i] != 0) atomicAdd(row + i, (st_u64)counts[i]);
+    }
+    ST_SYNC();
+  }
+#else
+  for (st_i64 i = begin; i < end; ++i) {
+    const st_i64 bin = bin_of(launch, i);
+    if (bin >= 0) count_one(row + bin);
+  }
+#endif
+}
+
+ST_FN void phase10(const Launch& launch, st_i64 item) {
+  const st_i64 count = launch.ST_LAST.own_extents[0];
+  st_u64 sum = 0;
+  for (st_i64 row = 0; row < launch.pass[1]; ++row)
+    sum += ((const st_u64*)launch.scratch)[row * count + item];
+  st_store<TLast>(launch.ST_LAST.data + item * launch.ST_LAST.own_strides[0],
+                  st_cast<TLast>((st_i64)sum));
+}

@@ -1,0 +1,31 @@
+// GroupReduce. Operands: groups (own axis), with option 0 values (the same own axis), output (own
+// axis: the groups). Programs: value's type to the accumulator's, combination of two, accumulator's
+// to the output's. Scalars: what a group without elements has, and without values the one value.
+// Passes: those of group.h.
+constexpr bool kValues = kOption0 != 0;
+
+ST_FN st_i64 num_elements(const Launch& launch) { return launch.operand0.own_extents[0]; }
+template <class T>
+ST_FN st_i64 to_group(const Launch& launch, T value, st_i64 groups) {
+  const bool beyond = !st_traits<T>::is_signed && (st_u64)value > 0x7FFFFFFFFFFFFFFFull;
+  const st_i64 group = beyond ? 0x7FFFFFFFFFFFFFFFll : (st_i64)value;
+  if (group >= 0 && group < groups) return group;
+  st_note_fault(launch, kIndexOutOfRange, group, groups);
+  return groups;
+}
+ST_FN st_i64 group_of(const Launch& launch, st_i64 i) {
+  return to_group(launch, st_load<T0>(launch.operand0.data + i * launch.operand0.own_strides[0]),
+                  launch.ST_LAST.own_extents[0]);
+}
+template <bool kGiven>
+ST_FN Program0 value_of(const Launch& launch, const Place& place, st_i64 i) {
+  if constexpr (kGiven) {
+    const char* const at = st_at(launch.operand1, place) + i * launch.operand1.own_strides[0];
+    return run0(st_convert<Argument0>(st_load<T1>(at)));
+  } else {
+    return st_load<Program0>(launch.scalars[ST_SCALARS - 1]);
+  }
+}
+ST_FN Program0 element(const Launch& launch, const Place& place, st_i64 i) {
+  return value_of<kValues>(launch, place, i);
+}

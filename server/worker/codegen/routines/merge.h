@@ -1,0 +1,97 @@
+// A stable merge sort: tiles by blocks, then neighbours merged by threads. Before this text its user
+// defines
+//   Entry, before(a, b)          what is sorted, and its order
+//   Row                          what reading and writing needs to know of a row
+//   read(launch, row, i)         the row's entry i
+//   put(launch, row, i, entry)   entry i of the result
+constexpr int kTile = 1024;
+#if ST_CUDA
+constexpr int kRun = 4;
+#else
+constexpr int kRun = 32;
+#endif
+
+// How many of the first `place` results of merging a and b come from a, which goes first among
+// equals.
+template <class I>
+ST_FN I merge_path(const Entry* a, I a_count, const Entry* b, I b_count, I place) {
+  I low = place > b_count ? place - b_count : 0, high = place < a_count ? place : a_count;
+  while (low < high) {
+    const I middle = (low + high) / 2;
+    if (before(b[place - 1 - middle], a[middle])) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return low;
+}
+
+// Entries [begin, begin + count) of `from`, or of the row itself where that is null. The first `keep`
+// of them go to `to`, from `to_begin` on, or where that is null to the result. A block's.
+ST_FN void sort_tile(const Launch& launch, const Row& row, const Entry* from, st_i64 begin, int count,
+                     st_i64 keep, Entry* to, st_i64 to_begin) {
+  ST_SHARED Entry tiles[2][kTile];
+  for (int i = ST_THREAD; i < count; i += ST_THREADS)
+    tiles[0][i] = from != nullptr ? from[begin + i] : read(launch, row, begin + i);
+  ST_SYNC();
+  // Short runs, each by one thread.
+  for (int start = ST_THREAD * kRun; start < count; start += ST_THREADS * kRun) {
+    const int end = start + kRun < count ? start + kRun : count;
+    for (int i = start + 1; i < end; ++i) {
+      const Entry entry = tiles[0][i];
+      int j = i;
+      for (; j > start && before(entry, tiles[0][j - 1]); --j) tiles[0][j] = tiles[0][j - 1];
+      tiles[0][j] = entry;
+    }
+  }
+  ST_SYNC();
+  int now = 0;
+  for (int width = kRun; width < count; width *= 2, now = 1 - now) {
+    for (int start = ST_THREAD * kRun; start < count; start += ST_THREADS * kRun) {
+      const int pair = start / (2 * width) * (2 * width);
+      const Entry* const a = tiles[now] + pair;
+      const int a_count = count - pair < width ? count - pair : width;
+      const Entry* const b = a + a_count;
+      const int rest = count - pair - a_count, b_count = rest < width ? rest : width;
+      int i = merge_path(a, a_count, b, b_count, start - pair), j = start - pair - i;
+      const int end = start + kRun < count ? start + kRun : count;
+      for (int place = start; place < end; ++place) {
+        const bool take_b = j < b_count && (i >= a_count || before(b[j], a[i]));
+        tiles[1 - now][place] = take_b ? b[j++] : a[i++];
+      }
+    }
+    ST_SYNC();
+  }
+  for (int i = ST_THREAD; i < count && i < keep; i += ST_THREADS) {
+    if (to == nullptr) {
+      put(launch, row, to_begin + i, tiles[now][i]);
+    } else {
+      to[to_begin + i] = tiles[now][i];
+    }
+  }
+  ST_SYNC();
+}
+
+// Results [place, end) of merging neighbours of `width` entries each, n in all; to `merged`, or where
+// that is null to the result. A thread's.
+ST_FN void merge_group(const Launch& launch, const Row& row, const Entry* entries, st_i64 n,
+                       st_i64 width, st_i64 place, st_i64 end, Entry* merged) {
+  if (end > n) end = n;
+  // A group lies within one pair: both are powers of two.
+  const st_i64 pair = place / (2 * width) * (2 * width);
+  const Entry* const a = entries + pair;
+  const st_i64 a_count = n - pair < width ? n - pair : width;
+  const Entry* const b = a + a_count;
+  const st_i64 rest = n - pair - a_count, b_count = rest < width ? rest : width;
+  st_i64 i = merge_path(a, a_count, b, b_count, place - pair), j = place - pair - i;
+  for (; place < end; ++place) {
+    const bool take_b = j < b_count && (i >= a_count || before(b[j], a[i]));
+    const Entry entry = take_b ? b[j++] : a[i++];
+    if (merged == nullptr) {
+      put(launch, row, place, entry);
+    } else {
+      merged[place] = entry;
+    }
+  }
+}
