@@ -432,8 +432,7 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
   // With its code at hand a launch is refused at once. Where it makes no array that could carry the
   // error, the answer has to tell it; a job tells it itself.
   bool told_by_nothing = is_kernel && resolved.targets.empty() && !task->of_job;
-  if (told_by_nothing && task->state == TaskState::kDone && !task->result.ok())
-    return task->result;
+  if (told_by_nothing && task->state == TaskState::kDone && !task->result.ok()) return task->result;
   if (resolved.launched != nullptr) resolved.launched->push_back(task);
   accepted.task = task;
   return accepted;

@@ -198,8 +198,7 @@ TEST_F(KernelArguments, StructsHoldArrays) {
   spec->set_data_type(v1::DATA_TYPE_FLOAT32);
   spec->add_shape(5);
   launch_.add_arguments()->mutable_array();
-  inputs_ = {Contiguous(DType::kFloat64, {3}),
-             Contiguous(DType::kInt32, {2})};
+  inputs_ = {Contiguous(DType::kFloat64, {3}), Contiguous(DType::kInt32, {2})};
   ASSERT_TRUE(Bind().ok()) << Bind();
   const auto& bound = task_.kernel().arguments(0).aggregate();
   std::string raw(32, '\0');
@@ -232,8 +231,7 @@ TEST_F(KernelArguments, GlobalsAreCheckedAgainstTheModule) {
   table->set_size(16);
   table->set_dtype(static_cast<int>(DType::kFloat32));
   module.add_globals()->set_name("opaque");
-  inputs_ = {Contiguous(DType::kFloat64, {9}),
-             Contiguous(DType::kFloat32, {4})};
+  inputs_ = {Contiguous(DType::kFloat64, {9}), Contiguous(DType::kFloat32, {4})};
   launch_.add_arguments()->mutable_array();
   auto* global = launch_.add_globals();
   global->set_name("table");
@@ -301,7 +299,9 @@ TEST(PlanKernel, ChecksStructsAndGlobals) {
   launch->set_cooperative(true);
   auto* aggregate = launch->add_arguments()->mutable_aggregate();
   auto plan = [&](std::vector<Input> inputs = {}) { return PlanOperation(operation, inputs, {}); };
-  auto field = [&](std::vector<Input> inputs = {}) { return testing::FieldOf(plan(inputs).status()); };
+  auto field = [&](std::vector<Input> inputs = {}) {
+    return testing::FieldOf(plan(inputs).status());
+  };
   EXPECT_EQ(field(), "kernel_launch.arguments[0].aggregate.size_bytes");
   aggregate->set_size_bytes(16);
   auto plain = plan();

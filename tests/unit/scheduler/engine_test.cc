@@ -1029,6 +1029,61 @@ TEST_F(EngineTest, AKernelWhoseArgumentsDoNotFitNeverRuns) {
   EXPECT_EQ(State(1), v1::Array::STATE_READY) << "it was never touched";
 }
 
+// The array that it would have changed is whole and carries no error: with the code at hand the
+// answer itself tells it.
+TEST_F(EngineTest, AKernelRefusedAtOnceIsAnsweredSo) {
+  Start({HostDevice(0)});
+  wire::KernelDescription kernel;
+  kernel.set_parameters_known(true);
+  broker_->set_kernel(kernel);
+  ASSERT_TRUE(Put(1, {1, 2}).ok());
+  v1::Operation launch;
+  launch.mutable_kernel_launch()->set_source("__global__ void f() {}");
+  launch.mutable_kernel_launch()->set_entry("f");
+  auto good = Submit(launch);
+  ASSERT_TRUE(good.ok()) << good.status();
+  ASSERT_TRUE((*good)->Wait(Soon()).ok());
+  launch.mutable_kernel_launch()->add_arguments()->mutable_array()->set_handle(1);
+  auto refused = Submit(launch);
+  EXPECT_EQ(ReasonOf(refused.status()), v1::ERROR_REASON_ARGUMENT_COUNT) << refused.status();
+  EXPECT_EQ(State(1), v1::Array::STATE_READY);
+}
+
+TEST_F(EngineTest, AFunctionOfOneKindOfDeviceRunsThere) {
+  Start({HostDevice(0), StagedDevice(0)});
+  v1::CreateFunctionRequest request;
+  request.set_function_id("twice");
+  auto* ufunc = request.mutable_function()->mutable_ufunc();
+  ufunc->add_signatures("float32->float32");
+  ufunc->mutable_body()->mutable_expression()->set_text("a + a");
+  ufunc->mutable_body()->mutable_expression()->add_parameters("a");
+  request.set_device_kind("tpu");
+  EXPECT_EQ(engine_->CreateFunction(kTenant, request, Soon()).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  const std::string kind = StagedDevice(0).kind();
+  request.set_device_kind(kind);
+  ASSERT_TRUE(engine_->CreateFunction(kTenant, request, Soon()).ok());
+  ASSERT_TRUE(Put(1, {1, 2}, absl::StrCat("devices/", HostDevice(0).id())).ok());
+  v1::Operation call;
+  call.mutable_ufunc()->set_function("twice");
+  call.mutable_ufunc()->add_inputs()->set_handle(1);
+  for (uint64_t out = 10; out < 14; ++out) {
+    call.clear_outputs();
+    call.add_outputs()->set_handle(out);
+    auto ticket = Submit(call);
+    ASSERT_TRUE(ticket.ok()) << ticket.status();
+    ASSERT_TRUE((*ticket)->Wait(Soon()).ok());
+    EXPECT_EQ((*ticket)->timeline().device(), absl::StrCat("devices/", StagedDevice(0).id()));
+  }
+  call.clear_outputs();
+  call.add_outputs()->set_handle(20);
+  call.set_device(absl::StrCat("devices/", HostDevice(0).id()));
+  auto elsewhere = Submit(call);
+  const absl::Status status =
+      elsewhere.ok() ? (*elsewhere)->Wait(Soon()) : absl::Status(elsewhere.status());
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+}
+
 TEST_F(EngineTest, CompileErrorsComeBackAsTheyAre) {
   Start({HostDevice(0)});
   broker_->set_compile_error(

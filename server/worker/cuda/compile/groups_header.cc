@@ -4,7 +4,8 @@ namespace stride::cuda {
 namespace {
 
 // The barrier's layout is GridBarrier's (server/worker/cuda/grid_barrier.h). It is a template so
-// that only code that waits for the grid has it. The kind of a fault is RoutineFault::kNoGrid.
+// that only code that waits for the grid has it, and others pay nothing at a launch. The kind of a
+// fault is RoutineFault::kNoGrid.
 constexpr char kGroups[] = R"(#pragma once
 template <int> __device__ __align__(16) unsigned int stride_grid_barrier[6];
 
@@ -28,13 +29,13 @@ STRIDE_GROUP thread_block this_thread_block() { return thread_block(); }
 
 class grid_group {
  public:
-  STRIDE_GROUP bool is_valid() {
-    return *(volatile unsigned int*)&stride_grid_barrier<0>[0] != 0;
+  template <int I = 0> STRIDE_GROUP bool is_valid() {
+    return *(volatile unsigned int*)&stride_grid_barrier<I>[0] != 0;
   }
-  STRIDE_GROUP void sync() {
-    volatile unsigned int* barrier = stride_grid_barrier<0>;
+  template <int I = 0> STRIDE_GROUP void sync() {
+    volatile unsigned int* barrier = stride_grid_barrier<I>;
     if (barrier[0] == 0) {
-      unsigned long long* fault = *(unsigned long long**)&stride_grid_barrier<0>[4];
+      unsigned long long* fault = *(unsigned long long**)&stride_grid_barrier<I>[4];
       if (fault != 0) *(volatile unsigned long long*)fault = 6;
       __threadfence_system();
       asm volatile("exit;");
@@ -43,7 +44,7 @@ class grid_group {
     if (thread_block::thread_rank() == 0) {
       __threadfence();
       unsigned int before = barrier[2];
-      if (atomicAdd(&stride_grid_barrier<0>[1], 1u) == (unsigned int)num_blocks() - 1) {
+      if (atomicAdd(&stride_grid_barrier<I>[1], 1u) == (unsigned int)num_blocks() - 1) {
         barrier[1] = 0;
         __threadfence();
         barrier[2] = before + 1;

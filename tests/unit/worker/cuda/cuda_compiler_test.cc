@@ -9,6 +9,7 @@
 
 #include "server/store/dtype.h"
 #include "server/worker/cuda/compile/cubin_info.h"
+#include "server/worker/cuda/compile/nvrtc.h"
 #include "server/worker/cuda/grid_barrier.h"
 
 namespace stride::cuda {
@@ -400,6 +401,20 @@ TEST_F(CudaCompilerTest, OwnGroupsHeaderHasAGridBarrier) {
       "__global__ void f(int* p) { cooperative_groups::this_thread_block().sync(); *p = 1; }");
   ASSERT_TRUE(without.ok()) << without.status();
   EXPECT_EQ(BarrierBytes(*without), 0u);
+}
+
+TEST_F(CudaCompilerTest, TheToolkitHasTheRestOfGroups) {
+  if (Nvrtc::Load().value()->include_folder.empty()) GTEST_SKIP() << "no toolkit's headers";
+  auto code = Compile(
+      "#include <cooperative_groups.h>\n"
+      "namespace cg = cooperative_groups;\n"
+      "__global__ void f(int* p) {\n"
+      "  auto part = cg::labeled_partition(cg::coalesced_threads(), (int)threadIdx.x % 3);\n"
+      "  p[threadIdx.x] = part.size();\n"
+      "  cg::this_grid().sync();\n"
+      "}");
+  ASSERT_TRUE(code.ok()) << code.status();
+  EXPECT_EQ(BarrierBytes(*code), 0u) << "its barrier is its own";
 }
 
 TEST_F(CudaCompilerTest, WhatGroupsLackIsNamed) {

@@ -1,4 +1,5 @@
-// Cooperative groups: the grid, the block, tiles of a warp, and the threads of a warp that are here.
+// Cooperative groups: the grid, the block, tiles of a warp, and the threads of a warp that are
+// here.
 #pragma once
 
 namespace cooperative_groups {
