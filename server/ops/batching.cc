@@ -373,8 +373,7 @@ class Batcher {
       case Operation::kGroupReduce: {
         auto* group = operation->mutable_group_reduce();
         if (IsBatched(group->groups())) return NoRule(*operation);
-        auto axis =
-            Shifted(group->axis(), Find(group->values())->rank(), "group_reduce.axis");
+        auto axis = Shifted(group->axis(), Find(group->values())->rank(), "group_reduce.axis");
         if (!axis.ok()) return axis.status();
         group->set_axis(*axis);
         return absl::OkStatus();
@@ -441,9 +440,7 @@ class Batcher {
     return NoRule(*operation);
   }
   // Of a handle that an operand was given.
-  bool IsOfBatch(uint64_t handle) const {
-    return aligned_.count(handle) > 0;
-  }
+  bool IsOfBatch(uint64_t handle) const { return aligned_.count(handle) > 0; }
 
   absl::Status OfReduction(Operation* operation) {
     auto* reduction = operation->mutable_reduction();
@@ -513,7 +510,8 @@ class Batcher {
     return absl::OkStatus();
   }
 
-  // A ufunc of views: the left one has axes of length one behind its own, one for each of the right.
+  // A ufunc of views: the left one has axes of length one behind its own, one for each of the
+  // right.
   absl::Status OfOuter(Operation* operation) {
     const v1::Outer outer = operation->outer();
     const Batched left = *Find(outer.left()), right = *Find(outer.right());
@@ -545,8 +543,7 @@ class Batcher {
   template <typename Message>
   absl::StatusOr<size_t> AlignIndices(Message* message) {
     size_t rank = 0;
-    for (const v1::Operand& index : message->indices())
-      rank = std::max(rank, Find(index)->rank());
+    for (const v1::Operand& index : message->indices()) rank = std::max(rank, Find(index)->rank());
     for (auto& index : *message->mutable_indices()) {
       auto aligned = WithRank(*Find(index), rank);
       if (!aligned.ok()) return aligned.status();
@@ -719,8 +716,7 @@ class Batcher {
       layout = own->layout;
     }
     const bool placed = !gufunc.axes().empty() || gufunc.has_axis() || gufunc.keep_dims();
-    if (!layout.ok() || placed ||
-        layout->num_inputs != static_cast<size_t>(gufunc.inputs_size()))
+    if (!layout.ok() || placed || layout->num_inputs != static_cast<size_t>(gufunc.inputs_size()))
       return NoRule(*operation);
     // Of one element.
     std::vector<Input> elements;
@@ -765,7 +761,8 @@ class Batcher {
   // The results without them.
   absl::Status WithoutMissing(Operation* operation, const CoreLayout& layout, const Cores& cores) {
     std::vector<Input> inputs;
-    for (const auto& input : operation->gufunc().inputs()) inputs.emplace_back(raw_.at(input.handle()));
+    for (const auto& input : operation->gufunc().inputs())
+      inputs.emplace_back(raw_.at(input.handle()));
     auto plan = PlanOperation(*operation, inputs,
                               std::vector<Input>(static_cast<size_t>(operation->outputs_size())),
                               functions_);
@@ -871,7 +868,7 @@ class Batcher {
   std::map<int, Batched> targets_;            // of its outputs, where they are views
   const std::set<uint64_t>& forced_;
   std::optional<uint64_t> must_force_;
-  std::optional<int64_t> size_;               // of the batch
+  std::optional<int64_t> size_;  // of the batch
   uint64_t next_handle_ = 1;
 };
 

@@ -67,8 +67,8 @@ bool IsArg(Code::Combine combine) {
 std::string CountingText(const std::string& type, const std::string& identity,
                          const std::string& combined) {
   return absl::StrCat("struct Acc {\n  ", type,
-                      " value;\n  st_i64 count;\n};\nST_FN Acc st_identity() { return Acc{", identity,
-                      ", 0}; }\nST_FN Acc st_combine(Acc a, Acc b) {\n",
+                      " value;\n  st_i64 count;\n};\nST_FN Acc st_identity() { return Acc{",
+                      identity, ", 0}; }\nST_FN Acc st_combine(Acc a, Acc b) {\n",
                       "  if (a.count == 0) return b;\n  if (b.count == 0) return a;\n", combined,
                       "  return Acc{value, a.count + b.count};\n}\n");
 }
@@ -160,16 +160,15 @@ std::string MapText(const ReduceText& text, DType accumulator) {
     absl::StrAppend(&parameters, ", const void* p", i);
     absl::StrAppend(&arguments, ", st_load<", TypeName(text.dtypes[i]), ">(p", i, ")");
   }
-  return absl::StrCat("ST_FN Acc load_mapped(const mapScalars& scalars", parameters,
-                      ", st_i64 index) {\n  ", TypeName(accumulator), " value;\n",
-                      text.counts ? "  bool takes_part;\n" : "", "  map(scalars", arguments,
-                      ", index, value", text.counts ? ", takes_part" : "", ");\n",
-                      text.counts ? "  if (!takes_part) return st_identity();\n" : "",
-                      "  return Acc{value",
-                      text.counts      ? ", 1"
-                      : text.has_index ? ", index"
-                                       : "",
-                      "};\n}\n");
+  return absl::StrCat(
+      "ST_FN Acc load_mapped(const mapScalars& scalars", parameters, ", st_i64 index) {\n  ",
+      TypeName(accumulator), " value;\n", text.counts ? "  bool takes_part;\n" : "",
+      "  map(scalars", arguments, ", index, value", text.counts ? ", takes_part" : "", ");\n",
+      text.counts ? "  if (!takes_part) return st_identity();\n" : "", "  return Acc{value",
+      text.counts      ? ", 1"
+      : text.has_index ? ", index"
+                       : "",
+      "};\n}\n");
 }
 
 // Byte offset of kept element or reduced element number `i`, axis by axis from the last.
