@@ -40,9 +40,9 @@ struct ClientFunction {
   std::string id;
   std::string device_kind;  // devices it was made for; empty: every kind
   size_t num_inputs = 0;
-  std::vector<Loop> loops;  // none: an expression that is typed where it is used
-  FunctionBody body;        // of ufuncs and gufuncs
-  size_t num_outputs = 1;   // of ufuncs
+  std::vector<Loop> loops;                // none: an expression that is typed where it is used
+  FunctionBody body;                      // of ufuncs and gufuncs
+  size_t num_outputs = 1;                 // of ufuncs
   std::vector<FunctionBody> more_bodies;  // expressions of the results after the first
   std::optional<FunctionBody> map, finish;
   FunctionBody combine;
@@ -66,8 +66,8 @@ absl::Status CheckFunctionId(std::string_view id, std::string_view field);
 // whether a text compiles only a compiler knows.
 absl::StatusOr<ClientFunction> ReadFunction(const v1::Function& function, std::string_view id);
 
-// Adds a call of a ufunc, with the types of the first loop that takes the arguments; all its results.
-// `data_type` as in Ufunc, of the first. Errors at `field`.
+// Adds a call of a ufunc, with the types of the first loop that takes the arguments; all its
+// results. `data_type` as in Ufunc, of the first. Errors at `field`.
 absl::StatusOr<std::vector<Value>> ApplyAll(ProgramBuilder& builder, const ClientFunction& function,
                                             absl::Span<const Argument> arguments,
                                             std::optional<DType> data_type, std::string_view field,

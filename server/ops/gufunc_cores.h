@@ -26,8 +26,8 @@ absl::StatusOr<Cores> ReadCores(const CoreLayout& layout, Inputs inputs);
 // `missing` and `ranks` alone.
 absl::StatusOr<Cores> ReadCoreRanks(const CoreLayout& layout, Inputs inputs);
 
-// The gufunc's axes, axis and keep_dims: for each operand, which of its axes are the core's, from 0,
-// in the layout's order. Of outputs with `keep_dims` the one that stays with length one.
+// The gufunc's axes, axis and keep_dims: for each operand, which of its axes are the core's, from
+// 0, in the layout's order. Of outputs with `keep_dims` the one that stays with length one.
 struct CorePlaces {
   std::vector<std::vector<size_t>> axes;  // inputs, then outputs
   bool keeps = false;

@@ -29,9 +29,8 @@ absl::Status CheckInitial(const v1::Accumulation& accumulation, const BinaryFunc
                         "either this or `include_initial`, not both");
   }
   if (function.identity) return absl::OkStatus();
-  return InvalidField(
-      v1::ERROR_REASON_INVALID_FIELD, field,
-      absl::StrCat("the function has no identity to begin with: ", function.name));
+  return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field,
+                      absl::StrCat("the function has no identity to begin with: ", function.name));
 }
 
 // From the last element of its own axis to the first.

@@ -65,7 +65,8 @@ void DropAxis(size_t from_end, Plan* plan) {
   output.strides.erase(output.strides.end() - static_cast<int64_t>(from_end));
 }
 
-// The sum along one axis, `from_end` before the end, of conjugate(a), or a, times b. Both broadcast.
+// The sum along one axis, `from_end` before the end, of conjugate(a), or a, times b. Both
+// broadcast.
 absl::StatusOr<Plan> SumOfProducts(const v1::Gufunc& gufunc, const ArrayInfo& left,
                                    const ArrayInfo& right, size_t from_end, const Input& existing,
                                    bool conjugates = true) {
@@ -119,9 +120,7 @@ absl::StatusOr<Plan> PlanTyped(const v1::Gufunc& gufunc, const std::vector<Input
 
 }  // namespace
 
-bool IsBuiltInGufunc(std::string_view name) {
-  return Find(name) != nullptr;
-}
+bool IsBuiltInGufunc(std::string_view name) { return Find(name) != nullptr; }
 
 std::string_view LayoutOf(std::string_view built_in) { return Find(built_in)->layout; }
 

@@ -180,12 +180,11 @@ absl::StatusOr<RoutineSpec> AssignedSpec(const v1::Scatter& scatter, const std::
                                      ToString(values), " for ", ToString(*shape)));
   }
   RoutineOperand from = IndexOperand(*indexing, 0, num_values, output, *shape);
-  if (given)
-    from = {.slot = 0, .array = *given, .strides = BroadcastStrides(*given, *shape)};
+  if (given) from = {.slot = 0, .array = *given, .strides = BroadcastStrides(*given, *shape)};
   RoutineOperand to =
       IndexedOperand(*indexing, output, static_cast<uint32_t>(inputs.size()), *shape);
-  RoutineSpec spec = IndexedSpec(*indexing, output, *shape, routine, std::move(from), num_values,
-                                 std::move(to));
+  RoutineSpec spec =
+      IndexedSpec(*indexing, output, *shape, routine, std::move(from), num_values, std::move(to));
   // Which of equal indices comes first is told by the order of the loop.
   spec.order = AxisOrder::kKeep;
   return spec;
@@ -302,8 +301,8 @@ absl::StatusOr<Plan> PlanApplyAt(const v1::ApplyAt& operation, Inputs inputs, co
     auto read = ReadScalar(operation.values().scalar(), "apply_at.values");
     if (!read.ok()) return read.status();
     number = *read;
-    type = ResultType({ArgumentType(type), number->dtype ? ArgumentType(*number->dtype)
-                                                         : ArgumentType(number->value)});
+    type = ResultType({ArgumentType(type),
+                       number->dtype ? ArgumentType(*number->dtype) : ArgumentType(number->value)});
   }
   auto function = FindBinaryFunction({.name = operation.function(),
                                       .input = type,

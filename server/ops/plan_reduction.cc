@@ -238,7 +238,8 @@ absl::StatusOr<Value> FinishValue(ProgramBuilder& builder, v1::Reduction::Functi
   const DType accumulator = value.dtype;
   if (function == v1::Reduction::FUNCTION_NORM) return builder.Op("sqrt", {value}, accumulator);
   if (function != v1::Reduction::FUNCTION_MEAN) return value;
-  if (counted) return builder.Op("divide", {value, builder.Cast(*counted, accumulator)}, accumulator);
+  if (counted)
+    return builder.Op("divide", {value, builder.Cast(*counted, accumulator)}, accumulator);
   auto divisor = EncodeScalar(static_cast<double>(count), accumulator, kInput);
   if (!divisor.ok()) return divisor.status();
   return builder.Op("divide", {value, builder.Constant(*divisor)}, accumulator);
@@ -276,7 +277,8 @@ absl::StatusOr<std::vector<ArrayInfo>> ReadInputs(Inputs inputs, bool masked) {
     }
     shapes.push_back(inputs[i]->shape);
   }
-  auto shape = BroadcastShapes(shapes, masked && shapes.size() == 2 ? kWhere : "reduction.more_inputs");
+  auto shape =
+      BroadcastShapes(shapes, masked && shapes.size() == 2 ? kWhere : "reduction.more_inputs");
   if (!shape.ok()) return shape.status();
   std::vector<ArrayInfo> arrays;
   for (const Input& input : inputs) arrays.push_back(BroadcastTo(*input, *shape));
@@ -356,7 +358,8 @@ absl::StatusOr<Plan> PlanByUfunc(const v1::Reduction& reduction, const ArrayInfo
   auto output = ChooseOutput(function->dtype, shape.result, existing);
   if (!output.ok()) return output.status();
   if (!function->associative) {
-    FoldRequest fold{*function, input, extras.mask, {}, *is_reduced, reduction.keep_dims(), *output};
+    FoldRequest fold{*function, input, extras.mask, {}, *is_reduced, reduction.keep_dims(),
+                     *output};
     if (extras.initial) {
       auto initial = InitialOf(*extras.initial, function->accumulator);
       if (!initial.ok()) return initial.status();
@@ -372,10 +375,9 @@ absl::StatusOr<Plan> PlanByUfunc(const v1::Reduction& reduction, const ArrayInfo
   const Value elements = spec.finish.Input(0, spec.accumulator);
   spec.inputs = {input};
   const std::optional<Value> count = AddMask(extras, &spec);
-  auto whole = WithInitial(extras, spec.finish, elements, count, shape.reduced_count,
-                           [&](Value a, Value b) {
-                             return CombineValues(spec.finish, *function, a, b, kFunctionName);
-                           });
+  auto whole = WithInitial(
+      extras, spec.finish, elements, count, shape.reduced_count,
+      [&](Value a, Value b) { return CombineValues(spec.finish, *function, a, b, kFunctionName); });
   if (!whole.ok()) return whole.status();
   spec.finished = spec.finish.Cast(*whole, function->dtype);
   spec.is_reduced = *std::move(is_reduced);
@@ -462,13 +464,12 @@ absl::StatusOr<Plan> PlanOwn(const v1::Reduction& reduction, const ClientFunctio
 
 absl::Status CheckExtras(const v1::Reduction& reduction) {
   const v1::Reduction::Function function = reduction.function();
-  const bool is_index = function == v1::Reduction::FUNCTION_ARGMIN ||
-                        function == v1::Reduction::FUNCTION_ARGMAX;
-  const bool starts = function == v1::Reduction::FUNCTION_UNSPECIFIED ||
-                      function == v1::Reduction::FUNCTION_SUM ||
-                      function == v1::Reduction::FUNCTION_PROD ||
-                      function == v1::Reduction::FUNCTION_MIN ||
-                      function == v1::Reduction::FUNCTION_MAX;
+  const bool is_index =
+      function == v1::Reduction::FUNCTION_ARGMIN || function == v1::Reduction::FUNCTION_ARGMAX;
+  const bool starts =
+      function == v1::Reduction::FUNCTION_UNSPECIFIED || function == v1::Reduction::FUNCTION_SUM ||
+      function == v1::Reduction::FUNCTION_PROD || function == v1::Reduction::FUNCTION_MIN ||
+      function == v1::Reduction::FUNCTION_MAX;
   if (reduction.has_initial() && !starts)
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, kInitial,
                         "this reduction takes no initial value");

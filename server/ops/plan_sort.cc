@@ -48,9 +48,9 @@ absl::StatusOr<Plan> PlanTopK(const v1::TopK& top_k, Inputs inputs,
   spec.extents[*axis] = 1;
   spec.operands = {{.slot = 0, .array = *input}};
   for (size_t j = 0; j < 2; ++j) {
-    auto output = ChooseOutput(j == 0 ? input->dtype : DType::kInt64, shape,
-                               j < existing.size() ? existing[j] : Input(),
-                               absl::StrCat("outputs[", j, "]"));
+    auto output =
+        ChooseOutput(j == 0 ? input->dtype : DType::kInt64, shape,
+                     j < existing.size() ? existing[j] : Input(), absl::StrCat("outputs[", j, "]"));
     if (!output.ok()) return output.status();
     spec.operands.push_back({.slot = static_cast<uint32_t>(1 + j), .array = *output});
     spec.outputs.push_back(*output);

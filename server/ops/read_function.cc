@@ -175,10 +175,10 @@ absl::StatusOr<size_t> CountResults(const v1::UfuncDefinition& ufunc) {
     count = groups->back().size();
   }
   if (count <= kMaxFunctionResults) return count;
-  return InvalidField(v1::ERROR_REASON_SIZE_LIMIT,
-                      ufunc.body().has_expression() ? "ufunc.body.expression.more_texts"
-                                                    : "ufunc.signatures[0]",
-                      absl::StrCat("at most ", kMaxFunctionResults, " results"));
+  return InvalidField(
+      v1::ERROR_REASON_SIZE_LIMIT,
+      ufunc.body().has_expression() ? "ufunc.body.expression.more_texts" : "ufunc.signatures[0]",
+      absl::StrCat("at most ", kMaxFunctionResults, " results"));
 }
 
 // Results after the first are expressions of the same parameters.

@@ -20,9 +20,9 @@ struct ReduceSpec {
   std::optional<wire::ScalarValue> identity;
   DType accumulator = DType::kBool;
   ProgramBuilder map, finish;
-  Value mapped, finished;            // the latter is cast to the output's type
-  std::optional<Value> takes_part;   // a bool of `map`; then `finish` may read the count, input 1
-  ArrayInfo output;        // slot inputs.size()
+  Value mapped, finished;           // the latter is cast to the output's type
+  std::optional<Value> takes_part;  // a bool of `map`; then `finish` may read the count, input 1
+  ArrayInfo output;                 // slot inputs.size()
   std::string label;
 };
 Plan MakeReducePlan(ReduceSpec spec);

@@ -222,5 +222,51 @@ TEST(ProgramTest, ABatchIsOneProgram) {
   EXPECT_EQ(no_rule.metadata.at("feature"), "batching of nonzero");
 }
 
+// Each element with indices, targets and places of its own.
+TEST(ProgramTest, ABatchGathersScattersAndWritesInPlace) {
+  Daemon daemon;
+  Caller caller(daemon.address());
+  const std::string operations = R"(
+    inputs { handle: 1 } outputs: 3 outputs: 4 outputs: 5 outputs: 6 outputs: 7 outputs: 8 outputs: 9
+    operations { sort { input { handle: 1 } indices: true } outputs { handle: 2 } }
+    operations { gather { input { handle: 1 } indices { handle: 2 } } outputs { handle: 3 } }
+    operations { creation { fill { spec { data_type: DATA_TYPE_FLOAT64 shape: 4 } } } outputs { handle: 4 } }
+    operations { scatter { values { handle: 3 } indices { handle: 2 } } outputs { handle: 4 existing: true } }
+    operations { ufunc { function: 'add' inputs { handle: 4 } inputs { handle: 1 } } outputs { handle: 5 } }
+    operations { apply_at { function: 'subtract' values { scalar { float_value: 0.5 } } indices { handle: 2 } }
+      outputs { handle: 5 existing: true } }
+    operations { outer { function: 'multiply' left { handle: 1 } right { handle: 3 } } outputs { handle: 6 } }
+    operations { reduction { function: FUNCTION_ARGMAX input { handle: 6 } } outputs { handle: 7 } }
+    operations { gather { input { handle: 6 } indices { handle: 2 } axis: 1 } outputs { handle: 8 } }
+    operations { top_k { input { handle: 6 } axis: 0 k: 2 } outputs { handle: 9 } outputs { handle: 10 } })";
+  ASSERT_TRUE(caller.Create("one", operations).ok());
+  const Outcome created = caller.Create("all", operations + "batching { inputs { axis: 0 } }");
+  ASSERT_TRUE(created.ok()) << created.ToString();
+  const std::vector<double> together = {3, -1, 2, 7, 0, 5, -4, 1, 9, 8, -7, 6};
+  v1::RunRequest request = caller.CallOf("all", {together}, 7);
+  auto* spec = request.mutable_operation()
+                   ->mutable_program_call()
+                   ->mutable_inputs(0)
+                   ->mutable_inline_array()
+                   ->mutable_spec();
+  spec->clear_shape();
+  spec->add_shape(3);
+  spec->add_shape(4);
+  const auto all = caller.Values(request);
+  ASSERT_EQ(all.size(), 7u);
+  for (size_t b = 0; b < 3; ++b) {
+    const std::vector<double> row(together.begin() + b * 4, together.begin() + b * 4 + 4);
+    const auto one = caller.Values(caller.CallOf("one", {row}, 7));
+    ASSERT_EQ(one.size(), 7u);
+    for (size_t j = 0; j < 7; ++j) {
+      const size_t n = one[j].size();
+      ASSERT_EQ(all[j].size(), 3 * n) << j;
+      EXPECT_EQ(std::vector<double>(all[j].begin() + b * n, all[j].begin() + (b + 1) * n), one[j])
+          << "output " << j << " of element " << b;
+    }
+    EXPECT_EQ(one[1], row) << "scattered back";
+  }
+}
+
 }  // namespace
 }  // namespace stride::testing

@@ -94,6 +94,29 @@ class VmapTest(client_case.ClientCase):
         self.check(lambda x: (st.cumulative_sum(x, axis=0), st.cumulative_prod(x, axis=1, include_initial=True)), x)
         self.check(lambda x: st.searchsorted(st.asarray([0.2, 0.5, 0.9]), x), x)
         self.check(lambda x: st.top_k(x, 2), x)
+        self.check(lambda x: st.top_k(x, 2, axis=0, largest=False), x)
+        self.check(lambda x: st.cumulative_sum(x, axis=1, reverse=True), x)
+        self.check(lambda x: st.group_reduce("add", x, st.asarray([1, 0, 1]), 2), x)
+        self.check(lambda x: st.add.reduceat(x, st.asarray([0, 2, 1]), axis=1), x)
+
+    def test_masked_reductions(self):
+        x, mask = self.rng.random((5, 3, 4)), self.rng.random((5, 3, 4)) > 0.4
+        self.check(lambda x, m: st.sum(x, axis=0, where=m, initial=2.0), x, mask)
+        self.check(lambda x, m: st.max(x, axis=1, where=m, initial=-1.0), x, mask[0], in_axes=(0, None))
+        self.check(lambda x, m: st.mean(x, where=m), x[0], mask, in_axes=(None, 0))
+
+    def test_at(self):
+        x, i, values = self.rng.random((5, 3, 4)), self.rng.integers(0, 3, (5, 6)), self.rng.random((5, 6, 4))
+
+        def added(x, i, values):
+            y = x * 1
+            st.add.at(y, i, values)
+            st.subtract.at(y, i, 0.25)
+            st.negative.at(y, i)
+            return y
+
+        self.check(added, x, i, values, rtol=1e-13)
+        self.check(lambda x, values: added(x, st.asarray([2, 0, 2, 2, 1, 0]), values), x, values, rtol=1e-13)
 
     def test_assignment(self):
         x, i = self.rng.random((5, 3, 4)), self.rng.integers(0, 3, (5, 2))

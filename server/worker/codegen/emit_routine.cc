@@ -98,9 +98,9 @@ absl::StatusOr<std::string> ProgramsText(const Code& code) {
     const std::string type = TypeName(static_cast<DType>(program.output_dtype()));
     if (inputs.empty()) return Broken("a program of nothing");
     absl::StrAppend(&text, body->definitions, "typedef ", TypeName(inputs[0]), " Argument", i,
-                    ";\ntypedef ", type, " Program", i, ";\nST_FN ", type,
-                    " run", i, "(", parameters, ") {\n  ", type, " out;\n  program", i, "(program",
-                    i, "_scalars()", arguments, ", 0, out);\n  return out;\n}\n");
+                    ";\ntypedef ", type, " Program", i, ";\nST_FN ", type, " run", i, "(",
+                    parameters, ") {\n  ", type, " out;\n  program", i, "(program", i, "_scalars()",
+                    arguments, ", 0, out);\n  return out;\n}\n");
   }
   return text;
 }
@@ -137,7 +137,8 @@ absl::StatusOr<std::string> CallText(const Code& code) {
       continue;
     }
     auto dtype = DTypeFromNumber(static_cast<int>(code.options(i) / 64));
-    if (!dtype || scalar >= static_cast<int>(code.num_scalars())) return Broken("a gufunc's number");
+    if (!dtype || scalar >= static_cast<int>(code.num_scalars()))
+      return Broken("a gufunc's number");
     add(true, *dtype, "st_number");
     absl::StrAppend(&arguments, ", ", code.options(i) % 64, ">(launch.scalars[", scalar++, "])");
   }

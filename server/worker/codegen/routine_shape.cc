@@ -22,7 +22,7 @@ constexpr int64_t kSortTile = 1024;
 // Of group.h: parts of the elements that are combined at once, and the elements of the least part.
 constexpr int64_t kGroupChunksCuda = 8192, kLeastGroupedCuda = 64;
 constexpr int64_t kGroupChunksCpu = 64, kLeastGroupedCpu = 4096;
-constexpr int64_t kGroupPlaces = 512;     // that a processor's core takes together
+constexpr int64_t kGroupPlaces = 512;      // that a processor's core takes together
 constexpr int64_t kEnoughGrouping = 2048;  // threads of a GPU, below which sorting does better
 constexpr int64_t kTableBytes = int64_t{64} << 20;
 
@@ -264,10 +264,12 @@ class Planner {
     const int64_t n = Product(operand(0).own_extents()), bins = last().own_extents(0);
     if (launch_.options(1) != 0) return Group(n, true);
     // Counts may be added in any order: a GPU's blocks share a row.
-    int64_t chunks = std::min<int64_t>(DivideUp(n, kBlockElements), target_.num_multiprocessors * 8);
+    int64_t chunks =
+        std::min<int64_t>(DivideUp(n, kBlockElements), target_.num_multiprocessors * 8);
     int64_t rows = 1;
     if (!is_cuda()) {
-      chunks = std::min({kGroupChunksCpu, DivideUp(n, kLeastGroupedCpu), std::max<int64_t>(n / bins, 1)});
+      chunks = std::min(
+          {kGroupChunksCpu, DivideUp(n, kLeastGroupedCpu), std::max<int64_t>(n / bins, 1)});
       rows = std::max<int64_t>(chunks, 1);
     }
     AddScratch(rows * bins * 8);

@@ -177,9 +177,9 @@ TEST_F(AccumulateTest, RunsFromTheEndAndWithoutItsOwnElement) {
            {3, 1}, {2, 0}, {4, 9}, {3, 1000}, {2, 20000}, {9000, 3}}) {
     for (int form = 1; form < 8; ++form) {
       const bool reverse = form & 1, exclusive = form & 2, swapped = form & 4;
-      HostArray input = Make(DType::kInt32, swapped ? std::vector<int64_t>{n, rows}
-                                                    : std::vector<int64_t>{rows, n},
-                             [](int64_t i) { return Value(i % 23); });
+      HostArray input = Make(
+          DType::kInt32, swapped ? std::vector<int64_t>{n, rows} : std::vector<int64_t>{rows, n},
+          [](int64_t i) { return Value(i % 23); });
       if (swapped) input = Transposed(input);
       v1::Operation operation = AccumulateOf("add", 1);
       operation.mutable_accumulation()->set_reverse(reverse);

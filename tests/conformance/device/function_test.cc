@@ -365,7 +365,8 @@ TEST_F(FunctionTest, BuiltInProductsOfVectors) {
 }
 
 TEST_F(FunctionTest, AGufuncTakesAxesInAnyPlace) {
-  Define(GufuncWith("(m?,n),(n,p?)->(m?,p?)", "float64,float64->float64", kProduct), "placed_product");
+  Define(GufuncWith("(m?,n),(n,p?)->(m?,p?)", "float64,float64->float64", kProduct),
+         "placed_product");
   const HostArray a = Make(DType::kFloat64, {2, 5, 3}, [](int64_t i) { return Value(i % 7); });
   const HostArray b = Make(DType::kFloat64, {4, 3, 5}, [](int64_t i) { return Value(i % 5); });
   for (const char* name : {"placed_product", "matmul"}) {
@@ -376,7 +377,8 @@ TEST_F(FunctionTest, AGufuncTakesAxesInAnyPlace) {
       axes->add_axes(second);
     }
     // out[p, l, m] = sum over n of a[m, l, n] b[p, n, l]
-    DeviceArray target = harness().Put(Make(DType::kFloat64, {4, 5, 2}, [](int64_t) { return Value(0); }));
+    DeviceArray target =
+        harness().Put(Make(DType::kFloat64, {4, 5, 2}, [](int64_t) { return Value(0); }));
     auto result = harness().Compute(operation, {harness().Put(a), harness().Put(b)},
                                     name[0] == 'm' ? nullptr : &target);
     ASSERT_TRUE(result.ok()) << result.status();
@@ -491,8 +493,9 @@ __device__ void split(double x, double* part, int* whole, double2* both) {
     harness().Reset();
   }
   // Neither reduces nor stands in an expression.
-  auto refused = harness().Compute(ReduceBy("sum_and_order", {}), {harness().Put(
-      Make(DType::kInt8, {4}, [](int64_t i) { return Value(i); }))});
+  auto refused = harness().Compute(
+      ReduceBy("sum_and_order", {}),
+      {harness().Put(Make(DType::kInt8, {4}, [](int64_t i) { return Value(i); }))});
   EXPECT_TRUE(absl::IsInvalidArgument(refused.status())) << refused.status();
 }
 

@@ -135,10 +135,8 @@ TEST_F(GroupTest, TakesAnyAxisLayoutAndType) {
       }
     }
   }
-  const HostArray small =
-      Make(DType::kUInt8, {300}, [](int64_t) { return Value(255); });
-  const HostArray sums =
-      Compute(GroupOf("add", 2), {small, Groups(DType::kInt64, 300, 2)});
+  const HostArray small = Make(DType::kUInt8, {300}, [](int64_t) { return Value(255); });
+  const HostArray sums = Compute(GroupOf("add", 2), {small, Groups(DType::kInt64, 300, 2)});
   EXPECT_EQ(sums.info.dtype, DType::kUInt64);
   EXPECT_EQ(sums.At(0) + sums.At(1), Value(300 * 255));
 }
@@ -180,8 +178,8 @@ TEST_F(GroupTest, TellsAGroupOutOfRange) {
       const HostArray which = Make(DType::kInt64, {n}, [&](int64_t i) {
         return Value(static_cast<double>(i == n / 2 ? wrong : i % 9));
       });
-      auto result = harness().Compute(GroupOf("add", 20000),
-                                      {harness().Put(values), harness().Put(which)});
+      auto result =
+          harness().Compute(GroupOf("add", 20000), {harness().Put(values), harness().Put(which)});
       EXPECT_EQ(result.status().code(), absl::StatusCode::kOutOfRange) << result.status();
     }
   }
@@ -252,8 +250,8 @@ TEST_F(GroupTest, CountsBins) {
       const HostArray got = Compute(UniformOf(bins, 0, 200), {input});
       ASSERT_EQ(got.info.dtype, DType::kInt64);
       ASSERT_EQ(got.Values(), expected) << n << " in " << bins << " " << Name(dtype);
-      const HostArray given = Make(DType::kFloat64, {bins + 1},
-                                   [&](int64_t i) { return Value(edges[i]); });
+      const HostArray given =
+          Make(DType::kFloat64, {bins + 1}, [&](int64_t i) { return Value(edges[i]); });
       ASSERT_EQ(Compute(EdgesOf(), {input, given}).Values(), expected)
           << n << " in " << bins << " edges, " << Name(dtype);
     }
@@ -269,9 +267,8 @@ TEST_F(GroupTest, EdgesMayRepeatAndElementsLieOnThem) {
   EXPECT_EQ(got.Values(), (std::vector<Value>{2, 0, 3, 1}));
   // Bins so narrow that no division finds them.
   const double next = std::nextafter(1.0, 2.0);
-  const HostArray narrow = Make(DType::kFloat64, {2}, [&](int64_t i) {
-    return Value(i == 0 ? 1.0 : next);
-  });
+  const HostArray narrow =
+      Make(DType::kFloat64, {2}, [&](int64_t i) { return Value(i == 0 ? 1.0 : next); });
   const auto counts = Compute(UniformOf(1000, 1, next), {narrow}).Values();
   Value sum = 0;
   for (const Value& count : counts) sum += count;

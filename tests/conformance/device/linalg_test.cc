@@ -290,7 +290,8 @@ TEST_F(LinalgTest, GeneralMatricesHaveComplexEigenvectors) {
     for (int64_t n : {1, 2, 7, 50}) {
       const HostArray a = Transposed(Random(dtype, {2, n, n}, 21));
       const auto got = Compute(LinalgOf(Function::FUNCTION_EIG, 1, 2), {a});
-      const auto alone = Compute(LinalgOf(Function::FUNCTION_EIG, 1, 1, {.values_only = true}), {a});
+      const auto alone =
+          Compute(LinalgOf(Function::FUNCTION_EIG, 1, 1, {.values_only = true}), {a});
       ASSERT_EQ(got.size(), 2u);
       ASSERT_EQ(alone.size(), 1u);
       EXPECT_TRUE(IsComplex(got[0].info.dtype) && IsComplex(got[1].info.dtype));
@@ -315,7 +316,8 @@ TEST_F(LinalgTest, GeneralMatricesHaveComplexEigenvectors) {
   HostArray rotation = Make(DType::kFloat64, {2, 2}, [](int64_t i) {
     return Value(i == 1 ? -1 : i == 2 ? 1 : 0);
   });
-  const auto pair = Compute(LinalgOf(Function::FUNCTION_EIG, 1, 1, {.values_only = true}), {rotation});
+  const auto pair =
+      Compute(LinalgOf(Function::FUNCTION_EIG, 1, 1, {.values_only = true}), {rotation});
   ASSERT_EQ(pair.size(), 1u);
   EXPECT_NEAR(std::abs(pair[0].At(0) * pair[0].At(1) - 1.0), 0, 1e-14);
   EXPECT_NEAR(std::abs(pair[0].At(0).imag()), 1, 1e-14);

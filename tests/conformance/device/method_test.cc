@@ -216,8 +216,7 @@ TEST_F(MethodTest, AtTakesANumberOrNothing) {
     power.mutable_apply_at()->mutable_values()->mutable_scalar()->set_int_value(1);
     const DeviceArray target =
         harness().Put(Make(dtype, {4}, [](int64_t i) { return Value(i + 1); }));
-    auto result =
-        harness().Compute(power, {DeviceArray(), harness().Put(indices)}, &target);
+    auto result = harness().Compute(power, {DeviceArray(), harness().Put(indices)}, &target);
     ASSERT_TRUE(result.ok()) << result.status();
     v1::Operation sums = AtOf("add", 1);
     sums.mutable_apply_at()->mutable_values()->mutable_scalar()->set_int_value(2);
@@ -228,7 +227,8 @@ TEST_F(MethodTest, AtTakesANumberOrNothing) {
     // An odd number of times, an even one, never.
     v1::Operation negative = AtOf("negative", 1);
     negative.mutable_apply_at()->clear_values();
-    const HostArray times = Make(DType::kInt64, {5}, [](int64_t i) { return Value(i < 3 ? 0 : 2); });
+    const HostArray times =
+        Make(DType::kInt64, {5}, [](int64_t i) { return Value(i < 3 ? 0 : 2); });
     result = harness().Compute(negative, {harness().Put(times)}, &target);
     ASSERT_TRUE(result.ok()) << result.status();
     EXPECT_EQ(harness().Get(target).Values(), (std::vector<Value>{-21, 22, 23, 4}));

@@ -126,7 +126,8 @@ TEST_F(ReduceTest, StartsFromAValueAndLeavesOutWhatTheMaskSays) {
       {R::FUNCTION_SUM, "", false, [](double a, double b) { return a + b; }, 0},
       {R::FUNCTION_MIN, "", true, [](double a, double b) { return std::min(a, b); }, 0},
       {R::FUNCTION_MAX, "", true, [](double a, double b) { return std::max(a, b); }, 0},
-      {R::FUNCTION_UNSPECIFIED, "hypot", false, [](double a, double b) { return std::hypot(a, b); }, 0},
+      {R::FUNCTION_UNSPECIFIED, "hypot", false, [](double a, double b) { return std::hypot(a, b); },
+       0},
       {R::FUNCTION_UNSPECIFIED, "fmax", true, [](double a, double b) { return std::max(a, b); }, 0},
       // In order.
       {R::FUNCTION_UNSPECIFIED, "subtract", true, [](double a, double b) { return a - b; }, 0},
@@ -144,8 +145,7 @@ TEST_F(ReduceTest, StartsFromAValueAndLeavesOutWhatTheMaskSays) {
           for (bool initial : {false, true}) {
             const int64_t reduced = by_columns ? rows : columns, kept = by_columns ? columns : rows;
             if (one.needs_initial && !initial && (masked || reduced == 0)) continue;
-            v1::Operation operation =
-                ReductionOf(one.function, {by_columns ? 0 : 1});
+            v1::Operation operation = ReductionOf(one.function, {by_columns ? 0 : 1});
             if (!one.name.empty()) operation.mutable_reduction()->set_function_name(one.name);
             if (initial) operation.mutable_reduction()->mutable_initial()->set_float_value(-7);
             std::vector<DeviceArray> inputs = {harness().Put(stored)};
@@ -242,8 +242,8 @@ TEST_F(ReduceTest, AClientsReductionTakesBoth) {
   operation.mutable_reduction()->mutable_where()->set_handle(3);
   operation.mutable_reduction()->mutable_initial()->set_int_value(100);
   operation.add_outputs()->set_handle(4);
-  auto result = harness().Compute(operation,
-                                  {harness().Put(a), harness().Put(a), harness().Put(mask)});
+  auto result =
+      harness().Compute(operation, {harness().Put(a), harness().Put(a), harness().Put(mask)});
   ASSERT_TRUE(result.ok()) << result.status();
   double sum = 100;
   for (int64_t i = 1; i < 1000; i += 4) sum += static_cast<double>(i % 10 * (i % 10));

@@ -128,17 +128,19 @@ TEST(ReadFunction, RefusesWithTheField) {
                "parameters: "
                "'a' parameters: 'b' } } }",
                "reduction.signatures[0]"},
-          Case{"ufunc { signatures: 'int8->int8,int8' body { expression { text: 'a' parameters: 'a' "
-               "} } }",
-               "ufunc.signatures[0]"},
+          Case{
+              "ufunc { signatures: 'int8->int8,int8' body { expression { text: 'a' parameters: 'a' "
+              "} } }",
+              "ufunc.signatures[0]"},
           Case{"ufunc { body { expression { text: 'a' parameters: 'a' more_texts: 'b +' } } }",
                "ufunc.body.expression.more_texts[0]"},
           Case{"ufunc { signatures: 'float64->int8,int8' body { expression { text: 'a > 1' "
                "parameters: 'a' more_texts: 'a' } } }",
                "ufunc.body.expression.more_texts[0]"},
-          Case{"ufunc { associative: true body { expression { text: 'a' parameters: 'a' parameters: "
-               "'b' more_texts: 'b' } } }",
-               "ufunc.associative"},
+          Case{
+              "ufunc { associative: true body { expression { text: 'a' parameters: 'a' parameters: "
+              "'b' more_texts: 'b' } } }",
+              "ufunc.associative"},
           Case{"gufunc { layout: '(n)->()' signatures: 'int8->int8' }", "gufunc.body.source"},
           Case{"gufunc { layout: '(n)->()' signatures: 'int8,int8->int8' }",
                "gufunc.signatures[0]"},
@@ -289,23 +291,29 @@ TEST(PlanGufunc, AxesInAnyPlace) {
   const Input a = Array(DType::kFloat32, {2, 5, 3}), b = Array(DType::kFloat32, {4, 3, 5});
   for (const char* name : {"product", "matmul"}) {
     const std::string call = absl::StrCat("gufunc { function: '", name, "' inputs {} inputs {} ");
-    EXPECT_EQ(Good(table,
-                   call + "axes { axes: 0 axes: -1 } axes { axes: 1 axes: 0 } axes { axes: -1 axes: 0 } }",
-                   {a, b})
-                  .outputs[0],
-              Contiguous(DType::kFloat32, {4, 5, 2}));
+    EXPECT_EQ(
+        Good(
+            table,
+            call + "axes { axes: 0 axes: -1 } axes { axes: 1 axes: 0 } axes { axes: -1 axes: 0 } }",
+            {a, b})
+            .outputs[0],
+        Contiguous(DType::kFloat32, {4, 5, 2}));
     EXPECT_EQ(Good(table, call + "axes { axes: -1 } axes { axes: 2 axes: 0 } axes { axes: 0 } }",
                    {Array(DType::kFloat32, {5}), b})
                   .outputs[0],
               Contiguous(DType::kFloat32, {4, 3}))
         << "optional dimensions";
-    auto refused = [&](const std::string& rest) { return FieldOf(Refusal(table, call + rest, {a, b})); };
+    auto refused = [&](const std::string& rest) {
+      return FieldOf(Refusal(table, call + rest, {a, b}));
+    };
     EXPECT_EQ(refused("axes { axes: 0 } axes { axes: 1 axes: 0 } axes { axes: -1 axes: 0 } }"),
               "gufunc.axes[0]");
-    EXPECT_EQ(refused("axes { axes: 0 axes: 3 } axes { axes: 1 axes: 0 } axes { axes: 1 axes: 0 } }"),
-              "gufunc.axes[0]");
-    EXPECT_EQ(refused("axes { axes: 0 axes: 2 } axes { axes: 1 axes: -2 } axes { axes: 1 axes: 0 } }"),
-              "gufunc.axes[1]");
+    EXPECT_EQ(
+        refused("axes { axes: 0 axes: 3 } axes { axes: 1 axes: 0 } axes { axes: 1 axes: 0 } }"),
+        "gufunc.axes[0]");
+    EXPECT_EQ(
+        refused("axes { axes: 0 axes: 2 } axes { axes: 1 axes: -2 } axes { axes: 1 axes: 0 } }"),
+        "gufunc.axes[1]");
     EXPECT_EQ(refused("axes { axes: 0 axes: 2 } axes { axes: 1 axes: 0 } }"), "gufunc.axes");
     EXPECT_EQ(refused("axis: 0 }"), "gufunc.axis");
     EXPECT_EQ(refused("keep_dims: true }"), "gufunc.keep_dims");

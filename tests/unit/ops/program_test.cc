@@ -216,6 +216,50 @@ TEST(BatchProgram, EachKindHasItsRule) {
                              to,
                          {{10, 4}}),
             (Extents{10, 3, 4}));
+  EXPECT_EQ(
+      BatchedShape(one +
+                       "operations { reduction { function: FUNCTION_ARGMIN input { handle: 1 } "
+                       "keep_dims: true }" +
+                       to,
+                   {{10, 4, 5}}),
+      (Extents{10, 1, 1}));
+  EXPECT_EQ(BatchedShape(
+                one + "operations { reduction { function: FUNCTION_SUM input { handle: 1 } }" + to,
+                {{10}}),
+            (Extents{10}));
+  EXPECT_EQ(BatchedShape(one +
+                             "operations { outer { function: 'add' left { handle: 1 } right { "
+                             "handle: 1 } }" +
+                             to,
+                         {{10, 4, 5}}),
+            (Extents{10, 4, 5, 4, 5}));
+  EXPECT_EQ(BatchedShape(
+                one + "operations { top_k { input { handle: 1 } k: 2 } outputs { handle: 4 }" + to,
+                {{10, 4, 5}}),
+            (Extents{10, 4, 2}));
+  for (const char* name : {"matmul", "matvec", "vecmat"}) {
+    const std::string product = std::string(kTwoInputs) +
+                                "outputs: 3 operations { gufunc { function: '" + name +
+                                "' inputs { handle: 1 } inputs { handle: 2 } }" + to;
+    const bool first_vector = name[0] == 'v', second_vector = name[3] == 'v';
+    EXPECT_EQ(BatchedShape(product + "batching { inputs { axis: 0 } inputs { axis: 0 } }",
+                           {first_vector ? Extents{10, 4} : Extents{10, 3, 4},
+                            second_vector ? Extents{10, 4} : Extents{10, 4, 5}}),
+              first_vector    ? (Extents{10, 5})
+              : second_vector ? (Extents{10, 3})
+                              : (Extents{10, 3, 5}));
+  }
+  // A vector takes the place of a matrix, for each element of the batch.
+  const std::string matmul =
+      std::string(kTwoInputs) +
+      "outputs: 3 operations { gufunc { function: 'matmul' inputs { handle: 1 } "
+      "inputs { handle: 2 } }" +
+      to;
+  EXPECT_EQ(BatchedShape(matmul + "batching { inputs { axis: 0 } inputs {} }", {{10, 4}, {4, 5}}),
+            (Extents{10, 5}));
+  EXPECT_EQ(BatchedShape(matmul + "batching { inputs { axis: 0 } inputs { axis: 0 } }",
+                         {{10, 4}, {10, 4}}),
+            (Extents{10}));
   // What has nothing of the batch is repeated.
   EXPECT_EQ(
       BatchedShape(one + "operations { creation { range { stop { int_value: 7 } } }" + to, {{10}}),

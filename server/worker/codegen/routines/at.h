@@ -1,12 +1,12 @@
 // A function applied in place where indices lead, once for each of them, in order. Operands:
 // values, indices, output (own axes: those that are indexed; the loop's other axes are those along
 // which it has a stride). Programs: value's type to the accumulator's, output's to that, the
-// function, and back to the output's type. Option 2: 1, the value is scalar 0; 2, there is none, and the
-// function has one argument; then operand 0 is not read. Pass 0 finds faults. Then either 4, an item for each
-// place elsewhere, goes through all indices; or 1 clears a table of pass[0] slots, 2 enters each
-// index in the list of its target, 3 sorts each list, and 5 applies it, an item for each slot and
-// place elsewhere. With pass[1] the table has a slot for each target, else it is a hash table, and
-// pass[0] a power of two. pass[2]: places among the indices.
+// function, and back to the output's type. Option 2: 1, the value is scalar 0; 2, there is none,
+// and the function has one argument; then operand 0 is not read. Pass 0 finds faults. Then either
+// 4, an item for each place elsewhere, goes through all indices; or 1 clears a table of pass[0]
+// slots, 2 enters each index in the list of its target, 3 sorts each list, and 5 applies it, an
+// item for each slot and place elsewhere. With pass[1] the table has a slot for each target, else
+// it is a hash table, and pass[0] a power of two. pass[2]: places among the indices.
 
 struct Slot {
   st_u64 key;   // the target's; all ones: free

@@ -62,8 +62,7 @@ ST_FN void phase1(const Launch& launch, st_i64 item) {
       add(parts[first], element(launch, only, i));
       continue;
     }
-    for (st_i64 k = first; k < last; ++k)
-      add(parts[k], element(launch, st_place(launch, k), i));
+    for (st_i64 k = first; k < last; ++k) add(parts[k], element(launch, st_place(launch, k), i));
   }
 }
 

@@ -11,16 +11,16 @@
 #endif
 
 // 16-bit floats, of which all arithmetic is float's.
-#define ST_HALF_TYPE(name, bits_type, to_bits)                                              \
-  struct name {                                                                             \
-    bits_type value;                                                                        \
-    name() = default;                                                                       \
-    ST_METHOD name(float x) : value(to_bits(x)) {}                                          \
-    ST_METHOD operator float() const { return st_to_float(value); }                         \
-    ST_METHOD name& operator+=(float x) { return *this = name(st_to_float(value) + x); }    \
-    ST_METHOD name& operator-=(float x) { return *this = name(st_to_float(value) - x); }    \
-    ST_METHOD name& operator*=(float x) { return *this = name(st_to_float(value) * x); }    \
-    ST_METHOD name& operator/=(float x) { return *this = name(st_to_float(value) / x); }    \
+#define ST_HALF_TYPE(name, bits_type, to_bits)                                           \
+  struct name {                                                                          \
+    bits_type value;                                                                     \
+    name() = default;                                                                    \
+    ST_METHOD name(float x) : value(to_bits(x)) {}                                       \
+    ST_METHOD operator float() const { return st_to_float(value); }                      \
+    ST_METHOD name& operator+=(float x) { return *this = name(st_to_float(value) + x); } \
+    ST_METHOD name& operator-=(float x) { return *this = name(st_to_float(value) - x); } \
+    ST_METHOD name& operator*=(float x) { return *this = name(st_to_float(value) * x); } \
+    ST_METHOD name& operator/=(float x) { return *this = name(st_to_float(value) / x); } \
   };
 ST_HALF_TYPE(stride_float16, st_f16, st_to_f16)
 ST_HALF_TYPE(stride_bfloat16, st_bf16, st_to_bf16)

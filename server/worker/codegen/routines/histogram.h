@@ -1,9 +1,9 @@
 // Histogram. Operands, each with its own axes alone: input, edges, weights, output; for what is not
-// given the input stands. Option 0: the bins are of one width, between scalars 1 and 2; 1: there are
-// weights, which group.h adds up. Programs: weight's type to the accumulator's, addition,
-// accumulator's to the output's, then input's and edges' type to the one in which they are compared.
-// Without weights pass 8 clears pass[1] rows of counts, 9 counts chunks of pass[0] elements, and 10
-// adds rows up. pass[2]: the chunks share one row.
+// given the input stands. Option 0: the bins are of one width, between scalars 1 and 2; 1: there
+// are weights, which group.h adds up. Programs: weight's type to the accumulator's, addition,
+// accumulator's to the output's, then input's and edges' type to the one in which they are
+// compared. Without weights pass 8 clears pass[1] rows of counts, 9 counts chunks of pass[0]
+// elements, and 10 adds rows up. pass[2]: the chunks share one row.
 constexpr bool kUniform = kOption0 != 0;
 constexpr int kSharedBins = 4096;
 
@@ -37,8 +37,8 @@ ST_FN double edge_of(const Bins& bins, st_i64 i) {
 ST_FN st_i64 uniform_bin(const Launch& launch, double x) {
   const Bins bins = bins_of(launch);
   if (!(x >= edge_of(bins, 0) && x <= edge_of(bins, bins.count))) return -1;
-  // The division comes near the true one; the edges decide, and where they lie too close together for
-  // it they are searched.
+  // The division comes near the true one; the edges decide, and where they lie too close together
+  // for it they are searched.
   const double guess = (x - bins.low) / bins.step;
   st_i64 low = 0, high = bins.count;
   const st_i64 near = guess < (double)bins.count ? (guess > 0 ? (st_i64)guess : 0) : bins.count - 1;

@@ -1,5 +1,5 @@
-// A stable merge sort: tiles by blocks, then neighbours merged by threads. Before this text its user
-// defines
+// A stable merge sort: tiles by blocks, then neighbours merged by threads. Before this text its
+// user defines
 //   Entry, before(a, b)          what is sorted, and its order
 //   Row                          what reading and writing needs to know of a row
 //   read(launch, row, i)         the row's entry i
@@ -27,10 +27,10 @@ ST_FN I merge_path(const Entry* a, I a_count, const Entry* b, I b_count, I place
   return low;
 }
 
-// Entries [begin, begin + count) of `from`, or of the row itself where that is null. The first `keep`
-// of them go to `to`, from `to_begin` on, or where that is null to the result. A block's.
-ST_FN void sort_tile(const Launch& launch, const Row& row, const Entry* from, st_i64 begin, int count,
-                     st_i64 keep, Entry* to, st_i64 to_begin) {
+// Entries [begin, begin + count) of `from`, or of the row itself where that is null. The first
+// `keep` of them go to `to`, from `to_begin` on, or where that is null to the result. A block's.
+ST_FN void sort_tile(const Launch& launch, const Row& row, const Entry* from, st_i64 begin,
+                     int count, st_i64 keep, Entry* to, st_i64 to_begin) {
   ST_SHARED Entry tiles[2][kTile];
   for (int i = ST_THREAD; i < count; i += ST_THREADS)
     tiles[0][i] = from != nullptr ? from[begin + i] : read(launch, row, begin + i);
@@ -73,8 +73,8 @@ ST_FN void sort_tile(const Launch& launch, const Row& row, const Entry* from, st
   ST_SYNC();
 }
 
-// Results [place, end) of merging neighbours of `width` entries each, n in all; to `merged`, or where
-// that is null to the result. A thread's.
+// Results [place, end) of merging neighbours of `width` entries each, n in all; to `merged`, or
+// where that is null to the result. A thread's.
 ST_FN void merge_group(const Launch& launch, const Row& row, const Entry* entries, st_i64 n,
                        st_i64 width, st_i64 place, st_i64 end, Entry* merged) {
   if (end > n) end = n;

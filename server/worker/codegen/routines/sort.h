@@ -1,11 +1,11 @@
 // Rows along an axis in order. Operands: input and output, whose own axis it is. Option 0:
 // descending; 1: the output takes the places where the elements were; 2: TopK, with an operand for
 // values and one for places, as long as they are asked for. Passes: 0 sorts tiles; 1 merges
-// neighbours, pass[0] elements each, pass[3] results an item, pass[2] items a row. pass[1]: the half
-// of the scratch memory that is read (merge) or written (tiles), and 2 when this is the last pass,
-// which writes the output. For few of many, 0 keeps the first pass[2] of each tile, and 2 sorts tiles
-// of what was kept, pass[0] entries a row, of which it keeps as many; pass[3] is the room that a row
-// has in either half.
+// neighbours, pass[0] elements each, pass[3] results an item, pass[2] items a row. pass[1]: the
+// half of the scratch memory that is read (merge) or written (tiles), and 2 when this is the last
+// pass, which writes the output. For few of many, 0 keeps the first pass[2] of each tile, and 2
+// sorts tiles of what was kept, pass[0] entries a row, of which it keeps as many; pass[3] is the
+// room that a row has in either half.
 constexpr bool kDescending = kOption0 != 0, kIndices = kOption1 != 0, kTop = kOption2 != 0;
 
 template <bool kWithPlace>

@@ -32,13 +32,13 @@ STRIDE_LAPACK_QR(cungqr_, Complex64)
 STRIDE_LAPACK_QR(zungqr_, Complex128)
 #undef STRIDE_LAPACK_QR
 
-#define STRIDE_LAPACK_REAL(p, T)                                                                 \
-  void p##gesdd_(const char*, const Int*, const Int*, T*, const Int*, T*, T*, const Int*, T*,    \
-                 const Int*, T*, const Int*, Int*, Int*, size_t);                                \
-  void p##syevd_(const char*, const char*, const Int*, T*, const Int*, T*, T*, const Int*, Int*, \
-                 const Int*, Int*, size_t, size_t);                                              \
-  void p##geev_(const char*, const char*, const Int*, T*, const Int*, T*, T*, T*, const Int*,    \
-                T*, const Int*, T*, const Int*, Int*, size_t, size_t);
+#define STRIDE_LAPACK_REAL(p, T)                                                                  \
+  void p##gesdd_(const char*, const Int*, const Int*, T*, const Int*, T*, T*, const Int*, T*,     \
+                 const Int*, T*, const Int*, Int*, Int*, size_t);                                 \
+  void p##syevd_(const char*, const char*, const Int*, T*, const Int*, T*, T*, const Int*, Int*,  \
+                 const Int*, Int*, size_t, size_t);                                               \
+  void p##geev_(const char*, const char*, const Int*, T*, const Int*, T*, T*, T*, const Int*, T*, \
+                const Int*, T*, const Int*, Int*, size_t, size_t);
 STRIDE_LAPACK_REAL(s, float)
 STRIDE_LAPACK_REAL(d, double)
 #undef STRIDE_LAPACK_REAL

@@ -421,8 +421,8 @@ absl::Status Linalg::CopyComplex(Job& job) {
 absl::Status Linalg::Eig(Job& job) {
   const bool vectors = !job.launch.values_only();
   if (absl::Status s = CopyComplex(job); !s.ok()) return s;
-  absl::Status s = solver_->Eig(job.shape.dtype, job.n(), job.a, job.out[0], vectors ? job.b : 0,
-                                job.call);
+  absl::Status s =
+      solver_->Eig(job.shape.dtype, job.n(), job.a, job.out[0], vectors ? job.b : 0, job.call);
   if (!s.ok() || !vectors) return s;
   const auto& matrix = job.shape.outputs[1];
   const GatherSource source{job.b, matrix.rows, matrix.columns, 1, 1, job.n(), 0};

@@ -121,9 +121,8 @@ absl::StatusOr<std::unique_ptr<Solver>> Solver::Open(const Driver& driver, CUstr
   STRIDE_SOLVER_FUNCTIONS(STRIDE_RESOLVE)
 #undef STRIDE_RESOLVE
 #if STRIDE_HAS_GEEV
-  functions->cusolverDnXgeev_bufferSize =
-      reinterpret_cast<decltype(&::cusolverDnXgeev_bufferSize)>(
-          library->Find("cusolverDnXgeev_bufferSize"));
+  functions->cusolverDnXgeev_bufferSize = reinterpret_cast<decltype(&::cusolverDnXgeev_bufferSize)>(
+      library->Find("cusolverDnXgeev_bufferSize"));
   functions->cusolverDnXgeev =
       reinterpret_cast<decltype(&::cusolverDnXgeev)>(library->Find("cusolverDnXgeev"));
 #endif
@@ -332,12 +331,11 @@ absl::Status Solver::Eig(DType dtype, int64_t n, CUdeviceptr a, CUdeviceptr w, C
   if (functions_->cusolverDnXgeev == nullptr) return NoGeev();
   const cudaDataType type = ComplexTypeOf(dtype);
   return SolverStatus(
-      functions_->cusolverDnXgeev(Handle(handle_), Parameters(parameters_), EigMode(false),
-                                  EigMode(vectors != 0), n, type, Pointer(a), n, type, Pointer(w),
-                                  type, nullptr, n, type, Pointer(vectors), n, type,
-                                  Pointer(call.work), call.size.device_bytes,
-                                  HostWork(call.size.host_bytes), call.size.host_bytes,
-                                  Info(call.info)),
+      functions_->cusolverDnXgeev(
+          Handle(handle_), Parameters(parameters_), EigMode(false), EigMode(vectors != 0), n, type,
+          Pointer(a), n, type, Pointer(w), type, nullptr, n, type, Pointer(vectors), n, type,
+          Pointer(call.work), call.size.device_bytes, HostWork(call.size.host_bytes),
+          call.size.host_bytes, Info(call.info)),
       "computing eigenvalues of a general matrix");
 }
 #else

@@ -226,14 +226,13 @@ TEST(RoutineCudaText, CombinesGroupsInOrder) {
       const ops::ClientFunction* own = nullptr;
     } table;
     table.own = &function;
-    for (auto [n, groups, columns] :
-         std::vector<std::array<int64_t, 3>>{{0, 2, 3},
-                                             {50, 3, 2},
-                                             {20000, 3, 1},
-                                             {3000, 2000, 1},
-                                             {40000, 30000, 1},
-                                             {5000, 4000, 3},
-                                             {100, 7, 3000}}) {
+    for (auto [n, groups, columns] : std::vector<std::array<int64_t, 3>>{{0, 2, 3},
+                                                                         {50, 3, 2},
+                                                                         {20000, 3, 1},
+                                                                         {3000, 2000, 1},
+                                                                         {40000, 30000, 1},
+                                                                         {5000, 4000, 3},
+                                                                         {100, 7, 3000}}) {
       v1::Operation operation;
       operation.mutable_group_reduce()->set_function("own");
       operation.mutable_group_reduce()->mutable_values()->set_handle(1);
@@ -254,10 +253,9 @@ TEST(RoutineCudaText, CombinesGroupsInOrder) {
         }
         values.resize(n * columns + 1);
         which.resize(n + 1);
-        const RoutineFault fault =
-            RunHere(operation,
-                    {Of(DType::kInt64, values, {n, columns}), Of(DType::kInt32, which, {n})},
-                    {Of(DType::kInt64, out, {groups, columns})}, &table);
+        const RoutineFault fault = RunHere(
+            operation, {Of(DType::kInt64, values, {n, columns}), Of(DType::kInt32, which, {n})},
+            {Of(DType::kInt64, out, {groups, columns})}, &table);
         EXPECT_TRUE(ToStatus(fault).ok());
         EXPECT_EQ(out, expected) << n << " " << groups << " " << columns << " " << skewed;
       }
