@@ -116,16 +116,11 @@ class EngineImpl : public Engine {
              std::vector<NamedFd> kept, durable::DurableStore* store)
       : core_(options, broker),
         scheduler_(&core_),
-        operations_(
-            &core_, &scheduler_,
-            [this](const TenantId& tenant, const std::string& name) {
-              return modules_.Find(tenant, name);
-            },
-            &functions_, &programs_),
+        operations_(&core_, &scheduler_, FindModule(), &functions_, &programs_),
         arrays_(&core_, &scheduler_, &operations_),
         modules_(&core_, &scheduler_),
         functions_(&core_),
-        programs_(&core_, &functions_),
+        programs_(&core_, &functions_, FindModule()),
         jobs_(&core_, &scheduler_, &operations_) {
     core_.catalogue.add_observer(&core_.recorder);
     if (store != nullptr) durability_ = std::make_unique<Durability>(&core_, &scheduler_, store);
@@ -351,6 +346,13 @@ class EngineImpl : public Engine {
   void BeginDurability(bool recovered);
   void ScheduleHousekeeping();
   void CancelWork(session::Session& session);
+
+  // The code of modules, for those made before `modules_`.
+  Programs::FindModule FindModule() {
+    return [this](const TenantId& tenant, const std::string& name) {
+      return modules_.Find(tenant, name);
+    };
+  }
 
   Core core_;
   Scheduler scheduler_;

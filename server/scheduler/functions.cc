@@ -66,7 +66,7 @@ absl::StatusOr<v1::Function> Functions::Create(const TenantId& tenant,
   if (!compiled.ok()) return compiled;
   Entry& entry = functions_[key];
   entry.record = core_->recorder.NewId();
-  entry.read = *std::move(read);
+  entry.read = std::make_shared<const ops::ClientFunction>(*std::move(read));
   entry.function = request.function();
   entry.function.set_name(absl::StrCat("tenants/", tenant.value, "/functions/", key.second));
   SetTimestamp(core_->Now(), entry.function.mutable_create_time());
@@ -136,7 +136,7 @@ void Functions::Restore(uint64_t id, const recovery::FunctionRecord& record) {
         absl::StrCat("a function that this version does not know was dropped: ", record.id()));
     return;
   }
-  entry.read = *std::move(read);
+  entry.read = std::make_shared<const ops::ClientFunction>(*std::move(read));
   functions_[{TenantId{record.tenant()}, record.id()}] = std::move(entry);
 }
 
@@ -184,7 +184,16 @@ absl::Status Functions::Delete(const TenantId& tenant, const std::string& name) 
 
 const ops::ClientFunction* Functions::Find(const TenantId& tenant, std::string_view id) const {
   auto it = functions_.find({tenant, std::string(id)});
-  return it == functions_.end() ? nullptr : &it->second.read;
+  return it == functions_.end() ? nullptr : it->second.read.get();
+}
+
+std::map<std::string, std::shared_ptr<const ops::ClientFunction>> Functions::All(
+    const TenantId& tenant) const {
+  std::map<std::string, std::shared_ptr<const ops::ClientFunction>> all;
+  for (auto it = functions_.lower_bound({tenant, ""});
+       it != functions_.end() && it->first.first == tenant; ++it)
+    all.emplace(it->first.second, it->second.read);
+  return all;
 }
 
 }  // namespace stride::scheduler

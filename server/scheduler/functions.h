@@ -38,12 +38,15 @@ class Functions {
 
   // nullptr when the tenant has none of this name; valid while the lock is held. Caller holds it.
   const ops::ClientFunction* Find(const TenantId& tenant, std::string_view id) const;
+  // All of the tenant's as they are now, for planning without the lock. Caller holds it.
+  std::map<std::string, std::shared_ptr<const ops::ClientFunction>> All(
+      const TenantId& tenant) const;
 
  private:
   using Key = std::pair<TenantId, std::string>;
   struct Entry {
     v1::Function function;
-    ops::ClientFunction read;
+    std::shared_ptr<const ops::ClientFunction> read;
     uint64_t record = 0;  // id in the journal
   };
   // Takes the name for a function to be made.
@@ -68,6 +71,20 @@ class TenantFunctions : public ops::FunctionTable {
  private:
   const Functions& functions_;
   const TenantId& tenant_;
+};
+
+// Those that it could name at one time.
+class FunctionsThen : public ops::FunctionTable {
+ public:
+  explicit FunctionsThen(std::map<std::string, std::shared_ptr<const ops::ClientFunction>> all)
+      : all_(std::move(all)) {}
+  const ops::ClientFunction* Find(std::string_view name) const override {
+    auto found = all_.find(std::string(name));
+    return found == all_.end() ? nullptr : found->second.get();
+  }
+
+ private:
+  const std::map<std::string, std::shared_ptr<const ops::ClientFunction>> all_;
 };
 
 }  // namespace stride::scheduler
