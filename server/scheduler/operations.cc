@@ -56,6 +56,11 @@ std::string LabelOf(const char* kind, const std::string& function) {
   return absl::StrCat(kind, absl::AsciiStrToLower(absl::StripPrefix(function, "FUNCTION_")));
 }
 
+// tenants/t/programs/p -> p
+std::string LastPart(const std::string& name) {
+  return name.substr(name.rfind('/') + 1).substr(0, kMaxLabel);
+}
+
 }  // namespace
 
 std::string LabelOf(const v1::Operation& operation) {
@@ -101,7 +106,7 @@ std::string LabelOf(const v1::Operation& operation) {
     case v1::Operation::kApplyAt:
       return absl::StrCat(operation.apply_at().function().substr(0, kMaxLabel), " at");
     case v1::Operation::kProgramCall:
-      return "program";
+      return absl::StrCat("program ", LastPart(operation.program_call().program()));
     case v1::Operation::kGufunc:
       return operation.gufunc().function().substr(0, kMaxLabel);
     default:
@@ -170,7 +175,7 @@ absl::StatusOr<Operations::Accepted> Operations::Submit(const TenantId& tenant,
         else
           ready = PrefixField(ready.status(), "program_call.program.");
       }
-      accepted = ready.ok() ? LaunchProgram(tenant, *ready, deadline, resolved)
+      accepted = ready.ok() ? LaunchProgram(tenant, *ready, LabelOf(operation), deadline, resolved)
                             : absl::StatusOr<Accepted>(ready.status());
     } else {
       accepted = Launch(tenant, operation, deadline, resolved);
@@ -490,6 +495,7 @@ absl::StatusOr<Programs::Ready> Operations::FindProgram(const TenantId& tenant,
 
 absl::StatusOr<Operations::Accepted> Operations::LaunchProgram(const TenantId& tenant,
                                                                const Programs::Ready& ready,
+                                                               const std::string& label,
                                                                absl::Time deadline,
                                                                const Resolved& resolved) {
   const size_t num_outputs = ready.plan->outputs.size();
@@ -499,7 +505,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchProgram(const TenantId& t
                                      " results; outputs given: ", resolved.targets.size()));
   }
   const bool one = ready.replay != nullptr && FitsADevice(*ready.replay, resolved);
-  auto whole = one ? LaunchReplay(tenant, ready.replay, deadline, resolved)
+  auto whole = one ? LaunchReplay(tenant, ready.replay, label, deadline, resolved)
                    : LaunchSteps(tenant, ready, deadline, resolved);
   if (!whole.ok()) return whole;
   for (size_t j = 0; j < resolved.targets.size(); ++j) {
@@ -578,10 +584,11 @@ bool Operations::FitsADevice(const Replay& replay, const Resolved& resolved) con
 
 absl::StatusOr<Operations::Accepted> Operations::LaunchReplay(const TenantId& tenant,
                                                               const std::shared_ptr<Replay>& replay,
+                                                              const std::string& label,
                                                               absl::Time deadline,
                                                               const Resolved& resolved) {
   const ops::ProgramGraph& graph = replay->graph;
-  std::shared_ptr<Task> task = NewTask(tenant, "program", deadline, resolved);
+  std::shared_ptr<Task> task = NewTask(tenant, label, deadline, resolved);
   task->replay = replay;
   task->plan = PlanOf(*replay);
   for (const wire::Code& code : graph.codes) {

@@ -88,12 +88,14 @@ class Operations {
                                   const ops::Plan* planned = nullptr);
   // As one task where it can be one, or every step, in order.
   absl::StatusOr<Accepted> LaunchProgram(const TenantId& tenant, const Programs::Ready& ready,
-                                         absl::Time deadline, const Resolved& resolved);
-  // What each handle of a program stands for, or its outputs, before they are copied where they belong.
+                                         const std::string& label, absl::Time deadline,
+                                         const Resolved& resolved);
+  // Neither copies into existing arrays.
   absl::StatusOr<Accepted> LaunchSteps(const TenantId& tenant, const Programs::Ready& ready,
                                        absl::Time deadline, const Resolved& resolved);
   absl::StatusOr<Accepted> LaunchReplay(const TenantId& tenant,
-                                        const std::shared_ptr<Replay>& replay, absl::Time deadline,
+                                        const std::shared_ptr<Replay>& replay,
+                                        const std::string& label, absl::Time deadline,
                                         const Resolved& resolved);
   // Whether some device has the memory for it, with all arrays at once.
   bool FitsADevice(const Replay& replay, const Resolved& resolved) const;
