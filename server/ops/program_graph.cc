@@ -102,6 +102,7 @@ class GraphMaker {
   void PlaceStorages() {
     graph_.num_inputs = plan_.input_handles.size();
     graph_.written.resize(graph_.num_inputs);
+    graph_.passed.resize(graph_.num_inputs);
     size_t slot = graph_.num_inputs;
     for (Storage& storage : storages_) {
       if (storage.input >= 0) {
@@ -126,7 +127,11 @@ class GraphMaker {
     GraphStep made;
     for (uint64_t handle : step.inputs)
       made.places.push_back(handle == 0 ? Location{} : PlaceOf(handle));
-    for (uint64_t handle : step.outputs) made.places.push_back(PlaceOf(handle));
+    for (uint64_t handle : step.outputs) {
+      const Location place = PlaceOf(handle);
+      made.places.push_back(place);
+      if (place.arena < graph_.num_inputs) graph_.written[place.arena] = true;
+    }
     for (int output : plan.zeroed_outputs) {
       GraphStep fill;
       fill.places = {made.places[step.inputs.size() + output]};
@@ -141,7 +146,7 @@ class GraphMaker {
       kernel->mutable_kernel_launch()->clear_code();
       made.kernel = std::move(kernel);
       for (const Location& place : made.places) {
-        if (place.arena < graph_.num_inputs) graph_.written[place.arena] = true;
+        if (place.arena < graph_.num_inputs) graph_.passed[place.arena] = true;
       }
       for (uint64_t handle : step.inputs)
         made.inputs.push_back(handle == 0 ? Input() : Input(info_of_.at(handle)));

@@ -29,7 +29,8 @@ struct ProgramGraph {
   std::vector<GraphStep> steps;
   std::vector<wire::Code> codes;  // each once
   size_t num_inputs = 0;
-  std::vector<bool> written;          // inputs that a kernel gets, and may write
+  std::vector<bool> written;          // of the inputs: written in place, through a view
+  std::vector<bool> passed;           // likewise: a kernel gets it, and may write it
   std::vector<int64_t> result_bytes;  // of the buffers for results
   int64_t scratch_bytes = 0;          // 0: there is no such buffer
   struct Output {

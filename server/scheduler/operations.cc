@@ -596,8 +596,9 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchReplay(const TenantId& te
       task->required_kind = "cuda";
   }
   for (size_t i = 0; i < resolved.inputs.size(); ++i) {
-    task->uses.push_back(
-        {.buffer = resolved.inputs[i]->buffer, .read = true, .write = graph.written[i]});
+    task->uses.push_back({.buffer = resolved.inputs[i]->buffer,
+                          .read = true,
+                          .write = graph.written[i] || graph.passed[i]});
   }
   int64_t bytes = 0;
   for (const ArrayInfo& made : task->plan.outputs) {

@@ -82,7 +82,7 @@ absl::StatusOr<Replay::Ready> MakeReady(
     const ops::ProgramGraph& graph,
     std::vector<std::shared_ptr<const broker::CompiledModule>> modules) {
   Replay::Ready ready;
-  ready.written.resize(graph.num_inputs);
+  ready.written = graph.written;
   for (size_t i = 0; i < graph.steps.size(); ++i) {
     const ops::GraphStep& step = graph.steps[i];
     wire::Task task = step.task;
@@ -131,6 +131,7 @@ void ToRecord(const ops::ProgramGraph& graph, recovery::ReplayRecord* record) {
   record->set_num_inputs(graph.num_inputs);
   record->mutable_result_bytes()->Add(graph.result_bytes.begin(), graph.result_bytes.end());
   record->set_scratch_bytes(graph.scratch_bytes);
+  record->mutable_written()->Add(graph.written.begin(), graph.written.end());
 }
 
 ops::ProgramGraph GraphFrom(const recovery::ReplayRecord& record) {
@@ -156,6 +157,8 @@ ops::ProgramGraph GraphFrom(const recovery::ReplayRecord& record) {
   graph.num_inputs = record.num_inputs();
   graph.result_bytes.assign(record.result_bytes().begin(), record.result_bytes().end());
   graph.scratch_bytes = record.scratch_bytes();
+  graph.written.assign(record.written().begin(), record.written().end());
+  graph.written.resize(graph.num_inputs);
   return graph;
 }
 

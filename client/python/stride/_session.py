@@ -105,6 +105,7 @@ class Session:
         self._recorded: list = []  # weak references to nodes that may still be deferred
         self._lock = threading.RLock()
         self._closed = threading.Event()
+        self._programs = None  # of jit, once there are some
         self._devices = device_service_pb2_grpc.DeviceServiceStub(channels.control)
         self._arrays = array_service_pb2_grpc.ArrayServiceStub(channels.control)
         self._sessions = session_service_pb2_grpc.SessionServiceStub(channels.control)
@@ -151,6 +152,8 @@ class Session:
         while self in _default:
             _default.remove(self)
         self._stream.close()
+        if self._programs is not None and self._daemon is None:
+            self._programs.close()
         try:
             self._sessions.DeleteSession(session_service_pb2.DeleteSessionRequest(name=self.name), timeout=5)
         except grpc.RpcError:
