@@ -20,7 +20,7 @@ namespace {
 
 constexpr char kUsage[] =
     "Usage: service_bench [--address=ADDRESS] [--mib=N] [--calls=N] [--rounds=N] [--elements=N]\n"
-    "                     [--only=latency|chain|transfer|compute|fairness] [--json=FILE]\n";
+    "                     [--only=latency|chain|programs|transfer|compute|fairness] [--json=FILE]\n";
 
 struct Options {
   std::string address;
@@ -140,6 +140,7 @@ Result<void> Measure(const Options& options, Report& report) {
     Result<void> (*measure)(const Setup&, Report&);
   } parts[] = {{"latency", MeasureLatency},
                {"chain", MeasureChain},
+               {"programs", MeasurePrograms},
                {"transfer", MeasureTransfer},
                {"compute", MeasureCompute},
                {"fairness", MeasureFairness}};

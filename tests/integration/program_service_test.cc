@@ -226,6 +226,37 @@ TEST(ProgramTest, ABatchIsOneProgram) {
   EXPECT_EQ(no_rule.metadata.at("feature"), "batching of nonzero");
 }
 
+TEST(ProgramTest, ByTheClient) {
+  Daemon daemon;
+  Client client = daemon.Connect();
+  ProgramSpec spec{.id = "norm",
+                   .inputs = {{.handle = 1, .spec = ArraySpec{DataType::kFloat64, {3}}}}};
+  spec.Add(Operation::Ufunc("square", {ProgramSpec::Handle(1)}), 2);
+  spec.Add(Operation::Reduce(Reduction::kSum, ProgramSpec::Handle(2)), 3);
+  spec.Add(Operation::Ufunc("sqrt", {ProgramSpec::Handle(3)}), 4);
+  spec.outputs = {2, 4};
+  auto program = client.CreateProgram(spec);
+  ASSERT_TRUE(program) << program.error().message;
+  EXPECT_EQ(program->name, "tenants/default/programs/norm");
+  EXPECT_EQ(program->num_tasks, 1);
+  ASSERT_EQ(program->results.size(), 2u);
+  EXPECT_EQ(program->results[0].shape, std::vector<int64_t>{3});
+  for (double x : {2, 4}) {
+    auto input = client.Put(std::vector<double>{x, x, x / 2}, {3});
+    ASSERT_TRUE(input);
+    const auto arrays = client.ComputeAll(Operation::Call(*program, {*input}));
+    ASSERT_EQ(arrays.size(), 2u);
+    EXPECT_THAT(*client.Fetch<double>(arrays[0]), ElementsAre(x * x, x * x, x * x / 4));
+    EXPECT_THAT(*client.Fetch<double>(arrays[1]), ElementsAre(1.5 * x));
+  }
+  auto all = client.ListPrograms();
+  ASSERT_TRUE(all);
+  EXPECT_EQ(all->size(), 1u);
+  EXPECT_TRUE(client.DeleteProgram(program->name));
+  EXPECT_FALSE(client.DeleteProgram(program->name));
+  EXPECT_FALSE(client.CreateProgram({.id = "empty"}));
+}
+
 // What a step finds wrong fails the call, and every result of it.
 TEST(ProgramTest, AFailingStepFailsTheWholeCall) {
   Daemon daemon;

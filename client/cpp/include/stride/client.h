@@ -16,6 +16,7 @@
 #include "stride/future.h"
 #include "stride/job.h"
 #include "stride/operation.h"
+#include "stride/program.h"
 #include "stride/usage.h"
 
 namespace stride {
@@ -160,6 +161,11 @@ class Client {
   Result<Module> GetModule(const std::string& name, const CallOptions& options = {});
   Result<std::vector<Module>> ListModules(const CallOptions& options = {});
   Result<void> DeleteModule(const std::string& name, const CallOptions& options = {});
+
+  // --- programs ---
+  Result<Program> CreateProgram(const ProgramSpec& spec, const CallOptions& options = {});
+  Result<std::vector<Program>> ListPrograms(const CallOptions& options = {});
+  Result<void> DeleteProgram(const std::string& name, const CallOptions& options = {});
 
   // --- jobs ---
   Result<Job> CreateJob(const JobSpec& spec, const CallOptions& options = {});
