@@ -123,6 +123,7 @@ class EngineImpl : public Engine {
         programs_(&core_, &functions_, FindModule()),
         jobs_(&core_, &scheduler_, &operations_) {
     core_.catalogue.add_observer(&core_.recorder);
+    core_.catalogue.add_observer(&programs_);
     if (store != nullptr) durability_ = std::make_unique<Durability>(&core_, &scheduler_, store);
     if (durability_ != nullptr) {
       core_.catalogue.add_observer(durability_.get());

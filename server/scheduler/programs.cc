@@ -114,6 +114,7 @@ absl::StatusOr<v1::CreateProgramResponse> Programs::Create(
   Locked lock(*core_);
   if (absl::Status status = CheckRoom(key); !status.ok()) return status;
   entry.record = core_->recorder.NewId();
+  entry.of_session = IsOfSession(key);
   Save(key, entry);
   *response.mutable_program() = *entry.program;
   programs_[key] = std::move(entry);
@@ -218,6 +219,22 @@ void Programs::Keep(const TenantId& tenant, const std::string& name, const Draft
   plans[KindOf(draft.inputs)] = ready;
 }
 
+bool Programs::IsOfSession(const Key& key) const {
+  const size_t dot = key.second.find('.');
+  if (dot == std::string::npos) return false;
+  return core_->catalogue.FindSession(key.first, key.second.substr(0, dot), core_->Now()).ok();
+}
+
+void Programs::Removed(session::Session& session) {
+  const std::string prefix = absl::StrCat(session.id, ".");
+  auto it = programs_.lower_bound({session.tenant, prefix});
+  while (it != programs_.end() && it->first.first == session.tenant &&
+         it->first.second.compare(0, prefix.size(), prefix) == 0) {
+    if (it->second.of_session) core_->recorder.Erase(recovery::Kind::kProgram, it->second.record);
+    it = it->second.of_session ? programs_.erase(it) : std::next(it);
+  }
+}
+
 void Programs::Save(const Key& key, const Entry& entry) {
   if (!core_->recorder.on()) return;
   recovery::ProgramRecord record;
@@ -237,8 +254,10 @@ void Programs::Restore(uint64_t id, const recovery::ProgramRecord& record) {
         absl::StrCat("a program that this version does not know was dropped: ", record.id()));
     return;
   }
-  Entry& entry = programs_[{TenantId{record.tenant()}, record.id()}];
+  const Key key{TenantId{record.tenant()}, record.id()};
+  Entry& entry = programs_[key];
   entry.record = id;
+  entry.of_session = IsOfSession(key);
   entry.program = std::make_shared<const v1::Program>(std::move(program));
   entry.whole = calls ? std::make_shared<const v1::Program>(std::move(whole)) : entry.program;
 }

@@ -25,9 +25,10 @@ namespace stride::scheduler {
 
 class Functions;
 
-// Programs that clients registered, by name, and their plans. Each tenant's are its own.
+// Programs that clients registered, by name, and their plans. Each tenant's are its own. One whose id
+// begins with that of a session and a dot, and is made while there is that session, goes with it.
 // Thread-safe, except where said.
-class Programs {
+class Programs : public session::Catalogue::Observer {
  public:
   // Finds the code of a module by its resource name; caller holds the lock.
   using FindModule =
@@ -42,6 +43,12 @@ class Programs {
   absl::StatusOr<v1::ListProgramsResponse> List(const TenantId& tenant,
                                                 const v1::ListProgramsRequest& request);
   absl::Status Delete(const TenantId& tenant, const std::string& name);
+
+  // --- the catalogue's; caller holds the lock ---
+  void Added(session::Session&) override {}
+  void Removed(session::Session& session) override;
+  void Added(const std::shared_ptr<session::Array>&) override {}
+  void Removed(session::Array&) override {}
 
   // As an earlier daemon had it. Caller holds the lock.
   void Restore(uint64_t id, const recovery::ProgramRecord& record);
@@ -77,7 +84,9 @@ class Programs {
     std::shared_ptr<const v1::Program> whole;
     std::map<std::string, Ready> plans;  // by the inputs' descriptions
     uint64_t record = 0;                 // id in the journal
+    bool of_session = false;
   };
+  bool IsOfSession(const Key& key) const;
   absl::StatusOr<Draft> DraftOf(const TenantId& tenant, std::shared_ptr<const v1::Program> program,
                                 std::vector<ArrayInfo> inputs) const;
   // With the operations of the programs that it calls in the place of the calls.

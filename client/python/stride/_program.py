@@ -124,14 +124,9 @@ class Programs:
         self._known[made.id] = self._known.get(made.id, 0) + 1
         return _full(session, name, "programs")
 
-    def close(self) -> None:
-        """Deletes them all; the session ends."""
-        for one in list(self._known):
-            if not self._delete(one, timeout=5):
-                return
-
     def _name(self, content: str) -> str:
-        return f"jit-{self._session.name.rpartition('/')[2]}-{content}"
+        # With the session's id in front, the daemon deletes it with the session.
+        return f"{self._session.name.rpartition('/')[2]}.{content}"
 
     def _service(self):
         if self._stub is None:
@@ -151,16 +146,12 @@ class Programs:
         for one in gone:
             self._delete(one)
 
-    def _delete(self, content: str, timeout: Optional[float] = None) -> bool:
-        """False: nothing answers."""
+    def _delete(self, content: str) -> None:
         self._known.pop(content, None)
         try:
-            self._session._call(self._service().DeleteProgram, proto.DeleteProgramRequest(name=_full(self._session, self._name(content), "programs")), timeout)
-        except (_errors.Unavailable, _errors.DeadlineExceeded):
-            return False
+            self._session._call(self._service().DeleteProgram, proto.DeleteProgramRequest(name=_full(self._session, self._name(content), "programs")))
         except _errors.StrideError:
             pass
-        return True
 
 
 def programs_of(session) -> Programs:

@@ -152,8 +152,6 @@ class Session:
         while self in _default:
             _default.remove(self)
         self._stream.close()
-        if self._programs is not None and self._daemon is None:
-            self._programs.close()
         try:
             self._sessions.DeleteSession(session_service_pb2.DeleteSessionRequest(name=self.name), timeout=5)
         except grpc.RpcError:
