@@ -377,6 +377,10 @@ void EngineImpl::BeginDurability(bool recovered) {
       if (core_.recorder.on()) core_.recorder.journal()->Set(kReadingDisk, "");
       core_.recorder.Commit();
       jobs = durability_->RestoreArrays();
+      for (const auto& [id, row] : durability_->definitions()) {
+        if (row.kind == durable::DefinitionRow::kFunction) functions_.RestoreFromDisk(id, row.record);
+        if (row.kind == durable::DefinitionRow::kProgram) programs_.RestoreFromDisk(id, row.record);
+      }
     }
   }
   STRIDE_CRASH_POINT("durable.arrays_restored");

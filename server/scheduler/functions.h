@@ -35,6 +35,8 @@ class Functions {
 
   // As an earlier daemon had it. Caller holds the lock.
   void Restore(uint64_t id, const recovery::FunctionRecord& record);
+  // As it was on disk, in that row. Caller holds the lock.
+  void RestoreFromDisk(uint64_t row, const std::string& record);
 
   // nullptr when the tenant has none of this name; valid while the lock is held. Caller holds it.
   const ops::ClientFunction* Find(const TenantId& tenant, std::string_view id) const;
@@ -47,8 +49,10 @@ class Functions {
   struct Entry {
     v1::Function function;
     std::shared_ptr<const ops::ClientFunction> read;
-    uint64_t record = 0;  // id in the journal
+    uint64_t record = 0;   // id in the journal
+    uint64_t durable = 0;  // its row on disk; 0: it is not kept there
   };
+  static recovery::FunctionRecord RecordOf(const Key& key, const Entry& entry);
   // Takes the name for a function to be made.
   absl::Status Reserve(const Key& key);
   void Save(const Key& key, const Entry& entry);

@@ -9,6 +9,7 @@
 #include "server/ops/shape.h"
 #include "server/recovery/records.pb.h"
 #include "server/scheduler/describe.h"
+#include "server/scheduler/durability.h"
 #include "server/scheduler/functions.h"
 #include "server/scheduler/operations.h"
 #include "server/session/resource_name.h"
@@ -111,13 +112,21 @@ absl::StatusOr<v1::CreateProgramResponse> Programs::Create(
     Describe(*ready, &response);
     entry.plans[KindOf(draft->inputs)] = *std::move(ready);
   }
-  Locked lock(*core_);
-  if (absl::Status status = CheckRoom(key); !status.ok()) return status;
-  entry.record = core_->recorder.NewId();
-  entry.of_session = IsOfSession(key);
-  Save(key, entry);
-  *response.mutable_program() = *entry.program;
-  programs_[key] = std::move(entry);
+  uint64_t number = 0;
+  {
+    Locked lock(*core_);
+    if (absl::Status status = CheckRoom(key); !status.ok()) return status;
+    entry.record = core_->recorder.NewId();
+    entry.of_session = IsOfSession(key);
+    if (core_->durability != nullptr && !entry.of_session) {
+      entry.durable = core_->durability->Defined(durable::DefinitionRow::kProgram,
+                                                 RecordOf(key, entry), &number);
+    }
+    Save(key, entry);
+    *response.mutable_program() = *entry.program;
+    programs_[key] = std::move(entry);
+  }
+  if (number != 0) core_->durability->Await(number);
   return response;
 }
 
@@ -237,12 +246,26 @@ void Programs::Removed(session::Session& session) {
 
 void Programs::Save(const Key& key, const Entry& entry) {
   if (!core_->recorder.on()) return;
+  core_->recorder.Set(recovery::Kind::kProgram, entry.record, RecordOf(key, entry));
+}
+
+recovery::ProgramRecord Programs::RecordOf(const Key& key, const Entry& entry) {
   recovery::ProgramRecord record;
   record.set_tenant(key.first.value);
   record.set_id(key.second);
   entry.program->SerializeToString(record.mutable_program());
   if (entry.whole != entry.program) entry.whole->SerializeToString(record.mutable_whole());
-  core_->recorder.Set(recovery::Kind::kProgram, entry.record, record);
+  record.set_durable(entry.durable);
+  return record;
+}
+
+void Programs::RestoreFromDisk(uint64_t row, const std::string& bytes) {
+  recovery::ProgramRecord record;
+  if (!record.ParseFromString(bytes)) return;
+  record.set_durable(row);
+  Restore(core_->recorder.NewId(), record);
+  const Key key{TenantId{record.tenant()}, record.id()};
+  if (auto it = programs_.find(key); it != programs_.end()) Save(key, it->second);
 }
 
 void Programs::Restore(uint64_t id, const recovery::ProgramRecord& record) {
@@ -258,6 +281,8 @@ void Programs::Restore(uint64_t id, const recovery::ProgramRecord& record) {
   Entry& entry = programs_[key];
   entry.record = id;
   entry.of_session = IsOfSession(key);
+  entry.durable = record.durable();
+  if (core_->durability != nullptr) core_->durability->RestoredDefinition(entry.durable);
   entry.program = std::make_shared<const v1::Program>(std::move(program));
   entry.whole = calls ? std::make_shared<const v1::Program>(std::move(whole)) : entry.program;
 }
@@ -296,11 +321,16 @@ absl::StatusOr<v1::ListProgramsResponse> Programs::List(const TenantId& tenant,
 absl::Status Programs::Delete(const TenantId& tenant, const std::string& name) {
   auto parsed = session::ParseTenantResource(name, "programs", "name");
   if (!parsed.ok()) return parsed.status();
-  Locked lock(*core_);
-  auto it = programs_.find({tenant, parsed->id});
-  if (parsed->tenant != tenant.value || it == programs_.end()) return Unknown("program", name);
-  core_->recorder.Erase(recovery::Kind::kProgram, it->second.record);
-  programs_.erase(it);
+  uint64_t number = 0;
+  {
+    Locked lock(*core_);
+    auto it = programs_.find({tenant, parsed->id});
+    if (parsed->tenant != tenant.value || it == programs_.end()) return Unknown("program", name);
+    core_->recorder.Erase(recovery::Kind::kProgram, it->second.record);
+    if (core_->durability != nullptr) number = core_->durability->Undefined(it->second.durable);
+    programs_.erase(it);
+  }
+  if (number != 0) core_->durability->Await(number);
   return absl::OkStatus();
 }
 

@@ -52,6 +52,8 @@ class Programs : public session::Catalogue::Observer {
 
   // As an earlier daemon had it. Caller holds the lock.
   void Restore(uint64_t id, const recovery::ProgramRecord& record);
+  // As it was on disk, in that row. Caller holds the lock.
+  void RestoreFromDisk(uint64_t row, const std::string& record);
 
   // The program as it runs for these inputs: made once for each kind of them. `program` has its
   // handles. `replay`: as one task, where it can be one.
@@ -84,8 +86,10 @@ class Programs : public session::Catalogue::Observer {
     std::shared_ptr<const v1::Program> whole;
     std::map<std::string, Ready> plans;  // by the inputs' descriptions
     uint64_t record = 0;                 // id in the journal
+    uint64_t durable = 0;                // its row on disk; 0: it is not kept there
     bool of_session = false;
   };
+  static recovery::ProgramRecord RecordOf(const Key& key, const Entry& entry);
   bool IsOfSession(const Key& key) const;
   absl::StatusOr<Draft> DraftOf(const TenantId& tenant, std::shared_ptr<const v1::Program> program,
                                 std::vector<ArrayInfo> inputs) const;
