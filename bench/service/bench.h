@@ -34,6 +34,8 @@ struct Setup {
 Result<void> MeasureLatency(const Setup& setup, Report& report);
 // Operations that follow one another down the command stream, against one call each.
 Result<void> MeasureChain(const Setup& setup, Report& report);
+// Programs, against the same operations one by one, and a gRPC method that does nothing.
+Result<void> MeasurePrograms(const Setup& setup, Report& report);
 // Arrays' bytes in and out, against bare sockets and memcpy.
 Result<void> MeasureTransfer(const Setup& setup, Report& report);
 // Operations on arrays that are there, and what their compilation costs.

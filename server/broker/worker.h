@@ -72,6 +72,10 @@ class Worker {
   virtual absl::Status LoadModule(const CompiledModule& module, LoadDone loaded) = 0;
   virtual absl::Status UnloadModule(uint64_t module) = 0;
 
+  // Likewise, after the modules that its steps name; nothing answers. See wire::LoadGraph.
+  virtual absl::Status LoadGraph(uint64_t graph, const wire::Graph& steps) = 0;
+  virtual absl::Status UnloadGraph(uint64_t graph) = 0;
+
   // Sequences are the caller's: from 1, growing by one; INVALID_ARGUMENT when they do not, or when
   // one task is over 100 KiB. Packets are the broker's business: any number of tasks may be given.
   virtual absl::Status Submit(const wire::Submit& tasks) = 0;

@@ -243,6 +243,25 @@ absl::Status WorkerProcess::UnloadModule(uint64_t module) {
   return Send(command);
 }
 
+absl::Status WorkerProcess::LoadGraph(uint64_t graph, const wire::Graph& steps) {
+  wire::Command command;
+  wire::LoadGraph* load = command.mutable_load_graph();
+  load->set_graph(graph);
+  if (steps.ByteSizeLong() <= kMaxTasksBytes) {
+    *load->mutable_steps() = steps;
+    return Send(command);
+  }
+  load->set_in_descriptor(true);
+  absl::StatusOr<UniqueFd> file = CreateSealedCopy("stride-graph", steps.SerializeAsString());
+  return file.ok() ? Send(command, {file->get()}) : file.status();
+}
+
+absl::Status WorkerProcess::UnloadGraph(uint64_t graph) {
+  wire::Command command;
+  command.mutable_unload_graph()->set_graph(graph);
+  return Send(command);
+}
+
 absl::Status WorkerProcess::Submit(const wire::Submit& tasks) {
   if (tasks.tasks().empty()) return absl::OkStatus();
   absl::MutexLock order(&submit_mutex_);

@@ -62,6 +62,8 @@ class WorkerProcess : public Worker {
   absl::Status UnmapArena(uint64_t arena) override;
   absl::Status LoadModule(const CompiledModule& module, LoadDone loaded) override;
   absl::Status UnloadModule(uint64_t module) override;
+  absl::Status LoadGraph(uint64_t graph, const wire::Graph& steps) override;
+  absl::Status UnloadGraph(uint64_t graph) override;
   absl::Status Submit(const wire::Submit& tasks) override;
   absl::Status Cancel(absl::Span<const uint64_t> sequences) override;
   Progress progress() const override;

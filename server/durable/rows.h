@@ -34,6 +34,14 @@ struct JobRow {
   std::string ended;  // a v1::Job without its operations; empty: it has not ended
 };
 
+// A function or program that a client registered.
+struct DefinitionRow {
+  enum Kind : uint64_t { kFunction = 1, kProgram = 2 };  // on disk: never change one
+  uint64_t id = 0;
+  uint64_t kind = 0;
+  std::string record;  // a recovery::FunctionRecord or ProgramRecord
+};
+
 // Things that change together or not at all.
 struct Change {
   std::vector<ContentRow> contents;
@@ -44,6 +52,8 @@ struct Change {
   std::vector<uint64_t> cancelled_jobs;
   std::vector<std::pair<uint64_t, std::string>> ended_jobs;
   std::vector<uint64_t> erased_jobs;
+  std::vector<DefinitionRow> definitions;
+  std::vector<uint64_t> erased_definitions;
   bool restored = false;  // all that was found at the start is there again
   // Called once, on the store's thread, without a lock: whether it is on disk now. False: the store
   // was closed before.
@@ -55,6 +65,7 @@ struct Rows {
   std::map<uint64_t, ContentRow> contents;
   std::map<uint64_t, ArrayRow> arrays;
   std::map<uint64_t, JobRow> jobs;
+  std::map<uint64_t, DefinitionRow> definitions;
 };
 
 }  // namespace stride::durable

@@ -33,6 +33,8 @@ int64_t BytesOf(const Change& change) {
   int64_t bytes = 0;
   for (const JobRow& row : change.jobs) bytes += static_cast<int64_t>(row.accepted.size());
   for (const auto& [id, ended] : change.ended_jobs) bytes += static_cast<int64_t>(ended.size());
+  for (const DefinitionRow& row : change.definitions)
+    bytes += static_cast<int64_t>(row.record.size());
   for (const ArrayRow& row : change.arrays) bytes += static_cast<int64_t>(row.record.size());
   return bytes;
 }

@@ -8,7 +8,6 @@
 namespace stride::ops {
 namespace {
 
-constexpr int kMaxOperations = 500;
 constexpr int kMaxInputs = 256;
 constexpr int kMaxOutputs = 64;
 
@@ -53,13 +52,9 @@ absl::Status CheckOutput(const v1::Output& output, const std::string& field, Kno
 
 absl::Status CheckOperation(const v1::Operation& operation, const std::string& prefix,
                             Known* known) {
-  if (operation.has_program_call())
-    return NotImplemented("program_call", "a program within a program is not implemented");
   if (operation.has_copy() && operation.copy().move())
-    return NotImplemented("copy.move", "a move within a program is not implemented");
-  if (operation.has_kernel_launch()) {
-    return NotImplemented("kernel_launch", "kernels within a program are not implemented");
-  }
+    return NotImplemented(
+        "copy.move", "a move within a program is not implemented: a program runs on one device");
   if (!operation.device().empty() || operation.priority() != 0)
     return Wrong(absl::StrCat(prefix, "device"), "device and priority are the call's to tell");
   for (const OperandField& field : CollectOperands(operation)) {
@@ -82,7 +77,8 @@ absl::Status CheckCount(const char* field, int count, int least, int most) {
 }  // namespace
 
 absl::Status CheckProgram(const v1::Program& program) {
-  absl::Status counts = CheckCount("operations", program.operations_size(), 1, kMaxOperations);
+  absl::Status counts =
+      CheckCount("operations", program.operations_size(), 1, kMaxProgramOperations);
   counts.Update(CheckCount("inputs", program.inputs_size(), 0, kMaxInputs));
   counts.Update(CheckCount("outputs", program.outputs_size(), 1, kMaxOutputs));
   if (!counts.ok()) return counts;

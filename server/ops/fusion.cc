@@ -26,7 +26,9 @@ bool IsPlainLoop(const ProgramStep& step) {
          operation.expression().data_type() == v1::DATA_TYPE_UNSPECIFIED;
 }
 
+// A kernel may write whatever it is given.
 bool WritesInPlace(const ProgramStep& step) {
+  if (step.operation.has_kernel_launch()) return true;
   return std::find(step.existing.begin(), step.existing.end(), true) != step.existing.end();
 }
 

@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "server/ops/bind.h"
 #include "server/store/array_info.h"
 #include "server/wire/plan.pb.h"
 #include "server/wire/worker.pb.h"
@@ -96,14 +97,5 @@ int NumGlobalOperands(const v1::KernelLaunch& launch);
 // parameters (pointers to non-const; all, when unknown).
 std::vector<int> WrittenOperands(const v1::KernelLaunch& launch,
                                  const wire::KernelDescription& kernel);
-
-// Where a slot's buffer lies on the device.
-struct Location {
-  uint64_t arena = 0;
-  uint64_t offset = 0;
-};
-// Replaces slots by locations throughout the task: arena = slots[slot].arena, offset +=
-// slots[slot].offset.
-void Bind(wire::Task* task, absl::Span<const Location> slots);
 
 }  // namespace stride::ops

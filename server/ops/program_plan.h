@@ -27,9 +27,13 @@ struct ProgramStep {
 // A program as it runs for inputs of one kind: dtypes, shapes and layouts.
 struct ProgramPlan {
   std::vector<ProgramStep> steps;
+  std::vector<ArrayInfo> inputs;
+  std::vector<uint64_t> input_handles;
   std::vector<ArrayInfo> outputs;        // of the program
   std::vector<uint64_t> output_handles;  // which they are among the steps'
 };
+
+constexpr int kMaxProgramOperations = 500;
 
 // Whether its handles make sense: whatever it is called with. Field paths within the Program.
 absl::Status CheckProgram(const v1::Program& program);

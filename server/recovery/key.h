@@ -23,6 +23,7 @@ enum class Kind : uint8_t {
   kReadingDisk = 12,  // nothing of it: what is on disk has not been read as a whole
   kFunction = 13,
   kProgram = 14,
+  kReplay = 15,
 };
 
 constexpr uint64_t Key(Kind kind, uint64_t id) { return static_cast<uint64_t>(kind) << 56 | id; }

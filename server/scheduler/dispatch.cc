@@ -63,14 +63,6 @@ void DropFresh(const std::vector<Use>& uses) {
   }
 }
 
-void SetModule(wire::Task* task, uint64_t module) {
-  if (task->has_elementwise()) task->mutable_elementwise()->set_module(module);
-  if (task->has_reduce()) task->mutable_reduce()->set_module(module);
-  if (task->has_matmul()) task->mutable_matmul()->set_module(module);
-  if (task->has_kernel()) task->mutable_kernel()->set_module(module);
-  if (task->has_routine()) task->mutable_routine()->set_module(module);
-}
-
 }  // namespace
 
 bool Scheduler::MayDispatch(const Task& task, const Lane& lane) const {
@@ -132,7 +124,8 @@ bool Scheduler::PumpOnce(Lane& lane) {
         std::isinf(budget) ? task->estimate_seconds : ExpectedSeconds(*task, lane);
     budget -= task->expected_seconds;
     MapForTask(*task, lane);
-    LoadModule(*task, lane);
+    LoadModule(task->module, lane);
+    if (task->replay != nullptr) LoadReplay(*task, lane);
     AddToSubmit(task, lane, std::move(bound), &submit);
     sent.push_back(std::move(task));
   }
@@ -213,17 +206,17 @@ void Scheduler::MapForTask(const Task& task, Lane& lane) {
   }
 }
 
-void Scheduler::LoadModule(const Task& task, Lane& lane) {
-  if (task.module == nullptr || !lane.loaded.insert(task.module->id).second) return;
-  auto loaded = [this, lane = &lane,
-                 id = task.module->id](absl::StatusOr<wire::ModuleLoaded> result) {
+void Scheduler::LoadModule(const std::shared_ptr<const broker::CompiledModule>& module,
+                           Lane& lane) {
+  if (module == nullptr || !lane.loaded.insert(module->id).second) return;
+  auto loaded = [this, lane = &lane, id = module->id](absl::StatusOr<wire::ModuleLoaded> result) {
     Locked lock(*core_);
     absl::Status status = result.status();
     if (result.ok()) status = wire::ToStatus(result->status());
     if (!status.ok()) lane->load_errors[id] = status;
     if (result.ok()) lane->attributes[id] = *std::move(result);
   };
-  lane.worker->LoadModule(*task.module, loaded).IgnoreError();
+  lane.worker->LoadModule(*module, loaded).IgnoreError();
 }
 
 void Scheduler::TasksDone(Lane& lane, const broker::Worker* worker,
@@ -259,8 +252,7 @@ void Scheduler::TasksDone(Lane& lane, const broker::Worker* worker,
 }
 
 double Scheduler::ExpectedSeconds(const Task& task, const Lane& lane) const {
-  return model_.Estimate(lane.description, task.module != nullptr ? task.module->key : task.label,
-                         task.plan);
+  return model_.Estimate(lane.description, CodeKeyOf(task), task.plan);
 }
 
 void Scheduler::TaskEnded(Lane& lane, const std::shared_ptr<Task>& task,
@@ -275,8 +267,7 @@ void Scheduler::TaskEnded(Lane& lane, const std::shared_ptr<Task>& task,
   accounts_[lane.device].busy_seconds += result.run_seconds();
   if (status.ok()) {
     health_.Worked(lane.device);
-    model_.Record(lane.description, task->module != nullptr ? task->module->key : task->label,
-                  task->plan, result.run_seconds());
+    model_.Record(lane.description, CodeKeyOf(*task), task->plan, result.run_seconds());
   }
   Complete(task, status);
 }
@@ -285,8 +276,11 @@ absl::Status Scheduler::TaskStatus(const Task& task, const Lane& lane,
                                    const wire::Status& status) const {
   if (status.code() == 0) return absl::OkStatus();
   absl::Status cause = wire::ToStatus(status);
-  if (task.module != nullptr) {
-    auto it = lane.load_errors.find(task.module->id);
+  std::vector<std::shared_ptr<const broker::CompiledModule>> modules = {task.module};
+  if (task.ready != nullptr) modules = task.ready->modules;
+  for (const auto& module : modules) {
+    if (module == nullptr) continue;
+    auto it = lane.load_errors.find(module->id);
     if (it != lane.load_errors.end()) cause = it->second;
   }
   if (wire::ReasonFor(cause.code()) == v1::ERROR_REASON_KERNEL_FAULT)
@@ -306,6 +300,7 @@ void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker,
   lane.loaded.clear();
   lane.load_errors.clear();
   lane.attributes.clear();
+  lane.graphs.clear();
   const uint64_t record = std::exchange(lane.worker_record, 0);
   lane.recalls.clear();
   ++accounts_[lane.device].worker_restarts;

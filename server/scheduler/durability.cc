@@ -56,6 +56,7 @@ void Durability::Start() {
     Locked lock(*core_);
     rows_ = {};
     job_rows_.clear();
+    definition_rows_.clear();
     renamed_.clear();
   }
   durable::Change change;
@@ -293,6 +294,25 @@ void Durability::AddEnds(durable::Change* change) {
     jobs_.erase(job);
     it = ended_.erase(it);
   }
+}
+
+uint64_t Durability::Defined(durable::DefinitionRow::Kind kind,
+                             const google::protobuf::MessageLite& record, uint64_t* number) {
+  *number = 0;
+  if (stopped_) return 0;
+  const uint64_t row = store_->NewId();
+  if (row == 0) return 0;
+  durable::Change change;
+  change.definitions.push_back({row, kind, record.SerializeAsString()});
+  *number = store_->Queue(std::move(change));
+  return row;
+}
+
+uint64_t Durability::Undefined(uint64_t row) {
+  if (stopped_ || row == 0) return 0;
+  durable::Change change;
+  change.erased_definitions.push_back(row);
+  return store_->Queue(std::move(change));
 }
 
 void Durability::Await(uint64_t number) const {

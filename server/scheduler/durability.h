@@ -19,6 +19,10 @@
 #include "server/session/catalogue.h"
 #include "stride/v1/job_service.pb.h"
 
+namespace google::protobuf {
+class MessageLite;
+}
+
 namespace stride::recovery {
 class DurableJobRecord;
 }
@@ -96,6 +100,19 @@ class Durability : public session::Catalogue::Observer {
   // Whether an accepted job's inputs are what they were; lets go what it had made, which it makes
   // anew. DATA_LOSS otherwise.
   absl::Status PrepareRerun(const TenantId& tenant, const recovery::DurableJobRecord& record);
+
+  // --- functions and programs ---
+  // The id of its row; the number to wait for goes to `number`. 0: it is not kept.
+  uint64_t Defined(durable::DefinitionRow::Kind kind, const google::protobuf::MessageLite& record,
+                   uint64_t* number);
+  // The number to wait for; 0: none.
+  uint64_t Undefined(uint64_t row);
+  // One that a journal had.
+  void RestoredDefinition(uint64_t row) { definition_rows_.insert(row); }
+  // What was found on disk, in the order of their making; until Start.
+  const std::map<uint64_t, durable::DefinitionRow>& definitions() const {
+    return rows_.definitions;
+  }
 
   // Waits until a change is on disk, within reason; the lock must not be held.
   void Await(uint64_t number) const;
@@ -180,6 +197,7 @@ class Durability : public session::Catalogue::Observer {
   std::map<std::string, KeptJob> jobs_;   // by session, until they are written as ended
   std::set<std::string> ended_;           // of these
   std::set<uint64_t> job_rows_;           // that are in use; until Start
+  std::set<uint64_t> definition_rows_;    // likewise
   std::map<uint64_t, uint64_t> renamed_;  // rows of what jobs make anew after a reboot
   std::vector<std::weak_ptr<Content>> no_room_;
   std::vector<Load> loads_;

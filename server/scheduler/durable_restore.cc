@@ -138,7 +138,11 @@ void Durability::Reconcile() {
   for (const auto& [id, row] : rows_.jobs) {
     if (job_rows_.count(id) == 0) change.erased_jobs.push_back(id);
   }
-  if (!change.erased_arrays.empty() || !change.erased_jobs.empty())
+  for (const auto& [id, row] : rows_.definitions) {
+    if (definition_rows_.count(id) == 0) change.erased_definitions.push_back(id);
+  }
+  if (!change.erased_arrays.empty() || !change.erased_jobs.empty() ||
+      !change.erased_definitions.empty())
     store_->Queue(std::move(change));
 }
 

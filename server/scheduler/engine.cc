@@ -116,18 +116,14 @@ class EngineImpl : public Engine {
              std::vector<NamedFd> kept, durable::DurableStore* store)
       : core_(options, broker),
         scheduler_(&core_),
-        operations_(
-            &core_, &scheduler_,
-            [this](const TenantId& tenant, const std::string& name) {
-              return modules_.Find(tenant, name);
-            },
-            &functions_, &programs_),
+        operations_(&core_, &scheduler_, FindModule(), &functions_, &programs_),
         arrays_(&core_, &scheduler_, &operations_),
         modules_(&core_, &scheduler_),
         functions_(&core_),
-        programs_(&core_, &functions_),
+        programs_(&core_, &functions_, FindModule()),
         jobs_(&core_, &scheduler_, &operations_) {
     core_.catalogue.add_observer(&core_.recorder);
+    core_.catalogue.add_observer(&programs_);
     if (store != nullptr) durability_ = std::make_unique<Durability>(&core_, &scheduler_, store);
     if (durability_ != nullptr) {
       core_.catalogue.add_observer(durability_.get());
@@ -352,6 +348,13 @@ class EngineImpl : public Engine {
   void ScheduleHousekeeping();
   void CancelWork(session::Session& session);
 
+  // The code of modules, for those made before `modules_`.
+  Programs::FindModule FindModule() {
+    return [this](const TenantId& tenant, const std::string& name) {
+      return modules_.Find(tenant, name);
+    };
+  }
+
   Core core_;
   Scheduler scheduler_;
   Operations operations_;
@@ -374,6 +377,11 @@ void EngineImpl::BeginDurability(bool recovered) {
       if (core_.recorder.on()) core_.recorder.journal()->Set(kReadingDisk, "");
       core_.recorder.Commit();
       jobs = durability_->RestoreArrays();
+      for (const auto& [id, row] : durability_->definitions()) {
+        if (row.kind == durable::DefinitionRow::kFunction)
+          functions_.RestoreFromDisk(id, row.record);
+        if (row.kind == durable::DefinitionRow::kProgram) programs_.RestoreFromDisk(id, row.record);
+      }
     }
   }
   STRIDE_CRASH_POINT("durable.arrays_restored");

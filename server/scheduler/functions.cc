@@ -9,6 +9,7 @@
 #include "server/ops/trial_plans.h"
 #include "server/recovery/records.pb.h"
 #include "server/scheduler/describe.h"
+#include "server/scheduler/durability.h"
 #include "server/session/resource_name.h"
 
 namespace stride::scheduler {
@@ -61,19 +62,27 @@ absl::StatusOr<v1::Function> Functions::Create(const TenantId& tenant,
   const Key key{tenant, request.function_id()};
   if (absl::Status status = Reserve(key); !status.ok()) return status;
   absl::Status compiled = Compile(*read, deadline);
-  Locked lock(*core_);
+  uint64_t number = 0;
+  auto lock = std::make_unique<Locked>(*core_);
   creating_.erase(key);
   if (absl::IsInvalidArgument(compiled))
     return AtField(compiled, TextField(request.function()), "does not compile");
   if (!compiled.ok()) return compiled;
   Entry& entry = functions_[key];
   entry.record = core_->recorder.NewId();
-  entry.read = *std::move(read);
+  entry.read = std::make_shared<const ops::ClientFunction>(*std::move(read));
   entry.function = request.function();
   entry.function.set_name(absl::StrCat("tenants/", tenant.value, "/functions/", key.second));
   SetTimestamp(core_->Now(), entry.function.mutable_create_time());
+  if (core_->durability != nullptr) {
+    entry.durable = core_->durability->Defined(durable::DefinitionRow::kFunction,
+                                               RecordOf(key, entry), &number);
+  }
   Save(key, entry);
-  return entry.function;
+  const v1::Function made = entry.function;
+  lock.reset();
+  if (number != 0) core_->durability->Await(number);
+  return made;
 }
 
 absl::Status Functions::Reserve(const Key& key) {
@@ -132,17 +141,33 @@ absl::Status Functions::Compile(const ops::ClientFunction& function, absl::Time 
 
 void Functions::Save(const Key& key, const Entry& entry) {
   if (!core_->recorder.on()) return;
+  core_->recorder.Set(recovery::Kind::kFunction, entry.record, RecordOf(key, entry));
+}
+
+recovery::FunctionRecord Functions::RecordOf(const Key& key, const Entry& entry) {
   recovery::FunctionRecord record;
   record.set_tenant(key.first.value);
   record.set_id(key.second);
   entry.function.SerializeToString(record.mutable_function());
-  record.set_device_kind(entry.read.device_kind);
-  core_->recorder.Set(recovery::Kind::kFunction, entry.record, record);
+  record.set_device_kind(entry.read->device_kind);
+  record.set_durable(entry.durable);
+  return record;
+}
+
+void Functions::RestoreFromDisk(uint64_t row, const std::string& bytes) {
+  recovery::FunctionRecord record;
+  if (!record.ParseFromString(bytes)) return;
+  record.set_durable(row);
+  Restore(core_->recorder.NewId(), record);
+  const Key key{TenantId{record.tenant()}, record.id()};
+  if (auto it = functions_.find(key); it != functions_.end()) Save(key, it->second);
 }
 
 void Functions::Restore(uint64_t id, const recovery::FunctionRecord& record) {
   Entry entry;
   entry.record = id;
+  entry.durable = record.durable();
+  if (core_->durability != nullptr) core_->durability->RestoredDefinition(entry.durable);
   if (!entry.function.ParseFromString(record.function())) return;
   auto read = ops::ReadFunction(entry.function, record.id());
   if (!read.ok()) {
@@ -150,8 +175,8 @@ void Functions::Restore(uint64_t id, const recovery::FunctionRecord& record) {
         absl::StrCat("a function that this version does not know was dropped: ", record.id()));
     return;
   }
-  entry.read = *std::move(read);
-  entry.read.device_kind = record.device_kind();
+  read->device_kind = record.device_kind();
+  entry.read = std::make_shared<const ops::ClientFunction>(*std::move(read));
   functions_[{TenantId{record.tenant()}, record.id()}] = std::move(entry);
 }
 
@@ -189,17 +214,31 @@ absl::StatusOr<v1::ListFunctionsResponse> Functions::List(const TenantId& tenant
 absl::Status Functions::Delete(const TenantId& tenant, const std::string& name) {
   auto parsed = session::ParseTenantResource(name, "functions", "name");
   if (!parsed.ok()) return parsed.status();
-  Locked lock(*core_);
-  auto it = functions_.find({tenant, parsed->id});
-  if (parsed->tenant != tenant.value || it == functions_.end()) return Unknown("function", name);
-  core_->recorder.Erase(recovery::Kind::kFunction, it->second.record);
-  functions_.erase(it);
+  uint64_t number = 0;
+  {
+    Locked lock(*core_);
+    auto it = functions_.find({tenant, parsed->id});
+    if (parsed->tenant != tenant.value || it == functions_.end()) return Unknown("function", name);
+    core_->recorder.Erase(recovery::Kind::kFunction, it->second.record);
+    if (core_->durability != nullptr) number = core_->durability->Undefined(it->second.durable);
+    functions_.erase(it);
+  }
+  if (number != 0) core_->durability->Await(number);
   return absl::OkStatus();
 }
 
 const ops::ClientFunction* Functions::Find(const TenantId& tenant, std::string_view id) const {
   auto it = functions_.find({tenant, std::string(id)});
-  return it == functions_.end() ? nullptr : &it->second.read;
+  return it == functions_.end() ? nullptr : it->second.read.get();
+}
+
+std::map<std::string, std::shared_ptr<const ops::ClientFunction>> Functions::All(
+    const TenantId& tenant) const {
+  std::map<std::string, std::shared_ptr<const ops::ClientFunction>> all;
+  for (auto it = functions_.lower_bound({tenant, ""});
+       it != functions_.end() && it->first.first == tenant; ++it)
+    all.emplace(it->first.second, it->second.read);
+  return all;
 }
 
 }  // namespace stride::scheduler

@@ -35,17 +35,24 @@ class Functions {
 
   // As an earlier daemon had it. Caller holds the lock.
   void Restore(uint64_t id, const recovery::FunctionRecord& record);
+  // As it was on disk, in that row. Caller holds the lock.
+  void RestoreFromDisk(uint64_t row, const std::string& record);
 
   // nullptr when the tenant has none of this name; valid while the lock is held. Caller holds it.
   const ops::ClientFunction* Find(const TenantId& tenant, std::string_view id) const;
+  // All of the tenant's as they are now, for planning without the lock. Caller holds it.
+  std::map<std::string, std::shared_ptr<const ops::ClientFunction>> All(
+      const TenantId& tenant) const;
 
  private:
   using Key = std::pair<TenantId, std::string>;
   struct Entry {
     v1::Function function;
-    ops::ClientFunction read;
-    uint64_t record = 0;  // id in the journal
+    std::shared_ptr<const ops::ClientFunction> read;
+    uint64_t record = 0;   // id in the journal
+    uint64_t durable = 0;  // its row on disk; 0: it is not kept there
   };
+  static recovery::FunctionRecord RecordOf(const Key& key, const Entry& entry);
   // Takes the name for a function to be made.
   absl::Status Reserve(const Key& key);
   void Save(const Key& key, const Entry& entry);
@@ -70,6 +77,20 @@ class TenantFunctions : public ops::FunctionTable {
  private:
   const Functions& functions_;
   const TenantId& tenant_;
+};
+
+// Those that it could name at one time.
+class FunctionsThen : public ops::FunctionTable {
+ public:
+  explicit FunctionsThen(std::map<std::string, std::shared_ptr<const ops::ClientFunction>> all)
+      : all_(std::move(all)) {}
+  const ops::ClientFunction* Find(std::string_view name) const override {
+    auto found = all_.find(std::string(name));
+    return found == all_.end() ? nullptr : found->second.get();
+  }
+
+ private:
+  const std::map<std::string, std::shared_ptr<const ops::ClientFunction>> all_;
 };
 
 }  // namespace stride::scheduler

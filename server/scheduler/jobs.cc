@@ -182,21 +182,17 @@ absl::Status Jobs::SubmitAll(const RecordPtr& record, const v1::Job& job, absl::
     if (absl::Status status = scheduler_->Enqueue(record->gate); !status.ok()) return status;
   }
   for (int i = 0; i < job.operations_size(); ++i) {
-    if (job.operations(i).has_program_call()) {
-      return PrefixField(
-          AtField(NotImplemented("program_call in a job", "a job does not call programs yet"),
-                  "program_call", "not in a job"),
-          absl::StrCat("job.operations[", i, "]."));
-    }
     Operations::Extras extras{
         .observer = ObserverOf(record), .after = record->gate, .priority = job.priority()};
     auto accepted =
         operations_->Submit(record->tenant, record->session, job.operations(i), deadline, extras);
     if (!accepted.ok())
       return PrefixField(accepted.status(), absl::StrCat("job.operations[", i, "]."));
+    std::vector<std::shared_ptr<Task>>& others =
+        accepted->waits_for_helpers ? record->tasks : record->helpers;
+    others.insert(others.end(), accepted->helpers.begin(), accepted->helpers.end());
     record->tasks.push_back(accepted->task);
-    record->helpers.insert(record->helpers.end(), accepted->helpers.begin(),
-                           accepted->helpers.end());
+    record->operations.resize(record->tasks.size(), i);
     std::vector<ops::OutputField> fields = ops::CollectOutputs(job.operations(i));
     for (size_t j = 0; j < accepted->outputs.size(); ++j) {
       const std::shared_ptr<session::Array>& output = accepted->outputs[j];
@@ -225,6 +221,7 @@ void Jobs::Save(const Record& record) {
   out.set_session(record.session);
   record.job.SerializeToString(out.mutable_job());
   for (const auto& task : record.tasks) out.add_tasks(task != nullptr ? task->id : 0);
+  out.mutable_operations()->Add(record.operations.begin(), record.operations.end());
   for (const auto& array : record.named_results) out.add_named_results(array->record);
   out.set_request_id(record.request_id);
   out.set_cancel_requested(record.cancel_requested);
@@ -293,6 +290,9 @@ void Jobs::Restore(uint64_t id, const recovery::JobRecord& record, const Restore
       task->id = task_id;
     }
     restored->tasks.push_back(std::move(task));
+    const auto place = static_cast<int>(restored->tasks.size()) - 1;
+    restored->operations.push_back(place < record.operations_size() ? record.operations(place)
+                                                                    : place);
   }
   for (const auto& task : restored->tasks) {
     if (restored->cancel_requested && task != nullptr) scheduler_->Cancel(task);
@@ -386,6 +386,7 @@ absl::Status Jobs::Rerun(const RecordPtr& record, const durable::JobRow& row) {
   if (!status.ok()) {
     Abandon(record);
     record->tasks.clear();
+    record->operations.clear();
     record->helpers.clear();
     record->named_results.clear();
     record->gate = nullptr;
@@ -406,6 +407,7 @@ void Jobs::EndUnrun(const RecordPtr& record, const absl::Status& status) {
   task->result = status;
   task->end_time = core_->Now();
   record->tasks = {std::move(task)};
+  record->operations = {0};
 }
 
 void Jobs::UpdateAll() {
@@ -459,7 +461,8 @@ void Jobs::Update(const RecordPtr& record) {
       if (task->state != TaskState::kDone || task->result.ok()) continue;
       // The first cause. What was cancelled because of it may come before it.
       if (error.ok() || (absl::IsCancelled(error) && !absl::IsCancelled(task->result)))
-        error = PrefixField(task->result, absl::StrCat("job.operations[", i, "]."));
+        error =
+            PrefixField(task->result, absl::StrCat("job.operations[", record->operations[i], "]."));
     }
     if (!error.ok() && !all_done) CancelAll(*record);
     if (all_done) state = error.ok() ? v1::Job::STATE_SUCCEEDED : v1::Job::STATE_FAILED;
@@ -469,8 +472,9 @@ void Jobs::Update(const RecordPtr& record) {
     record->job.set_state(state);
     if (all_done && !error.ok()) SetStatus(error, record->job.mutable_error());
     record->job.clear_timelines();
-    for (const auto& task : record->tasks) {
-      if (task != nullptr && task->state == TaskState::kDone)
+    for (size_t i = 0; i < record->tasks.size(); ++i) {
+      const auto& task = record->tasks[i];
+      if (task != nullptr && task->state == TaskState::kDone && IsLast(*record, i))
         *record->job.add_timelines() = DescribeTimeline(*core_, *task);
     }
     record->job.clear_results();
@@ -498,13 +502,19 @@ void Jobs::Update(const RecordPtr& record) {
   }
 }
 
+// Of its operation's tasks.
+bool Jobs::IsLast(const Record& record, size_t task) {
+  return task + 1 == record.tasks.size() || record.operations[task + 1] != record.operations[task];
+}
+
 void Jobs::TellEnd(const Record& record, const absl::Status& outcome) const {
   if (!core_->options.job_ended) return;
   JobEnd end{.tenant = record.tenant, .job = record.job.name(), .outcome = outcome};
   std::set<int> devices;
-  for (const auto& task : record.tasks) {
+  for (size_t i = 0; i < record.tasks.size(); ++i) {
+    const auto& task = record.tasks[i];
     if (task == nullptr) continue;
-    ++end.num_operations;
+    end.num_operations += IsLast(record, i);
     end.device_seconds += task->run_seconds;
     if (task->ran_on_device >= 0) devices.insert(task->ran_on_device);
   }

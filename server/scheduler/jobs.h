@@ -63,9 +63,12 @@ class Jobs {
  private:
   struct Record {
     TenantId tenant;
-    std::string session;                         // `sessions/{id}`, the job's own
-    v1::Job job;                                 // as of the last event
-    std::vector<std::shared_ptr<Task>> tasks;    // one for each operation; null: a view
+    std::string session;  // `sessions/{id}`, the job's own
+    v1::Job job;          // as of the last event
+    // One for each operation, null: a view; of a program that runs step by step all, its last one
+    // last.
+    std::vector<std::shared_ptr<Task>> tasks;
+    std::vector<int> operations;                 // of each task, which it is of
     std::vector<std::shared_ptr<Task>> helpers;  // copies that operations need
     std::vector<std::shared_ptr<session::Array>> named_results;
     std::vector<std::shared_ptr<session::Array>> made;  // those that were not there before
@@ -103,6 +106,7 @@ class Jobs {
   // Looks at the tasks and tells a new event when the job's state has changed.
   void Update(const RecordPtr& record);
   // To whoever keeps an account of jobs. Caller holds both locks.
+  static bool IsLast(const Record& record, size_t task);
   void TellEnd(const Record& record, const absl::Status& outcome) const;
   static bool IsFinal(v1::Job::State state);
 

@@ -56,6 +56,12 @@ struct Lane {
   std::map<uint64_t, absl::Status> load_errors;
   std::map<uint64_t, wire::ModuleLoaded>
       attributes;  // of loaded modules, as far as the worker has told
+  struct Graph {
+    std::weak_ptr<const Replay> replay;
+    uint64_t last_use = 0;
+  };
+  std::map<uint64_t, Graph> graphs;  // that the worker has, by Replay::id
+  uint64_t num_graph_uses = 0;
 
   std::list<std::shared_ptr<Task>> preparing;
   std::deque<std::shared_ptr<Task>> ready;  // by priority

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -32,6 +33,17 @@ struct Operations::Resolved {
   int device = -1;
   Extras extras;
   std::vector<std::shared_ptr<Task>>* launched = nullptr;  // hears of every task; may be null
+
+  // A part of the same operation, on these arrays.
+  Resolved WithInputs(std::vector<ArrayPtr> arrays) const {
+    Resolved part;
+    part.session = session;
+    part.device = device;
+    part.extras = extras;
+    part.launched = launched;
+    part.inputs = std::move(arrays);
+    return part;
+  }
 };
 
 namespace {
@@ -43,6 +55,13 @@ constexpr int kMaxPriority = 10;
 std::string LabelOf(const char* kind, const std::string& function) {
   return absl::StrCat(kind, absl::AsciiStrToLower(absl::StripPrefix(function, "FUNCTION_")));
 }
+
+// tenants/t/programs/p -> p
+std::string LastPart(const std::string& name) {
+  return name.substr(name.rfind('/') + 1).substr(0, kMaxLabel);
+}
+
+}  // namespace
 
 std::string LabelOf(const v1::Operation& operation) {
   switch (operation.kind_case()) {
@@ -93,13 +112,27 @@ std::string LabelOf(const v1::Operation& operation) {
     case v1::Operation::kApplyAt:
       return absl::StrCat(operation.apply_at().function().substr(0, kMaxLabel), " at");
     case v1::Operation::kProgramCall:
-      return "program";
+      return absl::StrCat("program ", LastPart(operation.program_call().program()));
     case v1::Operation::kGufunc:
       return operation.gufunc().function().substr(0, kMaxLabel);
     default:
       return "view";
   }
 }
+
+absl::StatusOr<wire::Code> CodeOfModule(wire::Source source, const v1::KernelLaunch& launch) {
+  wire::Code code;
+  *code.mutable_source() = std::move(source);
+  auto* entries = code.mutable_source()->mutable_entries();
+  bool listed = std::find(entries->begin(), entries->end(), launch.entry()) != entries->end();
+  bool is_template = launch.entry().find('<') != std::string::npos;
+  if (!listed && (!entries->empty() || is_template)) *entries->Add() = launch.entry();
+  absl::Status known = ops::CheckGlobalNames(launch, code.source().globals());
+  if (!known.ok()) return known;
+  return code;
+}
+
+namespace {
 
 bool Overlap(const ArrayInfo& a, const ArrayInfo& b) {
   ByteExtent x = Extent(a), y = Extent(b);
@@ -128,7 +161,7 @@ absl::StatusOr<Operations::Accepted> Operations::Submit(const TenantId& tenant,
                                                         const std::string& session,
                                                         const v1::Operation& operation,
                                                         absl::Time deadline, Extras extras) {
-  Locked lock(*core_);
+  std::optional<Locked> lock(std::in_place, *core_);
   std::vector<std::shared_ptr<Task>> launched;
   Resolved resolved;
   resolved.extras = std::move(extras);
@@ -139,7 +172,19 @@ absl::StatusOr<Operations::Accepted> Operations::Submit(const TenantId& tenant,
     if (operation.kind_case() == v1::Operation::kCopy && operation.copy().move()) {
       accepted = LaunchMove(tenant, operation, deadline, resolved);
     } else if (operation.has_program_call()) {
-      accepted = LaunchProgram(tenant, operation.program_call(), deadline, resolved);
+      Programs::Draft draft;
+      auto ready = FindProgram(tenant, operation.program_call(), resolved, &draft);
+      if (ready.ok() && ready->plan == nullptr) {
+        lock.reset();
+        ready = programs_->MakePlan(draft);
+        lock.emplace(*core_);
+        if (ready.ok())
+          programs_->Keep(tenant, operation.program_call().program(), draft, *ready);
+        else
+          ready = PrefixField(ready.status(), "program_call.program.");
+      }
+      accepted = ready.ok() ? LaunchProgram(tenant, *ready, LabelOf(operation), deadline, resolved)
+                            : absl::StatusOr<Accepted>(ready.status());
     } else {
       accepted = Launch(tenant, operation, deadline, resolved);
     }
@@ -355,16 +400,7 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
   if (std::any_of(copied.begin(), copied.end(), [](const auto& type) { return type.has_value(); }))
     return LaunchConverted(tenant, operation, deadline, resolved, copied);
 
-  auto task = std::make_shared<Task>();
-  task->id = next_task_++;
-  task->tenant = tenant;
-  task->session = resolved.session;
-  task->label = LabelOf(operation);
-  task->pinned_device = resolved.device;
-  task->deadline = deadline;
-  task->observer = resolved.extras.observer;
-  task->of_job = resolved.extras.observer != nullptr;
-  task->priority = resolved.extras.priority.value_or(0);
+  std::shared_ptr<Task> task = NewTask(tenant, LabelOf(operation), deadline, resolved);
   bool is_kernel = operation.has_kernel_launch();
   task->required_kind = plan->required_kind;
   // Which of a kernel's arrays are written is known once it is compiled; until then all may be, but
@@ -420,6 +456,28 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
     if (absl::Status status = PrepareKernel(tenant, operation, task.get()); !status.ok())
       return status;
   }
+  if (absl::Status status = Begin(tenant, task, resolved); !status.ok()) return status;
+  accepted.task = task;
+  return accepted;
+}
+
+std::shared_ptr<Task> Operations::NewTask(const TenantId& tenant, std::string label,
+                                          absl::Time deadline, const Resolved& resolved) {
+  auto task = std::make_shared<Task>();
+  task->id = next_task_++;
+  task->tenant = tenant;
+  task->session = resolved.session;
+  task->label = std::move(label);
+  task->pinned_device = resolved.device;
+  task->deadline = deadline;
+  task->observer = resolved.extras.observer;
+  task->of_job = resolved.extras.observer != nullptr;
+  task->priority = resolved.extras.priority.value_or(0);
+  return task;
+}
+
+absl::Status Operations::Begin(const TenantId& tenant, const std::shared_ptr<Task>& task,
+                               Resolved& resolved) {
   if (absl::Status status = Publish(tenant, resolved); !status.ok()) return status;
   if (absl::Status status = scheduler_->Enqueue(task, resolved.extras.after); !status.ok()) {
     for (const auto& output : resolved.outputs) {
@@ -434,14 +492,13 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
   bool told_by_nothing = is_kernel && resolved.targets.empty() && !task->of_job;
   if (told_by_nothing && task->state == TaskState::kDone && !task->result.ok()) return task->result;
   if (resolved.launched != nullptr) resolved.launched->push_back(task);
-  accepted.task = task;
-  return accepted;
+  return absl::OkStatus();
 }
 
-absl::StatusOr<Operations::Accepted> Operations::LaunchProgram(const TenantId& tenant,
-                                                               const v1::ProgramCall& call,
-                                                               absl::Time deadline,
-                                                               const Resolved& resolved) {
+absl::StatusOr<Programs::Ready> Operations::FindProgram(const TenantId& tenant,
+                                                        const v1::ProgramCall& call,
+                                                        const Resolved& resolved,
+                                                        Programs::Draft* draft) {
   std::vector<ArrayInfo> infos;
   for (size_t i = 0; i < resolved.inputs.size(); ++i) {
     if (resolved.inputs[i] == nullptr) {
@@ -451,34 +508,57 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchProgram(const TenantId& t
     }
     infos.push_back(resolved.inputs[i]->info);
   }
-  auto ready = programs_->Find(tenant, call.program(), infos);
-  if (!ready.ok()) return ready.status();
-  const v1::Program& program = *ready->program;
-  if (resolved.targets.size() != static_cast<size_t>(program.outputs_size())) {
+  return programs_->Find(tenant, call.program(), infos, draft);
+}
+
+absl::StatusOr<Operations::Accepted> Operations::LaunchProgram(const TenantId& tenant,
+                                                               const Programs::Ready& ready,
+                                                               const std::string& label,
+                                                               absl::Time deadline,
+                                                               const Resolved& resolved) {
+  const size_t num_outputs = ready.plan->outputs.size();
+  if (resolved.targets.size() != num_outputs) {
     return InvalidField(v1::ERROR_REASON_ARGUMENT_COUNT, "outputs",
-                        absl::StrCat("the program has ", program.outputs_size(),
+                        absl::StrCat("the program has ", num_outputs,
                                      " results; outputs given: ", resolved.targets.size()));
   }
+  const bool one = ready.replay != nullptr && FitsADevice(*ready.replay, resolved);
+  auto whole = one ? LaunchReplay(tenant, ready.replay, label, deadline, resolved)
+                   : LaunchSteps(tenant, ready, deadline, resolved);
+  if (!whole.ok()) return whole;
+  for (size_t j = 0; j < resolved.targets.size(); ++j) {
+    whole->inline_outputs.push_back(resolved.targets[j].is_inline);
+    if (resolved.targets[j].existing == nullptr) continue;
+    v1::Operation copy;
+    copy.mutable_copy()->mutable_input()->set_handle(1);  // stands for the result
+    copy.add_outputs()->set_existing(true);
+    Resolved last = resolved.WithInputs({whole->outputs[j]});
+    last.targets = {resolved.targets[j]};
+    auto copied = Launch(tenant, copy, deadline, last);
+    if (!copied.ok()) return copied.status();
+    whole->task = copied->task;
+    whole->outputs[j] = copied->outputs[0];
+  }
+  whole->waits_for_helpers = true;
+  return whole;
+}
+
+absl::StatusOr<Operations::Accepted> Operations::LaunchSteps(const TenantId& tenant,
+                                                             const Programs::Ready& ready,
+                                                             absl::Time deadline,
+                                                             const Resolved& resolved) {
+  const ops::ProgramPlan& plan = *ready.plan;
   std::map<uint64_t, ArrayPtr> arrays;
   std::map<uint64_t, size_t> targets;
-  for (int i = 0; i < program.inputs_size(); ++i)
-    arrays[program.inputs(i).handle()] = resolved.inputs[i];
-  for (int j = 0; j < program.outputs_size(); ++j) targets[ready->plan->output_handles[j]] = j;
+  for (size_t i = 0; i < plan.input_handles.size(); ++i)
+    arrays[plan.input_handles[i]] = resolved.inputs[i];
+  for (size_t j = 0; j < plan.output_handles.size(); ++j) targets[plan.output_handles[j]] = j;
   Accepted whole;
   whole.outputs.resize(resolved.targets.size());
-  auto part = [&](std::vector<ArrayPtr> inputs) {
-    Resolved one;
-    one.session = resolved.session;
-    one.device = resolved.device;
-    one.extras = resolved.extras;
-    one.launched = resolved.launched;
-    one.inputs = std::move(inputs);
-    return one;
-  };
-  for (const ops::ProgramStep& step : ready->plan->steps) {
+  for (const ops::ProgramStep& step : plan.steps) {
     std::vector<ArrayPtr> inputs;
     for (uint64_t handle : step.inputs) inputs.push_back(handle == 0 ? nullptr : arrays.at(handle));
-    Resolved one = part(std::move(inputs));
+    Resolved one = resolved.WithInputs(std::move(inputs));
     for (size_t j = 0; j < step.outputs.size(); ++j) {
       Resolved::Target target{.is_inline = true};
       auto result = targets.find(step.outputs[j]);
@@ -499,21 +579,76 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchProgram(const TenantId& t
       if (result != targets.end()) whole.outputs[result->second] = launched->outputs[j];
     }
   }
-  for (size_t j = 0; j < resolved.targets.size(); ++j) {
-    whole.inline_outputs.push_back(resolved.targets[j].is_inline);
-    if (resolved.targets[j].existing == nullptr) continue;
-    v1::Operation copy;
-    copy.mutable_copy()->mutable_input()->set_handle(1);  // stands for the result
-    copy.add_outputs()->set_existing(true);
-    Resolved one = part({whole.outputs[j]});
-    one.targets = {resolved.targets[j]};
-    auto copied = Launch(tenant, copy, deadline, one);
-    if (!copied.ok()) return copied.status();
-    whole.task = copied->task;
-    whole.outputs[j] = copied->outputs[0];
-  }
-  whole.waits_for_helpers = true;
   return whole;
+}
+
+bool Operations::FitsADevice(const Replay& replay, const Resolved& resolved) const {
+  std::set<const store::Buffer*> inputs;
+  auto bytes = static_cast<uint64_t>(replay.graph.scratch_bytes);
+  for (const ArrayPtr& input : resolved.inputs) {
+    if (inputs.insert(input->buffer.get()).second)
+      bytes += static_cast<uint64_t>(input->buffer->size);
+  }
+  for (int64_t size : replay.graph.result_bytes) bytes += static_cast<uint64_t>(size);
+  const auto& devices = core_->broker->devices();
+  for (size_t i = 0; i < devices.size(); ++i) {
+    const int device = static_cast<int>(i);
+    if (resolved.device >= 0 && resolved.device != device) continue;
+    // The scheduler may choose any of them.
+    if (bytes > scheduler_->memory().limit_bytes(device)) return false;
+  }
+  return true;
+}
+
+absl::StatusOr<Operations::Accepted> Operations::LaunchReplay(const TenantId& tenant,
+                                                              const std::shared_ptr<Replay>& replay,
+                                                              const std::string& label,
+                                                              absl::Time deadline,
+                                                              const Resolved& resolved) {
+  const ops::ProgramGraph& graph = replay->graph;
+  std::shared_ptr<Task> task = NewTask(tenant, label, deadline, resolved);
+  task->replay = replay;
+  task->plan = PlanOf(*replay);
+  task->required_kind = graph.required_kind;
+  for (const wire::Code& code : graph.codes) {
+    if (code.has_source() && code.source().kind() != wire::Source::KIND_CUDA_CPP)
+      task->required_kind = "cuda";
+  }
+  for (size_t i = 0; i < resolved.inputs.size(); ++i) {
+    task->uses.push_back({.buffer = resolved.inputs[i]->buffer,
+                          .read = true,
+                          .write = graph.written[i] || graph.passed[i]});
+  }
+  int64_t bytes = 0;
+  for (const ArrayInfo& made : task->plan.outputs) {
+    bytes += made.size_bytes();
+    if (made.size_bytes() <= core_->options.max_array_bytes) continue;
+    return InvalidField(
+        v1::ERROR_REASON_SIZE_LIMIT, "outputs",
+        absl::StrCat("the program makes more than an array may have. Bytes: ", made.size_bytes(),
+                     ", limit: ", core_->options.max_array_bytes));
+  }
+  if (absl::Status within = core_->accounts->CheckArrayBytes(tenant, bytes); !within.ok())
+    return within;
+  for (const ArrayInfo& made : task->plan.outputs) {
+    task->uses.push_back(
+        {.buffer = std::make_shared<store::Buffer>(tenant, made.size_bytes(), core_->reclaimer),
+         .write = true,
+         .fresh = true});
+  }
+  Resolved whole = resolved;
+  for (const ops::ProgramGraph::Output& output : graph.outputs) {
+    auto array = std::make_shared<Array>();
+    array->info = output.info;
+    array->create_time = core_->Now();
+    array->buffer = task->uses[output.slot].buffer;
+    whole.outputs.push_back(std::move(array));
+  }
+  if (absl::Status status = Begin(tenant, task, whole); !status.ok()) return status;
+  Accepted accepted;
+  accepted.outputs = whole.outputs;
+  accepted.task = task;
+  return accepted;
 }
 
 absl::StatusOr<Operations::Accepted> Operations::LaunchThroughTemporary(
@@ -605,17 +740,8 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchMove(const TenantId& tena
   array->buffer = input->buffer;
   array->create_time = core_->Now();
   resolved.outputs = {array};
-  auto task = std::make_shared<Task>();
-  task->id = next_task_++;
-  task->tenant = tenant;
-  task->session = resolved.session;
-  task->label = "move";
-  task->pinned_device = resolved.device;
+  std::shared_ptr<Task> task = NewTask(tenant, "move", deadline, resolved);
   task->drop_other_replicas = true;
-  task->deadline = deadline;
-  task->observer = resolved.extras.observer;
-  task->of_job = resolved.extras.observer != nullptr;
-  task->priority = resolved.extras.priority.value_or(0);
   // Ordered as a write, since it drops the copies that readers before it use.
   task->uses.push_back({.buffer = input->buffer, .read = true, .write = true});
   if (absl::Status status = Publish(tenant, resolved); !status.ok()) return status;
@@ -635,17 +761,9 @@ absl::Status Operations::PrepareKernel(const TenantId& tenant, const v1::Operati
   if (launch.code_case() == v1::KernelLaunch::kModule) {
     auto source = find_module_(tenant, launch.module());
     if (!source.ok()) return source.status();
-    wire::Code code;
-    *code.mutable_source() = *std::move(source);
-    // The module as it was compiled, so that it is found ready; only an entry that it does not name
-    // has to be compiled anew.
-    auto* entries = code.mutable_source()->mutable_entries();
-    bool listed = std::find(entries->begin(), entries->end(), launch.entry()) != entries->end();
-    bool is_template = launch.entry().find('<') != std::string::npos;
-    if (!listed && (!entries->empty() || is_template)) *entries->Add() = launch.entry();
-    absl::Status known = ops::CheckGlobalNames(launch, code.source().globals());
-    if (!known.ok()) return known;
-    task->plan.code = std::move(code);
+    auto code = CodeOfModule(*std::move(source), launch);
+    if (!code.ok()) return code.status();
+    task->plan.code = *std::move(code);
   }
   if (task->plan.code.has_value() &&
       task->plan.code->source().kind() != wire::Source::KIND_CUDA_CPP)

@@ -20,13 +20,18 @@ namespace stride::scheduler {
 // Whether a priority is one; the error names the field.
 absl::Status CheckPriority(int priority, const std::string& field);
 
+// The name that users know it by, for messages.
+std::string LabelOf(const v1::Operation& operation);
+
+// The code of a module for this launch: as it was compiled, so that it is found ready; only an
+// entry that it does not name has to be compiled anew.
+absl::StatusOr<wire::Code> CodeOfModule(wire::Source source, const v1::KernelLaunch& launch);
+
 // Turns a client's operation into arrays and a task: resolves operands, plans, makes the outputs,
 // enqueues. Thread-safe.
 class Operations {
  public:
-  // Finds the code of a module by its resource name; caller holds the lock.
-  using FindModule =
-      std::function<absl::StatusOr<wire::Source>(const TenantId&, const std::string&)>;
+  using FindModule = Programs::FindModule;
 
   Operations(Core* core, Scheduler* scheduler, FindModule find_module, const Functions* functions,
              Programs* programs)
@@ -81,9 +86,25 @@ class Operations {
   absl::StatusOr<Accepted> Launch(const TenantId& tenant, const v1::Operation& operation,
                                   absl::Time deadline, Resolved& resolved,
                                   const ops::Plan* planned = nullptr);
-  // Every step of a program, in order.
-  absl::StatusOr<Accepted> LaunchProgram(const TenantId& tenant, const v1::ProgramCall& call,
-                                         absl::Time deadline, const Resolved& resolved);
+  // As one task where it can be one, or every step, in order.
+  absl::StatusOr<Accepted> LaunchProgram(const TenantId& tenant, const Programs::Ready& ready,
+                                         const std::string& label, absl::Time deadline,
+                                         const Resolved& resolved);
+  // Neither copies into existing arrays.
+  absl::StatusOr<Accepted> LaunchSteps(const TenantId& tenant, const Programs::Ready& ready,
+                                       absl::Time deadline, const Resolved& resolved);
+  absl::StatusOr<Accepted> LaunchReplay(const TenantId& tenant,
+                                        const std::shared_ptr<Replay>& replay,
+                                        const std::string& label, absl::Time deadline,
+                                        const Resolved& resolved);
+  // Whether some device has the memory for it, with all arrays at once.
+  bool FitsADevice(const Replay& replay, const Resolved& resolved) const;
+  absl::StatusOr<Programs::Ready> FindProgram(const TenantId& tenant, const v1::ProgramCall& call,
+                                              const Resolved& resolved, Programs::Draft* draft);
+  std::shared_ptr<Task> NewTask(const TenantId& tenant, std::string label, absl::Time deadline,
+                                const Resolved& resolved);
+  // Publishes the outputs and lets the task go its way.
+  absl::Status Begin(const TenantId& tenant, const std::shared_ptr<Task>& task, Resolved& resolved);
   absl::StatusOr<Accepted> LaunchThroughTemporary(const TenantId& tenant,
                                                   const v1::Operation& operation,
                                                   absl::Time deadline, Resolved& resolved);

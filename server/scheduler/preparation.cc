@@ -4,15 +4,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "server/base/error.h"
 #include "server/scheduler/scheduler.h"
 #include "server/scheduler/start_retry.h"
 
 namespace stride::scheduler {
 namespace {
-
-constexpr size_t kMaxNames = 50;  // of kernels, in one error
 
 absl::Status OutOfMemory(const Lane& lane, uint64_t size, uint64_t limit) {
   return TryLater(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_DEVICE_MEMORY,
@@ -77,6 +74,7 @@ void Scheduler::PrepareAll(Lane& lane) {
 }
 
 bool Scheduler::HaveCode(const std::shared_ptr<Task>& task) {
+  if (task->replay != nullptr) return HaveReplay(task);
   if (!task->plan.code.has_value()) return true;
   const std::string& target = task->lane->description.target();
   if (task->module != nullptr && task->module->target == target) return true;
@@ -107,19 +105,12 @@ bool Scheduler::HaveCode(const std::shared_ptr<Task>& task) {
 bool Scheduler::HaveArguments(const std::shared_ptr<Task>& task) {
   if (task->operation == nullptr || task->arguments_bound) return true;
   const v1::KernelLaunch& launch = task->operation->kernel_launch();
-  const wire::KernelDescription* kernel = nullptr;
-  std::vector<std::string> known;
-  for (const auto& candidate : task->module->description.kernels()) {
-    if (candidate.entry() == launch.entry()) kernel = &candidate;
-    if (known.size() < kMaxNames) known.push_back(candidate.entry());
-  }
-  if (kernel == nullptr) {
-    EndUnrun(task, InvalidField(v1::ERROR_REASON_UNKNOWN_ENTRY, "kernel_launch.entry",
-                                absl::StrCat("no __global__ function is called `", launch.entry(),
-                                             "`. The module has: ", absl::StrJoin(known, ", ")),
-                                {{"entry", launch.entry()}}));
+  auto found = FindKernel(task->module->description, launch.entry());
+  if (!found.ok()) {
+    EndUnrun(task, found.status());
     return false;
   }
+  const wire::KernelDescription* kernel = *found;
   absl::Status status = ops::BindKernelArguments(launch, task->inputs, *kernel, &task->plan.task);
   if (status.ok()) {
     status =
@@ -178,6 +169,7 @@ void Scheduler::TryStart(Lane* lane, int tries, absl::Time first) {
     lane->loaded.clear();
     lane->load_errors.clear();
     lane->attributes.clear();
+    lane->graphs.clear();
     lane->recalls.clear();
     lane->next_sequence = 1;
     const broker::Worker* identity = worker->get();

@@ -9,7 +9,9 @@
 #include "server/ops/shape.h"
 #include "server/recovery/records.pb.h"
 #include "server/scheduler/describe.h"
+#include "server/scheduler/durability.h"
 #include "server/scheduler/functions.h"
+#include "server/scheduler/operations.h"
 #include "server/session/resource_name.h"
 
 namespace stride::scheduler {
@@ -47,6 +49,22 @@ bool DeclaresInputs(const v1::Program& program) {
   return program.inputs_size() == 0 || program.inputs(0).has_spec();
 }
 
+// What a call with the declared inputs returns.
+void Describe(const Programs::Ready& ready, v1::CreateProgramResponse* response) {
+  for (const ArrayInfo& output : ready.plan->outputs) {
+    v1::ArraySpec* spec = response->add_results();
+    spec->set_data_type(static_cast<v1::DataType>(output.dtype));
+    spec->mutable_shape()->Assign(output.shape.begin(), output.shape.end());
+  }
+  const std::vector<ops::ProgramStep>& steps = ready.plan->steps;
+  response->set_num_tasks(static_cast<int>(
+      ready.replay != nullptr
+          ? 1
+          : std::count_if(steps.begin(), steps.end(), [](const ops::ProgramStep& step) {
+              return !step.plan || !step.plan->is_view;
+            })));
+}
+
 }  // namespace
 
 absl::StatusOr<v1::CreateProgramResponse> Programs::Create(
@@ -72,96 +90,201 @@ absl::StatusOr<v1::CreateProgramResponse> Programs::Create(
     inputs = *std::move(declared);
   }
   const Key key{tenant, request.program_id()};
-  Locked lock(*core_);
+  v1::CreateProgramResponse response;
+  Entry entry;
+  v1::Program given = request.program();
+  given.set_name(absl::StrCat("tenants/", tenant.value, "/programs/", key.second));
+  SetTimestamp(core_->Now(), given.mutable_create_time());
+  entry.program = std::make_shared<const v1::Program>(std::move(given));
+  absl::StatusOr<Draft> draft = Draft{};
+  {
+    Locked lock(*core_);
+    if (absl::Status status = CheckRoom(key); !status.ok()) return status;
+    auto whole = Inlined(tenant, entry.program);
+    if (!whole.ok()) return PrefixField(whole.status(), "program.");
+    entry.whole = *std::move(whole);
+    draft = DraftOf(tenant, entry.whole, std::move(inputs));
+    if (!draft.ok()) return PrefixField(draft.status(), "program.");
+  }
+  if (DeclaresInputs(request.program())) {
+    auto ready = MakePlan(*draft);
+    if (!ready.ok()) return PrefixField(ready.status(), "program.");
+    Describe(*ready, &response);
+    entry.plans[KindOf(draft->inputs)] = *std::move(ready);
+  }
+  uint64_t number = 0;
+  {
+    Locked lock(*core_);
+    if (absl::Status status = CheckRoom(key); !status.ok()) return status;
+    entry.record = core_->recorder.NewId();
+    entry.of_session = IsOfSession(key);
+    if (core_->durability != nullptr && !entry.of_session) {
+      entry.durable = core_->durability->Defined(durable::DefinitionRow::kProgram,
+                                                 RecordOf(key, entry), &number);
+    }
+    Save(key, entry);
+    *response.mutable_program() = *entry.program;
+    programs_[key] = std::move(entry);
+  }
+  if (number != 0) core_->durability->Await(number);
+  return response;
+}
+
+absl::Status Programs::CheckRoom(const Key& key) const {
   if (programs_.count(key) > 0) {
     return MakeError(absl::StatusCode::kAlreadyExists, v1::ERROR_REASON_ALREADY_EXISTS,
                      absl::StrCat("the program exists already: ", key.second),
                      {{"name", key.second}});
   }
   int64_t used = 0;
-  for (auto it = programs_.lower_bound({tenant, ""});
-       it != programs_.end() && it->first.first == tenant; ++it)
+  for (auto it = programs_.lower_bound({key.first, ""});
+       it != programs_.end() && it->first.first == key.first; ++it)
     ++used;
-  if (used >= kMaxPrograms) {
-    return QuotaExceeded(v1::ERROR_REASON_QUOTA, tenant.value,
-                         "the tenant has as many programs as it may; delete some",
-                         {.quota = "programs", .limit = kMaxPrograms, .used = used, .asked = 1},
-                         absl::Seconds(60));
-  }
-  v1::CreateProgramResponse response;
-  Entry entry;
-  v1::Program program = request.program();
-  program.set_name(absl::StrCat("tenants/", tenant.value, "/programs/", key.second));
-  SetTimestamp(core_->Now(), program.mutable_create_time());
-  entry.program = std::make_shared<const v1::Program>(std::move(program));
-  if (DeclaresInputs(request.program())) {
-    auto plan = PlanFor(tenant, inputs, &entry);
-    if (!plan.ok()) return PrefixField(plan.status(), "program.");
-    for (const ArrayInfo& output : (*plan)->outputs) {
-      v1::ArraySpec* spec = response.add_results();
-      spec->set_data_type(static_cast<v1::DataType>(output.dtype));
-      spec->mutable_shape()->Assign(output.shape.begin(), output.shape.end());
-    }
-    const auto is_task = [](const ops::ProgramStep& step) {
-      return !step.plan || !step.plan->is_view;
-    };
-    response.set_num_tasks(
-        static_cast<int>(std::count_if((*plan)->steps.begin(), (*plan)->steps.end(), is_task)));
-  }
-  entry.record = core_->recorder.NewId();
-  Save(key, entry);
-  *response.mutable_program() = *entry.program;
-  programs_[key] = std::move(entry);
-  return response;
+  if (used < kMaxPrograms) return absl::OkStatus();
+  return QuotaExceeded(v1::ERROR_REASON_QUOTA, key.first.value,
+                       "the tenant has as many programs as it may; delete some",
+                       {.quota = "programs", .limit = kMaxPrograms, .used = used, .asked = 1},
+                       absl::Seconds(60));
 }
 
-absl::StatusOr<Programs::PlanPtr> Programs::PlanFor(const TenantId& tenant,
-                                                    const std::vector<ArrayInfo>& inputs,
-                                                    Entry* entry) {
-  const std::string kind = KindOf(inputs);
-  if (auto it = entry->plans.find(kind); it != entry->plans.end()) return it->second;
-  const TenantFunctions functions(*functions_, tenant);
-  auto plan = ops::PlanProgram(*entry->program, inputs, &functions);
+absl::StatusOr<std::shared_ptr<const v1::Program>> Programs::Inlined(
+    const TenantId& tenant, const std::shared_ptr<const v1::Program>& program) const {
+  if (!ops::CallsPrograms(*program)) return program;
+  auto find = [&](const std::string& name) -> absl::StatusOr<const v1::Program*> {
+    auto parsed = session::ParseTenantResource(name, "programs", "program_call.program");
+    if (!parsed.ok()) return parsed.status();
+    auto it = programs_.find({tenant, parsed->id});
+    if (it == programs_.end() || parsed->tenant != tenant.value) return Unknown("program", name);
+    return it->second.whole.get();
+  };
+  auto whole = ops::InlinePrograms(*program, find);
+  if (!whole.ok()) return whole.status();
+  return std::make_shared<const v1::Program>(*std::move(whole));
+}
+
+absl::StatusOr<Programs::Draft> Programs::DraftOf(const TenantId& tenant,
+                                                  std::shared_ptr<const v1::Program> program,
+                                                  std::vector<ArrayInfo> inputs) const {
+  Draft draft{.inputs = std::move(inputs), .functions = functions_->All(tenant)};
+  for (int i = 0; i < program->operations_size(); ++i) {
+    const v1::KernelLaunch& launch = program->operations(i).kernel_launch();
+    if (launch.code_case() != v1::KernelLaunch::kModule) continue;
+    auto source = find_module_(tenant, launch.module());
+    if (!source.ok()) return PrefixField(source.status(), absl::StrCat("operations[", i, "]."));
+    draft.modules[launch.module()] = *std::move(source);
+  }
+  draft.program = std::move(program);
+  return draft;
+}
+
+absl::StatusOr<Programs::Ready> Programs::MakePlan(const Draft& draft) {
+  const FunctionsThen functions(draft.functions);
+  auto plan = ops::PlanProgram(*draft.program, draft.inputs, &functions);
   if (!plan.ok()) return plan.status();
-  if (entry->plans.size() >= kMaxPlans) entry->plans.clear();
-  return entry->plans[kind] = std::make_shared<const ops::ProgramPlan>(*std::move(plan));
+  for (ops::ProgramStep& step : plan->steps) {
+    if (!step.plan.has_value()) continue;
+    step.plan->task.set_label(LabelOf(step.operation));
+    const v1::KernelLaunch& launch = step.operation.kernel_launch();
+    if (launch.code_case() != v1::KernelLaunch::kModule) continue;
+    auto code = CodeOfModule(draft.modules.at(launch.module()), launch);
+    if (!code.ok()) return code.status();
+    step.plan->code = *std::move(code);
+  }
+  Ready ready{.program = draft.program};
+  if (auto graph = ops::MakeGraph(*plan); graph.has_value())
+    ready.replay = std::make_shared<Replay>(core_->recorder.NewId(), *std::move(graph));
+  ready.plan = std::make_shared<const ops::ProgramPlan>(*std::move(plan));
+  return ready;
 }
 
 absl::StatusOr<Programs::Ready> Programs::Find(const TenantId& tenant, const std::string& name,
-                                               const std::vector<ArrayInfo>& inputs) {
+                                               const std::vector<ArrayInfo>& inputs, Draft* draft) {
   auto parsed = session::ParseTenantResource(name, "programs", "program_call.program");
   if (!parsed.ok()) return parsed.status();
   auto it = programs_.find({tenant, parsed->id});
   if (it == programs_.end() || parsed->tenant != tenant.value) return Unknown("program", name);
-  if (inputs.size() != static_cast<size_t>(it->second.program->inputs_size())) {
+  const Entry& entry = it->second;
+  if (inputs.size() != static_cast<size_t>(entry.whole->inputs_size())) {
     return InvalidField(v1::ERROR_REASON_ARGUMENT_COUNT, "program_call.inputs",
-                        absl::StrCat("the program has ", it->second.program->inputs_size(),
+                        absl::StrCat("the program has ", entry.whole->inputs_size(),
                                      " inputs, not ", inputs.size()));
   }
-  auto plan = PlanFor(tenant, inputs, &it->second);
-  if (!plan.ok()) return PrefixField(plan.status(), "program_call.program.");
-  return Ready{it->second.program, *std::move(plan)};
+  auto known = entry.plans.find(KindOf(inputs));
+  if (known != entry.plans.end()) return known->second;
+  auto made = DraftOf(tenant, entry.whole, inputs);
+  if (!made.ok()) return PrefixField(made.status(), "program_call.program.");
+  *draft = *std::move(made);
+  return Ready{.program = entry.whole};
+}
+
+void Programs::Keep(const TenantId& tenant, const std::string& name, const Draft& draft,
+                    const Ready& ready) {
+  auto parsed = session::ParseTenantResource(name, "programs", "program_call.program");
+  if (!parsed.ok()) return;
+  auto it = programs_.find({tenant, parsed->id});
+  if (it == programs_.end() || it->second.whole != draft.program) return;  // deleted meanwhile
+  std::map<std::string, Ready>& plans = it->second.plans;
+  if (plans.size() >= kMaxPlans) plans.clear();
+  plans[KindOf(draft.inputs)] = ready;
+}
+
+bool Programs::IsOfSession(const Key& key) const {
+  const size_t dot = key.second.find('.');
+  if (dot == std::string::npos) return false;
+  return core_->catalogue.FindSession(key.first, key.second.substr(0, dot), core_->Now()).ok();
+}
+
+void Programs::Removed(session::Session& session) {
+  const std::string prefix = absl::StrCat(session.id, ".");
+  auto it = programs_.lower_bound({session.tenant, prefix});
+  while (it != programs_.end() && it->first.first == session.tenant &&
+         it->first.second.compare(0, prefix.size(), prefix) == 0) {
+    if (it->second.of_session) core_->recorder.Erase(recovery::Kind::kProgram, it->second.record);
+    it = it->second.of_session ? programs_.erase(it) : std::next(it);
+  }
 }
 
 void Programs::Save(const Key& key, const Entry& entry) {
   if (!core_->recorder.on()) return;
+  core_->recorder.Set(recovery::Kind::kProgram, entry.record, RecordOf(key, entry));
+}
+
+recovery::ProgramRecord Programs::RecordOf(const Key& key, const Entry& entry) {
   recovery::ProgramRecord record;
   record.set_tenant(key.first.value);
   record.set_id(key.second);
   entry.program->SerializeToString(record.mutable_program());
-  core_->recorder.Set(recovery::Kind::kProgram, entry.record, record);
+  if (entry.whole != entry.program) entry.whole->SerializeToString(record.mutable_whole());
+  record.set_durable(entry.durable);
+  return record;
+}
+
+void Programs::RestoreFromDisk(uint64_t row, const std::string& bytes) {
+  recovery::ProgramRecord record;
+  if (!record.ParseFromString(bytes)) return;
+  record.set_durable(row);
+  Restore(core_->recorder.NewId(), record);
+  const Key key{TenantId{record.tenant()}, record.id()};
+  if (auto it = programs_.find(key); it != programs_.end()) Save(key, it->second);
 }
 
 void Programs::Restore(uint64_t id, const recovery::ProgramRecord& record) {
-  v1::Program program;
-  if (!program.ParseFromString(record.program()) || !ops::CheckProgram(program).ok()) {
+  v1::Program program, whole;
+  const bool calls = !record.whole().empty();
+  if (!program.ParseFromString(record.program()) || !ops::CheckProgram(program).ok() ||
+      !whole.ParseFromString(calls ? record.whole() : record.program())) {
     core_->options.log(
         absl::StrCat("a program that this version does not know was dropped: ", record.id()));
     return;
   }
-  Entry& entry = programs_[{TenantId{record.tenant()}, record.id()}];
+  const Key key{TenantId{record.tenant()}, record.id()};
+  Entry& entry = programs_[key];
   entry.record = id;
+  entry.of_session = IsOfSession(key);
+  entry.durable = record.durable();
+  if (core_->durability != nullptr) core_->durability->RestoredDefinition(entry.durable);
   entry.program = std::make_shared<const v1::Program>(std::move(program));
+  entry.whole = calls ? std::make_shared<const v1::Program>(std::move(whole)) : entry.program;
 }
 
 absl::StatusOr<v1::Program> Programs::Get(const TenantId& tenant, const std::string& name) {
@@ -198,11 +321,16 @@ absl::StatusOr<v1::ListProgramsResponse> Programs::List(const TenantId& tenant,
 absl::Status Programs::Delete(const TenantId& tenant, const std::string& name) {
   auto parsed = session::ParseTenantResource(name, "programs", "name");
   if (!parsed.ok()) return parsed.status();
-  Locked lock(*core_);
-  auto it = programs_.find({tenant, parsed->id});
-  if (parsed->tenant != tenant.value || it == programs_.end()) return Unknown("program", name);
-  core_->recorder.Erase(recovery::Kind::kProgram, it->second.record);
-  programs_.erase(it);
+  uint64_t number = 0;
+  {
+    Locked lock(*core_);
+    auto it = programs_.find({tenant, parsed->id});
+    if (parsed->tenant != tenant.value || it == programs_.end()) return Unknown("program", name);
+    core_->recorder.Erase(recovery::Kind::kProgram, it->second.record);
+    if (core_->durability != nullptr) number = core_->durability->Undefined(it->second.durable);
+    programs_.erase(it);
+  }
+  if (number != 0) core_->durability->Await(number);
   return absl::OkStatus();
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -9,9 +10,11 @@
 
 #include "absl/status/statusor.h"
 #include "server/ops/client_function.h"
+#include "server/ops/inline_program.h"
 #include "server/ops/program_plan.h"
 #include "server/scheduler/core.h"
 #include "server/scheduler/engine.h"
+#include "server/scheduler/replay.h"
 #include "stride/v1/program_service.pb.h"
 
 namespace stride::recovery {
@@ -22,11 +25,17 @@ namespace stride::scheduler {
 
 class Functions;
 
-// Programs that clients registered, by name, and their plans. Each tenant's are its own.
-// Thread-safe, except where said.
-class Programs {
+// Programs that clients registered, by name, and their plans. Each tenant's are its own. One whose
+// id begins with that of a session and a dot, and is made while there is that session, goes with
+// it. Thread-safe, except where said.
+class Programs : public session::Catalogue::Observer {
  public:
-  Programs(Core* core, const Functions* functions) : core_(core), functions_(functions) {}
+  // Finds the code of a module by its resource name; caller holds the lock.
+  using FindModule =
+      std::function<absl::StatusOr<wire::Source>(const TenantId&, const std::string&)>;
+
+  Programs(Core* core, const Functions* functions, FindModule find_module)
+      : core_(core), functions_(functions), find_module_(std::move(find_module)) {}
 
   absl::StatusOr<v1::CreateProgramResponse> Create(const TenantId& tenant,
                                                    const v1::CreateProgramRequest& request);
@@ -35,32 +44,64 @@ class Programs {
                                                 const v1::ListProgramsRequest& request);
   absl::Status Delete(const TenantId& tenant, const std::string& name);
 
+  // --- the catalogue's; caller holds the lock ---
+  void Added(session::Session&) override {}
+  void Removed(session::Session& session) override;
+  void Added(const std::shared_ptr<session::Array>&) override {}
+  void Removed(session::Array&) override {}
+
   // As an earlier daemon had it. Caller holds the lock.
   void Restore(uint64_t id, const recovery::ProgramRecord& record);
+  // As it was on disk, in that row. Caller holds the lock.
+  void RestoreFromDisk(uint64_t row, const std::string& record);
 
   // The program as it runs for these inputs: made once for each kind of them. `program` has its
-  // handles. Caller holds the lock.
+  // handles. `replay`: as one task, where it can be one.
   struct Ready {
     std::shared_ptr<const v1::Program> program;
-    std::shared_ptr<const ops::ProgramPlan> plan;
+    std::shared_ptr<const ops::ProgramPlan> plan;  // null: it has to be made, by MakePlan
+    std::shared_ptr<Replay> replay;
   };
+  // What planning needs, so that it can be done without the lock.
+  struct Draft {
+    std::shared_ptr<const v1::Program> program;
+    std::vector<ArrayInfo> inputs;
+    std::map<std::string, std::shared_ptr<const ops::ClientFunction>> functions;
+    std::map<std::string, wire::Source> modules;  // of its kernels
+  };
+  // Sets `draft` when there is no plan yet. Caller holds the lock.
   absl::StatusOr<Ready> Find(const TenantId& tenant, const std::string& name,
-                             const std::vector<ArrayInfo>& inputs);
+                             const std::vector<ArrayInfo>& inputs, Draft* draft);
+  // Long, and without the lock.
+  absl::StatusOr<Ready> MakePlan(const Draft& draft);
+  // For calls to come. Caller holds the lock.
+  void Keep(const TenantId& tenant, const std::string& name, const Draft& draft,
+            const Ready& ready);
 
  private:
   using Key = std::pair<TenantId, std::string>;
-  using PlanPtr = std::shared_ptr<const ops::ProgramPlan>;
   struct Entry {
-    std::shared_ptr<const v1::Program> program;
-    std::map<std::string, PlanPtr> plans;  // by the inputs' descriptions
-    uint64_t record = 0;                   // id in the journal
+    std::shared_ptr<const v1::Program> program;  // as its client gave it
+    // Without calls of other programs: what is planned. The same where there are none.
+    std::shared_ptr<const v1::Program> whole;
+    std::map<std::string, Ready> plans;  // by the inputs' descriptions
+    uint64_t record = 0;                 // id in the journal
+    uint64_t durable = 0;                // its row on disk; 0: it is not kept there
+    bool of_session = false;
   };
-  absl::StatusOr<PlanPtr> PlanFor(const TenantId& tenant, const std::vector<ArrayInfo>& inputs,
-                                  Entry* entry);
+  static recovery::ProgramRecord RecordOf(const Key& key, const Entry& entry);
+  bool IsOfSession(const Key& key) const;
+  absl::StatusOr<Draft> DraftOf(const TenantId& tenant, std::shared_ptr<const v1::Program> program,
+                                std::vector<ArrayInfo> inputs) const;
+  // With the operations of the programs that it calls in the place of the calls.
+  absl::StatusOr<std::shared_ptr<const v1::Program>> Inlined(
+      const TenantId& tenant, const std::shared_ptr<const v1::Program>& program) const;
+  absl::Status CheckRoom(const Key& key) const;
   void Save(const Key& key, const Entry& entry);
 
   Core* const core_;
   const Functions* const functions_;
+  const FindModule find_module_;
   std::map<Key, Entry> programs_;  // guarded by the lock
 };
 

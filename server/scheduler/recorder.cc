@@ -10,6 +10,7 @@
 #include "server/scheduler/describe.h"
 #include "server/scheduler/lane.h"
 #include "server/scheduler/record_convert.h"
+#include "server/scheduler/replay.h"
 #include "server/scheduler/task.h"
 
 namespace stride::scheduler {
@@ -40,7 +41,10 @@ struct Recorder::Scratch {
   recovery::DispatchRecord dispatch;
 };
 
-Recorder::Recorder(Core* core) : core_(core), scratch_(std::make_unique<Scratch>()) {}
+Recorder::Recorder(Core* core)
+    : core_(core),
+      scratch_(std::make_unique<Scratch>()),
+      dead_replays_(std::make_shared<DeadRecords>()) {}
 Recorder::~Recorder() = default;
 
 void Recorder::Start(keeper::Keeper* keeper, std::unique_ptr<recovery::Journal> journal,
@@ -90,6 +94,7 @@ void Recorder::WriteChanges() {
     journal_->Erase(Key(Kind::kBuffer, record));
     journal_->Erase(Key(Kind::kInlineBytes, record));
   }
+  for (uint64_t record : dead_replays_->Take()) journal_->Erase(Key(Kind::kReplay, record));
   if (absl::Status status = journal_->Commit(); !status.ok()) {
     Broken(status);
     return;
@@ -147,6 +152,7 @@ void Recorder::RecordTask(const std::shared_ptr<Task>& task) {
   task->recorded = true;
   task->record_changed = true;
   tasks_.push_back(task);
+  if (task->replay != nullptr) Record(*task->replay);
   for (const Use& use : task->uses) {
     if (use.buffer != nullptr) RecordBuffer(use.buffer);
   }
@@ -270,6 +276,7 @@ void Recorder::WriteBody(const Task& task) {
   record.set_deadline(ToRecord(task.deadline));
   record.set_submit_time(ToRecord(task.submit_time));
   record.set_of_job(task.of_job);
+  if (task.replay != nullptr) record.set_replay(task.replay->record);
   if (task.state == TaskState::kDispatched) FillDispatch(task, record.mutable_dispatch());
   // Lent, not copied: they are the larger part.
   auto& plan = const_cast<ops::Plan&>(task.plan);
@@ -278,6 +285,20 @@ void Recorder::WriteBody(const Task& task) {
   Put(*journal_, Key(Kind::kTask, task.id), record);
   record.unsafe_arena_release_task();
   if (plan.code.has_value()) record.unsafe_arena_release_code();
+}
+
+// Once: its tasks name it.
+void Recorder::Record(Replay& replay) {
+  if (replay.record != 0) return;
+  recovery::ReplayRecord record;
+  ToRecord(replay.graph, &record);
+  Adopt(replay, NewId());
+  Set(Kind::kReplay, replay.record, record);
+}
+
+void Recorder::Adopt(Replay& replay, uint64_t record) {
+  replay.record = record;
+  replay.dead = dead_replays_;
 }
 
 void Recorder::FillDispatch(const Task& task, recovery::DispatchRecord* record) {

@@ -28,6 +28,8 @@ namespace stride::scheduler {
 struct Core;
 struct Lane;
 struct Task;
+struct Replay;
+class DeadRecords;
 
 // Writes the books. Whoever changes something that must outlive the daemon says so here; what was
 // changed in one section of the engine's lock becomes one batch of the journal: at the section's
@@ -89,6 +91,8 @@ class Recorder : public session::Catalogue::Observer {
   uint64_t NewId() { return ++last_id_; }
   void Set(recovery::Kind kind, uint64_t id, const google::protobuf::MessageLite& record);
   void Erase(recovery::Kind kind, uint64_t id);
+  // One that an earlier daemon recorded: its record goes with it.
+  void Adopt(Replay& replay, uint64_t record);
 
   void RecordBuffer(const std::shared_ptr<store::Buffer>& buffer);
 
@@ -99,6 +103,7 @@ class Recorder : public session::Catalogue::Observer {
   void Write(store::Buffer& buffer);
   void Write(Task& task);
   void WriteBody(const Task& task);
+  void Record(Replay& replay);
   static void FillDispatch(const Task& task, recovery::DispatchRecord* record);
   void WriteResult(const Task& task);
   void Broken(const absl::Status& status);
@@ -114,7 +119,8 @@ class Recorder : public session::Catalogue::Observer {
   std::atomic<uint64_t> last_id_{0};
   std::vector<std::shared_ptr<session::Array>> arrays_;  // changed
   std::vector<std::shared_ptr<Task>> tasks_;             // changed
-  std::vector<std::string> removals_;                    // descriptors of no use after the commit
+  const std::shared_ptr<DeadRecords> dead_replays_;
+  std::vector<std::string> removals_;  // descriptors of no use after the commit
 };
 
 }  // namespace stride::scheduler

@@ -201,6 +201,9 @@ absl::Status Recovery::Read(const recovery::Journal& journal) {
       case Kind::kProgram:
         status = ParseInto(bytes, id, &books_.programs);
         break;
+      case Kind::kReplay:
+        status = ParseInto(bytes, id, &books_.replays);
+        break;
       case Kind::kReadingDisk:  // then the disk still has all, and nobody was told anything
         status = absl::NotFoundError("");
         return;
@@ -545,6 +548,14 @@ std::shared_ptr<Task> Recovery::MakeTask(uint64_t id, const recovery::TaskRecord
   task->plan.zeroed_outputs.assign(record.zeroed_outputs().begin(), record.zeroed_outputs().end());
   task->plan.bytes = record.bytes();
   task->plan.flops = record.flops();
+  if (record.replay() != 0) {
+    task->replay = FindReplay(record.replay());
+    if (task->replay == nullptr) {
+      *error = DataLost();
+    } else {
+      task->plan.task.mutable_graph()->set_graph(task->replay->id);
+    }
+  }
   if (!record.operation().empty()) {
     auto operation = std::make_shared<v1::Operation>();
     operation->ParseFromString(record.operation());
@@ -584,6 +595,17 @@ std::shared_ptr<Task> Recovery::MakeTask(uint64_t id, const recovery::TaskRecord
   return task;
 }
 
+// One for all tasks that name it, and in the books for as long as they need it.
+std::shared_ptr<Replay> Recovery::FindReplay(uint64_t record) {
+  std::shared_ptr<Replay>& replay = replays_[record];
+  auto found = books_.replays.find(record);
+  if (replay == nullptr && found != books_.replays.end()) {
+    replay = std::make_shared<Replay>(core_.recorder.NewId(), GraphFrom(found->second));
+    core_.recorder.Adopt(*replay, record);
+  }
+  return replay;
+}
+
 void Recovery::RestoreTasks() {
   for (const auto& [id, record] : books_.tasks) {
     if (verdicts_[id] != Verdict::kAgain) {
@@ -611,6 +633,9 @@ void Recovery::RestoreTasks() {
     parts_.scheduler->Restore(task);
     tasks_[id] = task;
     resumed_.push_back(task);
+  }
+  for (const auto& [id, record] : books_.replays) {
+    if (replays_.count(id) == 0) core_.recorder.Erase(Kind::kReplay, id);
   }
 }
 

@@ -62,6 +62,7 @@ class Recovery {
     std::map<uint64_t, recovery::ModuleRecord> modules;
     std::map<uint64_t, recovery::FunctionRecord> functions;
     std::map<uint64_t, recovery::ProgramRecord> programs;
+    std::map<uint64_t, recovery::ReplayRecord> replays;
     uint64_t last_id = 0, last_task = 0;
   };
   // How far an old worker came.
@@ -90,6 +91,7 @@ class Recovery {
   bool Repeatable(const recovery::DispatchRecord& dispatch) const;
   bool WasRunning(const recovery::DispatchRecord& dispatch) const;
   void RestoreTasks();
+  std::shared_ptr<Replay> FindReplay(uint64_t record);
   std::shared_ptr<Task> MakeTask(uint64_t id, const recovery::TaskRecord& record,
                                  absl::Status* error);
   void FindGarbage();
@@ -112,6 +114,7 @@ class Recovery {
   std::map<uint64_t, std::shared_ptr<store::Buffer>> buffers_;
   std::map<std::pair<std::string, std::string>, std::shared_ptr<session::Session>> sessions_;
   std::map<uint64_t, std::shared_ptr<session::Array>> arrays_;
+  std::map<uint64_t, std::shared_ptr<Replay>> replays_;
   std::map<uint64_t, std::shared_ptr<Task>> tasks_;  // unfinished
   std::vector<std::shared_ptr<Task>> resumed_;       // in their old order
 };

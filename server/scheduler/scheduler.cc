@@ -162,8 +162,7 @@ int Scheduler::Choose(const Task& task) {
                          (task.pinned_device < 0 || task.pinned_device == index) &&
                          (task.required_kind.empty() || task.required_kind == device.kind());
     candidate.queued_seconds = accounts_[index].queue_seconds;
-    std::string key = task.module != nullptr ? task.module->key : task.label;
-    candidate.run_seconds = model_.Estimate(device, key, task.plan);
+    candidate.run_seconds = model_.Estimate(device, CodeKeyOf(task), task.plan);
     double rate = std::max(1e8, device.transfer_bytes_per_second());
     for (const Use& use : task.uses) {
       if (use.buffer == nullptr || use.fresh || use.buffer->replicas.count(index) > 0) continue;
@@ -178,8 +177,7 @@ int Scheduler::Choose(const Task& task) {
 
 void Scheduler::Place(const std::shared_ptr<Task>& task, Lane& lane) {
   task->lane = &lane;
-  task->estimate_seconds = model_.Estimate(
-      lane.description, task->module != nullptr ? task->module->key : task->label, task->plan);
+  task->estimate_seconds = model_.Estimate(lane.description, CodeKeyOf(*task), task->plan);
   DeviceAccount& account = accounts_[lane.device];
   account.queue_seconds += task->estimate_seconds;
   ++account.queue_depth;
@@ -350,11 +348,13 @@ void Scheduler::Housekeep() {
                 !lane->growing;
     bool keep = !idle || lane->last_used + core_->options.keep_empty_time > core_->Now();
     memory_.Trim(*lane, keep ? kKeepEmptyBytes : 0);
+    ForgetReplays(*lane);
     if (!idle || lane->last_used > idle_since || lane->worker == nullptr) continue;
     std::shared_ptr<broker::Worker> worker = std::exchange(lane->worker, nullptr);
     core_->recorder.WorkerGone(std::exchange(lane->worker_record, 0));
     lane->mapped.clear();
     lane->loaded.clear();
+    lane->graphs.clear();
     core_->executor.Run([worker] { worker->Shutdown(); });
   }
 }

@@ -15,6 +15,7 @@
 #include "server/scheduler/health_watch.h"
 #include "server/scheduler/lane.h"
 #include "server/scheduler/memory.h"
+#include "server/scheduler/replay.h"
 #include "server/scheduler/run_time_model.h"
 #include "server/scheduler/task.h"
 
@@ -175,7 +176,7 @@ class Scheduler {
   void AddToSubmit(const std::shared_ptr<Task>& task, Lane& lane, wire::Task bound,
                    wire::Submit* submit);
   void MapForTask(const Task& task, Lane& lane);
-  void LoadModule(const Task& task, Lane& lane);
+  void LoadModule(const std::shared_ptr<const broker::CompiledModule>& module, Lane& lane);
 
   void TasksDone(Lane& lane, const broker::Worker* worker,
                  absl::Span<const wire::TaskResult> results);
@@ -185,6 +186,11 @@ class Scheduler {
   void TakeBack(const std::shared_ptr<Task>& task);
   void LeaveQueue(const std::shared_ptr<Task>& task);
   void ReleaseHeld(const Lane::InFlight& entry);
+
+  // replay.cc
+  bool HaveReplay(const std::shared_ptr<Task>& task);
+  void LoadReplay(const Task& task, Lane& lane);
+  void ForgetReplays(Lane& lane);
 
   // stop.cc
   void Stop(const std::shared_ptr<Task>& task, absl::Status unrun, absl::Status running);

@@ -13,6 +13,7 @@
 #include "server/base/ids.h"
 #include "server/broker/compiled_module.h"
 #include "server/ops/plan.h"
+#include "server/scheduler/replay.h"
 #include "server/session/catalogue.h"
 #include "server/store/buffer.h"
 #include "stride/v1/operation.pb.h"
@@ -56,6 +57,7 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   std::shared_ptr<const v1::Operation>
       operation;                     // kernels: their arguments are bound once the code is compiled
   std::vector<ops::Input> inputs;    // likewise
+  std::shared_ptr<Replay> replay;    // of a program that is one task
   std::vector<Use> uses;             // by slot of the plan: inputs, then outputs
   int pinned_device = -1;            // -1: the scheduler's choice
   std::string required_kind;         // `cuda` for PTX and binaries; empty: any
@@ -77,6 +79,7 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   std::vector<std::shared_ptr<Task>> dependents;  // tasks that have this one in `pending`
   Lane* lane = nullptr;
   std::shared_ptr<const broker::CompiledModule> module;
+  std::shared_ptr<const Replay::Ready> ready;  // for the device's target
   bool compile_requested = false;
   bool arguments_bound = false;
   bool queued_ready = false;  // stands in its lane's ready queue

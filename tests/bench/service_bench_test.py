@@ -8,7 +8,7 @@ import tempfile
 import unittest
 
 _COMPARED = (
-    [f"{name}/{transport}/{{device}}" for name in ("run", "chain", "stream_compute", "stream_fetch") for transport in ("unix", "tcp")]
+    [f"{name}/{transport}/{{device}}" for name in ("run", "chain", "program", "program_call", "stream_compute", "stream_fetch") for transport in ("unix", "tcp")]
     + [
         f"{name}/{transport}/{{device}}/{streams}"
         for name in ("upload", "download", "upload_memcpy", "download_memcpy")

@@ -2,12 +2,16 @@
 
 #include <google/protobuf/text_format.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <cstring>
+#include <map>
+#include <thread>
 
 #include "gmock/gmock.h"
 #include "stride/v1/compute_service.pb.h"
+#include "stride/v1/job_service.pb.h"
 #include "stride/v1/program_service.pb.h"
 #include "stride/v1/session_service.pb.h"
 #include "tests/support/daemon/daemon.h"
@@ -92,7 +96,7 @@ TEST(ProgramTest, ReplaysWithNewInputs) {
   v1::CreateProgramResponse response;
   ASSERT_TRUE(response.ParseFromString(created.replies.at(0)));
   EXPECT_EQ(response.program().name(), "tenants/default/programs/squares");
-  EXPECT_EQ(response.num_tasks(), 2);
+  EXPECT_EQ(response.num_tasks(), 1);  // of two steps
   ASSERT_EQ(response.results_size(), 2);
   EXPECT_EQ(response.results(0).shape(0), 3);
   for (double k : {1, 2, 3}) {
@@ -265,6 +269,226 @@ TEST(ProgramTest, ABatchGathersScattersAndWritesInPlace) {
           << "output " << j << " of element " << b;
     }
     EXPECT_EQ(one[1], row) << "scattered back";
+  }
+}
+
+TEST(ProgramTest, ByTheClient) {
+  Daemon daemon;
+  Client client = daemon.Connect();
+  ProgramSpec spec{.id = "norm",
+                   .inputs = {{.handle = 1, .spec = ArraySpec{DataType::kFloat64, {3}}}}};
+  spec.Add(Operation::Ufunc("square", {ProgramSpec::Handle(1)}), 2);
+  spec.Add(Operation::Reduce(Reduction::kSum, ProgramSpec::Handle(2)), 3);
+  spec.Add(Operation::Ufunc("sqrt", {ProgramSpec::Handle(3)}), 4);
+  spec.outputs = {2, 4};
+  auto program = client.CreateProgram(spec);
+  ASSERT_TRUE(program) << program.error().message;
+  EXPECT_EQ(program->name, "tenants/default/programs/norm");
+  EXPECT_EQ(program->num_tasks, 1);
+  ASSERT_EQ(program->results.size(), 2u);
+  EXPECT_EQ(program->results[0].shape, std::vector<int64_t>{3});
+  for (double x : {2, 4}) {
+    auto input = client.Put(std::vector<double>{x, x, x / 2}, {3});
+    ASSERT_TRUE(input);
+    const auto arrays = client.ComputeAll(Operation::Call(*program, {*input}));
+    ASSERT_EQ(arrays.size(), 2u);
+    EXPECT_THAT(*client.Fetch<double>(arrays[0]), ElementsAre(x * x, x * x, x * x / 4));
+    EXPECT_THAT(*client.Fetch<double>(arrays[1]), ElementsAre(1.5 * x));
+  }
+  auto all = client.ListPrograms();
+  ASSERT_TRUE(all);
+  EXPECT_EQ(all->size(), 1u);
+  EXPECT_TRUE(client.DeleteProgram(program->name));
+  EXPECT_FALSE(client.DeleteProgram(program->name));
+  EXPECT_FALSE(client.CreateProgram({.id = "empty"}));
+}
+
+// What a step finds wrong fails the call, and every result of it.
+TEST(ProgramTest, AFailingStepFailsTheWholeCall) {
+  Daemon daemon;
+  Caller caller(daemon.address());
+  ASSERT_TRUE(caller
+                  .Create("pick", R"(
+    inputs { handle: 1 } inputs { handle: 2 } outputs: 4 outputs: 6
+    operations { ufunc { function: 'square' inputs { handle: 1 } } outputs { handle: 3 } }
+    operations { reduction { function: FUNCTION_SUM input { handle: 3 } } outputs { handle: 4 } }
+    operations { copy { input { handle: 2 } data_type: DATA_TYPE_INT64 } outputs { handle: 5 } }
+    operations { gather { input { handle: 3 } indices { handle: 5 } mode: INDEX_MODE_RAISE }
+      outputs { handle: 6 } })")
+                  .ok());
+  for (double last : {1, 7, 2}) {
+    const v1::RunRequest request = caller.CallOf("pick", {{1, 2, 3}, {0, last}}, 2);
+    if (last < 3) {
+      EXPECT_THAT(caller.Values(request).at(1), ElementsAre(1, (last + 1) * (last + 1)));
+      continue;
+    }
+    const Outcome outcome = caller.Run(request);
+    EXPECT_EQ(outcome.code, 11) << outcome.ToString();  // OUT_OF_RANGE
+    EXPECT_NE(outcome.message.find("(gather)"), std::string::npos) << outcome.ToString();
+    EXPECT_EQ(outcome.metadata.at("operation"), "program pick");
+  }
+}
+
+// What is written over its own input takes a copy: such a program runs step by step.
+TEST(ProgramTest, RunsStepByStepWhereItMust) {
+  Daemon daemon;
+  Caller caller(daemon.address());
+  const Outcome created = caller.Create("shift", R"(
+    inputs { handle: 1 spec { data_type: DATA_TYPE_FLOAT64 shape: 4 } } outputs: 2 outputs: 5
+    operations { copy { input { handle: 1 } } outputs { handle: 2 } }
+    operations { view { input { handle: 2 } steps { slice { axis: 0 start: 1 } } }
+      outputs { handle: 3 } }
+    operations { view { input { handle: 2 } steps { slice { axis: 0 stop: 3 } } }
+      outputs { handle: 4 } }
+    operations { copy { input { handle: 4 } } outputs { handle: 3 existing: true } }
+    operations { reduction { function: FUNCTION_SUM input { handle: 2 } } outputs { handle: 5 } })");
+  ASSERT_TRUE(created.ok()) << created.ToString();
+  v1::CreateProgramResponse response;
+  ASSERT_TRUE(response.ParseFromString(created.replies.at(0)));
+  EXPECT_GT(response.num_tasks(), 1);
+  const auto values = caller.Values(caller.CallOf("shift", {{1, 2, 3, 4}}, 2));
+  ASSERT_EQ(values.size(), 2u);
+  EXPECT_THAT(values[0], ElementsAre(1, 1, 2, 3));
+  EXPECT_THAT(values[1], ElementsAre(7));
+}
+
+constexpr char kScale[] =
+    "extern \\\"C\\\" __global__ void scale(const double* x, double* y, double a, int n) "
+    "{ int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) y[i] = a * x[i]; }";
+
+std::string ScaleProgram(const std::string& code) {
+  return R"(inputs { handle: 1 } outputs: 4
+    operations { ufunc { function: 'add' inputs { handle: 1 } inputs { scalar { float_value: 1 } } }
+      outputs { handle: 2 } }
+    operations { kernel_launch { )" +
+         code + R"( entry: 'scale' grid { x: 1 } block { x: 32 }
+      arguments { array { handle: 2 } }
+      arguments { new_array { spec { data_type: DATA_TYPE_FLOAT64 shape: 3 } output { handle: 3 } } }
+      arguments { scalar { float_value: 10 } } arguments { scalar { int_value: 3 } } } }
+    operations { ufunc { function: 'negative' inputs { handle: 3 } } outputs { handle: 4 } })";
+}
+
+TEST(ProgramTest, HasKernels) {
+  Daemon daemon;
+  Caller caller(daemon.address());
+  const Outcome created =
+      caller.Create("scale", ScaleProgram("source: \"" + std::string(kScale) + "\""));
+  ASSERT_TRUE(created.ok()) << created.ToString();
+  for (double x : {1, 2}) {
+    EXPECT_THAT(caller.Values(caller.CallOf("scale", {{x, 2, 3}}, 1)).at(0),
+                ElementsAre(-10 * (x + 1), -30, -40));
+  }
+  // An entry that is not there, told with the step.
+  ASSERT_TRUE(caller.Create("wrong", ScaleProgram("source: \"__global__ void other() {}\"")).ok());
+  const Outcome outcome = caller.Run(caller.CallOf("wrong", {{1, 2, 3}}, 1));
+  EXPECT_EQ(outcome.code, kInvalidArgument) << outcome.ToString();
+  const Outcome no_module =
+      caller.Create("none", ScaleProgram("module: 'tenants/default/modules/none'"));
+  EXPECT_EQ(no_module.code, kNotFound) << no_module.ToString();
+}
+
+TEST(ProgramTest, CallsPrograms) {
+  Daemon daemon({"--supervise"});
+  Caller caller(daemon.address());
+  ASSERT_TRUE(caller.Create("squares", kProgram).ok());
+  // squares(x, y) twice: the second time of its own result.
+  const std::string twice = R"(inputs { handle: 1 } outputs: 4 outputs: 5
+    operations { program_call { program: 'tenants/default/programs/squares'
+      inputs { handle: 1 } inputs { handle: 1 } } outputs { handle: 2 } outputs { handle: 3 } }
+    operations { program_call { program: 'tenants/default/programs/squares'
+      inputs { handle: 2 } inputs { handle: 3 } } outputs { handle: 4 } outputs { handle: 5 } })";
+  const Outcome created = caller.Create("twice", twice);
+  ASSERT_TRUE(created.ok()) << created.ToString();
+  EXPECT_EQ(caller
+                .Create("lost", R"(inputs { handle: 1 } outputs: 2
+    operations { program_call { program: 'tenants/default/programs/none' inputs { handle: 1 } }
+      outputs { handle: 2 } })")
+                .code,
+            kNotFound);
+  // What it calls may go.
+  v1::DeleteProgramRequest gone;
+  gone.set_name("tenants/default/programs/squares");
+  ASSERT_TRUE(caller.rpc().Call("ProgramService/DeleteProgram", gone).ok());
+  auto check = [](Caller& caller) {
+    // (2x)^2 = 4, 16; sum 20: (24)^2, (36)^2
+    const auto values = caller.Values(caller.CallOf("twice", {{1, 2}}, 2));
+    ASSERT_EQ(values.size(), 2u);
+    EXPECT_THAT(values[0], ElementsAre(576, 1296));
+    EXPECT_THAT(values[1], ElementsAre(1872));
+  };
+  check(caller);
+  const int times = daemon.TimesReady();
+  kill(daemon.ServingPid(), SIGKILL);
+  ASSERT_TRUE(daemon.WaitReady(times + 1, std::chrono::seconds(30))) << daemon.Log();
+  Caller again(daemon.address());
+  check(again);
+}
+
+TEST(ProgramTest, AJobCallsPrograms) {
+  Daemon daemon;
+  Caller caller(daemon.address());
+  ASSERT_TRUE(caller.Create("squares", kProgram).ok());
+  v1::CreateJobRequest request;
+  for (int round = 0; round < 2; ++round) {
+    auto* operation = request.mutable_job()->add_operations();
+    *operation = caller.CallOf("squares", {{1, 2, 3}, {0, 0, round + 0.0}}, 0).operation();
+    operation->add_outputs()->set_handle(10 + round);
+    operation->add_outputs()->set_name("tenants/default/arrays/sum" + std::to_string(round));
+  }
+  v1::Job job = caller.rpc().Get<v1::CreateJobResponse>("JobService/CreateJob", request).job();
+  v1::GetJobRequest get;
+  get.set_name(job.name());
+  for (int i = 0; i < 600 && job.state() < v1::Job::STATE_SUCCEEDED; ++i) {
+    usleep(50'000);
+    job = caller.rpc().Get<v1::GetJobResponse>("JobService/GetJob", get).job();
+  }
+  EXPECT_EQ(job.state(), v1::Job::STATE_SUCCEEDED) << job.ShortDebugString();
+  EXPECT_EQ(job.results_size(), 2);
+  EXPECT_EQ(job.timelines_size(), 2) << job.ShortDebugString();
+}
+
+// A kernel that never ends, in the middle of a program.
+std::string EndlessProgram() {
+  return ScaleProgram(
+      "source: \"extern \\\"C\\\" __global__ void scale(const double* x, double* y, double a, int "
+      "n)"
+      " { volatile double* p = y; while (p[0] < 1) {} }\"");
+}
+
+TEST(ProgramTest, ACancelAndADeadlineEndARunningProgram) {
+  Daemon daemon({"--kill-grace=200ms"});
+  Caller caller(daemon.address());
+  ASSERT_TRUE(caller.Create("endless", EndlessProgram()).ok());
+  ASSERT_TRUE(caller.Create("scale", ScaleProgram("source: \"" + std::string(kScale) + "\"")).ok());
+  EXPECT_THAT(caller.Values(caller.CallOf("scale", {{1, 2, 3}}, 1)).at(0),
+              ElementsAre(-20, -30, -40));
+  const Outcome late = caller.rpc().Call(
+      "ComputeService/Run", caller.CallOf("endless", {{1, 2, 3}}, 1), std::chrono::seconds(4));
+  EXPECT_EQ(late.code, 4) << late.ToString();  // DEADLINE_EXCEEDED
+  EXPECT_THAT(caller.Values(caller.CallOf("scale", {{1, 2, 3}}, 1)).at(0),
+              ElementsAre(-20, -30, -40));
+}
+
+// The program that runs makes its results afresh: it runs again in the next worker.
+TEST(ProgramTest, OutlivesItsWorker) {
+  Daemon daemon;
+  Caller caller(daemon.address());
+  std::string slow = "inputs { handle: 1 } outputs: 401 ";
+  for (int i = 1; i <= 400; ++i) {
+    slow += "operations { accumulation { function: 'add' input { handle: " + std::to_string(i) +
+            " } axis: 0 } outputs { handle: " + std::to_string(i + 1) + " } } ";
+  }
+  ASSERT_TRUE(caller.Create("slow", slow).ok());
+  std::vector<double> zeros(1 << 18);
+  const v1::RunRequest request = caller.CallOf("slow", {zeros}, 1);
+  ASSERT_EQ(caller.Values(request).at(0).size(), zeros.size());
+  for (int round = 0; round < 3; ++round) {
+    std::thread killer([&] {
+      usleep(60'000 + 20'000 * round);
+      for (pid_t pid : daemon.Workers()) kill(pid, SIGKILL);
+    });
+    EXPECT_EQ(caller.Values(request).at(0), zeros);
+    killer.join();
   }
 }
 

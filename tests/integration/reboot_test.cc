@@ -19,8 +19,11 @@
 #include <thread>
 
 #include "gmock/gmock.h"
+#include "stride/v1/function_service.pb.h"
+#include "stride/v1/session_service.pb.h"
 #include "tests/support/daemon/daemon.h"
 #include "tests/support/daemon/expect.h"
+#include "tests/support/daemon/rpc.h"
 
 namespace stride::testing {
 namespace {
@@ -385,6 +388,54 @@ TEST(RebootTest, RunningJobsRunAgainOrSayThatTheyCannot) {
   EXPECT_EQ(AwaitEnd(client, makes).state, Job::State::kSucceeded);
   EXPECT_EQ(Get<double>(client, client.Open(Named("part"))), std::vector<double>{2});
   EXPECT_EQ(Get<double>(client, client.Open(Named("held"))), std::vector<double>{7});
+}
+
+// Functions and programs are on disk when they are answered for, and gone when their deletion is.
+TEST(RebootTest, FunctionsAndProgramsComeBack) {
+  for (const char* flag : {"--no-supervise", "--supervise"}) {
+    Machine machine(flag[2] == 'n' ? std::vector<std::string>() : std::vector<std::string>{flag});
+    Client client = machine.Boot();
+    auto define = [&](const char* id, const char* text) {
+      v1::CreateFunctionRequest request;
+      request.set_function_id(id);
+      auto* body = request.mutable_function()->mutable_ufunc()->mutable_body();
+      body->mutable_expression()->set_text(text);
+      body->mutable_expression()->add_parameters("a");
+      request.mutable_function()->mutable_ufunc()->add_signatures("float64->float64");
+      return Rpc(machine.daemon().address()).Call("FunctionService/CreateFunction", request);
+    };
+    const Outcome defined = define("twice", "a * 2");
+    ASSERT_TRUE(defined.ok()) << defined.ToString();
+    auto make = [&](const std::string& id) {
+      ProgramSpec spec{.id = id, .inputs = {{.handle = 1}}};
+      spec.Add(Operation::Ufunc("twice", {ProgramSpec::Handle(1)}), 2);
+      spec.Add(Operation::Reduce(Reduction::kSum, ProgramSpec::Handle(2)), 3);
+      spec.outputs = {3};
+      return Must(client.CreateProgram(spec));
+    };
+    const Program kept = make("kept"), deleted = make("deleted");
+    v1::CreateSessionRequest session;
+    session.set_session_id("s");
+    ASSERT_TRUE(Rpc(machine.daemon().address()).Call("SessionService/CreateSession", session).ok());
+    make("s.own");
+    Must(client.DeleteProgram(deleted.name));
+    for (int round = 0; round < 2; ++round) {
+      client = machine.Reboot();
+      const std::vector<Program> found = Must(client.ListPrograms());
+      ASSERT_EQ(found.size(), 1u) << machine.Log();
+      EXPECT_EQ(found[0].name, kept.name);
+      Array x = Must(client.Put<double>({1, 2, 3}, {3}));
+      Array sum = client.Compute(Operation::Call(found[0], {x}));
+      EXPECT_THAT(Must(client.Fetch<double>(sum)), ::testing::ElementsAre(12));
+    }
+    Must(client.DeleteProgram(kept.name));
+    v1::DeleteFunctionRequest gone;
+    gone.set_name("tenants/default/functions/twice");
+    ASSERT_TRUE(Rpc(machine.daemon().address()).Call("FunctionService/DeleteFunction", gone).ok());
+    client = machine.Reboot();
+    EXPECT_TRUE(Must(client.ListPrograms()).empty());
+    EXPECT_TRUE(define("twice", "a + a").ok());
+  }
 }
 
 TEST(RebootTest, DamageIsToldAndNeverShown) {

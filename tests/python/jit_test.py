@@ -7,6 +7,7 @@ import numpy as np
 
 import client_case
 import stride as st
+from stride.v1 import program_service_pb2, program_service_pb2_grpc
 
 
 class JitTest(client_case.ClientCase):
@@ -88,6 +89,46 @@ class JitTest(client_case.ClientCase):
             x.to_numpy()
         self.assertEqual(sent.num_messages, 1)
         self.assertEqual(len(sent.kinds), 4)  # the upload, and one expression each
+
+    def programs(self, session):
+        stub = program_service_pb2_grpc.ProgramServiceStub(session._channels.control)
+        return [one.name for one in session._call(stub.ListPrograms, program_service_pb2.ListProgramsRequest()).programs]
+
+    def test_replays_are_program_calls(self):
+        host, shift = self.rng.random(8), self.rng.random(8)
+        with st.connect(self.daemon.address) as session:
+            before = self.programs(session)
+            weights = st.asarray(self.rng.random((8, 3)))
+            step = st.jit(lambda x: (st.cumulative_sum(x + shift) @ weights, x.sum(), x * st.asarray(np.arange(8.0))))
+            x = st.asarray(host)
+            expected = np.cumsum(host + shift) @ weights.to_numpy(), host.sum(), host * np.arange(8.0)
+            for _ in range(2):
+                for one, other in zip(step(x), expected):
+                    self.same(one, other, rtol=1e-12)
+            session.synchronize()
+            with client_case.Sent(session) as sent:
+                results = [step(x) for _ in range(3)]
+                session.synchronize()
+            self.assertEqual(sent.kinds, ["program_call"] * 3)
+            for result in results:
+                self.same(result[1], expected[1], rtol=1e-12)
+            self.assertEqual(len(self.programs(session)), len(before) + 1)
+            # Those that are gone are deleted with others that are.
+            for i in range(101):
+                st.jit(lambda x: st.sort(x + i)[::2] * i)(x)
+            self.assertLess(len(self.programs(session)), len(before) + 60)
+        with st.connect(self.daemon.address) as session:
+            self.assertEqual(self.programs(session), before)
+
+    def test_a_failing_step_fails_every_result(self):
+        pick = st.jit(lambda x, i: (st.take(st.sort(x), i), x + 1))
+        x = st.asarray(np.arange(4.0))
+        self.same(pick(x, st.asarray([3]))[0], [3.0])
+        for one in pick(x, st.asarray([4])):
+            with self.assertRaises(IndexError) as raised:
+                one.to_numpy()
+            self.assertIn("jit_test.py", raised.exception.origin)
+        self.same(pick(x, st.asarray([0]))[1], np.arange(1.0, 5.0))
 
     def test_results_are_no_views(self):
         x = st.asarray(np.arange(4.0)) + 0

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "server/base/error.h"
+#include "server/ops/bind.h"
 
 namespace stride::simulation {
 namespace {
@@ -128,6 +129,14 @@ absl::Status Worker::LoadModule(const broker::CompiledModule& module, LoadDone l
   return absl::OkStatus();
 }
 
+absl::Status Worker::LoadGraph(uint64_t graph, const wire::Graph& steps) {
+  return Deliver([this, graph, steps] { graphs_[graph] = steps; });
+}
+
+absl::Status Worker::UnloadGraph(uint64_t graph) {
+  return Deliver([this, graph] { graphs_.erase(graph); });
+}
+
 absl::Status Worker::Submit(const wire::Submit& tasks) {
   devices_->watcher_->Point("before tasks are sent");
   for (const wire::Task& task : tasks.tasks()) {
@@ -161,8 +170,26 @@ std::string Worker::Work(Half half) {
     }
     return reinterpret_cast<char*>(found->second->data()) + offset;
   };
-  auto code = modules_.find(ModuleOf(current_));
-  return Compute(current_, code == modules_.end() ? nullptr : &code->second, half, at);
+  auto compute = [&](const wire::Task& task, Half part) {
+    auto code = modules_.find(ModuleOf(task));
+    return Compute(task, code == modules_.end() ? nullptr : &code->second, part, at);
+  };
+  if (!current_.has_graph()) return compute(current_, half);
+  auto graph = graphs_.find(current_.graph().graph());
+  if (graph == graphs_.end()) return "its graph is not loaded";
+  std::vector<ops::Location> slots;
+  for (const auto& slot : current_.graph().slots()) slots.push_back({slot.arena(), slot.offset()});
+  // The first half of the steps, then the others: it can be cut off between.
+  const int count = graph->second.steps_size(), middle = count / 2;
+  for (int i = half == Half::kFirst ? 0 : middle; i < (half == Half::kFirst ? middle : count);
+       ++i) {
+    wire::Task step = graph->second.steps(i);
+    ops::Bind(&step, slots);
+    for (Half part : {Half::kFirst, Half::kSecond}) {
+      if (std::string wrong = compute(step, part); !wrong.empty()) return wrong;
+    }
+  }
+  return "";
 }
 
 void Worker::StartNext() {

@@ -68,6 +68,8 @@ class Worker : public broker::Worker, public std::enable_shared_from_this<Worker
   absl::Status UnmapArena(uint64_t arena) override;
   absl::Status LoadModule(const broker::CompiledModule& module, LoadDone loaded) override;
   absl::Status UnloadModule(uint64_t module) override { return absl::OkStatus(); }
+  absl::Status LoadGraph(uint64_t graph, const wire::Graph& steps) override;
+  absl::Status UnloadGraph(uint64_t graph) override;
   absl::Status Submit(const wire::Submit& tasks) override;
   absl::Status Cancel(absl::Span<const uint64_t> sequences) override;
   Progress progress() const override;
@@ -111,6 +113,7 @@ class Worker : public broker::Worker, public std::enable_shared_from_this<Worker
   std::vector<std::function<void()>> kept_back_;
   std::map<uint64_t, std::shared_ptr<MemoryMap>> arenas_;  // copies under way keep theirs
   std::map<uint64_t, wire::Code> modules_;
+  std::map<uint64_t, wire::Graph> graphs_;
   std::deque<std::function<void()>> commands_;  // on their way
   std::deque<wire::Task> queue_;
   std::set<uint64_t> taken_;

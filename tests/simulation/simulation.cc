@@ -22,6 +22,8 @@ constexpr size_t kPiece = 24, kLargePiece = 1000;  // bytes of an upload that co
 constexpr uint64_t kLargeSlot = 512;
 constexpr absl::Duration kPatience = absl::Minutes(10);  // simulated, for what was accepted
 
+constexpr int64_t kLargestProgram = 100;  // elements
+
 TenantId Id(const std::string& tenant) { return TenantId{tenant}; }
 
 std::string Bytes(const Values& values) {
@@ -186,6 +188,7 @@ void Simulation::AfterRestart() {
 }
 
 OpPtr Simulation::OpOf(const std::string& label) {
+  if (label.rfind("program p", 0) == 0) return model_.Find(std::atoi(label.c_str() + 9));
   size_t place = label.rfind(" + ");
   return place == std::string::npos ? nullptr : model_.Find(std::atoi(label.c_str() + place + 3));
 }
@@ -402,6 +405,40 @@ void Simulation::SetOperand(const Named& array, v1::Operand* operand) {
   }
 }
 
+// The same result by a program of several steps, which the next call of it finds planned.
+void Simulation::MakeProgram(const OpPtr& op, v1::Operation* operation) {
+  v1::CreateProgramRequest request;
+  request.set_program_id(absl::StrCat("p", op->id));
+  v1::Program* program = request.mutable_program();
+  for (uint64_t handle : {1, 2}) program->add_inputs()->set_handle(handle);
+  auto expression = [&](const std::string& text, std::map<std::string, uint64_t> inputs,
+                        uint64_t output) {
+    v1::Operation* step = program->add_operations();
+    step->mutable_expression()->set_text(text);
+    for (const auto& [name, handle] : inputs)
+      (*step->mutable_expression()->mutable_inputs())[name].set_handle(handle);
+    step->add_outputs()->set_handle(output);
+  };
+  auto copy = [&](uint64_t from, uint64_t to) {
+    v1::Operation* step = program->add_operations();
+    step->mutable_copy()->mutable_input()->set_handle(from);
+    step->add_outputs()->set_handle(to);
+  };
+  expression("a * 3", {{"a", 1}}, 3);
+  copy(3, 4);  // keeps the loops apart
+  expression("x + b", {{"x", 4}, {"b", 2}}, 5);
+  copy(5, 6);
+  expression(absl::StrCat("x + ", op->id), {{"x", 6}}, 7);
+  program->add_outputs(7);
+  auto created = engine_->CreateProgram(Id(op->tenant), request);
+  if (killed_ || !created.ok()) return;
+  v1::ProgramCall call;
+  call.set_program(created->program().name());
+  *call.add_inputs() = operation->expression().inputs().at("a");
+  *call.add_inputs() = operation->expression().inputs().at("b");
+  *operation->mutable_program_call() = call;
+}
+
 v1::Operation Simulation::OperationFor(const OpPtr& op, const std::vector<Named>& inputs) {
   v1::Operation operation;
   for (const Named& input : inputs) op->inputs.push_back({nullptr, input.array->view});
@@ -503,9 +540,18 @@ void Simulation::Compute() {
     op->out = {std::make_shared<Buffer>(), 0, 1, count};
     op->out.buffer->tenant = session->tenant;
     operation = OperationFor(op, inputs);
+    // One that is larger than a device runs step by step, and what its steps end with is no single
+    // error.
+    if (kind == Op::Kind::kCombine && count <= kLargestProgram && world_.Chance(0.3))
+      MakeProgram(op, &operation);
+    if (killed_) return;
     Name(operation, *session, op, &array, &forget);
   }
+  const bool calls = operation.has_program_call();
   Send(op, *session, operation, array, forget);
+  // What it is called with keeps the plan.
+  if (!killed_ && calls && world_.Chance(0.7))
+    engine_->DeleteProgram(Id(op->tenant), operation.program_call().program()).IgnoreError();
 }
 
 void Simulation::Send(const OpPtr& op, Session& session, v1::Operation operation,
@@ -1009,6 +1055,15 @@ void Simulation::ReleaseAll() {
     for (int tenant = 0; tenant < num_tenants_; ++tenant) {
       engine_->DeleteSession(Id(absl::StrCat("tenant", tenant)), absl::StrCat("sessions/s", i))
           .IgnoreError();
+    }
+  }
+  for (int tenant = 0; tenant < num_tenants_; ++tenant) {
+    const TenantId id = Id(absl::StrCat("tenant", tenant));
+    auto programs = engine_->ListPrograms(id, {});
+    while (programs.ok() && programs->programs_size() > 0) {
+      for (const auto& program : programs->programs())
+        engine_->DeleteProgram(id, program.name()).IgnoreError();
+      programs = engine_->ListPrograms(id, {});
     }
   }
   world_.Wait([] { return false; }, world_.Now() + absl::Minutes(10));

@@ -114,6 +114,7 @@ class Simulation : private Watcher {
   void Look();
   void Disturb();
 
+  void MakeProgram(const OpPtr& op, v1::Operation* operation);
   void SetOperand(const Named& array, v1::Operand* operand);
   v1::Operation OperationFor(const OpPtr& op, const std::vector<Named>& inputs);
   void Send(const OpPtr& op, Session& session, v1::Operation operation, const std::string& array,

@@ -106,6 +106,29 @@ absl::Status FakeWorker::LoadModule(
   return absl::OkStatus();
 }
 
+absl::Status FakeWorker::LoadGraph(uint64_t graph, const wire::Graph& steps) {
+  absl::MutexLock lock(&mutex_);
+  graphs_[graph] = steps;
+  ++num_graph_loads_;
+  return absl::OkStatus();
+}
+
+absl::Status FakeWorker::UnloadGraph(uint64_t graph) {
+  absl::MutexLock lock(&mutex_);
+  graphs_.erase(graph);
+  return absl::OkStatus();
+}
+
+std::map<uint64_t, wire::Graph> FakeWorker::graphs() const {
+  absl::MutexLock lock(&mutex_);
+  return graphs_;
+}
+
+int FakeWorker::num_graph_loads() const {
+  absl::MutexLock lock(&mutex_);
+  return num_graph_loads_;
+}
+
 absl::Status FakeWorker::Submit(const wire::Submit& tasks) {
   absl::MutexLock lock(&mutex_);
   if (!alive_) return absl::UnavailableError("dead");

@@ -33,6 +33,8 @@ class FakeWorker : public broker::Worker, public std::enable_shared_from_this<Fa
   absl::Status LoadModule(const broker::CompiledModule& module,
                           std::function<void(absl::StatusOr<wire::ModuleLoaded>)> loaded) override;
   absl::Status UnloadModule(uint64_t module) override { return absl::OkStatus(); }
+  absl::Status LoadGraph(uint64_t graph, const wire::Graph& steps) override;
+  absl::Status UnloadGraph(uint64_t graph) override;
   absl::Status Submit(const wire::Submit& tasks) override;
   void Copy(bool to_device, uint64_t arena, uint64_t arena_offset, uint64_t staging_offset,
             uint64_t size, std::function<void(absl::Status)> done) override;
@@ -72,6 +74,9 @@ class FakeWorker : public broker::Worker, public std::enable_shared_from_this<Fa
   // Of all Cancel commands so far.
   std::vector<std::vector<uint64_t>> cancels() const;
   std::vector<wire::Task> submitted() const;
+  // That it has now, and how many were ever brought.
+  std::map<uint64_t, wire::Graph> graphs() const;
+  int num_graph_loads() const;
   void Die(broker::WorkerDeath death);
   // Death while the oldest held task was running.
   void DieRunning(absl::Status cause, bool fault);
@@ -89,6 +94,8 @@ class FakeWorker : public broker::Worker, public std::enable_shared_from_this<Fa
   std::map<uint64_t, MemoryMap> arenas_;
   std::deque<wire::Task> held_;
   std::vector<wire::Task> submitted_;
+  std::map<uint64_t, wire::Graph> graphs_;
+  int num_graph_loads_ = 0;
   std::vector<std::vector<uint64_t>> cancels_;
   size_t num_cancels_answered_ = 0;
   std::set<uint64_t> taken_;

@@ -164,6 +164,8 @@ class FakeDevice : public Device {
     return loaded;
   }
   absl::Status UnloadModule(uint64_t) override { return absl::OkStatus(); }
+  absl::Status LoadGraph(uint64_t, wire::Graph) override { return absl::OkStatus(); }
+  absl::Status UnloadGraph(uint64_t) override { return absl::OkStatus(); }
 
   void Enqueue(const wire::Task& task) override {
     absl::string_view label = task.label();

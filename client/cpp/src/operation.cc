@@ -5,6 +5,7 @@
 #include "client/cpp/src/convert.h"
 #include "client/cpp/src/operand_impl.h"
 #include "client/cpp/src/operation_impl.h"
+#include "stride/program.h"
 
 namespace stride {
 
@@ -284,6 +285,15 @@ Operation Operation::Move(const Operand& input) {
   Operation out = Copy(input);
   out.impl_->message.mutable_copy()->set_move(true);
   return out;
+}
+
+Operation Operation::Call(const Program& program, const std::vector<Operand>& inputs) {
+  Operation operation;
+  v1::ProgramCall* call = operation.impl_->message.mutable_program_call();
+  call->set_program(program.name);
+  for (const Operand& input : inputs) *call->add_inputs() = Use(input, *operation.impl_);
+  operation.impl_->num_outputs = program.num_outputs;
+  return operation;
 }
 
 Operation Operation::View(const Operand& input, const ViewSteps& steps) {

@@ -13,7 +13,7 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 import numpy as np
 
-from stride import _errors, _inference, _manipulation, _origin, _session
+from stride import _errors, _inference, _manipulation, _origin, _program, _session
 from stride._array import Array, node_of, wrap
 from stride._graph import Flush, Node, record_several
 from stride._stream import Note
@@ -162,10 +162,43 @@ class Template:
         left = sorted(made - kept - released)
         if left:
             self.commands.append((None, left, None))
+        self._program: Optional[tuple] = None  # (resource name, content, the session's programs, constants), once registered
+        self._programmable = True
+        self._lock = threading.Lock()
+
+    def __del__(self):
+        if getattr(self, "_program", None) is not None:
+            self._program[2].dead.append(self._program[1])
+
+    def _register(self, session) -> Optional[tuple]:
+        """The template as a program of the daemon; None where it cannot be one."""
+        with self._lock:
+            if self._program is None and self._programmable:
+                made = _program.plan(self, session.device)
+                self._programmable = made is not None
+                if made is not None:
+                    programs = _program.programs_of(session)
+                    try:
+                        name = programs.register(made)
+                        self._program = name, made.id, programs, [_program.upload(session, one) for one in made.constants]
+                    except _errors.StrideError:
+                        # Replayed command by command; what is wrong with it is then told with the line that is to blame.
+                        self._programmable = False
+            return self._program
 
     def replay(self, session, nodes: List[Node]) -> List[Array]:
         """The outputs for these inputs, deferred."""
         inputs = (*nodes, *(node for node, _ in self.captured))
+        program = None if session.is_trace else self._register(session)
+        if program is not None:
+            name, constants = program[0], program[3]
+
+            def call(flush, operands, handles, origin):
+                flush.add(pb.Operation(program_call=pb.ProgramCall(program=name, inputs=operands), outputs=[pb.Output(handle=one) for one in handles]),
+                          origin)
+
+            inputs = (*inputs, *(one._node for one in constants))
+            return [wrap(node) for node in record_several(session, [(one.shape, one.dtype) for one in self.outputs], call, inputs)]
 
         def build(flush, operands, handles, origin):
             names = {name: operand.handle for name, operand in zip((*self.inputs, *(handle for _, handle in self.captured)), operands)}

@@ -163,7 +163,6 @@ std::string MapText(const ReduceText& text, DType accumulator) {
     absl::StrAppend(&parameters, ", const void* p", i);
     absl::StrAppend(&arguments, ", st_load<", TypeName(text.dtypes[i]), ">(p", i, ")");
   }
-<<<<<<< HEAD
   return absl::StrCat("ST_FN Acc mapped(const mapScalars& scalars", values, ", st_i64 index) {\n  ",
                       TypeName(accumulator), " value;\n", text.counts ? "  bool takes_part;\n" : "",
                       "  map(scalars", passed, ", index, value", text.counts ? ", takes_part" : "",
@@ -174,17 +173,6 @@ std::string MapText(const ReduceText& text, DType accumulator) {
                                        : "",
                       "};\n}\nST_FN Acc load_mapped(const mapScalars& scalars", parameters,
                       ", st_i64 index) {\n  return mapped(scalars", arguments, ", index);\n}\n");
-=======
-  return absl::StrCat(
-      "ST_FN Acc load_mapped(const mapScalars& scalars", parameters, ", st_i64 index) {\n  ",
-      TypeName(accumulator), " value;\n", text.counts ? "  bool takes_part;\n" : "",
-      "  map(scalars", arguments, ", index, value", text.counts ? ", takes_part" : "", ");\n",
-      text.counts ? "  if (!takes_part) return st_identity();\n" : "", "  return Acc{value",
-      text.counts      ? ", 1"
-      : text.has_index ? ", index"
-                       : "",
-      "};\n}\n");
->>>>>>> prims
 }
 
 // Byte offset of kept element or reduced element number `i`, axis by axis from the last.

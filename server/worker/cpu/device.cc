@@ -35,7 +35,10 @@ absl::Status CpuDevice::MapArena(uint64_t arena, uint64_t size, UniqueFd fd) {
   return arenas_.Map(arena, size, fd.get());
 }
 
-absl::Status CpuDevice::UnmapArena(uint64_t arena) { return arenas_.Unmap(arena); }
+absl::Status CpuDevice::UnmapArena(uint64_t arena) {
+  for (auto& [id, graph] : graphs_) graph.Forget();
+  return arenas_.Unmap(arena);
+}
 
 absl::StatusOr<wire::ModuleLoaded> CpuDevice::LoadModule(uint64_t module, UniqueFd object,
                                                          const wire::LoadModule& load) {
@@ -49,30 +52,62 @@ absl::StatusOr<wire::ModuleLoaded> CpuDevice::LoadModule(uint64_t module, Unique
 }
 
 absl::Status CpuDevice::UnloadModule(uint64_t module) {
+  for (auto& [id, graph] : graphs_) graph.Forget();
   if (modules_.erase(module) > 0) return absl::OkStatus();
   return absl::InternalError(absl::StrCat("module ", module, " is not loaded"));
 }
 
+absl::Status CpuDevice::LoadGraph(uint64_t graph, wire::Graph steps) {
+  if (graphs_.emplace(graph, std::move(steps)).second) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("graph ", graph, " is loaded already"));
+}
+
+absl::Status CpuDevice::UnloadGraph(uint64_t graph) {
+  if (graphs_.erase(graph) > 0) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("graph ", graph, " is not loaded"));
+}
+
 void CpuDevice::Enqueue(const wire::Task& task) {
+  if (task.has_graph()) return EnqueueGraph(task);
   // Looked up and checked now, on the thread that owns the tables; an error still waits its turn.
-  auto work = std::make_shared<absl::StatusOr<Work>>(
-      Lower({&arenas_, &modules_, pool_.get(), &fft_plans_}, task));
+  auto work = std::make_shared<absl::StatusOr<Work>>(Lower(Context(), task));
   compute_->Push([this, sequence = task.sequence(), label = task.label(), work = std::move(work)] {
-    RunTask(sequence, label, *work);
+    RunTask(sequence, [&]() -> absl::Status {
+      return work->ok() ? RunWork(sequence, label, **work) : work->status();
+    });
   });
 }
 
-void CpuDevice::RunTask(uint64_t sequence, const std::string& label,
-                        const absl::StatusOr<Work>& work) {
+void CpuDevice::EnqueueGraph(const wire::Task& task) {
+  absl::StatusOr<std::shared_ptr<const GraphWork>> work =
+      absl::InternalError(absl::StrCat("graph ", task.graph().graph(), " is not loaded"));
+  auto graph = graphs_.find(task.graph().graph());
+  if (graph != graphs_.end()) work = graph->second.Lower(Context(), task.graph());
+  compute_->Push([this, sequence = task.sequence(), work = std::move(work)] {
+    RunTask(sequence, [&]() -> absl::Status {
+      if (!work.ok()) return work.status();
+      for (size_t i = 0; i < (*work)->steps.size(); ++i) {
+        const GraphWork::Step& step = (*work)->steps[i];
+        absl::Status status = RunWork(sequence, step.label, step.work);
+        if (!status.ok()) return OfStep(status, step.label, i);
+      }
+      return absl::OkStatus();
+    });
+  });
+}
+
+absl::Status CpuDevice::RunWork(uint64_t sequence, const std::string& label, const Work& work) {
+  BeginFaultScope(sequence, label, work);
+  absl::Status status = work.run();
+  EndFaultScope();
+  return status;
+}
+
+void CpuDevice::RunTask(uint64_t sequence, absl::FunctionRef<absl::Status()> run) {
   bool runs = gate_.Begin(sequence);
   environment_.status_page->started_sequence.store(static_cast<uint32_t>(sequence));
   auto begin = std::chrono::steady_clock::now();
-  absl::Status status = runs ? work.status() : worker::TaskGate::CancelledResult();
-  if (status.ok()) {
-    BeginFaultScope(sequence, label, *work);
-    status = work->run();
-    EndFaultScope();
-  }
+  absl::Status status = runs ? run() : worker::TaskGate::CancelledResult();
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   if (!runs) {
     wire::MarkTakenOut(*environment_.status_page, sequence);

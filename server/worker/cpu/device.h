@@ -1,12 +1,15 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "server/worker/cpu/kernel/thread_pool.h"
 #include "server/worker/cpu/lower/arena_table.h"
 #include "server/worker/cpu/lower/fft_plan_cache.h"
+#include "server/worker/cpu/lower/lower_graph.h"
 #include "server/worker/cpu/lower/lowering.h"
 #include "server/worker/cpu/serial_queue.h"
 #include "server/worker/runtime/device.h"
@@ -26,18 +29,24 @@ class CpuDevice : public worker::Device {
   absl::StatusOr<wire::ModuleLoaded> LoadModule(uint64_t module, UniqueFd object,
                                                 const wire::LoadModule& load) override;
   absl::Status UnloadModule(uint64_t module) override;
+  absl::Status LoadGraph(uint64_t graph, wire::Graph steps) override;
+  absl::Status UnloadGraph(uint64_t graph) override;
   void Enqueue(const wire::Task& task) override;
   void Cancel(absl::Span<const uint64_t> sequences) override;
   void Copy(const wire::Copy& copy) override;
   void Drain() override;
 
  private:
-  // On the compute thread.
-  void RunTask(uint64_t sequence, const std::string& label, const absl::StatusOr<Work>& work);
+  void EnqueueGraph(const wire::Task& task);
+  LoweringContext Context() { return {&arenas_, &modules_, pool_.get(), &fft_plans_}; }
+  // On the compute thread; `run` unless the task was taken out.
+  void RunTask(uint64_t sequence, absl::FunctionRef<absl::Status()> run);
+  static absl::Status RunWork(uint64_t sequence, const std::string& label, const Work& work);
 
   Environment environment_;
   ArenaTable arenas_;
   ModuleTable modules_;
+  std::map<uint64_t, LoadedGraph> graphs_;
   std::unique_ptr<ThreadPool> pool_;
   FftPlanCache fft_plans_;  // of the compute thread
   worker::TaskGate gate_;

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "server/worker/cuda/cuda_status.h"
 
 namespace stride::cuda {
@@ -56,20 +57,18 @@ CompletionPoller::~CompletionPoller() {
 void CompletionPoller::Begin(Lane lane, uint64_t id, uint32_t mark, std::string label) {
   absl::MutexLock lock(&mutex_);
   const bool idle = !HasWork();
-  lanes_[lane].push_back(
-      {id, mark, std::move(label), Clock::now(), false, absl::OkStatus(), nullptr});
+  lanes_[lane].push_back({id, mark, std::move(label), Clock::now(), false, absl::OkStatus(), {}});
   // The poller wakes while the work is being launched.
   num_calls_.fetch_add(1, std::memory_order_release);
   if (idle) wake_.Signal();
 }
 
-void CompletionPoller::Launched(Lane lane, absl::Status status,
-                                const codegen::RoutineFault* fault) {
+void CompletionPoller::Launched(Lane lane, absl::Status status, Faults faults) {
   absl::MutexLock lock(&mutex_);
   Entry& entry = lanes_[lane].back();
   entry.launched = true;
   entry.status = std::move(status);
-  entry.fault = fault;
+  entry.faults = std::move(faults);
   num_calls_.fetch_add(1, std::memory_order_release);
 }
 
@@ -144,7 +143,7 @@ bool CompletionPoller::Collect(std::vector<Finished>* finished) {
       const Clock::time_point start = std::max(entries.front().begun, last_end_[lane]);
       const double seconds = std::chrono::duration<double>(now - start).count();
       Entry& ended = entries.front();
-      if (ended.status.ok() && ended.fault != nullptr) ended.status = ToStatus(*ended.fault);
+      if (ended.status.ok()) ended.status = FirstFault(ended.faults);
       finished->push_back({static_cast<Lane>(lane), std::move(ended), seconds});
       entries.pop_front();
       last_end_[lane] = now;
@@ -152,6 +151,19 @@ bool CompletionPoller::Collect(std::vector<Finished>* finished) {
   }
   reporting_ = !finished->empty();
   return HasWork();
+}
+
+absl::Status CompletionPoller::FirstFault(const Faults& faults) {
+  for (size_t i = 0; i < faults.places.size(); ++i) {
+    absl::Status status = ToStatus(faults.places[i]);
+    if (status.ok()) continue;
+    if (faults.prefixes == nullptr) return status;
+    absl::Status told(status.code(), absl::StrCat(faults.prefixes->at(i), status.message()));
+    status.ForEachPayload(
+        [&](absl::string_view type, const absl::Cord& payload) { told.SetPayload(type, payload); });
+    return told;
+  }
+  return absl::OkStatus();
 }
 
 void CompletionPoller::Report(const std::vector<Finished>& finished) {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
 #include "server/worker/codegen/routine_fault.h"
 #include "server/worker/cuda/driver.h"
 #include "server/worker/cuda/handles.h"
@@ -46,10 +48,15 @@ class CompletionPoller {
 
   // One thread: the command loop's. Begin comes before the first launch of the work, Launched after
   // the write of its mark was enqueued. `status` is what the launch came to; it is reported when
-  // the mark arrives, so that reports keep the order of submission. `fault`, if given, has by then
-  // what the device found wrong with the data; it is read before the work is reported.
+  // the mark arrives, so that reports keep the order of submission. `faults` have by then what the
+  // device found wrong with the data; they are read before the work is reported.
   void Begin(Lane lane, uint64_t id, uint32_t mark, std::string label);
-  void Launched(Lane lane, absl::Status status, const codegen::RoutineFault* fault = nullptr);
+  struct Faults {
+    absl::Span<const codegen::RoutineFault> places;
+    // What each is told with; none: as it is.
+    std::shared_ptr<const std::vector<std::string>> prefixes;
+  };
+  void Launched(Lane lane, absl::Status status, Faults faults = {});
 
   // Whether the work with this mark, and all before it in its lane, has ended.
   bool HasEnded(Lane lane, uint32_t mark) const;
@@ -70,7 +77,7 @@ class CompletionPoller {
     Clock::time_point begun;
     bool launched = false;
     absl::Status status;
-    const codegen::RoutineFault* fault = nullptr;
+    Faults faults;
   };
   struct Finished {
     Lane lane;
@@ -84,6 +91,7 @@ class CompletionPoller {
   // Whether anything happened since the last call of this; without a lock, since it is asked all
   // the time.
   bool Changed();
+  static absl::Status FirstFault(const Faults& faults);
   void Report(const std::vector<Finished>& finished);
   // Sleeps until there is work; false when the poller ends.
   bool AwaitWork();

@@ -13,6 +13,7 @@
 #include "server/worker/cuda/arena_table.h"
 #include "server/worker/cuda/completion_poller.h"
 #include "server/worker/cuda/driver.h"
+#include "server/worker/cuda/graph_table.h"
 #include "server/worker/cuda/handles.h"
 #include "server/worker/cuda/kernel_module.h"
 #include "server/worker/cuda/lower/fft.h"
@@ -41,6 +42,8 @@ class CudaDevice : public worker::Device {
   absl::StatusOr<wire::ModuleLoaded> LoadModule(uint64_t module, UniqueFd object,
                                                 const wire::LoadModule& load) override;
   absl::Status UnloadModule(uint64_t module) override;
+  absl::Status LoadGraph(uint64_t graph, wire::Graph steps) override;
+  absl::Status UnloadGraph(uint64_t graph) override;
   void Enqueue(const wire::Task& task) override;
   void Cancel(absl::Span<const uint64_t> sequences) override;
   void Copy(const wire::Copy& copy) override;
@@ -57,15 +60,21 @@ class CudaDevice : public worker::Device {
   static constexpr uint64_t kFaultsBytes = kMaxFaults * sizeof(codegen::RoutineFault);
 
   absl::Status StartStreams();
-  absl::Status Lower(const wire::Task& task);
-  absl::Status LowerKernel(const Lowering& lowering, const wire::KernelLaunch& launch);
-  // Whether the task's kernel may find that it waits for a grid that is not there.
-  bool MayMissGrid(const wire::Task& task);
-  absl::Status LowerRoutine(const Lowering& lowering, const wire::RoutineLaunch& launch);
-  // Where the task that is being lowered notes what is wrong with its data.
-  codegen::RoutineFault* NewFault();
-  absl::Status LowerZeroFill(const wire::ZeroFill& fill);
-  absl::Status LowerCopyBytes(const wire::CopyBytes& copy);
+  // A task, or a step of a graph, on `stream`. `fault`, `device_fault`: see GraphTable::LowerStep.
+  absl::Status Lower(const wire::Task& task, CUstream stream, codegen::RoutineFault* fault,
+                     CUdeviceptr device_fault);
+  // `fault` may be null.
+  absl::Status LowerKernel(const Lowering& lowering, const wire::KernelLaunch& launch,
+                           const codegen::RoutineFault* fault);
+  // Whether the kernel may find that it waits for a grid that is not there.
+  bool MayMissGrid(const wire::KernelLaunch& launch) const;
+  absl::Status LowerGraph(const wire::GraphLaunch& launch, codegen::RoutineFault* faults);
+  absl::StatusOr<codegen::RoutineFault*> NewGraphFaults(const wire::GraphLaunch& launch);
+  // Where the task that is being lowered notes what is wrong with its data: so many places in a
+  // row.
+  absl::StatusOr<codegen::RoutineFault*> NewFaults(uint32_t count);
+  absl::Status LowerZeroFill(const wire::ZeroFill& fill, CUstream stream);
+  absl::Status LowerCopyBytes(const wire::CopyBytes& copy, CUstream stream);
   absl::Status LaunchCopy(const wire::Copy& copy, CUstream stream);
   struct LoadedModule {
     KernelModule kernels;
@@ -86,8 +95,8 @@ class CudaDevice : public worker::Device {
   PinnedRegion staging_, status_page_, copy_marks_region_, faults_region_;
   // One for each task in the queue that may find fault with its data, used in turn.
   codegen::RoutineFault* faults_ = nullptr;
-  uint32_t num_faults_ = 0;                            // handed out
-  const codegen::RoutineFault* task_fault_ = nullptr;  // of the task that is being lowered
+  uint32_t num_faults_ = 0;               // handed out
+  CompletionPoller::Faults task_faults_;  // of the task that is being lowered
   CopyMarks* copy_marks_ = nullptr;
   Stream compute_, upload_, download_;
   ArenaTable arenas_;
@@ -95,6 +104,7 @@ class CudaDevice : public worker::Device {
   uint32_t current_task_ = 0;
   std::optional<Scratch> scratch_;
   std::optional<HostRing> values_;
+  std::unique_ptr<GraphTable> graphs_;
   std::optional<Matmul> matmul_;
   std::optional<Linalg> linalg_;
   std::optional<Fft> fft_;

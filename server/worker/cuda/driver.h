@@ -56,7 +56,14 @@ namespace stride::cuda {
   X(cuFuncSetAttribute)                          \
   X(cuOccupancyMaxActiveBlocksPerMultiprocessor) \
   X(cuLaunchKernel)                              \
-  X(cuLaunchCooperativeKernel)
+  X(cuLaunchCooperativeKernel)                   \
+  X(cuStreamBeginCapture)                        \
+  X(cuStreamEndCapture)                          \
+  X(cuGraphInstantiateWithFlags)                 \
+  X(cuGraphExecUpdate)                           \
+  X(cuGraphLaunch)                               \
+  X(cuGraphDestroy)                              \
+  X(cuGraphExecDestroy)
 
 // Functions of newer drivers: null when the driver is older.
 #define STRIDE_CUDA_OPTIONAL_FUNCTIONS(X) \

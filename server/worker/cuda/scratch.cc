@@ -7,7 +7,6 @@
 namespace stride::cuda {
 namespace {
 
-constexpr uint64_t kKeptBytes = 64 << 20;
 // Reductions need a few MiB; the first one should be the last to allocate.
 constexpr uint64_t kLeastBytes = 4 << 20;
 
@@ -26,7 +25,9 @@ absl::Status Scratch::Start(int num_arrivals) {
 }
 
 absl::StatusOr<CUdeviceptr> Scratch::Reserve(uint64_t bytes) {
+  peak_ = std::max(peak_, bytes);
   if (bytes <= size_) return address_;
+  if (frozen_) return absl::InternalError("a step needs more scratch memory than it did before");
   if (address_ != 0) driver_.cuMemFreeAsync(address_, stream_);
   address_ = 0;
   size_ = 0;

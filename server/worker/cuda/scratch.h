@@ -3,6 +3,7 @@
 #include <cuda.h>
 
 #include <cstdint>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -31,12 +32,21 @@ class Scratch {
   // Called after each task.
   void Trim();
 
+  // Larger ones are given back after the task.
+  static constexpr uint64_t kKeptBytes = 64 << 20;
+  // While frozen, what is reserved has to be there already: steps are being captured.
+  void Freeze(bool frozen) { frozen_ = frozen; }
+  // The most that was asked for since the last call.
+  uint64_t TakePeak() { return std::exchange(peak_, 0); }
+
  private:
   const Driver& driver_;
   const CUstream stream_;
   CUdeviceptr arrivals_ = 0;
   CUdeviceptr address_ = 0;
   uint64_t size_ = 0;
+  uint64_t peak_ = 0;
+  bool frozen_ = false;
 };
 
 }  // namespace stride::cuda

@@ -19,6 +19,8 @@ int NumDescriptors(const wire::Command& command) {
     case wire::Command::kMapArena:
     case wire::Command::kLoadModule:
       return 1;
+    case wire::Command::kLoadGraph:
+      return command.load_graph().in_descriptor() ? 1 : 0;
     default:
       return 0;
   }
@@ -120,6 +122,13 @@ absl::StatusOr<CommandLoop::Next> CommandLoop::Handle(wire::Command& command,
     case wire::Command::kUnloadModule:
       LogFailure("unloading a module", device_->UnloadModule(command.unload_module().module()));
       return Next::kGoOn;
+    case wire::Command::kLoadGraph:
+      LogFailure("loading a graph",
+                 LoadGraph(*command.mutable_load_graph(), std::move(descriptors)));
+      return Next::kGoOn;
+    case wire::Command::kUnloadGraph:
+      LogFailure("unloading a graph", device_->UnloadGraph(command.unload_graph().graph()));
+      return Next::kGoOn;
     case wire::Command::kSubmit:
       for (const wire::Task& task : command.submit().tasks()) device_->Enqueue(task);
       return Next::kGoOn;
@@ -166,6 +175,21 @@ void CommandLoop::LoadModule(const wire::LoadModule& command, UniqueFd object) {
   loaded->set_module(command.module());
   *loaded->mutable_status() = wire::FromStatus(answer.status());
   events_.Send(event);
+}
+
+absl::Status CommandLoop::LoadGraph(wire::LoadGraph& command, std::vector<UniqueFd> descriptors) {
+  if (!command.in_descriptor())
+    return device_->LoadGraph(command.graph(), std::move(*command.mutable_steps()));
+  const int fd = descriptors[0].get();
+  absl::StatusOr<uint64_t> size = MemoryFileSize(fd);
+  if (!size.ok()) return size.status();
+  if (absl::Status s = CheckMemoryFile(fd, *size); !s.ok()) return s;
+  absl::StatusOr<MemoryMap> map = MemoryMap::Map(fd, *size, /*writable=*/false);
+  if (!map.ok()) return map.status();
+  wire::Graph steps;
+  if (!steps.ParseFromArray(map->data(), static_cast<int>(map->size())))
+    return absl::InternalError("what came as a graph is none");
+  return device_->LoadGraph(command.graph(), std::move(steps));
 }
 
 }  // namespace stride::worker

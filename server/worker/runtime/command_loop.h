@@ -31,6 +31,7 @@ class CommandLoop {
   absl::StatusOr<Next> Handle(wire::Command& command, std::vector<UniqueFd> descriptors);
   void CreateArena(const wire::CreateArena& command);
   void LoadModule(const wire::LoadModule& command, UniqueFd object);
+  absl::Status LoadGraph(wire::LoadGraph& command, std::vector<UniqueFd> descriptors);
 
   wire::Channel* const channel_;
   EventSender events_;

@@ -77,6 +77,12 @@ class Device {
                                                         const wire::LoadModule& load) = 0;
   virtual absl::Status UnloadModule(uint64_t module) = 0;
 
+  // Steps that GraphLaunch tasks replay, with slots in the place of arenas. One that the device
+  // does not have, or whose steps cannot be had, fails the tasks that name it.
+  virtual absl::Status LoadGraph(uint64_t graph, wire::Graph steps) = 0;
+  // Tasks in the queue are not touched.
+  virtual absl::Status UnloadGraph(uint64_t graph) = 0;
+
   virtual void Enqueue(const wire::Task& task) = 0;
   // Takes these tasks out of the queue when the first of them has not begun, else none; answers
   // with TasksCancelled once. See wire::Cancel.

@@ -17,6 +17,7 @@
 #include "stride/future.h"
 #include "stride/job.h"
 #include "stride/operation.h"
+#include "stride/program.h"
 #include "stride/usage.h"
 
 namespace stride {
@@ -167,6 +168,11 @@ class Client {
   Result<std::string> CreateFunction(const FunctionSpec& spec, const CallOptions& options = {});
   Result<std::vector<std::string>> ListFunctions(const CallOptions& options = {});
   Result<void> DeleteFunction(const std::string& name, const CallOptions& options = {});
+
+  // --- programs ---
+  Result<Program> CreateProgram(const ProgramSpec& spec, const CallOptions& options = {});
+  Result<std::vector<Program>> ListPrograms(const CallOptions& options = {});
+  Result<void> DeleteProgram(const std::string& name, const CallOptions& options = {});
 
   // --- jobs ---
   Result<Job> CreateJob(const JobSpec& spec, const CallOptions& options = {});

@@ -39,6 +39,8 @@ class ViewSteps {
   std::shared_ptr<Impl> impl_;
 };
 
+struct Program;
+
 // A value; copies are independent. Nothing here talks to a daemon, and mistakes are found by the
 // daemon.
 class Operation {
@@ -73,6 +75,8 @@ class Operation {
   // Gives the buffer's only replica to the device of OnDevice.
   static Operation Move(const Operand& input);
   static Operation View(const Operand& input, const ViewSteps& steps);
+  // Replays a program (program.h); its inputs are arrays.
+  static Operation Call(const Program& program, const std::vector<Operand>& inputs);
 
   // --- methods of ufuncs ---
   // Running results along one axis: cumulative sums with `add`.

@@ -26,6 +26,7 @@ absl::StatusOr<Work> Lower(const LoweringContext& context, const wire::Task& tas
       return LowerZeroFill(context, task.zero_fill());
     case wire::Task::kCopyBytes:
       return LowerCopyBytes(context, task.copy_bytes());
+    case wire::Task::kGraph:
     case wire::Task::KIND_NOT_SET:
       break;
   }

@@ -25,7 +25,7 @@ struct LoweringContext {
 };
 
 // From a task to work. On the command loop's thread; touches no array. One function a kind of task,
-// each in its own file.
+// each in its own file; a graph's work consists of others' (lower_graph.h).
 absl::StatusOr<Work> Lower(const LoweringContext& context, const wire::Task& task);
 
 absl::StatusOr<Work> LowerElementwise(const LoweringContext& context,

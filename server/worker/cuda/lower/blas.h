@@ -39,12 +39,15 @@ class Blas {
   struct Functions;
   explicit Blas(std::unique_ptr<Functions> functions);
   absl::Status Prepare(CUstream stream);
+  // The stream of the next product: tasks', or the one that is captured.
+  absl::Status UseStream(CUstream stream);
   // m or n is 1. The library's own status, cublasStatus_t.
   int MultiplyVector(DType dtype, int64_t m, int64_t n, int64_t k, const BlasMatrix& left,
                      const BlasMatrix& right, const BlasMatrix& output);
 
   const std::unique_ptr<Functions> functions_;
   void* handle_ = nullptr;
+  CUstream stream_ = nullptr;
 };
 
 }  // namespace stride::cuda

@@ -18,6 +18,9 @@ struct Lowering {
   const ArenaTable& arenas;
   Scratch& scratch;
   HostRing& values;
+  // Where a step that is captured notes its fault: zero, and fetched by others. 0: it is the step's
+  // own affair.
+  CUdeviceptr device_fault = 0;
 };
 
 }  // namespace stride::cuda

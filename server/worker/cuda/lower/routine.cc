@@ -43,19 +43,20 @@ absl::Status LowerRoutine(const Lowering& lowering, KernelModule& module,
     if (!reserved.ok()) return reserved.status();
     scratch = *reserved;
   }
-  if (shape.may_fault) {
+  const bool own_fault = shape.may_fault && lowering.device_fault == 0;
+  if (own_fault) {
     STRIDE_CUDA_RETURN(lowering.driver.cuMemsetD8Async(scratch, 0, kFaultBytes, lowering.stream),
                        "clearing a fault");
   }
-  codegen::LaunchBlock block =
-      codegen::PackRoutine(launch, *addresses, scratch + kFaultBytes, scratch);
+  codegen::LaunchBlock block = codegen::PackRoutine(launch, *addresses, scratch + kFaultBytes,
+                                                    own_fault ? scratch : lowering.device_fault);
   for (const codegen::RoutinePass& pass : shape.passes) {
     codegen::SetPass(pass, &block);
     absl::Status status = LaunchEmitted(lowering, module, codegen::PhaseEntry(pass.phase).c_str(),
                                         codegen::PassShape(launch, pass, target), block);
     if (!status.ok()) return status;
   }
-  if (!shape.may_fault) return absl::OkStatus();
+  if (!own_fault) return absl::OkStatus();
   return ToStatus(
       lowering.driver.cuMemcpyDtoHAsync(fault, scratch, sizeof(*fault), lowering.stream),
       "fetching a fault");

@@ -29,6 +29,8 @@ class QueueingDevice : public Device {
     return wire::ModuleLoaded();
   }
   absl::Status UnloadModule(uint64_t) override { return absl::OkStatus(); }
+  absl::Status LoadGraph(uint64_t, wire::Graph) override { return absl::OkStatus(); }
+  absl::Status UnloadGraph(uint64_t) override { return absl::OkStatus(); }
   void Enqueue(const wire::Task& task) override {
     absl::MutexLock lock(&mutex_);
     queue_.push_back(task.sequence());

@@ -1,0 +1,160 @@
+"""Templates that the daemon keeps: a replay is then one small command (ProgramService), and on a device one launch.
+
+A template becomes a program where all its operations can be one's: values from the host and captured arrays become inputs, everything that is written was
+made in it. What cannot be, or what a daemon refuses, is replayed command by command."""
+
+import collections.abc
+import hashlib
+from typing import Dict, List, NamedTuple, Optional
+
+from stride import _dtypes, _errors
+from stride._array import wrap
+from stride._graph import record
+from stride._named import _full
+from stride.v1 import operation_pb2 as pb, program_service_pb2 as proto, program_service_pb2_grpc
+
+# The service's limits are 500 operations, 256 inputs and 64 outputs.
+_MAX_OPERATIONS, _MAX_INPUTS, _MAX_OUTPUTS = 500, 256, 64
+# Of templates that are gone: deleted together, after a synchronization, since calls may be on their way.
+_MAX_DEAD = 100
+
+
+class Constant(NamedTuple):
+    handle: int
+    operation: pb.Operation  # that uploads it
+
+
+class Plan(NamedTuple):
+    """A program for any session, and where its inputs come from: the template's own, captured arrays, then constants."""
+
+    program: proto.Program
+    constants: List[Constant]
+    id: str  # of its content
+
+
+def plan(template, device: str) -> Optional[Plan]:
+    """None: the template is to be replayed command by command. `device`: of the session, which is the call's to tell."""
+    outputs = [one.handle for one in template.outputs]
+    operations = [(operation, paths) for operation, paths, _ in template.commands if operation is not None]
+    if not outputs or len(operations) < 2:
+        return None
+    writes = any(one.HasField("kernel_launch") or any(output.existing for output in one.outputs) for one, _ in operations)
+    constants: List[Constant] = []
+    program = proto.Program(outputs=outputs)
+    made = set()
+    last = max((handle for _, paths in operations for _, handle in paths), default=0)
+    last = max((last, *template.inputs, *(handle for _, handle in template.captured)))
+    for operation, paths in operations:
+        if operation.device not in ("", device) or operation.priority or operation.copy.move:
+            return None
+        if operation.copy.input.HasField("inline_array"):
+            constant = Constant(operation.outputs[0].handle, operation)
+            if not writes and constant.handle not in outputs:
+                constants.append(constant)
+                continue
+            # It may be written, or is a result: each call has its own.
+            source = last + len(constants) + 1
+            constants.append(Constant(source, operation))
+            program.operations.add(copy=pb.Copy(input=pb.Operand(handle=source)), outputs=[pb.Output(handle=constant.handle)])
+            made.add(constant.handle)
+            continue
+        if _has_inline(operation) or any(output.existing and output.handle not in made for output in operation.outputs):
+            return None
+        made.update(output.handle for output in operation.outputs)
+        made.update(one.new_array.output.handle for one in operation.kernel_launch.arguments if one.HasField("new_array"))
+        program.operations.add().CopyFrom(operation)
+        program.operations[-1].ClearField("device")
+    for handle in (*template.inputs, *(handle for _, handle in template.captured), *(one.handle for one in constants)):
+        program.inputs.add(handle=handle)
+    if len(program.operations) > _MAX_OPERATIONS or len(program.inputs) > _MAX_INPUTS or len(outputs) > _MAX_OUTPUTS:
+        return None
+    if not set(outputs) <= made:
+        return None
+    return Plan(program, constants, hashlib.sha256(program.SerializeToString(deterministic=True)).hexdigest()[:24])
+
+
+def _has_inline(message) -> bool:
+    """Whether an operand is neither a handle nor a number."""
+    for field, value in message.ListFields():
+        if field.message_type is None:
+            continue
+        if field.message_type.GetOptions().map_entry:
+            parts = value.values() if hasattr(value, "GetEntryClass") else ()
+        else:
+            parts = value if isinstance(value, collections.abc.Sequence) or hasattr(value, "add") else (value,)
+        for part in parts:
+            if isinstance(part, pb.Operand):
+                if part.WhichOneof("source") not in ("handle", "scalar"):
+                    return True
+            elif hasattr(part, "ListFields") and _has_inline(part):
+                return True
+    return False
+
+
+def upload(session, constant: Constant):
+    """An array with a constant's values, in the session."""
+    spec = constant.operation.copy.input.inline_array.spec
+    shape, dtype = tuple(spec.shape), _dtypes.dtype_numbered(spec.data_type)
+
+    def build(flush, node, operands):
+        flush.operation(node.handle, node.origin, copy=constant.operation.copy)
+
+    return wrap(record(session, shape, dtype, build, ()))
+
+
+class Programs:
+    """Those that one session has registered. Any thread."""
+
+    def __init__(self, session):
+        self._session = session
+        self._known: Dict[str, int] = {}  # by content: how many templates use it
+        self.dead: List[str] = []  # contents of templates that went; appended to by any thread
+        self._stub = None
+
+    def register(self, made: Plan) -> str:
+        """The program's resource name; StrideError when the daemon does not take it."""
+        session = self._session
+        name = self._name(made.id)
+        if made.id not in self._known:
+            self._sweep()
+            try:
+                session._call(self._service().CreateProgram, proto.CreateProgramRequest(program_id=name, program=made.program))
+            except _errors.AlreadyExists:
+                pass  # ours: the name tells session and content
+        self._known[made.id] = self._known.get(made.id, 0) + 1
+        return _full(session, name, "programs")
+
+    def _name(self, content: str) -> str:
+        # With the session's id in front, the daemon deletes it with the session.
+        return f"{self._session.name.rpartition('/')[2]}.{content}"
+
+    def _service(self):
+        if self._stub is None:
+            self._stub = program_service_pb2_grpc.ProgramServiceStub(self._session._channels.control)
+        return self._stub
+
+    def _sweep(self) -> None:
+        if len(self.dead) < _MAX_DEAD:
+            return
+        dead, self.dead = self.dead, []
+        for one in dead:
+            self._known[one] -= 1
+        gone = [one for one in set(dead) if self._known[one] <= 0]
+        if not gone:
+            return
+        self._session.synchronize()
+        for one in gone:
+            self._delete(one)
+
+    def _delete(self, content: str) -> None:
+        self._known.pop(content, None)
+        try:
+            self._session._call(self._service().DeleteProgram, proto.DeleteProgramRequest(name=_full(self._session, self._name(content), "programs")))
+        except _errors.StrideError:
+            pass
+
+
+def programs_of(session) -> Programs:
+    if session._programs is None:
+        session._programs = Programs(session)
+    return session._programs

@@ -1,0 +1,246 @@
+// Programs that are one task: their code, their graph in workers, their record in the journal.
+#include "server/scheduler/replay.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/base/error.h"
+#include "server/recovery/records.pb.h"
+#include "server/scheduler/record_convert.h"
+#include "server/scheduler/scheduler.h"
+#include "server/scheduler/task.h"
+
+namespace stride::scheduler {
+namespace {
+
+constexpr size_t kMaxNames = 50;  // of kernels, in one error
+// That one worker holds: more than a worker's queue has tasks, so that none in a packet that is not
+// sent yet goes.
+constexpr size_t kMaxGraphs = 1000;
+
+// The error of a step, told with its place among the launches.
+absl::Status OfStep(const absl::Status& status, const wire::Task& step, size_t index) {
+  absl::string_view text = status.message(), label = step.label();
+  return WithText(status, absl::StrCat("step ", index, " of the program (", label, "): ", text));
+}
+
+}  // namespace
+
+void DeadRecords::Add(uint64_t record) {
+  absl::MutexLock lock(&mutex_);
+  records_.push_back(record);
+}
+
+std::vector<uint64_t> DeadRecords::Take() {
+  absl::MutexLock lock(&mutex_);
+  return std::exchange(records_, {});
+}
+
+Replay::~Replay() {
+  if (dead != nullptr) dead->Add(record);
+}
+
+void SetModule(wire::Task* task, uint64_t module) {
+  if (task->has_elementwise()) task->mutable_elementwise()->set_module(module);
+  if (task->has_reduce()) task->mutable_reduce()->set_module(module);
+  if (task->has_matmul()) task->mutable_matmul()->set_module(module);
+  if (task->has_kernel()) task->mutable_kernel()->set_module(module);
+  if (task->has_routine()) task->mutable_routine()->set_module(module);
+}
+
+ops::Plan PlanOf(const Replay& replay) {
+  ops::Plan plan;
+  wire::GraphLaunch* launch = plan.task.mutable_graph();
+  launch->set_graph(replay.id);
+  for (size_t slot = 0; slot < replay.graph.num_slots(); ++slot)
+    launch->add_slots()->set_arena(slot);
+  for (int64_t bytes : replay.graph.result_bytes)
+    plan.outputs.push_back(Contiguous(DType::kUInt8, {bytes}));
+  if (replay.graph.scratch_bytes > 0)
+    plan.outputs.push_back(Contiguous(DType::kUInt8, {replay.graph.scratch_bytes}));
+  plan.bytes = replay.graph.bytes;
+  plan.flops = replay.graph.flops;
+  return plan;
+}
+
+absl::StatusOr<const wire::KernelDescription*> FindKernel(const wire::ModuleDescription& module,
+                                                          const std::string& entry) {
+  std::vector<std::string> known;
+  for (const auto& candidate : module.kernels()) {
+    if (candidate.entry() == entry) return &candidate;
+    if (known.size() < kMaxNames) known.push_back(candidate.entry());
+  }
+  return InvalidField(v1::ERROR_REASON_UNKNOWN_ENTRY, "kernel_launch.entry",
+                      absl::StrCat("no __global__ function is called `", entry,
+                                   "`. The module has: ", absl::StrJoin(known, ", ")),
+                      {{"entry", entry}});
+}
+
+absl::StatusOr<Replay::Ready> MakeReady(
+    const ops::ProgramGraph& graph,
+    std::vector<std::shared_ptr<const broker::CompiledModule>> modules) {
+  Replay::Ready ready;
+  ready.written = graph.written;
+  for (size_t i = 0; i < graph.steps.size(); ++i) {
+    const ops::GraphStep& step = graph.steps[i];
+    wire::Task task = step.task;
+    const broker::CompiledModule* module = step.code < 0 ? nullptr : modules[step.code].get();
+    if (step.kernel != nullptr && module != nullptr) {
+      const v1::KernelLaunch& launch = step.kernel->kernel_launch();
+      auto kernel = FindKernel(module->description, launch.entry());
+      if (!kernel.ok()) return OfStep(kernel.status(), task, i);
+      absl::Status bound = ops::BindKernelArguments(launch, step.inputs, **kernel, &task);
+      if (bound.ok())
+        bound = ops::BindKernelGlobals(launch, step.inputs, module->description, &task);
+      if (!bound.ok()) return OfStep(bound, task, i);
+      for (int index : ops::WrittenOperands(launch, **kernel)) {
+        const uint64_t slot = step.places[index].arena;
+        if (slot < graph.num_inputs) ready.written[slot] = true;
+      }
+    }
+    ops::Bind(&task, step.places);
+    if (module != nullptr) SetModule(&task, module->id);
+    *ready.steps.add_steps() = std::move(task);
+  }
+  ready.modules = std::move(modules);
+  return ready;
+}
+
+std::string CodeKeyOf(const Task& task) {
+  if (task.replay != nullptr) return absl::StrCat("replay/", task.replay->id);
+  return task.module != nullptr ? task.module->key : task.label;
+}
+
+void ToRecord(const ops::ProgramGraph& graph, recovery::ReplayRecord* record) {
+  for (const ops::GraphStep& step : graph.steps) {
+    recovery::ReplayStepRecord* out = record->add_steps();
+    *out->mutable_task() = step.task;
+    for (const ops::Location& place : step.places) {
+      out->add_slots(place.arena);
+      out->add_offsets(place.offset);
+    }
+    out->set_code(step.code + 1);
+    if (step.kernel == nullptr) continue;
+    step.kernel->SerializeToString(out->mutable_kernel());
+    for (const ops::Input& input : step.inputs) {
+      recovery::InputRecord* info = out->add_inputs();
+      if (input.has_value()) ToRecord(*input, info->mutable_info());
+    }
+  }
+  for (const wire::Code& code : graph.codes) *record->add_codes() = code;
+  record->set_num_inputs(graph.num_inputs);
+  record->mutable_result_bytes()->Add(graph.result_bytes.begin(), graph.result_bytes.end());
+  record->set_scratch_bytes(graph.scratch_bytes);
+  record->mutable_written()->Add(graph.written.begin(), graph.written.end());
+}
+
+ops::ProgramGraph GraphFrom(const recovery::ReplayRecord& record) {
+  ops::ProgramGraph graph;
+  for (const recovery::ReplayStepRecord& in : record.steps()) {
+    ops::GraphStep step;
+    step.task = in.task();
+    for (int i = 0; i < in.slots_size(); ++i) step.places.push_back({in.slots(i), in.offsets(i)});
+    step.code = static_cast<int>(in.code()) - 1;
+    if (!in.kernel().empty()) {
+      auto kernel = std::make_shared<v1::Operation>();
+      kernel->ParseFromString(in.kernel());
+      step.kernel = std::move(kernel);
+      for (const recovery::InputRecord& input : in.inputs()) {
+        auto info = InfoFrom(input.info());
+        step.inputs.push_back(input.has_info() && info.ok() ? ops::Input(*std::move(info))
+                                                            : std::nullopt);
+      }
+    }
+    graph.steps.push_back(std::move(step));
+  }
+  graph.codes.assign(record.codes().begin(), record.codes().end());
+  graph.num_inputs = record.num_inputs();
+  graph.result_bytes.assign(record.result_bytes().begin(), record.result_bytes().end());
+  graph.scratch_bytes = record.scratch_bytes();
+  graph.written.assign(record.written().begin(), record.written().end());
+  graph.written.resize(graph.num_inputs);
+  return graph;
+}
+
+// All of its code, for the target of the device; the first task to come compiles it.
+bool Scheduler::HaveReplay(const std::shared_ptr<Task>& task) {
+  const std::string& target = task->lane->description.target();
+  if (auto found = task->replay->ready.find(target); found != task->replay->ready.end()) {
+    task->ready = found->second;
+    // Until now every array that a kernel gets counted as written.
+    for (size_t i = 0; i < task->ready->written.size(); ++i)
+      task->uses[i].write = task->ready->written[i];
+    return true;
+  }
+  if (std::exchange(task->compile_requested, true)) return false;
+  task->compile_start = core_->Now();
+  struct Pending {
+    std::vector<std::shared_ptr<const broker::CompiledModule>> modules;
+    size_t left;
+    absl::Status first_error;
+  };
+  auto pending = std::make_shared<Pending>();
+  pending->modules.resize(task->replay->graph.codes.size());
+  pending->left = pending->modules.size() + 1;
+  auto one_ended = [this, task, target, pending](size_t index, auto module) {
+    Locked lock(*core_);
+    pending->first_error.Update(module.status());
+    if (module.ok() && index < pending->modules.size())
+      pending->modules[index] = *std::move(module);
+    if (--pending->left > 0) return;
+    task->compile_requested = false;
+    task->compile_end = core_->Now();
+    if (task->state != TaskState::kPreparing) return;
+    auto ready = pending->first_error.ok()
+                     ? MakeReady(task->replay->graph, std::move(pending->modules))
+                     : pending->first_error;
+    if (!ready.ok()) {
+      EndUnrun(task, ready.status());
+      return;
+    }
+    task->replay->ready[target] = std::make_shared<const Replay::Ready>(*std::move(ready));
+    Prepare(task);
+  };
+  // Off the lock: the compiler may call back at once.
+  core_->executor.Run([this, task, target, one_ended] {
+    using Module = absl::StatusOr<std::shared_ptr<const broker::CompiledModule>>;
+    const std::vector<wire::Code>& codes = task->replay->graph.codes;
+    for (size_t i = 0; i < codes.size(); ++i) {
+      core_->broker->compiler().Compile(
+          target, codes[i], [one_ended, i](Module module) { one_ended(i, std::move(module)); });
+    }
+    one_ended(codes.size(), Module(nullptr));
+  });
+  return false;
+}
+
+// What the worker lacks of it.
+void Scheduler::LoadReplay(const Task& task, Lane& lane) {
+  for (const auto& module : task.ready->modules) LoadModule(module, lane);
+  Lane::Graph& graph = lane.graphs[task.replay->id];
+  graph.last_use = ++lane.num_graph_uses;
+  if (!graph.replay.expired()) return;
+  graph.replay = task.replay;
+  lane.worker->LoadGraph(task.replay->id, task.ready->steps).IgnoreError();
+  ForgetReplays(lane);
+}
+
+// Those that nobody replays any more, and the least recently used beyond what a worker may hold.
+void Scheduler::ForgetReplays(Lane& lane) {
+  for (auto it = lane.graphs.begin(); it != lane.graphs.end();) {
+    const bool gone = it->second.replay.expired();
+    if (gone && lane.worker != nullptr) lane.worker->UnloadGraph(it->first).IgnoreError();
+    it = gone ? lane.graphs.erase(it) : std::next(it);
+  }
+  while (lane.graphs.size() > kMaxGraphs) {
+    auto oldest = std::min_element(
+        lane.graphs.begin(), lane.graphs.end(),
+        [](const auto& a, const auto& b) { return a.second.last_use < b.second.last_use; });
+    if (lane.worker != nullptr) lane.worker->UnloadGraph(oldest->first).IgnoreError();
+    lane.graphs.erase(oldest);
+  }
+}
+
+}  // namespace stride::scheduler

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "server/broker/compiled_module.h"
+#include "server/ops/program_graph.h"
+#include "server/wire/worker.pb.h"
+
+namespace stride::recovery {
+class ReplayRecord;
+}
+
+namespace stride::scheduler {
+
+struct Task;
+
+// Records of the journal whose owners died, wherever that was. Thread-safe.
+class DeadRecords {
+ public:
+  void Add(uint64_t record);
+  std::vector<uint64_t> Take();
+
+ private:
+  absl::Mutex mutex_;
+  std::vector<uint64_t> records_ ABSL_GUARDED_BY(mutex_);
+};
+
+// What the tasks that replay one plan of a program share. Lives as long as the plan or a task needs
+// it; workers are told to forget it afterwards. Members are guarded by the engine's lock, but for
+// those that are const.
+struct Replay {
+  Replay(uint64_t id, ops::ProgramGraph graph) : id(id), graph(std::move(graph)) {}
+  ~Replay();
+  Replay(const Replay&) = delete;
+  Replay& operator=(const Replay&) = delete;
+
+  const uint64_t id;  // unique in the daemon's life; its name in workers
+  const ops::ProgramGraph graph;
+
+  // As devices of one target run it.
+  struct Ready {
+    std::vector<std::shared_ptr<const broker::CompiledModule>> modules;  // of graph.codes
+    wire::Graph steps;          // with modules, arguments, and the graph's slots
+    std::vector<bool> written;  // of the program's inputs, by kernels
+  };
+  std::map<std::string, std::shared_ptr<const Ready>> ready;  // by target
+
+  // The recorder's.
+  uint64_t record = 0;
+  std::shared_ptr<DeadRecords> dead;
+};
+
+// What a task of it is, with the graph's slots as its own.
+ops::Plan PlanOf(const Replay& replay);
+
+// An error is a kernel's that does not take its arguments, or is not there.
+absl::StatusOr<Replay::Ready> MakeReady(
+    const ops::ProgramGraph& graph,
+    std::vector<std::shared_ptr<const broker::CompiledModule>> modules);
+
+void ToRecord(const ops::ProgramGraph& graph, recovery::ReplayRecord* record);
+// Nothing but what tasks need: neither outputs nor what they weigh.
+ops::ProgramGraph GraphFrom(const recovery::ReplayRecord& record);
+
+// Has the launch run code of this module.
+void SetModule(wire::Task* task, uint64_t module);
+
+// The kernel of this name, or an error that tells which there are.
+absl::StatusOr<const wire::KernelDescription*> FindKernel(const wire::ModuleDescription& module,
+                                                          const std::string& entry);
+
+// What runs of equal code are known by.
+std::string CodeKeyOf(const Task& task);
+
+}  // namespace stride::scheduler

@@ -1,0 +1,312 @@
+#include "server/worker/cuda/graph_table.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "server/worker/cuda/cuda_status.h"
+
+namespace stride::cuda {
+namespace {
+
+// Of one graph: a client that fetches every result before the next call uses one or two, one that
+// is ahead of the device a few more.
+constexpr size_t kMaxExecutables = 8;
+// Of all: each takes some memory of the device.
+constexpr size_t kMaxInAll = 256;
+// A segment of fewer steps is not worth a launch of its own kind.
+constexpr int kLeastSteps = 2;
+
+bool IsCapturable(const wire::Task& step, const GraphTable::KernelTraits& traits) {
+  switch (step.kind_case()) {
+    case wire::Task::kElementwise:
+    case wire::Task::kReduce:
+    case wire::Task::kMatmul:
+    case wire::Task::kRoutine:
+    case wire::Task::kZeroFill:
+    case wire::Task::kCopyBytes:
+      return true;
+    case wire::Task::kKernel:
+      return !step.kernel().cooperative() && !traits.sets_variables;
+    default:
+      return false;
+  }
+}
+
+uint64_t ModuleOf(const wire::Task& step) {
+  switch (step.kind_case()) {
+    case wire::Task::kElementwise:
+      return step.elementwise().module();
+    case wire::Task::kReduce:
+      return step.reduce().module();
+    case wire::Task::kMatmul:
+      return step.matmul().module();
+    case wire::Task::kKernel:
+      return step.kernel().module();
+    case wire::Task::kRoutine:
+      return step.routine().module();
+    default:
+      return 0;
+  }
+}
+
+bool MayFault(const wire::Task& step, const GraphTable::KernelTraits& traits) {
+  return step.has_routine() || step.has_linalg() || traits.may_fault;
+}
+
+std::string PlaceOf(const wire::Task& step, int index) {
+  return absl::StrCat("step ", index, " of the program (", step.label(), "): ");
+}
+
+bool Same(const std::vector<ops::Location>& a, const std::vector<ops::Location>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
+    return x.arena == y.arena && x.offset == y.offset;
+  });
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<GraphTable>> GraphTable::Create(const Driver& driver,
+                                                               CUstream stream, Scratch& scratch) {
+  // Of its own: a stream that is being captured must not be asked how far it is, which the poller
+  // does.
+  absl::StatusOr<Stream> capture = Stream::Create(driver);
+  if (!capture.ok()) return capture.status();
+  return std::unique_ptr<GraphTable>(new GraphTable(driver, stream, scratch, *std::move(capture)));
+}
+
+GraphTable::~GraphTable() {
+  while (!graphs_.empty()) Unload(graphs_.begin()->first).IgnoreError();
+}
+
+absl::Status GraphTable::Load(
+    uint64_t id, wire::Graph steps,
+    absl::FunctionRef<KernelTraits(const wire::KernelLaunch&)> traits_of) {
+  if (graphs_.count(id) > 0)
+    return absl::InvalidArgumentError(absl::StrCat("graph ", id, " is loaded already"));
+  Graph& graph = graphs_[id];
+  graph.steps = std::move(steps);
+  std::vector<std::string> places;
+  for (int i = 0; i < graph.steps.steps_size(); ++i) {
+    const wire::Task& step = graph.steps.steps(i);
+    const KernelTraits traits = step.has_kernel() ? traits_of(step.kernel()) : KernelTraits();
+    const bool capturable = IsCapturable(step, traits);
+    if (graph.segments.empty() || graph.segments.back().captured != capturable)
+      graph.segments.push_back({i, i, graph.num_faults, graph.num_faults, capturable});
+    const bool may_fault = MayFault(step, traits);
+    graph.fault.push_back(may_fault ? graph.num_faults++ : -1);
+    if (may_fault) places.push_back(PlaceOf(step, i));
+    graph.segments.back().end = i + 1;
+    graph.segments.back().end_fault = graph.num_faults;
+    if (const uint64_t module = ModuleOf(step); module != 0) graph.modules.push_back(module);
+  }
+  for (Segment& segment : graph.segments) {
+    segment.captured = segment.captured && segment.end - segment.begin >= kLeastSteps;
+    graph.has_captured = graph.has_captured || segment.captured;
+  }
+  std::sort(graph.modules.begin(), graph.modules.end());
+  graph.modules.erase(std::unique(graph.modules.begin(), graph.modules.end()), graph.modules.end());
+  graph.fault_places = std::make_shared<const std::vector<std::string>>(std::move(places));
+  return absl::OkStatus();
+}
+
+absl::Status GraphTable::Unload(uint64_t id) {
+  auto found = graphs_.find(id);
+  if (found == graphs_.end())
+    return absl::InvalidArgumentError(absl::StrCat("graph ", id, " is not loaded"));
+  for (Executable& executable : found->second.executables) Destroy(executable);
+  if (found->second.device_faults != 0)
+    driver_.cuMemFreeAsync(found->second.device_faults, stream_);
+  graphs_.erase(found);
+  return absl::OkStatus();
+}
+
+void GraphTable::ForgetExecutables() {
+  for (auto& [id, graph] : graphs_) {
+    for (Executable& executable : graph.executables) Destroy(executable);
+    graph.executables.clear();
+  }
+}
+
+absl::StatusOr<GraphTable::Needs> GraphTable::NeedsOf(uint64_t id) const {
+  auto found = graphs_.find(id);
+  if (found == graphs_.end())
+    return absl::InternalError(absl::StrCat("graph ", id, " is not loaded"));
+  return Needs{found->second.modules, found->second.num_faults, found->second.fault_places};
+}
+
+absl::Status GraphTable::Replay(const wire::GraphLaunch& launch, codegen::RoutineFault* faults,
+                                LowerStep lower) {
+  auto found = graphs_.find(launch.graph());
+  if (found == graphs_.end())
+    return absl::InternalError(absl::StrCat("graph ", launch.graph(), " is not loaded"));
+  Graph& graph = found->second;
+  Slots slots;
+  slots.reserve(launch.slots_size());
+  for (const wire::Location& slot : launch.slots()) slots.push_back({slot.arena(), slot.offset()});
+  if (!graph.has_captured || !std::exchange(graph.begun, true))
+    return LaunchPlainly(graph, slots, faults, lower);
+  absl::StatusOr<Executable*> executable = FindExecutable(graph, slots, lower);
+  if (executable.ok()) return LaunchExecutable(graph, **executable, faults, lower);
+  StayPlain(graph, executable.status());
+  return LaunchPlainly(graph, slots, faults, lower);
+}
+
+absl::Status GraphTable::LaunchSteps(const Graph& graph, int begin, int end, const Slots& slots,
+                                     codegen::RoutineFault* faults, LowerStep lower) {
+  for (int i = begin; i < end; ++i) {
+    wire::Task step = graph.steps.steps(i);
+    ops::Bind(&step, slots);
+    codegen::RoutineFault* fault = graph.fault[i] < 0 ? nullptr : &faults[graph.fault[i]];
+    absl::Status status = lower(step, stream_, fault, /*device_fault=*/0);
+    if (status.ok()) continue;
+    return absl::Status(status.code(), absl::StrCat(PlaceOf(step, i), status.message()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status GraphTable::LaunchPlainly(Graph& graph, const Slots& slots,
+                                       codegen::RoutineFault* faults, LowerStep lower) {
+  scratch_.TakePeak();
+  absl::Status status = LaunchSteps(graph, 0, graph.steps.steps_size(), slots, faults, lower);
+  graph.scratch_bytes = std::max(graph.scratch_bytes, scratch_.TakePeak());
+  if (!status.ok()) graph.begun = false;  // not all of it is ready
+  return status;
+}
+
+absl::Status GraphTable::LaunchExecutable(const Graph& graph, const Executable& executable,
+                                          codegen::RoutineFault* faults, LowerStep lower) {
+  size_t next = 0;
+  for (const Segment& segment : graph.segments) {
+    if (!segment.captured) {
+      absl::Status status =
+          LaunchSteps(graph, segment.begin, segment.end, executable.slots, faults, lower);
+      if (!status.ok()) return status;
+      continue;
+    }
+    const uint64_t num_faults = segment.end_fault - segment.first_fault;
+    const uint64_t fault_bytes = num_faults * sizeof(codegen::RoutineFault);
+    const CUdeviceptr device_faults =
+        graph.device_faults + segment.first_fault * sizeof(codegen::RoutineFault);
+    if (num_faults > 0) {
+      STRIDE_CUDA_RETURN(driver_.cuMemsetD8Async(device_faults, 0, fault_bytes, stream_),
+                         "clearing faults");
+    }
+    STRIDE_CUDA_RETURN(driver_.cuGraphLaunch(executable.segments[next++], stream_),
+                       "launching a graph");
+    if (num_faults > 0) {
+      STRIDE_CUDA_RETURN(driver_.cuMemcpyDtoHAsync(&faults[segment.first_fault], device_faults,
+                                                   fault_bytes, stream_),
+                         "fetching faults");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<GraphTable::Executable*> GraphTable::FindExecutable(Graph& graph, const Slots& slots,
+                                                                   LowerStep lower) {
+  // Where it is must not change while steps are captured, nor allocate.
+  absl::StatusOr<CUdeviceptr> scratch = CUdeviceptr{0};
+  if (graph.scratch_bytes > 0) scratch = scratch_.Reserve(graph.scratch_bytes);
+  if (!scratch.ok()) return scratch.status();
+  if (graph.scratch_bytes > Scratch::kKeptBytes)
+    return absl::ResourceExhaustedError("its steps need more scratch memory than is kept");
+  std::list<Executable>& all = graph.executables;
+  auto known = std::find_if(all.begin(), all.end(), [&](const Executable& executable) {
+    return Same(executable.slots, slots);
+  });
+  if (known != all.end() && known->scratch == *scratch) {
+    all.splice(all.begin(), all, known);
+    return &all.front();
+  }
+  if (known == all.end() && all.size() >= kMaxExecutables) known = std::prev(all.end());
+  if (known == all.end()) {
+    if (num_executables_ >= kMaxInAll) ForgetExecutables();
+    all.emplace_front();
+    ++num_executables_;
+  } else {
+    all.splice(all.begin(), all, known);
+  }
+  Executable& executable = all.front();
+  executable.slots = slots;
+  executable.scratch = *scratch;
+  absl::Status filled = Fill(graph, &executable, lower);
+  if (filled.ok()) return &executable;
+  Destroy(executable);
+  all.pop_front();
+  return filled;
+}
+
+// Its segments, made or brought up to date.
+absl::Status GraphTable::Fill(Graph& graph, Executable* executable, LowerStep lower) {
+  if (graph.num_faults > 0 && graph.device_faults == 0) {
+    STRIDE_CUDA_RETURN(
+        driver_.cuMemAllocAsync(&graph.device_faults,
+                                graph.num_faults * sizeof(codegen::RoutineFault), stream_),
+        "reserving memory for faults");
+  }
+  size_t next = 0;
+  for (const Segment& segment : graph.segments) {
+    if (!segment.captured) continue;
+    absl::StatusOr<CUgraph> captured = Capture(graph, segment, executable->slots, lower);
+    if (!captured.ok()) return captured.status();
+    absl::Cleanup destroy = [&] { driver_.cuGraphDestroy(*captured); };
+    if (next == executable->segments.size()) executable->segments.push_back(nullptr);
+    CUgraphExec& exec = executable->segments[next++];
+    if (exec != nullptr) {
+      CUgraphExecUpdateResultInfo info{};
+      if (driver_.cuGraphExecUpdate(exec, *captured, &info) == CUDA_SUCCESS) continue;
+      driver_.cuGraphExecDestroy(exec);
+      exec = nullptr;
+    }
+    STRIDE_CUDA_RETURN(driver_.cuGraphInstantiateWithFlags(&exec, *captured, 0),
+                       "making a graph ready");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CUgraph> GraphTable::Capture(const Graph& graph, const Segment& segment,
+                                            const Slots& slots, LowerStep lower) {
+  // Relaxed: libraries may load code meanwhile.
+  STRIDE_CUDA_RETURN(driver_.cuStreamBeginCapture(capture_.get(), CU_STREAM_CAPTURE_MODE_RELAXED),
+                     "beginning to capture");
+  scratch_.Freeze(true);
+  absl::Status status;
+  for (int i = segment.begin; status.ok() && i < segment.end; ++i) {
+    wire::Task step = graph.steps.steps(i);
+    ops::Bind(&step, slots);
+    const CUdeviceptr fault =
+        graph.fault[i] < 0 ? 0
+                           : graph.device_faults + graph.fault[i] * sizeof(codegen::RoutineFault);
+    status = lower(step, capture_.get(), nullptr, fault);
+  }
+  scratch_.Freeze(false);
+  CUgraph captured = nullptr;
+  const CUresult result = driver_.cuStreamEndCapture(capture_.get(), &captured);
+  if (result == CUDA_SUCCESS && captured != nullptr && status.ok()) return captured;
+  if (captured != nullptr) driver_.cuGraphDestroy(captured);
+  if (!status.ok()) return status;
+  return result == CUDA_SUCCESS ? absl::InternalError("nothing was captured")
+                                : ToStatus(result, "capturing steps");
+}
+
+void GraphTable::Destroy(Executable& executable) {
+  // The driver lets one that is running end.
+  for (CUgraphExec exec : executable.segments) {
+    if (exec != nullptr) driver_.cuGraphExecDestroy(exec);
+  }
+  executable.segments.clear();
+  --num_executables_;
+}
+
+void GraphTable::StayPlain(Graph& graph, const absl::Status& why) {
+  std::fprintf(stderr, "stride worker: a program is launched step by step: %s\n",
+               why.ToString().c_str());
+  graph.has_captured = false;
+  for (Executable& executable : graph.executables) Destroy(executable);
+  graph.executables.clear();
+}
+
+}  // namespace stride::cuda
