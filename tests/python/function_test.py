@@ -117,6 +117,25 @@ __device__ void own_scale(stride_view<const stride_float16, 1> x, stride_view<co
 """)
         self.same(half(st.asarray(a.astype(np.float16)), 0.5), (a / 2).astype(np.float16))
 
+    def test_numpys_gufuncs_take_axes(self):
+        rng = np.random.default_rng(2)
+        a, b = rng.integers(0, 9, (3, 4, 5)), rng.integers(0, 9, (5, 3, 2)).astype(float)
+        self.same(np.matmul(st.asarray(a), st.asarray(b), axes=[(1, 2), (0, 2), (0, 2)]), np.matmul(a, b, axes=[(1, 2), (0, 2), (0, 2)]))
+        self.same(np.matmul(st.asarray(a[0]), st.asarray(b[:, 0, 0])), np.matmul(a[0], b[:, 0, 0]))
+        self.same(np.vecdot(st.asarray(a), st.asarray(a[:, :1]), axis=2), np.vecdot(a, a[:, :1], axis=2))
+        self.same(np.vecdot(st.asarray(a), st.asarray(a), axis=1, keepdims=True), np.vecdot(a, a, axis=1, keepdims=True))
+        z = a[0] + 1j * a[1]
+        self.same(np.vecdot(st.asarray(z), st.asarray(z), axis=0), np.vecdot(z, z, axis=0))
+        for name in ("matvec", "vecmat"):
+            if hasattr(np, name):
+                function = getattr(np, name)
+                vector, matrix = z[0], rng.integers(0, 9, (5, 2, 5)) * 1j
+                inputs = (matrix, vector) if name == "matvec" else (vector, matrix)
+                axes = [(0, 2), 0, 1] if name == "matvec" else [0, (0, 2), 1]
+                self.same(function(*map(st.asarray, inputs), axes=axes), function(*inputs, axes=axes))
+        with self.assertRaises(st.Unimplemented):
+            np.matmul(st.asarray(a), st.asarray(a), dtype=float)
+
     def test_a_gufunc_maps_over_the_axes_before(self):
         cumulated = st.define_gufunc("cumulated", "(n)->(n)", ["int64->int64", "float64->float64"], source=_CUMULATED)
         x = np.arange(24.0).reshape(2, 3, 4)

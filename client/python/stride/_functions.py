@@ -269,6 +269,24 @@ class Gufunc(_Defined):
         return sizes, _inference.broadcast(*outers)
 
 
+class _BuiltInGufunc(Gufunc):
+    """One that every daemon has, of any types."""
+
+    def __init__(self, name: str, layout: str):
+        super().__init__(name, layout, "float64,float64->float64", proto.Function())
+
+    def _register(self, session: Session) -> None:
+        pass
+
+    def _choose(self, types: Sequence, dtype: Optional[np.dtype]) -> _Loop:
+        common = _inference.promote(*types)
+        return _Loop((common, common), (common,))
+
+
+BUILT_IN_GUFUNCS = {name: _BuiltInGufunc(name, layout) for name, layout in (
+    ("matmul", "(m?,n),(n,p?)->(m?,p?)"), ("vecdot", "(n),(n)->()"), ("matvec", "(m,n),(n)->(m)"), ("vecmat", "(n),(n,m)->(m)"))}
+
+
 def _last(shape: tuple, axes: tuple) -> tuple:
     """The shape with these axes last."""
     return (*(n for i, n in enumerate(shape) if i not in axes), *(shape[i] for i in axes))

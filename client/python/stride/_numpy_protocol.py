@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 
-from stride import _creation, _elementwise, _errors, _linear_algebra, _manipulation, _reductions, _routines, _ufunc, fft, linalg
+from stride import _creation, _elementwise, _errors, _functions, _linear_algebra, _manipulation, _reductions, _routines, _ufunc, fft, linalg
 from stride._array import Array
 
 _NAMES = {*_elementwise.UNARY, *_elementwise.BINARY, "divmod", "frexp", "modf"}
@@ -17,8 +17,8 @@ def _unimplemented(what: str) -> _errors.Unimplemented:
 
 def apply_ufunc(ufunc, method: str, inputs, kwargs):
     name = ufunc.__name__
-    if ufunc is np.matmul and method == "__call__":
-        return _with_host_outs(lambda out: _ufunc._give(_linear_algebra.matmul(*inputs), out, None, "same_kind"), kwargs)
+    if name in _functions.BUILT_IN_GUFUNCS and method == "__call__":
+        return _gufunc(name, inputs, kwargs)
     if name not in _NAMES:
         raise _unimplemented(f"numpy.{name}")
     if method == "__call__":
@@ -34,6 +34,16 @@ def apply_ufunc(ufunc, method: str, inputs, kwargs):
         raise _unimplemented(f"numpy.{name}.at on an array of the host")
     apply = functools.partial(getattr(_ufunc, method), name, *inputs)
     return apply(**kwargs) if method in ("at", "outer") else _with_host_outs(lambda out: apply(out=out, **kwargs), kwargs)
+
+
+def _gufunc(name: str, inputs, kwargs):
+    placed = {key: kwargs.pop(key) for key in ("axes", "axis", "keepdims") if kwargs.get(key) is not None}
+    if set(kwargs) - {"out"}:
+        raise _unimplemented(f"numpy.{name} with {', '.join(sorted(set(kwargs) - {'out'}))}")
+    inputs = tuple(_ufunc._array_of(one) for one in inputs)
+    if name == "matmul" and not placed:
+        return _with_host_outs(lambda out: _ufunc._give(_linear_algebra.matmul(*inputs), out, None, "same_kind"), kwargs)
+    return _with_host_outs(lambda out: _ufunc._give(_functions.BUILT_IN_GUFUNCS[name](*inputs, **placed), out, None, "same_kind"), kwargs)
 
 
 def _call(name: str, inputs, kwargs):

@@ -9,6 +9,7 @@ constexpr int kTile = 1024;
 constexpr int kRun = 4;
 #else
 constexpr int kRun = 32;
+constexpr int kFew = 32;
 #endif
 
 // How many of the first `place` results of merging a and b come from a, which goes first among
@@ -31,6 +32,28 @@ ST_FN I merge_path(const Entry* a, I a_count, const Entry* b, I b_count, I place
 // `keep` of them go to `to`, from `to_begin` on, or where that is null to the result. A block's.
 ST_FN void sort_tile(const Launch& launch, const Row& row, const Entry* from, st_i64 begin,
                      int count, st_i64 keep, Entry* to, st_i64 to_begin) {
+#if !ST_CUDA
+  // Of a few, most entries need no more than a look.
+  if (keep <= kFew) {
+    Entry first[kFew];
+    int kept = 0;
+    for (int i = 0; i < count; ++i) {
+      const Entry entry = from != nullptr ? from[begin + i] : read(launch, row, begin + i);
+      if (kept == keep && !before(entry, first[kept - 1])) continue;
+      int j = kept < keep ? kept++ : kept - 1;
+      for (; j > 0 && before(entry, first[j - 1]); --j) first[j] = first[j - 1];
+      first[j] = entry;
+    }
+    for (int i = 0; i < kept; ++i) {
+      if (to == nullptr) {
+        put(launch, row, to_begin + i, first[i]);
+      } else {
+        to[to_begin + i] = first[i];
+      }
+    }
+    return;
+  }
+#endif
   ST_SHARED Entry tiles[2][kTile];
   for (int i = ST_THREAD; i < count; i += ST_THREADS)
     tiles[0][i] = from != nullptr ? from[begin + i] : read(launch, row, begin + i);
