@@ -66,16 +66,18 @@ Result<void> MeasureOne(const Transport& transport, const Setup& setup, const st
   BENCH_OK(client.DeleteProgram(program.name));
   const std::string place = transport.name + "/" + ShortName(device);
   report.Add({.id = "program/" + place,
-              .what = "Each of " + std::to_string(2 * kSteps) + " operations in a program, calls in a row, " +
-                      transport.name + ", " + ShortName(device),
+              .what = "Each of " + std::to_string(2 * kSteps) +
+                      " operations in a program, calls in a row, " + transport.name + ", " +
+                      ShortName(device),
               .ours = ours,
               .baseline_name = "the same one by one",
               .baseline = theirs});
-  report.Add({.id = "program_call/" + place,
-              .what = "A program's call and its result, " + transport.name + ", " + ShortName(device),
-              .ours = calls,
-              .baseline_name = "a gRPC echo of the result's bytes",
-              .baseline = echoes});
+  report.Add(
+      {.id = "program_call/" + place,
+       .what = "A program's call and its result, " + transport.name + ", " + ShortName(device),
+       .ours = calls,
+       .baseline_name = "a gRPC echo of the result's bytes",
+       .baseline = echoes});
   return {};
 }
 

@@ -20,7 +20,8 @@ namespace {
 
 constexpr char kUsage[] =
     "Usage: service_bench [--address=ADDRESS] [--mib=N] [--calls=N] [--rounds=N] [--elements=N]\n"
-    "                     [--only=latency|chain|programs|transfer|compute|fairness] [--json=FILE]\n";
+    "                     [--only=latency|chain|programs|transfer|compute|fairness] "
+    "[--json=FILE]\n";
 
 struct Options {
   std::string address;
@@ -138,12 +139,9 @@ Result<void> Measure(const Options& options, Report& report) {
   const struct {
     std::string_view name;
     Result<void> (*measure)(const Setup&, Report&);
-  } parts[] = {{"latency", MeasureLatency},
-               {"chain", MeasureChain},
-               {"programs", MeasurePrograms},
-               {"transfer", MeasureTransfer},
-               {"compute", MeasureCompute},
-               {"fairness", MeasureFairness}};
+  } parts[] = {{"latency", MeasureLatency},   {"chain", MeasureChain},
+               {"programs", MeasurePrograms}, {"transfer", MeasureTransfer},
+               {"compute", MeasureCompute},   {"fairness", MeasureFairness}};
   for (const auto& part : parts) {
     if (!options.only.empty() && options.only != part.name) continue;
     // A daemon that is given need not believe who its callers say they are.

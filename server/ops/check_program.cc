@@ -53,8 +53,8 @@ absl::Status CheckOutput(const v1::Output& output, const std::string& field, Kno
 absl::Status CheckOperation(const v1::Operation& operation, const std::string& prefix,
                             Known* known) {
   if (operation.has_copy() && operation.copy().move())
-    return NotImplemented("copy.move",
-                          "a move within a program is not implemented: a program runs on one device");
+    return NotImplemented(
+        "copy.move", "a move within a program is not implemented: a program runs on one device");
   if (!operation.device().empty() || operation.priority() != 0)
     return Wrong(absl::StrCat(prefix, "device"), "device and priority are the call's to tell");
   for (const OperandField& field : CollectOperands(operation)) {
@@ -77,7 +77,8 @@ absl::Status CheckCount(const char* field, int count, int least, int most) {
 }  // namespace
 
 absl::Status CheckProgram(const v1::Program& program) {
-  absl::Status counts = CheckCount("operations", program.operations_size(), 1, kMaxProgramOperations);
+  absl::Status counts =
+      CheckCount("operations", program.operations_size(), 1, kMaxProgramOperations);
   counts.Update(CheckCount("inputs", program.inputs_size(), 0, kMaxInputs));
   counts.Update(CheckCount("outputs", program.outputs_size(), 1, kMaxOutputs));
   if (!counts.ok()) return counts;

@@ -14,7 +14,7 @@ constexpr size_t kMaxSteps = 1000;
 
 // What a handle's array lies in.
 struct Storage {
-  int input = -1;      // of the program; else the daemon makes it
+  int input = -1;  // of the program; else the daemon makes it
   int64_t bytes = 0;
   bool is_result = false;
   size_t first = 0, last = 0;  // steps that use it
@@ -191,7 +191,6 @@ int64_t OffsetPlanner::Add(int64_t bytes, size_t first, size_t last) {
   return offset;
 }
 
-std::optional<ProgramGraph> MakeGraph(const ProgramPlan& plan) {
-  return GraphMaker(plan).Make(); }
+std::optional<ProgramGraph> MakeGraph(const ProgramPlan& plan) { return GraphMaker(plan).Make(); }
 
 }  // namespace stride::ops

@@ -12,7 +12,8 @@
 namespace stride::ops {
 
 // A step of a graph. The slots of `task` are the step's own (plan.h); `places` says where each of
-// them lies: `arena` is a slot of the graph, `offset` is added. ZeroFill's arena is one of them too.
+// them lies: `arena` is a slot of the graph, `offset` is added. ZeroFill's arena is one of them
+// too.
 struct GraphStep {
   wire::Task task;
   std::vector<Location> places;
@@ -43,8 +44,8 @@ struct ProgramGraph {
   size_t num_slots() const { return num_inputs + result_bytes.size() + (scratch_bytes > 0); }
 };
 
-// `plan` with what its kernels' modules are put into their `code`. Nothing, when the program cannot be
-// one task: a step needs copies around it, or writes over what it reads.
+// `plan` with what its kernels' modules are put into their `code`. Nothing, when the program cannot
+// be one task: a step needs copies around it, or writes over what it reads.
 std::optional<ProgramGraph> MakeGraph(const ProgramPlan& plan);
 
 // A place for each of several intervals of time in one block of memory, none overlapping another

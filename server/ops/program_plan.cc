@@ -58,7 +58,8 @@ absl::StatusOr<ProgramPlan> PlanProgram(const v1::Program& given,
   for (int i = 0; i < program.inputs_size(); ++i) known[program.inputs(i).handle()] = inputs[i];
   ProgramPlan plan;
   plan.inputs.assign(inputs.begin(), inputs.end());
-  for (const v1::ProgramInput& input : program.inputs()) plan.input_handles.push_back(input.handle());
+  for (const v1::ProgramInput& input : program.inputs())
+    plan.input_handles.push_back(input.handle());
   for (int i = 0; i < program.operations_size(); ++i) {
     auto step = PlanStep(program.operations(i), &known, functions);
     if (!step.ok()) return PrefixField(step.status(), absl::StrCat("operations[", i, "]."));

@@ -378,7 +378,8 @@ void EngineImpl::BeginDurability(bool recovered) {
       core_.recorder.Commit();
       jobs = durability_->RestoreArrays();
       for (const auto& [id, row] : durability_->definitions()) {
-        if (row.kind == durable::DefinitionRow::kFunction) functions_.RestoreFromDisk(id, row.record);
+        if (row.kind == durable::DefinitionRow::kFunction)
+          functions_.RestoreFromDisk(id, row.record);
         if (row.kind == durable::DefinitionRow::kProgram) programs_.RestoreFromDisk(id, row.record);
       }
     }

@@ -461,7 +461,8 @@ void Jobs::Update(const RecordPtr& record) {
       if (task->state != TaskState::kDone || task->result.ok()) continue;
       // The first cause. What was cancelled because of it may come before it.
       if (error.ok() || (absl::IsCancelled(error) && !absl::IsCancelled(task->result)))
-        error = PrefixField(task->result, absl::StrCat("job.operations[", record->operations[i], "]."));
+        error =
+            PrefixField(task->result, absl::StrCat("job.operations[", record->operations[i], "]."));
     }
     if (!error.ok() && !all_done) CancelAll(*record);
     if (all_done) state = error.ok() ? v1::Job::STATE_SUCCEEDED : v1::Job::STATE_FAILED;
@@ -503,8 +504,7 @@ void Jobs::Update(const RecordPtr& record) {
 
 // Of its operation's tasks.
 bool Jobs::IsLast(const Record& record, size_t task) {
-  return task + 1 == record.tasks.size() ||
-         record.operations[task + 1] != record.operations[task];
+  return task + 1 == record.tasks.size() || record.operations[task + 1] != record.operations[task];
 }
 
 void Jobs::TellEnd(const Record& record, const absl::Status& outcome) const {

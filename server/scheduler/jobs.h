@@ -63,9 +63,10 @@ class Jobs {
  private:
   struct Record {
     TenantId tenant;
-    std::string session;                         // `sessions/{id}`, the job's own
-    v1::Job job;                                 // as of the last event
-    // One for each operation, null: a view; of a program that runs step by step all, its last one last.
+    std::string session;  // `sessions/{id}`, the job's own
+    v1::Job job;          // as of the last event
+    // One for each operation, null: a view; of a program that runs step by step all, its last one
+    // last.
     std::vector<std::shared_ptr<Task>> tasks;
     std::vector<int> operations;                 // of each task, which it is of
     std::vector<std::shared_ptr<Task>> helpers;  // copies that operations need

@@ -612,10 +612,10 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchReplay(const TenantId& te
   if (absl::Status within = core_->accounts->CheckArrayBytes(tenant, bytes); !within.ok())
     return within;
   for (const ArrayInfo& made : task->plan.outputs) {
-    task->uses.push_back({.buffer = std::make_shared<store::Buffer>(tenant, made.size_bytes(),
-                                                                    core_->reclaimer),
-                          .write = true,
-                          .fresh = true});
+    task->uses.push_back(
+        {.buffer = std::make_shared<store::Buffer>(tenant, made.size_bytes(), core_->reclaimer),
+         .write = true,
+         .fresh = true});
   }
   Resolved whole = resolved;
   for (const ops::ProgramGraph::Output& output : graph.outputs) {

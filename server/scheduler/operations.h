@@ -23,8 +23,8 @@ absl::Status CheckPriority(int priority, const std::string& field);
 // The name that users know it by, for messages.
 std::string LabelOf(const v1::Operation& operation);
 
-// The code of a module for this launch: as it was compiled, so that it is found ready; only an entry that
-// it does not name has to be compiled anew.
+// The code of a module for this launch: as it was compiled, so that it is found ready; only an
+// entry that it does not name has to be compiled anew.
 wire::Code CodeOfModule(wire::Source source, const v1::KernelLaunch& launch);
 
 // Turns a client's operation into arrays and a task: resolves operands, plans, makes the outputs,

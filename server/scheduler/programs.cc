@@ -170,8 +170,7 @@ absl::StatusOr<Programs::Draft> Programs::DraftOf(const TenantId& tenant,
     const v1::KernelLaunch& launch = program->operations(i).kernel_launch();
     if (launch.code_case() != v1::KernelLaunch::kModule) continue;
     auto source = find_module_(tenant, launch.module());
-    if (!source.ok())
-      return PrefixField(source.status(), absl::StrCat("operations[", i, "]."));
+    if (!source.ok()) return PrefixField(source.status(), absl::StrCat("operations[", i, "]."));
     draft.modules[launch.module()] = *std::move(source);
   }
   draft.program = std::move(program);
@@ -197,8 +196,7 @@ absl::StatusOr<Programs::Ready> Programs::MakePlan(const Draft& draft) {
 }
 
 absl::StatusOr<Programs::Ready> Programs::Find(const TenantId& tenant, const std::string& name,
-                                               const std::vector<ArrayInfo>& inputs,
-                                               Draft* draft) {
+                                               const std::vector<ArrayInfo>& inputs, Draft* draft) {
   auto parsed = session::ParseTenantResource(name, "programs", "program_call.program");
   if (!parsed.ok()) return parsed.status();
   auto it = programs_.find({tenant, parsed->id});

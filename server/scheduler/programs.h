@@ -25,9 +25,9 @@ namespace stride::scheduler {
 
 class Functions;
 
-// Programs that clients registered, by name, and their plans. Each tenant's are its own. One whose id
-// begins with that of a session and a dot, and is made while there is that session, goes with it.
-// Thread-safe, except where said.
+// Programs that clients registered, by name, and their plans. Each tenant's are its own. One whose
+// id begins with that of a session and a dot, and is made while there is that session, goes with
+// it. Thread-safe, except where said.
 class Programs : public session::Catalogue::Observer {
  public:
   // Finds the code of a module by its resource name; caller holds the lock.

@@ -120,7 +120,7 @@ class Recorder : public session::Catalogue::Observer {
   std::vector<std::shared_ptr<session::Array>> arrays_;  // changed
   std::vector<std::shared_ptr<Task>> tasks_;             // changed
   const std::shared_ptr<DeadRecords> dead_replays_;
-  std::vector<std::string> removals_;                    // descriptors of no use after the commit
+  std::vector<std::string> removals_;  // descriptors of no use after the commit
 };
 
 }  // namespace stride::scheduler

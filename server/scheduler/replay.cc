@@ -15,7 +15,7 @@
 namespace stride::scheduler {
 namespace {
 
-constexpr size_t kMaxNames = 50;    // of kernels, in one error
+constexpr size_t kMaxNames = 50;  // of kernels, in one error
 // That one worker holds: more than a worker's queue has tasks, so that none in a packet that is not
 // sent yet goes.
 constexpr size_t kMaxGraphs = 1000;
@@ -233,10 +233,9 @@ void Scheduler::ForgetReplays(Lane& lane) {
     it = gone ? lane.graphs.erase(it) : std::next(it);
   }
   while (lane.graphs.size() > kMaxGraphs) {
-    auto oldest =
-        std::min_element(lane.graphs.begin(), lane.graphs.end(), [](const auto& a, const auto& b) {
-          return a.second.last_use < b.second.last_use;
-        });
+    auto oldest = std::min_element(
+        lane.graphs.begin(), lane.graphs.end(),
+        [](const auto& a, const auto& b) { return a.second.last_use < b.second.last_use; });
     if (lane.worker != nullptr) lane.worker->UnloadGraph(oldest->first).IgnoreError();
     lane.graphs.erase(oldest);
   }

@@ -333,9 +333,7 @@ TEST(ProgramTest, HasKernels) {
                 ElementsAre(-10 * (x + 1), -30, -40));
   }
   // An entry that is not there, told with the step.
-  ASSERT_TRUE(caller
-                  .Create("wrong", ScaleProgram("source: \"__global__ void other() {}\""))
-                  .ok());
+  ASSERT_TRUE(caller.Create("wrong", ScaleProgram("source: \"__global__ void other() {}\"")).ok());
   const Outcome outcome = caller.Run(caller.CallOf("wrong", {{1, 2, 3}}, 1));
   EXPECT_EQ(outcome.code, kInvalidArgument) << outcome.ToString();
   const Outcome no_module =
@@ -355,9 +353,12 @@ TEST(ProgramTest, CallsPrograms) {
       inputs { handle: 2 } inputs { handle: 3 } } outputs { handle: 4 } outputs { handle: 5 } })";
   const Outcome created = caller.Create("twice", twice);
   ASSERT_TRUE(created.ok()) << created.ToString();
-  EXPECT_EQ(caller.Create("lost", R"(inputs { handle: 1 } outputs: 2
+  EXPECT_EQ(caller
+                .Create("lost", R"(inputs { handle: 1 } outputs: 2
     operations { program_call { program: 'tenants/default/programs/none' inputs { handle: 1 } }
-      outputs { handle: 2 } })").code, kNotFound);
+      outputs { handle: 2 } })")
+                .code,
+            kNotFound);
   // What it calls may go.
   v1::DeleteProgramRequest gone;
   gone.set_name("tenants/default/programs/squares");
@@ -403,7 +404,8 @@ TEST(ProgramTest, AJobCallsPrograms) {
 // A kernel that never ends, in the middle of a program.
 std::string EndlessProgram() {
   return ScaleProgram(
-      "source: \"extern \\\"C\\\" __global__ void scale(const double* x, double* y, double a, int n)"
+      "source: \"extern \\\"C\\\" __global__ void scale(const double* x, double* y, double a, int "
+      "n)"
       " { volatile double* p = y; while (p[0] < 1) {} }\"");
 }
 

@@ -19,9 +19,9 @@
 #include <thread>
 
 #include "gmock/gmock.h"
-#include "tests/support/daemon/daemon.h"
 #include "stride/v1/function_service.pb.h"
 #include "stride/v1/session_service.pb.h"
+#include "tests/support/daemon/daemon.h"
 #include "tests/support/daemon/expect.h"
 #include "tests/support/daemon/rpc.h"
 

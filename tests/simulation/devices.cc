@@ -181,7 +181,8 @@ std::string Worker::Work(Half half) {
   for (const auto& slot : current_.graph().slots()) slots.push_back({slot.arena(), slot.offset()});
   // The first half of the steps, then the others: it can be cut off between.
   const int count = graph->second.steps_size(), middle = count / 2;
-  for (int i = half == Half::kFirst ? 0 : middle; i < (half == Half::kFirst ? middle : count); ++i) {
+  for (int i = half == Half::kFirst ? 0 : middle; i < (half == Half::kFirst ? middle : count);
+       ++i) {
     wire::Task step = graph->second.steps(i);
     ops::Bind(&step, slots);
     for (Half part : {Half::kFirst, Half::kSecond}) {

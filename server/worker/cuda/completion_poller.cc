@@ -57,8 +57,7 @@ CompletionPoller::~CompletionPoller() {
 void CompletionPoller::Begin(Lane lane, uint64_t id, uint32_t mark, std::string label) {
   absl::MutexLock lock(&mutex_);
   const bool idle = !HasWork();
-  lanes_[lane].push_back(
-      {id, mark, std::move(label), Clock::now(), false, absl::OkStatus(), {}});
+  lanes_[lane].push_back({id, mark, std::move(label), Clock::now(), false, absl::OkStatus(), {}});
   // The poller wakes while the work is being launched.
   num_calls_.fetch_add(1, std::memory_order_release);
   if (idle) wake_.Signal();
@@ -160,9 +159,8 @@ absl::Status CompletionPoller::FirstFault(const Faults& faults) {
     if (status.ok()) continue;
     if (faults.prefixes == nullptr) return status;
     absl::Status told(status.code(), absl::StrCat(faults.prefixes->at(i), status.message()));
-    status.ForEachPayload([&](absl::string_view type, const absl::Cord& payload) {
-      told.SetPayload(type, payload);
-    });
+    status.ForEachPayload(
+        [&](absl::string_view type, const absl::Cord& payload) { told.SetPayload(type, payload); });
     return told;
   }
   return absl::OkStatus();

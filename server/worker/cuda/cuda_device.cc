@@ -198,8 +198,7 @@ void CudaDevice::Enqueue(const wire::Task& task) {
   scratch_->Trim();
   WriteMark(compute_.get(),
             status_page_.device_address() + offsetof(wire::StatusPage, completed_sequence), mark);
-  poller_->Launched(CompletionPoller::kCompute, std::move(status),
-                    std::exchange(task_faults_, {}));
+  poller_->Launched(CompletionPoller::kCompute, std::move(status), std::exchange(task_faults_, {}));
 }
 
 absl::StatusOr<codegen::RoutineFault*> CudaDevice::NewFaults(uint32_t count) {
@@ -215,8 +214,7 @@ absl::StatusOr<codegen::RoutineFault*> CudaDevice::NewFaults(uint32_t count) {
   return faults;
 }
 
-absl::StatusOr<codegen::RoutineFault*> CudaDevice::NewGraphFaults(
-    const wire::GraphLaunch& launch) {
+absl::StatusOr<codegen::RoutineFault*> CudaDevice::NewGraphFaults(const wire::GraphLaunch& launch) {
   absl::StatusOr<GraphTable::Needs> needs = graphs_->NeedsOf(launch.graph());
   if (!needs.ok()) return needs.status();
   if (needs->num_faults == 0) return nullptr;
@@ -290,8 +288,7 @@ absl::Status CudaDevice::LowerZeroFill(const wire::ZeroFill& fill, CUstream stre
   absl::StatusOr<CUdeviceptr> address = arenas_.Range(fill.arena(), fill.offset(), fill.size());
   if (!address.ok()) return address.status();
   if (fill.size() == 0) return absl::OkStatus();
-  return ToStatus(driver_->cuMemsetD8Async(*address, 0, fill.size(), stream),
-                  "filling with zeros");
+  return ToStatus(driver_->cuMemsetD8Async(*address, 0, fill.size(), stream), "filling with zeros");
 }
 
 absl::Status CudaDevice::LowerCopyBytes(const wire::CopyBytes& copy, CUstream stream) {

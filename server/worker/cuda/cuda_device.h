@@ -65,7 +65,8 @@ class CudaDevice : public worker::Device {
                      CUdeviceptr device_fault);
   absl::Status LowerGraph(const wire::GraphLaunch& launch, codegen::RoutineFault* faults);
   absl::StatusOr<codegen::RoutineFault*> NewGraphFaults(const wire::GraphLaunch& launch);
-  // Where the task that is being lowered notes what is wrong with its data: so many places in a row.
+  // Where the task that is being lowered notes what is wrong with its data: so many places in a
+  // row.
   absl::StatusOr<codegen::RoutineFault*> NewFaults(uint32_t count);
   absl::Status LowerZeroFill(const wire::ZeroFill& fill, CUstream stream);
   absl::Status LowerCopyBytes(const wire::CopyBytes& copy, CUstream stream);
@@ -89,8 +90,8 @@ class CudaDevice : public worker::Device {
   PinnedRegion staging_, status_page_, copy_marks_region_, faults_region_;
   // One for each task in the queue that may find fault with its data, used in turn.
   codegen::RoutineFault* faults_ = nullptr;
-  uint32_t num_faults_ = 0;                            // handed out
-  CompletionPoller::Faults task_faults_;               // of the task that is being lowered
+  uint32_t num_faults_ = 0;               // handed out
+  CompletionPoller::Faults task_faults_;  // of the task that is being lowered
   CopyMarks* copy_marks_ = nullptr;
   Stream compute_, upload_, download_;
   ArenaTable arenas_;

@@ -11,8 +11,8 @@
 namespace stride::cuda {
 namespace {
 
-// Of one graph: a client that fetches every result before the next call uses one or two, one that is
-// ahead of the device a few more.
+// Of one graph: a client that fetches every result before the next call uses one or two, one that
+// is ahead of the device a few more.
 constexpr size_t kMaxExecutables = 8;
 // Of all: each takes some memory of the device.
 constexpr size_t kMaxInAll = 256;
@@ -72,8 +72,7 @@ absl::StatusOr<std::unique_ptr<GraphTable>> GraphTable::Create(const Driver& dri
   // does.
   absl::StatusOr<Stream> capture = Stream::Create(driver);
   if (!capture.ok()) return capture.status();
-  return std::unique_ptr<GraphTable>(
-      new GraphTable(driver, stream, scratch, *std::move(capture)));
+  return std::unique_ptr<GraphTable>(new GraphTable(driver, stream, scratch, *std::move(capture)));
 }
 
 GraphTable::~GraphTable() {
@@ -102,8 +101,7 @@ absl::Status GraphTable::Load(uint64_t id, wire::Graph steps) {
     graph.has_captured = graph.has_captured || segment.captured;
   }
   std::sort(graph.modules.begin(), graph.modules.end());
-  graph.modules.erase(std::unique(graph.modules.begin(), graph.modules.end()),
-                      graph.modules.end());
+  graph.modules.erase(std::unique(graph.modules.begin(), graph.modules.end()), graph.modules.end());
   graph.fault_places = std::make_shared<const std::vector<std::string>>(std::move(places));
   return absl::OkStatus();
 }
@@ -201,8 +199,7 @@ absl::Status GraphTable::LaunchExecutable(const Graph& graph, const Executable& 
   return absl::OkStatus();
 }
 
-absl::StatusOr<GraphTable::Executable*> GraphTable::FindExecutable(Graph& graph,
-                                                                   const Slots& slots,
+absl::StatusOr<GraphTable::Executable*> GraphTable::FindExecutable(Graph& graph, const Slots& slots,
                                                                    LowerStep lower) {
   // Where it is must not change while steps are captured, nor allocate.
   absl::StatusOr<CUdeviceptr> scratch = CUdeviceptr{0};
@@ -267,9 +264,8 @@ absl::Status GraphTable::Fill(Graph& graph, Executable* executable, LowerStep lo
 absl::StatusOr<CUgraph> GraphTable::Capture(const Graph& graph, const Segment& segment,
                                             const Slots& slots, LowerStep lower) {
   // Relaxed: libraries may load code meanwhile.
-  STRIDE_CUDA_RETURN(
-      driver_.cuStreamBeginCapture(capture_.get(), CU_STREAM_CAPTURE_MODE_RELAXED),
-      "beginning to capture");
+  STRIDE_CUDA_RETURN(driver_.cuStreamBeginCapture(capture_.get(), CU_STREAM_CAPTURE_MODE_RELAXED),
+                     "beginning to capture");
   scratch_.Freeze(true);
   absl::Status status;
   for (int i = segment.begin; status.ok() && i < segment.end; ++i) {

@@ -23,12 +23,13 @@ namespace stride::cuda {
 
 // The graphs that the daemon has brought, and the driver's executables of them.
 //
-// Runs of steps that the driver can capture (all but those of libraries that allocate or read back: linear
-// algebra and Fourier transforms; and kernels that set variables or are cooperative) are one launch each,
-// the others are launched one by one between them. The first replay launches every step: libraries get
-// ready, and it is seen how much scratch memory there has to be. Later ones replay an executable made for
-// the same addresses, of which a graph keeps a few; when there is none, the steps are captured anew and the
-// one used longest ago is updated. What the driver does not take after all stays with launches of steps.
+// Runs of steps that the driver can capture (all but those of libraries that allocate or read back:
+// linear algebra and Fourier transforms; and kernels that set variables or are cooperative) are one
+// launch each, the others are launched one by one between them. The first replay launches every
+// step: libraries get ready, and it is seen how much scratch memory there has to be. Later ones
+// replay an executable made for the same addresses, of which a graph keeps a few; when there is
+// none, the steps are captured anew and the one used longest ago is updated. What the driver does
+// not take after all stays with launches of steps.
 //
 // Not thread-safe: the command loop's.
 class GraphTable {
@@ -52,11 +53,11 @@ class GraphTable {
   };
   absl::StatusOr<Needs> NeedsOf(uint64_t graph) const;
 
-  // Launches a step on a stream. A fault of its goes to `device_fault`, which is zero and is fetched by
-  // others, or, where that is 0, to `fault`, whatever the step has to do for it.
-  using LowerStep = absl::FunctionRef<absl::Status(
-      const wire::Task& step, CUstream stream, codegen::RoutineFault* fault,
-      CUdeviceptr device_fault)>;
+  // Launches a step on a stream. A fault of its goes to `device_fault`, which is zero and is
+  // fetched by others, or, where that is 0, to `fault`, whatever the step has to do for it.
+  using LowerStep =
+      absl::FunctionRef<absl::Status(const wire::Task& step, CUstream stream,
+                                     codegen::RoutineFault* fault, CUdeviceptr device_fault)>;
   // `faults`: Needs::num_faults of them, pinned; filled in stream order.
   absl::Status Replay(const wire::GraphLaunch& launch, codegen::RoutineFault* faults,
                       LowerStep lower);
@@ -64,13 +65,13 @@ class GraphTable {
  private:
   using Slots = std::vector<ops::Location>;
   struct Segment {
-    int begin = 0, end = 0;    // steps
+    int begin = 0, end = 0;  // steps
     int first_fault = 0, end_fault = 0;
     bool captured = false;
   };
   struct Executable {
     Slots slots;
-    CUdeviceptr scratch = 0;  // where that was
+    CUdeviceptr scratch = 0;            // where that was
     std::vector<CUgraphExec> segments;  // captured ones, in order
   };
   struct Graph {

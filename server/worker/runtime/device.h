@@ -77,8 +77,8 @@ class Device {
       uint64_t module, UniqueFd object, const wire::LoadModule& load) = 0;
   virtual absl::Status UnloadModule(uint64_t module) = 0;
 
-  // Steps that GraphLaunch tasks replay, with slots in the place of arenas. One that the device does
-  // not have, or whose steps cannot be had, fails the tasks that name it.
+  // Steps that GraphLaunch tasks replay, with slots in the place of arenas. One that the device
+  // does not have, or whose steps cannot be had, fails the tasks that name it.
   virtual absl::Status LoadGraph(uint64_t graph, wire::Graph steps) = 0;
   // Tasks in the queue are not touched.
   virtual absl::Status UnloadGraph(uint64_t graph) = 0;

@@ -27,8 +27,8 @@ class GraphTest : public DeviceTest {
       slots.emplace_back();
     }
     slots.insert(slots.end(), places.begin() + inputs.size(), places.end());
-    auto plan = ops::PlanOperation(
-        operation, described, std::vector<ops::Input>(operation.outputs_size()));
+    auto plan =
+        ops::PlanOperation(operation, described, std::vector<ops::Input>(operation.outputs_size()));
     ASSERT_TRUE(plan.ok()) << plan.status();
     wire::Task step = plan->task;
     ops::Bind(&step, slots);
@@ -43,8 +43,7 @@ class GraphTest : public DeviceTest {
     *steps_.add_steps() = step;
   }
   // function(slot `from`, number) into slot `to`.
-  void AddScalar(const std::string& function, double number, ops::Location from,
-                 ops::Location to) {
+  void AddScalar(const std::string& function, double number, ops::Location from, ops::Location to) {
     v1::Operation operation = UfuncOf(function, 1);
     operation.mutable_ufunc()->add_inputs()->mutable_scalar()->set_float_value(number);
     Add(operation, {Info()}, {from, to}, function);
@@ -142,8 +141,7 @@ TEST_F(GraphTest, AFailingStepFailsTheTask) {
   gather.mutable_gather()->set_mode(v1::INDEX_MODE_RAISE);
   gather.add_outputs()->set_handle(3);
   AddScalar("add", 1, {0, 0}, {3, 0});
-  Add(gather, {Info(), Contiguous(DType::kInt64, {kCount})}, {{3, 0}, {1, 0}, {3, 8192}},
-      "gather");
+  Add(gather, {Info(), Contiguous(DType::kInt64, {kCount})}, {{3, 0}, {1, 0}, {3, 8192}}, "gather");
   AddScalar("multiply", 2, {3, 8192}, {2, 0});
   const uint64_t graph = Load();
   auto indices = [&](int64_t last) {
@@ -201,12 +199,12 @@ TEST_F(GraphTest, MixesWithLibraries) {
   AddScalar("add", 1, {0, 0}, {2, 0});
   AddScalar("multiply", 2, {2, 0}, {2, 8192});
   Add(fft, {Info()}, {{2, 8192}, {2, 16384}}, "fft");
-  Add(UfuncOf("absolute", 1), {Contiguous(DType::kComplex64, {kCount / 2 + 1})}, {{2, 16384}, {1, 0}},
-      "absolute");
+  Add(UfuncOf("absolute", 1), {Contiguous(DType::kComplex64, {kCount / 2 + 1})},
+      {{2, 16384}, {1, 0}}, "absolute");
   const uint64_t graph = Load();
   const DeviceArray scratch{Harness::kArena, harness().Allocate(32768), Info()};
-  const DeviceArray x = harness().Put(
-      Make(DType::kFloat32, {kCount}, [](int64_t) { return Value(0.5); }));
+  const DeviceArray x =
+      harness().Put(Make(DType::kFloat32, {kCount}, [](int64_t) { return Value(0.5); }));
   const DeviceArray y = New(-1);
   for (int i = 0; i < 4; ++i) {
     const absl::Status status = harness().Run(Replay(graph, {x, y, scratch}));
@@ -222,8 +220,7 @@ TEST_F(GraphTest, MixesWithLibraries) {
 // Not a bound: printed so that a run tells it.
 TEST_F(GraphTest, TellsItsTimeAStep) {
   constexpr int kSteps = 100, kReplays = 200;
-  for (int i = 0; i < kSteps; ++i)
-    AddScalar("add", 1, {i == 0 ? 0u : 1u, 0}, {1, 0});
+  for (int i = 0; i < kSteps; ++i) AddScalar("add", 1, {i == 0 ? 0u : 1u, 0}, {1, 0});
   const uint64_t graph = Load();
   const DeviceArray x = New(0), y = New(0);
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(harness().Run(Replay(graph, {x, y})).ok());

@@ -59,8 +59,7 @@ TEST(OffsetPlanner, NothingOverlapsWhatIsAliveWithIt) {
         const bool alive = other.last >= block.first;
         const bool apart = other.offset + other.bytes <= block.offset ||
                            block.offset + block.bytes <= other.offset;
-        EXPECT_TRUE(!alive || apart || block.bytes == 0 || other.bytes == 0)
-            << round << " " << i;
+        EXPECT_TRUE(!alive || apart || block.bytes == 0 || other.bytes == 0) << round << " " << i;
       }
       blocks.push_back(block);
     }
@@ -100,13 +99,14 @@ TEST(ProgramGraph, ViewsLieInWhatTheyAreOf) {
 }
 
 TEST(ProgramGraph, AnInputThatIsWrittenThroughAViewSaysSo) {
-  auto graph = GraphOf("inputs { handle: 1 } inputs { handle: 5 } outputs: 3 "
-                       "operations { view { input { handle: 1 } steps { slice { axis: 0 stop: 2 } "
-                       "} } outputs { handle: 2 } }"
-                       "operations { copy { input { handle: 5 } } outputs { handle: 2 existing: "
-                       "true } }" +
-                           Copy(1, 3),
-                       {Contiguous(DType::kInt64, {5}), Contiguous(DType::kInt64, {2})});
+  auto graph = GraphOf(
+      "inputs { handle: 1 } inputs { handle: 5 } outputs: 3 "
+      "operations { view { input { handle: 1 } steps { slice { axis: 0 stop: 2 } "
+      "} } outputs { handle: 2 } }"
+      "operations { copy { input { handle: 5 } } outputs { handle: 2 existing: "
+      "true } }" +
+          Copy(1, 3),
+      {Contiguous(DType::kInt64, {5}), Contiguous(DType::kInt64, {2})});
   ASSERT_TRUE(graph.has_value());
   EXPECT_EQ(graph->written, (std::vector<bool>{true, false}));
 }
@@ -123,8 +123,8 @@ TEST(ProgramGraph, WhatIsWrittenOverItsOwnInputIsNone) {
 }
 
 TEST(InlinePrograms, TakesTheCalledProgramsOperations) {
-  const v1::Program inner = ProgramOf("inputs { handle: 1 } outputs: 3 outputs: 2 " + Copy(1, 2) +
-                                      Copy(2, 3));
+  const v1::Program inner =
+      ProgramOf("inputs { handle: 1 } outputs: 3 outputs: 2 " + Copy(1, 2) + Copy(2, 3));
   auto find = [&](const std::string& name) -> absl::StatusOr<const v1::Program*> {
     if (name == "inner") return &inner;
     return absl::NotFoundError(name);
@@ -156,11 +156,13 @@ TEST(InlinePrograms, TakesTheCalledProgramsOperations) {
   }
   EXPECT_EQ(whole->outputs(0), whole->operations(4).outputs(0).handle());
   EXPECT_EQ(whole->outputs(1), whole->operations(0).outputs(0).handle());
-  const v1::Program lost = ProgramOf("inputs { handle: 1 } outputs: 2 operations { program_call { "
-                                     "program: 'none' inputs { handle: 1 } } outputs { handle: 2 } }");
+  const v1::Program lost = ProgramOf(
+      "inputs { handle: 1 } outputs: 2 operations { program_call { "
+      "program: 'none' inputs { handle: 1 } } outputs { handle: 2 } }");
   EXPECT_TRUE(absl::IsNotFound(InlinePrograms(lost, find).status()));
-  const v1::Program few = ProgramOf("inputs { handle: 1 } outputs: 2 operations { program_call { "
-                                    "program: 'inner' inputs { handle: 1 } } outputs { handle: 2 } }");
+  const v1::Program few = ProgramOf(
+      "inputs { handle: 1 } outputs: 2 operations { program_call { "
+      "program: 'inner' inputs { handle: 1 } } outputs { handle: 2 } }");
   EXPECT_EQ(FieldOf(InlinePrograms(few, find).status()), "operations[0].outputs");
 }
 

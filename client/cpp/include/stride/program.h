@@ -10,7 +10,8 @@
 
 namespace stride {
 
-// What goes between the operations has handles of the program's own, numbers that the caller chooses, not 0:
+// What goes between the operations has handles of the program's own, numbers that the caller
+// chooses, not 0:
 //
 //   ProgramSpec spec{.inputs = {{.handle = 1}}};
 //   spec.Add(Operation::Ufunc("add", {ProgramSpec::Handle(1), 1.0}), 2);
@@ -21,7 +22,8 @@ namespace stride {
 struct ProgramSpec {
   struct Input {
     uint64_t handle = 0;
-    // What it is expected to be, so that the program is planned when it is made: of all inputs, or none.
+    // What it is expected to be, so that the program is planned when it is made: of all inputs, or
+    // none.
     std::optional<ArraySpec> spec = std::nullopt;
   };
   std::string id;

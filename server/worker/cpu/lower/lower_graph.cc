@@ -25,9 +25,8 @@ absl::Status OfStep(const absl::Status& status, const std::string& label, size_t
   if (status.ok()) return status;
   absl::Status told(status.code(), absl::StrCat("step ", index, " of the program (", label,
                                                 "): ", status.message()));
-  status.ForEachPayload([&](absl::string_view type, const absl::Cord& payload) {
-    told.SetPayload(type, payload);
-  });
+  status.ForEachPayload(
+      [&](absl::string_view type, const absl::Cord& payload) { told.SetPayload(type, payload); });
   return told;
 }
 

@@ -16,8 +16,8 @@ struct Lowering {
   const LaunchLimits& limits;
   const ArenaTable& arenas;
   Scratch& scratch;
-  // Where a step that is captured notes its fault: zero, and fetched by others. 0: it is the step's own
-  // affair.
+  // Where a step that is captured notes its fault: zero, and fetched by others. 0: it is the step's
+  // own affair.
   CUdeviceptr device_fault = 0;
 };
 

@@ -48,9 +48,8 @@ absl::Status LowerRoutine(const Lowering& lowering, KernelModule& module,
     STRIDE_CUDA_RETURN(lowering.driver.cuMemsetD8Async(scratch, 0, kFaultBytes, lowering.stream),
                        "clearing a fault");
   }
-  codegen::LaunchBlock block =
-      codegen::PackRoutine(launch, *addresses, scratch + kFaultBytes,
-                           own_fault ? scratch : lowering.device_fault);
+  codegen::LaunchBlock block = codegen::PackRoutine(launch, *addresses, scratch + kFaultBytes,
+                                                    own_fault ? scratch : lowering.device_fault);
   for (const codegen::RoutinePass& pass : shape.passes) {
     codegen::SetPass(pass, &block);
     absl::Status status = LaunchEmitted(lowering, module, codegen::PhaseEntry(pass.phase).c_str(),
