@@ -113,20 +113,29 @@ Blas::~Blas() {
 bool Blas::Supports(DType dtype) { return IsFloat(dtype) || IsComplex(dtype); }
 
 absl::Status Blas::Prepare(CUstream stream) {
-  if (handle_ != nullptr) return absl::OkStatus();
+  if (handle_ != nullptr) return UseStream(stream);
   cublasHandle_t handle = nullptr;
   absl::Status status = BlasStatus(functions_->create(&handle), "starting the library");
   if (!status.ok()) return status;
   handle_ = handle;
   // Neither call fails on a fresh handle but for our own mistake, which every product would then
   // show.
-  status = BlasStatus(functions_->set_stream(handle, stream), "setting the stream");
+  status = UseStream(stream);
   if (!status.ok()) return status;
   // The default mode keeps float32 in float32; the flag keeps split 16-bit products from being
   // summed in 16 bits.
   const auto mode = static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH |
                                               CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
   return BlasStatus(functions_->set_math_mode(handle, mode), "setting the math mode");
+}
+
+// Another than before when steps are captured, and again afterwards.
+absl::Status Blas::UseStream(CUstream stream) {
+  if (stream == stream_) return absl::OkStatus();
+  absl::Status status = BlasStatus(
+      functions_->set_stream(static_cast<cublasHandle_t>(handle_), stream), "setting the stream");
+  if (status.ok()) stream_ = stream;
+  return status;
 }
 
 absl::Status Blas::Multiply(CUstream stream, DType dtype, int64_t m, int64_t n, int64_t k,

@@ -39,9 +39,11 @@ class Blas {
   struct Functions;
   explicit Blas(std::unique_ptr<Functions> functions);
   absl::Status Prepare(CUstream stream);
+  absl::Status UseStream(CUstream stream);
 
   const std::unique_ptr<Functions> functions_;
   void* handle_ = nullptr;
+  CUstream stream_ = nullptr;  // of the handle
 };
 
 }  // namespace stride::cuda
