@@ -489,7 +489,7 @@ absl::Status Operations::Begin(const TenantId& tenant, const std::shared_ptr<Tas
   }
   // With its code at hand a launch is refused at once. Where it makes no array that could carry the
   // error, the answer has to tell it; a job tells it itself.
-  bool told_by_nothing = is_kernel && resolved.targets.empty() && !task->of_job;
+  bool told_by_nothing = resolved.targets.empty() && !task->of_job;
   if (told_by_nothing && task->state == TaskState::kDone && !task->result.ok()) return task->result;
   if (resolved.launched != nullptr) resolved.launched->push_back(task);
   return absl::OkStatus();

@@ -217,6 +217,31 @@ TEST_F(GraphTest, MixesWithLibraries) {
   Unload(graph);
 }
 
+// A product by the library between loops, at several places: each replay is its own.
+TEST_F(GraphTest, HasProducts) {
+  const ArrayInfo matrix = Contiguous(DType::kFloat32, {20, 50});
+  v1::Operation transposed = MatmulOf();
+  AddScalar("add", 1, {0, 0}, {2, 0});
+  Add(transposed, {matrix, Contiguous(DType::kFloat32, {50, 20})}, {{2, 0}, {2, 0}, {2, 8192}},
+      "matmul");
+  v1::Operation negative = UfuncOf("negative", 1);
+  Add(negative, {Contiguous(DType::kFloat32, {20, 20})}, {{2, 8192}, {1, 0}}, "negative");
+  const uint64_t graph = Load();
+  const DeviceArray scratch = Scratch();
+  for (int round = 0; round < 6; ++round) {
+    const DeviceArray x =
+        harness().Put(Make(DType::kFloat32, {kCount}, [=](int64_t) { return Value(round); }));
+    const DeviceArray y = New(-1);
+    const absl::Status status = harness().Run(Replay(graph, {x, y, scratch}));
+    if (absl::IsUnavailable(status)) GTEST_SKIP() << status;  // the library is not installed
+    ASSERT_TRUE(status.ok()) << status;
+    const HostArray got = harness().Get(y);
+    for (int64_t i = 0; i < 400; ++i)
+      ASSERT_EQ(got.At(i), Value(-50.0 * (round + 1) * (round + 1))) << round << " " << i;
+  }
+  Unload(graph);
+}
+
 // Not a bound: printed so that a run tells it.
 TEST_F(GraphTest, TellsItsTimeAStep) {
   constexpr int kSteps = 100, kReplays = 200;
