@@ -130,7 +130,7 @@ def _complex(dtype: np.dtype) -> np.dtype:
 
 
 def eig(x, /) -> EigResult:
-    """Of any square matrices: eigenvalues in no order, and the right eigenvectors as columns; always complex."""
+    """On a CPU device of the daemon. Of any square matrices: eigenvalues in no order, and the right eigenvectors as columns; always complex."""
     x = _matrix(x, "eig", square=True)
     dtype = _complex(_floating("eig", x.dtype))
     return EigResult(*_compute("eig", "EIG", (x,), [(x.shape[:-1], dtype), (x.shape, dtype)]))

@@ -66,7 +66,6 @@ codegen::RoutineFault::Kind FaultKind(Request::Function function) {
       return codegen::RoutineFault::kNotPositiveDefinite;
     case Request::FUNCTION_SVD:
     case Request::FUNCTION_EIGH:
-    case Request::FUNCTION_EIG:
       return codegen::RoutineFault::kNotConverged;
     case Request::FUNCTION_INVERSE:
     case Request::FUNCTION_SOLVE:
@@ -184,6 +183,11 @@ absl::Status Linalg::Prepare(const Lowering& lowering) {
 
 absl::Status Linalg::Lower(const Lowering& lowering, const Request& launch,
                            codegen::RoutineFault* fault) {
+  // cuSOLVER's cusolverDnXgeev reads past its memory here (CUDA 13.0).
+  if (launch.function() == Request::FUNCTION_EIG) {
+    return absl::UnimplementedError(
+        "eigenvalues of general matrices (Linalg.FUNCTION_EIG) on a GPU; the CPU device has them");
+  }
   auto shape = codegen::ReadLinalg(launch);
   if (!shape.ok()) return shape.status();
   Job job{lowering, launch, *std::move(shape)};
@@ -245,13 +249,6 @@ absl::Status Linalg::ReserveScratch(Job& job) {
       case Request::FUNCTION_EIGH:
         work = solver_->EighWork(dtype, !values_only, upper, n, sample);
         break;
-      case Request::FUNCTION_EIG:
-        // The matrix and its eigenvectors as complex numbers, and of a real one its parts.
-        a = Bytes(n, n, ItemSize(job.shape.outputs[0].dtype));
-        if (!values_only) b = a;
-        if (!IsComplex(dtype)) c = a;
-        work = solver_->EigWork(dtype, !values_only, n, sample);
-        break;
       case Request::FUNCTION_INVERSE:
       case Request::FUNCTION_SOLVE:
         b = Bytes(n, job.launch.function() == Request::FUNCTION_SOLVE ? job.launch.k() : n, item);
@@ -312,8 +309,6 @@ absl::Status Linalg::RunMatrix(Job& job, int64_t index) {
       return Svd(job);
     case Request::FUNCTION_EIGH:
       return Eigh(job);
-    case Request::FUNCTION_EIG:
-      return Eig(job);
     case Request::FUNCTION_LU:
       return Lu(job);
     default:
@@ -404,29 +399,6 @@ absl::Status Linalg::Eigh(Job& job) {
   absl::Status s = solver_->Eigh(job.shape.dtype, vectors, job.launch.upper(), job.n(), job.a,
                                  job.out[0], job.call);
   return s.ok() && vectors ? CopyOut(job, job.a, job.n(), 1) : s;
-}
-
-absl::Status Linalg::CopyComplex(Job& job) {
-  if (IsComplex(job.shape.dtype)) return CopyIn(job, 0, job.a);
-  // All real parts, then as many zeros; of these each complex number takes one of either.
-  const int64_t count = job.n() * job.n();
-  if (absl::Status s = CopyIn(job, 0, job.c); !s.ok()) return s;
-  STRIDE_CUDA_RETURN(job.lowering.driver.cuMemsetD8Async(job.c + count * job.item, 0,
-                                                         count * job.item, job.lowering.stream),
-                     "clearing imaginary parts");
-  const GatherSource pairs{job.c, count, 2, 1, 1, count, 0};
-  return gather_.Run(job.lowering, pairs, job.item, job.a);
-}
-
-absl::Status Linalg::Eig(Job& job) {
-  const bool vectors = !job.launch.values_only();
-  if (absl::Status s = CopyComplex(job); !s.ok()) return s;
-  absl::Status s =
-      solver_->Eig(job.shape.dtype, job.n(), job.a, job.out[0], vectors ? job.b : 0, job.call);
-  if (!s.ok() || !vectors) return s;
-  const auto& matrix = job.shape.outputs[1];
-  const GatherSource source{job.b, matrix.rows, matrix.columns, 1, 1, job.n(), 0};
-  return gather_.Run(job.lowering, source, ItemSize(matrix.dtype), job.out[1]);
 }
 
 absl::Status Linalg::Solve(Job& job) {

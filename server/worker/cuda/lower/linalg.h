@@ -34,9 +34,6 @@ class Linalg {
   absl::Status Qr(Job& job);
   absl::Status Svd(Job& job);
   absl::Status Eigh(Job& job);
-  absl::Status Eig(Job& job);
-  // The input as complex numbers, in the library's order.
-  absl::Status CopyComplex(Job& job);
   absl::Status Solve(Job& job);
   absl::Status Lu(Job& job);
   // A matrix into the library's order, or back.

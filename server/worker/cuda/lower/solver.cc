@@ -38,18 +38,7 @@ namespace stride::cuda {
   X(cusolverDnCungqr)              \
   X(cusolverDnZungqr)
 
-#if defined(CUSOLVER_VERSION) && CUSOLVER_VERSION >= 11702
-#define STRIDE_HAS_GEEV 1
-#else
-#define STRIDE_HAS_GEEV 0
-#endif
-
 struct Solver::Functions {
-#if STRIDE_HAS_GEEV
-  // Null where the library that is installed lacks them.
-  decltype(&::cusolverDnXgeev_bufferSize) cusolverDnXgeev_bufferSize = nullptr;
-  decltype(&::cusolverDnXgeev) cusolverDnXgeev = nullptr;
-#endif
 #define STRIDE_DECLARE(name) decltype(&::name) name = nullptr;
   STRIDE_SOLVER_FUNCTIONS(STRIDE_DECLARE)
 #undef STRIDE_DECLARE
@@ -120,12 +109,6 @@ absl::StatusOr<std::unique_ptr<Solver>> Solver::Open(const Driver& driver, CUstr
   if (functions->name == nullptr) missing = #name;
   STRIDE_SOLVER_FUNCTIONS(STRIDE_RESOLVE)
 #undef STRIDE_RESOLVE
-#if STRIDE_HAS_GEEV
-  functions->cusolverDnXgeev_bufferSize = reinterpret_cast<decltype(&::cusolverDnXgeev_bufferSize)>(
-      library->Find("cusolverDnXgeev_bufferSize"));
-  functions->cusolverDnXgeev =
-      reinterpret_cast<decltype(&::cusolverDnXgeev)>(library->Find("cusolverDnXgeev"));
-#endif
   if (missing != nullptr) {
     return absl::UnimplementedError(
         absl::StrCat("the cuSOLVER library is too old: it has no ", missing));
@@ -298,56 +281,5 @@ absl::Status Solver::Eigh(DType dtype, bool vectors, bool upper, int64_t n, CUde
           call.size.host_bytes, Info(call.info)),
       "computing eigenvalues");
 }
-
-#if STRIDE_HAS_GEEV
-namespace {
-
-absl::Status NoGeev() {
-  return absl::UnimplementedError(
-      "eigenvalues of general matrices on a GPU need cuSOLVER's cusolverDnXgeev, which the library "
-      "that is installed lacks (CUDA 12.8 has it)");
-}
-cusolverEigMode_t EigMode(bool vectors) {
-  return vectors ? CUSOLVER_EIG_MODE_VECTOR : CUSOLVER_EIG_MODE_NOVECTOR;
-}
-
-}  // namespace
-
-absl::StatusOr<SolverWork> Solver::EigWork(DType dtype, bool vectors, int64_t n,
-                                           CUdeviceptr sample) {
-  if (functions_->cusolverDnXgeev_bufferSize == nullptr || functions_->cusolverDnXgeev == nullptr)
-    return NoGeev();
-  const cudaDataType type = ComplexTypeOf(dtype);
-  size_t device = 0, host = 0;
-  return Work(functions_->cusolverDnXgeev_bufferSize(
-                  Handle(handle_), Parameters(parameters_), EigMode(false), EigMode(vectors), n,
-                  type, Pointer(sample), n, type, Pointer(sample), type, nullptr, n, type,
-                  vectors ? Pointer(sample) : nullptr, n, type, &device, &host),
-              device, host);
-}
-
-absl::Status Solver::Eig(DType dtype, int64_t n, CUdeviceptr a, CUdeviceptr w, CUdeviceptr vectors,
-                         const Call& call) {
-  if (functions_->cusolverDnXgeev == nullptr) return NoGeev();
-  const cudaDataType type = ComplexTypeOf(dtype);
-  return SolverStatus(
-      functions_->cusolverDnXgeev(
-          Handle(handle_), Parameters(parameters_), EigMode(false), EigMode(vectors != 0), n, type,
-          Pointer(a), n, type, Pointer(w), type, nullptr, n, type, Pointer(vectors), n, type,
-          Pointer(call.work), call.size.device_bytes, HostWork(call.size.host_bytes),
-          call.size.host_bytes, Info(call.info)),
-      "computing eigenvalues of a general matrix");
-}
-#else
-absl::StatusOr<SolverWork> Solver::EigWork(DType, bool, int64_t, CUdeviceptr) {
-  return absl::UnimplementedError(
-      "eigenvalues of general matrices on a GPU need cuSOLVER's cusolverDnXgeev, which this worker "
-      "was built without (CUDA 12.8 has it)");
-}
-absl::Status Solver::Eig(DType dtype, int64_t n, CUdeviceptr, CUdeviceptr, CUdeviceptr,
-                         const Call&) {
-  return EigWork(dtype, false, n, 0).status();
-}
-#endif
 
 }  // namespace stride::cuda

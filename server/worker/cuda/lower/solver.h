@@ -67,12 +67,6 @@ class Solver {
   absl::Status Eigh(DType dtype, bool vectors, bool upper, int64_t n, CUdeviceptr a, CUdeviceptr w,
                     const Call& call);
 
-  // Of any square matrix of complex numbers: eigenvalues, and right eigenvectors unless `vectors`
-  // is 0. `a` is lost. UNIMPLEMENTED where the library has no such routine (before CUDA 12.8).
-  absl::StatusOr<SolverWork> EigWork(DType dtype, bool vectors, int64_t n, CUdeviceptr sample);
-  absl::Status Eig(DType dtype, int64_t n, CUdeviceptr a, CUdeviceptr w, CUdeviceptr vectors,
-                   const Call& call);
-
  private:
   struct Functions;
   Solver(const Driver& driver, CUstream stream, std::unique_ptr<Functions> functions);
