@@ -485,8 +485,9 @@ TEST_F(LinalgTest, MatricesWithoutElements) {
     EXPECT_EQ(Compute(LinalgOf(Function::FUNCTION_INVERSE, 1, 1), {array}).size(), 1u);
     EXPECT_EQ(Compute(LinalgOf(Function::FUNCTION_CHOLESKY, 1, 1), {array}).size(), 1u);
     EXPECT_EQ(Compute(LinalgOf(Function::FUNCTION_EIGH, 1, 2), {array}).size(), 2u);
-    if (HasGeneralEigenvalues(harness()))
+    if (HasGeneralEigenvalues(harness())) {
       EXPECT_EQ(Compute(LinalgOf(Function::FUNCTION_EIG, 1, 2), {array}).size(), 2u);
+    }
     EXPECT_EQ(Compute(LinalgOf(Function::FUNCTION_LU, 1, 2), {array}).size(), 2u);
   }
   EXPECT_EQ(
