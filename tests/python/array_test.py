@@ -92,9 +92,9 @@ class ArrayTest(client_case.ClientCase):
         into = np.zeros(3)
         np.multiply(x, 2, out=into)
         np.testing.assert_array_equal(into, host * 2)
-        for missing in (lambda: np.vecdot(x, x), lambda: np.add(x, 1, where=host > 1, out=np.zeros(3))):
-            with self.assertRaises(NotImplementedError):
-                missing()
+        with self.assertRaises(NotImplementedError):
+            np.add(x, 1, where=host > 1, out=np.zeros(3))
+        self.same(np.vecdot(x, x), np.asarray(host @ host))
 
     def test_methods(self):
         host = np.array([[3.0, 1.0, -2.0], [0.5, 7.0, 2.5]])
@@ -135,8 +135,8 @@ class ArrayTest(client_case.ClientCase):
         self.same(np.zeros_like(x), np.zeros_like(host))
         self.assertTrue(np.allclose(x, host))
         with self.assertRaises(NotImplementedError) as raised:
-            np.linalg.eig(x)
-        self.assertIn("eig", str(raised.exception))
+            np.linalg.tensorsolve(x, x)
+        self.assertIn("tensorsolve", str(raised.exception))
 
     @unittest.skipIf("sort" in operation_pb2.Operation.DESCRIPTOR.fields_by_name, "the contract has them")
     def test_what_is_missing_names_itself(self):
