@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/ops/elementwise.h"
+#include "server/ops/scalar_fit.h"
 
 namespace stride::ops {
 namespace {
@@ -74,20 +75,6 @@ absl::Status CheckFinite(double value, const char* name) {
                       absl::StrCat("a finite number is needed, not ", value));
 }
 
-// Low bits of a uniform's unit, as many as its type holds.
-int UniformBits(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat16:
-      return 11;
-    case DType::kBFloat16:
-      return 8;
-    case DType::kFloat32:
-      return 24;
-    default:
-      return 53;
-  }
-}
-
 // low + scale * value in the type of `value`.
 Value Scaled(ProgramBuilder& builder, Value value, double low, double scale) {
   auto constant = [&](double number) {
@@ -107,7 +94,7 @@ absl::StatusOr<Value> UniformValue(ProgramBuilder& builder, Words& words,
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, FieldOf("uniform.high"),
                         absl::StrCat("the range is empty or too wide: from ", low, " to ", high));
   }
-  const int bits = UniformBits(dtype);
+  const int bits = MantissaBits(dtype);
   Value whole = dtype == DType::kFloat64
                     ? words.Shifted(words.Pair(), 64 - bits)
                     : words.Shifted(builder.Cast(words.Word(), DType::kUInt64), 32 - bits);

@@ -19,20 +19,6 @@ double MaxFinite(DType dtype) {
   }
 }
 
-int MantissaBits(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat16:
-      return 11;
-    case DType::kBFloat16:
-      return 8;
-    case DType::kFloat32:
-    case DType::kComplex64:
-      return 24;
-    default:
-      return 53;
-  }
-}
-
 bool IntegerIsExact(Integer value, DType to) {
   unsigned __int128 magnitude =
       value < 0 ? -static_cast<unsigned __int128>(value) : static_cast<unsigned __int128>(value);
@@ -56,6 +42,20 @@ bool RealFits(double value, DType to, bool typed) {
 }
 
 }  // namespace
+
+int MantissaBits(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat16:
+      return 11;
+    case DType::kBFloat16:
+      return 8;
+    case DType::kFloat32:
+    case DType::kComplex64:
+      return 24;
+    default:
+      return 53;
+  }
+}
 
 bool LosesNothing(const ScalarOperand& scalar, DType to) {
   if (const Integer* integer = std::get_if<Integer>(&scalar.value)) {

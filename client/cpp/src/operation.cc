@@ -20,9 +20,8 @@ v1::Operand Use(const Operand& operand, Operation::Impl& impl) {
 
 namespace {
 
+using internal::ToProto;
 using internal::Use;
-
-v1::DataType ToProto(DataType type) { return static_cast<v1::DataType>(type); }
 
 // The daemon's table has more columns; a client needs to know only how many results to choose
 // handles for.

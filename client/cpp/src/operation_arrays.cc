@@ -5,9 +5,8 @@
 namespace stride {
 namespace {
 
+using internal::ToProto;
 using internal::Use;
-
-v1::DataType ToProto(DataType type) { return static_cast<v1::DataType>(type); }
 
 // Gather, Scatter and ApplyAt name these alike.
 template <typename Message>

@@ -25,6 +25,8 @@ namespace internal {
 // The operand's message; its array is kept with the operation.
 v1::Operand Use(const Operand& operand, Operation::Impl& impl);
 
+inline v1::DataType ToProto(DataType type) { return static_cast<v1::DataType>(type); }
+
 // Outputs of a message in the order of results: a launch's are among its arguments.
 std::vector<v1::Output*> MutableOutputs(v1::Operation& message, int num_outputs);
 

@@ -8,14 +8,16 @@ namespace {
 
 using internal::Use;
 
+// `num_results`: when more than the values are asked for.
 void SetLinalg(v1::Linalg::Function function, const std::vector<Operand>& operands,
-               const LinalgOptions& options, Operation::Impl& impl) {
+               const LinalgOptions& options, int num_results, Operation::Impl& impl) {
   auto* linalg = impl.message.mutable_linalg();
   linalg->set_function(function);
   for (const Operand& operand : operands) *linalg->add_operands() = Use(operand, impl);
   linalg->set_upper(options.upper);
   linalg->set_full(options.full);
   linalg->set_values_only(options.values_only);
+  impl.num_outputs = options.values_only ? 1 : num_results;
 }
 
 v1::Fft* SetFft(v1::Fft::Kind kind, const Operand& input, const FftOptions& options,
@@ -48,54 +50,49 @@ void SetDistribution(const Distribution& distribution, v1::Creation::Random* ran
 
 Operation Operation::Cholesky(const Operand& matrix, const LinalgOptions& options) {
   Operation out;
-  SetLinalg(v1::Linalg::FUNCTION_CHOLESKY, {matrix}, options, *out.impl_);
+  SetLinalg(v1::Linalg::FUNCTION_CHOLESKY, {matrix}, options, 1, *out.impl_);
   return out;
 }
 
 Operation Operation::Qr(const Operand& matrix, const LinalgOptions& options) {
   Operation out;
-  SetLinalg(v1::Linalg::FUNCTION_QR, {matrix}, options, *out.impl_);
-  out.impl_->num_outputs = options.values_only ? 1 : 2;
+  SetLinalg(v1::Linalg::FUNCTION_QR, {matrix}, options, 2, *out.impl_);
   return out;
 }
 
 Operation Operation::Svd(const Operand& matrix, const LinalgOptions& options) {
   Operation out;
-  SetLinalg(v1::Linalg::FUNCTION_SVD, {matrix}, options, *out.impl_);
-  out.impl_->num_outputs = options.values_only ? 1 : 3;
+  SetLinalg(v1::Linalg::FUNCTION_SVD, {matrix}, options, 3, *out.impl_);
   return out;
 }
 
 Operation Operation::Eigh(const Operand& matrix, const LinalgOptions& options) {
   Operation out;
-  SetLinalg(v1::Linalg::FUNCTION_EIGH, {matrix}, options, *out.impl_);
-  out.impl_->num_outputs = options.values_only ? 1 : 2;
+  SetLinalg(v1::Linalg::FUNCTION_EIGH, {matrix}, options, 2, *out.impl_);
   return out;
 }
 
 Operation Operation::Eig(const Operand& matrix, const LinalgOptions& options) {
   Operation out;
-  SetLinalg(v1::Linalg::FUNCTION_EIG, {matrix}, options, *out.impl_);
-  out.impl_->num_outputs = options.values_only ? 1 : 2;
+  SetLinalg(v1::Linalg::FUNCTION_EIG, {matrix}, options, 2, *out.impl_);
   return out;
 }
 
 Operation Operation::Inverse(const Operand& matrix) {
   Operation out;
-  SetLinalg(v1::Linalg::FUNCTION_INVERSE, {matrix}, {}, *out.impl_);
+  SetLinalg(v1::Linalg::FUNCTION_INVERSE, {matrix}, {}, 1, *out.impl_);
   return out;
 }
 
 Operation Operation::Solve(const Operand& matrix, const Operand& right) {
   Operation out;
-  SetLinalg(v1::Linalg::FUNCTION_SOLVE, {matrix, right}, {}, *out.impl_);
+  SetLinalg(v1::Linalg::FUNCTION_SOLVE, {matrix, right}, {}, 1, *out.impl_);
   return out;
 }
 
 Operation Operation::Lu(const Operand& matrix) {
   Operation out;
-  SetLinalg(v1::Linalg::FUNCTION_LU, {matrix}, {}, *out.impl_);
-  out.impl_->num_outputs = 2;
+  SetLinalg(v1::Linalg::FUNCTION_LU, {matrix}, {}, 2, *out.impl_);
   return out;
 }
 

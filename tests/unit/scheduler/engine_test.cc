@@ -14,6 +14,7 @@
 #include "google/rpc/error_details.pb.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"
+#include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
 
 namespace stride::scheduler {
@@ -39,13 +40,7 @@ class EngineTest : public ::testing::Test {
   }
   void TearDown() override {
     if (broker_ == nullptr) return;
-    // Again and again: a worker that was being started comes after the first.
-    bool ended = false;
-    for (int tries = 0; tries < 100 && !ended; ++tries) {
-      broker_->Shutdown();
-      ended = engine_->Drain(absl::Now() + absl::Milliseconds(200));
-    }
-    EXPECT_TRUE(ended);
+    EXPECT_TRUE(EndEngine(*broker_, *engine_));
     engine_.reset();
   }
 

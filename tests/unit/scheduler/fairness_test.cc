@@ -7,6 +7,7 @@
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
 #include "server/scheduler/engine.h"
+#include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
 
 namespace stride::scheduler {
@@ -28,12 +29,7 @@ class FairnessTest : public ::testing::Test {
     }
   }
   void TearDown() override {
-    bool ended = false;
-    for (int tries = 0; tries < 100 && !ended; ++tries) {
-      broker_->Shutdown();
-      ended = engine_->Drain(absl::Now() + absl::Milliseconds(200));
-    }
-    EXPECT_TRUE(ended);
+    EXPECT_TRUE(EndEngine(*broker_, *engine_));
     engine_.reset();
   }
 

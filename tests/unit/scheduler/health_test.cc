@@ -10,6 +10,7 @@
 #include "gtest/gtest.h"
 #include "server/base/error.h"
 #include "server/scheduler/engine.h"
+#include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
 
 namespace stride::scheduler {
@@ -127,14 +128,7 @@ class HealthTest : public ::testing::TestWithParam<wire::DeviceDescription (*)(i
     EXPECT_TRUE(engine_->CreateSession(kA, request).ok());
     engine_->AwaitHealth(absl::Now() + absl::Seconds(20));
   }
-  ~HealthTest() override {
-    bool ended = false;
-    for (int tries = 0; tries < 100 && !ended; ++tries) {
-      broker_->Shutdown();
-      ended = engine_->Drain(absl::Now() + absl::Milliseconds(200));
-    }
-    EXPECT_TRUE(ended);
-  }
+  ~HealthTest() override { EXPECT_TRUE(EndEngine(*broker_, *engine_)); }
 
   std::string Name(int device) { return engine_->ListDevices()[device].name(); }
   bool Serves(int device) {

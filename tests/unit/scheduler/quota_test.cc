@@ -10,6 +10,7 @@
 #include "gtest/gtest.h"
 #include "server/base/error.h"
 #include "server/scheduler/engine.h"
+#include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
 
 namespace stride::scheduler {
@@ -31,12 +32,7 @@ class QuotaTest : public ::testing::Test {
   }
   void TearDown() override {
     if (broker_ == nullptr) return;
-    bool ended = false;
-    for (int tries = 0; tries < 100 && !ended; ++tries) {
-      broker_->Shutdown();
-      ended = engine_->Drain(absl::Now() + absl::Milliseconds(200));
-    }
-    EXPECT_TRUE(ended);
+    EXPECT_TRUE(EndEngine(*broker_, *engine_));
     engine_.reset();
   }
 

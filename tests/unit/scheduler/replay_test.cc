@@ -7,6 +7,7 @@
 #include "gtest/gtest.h"
 #include "server/base/error.h"
 #include "server/scheduler/engine.h"
+#include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
 
 namespace stride::scheduler {
@@ -31,12 +32,7 @@ class ReplayTest : public ::testing::Test {
     ASSERT_TRUE(engine_->CreateSession(kTenant, request).ok());
   }
   void TearDown() override {
-    bool ended = false;
-    for (int tries = 0; tries < 100 && !ended; ++tries) {
-      broker_->Shutdown();
-      ended = engine_->Drain(absl::Now() + absl::Milliseconds(200));
-    }
-    EXPECT_TRUE(ended);
+    EXPECT_TRUE(EndEngine(*broker_, *engine_));
     engine_.reset();
   }
   // So many copies, one of the other.

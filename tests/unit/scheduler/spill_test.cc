@@ -19,6 +19,7 @@
 #include "server/base/error.h"
 #include "server/scheduler/engine.h"
 #include "server/store/spill_file.h"
+#include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
 
 namespace stride::scheduler {
@@ -68,12 +69,7 @@ class SpillTest : public ::testing::Test {
     }
   }
   void TearDown() override {
-    bool ended = false;
-    for (int tries = 0; tries < 100 && !ended; ++tries) {
-      broker_->Shutdown();
-      ended = engine_->Drain(absl::Now() + absl::Milliseconds(200));
-    }
-    EXPECT_TRUE(ended);
+    EXPECT_TRUE(EndEngine(*broker_, *engine_));
     engine_.reset();
     EXPECT_TRUE(std::filesystem::is_empty(folder_)) << "nothing with a name is ever there";
     std::filesystem::remove_all(folder_);
