@@ -38,8 +38,10 @@ class FiberBlock {
   static unsigned Wait(BlockContext* block, unsigned site, unsigned mask, bool whole_block);
   // KernelRuntime::wait_grid of a cooperative launch.
   static void WaitGrid(BlockContext* block);
-  // Leaves the calling fiber for ever and ends the block.
-  [[noreturn]] static void Abandon(BlockContext* block);
+  // Leaves the calling fiber for ever and ends the block. Does not return, and is not declared so:
+  // the address sanitizer cleans the stack before such calls, and looks for it where the thread's
+  // is.
+  static void Abandon(BlockContext* block);
 
  private:
   enum class State { kReady, kAtBlockBarrier, kAtGridBarrier, kAtWarpBarrier, kDone };
