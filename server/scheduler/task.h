@@ -13,6 +13,7 @@
 #include "server/base/ids.h"
 #include "server/broker/compiled_module.h"
 #include "server/ops/plan.h"
+#include "server/scheduler/plan_cache.h"
 #include "server/scheduler/replay.h"
 #include "server/session/catalogue.h"
 #include "server/store/buffer.h"
@@ -47,13 +48,15 @@ struct Use {
 // upload, a download), which takes part in the ordering but runs nowhere. Members are guarded by
 // the engine's lock, but for those that are set before Enqueue and const afterwards.
 struct Task : store::Access, std::enable_shared_from_this<Task> {
+  const ops::Plan& plan() const { return planned->plan; }
+
   // Set before Enqueue.
   uint64_t id = 0;
   TenantId tenant;
   std::shared_ptr<session::Session> session;  // may be null
   std::string label;
   bool host_access = false;
-  ops::Plan plan;
+  std::shared_ptr<const Planned> planned = NoPlan();  // never null
   std::shared_ptr<const v1::Operation>
       operation;                     // kernels: their arguments are bound once the code is compiled
   std::vector<ops::Input> inputs;    // likewise

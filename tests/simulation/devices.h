@@ -65,6 +65,9 @@ class Worker : public broker::Worker, public std::enable_shared_from_this<Worker
   void Adopt(broker::WorkerCallbacks callbacks) override;
   absl::StatusOr<UniqueFd> CreateArena(uint64_t arena, uint64_t size) override;
   absl::Status MapArena(uint64_t arena, uint64_t size, int fd) override;
+  absl::Status MapHostArena(uint64_t arena, uint64_t size, int fd) override {
+    return MapArena(arena, size, fd);
+  }
   absl::Status UnmapArena(uint64_t arena) override;
   absl::Status LoadModule(const broker::CompiledModule& module, LoadDone loaded) override;
   absl::Status UnloadModule(uint64_t module) override { return absl::OkStatus(); }

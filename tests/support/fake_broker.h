@@ -29,6 +29,9 @@ class FakeWorker : public broker::Worker, public std::enable_shared_from_this<Fa
   void Adopt(broker::WorkerCallbacks callbacks) override;
   absl::StatusOr<UniqueFd> CreateArena(uint64_t arena, uint64_t size) override;
   absl::Status MapArena(uint64_t arena, uint64_t size, int fd) override;
+  absl::Status MapHostArena(uint64_t arena, uint64_t size, int fd) override {
+    return MapArena(arena, size, fd);
+  }
   absl::Status UnmapArena(uint64_t arena) override;
   absl::Status LoadModule(const broker::CompiledModule& module,
                           std::function<void(absl::StatusOr<wire::ModuleLoaded>)> loaded) override;
