@@ -29,8 +29,8 @@ std::shared_ptr<const Planned> NoPlan();
 // called. Guarded by the engine's lock.
 class PlanCache {
  public:
-  // Equal for operations of equal plans. Empty: such plans are not kept, for they are rare, large, or
-  // depend on more (kernels, programs).
+  // Equal for operations of equal plans. Empty: such plans are not kept, for they are rare, large,
+  // or depend on more (kernels, programs).
   static std::string KeyOf(const v1::Operation& operation, absl::Span<const ops::Input> inputs,
                            absl::Span<const ops::Input> existing);
 

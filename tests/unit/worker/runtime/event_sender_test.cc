@@ -39,11 +39,23 @@ TEST_F(EventSenderTest, ALoneReportLeavesAtOnce) {
   EXPECT_EQ(event.copies_done().status().message(), "no");
 }
 
+TEST_F(EventSenderTest, OneThatMayWaitLeavesWithTheNext) {
+  sender_->TaskDone(1, absl::OkStatus(), 0, /*more=*/true);
+  sender_->TaskDone(2, absl::OkStatus(), 0, /*more=*/true);
+  wire::Event event;
+  std::vector<UniqueFd> descriptors;
+  EXPECT_EQ(daemon_->Receive(&event, &descriptors, absl::Milliseconds(20)).value(),
+            Outcome::kTimeout);
+  sender_->TaskDone(3, absl::OkStatus(), 0, /*more=*/false);
+  EXPECT_EQ(Next().tasks_done().results_size(), 3);
+}
+
 // The socket fills while nobody reads: what waits leaves in few packets, whole and in order.
 TEST_F(EventSenderTest, ReportsThatWaitLeaveTogetherInOrder) {
   constexpr uint64_t kTasks = 20000;
   std::thread tasks([&] {
-    for (uint64_t i = 1; i <= kTasks; ++i) sender_->TaskDone(i, absl::OkStatus(), 0, /*more=*/false);
+    for (uint64_t i = 1; i <= kTasks; ++i)
+      sender_->TaskDone(i, absl::OkStatus(), 0, /*more=*/false);
   });
   std::thread copies([&] {
     for (uint64_t i = 1; i <= kTasks; ++i) {
