@@ -21,9 +21,10 @@ using wire::AtOrBefore;
 // Tasks in one worker's queue: enough that it never waits for us, few enough that most can still
 // go to another device.
 constexpr size_t kMaxInFlight = 256;
-// With so many there, some of them short, the next answer comes before the worker has nothing to do.
+// With so many there, some of them short, the next answer comes before the worker has nothing to
+// do.
 constexpr size_t kBusyInFlight = 8;
-constexpr size_t kFullPacket = 32;  // tasks that are worth a packet of their own
+constexpr size_t kFullPacket = 32;            // tasks that are worth a packet of their own
 constexpr size_t kMaxSubmitBytes = 64 << 10;  // of a packet's 128 KiB
 constexpr size_t kMaxTaskBytes = 56 << 10;
 
@@ -189,7 +190,7 @@ void Scheduler::AddToSubmit(const std::shared_ptr<Task>& task, Lane& lane, wire:
   *submit->add_tasks() = std::move(bound);
   task->last_sequence = lane.next_sequence - 1;
 
-  lane.preparing.remove(task);
+  lane.LeavePreparing(*task);
   auto& ready = lane.ready;
   ready.pop_front();
   task->queued_ready = false;

@@ -67,6 +67,10 @@ struct Lane {
   uint64_t num_graph_uses = 0;
 
   std::list<std::shared_ptr<Task>> preparing;
+  void LeavePreparing(Task& task) {
+    if (task.preparing_place.has_value()) preparing.erase(*task.preparing_place);
+    task.preparing_place.reset();
+  }
   std::deque<std::shared_ptr<Task>> ready;  // by priority
   struct InFlight {
     uint64_t sequence;

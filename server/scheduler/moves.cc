@@ -31,8 +31,7 @@ void Scheduler::StartMove(const std::shared_ptr<Task>& task,
                           const store::Allocation& target) {
   Lane& lane = *task->lane;
   if (task->move_start == absl::Time()) task->move_start = core_->Now();
-  if (buffer->inline_bytes != nullptr && target.mapped() &&
-      buffer->size <= kCopyAtOnceBytes) {
+  if (buffer->inline_bytes != nullptr && target.mapped() && buffer->size <= kCopyAtOnceBytes) {
     std::memcpy(target.data(), buffer->inline_bytes->data(), buffer->inline_bytes->size());
     buffer->AddReplica(lane.device, target);
     moves_.erase({buffer.get(), lane.device});

@@ -170,10 +170,9 @@ absl::StatusOr<Operations::Accepted> Operations::Submit(const TenantId& tenant,
   absl::StatusOr<Accepted> accepted = Accepted{};
   absl::Status status = Resolve(tenant, session, operation, &resolved);
   if (status.ok()) {
-    resolved.passing =
-        !resolved.extras.observer && !resolved.targets.empty() &&
-        std::all_of(resolved.targets.begin(), resolved.targets.end(),
-                    [](const Resolved::Target& target) { return target.is_inline; });
+    resolved.passing = !resolved.extras.observer && !resolved.targets.empty() &&
+                       std::all_of(resolved.targets.begin(), resolved.targets.end(),
+                                   [](const Resolved::Target& target) { return target.is_inline; });
     if (operation.kind_case() == v1::Operation::kCopy && operation.copy().move()) {
       accepted = LaunchMove(tenant, operation, deadline, resolved);
     } else if (operation.has_program_call()) {
@@ -324,10 +323,10 @@ absl::Status Operations::ResolveOutput(const TenantId& tenant, const std::string
                           "an output is a handle, a name or inline_result");
   }
   bool exists = false;
-  if (!target.is_inline) {
+  if (!target.is_inline && (output.existing() || core_->catalogue.Has(tenant, target.name))) {
     auto found = core_->catalogue.FindArray(tenant, target.name, core_->Now());
     exists = found.ok();
-    if (output.existing() && !exists) return found.status();
+    if (!exists) return found.status();
     if (exists && !output.existing()) {
       return MakeError(absl::StatusCode::kAlreadyExists, v1::ERROR_REASON_ALREADY_EXISTS,
                        absl::StrCat("the output exists already; choose another name, delete it "
@@ -336,14 +335,16 @@ absl::Status Operations::ResolveOutput(const TenantId& tenant, const std::string
                        {{"name", target.name.ToString()}, {"field", field}});
     }
     if (exists && !(*found)->status().ok()) return (*found)->status();
-    if (exists) target.existing = *found;
+    target.existing = *found;
+  }
+  if (!target.is_inline && !exists) {
     for (const auto& other : resolved->targets) {
-      if (!exists && !other.is_inline && other.name.ToString() == target.name.ToString()) {
+      if (!other.is_inline && other.name.ToString() == target.name.ToString()) {
         return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field,
                             "two outputs have the same target");
       }
     }
-  } else if (output.existing()) {
+  } else if (target.is_inline && output.existing()) {
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, absl::StrCat(field, ".existing"),
                         "an inline result cannot exist already");
   }
@@ -363,8 +364,9 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
     existing.push_back(target.existing != nullptr ? ops::Input(target.existing->info)
                                                   : std::nullopt);
   }
-  auto planned = known != nullptr ? absl::StatusOr<std::shared_ptr<const Planned>>(MakePlanned(*known))
-                                  : PlanFor(tenant, operation, inputs, existing);
+  auto planned = known != nullptr
+                     ? absl::StatusOr<std::shared_ptr<const Planned>>(MakePlanned(*known))
+                     : PlanFor(tenant, operation, inputs, existing);
   if (!planned.ok()) return planned.status();
   const ops::Plan* const plan = &(*planned)->plan;
   if (plan->outputs.size() != resolved.targets.size()) {

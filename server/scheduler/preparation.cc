@@ -36,8 +36,8 @@ absl::Status AtLaunch(const absl::Status& refusal, const v1::KernelLaunch& launc
   return AtField(refusal, "kernel_launch.source", "does not compile");
 }
 
-// What a call brings or takes with it is used in place, over the device's bus, up to this size: beyond
-// it a copy is as fast (docs/measurements.md).
+// What a call brings or takes with it is used in place, over the device's bus, up to this size:
+// beyond it a copy is as fast (docs/measurements.md).
 constexpr uint64_t kMaxInPlaceBytes = 256 << 10;
 
 // Whether it goes to each element about once: one that comes back to them wants them near.
@@ -127,8 +127,7 @@ bool Scheduler::HaveArguments(const std::shared_ptr<Task>& task) {
   wire::Task* launched = &bound->plan.task;
   absl::Status status = ops::BindKernelArguments(launch, task->inputs, *kernel, launched);
   if (status.ok()) {
-    status =
-        ops::BindKernelGlobals(launch, task->inputs, task->module->description, launched);
+    status = ops::BindKernelGlobals(launch, task->inputs, task->module->description, launched);
   }
   if (!status.ok()) {
     EndUnrun(task, status);
@@ -269,11 +268,9 @@ bool Scheduler::TakeMemory(const std::shared_ptr<Task>& task,
   size_t count = 0;
   while (count < lacking.size()) {
     auto size = static_cast<uint64_t>(lacking[count]->size);
-    const bool in_place = lacking[count]->passing && size <= kMaxInPlaceBytes &&
-                          ReadsOnce(*task) &&
+    const bool in_place = lacking[count]->passing && size <= kMaxInPlaceBytes && ReadsOnce(*task) &&
                           memory_.AllocateZeroCopy(lane, size, &blocks[count]);
-    outcome = in_place ? Memory::Outcome::kAllocated
-                       : Allocate(lane, size, turn, &blocks[count]);
+    outcome = in_place ? Memory::Outcome::kAllocated : Allocate(lane, size, turn, &blocks[count]);
     if (outcome != Memory::Outcome::kAllocated) break;
     ++count;
   }

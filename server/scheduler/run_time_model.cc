@@ -13,7 +13,7 @@ constexpr double kNewShare = 0.25;        // weight of the latest run: settles i
 constexpr size_t kMaxEntries = 100000;    // beyond this the model starts anew rather than grow
 
 uint64_t Key(const wire::DeviceDescription& device, const std::string& code_key,
-                const ops::Plan& plan) {
+             const ops::Plan& plan) {
   int size_class = static_cast<int>(std::log2(std::max(1.0, plan.bytes + plan.flops)));
   return absl::HashOf(device.id(), code_key, static_cast<int>(plan.task.kind_case()), size_class);
 }

@@ -181,7 +181,7 @@ void Scheduler::Place(const std::shared_ptr<Task>& task, Lane& lane) {
   DeviceAccount& account = accounts_[lane.device];
   account.queue_seconds += task->estimate_seconds;
   ++account.queue_depth;
-  lane.preparing.push_back(task);
+  task->preparing_place = lane.preparing.insert(lane.preparing.end(), task);
   lane.last_used = core_->Now();
   if (task->session != nullptr && task->session->home_device < 0)
     task->session->home_device = lane.device;
@@ -197,7 +197,7 @@ void Scheduler::Unplace(Task& task) {
   account.queue_seconds = std::max(0.0, account.queue_seconds - task.estimate_seconds);
   --account.queue_depth;
   task.lane->last_used = core_->Now();
-  task.lane->preparing.remove_if([&](const auto& other) { return other.get() == &task; });
+  task.lane->LeavePreparing(task);
   auto& ready = task.lane->ready;
   ready.erase(std::remove_if(ready.begin(), ready.end(),
                              [&](const auto& other) { return other.get() == &task; }),

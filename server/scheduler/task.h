@@ -3,7 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -86,6 +88,8 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   bool compile_requested = false;
   bool arguments_bound = false;
   bool queued_ready = false;  // stands in its lane's ready queue
+  // Where it stands among those that its lane prepares; unset: it does not.
+  std::optional<std::list<std::shared_ptr<Task>>::iterator> preparing_place;
   int num_moves = 0;          // inputs on their way
   int num_deaths = 0;         // of workers that died while it ran
   bool holding = false;       // its buffers stay where they are, and it has all its memory
