@@ -20,7 +20,8 @@ int PollMilliseconds(absl::Duration timeout) {
   return static_cast<int>(absl::ToInt64Milliseconds(absl::Ceil(timeout, absl::Milliseconds(1))));
 }
 
-// Returns when a packet, the end or an error can be read, or, with EAGAIN in errno, after `timeout`.
+// Returns when a packet, the end or an error can be read, or, with EAGAIN in errno, after
+// `timeout`.
 void WaitReadable(int fd, absl::Duration timeout) {
   const absl::Time deadline = absl::Now() + timeout;
   for (;;) {

@@ -41,8 +41,8 @@ class Channel {
 
   enum class Outcome { kMessage, kClosed, kTimeout };
   // INVALID_ARGUMENT when the packet was malformed, truncated or had too many descriptors; all it
-  // brought is closed. `spin`: how long to keep asking before the thread sleeps, for an answer that is
-  // expected within microseconds; sleeping and waking costs several.
+  // brought is closed. `spin`: how long to keep asking before the thread sleeps, for an answer that
+  // is expected within microseconds; sleeping and waking costs several.
   absl::StatusOr<Outcome> Receive(google::protobuf::MessageLite* message,
                                   std::vector<UniqueFd>* descriptors,
                                   absl::Duration timeout = absl::InfiniteDuration(),

@@ -208,7 +208,8 @@ class FakeDevice : public Device {
   void Cancel(absl::Span<const uint64_t> sequences) override {
     environment_.completions->TasksCancelled(sequences.front(), true);
     for (uint64_t sequence : sequences) {
-      environment_.completions->TaskDone(sequence, absl::CancelledError("taken out"), 0, /*more=*/false);
+      environment_.completions->TaskDone(sequence, absl::CancelledError("taken out"), 0,
+                                         /*more=*/false);
     }
   }
 

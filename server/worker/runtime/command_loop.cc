@@ -118,10 +118,9 @@ absl::StatusOr<CommandLoop::Next> CommandLoop::Handle(wire::Command& command,
                                    std::move(descriptors[0])));
       return Next::kGoOn;
     case wire::Command::kMapHostArena:
-      LogFailure(
-          "mapping host memory",
-          device_->MapHostArena(command.map_host_arena().arena(), command.map_host_arena().size(),
-                                std::move(descriptors[0])));
+      LogFailure("mapping host memory",
+                 device_->MapHostArena(command.map_host_arena().arena(),
+                                       command.map_host_arena().size(), std::move(descriptors[0])));
       return Next::kGoOn;
     case wire::Command::kUnmapArena:
       LogFailure("unmapping an arena", device_->UnmapArena(command.unmap_arena().arena()));

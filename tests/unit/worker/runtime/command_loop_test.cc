@@ -51,7 +51,9 @@ class QueueingDevice : public Device {
     queue_.pop_front();
     return gate_.Begin(running_);
   }
-  void End(const absl::Status& status) { environment_.completions->TaskDone(running_, status, 0, /*more=*/false); }
+  void End(const absl::Status& status) {
+    environment_.completions->TaskDone(running_, status, 0, /*more=*/false);
+  }
 
  private:
   Environment environment_;
