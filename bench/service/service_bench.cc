@@ -110,7 +110,7 @@ Result<std::vector<Transport>> Start(const Options& options, Servers& servers) {
 }
 
 // The first serving device of each kind.
-Result<std::vector<std::string>> DevicesOf(const std::string& address) {
+Result<std::vector<std::string>> DevicesOf(const std::string& address, Report& report) {
   BENCH_TRY(client, Client::Connect({.address = address}));
   BENCH_TRY(all, client.ListDevices());
   std::vector<std::string> names;
@@ -120,7 +120,7 @@ Result<std::vector<std::string>> DevicesOf(const std::string& address) {
     if (std::find(kinds.begin(), kinds.end(), device.kind) != kinds.end()) continue;
     kinds.push_back(device.kind);
     names.push_back(device.name);
-    std::printf("%s: %s\n", device.name.c_str(), device.model.c_str());
+    report.AddDevice(ShortName(device.name), device.model);
   }
   if (names.empty()) return Broken("No device of the daemon serves");
   return names;
@@ -134,7 +134,7 @@ Result<void> Measure(const Options& options, Report& report) {
               .num_elements = options.elements};
   BENCH_TRY(transports, Start(options, servers));
   setup.transports = transports;
-  BENCH_TRY(devices, DevicesOf(transports[0].daemon));
+  BENCH_TRY(devices, DevicesOf(transports[0].daemon, report));
   setup.devices = devices;
   const struct {
     std::string_view name;
