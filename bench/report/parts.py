@@ -48,11 +48,12 @@ def _workers(bin, rows, quick):
 
 def _clients(bin, rows, quick):
     sizes = ["--clients=1,10", "--duration=300ms"] if quick else ["--clients=1,10,100,1000", "--duration=2s", "--rounds=3"]
-    return [str(bin / "stride"), "bench", "clients", "--rows", str(rows), *sizes]
+    return [str(bin / "stride"), "bench", "clients", "-q", "-o", str(rows), *sizes]
 
 
 PARTS = [
     *(_service(name) for name in ("latency", "chain", "programs", "transfer", "compute", "fairness")),
+    Part("clients", _clients),
     Part("kernels", _kernels, optional=True),
     Part("workers", _workers),
     Part("peers", _script("peers", ["--repeats", "9"], ["--scale", "0.01", "--repeats", "3"])),
