@@ -165,14 +165,15 @@ class CliTest(unittest.TestCase):
         daemon = pathlib.Path(_STRIDE).parent / "strided"
         socket = f"unix:{self.folder}/s"
         command = [daemon, f"--listen={socket}", f"--state-dir={self.folder}/state", "--max-connections-per-peer=6", f"--parent-pid={os.getpid()}"]
-        with open(self.folder / "log", "w") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
-            self.addCleanup(process.kill)
-            options = ("--address", socket, "--duration", "100ms", "--rounds", "1")
-            while self.run_stride("devices", "--address", socket).returncode != 0 and process.poll() is None:
-                time.sleep(0.05)
-            done = self.stride("bench", "clients", "--clients", "20", *options, code=14)
-            self.assertRegex(done.stderr, r"took \d of 20 clients .*--max-connections-per-peer")
-            process.terminate()
+        with open(self.folder / "log", "w") as log:
+            process = subprocess.Popen(command, stdout=log, stderr=log)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        while self.run_stride("devices", "--address", socket).returncode != 0 and process.poll() is None:
+            time.sleep(0.05)
+        options = ("--address", socket, "--duration", "100ms", "--rounds", "1")
+        done = self.stride("bench", "clients", "--clients", "20", *options, code=14)
+        self.assertRegex(done.stderr, r"took \d of 20 clients .*--max-connections-per-peer")
         done = self.run_stride("bench", "clients", "--clients", "500", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (400, 400)))
         self.assertEqual(done.returncode, 8, done.stderr)
         self.assertIn("500 clients need 628 open files, and this process may have 400 (ulimit -Hn)", done.stderr)
