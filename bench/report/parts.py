@@ -52,7 +52,7 @@ def _clients(bin, rows, quick):
 
 
 PARTS = [
-    *(_service(name) for name in ("latency", "chain", "programs", "transfer", "compute", "fairness")),
+    *(_service(name) for name in ("latency", "chain", "programs", "transfer", "compute", "compile", "fairness")),
     Part("clients", _clients),
     Part("kernels", _kernels, optional=True),
     Part("workers", _workers),

@@ -10,7 +10,7 @@ import unittest
 
 class BenchRunTest(unittest.TestCase):
     def test_a_quick_run_of_the_small_parts(self):
-        parts = "latency,compute,peers,chains,replay"
+        parts = "latency,clients,compile,peers,chains,replay"
         with tempfile.TemporaryDirectory() as folder:
             command = [ROOT / "ci" / "bench", BUILD, "--quick", f"--only={parts}", "--results", folder]
             run = subprocess.run(command, capture_output=True, text=True, timeout=280)
@@ -20,7 +20,7 @@ class BenchRunTest(unittest.TestCase):
         self.assertEqual(content["failed"], {}, run.stdout)
         device = next(iter(content["devices"]))
         ids = {row["id"] for row in content["rows"]}
-        for id in ("run/unix", "compile_cached", "peer/trigonometric/numpy", "python_chain/x___1", "python_program/call"):
+        for id in ("run/unix", "compile_cached", "kernel_cold", "clients/10", "peer/trigonometric/numpy", "python_chain/x___1", "python_program/call"):
             self.assertIn(f"{id}/{device}", ids)
         for row in content["rows"]:
             self.assertGreater(row["ours"]["median_s"], 0, row)
