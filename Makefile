@@ -28,10 +28,10 @@ sanitize: setup  ## every test under the address and undefined-behaviour sanitiz
 demo: build  ## build, then watch Stride run its workloads on this machine
 	@scripts/demo build/$(PRESET)
 
-bench: setup  ## build the release preset and run the benchmarks
+bench: setup  ## build the release preset, run the benchmarks, print one table (ONLY=part,..., QUICK=1)
 	@cmake --preset release
 	@cmake --build --preset release -j $(JOBS)
-	@ci/bench build/release
+	@ci/bench build/release $(if $(ONLY),--only $(ONLY)) $(if $(QUICK),--quick)
 
 format:  ## put every C++ file in the project's format
 	@ci/format fix

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "bench/device/plain.h"
-#include "bench/service/timing.h"
+#include "bench/service/report.h"
 #include "server/worker/cpu/compiler/compiler.h"
 #include "server/worker/cpu/kernel/launch.h"
 #include "server/worker/cpu/kernel/module.h"
@@ -189,11 +189,6 @@ class Kernels {
   std::vector<cpu::CompiledKernel> kernels_;
 };
 
-struct Row {
-  std::string id, baseline_name;
-  Times ours, baseline;
-};
-
 class Bench {
  public:
   explicit Bench(const Options& options)
@@ -212,8 +207,7 @@ class Bench {
   }
 
   void Run() {
-    std::printf("%-28s %11s %11s %11s %11s %8s %8s  %s\n", "", "ours, min", "median", "base, min",
-                "median", "by min", "median", "baseline");
+    report_.Section("CUDA kernels and products on the CPU device, without a daemon");
     Elementwise();
     Reductions();
     Histograms();
@@ -221,24 +215,7 @@ class Bench {
     for (bool wide : {false, true}) Blas(wide);
   }
 
-  bool WriteJson() const {
-    if (options_.json.empty()) return true;
-    std::FILE* file = std::fopen(options_.json.c_str(), "w");
-    if (file == nullptr) return false;
-    const char* separator = "{\"rows\": [\n";
-    for (const Row& row : rows_) {
-      std::fprintf(file,
-                   "%s  {\"id\": \"%s\", \"baseline_name\": \"%s\", \"ours_min_s\": %.9g, "
-                   "\"ours_median_s\": %.9g, \"baseline_min_s\": %.9g, \"baseline_median_s\": "
-                   "%.9g, \"ratio\": %.4g}",
-                   separator, row.id.c_str(), row.baseline_name.c_str(), row.ours.min(),
-                   row.ours.median(), row.baseline.min(), row.baseline.median(),
-                   row.ours.median() / row.baseline.median());
-      separator = ",\n";
-    }
-    std::fprintf(file, "%s]}\n", rows_.empty() ? separator : "\n");
-    return std::fclose(file) == 0;
-  }
+  bool WriteJson() const { return options_.json.empty() || report_.WriteJson(options_.json); }
 
  private:
   using Work = std::function<void(cpu::ThreadPool&)>;
@@ -252,25 +229,20 @@ class Bench {
     for (int num_threads : threads) {
       cpu::ThreadPool pool(num_threads);
       const bool all = num_threads > 1;
-      Row row{id + (all ? "/all" : "/one"), baseline_name, {}, {}};
+      Times our_times, their_times;
       baseline(pool);
       ours(pool);
       if (check) check();
       for (int i = 0; i < options_.rounds; ++i) {
-        row.ours.Add(SecondsOf([&] { ours(pool); }));
-        row.baseline.Add(SecondsOf([&] { baseline(pool); }));
+        our_times.Add(SecondsOf([&] { ours(pool); }));
+        their_times.Add(SecondsOf([&] { baseline(pool); }));
       }
-      Print(row);
-      rows_.push_back(std::move(row));
+      report_.Add({.id = id + (all ? "/all" : "/one") + "/cpu:0",
+                   .what = id + (all ? ", all cores" : ", one thread"),
+                   .ours = our_times,
+                   .baseline_name = baseline_name,
+                   .baseline = their_times});
     }
-  }
-
-  static void Print(const Row& row) {
-    std::printf("%-28s %8.3f ms %8.3f ms %8.3f ms %8.3f ms %8.2f %8.2f  %s\n", row.id.c_str(),
-                row.ours.min() * 1e3, row.ours.median() * 1e3, row.baseline.min() * 1e3,
-                row.baseline.median() * 1e3, row.ours.min() / row.baseline.min(),
-                row.ours.median() / row.baseline.median(), row.baseline_name.c_str());
-    std::fflush(stdout);
   }
 
   // Equal shares of the items for the pool's threads.
@@ -468,7 +440,7 @@ class Bench {
   const Kernels kernels_;
   std::vector<float> a_, b_, out_, want_;
   std::vector<int32_t> integers_;
-  std::vector<Row> rows_;
+  Report report_;
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 """A chain of 1,000 small operations, eager-looking, in Stride beside the same chain in this process: CuPy where it has a GPU, else NumPy.
 
-    PYTHONPATH=build/release/python python bench/python/chain.py [--length 1000] [--size 1000] [--repeats 9] [--profile]
+    PYTHONPATH=build/release/python:. python bench/python/chain.py [--length 1000] [--size 1000] [--repeats 9] [--profile] [--json FILE]
 
 Prints microseconds an operation, medians over the repeats: to record them (what the program's thread pays), and with the read of the result at the
 end; and the ratio to the other library, measured alternately in the same run. Kernels are compiled before. Connects as stride.connect does."""
@@ -14,6 +14,7 @@ import time
 import numpy as np
 
 import stride as st
+from bench.report.row import Result, Row, Times
 
 
 def chains(length):
@@ -64,12 +65,15 @@ def main():
     parser.add_argument("--size", type=int, default=1000)
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--profile", action="store_true", help="where the time goes, by cProfile (which itself costs)")
+    parser.add_argument("--json", help="a file for the rows")
     options = parser.parse_args()
+    result = Result()
     name, xp, read = other_library()
     host = np.linspace(0, 1, options.size)
     with st.connect() as session:
-        devices = ", ".join(device.name for device in session.devices())
-        print(f"{options.length} operations on {options.size} float64; {devices}; beside {name} {xp.__version__}; us an operation, "
+        result.devices = {device.name.split("/")[-1]: device.model for device in session.devices()}
+        device = next(iter(result.devices))
+        print(f"{options.length} operations on {options.size} float64; {', '.join(result.devices)}; beside {name} {xp.__version__}; us an operation, "
               f"medians of {options.repeats}")
         print(f"{'':24}{'record':>10}{'with read':>12}{name + ' record':>16}{name + ' read':>14}{'ratio':>8}")
         for title, chain in chains(options.length).items():
@@ -84,10 +88,15 @@ def main():
                     rows.append((*row[0][:2], *row[1][:2]))
             record, total, other_record, other_total = (statistics.median(column) for column in zip(*rows))
             print(f"{title:24}{record:10.2f}{total:12.2f}{other_record:16.2f}{other_total:14.2f}{total / other_total:8.2f}")
+            ours_read, theirs_read = (Times.of(row[column] * 1e-6 for row in rows) for column in (1, 3))
+            key = "".join(letter if letter.isalnum() else "_" for letter in title)
+            result.rows.append(Row(f"python_chain/{key}/{device}", f"Python, an operation of {options.length}: {title}, {options.size} float64", ours_read, name, theirs_read))
             if options.profile:
                 profile = cProfile.Profile()
                 profile.runcall(timed, chain, *ours, st, np.asarray, options.length)
                 pstats.Stats(profile).sort_stats("tottime").print_stats(14)
+    if options.json:
+        result.write(options.json)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,13 @@
 """What users would otherwise import, beside Stride: the same workloads in NumPy, numexpr, CuPy, Numba, JAX, PyTorch and Arrow Flight, as far as they are
 installed, each in turn in the same run.
 
-    PYTHONPATH=build/release/python python bench/python/peers.py [--only NAME] [--scale 0.1] [--repeats 15] [--json FILE]
+    PYTHONPATH=build/release/python:. python bench/python/peers.py [--only NAME] [--scale 0.1] [--repeats 15] [--json FILE]
 
 A row is a workload; its times are in milliseconds, the median and the 99th percentile (of fewer than 100 repeats the longest); the ratio is ours by the
 peer's, below 1 where we are faster. `limit` is what the bytes that have to move take at the rate of a plain copy in the same memory, measured in the same
 run. Every peer's result is compared with NumPy's. Connects as stride.connect does; the devices beside which peers run are those of this machine."""
 
 import argparse
-import json
 import os
 import statistics
 import sys
@@ -18,6 +17,7 @@ import time
 import numpy as np
 
 import stride as st
+from bench.report.row import Result, Row, Times
 
 
 def trigonometric(xp, x):
@@ -131,8 +131,11 @@ class Numexpr(Peer):
     name = "numexpr"
 
     def __init__(self):
+        threads = len(os.sched_getaffinity(0))
+        os.environ.setdefault("NUMEXPR_MAX_THREADS", str(threads))
         import numexpr
 
+        numexpr.set_num_threads(threads)  # as many as the CPU device has
         self.xp = np
         self.evaluate = numexpr.evaluate
 
@@ -203,11 +206,11 @@ EXPRESSIONS = {trigonometric: "cos(x)**2 + sin(x)**2", add: "x + y", multiply_ad
 
 
 class Workload:
-    """`copied` elements of 4 or 8 bytes have to be read or written at least; None: not bound by memory. `to_host`: the arrays come from NumPy and the
+    """`key` is its row's, stable; `copied` elements of 4 or 8 bytes have to be read or written at least; None: not bound by memory. `to_host`: the arrays come from NumPy and the
     result goes back, inside the measured time; `number`: only the result does."""
 
-    def __init__(self, name, function, inputs, *, copied=None, to_host=False, number=False, tolerance=1e-5):
-        self.name, self.function, self.inputs, self.copied = name, function, inputs, copied
+    def __init__(self, key, name, function, inputs, *, copied=None, to_host=False, number=False, tolerance=1e-5):
+        self.key, self.name, self.function, self.inputs, self.copied = key, name, function, inputs, copied
         self.to_host, self.number, self.tolerance = to_host, number, tolerance
 
 
@@ -222,24 +225,24 @@ def workloads(scale, gpu):
 
     n, big = count(1e7), count(1e8 if gpu else 1e7)
     ramp = np.arange(n, dtype=np.float32)
-    yield Workload("cos^2+sin^2 1e7 f32, NumPy in and out", trigonometric, [ramp], to_host=True)
-    yield Workload("cos^2+sin^2 1e7 f32, resident", trigonometric, [ramp], copied=2 * n)
-    yield Workload("1000-element add, NumPy in and out", add, [floats(1000), floats(1000)], to_host=True)
-    yield Workload(f"x+y {big:.0e} f32, resident", add, [floats(big), floats(big)], copied=3 * big)
-    yield Workload(f"x+y*z {big:.0e} f32, resident", multiply_add, [floats(big), floats(big), floats(big)], copied=4 * big)
-    yield Workload(f"where(x>0.5,y,z) {big:.0e} f32, resident", choose, [floats(big), floats(big), floats(big)], copied=4 * big)
-    yield Workload("selu 1e6 f32, resident", selu, [floats(count(1e6)) - np.float32(0.5)], copied=2 * count(1e6))
-    yield Workload("sum 3e7 f32 to a number", total, [floats(count(3e7))], copied=count(3e7), number=True, tolerance=1e-4)
+    yield Workload("trigonometric_to_host", "cos^2+sin^2 1e7 f32, NumPy in and out", trigonometric, [ramp], to_host=True)
+    yield Workload("trigonometric", "cos^2+sin^2 1e7 f32, resident", trigonometric, [ramp], copied=2 * n)
+    yield Workload("small_add_to_host", "1000-element add, NumPy in and out", add, [floats(1000), floats(1000)], to_host=True)
+    yield Workload("add", f"x+y {big:.0e} f32, resident", add, [floats(big), floats(big)], copied=3 * big)
+    yield Workload("multiply_add", f"x+y*z {big:.0e} f32, resident", multiply_add, [floats(big), floats(big), floats(big)], copied=4 * big)
+    yield Workload("choose", f"where(x>0.5,y,z) {big:.0e} f32, resident", choose, [floats(big), floats(big), floats(big)], copied=4 * big)
+    yield Workload("selu", "selu 1e6 f32, resident", selu, [floats(count(1e6)) - np.float32(0.5)], copied=2 * count(1e6))
+    yield Workload("sum", "sum 3e7 f32 to a number", total, [floats(count(3e7))], copied=count(3e7), number=True, tolerance=1e-4)
     rows, columns = count(1e4), 300_000 if gpu else 10_000
-    yield Workload(f"{rows}x{columns} f32 by vector, resident", product, [floats(rows, columns), floats(columns)], copied=rows * columns, tolerance=1e-3)
+    yield Workload("matvec", f"{rows}x{columns} f32 by vector, resident", product, [floats(rows, columns), floats(columns)], copied=rows * columns, tolerance=1e-3)
     for dtype in (np.float32, np.float64):
         left, right = floats(1024, 2048, dtype=dtype), floats(2048, 512, dtype=dtype)
-        yield Workload(f"matmul 1024x2048x512 {np.dtype(dtype)}, resident", product, [left, right], tolerance=1e-3)
-        yield Workload(f"matmul 1024x2048x512 {np.dtype(dtype)}, NumPy in and out", product, [left, right], to_host=True, tolerance=1e-3)
-    yield Workload("matmul 1000x1000 f64, resident", product, [floats(1000, 1000, dtype=np.float64)] * 2)
+        yield Workload(f"matmul_{np.dtype(dtype)}", f"matmul 1024x2048x512 {np.dtype(dtype)}, resident", product, [left, right], tolerance=1e-3)
+        yield Workload(f"matmul_{np.dtype(dtype)}_to_host", f"matmul 1024x2048x512 {np.dtype(dtype)}, NumPy in and out", product, [left, right], to_host=True, tolerance=1e-3)
+    yield Workload("matmul_square_float64", "matmul 1000x1000 f64, resident", product, [floats(1000, 1000, dtype=np.float64)] * 2)
     side = count(3000)
     square = floats(side, side)
-    yield Workload(f"{side}x{side} f32 by its transpose, resident", product, [square, np.ascontiguousarray(square.T)], tolerance=1e-3)
+    yield Workload("matmul_transpose_float32", f"{side}x{side} f32 by its transpose, resident", product, [square, np.ascontiguousarray(square.T)], tolerance=1e-3)
 
 
 def prepare(peer, workload):
@@ -290,11 +293,6 @@ def timed(turn):
     return time.perf_counter() - begin, result
 
 
-def percentile(times, part):
-    ordered = sorted(times)
-    return ordered[min(int(len(ordered) * part), len(ordered) - 1)]
-
-
 def measure(turns, repeats):
     """Alternately, so that what disturbs the machine disturbs all."""
     times = {name: [] for name in turns}
@@ -304,16 +302,25 @@ def measure(turns, repeats):
             del result
             if i >= 2:
                 times[name].append(elapsed)
-    return {name: (statistics.median(one) * 1e3, percentile(one, 0.99) * 1e3) for name, one in times.items()}
+    return {name: Times.of(one) for name, one in times.items()}
 
 
-def show(row):
-    ours = row["times"]["stride"]
-    limit = f"{row['limit']:9.3f}" if row.get("limit") else " " * 9
-    print(f"{row['name']:46}{ours[0]:10.3f}{ours[1]:10.3f}{limit}", flush=True)
-    for name, (median, p99) in row["times"].items():
-        if name != "stride":
-            print(f"    {name:42}{median:10.3f}{p99:10.3f}{'':9}{ours[0] / median:8.2f}", flush=True)
+def rows_of(key, what, times, device, *, limit=0, num_bytes=0):
+    """One for each peer."""
+    ours = times.pop("stride")
+    fields = dict(bytes=num_bytes, limit_s=limit, limit_name="a plain copy" if limit else "")
+    if not times:
+        return [Row(f"peer/{key}/alone/{device}", what, ours, **fields)]
+    return [Row(f"peer/{key}/{name.lower().replace(' ', '_')}/{device}", what, ours, name, theirs, **fields) for name, theirs in times.items()]
+
+
+def show(rows):
+    for i, row in enumerate(rows):
+        if i == 0:
+            limit = f"{row.limit_s * 1e3:9.3f}" if row.limit_s else " " * 9
+            print(f"{row.what:46}{row.ours.median_s * 1e3:10.3f}{row.ours.p99_s * 1e3:10.3f}{limit}", flush=True)
+        if row.baseline:
+            print(f"    {row.baseline_name:42}{row.baseline.median_s * 1e3:10.3f}{row.baseline.p99_s * 1e3:10.3f}{'':9}{row.ratio:8.2f}", flush=True)
 
 
 class Flight:
@@ -348,7 +355,7 @@ class Flight:
         return self.client.do_get(self.flight.Ticket(b"x")).read_all()
 
 
-def transfers(scale, repeats):
+def transfers(scale, repeats, device_name, missing):
     """One array to the device and back beside Arrow Flight, which keeps it in host memory."""
     host = np.random.default_rng(2).random(max(int((256 << 20) / 4 * scale), 1), np.float32)
     device = st.asarray(host)
@@ -364,28 +371,30 @@ def transfers(scale, repeats):
         return (device + 0).to_numpy()
 
     mib = host.nbytes >> 20
-    for name, ours, theirs in ((f"upload of {mib} MiB", up, lambda flight: flight.put(host)), (f"download of {mib} MiB", down, lambda flight: flight.get())):
+    for key, ours, theirs in (("upload", up, lambda flight: flight.put(host)), ("download", down, lambda flight: flight.get())):
         turns = {"stride": ours}
         try:
             flight = Flight("grpc://127.0.0.1:0")
             flight.put(host)
-            turns["Arrow Flight, TCP"] = lambda: theirs(flight)
+            turns["Arrow Flight"] = lambda: theirs(flight)
         except ImportError:
-            pass
-        yield {"name": name, "times": measure(turns, repeats), "bytes": host.nbytes}
+            missing.setdefault("Arrow Flight", "not installed")
+        yield rows_of(key, f"{key} of {mib} MiB, Arrow Flight by TCP", measure(turns, repeats), device_name, num_bytes=host.nbytes)
 
 
-def open_peers():
+def open_peers(missing):
+    """Those that are here; `missing` is told why the others are not."""
     peers = []
     for kind in (NumPy, Numexpr, CuPy, Numba, Jax, Torch):
         try:
             peers.append(kind())
         except Exception as error:  # not installed, or without a device that it needs
-            print(f"without {kind.name}: {str(error).splitlines()[0] if str(error) else type(error).__name__}")
+            missing[kind.name] = str(error).splitlines()[0] if str(error) else type(error).__name__
+            print(f"without {kind.name}: {missing[kind.name]}")
     return peers
 
 
-def run(workload, peers, repeats, rate):
+def run(workload, peers, repeats, rate, device, missing):
     turns = {}
     want = np.asarray(workload.function(np, *workload.inputs), np.float64) if workload.inputs[0].size < 1e9 else None
     for peer in [Stride(), *peers]:
@@ -397,16 +406,15 @@ def run(workload, peers, repeats, rate):
         except Exception as error:
             if peer.name == "stride":
                 raise
-            print(f"    {peer.name} does not do this: {str(error).splitlines()[0][:90]}")
+            missing[f"{peer.name}, {workload.name}"] = (str(error).splitlines() or [type(error).__name__])[0][:90]
+            print(f"    {peer.name} does not do this: {missing[f'{peer.name}, {workload.name}']}")
             continue
         if want is not None:
             got = np.asarray(result if workload.to_host or workload.number else peer.get(result), np.float64)
             np.testing.assert_allclose(got, want, rtol=workload.tolerance, atol=workload.tolerance, err_msg=peer.name)
         turns[peer.name] = turn
-    row = {"name": workload.name, "times": measure(turns, repeats)}
-    if workload.copied:
-        row["limit"] = workload.copied * workload.inputs[0].itemsize / rate * 1e3
-    return row
+    limit = workload.copied * workload.inputs[0].itemsize / rate if workload.copied else 0
+    return rows_of(workload.key, workload.name, measure(turns, repeats), device, limit=limit)
 
 
 def main():
@@ -416,24 +424,26 @@ def main():
     parser.add_argument("--repeats", type=int, default=15)
     parser.add_argument("--json", help="a file for the rows")
     options = parser.parse_args()
-    peers = open_peers()
-    rows = []
+    missing, result = {}, Result()
+    peers = open_peers(missing)
     with st.connect() as session:
         devices = session.devices()
-        print(f"{', '.join(device.name for device in devices)}; {options.repeats} rounds; ms")
+        result.devices = {device.name.split("/")[-1]: device.model for device in devices}
+        device = next(iter(result.devices))
+        print(f"{', '.join(result.devices)}; {options.repeats} rounds; ms")
         print(f"{'':46}{'median':>10}{'p99':>10}{'limit':>9}{'ratio':>8}")
         rate = copy_rate(peers)
         for workload in workloads(options.scale, any(device.kind == "cuda" for device in devices)):
             if options.only in workload.name:
-                rows.append(run(workload, peers, options.repeats, rate))
-                show(rows[-1])
+                result.rows += run(workload, peers, options.repeats, rate, device, missing)
+                show([row for row in result.rows if row.id.startswith(f"peer/{workload.key}/")])
         if options.only in "upload and download":
-            for row in transfers(options.scale, options.repeats):
-                rows.append(row)
-                show(row)
+            for rows in transfers(options.scale, options.repeats, device, missing):
+                result.rows += rows
+                show(rows)
+    result.missing = [f"{name}: {why}" for name, why in missing.items()]
     if options.json:
-        with open(options.json, "w") as file:
-            json.dump({"devices": [device.name for device in devices], "copy_bytes_per_second": rate, "rows": rows}, file, indent=1)
+        result.write(options.json)
 
 
 if __name__ == "__main__":

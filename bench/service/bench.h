@@ -38,8 +38,10 @@ Result<void> MeasureChain(const Setup& setup, Report& report);
 Result<void> MeasurePrograms(const Setup& setup, Report& report);
 // Arrays' bytes in and out, against bare sockets and memcpy.
 Result<void> MeasureTransfer(const Setup& setup, Report& report);
-// Operations on arrays that are there, and what their compilation costs.
+// Operations on arrays that are there.
 Result<void> MeasureCompute(const Setup& setup, Report& report);
+// Expressions and kernels that the daemon has not seen, against the compiler alone.
+Result<void> MeasureCompile(const Setup& setup, Report& report);
 // Two tenants that flood one device, and a third that asks for little. Needs a daemon that believes
 // the tenant's header.
 Result<void> MeasureFairness(const Setup& setup, Report& report);

@@ -5,12 +5,6 @@
 namespace stride::bench {
 namespace {
 
-// Each is new to the daemon when it comes first.
-constexpr const char* kExpressions[] = {"sin(x) + cos(x) * x",       "exp(x) - x * x * x",
-                                        "sqrt(x * x + 1) / (x + 4)", "tanh(x) * sin(x) + x",
-                                        "log(x * x + 2) - x",        "cos(x) / (x * x + 1)",
-                                        "x * exp(-x * x) + sin(x)",  "sinh(x) - x + cos(x)"};
-
 struct Measured {
   Times wall;
   Times on_device;
@@ -93,31 +87,6 @@ Result<void> MeasureSum(const Setup& setup, Client& client, const std::string& d
   return {};
 }
 
-Result<void> MeasureCompile(Client& client, const std::string& device, Report& report) {
-  const std::vector<float> x(16, 0.5f);
-  PutOptions put;
-  put.device = device;
-  BENCH_TRY(array, client.Put(x, {16}, put));
-  Times cold, compile, cached;
-  for (const char* text : kExpressions) {
-    const auto operation = Operation::Expression(text, {{"x", array}}).OnDevice(device);
-    for (Times* times : {&cold, &cached}) {
-      ComputeOptions options;
-      options.timeline = true;
-      const auto start = Clock::now();
-      Array result = client.Compute(operation, options);
-      BENCH_TRY(timeline, result.Timeline());
-      times->Add(SecondsSince(start));
-      if (times == &cold) compile.Add(std::chrono::duration<double>(timeline.compile).count());
-    }
-  }
-  const std::string name = ShortName(device);
-  report.Add({"compile_cold/" + name, "New expression, whole call, " + name, cold});
-  report.Add({"compile_time/" + name, "New expression, the compiler alone, " + name, compile});
-  report.Add({"compile_cached/" + name, "The same again, whole call, " + name, cached});
-  return {};
-}
-
 }  // namespace
 
 Result<void> MeasureCompute(const Setup& setup, Report& report) {
@@ -126,7 +95,6 @@ Result<void> MeasureCompute(const Setup& setup, Report& report) {
   for (const auto& device : setup.devices) {
     BENCH_OK(MeasureExpression(setup, client, device, report));
     BENCH_OK(MeasureSum(setup, client, device, report));
-    BENCH_OK(MeasureCompile(client, device, report));
   }
   return {};
 }

@@ -33,7 +33,7 @@ std::string Quoted(const std::string& text) {
 
 std::string Json(const Times& times) {
   return "{\"median_s\": " + Text("%.9g", times.median()) +
-         ", \"p99_s\": " + Text("%.9g", times.p99()) +
+         ", \"p99_s\": " + Text("%.9g", times.p99()) + ", \"min_s\": " + Text("%.9g", times.min()) +
          ", \"count\": " + std::to_string(times.count()) + "}";
 }
 
@@ -50,6 +50,11 @@ std::string Json(const Row& row) {
 }
 
 }  // namespace
+
+void Report::AddDevice(const std::string& name, const std::string& model) {
+  std::printf("%s: %s\n", name.c_str(), model.c_str());
+  devices_.emplace_back(name, model);
+}
 
 void Report::Section(const std::string& title) {
   std::printf("\n%s\n  %-58s %11s %11s %11s   %11s %11s %11s %7s\n", title.c_str(), "", "ours",
@@ -74,7 +79,10 @@ void Report::Add(Row row) {
 bool Report::WriteJson(const std::string& path) const {
   std::FILE* file = std::fopen(path.c_str(), "w");
   if (!file) return false;
-  std::fprintf(file, "{\"rows\": [\n");
+  std::string devices;
+  for (const auto& [name, model] : devices_)
+    devices += (devices.empty() ? "" : ", ") + Quoted(name) + ": " + Quoted(model);
+  std::fprintf(file, "{\"devices\": {%s}, \"rows\": [\n", devices.c_str());
   for (size_t i = 0; i < rows_.size(); ++i) {
     std::fprintf(file, "  %s%s\n", Json(rows_[i]).c_str(), i + 1 < rows_.size() ? "," : "");
   }

@@ -1,9 +1,10 @@
-// The table that service_bench prints and the JSON file it writes.
+// The table that a benchmark prints and the JSON file it writes, as bench/report/row.py tells it.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/service/timing.h"
@@ -28,10 +29,13 @@ class Report {
   void Add(Row row);
   // A line between rows.
   void Section(const std::string& title);
+  // `cpu:0` and what it is.
+  void AddDevice(const std::string& name, const std::string& model);
   // False when the file cannot be written.
   bool WriteJson(const std::string& path) const;
 
  private:
+  std::vector<std::pair<std::string, std::string>> devices_;
   std::vector<Row> rows_;
 };
 

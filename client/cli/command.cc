@@ -25,7 +25,7 @@ std::span<const Command* const> AllCommands() {
         &RmCommand(),      &UfuncCommand(), &ReduceCommand(), &MatmulCommand()};
     for (const Command& command : ArrayCommands()) all->push_back(&command);
     all->insert(all->end(), {&KernelCommand(), &JobsCommand(), &UsageCommand(), &TokenCommand(),
-                             &DoctorCommand()});
+                             &DoctorCommand(), &BenchCommand()});
     return all;
   }();
   return *kAll;

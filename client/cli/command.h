@@ -34,6 +34,7 @@ const Command& JobsCommand();
 const Command& UsageCommand();
 const Command& TokenCommand();
 const Command& DoctorCommand();
+const Command& BenchCommand();
 
 // All of them, in the order of the help.
 std::span<const Command* const> AllCommands();

@@ -3,12 +3,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <thread>
 
 namespace stride::cli {
+namespace {
+
+// The daemon gives its devices 10 s.
+constexpr auto kDevicesTried = std::chrono::seconds(11);
+
+}  // namespace
 
 Context::Context(CommandLine line, Cancellation cancellation)
     : line_(std::move(line)), cancellation_(std::move(cancellation)) {}
@@ -75,7 +83,8 @@ Result<ConnectOptions> Context::Connection() const {
   return options;
 }
 
-Result<Client*> Context::Connect(bool keeps_state) {
+Result<Client*> Context::Connect(bool keeps_state,
+                                 const std::vector<std::string>& private_arguments) {
   if (client_) return &*client_;
   std::string address = line_.Value("address").value_or("");
   const char* environment = std::getenv("STRIDE_ADDRESS");
@@ -88,7 +97,7 @@ Result<Client*> Context::Connect(bool keeps_state) {
                               ", and what this command keeps needs one that stays: start strided, "
                               "or name one with --address"};
     }
-    auto daemon = PrivateDaemon::Start(cancellation_);
+    auto daemon = PrivateDaemon::Start(cancellation_, private_arguments);
     if (!daemon) return daemon.error();
     daemon_ = std::move(*daemon);
     address = daemon_->address();
@@ -104,6 +113,19 @@ Result<Client*> Context::Connect(bool keeps_state) {
   if (!client) return client.error();
   client_.emplace(std::move(*client));
   return &*client_;
+}
+
+Result<std::vector<Device>> Context::ListTriedDevices(Client& client) const {
+  const auto end = std::chrono::steady_clock::now() + kDevicesTried;
+  for (;;) {
+    auto devices = client.ListDevices(Call());
+    if (!devices || !is_private() || std::chrono::steady_clock::now() > end) return devices;
+    if (std::all_of(devices->begin(), devices->end(),
+                    [](const Device& device) { return device.state == Device::State::kServing; })) {
+      return devices;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
 }
 
 void Context::Note(const std::string& text) const {

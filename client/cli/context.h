@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "client/cli/command_line.h"
 #include "client/cli/private_daemon.h"
@@ -40,8 +41,12 @@ class Context {
 
   // Connects on first use: to --address, STRIDE_ADDRESS or the default socket; and when there is
   // none of these to a private daemon, unless `keeps_state`: what a command stores in a private
-  // daemon would be gone with it.
-  Result<Client*> Connect(bool keeps_state = false);
+  // daemon would be gone with it. `private_arguments` are for that daemon, beside its own.
+  Result<Client*> Connect(bool keeps_state = false,
+                          const std::vector<std::string>& private_arguments = {});
+  // A private daemon that has just started tries its devices before it calls them serving: waits
+  // for that, some seconds at most. `client` is Connect's.
+  Result<std::vector<Device>> ListTriedDevices(Client& client) const;
   // The address in use, for messages.
   std::string address() const { return client_ ? client_->address() : ""; }
   bool is_private() const { return daemon_ != nullptr; }

@@ -1,8 +1,6 @@
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <thread>
 
 #include "client/cli/command.h"
 #include "client/cli/json.h"
@@ -61,20 +59,6 @@ Check DeviceState(const Device& device) {
   return check;
 }
 
-// A daemon that has just started tries its devices, for 10 s at most, before it calls them serving.
-Result<std::vector<Device>> ListTriedDevices(Client& client, Context& context) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(11);
-  for (;;) {
-    auto devices = client.ListDevices(context.Call());
-    if (!devices || !context.is_private() || std::chrono::steady_clock::now() > end) return devices;
-    if (std::all_of(devices->begin(), devices->end(),
-                    [](const Device& device) { return device.state == Device::State::kServing; })) {
-      return devices;
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-}
-
 std::vector<Check> Examine(Context& context) {
   std::vector<Check> checks;
   checks.push_back(
@@ -86,7 +70,7 @@ std::vector<Check> Examine(Context& context) {
                       .advice = "start strided, or give its --address"});
     return checks;
   }
-  auto devices = ListTriedDevices(**client, context);
+  auto devices = context.ListTriedDevices(**client);
   if (!devices) {
     checks.push_back({.name = "daemon",
                       .finding = devices.error().ToString(),

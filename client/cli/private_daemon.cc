@@ -63,7 +63,8 @@ std::string FindDaemon() {
   return "";
 }
 
-Result<std::unique_ptr<PrivateDaemon>> PrivateDaemon::Start(const Cancellation& cancellation) {
+Result<std::unique_ptr<PrivateDaemon>> PrivateDaemon::Start(
+    const Cancellation& cancellation, const std::vector<std::string>& arguments) {
   const std::string executable = FindDaemon();
   if (executable.empty()) {
     return Unavailable(
@@ -75,18 +76,20 @@ Result<std::unique_ptr<PrivateDaemon>> PrivateDaemon::Start(const Cancellation& 
   if (daemon->directory_.empty())
     return Unavailable("No folder for a private daemon can be made in /tmp");
   daemon->address_ = "unix:" + daemon->directory_ + "/s";
-  if (auto spawned = daemon->Spawn(executable); !spawned) return spawned.error();
+  if (auto spawned = daemon->Spawn(executable, arguments); !spawned) return spawned.error();
   if (auto serving = daemon->WaitUntilServing(cancellation); !serving) return serving.error();
   return daemon;
 }
 
-Result<void> PrivateDaemon::Spawn(const std::string& executable) {
+Result<void> PrivateDaemon::Spawn(const std::string& executable,
+                                  const std::vector<std::string>& more) {
   const std::string state = directory_ + "/state";
   std::error_code error;
   fs::create_directory(state, error);
   std::vector<std::string> arguments = {executable, "--listen=" + address_, "--state-dir=" + state,
                                         "--durable-bytes=0",
                                         "--parent-pid=" + std::to_string(getpid())};
+  arguments.insert(arguments.end(), more.begin(), more.end());
   std::vector<char*> argv;
   for (auto& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);

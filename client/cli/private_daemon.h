@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "stride/client.h"
 
@@ -17,7 +18,9 @@ class PrivateDaemon {
  public:
   // Finds strided (STRIDE_DAEMON, else beside this executable, else in PATH), starts it and waits
   // until it answers. UNAVAILABLE with the end of its log when it does not.
-  static Result<std::unique_ptr<PrivateDaemon>> Start(const Cancellation& cancellation);
+  // `arguments` come after its own.
+  static Result<std::unique_ptr<PrivateDaemon>> Start(
+      const Cancellation& cancellation, const std::vector<std::string>& arguments = {});
   ~PrivateDaemon();
   PrivateDaemon(const PrivateDaemon&) = delete;
   PrivateDaemon& operator=(const PrivateDaemon&) = delete;
@@ -26,7 +29,7 @@ class PrivateDaemon {
 
  private:
   PrivateDaemon() = default;
-  Result<void> Spawn(const std::string& executable);
+  Result<void> Spawn(const std::string& executable, const std::vector<std::string>& more);
   Result<void> WaitUntilServing(const Cancellation& cancellation);
   bool Exited();
   std::string LogTail() const;

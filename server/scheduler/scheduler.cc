@@ -198,10 +198,12 @@ void Scheduler::Unplace(Task& task) {
   --account.queue_depth;
   task.lane->last_used = core_->Now();
   task.lane->LeavePreparing(task);
-  auto& ready = task.lane->ready;
-  ready.erase(std::remove_if(ready.begin(), ready.end(),
-                             [&](const auto& other) { return other.get() == &task; }),
-              ready.end());
+  if (task.queued_ready) {  // one that was sent is not: a thousand may stand there
+    auto& ready = task.lane->ready;
+    ready.erase(std::remove_if(ready.begin(), ready.end(),
+                               [&](const auto& other) { return other.get() == &task; }),
+                ready.end());
+  }
   task.queued_ready = false;
   task.lane = nullptr;
 }

@@ -6,9 +6,11 @@ Usage: cli_test.py STRIDE
 import json
 import os
 import pathlib
+import resource
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import numpy as np
@@ -84,9 +86,11 @@ class CliTest(unittest.TestCase):
         self.stride("random", "uint32[2]", "--bits", "--threefry", "-o", "bits.npy")
         np.testing.assert_array_equal(self.load("bits"), np.array([0x6B200159, 0x99BA4EFE], np.uint32))
 
+    def run_stride(self, *arguments, **more):
+        return subprocess.run([_STRIDE, *arguments], cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=60, **more)
+
     def stride(self, *arguments, code=0):
-        done = subprocess.run(
-            [_STRIDE, *arguments], cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=60)
+        done = self.run_stride(*arguments)
         self.assertEqual(done.returncode, code, f"{arguments}\n{done.stdout}\n{done.stderr}")
         return done
 
@@ -136,6 +140,48 @@ class CliTest(unittest.TestCase):
 
     def test_doctor(self):
         self.stride("doctor")
+
+    def test_bench_measures_all_it_promises(self):
+        options = ("--clients", "1,3", "--duration", "150ms", "--rounds", "2", "--calls", "60", "--mib", "1", "--streams", "2", "--device", f"{_KIND}:0")
+        done = self.stride("bench", *options, "-o", "rows.json")
+        content = json.loads((self.folder / "rows.json").read_text())
+        ids = [row["id"] for row in content["rows"]]
+        wanted = ["run", "run_inside", "put", "get", "add", "program"]
+        expected = [f"cli_{name}/{_KIND}:0" + ("/2" if name in ("put", "get") else "") for name in wanted]
+        for count in (1, 3):
+            expected += [f"{name}/{count}/{_KIND}:0" for name in ("clients", "clients_echo", "clients_latency")]
+        self.assertEqual(sorted(ids), sorted([*expected, f"clients_fair/3/{_KIND}:0"]))
+        self.assertEqual(list(content["devices"]), [f"{_KIND}:0"])
+        for row in content["rows"]:
+            self.assertGreater(row["ours"]["median_s"], 0, row)
+            self.assertGreaterEqual(row["ours"]["p99_s"], row["ours"]["median_s"], row)
+            self.assertEqual("ratio" in row, "baseline" in row, row)
+            self.assertIn(row["what"].strip(), done.stdout)
+        fair = content["rows"][ids.index(f"clients_fair/3/{_KIND}:0")]
+        self.assertGreaterEqual(fair["ratio"], 1)
+        self.assertLessEqual(fair["jain_index"], 1.0000001)
+
+    def test_bench_tells_which_limit_a_client_meets(self):
+        daemon = pathlib.Path(_STRIDE).parent / "strided"
+        socket = f"unix:{self.folder}/s"
+        command = [daemon, f"--listen={socket}", f"--state-dir={self.folder}/state", "--max-connections-per-peer=6", f"--parent-pid={os.getpid()}"]
+        with open(self.folder / "log", "w") as log:
+            process = subprocess.Popen(command, stdout=log, stderr=log)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        while self.run_stride("devices", "--address", socket).returncode != 0 and process.poll() is None:
+            time.sleep(0.05)
+        options = ("--address", socket, "--duration", "100ms", "--rounds", "1")
+        done = self.stride("bench", "clients", "--clients", "20", *options, code=14)
+        self.assertRegex(done.stderr, r"took \d of 20 clients .*--max-connections-per-peer")
+        done = self.run_stride("bench", "clients", "--clients", "500", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (400, 400)))
+        self.assertEqual(done.returncode, 8, done.stderr)
+        self.assertIn("500 clients need 628 open files, and this process may have 400 (ulimit -Hn)", done.stderr)
+
+    def test_bench_refuses_what_is_no_measurement(self):
+        self.assertIn("Did you mean clients", self.stride("bench", "client", code=3).stderr)
+        for option, value in (("--clients", "1,x"), ("--clients", "0"), ("--duration", "soon"), ("--rounds", "0"), ("--mib", "-1")):
+            self.assertIn(f"{option} {value} is no", self.stride("bench", "clients", f"{option}={value}", code=3).stderr)
 
     def test_mistakes_are_told(self):
         self.save(b=self.b[:5])

@@ -43,6 +43,16 @@ class ElementwiseTest(client_case.ClientCase):
         with self.subTest(name=name, types=[str(one.dtype) for one in inputs]):
             self.same(ours, expected, **tolerance)
 
+    def test_large_results(self):
+        """Beyond 16 MiB the CPU device writes past the cache, from wherever the result begins."""
+        x, y = (np.random.default_rng(seed).integers(-1000, 1000, 5_000_011).astype(np.float32) for seed in (1, 2))
+        ours = st.asarray(x) + st.asarray(y)
+        self.same(ours, x + y)
+        self.same(st.asarray(x)[3:] * 2 + ours[3:], x[3:] * 2 + (x + y)[3:])
+        self.same(st.asarray(x.astype(np.int16)) + st.asarray(np.int16(3)), x.astype(np.int16) + np.int16(3))
+        self.same(st.asarray(x) > st.asarray(y), x > y)
+        self.same(st.asarray(x.astype(np.complex64)) + 1j, x.astype(np.complex64) + np.complex64(1j))
+
     def test_one_input(self):
         for name in _elementwise.UNARY:
             for dtype in client_case.DTYPES:

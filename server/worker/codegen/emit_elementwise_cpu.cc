@@ -1,4 +1,5 @@
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "server/worker/codegen/elementwise_text.h"
 #include "server/worker/codegen/emit.h"
 
@@ -13,6 +14,30 @@ enum class Walk { kUnit, kRepeat, kStrided };
 // With this many strided inputs or fewer, each gets its own choice between unit steps and
 // repetition.
 constexpr int kMaxVariedInputs = 2;
+
+// A store of a line that is not in the cache reads it first: a quarter to a third of what `x + y`
+// moves. Stores past the cache do not, but what is read soon after should stay there; results of
+// half of a usual last-level cache would not all the same.
+constexpr char kStream[] = R"(
+enum { kLineBytes = 64, kBlockBytes = 4096, kStreamBytes = 16 << 20 };
+
+// A block to a place that begins a line. It is there for others after st_streamed().
+ST_FN void st_stream(char* to, const char* block) {
+#if defined(__clang__)
+  typedef float line __attribute__((vector_size(32)));
+  for (int i = 0; i < kBlockBytes; i += 32) __builtin_nontemporal_store(*(const line*)(block + i), (line*)(to + i));
+#else
+  __builtin_memcpy(to, block, kBlockBytes);
+#endif
+}
+ST_FN void st_streamed() {
+#if defined(__x86_64__)
+  __builtin_ia32_sfence();
+#else
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+)";
 
 struct Variant {
   std::vector<Walk> walks;  // of every operand
@@ -136,12 +161,66 @@ class Emitter {
       absl::StrAppend(&setup, "    steps[", i, "] = ", step, ";\n    pointers[", i,
                       "] = launch->operands[", i, "].data + begin * steps[", i, "];\n");
     }
-    return absl::StrCat(
-        "ST_ENTRY void stride_run(const Launch* launch, st_i64 begin, st_i64 end) {\n",
-        "  const bodyScalars scalars = ", text_.scalars_call, ";\n  char* pointers[",
-        num_operands(), "];\n  st_i64 steps[", num_operands(),
-        "];\n  const st_i64 n = end - begin, first = begin;\n  if (n > 0) {\n", setup, dispatch,
-        "  }\n}\n");
+    const std::string head =
+        absl::StrCat("ST_ENTRY void stride_run(const Launch* launch, st_i64 begin, st_i64 end) {\n",
+                     "  const bodyScalars scalars = ", text_.scalars_call, ";\n  char* pointers[",
+                     num_operands(), "];\n  st_i64 steps[", num_operands(), "];\n");
+    if (MayStream()) return absl::StrCat(kStream, head, StreamedLoop(setup, dispatch));
+    return absl::StrCat(head, "  const st_i64 n = end - begin, first = begin;\n  if (n > 0) {\n",
+                        setup, dispatch, "  }\n}\n");
+  }
+
+  // One result, every element after the one before it, of a size that divides a line's.
+  bool MayStream() const {
+    const size_t output = num_operands() - 1;
+    return num_operands() == text_.num_inputs + 1 &&
+           text_.access[output] == Layout::ACCESS_CONTIGUOUS;
+  }
+
+  // Rows of a large result go by a small block that stays in the cache, and from there past it.
+  std::string StreamedLoop(const std::string& setup, const std::string& dispatch) const {
+    const size_t output = num_operands() - 1;
+    std::string in_place;
+    for (size_t i = 0; i < output; ++i) {
+      absl::StrAppend(&in_place, " && launch->operands[", i, "].data != launch->operands[", output,
+                      "].data");
+    }
+    return absl::StrReplaceAll(
+        R"(  st_i64 left = end - begin, first = begin;
+  if (left > 0) {
+$setup    // What is changed in place is in the cache anyway.
+    const bool stream = launch->extents[0] * $size >= kStreamBytes &&
+        (st_u64)pointers[$output] % $size == 0$in_place;
+    alignas(kLineBytes) char block[kBlockBytes];
+    while (left > 0) {
+      st_i64 n = left;
+      char* const to = pointers[$output];
+      bool by_block = false;
+      if (stream) {
+        const st_i64 past = (st_i64)((st_u64)to % kLineBytes);
+        if (past != 0) {
+          if (n > (kLineBytes - past) / $size) n = (kLineBytes - past) / $size;
+        } else if (n >= kBlockBytes / $size) {
+          n = kBlockBytes / $size;
+          by_block = true;
+          pointers[$output] = block;
+        }
+      }
+$dispatch      if (by_block) st_stream(to, block);
+      for (int i = 0; i < $output; ++i) pointers[i] += n * steps[i];
+      pointers[$output] = to + n * $size;
+      first += n;
+      left -= n;
+    }
+    if (stream) st_streamed();
+  }
+}
+)",
+        {{"$setup", setup},
+         {"$dispatch", dispatch},
+         {"$in_place", in_place},
+         {"$output", absl::StrCat(output)},
+         {"$size", absl::StrCat(ItemSize(text_.dtypes[output]))}});
   }
 
   // Rows along the innermost axis; the outer axes are counted like an odometer.

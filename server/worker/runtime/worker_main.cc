@@ -9,6 +9,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/strip.h"
+#include "absl/synchronization/mutex.h"
 #include "server/wire/channel.h"
 #include "server/worker/runtime/command_loop.h"
 #include "server/worker/runtime/compile_loop.h"
@@ -85,6 +86,8 @@ int List(const DeviceKind& kind, const std::vector<wire::SandboxLayer>& sandbox)
 }
 
 int Serve(wire::Channel* channel, const DeviceKind& kind) {
+  // See RaiseProcessLimits of the daemon: Debian's Abseil would check every lock.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   SetFaultSocket(channel->fd());
   CommandLoop loop(channel, kind.make_device());
   int code = loop.Run();

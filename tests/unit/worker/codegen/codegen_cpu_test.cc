@@ -186,6 +186,40 @@ std::vector<T> Create(const v1::Creation& creation) {
   return output;
 }
 
+// Beyond 16 MiB a result goes past the cache, block by block: from wherever it begins, in ranges of
+// any size, with nothing written outside, and in place too.
+TEST(CodegenCpu, LargeResults) {
+  constexpr int64_t kCount = (16 << 20) / 4 + 1037;
+  auto plan = ops::PlanOperation(
+      ops::testing::UfuncOf("add", 2),
+      {Contiguous(DType::kInt32, {kCount}), Contiguous(DType::kInt32, {kCount})}, {});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  auto text = EmitElementwiseCpu(plan->code->elementwise());
+  ASSERT_TRUE(text.ok()) << text.status();
+  ASSERT_NE(text->find("st_streamed()"), std::string::npos);
+  auto modules = testing::NativeModules::Compile({*text});
+  ASSERT_TRUE(modules.ok()) << modules.status();
+  auto run = reinterpret_cast<RangeFunction>(modules->Find(0, kRunEntry));
+  for (int shift : {0, 3, 15}) {
+    std::vector<int32_t> left(kCount), right(kCount), out(kCount + 32, -7);
+    for (int64_t i = 0; i < kCount; ++i) {
+      left[i] = static_cast<int32_t>(i * 3);
+      right[i] = static_cast<int32_t>(i ^ 0x55);
+    }
+    auto bytes = [](auto& data, int64_t at) { return reinterpret_cast<char*>(data.data() + at); };
+    RunPlan(run, *plan, {bytes(left, 0), bytes(right, 0), bytes(out, shift)});
+    for (int64_t i = 0; i < kCount; ++i)
+      ASSERT_EQ(out[i + shift], left[i] + right[i]) << i << " from " << shift;
+    for (int64_t i = 0; i < 32; ++i) {
+      int64_t outside = i < shift ? i : kCount + i;
+      ASSERT_EQ(out[outside], -7) << outside;
+    }
+    std::vector<int32_t> sums(out.begin() + shift, out.begin() + shift + kCount);
+    RunPlan(run, *plan, {bytes(left, 0), bytes(right, 0), bytes(left, 0)});
+    ASSERT_EQ(left, sums);
+  }
+}
+
 TEST(CodegenCpu, Creation) {
   v1::Creation range;
   range.mutable_range()->mutable_start()->set_int_value(10);

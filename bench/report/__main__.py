@@ -1,0 +1,97 @@
+"""ci/bench BUILD_DIR [--only PART,...] [--quick] [--limit SECONDS] [--results FOLDER]: the benchmarks, then one table of all their rows.
+
+The table is printed and written beside bench.json, which has the rows, the machine, the devices and what was not measured."""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+from bench.report import machine
+from bench.report.parts import PARTS
+from bench.report.row import Result
+from bench.report.table import summary, table
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def arguments(words):
+    names = [part.name for part in PARTS]
+    parser = argparse.ArgumentParser(prog="ci/bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", type=pathlib.Path, help="a build's folder, such as build/release")
+    parser.add_argument("--only", default="", help=f"some parts, with commas between: {', '.join(names)}")
+    parser.add_argument("--quick", action="store_true", help="small sizes and few turns: whether it runs, not how fast it is")
+    parser.add_argument("--limit", type=float, default=600, help="seconds after which no further part is started, and the one under way is ended")
+    parser.add_argument("--results", type=pathlib.Path, help="a folder for what is written (BUILD_DIR/bench)")
+    options = parser.parse_args(words)
+    wanted = [name for name in options.only.split(",") if name]
+    if unknown := [name for name in wanted if name not in names]:
+        parser.error(f"no part {', '.join(unknown)}; there are {', '.join(names)}")
+    if not (options.build / "bin" / "strided").exists():
+        parser.error(f"no strided in {options.build / 'bin'}: build it first")
+    options.parts = [part for part in PARTS if not wanted or part.name in wanted]
+    options.results = options.results or options.build / "bench"
+    return options
+
+
+def run(part, options, environment, seconds):
+    """Its rows; or why there are none. What it prints goes to a file of its name."""
+    bin, rows, log = (options.build / "bin").resolve(), options.results / f"{part.name}.json", options.results / f"{part.name}.txt"
+    rows.unlink(missing_ok=True)
+    command = part.command(bin, rows, options.quick)
+    if not os.path.exists(command[0]):
+        return None, f"{pathlib.Path(command[0]).name} is not built"
+    with open(log, "w") as output:
+        try:
+            ended = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, env=environment, timeout=seconds)
+        except subprocess.TimeoutExpired:
+            return None, f"not done within {seconds:.0f} s; see {log}"
+    if ended.returncode != 0:
+        last = log.read_text(errors="replace").strip().splitlines()[-1:]
+        return None, f"exit {ended.returncode}: {' '.join(last)}; see {log}"
+    try:
+        return Result.read(rows), ""
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        return None, f"no rows to be read: {error!r}"
+
+
+def main(words=None):
+    options = arguments(words)
+    options.results.mkdir(parents=True, exist_ok=True)
+    daemon = (options.build / "bin" / "strided").resolve()
+    paths = [str(ROOT), str((options.build / "python").resolve()), os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "STRIDE_DAEMON": str(daemon), "PYTHONPATH": os.pathsep.join(paths).rstrip(os.pathsep)}
+    about = machine.describe(ROOT, daemon)
+    print(machine.line(about), flush=True)
+    whole, failed, end = Result(), {}, time.monotonic() + options.limit
+    for part in options.parts:
+        begin = time.monotonic()
+        if begin >= end:
+            failed[part.name] = f"not begun: {options.limit:.0f} s are over"
+            continue
+        print(f"{part.name} ...", end=" ", flush=True)
+        result, why = run(part, options, environment, min(part.limit_s, end - begin))
+        if result is None and part.optional and why.endswith("is not built"):
+            whole.missing.append(f"{part.name}: {why}")
+        elif result is None:
+            failed[part.name] = why
+        else:
+            whole.add(result)
+        print(f"{time.monotonic() - begin:.0f} s" + (f": {why}" if why else ""), flush=True)
+    text = [table(whole.rows, not options.quick), "", summary(whole.rows, not options.quick)]
+    text += [f"missing: {one}" for one in whole.missing]
+    text += [f"FAILED: {name}: {why}" for name, why in failed.items()]
+    print("", *text, sep="\n")
+    content = {"machine": about, "quick": options.quick, "devices": whole.devices, "missing": whole.missing, "failed": failed}
+    with open(options.results / "bench.json", "w") as file:
+        json.dump(content | {"rows": [row.as_json() for row in whole.rows]}, file, indent=1)
+    (options.results / "bench.txt").write_text("\n".join([machine.line(about), *text]) + "\n")
+    print(f"written: {options.results / 'bench.json'} and bench.txt")
+    return 1 if failed or not whole.rows else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

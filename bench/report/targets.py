@@ -1,0 +1,69 @@
+"""What the rows have to reach. A target is a bound on one number of a row; the row is found by its id, of which the last part or one before names the
+device, so that a GPU and the CPU device have targets of their own."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    pattern: str  # of the whole id
+    number: str  # a key of _NUMBERS
+    bound: float
+
+    def words(self):
+        return _NUMBERS[self.number][1](self.bound)
+
+    def met(self, row):
+        """None where the row has no such number."""
+        value = _NUMBERS[self.number][0](row)
+        return None if value is None else value <= self.bound
+
+
+def _seconds(value):
+    return f"{value * 1e3:g} ms" if value >= 1e-3 else f"{value * 1e6:g} us"
+
+
+# The number of a row, and how a bound on it reads.
+_NUMBERS = {
+    "ratio": (lambda row: row.ratio, lambda bound: f"ratio <= {bound:.3g}"),
+    "median": (lambda row: row.ours.median_s, lambda bound: f"<= {_seconds(bound)}"),
+    "added": (lambda row: row.ours.median_s - row.baseline.median_s if row.baseline else None, lambda bound: f"<= {_seconds(bound)} more"),
+    "tail": (lambda row: row.ours.p99_s / row.ours.median_s, lambda bound: f"p99 <= {bound:g} medians"),
+    "limit": (lambda row: row.ours.median_s / row.limit_s if row.limit_s else None, lambda bound: f">= {1 / bound:.2g} of limit"),
+}
+
+_GPU, _CPU, _ANY = r"cuda:\d+", r"cpu:\d+", r"\w+:\d+"
+_SMALL = r"(unix|tcp)"
+
+TARGETS = [
+    Target(rf"run/unix/{_ANY}", "ratio", 1.5),
+    Target(rf"chain/{_SMALL}/{_ANY}", "median", 5e-6),
+    Target(rf"program/{_SMALL}/{_ANY}", "median", 1.5e-6),
+    Target(rf"stream_compute/{_SMALL}/{_ANY}", "added", 30e-6),
+    Target(rf"(upload|download)/tcp/{_ANY}/\d+", "ratio", 1 / 0.8),
+    Target(rf"(compile|kernel)_cold/{_ANY}", "ratio", 1.15),
+    Target(rf"(compile|kernel)_cached/{_ANY}", "median", 1e-3),
+    Target(rf"clients/\d+/{_ANY}", "ratio", 1.0),
+    Target(rf"clients_fair/\d+/{_ANY}", "ratio", 1.05),
+    Target(rf"peer/(upload|download)/arrow_flight/{_ANY}", "ratio", 0.5),
+    Target(rf"peer/trigonometric_to_host/(cupy|numba)/{_GPU}", "ratio", 0.2),
+    Target(rf"peer/trigonometric_to_host/numpy/{_GPU}", "median", 4e-3),
+    Target(rf"peer/trigonometric/cupy/{_GPU}", "ratio", 1.0),
+    Target(rf"peer/(add|multiply_add|choose)/numpy/{_GPU}", "limit", 1 / 0.9),
+    Target(rf"peer/sum/cupy/{_GPU}", "ratio", 1.0),
+    Target(rf"peer/sum/numpy/{_GPU}", "tail", 1.3),
+    Target(rf"peer/matvec/numpy/{_GPU}", "limit", 1 / 0.95),
+    Target(rf"peer/matmul\w*/cupy/{_GPU}", "ratio", 1 / 0.98),
+    Target(rf"peer/(trigonometric|add|multiply_add|choose|selu|sum)/numexpr/{_CPU}", "ratio", 1.0),
+    Target(rf"matmul_\w+/(one|all)/{_CPU}", "ratio", 1 / 0.95),
+]
+
+
+def target_of(row):
+    for target in TARGETS:
+        if re.fullmatch(target.pattern, row.id):
+            return target
+    return None

@@ -1,0 +1,120 @@
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <thread>
+
+#include "client/cli/bench/bench.h"
+
+namespace stride::cli {
+namespace {
+
+using internal::Load;
+using internal::LoadResult;
+using internal::ManyClients;
+
+// Threads that serve the clients' answers: the daemon is to have the others.
+int NumThreads() {
+  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()) / 4, 1, 4);
+}
+
+// What one number of clients did, over all rounds.
+struct Measured {
+  Samples each;              // time for one call of all clients' together
+  Samples latency;           // of a call
+  Samples slowest, fastest;  // client, its mean time between answers
+  std::vector<double> jain;  // a round
+  Samples echo;              // as `each`, of an empty call
+  int64_t num_failed = 0;
+  std::string first_error;
+};
+
+void Note(const LoadResult& load, Measured& measured) {
+  const auto count = static_cast<double>(load.latencies.size());
+  measured.each.Add(load.seconds / count);
+  for (double seconds : load.latencies) measured.latency.Add(seconds);
+  std::vector<double> rates, periods;
+  for (const auto& client : load.clients) {
+    rates.push_back(client.seconds > 0 ? static_cast<double>(client.calls) / client.seconds : 0);
+    if (client.calls > 0) periods.push_back(client.seconds / static_cast<double>(client.calls));
+  }
+  measured.slowest.Add(*std::max_element(periods.begin(), periods.end()));
+  measured.fastest.Add(*std::min_element(periods.begin(), periods.end()));
+  measured.jain.push_back(JainIndex(rates));
+  measured.num_failed += load.num_failed;
+  if (measured.first_error.empty() && load.num_failed > 0)
+    measured.first_error = load.first_error.ToString();
+}
+
+Result<void> MeasureRound(BenchSetup& setup, int num_clients, Measured& measured) {
+  auto clients = ManyClients::Open({.connection = setup.connection,
+                                    .num_clients = num_clients,
+                                    .num_threads = NumThreads(),
+                                    .cancellation = setup.context.cancellation()});
+  if (!clients) return clients.error();
+  (*clients)->SetOperation(SmallAdd(setup.device), kSmallBytes);
+  auto load = (*clients)->Run(Load::kRun, setup.options.duration);
+  if (!load) return load.error();
+  Note(*load, measured);
+  auto echo = (*clients)->Run(Load::kEcho, setup.options.duration / 4);
+  if (!echo) return echo.error();
+  measured.echo.Add(echo->seconds / static_cast<double>(echo->latencies.size()));
+  return {};
+}
+
+void AddRows(BenchSetup& setup, int num_clients, const Measured& measured, int count_before,
+             const Measured* before) {
+  const std::string id = std::to_string(num_clients) + "/" + setup.short_device();
+  const std::string who = std::to_string(num_clients) + (num_clients == 1 ? " client" : " clients");
+  BenchRow row{.id = "clients/" + id,
+               .what = "A small Run of " + who + ", one after another",
+               .ours = measured.each};
+  if (before != nullptr) {
+    row.baseline_name = std::to_string(count_before) + (count_before == 1 ? " client" : " clients");
+    row.baseline = before->each;
+  }
+  row.more = {{"calls_per_second", 1 / measured.each.median()}};
+  setup.add(std::move(row));
+  setup.add({.id = "clients_echo/" + id,
+             .what = "  the same, held against empty calls",
+             .ours = measured.each,
+             .baseline_name = "GetSession of " + who,
+             .baseline = measured.echo});
+  setup.add({.id = "clients_latency/" + id,
+             .what = "  as each client sees it",
+             .ours = measured.latency});
+  if (num_clients == 1) return;
+  setup.add(
+      {.id = "clients_fair/" + id,
+       .what = "  a call of the slowest client",
+       .ours = measured.slowest,
+       .baseline_name = "of the fastest",
+       .baseline = measured.fastest,
+       .more = {{"jain_index", *std::min_element(measured.jain.begin(), measured.jain.end())}}});
+}
+
+}  // namespace
+
+Result<void> BenchClients(BenchSetup& setup) {
+  std::map<int, Measured> all;
+  // Round by round through all numbers of clients, so that a busy moment meets them all.
+  for (int round = 0; round < setup.options.num_rounds; ++round) {
+    for (int num_clients : setup.options.client_counts) {
+      if (auto measured = MeasureRound(setup, num_clients, all[num_clients]); !measured)
+        return measured;
+    }
+  }
+  const Measured* before = nullptr;
+  int count_before = 0;
+  for (const auto& [num_clients, measured] : all) {
+    AddRows(setup, num_clients, measured, count_before, before);
+    if (measured.num_failed > 0)
+      std::fprintf(stderr, "stride: with %d clients %lld calls were refused and tried again: %s\n",
+                   num_clients, static_cast<long long>(measured.num_failed),
+                   measured.first_error.c_str());
+    before = &measured;
+    count_before = num_clients;
+  }
+  return {};
+}
+
+}  // namespace stride::cli

@@ -1,0 +1,180 @@
+"""The report of `make bench`: reading rows, joining them, judging them by their targets, and what it says of a part that fails."""
+
+import json
+import os
+import pathlib
+import stat
+import tempfile
+import unittest
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from unittest import mock
+
+from bench.report import __main__ as report
+from bench.report.parts import Part
+from bench.report.row import Result, Row, Times
+from bench.report.table import duration, summary, table
+from bench.report.targets import TARGETS, target_of
+
+
+def times(median, p99=None):
+    return Times(median, p99 or median, median, 7)
+
+
+def row(id, ours, baseline=None, **fields):
+    return Row(id, f"what {id} is", times(ours), "the other" if baseline else "", times(baseline) if baseline else None, **fields)
+
+
+class RowTest(unittest.TestCase):
+    def test_times_of_samples(self):
+        got = Times.of([5.0, 1.0, 3.0])
+        self.assertEqual(got, Times(median_s=3, p99_s=5, min_s=1, count=3))
+        self.assertEqual(Times.of(range(1, 1001)).p99_s, 991)
+
+    def test_rows_survive_the_file(self):
+        rows = [row("run/unix/cpu:0", 2e-4, 1e-4, bytes=12, limit_s=1e-5, limit_name="a copy"), row("alone/cpu:0", 1e-3)]
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "rows.json"
+            Result(rows, {"cpu:0": "some processor"}, ["CuPy: not here"]).write(path)
+            back = Result.read(path)
+            self.assertEqual(json.loads(path.read_text())["rows"][0]["ratio"], 2)
+        self.assertEqual((back.rows, back.devices, back.missing), (rows, {"cpu:0": "some processor"}, ["CuPy: not here"]))
+
+    def test_google_benchmark_is_read_without_its_aggregates(self):
+        turns = [{"run_type": "iteration", "run_name": "BM_Spawn/real_time", "real_time": one, "time_unit": "us"} for one in (3.0, 1.0, 2.0)]
+        turns.append({"run_type": "aggregate", "run_name": "BM_Spawn/real_time", "real_time": 99.0, "time_unit": "us"})
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "rows.json"
+            path.write_text(json.dumps({"context": {}, "benchmarks": turns}))
+            (got,) = Result.read(path).rows
+        self.assertEqual(got.id, "worker/BM_Spawn")
+        self.assertAlmostEqual(got.ours.median_s, 2e-6)
+        self.assertEqual(got.ours.count, 3)
+
+    def test_joining_refuses_an_id_of_two_benchmarks(self):
+        whole = Result([row("a/cpu:0", 1)], {}, ["x"])
+        whole.add(Result([row("b/cpu:0", 1)], {"cpu:0": "p"}, ["x", "y"]))
+        self.assertEqual([one.id for one in whole.rows], ["a/cpu:0", "b/cpu:0"])
+        self.assertEqual((whole.devices, whole.missing), ({"cpu:0": "p"}, ["x", "y"]))
+        with self.assertRaisesRegex(ValueError, "b/cpu:0"):
+            whole.add(Result([row("b/cpu:0", 2)]))
+
+
+class TargetTest(unittest.TestCase):
+    def met(self, one):
+        return target_of(one).met(one)
+
+    def test_bounds_by_ratio_time_difference_tail_and_limit(self):
+        self.assertIs(self.met(row("run/unix/cuda:0", 1.5e-4, 1e-4)), True)
+        self.assertIs(self.met(row("run/unix/cuda:0", 1.6e-4, 1e-4)), False)
+        self.assertIs(self.met(row("compile_cached/cpu:0", 0.9e-3)), True)
+        self.assertIs(self.met(row("compile_cached/cpu:0", 1.1e-3)), False)
+        self.assertIs(self.met(row("stream_compute/unix/cpu:0", 1.29e-4, 1e-4)), True)
+        self.assertIs(self.met(row("stream_compute/unix/cpu:0", 1.31e-4, 1e-4)), False)
+        self.assertIs(self.met(row("peer/add/numpy/cuda:0", 1.0e-3, 1, limit_s=0.95e-3)), True)
+        self.assertIs(self.met(row("peer/add/numpy/cuda:0", 1.0e-3, 1, limit_s=0.85e-3)), False)
+        steady, wild = (Row("peer/sum/numpy/cuda:0", "sum", times(1e-3, p99)) for p99 in (1.2e-3, 1.4e-3))
+        self.assertEqual((self.met(steady), self.met(wild)), (True, False))
+
+    def test_a_row_without_the_number_is_not_judged(self):
+        self.assertIsNone(self.met(row("compile_cold/cpu:0", 1e-2)))
+
+    def test_kinds_of_devices_have_targets_of_their_own(self):
+        self.assertIsNotNone(target_of(row("peer/add/numexpr/cpu:0", 1, 1)))
+        self.assertIsNone(target_of(row("peer/add/numexpr/cuda:0", 1, 1)))
+        self.assertIsNone(target_of(row("nobody/knows/cpu:0", 1, 1)))
+
+    def test_every_target_reads_as_a_bound(self):
+        for target in TARGETS:
+            self.assertRegex(target.words(), "[<>]=", target)
+
+
+class TableTest(unittest.TestCase):
+    def test_units(self):
+        self.assertEqual([duration(one) for one in (1.5e-6, 2.5e-3, 3.0)], ["1.5 us", "2.50 ms", "3.00 s"])
+
+    def test_one_line_a_row_with_verdicts(self):
+        rows = [row("run/unix/cpu:0", 3e-4, 1e-4), row("run/tcp/cpu:0", 3e-4, 1e-4), row("compile_cached/cpu:0", 1e-5)]
+        lines = table(rows).splitlines()
+        self.assertEqual(len(lines), 4)
+        self.assertRegex(lines[1], r"what run/unix/cpu:0 is +300\.0 us +300\.0 us +the other: 100\.0 us +100\.0 us +3\.00 +ratio <= 1\.5 +NO$")
+        self.assertRegex(lines[2], r"3\.00$")
+        self.assertRegex(lines[3], r"<= 1 ms +yes$")
+        self.assertEqual(summary(rows), "3 rows, 2 with a target, 1 of them met")
+        self.assertNotIn("NO", table(rows, judge=False))
+
+
+def part(name, script, **fields):
+    """A benchmark that is a shell script: $1 is the file for its rows."""
+    return Part(name, lambda bin, rows, quick: [str(bin / name), str(rows), "quick" if quick else "full"], **fields), script
+
+
+class RunTest(unittest.TestCase):
+    """The whole program, its benchmarks being shell scripts."""
+
+    def run_report(self, parts, *words):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        build = pathlib.Path(folder.name)
+        (build / "bin").mkdir()
+        for name, script in [("strided", "echo strided 9.9"), *((one.name, script) for one, script in parts if script)]:
+            path = build / "bin" / name
+            path.write_text(f"#!/bin/sh\n{script}\n")
+            os.chmod(path, stat.S_IRWXU)
+        output = StringIO()
+        with mock.patch.object(report, "PARTS", [one for one, _ in parts]), redirect_stdout(output), redirect_stderr(output):
+            code = report.main([str(build), *words])
+        path = build / "bench" / "bench.json"
+        return code, output.getvalue(), json.loads(path.read_text()) if path.exists() else None
+
+    ROW = """printf '{"devices": {"cpu:0": "p"}, "rows": [{"id": "%s/cpu:0", "what": "%s", "ours": {"median_s": 1e-3, "p99_s": 2e-3, "min_s": 1e-3, "count": 3}}]}' $0 $2 > $1"""
+
+    def test_rows_of_all_parts_come_together(self):
+        code, said, content = self.run_report([part("one", self.ROW), part("two", self.ROW)])
+        self.assertEqual(code, 0, said)
+        self.assertEqual(len(content["rows"]), 2)
+        self.assertEqual(content["devices"], {"cpu:0": "p"})
+        self.assertEqual(content["machine"]["version"], "strided 9.9")
+        self.assertRegex(content["machine"]["date"], r"^\d{4}-\d\d-\d\dT")
+        self.assertGreater(content["machine"]["cores"], 0)
+        self.assertEqual([one["what"] for one in content["rows"]], ["full", "full"])
+
+    def test_only_and_quick(self):
+        code, said, content = self.run_report([part("one", self.ROW), part("two", "exit 3")], "--only=one", "--quick")
+        self.assertEqual(code, 0, said)
+        self.assertEqual([one["what"] for one in content["rows"]], ["quick"])
+
+    def test_a_part_that_fails_is_named_and_the_others_stay(self):
+        parts = [part("bad", "echo this went wrong; exit 3"), part("silent", "true"), part("garbage", "echo '{' > $1"), part("good", self.ROW)]
+        code, said, content = self.run_report(parts)
+        self.assertEqual(code, 1)
+        self.assertEqual(len(content["rows"]), 1)
+        self.assertEqual(set(content["failed"]), {"bad", "silent", "garbage"})
+        self.assertIn("exit 3: this went wrong", said)
+
+    def test_a_part_beyond_its_time_is_ended(self):
+        code, said, content = self.run_report([part("slow", "exec sleep 60", limit_s=0.2), part("good", self.ROW)])
+        self.assertEqual(code, 1)
+        self.assertIn("not done within", content["failed"]["slow"])
+        self.assertEqual(len(content["rows"]), 1)
+
+    def test_parts_beyond_the_whole_time_are_not_begun(self):
+        code, said, content = self.run_report([part("one", self.ROW)], "--limit=0")
+        self.assertEqual(code, 1)
+        self.assertIn("not begun", content["failed"]["one"])
+
+    def test_an_optional_program_that_is_not_built_is_missing_another_is_a_failure(self):
+        code, said, content = self.run_report([part("absent", None, optional=True), part("good", self.ROW)])
+        self.assertEqual((code, content["missing"]), (0, ["absent: absent is not built"]))
+        code, said, content = self.run_report([part("absent", None), part("good", self.ROW)])
+        self.assertEqual((code, content["failed"]), (1, {"absent": "absent is not built"}))
+
+    def test_wrong_arguments_are_refused(self):
+        for words in (["--only=nothing"], ["--unknown"]):
+            with self.assertRaises(SystemExit) as ended:
+                self.run_report([part("one", self.ROW)], *words)
+            self.assertEqual(ended.exception.code, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,38 @@
+"""ci/bench as a stranger runs it, small and quick: every part ends well, and all rows stand in one table and one file."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+
+class BenchRunTest(unittest.TestCase):
+    def test_a_quick_run_of_the_small_parts(self):
+        parts = "latency,clients,compile,peers,chains,replay"
+        with tempfile.TemporaryDirectory() as folder:
+            command = [ROOT / "ci" / "bench", BUILD, "--quick", f"--only={parts}", "--results", folder]
+            run = subprocess.run(command, capture_output=True, text=True, timeout=280)
+            self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+            content = json.loads((pathlib.Path(folder) / "bench.json").read_text())
+            self.assertIn(content["rows"][0]["what"].strip(), (pathlib.Path(folder) / "bench.txt").read_text())
+        self.assertEqual(content["failed"], {}, run.stdout)
+        device = next(iter(content["devices"]))
+        ids = {row["id"] for row in content["rows"]}
+        for id in ("run/unix", "compile_cached", "kernel_cold", "clients/10", "peer/trigonometric/numpy", "python_chain/x___1", "python_program/call"):
+            self.assertIn(f"{id}/{device}", ids)
+        for row in content["rows"]:
+            self.assertGreater(row["ours"]["median_s"], 0, row)
+            self.assertIn(row["what"].strip(), run.stdout)
+            self.assertGreaterEqual(row["ours"]["median_s"], row["ours"]["min_s"], row)
+
+    def test_a_build_that_is_none_is_refused(self):
+        run = subprocess.run([ROOT / "ci" / "bench", "/nonexistent"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(run.returncode, 2)
+        self.assertIn("no strided", run.stderr)
+
+
+if __name__ == "__main__":
+    BUILD, ROOT = pathlib.Path(sys.argv.pop()), pathlib.Path(sys.argv.pop())
+    unittest.main()
