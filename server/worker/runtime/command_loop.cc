@@ -17,6 +17,7 @@ int NumDescriptors(const wire::Command& command) {
     case wire::Command::kStart:
       return 2;
     case wire::Command::kMapArena:
+    case wire::Command::kMapRegion:
     case wire::Command::kLoadModule:
       return 1;
     case wire::Command::kLoadGraph:
@@ -115,6 +116,14 @@ absl::StatusOr<CommandLoop::Next> CommandLoop::Handle(wire::Command& command,
       return Next::kGoOn;
     case wire::Command::kUnmapArena:
       LogFailure("unmapping an arena", device_->UnmapArena(command.unmap_arena().arena()));
+      return Next::kGoOn;
+    case wire::Command::kMapRegion:
+      LogFailure("mapping a region",
+                 device_->MapRegion(command.map_region().region(), command.map_region().size(),
+                                    std::move(descriptors[0])));
+      return Next::kGoOn;
+    case wire::Command::kUnmapRegion:
+      LogFailure("unmapping a region", device_->UnmapRegion(command.unmap_region().region()));
       return Next::kGoOn;
     case wire::Command::kLoadModule:
       LoadModule(command.load_module(), std::move(descriptors[0]));
