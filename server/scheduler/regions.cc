@@ -107,7 +107,7 @@ absl::StatusOr<v1::CreateRegionResponse> Regions::Create(const TenantId& tenant,
       absl::StrCat("sessions/", *session, "/regions/", RandomId(26)));
   response.mutable_region()->set_size_bytes(*size);
   response.set_ticket(RandomId(kTicketBytes));
-  const absl::Time expire_time = core_->Now() + kTicketLife;
+  const absl::Time expire_time = core_->Now() + ticket_life_;
   SetTimestamp(expire_time, response.mutable_expire_time());
   std::shared_ptr<Region> region;  // goes after the locks where the session has ended meanwhile
   Locked lock(*core_);

@@ -28,7 +28,8 @@ class Regions : public session::Catalogue::Observer {
   static constexpr int64_t kMaxRegions = 512;
   static constexpr int64_t kMaxRegionsOfTenant = 64;
 
-  explicit Regions(Core* core) : core_(core) {}
+  explicit Regions(Core* core, absl::Duration ticket_life = kTicketLife)
+      : core_(core), ticket_life_(ticket_life) {}
 
   // All but `socket_path`. Counts the bytes first, then takes them, without the engine's lock.
   absl::StatusOr<v1::CreateRegionResponse> Create(const TenantId& tenant,
@@ -72,6 +73,7 @@ class Regions : public session::Catalogue::Observer {
   void DropLater(std::shared_ptr<Region> region);
 
   Core* const core_;
+  const absl::Duration ticket_life_;
   const std::shared_ptr<Books> books_ = std::make_shared<Books>();
   // Taken under the engine's lock, never the other way round.
   mutable absl::Mutex mutex_;

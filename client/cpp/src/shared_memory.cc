@@ -1,8 +1,6 @@
 #include "client/cpp/src/shared_memory.h"
 
-#include <algorithm>
 #include <bit>
-#include <vector>
 
 namespace stride::internal {
 namespace {
@@ -105,15 +103,8 @@ void SharedMemory::EndSession() {
     std::lock_guard lock(mutex_);
     users.swap(users_);
   }
-  // The daemon takes its pages back with the session: what is written afterwards is this process's.
-  std::vector<std::vector<std::byte>> kept;
-  for (const auto& [data, region] : users) kept.emplace_back(data, data + region->size());
+  for (const auto& [data, region] : users) region->KeepBytes();
   session_.End();
-  size_t i = 0;
-  for (const auto& [data, region] : users) {
-    std::copy(kept[i].begin(), kept[i].end(), region->data());
-    ++i;
-  }
 }
 
 }  // namespace stride::internal

@@ -9,6 +9,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "client/cpp/src/call.h"
 #include "client/cpp/src/status.h"
@@ -128,6 +130,13 @@ Result<std::shared_ptr<SharedRegion>> SharedRegion::Create(Channels& channels,
 
 SharedRegion::~SharedRegion() {
   if (data_ != nullptr) munmap(data_, static_cast<size_t>(size_));
+}
+
+void SharedRegion::KeepBytes() const {
+  const auto size = static_cast<size_t>(size_);
+  const std::vector<std::byte> kept(data_, data_ + size_);
+  void* own = mmap(data_, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  if (own != MAP_FAILED) std::memcpy(own, kept.data(), size);
 }
 
 void SharedRegion::Delete(Channels& channels) const {

@@ -29,6 +29,9 @@ class SharedRegion {
   std::byte* data() const { return data_; }
   int64_t size() const { return size_; }
 
+  // Before the daemon takes its pages back: the bytes move into this process's own memory, at the same
+  // place.
+  void KeepBytes() const;
   // Tells the daemon that it is not needed any more. Failure is no matter: it goes with the session.
   void Delete(Channels& channels) const;
 
