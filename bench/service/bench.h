@@ -38,6 +38,9 @@ Result<void> MeasureChain(const Setup& setup, Report& report);
 Result<void> MeasurePrograms(const Setup& setup, Report& report);
 // Arrays' bytes in and out, against bare sockets and memcpy.
 Result<void> MeasureTransfer(const Setup& setup, Report& report);
+// The same through memory shared with the daemon, with a copy on the client's side and without,
+// against bare Unix sockets and memcpy of one thread and of several.
+Result<void> MeasureShared(const Setup& setup, Report& report);
 // Operations on arrays that are there, and what their compilation costs.
 Result<void> MeasureCompute(const Setup& setup, Report& report);
 // Two tenants that flood one device, and a third that asks for little. Needs a daemon that believes

@@ -20,7 +20,7 @@ namespace {
 
 constexpr char kUsage[] =
     "Usage: service_bench [--address=ADDRESS] [--mib=N] [--calls=N] [--rounds=N] [--elements=N]\n"
-    "                     [--only=latency|chain|programs|transfer|compute|fairness] "
+    "                     [--only=latency|chain|programs|transfer|shared|compute|fairness] "
     "[--json=FILE]\n";
 
 struct Options {
@@ -141,7 +141,8 @@ Result<void> Measure(const Options& options, Report& report) {
     Result<void> (*measure)(const Setup&, Report&);
   } parts[] = {{"latency", MeasureLatency},   {"chain", MeasureChain},
                {"programs", MeasurePrograms}, {"transfer", MeasureTransfer},
-               {"compute", MeasureCompute},   {"fairness", MeasureFairness}};
+               {"shared", MeasureShared},     {"compute", MeasureCompute},
+               {"fairness", MeasureFairness}};
   for (const auto& part : parts) {
     if (!options.only.empty() && options.only != part.name) continue;
     // A daemon that is given need not believe who its callers say they are.

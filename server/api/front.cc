@@ -119,7 +119,7 @@ class FrontImpl final : public Front {
   TenantServiceAdapter tenants_;
   HealthService health_;
   scheduler::Engine* const engine_;
-  std::unique_ptr<RegionSocket> region_socket_;  // null: no memory is shared
+  std::unique_ptr<RegionSocket> region_socket_;   // null: no memory is shared
   std::shared_ptr<grpc::ServerCredentials> tls_;  // null: no TLS
   std::unique_ptr<Acceptor> plain_acceptor_;
   std::unique_ptr<Acceptor> tls_acceptor_;  // null: no TLS

@@ -29,7 +29,8 @@ constexpr size_t kLongestPacket = 256;
 uid_t UserOf(int fd) {
   ucred credentials{};
   socklen_t size = sizeof(credentials);
-  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) return static_cast<uid_t>(-1);
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0)
+    return static_cast<uid_t>(-1);
   return credentials.uid;
 }
 

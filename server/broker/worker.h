@@ -103,7 +103,8 @@ class Worker {
     return absl::UnimplementedError("regions");
   }
   virtual absl::Status UnmapRegion(uint64_t region) { return absl::UnimplementedError("regions"); }
-  // As Copy, with the region in the place of staging. UNIMPLEMENTED where the device cannot reach it.
+  // As Copy, with the region in the place of staging. UNIMPLEMENTED where the device cannot reach
+  // it.
   virtual void CopyRegion(bool to_device, uint64_t arena, uint64_t arena_offset, uint64_t region,
                           uint64_t region_offset, uint64_t size,
                           std::function<void(absl::Status)> done) {

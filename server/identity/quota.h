@@ -15,7 +15,7 @@ struct Quota {
   std::optional<int64_t> sessions;
   std::optional<int64_t> upload_bytes_per_second;
   std::optional<int64_t> region_bytes;  // of memory shared with clients on this host
-  double weight = 1;  // share of device time against other tenants
+  double weight = 1;                    // share of device time against other tenants
 
   bool operator==(const Quota&) const = default;
 };

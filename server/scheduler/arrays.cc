@@ -407,10 +407,10 @@ absl::StatusOr<std::unique_ptr<Download>> Arrays::BeginDownload(
   auto region = regions_->Find(tenant, request.region(), name->session, "region");
   if (!region.ok()) return region.status();
   if (!(*region)->Covers(request.region_offset(), end - begin)) {
-    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "region_offset",
-                        absl::StrCat("the bytes do not fit into the region from there. Region: ",
-                                     (*region)->size(), ", offset: ", request.region_offset(),
-                                     ", bytes: ", end - begin));
+    return InvalidField(
+        v1::ERROR_REASON_INVALID_FIELD, "region_offset",
+        absl::StrCat("the bytes do not fit into the region from there. Region: ", (*region)->size(),
+                     ", offset: ", request.region_offset(), ", bytes: ", end - begin));
   }
   return BeginDownload(tenant, array, begin, end, deadline, *std::move(region),
                        request.region_offset());

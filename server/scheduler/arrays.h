@@ -73,12 +73,9 @@ class Arrays {
   absl::StatusOr<std::unique_ptr<Download>> BeginDownload(const TenantId& tenant,
                                                           const v1::FetchArrayRequest& request,
                                                           absl::Time deadline);
-  absl::StatusOr<std::unique_ptr<Download>> BeginDownload(const TenantId& tenant,
-                                                          std::shared_ptr<session::Array> array,
-                                                          int64_t begin, int64_t end,
-                                                          absl::Time deadline,
-                                                          std::shared_ptr<Region> region = nullptr,
-                                                          int64_t region_offset = 0);
+  absl::StatusOr<std::unique_ptr<Download>> BeginDownload(
+      const TenantId& tenant, std::shared_ptr<session::Array> array, int64_t begin, int64_t end,
+      absl::Time deadline, std::shared_ptr<Region> region = nullptr, int64_t region_offset = 0);
   absl::StatusOr<std::unique_ptr<InlineFetch>> BeginFetch(const TenantId& tenant,
                                                           const session::ArrayName& name);
   // The whole content in memory; SIZE_LIMIT above the inline limit.

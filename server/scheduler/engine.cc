@@ -502,6 +502,7 @@ v1::Usage EngineImpl::GetUsage(const TenantId& tenant) {
   add("operations", scheduler_.num_unfinished(tenant), quota.operations);
   int64_t sessions = core_.catalogue.NumSessions(tenant) - core_.accounts->live_jobs(tenant);
   add("sessions", std::max<int64_t>(0, sessions), quota.sessions);
+  add("region-bytes", regions_.bytes(tenant), quota.region_bytes);
   return usage;
 }
 

@@ -62,8 +62,8 @@ struct EngineOptions {
   int64_t spill_memory_bytes = 0;
   int64_t spill_disk_bytes = 0;
   std::string spill_folder;
-  // Memory shared with clients of this host, of all tenants together; one tenant may have half of it
-  // where its quota says nothing else. 0: none.
+  // Memory shared with clients of this host, of all tenants together; one tenant may have half of
+  // it where its quota says nothing else. 0: none.
   int64_t region_bytes = 0;
   // Of one tenant, where its quota says nothing else. More are refused.
   int max_queued_tasks = 100000;
@@ -151,8 +151,8 @@ class Upload {
   // Appends bytes; blocks while staging is full (backpressure), no longer than the deadline given
   // at the start. SIZE_MISMATCH beyond the range.
   virtual absl::Status Write(std::string_view bytes) = 0;
-  // Of a call with a region: appends the bytes at [offset, offset + size) of it. They may not change
-  // until Finish has returned or this is dropped, which waits for what reads them.
+  // Of a call with a region: appends the bytes at [offset, offset + size) of it. They may not
+  // change until Finish has returned or this is dropped, which waits for what reads them.
   virtual absl::Status WriteShared(int64_t offset, int64_t size) {
     return absl::UnimplementedError("uploads from regions");
   }

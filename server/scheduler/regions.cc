@@ -113,8 +113,8 @@ absl::StatusOr<v1::CreateRegionResponse> Regions::Create(const TenantId& tenant,
   Locked lock(*core_);
   auto still = core_->catalogue.FindSession(tenant, *session, core_->Now());
   absl::MutexLock mine(&mutex_);
-  region = std::make_shared<Region>(++last_id_, tenant, *session, *std::move(memory),
-                                    *std::move(place));
+  region =
+      std::make_shared<Region>(++last_id_, tenant, *session, *std::move(memory), *std::move(place));
   if (!still.ok()) return still.status();
   DropOldTickets(core_->Now());
   tickets_[response.ticket()] = {region, expire_time};
@@ -186,6 +186,12 @@ void Regions::DropLater(std::shared_ptr<Region> region) {
 int64_t Regions::bytes() const {
   absl::MutexLock lock(&books_->mutex);
   return books_->all.bytes;
+}
+
+int64_t Regions::bytes(const TenantId& tenant) const {
+  absl::MutexLock lock(&books_->mutex);
+  auto found = books_->tenants.find(tenant);
+  return found == books_->tenants.end() ? 0 : found->second.bytes;
 }
 
 }  // namespace stride::scheduler

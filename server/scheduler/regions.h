@@ -44,6 +44,7 @@ class Regions : public session::Catalogue::Observer {
                                                const std::string& session, std::string_view field);
   // Of all regions whose memory is taken.
   int64_t bytes() const;
+  int64_t bytes(const TenantId& tenant) const;
 
   // --- the catalogue's; caller holds the lock ---
   void Added(session::Session&) override {}

@@ -166,10 +166,10 @@ absl::Status RangedUpload::Write(std::string_view bytes) {
 absl::Status RangedUpload::WriteShared(int64_t offset, int64_t size) {
   const Region* region = writer_.region();
   if (region == nullptr || !region->Covers(offset, size)) {
-    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "chunk",
-                        absl::StrCat("outside the region. Region: ",
-                                     region == nullptr ? 0 : region->size(),
-                                     ", offset: ", offset, ", size: ", size));
+    return InvalidField(
+        v1::ERROR_REASON_INVALID_FIELD, "chunk",
+        absl::StrCat("outside the region. Region: ", region == nullptr ? 0 : region->size(),
+                     ", offset: ", offset, ", size: ", size));
   }
   if (size > remaining()) {
     return InvalidField(
@@ -191,10 +191,10 @@ void RangedUpload::LetGo() {
 
 absl::StatusOr<v1::Array> RangedUpload::Finish() {
   if (remaining() > 0) {
-    return InvalidField(v1::ERROR_REASON_SIZE_MISMATCH,
-                        writer_.region() != nullptr ? "chunk" : "data",
-                        absl::StrCat("fewer bytes than the range declares. Declared: ",
-                                     end_ - begin_, ", sent: ", position_ - begin_));
+    return InvalidField(
+        v1::ERROR_REASON_SIZE_MISMATCH, writer_.region() != nullptr ? "chunk" : "data",
+        absl::StrCat("fewer bytes than the range declares. Declared: ", end_ - begin_,
+                     ", sent: ", position_ - begin_));
   }
   if (absl::Status status = writer_.Finish(); !status.ok()) return status;
   Locked lock(*core_);
@@ -331,8 +331,8 @@ absl::Status ArrayDownload::Open() {
   if (region_ != nullptr) {
     num_requested_ = 0;
     if (absl::Status status = region_->MapIn(*worker); !status.ok()) return status;
-    shared_ = std::make_unique<RegionCopies>(*worker, region_, /*to_device=*/false,
-                                             source_.arena->id);
+    shared_ =
+        std::make_unique<RegionCopies>(*worker, region_, /*to_device=*/false, source_.arena->id);
     return absl::OkStatus();
   }
   staged_ = std::make_unique<StagedReader>(*worker, source_.arena->id,
@@ -418,10 +418,10 @@ absl::StatusOr<Download::SharedChunk> ArrayDownload::CopyShared(int64_t max_byte
 absl::StatusOr<Download::SharedChunk> ArrayDownload::AwaitShared(int64_t max_bytes) {
   while (shared_->num_pieces() < RegionCopies::kMaxPieces && position_ + num_requested_ < end_) {
     const int64_t count = std::min(max_bytes, end_ - position_ - num_requested_);
-    shared_->Send({source_.offset + static_cast<uint64_t>(access_->array().info.offset + position_ +
-                                                          num_requested_),
-                   static_cast<uint64_t>(region_position_ + num_requested_),
-                   static_cast<uint64_t>(count)});
+    shared_->Send(
+        {source_.offset +
+             static_cast<uint64_t>(access_->array().info.offset + position_ + num_requested_),
+         static_cast<uint64_t>(region_position_ + num_requested_), static_cast<uint64_t>(count)});
     num_requested_ += count;
   }
   auto piece = shared_->TakeFirst();

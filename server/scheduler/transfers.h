@@ -47,7 +47,7 @@ class ArrayWriter {
   uint64_t file_offset_ = 0;       // where there is neither that nor staging
   std::unique_ptr<StagedWriter> staged_;
   absl::Time deadline_;
-  int num_tries_ = 0;  // workers that died
+  int num_tries_ = 0;               // workers that died
   std::shared_ptr<Region> region_;  // null: the bytes come by Write
   std::unique_ptr<RegionCopies> shared_;
   std::deque<RegionCopies::Piece> unsent_;

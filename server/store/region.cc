@@ -23,7 +23,8 @@ namespace {
 absl::StatusOr<UniqueFd> CreateFile(int64_t size) {
   constexpr char kName[] = "stride-region";
   UniqueFd fd(memfd_create(kName, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL));
-  if (!fd.valid() && errno == EINVAL) fd.Reset(memfd_create(kName, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd.valid() && errno == EINVAL)
+    fd.Reset(memfd_create(kName, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd.valid()) return absl::ErrnoToStatus(errno, "creating a region");
   if (ftruncate(fd.get(), static_cast<off_t>(size)) != 0)
     return absl::ErrnoToStatus(errno, "sizing a region");

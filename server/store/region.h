@@ -10,16 +10,16 @@
 
 namespace stride::store {
 
-// Memory that the daemon shares with one client: a memfd whose size is sealed, so that no mapping of
-// it can fault, with all pages present from the start. Its bytes are the client's and may change at
-// any time, also while they are read: they are copied, never judged.
+// Memory that the daemon shares with one client: a memfd whose size is sealed, so that no mapping
+// of it can fault, with all pages present from the start. Its bytes are the client's and may change
+// at any time, also while they are read: they are copied, never judged.
 class Region {
  public:
   // `size` is a positive multiple of the page size. RESOURCE_EXHAUSTED when there is no memory.
   // Takes up to a second a GiB: not to be called under a lock.
   static absl::StatusOr<std::unique_ptr<Region>> Create(int64_t size);
-  // Gives the pages back, also where a client keeps the file open or mapped, which then reads zeros:
-  // nobody can hold memory that is not counted any more. Takes tens of milliseconds a GiB.
+  // Gives the pages back, also where a client keeps the file open or mapped, which then reads
+  // zeros: nobody can hold memory that is not counted any more. Takes tens of milliseconds a GiB.
   ~Region();
   Region(const Region&) = delete;
 

@@ -16,6 +16,12 @@ _COMPARED = (
         for streams in (1, 4)
     ]
     + ["upload_first/unix/{device}/1"]
+    + [
+        f"{name}_{way}{against}/{{device}}"
+        for name, againsts in (("shared", ("", "_messages", "_memcpy")), ("in_place", ("", "_memcpy1", "_memcpy")))
+        for way in ("up", "down")
+        for against in againsts
+    ]
     + [f"{name}/{{device}}" for name in ("fair_throughput", "fair_part", "fair_quiet")]
     + [f"{name}/{{device}}{suffix}" for name in ("expression", "sum") for suffix in ("", "/device")]
 )  # fmt: skip

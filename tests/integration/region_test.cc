@@ -90,7 +90,8 @@ TEST(RegionTest, ADaemonWithoutThemIsServedAsBefore) {
   Client client = daemon.Connect();
   ExpectRoundTrip(client, 5 * kMiB, 1);
   EXPECT_FALSE(HasRegion());
-  EXPECT_TRUE(IsError(MustFail(client.AllocateShared(4096)), Code::kUnimplemented, "NOT_IMPLEMENTED"));
+  EXPECT_TRUE(
+      IsError(MustFail(client.AllocateShared(4096)), Code::kUnimplemented, "NOT_IMPLEMENTED"));
 }
 
 TEST(RegionTest, TooLittleMemoryForThemIsNoFailure) {
@@ -125,7 +126,8 @@ TEST(RegionTest, ArraysOfOnesOwnInSharedMemory) {
     EXPECT_EQ(numbers[12345], 0);
     for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<int32_t>(i * 7);
     // The second half only, and at an odd place.
-    Array array = Must(client.Put(std::span<const int32_t>(numbers).subspan(3 * kMiB + 1), {3 * kMiB - 1}));
+    Array array =
+        Must(client.Put(std::span<const int32_t>(numbers).subspan(3 * kMiB + 1), {3 * kMiB - 1}));
     auto first = numbers.subspan(1, 3 * kMiB - 1);
     Must(client.FetchInto(array, first));
     for (size_t i = 0; i < first.size(); ++i)

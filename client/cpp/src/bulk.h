@@ -1,5 +1,5 @@
-// Arrays' bytes to the daemon and back, in parallel ranges: through memory shared with it where that
-// can be had and pays, else in messages.
+// Arrays' bytes to the daemon and back, in parallel ranges: through memory shared with it where
+// that can be had and pays, else in messages.
 #pragma once
 
 #include <span>
@@ -22,7 +22,8 @@ Result<ArrayInfo> PutBulk(Channels& channels, SharedMemory& shared, const std::s
 
 // Receives an array's content, of exactly `out.size()` bytes.
 Result<void> FetchBulk(Channels& channels, SharedMemory& shared, const std::string& name,
-                       std::span<std::byte> out, const TransferOptions& options, std::chrono::nanoseconds default_timeout);
+                       std::span<std::byte> out, const TransferOptions& options,
+                       std::chrono::nanoseconds default_timeout);
 
 // A part of the content, by byte offsets.
 struct Range {

@@ -94,17 +94,18 @@ Result<void> FetchBulk(Channels& channels, SharedMemory& shared, const std::stri
                        std::span<std::byte> out, const TransferOptions& options,
                        std::chrono::nanoseconds default_timeout) {
   const auto size = static_cast<int64_t>(out.size());
-  auto fetched = shared.Use(
-      out.data(), size, BounceBytesForFetch(size),
-      [&](const SharedRegion& region, std::optional<int64_t> in_place) {
-        std::atomic<bool> begun = false;
-        auto result = FetchShared({channels, region, in_place, options, default_timeout}, name, out,
-                                  &begun);
-        // A daemon that is being replaced: regions have gone with it, and what follows waits.
-        if (!result && result.error().code == Code::kUnavailable && !begun)
-          return Result<void>(RegionGone());
-        return result;
-      });
+  auto fetched =
+      shared.Use(out.data(), size, BounceBytesForFetch(size),
+                 [&](const SharedRegion& region, std::optional<int64_t> in_place) {
+                   std::atomic<bool> begun = false;
+                   auto result = FetchShared({channels, region, in_place, options, default_timeout},
+                                             name, out, &begun);
+                   // A daemon that is being replaced: regions have gone with it, and what follows
+                   // waits.
+                   if (!result && result.error().code == Code::kUnavailable && !begun)
+                     return Result<void>(RegionGone());
+                   return result;
+                 });
   if (fetched) return *std::move(fetched);
   const auto ranges = CutRanges(static_cast<int64_t>(out.size()), channels.num_bulk());
   return RunRanges(ranges, options,

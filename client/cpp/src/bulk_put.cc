@@ -105,11 +105,11 @@ std::optional<Result<ArrayInfo>> PutBySharedMemory(Channels& channels, SharedMem
                                                    const PutOptions& options,
                                                    std::chrono::nanoseconds default_timeout) {
   const auto size = static_cast<int64_t>(data.size());
-  return shared.Use(data.data(), size, BounceBytesForPut(size, channels.num_bulk()),
-                    [&](const SharedRegion& region, std::optional<int64_t> in_place) {
-                      return PutShared({channels, region, in_place, options, default_timeout},
-                                       header, data);
-                    });
+  return shared.Use(
+      data.data(), size, BounceBytesForPut(size, channels.num_bulk()),
+      [&](const SharedRegion& region, std::optional<int64_t> in_place) {
+        return PutShared({channels, region, in_place, options, default_timeout}, header, data);
+      });
 }
 
 }  // namespace

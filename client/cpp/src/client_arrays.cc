@@ -4,8 +4,8 @@
 #include "client/cpp/src/call.h"
 #include "client/cpp/src/convert.h"
 #include "client/cpp/src/core.h"
-#include "client/cpp/src/user_region.h"
 #include "client/cpp/src/status.h"
+#include "client/cpp/src/user_region.h"
 #include "stride/client.h"
 #include "stride/v1/array_service.grpc.pb.h"
 
@@ -101,8 +101,8 @@ Result<Array> PutState(const std::shared_ptr<internal::Core>& core, std::span<co
   auto session = core->session.Name();
   if (!session) return session.error();
   const uint64_t handle = core->NextHandle();
-  auto put = internal::PutBulk(core->channels, core->shared, *session, std::to_string(handle),
-                               spec, data, options, core->default_timeout);
+  auto put = internal::PutBulk(core->channels, core->shared, *session, std::to_string(handle), spec,
+                               data, options, core->default_timeout);
   if (!put) {
     if (put.error().reason == "SESSION_NOT_FOUND") core->session.Forget(*session);
     return put.error();

@@ -19,7 +19,7 @@ class Core : public std::enable_shared_from_this<Core> {
   Core(const ConnectOptions& options, const std::string& target, Credentials credentials)
       : channels(options.address, target, std::move(credentials), options.num_bulk_channels),
         session(channels, options.session_ttl),
-        shared(channels, session),
+        shared(channels, session, options.share_memory),
         stream(channels, session),
         default_timeout(options.default_timeout) {}
 

@@ -30,7 +30,7 @@ bool SharedMemory::Trying() {
 }
 
 std::optional<SharedMemory::Lease> SharedMemory::TryLease(int64_t bytes) {
-  if (!MayShareMemory(channels_) || !Trying()) return std::nullopt;
+  if (!by_itself_ || !MayShareMemory(channels_) || !Trying()) return std::nullopt;
   std::unique_lock held(bounce_mutex_, std::try_to_lock);
   if (!held) return std::nullopt;
   auto session = session_.Name();

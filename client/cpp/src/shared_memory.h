@@ -27,8 +27,9 @@ class SharedMemory {
   // The region that transfers copy through is no larger.
   static constexpr int64_t kMaxBounceBytes = int64_t{128} << 20;
 
-  // Both must outlive it.
-  SharedMemory(Channels& channels, Session& session) : channels_(channels), session_(session) {}
+  // Both must outlive it. `by_itself`: also for memory that is not shared.
+  SharedMemory(Channels& channels, Session& session, bool by_itself)
+      : channels_(channels), session_(session), by_itself_(by_itself) {}
 
   // Moves bytes by `move(region, in_place)`, which returns a Result, where a region is of use for
   // `size` bytes at `data`: the user's own that they lie in (`in_place` is their offset), or one to
@@ -81,6 +82,7 @@ class SharedMemory {
 
   Channels& channels_;
   Session& session_;
+  const bool by_itself_;
   std::mutex bounce_mutex_;               // a transfer holds it
   std::shared_ptr<SharedRegion> bounce_;  // guarded by bounce_mutex_
   std::mutex mutex_;

@@ -122,8 +122,7 @@ Result<std::shared_ptr<SharedRegion>> SharedRegion::Create(Channels& channels,
   auto fd = Fetch(channels, made);
   Result<std::byte*> data = nullptr;
   if (fd) data = Map(*fd, size);
-  if (fd && data)
-    return std::make_shared<SharedRegion>(made.region().name(), session, *data, size);
+  if (fd && data) return std::make_shared<SharedRegion>(made.region().name(), session, *data, size);
   SharedRegion(made.region().name(), session, nullptr, 0).Delete(channels);
   return fd ? data.error() : fd.error();
 }
@@ -135,7 +134,8 @@ SharedRegion::~SharedRegion() {
 void SharedRegion::KeepBytes() const {
   const auto size = static_cast<size_t>(size_);
   const std::vector<std::byte> kept(data_, data_ + size_);
-  void* own = mmap(data_, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  void* own =
+      mmap(data_, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
   if (own != MAP_FAILED) std::memcpy(own, kept.data(), size);
 }
 

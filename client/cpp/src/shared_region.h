@@ -11,8 +11,8 @@
 
 namespace stride::internal {
 
-// Unmapped when it goes; the daemon's side of it goes with Delete, or the session. Immutable but for
-// its bytes.
+// Unmapped when it goes; the daemon's side of it goes with Delete, or the session. Immutable but
+// for its bytes.
 class SharedRegion {
  public:
   // `session` is `sessions/{id}`. Blocks for two round trips, and while the daemon takes the memory
@@ -29,10 +29,11 @@ class SharedRegion {
   std::byte* data() const { return data_; }
   int64_t size() const { return size_; }
 
-  // Before the daemon takes its pages back: the bytes move into this process's own memory, at the same
-  // place.
+  // Before the daemon takes its pages back: the bytes move into this process's own memory, at the
+  // same place.
   void KeepBytes() const;
-  // Tells the daemon that it is not needed any more. Failure is no matter: it goes with the session.
+  // Tells the daemon that it is not needed any more. Failure is no matter: it goes with the
+  // session.
   void Delete(Channels& channels) const;
 
  private:

@@ -115,9 +115,8 @@ absl::Status RegionCopier::Launch(const Copy& copy, CUstream stream) {
   absl::Status status = CheckRange(copy.region_offset, copy.size, mapped.map.size());
   if (!status.ok() || copy.size == 0) return status;
   std::byte* host = mapped.map.data() + copy.region_offset;
-  return ToStatus(copy.to_device
-                      ? driver_.cuMemcpyHtoDAsync(copy.address, host, copy.size, stream)
-                      : driver_.cuMemcpyDtoHAsync(host, copy.address, copy.size, stream),
+  return ToStatus(copy.to_device ? driver_.cuMemcpyHtoDAsync(copy.address, host, copy.size, stream)
+                                 : driver_.cuMemcpyDtoHAsync(host, copy.address, copy.size, stream),
                   copy.to_device ? "uploading from a region" : "downloading into a region");
 }
 

@@ -20,8 +20,8 @@
 
 namespace stride::cuda {
 
-// Copies between device memory and regions, which the daemon shares with a client: mapped and pinned
-// here, so that DMA goes from and to the client's own memory.
+// Copies between device memory and regions, which the daemon shares with a client: mapped and
+// pinned here, so that DMA goes from and to the client's own memory.
 //
 // All of it happens on one thread, in the order of the calls, and on streams of its own: to pin
 // takes 57 ms a GiB, and a launch must not wait for that. Copies behind a region that is being

@@ -45,8 +45,7 @@ class RegionTest : public DeviceTest {
 TEST_F(RegionTest, DevicesOnHostMemoryNameThemselves) {
   if (!OnHost()) GTEST_SKIP() << "the device's own copies are tested instead";
   auto file = CreateMemoryFile("region", 4096);
-  EXPECT_TRUE(absl::IsUnimplemented(
-      harness().device().MapRegion(kRegion, 4096, *std::move(file))));
+  EXPECT_TRUE(absl::IsUnimplemented(harness().device().MapRegion(kRegion, 4096, *std::move(file))));
   EXPECT_TRUE(absl::IsUnimplemented(Copy(kRegion, true, 0, 0, 10)));
 }
 

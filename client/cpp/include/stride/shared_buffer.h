@@ -11,13 +11,13 @@ namespace internal {
 class UserRegion;
 }
 
-// Made by Client::AllocateShared, zero at first, page aligned. What Put reads from it, and Fetch puts
-// into it, goes without a copy on this side; on a GPU by DMA. Any part of it may be used; it must not
-// change while a call uses it, as with all memory.
+// Made by Client::AllocateShared, zero at first, page aligned. What Put reads from it, and Fetch
+// puts into it, goes without a copy on this side; on a GPU by DMA. Any part of it may be used; it
+// must not change while a call uses it, as with all memory.
 //
-// Outlives its Client: the bytes stay, and are ordinary memory from then on. They do not outlive the
-// daemon's session without it, as when this process was stopped for longer than the session's time to
-// live: they are zero then. Movable; not thread-safe.
+// Outlives its Client: the bytes stay, and are ordinary memory from then on. They do not outlive
+// the daemon's session without it, as when this process was stopped for longer than the session's
+// time to live: they are zero then. Movable; not thread-safe.
 class SharedBuffer {
  public:
   SharedBuffer() = default;
