@@ -54,7 +54,11 @@ class RegionsTest(AttackCase):
     def connect(self, seconds=10):
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         connection.settimeout(seconds)
-        connection.connect(self.path)
+        try:
+            connection.connect(self.path)
+        except OSError:
+            connection.close()
+            raise
         return connection
 
     def redeem(self, ticket):
@@ -89,7 +93,7 @@ class RegionsTest(AttackCase):
                 except (BlockingIOError, TimeoutError, BrokenPipeError, ConnectionResetError):
                     pass  # its backlog is full, or it has closed us
                 if len(silent) > SILENT:
-                    silent.pop(random.randrange(len(silent))).close()
+                    silent.pop(random.randrange(SILENT)).close()
             # Who has a ticket is served in the middle of it.
             fd = self.redeem(self.create(self.session()).ticket)
             self.assertIsNotNone(fd)

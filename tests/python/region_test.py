@@ -35,13 +35,13 @@ class RegionTest(client_case.ClientCase):
 
     def test_large_arrays_travel_by_it(self):
         random = np.random.default_rng(1)
-        for size in (MIB, MIB + 1, 5 * MIB + 3, 37 * MIB + 11, 150 * MIB + 77):
+        for size in (2 * MIB, 2 * MIB + 1, 5 * MIB + 3, 8 * MIB, 9 * MIB, 37 * MIB + 11, 150 * MIB + 77):
             self.round_trip(random.integers(0, 256, size, np.uint8))
         self.assertIsNotNone(self.own._shared._bounce)
         self.assertTrue(has_region())
 
     def test_small_arrays_do_not(self):
-        self.round_trip(np.arange(MIB - 8, dtype=np.uint8))
+        self.round_trip(np.arange(2 * MIB - 8, dtype=np.uint8))
         self.assertIsNone(self.own._shared._bounce)
 
     def test_views_and_results(self):

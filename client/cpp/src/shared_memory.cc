@@ -1,5 +1,6 @@
 #include "client/cpp/src/shared_memory.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace stride::internal {
@@ -7,6 +8,7 @@ namespace {
 
 // A daemon that has none to give is not asked before each transfer.
 constexpr auto kPauseTime = std::chrono::seconds(10);
+constexpr int64_t kLeastBounceBytes = int64_t{32} << 20;
 
 }  // namespace
 
@@ -39,7 +41,8 @@ std::optional<SharedMemory::Lease> SharedMemory::TryLease(int64_t bytes) {
   if (bounce_ == nullptr || bounce_->size() < bytes) {
     if (auto old = std::exchange(bounce_, nullptr)) old->Delete(channels_);
     // Few sizes, so that it rarely has to grow.
-    const auto size = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(bytes)));
+    const auto size = std::max(
+        kLeastBounceBytes, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(bytes))));
     auto made = SharedRegion::Create(channels_, *session, size);
     if (!made) {
       Pause();

@@ -19,7 +19,8 @@ namespace {
 
 // Told to the other side in one message, so that it copies while the next is copied here.
 constexpr int64_t kChunk = int64_t{1} << 20;
-// Of one upload call: two of them fit a core's share of the cache.
+// Of one upload call: two of them fit a core's share of the cache. No call moves less of a larger
+// array.
 constexpr int64_t kPutPart = int64_t{4} << 20;
 // Each thread's calls take turns with two parts of the region, since nothing but a call's end tells
 // that the daemon has done with its part.
@@ -219,8 +220,8 @@ int64_t PartBytes(const SharedCall& call, int64_t largest_range, size_t num_thre
   if (call.in_place) return std::max<int64_t>(1, largest_range);
   const int64_t room =
       call.region.size() / (static_cast<int64_t>(num_threads) * kPartsOfThread) / kChunk * kChunk;
-  return std::clamp(RoundUp((largest_range + 1) / kPartsOfThread, kChunk), kChunk,
-                    std::max(kChunk, std::min(room, most)));
+  const int64_t half = RoundUp((largest_range + 1) / kPartsOfThread, kChunk);
+  return std::max(kChunk, std::min({std::max(half, kPutPart), room, most}));
 }
 
 int64_t Largest(const std::vector<Range>& ranges) {

@@ -17,10 +17,11 @@ from stride import _errors
 from stride._address import is_unix
 from stride.v1 import region_service_pb2 as pb, region_service_pb2_grpc
 
-# From here on a region pays.
-MIN_BYTES = 1 << 20
+# From here on a region pays: a call takes about a millisecond.
+MIN_BYTES = 2 << 20
 # The region that transfers copy through is no larger.
 MAX_BOUNCE_BYTES = 128 << 20
+_LEAST_BOUNCE_BYTES = 32 << 20
 # A daemon that has none to give is not asked before each transfer.
 _PAUSE_SECONDS = 10.0
 _CALL_SECONDS = 10.0
@@ -145,7 +146,7 @@ class SharedMemory:
                 self._bounce = None
             try:
                 # Few sizes, so that it rarely has to grow.
-                self._bounce = self._make(1 << (size - 1).bit_length())
+                self._bounce = self._make(max(_LEAST_BOUNCE_BYTES, 1 << (size - 1).bit_length()))
             except (OSError, grpc.RpcError):
                 self._pause()
         return self._bounce

@@ -16,6 +16,8 @@ CHUNK_BYTES = 1 << 20
 _MIN_PART_BYTES = 8 << 20
 # Of one upload call through a region.
 _PUT_PART_BYTES = 8 << 20
+# No call through a region moves less of a larger array.
+_LEAST_PART_BYTES = 4 << 20
 # Each thread's calls take turns with two parts of the region: nothing but a call's end tells that the daemon has done with its part.
 _PARTS_OF_THREAD = 2
 
@@ -92,7 +94,8 @@ def _part_bytes(channels, size: int, in_place: Optional[int], region_bytes: int,
         return max(1, largest)
     room = region_bytes // (len(ranges) * _PARTS_OF_THREAD)
     half = -(-largest // _PARTS_OF_THREAD)
-    return max(CHUNK_BYTES, min(-(-half // CHUNK_BYTES) * CHUNK_BYTES, room // CHUNK_BYTES * CHUNK_BYTES, most))
+    wanted = max(-(-half // CHUNK_BYTES) * CHUNK_BYTES, _LEAST_PART_BYTES)
+    return max(CHUNK_BYTES, min(wanted, room // CHUNK_BYTES * CHUNK_BYTES, most))
 
 
 def _put_shared(channels, pool, header, source, count, timeout, region, in_place, bounce) -> None:
@@ -191,7 +194,7 @@ def fetch(channels, shared, pool, name: str, dtype: np.dtype, shape: Tuple[int, 
     count = _Count(len(target), progress)
     try:
         # A call for each part of a view makes the daemon gather the view each time: few calls.
-        if shared.use(out, min(len(target), _shared.MAX_BOUNCE_BYTES),
+        if shared.use(out, min(max(len(target), _PARTS_OF_THREAD * _LEAST_PART_BYTES), _shared.MAX_BOUNCE_BYTES),
                       lambda *region: _fetch_shared(channels, pool, name, out, count, timeout, *region)):
             return values
     except grpc.RpcError as error:
