@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "bench/service/bench.h"
+#include "bench/service/pinned_dma.h"
 #include "bench/service/raw_socket.h"
 
 namespace stride::bench {
@@ -71,6 +72,8 @@ Result<Pair> MeasureRaw(RawSocketClient& raw, const Bytes& bytes, int rounds) {
   return times;
 }
 
+bool IsOnHost(const std::string& device) { return ShortName(device).starts_with("cpu:"); }
+
 }  // namespace
 
 Result<void> MeasureShared(const Setup& setup, Report& report) {
@@ -105,6 +108,8 @@ Result<void> MeasureShared(const Setup& setup, Report& report) {
                   text + " " + std::to_string(size >> 20) + " MiB, " + ShortName(device), ours,
                   baseline_name, baseline, size});
     };
+    std::optional<PinnedDma> dma;
+    if (!IsOnHost(device)) dma = MeasurePinnedDma(out, rounds);
     const std::string threads = "memcpy, " + std::to_string(num_threads) + " threads";
     const struct {
       std::string id, text;
@@ -124,6 +129,12 @@ Result<void> MeasureShared(const Setup& setup, Report& report) {
           "memcpy, one thread", one);
       add("in_place_" + row.id + "_memcpy", row.text + " from and to shared memory", row.mine,
           threads, several);
+      if (!dma) continue;
+      const Times& pinned = row.id == "up" ? dma->up : dma->down;
+      add("shared_" + row.id + "_dma", row.text + " by shared region", row.own,
+          "pinned DMA in one process", pinned);
+      add("in_place_" + row.id + "_dma", row.text + " from and to shared memory", row.mine,
+          "pinned DMA in one process", pinned);
     }
   }
   return {};
