@@ -63,6 +63,8 @@ TEST(RegionTest, LargeArraysTravelByItThroughAUnixSocket) {
   for (int64_t size : {kMiB, kMiB + 1, 5 * kMiB + 3, 16 * kMiB, 37 * kMiB + 11, 150 * kMiB + 77})
     ExpectRoundTrip(client, size, static_cast<unsigned>(size));
   EXPECT_TRUE(HasRegion());
+  for (int64_t size : {256 * 1024 - 1, 256 * 1024, 300 * 1024 + 5})
+    ExpectRoundTrip(client, size, 3);
   // A view with gaps, and an array that a task wrote.
   const auto numbers = Iota<float>(4 * kMiB);
   Array array = Must(client.Put(numbers, {1024, 4096}));

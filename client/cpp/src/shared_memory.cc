@@ -31,19 +31,19 @@ bool SharedMemory::Trying() {
   return std::chrono::steady_clock::now() >= next_try_;
 }
 
-std::optional<SharedMemory::Lease> SharedMemory::TryLease(int64_t bytes) {
+std::optional<SharedMemory::Lease> SharedMemory::TryLease(int64_t size, int64_t bytes) {
   if (!by_itself_ || !MayShareMemory(channels_) || !Trying()) return std::nullopt;
   std::unique_lock held(bounce_mutex_, std::try_to_lock);
-  if (!held) return std::nullopt;
+  if (!held || (bounce_ == nullptr && size < kMinFirstBytes)) return std::nullopt;
   auto session = session_.Name();
   if (!session) return std::nullopt;
   if (bounce_ != nullptr && bounce_->session() != *session) bounce_.reset();
   if (bounce_ == nullptr || bounce_->size() < bytes) {
     if (auto old = std::exchange(bounce_, nullptr)) old->Delete(channels_);
     // Few sizes, so that it rarely has to grow.
-    const auto size = std::max(
-        kLeastBounceBytes, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(bytes))));
-    auto made = SharedRegion::Create(channels_, *session, size);
+    const auto whole = std::max(kLeastBounceBytes,
+                                static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(bytes))));
+    auto made = SharedRegion::Create(channels_, *session, whole);
     if (!made) {
       Pause();
       return std::nullopt;
