@@ -61,6 +61,15 @@ Check DeviceState(const Device& device) {
   return check;
 }
 
+// Good either way: bytes travel in messages where it cannot be had.
+Check SharedMemory(Client& client) {
+  Check check{.name = "shared memory", .good = true};
+  auto buffer = client.AllocateShared(1);
+  check.finding = buffer ? "large arrays travel through it"
+                         : "none, arrays travel in messages: " + buffer.error().message;
+  return check;
+}
+
 // A daemon that has just started tries its devices, for 10 s at most, before it calls them serving.
 Result<std::vector<Device>> ListTriedDevices(Client& client, Context& context) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(11);
@@ -102,6 +111,7 @@ std::vector<Check> Examine(Context& context) {
                       .finding = "there is none",
                       .advice = "install stride-worker-cpu or stride-worker-cuda beside strided"});
   }
+  checks.push_back(SharedMemory(**client));
   for (const auto& device : *devices) {
     checks.push_back(DeviceState(device));
     if (checks.back().good) checks.push_back(RunTinyJob(**client, device, context.Call()));
