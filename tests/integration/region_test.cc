@@ -105,6 +105,12 @@ TEST(RegionTest, TooLittleMemoryForThemIsNoFailure) {
   Must(client.AllocateShared(kMiB / 2));
 }
 
+TEST(RegionTest, ManyConnectionsShareASmallRegion) {
+  Daemon daemon;
+  Client client = Must(Client::Connect({.address = daemon.address(), .num_bulk_channels = 40}));
+  ExpectRoundTrip(client, 400 * kMiB + 5, 1);
+}
+
 TEST(RegionTest, ManyTransfersAtOnce) {
   Daemon daemon;
   Client client = daemon.Connect();

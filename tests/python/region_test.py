@@ -40,6 +40,12 @@ class RegionTest(client_case.ClientCase):
         self.assertIsNotNone(self.own._shared._bounce)
         self.assertTrue(has_region())
 
+    def test_many_connections_share_a_region(self):
+        self.own = st.connect(self.daemon.address, timeout=120, num_bulk_channels=40)
+        self.addCleanup(self.own.close)
+        self.round_trip(np.arange(50 * MIB + 1, dtype=np.int64))
+        self.assertIsNotNone(self.own._shared._bounce)
+
     def test_small_arrays_do_not(self):
         self.round_trip(np.arange(2 * MIB - 8, dtype=np.uint8))
         self.assertIsNone(self.own._shared._bounce)

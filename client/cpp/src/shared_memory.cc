@@ -8,7 +8,6 @@ namespace {
 
 // A daemon that has none to give is not asked before each transfer.
 constexpr auto kPauseTime = std::chrono::seconds(10);
-constexpr int64_t kLeastBounceBytes = int64_t{32} << 20;
 
 }  // namespace
 

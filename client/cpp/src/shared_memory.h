@@ -26,7 +26,8 @@ class SharedMemory {
   // pays to make one for copying through.
   static constexpr int64_t kMinBytes = int64_t{256} << 10;
   static constexpr int64_t kMinFirstBytes = int64_t{1} << 20;
-  // The region that transfers copy through is no larger.
+  // The region that transfers copy through is no smaller, and no larger.
+  static constexpr int64_t kLeastBounceBytes = int64_t{32} << 20;
   static constexpr int64_t kMaxBounceBytes = int64_t{128} << 20;
 
   // Both must outlive it. `by_itself`: also for memory that is not shared.

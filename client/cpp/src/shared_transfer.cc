@@ -18,13 +18,23 @@ namespace stride::internal {
 namespace {
 
 // Told to the other side in one message, so that it copies while the next is copied here.
-constexpr int64_t kChunk = int64_t{1} << 20;
+constexpr int64_t kChunk = int64_t{2} << 20;
+// Where nothing is copied here there is nothing to overlap: few messages.
+constexpr int64_t kInPlaceChunk = int64_t{16} << 20;
 // Of one upload call: two of them fit a core's share of the cache. No call moves less of a larger
 // array.
 constexpr int64_t kPutPart = int64_t{4} << 20;
 // Each thread's calls take turns with two parts of the region, since nothing but a call's end tells
 // that the daemon has done with its part.
 constexpr int64_t kPartsOfThread = 2;
+// However many connections there are: more threads copy no faster, and the smallest region has a
+// chunk for each part of theirs.
+constexpr int kMaxThreads = 8;
+static_assert(kMaxThreads * kPartsOfThread * kChunk <= SharedMemory::kLeastBounceBytes);
+
+std::vector<Range> Cut(int64_t size, int num_bulk) {
+  return CutRanges(size, std::min(num_bulk, kMaxThreads));
+}
 
 grpc::ByteBuffer Serialized(const google::protobuf::Message& message) {
   const grpc::Slice slice(message.SerializeAsString());
@@ -168,7 +178,7 @@ class FetchThread {
     request.mutable_range()->set_end(part.range.end);
     request.set_region(shared_.region.name());
     request.set_region_offset(part.offset);
-    if (!shared_.in_place) request.set_chunk_bytes(kChunk);
+    request.set_chunk_bytes(static_cast<int32_t>(shared_.in_place ? kInPlaceChunk : kChunk));
     part.call = std::make_unique<RawCall>(channel_, "/stride.v1.ArrayService/FetchArray", options_,
                                           shared_.default_timeout);
     if (part.call->Write(Serialized(request))) part.call->WritesDone();
@@ -233,7 +243,7 @@ int64_t Largest(const std::vector<Range>& ranges) {
 }  // namespace
 
 int64_t BounceBytesForPut(int64_t size, int num_parts) {
-  const auto threads = static_cast<int64_t>(CutRanges(size, num_parts).size());
+  const auto threads = static_cast<int64_t>(Cut(size, num_parts).size());
   return threads * kPartsOfThread * kPutPart;
 }
 
@@ -244,7 +254,7 @@ int64_t BounceBytesForFetch(int64_t size) {
 
 Result<ArrayInfo> PutShared(const SharedCall& call, const v1::PutArrayRequest& header,
                             std::span<const std::byte> data) {
-  const auto ranges = CutRanges(static_cast<int64_t>(data.size()), call.channels.num_bulk());
+  const auto ranges = Cut(static_cast<int64_t>(data.size()), call.channels.num_bulk());
   const int64_t part_bytes = PartBytes(call, Largest(ranges), ranges.size(), kPutPart);
   std::mutex mutex;
   ArrayInfo info;
@@ -264,7 +274,7 @@ Result<ArrayInfo> PutShared(const SharedCall& call, const v1::PutArrayRequest& h
 
 Result<void> FetchShared(const SharedCall& call, const std::string& name, std::span<std::byte> out,
                          std::atomic<bool>* begun) {
-  const auto ranges = CutRanges(static_cast<int64_t>(out.size()), call.channels.num_bulk());
+  const auto ranges = Cut(static_cast<int64_t>(out.size()), call.channels.num_bulk());
   const int64_t part_bytes =
       PartBytes(call, Largest(ranges), ranges.size(), SharedMemory::kMaxBounceBytes);
   return RunRanges(ranges, call.options, [&](int i, Range range, const TransferOptions& options) {

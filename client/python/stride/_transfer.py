@@ -16,8 +16,13 @@ CHUNK_BYTES = 1 << 20
 _MIN_PART_BYTES = 8 << 20
 # Of one upload call through a region.
 _PUT_PART_BYTES = 8 << 20
+# However many connections there are: more threads copy no faster, and the smallest region has a chunk for each part of theirs.
+_MAX_THREADS = 8
 # No call through a region moves less of a larger array.
 _LEAST_PART_BYTES = 4 << 20
+# What the daemon tells of at once: copied out while the next comes, or nothing to do about it.
+_BOUNCE_CHUNK_BYTES = 4 << 20
+_IN_PLACE_CHUNK_BYTES = 16 << 20
 # Each thread's calls take turns with two parts of the region: nothing but a call's end tells that the daemon has done with its part.
 _PARTS_OF_THREAD = 2
 
@@ -45,14 +50,13 @@ class _Count:
 def _each_part(channels, pool, size, move) -> None:
     """Calls move(stub, begin, end) for every part, the first in this thread."""
     try:
-        _run_parts(channels, pool, size, lambda stub, _, begin, end: move(stub, begin, end))
+        _run_parts(channels, pool, cut_ranges(size, channels.num_bulk), lambda stub, _, begin, end: move(stub, begin, end))
     except grpc.RpcError as error:
         raise _errors.from_rpc(error) from None
 
 
-def _run_parts(channels, pool, size, move) -> None:
+def _run_parts(channels, pool, ranges, move) -> None:
     """Calls move(stub, index, begin, end) for every part; returns, or raises the first error, when all have ended."""
-    ranges = cut_ranges(size, channels.num_bulk)
     stubs = [array_service_pb2_grpc.ArrayServiceStub(channels.bulk(i)) for i in range(len(ranges))]
     others = [pool.submit(move, stub, i, *part) for i, (stub, part) in enumerate(zip(stubs, ranges)) if i > 0]
     try:
@@ -87,8 +91,11 @@ class _Turns:
                 self._ends.popleft()()
 
 
-def _part_bytes(channels, size: int, in_place: Optional[int], region_bytes: int, most: int) -> int:
-    ranges = cut_ranges(size, channels.num_bulk)
+def _cut_shared(channels, size: int) -> List[Tuple[int, int]]:
+    return cut_ranges(size, min(channels.num_bulk, _MAX_THREADS))
+
+
+def _part_bytes(ranges, in_place: Optional[int], region_bytes: int, most: int) -> int:
     largest = max(end - begin for begin, end in ranges)
     if in_place is not None:
         return max(1, largest)
@@ -99,7 +106,8 @@ def _part_bytes(channels, size: int, in_place: Optional[int], region_bytes: int,
 
 
 def _put_shared(channels, pool, header, source, count, timeout, region, in_place, bounce) -> None:
-    size = _part_bytes(channels, len(source), in_place, 0 if bounce is None else len(bounce), _PUT_PART_BYTES)
+    ranges = _cut_shared(channels, len(source))
+    size = _part_bytes(ranges, in_place, 0 if bounce is None else len(bounce), _PUT_PART_BYTES)
 
     def move(stub, index, begin, end):
         def start(at, stop, offset):
@@ -119,15 +127,17 @@ def _put_shared(channels, pool, header, source, count, timeout, region, in_place
 
         _Turns(start, in_place, index, size).run(begin, end)
 
-    _run_parts(channels, pool, len(source), move)
+    _run_parts(channels, pool, ranges, move)
 
 
 def _fetch_shared(channels, pool, name, target, count, timeout, region, in_place, bounce) -> None:
-    size = _part_bytes(channels, len(target), in_place, 0 if bounce is None else len(bounce), _shared.MAX_BOUNCE_BYTES)
+    ranges = _cut_shared(channels, len(target))
+    size = _part_bytes(ranges, in_place, 0 if bounce is None else len(bounce), _shared.MAX_BOUNCE_BYTES)
 
     def move(stub, index, begin, end):
         def start(at, stop, offset):
-            request = pb.FetchArrayRequest(name=name, region=region, region_offset=offset)
+            request = pb.FetchArrayRequest(name=name, region=region, region_offset=offset,
+                                           chunk_bytes=_BOUNCE_CHUNK_BYTES if in_place is None else _IN_PLACE_CHUNK_BYTES)
             request.range.CopyFrom(array_pb2.ByteRange(begin=at, end=stop))
             replies = stub.FetchArray(request, timeout=timeout)
 
@@ -150,7 +160,7 @@ def _fetch_shared(channels, pool, name, target, count, timeout, region, in_place
 
         _Turns(start, in_place, index, size).run(begin, end)
 
-    _run_parts(channels, pool, len(target), move)
+    _run_parts(channels, pool, ranges, move)
 
 
 # --- either way ---
@@ -163,7 +173,7 @@ def put(channels, shared, pool, parent: str, array_id: str, spec: array_pb2.Arra
     view = memoryview(source)
     count = _Count(len(view), progress)
     common = pb.PutArrayRequest.Header(parent=parent, array_id=array_id, spec=spec, device=device, overwrite=overwrite)
-    threads = len(cut_ranges(len(view), channels.num_bulk))
+    threads = len(_cut_shared(channels, len(view)))
     try:
         if shared.use(source, threads * _PARTS_OF_THREAD * _PUT_PART_BYTES,
                       lambda *region: _put_shared(channels, pool, common, source, count, timeout, *region)):
