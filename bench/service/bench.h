@@ -38,6 +38,9 @@ Result<void> MeasureChain(const Setup& setup, Report& report);
 Result<void> MeasurePrograms(const Setup& setup, Report& report);
 // Arrays' bytes in and out, against bare sockets and memcpy.
 Result<void> MeasureTransfer(const Setup& setup, Report& report);
+// The same through memory shared with the daemon, with a copy on the client's side and without,
+// against bare Unix sockets, memcpy of one thread and of several, and a GPU's own pinned copies.
+Result<void> MeasureShared(const Setup& setup, Report& report);
 // Operations on arrays that are there.
 Result<void> MeasureCompute(const Setup& setup, Report& report);
 // Expressions and kernels that the daemon has not seen, against the compiler alone.

@@ -21,7 +21,7 @@ namespace {
 
 constexpr char kUsage[] =
     "Usage: service_bench [--address=ADDRESS] [--mib=N] [--calls=N] [--rounds=N] [--elements=N]\n"
-    "                     [--only=latency|chain|programs|transfer|compute|compile|fairness] "
+    "                     [--only=latency|chain|programs|transfer|shared|compute|compile|fairness] "
     "[--json=FILE]\n";
 
 struct Options {
@@ -142,7 +142,8 @@ Result<void> Measure(const Options& options, Report& report) {
     Result<void> (*measure)(const Setup&, Report&);
   } parts[] = {{"latency", MeasureLatency},   {"chain", MeasureChain},
                {"programs", MeasurePrograms}, {"transfer", MeasureTransfer},
-               {"compute", MeasureCompute},   {"compile", MeasureCompile},
+               {"shared", MeasureShared},     {"compute", MeasureCompute},
+               {"compile", MeasureCompile},
                {"fairness", MeasureFairness}};
   for (const auto& part : parts) {
     if (!options.only.empty() && options.only != part.name) continue;

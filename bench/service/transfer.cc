@@ -29,8 +29,9 @@ struct Case {
 
 Result<void> MeasureOne(const Case& c, const std::vector<std::byte>& data,
                         std::vector<std::byte>& out, const Times& copy, Report& report) {
-  BENCH_TRY(client,
-            Client::Connect({.address = c.transport.daemon, .num_bulk_channels = c.num_streams}));
+  BENCH_TRY(client, Client::Connect({.address = c.transport.daemon,
+                                     .num_bulk_channels = c.num_streams,
+                                     .share_memory = false}));
   RawSocketClient raw(c.transport.raw, c.num_streams);
   const auto size = static_cast<int64_t>(data.size());
   PutOptions put;

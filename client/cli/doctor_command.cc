@@ -59,6 +59,15 @@ Check DeviceState(const Device& device) {
   return check;
 }
 
+// Good either way: bytes travel in messages where it cannot be had.
+Check SharedMemory(Client& client) {
+  Check check{.name = "shared memory", .good = true};
+  auto buffer = client.AllocateShared(1);
+  check.finding = buffer ? "large arrays travel through it"
+                         : "none, arrays travel in messages: " + buffer.error().message;
+  return check;
+}
+
 std::vector<Check> Examine(Context& context) {
   std::vector<Check> checks;
   checks.push_back(
@@ -86,6 +95,7 @@ std::vector<Check> Examine(Context& context) {
                       .finding = "there is none",
                       .advice = "install stride-worker-cpu or stride-worker-cuda beside strided"});
   }
+  checks.push_back(SharedMemory(**client));
   for (const auto& device : *devices) {
     checks.push_back(DeviceState(device));
     if (checks.back().good) checks.push_back(RunTinyJob(**client, device, context.Call()));

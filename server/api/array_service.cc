@@ -41,15 +41,20 @@ std::vector<std::string_view> ViewsOf(const std::vector<grpc::Slice>& slices) {
   return views;
 }
 
+// What one call may take of the region before it looks whether its client is still there, and
+// whether its tenant is within its rate.
+constexpr int64_t kSharedPieceBytes = int64_t{16} << 20;
+
 absl::StatusOr<int64_t> ChunkBytes(const v1::FetchArrayRequest& request) {
-  if (request.chunk_bytes() == 0) return transfer::kDefaultFetchBytes;
-  if (request.chunk_bytes() > 0 && request.chunk_bytes() <= transfer::kMaxFetchBytes)
-    return request.chunk_bytes();
+  const bool shared = !request.region().empty();
+  const int64_t most = shared ? transfer::kMaxSharedFetchBytes : transfer::kMaxFetchBytes;
+  if (request.chunk_bytes() == 0)
+    return shared ? transfer::kDefaultSharedFetchBytes : transfer::kDefaultFetchBytes;
+  if (request.chunk_bytes() > 0 && request.chunk_bytes() <= most) return request.chunk_bytes();
   return InvalidField(
       v1::ERROR_REASON_SIZE_LIMIT, "chunk_bytes",
-      absl::StrCat("must be from 1 to ", transfer::kMaxFetchBytes, ", not ", request.chunk_bytes()),
-      {{"limit", std::to_string(transfer::kMaxFetchBytes)},
-       {"value", std::to_string(request.chunk_bytes())}});
+      absl::StrCat("must be from 1 to ", most, ", not ", request.chunk_bytes()),
+      {{"limit", std::to_string(most)}, {"value", std::to_string(request.chunk_bytes())}});
 }
 
 absl::Status WriteAll(scheduler::Upload& upload, const transfer::PutMessage& message) {
@@ -115,6 +120,11 @@ absl::StatusOr<v1::Array> ArrayServiceAdapter::Put(Call& call, PutReader* reader
         record->resource = message->header->parent() + "/arrays/" + message->header->array_id();
       }
     }
+    if (message->chunk.has_value()) {
+      if (absl::Status status = PutShared(call, *message->chunk, *upload); !status.ok())
+        return status;
+      continue;
+    }
     // A tenant beyond its rate is read no faster: gRPC's flow control makes its client wait.
     absl::Duration delay = engine_->accounts().AddUpload(call.tenant(), message->data_bytes);
     if (audit::Record* record = call.Audit()) record->bytes_up += message->data_bytes;
@@ -128,6 +138,23 @@ absl::StatusOr<v1::Array> ArrayServiceAdapter::Put(Call& call, PutReader* reader
                         "missing; the call had no message");
   }
   return upload->Finish();
+}
+
+absl::Status ArrayServiceAdapter::PutShared(Call& call, const v1::RegionRange& chunk,
+                                            scheduler::Upload& upload) {
+  int64_t offset = chunk.offset(), left = chunk.size();
+  do {
+    const int64_t size = std::min(left, kSharedPieceBytes);
+    // It ends with the first that is negative, or not within the region.
+    if (absl::Status status = upload.WriteShared(offset, size); !status.ok()) return status;
+    absl::Duration delay = engine_->accounts().AddUpload(call.tenant(), size);
+    if (audit::Record* record = call.Audit()) record->bytes_up += size;
+    if (absl::Status status = call.AwaitUploadRate(delay); !status.ok()) return status;
+    if (call.cancelled()) return call.EndOfWait();
+    offset += size;
+    left -= size;
+  } while (left > 0);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<scheduler::Download>> ArrayServiceAdapter::WaitForArray(
@@ -153,19 +180,39 @@ absl::Status ArrayServiceAdapter::Fetch(Call& call, const v1::FetchArrayRequest&
   if (!place.ok()) return place.status();
   auto download = WaitForArray(call, request);
   if (!download.ok()) return download.status();
-  audit::Record* record = call.Audit();
-  if (record != nullptr) record->resource = request.name();
+  if (audit::Record* record = call.Audit()) record->resource = request.name();
   if (!stream->Write(transfer::EncodeFetchArray((*download)->array()))) return call.EndOfWait();
+  return request.region().empty() ? SendData(call, **download, *chunk_bytes, stream)
+                                  : SendShared(call, **download, *chunk_bytes, stream);
+}
+
+absl::Status ArrayServiceAdapter::SendData(Call& call, scheduler::Download& download,
+                                           int64_t chunk_bytes, FetchStream* stream) {
   for (;;) {
-    auto chunk = (*download)->Next(*chunk_bytes);
+    auto chunk = download.Next(chunk_bytes);
     if (!chunk.ok()) return chunk.status();
     if (chunk->bytes.empty()) return absl::OkStatus();
-    int64_t bytes = static_cast<int64_t>(chunk->bytes.size());
-    engine_->accounts().AddDownload(call.tenant(), bytes);
-    if (record != nullptr) record->bytes_down += bytes;
+    CountDownload(call, static_cast<int64_t>(chunk->bytes.size()));
     if (!stream->Write(transfer::EncodeFetchData(chunk->bytes, std::move(chunk->lease))))
       return call.EndOfWait();
   }
+}
+
+absl::Status ArrayServiceAdapter::SendShared(Call& call, scheduler::Download& download,
+                                             int64_t chunk_bytes, FetchStream* stream) {
+  for (;;) {
+    auto chunk = download.NextShared(chunk_bytes);
+    if (!chunk.ok()) return chunk.status();
+    if (chunk->size == 0) return absl::OkStatus();
+    CountDownload(call, chunk->size);
+    if (!stream->Write(transfer::EncodeFetchChunk(chunk->offset, chunk->size)))
+      return call.EndOfWait();
+  }
+}
+
+void ArrayServiceAdapter::CountDownload(Call& call, int64_t bytes) {
+  engine_->accounts().AddDownload(call.tenant(), bytes);
+  if (audit::Record* record = call.Audit()) record->bytes_down += bytes;
 }
 
 grpc::Status ArrayServiceAdapter::CreateArray(grpc::ServerContext* context,

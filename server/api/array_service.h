@@ -32,7 +32,15 @@ class ArrayServiceAdapter final : public v1::ArrayService::Service {
   using FetchStream = grpc::ServerReaderWriter<grpc::ByteBuffer, v1::FetchArrayRequest>;
 
   absl::StatusOr<v1::Array> Put(Call& call, PutReader* reader);
+  // The next bytes of an upload, from its region.
+  absl::Status PutShared(Call& call, const v1::RegionRange& chunk, scheduler::Upload& upload);
   absl::Status Fetch(Call& call, const v1::FetchArrayRequest& request, FetchStream* stream);
+  absl::Status SendData(Call& call, scheduler::Download& download, int64_t chunk_bytes,
+                        FetchStream* stream);
+  // Into the call's region, of which the client is told.
+  absl::Status SendShared(Call& call, scheduler::Download& download, int64_t chunk_bytes,
+                          FetchStream* stream);
+  void CountDownload(Call& call, int64_t bytes);
   absl::StatusOr<std::unique_ptr<scheduler::Download>> WaitForArray(
       Call& call, const v1::FetchArrayRequest& request);
 

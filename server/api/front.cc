@@ -13,6 +13,7 @@
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 
+#include "absl/strings/str_cat.h"
 #include "server/api/array_service.h"
 #include "server/api/compute_service.h"
 #include "server/api/device_service.h"
@@ -23,6 +24,8 @@
 #include "server/api/kernel_service.h"
 #include "server/api/log.h"
 #include "server/api/program_service.h"
+#include "server/api/region_service.h"
+#include "server/api/region_socket.h"
 #include "server/api/session_service.h"
 #include "server/api/tenant_service.h"
 
@@ -74,9 +77,11 @@ class FrontImpl final : public Front {
         jobs_(&environment_, engine),
         kernels_(&environment_, engine),
         programs_(&environment_, engine),
+        regions_(&environment_, engine),
         sessions_(&environment_, engine),
         tenants_(&environment_, engine),
-        health_(&environment_, engine) {}
+        health_(&environment_, engine),
+        engine_(engine) {}
 
   ~FrontImpl() override { Stop(absl::Now()); }
 
@@ -91,6 +96,7 @@ class FrontImpl final : public Front {
  private:
   using Acceptor = grpc::experimental::ExternalConnectionAcceptor;
 
+  void ShareRegions(const std::vector<ListeningSocket>& sockets);
   void Configure(const FrontOptions& options, grpc::ServerBuilder* builder);
   static void Deliver(Acceptor& acceptor, UniqueFd connection, int listening_fd);
   // Without encryption.
@@ -108,9 +114,12 @@ class FrontImpl final : public Front {
   JobServiceAdapter jobs_;
   KernelServiceAdapter kernels_;
   ProgramServiceAdapter programs_;
+  RegionServiceAdapter regions_;
   SessionServiceAdapter sessions_;
   TenantServiceAdapter tenants_;
   HealthService health_;
+  scheduler::Engine* const engine_;
+  std::unique_ptr<RegionSocket> region_socket_;   // null: no memory is shared
   std::shared_ptr<grpc::ServerCredentials> tls_;  // null: no TLS
   std::unique_ptr<Acceptor> plain_acceptor_;
   std::unique_ptr<Acceptor> tls_acceptor_;  // null: no TLS
@@ -145,8 +154,8 @@ void FrontImpl::Configure(const FrontOptions& options, grpc::ServerBuilder* buil
   }
   builder->AddChannelArgument(GRPC_ARG_TCP_READ_CHUNK_SIZE, kReadChunkBytes);
   for (grpc::Service* service : std::initializer_list<grpc::Service*>{
-           &arrays_, &compute_, &devices_, &functions_, &jobs_, &kernels_, &programs_, &sessions_,
-           &tenants_, &health_}) {
+           &arrays_, &compute_, &devices_, &functions_, &jobs_, &kernels_, &programs_, &regions_,
+           &sessions_, &tenants_, &health_}) {
     builder->RegisterService(service);
   }
   constexpr auto kFromFd = grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD;
@@ -166,6 +175,7 @@ absl::Status FrontImpl::Start(const FrontOptions& options, std::vector<Listening
     if (!tls.ok()) return tls.status();
     tls_ = *std::move(tls);
   }
+  if (options.share_regions) ShareRegions(sockets);
   grpc::ServerBuilder builder;
   Configure(options, &builder);
   server_ = builder.BuildAndStart();
@@ -187,6 +197,23 @@ absl::Status FrontImpl::Start(const FrontOptions& options, std::vector<Listening
   if (!listener.ok()) return listener.status();
   listener_ = *std::move(listener);
   return absl::OkStatus();
+}
+
+// A daemon that cannot share memory serves all the same.
+void FrontImpl::ShareRegions(const std::vector<ListeningSocket>& sockets) {
+  auto local = std::find_if(sockets.begin(), sockets.end(), [](const ListeningSocket& socket) {
+    return socket.address.kind == Address::Kind::kUnix && !socket.address.path.empty();
+  });
+  if (local == sockets.end()) return;
+  auto socket = RegionSocket::Start(local->address.path, [this](std::string_view ticket) {
+    return engine_->RedeemRegion(ticket);
+  });
+  if (!socket.ok()) {
+    LogWarning(absl::StrCat("no memory is shared with clients: ", socket.status().message()));
+    return;
+  }
+  region_socket_ = *std::move(socket);
+  regions_.set_socket_path(region_socket_->path());
 }
 
 void FrontImpl::Deliver(Acceptor& acceptor, UniqueFd connection, int listening_fd) {
@@ -212,6 +239,7 @@ void FrontImpl::Stop(absl::Time deadline) {
   health_.BeginDrain();
   if (listener_ != nullptr) listener_->Stop();
   environment_.stopping = true;
+  region_socket_.reset();
   if (server_ != nullptr) server_->Shutdown(absl::ToChronoTime(deadline));
 }
 

@@ -33,6 +33,8 @@ struct FrontOptions {
   // carries.
   int stream_window_bytes = 0;
   ListenerLimits listener;
+  // Memory is shared with clients that come by a Unix socket.
+  bool share_regions = false;
 };
 
 // The gRPC server: every service, and the sockets. Thread-safe.

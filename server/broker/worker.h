@@ -99,6 +99,20 @@ class Worker {
                     uint64_t size, std::function<void(absl::Status)> done) = 0;
   virtual StagingPool& staging() = 0;
 
+  // --- regions, of devices without host memory; a descriptor as CheckMemoryFile wants it ---
+  // Copies that are sent afterwards may name it.
+  virtual absl::Status MapRegion(uint64_t region, uint64_t size, int fd) {
+    return absl::UnimplementedError("regions");
+  }
+  virtual absl::Status UnmapRegion(uint64_t region) { return absl::UnimplementedError("regions"); }
+  // As Copy, with the region in the place of staging. UNIMPLEMENTED where the device cannot reach
+  // it.
+  virtual void CopyRegion(bool to_device, uint64_t arena, uint64_t arena_offset, uint64_t region,
+                          uint64_t region_offset, uint64_t size,
+                          std::function<void(absl::Status)> done) {
+    done(absl::UnimplementedError("regions"));
+  }
+
   // SIGKILL; `died` follows with this cause unless an earlier one is known.
   virtual void Kill(absl::Status cause) = 0;
   // Lets it finish and exit; kills it after a grace time. `died` follows with OK.

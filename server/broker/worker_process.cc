@@ -329,6 +329,25 @@ void WorkerProcess::Copy(bool to_device, uint64_t arena, uint64_t arena_offset,
   copy->set_arena_offset(arena_offset);
   copy->set_staging_offset(staging_offset);
   copy->set_size(size);
+  SendCopy(std::move(command), std::move(done));
+}
+
+void WorkerProcess::CopyRegion(bool to_device, uint64_t arena, uint64_t arena_offset,
+                               uint64_t region, uint64_t region_offset, uint64_t size,
+                               std::function<void(absl::Status)> done) {
+  wire::Command command;
+  auto* copy = command.mutable_copy();
+  copy->set_to_device(to_device);
+  copy->set_arena(arena);
+  copy->set_arena_offset(arena_offset);
+  copy->set_region(region);
+  copy->set_staging_offset(region_offset);
+  copy->set_size(size);
+  SendCopy(std::move(command), std::move(done));
+}
+
+void WorkerProcess::SendCopy(wire::Command command, std::function<void(absl::Status)> done) {
+  auto* copy = command.mutable_copy();
   bool serving;
   {
     absl::MutexLock lock(&mutex_);
@@ -345,6 +364,19 @@ void WorkerProcess::Copy(bool to_device, uint64_t arena, uint64_t arena_offset,
   } else if (!serving) {
     done(DeadStatus());
   }
+}
+
+absl::Status WorkerProcess::MapRegion(uint64_t region, uint64_t size, int fd) {
+  wire::Command command;
+  command.mutable_map_region()->set_region(region);
+  command.mutable_map_region()->set_size(size);
+  return Send(command, {fd});
+}
+
+absl::Status WorkerProcess::UnmapRegion(uint64_t region) {
+  wire::Command command;
+  command.mutable_unmap_region()->set_region(region);
+  return Send(command);
 }
 
 void WorkerProcess::Condemn(absl::Status cause) {

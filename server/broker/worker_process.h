@@ -71,6 +71,11 @@ class WorkerProcess : public Worker {
   void Copy(bool to_device, uint64_t arena, uint64_t arena_offset, uint64_t staging_offset,
             uint64_t size, std::function<void(absl::Status)> done) override;
   StagingPool& staging() override { return staging_; }
+  absl::Status MapRegion(uint64_t region, uint64_t size, int fd) override;
+  absl::Status UnmapRegion(uint64_t region) override;
+  void CopyRegion(bool to_device, uint64_t arena, uint64_t arena_offset, uint64_t region,
+                  uint64_t region_offset, uint64_t size,
+                  std::function<void(absl::Status)> done) override;
   void Kill(absl::Status cause) override;
   void Shutdown() override;
 
@@ -94,6 +99,7 @@ class WorkerProcess : public Worker {
   absl::Status SendStart(int staging_file, int page_file);
   absl::Status AwaitReady();
   absl::Status Send(const wire::Command& command, absl::Span<const int> descriptors = {});
+  void SendCopy(wire::Command command, std::function<void(absl::Status)> done);
   absl::Status DeadStatus() const;
   void Condemn(absl::Status cause) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -14,7 +14,8 @@ struct Quota {
   std::optional<int64_t> jobs;          // likewise
   std::optional<int64_t> sessions;
   std::optional<int64_t> upload_bytes_per_second;
-  double weight = 1;  // share of device time against other tenants
+  std::optional<int64_t> region_bytes;  // of memory shared with clients on this host
+  double weight = 1;                    // share of device time against other tenants
 
   bool operator==(const Quota&) const = default;
 };

@@ -49,6 +49,7 @@ struct Config {
   int64_t device_memory_bytes = 0;  // 0: the share alone counts
   int64_t spill_memory_bytes = -1;  // -1: DefaultSpillMemory in server.cc
   int64_t spill_disk_bytes = -1;    // -1: likewise
+  int64_t region_bytes = -1;        // -1: likewise
   int max_queued = 100000;
   int max_sessions = 10000;
   absl::Duration session_ttl = absl::Minutes(10);

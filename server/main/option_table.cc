@@ -203,6 +203,11 @@ std::vector<Option> MakeOptions() {
        "Room in the state-dir for those that the host's memory has no room for. 0: none. Default: "
        "a quarter of what is free there at the start.",
        Number(&Config::spill_disk_bytes, 0, int64_t{1} << 50)},
+      {"region-bytes", "BYTES",
+       "Memory shared with clients on this machine, which arrays then travel through, of all "
+       "tenants together; one tenant may have half of it where --tenants says nothing else. 0: "
+       "none. Default: an eighth of this machine's memory.",
+       Number(&Config::region_bytes, 0, int64_t{1} << 50)},
       {"max-queued", "COUNT",
        "Operations of one tenant that may wait; more are refused with a time to try again. Default "
        "100000.",

@@ -74,6 +74,8 @@ scheduler::EngineOptions EngineOptionsOf(const Config& config) {
   options.max_array_bytes = config.max_array_bytes;
   options.device_memory_share = config.device_memory_share;
   options.max_device_memory_bytes = config.device_memory_bytes;
+  options.region_bytes =
+      config.region_bytes >= 0 ? config.region_bytes : AvailableMemoryBytes() / 8;
   options.max_queued_tasks = config.max_queued;
   options.max_sessions = config.max_sessions;
   options.default_session_ttl = config.session_ttl;
@@ -174,6 +176,7 @@ api::FrontOptions FrontOptionsOf(const Config& config, size_t max_descriptors) {
   options.max_bulk_streams = config.max_bulk_streams;
   options.stream_window_bytes = config.stream_window_bytes;
   options.max_threads = config.max_threads;
+  options.share_regions = config.region_bytes != 0;
   // The other half is for workers, arenas and files.
   options.listener.max_connections =
       std::min<size_t>(config.max_connections, std::max<size_t>(1, max_descriptors / 2));

@@ -320,6 +320,12 @@ absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginUpload(
                                        info->size_bytes(), ", range: [", begin, ", ", end, ")"));
     }
   }
+  std::shared_ptr<Region> region;
+  if (!header.region().empty()) {
+    auto found = regions_->Find(tenant, header.region(), name->session, "region");
+    if (!found.ok()) return found.status();
+    region = *std::move(found);
+  }
   ArrayPtr array;
   std::shared_ptr<session::Receiving> receiving;
   {
@@ -333,8 +339,10 @@ absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginUpload(
       receiving->lease_end = absl::InfiniteFuture();
     }
   }
-  if (receiving == nullptr) return BeginOverwrite(tenant, array, *info, begin, end, deadline);
+  if (receiving == nullptr)
+    return BeginOverwrite(tenant, array, *info, begin, end, deadline, std::move(region));
   auto upload = std::make_unique<ReceivingUpload>(core_, scheduler_, array, receiving, begin, end);
+  upload->ShareRegion(std::move(region));
   if (absl::Status status = upload->Open(deadline); !status.ok()) return status;
   return upload;
 }
@@ -342,7 +350,8 @@ absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginUpload(
 absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginOverwrite(const TenantId& tenant,
                                                                ArrayPtr array,
                                                                const ArrayInfo& info, int64_t begin,
-                                                               int64_t end, absl::Time deadline) {
+                                                               int64_t end, absl::Time deadline,
+                                                               std::shared_ptr<Region> region) {
   if (!array->info.IsContiguous()) {
     return InvalidField(
         v1::ERROR_REASON_WRONG_STATE, "array_id",
@@ -366,6 +375,7 @@ absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginOverwrite(const TenantId& t
                      "the deadline passed while earlier work used the array");
   }
   auto upload = std::make_unique<OverwriteUpload>(core_, scheduler_, array, task, begin, end);
+  upload->ShareRegion(std::move(region));
   if (absl::Status status = upload->Open(deadline); !status.ok()) return status;
   return upload;
 }
@@ -393,12 +403,24 @@ absl::StatusOr<std::unique_ptr<Download>> Arrays::BeginDownload(
                        ", range: [", begin, ", ", end, ")"));
     }
   }
-  return BeginDownload(tenant, array, begin, end, deadline);
+  if (request.region().empty()) return BeginDownload(tenant, array, begin, end, deadline);
+  auto region = regions_->Find(tenant, request.region(), name->session, "region");
+  if (!region.ok()) return region.status();
+  if (!(*region)->Covers(request.region_offset(), end - begin)) {
+    return InvalidField(
+        v1::ERROR_REASON_INVALID_FIELD, "region_offset",
+        absl::StrCat("the bytes do not fit into the region from there. Region: ", (*region)->size(),
+                     ", offset: ", request.region_offset(), ", bytes: ", end - begin));
+  }
+  return BeginDownload(tenant, array, begin, end, deadline, *std::move(region),
+                       request.region_offset());
 }
 
 absl::StatusOr<std::unique_ptr<Download>> Arrays::BeginDownload(const TenantId& tenant,
                                                                 ArrayPtr array, int64_t begin,
-                                                                int64_t end, absl::Time deadline) {
+                                                                int64_t end, absl::Time deadline,
+                                                                std::shared_ptr<Region> region,
+                                                                int64_t region_offset) {
   auto access = ReadAccess::Begin(core_, scheduler_, operations_, tenant, array, deadline);
   if (!access.ok()) return access.status();
   v1::Array description;
@@ -407,7 +429,8 @@ absl::StatusOr<std::unique_ptr<Download>> Arrays::BeginDownload(const TenantId& 
     description = Describe(*core_, *array);
   }
   return std::make_unique<ArrayDownload>(core_, scheduler_, *std::move(access),
-                                         std::move(description), begin, end, deadline);
+                                         std::move(description), begin, end, deadline,
+                                         std::move(region), region_offset);
 }
 
 absl::StatusOr<int64_t> Arrays::InlineSize(const session::Array& array) const {

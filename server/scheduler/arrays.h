@@ -9,6 +9,7 @@
 #include "server/scheduler/core.h"
 #include "server/scheduler/engine.h"
 #include "server/scheduler/operations.h"
+#include "server/scheduler/regions.h"
 #include "server/scheduler/scheduler.h"
 
 namespace stride::recovery {
@@ -58,8 +59,8 @@ class ReadAccess {
 // What ArrayService asks for. Thread-safe.
 class Arrays {
  public:
-  Arrays(Core* core, Scheduler* scheduler, Operations* operations)
-      : core_(core), scheduler_(scheduler), operations_(operations) {}
+  Arrays(Core* core, Scheduler* scheduler, Operations* operations, Regions* regions)
+      : core_(core), scheduler_(scheduler), operations_(operations), regions_(regions) {}
 
   absl::StatusOr<v1::Array> Create(const TenantId& tenant, const v1::CreateArrayRequest& request);
   absl::StatusOr<v1::Array> Get(const TenantId& tenant, const std::string& name);
@@ -72,10 +73,9 @@ class Arrays {
   absl::StatusOr<std::unique_ptr<Download>> BeginDownload(const TenantId& tenant,
                                                           const v1::FetchArrayRequest& request,
                                                           absl::Time deadline);
-  absl::StatusOr<std::unique_ptr<Download>> BeginDownload(const TenantId& tenant,
-                                                          std::shared_ptr<session::Array> array,
-                                                          int64_t begin, int64_t end,
-                                                          absl::Time deadline);
+  absl::StatusOr<std::unique_ptr<Download>> BeginDownload(
+      const TenantId& tenant, std::shared_ptr<session::Array> array, int64_t begin, int64_t end,
+      absl::Time deadline, std::shared_ptr<Region> region = nullptr, int64_t region_offset = 0);
   absl::StatusOr<std::unique_ptr<InlineFetch>> BeginFetch(const TenantId& tenant,
                                                           const session::ArrayName& name);
   // The whole content in memory; SIZE_LIMIT above the inline limit.
@@ -100,13 +100,15 @@ class Arrays {
   absl::StatusOr<std::unique_ptr<Upload>> BeginOverwrite(const TenantId& tenant,
                                                          std::shared_ptr<session::Array> array,
                                                          const ArrayInfo& info, int64_t begin,
-                                                         int64_t end, absl::Time deadline);
+                                                         int64_t end, absl::Time deadline,
+                                                         std::shared_ptr<Region> region);
   std::shared_ptr<Task> MakeReceiver(const session::Array& array);
   int HomeDevice(const TenantId& tenant, const session::ArrayName& name, int64_t bytes);
 
   Core* const core_;
   Scheduler* const scheduler_;
   Operations* const operations_;
+  Regions* const regions_;
   // An upload into a new array that is not complete. The array goes when its handle is released.
   struct Incoming {
     std::weak_ptr<session::Array> array;

@@ -20,7 +20,9 @@
 namespace stride::scheduler {
 
 inline identity::Quota DefaultQuota(const EngineOptions& options) {
-  return {.operations = options.max_queued_tasks, .sessions = options.max_sessions};
+  return {.operations = options.max_queued_tasks,
+          .sessions = options.max_sessions,
+          .region_bytes = options.region_bytes / 2};
 }
 
 class Durability;

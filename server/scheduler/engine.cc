@@ -20,6 +20,7 @@
 #include "server/scheduler/operations.h"
 #include "server/scheduler/programs.h"
 #include "server/scheduler/recovery.h"
+#include "server/scheduler/regions.h"
 #include "server/scheduler/scheduler.h"
 #include "server/session/resource_name.h"
 
@@ -117,13 +118,15 @@ class EngineImpl : public Engine {
       : core_(options, broker),
         scheduler_(&core_),
         operations_(&core_, &scheduler_, FindModule(), &functions_, &programs_),
-        arrays_(&core_, &scheduler_, &operations_),
+        regions_(&core_),
+        arrays_(&core_, &scheduler_, &operations_, &regions_),
         modules_(&core_, &scheduler_),
         functions_(&core_),
         programs_(&core_, &functions_, FindModule()),
         jobs_(&core_, &scheduler_, &operations_) {
     core_.catalogue.add_observer(&core_.recorder);
     core_.catalogue.add_observer(&programs_);
+    core_.catalogue.add_observer(&regions_);
     if (store != nullptr) durability_ = std::make_unique<Durability>(&core_, &scheduler_, store);
     if (durability_ != nullptr) {
       core_.catalogue.add_observer(durability_.get());
@@ -225,6 +228,21 @@ class EngineImpl : public Engine {
                                                           absl::Time deadline) override {
     return arrays_.BeginDownload(tenant, request, deadline);
   }
+
+  absl::StatusOr<v1::CreateRegionResponse> CreateRegion(
+      const TenantId& tenant, const v1::CreateRegionRequest& request) override {
+    return regions_.Create(tenant, request);
+  }
+  absl::Status DeleteRegion(const TenantId& tenant, const std::string& name) override {
+    return regions_.Delete(tenant, name);
+  }
+  absl::StatusOr<RedeemedRegion> RedeemRegion(std::string_view ticket) override {
+    auto region = regions_.Redeem(ticket);
+    if (!region.ok()) return region.status();
+    const int fd = (*region)->fd();
+    return RedeemedRegion{*std::move(region), fd};
+  }
+  int64_t region_bytes() override { return regions_.bytes(); }
 
   absl::StatusOr<std::shared_ptr<Ticket>> Submit(const TenantId& tenant, const std::string& session,
                                                  const v1::Operation& operation,
@@ -358,6 +376,7 @@ class EngineImpl : public Engine {
   Core core_;
   Scheduler scheduler_;
   Operations operations_;
+  Regions regions_;
   Arrays arrays_;
   Modules modules_;
   Functions functions_;
@@ -483,6 +502,7 @@ v1::Usage EngineImpl::GetUsage(const TenantId& tenant) {
   add("operations", scheduler_.num_unfinished(tenant), quota.operations);
   int64_t sessions = core_.catalogue.NumSessions(tenant) - core_.accounts->live_jobs(tenant);
   add("sessions", std::max<int64_t>(0, sessions), quota.sessions);
+  add("region-bytes", regions_.bytes(tenant), quota.region_bytes);
   return usage;
 }
 

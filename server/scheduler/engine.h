@@ -24,6 +24,7 @@
 #include "stride/v1/job_service.pb.h"
 #include "stride/v1/kernel_service.pb.h"
 #include "stride/v1/program_service.pb.h"
+#include "stride/v1/region_service.pb.h"
 #include "stride/v1/session_service.pb.h"
 #include "stride/v1/tenant_service.pb.h"
 
@@ -61,6 +62,9 @@ struct EngineOptions {
   int64_t spill_memory_bytes = 0;
   int64_t spill_disk_bytes = 0;
   std::string spill_folder;
+  // Memory shared with clients of this host, of all tenants together; one tenant may have half of
+  // it where its quota says nothing else. 0: none.
+  int64_t region_bytes = 0;
   // Of one tenant, where its quota says nothing else. More are refused.
   int max_queued_tasks = 100000;
   int max_sessions = 10000;
@@ -147,6 +151,11 @@ class Upload {
   // Appends bytes; blocks while staging is full (backpressure), no longer than the deadline given
   // at the start. SIZE_MISMATCH beyond the range.
   virtual absl::Status Write(std::string_view bytes) = 0;
+  // Of a call with a region: appends the bytes at [offset, offset + size) of it. They may not
+  // change until Finish has returned or this is dropped, which waits for what reads them.
+  virtual absl::Status WriteShared(int64_t offset, int64_t size) {
+    return absl::UnimplementedError("uploads from regions");
+  }
   // SIZE_MISMATCH when bytes are missing. After OK they are in the array.
   virtual absl::StatusOr<v1::Array> Finish() = 0;
 };
@@ -165,6 +174,21 @@ class Download {
   // The next bytes, at most `max_bytes`; empty at the end. Several chunks may be held at once, but
   // not forever: slots are few.
   virtual absl::StatusOr<Chunk> Next(int64_t max_bytes) = 0;
+  // Of a call with a region, in place of Next: puts the next bytes there and tells where. Size 0 at
+  // the end. To drop this waits for what writes there.
+  struct SharedChunk {
+    int64_t offset = 0;
+    int64_t size = 0;
+  };
+  virtual absl::StatusOr<SharedChunk> NextShared(int64_t max_bytes) {
+    return absl::UnimplementedError("downloads into regions");
+  }
+};
+
+// A region that a ticket was redeemed for. Its descriptor stays open as long as this lives.
+struct RedeemedRegion {
+  std::shared_ptr<const void> owner;
+  int fd = -1;
 };
 
 // A Fetch that was accepted: a read of the array as what was accepted before leaves it. What is
@@ -219,6 +243,22 @@ class Engine {
   // Waits until the array is ready.
   virtual absl::StatusOr<std::unique_ptr<Download>> BeginDownload(
       const TenantId& tenant, const v1::FetchArrayRequest& request, absl::Time deadline) = 0;
+
+  // --- regions: memory shared with clients of this host ---
+  // All but `socket_path`. Takes memory: up to a second a GiB.
+  virtual absl::StatusOr<v1::CreateRegionResponse> CreateRegion(
+      const TenantId& tenant, const v1::CreateRegionRequest& request) {
+    return absl::UnimplementedError("regions");
+  }
+  virtual absl::Status DeleteRegion(const TenantId& tenant, const std::string& name) {
+    return absl::UnimplementedError("regions");
+  }
+  // What a ticket of CreateRegion is good for, once and for a while. Does not block.
+  virtual absl::StatusOr<RedeemedRegion> RedeemRegion(std::string_view ticket) {
+    return absl::UnimplementedError("regions");
+  }
+  // Of all regions.
+  virtual int64_t region_bytes() { return 0; }
 
   // --- operations ---
   // `session` is `sessions/{id}` or empty when no handle is used. On error nothing was done, except

@@ -18,6 +18,7 @@ constexpr int64_t kFilePieceBytes = int64_t{1} << 20;
 }  // namespace
 
 ArrayWriter::~ArrayWriter() {
+  shared_.reset();  // its worker is used until then
   if (lane_ == nullptr) return;
   Locked lock(*core_);
   --lane_->num_copies;
@@ -39,7 +40,59 @@ absl::Status ArrayWriter::Open(Lane& lane, const store::Allocation& target, int6
     file_offset_ = target.offset + offset;
     return absl::OkStatus();
   }
-  return OpenStaged(target.offset + offset, deadline);
+  deadline_ = deadline;
+  next_offset_ = target.offset + offset;
+  return region_ != nullptr ? OpenShared() : OpenStaged(target.offset + offset, deadline);
+}
+
+absl::Status ArrayWriter::OpenShared() {
+  auto worker = scheduler_->BlockingWorker(*lane_, target_.arena);
+  if (!worker.ok()) return worker.status();
+  if (absl::Status status = region_->MapIn(*worker); !status.ok()) return status;
+  shared_ = std::make_unique<RegionCopies>(*worker, region_, /*to_device=*/true, target_.arena->id);
+  return absl::OkStatus();
+}
+
+absl::Status ArrayWriter::WriteShared(int64_t offset, int64_t size) {
+  const std::byte* bytes = region_->data() + offset;
+  if (position_ != nullptr) {
+    std::memcpy(position_, bytes, static_cast<size_t>(size));
+    position_ += size;
+    return absl::OkStatus();
+  }
+  if (shared_ == nullptr) {
+    const uint64_t to = std::exchange(file_offset_, file_offset_ + static_cast<uint64_t>(size));
+    return store::WriteAt(target_.arena->fd.get(), to, bytes, static_cast<size_t>(size));
+  }
+  for (int64_t done = 0; done < size; done += RegionCopies::kPieceBytes) {
+    const auto count = static_cast<uint64_t>(std::min(size - done, RegionCopies::kPieceBytes));
+    unsent_.push_back({next_offset_, static_cast<uint64_t>(offset + done), count});
+    next_offset_ += count;
+    if (absl::Status status = Send(/*wait=*/false); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ArrayWriter::Send(bool wait) {
+  for (;;) {
+    absl::Status status;
+    while (status.ok() && (!unsent_.empty() || (wait && shared_->num_pieces() > 0))) {
+      if (unsent_.empty() || shared_->num_pieces() == RegionCopies::kMaxPieces) {
+        status = shared_->TakeFirst().status();
+      } else {
+        shared_->Send(unsent_.front());
+        unsent_.pop_front();
+      }
+    }
+    if (status.ok()) return status;
+    // What a worker's death cut off is still in the region.
+    std::vector<RegionCopies::Piece> lost = shared_->TakeLost();
+    unsent_.insert(unsent_.begin(), lost.begin(), lost.end());
+    while (!status.ok()) {
+      if (!IsLostWorker(status) || ++num_tries_ >= kMaxTransferTries) return status;
+      status = OpenShared();
+    }
+  }
 }
 
 absl::Status ArrayWriter::OpenStaged(uint64_t offset, absl::Time deadline) {
@@ -90,6 +143,7 @@ absl::Status ArrayWriter::Write(std::string_view bytes) {
 }
 
 absl::Status ArrayWriter::Finish() {
+  if (shared_ != nullptr) return Send(/*wait=*/true);
   while (staged_ != nullptr) {
     absl::Status status = staged_->Finish();
     if (status.ok()) return status;
@@ -109,6 +163,24 @@ absl::Status RangedUpload::Write(std::string_view bytes) {
   return absl::OkStatus();
 }
 
+absl::Status RangedUpload::WriteShared(int64_t offset, int64_t size) {
+  const Region* region = writer_.region();
+  if (region == nullptr || !region->Covers(offset, size)) {
+    return InvalidField(
+        v1::ERROR_REASON_INVALID_FIELD, "chunk",
+        absl::StrCat("outside the region. Region: ", region == nullptr ? 0 : region->size(),
+                     ", offset: ", offset, ", size: ", size));
+  }
+  if (size > remaining()) {
+    return InvalidField(
+        v1::ERROR_REASON_SIZE_MISMATCH, "chunk",
+        absl::StrCat("more bytes than the range declares. Declared: ", end_ - begin_));
+  }
+  if (absl::Status status = writer_.WriteShared(offset, size); !status.ok()) return status;
+  position_ += size;
+  return absl::OkStatus();
+}
+
 void RangedUpload::Hold() {
   if (!std::exchange(holding_, true)) ++array_->buffer->num_holders;
 }
@@ -119,9 +191,10 @@ void RangedUpload::LetGo() {
 
 absl::StatusOr<v1::Array> RangedUpload::Finish() {
   if (remaining() > 0) {
-    return InvalidField(v1::ERROR_REASON_SIZE_MISMATCH, "data",
-                        absl::StrCat("fewer bytes than the range declares. Declared: ",
-                                     end_ - begin_, ", sent: ", position_ - begin_));
+    return InvalidField(
+        v1::ERROR_REASON_SIZE_MISMATCH, writer_.region() != nullptr ? "chunk" : "data",
+        absl::StrCat("fewer bytes than the range declares. Declared: ", end_ - begin_,
+                     ", sent: ", position_ - begin_));
   }
   if (absl::Status status = writer_.Finish(); !status.ok()) return status;
   Locked lock(*core_);
@@ -222,6 +295,7 @@ OverwriteUpload::~OverwriteUpload() {
 
 ArrayDownload::~ArrayDownload() {
   staged_.reset();
+  shared_.reset();
   if (lane_ == nullptr) return;
   Locked lock(*core_);
   --lane_->num_copies;
@@ -254,6 +328,13 @@ absl::Status ArrayDownload::Open() {
   if (lane == nullptr || source_.mapped() || from_file_) return absl::OkStatus();
   auto worker = scheduler_->BlockingWorker(*lane, source_.arena);
   if (!worker.ok()) return worker.status();
+  if (region_ != nullptr) {
+    num_requested_ = 0;
+    if (absl::Status status = region_->MapIn(*worker); !status.ok()) return status;
+    shared_ =
+        std::make_unique<RegionCopies>(*worker, region_, /*to_device=*/false, source_.arena->id);
+    return absl::OkStatus();
+  }
   staged_ = std::make_unique<StagedReader>(*worker, source_.arena->id,
                                            source_.offset + array.info.offset + position_,
                                            end_ - position_, deadline_);
@@ -288,6 +369,65 @@ absl::StatusOr<Download::Chunk> ArrayDownload::Next(int64_t max_bytes) {
     return chunk;
   }
   return absl::InternalError("unreachable");
+}
+
+Download::SharedChunk ArrayDownload::Shared(int64_t size) {
+  const SharedChunk chunk{region_position_, size};
+  region_position_ += size;
+  position_ += size;
+  return chunk;
+}
+
+absl::StatusOr<Download::SharedChunk> ArrayDownload::NextShared(int64_t max_bytes) {
+  if (region_ == nullptr) return absl::InternalError("a download without a region");
+  if (position_ == end_) return SharedChunk{region_position_, 0};
+  absl::Status status;
+  for (int i = 0; i < kMaxTransferTries; ++i) {
+    if (!std::exchange(opened_, true)) status = Open();
+    if (status.ok()) {
+      if (shared_ == nullptr) return CopyShared(max_bytes);
+      auto chunk = AwaitShared(max_bytes);
+      if (chunk.ok()) return chunk;
+      status = chunk.status();
+    }
+    if (!MayGoOn(status)) return status;
+    // A successor reads again what was not told of yet.
+    shared_.reset();
+    opened_ = false;
+    if (i + 1 < kMaxTransferTries) status = absl::OkStatus();
+  }
+  return status;
+}
+
+absl::StatusOr<Download::SharedChunk> ArrayDownload::CopyShared(int64_t max_bytes) {
+  const int64_t count = std::min(max_bytes, end_ - position_);
+  std::byte* to = region_->data() + region_position_;
+  const auto offset = static_cast<uint64_t>(access_->array().info.offset + position_);
+  if (from_file_) {
+    absl::Status status = store::ReadAt(source_.arena->fd.get(), source_.offset + offset, to,
+                                        static_cast<size_t>(count));
+    if (!status.ok()) return status;
+  } else {
+    const char* base = source_.arena != nullptr ? reinterpret_cast<const char*>(source_.data())
+                                                : inline_bytes_->data();
+    std::memcpy(to, base + offset, static_cast<size_t>(count));
+  }
+  return Shared(count);
+}
+
+absl::StatusOr<Download::SharedChunk> ArrayDownload::AwaitShared(int64_t max_bytes) {
+  while (shared_->num_pieces() < RegionCopies::kMaxPieces && position_ + num_requested_ < end_) {
+    const int64_t count = std::min(max_bytes, end_ - position_ - num_requested_);
+    shared_->Send(
+        {source_.offset +
+             static_cast<uint64_t>(access_->array().info.offset + position_ + num_requested_),
+         static_cast<uint64_t>(region_position_ + num_requested_), static_cast<uint64_t>(count)});
+    num_requested_ += count;
+  }
+  auto piece = shared_->TakeFirst();
+  if (!piece.ok()) return piece.status();
+  num_requested_ -= static_cast<int64_t>(piece->size);
+  return Shared(static_cast<int64_t>(piece->size));
 }
 
 absl::StatusOr<Download::Chunk> ArrayDownload::NextOfFile(int64_t max_bytes) {

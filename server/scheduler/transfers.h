@@ -1,33 +1,43 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 
 #include "server/scheduler/arrays.h"
 #include "server/scheduler/core.h"
 #include "server/scheduler/engine.h"
+#include "server/scheduler/region_copies.h"
 #include "server/scheduler/scheduler.h"
 #include "server/scheduler/staged_copy.h"
 
 namespace stride::scheduler {
 
-// Where the bytes of an upload go: straight into host memory, or through staging into device
-// memory.
+// Where the bytes of an upload go: straight into host memory, or into device memory, through
+// staging or from the client's own region.
 class ArrayWriter {
  public:
   ArrayWriter(Core* core, Scheduler* scheduler) : core_(core), scheduler_(scheduler) {}
   ~ArrayWriter();
 
+  // Before Open: the bytes come from there, by WriteShared, and not by Write.
+  void ShareRegion(std::shared_ptr<Region> region) { region_ = std::move(region); }
+  const Region* region() const { return region_.get(); }
   // `offset` is from the start of the allocation.
   absl::Status Open(Lane& lane, const store::Allocation& target, int64_t offset,
                     absl::Time deadline);
   absl::Status Write(std::string_view bytes);
+  // Within the region. Its bytes may be read until Finish.
+  absl::Status WriteShared(int64_t offset, int64_t size);
   // Waits until all is there.
   absl::Status Finish();
 
  private:
   absl::Status OpenStaged(uint64_t offset, absl::Time deadline);
   absl::Status GoOn(absl::Status lost);
+  absl::Status OpenShared();
+  // Sends what is in `unsent_`; with `wait`, waits for all.
+  absl::Status Send(bool wait);
 
   Core* const core_;
   Scheduler* const scheduler_;
@@ -37,7 +47,11 @@ class ArrayWriter {
   uint64_t file_offset_ = 0;       // where there is neither that nor staging
   std::unique_ptr<StagedWriter> staged_;
   absl::Time deadline_;
-  int num_tries_ = 0;  // workers that died
+  int num_tries_ = 0;               // workers that died
+  std::shared_ptr<Region> region_;  // null: the bytes come by Write
+  std::unique_ptr<RegionCopies> shared_;
+  std::deque<RegionCopies::Piece> unsent_;
+  uint64_t next_offset_ = 0;  // in the arena, of what comes next from the region
 };
 
 // Counts the bytes of one range and passes them on.
@@ -55,7 +69,10 @@ class RangedUpload : public Upload {
 
   int64_t remaining() const override { return end_ - position_; }
   absl::Status Write(std::string_view bytes) override;
+  absl::Status WriteShared(int64_t offset, int64_t size) override;
   absl::StatusOr<v1::Array> Finish() override;
+  // Before Open; null: the call has none.
+  void ShareRegion(std::shared_ptr<Region> region) { writer_.ShareRegion(std::move(region)); }
 
  protected:
   // All bytes are in the array. Caller holds the lock.
@@ -109,22 +126,31 @@ class OverwriteUpload : public RangedUpload {
 class ArrayDownload : public Download {
  public:
   ArrayDownload(Core* core, Scheduler* scheduler, std::shared_ptr<ReadAccess> access,
-                v1::Array description, int64_t begin, int64_t end, absl::Time deadline)
+                v1::Array description, int64_t begin, int64_t end, absl::Time deadline,
+                std::shared_ptr<Region> region = nullptr, int64_t region_offset = 0)
       : core_(core),
         scheduler_(scheduler),
         access_(std::move(access)),
         description_(std::move(description)),
         position_(begin),
         end_(end),
-        deadline_(deadline) {}
+        deadline_(deadline),
+        region_(std::move(region)),
+        region_position_(region_offset) {}
   ~ArrayDownload() override;
 
   const v1::Array& array() const override { return description_; }
   absl::StatusOr<Chunk> Next(int64_t max_bytes) override;
+  absl::StatusOr<SharedChunk> NextShared(int64_t max_bytes) override;
 
  private:
   absl::Status Open();
   absl::StatusOr<Chunk> NextOfFile(int64_t max_bytes);
+  // At once, of what the daemon itself can read.
+  absl::StatusOr<SharedChunk> CopyShared(int64_t max_bytes);
+  // From the device; several copies are under way.
+  absl::StatusOr<SharedChunk> AwaitShared(int64_t max_bytes);
+  SharedChunk Shared(int64_t size);
 
   Core* const core_;
   Scheduler* const scheduler_;
@@ -139,6 +165,10 @@ class ArrayDownload : public Download {
   std::shared_ptr<const std::string> inline_bytes_;
   std::unique_ptr<StagedReader> staged_;
   bool from_file_ = false;
+  const std::shared_ptr<Region> region_;  // null: the bytes go by Next
+  int64_t region_position_;
+  std::unique_ptr<RegionCopies> shared_;
+  int64_t num_requested_ = 0;  // bytes from position_ on, asked of the worker
 };
 
 }  // namespace stride::scheduler

@@ -96,6 +96,15 @@ absl::StatusOr<std::string> ParseSessionName(std::string_view name, std::string_
   return std::string(parts[1]);
 }
 
+absl::Status CheckRegionName(std::string_view name, std::string_view field) {
+  std::vector<std::string_view> parts = Split(name);
+  if (parts.size() != 4 || parts[0] != "sessions" || !IsSessionId(parts[1]) ||
+      parts[2] != "regions" || !IsResourceId(parts[3])) {
+    return Malformed(field, "sessions/{session}/regions/{region}");
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<TenantResource> ParseTenantResource(std::string_view name,
                                                    std::string_view collection,
                                                    std::string_view field) {

@@ -41,6 +41,9 @@ absl::StatusOr<TenantResource> ParseTenantResource(std::string_view name,
 absl::StatusOr<std::string> ParseParent(std::string_view parent, const TenantId& caller,
                                         std::string_view field);
 
+// INVALID_ARGUMENT unless it is `sessions/{session}/regions/{id}`.
+absl::Status CheckRegionName(std::string_view name, std::string_view field);
+
 // [a-z0-9][a-z0-9-]{0,62}
 bool IsSessionId(std::string_view id);
 // [a-zA-Z0-9][a-zA-Z0-9._-]{0,254}

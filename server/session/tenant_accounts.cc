@@ -61,9 +61,10 @@ identity::Quota TenantAccounts::QuotaOf(const TenantId& tenant) const {
 identity::Quota TenantAccounts::Effective(const TenantId& tenant) const {
   auto it = quotas_.find(tenant);
   identity::Quota quota = it == quotas_.end() ? others_ : it->second;
-  for (auto member : {&identity::Quota::array_bytes, &identity::Quota::inline_bytes,
-                      &identity::Quota::operations, &identity::Quota::jobs,
-                      &identity::Quota::sessions, &identity::Quota::upload_bytes_per_second}) {
+  for (auto member :
+       {&identity::Quota::array_bytes, &identity::Quota::inline_bytes, &identity::Quota::operations,
+        &identity::Quota::jobs, &identity::Quota::sessions,
+        &identity::Quota::upload_bytes_per_second, &identity::Quota::region_bytes}) {
     if (!(quota.*member).has_value()) quota.*member = defaults_.*member;
   }
   return quota;

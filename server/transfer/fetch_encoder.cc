@@ -19,6 +19,11 @@ std::string Framing(uint64_t size) {
   return out;
 }
 
+grpc::ByteBuffer Serialized(const v1::FetchArrayResponse& response) {
+  grpc::Slice slice(response.SerializeAsString());
+  return grpc::ByteBuffer(&slice, 1);
+}
+
 void DropLease(void* lease) { delete static_cast<std::shared_ptr<const void>*>(lease); }
 
 }  // namespace
@@ -26,8 +31,14 @@ void DropLease(void* lease) { delete static_cast<std::shared_ptr<const void>*>(l
 grpc::ByteBuffer EncodeFetchArray(const v1::Array& array) {
   v1::FetchArrayResponse response;
   *response.mutable_array() = array;
-  grpc::Slice slice(response.SerializeAsString());
-  return grpc::ByteBuffer(&slice, 1);
+  return Serialized(response);
+}
+
+grpc::ByteBuffer EncodeFetchChunk(int64_t offset, int64_t size) {
+  v1::FetchArrayResponse response;
+  response.mutable_chunk()->set_offset(offset);
+  response.mutable_chunk()->set_size(size);
+  return Serialized(response);
 }
 
 grpc::ByteBuffer EncodeFetchData(std::string_view bytes, std::shared_ptr<const void> lease) {

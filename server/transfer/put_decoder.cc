@@ -12,6 +12,7 @@ namespace {
 
 constexpr uint32_t kHeaderField = 1;
 constexpr uint32_t kDataField = 2;
+constexpr uint32_t kChunkField = 3;
 constexpr int kMaxGroupDepth = 100;  // as protobuf's own parsers have it
 constexpr uint64_t kMaxLength = INT32_MAX;
 
@@ -141,16 +142,18 @@ absl::Status TooLarge(std::string_view field, int64_t limit) {
                       {{"limit", std::to_string(limit)}});
 }
 
-absl::Status DecodeHeader(Cursor& cursor, PutMessage* message) {
+// Merges a message field, as protobuf does when it comes twice.
+template <typename Message>
+absl::Status DecodeMessage(Cursor& cursor, std::string_view field, std::optional<Message>* out) {
   uint64_t length = 0;
   std::vector<std::string_view> pieces;
-  if (!ReadLength(cursor, &length)) return Malformed("header", "malformed length");
-  if (length > PutDecoder::kMaxHeaderBytes) return TooLarge("header", PutDecoder::kMaxHeaderBytes);
-  if (!cursor.Take(length, &pieces)) return Malformed("header", "cut short");
+  if (!ReadLength(cursor, &length)) return Malformed(field, "malformed length");
+  if (length > PutDecoder::kMaxHeaderBytes) return TooLarge(field, PutDecoder::kMaxHeaderBytes);
+  if (!cursor.Take(length, &pieces)) return Malformed(field, "cut short");
   std::string bytes;
   for (std::string_view piece : pieces) bytes.append(piece);
-  if (!message->header.has_value()) message->header.emplace();
-  if (!message->header->MergeFromString(bytes)) return Malformed("header", "malformed message");
+  if (!out->has_value()) out->emplace();
+  if (!(*out)->MergeFromString(bytes)) return Malformed(field, "malformed message");
   return absl::OkStatus();
 }
 
@@ -174,9 +177,11 @@ absl::StatusOr<PutMessage> DecodePutMessage(absl::Span<const std::string_view> s
     if (!ReadTag(cursor, &tag)) return Malformed("", "malformed PutArrayRequest: bad field tag");
     absl::Status status;
     if (tag.field == kHeaderField && tag.type == WireType::kBytes) {
-      status = DecodeHeader(cursor, &message);
+      status = DecodeMessage(cursor, "header", &message.header);
     } else if (tag.field == kDataField && tag.type == WireType::kBytes) {
       status = DecodeData(cursor, &message);
+    } else if (tag.field == kChunkField && tag.type == WireType::kBytes) {
+      status = DecodeMessage(cursor, "chunk", &message.chunk);
     } else if (!SkipField(cursor, tag, 0)) {
       status = Malformed("", "malformed PutArrayRequest: bad unknown field");
     }
@@ -195,8 +200,21 @@ absl::StatusOr<PutMessage> PutDecoder::Next(absl::Span<const std::string_view> s
   if (first && message->data_bytes > 0) {
     return Malformed("data", "not allowed beside the header; send data from the second message on");
   }
+  if (first && message->chunk.has_value()) {
+    return Malformed("chunk", "not allowed beside the header; send chunks from the second on");
+  }
   if (!first && message->header.has_value()) {
     return Malformed("header", "allowed in the first message of PutArray only");
+  }
+  if (first) shares_region_ = !message->header->region().empty();
+  if (shares_region_ && message->data_bytes > 0) {
+    return Malformed("data", "not allowed where the header names a region; send chunks of it");
+  }
+  if (!first && shares_region_ && !message->chunk.has_value()) {
+    return Malformed("chunk", "missing; every message after a header with a region has one");
+  }
+  if (!shares_region_ && message->chunk.has_value()) {
+    return Malformed("chunk", "not allowed; the header names no region");
   }
   return message;
 }

@@ -17,15 +17,18 @@ struct PutMessage {
   // The payload in order, borrowed from the slices that were decoded.
   std::vector<std::string_view> data;
   int64_t data_bytes = 0;
+  // In place of the payload: where it lies in the call's region, as the client says.
+  std::optional<v1::RegionRange> chunk;
 };
 
 // Reads the wire form of one PutArrayRequest scattered over `slices`. Agrees with protobuf on every
-// input: fields in any order, the last `data` wins, headers merge, unknown fields are skipped.
+// input: fields in any order, the last `data` wins, headers and chunks merge, unknown fields are
+// skipped.
 // INVALID_ARGUMENT names the field that is malformed or too large. Pure; keeps nothing.
 absl::StatusOr<PutMessage> DecodePutMessage(absl::Span<const std::string_view> slices);
 
 // The rules of a whole PutArray call: the first message has the header alone, every other has data
-// alone. One thread.
+// alone, or a chunk alone where the header names a region. One thread.
 class PutDecoder {
  public:
   static constexpr int64_t kMaxDataBytes = int64_t{4} << 20;  // of one message
@@ -35,6 +38,7 @@ class PutDecoder {
 
  private:
   bool header_seen_ = false;
+  bool shares_region_ = false;
 };
 
 }  // namespace stride::transfer

@@ -16,6 +16,12 @@ _COMPARED = (
         for streams in (1, 4)
     ]
     + ["upload_first/unix/{device}/1"]
+    + [
+        f"{name}_{way}{against}/{{device}}"
+        for name, againsts in (("shared", ("", "_messages", "_memcpy")), ("in_place", ("", "_memcpy1", "_memcpy")))
+        for way in ("up", "down")
+        for against in againsts
+    ]
     + [f"{name}/{{device}}" for name in ("fair_throughput", "fair_part", "fair_quiet")]
     + [f"{name}/{{device}}{suffix}" for name in ("expression", "sum") for suffix in ("", "/device")]
     + [f"{name}_cold/{{device}}" for name in ("compile", "kernel")]
@@ -35,6 +41,8 @@ class ServiceBenchTest(unittest.TestCase):
         devices = sorted({id.split("/")[1] for id in rows if id.startswith("compile_cold/")})
         self.assertTrue(devices, run.stdout)
         expected = {id.format(device=device) for id in _COMPARED + _ALONE for device in devices}
+        if any(id.startswith("shared_up_dma/") for id in rows):  # a GPU is here
+            expected |= {id for id in rows if "_dma/" in id}
         self.assertEqual(set(rows), expected)
         for id, row in rows.items():
             with self.subTest(id):

@@ -297,6 +297,49 @@ void FakeWorker::Copy(bool to_device, uint64_t arena, uint64_t arena_offset,
                       uint64_t staging_offset, uint64_t size,
                       std::function<void(absl::Status)> done) {
   ++num_copies_;
+  CopyBetween(
+      to_device, arena, arena_offset, [&] { return staging_memory_.data() + staging_offset; }, size,
+      std::move(done));
+}
+
+absl::Status FakeWorker::MapRegion(uint64_t region, uint64_t size, int fd) {
+  auto map = MemoryMap::Map(fd, size, /*writable=*/true);
+  if (!map.ok()) return map.status();
+  absl::MutexLock lock(&mutex_);
+  if (!alive_) return MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "dead");
+  regions_[region] = *std::move(map);
+  return absl::OkStatus();
+}
+
+absl::Status FakeWorker::UnmapRegion(uint64_t region) {
+  absl::MutexLock lock(&mutex_);
+  regions_.erase(region);
+  return absl::OkStatus();
+}
+
+int FakeWorker::num_regions() const {
+  absl::MutexLock lock(&mutex_);
+  return static_cast<int>(regions_.size());
+}
+
+int FakeWorker::num_region_copies() const {
+  absl::MutexLock lock(&mutex_);
+  return num_region_copies_;
+}
+
+void FakeWorker::CopyRegion(bool to_device, uint64_t arena, uint64_t arena_offset, uint64_t region,
+                            uint64_t region_offset, uint64_t size,
+                            std::function<void(absl::Status)> done) {
+  auto host = [&] {
+    ++num_region_copies_;
+    return regions_.at(region).data() + region_offset;
+  };
+  CopyBetween(to_device, arena, arena_offset, host, size, std::move(done));
+}
+
+void FakeWorker::CopyBetween(bool to_device, uint64_t arena, uint64_t arena_offset,
+                             const std::function<std::byte*()>& host, uint64_t size,
+                             std::function<void(absl::Status)> done) {
   if (die_at_copy_ > 0 && --die_at_copy_ == 0) {
     absl::Status killed =
         MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "killed");
@@ -315,7 +358,7 @@ void FakeWorker::Copy(bool to_device, uint64_t arena, uint64_t arena_offset,
     auto it = arenas_.find(arena);
     if (it != arenas_.end()) {
       std::byte* device = it->second.data() + arena_offset;
-      std::byte* staging = staging_memory_.data() + staging_offset;
+      std::byte* staging = host();
       std::memcpy(to_device ? device : staging, to_device ? staging : device, size);
     }
   }

@@ -41,6 +41,11 @@ class FakeWorker : public broker::Worker, public std::enable_shared_from_this<Fa
   absl::Status Submit(wire::Submit tasks) override;
   void Copy(bool to_device, uint64_t arena, uint64_t arena_offset, uint64_t staging_offset,
             uint64_t size, std::function<void(absl::Status)> done) override;
+  absl::Status MapRegion(uint64_t region, uint64_t size, int fd) override;
+  absl::Status UnmapRegion(uint64_t region) override;
+  void CopyRegion(bool to_device, uint64_t arena, uint64_t arena_offset, uint64_t region,
+                  uint64_t region_offset, uint64_t size,
+                  std::function<void(absl::Status)> done) override;
   absl::Status Cancel(absl::Span<const uint64_t> sequences) override;
   Progress progress() const override;
   broker::StagingPool& staging() override { return *staging_; }
@@ -82,12 +87,17 @@ class FakeWorker : public broker::Worker, public std::enable_shared_from_this<Fa
   // That it has now, and how many were ever brought.
   std::map<uint64_t, wire::Graph> graphs() const;
   int num_graph_loads() const;
+  int num_regions() const;  // mapped now
+  int num_region_copies() const;
   void Die(broker::WorkerDeath death);
   // Death while the oldest held task was running.
   void DieRunning(absl::Status cause, bool fault);
 
  private:
   void EndAll();
+  void CopyBetween(bool to_device, uint64_t arena, uint64_t arena_offset,
+                   const std::function<std::byte*()>& host, uint64_t size,
+                   std::function<void(absl::Status)> done);
   void AnswerCancel(const std::vector<uint64_t>& sequences);
 
   const uint64_t id_;
@@ -96,7 +106,8 @@ class FakeWorker : public broker::Worker, public std::enable_shared_from_this<Fa
   std::unique_ptr<broker::StagingPool> staging_;
   mutable absl::Mutex mutex_;
   broker::WorkerCallbacks callbacks_;
-  std::map<uint64_t, MemoryMap> arenas_;
+  std::map<uint64_t, MemoryMap> arenas_, regions_;
+  int num_region_copies_ = 0;
   std::deque<wire::Task> held_;
   std::vector<wire::Task> submitted_;
   int num_packets_ = 0;

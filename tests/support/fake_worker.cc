@@ -213,6 +213,17 @@ class FakeDevice : public Device {
     }
   }
 
+  absl::Status MapRegion(uint64_t region, uint64_t size, UniqueFd fd) override {
+    auto map = MemoryMap::Map(fd.get(), size, true);
+    if (!map.ok()) return map.status();
+    regions_[region] = *std::move(map);
+    return absl::OkStatus();
+  }
+  absl::Status UnmapRegion(uint64_t region) override {
+    regions_.erase(region);
+    return absl::OkStatus();
+  }
+
   void Copy(const wire::Copy& copy) override {
     if (copy.size() == 13) return;  // never completes
     auto found = arenas_.find(copy.arena());
@@ -220,7 +231,15 @@ class FakeDevice : public Device {
       return environment_.completions->CopyDone(copy.id(), absl::InternalError("no such arena"));
     }
     std::byte* memory = found->second.data() + copy.arena_offset();
-    std::byte* staging = environment_.staging + copy.staging_offset();
+    std::byte* staging = environment_.staging;
+    if (copy.region() != 0) {
+      auto region = regions_.find(copy.region());
+      if (region == regions_.end()) {
+        return environment_.completions->CopyDone(copy.id(), absl::InternalError("no such region"));
+      }
+      staging = region->second.data();
+    }
+    staging += copy.staging_offset();
     std::memcpy(copy.to_device() ? memory : staging, copy.to_device() ? staging : memory,
                 copy.size());
     environment_.completions->CopyDone(copy.id(), absl::OkStatus());
@@ -229,7 +248,7 @@ class FakeDevice : public Device {
 
  private:
   Environment environment_;
-  std::map<uint64_t, MemoryMap> arenas_;
+  std::map<uint64_t, MemoryMap> arenas_, regions_;
 };
 
 // The source's text is an order; the object is what Device::LoadModule is to get.

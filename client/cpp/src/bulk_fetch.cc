@@ -11,6 +11,7 @@
 #include "client/cpp/src/bulk.h"
 #include "client/cpp/src/raw_call.h"
 #include "client/cpp/src/run_ranges.h"
+#include "client/cpp/src/shared_transfer.h"
 #include "client/cpp/src/status.h"
 #include "stride/v1/array_service.pb.h"
 
@@ -89,8 +90,23 @@ Result<void> UntilThere(const std::function<Result<void>(bool* begun)>& receive)
 
 }  // namespace
 
-Result<void> FetchBulk(Channels& channels, const std::string& name, std::span<std::byte> out,
-                       const TransferOptions& options, std::chrono::nanoseconds default_timeout) {
+Result<void> FetchBulk(Channels& channels, SharedMemory& shared, const std::string& name,
+                       std::span<std::byte> out, const TransferOptions& options,
+                       std::chrono::nanoseconds default_timeout) {
+  const auto size = static_cast<int64_t>(out.size());
+  auto fetched =
+      shared.Use(out.data(), size, BounceBytesForFetch(size),
+                 [&](const SharedRegion& region, std::optional<int64_t> in_place) {
+                   std::atomic<bool> begun = false;
+                   auto result = FetchShared({channels, region, in_place, options, default_timeout},
+                                             name, out, &begun);
+                   // A daemon that is being replaced: regions have gone with it, and what follows
+                   // waits.
+                   if (!result && result.error().code == Code::kUnavailable && !begun)
+                     return Result<void>(RegionGone());
+                   return result;
+                 });
+  if (fetched) return *std::move(fetched);
   const auto ranges = CutRanges(static_cast<int64_t>(out.size()), channels.num_bulk());
   return RunRanges(ranges, options,
                    [&](int i, Range range, const TransferOptions& call_options) -> Result<void> {

@@ -8,6 +8,7 @@
 #include "client/cpp/src/convert.h"
 #include "client/cpp/src/raw_call.h"
 #include "client/cpp/src/run_ranges.h"
+#include "client/cpp/src/shared_transfer.h"
 #include "client/cpp/src/status.h"
 #include "stride/v1/array_service.pb.h"
 
@@ -97,9 +98,23 @@ Result<v1::PutArrayResponse> SendRange(RawCall& call, const v1::PutArrayRequest&
   return response;
 }
 
+// Nothing: no region is of use now.
+std::optional<Result<ArrayInfo>> PutBySharedMemory(Channels& channels, SharedMemory& shared,
+                                                   const v1::PutArrayRequest& header,
+                                                   std::span<const std::byte> data,
+                                                   const PutOptions& options,
+                                                   std::chrono::nanoseconds default_timeout) {
+  const auto size = static_cast<int64_t>(data.size());
+  return shared.Use(
+      data.data(), size, BounceBytesForPut(size, channels.num_bulk()),
+      [&](const SharedRegion& region, std::optional<int64_t> in_place) {
+        return PutShared({channels, region, in_place, options, default_timeout}, header, data);
+      });
+}
+
 }  // namespace
 
-Result<ArrayInfo> PutBulk(Channels& channels, const std::string& parent,
+Result<ArrayInfo> PutBulk(Channels& channels, SharedMemory& shared, const std::string& parent,
                           const std::string& array_id, const ArraySpec& spec,
                           std::span<const std::byte> data, const PutOptions& options,
                           std::chrono::nanoseconds default_timeout) {
@@ -112,6 +127,8 @@ Result<ArrayInfo> PutBulk(Channels& channels, const std::string& parent,
   header->set_overwrite(options.overwrite);
   if (options.ttl.count() > 0) header->mutable_ttl()->set_seconds(options.ttl.count());
 
+  if (auto put = PutBySharedMemory(channels, shared, request, data, options, default_timeout))
+    return *std::move(put);
   const auto ranges = CutRanges(static_cast<int64_t>(data.size()), channels.num_bulk());
   std::mutex mutex;
   ArrayInfo info;

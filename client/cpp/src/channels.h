@@ -21,6 +21,7 @@ class Channels {
   Channels(std::string address, std::string target, Credentials credentials, int num_bulk);
 
   const std::string& address() const { return address_; }
+  const std::string& target() const { return target_; }
   const std::shared_ptr<grpc::Channel>& control() const { return control_; }
   int num_bulk() const { return static_cast<int>(bulk_.size()); }
   // Connects on first use.

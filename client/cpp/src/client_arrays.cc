@@ -5,6 +5,7 @@
 #include "client/cpp/src/convert.h"
 #include "client/cpp/src/core.h"
 #include "client/cpp/src/status.h"
+#include "client/cpp/src/user_region.h"
 #include "stride/client.h"
 #include "stride/v1/array_service.grpc.pb.h"
 
@@ -78,7 +79,7 @@ Result<void> FetchState(internal::Core& core, const ArrayState& state, std::span
   if (auto fits = CheckFits(*spec, out.size(), expected); !fits) return fits;
   auto name = state.Name();
   if (!name) return name.error();
-  return internal::FetchBulk(core.channels, *name, out, options, core.default_timeout);
+  return internal::FetchBulk(core.channels, core.shared, *name, out, options, core.default_timeout);
 }
 
 Result<Array> PutState(const std::shared_ptr<internal::Core>& core, std::span<const std::byte> data,
@@ -92,16 +93,16 @@ Result<Array> PutState(const std::shared_ptr<internal::Core>& core, std::span<co
     const auto parts = SplitName(options.name);
     if (!parts)
       return LocalError(Code::kInvalidArgument, "Not an array's full name: " + options.name);
-    auto put = internal::PutBulk(core->channels, parts->first, parts->second, spec, data, options,
-                                 core->default_timeout);
+    auto put = internal::PutBulk(core->channels, core->shared, parts->first, parts->second, spec,
+                                 data, options, core->default_timeout);
     if (!put) return put.error();
     return Array(std::make_shared<ArrayState>(core, options.name));
   }
   auto session = core->session.Name();
   if (!session) return session.error();
   const uint64_t handle = core->NextHandle();
-  auto put = internal::PutBulk(core->channels, *session, std::to_string(handle), spec, data,
-                               options, core->default_timeout);
+  auto put = internal::PutBulk(core->channels, core->shared, *session, std::to_string(handle), spec,
+                               data, options, core->default_timeout);
   if (!put) {
     if (put.error().reason == "SESSION_NOT_FOUND") core->session.Forget(*session);
     return put.error();
@@ -141,6 +142,12 @@ Future<void> Client::FetchAsync(const Array& array, std::span<std::byte> out,
         if (!state) return LocalError(Code::kInvalidArgument, "This Array stands for nothing");
         return FetchState(*core, *state, out, DataType::kUnspecified, o);
       });
+}
+
+Result<SharedBuffer> Client::AllocateShared(size_t bytes) {
+  auto region = core_->shared.Allocate(static_cast<int64_t>(bytes));
+  if (!region) return region.error();
+  return SharedBuffer(std::make_shared<internal::UserRegion>(core_, *std::move(region)));
 }
 
 Array Client::Open(std::string name) {

@@ -8,6 +8,7 @@
 #include "client/cpp/src/channels.h"
 #include "client/cpp/src/command_stream.h"
 #include "client/cpp/src/session.h"
+#include "client/cpp/src/shared_memory.h"
 #include "stride/client.h"
 
 namespace stride::internal {
@@ -18,6 +19,7 @@ class Core : public std::enable_shared_from_this<Core> {
   Core(const ConnectOptions& options, const std::string& target, Credentials credentials)
       : channels(options.address, target, std::move(credentials), options.num_bulk_channels),
         session(channels, options.session_ttl),
+        shared(channels, session, options.share_memory),
         stream(channels, session),
         default_timeout(options.default_timeout) {}
 
@@ -36,6 +38,7 @@ class Core : public std::enable_shared_from_this<Core> {
 
   Channels channels;
   Session session;
+  SharedMemory shared;
   CommandStream stream;
   const std::chrono::nanoseconds default_timeout;
 

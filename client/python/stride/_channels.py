@@ -97,6 +97,10 @@ class Channels:
         return grpc.secure_channel(self._target, self._credentials, options)
 
     @property
+    def target(self) -> str:
+        return self._target
+
+    @property
     def num_bulk(self) -> int:
         return len(self._bulk)
 

@@ -12,7 +12,7 @@ from typing import Dict, Iterator, List, Optional
 import grpc
 import numpy as np
 
-from stride import _address, _daemon, _dtypes, _errors, _origin, _transfer
+from stride import _address, _daemon, _dtypes, _errors, _origin, _shared, _transfer
 from stride._channels import Channels, make_credentials
 from stride._graph import MAX_WEIGHT, Flush, Node, spec_of
 from stride._metrics import Device, DeviceSample
@@ -122,6 +122,7 @@ class Session:
         except BaseException:
             channels.close()
             raise
+        self._shared = _shared.SharedMemory(channels, self.name)
         self._stream = CommandStream(compute_service_pb2_grpc.ComputeServiceStub(channels.control), self.name)
         threading.Thread(target=_renew, args=(weakref.ref(self), self._closed, self._sessions, self.name), name="stride-renewal",
                          daemon=True).start()
@@ -152,6 +153,7 @@ class Session:
         while self in _default:
             _default.remove(self)
         self._stream.close()
+        self._shared.keep_user_arrays()
         try:
             self._sessions.DeleteSession(session_service_pb2.DeleteSessionRequest(name=self.name), timeout=5)
         except grpc.RpcError:
@@ -271,7 +273,7 @@ class Session:
             # The stream of commands is another connection: what it carries must have been accepted before the name is known.
             self._await_acceptance()
             self._tell(self._stream.take_failure(node.handle))
-            return _transfer.fetch(self._channels, self._pool, f"{self.name}/arrays/{node.handle}", node.dtype, node.shape,
+            return _transfer.fetch(self._channels, self._shared, self._pool, f"{self.name}/arrays/{node.handle}", node.dtype, node.shape,
                                    progress=progress, timeout=self.timeout)
         except _errors.StrideError as error:
             if not error.origin:
@@ -354,11 +356,17 @@ class Session:
             return node
         values = np.ascontiguousarray(values, dtype).reshape(values.shape)
         handle = self.next_id()
-        _transfer.put(self._channels, self._pool, self.name, str(handle), spec_of(node), values, device=device, progress=progress,
-                      timeout=self.timeout)
+        _transfer.put(self._channels, self._shared, self._pool, self.name, str(handle), spec_of(node), values, device=device,
+                      progress=progress, timeout=self.timeout)
         node.handle = handle
         node.device = device
         return node
+
+    def empty_shared(self, shape, dtype=np.float64) -> np.ndarray:
+        """A NumPy array of zeros in memory that the daemon shares: made into an array of the service, its elements are not copied on this side,
+        and on a GPU go by DMA. It outlives the session. Unimplemented unless the daemon is on this machine, reached by its Unix socket."""
+        self._check_open()
+        return self._shared.empty(shape, np.dtype(dtype))
 
     # --- devices ---
 

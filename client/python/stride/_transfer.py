@@ -1,16 +1,30 @@
-"""Bulk bytes: arrays in chunks, large ones as several calls at once, each with its own range."""
+"""Bulk bytes: large arrays as several calls at once, each with its own range; through memory shared with the daemon where that can be had
+and pays, else in chunks inside messages."""
 
+from collections import deque
+from concurrent.futures import wait
 from typing import Callable, List, Optional, Tuple
 
 import grpc
 import numpy as np
 
-from stride import _errors
-from stride.v1 import array_pb2, array_service_pb2 as pb, array_service_pb2_grpc
+from stride import _errors, _shared
+from stride.v1 import array_pb2, array_service_pb2 as pb, array_service_pb2_grpc, region_service_pb2
 
 CHUNK_BYTES = 1 << 20
 # Below this a second call costs more than it brings.
 _MIN_PART_BYTES = 8 << 20
+# Of one upload call through a region.
+_PUT_PART_BYTES = 8 << 20
+# However many connections there are: more threads copy no faster, and the smallest region has a chunk for each part of theirs.
+_MAX_THREADS = 8
+# No call through a region moves less of a larger array.
+_LEAST_PART_BYTES = 4 << 20
+# What the daemon tells of at once: copied out while the next comes, or nothing to do about it.
+_BOUNCE_CHUNK_BYTES = 4 << 20
+_IN_PLACE_CHUNK_BYTES = 16 << 20
+# Each thread's calls take turns with two parts of the region: nothing but a call's end tells that the daemon has done with its part.
+_PARTS_OF_THREAD = 2
 
 # Called with bytes moved so far and bytes in all, in a thread of the pool.
 Progress = Callable[[int, int], None]
@@ -35,25 +49,141 @@ class _Count:
 
 def _each_part(channels, pool, size, move) -> None:
     """Calls move(stub, begin, end) for every part, the first in this thread."""
-    ranges = cut_ranges(size, channels.num_bulk)
-    stubs = [array_service_pb2_grpc.ArrayServiceStub(channels.bulk(i)) for i in range(len(ranges))]
-    others = [pool.submit(move, stub, *part) for stub, part in zip(stubs[1:], ranges[1:])]
     try:
-        move(stubs[0], *ranges[0])
-        for other in others:
-            other.result()
+        _run_parts(channels, pool, cut_ranges(size, channels.num_bulk), lambda stub, _, begin, end: move(stub, begin, end))
     except grpc.RpcError as error:
         raise _errors.from_rpc(error) from None
 
 
-def put(channels, pool, parent: str, array_id: str, spec: array_pb2.ArraySpec, values: np.ndarray, *, device: str = "",
+def _run_parts(channels, pool, ranges, move) -> None:
+    """Calls move(stub, index, begin, end) for every part; returns, or raises the first error, when all have ended."""
+    stubs = [array_service_pb2_grpc.ArrayServiceStub(channels.bulk(i)) for i in range(len(ranges))]
+    others = [pool.submit(move, stub, i, *part) for i, (stub, part) in enumerate(zip(stubs, ranges)) if i > 0]
+    try:
+        move(stubs[0], 0, *ranges[0])
+    finally:
+        wait(others)
+    for other in others:
+        other.result()
+
+
+# --- through a region ---
+
+
+class _Turns:
+    """The calls of one thread: begin(at, end, offset) starts one that moves these bytes by way of that part of the region, and returns what
+    waits for its end. The next that uses its part begins after that."""
+
+    def __init__(self, begin, in_place: Optional[int], index: int, part_bytes: int):
+        self._begin, self._in_place, self._index, self._part_bytes = begin, in_place, index, part_bytes
+        self._ends: deque = deque()
+
+    def run(self, begin: int, end: int) -> None:
+        try:
+            for turn, at in enumerate(range(begin, end, self._part_bytes)):
+                if len(self._ends) == _PARTS_OF_THREAD:
+                    self._ends.popleft()()
+                part = self._index * _PARTS_OF_THREAD + turn % _PARTS_OF_THREAD
+                offset = part * self._part_bytes if self._in_place is None else self._in_place + at
+                self._ends.append(self._begin(at, min(end, at + self._part_bytes), offset))
+        finally:
+            while self._ends:
+                self._ends.popleft()()
+
+
+def _cut_shared(channels, size: int) -> List[Tuple[int, int]]:
+    return cut_ranges(size, min(channels.num_bulk, _MAX_THREADS))
+
+
+def _part_bytes(ranges, in_place: Optional[int], region_bytes: int, most: int) -> int:
+    largest = max(end - begin for begin, end in ranges)
+    if in_place is not None:
+        return max(1, largest)
+    room = region_bytes // (len(ranges) * _PARTS_OF_THREAD)
+    half = -(-largest // _PARTS_OF_THREAD)
+    wanted = max(-(-half // CHUNK_BYTES) * CHUNK_BYTES, _LEAST_PART_BYTES)
+    return max(CHUNK_BYTES, min(wanted, room // CHUNK_BYTES * CHUNK_BYTES, most))
+
+
+def _put_shared(channels, pool, header, source, count, timeout, region, in_place, bounce) -> None:
+    ranges = _cut_shared(channels, len(source))
+    size = _part_bytes(ranges, in_place, 0 if bounce is None else len(bounce), _PUT_PART_BYTES)
+
+    def move(stub, index, begin, end):
+        def start(at, stop, offset):
+            if bounce is not None:
+                bounce[offset:offset + stop - at] = source[at:stop]  # NumPy lets other threads run meanwhile
+            mine = pb.PutArrayRequest.Header(region=region)
+            mine.MergeFrom(header)
+            mine.range.CopyFrom(array_pb2.ByteRange(begin=at, end=stop))
+            chunk = region_service_pb2.RegionRange(offset=offset, size=stop - at)
+            call = stub.PutArray.future(iter((pb.PutArrayRequest(header=mine), pb.PutArrayRequest(chunk=chunk))), timeout=timeout)
+
+            def finish():
+                call.result()
+                count.add(stop - at)
+
+            return finish
+
+        _Turns(start, in_place, index, size).run(begin, end)
+
+    _run_parts(channels, pool, ranges, move)
+
+
+def _fetch_shared(channels, pool, name, target, count, timeout, region, in_place, bounce) -> None:
+    ranges = _cut_shared(channels, len(target))
+    size = _part_bytes(ranges, in_place, 0 if bounce is None else len(bounce), _shared.MAX_BOUNCE_BYTES)
+
+    def move(stub, index, begin, end):
+        def start(at, stop, offset):
+            request = pb.FetchArrayRequest(name=name, region=region, region_offset=offset,
+                                           chunk_bytes=_BOUNCE_CHUNK_BYTES if in_place is None else _IN_PLACE_CHUNK_BYTES)
+            request.range.CopyFrom(array_pb2.ByteRange(begin=at, end=stop))
+            replies = stub.FetchArray(request, timeout=timeout)
+
+            def finish():
+                to = at
+                for reply in replies:
+                    chunk = reply.chunk
+                    if not chunk.size:
+                        continue
+                    if chunk.offset != offset + to - at or not 0 < chunk.size <= stop - to:
+                        raise _errors.DataLoss(f"The daemon told of bytes of {name} that were not asked for")
+                    if bounce is not None:
+                        target[to:to + chunk.size] = bounce[chunk.offset:chunk.offset + chunk.size]
+                    to += chunk.size
+                    count.add(chunk.size)
+                if to != stop:
+                    raise _errors.DataLoss(f"The daemon sent {to - at} bytes of {stop - at} of {name}")
+
+            return finish
+
+        _Turns(start, in_place, index, size).run(begin, end)
+
+    _run_parts(channels, pool, ranges, move)
+
+
+# --- either way ---
+
+
+def put(channels, shared, pool, parent: str, array_id: str, spec: array_pb2.ArraySpec, values: np.ndarray, *, device: str = "",
         overwrite: bool = False, progress: Optional[Progress] = None, timeout: Optional[float] = None) -> None:
     """Uploads C-contiguous `values`, which must not change until this returns."""
-    view = memoryview(values.reshape(-1).view(np.uint8)) if values.size else memoryview(b"")
+    source = values.reshape(-1).view(np.uint8) if values.size else np.empty(0, np.uint8)
+    view = memoryview(source)
     count = _Count(len(view), progress)
+    common = pb.PutArrayRequest.Header(parent=parent, array_id=array_id, spec=spec, device=device, overwrite=overwrite)
+    threads = len(_cut_shared(channels, len(view)))
+    try:
+        if shared.use(source, threads * _PARTS_OF_THREAD * _PUT_PART_BYTES,
+                      lambda *region: _put_shared(channels, pool, common, source, count, timeout, *region)):
+            return
+    except grpc.RpcError as error:
+        raise _errors.from_rpc(error) from None
 
     def messages(begin, end):
-        header = pb.PutArrayRequest.Header(parent=parent, array_id=array_id, spec=spec, device=device, overwrite=overwrite)
+        header = pb.PutArrayRequest.Header()
+        header.CopyFrom(common)
         if (begin, end) != (0, len(view)):
             header.range.CopyFrom(array_pb2.ByteRange(begin=begin, end=end))
         yield pb.PutArrayRequest(header=header)
@@ -65,12 +195,20 @@ def put(channels, pool, parent: str, array_id: str, spec: array_pb2.ArraySpec, v
     _each_part(channels, pool, len(view), lambda stub, begin, end: stub.PutArray(messages(begin, end), timeout=timeout))
 
 
-def fetch(channels, pool, name: str, dtype: np.dtype, shape: Tuple[int, ...], *, progress: Optional[Progress] = None,
+def fetch(channels, shared, pool, name: str, dtype: np.dtype, shape: Tuple[int, ...], *, progress: Optional[Progress] = None,
           timeout: Optional[float] = None) -> np.ndarray:
     """Downloads an array whose type and shape are known, in C order; waits until it is ready."""
     values = np.empty(shape, dtype)
-    target = memoryview(values.reshape(-1).view(np.uint8)) if values.size else memoryview(b"")
+    out = values.reshape(-1).view(np.uint8) if values.size else np.empty(0, np.uint8)
+    target = memoryview(out)
     count = _Count(len(target), progress)
+    try:
+        # A call for each part of a view makes the daemon gather the view each time: few calls.
+        if shared.use(out, min(max(len(target), _PARTS_OF_THREAD * _LEAST_PART_BYTES), _shared.MAX_BOUNCE_BYTES),
+                      lambda *region: _fetch_shared(channels, pool, name, out, count, timeout, *region)):
+            return values
+    except grpc.RpcError as error:
+        raise _errors.from_rpc(error) from None
 
     def move(stub, begin, end):
         request = pb.FetchArrayRequest(name=name, chunk_bytes=CHUNK_BYTES)

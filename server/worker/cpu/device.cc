@@ -162,6 +162,7 @@ void CpuDevice::Copy(const wire::Copy& copy) {
   bool in_staging = copy.staging_offset() <= environment_.staging_bytes &&
                     copy.size() <= environment_.staging_bytes - copy.staging_offset();
   absl::Status status = place.status();
+  if (copy.region() != 0) status = absl::UnimplementedError("copies with a region on a CPU device");
   if (status.ok() && !in_staging)
     status = absl::InternalError("a copy lies outside the staging memory");
   SerialQueue& queue = copy.to_device() ? *uploads_ : *downloads_;

@@ -28,7 +28,7 @@ class ArenaTable {
     mark_ = mark;
   }
   // The last mark in each lane that used the arena; zeros when none did.
-  static constexpr int kNumLanes = 3;
+  static constexpr int kNumLanes = 5;
   std::array<uint32_t, kNumLanes> LastUse(uint64_t arena) const;
   bool Contains(uint64_t arena) const { return arenas_.count(arena) != 0; }
 

@@ -32,7 +32,7 @@ namespace stride::cuda {
 // task launched late, and spares two event records a task.
 class CompletionPoller {
  public:
-  enum Lane { kCompute, kUpload, kDownload, kNumLanes };
+  enum Lane { kCompute, kUpload, kDownload, kRegionUpload, kRegionDownload, kNumLanes };
   struct Watch {
     CUstream stream = nullptr;
     const std::atomic<uint32_t>* mark = nullptr;  // written by the stream
@@ -46,10 +46,11 @@ class CompletionPoller {
   // Call Drain before.
   ~CompletionPoller();
 
-  // One thread: the command loop's. Begin comes before the first launch of the work, Launched after
-  // the write of its mark was enqueued. `status` is what the launch came to; it is reported when
-  // the mark arrives, so that reports keep the order of submission. `faults` have by then what the
-  // device found wrong with the data; they are read before the work is reported.
+  // One thread a lane: the command loop's, or RegionCopier's. Begin comes before the first launch
+  // of the work, Launched after the write of its mark was enqueued. `status` is what the launch
+  // came to; it is reported when the mark arrives, so that reports keep the order of submission.
+  // `faults` have by then what the device found wrong with the data; they are read before the work
+  // is reported.
   void Begin(Lane lane, uint64_t id, uint32_t mark, std::string label);
   struct Faults {
     absl::Span<const codegen::RoutineFault> places;

@@ -19,7 +19,8 @@
 namespace stride::cuda {
 
 CudaDevice::~CudaDevice() {
-  if (poller_) poller_->Drain();
+  if (poller_) Drain();
+  regions_.reset();
   poller_.reset();
   matmul_.reset();
   linalg_.reset();
@@ -76,7 +77,7 @@ absl::Status CudaDevice::StartStreams() {
     if (!pinned.ok()) return pinned.status();
     *region = *std::move(pinned);
   }
-  for (Stream* stream : {&compute_, &upload_, &download_}) {
+  for (Stream* stream : {&compute_, &upload_, &download_, &region_upload_, &region_download_}) {
     absl::StatusOr<Stream> made = Stream::Create(*driver_);
     if (!made.ok()) return made.status();
     *stream = *std::move(made);
@@ -97,8 +98,18 @@ absl::Status CudaDevice::StartStreams() {
                                          &environment_.status_page->completed_sequence};
   watches[CompletionPoller::kUpload] = {upload_.get(), &copy_marks_->upload};
   watches[CompletionPoller::kDownload] = {download_.get(), &copy_marks_->download};
+  watches[CompletionPoller::kRegionUpload] = {region_upload_.get(), &copy_marks_->region_upload};
+  watches[CompletionPoller::kRegionDownload] = {region_download_.get(),
+                                                &copy_marks_->region_download};
   poller_.emplace(*driver_, context_, *environment_.completions, watches,
                   environment_.status_page->heartbeat);
+  const CUdeviceptr words = copy_marks_region_.device_address();
+  regions_.emplace(
+      *driver_, context_, *poller_,
+      RegionCopier::Direction{region_upload_.get(), CompletionPoller::kRegionUpload,
+                              words + offsetof(CopyMarks, region_upload)},
+      RegionCopier::Direction{region_download_.get(), CompletionPoller::kRegionDownload,
+                              words + offsetof(CopyMarks, region_download)});
   return absl::OkStatus();
 }
 
@@ -349,7 +360,34 @@ void CudaDevice::Cancel(absl::Span<const uint64_t> sequences) {
   environment_.completions->TasksCancelled(sequences.front(), /*taken=*/false);
 }
 
+absl::Status CudaDevice::MapRegion(uint64_t region, uint64_t size, UniqueFd fd) {
+  regions_->Map(region, size, std::move(fd));
+  return absl::OkStatus();
+}
+
+absl::Status CudaDevice::UnmapRegion(uint64_t region) {
+  regions_->Unmap(region);
+  return absl::OkStatus();
+}
+
+void CudaDevice::CopyRegion(const wire::Copy& copy) {
+  const bool up = copy.to_device();
+  const uint32_t mark = up ? ++num_region_uploads_ : ++num_region_downloads_;
+  arenas_.BeginUse(up ? CompletionPoller::kRegionUpload : CompletionPoller::kRegionDownload, mark);
+  absl::StatusOr<CUdeviceptr> address =
+      arenas_.Range(copy.arena(), copy.arena_offset(), copy.size());
+  regions_->Enqueue({.id = copy.id(),
+                     .mark = mark,
+                     .to_device = up,
+                     .region = copy.region(),
+                     .region_offset = copy.staging_offset(),
+                     .address = address.ok() ? *address : 0,
+                     .size = copy.size(),
+                     .status = address.status()});
+}
+
 void CudaDevice::Copy(const wire::Copy& copy) {
+  if (copy.region() != 0) return CopyRegion(copy);
   const bool up = copy.to_device();
   const auto lane = up ? CompletionPoller::kUpload : CompletionPoller::kDownload;
   const CUstream stream = up ? upload_.get() : download_.get();
@@ -376,7 +414,11 @@ absl::Status CudaDevice::LaunchCopy(const wire::Copy& copy, CUstream stream) {
                   copy.to_device() ? "uploading" : "downloading");
 }
 
-void CudaDevice::Drain() { poller_->Drain(); }
+void CudaDevice::Drain() {
+  // First: only what was given to the device is known to the poller.
+  regions_->Flush();
+  poller_->Drain();
+}
 
 absl::StatusOr<KernelModule*> CudaDevice::FindModule(uint64_t module) {
   auto found = modules_.find(module);

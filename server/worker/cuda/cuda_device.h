@@ -20,12 +20,14 @@
 #include "server/worker/cuda/lower/linalg.h"
 #include "server/worker/cuda/lower/lowering.h"
 #include "server/worker/cuda/lower/matmul.h"
+#include "server/worker/cuda/region_copier.h"
 #include "server/worker/cuda/scratch.h"
 #include "server/worker/runtime/device.h"
 
 namespace stride::cuda {
 
-// An NVIDIA GPU. Tasks run on one stream, uploads and downloads on one each. After its launches
+// An NVIDIA GPU. Tasks run on one stream, uploads and downloads on one each, and those from and to
+// regions on two more. After its launches
 // each piece of work writes its number to host memory in stream order: tasks to
 // StatusPage::completed_sequence, so that the daemon can read after a fault which task was the
 // first not to end.
@@ -48,6 +50,8 @@ class CudaDevice : public worker::Device {
   void Enqueue(const wire::Task& task) override;
   void Cancel(absl::Span<const uint64_t> sequences) override;
   void Copy(const wire::Copy& copy) override;
+  absl::Status MapRegion(uint64_t region, uint64_t size, UniqueFd fd) override;
+  absl::Status UnmapRegion(uint64_t region) override;
   void Drain() override;
 
  private:
@@ -55,6 +59,8 @@ class CudaDevice : public worker::Device {
   struct CopyMarks {
     alignas(64) std::atomic<uint32_t> upload;
     alignas(64) std::atomic<uint32_t> download;
+    alignas(64) std::atomic<uint32_t> region_upload;
+    alignas(64) std::atomic<uint32_t> region_download;
   };
   static constexpr uint64_t kCopyMarksBytes = 4096;
   static constexpr uint32_t kMaxFaults = 4096;
@@ -76,6 +82,7 @@ class CudaDevice : public worker::Device {
   absl::StatusOr<codegen::RoutineFault*> NewFaults(uint32_t count);
   absl::Status LowerZeroFill(const wire::ZeroFill& fill, CUstream stream);
   absl::Status LowerCopyBytes(const wire::CopyBytes& copy, CUstream stream);
+  void CopyRegion(const wire::Copy& copy);
   absl::Status LaunchCopy(const wire::Copy& copy, CUstream stream);
   struct LoadedModule {
     KernelModule kernels;
@@ -99,7 +106,7 @@ class CudaDevice : public worker::Device {
   uint32_t num_faults_ = 0;               // handed out
   CompletionPoller::Faults task_faults_;  // of the task that is being lowered
   CopyMarks* copy_marks_ = nullptr;
-  Stream compute_, upload_, download_;
+  Stream compute_, upload_, download_, region_upload_, region_download_;
   ArenaTable arenas_;
   std::unordered_map<uint64_t, LoadedModule> modules_;
   uint32_t current_task_ = 0;
@@ -110,7 +117,9 @@ class CudaDevice : public worker::Device {
   std::optional<Linalg> linalg_;
   std::optional<Fft> fft_;
   std::optional<CompletionPoller> poller_;
+  std::optional<RegionCopier> regions_;
   uint32_t num_uploads_ = 0, num_downloads_ = 0;
+  uint32_t num_region_uploads_ = 0, num_region_downloads_ = 0;
 };
 
 }  // namespace stride::cuda

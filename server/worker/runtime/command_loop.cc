@@ -21,6 +21,7 @@ int NumDescriptors(const wire::Command& command) {
       return 2;
     case wire::Command::kMapArena:
     case wire::Command::kMapHostArena:
+    case wire::Command::kMapRegion:
     case wire::Command::kLoadModule:
       return 1;
     case wire::Command::kLoadGraph:
@@ -125,6 +126,14 @@ absl::StatusOr<CommandLoop::Next> CommandLoop::Handle(wire::Command& command,
     case wire::Command::kUnmapArena:
       LogFailure("unmapping an arena", device_->UnmapArena(command.unmap_arena().arena()));
       return Next::kGoOn;
+    case wire::Command::kMapRegion:
+      LogFailure("mapping a region",
+                 device_->MapRegion(command.map_region().region(), command.map_region().size(),
+                                    std::move(descriptors[0])));
+      return Next::kGoOn;
+    case wire::Command::kUnmapRegion:
+      LogFailure("unmapping a region", device_->UnmapRegion(command.unmap_region().region()));
+      return Next::kGoOn;
     case wire::Command::kLoadModule:
       LoadModule(command.load_module(), std::move(descriptors[0]));
       return Next::kGoOn;
@@ -157,8 +166,6 @@ absl::StatusOr<CommandLoop::Next> CommandLoop::Handle(wire::Command& command,
     case wire::Command::kShutdown:
       device_->Drain();
       return Next::kFinish;
-    case wire::Command::kMapRegion:
-    case wire::Command::kUnmapRegion:
     case wire::Command::kStart:
     case wire::Command::KIND_NOT_SET:
       break;

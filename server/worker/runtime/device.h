@@ -93,6 +93,16 @@ class Device {
   virtual void Cancel(absl::Span<const uint64_t> sequences) = 0;
   virtual void Copy(const wire::Copy& copy) = 0;
 
+  // Memory that the daemon shares with a client, for copies that name it. Returns soon: what takes
+  // long is done elsewhere, and those copies wait for it. Devices on host memory need none of this:
+  // the daemon copies itself.
+  virtual absl::Status MapRegion(uint64_t region, uint64_t size, UniqueFd fd) {
+    return absl::UnimplementedError("regions on this kind of device");
+  }
+  virtual absl::Status UnmapRegion(uint64_t region) {
+    return absl::UnimplementedError("regions on this kind of device");
+  }
+
   // Waits until everything enqueued has completed.
   virtual void Drain() = 0;
 };

@@ -47,6 +47,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   for (std::string_view piece : ours->data) data.append(piece);
   Require(data == theirs.data(), "data differs");
   Require(static_cast<int64_t>(data.size()) == ours->data_bytes, "data_bytes is wrong");
+  Require(ours->chunk.has_value() == theirs.has_chunk(), "presence of the chunk differs");
+  if (ours->chunk.has_value()) {
+    Require(ours->chunk->offset() == theirs.chunk().offset(), "the chunk's offset differs");
+    Require(ours->chunk->size() == theirs.chunk().size(), "the chunk's size differs");
+  }
   Require(ours->header.has_value() == theirs.has_header(), "presence of the header differs");
   if (!ours->header.has_value()) return 0;
   // Not compared as bytes: merging keeps unknown fields in another order.

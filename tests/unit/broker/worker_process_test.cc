@@ -131,6 +131,27 @@ TEST_F(WorkerProcessTest, CopiesGoThroughStaging) {
   EXPECT_EQ(map->view().substr(100, 5), "hello");
 }
 
+TEST_F(WorkerProcessTest, CopiesGoByRegions) {
+  StartAdopted();
+  auto arena = CreateMemoryFile("arena", 4096);
+  auto region = CreateMemoryFile("region", 8192);
+  ASSERT_TRUE(worker_->MapArena(1, 4096, arena->get()).ok());
+  ASSERT_TRUE(worker_->MapRegion(7, 8192, region->get()).ok());
+  auto map = MemoryMap::Map(region->get(), 8192, true);
+  std::memcpy(map->data() + 5000, "hello", 5);
+  worker_->CopyRegion(true, 1, 100, 7, 5000, 5, recorder_.copy_done());
+  worker_->CopyRegion(false, 1, 102, 7, 50, 3, recorder_.copy_done());
+  worker_->CopyRegion(true, 1, 0, 8, 0, 5, recorder_.copy_done());
+  ASSERT_TRUE(worker_->UnmapRegion(7).ok());
+  worker_->CopyRegion(true, 1, 0, 7, 0, 5, recorder_.copy_done());
+  auto copies = recorder_.WaitForCopies(4);
+  ASSERT_THAT(copies, SizeIs(4));
+  EXPECT_TRUE(copies[0].ok() && copies[1].ok());
+  EXPECT_EQ(Text(copies[2]), "no such region");
+  EXPECT_EQ(Text(copies[3]), "no such region");
+  EXPECT_EQ(std::memcmp(map->data() + 50, "llo", 3), 0);
+}
+
 TEST_F(WorkerProcessTest, ArenasOfTheWorkerComeAsDescriptors) {
   StartAdopted();
   auto arena = worker_->CreateArena(4, 8192);
@@ -199,6 +220,9 @@ TEST_P(DeathTest, CauseIsTold) {
   EXPECT_TRUE(absl::IsUnavailable(worker_->CreateArena(5, 4096).status()));
   worker_->Copy(true, 1, 0, 0, 1, recorder_.copy_done());
   EXPECT_TRUE(absl::IsUnavailable(recorder_.WaitForCopies(2)[1]));
+  EXPECT_TRUE(absl::IsUnavailable(worker_->MapRegion(1, 4096, 0)));
+  worker_->CopyRegion(true, 1, 0, 1, 0, 1, recorder_.copy_done());
+  EXPECT_TRUE(absl::IsUnavailable(recorder_.WaitForCopies(3)[2]));
   EXPECT_FALSE(worker_->staging().Acquire(absl::InfiniteFuture()));
   EXPECT_EQ(kill(worker_->pid(), 0), -1) << "not reaped";
   EXPECT_EQ(recorder_.num_deaths(), 1);

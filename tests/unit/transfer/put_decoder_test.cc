@@ -43,6 +43,44 @@ std::string FieldOf(const absl::Status& status) {
   return request.field_violations(0).field();
 }
 
+std::string ChunkMessage(int64_t offset, int64_t size) {
+  v1::PutArrayRequest request;
+  request.mutable_chunk()->set_offset(offset);
+  request.mutable_chunk()->set_size(size);
+  return request.SerializeAsString();
+}
+
+absl::StatusOr<PutMessage> Next(PutDecoder& decoder, std::string_view bytes) {
+  return decoder.Next({&bytes, 1});
+}
+
+TEST(PutDecoderTest, ChunksComeInPlaceOfDataWhereTheHeaderNamesARegion) {
+  v1::PutArrayRequest header = HeaderMessage();
+  header.mutable_header()->set_region("sessions/s/regions/r");
+  PutDecoder decoder;
+  ASSERT_TRUE(Next(decoder, header.SerializeAsString()).ok());
+  auto message = Next(decoder, ChunkMessage(4096, 77));
+  ASSERT_TRUE(message.ok()) << message.status();
+  ASSERT_TRUE(message->chunk.has_value());
+  EXPECT_EQ(message->chunk->offset(), 4096);
+  EXPECT_EQ(message->chunk->size(), 77);
+  EXPECT_EQ(FieldOf(Next(decoder, DataMessage("abc")).status()), "data");
+  EXPECT_EQ(FieldOf(Next(decoder, ChunkMessage(1, 2) + DataMessage("abc")).status()), "data");
+  EXPECT_EQ(FieldOf(Next(decoder, "").status()), "chunk");
+}
+
+TEST(PutDecoderTest, ChunksAreRefusedWithoutARegionAndBesideTheHeader) {
+  PutDecoder decoder;
+  ASSERT_TRUE(Next(decoder, HeaderMessage().SerializeAsString()).ok());
+  EXPECT_EQ(FieldOf(Next(decoder, ChunkMessage(0, 1)).status()), "chunk");
+  EXPECT_EQ(FieldOf(Next(decoder, DataMessage("abc") + ChunkMessage(0, 1)).status()), "chunk");
+  v1::PutArrayRequest header = HeaderMessage();
+  header.mutable_header()->set_region("sessions/s/regions/r");
+  PutDecoder other;
+  EXPECT_EQ(FieldOf(Next(other, header.SerializeAsString() + ChunkMessage(0, 1)).status()),
+            "chunk");
+}
+
 TEST(PutDecoderTest, DataIsBorrowedFromTheSlices) {
   std::string bytes = DataMessage("abcdefgh");
   std::vector<std::string_view> slices = {std::string_view(bytes).substr(0, 1),

@@ -18,6 +18,7 @@
 #include "stride/job.h"
 #include "stride/operation.h"
 #include "stride/program.h"
+#include "stride/shared_buffer.h"
 #include "stride/usage.h"
 
 namespace stride {
@@ -52,6 +53,9 @@ struct ConnectOptions {
   // Connections for bulk bytes; an array is moved by up to this many at once. 0: by the number of
   // cores, 2 to 8.
   int num_bulk_channels = 0;
+  // Large arrays travel through memory shared with the daemon where it is on this machine and
+  // shares any (see AllocateShared). False: always in messages.
+  bool share_memory = true;
 };
 
 // STRIDE_ADDRESS, else the socket in XDG_RUNTIME_DIR when it exists, else /run/stride/stride.sock.
@@ -122,6 +126,12 @@ class Client {
                          PutOptions options = {});
   Future<void> FetchAsync(const Array& array, std::span<std::byte> out,
                           TransferOptions options = {});
+
+  // Memory that the daemon shares: arrays in it are put and fetched without a copy on this side.
+  // UNIMPLEMENTED unless the daemon is on this machine, reached by its Unix socket, and shares any;
+  // RESOURCE_EXHAUSTED where it has no room. Large arrays in other memory travel through such
+  // memory too, by themselves, with one copy here.
+  Result<SharedBuffer> AllocateShared(size_t bytes);
 
   // --- named arrays ---
   // An Array for a name; whether it exists is found out by its use. Destroying it deletes nothing.

@@ -60,7 +60,9 @@ class CompletionPollerTest : public testing::Test {
         poller_(driver_, context_, completions_,
                 {CompletionPoller::Watch{nullptr, &marks_[0]},
                  {nullptr, &marks_[1]},
-                 {nullptr, &marks_[2]}},
+                 {nullptr, &marks_[2]},
+                 {nullptr, &marks_[3]},
+                 {nullptr, &marks_[4]}},
                 heartbeat_) {}
 
   void Task(uint32_t sequence, absl::Status status = absl::OkStatus()) {
@@ -71,7 +73,7 @@ class CompletionPollerTest : public testing::Test {
 
   const Driver driver_ = FakeDriver();
   FakeCompletions completions_;
-  std::atomic<uint32_t> marks_[3] = {};
+  std::atomic<uint32_t> marks_[5] = {};
   std::atomic<uint64_t> heartbeat_{0};
   Context context_;
   CompletionPoller poller_;
@@ -154,13 +156,15 @@ TEST(CompletionPollerDeathTest, BlamesTheFirstTaskThatDidNotEnd) {
         g_query_result = CUDA_ERROR_ILLEGAL_ADDRESS;
         const Driver driver = FakeDriver();
         FakeCompletions completions;
-        std::atomic<uint32_t> marks[3] = {};
+        std::atomic<uint32_t> marks[5] = {};
         std::atomic<uint64_t> heartbeat{0};
         const Context context = *Context::Retain(driver, 0);
         CompletionPoller poller(driver, context, completions,
                                 {CompletionPoller::Watch{nullptr, &marks[0]},
                                  {nullptr, &marks[1]},
-                                 {nullptr, &marks[2]}},
+                                 {nullptr, &marks[2]},
+                                 {nullptr, &marks[3]},
+                                 {nullptr, &marks[4]}},
                                 heartbeat);
         marks[0] = 1;
         for (uint32_t sequence = 1; sequence <= 3; ++sequence) {

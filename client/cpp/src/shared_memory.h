@@ -1,0 +1,97 @@
+// A client's regions: one that transfers copy through, and those that its user asked for.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "client/cpp/src/session.h"
+#include "client/cpp/src/shared_region.h"
+
+namespace stride::internal {
+
+// Whether this error of a call that named a region says that regions are of no use now, rather than
+// what is wrong with the array.
+bool IsOfRegion(const Error& error);
+// Such an error.
+Error RegionGone();
+
+// Thread-safe.
+class SharedMemory {
+ public:
+  // From here on a region pays (measured: 1 MiB takes a third of the time), and from here on it
+  // pays to make one for copying through.
+  static constexpr int64_t kMinBytes = int64_t{256} << 10;
+  static constexpr int64_t kMinFirstBytes = int64_t{1} << 20;
+  // The region that transfers copy through is no smaller, and no larger.
+  static constexpr int64_t kLeastBounceBytes = int64_t{32} << 20;
+  static constexpr int64_t kMaxBounceBytes = int64_t{128} << 20;
+
+  // Both must outlive it. `by_itself`: also for memory that is not shared.
+  SharedMemory(Channels& channels, Session& session, bool by_itself)
+      : channels_(channels), session_(session), by_itself_(by_itself) {}
+
+  // Moves bytes by `move(region, in_place)`, which returns a Result, where a region is of use for
+  // `size` bytes at `data`: the user's own that they lie in (`in_place` is their offset), or one to
+  // copy through, of at least `bounce_bytes`, which nobody else uses meanwhile. Nothing: there is
+  // none just now, or it turned out to be of no use; then bytes travel in messages.
+  template <typename Move>
+  auto Use(const std::byte* data, int64_t size, int64_t bounce_bytes, Move move)
+      -> std::optional<decltype(move(std::declval<const SharedRegion&>(),
+                                     std::optional<int64_t>()))> {
+    if (size < kMinBytes) return std::nullopt;
+    if (auto own = Find(data, static_cast<size_t>(size))) {
+      auto moved = move(*own, data - own->data());
+      if (moved || !IsOfRegion(moved.error())) return moved;
+      if (moved.error().code != Code::kResourceExhausted) Forget(own);
+      return std::nullopt;
+    }
+    auto lease = TryLease(size, bounce_bytes);
+    if (!lease) return std::nullopt;
+    auto moved = move(*lease->region, std::nullopt);
+    if (moved) return moved;
+    // The daemon may still use it.
+    const bool useless =
+        IsOfRegion(moved.error()) && moved.error().code != Code::kResourceExhausted;
+    Drop(*lease, /*pause=*/useless);
+    if (IsOfRegion(moved.error())) return std::nullopt;
+    return moved;
+  }
+
+  // For a user. Kept until Release.
+  Result<std::shared_ptr<SharedRegion>> Allocate(int64_t bytes);
+  void Release(const std::shared_ptr<SharedRegion>& region);
+  // Ends the session, and lets the users' regions keep their bytes.
+  void EndSession();
+
+ private:
+  struct Lease {
+    std::shared_ptr<SharedRegion> region;
+    std::unique_lock<std::mutex> lock;
+  };
+  // The user's region that all these bytes lie in.
+  std::shared_ptr<SharedRegion> Find(const std::byte* data, size_t size);
+  // What lies there is ordinary memory from now on.
+  void Forget(const std::shared_ptr<SharedRegion>& region);
+  // For an array of `size` bytes, which can use so much of a region.
+  std::optional<Lease> TryLease(int64_t size, int64_t bytes);
+  // The next lease is of another region.
+  void Drop(const Lease& lease, bool pause);
+  void Pause();
+  // Whether to try again, at this moment.
+  bool Trying();
+
+  Channels& channels_;
+  Session& session_;
+  const bool by_itself_;
+  std::mutex bounce_mutex_;               // a transfer holds it
+  std::shared_ptr<SharedRegion> bounce_;  // guarded by bounce_mutex_
+  std::mutex mutex_;
+  std::chrono::steady_clock::time_point next_try_{};                 // guarded by mutex_
+  std::map<const std::byte*, std::shared_ptr<SharedRegion>> users_;  // guarded by mutex_
+};
+
+}  // namespace stride::internal

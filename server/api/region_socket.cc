@@ -1,0 +1,189 @@
+#include "server/api/region_socket.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "server/api/log.h"
+
+namespace stride::api {
+namespace {
+
+constexpr char kSuffix[] = ".regions";
+constexpr int kBacklog = 64;
+constexpr int kAcceptsInTurn = 16;
+constexpr int kExhaustedPauseMs = 20;
+// No ticket is as long, so that a longer packet shows.
+constexpr size_t kLongestPacket = 256;
+
+uid_t UserOf(int fd) {
+  ucred credentials{};
+  socklen_t size = sizeof(credentials);
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0)
+    return static_cast<uid_t>(-1);
+  return credentials.uid;
+}
+
+bool SendDescriptor(int socket, int fd) {
+  char byte = 0;
+  iovec content{&byte, 1};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr header{};
+  header.msg_iov = &content;
+  header.msg_iovlen = 1;
+  header.msg_control = control;
+  header.msg_controllen = sizeof(control);
+  cmsghdr* rights = CMSG_FIRSTHDR(&header);
+  rights->cmsg_level = SOL_SOCKET;
+  rights->cmsg_type = SCM_RIGHTS;
+  rights->cmsg_len = CMSG_LEN(sizeof(int));
+  std::memcpy(CMSG_DATA(rights), &fd, sizeof(fd));
+  return sendmsg(socket, &header, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RegionSocket>> RegionSocket::Start(const std::string& calls_path,
+                                                                  Redeem redeem) {
+  std::unique_ptr<RegionSocket> self(
+      new RegionSocket(absl::StrCat(calls_path, kSuffix), std::move(redeem)));
+  if (absl::Status status = self->Bind(calls_path); !status.ok()) return status;
+  self->stop_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!self->stop_.valid()) return absl::ErrnoToStatus(errno, "making an event");
+  self->thread_ = std::thread([raw = self.get()] { raw->Run(); });
+  return self;
+}
+
+absl::Status RegionSocket::Bind(const std::string& calls_path) {
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  if (path_.size() >= sizeof(name.sun_path))
+    return absl::InvalidArgumentError(absl::StrCat("too long for a socket's name: ", path_));
+  std::memcpy(name.sun_path, path_.data(), path_.size());
+  struct stat calls;
+  if (lstat(calls_path.c_str(), &calls) != 0)
+    return absl::ErrnoToStatus(errno, absl::StrCat("looking at ", calls_path));
+  // Whoever has the socket for calls, which no two daemons have, owns this name too.
+  struct stat found;
+  if (lstat(path_.c_str(), &found) == 0) {
+    if (!S_ISSOCK(found.st_mode))
+      return absl::FailedPreconditionError(absl::StrCat("something else is at ", path_));
+    unlink(path_.c_str());
+  }
+  socket_ = UniqueFd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket_.valid()) return absl::ErrnoToStatus(errno, "making a socket");
+  if (bind(socket_.get(), reinterpret_cast<sockaddr*>(&name), sizeof(name)) != 0)
+    return absl::ErrnoToStatus(errno, absl::StrCat("binding ", path_));
+  if (stat(path_.c_str(), &found) != 0) return absl::ErrnoToStatus(errno, path_);
+  inode_ = found.st_ino;
+  // Nobody can connect before listen(), so that no other mode is ever in force.
+  if (found.st_gid != calls.st_gid && chown(path_.c_str(), -1, calls.st_gid) != 0)
+    return absl::ErrnoToStatus(errno, absl::StrCat("setting the group of ", path_));
+  if (chmod(path_.c_str(), calls.st_mode & 0777) != 0)
+    return absl::ErrnoToStatus(errno, absl::StrCat("setting the mode of ", path_));
+  if (listen(socket_.get(), kBacklog) != 0)
+    return absl::ErrnoToStatus(errno, absl::StrCat("listening on ", path_));
+  return absl::OkStatus();
+}
+
+RegionSocket::~RegionSocket() {
+  if (thread_.joinable()) {
+    eventfd_write(stop_.get(), 1);
+    thread_.join();
+  }
+  struct stat found;
+  if (inode_ != 0 && lstat(path_.c_str(), &found) == 0 && found.st_ino == inode_)
+    unlink(path_.c_str());
+}
+
+void RegionSocket::Run() {
+  std::vector<pollfd> polled;
+  for (;;) {
+    polled.assign({{stop_.get(), POLLIN, 0}, {socket_.get(), POLLIN, 0}});
+    for (const Connection& connection : connections_)
+      polled.push_back({connection.fd.get(), POLLIN, 0});
+    absl::Duration wait = absl::InfiniteDuration();
+    if (!connections_.empty()) wait = connections_.front().deadline - absl::Now();
+    const int timeout_ms =
+        wait == absl::InfiniteDuration()
+            ? -1
+            : static_cast<int>(absl::ToInt64Milliseconds(std::max(wait, absl::ZeroDuration()))) + 1;
+    if (poll(polled.data(), polled.size(), timeout_ms) < 0) {
+      if (errno != EINTR) poll(nullptr, 0, kExhaustedPauseMs);
+      continue;
+    }
+    if (polled[0].revents != 0) return;
+    const absl::Time now = absl::Now();
+    size_t i = 2;
+    for (auto it = connections_.begin(); it != connections_.end(); ++i) {
+      bool done = polled[i].revents != 0 && Serve(*it);
+      if (!done && it->deadline <= now) {
+        ++stats_.evicted;
+        done = true;
+      }
+      it = done ? connections_.erase(it) : std::next(it);
+    }
+    if (polled[1].revents != 0) AcceptSome();
+  }
+}
+
+void RegionSocket::AcceptSome() {
+  for (int i = 0; i < kAcceptsInTurn; ++i) {
+    Connection connection;
+    connection.fd =
+        UniqueFd(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!connection.fd.valid()) {
+      // Out of descriptors the queue stays full: not to look at it all the time.
+      if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+        poll(nullptr, 0, kExhaustedPauseMs);
+      return;
+    }
+    connection.user = UserOf(connection.fd.get());
+    connection.deadline = absl::Now() + kPatience;
+    // Most have sent their ticket by now.
+    if (Serve(connection)) continue;
+    MakeRoom(connection.user);
+    connections_.push_back(std::move(connection));
+  }
+}
+
+void RegionSocket::MakeRoom(uid_t user) {
+  auto same = [&](const Connection& connection) { return connection.user == user; };
+  auto drop = connections_.end();
+  if (static_cast<size_t>(std::count_if(connections_.begin(), connections_.end(), same)) >=
+      kMaxOfUser) {
+    drop = std::find_if(connections_.begin(), connections_.end(), same);
+  } else if (connections_.size() >= kMaxConnections) {
+    drop = connections_.begin();
+  }
+  if (drop == connections_.end()) return;
+  ++stats_.evicted;
+  connections_.erase(drop);
+}
+
+bool RegionSocket::Serve(Connection& connection) {
+  char packet[kLongestPacket];
+  // Descriptors that come along have nowhere to go, and are closed by the kernel.
+  const ssize_t size = recv(connection.fd.get(), packet, sizeof(packet), MSG_DONTWAIT);
+  if (size < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+  if (size <= 0) return true;
+  auto redeemed = redeem_({packet, static_cast<size_t>(size)});
+  if (!redeemed.ok()) {
+    ++stats_.refused;
+    return true;
+  }
+  if (SendDescriptor(connection.fd.get(), redeemed->fd)) ++stats_.handed_out;
+  return true;
+}
+
+}  // namespace stride::api

@@ -1,0 +1,31 @@
+#include "server/scheduler/region.h"
+
+namespace stride::scheduler {
+
+Region::Region(uint64_t id, TenantId tenant, std::string session,
+               std::unique_ptr<store::Region> memory, std::shared_ptr<const void> place)
+    : id_(id),
+      tenant_(std::move(tenant)),
+      session_(std::move(session)),
+      place_(std::move(place)),
+      memory_(std::move(memory)) {}
+
+Region::~Region() {
+  for (auto& [id, weak] : workers_) {
+    // One that has ended has let go of it.
+    if (auto worker = weak.lock()) worker->UnmapRegion(id_).IgnoreError();
+  }
+}
+
+absl::Status Region::MapIn(const std::shared_ptr<broker::Worker>& worker) {
+  absl::MutexLock lock(&mutex_);
+  if (workers_.count(worker->id()) > 0) return absl::OkStatus();
+  for (auto it = workers_.begin(); it != workers_.end();) {
+    it = it->second.expired() ? workers_.erase(it) : std::next(it);
+  }
+  absl::Status status = worker->MapRegion(id_, static_cast<uint64_t>(size()), fd());
+  if (status.ok()) workers_[worker->id()] = worker;
+  return status;
+}
+
+}  // namespace stride::scheduler

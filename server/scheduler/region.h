@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "server/base/ids.h"
+#include "server/broker/worker.h"
+#include "server/store/region.h"
+
+namespace stride::scheduler {
+
+// A region as the daemon uses it: its memory, and the workers that have mapped it. Calls share it
+// with its session; it ends with the last of them, so that nothing is copied from or to memory that
+// is gone. The end takes a while: never under a lock, nor on a worker's reader thread. Thread-safe.
+class Region {
+ public:
+  // `place`: what counts its bytes while it lives.
+  Region(uint64_t id, TenantId tenant, std::string session, std::unique_ptr<store::Region> memory,
+         std::shared_ptr<const void> place);
+  // Has workers unmap it.
+  ~Region();
+
+  uint64_t id() const { return id_; }  // unique in the daemon's life
+  const TenantId& tenant() const { return tenant_; }
+  const std::string& session() const { return session_; }
+  int64_t size() const { return memory_->size(); }
+  int fd() const { return memory_->fd(); }
+  std::byte* data() const { return memory_->data(); }
+
+  // Whether [offset, offset + size) lies within it.
+  bool Covers(int64_t offset, int64_t size) const {
+    return offset >= 0 && size >= 0 && offset <= this->size() && size <= this->size() - offset;
+  }
+
+  // Copies that are sent to the worker afterwards may name this region. The first time it is sent
+  // there, which may block as Worker says.
+  absl::Status MapIn(const std::shared_ptr<broker::Worker>& worker);
+
+ private:
+  const uint64_t id_;
+  const TenantId tenant_;
+  const std::string session_;
+  const std::shared_ptr<const void> place_;  // goes after the memory
+  const std::unique_ptr<store::Region> memory_;
+  absl::Mutex mutex_;
+  std::map<uint64_t, std::weak_ptr<broker::Worker>> workers_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace stride::scheduler

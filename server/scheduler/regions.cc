@@ -1,0 +1,197 @@
+#include "server/scheduler/regions.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/error.h"
+#include "server/base/random_id.h"
+#include "server/scheduler/describe.h"
+#include "server/session/resource_name.h"
+
+namespace stride::scheduler {
+namespace {
+
+constexpr absl::Duration kRetryDelay = absl::Seconds(1);
+// Sums of sizes cannot overflow.
+constexpr int64_t kMaxRegionBytes = int64_t{1} << 46;
+
+absl::StatusOr<int64_t> WholePages(int64_t size) {
+  const int64_t page = sysconf(_SC_PAGESIZE);
+  if (size <= 0) {
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "size_bytes",
+                        absl::StrCat("must be above 0, not ", size));
+  }
+  if (size > kMaxRegionBytes) {
+    return InvalidField(v1::ERROR_REASON_SIZE_LIMIT, "size_bytes",
+                        absl::StrCat("too large for a region; the limit is ", kMaxRegionBytes),
+                        {{"limit", std::to_string(kMaxRegionBytes)}});
+  }
+  return (size + page - 1) / page * page;
+}
+
+absl::Status NoSuchRegion(std::string_view name) {
+  return NotFound(v1::ERROR_REASON_INVALID_FIELD, "region", name);
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const void>> Regions::TakePlace(const TenantId& tenant,
+                                                               int64_t bytes) {
+  const int64_t most = core_->accounts->QuotaOf(tenant).region_bytes.value_or(INT64_MAX);
+  absl::MutexLock lock(&books_->mutex);
+  Books::Use& mine = books_->tenants[tenant];
+  Books::Use& all = books_->all;
+  absl::Status status;
+  if (bytes > most - std::min(most, mine.bytes)) {
+    status = QuotaExceeded(
+        v1::ERROR_REASON_QUOTA, tenant.value, "the tenant's regions would take too many bytes",
+        {.quota = "region-bytes", .limit = most, .used = mine.bytes, .asked = bytes}, kRetryDelay);
+  } else if (mine.regions >= kMaxRegionsOfTenant) {
+    status = QuotaExceeded(
+        v1::ERROR_REASON_QUOTA, tenant.value, "the tenant has too many regions",
+        {.quota = "regions", .limit = kMaxRegionsOfTenant, .used = mine.regions, .asked = 1},
+        kRetryDelay);
+  } else if (bytes > core_->options.region_bytes - all.bytes || all.regions >= kMaxRegions) {
+    status = TryLater(
+        absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_QUOTA,
+        absl::StrCat("regions of all tenants would take too much (--region-bytes). Limit: ",
+                     core_->options.region_bytes, ", asked for: ", bytes),
+        kRetryDelay);
+  }
+  if (!status.ok()) {
+    if (mine.regions == 0) books_->tenants.erase(tenant);
+    return status;
+  }
+  for (Books::Use* use : {&mine, &all}) {
+    use->bytes += bytes;
+    ++use->regions;
+  }
+  return std::shared_ptr<const void>(this, [books = books_, tenant, bytes](const void*) {
+    absl::MutexLock lock(&books->mutex);
+    auto mine = books->tenants.find(tenant);
+    for (Books::Use* use : {&mine->second, &books->all}) {
+      use->bytes -= bytes;
+      --use->regions;
+    }
+    if (mine->second.regions == 0) books->tenants.erase(mine);
+  });
+}
+
+absl::Status Regions::CheckSession(const TenantId& tenant, const std::string& id) {
+  Locked lock(*core_);
+  return core_->catalogue.FindSession(tenant, id, core_->Now()).status();
+}
+
+absl::StatusOr<v1::CreateRegionResponse> Regions::Create(const TenantId& tenant,
+                                                         const v1::CreateRegionRequest& request) {
+  if (core_->options.region_bytes == 0) {
+    return NotImplemented("regions",
+                          "this daemon shares no memory with its clients (--region-bytes is 0)");
+  }
+  auto session = session::ParseSessionName(request.parent(), "parent");
+  if (!session.ok()) return session.status();
+  auto size = WholePages(request.size_bytes());
+  if (!size.ok()) return size.status();
+  if (absl::Status status = CheckSession(tenant, *session); !status.ok()) return status;
+  auto place = TakePlace(tenant, *size);
+  if (!place.ok()) return place.status();
+  auto memory = store::Region::Create(*size);
+  if (!memory.ok()) return memory.status();
+
+  v1::CreateRegionResponse response;
+  response.mutable_region()->set_name(
+      absl::StrCat("sessions/", *session, "/regions/", RandomId(26)));
+  response.mutable_region()->set_size_bytes(*size);
+  response.set_ticket(RandomId(kTicketBytes));
+  const absl::Time expire_time = core_->Now() + ticket_life_;
+  SetTimestamp(expire_time, response.mutable_expire_time());
+  std::shared_ptr<Region> region;  // goes after the locks where the session has ended meanwhile
+  Locked lock(*core_);
+  auto still = core_->catalogue.FindSession(tenant, *session, core_->Now());
+  absl::MutexLock mine(&mutex_);
+  region =
+      std::make_shared<Region>(++last_id_, tenant, *session, *std::move(memory), *std::move(place));
+  if (!still.ok()) return still.status();
+  DropOldTickets(core_->Now());
+  tickets_[response.ticket()] = {region, expire_time};
+  regions_[response.region().name()] = region;
+  return response;
+}
+
+void Regions::DropOldTickets(absl::Time now) {
+  for (auto it = tickets_.begin(); it != tickets_.end();) {
+    bool over = it->second.expire_time <= now || it->second.region.expired();
+    it = over ? tickets_.erase(it) : std::next(it);
+  }
+}
+
+absl::StatusOr<std::shared_ptr<Region>> Regions::Redeem(std::string_view ticket) {
+  std::shared_ptr<Region> region;
+  {
+    absl::MutexLock lock(&mutex_);
+    DropOldTickets(core_->Now());
+    auto it = tickets_.find(ticket);
+    if (it != tickets_.end()) {
+      region = it->second.region.lock();
+      tickets_.erase(it);
+    }
+  }
+  if (region == nullptr) return NotFound(v1::ERROR_REASON_INVALID_FIELD, "ticket", "");
+  return region;
+}
+
+absl::StatusOr<std::shared_ptr<Region>> Regions::Find(const TenantId& tenant,
+                                                      const std::string& name,
+                                                      const std::string& session,
+                                                      std::string_view field) {
+  if (absl::Status status = session::CheckRegionName(name, field); !status.ok()) return status;
+  absl::MutexLock lock(&mutex_);
+  auto it = regions_.find(name);
+  if (it == regions_.end() || it->second->tenant() != tenant ||
+      (!session.empty() && it->second->session() != session))
+    return NoSuchRegion(name);
+  return it->second;
+}
+
+absl::Status Regions::Delete(const TenantId& tenant, const std::string& name) {
+  // What goes with it goes here, in the thread of the call.
+  auto region = Find(tenant, name, "", "name");
+  if (!region.ok()) return region.status();
+  absl::MutexLock lock(&mutex_);
+  return regions_.erase(name) > 0 ? absl::OkStatus() : NoSuchRegion(name);
+}
+
+void Regions::Removed(session::Session& session) {
+  absl::MutexLock lock(&mutex_);
+  const std::string prefix = absl::StrCat("sessions/", session.id, "/");
+  for (auto it = regions_.lower_bound(prefix);
+       it != regions_.end() && it->first.compare(0, prefix.size(), prefix) == 0;) {
+    if (it->second->tenant() != session.tenant) {
+      ++it;
+      continue;
+    }
+    DropLater(std::move(it->second));
+    it = regions_.erase(it);
+  }
+}
+
+void Regions::DropLater(std::shared_ptr<Region> region) {
+  core_->starter.Run([region = std::move(region)]() mutable { region.reset(); });
+}
+
+int64_t Regions::bytes() const {
+  absl::MutexLock lock(&books_->mutex);
+  return books_->all.bytes;
+}
+
+int64_t Regions::bytes(const TenantId& tenant) const {
+  absl::MutexLock lock(&books_->mutex);
+  auto found = books_->tenants.find(tenant);
+  return found == books_->tenants.end() ? 0 : found->second.bytes;
+}
+
+}  // namespace stride::scheduler

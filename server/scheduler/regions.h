@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "server/scheduler/core.h"
+#include "server/scheduler/region.h"
+#include "stride/v1/region_service.pb.h"
+
+namespace stride::scheduler {
+
+// Memory shared with clients of this host, by name and by ticket. Each region belongs to a session
+// and goes with it; none is recorded, so that all end with the daemon. Thread-safe, except where
+// said.
+class Regions : public session::Catalogue::Observer {
+ public:
+  // A ticket is good for so long, and once.
+  static constexpr absl::Duration kTicketLife = absl::Seconds(30);
+  static constexpr size_t kTicketBytes = 32;
+  // Each is a descriptor of the daemon, however small.
+  static constexpr int64_t kMaxRegions = 512;
+  static constexpr int64_t kMaxRegionsOfTenant = 64;
+
+  explicit Regions(Core* core, absl::Duration ticket_life = kTicketLife)
+      : core_(core), ticket_life_(ticket_life) {}
+
+  // All but `socket_path`. Counts the bytes first, then takes them, without the engine's lock.
+  absl::StatusOr<v1::CreateRegionResponse> Create(const TenantId& tenant,
+                                                  const v1::CreateRegionRequest& request);
+  absl::Status Delete(const TenantId& tenant, const std::string& name);
+  // The region that the ticket was made for. NOT_FOUND: it is none, was used, is too old, or its
+  // region has gone.
+  absl::StatusOr<std::shared_ptr<Region>> Redeem(std::string_view ticket);
+  // NOT_FOUND, in the same words, for what does not exist and for what is another tenant's, or of
+  // another session than `session` where that is not empty. INVALID_ARGUMENT about `field`.
+  absl::StatusOr<std::shared_ptr<Region>> Find(const TenantId& tenant, const std::string& name,
+                                               const std::string& session, std::string_view field);
+  // Of all regions whose memory is taken.
+  int64_t bytes() const;
+  int64_t bytes(const TenantId& tenant) const;
+
+  // --- the catalogue's; caller holds the lock ---
+  void Added(session::Session&) override {}
+  void Removed(session::Session& session) override;
+  void Added(const std::shared_ptr<session::Array>&) override {}
+  void Removed(session::Array&) override {}
+
+ private:
+  // What regions take. Outlives this in the places that it gave.
+  struct Books {
+    struct Use {
+      int64_t bytes = 0;
+      int64_t regions = 0;
+    };
+    absl::Mutex mutex;
+    Use all ABSL_GUARDED_BY(mutex);
+    std::map<TenantId, Use> tenants ABSL_GUARDED_BY(mutex);  // none is zero
+  };
+  struct Ticket {
+    std::weak_ptr<Region> region;
+    absl::Time expire_time;
+  };
+  absl::StatusOr<std::shared_ptr<const void>> TakePlace(const TenantId& tenant, int64_t bytes);
+  absl::Status CheckSession(const TenantId& tenant, const std::string& id);
+  void DropOldTickets(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Elsewhere, since the end of a region takes a while.
+  void DropLater(std::shared_ptr<Region> region);
+
+  Core* const core_;
+  const absl::Duration ticket_life_;
+  const std::shared_ptr<Books> books_ = std::make_shared<Books>();
+  // Taken under the engine's lock, never the other way round.
+  mutable absl::Mutex mutex_;
+  uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<std::string, std::shared_ptr<Region>> regions_ ABSL_GUARDED_BY(mutex_);  // by name
+  std::map<std::string, Ticket, std::less<>> tickets_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace stride::scheduler

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <thread>
+#include <unordered_map>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "server/base/memory_file.h"
+#include "server/base/unique_fd.h"
+#include "server/worker/cuda/completion_poller.h"
+#include "server/worker/cuda/driver.h"
+#include "server/worker/cuda/handles.h"
+
+namespace stride::cuda {
+
+// Copies between device memory and regions, which the daemon shares with a client: mapped and
+// pinned here, so that DMA goes from and to the client's own memory.
+//
+// All of it happens on one thread, in the order of the calls, and on streams of its own: to pin
+// takes 57 ms a GiB, and a launch must not wait for that. Copies behind a region that is being
+// pinned do. Its methods are for one thread, the command loop's, and return at once unless they say
+// otherwise.
+class RegionCopier {
+ public:
+  // Where the copies of one direction run and who tells of them.
+  struct Direction {
+    CUstream stream = nullptr;
+    CompletionPoller::Lane lane = CompletionPoller::kRegionUpload;
+    CUdeviceptr mark = 0;  // where the stream writes the number of what has ended
+  };
+
+  // All must outlive it.
+  RegionCopier(const Driver& driver, const Context& context, CompletionPoller& poller,
+               Direction upload, Direction download);
+  // Does what was asked for, then lets go of all regions.
+  ~RegionCopier();
+
+  // One that cannot be had fails the copies that name it, with UNIMPLEMENTED where it cannot be
+  // pinned.
+  void Map(uint64_t region, uint64_t size, UniqueFd fd);
+  // Waits, on the thread, for copies under way.
+  void Unmap(uint64_t region);
+
+  struct Copy {
+    uint64_t id = 0;
+    uint32_t mark = 0;  // grows by one in each direction
+    bool to_device = false;
+    uint64_t region = 0;
+    uint64_t region_offset = 0;
+    CUdeviceptr address = 0;
+    uint64_t size = 0;
+    absl::Status status;  // why it cannot be made, if that is known already
+  };
+  void Enqueue(Copy copy);
+
+  // Blocks until the device has been given all that was enqueued.
+  void Flush();
+
+ private:
+  struct Mapped {
+    MemoryMap map;
+    PinnedRegion pinned;  // goes first
+    absl::Status status;  // why it is not
+  };
+  void Push(std::function<void()> work);
+  void Run();
+  Mapped MapNow(uint64_t size, const UniqueFd& fd);
+  void UnmapNow(uint64_t region);
+  void CopyNow(const Copy& copy);
+  absl::Status Launch(const Copy& copy, CUstream stream);
+  // Ends the process where the device is lost.
+  void Require(CUresult result);
+
+  const Driver& driver_;
+  const Context& context_;
+  CompletionPoller& poller_;
+  const Direction upload_, download_;
+  std::unordered_map<uint64_t, Mapped> regions_;  // the thread's
+
+  absl::Mutex mutex_;
+  std::deque<std::function<void()>> work_ ABSL_GUARDED_BY(mutex_);
+  bool busy_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace stride::cuda

@@ -1,0 +1,174 @@
+#include "server/api/region_socket.h"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "gtest/gtest.h"
+#include "server/base/memory_file.h"
+#include "tests/support/test_server.h"
+
+namespace stride::api {
+namespace {
+
+using stride::testing::TemporaryFolder;
+
+class RegionSocketTest : public ::testing::Test {
+ protected:
+  RegionSocketTest() {
+    UniqueFd calls(socket(AF_UNIX, SOCK_STREAM, 0));
+    sockaddr_un name = NameOf(folder_.Path("calls"));
+    EXPECT_EQ(bind(calls.get(), reinterpret_cast<sockaddr*>(&name), sizeof(name)), 0);
+    EXPECT_EQ(chmod(folder_.Path("calls").c_str(), 0640), 0);
+    file_ = *CreateMemoryFile("region", 4096);
+    Start();
+  }
+  void Start() {
+    auto socket = RegionSocket::Start(folder_.Path("calls"), [this](std::string_view ticket) {
+      absl::StatusOr<scheduler::RedeemedRegion> redeemed = absl::NotFoundError("no");
+      if (ticket == "good") redeemed = scheduler::RedeemedRegion{nullptr, file_.get()};
+      return redeemed;
+    });
+    ASSERT_TRUE(socket.ok()) << socket.status();
+    socket_ = *std::move(socket);
+  }
+
+  static sockaddr_un NameOf(const std::string& path) {
+    sockaddr_un name{};
+    name.sun_family = AF_UNIX;
+    std::memcpy(name.sun_path, path.data(), path.size());
+    return name;
+  }
+  UniqueFd Connect() {
+    UniqueFd fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    sockaddr_un name = NameOf(socket_->path());
+    EXPECT_EQ(connect(fd.get(), reinterpret_cast<sockaddr*>(&name), sizeof(name)), 0)
+        << std::strerror(errno);
+    timeval patience{20, 0};
+    setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    return fd;
+  }
+  static void Say(const UniqueFd& fd, const std::string& packet) {
+    (void)!send(fd.get(), packet.data(), packet.size(), MSG_NOSIGNAL);
+  }
+  // A descriptor that came, or none when the connection was closed.
+  static UniqueFd Receive(const UniqueFd& fd) {
+    char byte = 0;
+    iovec content{&byte, 1};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+    msghdr header{};
+    header.msg_iov = &content;
+    header.msg_iovlen = 1;
+    header.msg_control = control;
+    header.msg_controllen = sizeof(control);
+    const ssize_t size = recvmsg(fd.get(), &header, MSG_CMSG_CLOEXEC);
+    if (size != 1 || CMSG_FIRSTHDR(&header) == nullptr) {
+      EXPECT_FALSE(size < 0 && errno == EAGAIN) << "neither an answer nor the end";
+      return UniqueFd();
+    }
+    int received = -1;
+    std::memcpy(&received, CMSG_DATA(CMSG_FIRSTHDR(&header)), sizeof(int));
+    return UniqueFd(received);
+  }
+  UniqueFd Redeem(const std::string& ticket) {
+    UniqueFd fd = Connect();
+    Say(fd, ticket);
+    return Receive(fd);
+  }
+
+  TemporaryFolder folder_;
+  UniqueFd file_;
+  std::unique_ptr<RegionSocket> socket_;
+};
+
+TEST_F(RegionSocketTest, ATicketIsExchangedForTheDescriptor) {
+  UniqueFd fd = Redeem("good");
+  ASSERT_TRUE(fd.valid());
+  struct stat theirs, ours;
+  fstat(fd.get(), &theirs);
+  fstat(file_.get(), &ours);
+  EXPECT_EQ(theirs.st_ino, ours.st_ino);
+  EXPECT_EQ(socket_->stats().handed_out, 1);
+}
+
+TEST_F(RegionSocketTest, ItLiesBesideTheOtherAndIsOpenToTheSameUsers) {
+  EXPECT_EQ(socket_->path(), folder_.Path("calls") + ".regions");
+  struct stat info;
+  ASSERT_EQ(lstat(socket_->path().c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0640u);
+  const std::string path = socket_->path();
+  socket_.reset();
+  EXPECT_NE(lstat(path.c_str(), &info), 0);
+}
+
+TEST_F(RegionSocketTest, AFileThatAnEarlierDaemonLeftIsReplaced) {
+  std::unique_ptr<RegionSocket> earlier = std::move(socket_);
+  Start();
+  EXPECT_TRUE(Redeem("good").valid());
+  // One that ends later leaves its successor's alone.
+  earlier.reset();
+  EXPECT_TRUE(Redeem("good").valid());
+}
+
+TEST_F(RegionSocketTest, AnythingElseOnlyClosesTheConnection) {
+  for (const std::string& packet :
+       {std::string("bad"), std::string("good "), std::string(1, '\0'), std::string(100000, 'x')}) {
+    EXPECT_FALSE(Redeem(packet).valid());
+  }
+  EXPECT_EQ(socket_->stats().refused, 4);
+  // Nothing at all, a half-closed one, and one that has gone before the answer.
+  UniqueFd silent = Connect();
+  shutdown(silent.get(), SHUT_WR);
+  EXPECT_FALSE(Receive(silent).valid());
+  {
+    UniqueFd gone = Connect();
+    Say(gone, "good");
+  }
+  EXPECT_TRUE(Redeem("good").valid());
+}
+
+TEST_F(RegionSocketTest, WhoSaysNothingIsClosedAfterAWhile) {
+  UniqueFd silent = Connect();
+  EXPECT_FALSE(Receive(silent).valid());
+  EXPECT_EQ(socket_->stats().evicted, 1);
+}
+
+TEST_F(RegionSocketTest, ThoseThatSayNothingKeepNobodyOut) {
+  std::vector<UniqueFd> silent;
+  for (size_t i = 0; i < 300; ++i) {
+    silent.push_back(Connect());
+    if (i % 50 == 0) EXPECT_TRUE(Redeem("good").valid());
+  }
+  EXPECT_TRUE(Redeem("good").valid());
+  EXPECT_GE(socket_->stats().evicted, 300 - static_cast<int64_t>(RegionSocket::kMaxConnections));
+}
+
+TEST_F(RegionSocketTest, DescriptorsSentAlongAreDropped) {
+  UniqueFd fd = Connect();
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  iovec content{const_cast<char*>("good"), 4};
+  msghdr header{};
+  header.msg_iov = &content;
+  header.msg_iovlen = 1;
+  header.msg_control = control;
+  header.msg_controllen = sizeof(control);
+  cmsghdr* rights = CMSG_FIRSTHDR(&header);
+  rights->cmsg_level = SOL_SOCKET;
+  rights->cmsg_type = SCM_RIGHTS;
+  rights->cmsg_len = CMSG_LEN(sizeof(int));
+  const int own = file_.get();
+  std::memcpy(CMSG_DATA(rights), &own, sizeof(own));
+  ASSERT_EQ(sendmsg(fd.get(), &header, MSG_NOSIGNAL), 4);
+  EXPECT_TRUE(Receive(fd).valid());
+}
+
+}  // namespace
+}  // namespace stride::api
