@@ -513,7 +513,13 @@ void EngineImpl::ScheduleHousekeeping() {
 
 // Queued work of a session that ends never runs. Caller holds the lock.
 void EngineImpl::CancelWork(session::Session& session) {
+  std::vector<std::shared_ptr<session::Array>> arrays;
   for (const auto& [handle, array] : session.arrays) {
+    arrays.push_back(array);
+    if (array->shards == nullptr) continue;
+    for (const auto& part : array->shards->parts) arrays.push_back(part);
+  }
+  for (const auto& array : arrays) {
     if (auto receiving = std::exchange(array->receiving, nullptr)) {
       scheduler_.Finish(std::static_pointer_cast<Task>(receiving->access),
                         MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED,

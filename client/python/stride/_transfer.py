@@ -47,13 +47,15 @@ def _each_part(channels, pool, size, move) -> None:
 
 
 def put(channels, pool, parent: str, array_id: str, spec: array_pb2.ArraySpec, values: np.ndarray, *, device: str = "",
-        overwrite: bool = False, progress: Optional[Progress] = None, timeout: Optional[float] = None) -> None:
+        overwrite: bool = False, progress: Optional[Progress] = None, timeout: Optional[float] = None,
+        sharding: Optional[array_pb2.Sharding] = None) -> None:
     """Uploads C-contiguous `values`, which must not change until this returns."""
     view = memoryview(values.reshape(-1).view(np.uint8)) if values.size else memoryview(b"")
     count = _Count(len(view), progress)
 
     def messages(begin, end):
-        header = pb.PutArrayRequest.Header(parent=parent, array_id=array_id, spec=spec, device=device, overwrite=overwrite)
+        header = pb.PutArrayRequest.Header(parent=parent, array_id=array_id, spec=spec, device=device, overwrite=overwrite,
+                                           sharding=sharding)
         if (begin, end) != (0, len(view)):
             header.range.CopyFrom(array_pb2.ByteRange(begin=begin, end=end))
         yield pb.PutArrayRequest(header=header)
