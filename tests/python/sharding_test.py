@@ -1,6 +1,7 @@
 """Arrays spread over several devices, beside NumPy."""
 
 import itertools
+import time
 import unittest
 
 import grpc
@@ -424,8 +425,10 @@ class ShardingTest(client_case.ClientCase):
         x = self.spread(np.zeros(1 << 23, np.float32))
         self.assertGreater(bytes_now() - before, 31 << 20)
         del x
-        self.session.synchronize()
-        self.assertLess(bytes_now() - before, 1 << 20)
+        deadline = time.monotonic() + 20
+        while bytes_now() - before > 1 << 20:  # a release is sent with what comes next, and blocks are freed when somebody asks for one
+            self.assertLess(time.monotonic(), deadline)
+            self.session.synchronize()
 
     def test_listed_as_one(self):
         x = self.spread(np.zeros((5, 5)))
