@@ -413,6 +413,13 @@ std::vector<v1::Device> EngineImpl::ListDevices() {
     device.set_target(description.target());
     device.set_pci_bus_id(description.pci_bus_id());
     device.set_driver_version(description.driver_version());
+    for (const wire::Link& link : core_.broker->links()) {
+      if (link.to() != description.id()) continue;
+      v1::DeviceLink* out_link = device.add_links();
+      out_link->set_device(absl::StrCat("devices/", link.from()));
+      out_link->set_path(link.peer() ? v1::DeviceLink::PATH_PEER : v1::DeviceLink::PATH_HOST);
+      out_link->set_bytes_per_second(link.bytes_per_second());
+    }
   }
   return out;
 }

@@ -55,9 +55,11 @@ void Memory::Trim(Lane& lane, uint64_t keep_bytes) {
   for (const auto& arena : lane.pool.TakeEmpty(keep_bytes)) {
     reserved_[lane.device] -= arena->size;
     core_->recorder.Removed(*arena);
-    if (lane.mapped.erase(arena->id) > 0 && lane.worker != nullptr) {
+    for (Lane* user : lanes_) {
+      // Other devices' workers of the tenant may have it mapped too, for copies.
+      if (user->tenant != lane.tenant || user->mapped.erase(arena->id) == 0) continue;
       // A worker that is dying answers UNAVAILABLE; its mappings go with it.
-      lane.worker->UnmapArena(arena->id).IgnoreError();
+      if (user->worker != nullptr) user->worker->UnmapArena(arena->id).IgnoreError();
     }
   }
 }

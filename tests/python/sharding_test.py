@@ -1,6 +1,9 @@
 """Arrays spread over several devices, beside NumPy."""
 
 import itertools
+import os
+import pathlib
+import signal
 import time
 import unittest
 
@@ -10,7 +13,8 @@ import numpy as np
 import client_case
 import stride as st
 from stride._daemon import PrivateDaemon
-from stride.v1 import array_pb2, array_service_pb2, operation_pb2 as pb
+from stride.v1 import array_pb2, array_service_pb2, array_service_pb2_grpc, compute_service_pb2, compute_service_pb2_grpc, \
+    device_service_pb2, device_service_pb2_grpc, operation_pb2 as pb, session_service_pb2, session_service_pb2_grpc
 
 _FLAGS = {"cpu": ["--no-cuda", "--cpu-devices=4x1"], "cuda": []}
 _INEXACT = {"e": 2e-2, "f": 1e-5, "d": 1e-12, "F": 1e-5, "D": 1e-12}
@@ -361,6 +365,12 @@ class ShardingTest(client_case.ClientCase):
         self.same(x[:, 2:9:3], host[:, 2:9:3])
         self.same(x[:, 4] * 2, host[:, 4] * 2)
         self.same(x.T, host.T)
+        cube = np.arange(120).reshape(4, 5, 6)
+        y = self.spread(cube, 1)
+        for ours, expected, split in ((y[2], cube[2], 0), (y[..., -1], cube[..., -1], 1), (y[2].T, cube[2].T, 1),
+                                      (st.permute_dims(y, (2, 0, 1))[3], cube.transpose(2, 0, 1)[3], 1)):
+            self.same(ours, expected)
+            self.assertEqual(self.split_of(ours), split)
         self.assertEqual(self.split_of(x.T), 1)
         self.close(st.sum(x.T, axis=1), host.T.sum(axis=1))
         with self.fails(NotImplementedError, "view.input"):
@@ -449,6 +459,90 @@ class ShardingTest(client_case.ClientCase):
                                             array_service_pb2.PutArrayRequest(data=host.tobytes())]))
         self.same(st.load("spread") * 3, host * 3)
         self.session._arrays.DeleteArray(array_service_pb2.DeleteArrayRequest(name=f"{tenant}/arrays/spread"))
+
+
+class RestartTest(unittest.TestCase):
+    """The daemon dies; a spread array, an upload of one and the result of an operation are there afterwards."""
+
+    def setUp(self):
+        self.daemon = PrivateDaemon(client_case.strided(), _FLAGS[client_case.DEVICE_KIND] + ["--supervise"])
+        self.addCleanup(self.daemon.stop)
+        self.channel = grpc.insecure_channel(self.daemon.address)
+        self.addCleanup(self.channel.close)
+        self.arrays = array_service_pb2_grpc.ArrayServiceStub(self.channel)
+        self.compute = compute_service_pb2_grpc.ComputeServiceStub(self.channel)
+        sessions = session_service_pb2_grpc.SessionServiceStub(self.channel)
+        self.session = self.patiently(sessions.CreateSession, session_service_pb2.CreateSessionRequest()).session.name
+        devices = self.patiently(device_service_pb2_grpc.DeviceServiceStub(self.channel).ListDevices, device_service_pb2.ListDevicesRequest()).devices
+        if sum(device.kind == client_case.DEVICE_KIND for device in devices) < 2:
+            raise unittest.SkipTest("one device has nothing to spread over")
+
+    @staticmethod
+    def patiently(call, request):
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                return call(request() if callable(request) else request, timeout=30)
+            except grpc.RpcError as error:
+                if error.code() != grpc.StatusCode.UNAVAILABLE or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.05)
+
+    def kill(self):
+        """The process that serves: the child of the one that was started."""
+        for entry in pathlib.Path("/proc").iterdir():
+            try:
+                status = (entry / "status").read_text() if entry.name.isdigit() else ""
+                command = (entry / "cmdline").read_bytes() if status else b""
+            except OSError:
+                continue
+            if f"\nPPid:\t{self.daemon._process.pid}\n" in status and b"--serve" not in command and b"--compile" not in command:
+                os.kill(int(entry.name), signal.SIGKILL)
+                return
+        self.fail("no process that serves")
+
+    def put(self, array_id, host, begin, end, sharding):
+        header = array_service_pb2.PutArrayRequest.Header(
+            parent=self.session, array_id=array_id, sharding=sharding, range=array_pb2.ByteRange(begin=begin, end=end),
+            spec=array_pb2.ArraySpec(data_type=array_pb2.DATA_TYPE_FLOAT32, shape=host.shape))
+        messages = lambda: iter([array_service_pb2.PutArrayRequest(header=header),  # noqa: E731
+                                 array_service_pb2.PutArrayRequest(data=host.tobytes()[begin:end])])
+        return self.patiently(self.arrays.PutArray, messages).array
+
+    def fetch(self, array_id):
+        request = array_service_pb2.FetchArrayRequest(name=f"{self.session}/arrays/{array_id}")
+        replies = self.patiently(lambda *a, **k: list(self.arrays.FetchArray(*a, **k)), request)
+        return b"".join(reply.data for reply in replies)
+
+    def add(self, left, right, output):
+        operation = pb.Operation(ufunc=pb.Ufunc(function="add", inputs=[pb.Operand(handle=left), pb.Operand(handle=right)]))
+        operation.outputs.add(handle=output)
+        self.patiently(self.compute.Run, compute_service_pb2.RunRequest(session=self.session, operation=operation))
+
+    def test_they_are_whole_afterwards(self):
+        host = np.arange(3 << 18, dtype=np.float32)
+        split = array_pb2.Sharding(axis=0)
+        self.put("1", host, 0, host.nbytes, split)
+        self.put("2", host, 0, host.nbytes, array_pb2.Sharding(replicated=True))
+        self.add(1, 1, 3)
+        half = host.nbytes // 2 // 4 * 4
+        self.put("4", host, 0, half, split)
+        self.kill()
+        for array_id in "12":
+            self.assertEqual(self.fetch(array_id), host.tobytes())
+        self.assertEqual(self.fetch("3"), (host + host).tobytes())
+        described = self.arrays.GetArray(array_service_pb2.GetArrayRequest(name=f"{self.session}/arrays/1")).array
+        self.assertEqual(described.state, described.STATE_READY)
+        self.assertGreaterEqual(len(described.sharding.devices), 2)
+        # The upload goes on from where it was, and the arrays can be worked with.
+        array = self.put("4", host, half, host.nbytes, split)
+        self.assertEqual(array.state, array.STATE_READY)
+        self.add(1, 4, 5)
+        self.assertEqual(self.fetch("5"), (host + host).tobytes())
+        self.add(1, 2, 6)
+        self.assertEqual(self.fetch("6"), (host + host).tobytes())
+        self.kill()
+        self.assertEqual(self.fetch("5"), (host + host).tobytes())
 
 
 if __name__ == "__main__":

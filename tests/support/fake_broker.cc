@@ -288,6 +288,7 @@ std::vector<wire::Task> FakeWorker::submitted() const {
 void FakeWorker::Copy(bool to_device, uint64_t arena, uint64_t arena_offset,
                       uint64_t staging_offset, uint64_t size,
                       std::function<void(absl::Status)> done) {
+  ++num_copies_;
   if (die_at_copy_ > 0 && --die_at_copy_ == 0) {
     absl::Status killed =
         MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "killed");
@@ -309,6 +310,27 @@ void FakeWorker::Copy(bool to_device, uint64_t arena, uint64_t arena_offset,
       std::byte* staging = staging_memory_.data() + staging_offset;
       std::memcpy(to_device ? device : staging, to_device ? staging : device, size);
     }
+  }
+  done(absl::OkStatus());
+}
+
+absl::Status FakeWorker::MapPeerArena(uint64_t arena, uint64_t size, int fd) {
+  return MapArena(arena, size, fd);
+}
+
+void FakeWorker::CopyFromPeer(uint64_t arena, uint64_t offset, uint64_t source_arena,
+                              uint64_t source_offset, uint64_t size,
+                              std::function<void(absl::Status)> done) {
+  ++num_peer_copies_;
+  if (peers_broken_) {
+    done(absl::InternalError("no way to the other device"));
+    return;
+  }
+  {
+    absl::MutexLock lock(&mutex_);
+    auto to = arenas_.find(arena), from = arenas_.find(source_arena);
+    if (to != arenas_.end() && from != arenas_.end())
+      std::memcpy(to->second.data() + offset, from->second.data() + source_offset, size);
   }
   done(absl::OkStatus());
 }
