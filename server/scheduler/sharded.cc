@@ -35,7 +35,7 @@ class Launch {
     if (absl::Status status = CheckWanted(); !status.ok()) return status;
     if (operation_.has_creation()) return Create(*whole);
     if (operation_.has_copy() && !IsDividedCopy()) return CopySharded(request_, whole_[0], runner_);
-    if (operation_.has_view() && !request_.inputs[0]->shards->replicated) return View();
+    if (operation_.has_view() && IsSplit(request_.inputs[0])) return View();
     return RunDivided();
   }
 
@@ -66,6 +66,10 @@ class Launch {
     return absl::OkStatus();
   }
 
+  static bool IsSplit(const ArrayPtr& array) {
+    return array != nullptr && array->shards != nullptr && !array->shards->replicated;
+  }
+
   // Part by part, as any elementwise operation: the target is there and is spread.
   bool IsDividedCopy() const {
     return request_.existing[0] != nullptr && request_.existing[0]->shards != nullptr;
@@ -74,6 +78,13 @@ class Launch {
   // --- creation ---
 
   absl::StatusOr<ArrayList> Create(const ops::Plan& whole) {
+    if (!request_.wanted[0]) {
+      return NotImplemented("creation into a sharded array",
+                            absl::StrCat("not implemented over several devices: a creation into ",
+                                         request_.output_fields[0],
+                                         ", which is spread; Copy a number into it, or make a new "
+                                         "array"));
+    }
     const ops::Spread& spread = *request_.wanted[0];
     const ArrayInfo& info = whole_[0];
     const auto begin = spread.replicated
@@ -202,9 +213,8 @@ class Launch {
   // What part [begin, end) on `device` takes of an input.
   absl::StatusOr<ArrayPtr> PartOf(size_t input, int axis, int64_t begin, int64_t end, int device) {
     const ArrayPtr& array = request_.inputs[input];
-    const bool split = array != nullptr && array->shards != nullptr && !array->shards->replicated;
     ArrayPtr own = OnDevice(array, device);
-    if (array == nullptr || split || axis < 0) return own;
+    if (array == nullptr || IsSplit(array) || axis < 0) return own;
     ArrayPtr view = ViewOf(own, ops::SliceOf(own->info, axis, begin, end));
     const bool moves = array->shards == nullptr && own->buffer->size > kCutBytes &&
                        own->buffer->replicas.count(device) == 0;

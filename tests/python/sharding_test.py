@@ -414,6 +414,32 @@ class ShardingTest(client_case.ClientCase):
         with self.fails(st.StrideError, "ufunc.inputs[1]"):
             (x + self.spread(np.arange(12.0).reshape(4, 3), 0, 1)).to_numpy()
 
+    def test_into_existing_ones(self):
+        x = self.spread(np.arange(8.0))
+        handle = self.handle_of(x)
+        # A number, by a copy.
+        copy = pb.Copy(input=pb.Operand(scalar=array_pb2.Scalar(float_value=7)))
+        self.run_operation((), self.operation(handle, existing=True, copy=copy))
+        self.assertEqual(x.to_numpy().tolist(), [7.0] * 8)
+        refused = (
+            {"creation": pb.Creation(fill=pb.Creation.Fill(spec=array_pb2.ArraySpec(data_type=array_pb2.DATA_TYPE_FLOAT64, shape=[8])))},
+            {"view": pb.View(input=pb.Operand(handle=self.handle_of(st.zeros(8))))},
+            {"view": pb.View(input=pb.Operand(handle=handle))},
+            {"matmul": pb.Matmul(left=pb.Operand(handle=handle), right=pb.Operand(handle=handle))},
+            {"sort": pb.Sort(input=pb.Operand(handle=self.handle_of(st.zeros(8))))},
+            {"reduction": pb.Reduction(function=pb.Reduction.FUNCTION_SUM, input=pb.Operand(handle=handle))})
+        for kind in refused:
+            with self.subTest(kind=kind), self.assertRaises((st.StrideError, NotImplementedError)):
+                self.run_operation((), self.operation(handle, existing=True, **kind))
+        # A result is spread as its inputs are.
+        ufunc = pb.Ufunc(function="negative", inputs=[pb.Operand(handle=handle)])
+        with self.assertRaises(NotImplementedError):
+            self.run_operation((), self.operation(self.session.next_id(), sharding=st.Sharding(0), ufunc=ufunc))
+        kernel = pb.KernelLaunch(source="__global__ void k(double* x) {}", entry="k", arguments=[pb.KernelArgument(array=pb.Operand(handle=handle))])
+        with self.assertRaises(NotImplementedError):
+            self.run_operation((), pb.Operation(kernel_launch=kernel))
+        self.assertEqual(x.to_numpy().tolist(), [7.0] * 8)
+
     def test_first_error_of_a_part_is_the_wholes(self):
         x = self.spread(np.arange(10))
         wrong = x + st.take(st.asarray(np.arange(10)), st.asarray(np.array([1, 2, 3, 4, 5, 6, 7, 8, 9, 99])))
