@@ -301,12 +301,13 @@ class Launch {
 
   absl::StatusOr<ArrayList> RunPartial(const ops::Division& division,
                                        const std::vector<int64_t>& begin) {
+    const size_t num_parts = division.devices.size(), num_inputs = request_.inputs.size();
+    if (num_parts == 1) return RunAlone(division);
     // An existing output may have another type than the result.
     auto alone = runner_.Plan(operation_, inputs_, std::vector<ops::Input>(existing_.size()));
     if (!alone.ok()) return alone.status();
     auto split = ops::SplitReduction(operation_, alone->outputs[0].dtype);
     if (!split.ok()) return split.status();
-    const size_t num_parts = division.devices.size(), num_inputs = request_.inputs.size();
     if (absl::Status s = runner_.Admit(num_parts * (num_inputs + split->steps.size()) + 1,
                                        whole_[0].size_bytes());
         !s.ok())
@@ -355,6 +356,17 @@ class Launch {
       last.inputs.push_back((*made)[0]);
     }
     return runner_.Run(std::move(last));
+  }
+
+  // One part has all there is to sum.
+  absl::StatusOr<ArrayList> RunAlone(const ops::Division& division) {
+    if (absl::Status s = runner_.Admit(1, whole_[0].size_bytes()); !s.ok()) return s;
+    PartRunner::Part part{.operation = &operation_,
+                          .targets = {{request_.existing[0]}},
+                          .device = request_.device >= 0 ? request_.device : division.devices[0]};
+    for (const ArrayPtr& input : request_.inputs)
+      part.inputs.push_back(OnDevice(input, division.devices[0]));
+    return runner_.Run(std::move(part));
   }
 
   // The shape over which is reduced, and its split axis.

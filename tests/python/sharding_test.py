@@ -241,6 +241,16 @@ class ShardingTest(client_case.ClientCase):
                                 ours = getattr(st, name)(x, axis=axis, keepdims=keepdims)
                                 self.close(ours, np.asarray(numpys))
 
+    def test_over_one_device(self):
+        host = np.random.default_rng(9).standard_normal((6, 5))
+        x = self.spread(host, 1, count=1)
+        for name in ("sum", "argmin", "mean"):
+            for axis in (None, 0, 1):
+                self.close(getattr(st, name)(x, axis=axis), np.asarray(getattr(np, name)(host, axis=axis)))
+        self.close(x @ self.spread(host.T.copy(), 0, count=1), host @ host.T)
+        self.assertIsNone(self.split_of(st.sum(x, axis=1)))
+        self.assertEqual(self.split_of(st.sum(x, axis=0)), 0)
+
     def test_where_results_are(self):
         x = self.spread(np.ones((8, 6)), 1)
         self.assertEqual(self.split_of(st.sum(x, axis=0)), 0)
