@@ -261,6 +261,9 @@ absl::StatusOr<ArrayPtr> Arrays::FindOrBeginReceiving(const TenantId& tenant,
     if (header.has_sharding()) {
       auto spread = operations_->ReadSharding(header.sharding(), info.shape.size(), "sharding");
       if (!spread.ok()) return spread.status();
+      // Which devices serve may have changed since the first range.
+      if (header.sharding().devices().empty() && (*found)->shards != nullptr)
+        spread->devices = (*found)->shards->devices;
       if ((*found)->shards == nullptr || SpreadOf(*(*found)->shards) != *spread) {
         return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "sharding",
                             "the array is there and is not spread in this way; leave this unset, "
