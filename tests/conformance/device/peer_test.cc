@@ -2,13 +2,53 @@
 
 #include <unistd.h>
 
+#include <condition_variable>
+#include <functional>
+#include <mutex>
 #include <random>
+#include <thread>
 #include <vector>
 
 #include "tests/conformance/device/harness.h"
 
 namespace stride::conformance {
 namespace {
+
+// The other device's command loop: a device is driven by one thread, which has its context.
+class Loop {
+ public:
+  Loop() : thread_([this] { Serve(); }) {}
+  ~Loop() {
+    Run({});
+    thread_.join();
+  }
+  // Waits until it has been done. Empty: the end.
+  void Run(std::function<void()> work) {
+    std::unique_lock lock(mutex_);
+    work_ = std::move(work);
+    ++num_asked_;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return num_done_ == num_asked_; });
+  }
+
+ private:
+  void Serve() {
+    std::unique_lock lock(mutex_);
+    for (bool more = true; more;) {
+      changed_.wait(lock, [this] { return num_done_ < num_asked_; });
+      more = work_ != nullptr;
+      if (more) work_();
+      ++num_done_;
+      changed_.notify_all();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::function<void()> work_;
+  int num_asked_ = 0, num_done_ = 0;
+  std::thread thread_;
+};
 
 class PeerTest : public DeviceTest {
  protected:
@@ -21,13 +61,19 @@ class PeerTest : public DeviceTest {
       GTEST_SKIP() << "no other device whose memory this one reads";
     SubjectUnderTest other = harness().subject();
     other.description = other.peers[0];
-    auto started = Harness::Start(other);
-    ASSERT_TRUE(started.ok()) << started.status();
-    peer_ = *std::move(started);
-    ASSERT_TRUE(peer_->CreateArena(kPeerArena, kBytes).ok());
+    loop_.Run([&] {
+      auto started = Harness::Start(other);
+      ASSERT_TRUE(started.ok()) << started.status();
+      peer_ = *std::move(started);
+      ASSERT_TRUE(peer_->CreateArena(kPeerArena, kBytes).ok());
+    });
+    ASSERT_NE(peer_, nullptr);
   }
   void TearDown() override {
-    if (mapped_) EXPECT_TRUE(harness().device().UnmapArena(kPeerArena).ok());
+    if (mapped_) {
+      EXPECT_TRUE(harness().device().UnmapArena(kPeerArena).ok());
+    }
+    loop_.Run([this] { peer_.reset(); });
   }
 
   absl::Status Map() {
@@ -54,13 +100,18 @@ class PeerTest : public DeviceTest {
     return bytes;
   }
 
+  void UploadToPeer(uint64_t offset, const std::string& bytes) {
+    loop_.Run([&] { EXPECT_TRUE(peer_->Upload(kPeerArena, offset, bytes).ok()); });
+  }
+
+  Loop loop_;
   std::unique_ptr<Harness> peer_;
   bool mapped_ = false;
 };
 
 TEST_F(PeerTest, BytesArriveAsTheyAre) {
   const std::string bytes = Noise((20 << 20) + 5);
-  ASSERT_TRUE(peer_->Upload(kPeerArena, 4321, bytes).ok());
+  UploadToPeer(4321, bytes);
   ASSERT_TRUE(Map().ok());
   ASSERT_TRUE(Copy(777, 4321, bytes.size()).ok());
   auto back = harness().Download(Harness::kArena, 777, bytes.size());
@@ -68,7 +119,7 @@ TEST_F(PeerTest, BytesArriveAsTheyAre) {
   EXPECT_TRUE(*back == bytes) << "bytes changed on the way";
   // The source is as it was, and later content is seen through the same mapping.
   const std::string other = Noise(1000);
-  ASSERT_TRUE(peer_->Upload(kPeerArena, 0, other).ok());
+  UploadToPeer(0, other);
   ASSERT_TRUE(Copy(0, 0, other.size()).ok());
   EXPECT_EQ(*harness().Download(Harness::kArena, 0, other.size()), other);
 }
@@ -101,9 +152,9 @@ TEST_F(PeerTest, TasksCannotNameIt) {
 
 TEST_F(PeerTest, OutlivesItsOwnersMapping) {
   const std::string bytes = Noise(4096);
-  ASSERT_TRUE(peer_->Upload(kPeerArena, 0, bytes).ok());
+  UploadToPeer(0, bytes);
   ASSERT_TRUE(Map().ok());
-  ASSERT_TRUE(peer_->DropArena(kPeerArena).ok());
+  loop_.Run([this] { EXPECT_TRUE(peer_->DropArena(kPeerArena).ok()); });
   ASSERT_TRUE(Copy(0, 0, bytes.size()).ok());
   EXPECT_EQ(*harness().Download(Harness::kArena, 0, bytes.size()), bytes);
 }
