@@ -1,3 +1,4 @@
+#include <charconv>
 #include <cstdio>
 #include <filesystem>
 
@@ -31,6 +32,13 @@ Result<void> Run(Context& context) {
   options.name = name;
   options.device = context.device();
   options.overwrite = context.line().Has("overwrite");
+  if (const auto axis = context.line().Value("shard-axis")) {
+    int32_t number = 0;
+    const auto [end, error] = std::from_chars(axis->data(), axis->data() + axis->size(), number);
+    if (error != std::errc() || end != axis->data() + axis->size())
+      return UsageError(PutCommand(), "--shard-axis " + std::string(*axis) + " is not a number");
+    options.sharding = Sharding{.axis = number};
+  }
   if (const auto ttl = context.line().Value("ttl")) {
     const auto time = ParseTime(*ttl);
     if (!time || *time < std::chrono::seconds(1))
@@ -64,7 +72,8 @@ const Command& PutCommand() {
       .options = {{"overwrite", 0, "",
                    "replace the content of an array of the same type and shape"},
                   {"ttl", 0, "TIME", "how long to keep it (default: for good)"},
-                  {"device", 0, "DEVICE", "where to put it, such as cpu:0"}},
+                  {"device", 0, "DEVICE", "where to put it, such as cpu:0"},
+                  {"shard-axis", 0, "AXIS", "split it along this axis over all devices"}},
       .run = Run};
   return kCommand;
 }

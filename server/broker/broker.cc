@@ -79,6 +79,7 @@ class ProcessBroker : public Broker {
   ~ProcessBroker() override { Shutdown(); }
 
   const std::vector<wire::DeviceDescription>& devices() const override { return devices_; }
+  const std::vector<wire::Link>& links() const override { return found_.links; }
   const std::vector<std::string>& notes() const override { return found_.notes; }
   Compiler& compiler() override { return compiler_; }
 

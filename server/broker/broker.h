@@ -41,6 +41,11 @@ class Broker {
 
   // Fixed for the broker's life; the index into it names a device elsewhere.
   virtual const std::vector<wire::DeviceDescription>& devices() const = 0;
+  // Between devices of one kind, as its executable listed them; not every pair need have one.
+  virtual const std::vector<wire::Link>& links() const {
+    static const std::vector<wire::Link> kNone;
+    return kNone;
+  }
   // Human lines on what was found and what not, for the log and `stride doctor`.
   virtual const std::vector<std::string>& notes() const = 0;
 

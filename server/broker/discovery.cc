@@ -122,6 +122,7 @@ absl::StatusOr<Discovery> Discover(const std::string& worker_directory, absl::Du
       found.devices.push_back({device, executable.path});
       ++count;
     }
+    for (const wire::Link& link : list->links()) found.links.push_back(link);
     found.executables[executable.kind] = executable.path;
     found.notes.push_back(count > 0
                               ? absl::StrCat(name, ": ", count, count == 1 ? " device" : " devices")

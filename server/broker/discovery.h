@@ -22,6 +22,7 @@ struct FoundDevice {
 struct Discovery {
   std::vector<FoundDevice>
       devices;  // CUDA before CPU, otherwise by kind; within a kind as its worker lists them
+  std::vector<wire::Link> links;
   std::map<std::string, std::string> executables;  // by kind
   std::vector<std::string> notes;
   // An executable ended since it could not enter the sandbox that was required.

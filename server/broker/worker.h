@@ -113,6 +113,17 @@ class Worker {
     done(absl::UnimplementedError("regions"));
   }
 
+  // An arena of another device of this kind, which CopyFromPeer reads; to be unmapped as others.
+  virtual absl::Status MapPeerArena(uint64_t /*arena*/, uint64_t /*size*/, int /*fd*/) {
+    return absl::UnimplementedError("this worker maps no other device's memory");
+  }
+  // From an arena that MapPeerArena has mapped, or one of its own, into one of its own. As Copy.
+  virtual void CopyFromPeer(uint64_t /*arena*/, uint64_t /*offset*/, uint64_t /*source_arena*/,
+                            uint64_t /*source_offset*/, uint64_t /*size*/,
+                            std::function<void(absl::Status)> done) {
+    done(absl::UnimplementedError("this worker reads no other device's memory"));
+  }
+
   // SIGKILL; `died` follows with this cause unless an earlier one is known.
   virtual void Kill(absl::Status cause) = 0;
   // Lets it finish and exit; kills it after a grace time. `died` follows with OK.

@@ -346,6 +346,28 @@ void WorkerProcess::CopyRegion(bool to_device, uint64_t arena, uint64_t arena_of
   SendCopy(std::move(command), std::move(done));
 }
 
+absl::Status WorkerProcess::MapPeerArena(uint64_t arena, uint64_t size, int fd) {
+  wire::Command command;
+  command.mutable_map_arena()->set_arena(arena);
+  command.mutable_map_arena()->set_size(size);
+  command.mutable_map_arena()->set_peer(true);
+  return Send(command, {fd});
+}
+
+void WorkerProcess::CopyFromPeer(uint64_t arena, uint64_t offset, uint64_t source_arena,
+                                 uint64_t source_offset, uint64_t size,
+                                 std::function<void(absl::Status)> done) {
+  wire::Command command;
+  auto* copy = command.mutable_copy();
+  copy->set_to_device(true);
+  copy->set_arena(arena);
+  copy->set_arena_offset(offset);
+  copy->set_source_arena(source_arena);
+  copy->set_source_offset(source_offset);
+  copy->set_size(size);
+  SendCopy(std::move(command), std::move(done));
+}
+
 void WorkerProcess::SendCopy(wire::Command command, std::function<void(absl::Status)> done) {
   auto* copy = command.mutable_copy();
   bool serving;

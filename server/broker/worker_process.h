@@ -68,6 +68,9 @@ class WorkerProcess : public Worker {
   absl::Status Submit(wire::Submit tasks) override;
   absl::Status Cancel(absl::Span<const uint64_t> sequences) override;
   Progress progress() const override;
+  absl::Status MapPeerArena(uint64_t arena, uint64_t size, int fd) override;
+  void CopyFromPeer(uint64_t arena, uint64_t offset, uint64_t source_arena, uint64_t source_offset,
+                    uint64_t size, std::function<void(absl::Status)> done) override;
   void Copy(bool to_device, uint64_t arena, uint64_t arena_offset, uint64_t staging_offset,
             uint64_t size, std::function<void(absl::Status)> done) override;
   StagingPool& staging() override { return staging_; }
@@ -83,6 +86,7 @@ class WorkerProcess : public Worker {
   void Retire();
 
  private:
+  void SendCopy(wire::Command command, std::function<void(absl::Status)> done);
   struct Parts {  // what Start makes before the object exists
     UniqueFd socket, staging_file, page_file, errors;
     MemoryMap staging, page;

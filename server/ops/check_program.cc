@@ -62,6 +62,12 @@ absl::Status CheckOperation(const v1::Operation& operation, const std::string& p
     if (!status.ok()) return status;
   }
   for (const OutputField& field : CollectOutputs(operation)) {
+    if (field.output->has_sharding()) {
+      return NotImplemented(
+          "output.sharding",
+          absl::StrCat("not implemented within a program, which runs on one device: ", prefix,
+                       field.field, ".sharding"));
+    }
     absl::Status status = CheckOutput(*field.output, prefix + field.field, known);
     if (!status.ok()) return status;
   }

@@ -501,4 +501,36 @@ Piece Pieces::Combine(Extents begin, Extents count) const {
   return piece;
 }
 
+std::optional<Plan> PartOfCreation(const Plan& plan, int64_t first, const ArrayInfo& output) {
+  if (plan.outputs.size() != 1 || !plan.outputs[0].IsContiguous() || plan.is_view)
+    return std::nullopt;
+  const int64_t whole = std::max<int64_t>(1, plan.outputs[0].num_elements());
+  const int64_t count = output.num_elements();
+  Plan part = plan;
+  part.outputs = {output};
+  const double share = static_cast<double>(count) / static_cast<double>(whole);
+  part.bytes *= share;
+  part.flops *= share;
+  if (plan.task.has_zero_fill()) {
+    part.task.mutable_zero_fill()->set_size(static_cast<uint64_t>(output.size_bytes()));
+    return part;
+  }
+  if (!plan.task.has_elementwise() || plan.task.elementwise().inputs_size() > 0)
+    return std::nullopt;
+  wire::ElementwiseLaunch* launch = part.task.mutable_elementwise();
+  wire::ElementwiseCode* code = part.code->mutable_elementwise();
+  Loop loop{{count}, {{ItemSize(output.dtype)}}};
+  *code->mutable_program() =
+      WithIndexFrom(code->program(), static_cast<uint32_t>(launch->scalars_size()));
+  *launch->add_scalars() = Int64Scalar(first);
+  code->clear_layout();
+  code->mutable_layout()->add_access(AccessOf(loop, 0, ItemSize(output.dtype)));
+  code->mutable_layout()->set_rank(1);
+  code->set_index_32bit(Fits32Bits(loop));
+  launch->mutable_extents()->Assign(loop.extents.begin(), loop.extents.end());
+  launch->mutable_outputs(0)->mutable_strides()->Assign(loop.strides[0].begin(),
+                                                        loop.strides[0].end());
+  return part;
+}
+
 }  // namespace stride::ops

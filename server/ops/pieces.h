@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,11 @@ struct Region {
   int64_t num_bytes() const { return num_runs() * run_bytes; }
   bool operator==(const Region&) const = default;
 };
+
+// The part of a planned creation that makes the elements [first, first + count) of the C order, as
+// an array of its own, `output`, C-contiguous: with the bits that the whole has there. Null where
+// the plan is none of a new array made from nothing.
+std::optional<Plan> PartOfCreation(const Plan& plan, int64_t first, const ArrayInfo& output);
 
 // A launch on parts of the operation's arrays, each part a small buffer of its own with the bytes
 // of its region one run after another. What the buffers are is the caller's business.

@@ -11,6 +11,9 @@
 #include "server/scheduler/array_spec.h"
 #include "server/scheduler/describe.h"
 #include "server/scheduler/durability.h"
+#include "server/scheduler/sharded.h"
+#include "server/scheduler/sharded_transfers.h"
+#include "server/scheduler/shared_by_copy.h"
 #include "server/scheduler/transfers.h"
 
 namespace stride::scheduler {
@@ -18,6 +21,8 @@ namespace stride::scheduler {
 using ArrayPtr = std::shared_ptr<session::Array>;
 
 namespace {
+
+constexpr char kNotBoth[] = "an array is on one device or spread over several; not with `sharding`";
 
 absl::StatusOr<absl::Time> ExpireTime(bool has_ttl, const google::protobuf::Duration& ttl,
                                       const session::ArrayName& name, absl::Time now) {
@@ -45,6 +50,18 @@ absl::StatusOr<v1::InlineArray> ReadWhole(const ArrayInfo& info, Download& downl
     if (chunk->bytes.empty()) return out;
     out.mutable_data()->append(chunk->bytes);
   }
+}
+
+// The arrays that hold the bytes: the array itself, or its parts.
+std::vector<ArrayPtr> PartsOf(const ArrayPtr& array) {
+  if (array->shards == nullptr) return {array};
+  return array->shards->parts;
+}
+
+bool IsReceiving(const ArrayPtr& array) {
+  const auto parts = PartsOf(array);
+  return std::any_of(parts.begin(), parts.end(),
+                     [](const ArrayPtr& part) { return part->receiving != nullptr; });
 }
 
 // When the access is granted, or has ended without that. Both may be told, by two threads and in
@@ -124,6 +141,8 @@ absl::StatusOr<v1::Array> Arrays::Create(const TenantId& tenant,
   v1::Operation fill;
   *fill.mutable_creation()->mutable_fill()->mutable_spec() = request.spec();
   fill.set_device(request.device());
+  if (request.has_sharding() && !request.device().empty())
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "device", kNotBoth);
   std::string session;
   if (!name->session.empty()) {
     session = request.parent();
@@ -131,6 +150,7 @@ absl::StatusOr<v1::Array> Arrays::Create(const TenantId& tenant,
   } else {
     fill.add_outputs()->set_name(name->ToString());
   }
+  if (request.has_sharding()) *fill.mutable_outputs(0)->mutable_sharding() = request.sharding();
   auto accepted = operations_->Submit(tenant, session, fill, absl::InfiniteFuture());
   if (!accepted.ok()) return accepted.status();
   Locked lock(*core_);
@@ -184,7 +204,9 @@ absl::Status Arrays::Delete(const TenantId& tenant, const std::string& name) {
 absl::Status Arrays::Remove(const TenantId& tenant, const session::ArrayName& name) {
   auto removed = core_->catalogue.RemoveArray(tenant, name, core_->Now());
   if (!removed.ok()) return removed.status();
-  if (auto receiving = std::exchange((*removed)->receiving, nullptr)) {
+  for (const ArrayPtr& part : PartsOf(*removed)) {
+    auto receiving = std::exchange(part->receiving, nullptr);
+    if (receiving == nullptr) continue;
     scheduler_->Finish(std::static_pointer_cast<Task>(receiving->access),
                        MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED,
                                  "the array was deleted during its upload"));
@@ -223,7 +245,7 @@ absl::StatusOr<ArrayPtr> Arrays::FindOrBeginReceiving(const TenantId& tenant,
                                                       const ArrayInfo& info) {
   auto found = core_->catalogue.FindArray(tenant, name, core_->Now());
   if (found.ok()) {
-    if ((*found)->receiving == nullptr && !header.overwrite()) {
+    if (!IsReceiving(*found) && !header.overwrite()) {
       return MakeError(
           absl::StatusCode::kAlreadyExists, v1::ERROR_REASON_ALREADY_EXISTS,
           absl::StrCat(
@@ -237,12 +259,25 @@ absl::StatusOr<ArrayPtr> Arrays::FindOrBeginReceiving(const TenantId& tenant,
           v1::ERROR_REASON_SHAPE_MISMATCH, "spec",
           "every range of one array has the same dtype and shape; these differ from the first");
     }
+    if (header.has_sharding()) {
+      auto spread = operations_->ReadSharding(header.sharding(), info.shape.size(), "sharding");
+      if (!spread.ok()) return spread.status();
+      // Which devices serve may have changed since the first range.
+      if (header.sharding().devices().empty() && (*found)->shards != nullptr)
+        spread->devices = (*found)->shards->devices;
+      if ((*found)->shards == nullptr || SpreadOf(*(*found)->shards) != *spread) {
+        return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "sharding",
+                            "the array is there and is not spread in this way; leave this unset, "
+                            "or repeat what the first range had");
+      }
+    }
     return *found;
   }
   if (ReasonOf(found.status()) != v1::ERROR_REASON_ARRAY_NOT_FOUND) return found.status();
   if (!name.tenant.empty() && name.tenant != tenant.value) return found.status();
   auto expire = ExpireTime(header.has_ttl(), header.ttl(), name, core_->Now());
   if (!expire.ok()) return expire.status();
+  if (header.has_sharding()) return MakeShardedReceiver(tenant, name, header, info, *expire);
   int device = 0;
   if (header.device().empty()) {
     device = HomeDevice(tenant, name, info.size_bytes());
@@ -328,6 +363,8 @@ absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginUpload(
   }
   ArrayPtr array;
   std::shared_ptr<session::Receiving> receiving;
+  if (header.has_sharding() && !header.device().empty())
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "device", kNotBoth);
   {
     Locked lock(*core_);
     auto found = FindOrBeginReceiving(tenant, *name, header, *info);
@@ -339,12 +376,158 @@ absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginUpload(
       receiving->lease_end = absl::InfiniteFuture();
     }
   }
+  if (array->shards != nullptr) {
+    return SharedByCopy(BeginShardedUpload(tenant, array, begin, end, deadline), std::move(region));
+  }
   if (receiving == nullptr)
     return BeginOverwrite(tenant, array, *info, begin, end, deadline, std::move(region));
   auto upload = std::make_unique<ReceivingUpload>(core_, scheduler_, array, receiving, begin, end);
   upload->ShareRegion(std::move(region));
   if (absl::Status status = upload->Open(deadline); !status.ok()) return status;
   return upload;
+}
+
+absl::StatusOr<ArrayPtr> Arrays::MakeShardedReceiver(const TenantId& tenant,
+                                                     const session::ArrayName& name,
+                                                     const v1::PutArrayRequest::Header& header,
+                                                     const ArrayInfo& info, absl::Time expire) {
+  auto spread = operations_->ReadSharding(header.sharding(), info.shape.size(), "sharding");
+  if (!spread.ok()) return spread.status();
+  const size_t num_parts = spread->devices.size();
+  const int64_t bytes =
+      info.size_bytes() * (spread->replicated ? static_cast<int64_t>(num_parts) : 1);
+  if (absl::Status status = core_->accounts->CheckArrayBytes(tenant, bytes); !status.ok())
+    return status;
+  // Of a replicated array the first one is filled; the others are copies of it.
+  const size_t num_receivers = spread->replicated ? 1 : num_parts;
+  const auto begin = spread->replicated ? std::vector<int64_t>()
+                                        : ops::SplitAxis(info.shape[spread->axis], num_parts);
+  ArrayList parts;
+  auto end_all = [&](const absl::Status& status) {
+    for (const ArrayPtr& part : parts) {
+      auto receiving = std::exchange(part->receiving, nullptr);
+      if (receiving != nullptr && receiving->access != nullptr)
+        scheduler_->Finish(std::static_pointer_cast<Task>(receiving->access), status);
+    }
+    return status;
+  };
+  for (size_t i = 0; i < num_parts; ++i) {
+    if (i >= num_receivers) {
+      auto copy = operations_->CopyTo(tenant, parts[0], spread->devices[i]);
+      if (!copy.ok()) return end_all(copy.status());
+      parts.push_back(*std::move(copy));
+      continue;
+    }
+    auto part = std::make_shared<session::Array>();
+    part->info = info;
+    if (!spread->replicated) {
+      part->info =
+          Contiguous(info.dtype, ops::PartShape(info.shape, spread->axis, begin[i + 1] - begin[i]));
+    }
+    part->create_time = core_->Now();
+    part->buffer =
+        std::make_shared<store::Buffer>(tenant, part->info.size_bytes(), core_->reclaimer);
+    part->receiving = std::make_shared<session::Receiving>();
+    part->receiving->device = scheduler_->HomeOf(part->info.size_bytes(), spread->devices[i]);
+    part->receiving->lease_end = core_->Now() + core_->options.upload_lease;
+    part->buffer->SetIncoming(true);
+    std::shared_ptr<Task> task = MakeReceiver(*part);
+    parts.push_back(part);
+    if (absl::Status status = scheduler_->Enqueue(task); !status.ok()) return end_all(status);
+    part->receiving->access = task;
+    receiving_.push_back({part, part->receiving});
+  }
+  ArrayPtr whole = WholeOf(info, *spread, parts);
+  whole->expire_time = expire;
+  if (absl::Status status = operations_->CheckKept(whole, name); !status.ok())
+    return end_all(status);
+  if (absl::Status status = core_->catalogue.AddArray(tenant, name, whole, core_->Now());
+      !status.ok())
+    return end_all(status);
+  return whole;
+}
+
+absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginShardedUpload(const TenantId& tenant,
+                                                                   const ArrayPtr& array,
+                                                                   int64_t begin, int64_t end,
+                                                                   absl::Time deadline) {
+  const session::Shards& shards = *array->shards;
+  const PartRanges ranges(array->info, shards, begin, end);
+  // What is opened for each part: a range of one that is being filled, or a held one.
+  struct Opened {
+    std::unique_ptr<ReceivingUpload> receiving;
+    std::shared_ptr<Task> task;
+    std::shared_ptr<absl::Notification> granted = std::make_shared<absl::Notification>();
+  };
+  std::vector<Opened> opened(shards.parts.size());
+  absl::Status status;
+  {
+    Locked lock(*core_);
+    const bool receives = IsReceiving(array);
+    // All at once, so that two calls never wait for each other.
+    for (size_t i = 0; i < shards.parts.size() && status.ok(); ++i) {
+      const ArrayPtr& part = shards.parts[i];
+      const auto [from, to] = ranges.ranges()[i];
+      if (receives) {
+        // The parts that this range leaves out have a call on them too, and keep their lease.
+        if (part->receiving == nullptr) continue;
+        ++part->receiving->num_calls;
+        part->receiving->lease_end = absl::InfiniteFuture();
+        opened[i].receiving =
+            std::make_unique<ReceivingUpload>(core_, scheduler_, part, part->receiving, from, to);
+        continue;
+      }
+      if (from == to) continue;
+      if (!part->info.IsContiguous()) {
+        status = InvalidField(
+            v1::ERROR_REASON_WRONG_STATE, "array_id",
+            "a view with gaps cannot be overwritten from the wire; copy into it instead");
+        break;
+      }
+      auto task = std::make_shared<Task>();
+      task->tenant = tenant;
+      task->label = "overwrite";
+      task->host_access = true;
+      task->uses.push_back({.buffer = part->buffer, .read = true, .write = true});
+      NotifyOnce(*task, opened[i].granted);
+      status = scheduler_->Enqueue(task);
+      if (status.ok()) opened[i].task = std::move(task);
+    }
+    if (!status.ok()) {
+      for (const Opened& one : opened) {
+        if (one.task != nullptr) scheduler_->Cancel(one.task);
+      }
+    }
+  }
+  if (!status.ok()) return status;
+  auto cancel = [&](absl::Status why) {
+    Locked lock(*core_);
+    for (const Opened& one : opened) {
+      if (one.task != nullptr) scheduler_->Cancel(one.task);
+    }
+    return why;
+  };
+  for (const Opened& one : opened) {
+    if (one.task != nullptr && !stride::Await(*one.granted, deadline)) {
+      return cancel(MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
+                              "the deadline passed while earlier work used the array"));
+    }
+  }
+  std::vector<std::unique_ptr<RangedUpload>> parts(opened.size());
+  for (size_t i = 0; i < opened.size(); ++i) {
+    const auto [from, to] = ranges.ranges()[i];
+    if (opened[i].receiving != nullptr) {
+      if (status.ok()) status = opened[i].receiving->Open(deadline);
+      parts[i] = std::move(opened[i].receiving);
+    } else if (opened[i].task != nullptr) {
+      auto upload = std::make_unique<OverwriteUpload>(core_, scheduler_, shards.parts[i],
+                                                      std::move(opened[i].task), from, to);
+      if (status.ok()) status = upload->Open(deadline);
+      parts[i] = std::move(upload);
+    }
+  }
+  if (!status.ok()) return status;
+  return std::make_unique<ShardedUpload>(core_, array, ranges, std::move(parts), begin, end);
 }
 
 absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginOverwrite(const TenantId& tenant,
@@ -421,6 +604,22 @@ absl::StatusOr<std::unique_ptr<Download>> Arrays::BeginDownload(const TenantId& 
                                                                 int64_t end, absl::Time deadline,
                                                                 std::shared_ptr<Region> region,
                                                                 int64_t region_offset) {
+  if (array->shards != nullptr) {
+    absl::StatusOr<std::shared_ptr<ShardedRead>> read = nullptr;
+    {
+      Locked lock(*core_);
+      read = ShardedRead::Enqueue(core_, scheduler_, operations_, tenant, array, begin, end);
+    }
+    if (!read.ok()) return read.status();
+    if (absl::Status status = (*read)->Await(deadline); !status.ok()) return status;
+    v1::Array description;
+    {
+      Locked lock(*core_);
+      description = Describe(*core_, *array);
+    }
+    return SharedByCopy((*read)->MakeDownload(std::move(description), deadline), std::move(region),
+                        region_offset);
+  }
   auto access = ReadAccess::Begin(core_, scheduler_, operations_, tenant, array, deadline);
   if (!access.ok()) return access.status();
   v1::Array description;
@@ -434,7 +633,8 @@ absl::StatusOr<std::unique_ptr<Download>> Arrays::BeginDownload(const TenantId& 
 }
 
 absl::StatusOr<int64_t> Arrays::InlineSize(const session::Array& array) const {
-  int64_t size = array.buffer != nullptr ? array.info.size_bytes() : 0;
+  const bool there = array.buffer != nullptr || array.shards != nullptr;
+  int64_t size = there ? array.info.size_bytes() : 0;
   if (size <= core_->options.max_inline_bytes) return size;
   return InvalidField(
       v1::ERROR_REASON_SIZE_LIMIT, "outputs",
@@ -481,6 +681,25 @@ class TakenFetch : public InlineFetch {
   const int64_t size_;
 };
 
+class TakenShardedFetch : public InlineFetch {
+ public:
+  TakenShardedFetch(Core* core, TenantId tenant, std::shared_ptr<ShardedRead> read, int64_t size)
+      : core_(core), tenant_(std::move(tenant)), read_(std::move(read)), size_(size) {}
+
+  absl::StatusOr<v1::InlineArray> Read(absl::Time deadline) override {
+    if (absl::Status status = read_->Await(deadline); !status.ok()) return status;
+    auto out = ReadWhole(read_->array().info, *read_->MakeDownload({}, deadline));
+    if (out.ok()) core_->accounts->AddDownload(tenant_, size_);
+    return out;
+  }
+
+ private:
+  Core* const core_;
+  const TenantId tenant_;
+  const std::shared_ptr<ShardedRead> read_;
+  const int64_t size_;
+};
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<InlineFetch>> Arrays::BeginFetch(const TenantId& tenant,
@@ -491,6 +710,11 @@ absl::StatusOr<std::unique_ptr<InlineFetch>> Arrays::BeginFetch(const TenantId& 
   if (!(*array)->status().ok()) return (*array)->status();
   auto size = InlineSize(**array);
   if (!size.ok()) return size.status();
+  if ((*array)->shards != nullptr) {
+    auto read = ShardedRead::Enqueue(core_, scheduler_, operations_, tenant, *array, 0, *size);
+    if (!read.ok()) return read.status();
+    return std::make_unique<TakenShardedFetch>(core_, tenant, *std::move(read), *size);
+  }
   auto access = ReadAccess::Enqueue(core_, scheduler_, operations_, tenant, *array);
   if (!access.ok()) return access.status();
   return std::make_unique<TakenFetch>(core_, scheduler_, tenant, *std::move(access), *size);

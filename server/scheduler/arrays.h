@@ -97,6 +97,13 @@ class Arrays {
   absl::StatusOr<std::shared_ptr<session::Array>> FindOrBeginReceiving(
       const TenantId& tenant, const session::ArrayName& name,
       const v1::PutArrayRequest::Header& header, const ArrayInfo& info);
+  // Of an array spread over devices.
+  absl::StatusOr<std::shared_ptr<session::Array>> MakeShardedReceiver(
+      const TenantId& tenant, const session::ArrayName& name,
+      const v1::PutArrayRequest::Header& header, const ArrayInfo& info, absl::Time expire);
+  absl::StatusOr<std::unique_ptr<Upload>> BeginShardedUpload(
+      const TenantId& tenant, const std::shared_ptr<session::Array>& array, int64_t begin,
+      int64_t end, absl::Time deadline);
   absl::StatusOr<std::unique_ptr<Upload>> BeginOverwrite(const TenantId& tenant,
                                                          std::shared_ptr<session::Array> array,
                                                          const ArrayInfo& info, int64_t begin,

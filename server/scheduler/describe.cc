@@ -1,6 +1,10 @@
 #include "server/scheduler/describe.h"
 
+#include <algorithm>
+#include <string>
+
 #include "absl/strings/str_cat.h"
+#include "server/ops/sharding.h"
 
 namespace stride::scheduler {
 namespace {
@@ -14,8 +18,78 @@ void SetDuration(absl::Duration duration, google::protobuf::Duration* out) {
 
 v1::Array::State StateOf(const session::Array& array) {
   if (!array.status().ok()) return v1::Array::STATE_FAILED;
+  if (array.shards != nullptr) {
+    v1::Array::State state = v1::Array::STATE_READY;
+    for (const auto& part : array.shards->parts) {
+      if (StateOf(*part) == v1::Array::STATE_PENDING) state = v1::Array::STATE_PENDING;
+    }
+    return state;
+  }
   if (array.buffer->writer != nullptr) return v1::Array::STATE_PENDING;
   return v1::Array::STATE_READY;
+}
+
+int64_t BytesOf(const session::Array& array) {
+  if (array.shards == nullptr) return array.buffer != nullptr ? array.info.size_bytes() : 0;
+  int64_t bytes = 0;
+  for (const auto& part : array.shards->parts) bytes += BytesOf(*part);
+  return bytes;
+}
+
+void AddRange(int64_t begin, int64_t end, v1::Array* out) {
+  v1::ByteRange* range = out->add_received();
+  range->set_begin(begin);
+  range->set_end(end);
+}
+
+// What has arrived of an upload to several devices. Where the parts' bytes take turns in the
+// whole's order, as far as all have come.
+void AddReceived(const session::Array& array, v1::Array* out) {
+  const session::Shards& shards = *array.shards;
+  const ArrayInfo& info = array.info;
+  auto arrived = [](const session::Array& part) {
+    store::RangeSet whole;
+    whole.Add(0, part.info.size_bytes());
+    return part.receiving != nullptr ? part.receiving->ranges.ranges() : whole.ranges();
+  };
+  if (shards.replicated) {
+    for (const auto& [begin, end] : arrived(*shards.parts[0])) AddRange(begin, end, out);
+    return;
+  }
+  const ops::ByteRuns runs(info, shards.axis, shards.parts.size());
+  store::RangeSet all;
+  int64_t prefix = info.size_bytes();
+  for (size_t i = 0; i < shards.parts.size(); ++i) {
+    const auto ranges = arrived(*shards.parts[i]);
+    const int part = static_cast<int>(i);
+    if (shards.parts[i]->info.size_bytes() == 0) continue;
+    if (runs.is_one_row()) {
+      for (const auto& [begin, end] : ranges)
+        all.Add(runs.PositionOf(part, begin), runs.PositionOf(part, begin) + end - begin);
+      continue;
+    }
+    const bool begun = !ranges.empty() && ranges.begin()->first == 0;
+    const int64_t own = begun ? ranges.begin()->second : 0;
+    if (own < shards.parts[i]->info.size_bytes())
+      prefix = std::min(prefix, runs.PositionOf(part, own));
+  }
+  if (!runs.is_one_row() && prefix > 0) all.Add(0, prefix);
+  for (const auto& [begin, end] : all.ranges()) AddRange(begin, end, out);
+}
+
+void DescribeShards(const Core& core, const session::Array& array, v1::Array* out) {
+  const session::Shards& shards = *array.shards;
+  v1::Sharding* sharding = out->mutable_sharding();
+  sharding->set_axis(shards.axis);
+  sharding->set_replicated(shards.replicated);
+  for (int device : shards.devices) {
+    const std::string name = absl::StrCat("devices/", core.broker->devices()[device].id());
+    sharding->add_devices(name);
+    if (out->state() == v1::Array::STATE_READY) out->add_devices(name);
+  }
+  const bool receives = std::any_of(shards.parts.begin(), shards.parts.end(),
+                                    [](const auto& part) { return part->receiving != nullptr; });
+  if (receives) AddReceived(array, out);
 }
 
 }  // namespace
@@ -44,11 +118,15 @@ v1::Array Describe(const Core& core, const session::Array& array) {
   if (array.create_time != absl::Time()) SetTimestamp(array.create_time, out.mutable_create_time());
   if (array.expire_time != absl::InfiniteFuture())
     SetTimestamp(array.expire_time, out.mutable_expire_time());
-  if (array.buffer == nullptr) return out;
+  if (array.buffer == nullptr && array.shards == nullptr) return out;
   out.set_data_type(static_cast<v1::DataType>(array.info.dtype));
   for (int64_t extent : array.info.shape) out.add_shape(extent);
   for (int64_t stride : array.info.strides) out.add_strides(stride);
   out.set_size_bytes(array.info.size_bytes());
+  if (array.shards != nullptr) {
+    DescribeShards(core, array, &out);
+    return out;
+  }
   if (out.state() == v1::Array::STATE_READY) {
     for (const auto& [device, replica] : array.buffer->replicas) {
       if (!core.IsDevice(device)) continue;
@@ -56,11 +134,7 @@ v1::Array Describe(const Core& core, const session::Array& array) {
     }
   }
   if (array.receiving != nullptr) {
-    for (const auto& [begin, end] : array.receiving->ranges.ranges()) {
-      v1::ByteRange* range = out.add_received();
-      range->set_begin(begin);
-      range->set_end(end);
-    }
+    for (const auto& [begin, end] : array.receiving->ranges.ranges()) AddRange(begin, end, &out);
   }
   return out;
 }
@@ -72,8 +146,7 @@ v1::Session Describe(const session::Session& session) {
   SetTimestamp(session.expire_time, out.mutable_expire_time());
   out.set_num_arrays(static_cast<int64_t>(session.arrays.size()));
   int64_t bytes = 0;
-  for (const auto& [handle, array] : session.arrays)
-    bytes += array->buffer != nullptr ? array->info.size_bytes() : 0;
+  for (const auto& [handle, array] : session.arrays) bytes += BytesOf(*array);
   out.set_array_bytes(bytes);
   return out;
 }

@@ -209,13 +209,8 @@ void Scheduler::MapForTask(const Task& task, Lane& lane) {
   for (const Use& use : task.uses) {
     if (use.buffer == nullptr) continue;
     const std::shared_ptr<store::Arena>& arena = use.buffer->replicas.at(lane.device).arena;
-    if (!lane.mapped.insert(arena->id).second) continue;
-    const bool in_place = arena->map.data() != nullptr && !lane.description.host_memory();
-    if (in_place) {
-      lane.worker->MapHostArena(arena->id, arena->size, arena->fd.get()).IgnoreError();
-    } else {
-      lane.worker->MapArena(arena->id, arena->size, arena->fd.get()).IgnoreError();
-    }
+    // A worker that is gone: its death takes the task back.
+    MapFor(lane, arena, /*peer=*/false).IgnoreError();
   }
 }
 

@@ -432,6 +432,13 @@ std::vector<v1::Device> EngineImpl::ListDevices() {
     device.set_target(description.target());
     device.set_pci_bus_id(description.pci_bus_id());
     device.set_driver_version(description.driver_version());
+    for (const wire::Link& link : core_.broker->links()) {
+      if (link.to() != description.id()) continue;
+      v1::DeviceLink* out_link = device.add_links();
+      out_link->set_device(absl::StrCat("devices/", link.from()));
+      out_link->set_path(link.peer() ? v1::DeviceLink::PATH_PEER : v1::DeviceLink::PATH_HOST);
+      out_link->set_bytes_per_second(link.bytes_per_second());
+    }
   }
   return out;
 }
@@ -533,7 +540,13 @@ void EngineImpl::ScheduleHousekeeping() {
 
 // Queued work of a session that ends never runs. Caller holds the lock.
 void EngineImpl::CancelWork(session::Session& session) {
+  std::vector<std::shared_ptr<session::Array>> arrays;
   for (const auto& [handle, array] : session.arrays) {
+    arrays.push_back(array);
+    if (array->shards == nullptr) continue;
+    for (const auto& part : array->shards->parts) arrays.push_back(part);
+  }
+  for (const auto& array : arrays) {
     if (auto receiving = std::exchange(array->receiving, nullptr)) {
       scheduler_.Finish(std::static_pointer_cast<Task>(receiving->access),
                         MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED,

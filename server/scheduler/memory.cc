@@ -77,15 +77,21 @@ bool Memory::AllocateZeroCopy(Lane& lane, uint64_t size, store::Allocation* allo
 }
 
 void Memory::Trim(Lane& lane, uint64_t keep_bytes) {
-  auto unmap = [&](const store::Arena& arena) {
-    // A worker that is dying answers UNAVAILABLE; its mappings go with it.
-    if (lane.mapped.erase(arena.id) > 0 && lane.worker != nullptr)
-      lane.worker->UnmapArena(arena.id).IgnoreError();
+  // A worker that is dying answers UNAVAILABLE; its mappings go with it.
+  auto unmap = [](Lane& user, const store::Arena& arena) {
+    if (user.mapped.erase(arena.id) > 0 && user.worker != nullptr)
+      user.worker->UnmapArena(arena.id).IgnoreError();
   };
+  if (keep_bytes == 0) {
+    for (const auto& arena : lane.zero_copy.TakeEmpty(0)) unmap(lane, *arena);
+  }
   for (const auto& arena : lane.pool.TakeEmpty(keep_bytes)) {
     reserved_[lane.device] -= arena->size;
     core_->recorder.Removed(*arena);
-    unmap(*arena);
+    for (Lane* user : lanes_) {
+      // Other devices' workers of the tenant may have it mapped too, for copies.
+      if (user->tenant == lane.tenant) unmap(*user, *arena);
+    }
   }
 }
 

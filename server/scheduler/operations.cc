@@ -12,40 +12,13 @@
 #include "server/base/error.h"
 #include "server/ops/plan.h"
 #include "server/scheduler/array_spec.h"
+#include "server/scheduler/resolved.h"
 #include "server/session/resource_name.h"
 
 namespace stride::scheduler {
 
 using session::Array;
 using ArrayPtr = std::shared_ptr<Array>;
-
-// An operation with its names looked up.
-struct Operations::Resolved {
-  std::shared_ptr<session::Session> session;
-  std::vector<ArrayPtr> inputs;  // null: a scalar
-  struct Target {
-    session::ArrayName name;  // both session and tenant empty: inline, anonymous
-    bool is_inline = false;
-    ArrayPtr existing;
-  };
-  std::vector<Target> targets;
-  std::vector<ArrayPtr> outputs;  // made by Launch
-  int device = -1;
-  Extras extras;
-  std::vector<std::shared_ptr<Task>>* launched = nullptr;  // hears of every task; may be null
-  bool passing = false;  // a call whose results travel inside it, and that no journal tells of
-
-  // A part of the same operation, on these arrays.
-  Resolved WithInputs(std::vector<ArrayPtr> arrays) const {
-    Resolved part;
-    part.session = session;
-    part.device = device;
-    part.extras = extras;
-    part.launched = launched;
-    part.inputs = std::move(arrays);
-    return part;
-  }
-};
 
 namespace {
 
@@ -173,7 +146,9 @@ absl::StatusOr<Operations::Accepted> Operations::Submit(const TenantId& tenant,
     resolved.passing = !resolved.extras.observer && !resolved.targets.empty() &&
                        std::all_of(resolved.targets.begin(), resolved.targets.end(),
                                    [](const Resolved::Target& target) { return target.is_inline; });
-    if (operation.kind_case() == v1::Operation::kCopy && operation.copy().move()) {
+    if (IsSharded(operation, resolved)) {
+      accepted = LaunchSharded(tenant, operation, deadline, resolved);
+    } else if (operation.kind_case() == v1::Operation::kCopy && operation.copy().move()) {
       accepted = LaunchMove(tenant, operation, deadline, resolved);
     } else if (operation.has_program_call()) {
       Programs::Draft draft;
@@ -452,8 +427,8 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
       }
     }
     resolved.outputs.push_back(array);
-    bool is_new = resolved.targets[j].existing == nullptr;
-    task->uses.push_back({.buffer = array->buffer, .read = false, .write = true, .fresh = is_new});
+    bool fresh = resolved.targets[j].existing == nullptr || resolved.targets[j].fresh;
+    task->uses.push_back({.buffer = array->buffer, .read = false, .write = true, .fresh = fresh});
   }
   Accepted accepted;
   accepted.outputs = resolved.outputs;

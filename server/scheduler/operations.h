@@ -8,6 +8,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "server/ops/sharding.h"
 #include "server/scheduler/core.h"
 #include "server/scheduler/engine.h"
 #include "server/scheduler/functions.h"
@@ -67,6 +68,18 @@ class Operations {
   // From `devices/{id}`, or `devices/{kind}:{n}` for the nth of its kind.
   absl::StatusOr<int> FindDevice(const std::string& name) const;
 
+  // The devices and the axis that a client asks for; `field` is the message's path.
+  absl::StatusOr<ops::Spread> ReadSharding(const v1::Sharding& sharding, size_t rank,
+                                           const std::string& field) const;
+  // An array in one piece of the same content, on the device, or a copy on another. Caller holds
+  // the lock.
+  absl::StatusOr<std::shared_ptr<session::Array>> CopyTo(
+      const TenantId& tenant, const std::shared_ptr<session::Array>& array, int device);
+
+  // UNIMPLEMENTED for a spread array of a name that is to be kept on disk.
+  absl::Status CheckKept(const std::shared_ptr<session::Array>& array,
+                         const session::ArrayName& name) const;
+
   // A contiguous copy of a view, so that its bytes can be read in order. Caller holds the lock.
   absl::StatusOr<std::shared_ptr<session::Array>> MakeContiguous(
       const TenantId& tenant, const std::shared_ptr<session::Array>& array);
@@ -123,6 +136,11 @@ class Operations {
                                       const std::shared_ptr<session::Array>& array,
                                       std::optional<DType> type, absl::Time deadline,
                                       const Resolved& around);
+  // sharded_launch.cc: of operations over arrays that are spread over devices.
+  class PartLauncher;
+  static bool IsSharded(const v1::Operation& operation, const Resolved& resolved);
+  absl::StatusOr<Accepted> LaunchSharded(const TenantId& tenant, const v1::Operation& operation,
+                                         absl::Time deadline, Resolved& resolved);
   absl::StatusOr<Accepted> LaunchMove(const TenantId& tenant, const v1::Operation& operation,
                                       absl::Time deadline, Resolved& resolved);
   absl::Status PrepareKernel(const TenantId& tenant, const v1::Operation& operation, Task* task);

@@ -123,6 +123,9 @@ void Recorder::Added(const std::shared_ptr<session::Array>& array) {
   if (!on()) return;
   if (array->record == 0) array->record = NewId();
   if (array->buffer != nullptr) RecordBuffer(array->buffer);
+  if (array->shards != nullptr) {
+    for (const auto& part : array->shards->parts) Added(part);
+  }
   Changed(array);
 }
 
@@ -135,6 +138,8 @@ void Recorder::Removed(session::Array& array) {
   if (!on() || array.record == 0) return;
   journal_->Erase(Key(Kind::kArray, array.record));
   array.record = 0;
+  if (array.shards == nullptr) return;
+  for (const auto& part : array.shards->parts) Removed(*part);
 }
 
 void Recorder::RecordBuffer(const std::shared_ptr<store::Buffer>& buffer) {
@@ -179,6 +184,14 @@ void Recorder::Write(const session::Array& array) {
   if (array.buffer != nullptr) {
     record.set_buffer(array.buffer->record);
     ToRecord(array.info, record.mutable_info());
+  }
+  if (array.shards != nullptr) {
+    ToRecord(array.info, record.mutable_info());
+    recovery::ShardsRecord* shards = record.mutable_shards();
+    shards->set_axis(array.shards->axis);
+    shards->set_replicated(array.shards->replicated);
+    for (int device : array.shards->devices) shards->add_devices(core_->Place(device).id());
+    for (const auto& part : array.shards->parts) shards->add_parts(part->record);
   }
   record.set_durable(array.durable);
   record.set_name(array.name);

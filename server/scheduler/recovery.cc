@@ -328,45 +328,93 @@ void Recovery::RestoreSessions() {
   }
 }
 
+// An array that is spread over devices, whose parts have been made.
+void Recovery::RestoreShards(const recovery::ShardsRecord& record, session::Array& array) {
+  auto shards = std::make_shared<session::Shards>();
+  shards->axis = record.axis();
+  shards->replicated = record.replicated();
+  bool whole = record.parts_size() > 0 && record.parts_size() == record.devices_size();
+  for (const std::string& device : record.devices()) {
+    shards->devices.push_back(core_.DeviceIndex(device));
+    whole = whole && shards->devices.back() >= 0;
+  }
+  for (uint64_t part : record.parts()) {
+    auto found = array_parts_.find(part);
+    whole = whole && found != array_parts_.end();
+    if (whole) shards->parts.push_back(found->second);
+  }
+  const auto rank = static_cast<int>(array.info.shape.size());
+  whole = whole && shards->axis >= 0 && (shards->replicated || shards->axis < rank);
+  if (whole) {
+    array.shards = std::move(shards);
+  } else if (array.error.ok()) {
+    array.error = DataLost();
+  }
+}
+
 void Recovery::RestoreArrays() {
+  // Those without a name are parts of others.
   for (const auto& [id, record] : books_.arrays) {
-    auto array = std::make_shared<session::Array>();
-    array->record = id;
-    if (core_.durability != nullptr) array->durable = record.durable();
-    array->error = StatusFrom(record.error());
-    array->create_time = TimeFrom(record.create_time(), absl::Time());
-    array->expire_time = TimeFrom(record.expire_time(), absl::InfiniteFuture());
-    auto buffer = buffers_.find(record.buffer());
-    if (buffer != buffers_.end()) array->buffer = buffer->second;
-    if (auto info = InfoFrom(record.info()); info.ok()) {
-      array->info = *std::move(info);
-    } else {
-      array->buffer = nullptr;
-    }
-    if (array->buffer == nullptr && array->error.ok()) array->error = DataLost();
-    auto name = session::ParseArrayName(record.name(), "name");
-    absl::Status added = name.status();
-    if (added.ok()) {
-      added = core_.catalogue.AddArray(TenantId{record.tenant()}, *name, array, core_.Now());
-    }
-    if (!added.ok()) {
-      core_.recorder.Erase(Kind::kArray, id);
-      continue;
-    }
-    if (!name->session.empty() && array->buffer != nullptr && !array->buffer->replicas.empty() &&
-        core_.IsDevice(array->buffer->replicas.begin()->first)) {
-      auto session = sessions_.find({record.tenant(), name->session});
-      if (session != sessions_.end())
-        session->second->home_device = array->buffer->replicas.begin()->first;
-    }
-    arrays_[id] = array;
-    int device = core_.PlaceIndex(record.receiving().device());
-    if (!record.has_receiving() || array->buffer == nullptr) continue;
-    if (device < 0) {
-      array->buffer->Spoil(DataLost());
-    } else {
-      parts_.arrays->RestoreReceiving(array, device, record.receiving());
-    }
+    if (record.name().empty()) RestoreArray(id, record);
+  }
+  for (const auto& [id, record] : books_.arrays) {
+    if (!record.name().empty()) RestoreArray(id, record);
+  }
+  for (const auto& [id, part] : array_parts_) {
+    if (part.use_count() == 1) core_.recorder.Erase(Kind::kArray, id);  // of nothing
+  }
+  array_parts_.clear();
+}
+
+void Recovery::RestoreArray(uint64_t id, const recovery::ArrayRecord& record) {
+  auto array = std::make_shared<session::Array>();
+  array->record = id;
+  if (core_.durability != nullptr) array->durable = record.durable();
+  array->error = StatusFrom(record.error());
+  array->create_time = TimeFrom(record.create_time(), absl::Time());
+  array->expire_time = TimeFrom(record.expire_time(), absl::InfiniteFuture());
+  auto buffer = buffers_.find(record.buffer());
+  if (buffer != buffers_.end()) array->buffer = buffer->second;
+  if (auto info = InfoFrom(record.info()); info.ok()) {
+    array->info = *std::move(info);
+  } else {
+    array->buffer = nullptr;
+  }
+  if (record.has_shards()) RestoreShards(record.shards(), *array);
+  const bool there = array->buffer != nullptr || array->shards != nullptr;
+  if (!there && array->error.ok()) array->error = DataLost();
+  if (record.name().empty()) {
+    array_parts_[id] = array;
+    RestoreUpload(record, array);
+    return;
+  }
+  auto name = session::ParseArrayName(record.name(), "name");
+  absl::Status added = name.status();
+  if (added.ok()) {
+    added = core_.catalogue.AddArray(TenantId{record.tenant()}, *name, array, core_.Now());
+  }
+  if (!added.ok()) {
+    core_.recorder.Erase(Kind::kArray, id);
+    return;
+  }
+  if (!name->session.empty() && array->buffer != nullptr && !array->buffer->replicas.empty() &&
+      core_.IsDevice(array->buffer->replicas.begin()->first)) {
+    auto session = sessions_.find({record.tenant(), name->session});
+    if (session != sessions_.end())
+      session->second->home_device = array->buffer->replicas.begin()->first;
+  }
+  arrays_[id] = array;
+  RestoreUpload(record, array);
+}
+
+void Recovery::RestoreUpload(const recovery::ArrayRecord& record,
+                             const std::shared_ptr<session::Array>& array) {
+  int device = core_.PlaceIndex(record.receiving().device());
+  if (!record.has_receiving() || array->buffer == nullptr) return;
+  if (device < 0) {
+    array->buffer->Spoil(DataLost());
+  } else {
+    parts_.arrays->RestoreReceiving(array, device, record.receiving());
   }
 }
 

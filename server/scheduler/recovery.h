@@ -84,6 +84,10 @@ class Recovery {
   void RestoreBuffers();
   void RestoreSessions();
   void RestoreArrays();
+  void RestoreArray(uint64_t id, const recovery::ArrayRecord& record);
+  void RestoreUpload(const recovery::ArrayRecord& record,
+                     const std::shared_ptr<session::Array>& array);
+  void RestoreShards(const recovery::ShardsRecord& record, session::Array& array);
   void AbandonUnacceptedJobs();
   void JudgeTasks();
   Verdict Judge(uint64_t id, const recovery::DispatchRecord& dispatch) const;
@@ -114,6 +118,7 @@ class Recovery {
   std::map<uint64_t, std::shared_ptr<store::Buffer>> buffers_;
   std::map<std::pair<std::string, std::string>, std::shared_ptr<session::Session>> sessions_;
   std::map<uint64_t, std::shared_ptr<session::Array>> arrays_;
+  std::map<uint64_t, std::shared_ptr<session::Array>> array_parts_;  // of those with shards
   std::map<uint64_t, std::shared_ptr<Replay>> replays_;
   std::map<uint64_t, std::shared_ptr<Task>> tasks_;  // unfinished
   std::vector<std::shared_ptr<Task>> resumed_;       // in their old order

@@ -8,6 +8,7 @@
 #include "server/base/error.h"
 #include "server/scheduler/durability.h"
 #include "server/scheduler/hazards.h"
+#include "server/scheduler/links.h"
 #include "server/scheduler/placement.h"
 
 namespace stride::scheduler {
@@ -145,6 +146,24 @@ void Scheduler::Evaluate(const std::shared_ptr<Task>& task) {
   Place(task, LaneFor(task->tenant, device));
 }
 
+namespace {
+
+// To bring a buffer to a device, from the place that is nearest.
+double MoveSeconds(const broker::Broker& broker, const store::Buffer& buffer, int to, double rate) {
+  const auto& devices = broker.devices();
+  const auto bytes = static_cast<double>(buffer.size);
+  double least = SecondsOver(nullptr, bytes, rate);
+  if (broker.links().empty()) return least;
+  for (const auto& [from, block] : buffer.replicas) {
+    if (from >= static_cast<int>(devices.size())) continue;
+    const wire::Link* link = FindLink(broker.links(), devices[from].id(), devices[to].id());
+    least = std::min(least, SecondsOver(link, bytes, rate));
+  }
+  return least;
+}
+
+}  // namespace
+
 int Scheduler::Choose(const Task& task) {
   const auto& devices = core_->broker->devices();
   std::vector<Candidate> candidates;
@@ -168,7 +187,7 @@ int Scheduler::Choose(const Task& task) {
       if (use.buffer == nullptr || use.fresh || use.buffer->replicas.count(index) > 0) continue;
       // Inline bytes have to go to any device; only what lies on another one tells devices apart.
       if (!use.buffer->replicas.empty())
-        candidate.transfer_seconds += 20e-6 + static_cast<double>(use.buffer->size) / rate;
+        candidate.transfer_seconds += MoveSeconds(*core_->broker, *use.buffer, index, rate);
     }
     candidates.push_back(candidate);
   }

@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -153,6 +155,14 @@ class Scheduler {
   absl::Status RunMove(Lane& to, const store::Allocation& target,
                        const std::shared_ptr<store::Buffer>& buffer);
   // Copies a whole block, or `bytes` when `from` is null. Blocks; the lock must not be held.
+  static const void* BytesAtHand(const store::Buffer& buffer, const store::Allocation& to);
+  bool StartPeerMove(Lane& to, const std::shared_ptr<store::Buffer>& buffer,
+                     const store::Allocation& target, std::function<void()> otherwise);
+  absl::Status MapFor(Lane& lane, const std::shared_ptr<store::Arena>& arena, bool peer);
+  // Whether `to` reads the memory of `from` by itself.
+  bool IsPeer(int from, int to) const;
+  absl::Status CopyFromPeer(Lane& from, const store::Allocation& source, Lane& to,
+                            const store::Allocation& target, uint64_t size);
   absl::Status CopyBlock(Lane* from, const store::Allocation& source, std::string_view bytes,
                          Lane& to, const store::Allocation& target, uint64_t size);
 
@@ -274,7 +284,8 @@ class Scheduler {
       freed_;  // of the tasks that Complete ends now: to be looked at again
   bool evaluating_freed_ = false;
   bool streams_stopped_ = false;
-  int rotation_ = 0;  // spreads equal choices over the devices
+  std::set<std::pair<int, int>> broken_links_;  // from, to: copies failed there
+  int rotation_ = 0;                            // spreads equal choices over the devices
 };
 
 }  // namespace stride::scheduler

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
@@ -25,14 +26,27 @@ struct Receiving {
                            // others wait on it
 };
 
-// What a handle or a name stands for: a typed view of a buffer, or the first error. Guarded by the
-// scheduler's lock, except what is const.
+struct Array;
+
+// Of an array that is spread over devices: the arrays that it is made of, one on each device, each
+// with a buffer of its own. Parts have no names and stand in no catalogue; only the whole owns
+// them, and what is made of it.
+struct Shards {
+  int axis = 0;             // that is split, in [0, rank)
+  bool replicated = false;  // in place of a split: every part is the whole
+  std::vector<int> devices;
+  std::vector<std::shared_ptr<Array>> parts;  // one for each device; some may be empty
+};
+
+// What a handle or a name stands for: a typed view of a buffer, an array spread over devices, or
+// the first error. Guarded by the scheduler's lock, except what is const.
 struct Array {
   TenantId tenant;   // of arrays in a catalogue
   std::string name;  // resource name; empty for results that only travel inline
   ArrayInfo info;
   std::shared_ptr<store::Buffer>
-      buffer;  // null when the array could not even be planned: `error` tells why
+      buffer;  // null when the array could not even be planned: `error` tells why; or with `shards`
+  std::shared_ptr<const Shards> shards;  // null: in one piece; `info` is of the whole
   absl::Status error;
   absl::Time create_time;
   absl::Time expire_time = absl::InfiniteFuture();
@@ -41,9 +55,15 @@ struct Array {
   bool changed = false;                  // waits for the recorder
   uint64_t durable = 0;                  // id of its row on disk; 0: none
 
-  // The first error that spoiled it.
+  // The first error that spoiled it, or a part of it.
   const absl::Status& status() const {
-    return error.ok() && buffer != nullptr ? buffer->error : error;
+    if (!error.ok()) return error;
+    if (buffer != nullptr) return buffer->error;
+    if (shards == nullptr) return error;
+    for (const auto& part : shards->parts) {
+      if (!part->status().ok()) return part->status();
+    }
+    return error;
   }
 };
 

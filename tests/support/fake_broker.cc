@@ -365,6 +365,27 @@ void FakeWorker::CopyBetween(bool to_device, uint64_t arena, uint64_t arena_offs
   done(absl::OkStatus());
 }
 
+absl::Status FakeWorker::MapPeerArena(uint64_t arena, uint64_t size, int fd) {
+  return MapArena(arena, size, fd);
+}
+
+void FakeWorker::CopyFromPeer(uint64_t arena, uint64_t offset, uint64_t source_arena,
+                              uint64_t source_offset, uint64_t size,
+                              std::function<void(absl::Status)> done) {
+  ++num_peer_copies_;
+  if (peers_broken_) {
+    done(absl::InternalError("no way to the other device"));
+    return;
+  }
+  {
+    absl::MutexLock lock(&mutex_);
+    auto to = arenas_.find(arena), from = arenas_.find(source_arena);
+    if (to != arenas_.end() && from != arenas_.end())
+      std::memcpy(to->second.data() + offset, from->second.data() + source_offset, size);
+  }
+  done(absl::OkStatus());
+}
+
 void FakeWorker::Kill(absl::Status cause) {
   // As with a process, death is told later and from another thread.
   Background::Get().Run(

@@ -46,6 +46,9 @@ class FakeWorker : public broker::Worker, public std::enable_shared_from_this<Fa
   void CopyRegion(bool to_device, uint64_t arena, uint64_t arena_offset, uint64_t region,
                   uint64_t region_offset, uint64_t size,
                   std::function<void(absl::Status)> done) override;
+  absl::Status MapPeerArena(uint64_t arena, uint64_t size, int fd) override;
+  void CopyFromPeer(uint64_t arena, uint64_t offset, uint64_t source_arena, uint64_t source_offset,
+                    uint64_t size, std::function<void(absl::Status)> done) override;
   absl::Status Cancel(absl::Span<const uint64_t> sequences) override;
   Progress progress() const override;
   broker::StagingPool& staging() override { return *staging_; }
@@ -55,6 +58,11 @@ class FakeWorker : public broker::Worker, public std::enable_shared_from_this<Fa
   void DieAtMap() { die_at_map_ = true; }
   // At its copy number `copy`, from 1, which is not made.
   void DieAtCopy(int copy) { die_at_copy_ = copy; }
+
+  // Copies from other devices fail from now on.
+  void BreakPeers() { peers_broken_ = true; }
+  int num_peer_copies() const { return num_peer_copies_; }
+  int num_copies() const { return num_copies_; }  // through staging
 
   // What LoadModule tells of each kernel.
   static constexpr uint32_t kSharedBytes = 48;
@@ -129,6 +137,8 @@ class FakeWorker : public broker::Worker, public std::enable_shared_from_this<Fa
   absl::Mutex running_;  // held while a task takes its time
   std::atomic<bool> die_at_map_{false};
   std::atomic<int> die_at_copy_{0};
+  std::atomic<int> num_copies_{0}, num_peer_copies_{0};
+  std::atomic<bool> peers_broken_{false};
   bool hold_loads_ = false;
   bool hold_copies_ = false;
 };
@@ -140,6 +150,8 @@ class FakeBroker : public broker::Broker, public broker::Compiler {
       : devices_(std::move(devices)) {}
 
   const std::vector<wire::DeviceDescription>& devices() const override { return devices_; }
+  const std::vector<wire::Link>& links() const override { return links_; }
+  void set_links(std::vector<wire::Link> links) { links_ = std::move(links); }
   const std::vector<std::string>& notes() const override { return notes_; }
   absl::StatusOr<std::shared_ptr<broker::Worker>> StartWorker(int device) override;
   broker::Compiler& compiler() override { return *this; }
@@ -194,6 +206,7 @@ class FakeBroker : public broker::Broker, public broker::Compiler {
  private:
   std::vector<wire::DeviceDescription> devices_;
   std::vector<std::string> notes_;
+  std::vector<wire::Link> links_;
   mutable absl::Mutex mutex_;
   std::vector<std::shared_ptr<FakeWorker>> workers_ ABSL_GUARDED_BY(mutex_);
   bool hold_ ABSL_GUARDED_BY(mutex_) = false;

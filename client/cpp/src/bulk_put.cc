@@ -124,6 +124,7 @@ Result<ArrayInfo> PutBulk(Channels& channels, SharedMemory& shared, const std::s
   header->set_array_id(array_id);
   ToProto(spec, header->mutable_spec());
   header->set_device(options.device);
+  if (options.sharding) ToProto(*options.sharding, header->mutable_sharding());
   header->set_overwrite(options.overwrite);
   if (options.ttl.count() > 0) header->mutable_ttl()->set_seconds(options.ttl.count());
 

@@ -36,6 +36,18 @@ ArraySpec FromProto(const v1::ArraySpec& spec) {
   return {static_cast<DataType>(spec.data_type()), {spec.shape().begin(), spec.shape().end()}};
 }
 
+void ToProto(const Sharding& sharding, v1::Sharding* out) {
+  out->set_axis(sharding.axis);
+  out->set_replicated(sharding.replicated);
+  for (const std::string& device : sharding.devices) out->add_devices(device);
+}
+
+Sharding FromProto(const v1::Sharding& sharding) {
+  return {.axis = sharding.axis(),
+          .replicated = sharding.replicated(),
+          .devices = {sharding.devices().begin(), sharding.devices().end()}};
+}
+
 ArrayInfo FromProto(const v1::Array& array) {
   ArrayInfo info{.name = array.name(),
                  .spec = {static_cast<DataType>(array.data_type()),
@@ -45,6 +57,7 @@ ArrayInfo FromProto(const v1::Array& array) {
                  .state = static_cast<ArrayInfo::State>(array.state()),
                  .devices = {array.devices().begin(), array.devices().end()}};
   if (array.state() == v1::Array::STATE_FAILED) info.error = ToError(array.error());
+  if (array.has_sharding()) info.sharding = FromProto(array.sharding());
   return info;
 }
 

@@ -11,6 +11,8 @@ namespace stride::internal {
 
 void ToProto(const ArraySpec& spec, v1::ArraySpec* out);
 void ToProto(std::chrono::nanoseconds duration, google::protobuf::Duration* out);
+void ToProto(const Sharding& sharding, v1::Sharding* out);
+Sharding FromProto(const v1::Sharding& sharding);
 ArraySpec FromProto(const v1::ArraySpec& spec);
 ArrayInfo FromProto(const v1::Array& array);
 stride::Timeline FromProto(const v1::Timeline& timeline);

@@ -349,6 +349,13 @@ Operation& Operation::ToExisting(const Array& array) {
   return *this;
 }
 
+Operation& Operation::Spread(const Sharding& sharding) {
+  internal::ToProto(
+      sharding,
+      internal::MutableOutputs(impl_->message, impl_->num_outputs).front()->mutable_sharding());
+  return *this;
+}
+
 int Operation::num_outputs() const { return impl_->num_outputs; }
 
 namespace internal {

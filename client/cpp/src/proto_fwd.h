@@ -16,5 +16,6 @@ class Module;
 class Operand;
 class Operation;
 class Result;
+class Sharding;
 class Timeline;
 }  // namespace stride::v1

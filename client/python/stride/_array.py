@@ -9,6 +9,9 @@ from stride import _errors, _graph
 from stride._array_methods import NumpyMethods
 from stride._graph import Node, Number, elementwise
 
+if TYPE_CHECKING:
+    from stride._sharding import Sharding
+
 _SCALARS = (bool, int, float, complex, np.generic)
 
 
@@ -74,6 +77,22 @@ class Array(NumpyMethods):
         if stream is not None:
             raise ValueError("the service has no streams: stream must be None")
         return self if device == self.device else _manipulation.to_device(self, device)
+
+    @property
+    def sharding(self) -> Optional["Sharding"]:
+        """How it is spread over devices, as the daemon says; None: it is in one piece."""
+        from stride._sharding import Sharding
+
+        if not self._node.handle and self._node.host is not None:
+            return None
+        described = self._node.session.describe(self._node)
+        return Sharding.from_proto(described.sharding) if described.HasField("sharding") else None
+
+    def to_sharding(self, sharding: Optional["Sharding"], /) -> "Array":
+        """A copy spread in this way; None: in one piece."""
+        from stride._sharding import reshard
+
+        return reshard(self, sharding)
 
     @property
     def T(self) -> "Array":  # noqa: N802, NumPy's name

@@ -10,6 +10,7 @@ from stride._array import Array, wrap
 from stride._elementwise import equal, greater_equal, where
 from stride._graph import Number, record
 from stride._session import Session, current_session
+from stride._sharding import Sharding, reshard
 from stride.v1 import array_pb2, operation_pb2 as pb
 
 __all__ = ["arange", "asarray", "empty", "empty_like", "eye", "from_dlpack", "full", "full_like", "linspace", "meshgrid", "ones", "ones_like",
@@ -153,7 +154,8 @@ def meshgrid(*arrays, indexing: str = "xy") -> list:
     return results
 
 
-def asarray(obj, /, *, dtype=None, device: Optional[str] = None, copy: Optional[bool] = None, progress=None) -> Array:
+def asarray(obj, /, *, dtype=None, device: Optional[str] = None, copy: Optional[bool] = None, progress=None,
+            sharding: Optional[Sharding] = None) -> Array:
     """An array of anything that NumPy or DLPack takes for one; an Array itself unless another type, place or a copy is asked for.
 
     A large array is sent at once, and `progress(done_bytes, total_bytes)` called as it goes."""
@@ -164,14 +166,14 @@ def asarray(obj, /, *, dtype=None, device: Optional[str] = None, copy: Optional[
             obj = obj.astype(dtype)
         elif copy:
             obj = _manipulation.copy(obj)
-        return _on(obj, device)
+        return _on(obj, device) if sharding is None else reshard(obj, sharding)
     if copy is False:
         raise ValueError("elements on the host must be copied to a device")
     if not isinstance(obj, np.ndarray):
         obj = _from_lists(obj) if isinstance(obj, (list, tuple)) else _from_other(obj)
     if dtype is not None:
         obj = obj.astype(_dtypes.dtype_of(dtype))
-    return wrap(current_session().upload(obj, device, progress))
+    return wrap(current_session().upload(obj, device, progress, sharding))
 
 
 def _from_lists(obj) -> np.ndarray:

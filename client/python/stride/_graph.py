@@ -275,7 +275,8 @@ class Flush:
     def add(self, operation: pb.Operation, origin, launch=None) -> pb.Operation:
         """`launch`: of a kernel's, what CommandStream.launched knows it by. The first is answered when it is done, and what is behind it after that."""
         wait = launch is not None and launch not in self.session._stream.launched
-        if self.session.device and not operation.device and operation.WhichOneof("kind") != "view":
+        spread = any(output.HasField("sharding") for output in operation.outputs)
+        if self.session.device and not operation.device and not spread and operation.WhichOneof("kind") != "view":
             operation.device = self.session.device
         command = compute_service_pb2.Command(id=self.session.next_id(), operation=operation, wait=wait)
         self.commands.append(command)

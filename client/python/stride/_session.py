@@ -17,7 +17,7 @@ from stride._channels import Channels, make_credentials
 from stride._graph import MAX_WEIGHT, Flush, Node, spec_of
 from stride._metrics import Device, DeviceSample
 from stride._stream import CommandStream, Note
-from stride.v1 import array_service_pb2, array_service_pb2_grpc, compute_service_pb2, compute_service_pb2_grpc, \
+from stride.v1 import array_pb2, array_service_pb2, array_service_pb2_grpc, compute_service_pb2, compute_service_pb2_grpc, \
     device_service_pb2, device_service_pb2_grpc, session_service_pb2, session_service_pb2_grpc
 
 # Up to here bytes travel inside commands; beyond, on connections of their own.
@@ -343,13 +343,13 @@ class Session:
 
     # --- bytes in ---
 
-    def upload(self, values: np.ndarray, device: Optional[str] = None, progress=None) -> Node:
+    def upload(self, values: np.ndarray, device: Optional[str] = None, progress=None, sharding=None) -> Node:
         """A node with these elements, which are copied: kept here when few, else sent now."""
         self._check_open()
         dtype = _dtypes.dtype_of(values.dtype)
         node = Node(self, values.shape, dtype, None, (), _origin.caller())
-        device = _device_name(device) if device is not None else self.device
-        if values.nbytes <= INLINE_BYTES and not device:
+        device = _device_name(device) if device is not None else self.device if sharding is None else ""
+        if values.nbytes <= INLINE_BYTES and not device and sharding is None:
             host = np.array(values, dtype, order="C", copy=True)
             host.setflags(write=False)
             node.keep(host)
@@ -357,7 +357,7 @@ class Session:
         values = np.ascontiguousarray(values, dtype).reshape(values.shape)
         handle = self.next_id()
         _transfer.put(self._channels, self._shared, self._pool, self.name, str(handle), spec_of(node), values, device=device,
-                      progress=progress, timeout=self.timeout)
+                      progress=progress, timeout=self.timeout, sharding=None if sharding is None else sharding.to_proto())
         node.handle = handle
         node.device = device
         return node
@@ -367,6 +367,13 @@ class Session:
         and on a GPU go by DMA. It outlives the session. Unimplemented unless the daemon is on this machine, reached by its Unix socket."""
         self._check_open()
         return self._shared.empty(shape, np.dtype(dtype))
+
+    def describe(self, node: Node) -> array_pb2.Array:
+        """What the daemon knows of a value that is, or is to be, on its devices."""
+        self.flush((node,))
+        self._await_acceptance()
+        request = array_service_pb2.GetArrayRequest(name=f"{self.name}/arrays/{node.handle}")
+        return self._call(self._arrays.GetArray, request).array
 
     # --- devices ---
 

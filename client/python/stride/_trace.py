@@ -81,10 +81,10 @@ class Trace(_session.Session):
             raise _errors.TracingError("a traced function cannot write into its arguments, nor pass them to a RawKernel, which may; copy them first",
                                        origin=_origin.describe(_origin.caller()))
 
-    def upload(self, values: np.ndarray, device: Optional[str] = None, progress=None) -> Node:
-        if values.nbytes <= _session.INLINE_BYTES and not device and not self.device:
+    def upload(self, values: np.ndarray, device: Optional[str] = None, progress=None, sharding=None) -> Node:
+        if values.nbytes <= _session.INLINE_BYTES and not device and not self.device and sharding is None:
             return super().upload(values)
-        return self.outer.upload(values, device, progress)
+        return self.outer.upload(values, device, progress, sharding)
 
     def _unknown(self, *_, **__):
         raise _errors.TracingError("the elements of an array are not known while its function is traced (by jit or vmap): they cannot be read, nor decide "

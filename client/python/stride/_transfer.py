@@ -167,12 +167,13 @@ def _fetch_shared(channels, pool, name, target, count, timeout, region, in_place
 
 
 def put(channels, shared, pool, parent: str, array_id: str, spec: array_pb2.ArraySpec, values: np.ndarray, *, device: str = "",
-        overwrite: bool = False, progress: Optional[Progress] = None, timeout: Optional[float] = None) -> None:
+        overwrite: bool = False, progress: Optional[Progress] = None, timeout: Optional[float] = None,
+        sharding: Optional[array_pb2.Sharding] = None) -> None:
     """Uploads C-contiguous `values`, which must not change until this returns."""
     source = values.reshape(-1).view(np.uint8) if values.size else np.empty(0, np.uint8)
     view = memoryview(source)
     count = _Count(len(view), progress)
-    common = pb.PutArrayRequest.Header(parent=parent, array_id=array_id, spec=spec, device=device, overwrite=overwrite)
+    common = pb.PutArrayRequest.Header(parent=parent, array_id=array_id, spec=spec, device=device, overwrite=overwrite, sharding=sharding)
     threads = len(_cut_shared(channels, len(view)))
     try:
         if shared.use(source, threads * _PARTS_OF_THREAD * _PUT_PART_BYTES,

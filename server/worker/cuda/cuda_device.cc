@@ -146,7 +146,23 @@ absl::Status CudaDevice::MapHostArena(uint64_t arena, uint64_t size, UniqueFd fd
   return arenas_.Add(arena, *std::move(mapping));
 }
 
+// The memory stays the other device's: only this device's access to it is opened.
+absl::Status CudaDevice::MapPeerArena(uint64_t arena, uint64_t size, UniqueFd fd) {
+  absl::StatusOr<ArenaMapping> mapping = ArenaMapping::Import(*driver_, device_, size, fd);
+  if (!mapping.ok()) {
+    CheckAlive();
+    return mapping.status();
+  }
+  return peers_.Add(arena, *std::move(mapping));
+}
+
 absl::Status CudaDevice::UnmapArena(uint64_t arena) {
+  if (peers_.Contains(arena)) {
+    // Copies are its only users.
+    const uint32_t mark = peers_.LastUse(arena)[CompletionPoller::kUpload];
+    if (!poller_->HasEnded(CompletionPoller::kUpload, mark)) Drain();
+    return peers_.Remove(arena);
+  }
   // Unmapping under a running kernel would fault it. The daemon unmaps what nothing uses; waiting
   // then would stall the commands behind a stranger's long kernel.
   static_assert(ArenaTable::kNumLanes == CompletionPoller::kNumLanes);
@@ -393,6 +409,7 @@ void CudaDevice::Copy(const wire::Copy& copy) {
   const CUstream stream = up ? upload_.get() : download_.get();
   const uint32_t mark = up ? ++num_uploads_ : ++num_downloads_;
   arenas_.BeginUse(lane, mark);
+  peers_.BeginUse(lane, mark);
   poller_->Begin(lane, copy.id(), mark, "");
   absl::Status status = LaunchCopy(copy, stream);
   if (!status.ok()) CheckAlive();
@@ -405,6 +422,7 @@ absl::Status CudaDevice::LaunchCopy(const wire::Copy& copy, CUstream stream) {
   absl::StatusOr<CUdeviceptr> address =
       arenas_.Range(copy.arena(), copy.arena_offset(), copy.size());
   if (!address.ok()) return address.status();
+  if (copy.source_arena() != 0) return LaunchPeerCopy(copy, *address, stream);
   absl::Status status = CheckRange(copy.staging_offset(), copy.size(), environment_.staging_bytes);
   if (!status.ok() || copy.size() == 0) return status;
   std::byte* host = environment_.staging + copy.staging_offset();
@@ -412,6 +430,19 @@ absl::Status CudaDevice::LaunchCopy(const wire::Copy& copy, CUstream stream) {
                       ? driver_->cuMemcpyHtoDAsync(*address, host, copy.size(), stream)
                       : driver_->cuMemcpyDtoHAsync(host, *address, copy.size(), stream),
                   copy.to_device() ? "uploading" : "downloading");
+}
+
+absl::Status CudaDevice::LaunchPeerCopy(const wire::Copy& copy, CUdeviceptr target,
+                                        CUstream stream) {
+  if (!copy.to_device())
+    return absl::InvalidArgumentError("a copy between devices goes to the one that makes it");
+  const ArenaTable& table = peers_.Contains(copy.source_arena()) ? peers_ : arenas_;
+  absl::StatusOr<CUdeviceptr> source =
+      table.Range(copy.source_arena(), copy.source_offset(), copy.size());
+  if (!source.ok()) return source.status();
+  if (copy.size() == 0) return absl::OkStatus();
+  return ToStatus(driver_->cuMemcpyDtoDAsync(target, *source, copy.size(), stream),
+                  "copying between devices");
 }
 
 void CudaDevice::Drain() {

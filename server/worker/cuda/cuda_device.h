@@ -42,6 +42,7 @@ class CudaDevice : public worker::Device {
   absl::Status MapArena(uint64_t arena, uint64_t size, UniqueFd fd) override;
   absl::Status MapHostArena(uint64_t arena, uint64_t size, UniqueFd fd) override;
   absl::Status UnmapArena(uint64_t arena) override;
+  absl::Status MapPeerArena(uint64_t arena, uint64_t size, UniqueFd fd) override;
   absl::StatusOr<wire::ModuleLoaded> LoadModule(uint64_t module, UniqueFd object,
                                                 const wire::LoadModule& load) override;
   absl::Status UnloadModule(uint64_t module) override;
@@ -84,6 +85,7 @@ class CudaDevice : public worker::Device {
   absl::Status LowerCopyBytes(const wire::CopyBytes& copy, CUstream stream);
   void CopyRegion(const wire::Copy& copy);
   absl::Status LaunchCopy(const wire::Copy& copy, CUstream stream);
+  absl::Status LaunchPeerCopy(const wire::Copy& copy, CUdeviceptr target, CUstream stream);
   struct LoadedModule {
     KernelModule kernels;
     uint32_t last_task = 0;  // that used it
@@ -108,6 +110,7 @@ class CudaDevice : public worker::Device {
   CopyMarks* copy_marks_ = nullptr;
   Stream compute_, upload_, download_, region_upload_, region_download_;
   ArenaTable arenas_;
+  ArenaTable peers_;  // other devices' arenas: no task finds them
   std::unordered_map<uint64_t, LoadedModule> modules_;
   uint32_t current_task_ = 0;
   std::optional<Scratch> scratch_;

@@ -1,11 +1,13 @@
 #include "server/worker/cuda/device_list.h"
 
 #include <string>
+#include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "server/worker/cuda/arena.h"
 #include "server/worker/cuda/cuda_status.h"
+#include "server/worker/cuda/device_links.h"
 #include "server/worker/cuda/dynamic_library.h"
 
 namespace stride::cuda {
@@ -119,6 +121,8 @@ wire::DeviceList ListDevices() {
     *list.add_devices() = *std::move(device);
   }
   if (count == 0) list.set_reason("no NVIDIA device");
+  for (wire::Link& link : FindLinks(**driver, {list.devices().begin(), list.devices().end()}))
+    *list.add_links() = std::move(link);
   return list;
 }
 

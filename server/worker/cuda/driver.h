@@ -20,6 +20,7 @@ namespace stride::cuda {
   X(cuDeviceGetAttribute)                        \
   X(cuDeviceTotalMem)                            \
   X(cuDeviceGetPCIBusId)                         \
+  X(cuDeviceCanAccessPeer)                       \
   X(cuDevicePrimaryCtxRetain)                    \
   X(cuDevicePrimaryCtxRelease)                   \
   X(cuCtxSetCurrent)                             \

@@ -114,6 +114,12 @@ absl::StatusOr<CommandLoop::Next> CommandLoop::Handle(wire::Command& command,
       CreateArena(command.create_arena());
       return Next::kGoOn;
     case wire::Command::kMapArena:
+      if (command.map_arena().peer()) {
+        LogFailure("mapping another device's arena",
+                   device_->MapPeerArena(command.map_arena().arena(), command.map_arena().size(),
+                                         std::move(descriptors[0])));
+        return Next::kGoOn;
+      }
       LogFailure("mapping an arena",
                  device_->MapArena(command.map_arena().arena(), command.map_arena().size(),
                                    std::move(descriptors[0])));

@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "server/wire/worker.pb.h"
@@ -16,6 +17,8 @@ struct SubjectUnderTest {
   wire::DeviceDescription description;
   std::function<std::unique_ptr<worker::Device>()> make_device;
   std::function<std::unique_ptr<worker::CodeCompiler>()> make_compiler;
+  // Other devices of this kind whose arenas this one can map (wire::Link::peer).
+  std::vector<wire::DeviceDescription> peers = {};
   // A fault of a kernel ends the process by a signal (CPU) rather than through Completions::Fatal.
   bool faults_by_signal = false;
   // An assert or a trap ends its task alone; the process goes on.

@@ -10,6 +10,12 @@ absl::StatusOr<SubjectUnderTest> Subject() {
   if (list.devices_size() == 0) return absl::UnavailableError(list.reason());
   SubjectUnderTest subject;
   subject.description = list.devices(0);
+  for (const wire::Link& link : list.links()) {
+    if (!link.peer() || link.to() != subject.description.id()) continue;
+    for (const wire::DeviceDescription& device : list.devices()) {
+      if (device.id() == link.from()) subject.peers.push_back(device);
+    }
+  }
   subject.make_device = [] { return std::make_unique<cuda::CudaDevice>(); };
   subject.make_compiler = [] { return std::make_unique<cuda::CudaCompiler>(); };
   return subject;

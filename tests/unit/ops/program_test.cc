@@ -82,6 +82,15 @@ TEST(CheckProgram, RefusesWithTheField) {
 
 const ArrayInfo kVector = Contiguous(DType::kFloat32, {100});
 
+TEST(CheckProgram, RunsOnOneDevice) {
+  const absl::Status status = CheckProgram(
+      ProgramOf("inputs { handle: 1 } outputs: 2 operations { copy { input { handle: 1 } } "
+                "outputs { handle: 2 sharding { axis: 0 } } }"));
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_NE(status.message().find("operations[0].outputs[0].sharding"), absl::string_view::npos)
+      << status;
+}
+
 TEST(PlanProgram, AChainIsOneLoop) {
   const ProgramPlan plan = Planned(
       "inputs { handle: 1 } inputs { handle: 2 } outputs: 6 " + Unary("cos", 1, 3) +

@@ -10,6 +10,7 @@
 #include "stride/call_options.h"
 #include "stride/data_type.h"
 #include "stride/result.h"
+#include "stride/sharding.h"
 #include "stride/timeline.h"
 
 namespace stride {
@@ -46,6 +47,8 @@ struct ArrayInfo {
   std::optional<Error> error;
   // Devices that hold a valid copy.
   std::vector<std::string> devices;
+  // Of one that is spread over them.
+  std::optional<Sharding> sharding;
 };
 
 // Stands for one array of a Client's session, from the moment it is asked for: it may be used as an

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "stride/cancellation.h"
+#include "stride/sharding.h"
 
 namespace stride {
 
@@ -31,6 +32,8 @@ struct PutOptions : TransferOptions {
   std::chrono::seconds ttl{0};
   // Device to place it on, such as `devices/cpu:0`; empty: the daemon's choice.
   std::string device;
+  // In place of a device: spreads it over several.
+  std::optional<Sharding> sharding;
   // Named arrays only: overwrites a ready array of the same type and shape.
   bool overwrite = false;
 };

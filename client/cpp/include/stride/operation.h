@@ -155,6 +155,10 @@ class Operation {
   Operation& ToJobHandle(uint64_t handle);    // for later operations of the same job
   Operation& ToExisting(const Array& array);  // overwrites it, as NumPy's out=
 
+  // A copy or a creation: spreads the first result over devices. After ToName. A copy of a spread
+  // array without this ends on one device.
+  Operation& Spread(const Sharding& sharding);
+
   // Results that it makes.
   int num_outputs() const;
   const Impl& impl() const { return *impl_; }

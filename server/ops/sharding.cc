@@ -1,0 +1,271 @@
+#include "server/ops/sharding.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "server/base/error.h"
+#include "server/ops/shape.h"
+
+namespace stride::ops {
+namespace {
+
+constexpr char kAdvice[] = "; Copy it to one device, or with another `sharding`, first";
+
+absl::Status Misfit(const SpreadArray& array, std::string_view why) {
+  return InvalidField(v1::ERROR_REASON_INVALID_FIELD, array.field,
+                      absl::StrCat(std::string(why), kAdvice));
+}
+
+// Axes of the loop by number, and which axis of an array goes along each; -1: none does.
+struct Loop {
+  std::vector<std::vector<int>> input_axes;   // of each input, by loop axis
+  std::vector<std::vector<int>> output_axes;  // of each output; -1: the axis is summed over
+};
+
+// The loop axis that one of an array's axes goes along; -1: none.
+int LoopAxis(const std::vector<int>& axes, int axis) {
+  auto found = std::find(axes.begin(), axes.end(), axis);
+  return found == axes.end() ? -1 : static_cast<int>(found - axes.begin());
+}
+
+// An array that broadcasts to `shape`: its axes by those of the shape.
+std::vector<int> Aligned(const std::vector<int64_t>& array, const std::vector<int64_t>& shape) {
+  const size_t lead = shape.size() - std::min(shape.size(), array.size());
+  std::vector<int> axes(shape.size(), -1);
+  for (size_t i = lead; i < shape.size(); ++i) {
+    if (array[i - lead] == shape[i]) axes[i] = static_cast<int>(i - lead);
+  }
+  return axes;
+}
+
+Loop ElementwiseLoop(absl::Span<const SpreadArray> inputs,
+                     absl::Span<const std::vector<int64_t>> outputs) {
+  Loop loop;
+  for (const SpreadArray& input : inputs)
+    loop.input_axes.push_back(Aligned(input.shape, outputs[0]));
+  for (const auto& output : outputs) loop.output_axes.push_back(Aligned(output, outputs[0]));
+  return loop;
+}
+
+absl::StatusOr<Loop> ReductionLoop(const v1::Reduction& reduction,
+                                   absl::Span<const SpreadArray> inputs) {
+  std::vector<Shape> shapes;
+  for (const SpreadArray& input : inputs) shapes.push_back(input.shape);
+  auto shape = BroadcastShapes(shapes, "reduction");
+  if (!shape.ok()) return shape.status();
+  std::vector<int32_t> given(reduction.axes().begin(), reduction.axes().end());
+  auto axes = NormalizeAxes(given, shape->size(), "reduction.axes");
+  if (!axes.ok()) return axes.status();
+  Loop loop;
+  for (const SpreadArray& input : inputs) loop.input_axes.push_back(Aligned(input.shape, *shape));
+  std::vector<int> output;
+  int next = 0;
+  for (size_t i = 0; i < shape->size(); ++i) {
+    const bool reduced =
+        axes->empty() || std::count(axes->begin(), axes->end(), static_cast<int>(i)) > 0;
+    output.push_back(reduced ? -1 : next);
+    next += !reduced || reduction.keep_dims();
+  }
+  loop.output_axes.push_back(std::move(output));
+  return loop;
+}
+
+// Loop axes: the batch, rows, columns, and what is summed over.
+Loop MatmulLoop(absl::Span<const SpreadArray> inputs) {
+  const std::vector<int64_t>&left = inputs[0].shape, &right = inputs[1].shape;
+  const int left_rank = static_cast<int>(left.size()), right_rank = static_cast<int>(right.size());
+  const bool has_rows = left_rank > 1, has_columns = right_rank > 1;
+  const int batch = std::max({left_rank, right_rank, 2}) - 2;
+  Loop loop;
+  std::vector<int> a(batch + 3, -1), b(batch + 3, -1), c(batch + 3, -1);
+  for (int i = 0; i < batch; ++i) {
+    const int in_left = i - (batch - (left_rank - 2)), in_right = i - (batch - (right_rank - 2));
+    const int64_t of_left = has_rows && in_left >= 0 ? left[in_left] : 1;
+    const int64_t of_right = has_columns && in_right >= 0 ? right[in_right] : 1;
+    const int64_t extent = of_left == 1 ? of_right : of_left;
+    if (has_rows && in_left >= 0 && of_left == extent) a[i] = in_left;
+    if (has_columns && in_right >= 0 && of_right == extent) b[i] = in_right;
+    c[i] = i;
+  }
+  if (has_rows) {
+    a[batch] = left_rank - 2;
+    c[batch] = batch;
+  }
+  if (has_columns) {
+    b[batch + 1] = right_rank - 1;
+    c[batch + 1] = batch + (has_rows ? 1 : 0);
+  }
+  a[batch + 2] = left_rank - 1;
+  b[batch + 2] = has_columns ? right_rank - 2 : 0;
+  loop.input_axes = {a, b};
+  loop.output_axes = {c};
+  return loop;
+}
+
+absl::StatusOr<Loop> LoopOf(const v1::Operation& operation, absl::Span<const SpreadArray> inputs,
+                            const SpreadArray& spread,
+                            absl::Span<const std::vector<int64_t>> outputs) {
+  switch (operation.kind_case()) {
+    case v1::Operation::kUfunc:
+    case v1::Operation::kExpression:
+    case v1::Operation::kCopy:
+      return ElementwiseLoop(inputs, outputs);
+    case v1::Operation::kReduction:
+      return ReductionLoop(operation.reduction(), inputs);
+    case v1::Operation::kMatmul:
+      return MatmulLoop(inputs);
+    default:
+      return NotImplemented(
+          absl::StrCat(KindName(operation), " of a sharded array"),
+          absl::StrCat("not implemented over several devices: ", KindName(operation), ", at ",
+                       spread.field, "; Copy the array to one device first"));
+  }
+}
+
+}  // namespace
+
+std::vector<int64_t> SplitAxis(int64_t length, size_t num_parts) {
+  const auto parts = static_cast<int64_t>(num_parts);
+  std::vector<int64_t> begin = {0};
+  for (int64_t i = 0; i < parts; ++i)
+    begin.push_back(begin.back() + length / parts + (i < length % parts ? 1 : 0));
+  return begin;
+}
+
+ArrayInfo SliceOf(const ArrayInfo& array, int axis, int64_t begin, int64_t end) {
+  ArrayInfo slice = array;
+  slice.shape[axis] = end - begin;
+  if (end > begin) slice.offset += begin * array.strides[axis];
+  return slice;
+}
+
+std::vector<int64_t> PartShape(const std::vector<int64_t>& whole, int axis, int64_t length) {
+  std::vector<int64_t> shape = whole;
+  shape[axis] = length;
+  return shape;
+}
+
+std::string KindName(const v1::Operation& operation) {
+  const auto* field = v1::Operation::descriptor()->FindFieldByNumber(operation.kind_case());
+  return field != nullptr ? std::string(field->name()) : "operation";
+}
+
+absl::StatusOr<Division> Divide(const v1::Operation& operation,
+                                absl::Span<const SpreadArray> inputs,
+                                absl::Span<const SpreadArray> existing,
+                                absl::Span<const std::vector<int64_t>> outputs) {
+  // What is split decides; where nothing is, all that is spread is replicated.
+  const SpreadArray* first = nullptr;
+  for (absl::Span<const SpreadArray> arrays : {inputs, existing}) {
+    for (const SpreadArray& array : arrays) {
+      if (array.spread == nullptr) continue;
+      if (first == nullptr || (first->spread->replicated && !array.spread->replicated))
+        first = &array;
+    }
+  }
+  Division division;
+  division.devices = first->spread->devices;
+  for (absl::Span<const SpreadArray> arrays : {inputs, existing}) {
+    for (const SpreadArray& array : arrays) {
+      if (array.spread != nullptr && array.spread->devices != division.devices) {
+        return Misfit(array, absl::StrCat("spread over other devices, or in another order, than ",
+                                          first->field));
+      }
+    }
+  }
+  if (first->spread->replicated) {
+    if (operation.has_kernel_launch() || operation.has_program_call())
+      return LoopOf(operation, inputs, *first, outputs).status();
+    for (const SpreadArray& array : existing) {
+      if (!array.field.empty() && array.spread == nullptr)
+        return Misfit(array, absl::StrCat("in one piece, while ", first->field, " is replicated"));
+    }
+    division.replicated = true;
+    division.input_axes.assign(inputs.size(), -1);
+    division.output_axes.assign(outputs.size(), -1);
+    return division;
+  }
+
+  auto loop = LoopOf(operation, inputs, *first, outputs);
+  if (!loop.ok()) return loop.status();
+  // The axis of the loop along which everything is cut.
+  int axis = -1;
+  auto check = [&](const SpreadArray& array, const std::vector<int>& axes) -> absl::Status {
+    if (array.spread == nullptr || array.spread->replicated) return absl::OkStatus();
+    const int along = LoopAxis(axes, array.spread->axis);
+    if (along < 0) {
+      return Misfit(
+          array, absl::StrCat("split along an axis that is broadcast: axis ", array.spread->axis));
+    }
+    if (axis >= 0 && along != axis) {
+      return Misfit(array, absl::StrCat("split along another axis than ", first->field, ": axis ",
+                                        array.spread->axis));
+    }
+    axis = along;
+    return absl::OkStatus();
+  };
+  // That which decides comes first, so that others are told of it.
+  for (bool deciding : {true, false}) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if ((&inputs[i] == first) != deciding) continue;
+      if (auto s = check(inputs[i], loop->input_axes[i]); !s.ok()) return s;
+    }
+    for (size_t j = 0; j < existing.size(); ++j) {
+      if ((&existing[j] == first) != deciding) continue;
+      if (auto s = check(existing[j], loop->output_axes[j]); !s.ok()) return s;
+    }
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const int along = loop->input_axes[i][axis];
+    division.input_axes.push_back(along);
+    if (along >= 0) division.length = inputs[i].shape[along];
+  }
+  for (size_t j = 0; j < outputs.size(); ++j) {
+    const int along = loop->output_axes[j][axis];
+    division.output_axes.push_back(along);
+    division.partial = along < 0;
+    if (along >= 0) division.length = outputs[j][along];
+  }
+  for (size_t j = 0; j < existing.size(); ++j) {
+    const SpreadArray& array = existing[j];
+    if (array.field.empty()) continue;
+    const bool spread = array.spread != nullptr;
+    if (division.partial && spread)
+      return Misfit(array, "spread, while the result is in one piece");
+    if (!division.partial && (!spread || array.spread->replicated)) {
+      return Misfit(array, absl::StrCat(spread ? "replicated" : "in one piece",
+                                        ", while the result is split as ", first->field, " is"));
+    }
+  }
+  return division;
+}
+
+ByteRuns::ByteRuns(const ArrayInfo& whole, int axis, size_t num_parts) {
+  int64_t inner = ItemSize(whole.dtype);
+  for (size_t i = static_cast<size_t>(axis) + 1; i < whole.shape.size(); ++i)
+    inner *= whole.shape[i];
+  for (int64_t begin : SplitAxis(whole.shape[axis], num_parts)) begin_.push_back(begin * inner);
+  row_ = begin_.back();
+  longest_ = begin_[1];
+  for (int i = 0; i < axis; ++i) rows_ *= whole.shape[i];
+}
+
+ByteRuns::Run ByteRuns::At(int64_t position) const {
+  const int64_t within = position % row_;
+  auto next = std::upper_bound(begin_.begin(), begin_.end(), within);
+  return {static_cast<int>(next - begin_.begin()) - 1, *next - within};
+}
+
+int64_t ByteRuns::Before(int part, int64_t position) const {
+  if (row_ == 0) return 0;
+  const int64_t own = begin_[part + 1] - begin_[part];
+  return position / row_ * own + std::clamp<int64_t>(position % row_ - begin_[part], 0, own);
+}
+
+int64_t ByteRuns::PositionOf(int part, int64_t offset) const {
+  const int64_t own = begin_[part + 1] - begin_[part];
+  return own == 0 ? 0 : offset / own * row_ + begin_[part] + offset % own;
+}
+
+}  // namespace stride::ops

@@ -1,0 +1,182 @@
+// Operations: over arrays that are spread over devices.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/error.h"
+#include "server/ops/plan.h"
+#include "server/scheduler/resolved.h"
+#include "server/scheduler/sharded.h"
+
+namespace stride::scheduler {
+
+using ArrayPtr = std::shared_ptr<session::Array>;
+
+// Parts are ordinary operations without names.
+class Operations::PartLauncher : public PartRunner {
+ public:
+  PartLauncher(Operations* operations, const TenantId& tenant, absl::Time deadline,
+               const Resolved& whole)
+      : operations_(operations),
+        core_(operations->core_),
+        tenant_(tenant),
+        deadline_(deadline),
+        whole_(whole) {}
+
+  absl::StatusOr<ops::Plan> Plan(const v1::Operation& operation,
+                                 const std::vector<ops::Input>& inputs,
+                                 const std::vector<ops::Input>& existing) override {
+    const TenantFunctions functions(*operations_->functions_, tenant_);
+    return ops::PlanOperation(operation, inputs, existing, &functions);
+  }
+
+  absl::Status Admit(size_t num_parts, int64_t bytes) override {
+    const int64_t limit = *core_->accounts->QuotaOf(tenant_).operations;
+    const int64_t used = operations_->scheduler_->num_unfinished(tenant_);
+    if (used + static_cast<int64_t>(num_parts) > limit) {
+      return QuotaExceeded(v1::ERROR_REASON_QUEUE_FULL, tenant_.value,
+                           "too many operations are queued; an operation over several devices "
+                           "counts as one for each part; wait for some to end",
+                           {.quota = "operations",
+                            .limit = limit,
+                            .used = used,
+                            .asked = static_cast<int64_t>(num_parts)},
+                           absl::Milliseconds(100));
+    }
+    return core_->accounts->CheckArrayBytes(tenant_, bytes);
+  }
+
+  absl::StatusOr<ArrayList> Run(Part part) override {
+    Resolved resolved = whole_.WithInputs(std::move(part.inputs));
+    resolved.device = part.device;
+    for (Target& target : part.targets) {
+      resolved.targets.push_back({.is_inline = target.existing == nullptr,
+                                  .existing = std::move(target.existing),
+                                  .fresh = target.fresh});
+    }
+    auto accepted = operations_->Launch(tenant_, *part.operation, deadline_, resolved,
+                                        part.planned ? &*part.planned : nullptr);
+    if (!accepted.ok()) return accepted.status();
+    return std::move(accepted->outputs);
+  }
+
+  absl::StatusOr<ArrayPtr> Move(ArrayPtr array, int device) override {
+    v1::Operation move;
+    move.mutable_copy()->mutable_input()->set_handle(1);  // stands for the array
+    move.mutable_copy()->set_move(true);
+    Resolved resolved = whole_.WithInputs({std::move(array)});
+    resolved.device = device;
+    resolved.targets = {{.is_inline = true}};
+    auto accepted = operations_->LaunchMove(tenant_, move, deadline_, resolved);
+    if (!accepted.ok()) return accepted.status();
+    return accepted->outputs[0];
+  }
+
+  absl::StatusOr<ArrayPtr> NewArray(const ArrayInfo& info) override {
+    if (absl::Status s = core_->accounts->CheckArrayBytes(tenant_, info.size_bytes()); !s.ok())
+      return s;
+    auto array = std::make_shared<session::Array>();
+    array->info = info;
+    array->create_time = core_->Now();
+    array->buffer = std::make_shared<store::Buffer>(tenant_, info.size_bytes(), core_->reclaimer);
+    return array;
+  }
+
+ private:
+  Operations* const operations_;
+  Core* const core_;
+  const TenantId tenant_;
+  const absl::Time deadline_;
+  const Resolved& whole_;
+};
+
+bool Operations::IsSharded(const v1::Operation& operation, const Resolved& resolved) {
+  auto sharded = [](const ArrayPtr& array) { return array != nullptr && array->shards != nullptr; };
+  if (std::any_of(resolved.inputs.begin(), resolved.inputs.end(), sharded)) return true;
+  for (const auto& target : resolved.targets) {
+    if (sharded(target.existing)) return true;
+  }
+  for (const ops::OutputField& field : ops::CollectOutputs(operation)) {
+    if (field.output->has_sharding()) return true;
+  }
+  return false;
+}
+
+absl::StatusOr<Operations::Accepted> Operations::LaunchSharded(const TenantId& tenant,
+                                                               const v1::Operation& operation,
+                                                               absl::Time deadline,
+                                                               Resolved& resolved) {
+  ShardedOperation sharded{.operation = &operation, .inputs = resolved.inputs};
+  sharded.device = resolved.device;
+  for (const ops::OperandField& field : ops::CollectOperands(operation))
+    sharded.input_fields.push_back(field.field);
+  if (operation.has_kernel_launch() || operation.has_program_call()) {
+    const std::string kind = ops::KindName(operation);
+    return NotImplemented(absl::StrCat(kind, " of a sharded array"),
+                          absl::StrCat("not implemented over several devices: ", kind,
+                                       "; Copy each array to one device first"));
+  }
+  PartLauncher parts(this, tenant, deadline, resolved);
+  const auto outputs = ops::CollectOutputs(operation);
+  for (size_t j = 0; j < outputs.size(); ++j) {
+    const Resolved::Target& target = resolved.targets[j];
+    sharded.existing.push_back(target.existing);
+    sharded.output_fields.push_back(outputs[j].field);
+    sharded.wanted.emplace_back();
+    if (!outputs[j].output->has_sharding()) continue;
+    // Its rank is the result's.
+    std::vector<ops::Input> inputs;
+    for (const ArrayPtr& input : resolved.inputs)
+      inputs.push_back(input != nullptr ? ops::Input(input->info) : std::nullopt);
+    auto plan = parts.Plan(operation, inputs, std::vector<ops::Input>(outputs.size()));
+    if (!plan.ok()) return plan.status();
+    auto spread = ReadSharding(outputs[j].output->sharding(), plan->outputs[j].shape.size(),
+                               absl::StrCat(outputs[j].field, ".sharding"));
+    if (!spread.ok()) return spread.status();
+    sharded.wanted.back() = *std::move(spread);
+  }
+  auto made = RunSharded(sharded, parts);
+  if (!made.ok()) return made.status();
+  for (size_t j = 0; j < made->size(); ++j) {
+    const ArrayPtr& array = (*made)[j];
+    const Resolved::Target& target = resolved.targets[j];
+    if (array->info.size_bytes() > core_->options.max_array_bytes) {
+      return InvalidField(
+          v1::ERROR_REASON_SIZE_LIMIT, "outputs",
+          absl::StrCat("the result is larger than an array may be. Bytes: ",
+                       array->info.size_bytes(), ", limit: ", core_->options.max_array_bytes));
+    }
+    if (absl::Status s = CheckKept(array, target.name); !s.ok() && target.existing == nullptr)
+      return s;
+  }
+  resolved.outputs = *std::move(made);
+  if (absl::Status status = Publish(tenant, resolved); !status.ok()) return status;
+  Accepted accepted;
+  accepted.outputs = resolved.outputs;
+  for (const auto& target : resolved.targets) accepted.inline_outputs.push_back(target.is_inline);
+  if (!resolved.launched->empty()) accepted.task = resolved.launched->back();
+  accepted.waits_for_helpers = true;
+  return accepted;
+}
+
+absl::Status Operations::CheckKept(const ArrayPtr& array, const session::ArrayName& name) const {
+  if (array->shards == nullptr || core_->durability == nullptr || name.tenant.empty())
+    return absl::OkStatus();
+  return NotImplemented(
+      "named sharded arrays on disk",
+      absl::StrCat("not implemented: a named array that is spread over devices, where named arrays "
+                   "are kept on disk; make it in a session, or run the daemon with "
+                   "--durable-bytes=0: ",
+                   name.ToString()));
+}
+
+absl::StatusOr<ArrayPtr> Operations::CopyTo(const TenantId& tenant, const ArrayPtr& array,
+                                            int device) {
+  Resolved around;
+  around.device = device;
+  auto accepted = LaunchCopy(tenant, array, std::nullopt, absl::InfiniteFuture(), around);
+  if (!accepted.ok()) return accepted.status();
+  return accepted->outputs[0];
+}
+
+}  // namespace stride::scheduler

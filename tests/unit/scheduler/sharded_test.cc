@@ -1,0 +1,256 @@
+// Arrays over several devices, and bytes from one device to another, with workers that compute
+// nothing.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/base/error.h"
+#include "server/scheduler/engine.h"
+#include "tests/support/end_engine.h"
+#include "tests/support/fake_broker.h"
+
+namespace stride::scheduler {
+namespace {
+
+using ::stride::testing::EndEngine;
+using ::stride::testing::FakeBroker;
+using ::stride::testing::FakeWorker;
+using ::stride::testing::HostDevice;
+using ::stride::testing::StagedDevice;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const TenantId kTenant{"default"};
+
+wire::Link LinkOf(const wire::DeviceDescription& from, const wire::DeviceDescription& to) {
+  wire::Link link;
+  link.set_from(from.id());
+  link.set_to(to.id());
+  link.set_peer(true);
+  link.set_bytes_per_second(4e11);
+  return link;
+}
+
+class ShardedTest : public ::testing::Test {
+ protected:
+  void Start(std::vector<wire::DeviceDescription> devices, bool linked, EngineOptions options = {},
+             bool hold = false) {
+    broker_ = std::make_unique<FakeBroker>(devices);
+    broker_->set_hold(hold);
+    if (linked)
+      broker_->set_links({LinkOf(devices[0], devices[1]), LinkOf(devices[1], devices[0])});
+    options.log = [this](const std::string& line) {
+      absl::MutexLock lock(&mutex_);
+      log_ += line + "\n";
+    };
+    engine_ = Engine::Create(options, broker_.get());
+    v1::CreateSessionRequest request;
+    request.set_session_id("s");
+    ASSERT_TRUE(engine_->CreateSession(kTenant, request).ok());
+  }
+  void TearDown() override {
+    EXPECT_TRUE(EndEngine(*broker_, *engine_));
+    engine_.reset();
+  }
+  static absl::Time Soon() { return absl::Now() + absl::Seconds(20); }
+
+  v1::PutArrayRequest::Header HeaderOf(uint64_t handle, int64_t count) {
+    v1::PutArrayRequest::Header header;
+    header.set_parent("sessions/s");
+    header.set_array_id(absl::StrCat(handle));
+    header.mutable_spec()->set_data_type(v1::DATA_TYPE_UINT8);
+    header.mutable_spec()->add_shape(count);
+    return header;
+  }
+  absl::StatusOr<v1::Array> Put(const v1::PutArrayRequest::Header& header,
+                                const std::string& bytes) {
+    auto upload = engine_->BeginUpload(kTenant, header, Soon());
+    if (!upload.ok()) return upload.status();
+    if (absl::Status status = (*upload)->Write(bytes); !status.ok()) return status;
+    return (*upload)->Finish();
+  }
+  std::string Fetch(uint64_t handle) {
+    v1::FetchArrayRequest request;
+    request.set_name(absl::StrCat("sessions/s/arrays/", handle));
+    auto download = engine_->BeginDownload(kTenant, request, Soon());
+    EXPECT_TRUE(download.ok()) << download.status();
+    std::string bytes;
+    while (download.ok()) {
+      auto chunk = (*download)->Next(1 << 20);
+      EXPECT_TRUE(chunk.ok()) << chunk.status();
+      if (!chunk.ok() || chunk->bytes.empty()) break;
+      bytes.append(chunk->bytes);
+    }
+    return bytes;
+  }
+  absl::StatusOr<std::shared_ptr<Ticket>> Submit(const v1::Operation& operation) {
+    return engine_->Submit(kTenant, "sessions/s", operation, absl::InfiniteFuture());
+  }
+  static v1::Operation Move(uint64_t input, uint64_t output, const std::string& device) {
+    v1::Operation move;
+    move.mutable_copy()->mutable_input()->set_handle(input);
+    move.mutable_copy()->set_move(true);
+    move.add_outputs()->set_handle(output);
+    move.set_device(device);
+    return move;
+  }
+  static v1::Operation Negative(uint64_t input, uint64_t output) {
+    v1::Operation operation;
+    operation.mutable_ufunc()->set_function("negative");
+    operation.mutable_ufunc()->add_inputs()->set_handle(input);
+    operation.add_outputs()->set_handle(output);
+    return operation;
+  }
+  // The device's worker of which this is true, beside canaries' workers.
+  template <typename Predicate>
+  std::shared_ptr<FakeWorker> WorkerOf(const wire::DeviceDescription& device, Predicate holds) {
+    const absl::Time deadline = Soon();
+    // One that is being started gets its tasks when it is there.
+    while (absl::Now() < deadline) {
+      for (int i = 1; i <= broker_->num_workers(); ++i) {
+        auto worker = broker_->WaitForWorker(i);
+        if (worker->device().id() == device.id() && holds(*worker)) return worker;
+      }
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+    ADD_FAILURE() << "no such worker of " << device.id();
+    return nullptr;
+  }
+  static int NumNegatives(const FakeWorker& worker) {
+    int count = 0;
+    for (const wire::Task& task : worker.submitted()) count += task.label() == "negative";
+    return count;
+  }
+
+  // Puts bytes on cuda:0 and moves them to cuda:1; the second worker.
+  std::shared_ptr<FakeWorker> MoveBetween(bool break_peers = false) {
+    const std::string bytes(100000, 'x');
+    auto header = HeaderOf(1, static_cast<int64_t>(bytes.size()));
+    header.set_device("devices/cuda:0");
+    EXPECT_TRUE(Put(header, bytes).ok());
+    // Its worker is there, so that it can be told what fails.
+    auto other = HeaderOf(2, 4);
+    other.set_device("devices/cuda:1");
+    EXPECT_TRUE(Put(other, "abcd").ok());
+    std::shared_ptr<FakeWorker> second =
+        WorkerOf(StagedDevice(1), [](const FakeWorker& worker) { return worker.num_copies() > 0; });
+    if (second == nullptr) return nullptr;
+    if (break_peers) second->BreakPeers();
+    auto moved = Submit(Move(1, 3, "devices/cuda:1"));
+    EXPECT_TRUE(moved.ok()) << moved.status();
+    EXPECT_TRUE((*moved)->Wait(Soon()).ok());
+    EXPECT_EQ(engine_->GetArray(kTenant, "sessions/s/arrays/3")->devices(0), "devices/cuda:1");
+    EXPECT_EQ(Fetch(3), bytes);
+    return second;
+  }
+
+  absl::Mutex mutex_;
+  std::string log_;
+  std::unique_ptr<FakeBroker> broker_;
+  std::unique_ptr<Engine> engine_;
+};
+
+TEST_F(ShardedTest, PeersCopyWithoutTheHost) {
+  Start({StagedDevice(0), StagedDevice(1)}, /*linked=*/true);
+  std::shared_ptr<FakeWorker> second = MoveBetween();
+  EXPECT_EQ(second->num_peer_copies(), 1);
+  const auto devices = engine_->ListDevices();
+  ASSERT_EQ(devices[1].links_size(), 1);
+  EXPECT_EQ(devices[1].links(0).device(), devices[0].name());
+  EXPECT_EQ(devices[1].links(0).path(), v1::DeviceLink::PATH_PEER);
+}
+
+TEST_F(ShardedTest, OthersGoThroughTheHost) {
+  Start({StagedDevice(0), StagedDevice(1)}, /*linked=*/false);
+  EXPECT_EQ(MoveBetween()->num_peer_copies(), 0);
+}
+
+TEST_F(ShardedTest, ALinkThatFailsIsToldAndLeft) {
+  Start({StagedDevice(0), StagedDevice(1)}, /*linked=*/true);
+  std::shared_ptr<FakeWorker> second = MoveBetween(/*break_peers=*/true);
+  const int tried = second->num_peer_copies();
+  EXPECT_GE(tried, 1);
+  {
+    absl::MutexLock lock(&mutex_);
+    EXPECT_THAT(log_, HasSubstr("through the host from now on"));
+  }
+  // Back, and there again.
+  ASSERT_TRUE((*Submit(Move(3, 4, "devices/cuda:0")))->Wait(Soon()).ok());
+  ASSERT_TRUE((*Submit(Move(4, 5, "devices/cuda:1")))->Wait(Soon()).ok());
+  EXPECT_EQ(second->num_peer_copies(), tried);
+}
+
+TEST_F(ShardedTest, EachPartGoesToItsDevice) {
+  Start({HostDevice(0), HostDevice(1)}, /*linked=*/false);
+  auto header = HeaderOf(1, 7);
+  header.mutable_sharding()->add_devices("devices/cpu:1");
+  header.mutable_sharding()->add_devices("devices/cpu:0");
+  auto put = Put(header, "abcdefg");
+  ASSERT_TRUE(put.ok()) << put.status();
+  EXPECT_EQ(put->state(), v1::Array::STATE_READY);
+  EXPECT_THAT(put->devices(), ElementsAre("devices/cpu:1", "devices/cpu:0"));
+  EXPECT_EQ(Fetch(1), "abcdefg");
+  auto ticket = Submit(Negative(1, 2));
+  ASSERT_TRUE(ticket.ok()) << ticket.status();
+  ASSERT_TRUE((*ticket)->Wait(Soon()).ok());
+  for (int i = 0; i < 2; ++i) {
+    auto worker =
+        WorkerOf(HostDevice(i), [](const FakeWorker& one) { return NumNegatives(one) == 1; });
+    ASSERT_NE(worker, nullptr);
+    EXPECT_EQ(worker->submitted().back().elementwise().extents(0), i == 1 ? 4 : 3);
+  }
+}
+
+// What a quota leaves no room for is refused before any of it is sent.
+TEST_F(ShardedTest, AllPartsAreAcceptedOrNone) {
+  EngineOptions options;
+  options.max_queued_tasks = 3;
+  Start({HostDevice(0), HostDevice(1)}, /*linked=*/false, options, /*hold=*/true);
+  auto header = HeaderOf(1, 8);
+  header.mutable_sharding()->add_devices("devices/cpu:0");
+  header.mutable_sharding()->add_devices("devices/cpu:1");
+  ASSERT_TRUE(Put(header, "abcdefgh").ok());
+  auto one = HeaderOf(2, 1);
+  one.set_device("devices/cpu:0");
+  ASSERT_TRUE(Put(one, "a").ok());
+  auto blocking = Submit(Negative(2, 3));
+  ASSERT_TRUE(blocking.ok()) << blocking.status();
+  auto refused = Submit(Negative(1, 4));
+  EXPECT_EQ(ReasonOf(refused.status()), v1::ERROR_REASON_QUEUE_FULL) << refused.status();
+  auto worker =
+      WorkerOf(HostDevice(0), [](const FakeWorker& one) { return NumNegatives(one) == 1; });
+  ASSERT_NE(worker, nullptr);
+  for (int i = 1; i <= broker_->num_workers(); ++i) {
+    auto other = broker_->WaitForWorker(i);
+    EXPECT_TRUE(other == worker || NumNegatives(*other) == 0);
+  }
+  while (worker->EndNext()) {
+  }
+  ASSERT_TRUE((*blocking)->Wait(Soon()).ok());
+}
+
+TEST_F(ShardedTest, APartsDeviceThatIsIllIsNamed) {
+  EngineOptions options;
+  options.start_patience = absl::Milliseconds(200);
+  Start({HostDevice(0), HostDevice(1)}, /*linked=*/false, options);
+  auto header = HeaderOf(1, 8);
+  header.mutable_sharding()->add_devices("devices/cpu:0");
+  header.mutable_sharding()->add_devices("devices/cpu:1");
+  ASSERT_TRUE(Put(header, "abcdefgh").ok());
+  broker_->set_ill(1, true);
+  auto ticket = Submit(Negative(1, 2));
+  absl::Status status = ticket.ok() ? (*ticket)->Wait(Soon()) : ticket.status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("devices/cpu:1"));
+  EXPECT_EQ(engine_->GetArray(kTenant, "sessions/s/arrays/2")->state(), v1::Array::STATE_FAILED);
+  EXPECT_EQ(Fetch(1), "abcdefgh");
+}
+
+}  // namespace
+}  // namespace stride::scheduler
