@@ -226,7 +226,7 @@ class ShardingTest(client_case.ClientCase):
         functions = ("sum", "prod", "min", "max", "mean", "any", "all", "argmin", "argmax", "count_nonzero")
         for dtype in (np.bool_, np.int8, np.uint16, np.int64, np.float16, np.float32, np.float64, np.complex64):
             host = random.integers(0, 2 if dtype is np.bool_ else 4, (5, 3, 7)).astype(dtype)
-            for split in range(3):
+            for split in (0, 1, 2) if dtype is np.float32 else (0, 2):
                 x = self.spread(host, split)
                 for name in functions:
                     if np.dtype(dtype).kind in "bc" and name in ("argmin", "argmax", "min", "max", "mean"):
