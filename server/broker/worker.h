@@ -64,6 +64,8 @@ class Worker {
   // Blocks for the round trip. Only for devices without host memory.
   virtual absl::StatusOr<UniqueFd> CreateArena(uint64_t arena, uint64_t size) = 0;
   virtual absl::Status MapArena(uint64_t arena, uint64_t size, int fd) = 0;
+  // Of host memory, for a device without: wire::MapHostArena.
+  virtual absl::Status MapHostArena(uint64_t arena, uint64_t size, int fd) = 0;
   virtual absl::Status UnmapArena(uint64_t arena) = 0;
 
   // Sent in order with Submit, so tasks sent afterwards may use it at once. `loaded` gets the
@@ -78,7 +80,7 @@ class Worker {
 
   // Sequences are the caller's: from 1, growing by one; INVALID_ARGUMENT when they do not, or when
   // one task is over 100 KiB. Packets are the broker's business: any number of tasks may be given.
-  virtual absl::Status Submit(const wire::Submit& tasks) = 0;
+  virtual absl::Status Submit(wire::Submit tasks) = 0;
 
   // Asks for submitted tasks to be taken out of the worker's queue: wire::Cancel. WorkerCallbacks
   // tells the answer; none comes when the worker dies first.

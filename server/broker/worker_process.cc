@@ -209,6 +209,13 @@ absl::Status WorkerProcess::MapArena(uint64_t arena, uint64_t size, int fd) {
   return Send(command, {fd});
 }
 
+absl::Status WorkerProcess::MapHostArena(uint64_t arena, uint64_t size, int fd) {
+  wire::Command command;
+  command.mutable_map_host_arena()->set_arena(arena);
+  command.mutable_map_host_arena()->set_size(size);
+  return Send(command, {fd});
+}
+
 absl::Status WorkerProcess::UnmapArena(uint64_t arena) {
   wire::Command command;
   command.mutable_unmap_arena()->set_arena(arena);
@@ -262,7 +269,7 @@ absl::Status WorkerProcess::UnloadGraph(uint64_t graph) {
   return Send(command);
 }
 
-absl::Status WorkerProcess::Submit(const wire::Submit& tasks) {
+absl::Status WorkerProcess::Submit(wire::Submit tasks) {
   if (tasks.tasks().empty()) return absl::OkStatus();
   absl::MutexLock order(&submit_mutex_);
   {
@@ -272,15 +279,19 @@ absl::Status WorkerProcess::Submit(const wire::Submit& tasks) {
     ledger_.AddTasks(ledger_.last_submitted() + tasks.tasks_size());
   }
   wire::Command command;
+  if (tasks.ByteSizeLong() <= kMaxTasksBytes) {
+    command.mutable_submit()->Swap(&tasks);
+    return Send(command);
+  }
   size_t bytes = 0;
-  for (const wire::Task& task : tasks.tasks()) {
+  for (wire::Task& task : *tasks.mutable_tasks()) {
     size_t size = task.ByteSizeLong() + 8;
     if (bytes > 0 && bytes + size > kMaxTasksBytes) {
       if (absl::Status s = Send(command); !s.ok()) return s;
       command.Clear();
       bytes = 0;
     }
-    *command.mutable_submit()->add_tasks() = task;
+    command.mutable_submit()->add_tasks()->Swap(&task);
     bytes += size;
   }
   return Send(command);

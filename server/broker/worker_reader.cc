@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/spin.h"
 #include "server/broker/verdict.h"
 #include "server/broker/worker_process.h"
 #include "server/wire/status.h"
@@ -16,6 +17,8 @@ namespace {
 // take.
 constexpr absl::Duration kExitGrace = absl::Seconds(1);
 constexpr absl::Duration kHeartbeatPeriod = absl::Seconds(5);
+// A client in a request-reply loop is back within this.
+constexpr absl::Duration kLinger = absl::Microseconds(200);
 
 }  // namespace
 
@@ -26,20 +29,23 @@ void WorkerProcess::Run() {
 }
 
 void WorkerProcess::ReadUntilEnd() {
-  bool open = true;
+  bool open = true, just_heard = false;
   for (;;) {
     pollfd entries[] = {{channel_.fd(), static_cast<short>(open ? POLLIN : 0), 0},
                         {child_.descriptor(), POLLIN, 0},
                         {wakeup_.descriptor(), POLLIN, 0},
                         {errors_.descriptor(), POLLIN, 0}};
     if (!open) entries[0].fd = -1;
+    // A worker that has just answered may soon answer again.
+    if (just_heard) SpinUntil([&] { return poll(&entries[0], 1, 0) != 0; }, kLinger);
     absl::Duration wait =
         std::min({UntilDeadline(), kHeartbeatPeriod, options_.silence_timeout / 4});
     poll(entries, 4, static_cast<int>(absl::ToInt64Milliseconds(wait)) + 1);
     if (entries[2].revents != 0) wakeup_.Clear();
     if (entries[3].revents != 0) errors_.Read();
     // First what it said, then that it ended: its last words may still be in the socket.
-    if (entries[0].revents != 0) {
+    just_heard = entries[0].revents != 0;
+    if (just_heard) {
       open = ReadEvent();
     } else if (entries[1].revents != 0) {
       return;

@@ -21,6 +21,10 @@ using wire::AtOrBefore;
 // Tasks in one worker's queue: enough that it never waits for us, few enough that most can still
 // go to another device.
 constexpr size_t kMaxInFlight = 256;
+// With so many there, some of them short, the next answer comes before the worker has nothing to
+// do.
+constexpr size_t kBusyInFlight = 8;
+constexpr size_t kFullPacket = 32;            // tasks that are worth a packet of their own
 constexpr size_t kMaxSubmitBytes = 64 << 10;  // of a packet's 128 KiB
 constexpr size_t kMaxTaskBytes = 56 << 10;
 
@@ -73,6 +77,11 @@ bool Scheduler::MayDispatch(const Task& task, const Lane& lane) const {
   return true;
 }
 
+void Scheduler::PumpSoon(Lane& lane) {
+  if (lane.in_flight.size() >= kBusyInFlight && lane.ready.size() < kFullPacket) return;
+  Pump(lane);
+}
+
 void Scheduler::Pump(Lane& lane) {
   lane.pump_again = true;
   if (std::exchange(lane.pumping, true)) return;
@@ -104,7 +113,7 @@ bool Scheduler::PumpOnce(Lane& lane) {
       SetState(*task, TaskState::kWaiting);
       continue;
     }
-    if (task->plan.task.kind_case() == wire::Task::KIND_NOT_SET) {
+    if (task->plan().task.kind_case() == wire::Task::KIND_NOT_SET) {
       ContentChanges(*task);
       for (const Use& use : task->uses) use.buffer->KeepOnly(lane.device);
       Complete(task, absl::OkStatus());
@@ -127,18 +136,17 @@ bool Scheduler::PumpOnce(Lane& lane) {
     LoadModule(task->module, lane);
     if (task->replay != nullptr) LoadReplay(*task, lane);
     AddToSubmit(task, lane, std::move(bound), &submit);
+    // What follows it here may go in the same packet.
+    const std::vector<std::shared_ptr<Task>> dependents = task->dependents;
+    for (const auto& dependent : dependents) Evaluate(dependent);
     sent.push_back(std::move(task));
   }
   if (sent.empty()) return false;
   core_->recorder.Commit();  // a successor must know what may have begun
   STRIDE_CRASH_POINT("scheduler.before_submit");
   // A worker that is gone answers UNAVAILABLE; its death is told apart and takes these tasks back.
-  lane.worker->Submit(submit).IgnoreError();
+  lane.worker->Submit(std::move(submit)).IgnoreError();
   STRIDE_CRASH_POINT("scheduler.after_submit");
-  for (const auto& task : sent) {
-    std::vector<std::shared_ptr<Task>> dependents = task->dependents;
-    for (const auto& dependent : dependents) Evaluate(dependent);
-  }
   NoteStart(lane);
   return true;
 }
@@ -154,7 +162,7 @@ wire::Task Scheduler::BoundTask(const Task& task, const Lane& lane) const {
     const store::Allocation& replica = use.buffer->replicas.at(lane.device);
     slots.push_back({replica.arena->id, replica.offset});
   }
-  wire::Task bound = task.plan.task;
+  wire::Task bound = task.plan().task;
   ops::Bind(&bound, slots);
   if (task.module != nullptr) SetModule(&bound, task.module->id);
   bound.set_label(task.label);
@@ -163,10 +171,10 @@ wire::Task Scheduler::BoundTask(const Task& task, const Lane& lane) const {
 
 void Scheduler::AddToSubmit(const std::shared_ptr<Task>& task, Lane& lane, wire::Task bound,
                             wire::Submit* submit) {
-  size_t num_inputs = task->uses.size() - task->plan.outputs.size();
+  size_t num_inputs = task->uses.size() - task->plan().outputs.size();
   task->worker_record = lane.worker_record;
   task->first_sequence = lane.next_sequence;
-  for (int output : task->plan.zeroed_outputs) {
+  for (int output : task->plan().zeroed_outputs) {
     const store::Buffer& buffer = *task->uses[num_inputs + output].buffer;
     if (buffer.size == 0) continue;
     const store::Allocation& replica = buffer.replicas.at(lane.device);
@@ -182,7 +190,7 @@ void Scheduler::AddToSubmit(const std::shared_ptr<Task>& task, Lane& lane, wire:
   *submit->add_tasks() = std::move(bound);
   task->last_sequence = lane.next_sequence - 1;
 
-  lane.preparing.remove(task);
+  lane.LeavePreparing(*task);
   auto& ready = lane.ready;
   ready.pop_front();
   task->queued_ready = false;
@@ -202,7 +210,12 @@ void Scheduler::MapForTask(const Task& task, Lane& lane) {
     if (use.buffer == nullptr) continue;
     const std::shared_ptr<store::Arena>& arena = use.buffer->replicas.at(lane.device).arena;
     if (!lane.mapped.insert(arena->id).second) continue;
-    lane.worker->MapArena(arena->id, arena->size, arena->fd.get()).IgnoreError();
+    const bool in_place = arena->map.data() != nullptr && !lane.description.host_memory();
+    if (in_place) {
+      lane.worker->MapHostArena(arena->id, arena->size, arena->fd.get()).IgnoreError();
+    } else {
+      lane.worker->MapArena(arena->id, arena->size, arena->fd.get()).IgnoreError();
+    }
   }
 }
 
@@ -252,7 +265,7 @@ void Scheduler::TasksDone(Lane& lane, const broker::Worker* worker,
 }
 
 double Scheduler::ExpectedSeconds(const Task& task, const Lane& lane) const {
-  return model_.Estimate(lane.description, CodeKeyOf(task), task.plan);
+  return model_.Estimate(lane.description, CodeKeyOf(task), task.plan());
 }
 
 void Scheduler::TaskEnded(Lane& lane, const std::shared_ptr<Task>& task,
@@ -267,7 +280,7 @@ void Scheduler::TaskEnded(Lane& lane, const std::shared_ptr<Task>& task,
   accounts_[lane.device].busy_seconds += result.run_seconds();
   if (status.ok()) {
     health_.Worked(lane.device);
-    model_.Record(lane.description, CodeKeyOf(*task), task->plan, result.run_seconds());
+    model_.Record(lane.description, CodeKeyOf(*task), task->plan(), result.run_seconds());
   }
   Complete(task, status);
 }

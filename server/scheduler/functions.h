@@ -71,12 +71,16 @@ class TenantFunctions : public ops::FunctionTable {
   TenantFunctions(const Functions& functions, const TenantId& tenant)
       : functions_(functions), tenant_(tenant) {}
   const ops::ClientFunction* Find(std::string_view name) const override {
-    return functions_.Find(tenant_, name);
+    const ops::ClientFunction* function = functions_.Find(tenant_, name);
+    found_any_ = found_any_ || function != nullptr;
+    return function;
   }
+  bool found_any() const { return found_any_; }
 
  private:
   const Functions& functions_;
   const TenantId& tenant_;
+  mutable bool found_any_ = false;
 };
 
 // Those that it could name at one time.

@@ -32,6 +32,9 @@ struct Lane {
   const wire::DeviceDescription& description;
 
   store::ArenaPool pool;
+  // Host memory that the device uses in place, for the small inputs and results of calls: no copy,
+  // and so one round trip to the worker in place of three. Empty where `pool` is host memory.
+  store::ArenaPool zero_copy;
   bool growing = false;                 // an arena is being made
   bool grow_failed = false;             // the last try failed: the next allocation is told so once
   std::weak_ptr<broker::Worker> dying;  // could not be asked for an arena: its death is on its way
@@ -64,6 +67,10 @@ struct Lane {
   uint64_t num_graph_uses = 0;
 
   std::list<std::shared_ptr<Task>> preparing;
+  void LeavePreparing(Task& task) {
+    if (task.preparing_place.has_value()) preparing.erase(*task.preparing_place);
+    task.preparing_place.reset();
+  }
   std::deque<std::shared_ptr<Task>> ready;  // by priority
   struct InFlight {
     uint64_t sequence;

@@ -1,6 +1,7 @@
 #include "server/scheduler/memory.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +16,10 @@ namespace {
 // small array keeps little from the others; and not smaller than this.
 constexpr uint64_t kSharedArenasOfPlace = 16;
 constexpr uint64_t kSmallestSharedArena = uint64_t{64} << 10;
+// Of host memory that a lane's device uses in place, and what is added at a time: the results and
+// inputs of a few dozen small calls at once.
+constexpr uint64_t kMaxZeroCopyBytes = uint64_t{16} << 20;
+constexpr uint64_t kZeroCopyArenaBytes = uint64_t{2} << 20;
 // As long as those who then get an error are told to wait.
 constexpr absl::Duration kFullDiskPause = absl::Seconds(1);
 constexpr absl::Duration kFileLogInterval = absl::Seconds(10);
@@ -47,18 +52,40 @@ void Memory::Reclaim() {
   core_->recorder.Commit();  // a successor must not find two owners of a block
   for (const auto& entry : entries) {
     Lane* lane = find_lane_(entry.tenant, entry.device);
-    if (lane != nullptr) lane->pool.Free(entry.allocation);
+    if (lane != nullptr) Free(*lane, entry.allocation);
   }
 }
 
+void Memory::Free(Lane& lane, const store::Allocation& allocation) {
+  const bool in_place = allocation.mapped() && !lane.description.host_memory();
+  (in_place ? lane.zero_copy : lane.pool).Free(allocation);
+}
+
+bool Memory::AllocateZeroCopy(Lane& lane, uint64_t size, store::Allocation* allocation) {
+  if (lane.description.host_memory() || !core_->IsDevice(lane.device)) return false;
+  Reclaim();
+  std::optional<store::Allocation> block = lane.zero_copy.TryAllocate(size);
+  if (!block && lane.zero_copy.arena_bytes() < kMaxZeroCopyBytes) {
+    std::shared_ptr<store::Arena> arena = MakeHostArena(kZeroCopyArenaBytes);
+    if (arena == nullptr) return false;
+    lane.zero_copy.Add(std::move(arena));
+    block = lane.zero_copy.TryAllocate(size);
+  }
+  if (!block) return false;
+  *allocation = *block;
+  return true;
+}
+
 void Memory::Trim(Lane& lane, uint64_t keep_bytes) {
+  auto unmap = [&](const store::Arena& arena) {
+    // A worker that is dying answers UNAVAILABLE; its mappings go with it.
+    if (lane.mapped.erase(arena.id) > 0 && lane.worker != nullptr)
+      lane.worker->UnmapArena(arena.id).IgnoreError();
+  };
   for (const auto& arena : lane.pool.TakeEmpty(keep_bytes)) {
     reserved_[lane.device] -= arena->size;
     core_->recorder.Removed(*arena);
-    if (lane.mapped.erase(arena->id) > 0 && lane.worker != nullptr) {
-      // A worker that is dying answers UNAVAILABLE; its mappings go with it.
-      lane.worker->UnmapArena(arena->id).IgnoreError();
-    }
+    unmap(*arena);
   }
 }
 
@@ -133,12 +160,17 @@ Memory::Outcome Memory::Grow(Lane& lane, uint64_t size, uint64_t turn) {
   return Outcome::kLater;
 }
 
-Memory::Outcome Memory::AddHostArena(Lane& lane, uint64_t size) {
+std::shared_ptr<store::Arena> Memory::MakeHostArena(uint64_t size) {
   auto fd = CreateMemoryFile("stride-arena", size);
-  if (!fd.ok()) return Outcome::kFull;
+  if (!fd.ok()) return nullptr;
   auto map = MemoryMap::Map(fd->get(), size, /*writable=*/true);
-  if (!map.ok()) return Outcome::kFull;
-  auto arena = std::make_shared<store::Arena>(next_arena_++, size, std::move(*fd), std::move(*map));
+  if (!map.ok()) return nullptr;
+  return std::make_shared<store::Arena>(next_arena_++, size, std::move(*fd), std::move(*map));
+}
+
+Memory::Outcome Memory::AddHostArena(Lane& lane, uint64_t size) {
+  std::shared_ptr<store::Arena> arena = MakeHostArena(size);
+  if (arena == nullptr) return Outcome::kFull;
   if (!core_->recorder.StoreArena(*arena).ok()) return Outcome::kFull;
   core_->recorder.Added(*arena, lane);
   reserved_[lane.device] += size;

@@ -33,6 +33,11 @@ class Memory {
   // worker.
   Outcome Allocate(Lane& lane, uint64_t size, uint64_t turn, store::Allocation* allocation);
 
+  // Of the lane's host memory that its device uses in place; false: there is none left.
+  bool AllocateZeroCopy(Lane& lane, uint64_t size, store::Allocation* allocation);
+  // A block that either gave.
+  static void Free(Lane& lane, const store::Allocation& allocation);
+
   // Frees the blocks of buffers that died since.
   void Reclaim();
   // Gives empty arenas back, all but `keep_bytes` of each lane.
@@ -60,6 +65,7 @@ class Memory {
   bool MakeRoom(const Lane& lane, uint64_t size, uint64_t turn);
   Outcome Grow(Lane& lane, uint64_t size, uint64_t turn);
   Outcome AddHostArena(Lane& lane, uint64_t size);
+  std::shared_ptr<store::Arena> MakeHostArena(uint64_t size);
   void RequestArena(Lane& lane, uint64_t size);
   // A file of `size` bytes; of `least` where the disk has no room for that.
   void RequestFile(Lane& lane, uint64_t size, uint64_t least);

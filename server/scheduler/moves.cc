@@ -31,8 +31,7 @@ void Scheduler::StartMove(const std::shared_ptr<Task>& task,
                           const store::Allocation& target) {
   Lane& lane = *task->lane;
   if (task->move_start == absl::Time()) task->move_start = core_->Now();
-  if (buffer->inline_bytes != nullptr && lane.description.host_memory() &&
-      buffer->size <= kCopyAtOnceBytes) {
+  if (buffer->inline_bytes != nullptr && target.mapped() && buffer->size <= kCopyAtOnceBytes) {
     std::memcpy(target.data(), buffer->inline_bytes->data(), buffer->inline_bytes->size());
     buffer->AddReplica(lane.device, target);
     moves_.erase({buffer.get(), lane.device});
@@ -82,7 +81,7 @@ absl::Status Scheduler::CopyBlock(Lane* from, const store::Allocation& source,
   bool from_file = from != nullptr && from->device == core_->disk_place();
   bool to_file = to.device == core_->disk_place();
   std::unique_ptr<StagedReader> reader;
-  if (from != nullptr && from->description.host_memory()) {
+  if (from != nullptr && source.mapped()) {
     bytes = {reinterpret_cast<const char*>(source.data()), static_cast<size_t>(size)};
   } else if (from != nullptr && !from_file) {
     auto worker = BlockingWorker(*from, source.arena);
@@ -94,7 +93,7 @@ absl::Status Scheduler::CopyBlock(Lane* from, const store::Allocation& source,
   std::unique_ptr<StagedWriter> writer;
   std::byte* position = nullptr;
   uint64_t written = 0;
-  if (to.description.host_memory()) {
+  if (target.mapped()) {
     position = target.data();
   } else if (!to_file) {
     auto worker = BlockingWorker(to, target.arena);

@@ -33,6 +33,7 @@ struct Operations::Resolved {
   int device = -1;
   Extras extras;
   std::vector<std::shared_ptr<Task>>* launched = nullptr;  // hears of every task; may be null
+  bool passing = false;  // a call whose results travel inside it, and that no journal tells of
 
   // A part of the same operation, on these arrays.
   Resolved WithInputs(std::vector<ArrayPtr> arrays) const {
@@ -169,6 +170,9 @@ absl::StatusOr<Operations::Accepted> Operations::Submit(const TenantId& tenant,
   absl::StatusOr<Accepted> accepted = Accepted{};
   absl::Status status = Resolve(tenant, session, operation, &resolved);
   if (status.ok()) {
+    resolved.passing = !resolved.extras.observer && !resolved.targets.empty() &&
+                       std::all_of(resolved.targets.begin(), resolved.targets.end(),
+                                   [](const Resolved::Target& target) { return target.is_inline; });
     if (operation.kind_case() == v1::Operation::kCopy && operation.copy().move()) {
       accepted = LaunchMove(tenant, operation, deadline, resolved);
     } else if (operation.has_program_call()) {
@@ -319,10 +323,10 @@ absl::Status Operations::ResolveOutput(const TenantId& tenant, const std::string
                           "an output is a handle, a name or inline_result");
   }
   bool exists = false;
-  if (!target.is_inline) {
+  if (!target.is_inline && (output.existing() || core_->catalogue.Has(tenant, target.name))) {
     auto found = core_->catalogue.FindArray(tenant, target.name, core_->Now());
     exists = found.ok();
-    if (output.existing() && !exists) return found.status();
+    if (!exists) return found.status();
     if (exists && !output.existing()) {
       return MakeError(absl::StatusCode::kAlreadyExists, v1::ERROR_REASON_ALREADY_EXISTS,
                        absl::StrCat("the output exists already; choose another name, delete it "
@@ -331,14 +335,16 @@ absl::Status Operations::ResolveOutput(const TenantId& tenant, const std::string
                        {{"name", target.name.ToString()}, {"field", field}});
     }
     if (exists && !(*found)->status().ok()) return (*found)->status();
-    if (exists) target.existing = *found;
+    target.existing = *found;
+  }
+  if (!target.is_inline && !exists) {
     for (const auto& other : resolved->targets) {
-      if (!exists && !other.is_inline && other.name.ToString() == target.name.ToString()) {
+      if (!other.is_inline && other.name.ToString() == target.name.ToString()) {
         return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field,
                             "two outputs have the same target");
       }
     }
-  } else if (output.existing()) {
+  } else if (target.is_inline && output.existing()) {
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, absl::StrCat(field, ".existing"),
                         "an inline result cannot exist already");
   }
@@ -349,7 +355,7 @@ absl::Status Operations::ResolveOutput(const TenantId& tenant, const std::string
 absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
                                                         const v1::Operation& operation,
                                                         absl::Time deadline, Resolved& resolved,
-                                                        const ops::Plan* planned) {
+                                                        const ops::Plan* known) {
   std::vector<ops::Input> inputs, existing;
   for (const ArrayPtr& input : resolved.inputs) {
     inputs.push_back(input != nullptr ? ops::Input(input->info) : std::nullopt);
@@ -358,10 +364,11 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
     existing.push_back(target.existing != nullptr ? ops::Input(target.existing->info)
                                                   : std::nullopt);
   }
-  const TenantFunctions functions(*functions_, tenant);
-  auto plan = planned != nullptr ? absl::StatusOr<ops::Plan>(*planned)
-                                 : ops::PlanOperation(operation, inputs, existing, &functions);
-  if (!plan.ok()) return plan.status();
+  auto planned = known != nullptr
+                     ? absl::StatusOr<std::shared_ptr<const Planned>>(MakePlanned(*known))
+                     : PlanFor(tenant, operation, inputs, existing);
+  if (!planned.ok()) return planned.status();
+  const ops::Plan* const plan = &(*planned)->plan;
   if (plan->outputs.size() != resolved.targets.size()) {
     return InvalidField(v1::ERROR_REASON_ARGUMENT_COUNT, "outputs",
                         absl::StrCat("the operation has ", plan->outputs.size(),
@@ -409,6 +416,9 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
       is_kernel ? resolved.inputs.size() - ops::NumGlobalOperands(operation.kernel_launch()) : 0;
   for (size_t i = 0; i < resolved.inputs.size(); ++i) {
     const ArrayPtr& input = resolved.inputs[i];
+    if (resolved.passing && input != nullptr && input->buffer->inline_bytes != nullptr &&
+        input->name.empty())
+      input->buffer->passing = true;
     task->uses.push_back({.buffer = input != nullptr ? input->buffer : nullptr,
                           .read = true,
                           .write = i < num_written});
@@ -438,6 +448,7 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
         if (!within.ok()) return within;
         array->buffer =
             std::make_shared<store::Buffer>(tenant, array->info.size_bytes(), core_->reclaimer);
+        array->buffer->passing = resolved.passing;
       }
     }
     resolved.outputs.push_back(array);
@@ -451,7 +462,7 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
     if (absl::Status status = Publish(tenant, resolved); !status.ok()) return status;
     return accepted;
   }
-  task->plan = *std::move(plan);
+  task->planned = *std::move(planned);
   if (is_kernel) {
     if (absl::Status status = PrepareKernel(tenant, operation, task.get()); !status.ok())
       return status;
@@ -459,6 +470,22 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
   if (absl::Status status = Begin(tenant, task, resolved); !status.ok()) return status;
   accepted.task = task;
   return accepted;
+}
+
+absl::StatusOr<std::shared_ptr<const Planned>> Operations::PlanFor(
+    const TenantId& tenant, const v1::Operation& operation, absl::Span<const ops::Input> inputs,
+    absl::Span<const ops::Input> existing) {
+  std::string key = PlanCache::KeyOf(operation, inputs, existing);
+  if (!key.empty()) {
+    if (std::shared_ptr<const Planned> kept = plans_.Find(key)) return kept;
+  }
+  const TenantFunctions functions(*functions_, tenant);
+  auto plan = ops::PlanOperation(operation, inputs, existing, &functions);
+  if (!plan.ok()) return plan.status();
+  std::shared_ptr<const Planned> planned = MakePlanned(*std::move(plan));
+  // A client's function may become another one of that name.
+  if (!key.empty() && !functions.found_any()) plans_.Keep(std::move(key), planned);
+  return planned;
 }
 
 std::shared_ptr<Task> Operations::NewTask(const TenantId& tenant, std::string label,
@@ -608,7 +635,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchReplay(const TenantId& te
   const ops::ProgramGraph& graph = replay->graph;
   std::shared_ptr<Task> task = NewTask(tenant, label, deadline, resolved);
   task->replay = replay;
-  task->plan = PlanOf(*replay);
+  task->planned = MakePlanned(PlanOf(*replay));
   task->required_kind = graph.required_kind;
   for (const wire::Code& code : graph.codes) {
     if (code.has_source() && code.source().kind() != wire::Source::KIND_CUDA_CPP)
@@ -620,7 +647,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchReplay(const TenantId& te
                           .write = graph.written[i] || graph.passed[i]});
   }
   int64_t bytes = 0;
-  for (const ArrayInfo& made : task->plan.outputs) {
+  for (const ArrayInfo& made : task->plan().outputs) {
     bytes += made.size_bytes();
     if (made.size_bytes() <= core_->options.max_array_bytes) continue;
     return InvalidField(
@@ -630,7 +657,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchReplay(const TenantId& te
   }
   if (absl::Status within = core_->accounts->CheckArrayBytes(tenant, bytes); !within.ok())
     return within;
-  for (const ArrayInfo& made : task->plan.outputs) {
+  for (const ArrayInfo& made : task->plan().outputs) {
     task->uses.push_back(
         {.buffer = std::make_shared<store::Buffer>(tenant, made.size_bytes(), core_->reclaimer),
          .write = true,
@@ -656,6 +683,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchThroughTemporary(
     Resolved& resolved) {
   Resolved first = resolved;
   for (auto& target : first.targets) target = {.is_inline = true};
+  first.passing = false;
   first.extras.observer = nullptr;
   auto computed = Launch(tenant, operation, deadline, first);
   if (!computed.ok()) return computed.status();
@@ -763,10 +791,12 @@ absl::Status Operations::PrepareKernel(const TenantId& tenant, const v1::Operati
     if (!source.ok()) return source.status();
     auto code = CodeOfModule(*std::move(source), launch);
     if (!code.ok()) return code.status();
-    task->plan.code = *std::move(code);
+    auto planned = MakePlanned(task->plan());
+    planned->plan.code = *std::move(code);
+    task->planned = std::move(planned);
   }
-  if (task->plan.code.has_value() &&
-      task->plan.code->source().kind() != wire::Source::KIND_CUDA_CPP)
+  if (task->plan().code.has_value() &&
+      task->plan().code->source().kind() != wire::Source::KIND_CUDA_CPP)
     task->required_kind = "cuda";
   return absl::OkStatus();
 }

@@ -11,6 +11,7 @@
 #include "server/scheduler/core.h"
 #include "server/scheduler/engine.h"
 #include "server/scheduler/functions.h"
+#include "server/scheduler/plan_cache.h"
 #include "server/scheduler/programs.h"
 #include "server/scheduler/scheduler.h"
 #include "server/session/array.h"
@@ -82,10 +83,15 @@ class Operations {
                              Resolved* resolved);
   absl::StatusOr<std::shared_ptr<session::Array>> InlineArray(const TenantId& tenant,
                                                               const v1::InlineArray& inline_array);
-  // `planned`: the operation's plan for these inputs and outputs, where it is known already.
+  // `known`: the operation's plan for these inputs and outputs, where it is known already.
   absl::StatusOr<Accepted> Launch(const TenantId& tenant, const v1::Operation& operation,
                                   absl::Time deadline, Resolved& resolved,
-                                  const ops::Plan* planned = nullptr);
+                                  const ops::Plan* known = nullptr);
+  // From the cache, or made.
+  absl::StatusOr<std::shared_ptr<const Planned>> PlanFor(const TenantId& tenant,
+                                                         const v1::Operation& operation,
+                                                         absl::Span<const ops::Input> inputs,
+                                                         absl::Span<const ops::Input> existing);
   // As one task where it can be one, or every step, in order.
   absl::StatusOr<Accepted> LaunchProgram(const TenantId& tenant, const Programs::Ready& ready,
                                          const std::string& label, absl::Time deadline,
@@ -130,6 +136,7 @@ class Operations {
   const Functions* const functions_;
   Programs* const programs_;
   uint64_t next_task_ = 1;  // guarded by the lock
+  PlanCache plans_;         // likewise
 };
 
 }  // namespace stride::scheduler

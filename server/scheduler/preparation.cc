@@ -36,6 +36,15 @@ absl::Status AtLaunch(const absl::Status& refusal, const v1::KernelLaunch& launc
   return AtField(refusal, "kernel_launch.source", "does not compile");
 }
 
+// What a call brings or takes with it is used in place, over the device's bus, up to this size:
+// beyond it a copy is as fast (docs/measurements.md).
+constexpr uint64_t kMaxInPlaceBytes = 256 << 10;
+
+// Whether it goes to each element about once: one that comes back to them wants them near.
+bool ReadsOnce(const Task& task) {
+  return task.plan().task.has_elementwise() || task.plan().task.has_reduce();
+}
+
 // Of all buffers that it uses, each once.
 uint64_t BytesOf(const Task& task) {
   uint64_t bytes = 0;
@@ -63,7 +72,7 @@ void Scheduler::Prepare(const std::shared_ptr<Task>& task) {
   // more.
   auto less = [](const auto& a, const auto& b) { return a->priority > b->priority; };
   lane.ready.insert(std::upper_bound(lane.ready.begin(), lane.ready.end(), task, less), task);
-  Pump(lane);
+  PumpSoon(lane);
 }
 
 void Scheduler::PrepareAll(Lane& lane) {
@@ -75,16 +84,19 @@ void Scheduler::PrepareAll(Lane& lane) {
 
 bool Scheduler::HaveCode(const std::shared_ptr<Task>& task) {
   if (task->replay != nullptr) return HaveReplay(task);
-  if (!task->plan.code.has_value()) return true;
+  if (!task->plan().code.has_value()) return true;
   const std::string& target = task->lane->description.target();
   if (task->module != nullptr && task->module->target == target) return true;
-  task->module = core_->broker->compiler().Lookup(target, *task->plan.code);
+  std::weak_ptr<const broker::CompiledModule>& known = task->planned->modules[target];
+  task->module = known.lock();
+  if (task->module != nullptr) return true;
+  known = task->module = core_->broker->compiler().Lookup(target, *task->plan().code);
   if (task->module != nullptr) return true;
   if (std::exchange(task->compile_requested, true)) return false;
   task->compile_start = core_->Now();
   // Off the lock: the compiler may call back at once.
   core_->executor.Run([this, task, target] {
-    core_->broker->compiler().Compile(target, *task->plan.code, [this, task](auto module) {
+    core_->broker->compiler().Compile(target, *task->plan().code, [this, task](auto module) {
       Locked lock(*core_);
       task->compile_requested = false;
       task->compile_end = core_->Now();
@@ -111,10 +123,11 @@ bool Scheduler::HaveArguments(const std::shared_ptr<Task>& task) {
     return false;
   }
   const wire::KernelDescription* kernel = *found;
-  absl::Status status = ops::BindKernelArguments(launch, task->inputs, *kernel, &task->plan.task);
+  auto bound = MakePlanned(task->plan());
+  wire::Task* launched = &bound->plan.task;
+  absl::Status status = ops::BindKernelArguments(launch, task->inputs, *kernel, launched);
   if (status.ok()) {
-    status =
-        ops::BindKernelGlobals(launch, task->inputs, task->module->description, &task->plan.task);
+    status = ops::BindKernelGlobals(launch, task->inputs, task->module->description, launched);
   }
   if (!status.ok()) {
     EndUnrun(task, status);
@@ -125,6 +138,7 @@ bool Scheduler::HaveArguments(const std::shared_ptr<Task>& task) {
   std::vector<bool> written(task->inputs.size(), false);
   for (int index : ops::WrittenOperands(launch, *kernel)) written[index] = true;
   for (size_t i = 0; i < task->inputs.size(); ++i) task->uses[i].write = written[i];
+  task->planned = std::move(bound);
   task->arguments_bound = true;
   return true;
 }
@@ -254,12 +268,14 @@ bool Scheduler::TakeMemory(const std::shared_ptr<Task>& task,
   size_t count = 0;
   while (count < lacking.size()) {
     auto size = static_cast<uint64_t>(lacking[count]->size);
-    outcome = Allocate(lane, size, turn, &blocks[count]);
+    const bool in_place = lacking[count]->passing && size <= kMaxInPlaceBytes && ReadsOnce(*task) &&
+                          memory_.AllocateZeroCopy(lane, size, &blocks[count]);
+    outcome = in_place ? Memory::Outcome::kAllocated : Allocate(lane, size, turn, &blocks[count]);
     if (outcome != Memory::Outcome::kAllocated) break;
     ++count;
   }
   if (outcome != Memory::Outcome::kAllocated) {
-    while (count > 0) lane.pool.Free(blocks[--count]);
+    while (count > 0) Memory::Free(lane, blocks[--count]);
     Unhold(*task);
     if (outcome == Memory::Outcome::kFull && !MayComeFree(lane.device)) {
       EndUnrun(task, OutOfMemory(lane, all, limit));

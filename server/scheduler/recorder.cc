@@ -257,11 +257,11 @@ void Recorder::WriteBody(const Task& task) {
     }
     record.set_arguments_bound(task.arguments_bound);
   }
-  record.set_num_outputs(static_cast<uint32_t>(task.plan.outputs.size()));
-  record.mutable_zeroed_outputs()->Add(task.plan.zeroed_outputs.begin(),
-                                       task.plan.zeroed_outputs.end());
-  record.set_bytes(task.plan.bytes);
-  record.set_flops(task.plan.flops);
+  record.set_num_outputs(static_cast<uint32_t>(task.plan().outputs.size()));
+  record.mutable_zeroed_outputs()->Add(task.plan().zeroed_outputs.begin(),
+                                       task.plan().zeroed_outputs.end());
+  record.set_bytes(task.plan().bytes);
+  record.set_flops(task.plan().flops);
   for (const Use& use : task.uses) {
     recovery::UseRecord* out = record.add_uses();
     if (use.buffer == nullptr) continue;
@@ -279,7 +279,7 @@ void Recorder::WriteBody(const Task& task) {
   if (task.replay != nullptr) record.set_replay(task.replay->record);
   if (task.state == TaskState::kDispatched) FillDispatch(task, record.mutable_dispatch());
   // Lent, not copied: they are the larger part.
-  auto& plan = const_cast<ops::Plan&>(task.plan);
+  auto& plan = const_cast<ops::Plan&>(task.plan());
   record.unsafe_arena_set_allocated_task(&plan.task);
   if (plan.code.has_value()) record.unsafe_arena_set_allocated_code(&*plan.code);
   Put(*journal_, Key(Kind::kTask, task.id), record);

@@ -542,18 +542,21 @@ std::shared_ptr<Task> Recovery::MakeTask(uint64_t id, const recovery::TaskRecord
   auto session = sessions_.find({record.tenant(), record.session()});
   if (session != sessions_.end()) task->session = session->second;
   task->label = record.label();
-  task->plan.task = record.task();
-  if (record.has_code()) task->plan.code = record.code();
-  task->plan.outputs.resize(record.num_outputs());
-  task->plan.zeroed_outputs.assign(record.zeroed_outputs().begin(), record.zeroed_outputs().end());
-  task->plan.bytes = record.bytes();
-  task->plan.flops = record.flops();
+  auto planned = MakePlanned({});
+  ops::Plan& plan = planned->plan;
+  task->planned = planned;
+  plan.task = record.task();
+  if (record.has_code()) plan.code = record.code();
+  plan.outputs.resize(record.num_outputs());
+  plan.zeroed_outputs.assign(record.zeroed_outputs().begin(), record.zeroed_outputs().end());
+  plan.bytes = record.bytes();
+  plan.flops = record.flops();
   if (record.replay() != 0) {
     task->replay = FindReplay(record.replay());
     if (task->replay == nullptr) {
       *error = DataLost();
     } else {
-      task->plan.task.mutable_graph()->set_graph(task->replay->id);
+      plan.task.mutable_graph()->set_graph(task->replay->id);
     }
   }
   if (!record.operation().empty()) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "absl/strings/str_cat.h"
+#include "absl/hash/hash.h"
 
 namespace stride::scheduler {
 namespace {
@@ -12,11 +12,10 @@ constexpr double kLaunchSeconds = 10e-6;  // launch and synchronisation, docs/me
 constexpr double kNewShare = 0.25;        // weight of the latest run: settles in about ten
 constexpr size_t kMaxEntries = 100000;    // beyond this the model starts anew rather than grow
 
-std::string Key(const wire::DeviceDescription& device, const std::string& code_key,
-                const ops::Plan& plan) {
+uint64_t Key(const wire::DeviceDescription& device, const std::string& code_key,
+             const ops::Plan& plan) {
   int size_class = static_cast<int>(std::log2(std::max(1.0, plan.bytes + plan.flops)));
-  return absl::StrCat(device.id(), "/", code_key, "/", static_cast<int>(plan.task.kind_case()), "/",
-                      size_class);
+  return absl::HashOf(device.id(), code_key, static_cast<int>(plan.task.kind_case()), size_class);
 }
 
 }  // namespace

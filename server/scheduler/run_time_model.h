@@ -1,8 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
-#include <unordered_map>
 
+#include "absl/container/flat_hash_map.h"
 #include "server/ops/plan.h"
 #include "server/wire/worker.pb.h"
 
@@ -20,7 +21,8 @@ class RunTimeModel {
               const ops::Plan& plan, double seconds);
 
  private:
-  std::unordered_map<std::string, double> average_;
+  // By a hash of device, code and size: two that share one would be estimated alike, no more.
+  absl::flat_hash_map<uint64_t, double> average_;
 };
 
 }  // namespace stride::scheduler

@@ -162,7 +162,7 @@ int Scheduler::Choose(const Task& task) {
                          (task.pinned_device < 0 || task.pinned_device == index) &&
                          (task.required_kind.empty() || task.required_kind == device.kind());
     candidate.queued_seconds = accounts_[index].queue_seconds;
-    candidate.run_seconds = model_.Estimate(device, CodeKeyOf(task), task.plan);
+    candidate.run_seconds = model_.Estimate(device, CodeKeyOf(task), task.plan());
     double rate = std::max(1e8, device.transfer_bytes_per_second());
     for (const Use& use : task.uses) {
       if (use.buffer == nullptr || use.fresh || use.buffer->replicas.count(index) > 0) continue;
@@ -177,11 +177,11 @@ int Scheduler::Choose(const Task& task) {
 
 void Scheduler::Place(const std::shared_ptr<Task>& task, Lane& lane) {
   task->lane = &lane;
-  task->estimate_seconds = model_.Estimate(lane.description, CodeKeyOf(*task), task->plan);
+  task->estimate_seconds = model_.Estimate(lane.description, CodeKeyOf(*task), task->plan());
   DeviceAccount& account = accounts_[lane.device];
   account.queue_seconds += task->estimate_seconds;
   ++account.queue_depth;
-  lane.preparing.push_back(task);
+  task->preparing_place = lane.preparing.insert(lane.preparing.end(), task);
   lane.last_used = core_->Now();
   if (task->session != nullptr && task->session->home_device < 0)
     task->session->home_device = lane.device;
@@ -197,7 +197,7 @@ void Scheduler::Unplace(Task& task) {
   account.queue_seconds = std::max(0.0, account.queue_seconds - task.estimate_seconds);
   --account.queue_depth;
   task.lane->last_used = core_->Now();
-  task.lane->preparing.remove_if([&](const auto& other) { return other.get() == &task; });
+  task.lane->LeavePreparing(task);
   if (task.queued_ready) {  // one that was sent is not: a thousand may stand there
     auto& ready = task.lane->ready;
     ready.erase(std::remove_if(ready.begin(), ready.end(),

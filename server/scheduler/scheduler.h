@@ -169,6 +169,9 @@ class Scheduler {
   void WakeForTurns(int device);
 
   void Pump(Lane& lane);
+  // Pump, unless the worker is busy and what is ready may wait for its next answer, to travel with
+  // what comes until then: a packet costs more than a small operation.
+  void PumpSoon(Lane& lane);
   bool MayDispatch(const Task& task, const Lane& lane) const;
   bool PumpOnce(Lane& lane);
   double ExpectedSeconds(const Task& task, const Lane& lane) const;

@@ -182,7 +182,7 @@ absl::Status Stream::Start(int64_t index) {
     output = std::make_shared<store::Buffer>(task_->tenant, piece.output_bytes, core_->reclaimer);
   }
   task->uses.push_back({.buffer = output, .write = true, .fresh = !piece.keeps_rest});
-  task->plan = std::move(piece.plan);
+  task->planned = MakePlanned(std::move(piece.plan));
 
   Locked lock(*core_);
   if (!task_->stop.ok()) return task_->stop;
@@ -366,7 +366,7 @@ void Scheduler::BeginStream(const std::shared_ptr<Task>& task, const absl::Statu
   Lane& lane = *task->lane;
   uint64_t limit = std::min(memory_.limit_bytes(lane.device) / kPiecesOfDevice, kMaxPieceBytes);
   int output = static_cast<int>(task->uses.size()) - 1;
-  auto pieces = ops::Pieces::Cut(task->plan, output, static_cast<int64_t>(limit));
+  auto pieces = ops::Pieces::Cut(task->plan(), output, static_cast<int64_t>(limit));
   if (!pieces.ok()) {
     EndUnrun(task, WithText(too_large,
                             absl::StrCat("the operation is too large for the device, and ",

@@ -3,7 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +15,7 @@
 #include "server/base/ids.h"
 #include "server/broker/compiled_module.h"
 #include "server/ops/plan.h"
+#include "server/scheduler/plan_cache.h"
 #include "server/scheduler/replay.h"
 #include "server/session/catalogue.h"
 #include "server/store/buffer.h"
@@ -47,13 +50,15 @@ struct Use {
 // upload, a download), which takes part in the ordering but runs nowhere. Members are guarded by
 // the engine's lock, but for those that are set before Enqueue and const afterwards.
 struct Task : store::Access, std::enable_shared_from_this<Task> {
+  const ops::Plan& plan() const { return planned->plan; }
+
   // Set before Enqueue.
   uint64_t id = 0;
   TenantId tenant;
   std::shared_ptr<session::Session> session;  // may be null
   std::string label;
   bool host_access = false;
-  ops::Plan plan;
+  std::shared_ptr<const Planned> planned = NoPlan();  // never null
   std::shared_ptr<const v1::Operation>
       operation;                     // kernels: their arguments are bound once the code is compiled
   std::vector<ops::Input> inputs;    // likewise
@@ -83,6 +88,8 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   bool compile_requested = false;
   bool arguments_bound = false;
   bool queued_ready = false;  // stands in its lane's ready queue
+  // Where it stands among those that its lane prepares; unset: it does not.
+  std::optional<std::list<std::shared_ptr<Task>>::iterator> preparing_place;
   int num_moves = 0;          // inputs on their way
   int num_deaths = 0;         // of workers that died while it ran
   bool holding = false;       // its buffers stay where they are, and it has all its memory

@@ -251,7 +251,7 @@ absl::Status ArrayDownload::Open() {
     }
   }
   from_file_ = lane != nullptr && lane->device == core_->disk_place();
-  if (lane == nullptr || lane->description.host_memory() || from_file_) return absl::OkStatus();
+  if (lane == nullptr || source_.mapped() || from_file_) return absl::OkStatus();
   auto worker = scheduler_->BlockingWorker(*lane, source_.arena);
   if (!worker.ok()) return worker.status();
   staged_ = std::make_unique<StagedReader>(*worker, source_.arena->id,

@@ -125,6 +125,13 @@ absl::StatusOr<std::shared_ptr<Array>> Catalogue::FindArray(const TenantId& tena
   return it->second;
 }
 
+bool Catalogue::Has(const TenantId& tenant, const ArrayName& name) const {
+  if (name.session.empty())
+    return name.tenant == tenant.value && named_.count({tenant, name.id}) > 0;
+  auto session = sessions_.find({tenant, name.session});
+  return session != sessions_.end() && session->second->arrays.count(name.handle) > 0;
+}
+
 absl::Status Catalogue::AddArray(const TenantId& tenant, const ArrayName& name,
                                  std::shared_ptr<Array> array, absl::Time now) {
   array->name = name.ToString();

@@ -63,6 +63,8 @@ class Catalogue {
 
   absl::StatusOr<std::shared_ptr<Array>> FindArray(const TenantId& tenant, const ArrayName& name,
                                                    absl::Time now);
+  // Whether FindArray would find one; for those who expect that it does not.
+  bool Has(const TenantId& tenant, const ArrayName& name) const;
   // ALREADY_EXISTS when the name is taken, SESSION_NOT_FOUND; otherwise stores `array`, whose name
   // is set here.
   absl::Status AddArray(const TenantId& tenant, const ArrayName& name, std::shared_ptr<Array> array,

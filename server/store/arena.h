@@ -29,7 +29,9 @@ struct Allocation {
   uint64_t offset = 0;
   uint64_t size = 0;
 
-  // Host memory only.
+  // Whether the daemon sees the bytes itself: host memory, also where a device uses it in place.
+  bool mapped() const { return arena != nullptr && arena->map.data() != nullptr; }
+  // Of a block that is mapped.
   std::byte* data() const { return arena->map.data() + offset; }
 };
 

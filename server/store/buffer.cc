@@ -50,6 +50,7 @@ std::shared_ptr<Buffer> Reclaimer::NextUsed(int place, bool spare, Use* after) {
 void Reclaimer::List(Buffer& buffer) {
   absl::MutexLock lock(&mutex_);
   TakeOut(buffer);
+  if (buffer.passing) return;
   buffer.listed_spare_ = buffer.spare();
   for (const auto& [place, block] : buffer.replicas) {
     buffer.listed_[place] = buffer.last_use;

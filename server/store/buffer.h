@@ -161,6 +161,8 @@ struct Buffer : std::enable_shared_from_this<Buffer> {
   bool changed = false;  // waits for the recorder
   uint64_t kept = 0;     // set by SetKept
   bool loading = false;  // set by SetLoading
+  // An input or a result that travels inside a call and ends with it: nothing else uses it.
+  bool passing = false;
 
  private:
   void Changed();

@@ -4,10 +4,12 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/spin.h"
 
 namespace stride::wire {
 namespace {
@@ -15,19 +17,17 @@ namespace {
 constexpr size_t kControlBytes = CMSG_SPACE(kMaxPacketDescriptors * sizeof(int));
 
 int PollMilliseconds(absl::Duration timeout) {
-  if (timeout == absl::InfiniteDuration()) return -1;
   return static_cast<int>(absl::ToInt64Milliseconds(absl::Ceil(timeout, absl::Milliseconds(1))));
 }
 
-// True when a packet, the end or an error can be read now.
-absl::StatusOr<bool> WaitReadable(int fd, absl::Duration timeout) {
-  absl::Time deadline = absl::Now() + timeout;
+// Returns when a packet, the end or an error can be read, or, with EAGAIN in errno, after
+// `timeout`.
+void WaitReadable(int fd, absl::Duration timeout) {
+  const absl::Time deadline = absl::Now() + timeout;
   for (;;) {
     pollfd entry{fd, POLLIN, 0};
-    absl::Duration left = std::max(deadline - absl::Now(), absl::ZeroDuration());
-    int ready = poll(&entry, 1, PollMilliseconds(left));
-    if (ready >= 0) return ready > 0;
-    if (errno != EINTR) return absl::ErrnoToStatus(errno, "waiting for a packet");
+    const absl::Duration left = std::max(deadline - absl::Now(), absl::ZeroDuration());
+    if (poll(&entry, 1, PollMilliseconds(left)) >= 0 || errno != EINTR) return;
   }
 }
 
@@ -105,29 +105,49 @@ absl::Status Channel::Send(const google::protobuf::MessageLite& message,
   return absl::OkStatus();
 }
 
+// ECONNRESET tells, once, that the peer died with packets unread; its own last packets, such as the
+// report of what killed it, come after.
+ssize_t Channel::ReceivePacket(msghdr* header, absl::Duration timeout, absl::Duration spin) {
+  const msghdr fresh = *header;
+  auto receive = [&](int flags) {
+    ssize_t size;
+    do {
+      *header = fresh;
+      size = recvmsg(socket_.get(), header, MSG_CMSG_CLOEXEC | flags);
+    } while (size < 0 && (errno == EINTR || errno == ECONNRESET));
+    return size;
+  };
+  if (timeout == absl::InfiniteDuration() && spin == absl::ZeroDuration()) return receive(0);
+  // What is there already needs no second system call.
+  ssize_t size = receive(MSG_DONTWAIT);
+  if (size >= 0 || errno != EAGAIN || timeout == absl::ZeroDuration()) return size;
+  if (spin > absl::ZeroDuration()) {
+    const absl::Time begin = absl::Now();
+    const absl::Duration longest = std::min(spin, timeout);
+    for (absl::Duration passed; passed < longest; passed = absl::Now() - begin) {
+      SpinPause(passed);
+      size = receive(MSG_DONTWAIT);
+      if (size >= 0 || errno != EAGAIN) return size;
+    }
+  }
+  if (timeout == absl::InfiniteDuration()) return receive(0);
+  WaitReadable(socket_.get(), timeout);
+  return receive(MSG_DONTWAIT);
+}
+
 absl::StatusOr<Channel::Outcome> Channel::Receive(google::protobuf::MessageLite* message,
                                                   std::vector<UniqueFd>* descriptors,
-                                                  absl::Duration timeout) {
+                                                  absl::Duration timeout, absl::Duration spin) {
   descriptors->clear();
   iovec content{buffer_.get(), kMaxPacketBytes};
   alignas(cmsghdr) char control[kControlBytes];
   msghdr header{};
-  ssize_t size = -1;
-  if (timeout != absl::InfiniteDuration()) {
-    absl::StatusOr<bool> readable = WaitReadable(socket_.get(), timeout);
-    if (!readable.ok()) return readable.status();
-    if (!*readable) return Outcome::kTimeout;
-  }
-  do {
-    header = msghdr{};
-    header.msg_iov = &content;
-    header.msg_iovlen = 1;
-    header.msg_control = control;
-    header.msg_controllen = sizeof(control);
-    size = recvmsg(socket_.get(), &header, MSG_CMSG_CLOEXEC);
-    // ECONNRESET tells, once, that the peer died with packets unread; its own last packets, such as
-    // the report of what killed it, come after.
-  } while (size < 0 && (errno == EINTR || errno == ECONNRESET));
+  header.msg_iov = &content;
+  header.msg_iovlen = 1;
+  header.msg_control = control;
+  header.msg_controllen = sizeof(control);
+  const ssize_t size = ReceivePacket(&header, timeout, spin);
+  if (size < 0 && errno == EAGAIN) return Outcome::kTimeout;
   if (size < 0) return absl::ErrnoToStatus(errno, "receiving a packet");
   TakeDescriptors(header, descriptors);
   if (size == 0) {

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <sys/socket.h>
+#include <sys/types.h>
+
 #include <cstddef>
 #include <memory>
 #include <utility>
@@ -38,10 +41,12 @@ class Channel {
 
   enum class Outcome { kMessage, kClosed, kTimeout };
   // INVALID_ARGUMENT when the packet was malformed, truncated or had too many descriptors; all it
-  // brought is closed.
+  // brought is closed. `spin`: how long to keep asking before the thread sleeps, for an answer that
+  // is expected within microseconds; sleeping and waking costs several.
   absl::StatusOr<Outcome> Receive(google::protobuf::MessageLite* message,
                                   std::vector<UniqueFd>* descriptors,
-                                  absl::Duration timeout = absl::InfiniteDuration());
+                                  absl::Duration timeout = absl::InfiniteDuration(),
+                                  absl::Duration spin = absl::ZeroDuration());
 
   // Forever until it is set.
   absl::Status SetSendTimeout(absl::Duration timeout);
@@ -49,6 +54,9 @@ class Channel {
   int fd() const { return socket_.get(); }
 
  private:
+  // As recvmsg into `buffer_`, but -1 and EAGAIN also after `timeout`.
+  ssize_t ReceivePacket(msghdr* header, absl::Duration timeout, absl::Duration spin);
+
   UniqueFd socket_;
   std::unique_ptr<char[]> buffer_;
 };

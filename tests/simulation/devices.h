@@ -65,12 +65,15 @@ class Worker : public broker::Worker, public std::enable_shared_from_this<Worker
   void Adopt(broker::WorkerCallbacks callbacks) override;
   absl::StatusOr<UniqueFd> CreateArena(uint64_t arena, uint64_t size) override;
   absl::Status MapArena(uint64_t arena, uint64_t size, int fd) override;
+  absl::Status MapHostArena(uint64_t arena, uint64_t size, int fd) override {
+    return MapArena(arena, size, fd);
+  }
   absl::Status UnmapArena(uint64_t arena) override;
   absl::Status LoadModule(const broker::CompiledModule& module, LoadDone loaded) override;
   absl::Status UnloadModule(uint64_t module) override { return absl::OkStatus(); }
   absl::Status LoadGraph(uint64_t graph, const wire::Graph& steps) override;
   absl::Status UnloadGraph(uint64_t graph) override;
-  absl::Status Submit(const wire::Submit& tasks) override;
+  absl::Status Submit(wire::Submit tasks) override;
   absl::Status Cancel(absl::Span<const uint64_t> sequences) override;
   Progress progress() const override;
   void Copy(bool to_device, uint64_t arena, uint64_t arena_offset, uint64_t staging_offset,

@@ -129,9 +129,10 @@ int FakeWorker::num_graph_loads() const {
   return num_graph_loads_;
 }
 
-absl::Status FakeWorker::Submit(const wire::Submit& tasks) {
+absl::Status FakeWorker::Submit(wire::Submit tasks) {
   absl::MutexLock lock(&mutex_);
   if (!alive_) return absl::UnavailableError("dead");
+  ++num_packets_;
   for (const auto& task : tasks.tasks()) {
     held_.push_back(task);
     submitted_.push_back(task);
@@ -139,6 +140,13 @@ absl::Status FakeWorker::Submit(const wire::Submit& tasks) {
   if (!hold_) Background::Get().Run([self = shared_from_this()] { self->EndAll(); });
   return absl::OkStatus();
 }
+
+int FakeWorker::num_packets() const {
+  absl::MutexLock lock(&mutex_);
+  return num_packets_;
+}
+
+int FakeWorker::num_copies() const { return num_copies_; }
 
 void FakeWorker::EndAll() {
   absl::MutexLock running(&running_);
@@ -288,6 +296,7 @@ std::vector<wire::Task> FakeWorker::submitted() const {
 void FakeWorker::Copy(bool to_device, uint64_t arena, uint64_t arena_offset,
                       uint64_t staging_offset, uint64_t size,
                       std::function<void(absl::Status)> done) {
+  ++num_copies_;
   if (die_at_copy_ > 0 && --die_at_copy_ == 0) {
     absl::Status killed =
         MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "killed");

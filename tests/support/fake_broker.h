@@ -29,13 +29,16 @@ class FakeWorker : public broker::Worker, public std::enable_shared_from_this<Fa
   void Adopt(broker::WorkerCallbacks callbacks) override;
   absl::StatusOr<UniqueFd> CreateArena(uint64_t arena, uint64_t size) override;
   absl::Status MapArena(uint64_t arena, uint64_t size, int fd) override;
+  absl::Status MapHostArena(uint64_t arena, uint64_t size, int fd) override {
+    return MapArena(arena, size, fd);
+  }
   absl::Status UnmapArena(uint64_t arena) override;
   absl::Status LoadModule(const broker::CompiledModule& module,
                           std::function<void(absl::StatusOr<wire::ModuleLoaded>)> loaded) override;
   absl::Status UnloadModule(uint64_t module) override { return absl::OkStatus(); }
   absl::Status LoadGraph(uint64_t graph, const wire::Graph& steps) override;
   absl::Status UnloadGraph(uint64_t graph) override;
-  absl::Status Submit(const wire::Submit& tasks) override;
+  absl::Status Submit(wire::Submit tasks) override;
   void Copy(bool to_device, uint64_t arena, uint64_t arena_offset, uint64_t staging_offset,
             uint64_t size, std::function<void(absl::Status)> done) override;
   absl::Status Cancel(absl::Span<const uint64_t> sequences) override;
@@ -74,6 +77,8 @@ class FakeWorker : public broker::Worker, public std::enable_shared_from_this<Fa
   // Of all Cancel commands so far.
   std::vector<std::vector<uint64_t>> cancels() const;
   std::vector<wire::Task> submitted() const;
+  int num_packets() const;  // in which they came
+  int num_copies() const;   // asked for
   // That it has now, and how many were ever brought.
   std::map<uint64_t, wire::Graph> graphs() const;
   int num_graph_loads() const;
@@ -94,6 +99,8 @@ class FakeWorker : public broker::Worker, public std::enable_shared_from_this<Fa
   std::map<uint64_t, MemoryMap> arenas_;
   std::deque<wire::Task> held_;
   std::vector<wire::Task> submitted_;
+  int num_packets_ = 0;
+  std::atomic<int> num_copies_{0};
   std::map<uint64_t, wire::Graph> graphs_;
   int num_graph_loads_ = 0;
   std::vector<std::vector<uint64_t>> cancels_;

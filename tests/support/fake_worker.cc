@@ -148,6 +148,9 @@ class FakeDevice : public Device {
     arenas_[arena] = *std::move(map);
     return absl::OkStatus();
   }
+  absl::Status MapHostArena(uint64_t arena, uint64_t size, UniqueFd fd) override {
+    return MapArena(arena, size, std::move(fd));
+  }
   absl::Status UnmapArena(uint64_t arena) override {
     arenas_.erase(arena);
     return absl::OkStatus();
@@ -198,14 +201,15 @@ class FakeDevice : public Device {
     }
     if (absl::ConsumePrefix(&label, "lie ")) return Lie(std::string(label), task.sequence());
     environment_.status_page->completed_sequence = static_cast<uint32_t>(task.sequence());
-    environment_.completions->TaskDone(task.sequence(), status, 0.25);
+    environment_.completions->TaskDone(task.sequence(), status, 0.25, /*more=*/false);
   }
 
   // Only of tasks that wait, please.
   void Cancel(absl::Span<const uint64_t> sequences) override {
     environment_.completions->TasksCancelled(sequences.front(), true);
     for (uint64_t sequence : sequences) {
-      environment_.completions->TaskDone(sequence, absl::CancelledError("taken out"), 0);
+      environment_.completions->TaskDone(sequence, absl::CancelledError("taken out"), 0,
+                                         /*more=*/false);
     }
   }
 

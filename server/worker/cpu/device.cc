@@ -12,6 +12,26 @@
 #include "server/worker/runtime/sandbox.h"
 
 namespace stride::cpu {
+namespace {
+
+// An elementwise task of so few elements takes microseconds.
+constexpr int64_t kBriefElements = 16 << 10;
+// Reports of brief tasks leave together: so many, or so long after the first.
+constexpr int kMaxHeldBack = 32;
+constexpr std::chrono::microseconds kMaxHoldBack{50};
+
+bool IsBrief(const wire::Task& task) {
+  if (!task.has_elementwise()) return false;
+  int64_t elements = 1;
+  for (int64_t extent : task.elementwise().extents()) {
+    if (extent > kBriefElements) return false;
+    elements *= extent;
+    if (elements > kBriefElements) return false;
+  }
+  return true;
+}
+
+}  // namespace
 
 absl::Status CpuDevice::Start(const Environment& environment) {
   environment_ = environment;
@@ -33,6 +53,10 @@ absl::StatusOr<UniqueFd> CpuDevice::CreateArena(uint64_t, uint64_t) {
 
 absl::Status CpuDevice::MapArena(uint64_t arena, uint64_t size, UniqueFd fd) {
   return arenas_.Map(arena, size, fd.get());
+}
+
+absl::Status CpuDevice::MapHostArena(uint64_t, uint64_t, UniqueFd) {
+  return absl::UnimplementedError("all arenas of the CPU device are host memory: MapArena");
 }
 
 absl::Status CpuDevice::UnmapArena(uint64_t arena) {
@@ -71,11 +95,13 @@ void CpuDevice::Enqueue(const wire::Task& task) {
   if (task.has_graph()) return EnqueueGraph(task);
   // Looked up and checked now, on the thread that owns the tables; an error still waits its turn.
   auto work = std::make_shared<absl::StatusOr<Work>>(Lower(Context(), task));
-  compute_->Push([this, sequence = task.sequence(), label = task.label(), work = std::move(work)] {
-    RunTask(sequence, [&]() -> absl::Status {
-      return work->ok() ? RunWork(sequence, label, **work) : work->status();
-    });
-  });
+  compute_->Push(
+      [this, sequence = task.sequence(), label = task.label(), work = std::move(work)] {
+        RunTask(sequence, [&]() -> absl::Status {
+          return work->ok() ? RunWork(sequence, label, **work) : work->status();
+        });
+      },
+      IsBrief(task));
 }
 
 void CpuDevice::EnqueueGraph(const wire::Task& task) {
@@ -108,14 +134,23 @@ void CpuDevice::RunTask(uint64_t sequence, absl::FunctionRef<absl::Status()> run
   environment_.status_page->started_sequence.store(static_cast<uint32_t>(sequence));
   auto begin = std::chrono::steady_clock::now();
   absl::Status status = runs ? run() : worker::TaskGate::CancelledResult();
-  std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  const auto end = std::chrono::steady_clock::now();
+  const std::chrono::duration<double> seconds = end - begin;
   if (!runs) {
     wire::MarkTakenOut(*environment_.status_page, sequence);
   } else if (!status.ok()) {
     wire::MarkFailed(*environment_.status_page, sequence);
   }
   environment_.status_page->completed_sequence.store(static_cast<uint32_t>(sequence));
-  environment_.completions->TaskDone(sequence, status, seconds.count());
+  environment_.completions->TaskDone(sequence, status, seconds.count(), MayHoldBack(end));
+}
+
+bool CpuDevice::MayHoldBack(std::chrono::steady_clock::time_point now) {
+  if (num_held_back_ == 0) held_back_since_ = now;
+  const bool may = num_held_back_ < kMaxHeldBack && now - held_back_since_ < kMaxHoldBack &&
+                   compute_->BriefIsNext();
+  num_held_back_ = may ? num_held_back_ + 1 : 0;
+  return may;
 }
 
 void CpuDevice::Cancel(absl::Span<const uint64_t> sequences) {

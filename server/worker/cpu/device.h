@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <string>
@@ -25,6 +26,7 @@ class CpuDevice : public worker::Device {
   absl::Status Start(const Environment& environment) override;
   absl::StatusOr<UniqueFd> CreateArena(uint64_t arena, uint64_t size) override;
   absl::Status MapArena(uint64_t arena, uint64_t size, UniqueFd fd) override;
+  absl::Status MapHostArena(uint64_t arena, uint64_t size, UniqueFd fd) override;
   absl::Status UnmapArena(uint64_t arena) override;
   absl::StatusOr<wire::ModuleLoaded> LoadModule(uint64_t module, UniqueFd object,
                                                 const wire::LoadModule& load) override;
@@ -39,7 +41,9 @@ class CpuDevice : public worker::Device {
  private:
   void EnqueueGraph(const wire::Task& task);
   LoweringContext Context() { return {&arenas_, &modules_, pool_.get(), &fft_plans_}; }
-  // On the compute thread; `run` unless the task was taken out.
+  // On the compute thread. Whether its report may wait for that of the next task.
+  bool MayHoldBack(std::chrono::steady_clock::time_point now);
+  // Likewise; `run` unless the task was taken out.
   void RunTask(uint64_t sequence, absl::FunctionRef<absl::Status()> run);
   static absl::Status RunWork(uint64_t sequence, const std::string& label, const Work& work);
 
@@ -50,6 +54,9 @@ class CpuDevice : public worker::Device {
   std::unique_ptr<ThreadPool> pool_;
   FftPlanCache fft_plans_;  // of the compute thread
   worker::TaskGate gate_;
+  // Of the compute thread: reports that were held back, and since when.
+  int num_held_back_ = 0;
+  std::chrono::steady_clock::time_point held_back_since_;
   // Last: their threads end before what they use.
   std::unique_ptr<SerialQueue> compute_, uploads_, downloads_;
 };

@@ -12,9 +12,14 @@ SerialQueue::~SerialQueue() {
   thread_.join();
 }
 
-void SerialQueue::Push(std::function<void()> call) {
+void SerialQueue::Push(std::function<void()> call, bool brief) {
   absl::MutexLock lock(&mutex_);
-  calls_.push_back(std::move(call));
+  calls_.push_back({std::move(call), brief});
+}
+
+bool SerialQueue::BriefIsNext() const {
+  absl::MutexLock lock(&mutex_);
+  return calls_.size() > 1 && calls_[1].brief;
 }
 
 void SerialQueue::Drain() {
@@ -30,7 +35,7 @@ void SerialQueue::Run() {
   for (;;) {
     mutex_.Await(absl::Condition(&due));
     if (calls_.empty()) return;
-    std::function<void()> call = std::move(calls_.front());
+    std::function<void()> call = std::move(calls_.front().function);
     mutex_.Unlock();
     call();
     call = nullptr;  // what it holds goes before it counts as done

@@ -15,15 +15,22 @@ class SerialQueue {
   SerialQueue() : thread_([this] { Run(); }) {}
   ~SerialQueue();
 
-  void Push(std::function<void()> call);
+  // `brief`: it takes microseconds.
+  void Push(std::function<void()> call, bool brief = false);
+  // Whether a brief call follows the one that is running. For that call to ask.
+  bool BriefIsNext() const;
   // Until everything pushed before has returned.
   void Drain();
 
  private:
+  struct Call {
+    std::function<void()> function;
+    bool brief = false;
+  };
   void Run();
 
-  absl::Mutex mutex_;
-  std::deque<std::function<void()>> calls_ ABSL_GUARDED_BY(mutex_);  // the first may be running
+  mutable absl::Mutex mutex_;
+  std::deque<Call> calls_ ABSL_GUARDED_BY(mutex_);  // the first may be running
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };

@@ -19,6 +19,8 @@ ArenaMapping& ArenaMapping::operator=(ArenaMapping&& other) noexcept {
   std::swap(address_, other.address_);
   std::swap(size_, other.size_);
   std::swap(mapped_, other.mapped_);
+  std::swap(host_, other.host_);
+  std::swap(pinned_, other.pinned_);
   return *this;
 }
 
@@ -55,6 +57,21 @@ absl::StatusOr<ArenaMapping> ArenaMapping::Import(const Driver& driver, CUdevice
                      "importing an arena");
   absl::Cleanup release = [&] { driver.cuMemRelease(handle); };
   return Map(driver, device, size, handle);
+}
+
+absl::StatusOr<ArenaMapping> ArenaMapping::OfHostMemory(const Driver& driver, uint64_t size,
+                                                        const UniqueFd& fd) {
+  if (absl::Status s = CheckMemoryFile(fd.get(), size); !s.ok()) return s;
+  ArenaMapping mapping;
+  absl::StatusOr<MemoryMap> host = MemoryMap::Map(fd.get(), size, /*writable=*/true);
+  if (!host.ok()) return host.status();
+  mapping.host_ = *std::move(host);
+  absl::StatusOr<PinnedRegion> pinned = PinnedRegion::Register(driver, mapping.host_.data(), size);
+  if (!pinned.ok()) return pinned.status();
+  mapping.pinned_ = *std::move(pinned);
+  mapping.address_ = mapping.pinned_.device_address();
+  mapping.size_ = size;
+  return mapping;
 }
 
 absl::StatusOr<ArenaMapping> ArenaMapping::Map(const Driver& driver, CUdevice device, uint64_t size,

@@ -6,8 +6,10 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "server/base/memory_file.h"
 #include "server/base/unique_fd.h"
 #include "server/worker/cuda/driver.h"
+#include "server/worker/cuda/handles.h"
 
 namespace stride::cuda {
 
@@ -33,6 +35,10 @@ class ArenaMapping {
   static absl::StatusOr<ArenaMapping> Import(const Driver& driver, CUdevice device, uint64_t size,
                                              const UniqueFd& fd);
 
+  // Host memory behind a sealed memfd, pinned: the device goes to it over its bus.
+  static absl::StatusOr<ArenaMapping> OfHostMemory(const Driver& driver, uint64_t size,
+                                                   const UniqueFd& fd);
+
   CUdeviceptr address() const { return address_; }
   uint64_t size() const { return size_; }
 
@@ -44,6 +50,9 @@ class ArenaMapping {
   CUdeviceptr address_ = 0;
   uint64_t size_ = 0;
   bool mapped_ = false;
+  // Of host memory; in this order, since it is pinned while it is mapped.
+  MemoryMap host_;
+  PinnedRegion pinned_;
 };
 
 struct ArenaMapping::Created {

@@ -24,9 +24,12 @@ constexpr auto kYield = microseconds(3000);
 constexpr long kSleepNanoseconds = 20'000;
 // How often a device that finishes nothing is asked whether it still lives.
 constexpr auto kCheck = microseconds(500);
+// Reports of what ends while more is under way leave together: so many, or so long after the last.
+constexpr auto kTogether = microseconds(20);
+constexpr size_t kManyFinished = 64;
 // How long to go on watching with nothing under way: a client in a request-reply loop is back by
 // then.
-constexpr auto kLinger = microseconds(50);
+constexpr auto kLinger = microseconds(200);
 
 bool Reached(uint32_t now, uint32_t mark) { return static_cast<int32_t>(now - mark) >= 0; }
 
@@ -95,16 +98,20 @@ void CompletionPoller::Run() {
   if (absl::Status status = context_.MakeCurrent(); !status.ok())
     completions_.Fatal(0, status, /*context_lost=*/false);
   std::vector<Finished> finished;
-  Clock::time_point progress = Clock::now(), checked = progress;
+  Clock::time_point progress = Clock::now(), checked = progress, reported = progress;
   bool more = false;
   while (true) {
     const int fault = fault_.load();
-    finished.clear();
+    const size_t before = finished.size();
     if (Changed() || fault != CUDA_SUCCESS) more = Collect(&finished);
     const Clock::time_point now = Clock::now();
-    if (!finished.empty()) {
+    if (finished.size() > before) progress = now;
+    const bool wait = more && fault == CUDA_SUCCESS && finished.size() < kManyFinished &&
+                      now - reported < kTogether;
+    if (!finished.empty() && !wait) {
       Report(finished);
-      progress = now;
+      finished.clear();
+      reported = now;
     } else if (fault != CUDA_SUCCESS) {
       EndProcess(static_cast<CUresult>(fault));
     } else if (!more) {
@@ -167,9 +174,11 @@ absl::Status CompletionPoller::FirstFault(const Faults& faults) {
 }
 
 void CompletionPoller::Report(const std::vector<Finished>& finished) {
+  size_t tasks = std::count_if(finished.begin(), finished.end(),
+                               [](const Finished& one) { return one.lane == kCompute; });
   for (const auto& [lane, entry, seconds] : finished) {
     if (lane == kCompute) {
-      completions_.TaskDone(entry.id, entry.status, std::max(0.0, seconds));
+      completions_.TaskDone(entry.id, entry.status, std::max(0.0, seconds), /*more=*/--tasks > 0);
     } else {
       completions_.CopyDone(entry.id, entry.status);
     }

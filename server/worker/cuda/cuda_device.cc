@@ -126,6 +126,15 @@ absl::Status CudaDevice::MapArena(uint64_t arena, uint64_t size, UniqueFd fd) {
   return arenas_.Add(arena, *std::move(mapping));
 }
 
+absl::Status CudaDevice::MapHostArena(uint64_t arena, uint64_t size, UniqueFd fd) {
+  absl::StatusOr<ArenaMapping> mapping = ArenaMapping::OfHostMemory(*driver_, size, fd);
+  if (!mapping.ok()) {
+    CheckAlive();
+    return mapping.status();
+  }
+  return arenas_.Add(arena, *std::move(mapping));
+}
+
 absl::Status CudaDevice::UnmapArena(uint64_t arena) {
   // Unmapping under a running kernel would fault it. The daemon unmaps what nothing uses; waiting
   // then would stall the commands behind a stranger's long kernel.

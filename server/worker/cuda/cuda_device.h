@@ -38,6 +38,7 @@ class CudaDevice : public worker::Device {
   absl::Status Start(const Environment& environment) override;
   absl::StatusOr<UniqueFd> CreateArena(uint64_t arena, uint64_t size) override;
   absl::Status MapArena(uint64_t arena, uint64_t size, UniqueFd fd) override;
+  absl::Status MapHostArena(uint64_t arena, uint64_t size, UniqueFd fd) override;
   absl::Status UnmapArena(uint64_t arena) override;
   absl::StatusOr<wire::ModuleLoaded> LoadModule(uint64_t module, UniqueFd object,
                                                 const wire::LoadModule& load) override;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/spin.h"
 #include "server/wire/status.h"
 
 namespace stride::worker {
@@ -11,12 +12,15 @@ namespace {
 
 constexpr uint32_t kProtocolVersion = 2;
 constexpr absl::Duration kIdleHeartbeat = absl::Milliseconds(500);
+// A client in a request-reply loop is back within this.
+constexpr absl::Duration kLinger = absl::Microseconds(200);
 
 int NumDescriptors(const wire::Command& command) {
   switch (command.kind_case()) {
     case wire::Command::kStart:
       return 2;
     case wire::Command::kMapArena:
+    case wire::Command::kMapHostArena:
     case wire::Command::kLoadModule:
       return 1;
     case wire::Command::kLoadGraph:
@@ -43,7 +47,7 @@ int CommandLoop::Run() {
   std::vector<UniqueFd> descriptors;
   bool started = false;
   for (;;) {
-    auto outcome = channel_->Receive(&command, &descriptors, kIdleHeartbeat);
+    auto outcome = channel_->Receive(&command, &descriptors, kIdleHeartbeat, SpinTime(kLinger));
     if (!outcome.ok()) events_.Fatal(0, outcome.status(), /*context_lost=*/false);
     if (started) {
       auto* page = reinterpret_cast<wire::StatusPage*>(status_page_.data());
@@ -113,6 +117,11 @@ absl::StatusOr<CommandLoop::Next> CommandLoop::Handle(wire::Command& command,
                  device_->MapArena(command.map_arena().arena(), command.map_arena().size(),
                                    std::move(descriptors[0])));
       return Next::kGoOn;
+    case wire::Command::kMapHostArena:
+      LogFailure("mapping host memory",
+                 device_->MapHostArena(command.map_host_arena().arena(),
+                                       command.map_host_arena().size(), std::move(descriptors[0])));
+      return Next::kGoOn;
     case wire::Command::kUnmapArena:
       LogFailure("unmapping an arena", device_->UnmapArena(command.unmap_arena().arena()));
       return Next::kGoOn;
@@ -148,6 +157,8 @@ absl::StatusOr<CommandLoop::Next> CommandLoop::Handle(wire::Command& command,
     case wire::Command::kShutdown:
       device_->Drain();
       return Next::kFinish;
+    case wire::Command::kMapRegion:
+    case wire::Command::kUnmapRegion:
     case wire::Command::kStart:
     case wire::Command::KIND_NOT_SET:
       break;

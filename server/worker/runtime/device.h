@@ -19,8 +19,10 @@ namespace stride::worker {
 class Completions {
  public:
   virtual ~Completions() = default;
-  // In submission order. `run_seconds` as the device measured it.
-  virtual void TaskDone(uint64_t sequence, const absl::Status& status, double run_seconds) = 0;
+  // In submission order. `run_seconds` as the device measured it. `more`: the next completion
+  // follows within microseconds; the report may wait for it.
+  virtual void TaskDone(uint64_t sequence, const absl::Status& status, double run_seconds,
+                        bool more) = 0;
   // The answer to Device::Cancel; before TaskDone of any task that was taken out.
   virtual void TasksCancelled(uint64_t sequence, bool taken) = 0;
   virtual void CopyDone(uint64_t id, const absl::Status& status) = 0;
@@ -70,6 +72,8 @@ class Device {
   // shareable descriptor. UNIMPLEMENTED for devices on host memory.
   virtual absl::StatusOr<UniqueFd> CreateArena(uint64_t arena, uint64_t size) = 0;
   virtual absl::Status MapArena(uint64_t arena, uint64_t size, UniqueFd fd) = 0;
+  // Host memory that the device uses in place: wire::MapHostArena.
+  virtual absl::Status MapHostArena(uint64_t arena, uint64_t size, UniqueFd fd) = 0;
   virtual absl::Status UnmapArena(uint64_t arena) = 0;
 
   // `object` is valid for the call only. Of the answer the caller fills in `module` and `status`.

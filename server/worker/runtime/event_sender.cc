@@ -18,14 +18,15 @@ constexpr int kMaxCopiesInPacket = 4096;
 
 }  // namespace
 
-void EventSender::TaskDone(uint64_t sequence, const absl::Status& status, double run_seconds) {
+void EventSender::TaskDone(uint64_t sequence, const absl::Status& status, double run_seconds,
+                           bool more) {
   wire::TaskResult result;
   result.set_sequence(sequence);
   if (!status.ok()) *result.mutable_status() = wire::FromStatus(status);
   result.set_run_seconds(run_seconds);
   absl::MutexLock lock(&mutex_);
   tasks_.push_back(std::move(result));
-  Flush();
+  if (!more) Flush();
 }
 
 void EventSender::TasksCancelled(uint64_t sequence, bool taken) {

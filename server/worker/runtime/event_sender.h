@@ -14,14 +14,16 @@
 namespace stride::worker {
 
 // Sends events to the daemon. A completion that finds the socket idle leaves at once, on the thread
-// that brought it; those that come while it is being sent leave together in the next packets.
+// that brought it, unless more are said to follow; those that come while it is being sent leave
+// together in the next packets.
 // Thread-safe. When the daemon is gone the process exits: nobody is left to work for.
 class EventSender : public Completions {
  public:
   // `channel` must outlive the sender.
   explicit EventSender(wire::Channel* channel) : channel_(channel) {}
 
-  void TaskDone(uint64_t sequence, const absl::Status& status, double run_seconds) override;
+  void TaskDone(uint64_t sequence, const absl::Status& status, double run_seconds,
+                bool more) override;
   void TasksCancelled(uint64_t sequence, bool taken) override;
   void CopyDone(uint64_t id, const absl::Status& status) override;
   [[noreturn]] void Fatal(uint64_t sequence, const absl::Status& status,

@@ -1,5 +1,7 @@
 #include <fcntl.h>
 
+#include <algorithm>
+
 #include "tests/conformance/device/harness.h"
 
 namespace stride::conformance {
@@ -43,6 +45,43 @@ TEST_F(ArenaTest, DescriptorIsTheMemory) {
   ASSERT_TRUE(bytes.ok()) << bytes.status();
   EXPECT_EQ(*bytes, text);
   EXPECT_TRUE(harness().device().UnmapArena(12).ok());
+}
+
+// Inputs and results in host memory, that the device uses in place; a host-memory device has
+// nothing else.
+TEST_F(ArenaTest, HostMemoryIsUsedInPlace) {
+  auto file = CreateMemoryFile("in-place", kSize);
+  ASSERT_TRUE(file.ok());
+  auto map = MemoryMap::Map(file->get(), kSize, /*writable=*/true);
+  ASSERT_TRUE(map.ok());
+  absl::Status mapped = harness().device().MapHostArena(15, kSize, *file->Duplicate());
+  if (absl::IsUnimplemented(mapped)) GTEST_SKIP() << mapped.message();
+  ASSERT_TRUE(mapped.ok()) << mapped;
+  constexpr int64_t kCount = 5000;
+  auto* x = reinterpret_cast<float*>(map->data() + 4096);
+  const auto* y = reinterpret_cast<const float*>(map->data() + 65536);
+  v1::Operation operation;
+  operation.mutable_expression()->set_text("x * 2 + 1");
+  (*operation.mutable_expression()->mutable_inputs())["x"].set_handle(1);
+  const ArrayInfo row = Contiguous(DType::kFloat32, {kCount});
+  const DeviceArray result{15, 65536, row};
+  for (int round = 0; round < 20; ++round) {
+    for (int64_t i = 0; i < kCount; ++i) x[i] = static_cast<float>(i + round);
+    auto made = harness().Compute(operation, {{15, 4096, row}}, &result);
+    ASSERT_TRUE(made.ok()) << made.status();
+    for (int64_t i = 0; i < kCount; ++i) ASSERT_EQ(y[i], static_cast<float>((i + round) * 2 + 1));
+  }
+  v1::Operation sum;
+  sum.mutable_reduction()->set_function(v1::Reduction::FUNCTION_SUM);
+  sum.mutable_reduction()->mutable_input()->set_handle(1);
+  std::fill_n(x, kCount, 0.5f);
+  const DeviceArray total{15, 128 << 10, Contiguous(DType::kFloat32, {})};
+  ASSERT_TRUE(harness().Compute(sum, {{15, 4096, row}}, &total).ok());
+  EXPECT_EQ(*reinterpret_cast<const float*>(map->data() + (128 << 10)), kCount * 0.5f);
+  // Beyond its end is refused, as of any arena.
+  EXPECT_FALSE(harness().Compute(operation, {{15, kSize - 4096, row}}, &result).ok());
+  EXPECT_TRUE(harness().device().UnmapArena(15).ok());
+  EXPECT_FALSE(harness().Compute(operation, {{15, 4096, row}}, &result).ok());
 }
 
 TEST_F(ArenaTest, UnknownArenasAreRefused) {

@@ -14,7 +14,7 @@ constexpr absl::Duration kPatience = absl::Seconds(60);
 
 }  // namespace
 
-void Recorder::TaskDone(uint64_t sequence, const absl::Status& status, double run_seconds) {
+void Recorder::TaskDone(uint64_t sequence, const absl::Status& status, double run_seconds, bool) {
   absl::MutexLock lock(&mutex_);
   tasks_.push_back({sequence, status, run_seconds});
   task_status_[sequence] = status;

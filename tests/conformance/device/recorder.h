@@ -25,7 +25,8 @@ class Recorder : public worker::Completions {
   // error.
   explicit Recorder(int fatal_fd = -1) : fatal_fd_(fatal_fd) {}
 
-  void TaskDone(uint64_t sequence, const absl::Status& status, double run_seconds) override;
+  void TaskDone(uint64_t sequence, const absl::Status& status, double run_seconds,
+                bool more) override;
   void TasksCancelled(uint64_t sequence, bool taken) override;
   void CopyDone(uint64_t id, const absl::Status& status) override;
   [[noreturn]] void Fatal(uint64_t sequence, const absl::Status& status,

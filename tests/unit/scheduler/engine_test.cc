@@ -113,6 +113,105 @@ TEST_F(EngineTest, BytesComeBackAsTheyWentInToHostMemory) {
   EXPECT_EQ(*back, values);
 }
 
+// While the worker is busy, what becomes ready travels together, a chain of operations too.
+TEST_F(EngineTest, ABusyWorkerGetsManyTasksInOnePacket) {
+  constexpr int kBusy = 8, kMore = 24;
+  Start({HostDevice(0)}, /*hold=*/true);
+  ASSERT_TRUE(Put(1, {1, 2, 3}).ok());
+  for (int i = 0; i < kBusy; ++i) ASSERT_TRUE(Submit(Add(1, 1, 100 + i)).ok());
+  std::shared_ptr<FakeWorker> worker = broker_->WaitForWorker(1);
+  while (worker->num_held() < kBusy) absl::SleepFor(absl::Milliseconds(1));
+  const int packets = worker->num_packets();
+  // Each uses the result before it.
+  for (int i = 0; i < kMore; ++i) ASSERT_TRUE(Submit(Add(1, i == 0 ? 1 : 199 + i, 200 + i)).ok());
+  EXPECT_EQ(worker->num_packets(), packets);
+  ASSERT_TRUE(worker->EndNext());
+  EXPECT_EQ(worker->num_packets(), packets + 1);
+  EXPECT_EQ(worker->num_held(), kBusy - 1 + kMore);
+  while (worker->EndNext()) {
+  }
+}
+
+TEST_F(EngineTest, AFullPacketDoesNotWait) {
+  constexpr int kBusy = 8, kFull = 32;
+  Start({HostDevice(0)}, /*hold=*/true);
+  ASSERT_TRUE(Put(1, {1, 2, 3}).ok());
+  for (int i = 0; i < kBusy; ++i) ASSERT_TRUE(Submit(Add(1, 1, 100 + i)).ok());
+  std::shared_ptr<FakeWorker> worker = broker_->WaitForWorker(1);
+  while (worker->num_held() < kBusy) absl::SleepFor(absl::Milliseconds(1));
+  for (int i = 0; i < kFull; ++i) ASSERT_TRUE(Submit(Add(1, 1, 200 + i)).ok());
+  EXPECT_EQ(worker->num_held(), kBusy + kFull);
+  while (worker->EndNext()) {
+  }
+}
+
+class InPlaceTest : public EngineTest {
+ protected:
+  static v1::Operand Inline(const std::vector<float>& values) {
+    v1::Operand operand;
+    v1::ArraySpec* spec = operand.mutable_inline_array()->mutable_spec();
+    spec->set_data_type(v1::DATA_TYPE_FLOAT32);
+    spec->add_shape(static_cast<int64_t>(values.size()));
+    operand.mutable_inline_array()->set_data(values.data(), values.size() * sizeof(float));
+    return operand;
+  }
+  static v1::Operation AddInline(size_t count) {
+    v1::Operation operation;
+    operation.mutable_ufunc()->set_function("add");
+    for (int i = 0; i < 2; ++i)
+      *operation.mutable_ufunc()->add_inputs() = Inline(std::vector<float>(count, 1.0f));
+    operation.add_outputs()->set_inline_result(true);
+    return operation;
+  }
+  // How many copies the call took.
+  int CopiesOf(const v1::Operation& operation) {
+    auto ticket = Submit(operation);
+    EXPECT_TRUE(ticket.ok()) << ticket.status();
+    if (!ticket.ok()) return -1;
+    EXPECT_TRUE((*ticket)->Wait(Soon()).ok());
+    auto result = (*ticket)->ReadInline(0, Soon());
+    EXPECT_TRUE(result.ok()) << result.status();
+    return broker_->WaitForWorker(1)->num_copies();
+  }
+};
+
+TEST_F(InPlaceTest, SmallInputsAndResultsOfACallNeedNoCopy) {
+  Start({StagedDevice(0)});
+  EXPECT_EQ(CopiesOf(AddInline(1000)), 0);
+  // Each call's memory is there again for the next.
+  for (int i = 0; i < 2000; ++i) ASSERT_EQ(CopiesOf(AddInline(1000)), 0);
+}
+
+TEST_F(InPlaceTest, LargeOnesAreCopied) {
+  Start({StagedDevice(0)});
+  EXPECT_GT(CopiesOf(AddInline(100000)), 0);
+}
+
+TEST_F(InPlaceTest, AResultThatIsKeptLiesOnTheDevice) {
+  Start({StagedDevice(0)});
+  v1::Operation operation = AddInline(1000);
+  operation.mutable_outputs(0)->set_handle(7);
+  auto ticket = Submit(operation);
+  ASSERT_TRUE(ticket.ok()) << ticket.status();
+  ASSERT_TRUE((*ticket)->Wait(Soon()).ok());
+  EXPECT_GT(broker_->WaitForWorker(1)->num_copies(), 0);
+  EXPECT_TRUE(Fetch(7).ok());
+}
+
+TEST_F(InPlaceTest, AWorkersDeathIsMadeGoodByTheNext) {
+  Start({StagedDevice(0)}, /*hold=*/true);
+  auto ticket = Submit(AddInline(1000));
+  ASSERT_TRUE(ticket.ok()) << ticket.status();
+  std::shared_ptr<FakeWorker> worker = broker_->WaitForWorker(1);
+  while (worker->num_held() == 0) absl::SleepFor(absl::Milliseconds(1));
+  broker_->set_hold(false);
+  worker->DieRunning(MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "killed"),
+                     /*fault=*/false);
+  ASSERT_TRUE((*ticket)->Wait(Soon()).ok());
+  EXPECT_TRUE((*ticket)->ReadInline(0, Soon()).ok());
+  EXPECT_EQ(broker_->num_workers(), 2);
+}
+
 TEST_F(EngineTest, BytesComeBackThroughStaging) {
   Start({StagedDevice(0)});
   std::vector<float> values(300001);  // many slots, the last one partly filled
@@ -408,10 +507,11 @@ TEST_F(EngineTest, ARunningTaskPastItsDeadlineIsKilledAfterItsGrace) {
 TEST_F(EngineTest, OfTwoReadyTasksTheOneOfHigherPriorityIsSentFirst) {
   Start({HostDevice(0)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, {1}).ok());
-  // As many as a worker's queue takes.
-  for (uint64_t i = 0; i < 256; ++i) ASSERT_TRUE(Submit(Add(1, 1, 1000 + i)).ok());
+  // As many as a worker's queue takes, in whole packets; the last of them wait.
+  constexpr int kMost = 256, kWaiting = 8;
+  for (uint64_t i = 0; i < kMost + kWaiting; ++i) ASSERT_TRUE(Submit(Add(1, 1, 1000 + i)).ok());
   auto worker = broker_->WaitForWorker(1);
-  while (worker->num_held() < 256) absl::SleepFor(absl::Milliseconds(1));
+  while (worker->num_held() < kMost) absl::SleepFor(absl::Milliseconds(1));
   for (int priority : {0, -10, 10, 5, 0}) {
     v1::Operation operation = Add(1, 1, 0);
     operation.mutable_outputs(0)->set_name(absl::StrCat("tenants/default/arrays/p", priority));
@@ -425,13 +525,15 @@ TEST_F(EngineTest, OfTwoReadyTasksTheOneOfHigherPriorityIsSentFirst) {
     ASSERT_TRUE(Submit(operation).ok());
   }
   absl::SleepFor(absl::Milliseconds(50));  // until all are ready: nothing tells
-  for (int i = 0; i < 5; ++i) worker->EndNext();
+  for (int i = 0; i < kWaiting + 5; ++i) worker->EndNext();
   std::vector<std::string> order;
   auto submitted = worker->submitted();
-  ASSERT_EQ(submitted.size(), 261u);
-  for (size_t i = 256; i < submitted.size(); ++i) order.push_back(submitted[i].label());
-  EXPECT_EQ(order,
-            (std::vector<std::string>{"multiply", "subtract", "maximum", "maximum", "minimum"}));
+  ASSERT_EQ(submitted.size(), size_t{kMost + kWaiting + 5});
+  for (size_t i = kMost; i < submitted.size(); ++i) order.push_back(submitted[i].label());
+  std::vector<std::string> expected = {"multiply", "subtract"};
+  expected.insert(expected.end(), kWaiting, "add");
+  expected.insert(expected.end(), {"maximum", "maximum", "minimum"});
+  EXPECT_EQ(order, expected);
   v1::Operation wrong = Add(1, 1, 5000);
   wrong.set_priority(11);
   EXPECT_EQ(ReasonOf(Submit(wrong).status()), v1::ERROR_REASON_INVALID_FIELD);

@@ -48,6 +48,26 @@ TEST_F(ChannelTest, OnePacketIsOneMessage) {
   }
 }
 
+// Whether a thread sleeps for it or watches.
+TEST_F(ChannelTest, WaitsAsLongAsItIsTold) {
+  for (absl::Duration spin : {absl::ZeroDuration(), absl::Milliseconds(1), absl::Seconds(20)}) {
+    EXPECT_EQ(right_->Receive(&received_, &fds_, absl::ZeroDuration(), spin).value(),
+              Outcome::kTimeout);
+    const absl::Time begin = absl::Now();
+    EXPECT_EQ(right_->Receive(&received_, &fds_, absl::Milliseconds(5), spin).value(),
+              Outcome::kTimeout);
+    EXPECT_GE(absl::Now() - begin, absl::Milliseconds(5));
+    std::thread sender([&] {
+      absl::SleepFor(absl::Milliseconds(3));
+      ASSERT_TRUE(left_->Send(PingCommand(3)).ok());
+    });
+    EXPECT_EQ(right_->Receive(&received_, &fds_, absl::Seconds(20), spin).value(),
+              Outcome::kMessage);
+    EXPECT_EQ(received_.ping().id(), 3u);
+    sender.join();
+  }
+}
+
 TEST_F(ChannelTest, DescriptorsArriveCloseOnExec) {
   auto file = CreateSealedCopy("test", "content");
   ASSERT_TRUE(file.ok());

@@ -26,7 +26,8 @@ Driver FakeDriver() {
 
 class FakeCompletions : public worker::Completions {
  public:
-  void TaskDone(uint64_t sequence, const absl::Status& status, double run_seconds) override {
+  void TaskDone(uint64_t sequence, const absl::Status& status, double run_seconds,
+                bool more) override {
     absl::MutexLock lock(&mutex_);
     lines_.push_back("task " + std::to_string(sequence) + (status.ok() ? "" : " failed"));
     EXPECT_GE(run_seconds, 0);

@@ -23,6 +23,7 @@ class QueueingDevice : public Device {
     return absl::UnimplementedError("none");
   }
   absl::Status MapArena(uint64_t, uint64_t, UniqueFd) override { return absl::OkStatus(); }
+  absl::Status MapHostArena(uint64_t, uint64_t, UniqueFd) override { return absl::OkStatus(); }
   absl::Status UnmapArena(uint64_t) override { return absl::OkStatus(); }
   absl::StatusOr<wire::ModuleLoaded> LoadModule(uint64_t, UniqueFd,
                                                 const wire::LoadModule&) override {
@@ -50,7 +51,9 @@ class QueueingDevice : public Device {
     queue_.pop_front();
     return gate_.Begin(running_);
   }
-  void End(const absl::Status& status) { environment_.completions->TaskDone(running_, status, 0); }
+  void End(const absl::Status& status) {
+    environment_.completions->TaskDone(running_, status, 0, /*more=*/false);
+  }
 
  private:
   Environment environment_;

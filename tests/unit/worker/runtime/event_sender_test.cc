@@ -28,7 +28,7 @@ class EventSenderTest : public testing::Test {
 };
 
 TEST_F(EventSenderTest, ALoneReportLeavesAtOnce) {
-  sender_->TaskDone(1, absl::OkStatus(), 0.5);
+  sender_->TaskDone(1, absl::OkStatus(), 0.5, /*more=*/false);
   wire::Event event = Next();
   ASSERT_EQ(event.tasks_done().results_size(), 1);
   EXPECT_EQ(event.tasks_done().results(0).sequence(), 1u);
@@ -39,11 +39,23 @@ TEST_F(EventSenderTest, ALoneReportLeavesAtOnce) {
   EXPECT_EQ(event.copies_done().status().message(), "no");
 }
 
+TEST_F(EventSenderTest, OneThatMayWaitLeavesWithTheNext) {
+  sender_->TaskDone(1, absl::OkStatus(), 0, /*more=*/true);
+  sender_->TaskDone(2, absl::OkStatus(), 0, /*more=*/true);
+  wire::Event event;
+  std::vector<UniqueFd> descriptors;
+  EXPECT_EQ(daemon_->Receive(&event, &descriptors, absl::Milliseconds(20)).value(),
+            Outcome::kTimeout);
+  sender_->TaskDone(3, absl::OkStatus(), 0, /*more=*/false);
+  EXPECT_EQ(Next().tasks_done().results_size(), 3);
+}
+
 // The socket fills while nobody reads: what waits leaves in few packets, whole and in order.
 TEST_F(EventSenderTest, ReportsThatWaitLeaveTogetherInOrder) {
   constexpr uint64_t kTasks = 20000;
   std::thread tasks([&] {
-    for (uint64_t i = 1; i <= kTasks; ++i) sender_->TaskDone(i, absl::OkStatus(), 0);
+    for (uint64_t i = 1; i <= kTasks; ++i)
+      sender_->TaskDone(i, absl::OkStatus(), 0, /*more=*/false);
   });
   std::thread copies([&] {
     for (uint64_t i = 1; i <= kTasks; ++i) {
@@ -67,7 +79,7 @@ TEST_F(EventSenderTest, ReportsThatWaitLeaveTogetherInOrder) {
 
 TEST_F(EventSenderTest, LongErrorsFitTheirPackets) {
   std::string text(wire::kMaxPacketBytes, 'x');
-  for (int i = 1; i <= 3; ++i) sender_->TaskDone(i, absl::InternalError(text), 0);
+  for (int i = 1; i <= 3; ++i) sender_->TaskDone(i, absl::InternalError(text), 0, /*more=*/false);
   for (int i = 1; i <= 3; ++i)
     EXPECT_EQ(Next().tasks_done().results(0).sequence(), static_cast<uint64_t>(i));
 }
@@ -75,7 +87,7 @@ TEST_F(EventSenderTest, LongErrorsFitTheirPackets) {
 TEST_F(EventSenderTest, FatalTellsWhatWasDoneBefore) {
   EXPECT_EXIT(
       {
-        sender_->TaskDone(1, absl::OkStatus(), 0);
+        sender_->TaskDone(1, absl::OkStatus(), 0, /*more=*/false);
         sender_->Fatal(2, absl::FailedPreconditionError("poisoned"), /*context_lost=*/false);
       },
       testing::ExitedWithCode(1), "poisoned");

@@ -1,0 +1,54 @@
+#include "server/base/spin.h"
+
+#include <sched.h>
+
+#include <atomic>
+
+#include "absl/time/clock.h"
+#include "server/base/machine_limits.h"
+
+namespace stride {
+namespace {
+
+constexpr int kPlenty = 8;
+// From then on others may have the processor between two looks.
+constexpr absl::Duration kSelfish = absl::Microseconds(20);
+
+int NumProcessors() {
+  static const int count = AvailableThreads();
+  return count;
+}
+
+std::atomic<int> num_spinning{0};
+
+}  // namespace
+
+absl::Duration SpinTime(absl::Duration time) {
+  return NumProcessors() >= kPlenty ? time : absl::ZeroDuration();
+}
+
+bool SpinUntil(absl::FunctionRef<bool()> done, absl::Duration time) {
+  time = SpinTime(time);
+  if (time == absl::ZeroDuration()) return false;
+  if (done()) return true;
+  bool ended = false;
+  if (num_spinning.fetch_add(1) < NumProcessors() / 4) {
+    const absl::Time begin = absl::Now();
+    for (absl::Duration passed; !ended && passed < time; passed = absl::Now() - begin) {
+      SpinPause(passed);
+      ended = done();
+    }
+  }
+  num_spinning.fetch_sub(1);
+  return ended;
+}
+
+void SpinPause(absl::Duration passed) {
+  if (passed >= kSelfish) {
+    sched_yield();
+  } else {
+    __builtin_ia32_pause();
+  }
+}
+
+}  // namespace stride
