@@ -52,7 +52,7 @@ def _clients(bin, rows, quick):
 
 
 PARTS = [
-    *(_service(name) for name in ("latency", "chain", "programs", "transfer", "compute", "compile", "fairness")),
+    *(_service(name) for name in ("latency", "chain", "programs", "transfer", "shared", "compute", "compile", "fairness")),
     Part("clients", _clients, limit_s=240),
     Part("kernels", _kernels, optional=True),
     Part("workers", _workers, optional=True),
