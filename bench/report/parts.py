@@ -47,15 +47,15 @@ def _workers(bin, rows, quick):
 
 
 def _clients(bin, rows, quick):
-    sizes = ["--clients=1,10", "--duration=300ms"] if quick else ["--clients=1,10,100,1000", "--duration=4s", "--rounds=3"]
+    sizes = ["--clients=1,10", "--duration=300ms"] if quick else ["--clients=1,10,100,1000", "--duration=5s", "--rounds=3"]
     return [str(bin / "stride"), "bench", "clients", "-q", "-o", str(rows), *sizes]
 
 
 PARTS = [
-    *(_service(name) for name in ("latency", "chain", "programs", "transfer", "compute", "compile", "fairness")),
+    *(_service(name) for name in ("latency", "chain", "programs", "transfer", "shared", "compute", "compile", "fairness")),
     Part("clients", _clients, limit_s=240),
     Part("kernels", _kernels, optional=True),
-    Part("workers", _workers),
+    Part("workers", _workers, optional=True),
     Part("peers", _script("peers", ["--repeats", "9"], ["--scale", "0.01", "--repeats", "3"]), limit_s=300),
     Part("chains", _script("chain", [], ["--length", "50", "--repeats", "2"])),
     Part("replay", _script("program", ["--repeats", "15"], ["--length", "8", "--repeats", "2", "--ahead", "2"])),

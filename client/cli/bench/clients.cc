@@ -19,30 +19,40 @@ int NumThreads() {
 
 // What one number of clients did, over all rounds.
 struct Measured {
-  Samples each;              // time for one call of all clients' together
-  Samples latency;           // of a call
-  Samples slowest, fastest;  // client, its mean time between answers
-  std::vector<double> jain;  // a round
-  Samples echo;              // as `each`, of an empty call
+  Samples each;     // time for one call of all clients' together, a round
+  Samples latency;  // of a call
+  Samples echo;     // as `each`, of an empty call
+  // Each client over all rounds: in one of them a client of a thousand has few calls.
+  std::vector<internal::ClientLoad> clients;
   int64_t num_failed = 0;
   std::string first_error;
 };
 
 void Note(const LoadResult& load, Measured& measured) {
-  const auto count = static_cast<double>(load.latencies.size());
-  measured.each.Add(load.seconds / count);
+  measured.each.Add(load.seconds / static_cast<double>(load.latencies.size()));
   for (double seconds : load.latencies) measured.latency.Add(seconds);
-  std::vector<double> rates, periods;
-  for (const auto& client : load.clients) {
-    rates.push_back(client.seconds > 0 ? static_cast<double>(client.calls) / client.seconds : 0);
-    if (client.calls > 0) periods.push_back(client.seconds / static_cast<double>(client.calls));
+  measured.clients.resize(load.clients.size());
+  for (size_t i = 0; i < load.clients.size(); ++i) {
+    measured.clients[i].calls += load.clients[i].calls;
+    measured.clients[i].seconds += load.clients[i].seconds;
   }
-  measured.slowest.Add(*std::max_element(periods.begin(), periods.end()));
-  measured.fastest.Add(*std::min_element(periods.begin(), periods.end()));
-  measured.jain.push_back(JainIndex(rates));
   measured.num_failed += load.num_failed;
   if (measured.first_error.empty() && load.num_failed > 0)
     measured.first_error = load.first_error.ToString();
+}
+
+// How alike the clients were served.
+BenchRow Fairness(const Measured& measured) {
+  std::vector<double> rates, periods;
+  for (const auto& client : measured.clients) {
+    rates.push_back(client.calls > 0 ? static_cast<double>(client.calls) / client.seconds : 0);
+    if (client.calls > 0) periods.push_back(client.seconds / static_cast<double>(client.calls));
+  }
+  return {.what = "  the slowest client's mean call",
+          .ours = Samples({*std::max_element(periods.begin(), periods.end())}),
+          .baseline_name = "the fastest one's",
+          .baseline = Samples({*std::min_element(periods.begin(), periods.end())}),
+          .more = {{"jain_index", JainIndex(rates)}}};
 }
 
 Result<void> MeasureRound(BenchSetup& setup, int num_clients, Measured& measured) {
@@ -83,13 +93,9 @@ void AddRows(BenchSetup& setup, int num_clients, const Measured& measured, int c
              .what = "  as each client sees it",
              .ours = measured.latency});
   if (num_clients == 1) return;
-  setup.add(
-      {.id = "clients_fair/" + id,
-       .what = "  a call of the slowest client",
-       .ours = measured.slowest,
-       .baseline_name = "of the fastest",
-       .baseline = measured.fastest,
-       .more = {{"jain_index", *std::min_element(measured.jain.begin(), measured.jain.end())}}});
+  BenchRow fairness = Fairness(measured);
+  fairness.id = "clients_fair/" + id;
+  setup.add(std::move(fairness));
 }
 
 }  // namespace
