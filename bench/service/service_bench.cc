@@ -143,8 +143,7 @@ Result<void> Measure(const Options& options, Report& report) {
   } parts[] = {{"latency", MeasureLatency},   {"chain", MeasureChain},
                {"programs", MeasurePrograms}, {"transfer", MeasureTransfer},
                {"shared", MeasureShared},     {"compute", MeasureCompute},
-               {"compile", MeasureCompile},
-               {"fairness", MeasureFairness}};
+               {"compile", MeasureCompile},   {"fairness", MeasureFairness}};
   for (const auto& part : parts) {
     if (!options.only.empty() && options.only != part.name) continue;
     // A daemon that is given need not believe who its callers say they are.

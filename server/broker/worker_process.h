@@ -86,7 +86,6 @@ class WorkerProcess : public Worker {
   void Retire();
 
  private:
-  void SendCopy(wire::Command command, std::function<void(absl::Status)> done);
   struct Parts {  // what Start makes before the object exists
     UniqueFd socket, staging_file, page_file, errors;
     MemoryMap staging, page;
