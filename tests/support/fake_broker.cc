@@ -146,8 +146,6 @@ int FakeWorker::num_packets() const {
   return num_packets_;
 }
 
-int FakeWorker::num_copies() const { return num_copies_; }
-
 void FakeWorker::EndAll() {
   absl::MutexLock running(&running_);
   for (;;) {

@@ -91,7 +91,6 @@ class FakeWorker : public broker::Worker, public std::enable_shared_from_this<Fa
   std::vector<std::vector<uint64_t>> cancels() const;
   std::vector<wire::Task> submitted() const;
   int num_packets() const;  // in which they came
-  int num_copies() const;   // asked for
   // That it has now, and how many were ever brought.
   std::map<uint64_t, wire::Graph> graphs() const;
   int num_graph_loads() const;
@@ -119,7 +118,7 @@ class FakeWorker : public broker::Worker, public std::enable_shared_from_this<Fa
   std::deque<wire::Task> held_;
   std::vector<wire::Task> submitted_;
   int num_packets_ = 0;
-  std::atomic<int> num_copies_{0};
+  std::atomic<int> num_copies_{0}, num_peer_copies_{0};
   std::map<uint64_t, wire::Graph> graphs_;
   int num_graph_loads_ = 0;
   std::vector<std::vector<uint64_t>> cancels_;
@@ -137,7 +136,6 @@ class FakeWorker : public broker::Worker, public std::enable_shared_from_this<Fa
   absl::Mutex running_;  // held while a task takes its time
   std::atomic<bool> die_at_map_{false};
   std::atomic<int> die_at_copy_{0};
-  std::atomic<int> num_copies_{0}, num_peer_copies_{0};
   std::atomic<bool> peers_broken_{false};
   bool hold_loads_ = false;
   bool hold_copies_ = false;
