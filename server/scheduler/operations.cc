@@ -143,9 +143,6 @@ absl::StatusOr<Operations::Accepted> Operations::Submit(const TenantId& tenant,
   absl::StatusOr<Accepted> accepted = Accepted{};
   absl::Status status = Resolve(tenant, session, operation, &resolved);
   if (status.ok()) {
-    resolved.passing = !resolved.extras.observer && !resolved.targets.empty() &&
-                       std::all_of(resolved.targets.begin(), resolved.targets.end(),
-                                   [](const Resolved::Target& target) { return target.is_inline; });
     if (IsSharded(operation, resolved)) {
       accepted = LaunchSharded(tenant, operation, deadline, resolved);
     } else if (operation.kind_case() == v1::Operation::kCopy && operation.copy().move()) {
@@ -165,6 +162,9 @@ absl::StatusOr<Operations::Accepted> Operations::Submit(const TenantId& tenant,
       accepted = ready.ok() ? LaunchProgram(tenant, *ready, LabelOf(operation), deadline, resolved)
                             : absl::StatusOr<Accepted>(ready.status());
     } else {
+      auto is_inline = [](const Resolved::Target& target) { return target.is_inline; };
+      resolved.passing = !resolved.extras.observer && !resolved.targets.empty() &&
+                         std::all_of(resolved.targets.begin(), resolved.targets.end(), is_inline);
       accepted = Launch(tenant, operation, deadline, resolved);
     }
     status = accepted.status();
