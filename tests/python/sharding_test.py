@@ -496,6 +496,15 @@ class ShardingTest(client_case.ClientCase):
         self.same(st.load("spread") * 3, host * 3)
         self.session._arrays.DeleteArray(array_service_pb2.DeleteArrayRequest(name=f"{tenant}/arrays/spread"))
 
+    def test_large_ones_travel_by_shared_memory_too(self):
+        x = np.random.default_rng(3).random((1201, 1003))
+        for axis in (0, 1):
+            spread = self.spread(x, axis)
+            self.assertEqual(self.split_of(spread), axis)
+            np.testing.assert_array_equal(np.asarray(spread), x)
+        np.testing.assert_array_equal(np.asarray(self.spread(x, replicated=True)), x)
+        self.assertIsNotNone(self.session._shared._bounce)
+
 
 class RestartTest(unittest.TestCase):
     """The daemon dies; a spread array, an upload of one and the result of an operation are there afterwards."""
