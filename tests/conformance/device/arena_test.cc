@@ -63,6 +63,7 @@ TEST_F(ArenaTest, HostMemoryIsUsedInPlace) {
   v1::Operation operation;
   operation.mutable_expression()->set_text("x * 2 + 1");
   (*operation.mutable_expression()->mutable_inputs())["x"].set_handle(1);
+  operation.add_outputs()->set_handle(100);
   const ArrayInfo row = Contiguous(DType::kFloat32, {kCount});
   const DeviceArray result{15, 65536, row};
   for (int round = 0; round < 20; ++round) {
@@ -74,6 +75,7 @@ TEST_F(ArenaTest, HostMemoryIsUsedInPlace) {
   v1::Operation sum;
   sum.mutable_reduction()->set_function(v1::Reduction::FUNCTION_SUM);
   sum.mutable_reduction()->mutable_input()->set_handle(1);
+  sum.add_outputs()->set_handle(100);
   std::fill_n(x, kCount, 0.5f);
   const DeviceArray total{15, 128 << 10, Contiguous(DType::kFloat32, {})};
   ASSERT_TRUE(harness().Compute(sum, {{15, 4096, row}}, &total).ok());
