@@ -21,34 +21,30 @@ int NumProcessors() {
 
 std::atomic<int> num_spinning{0};
 
-}  // namespace
-
-absl::Duration SpinTime(absl::Duration time) {
-  return NumProcessors() >= kPlenty ? time : absl::ZeroDuration();
-}
-
-bool SpinUntil(absl::FunctionRef<bool()> done, absl::Duration time) {
-  time = SpinTime(time);
-  if (time == absl::ZeroDuration()) return false;
-  if (done()) return true;
-  bool ended = false;
-  if (num_spinning.fetch_add(1) < NumProcessors() / 4) {
-    const absl::Time begin = absl::Now();
-    for (absl::Duration passed; !ended && passed < time; passed = absl::Now() - begin) {
-      SpinPause(passed);
-      ended = done();
-    }
-  }
-  num_spinning.fetch_sub(1);
-  return ended;
-}
-
-void SpinPause(absl::Duration passed) {
+// Between two looks, when so much time has passed.
+void Pause(absl::Duration passed) {
   if (passed >= kSelfish) {
     sched_yield();
   } else {
     __builtin_ia32_pause();
   }
+}
+
+}  // namespace
+
+bool SpinUntil(absl::FunctionRef<bool()> done, absl::Duration time) {
+  if (NumProcessors() < kPlenty || time == absl::ZeroDuration()) return false;
+  if (done()) return true;
+  bool ended = false;
+  if (num_spinning.fetch_add(1) < NumProcessors() / 4) {
+    const absl::Time begin = absl::Now();
+    for (absl::Duration passed; !ended && passed < time; passed = absl::Now() - begin) {
+      Pause(passed);
+      ended = done();
+    }
+  }
+  num_spinning.fetch_sub(1);
+  return ended;
 }
 
 }  // namespace stride

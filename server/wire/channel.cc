@@ -121,15 +121,11 @@ ssize_t Channel::ReceivePacket(msghdr* header, absl::Duration timeout, absl::Dur
   // What is there already needs no second system call.
   ssize_t size = receive(MSG_DONTWAIT);
   if (size >= 0 || errno != EAGAIN || timeout == absl::ZeroDuration()) return size;
-  if (spin > absl::ZeroDuration()) {
-    const absl::Time begin = absl::Now();
-    const absl::Duration longest = std::min(spin, timeout);
-    for (absl::Duration passed; passed < longest; passed = absl::Now() - begin) {
-      SpinPause(passed);
-      size = receive(MSG_DONTWAIT);
-      if (size >= 0 || errno != EAGAIN) return size;
-    }
-  }
+  auto received = [&] {
+    size = receive(MSG_DONTWAIT);
+    return size >= 0 || errno != EAGAIN;
+  };
+  if (SpinUntil(received, std::min(spin, timeout))) return size;
   if (timeout == absl::InfiniteDuration()) return receive(0);
   WaitReadable(socket_.get(), timeout);
   return receive(MSG_DONTWAIT);

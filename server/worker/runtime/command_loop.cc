@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/spin.h"
 #include "server/wire/status.h"
 
 namespace stride::worker {
@@ -48,7 +47,7 @@ int CommandLoop::Run() {
   std::vector<UniqueFd> descriptors;
   bool started = false;
   for (;;) {
-    auto outcome = channel_->Receive(&command, &descriptors, kIdleHeartbeat, SpinTime(kLinger));
+    auto outcome = channel_->Receive(&command, &descriptors, kIdleHeartbeat, kLinger);
     if (!outcome.ok()) events_.Fatal(0, outcome.status(), /*context_lost=*/false);
     if (started) {
       auto* page = reinterpret_cast<wire::StatusPage*>(status_page_.data());
