@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "server/base/memory_file.h"
 #include "tests/support/test_server.h"
@@ -96,6 +97,10 @@ TEST_F(RegionSocketTest, ATicketIsExchangedForTheDescriptor) {
   fstat(fd.get(), &theirs);
   fstat(file_.get(), &ours);
   EXPECT_EQ(theirs.st_ino, ours.st_ino);
+  // It is counted once it has been sent, which may be after it came.
+  const absl::Time deadline = absl::Now() + absl::Seconds(10);
+  while (socket_->stats().handed_out == 0 && absl::Now() < deadline)
+    absl::SleepFor(absl::Milliseconds(1));
   EXPECT_EQ(socket_->stats().handed_out, 1);
 }
 
