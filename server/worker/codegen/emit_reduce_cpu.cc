@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "server/worker/codegen/device_headers.h"
@@ -22,7 +24,7 @@ ST_FN void cascade_add(Cascade& cascade, Acc acc) {
 ST_FN Acc cascade_result(const Cascade& cascade) {
   Acc acc = st_identity();
   bool some = false;
-  for (int depth = 0; depth < 48; ++depth) {
+  for (int depth = 0; cascade.count >> depth; ++depth) {
     if (!(cascade.count >> depth & 1)) continue;
     acc = some ? st_combine(cascade.level[depth], acc) : cascade.level[depth];
     some = true;
@@ -40,13 +42,14 @@ ST_ENTRY void stride_reduce(const Launch* launch_pointer, st_i64 begin, st_i64 e
   const mapScalars scalars = $map_scalars;
   const st_i64 row = $row_extent;
   for (st_i64 item = begin; item < end; ++item) {
-    const st_i64 kept = item / launch.splits, split = item % launch.splits;
+    // Divisions cost as much as a short row.
+    const st_i64 kept = launch.splits == 1 ? item : item / launch.splits, split = item - kept * launch.splits;
     const st_i64 from = split * launch.chunk;
     const st_i64 to = from + launch.chunk < launch.reduced_count ? from + launch.chunk : launch.reduced_count;
 $bases$begin_result
     for (st_i64 i = from; i < to;) {
       // To the end of the innermost reduced axis, of the part, or of the run, whichever comes first.
-      st_i64 n = row - i % row;
+      st_i64 n = $left_in_row;
       if (n > to - i) n = to - i;
       if (n > kRun) n = kRun;
       $take_run
@@ -82,30 +85,42 @@ ST_FN Acc combine_run(const mapScalars& scalars, $pointer_parameters, st_i64 fir
 }
 )";
 
-// Of a plain number, whose elements are first written one after another where they do not lie so.
+// Of a plain number. Runs too short for lanes are few operations: no copy, and four chains.
 constexpr char kNumberRun[] = R"(
-typedef typename st_lanes<$value>::lane Lane;
-
 ST_FN Acc combine_run(const mapScalars& scalars, $pointer_parameters, st_i64 first, st_i64 n) {
-$read_values  return Acc{st_combine_values<$combination, $value>(values, n, st_identity().value)};
+  if (n < kLanes) {
+    $value chain[4];
+    for (int k = 0; k < 4; ++k) chain[k] = st_identity().value;
+    st_i64 i = 0;
+    for (; i + 4 <= n; i += 4) {
+      for (int k = 0; k < 4; ++k) chain[k] = $combination::values<$value>(chain[k], $run_element_k.value);
+    }
+    for (; i < n; ++i) chain[0] = $combination::values<$value>(chain[0], $run_element.value);
+    for (int k = 0; k < 2; ++k) chain[k] = $combination::values<$value>(chain[k], chain[k + 2]);
+    return Acc{$combination::values<$value>(chain[0], chain[1])};
+  }
+$source  return Acc{st_combine_values<$combination, $value>(source, n, st_identity().value)};
 }
 )";
 
 // Of the place of an extreme: sought only in runs whose own is better than what was found before.
 constexpr char kPlaceRun[] = R"(
-typedef typename st_lanes<$value>::lane Lane;
-
 ST_FN void improve(Acc& found, const mapScalars& scalars, $pointer_parameters, st_i64 first, st_i64 n) {
-$read_values  const $value best = st_combine_values<$combination, $value>(values, n, st_identity().value);
-  if (st_combine(found, Acc{best, first}).index == first) found = Acc{best, first + st_find_value<$value>(values, n, best)};
+$source  const $value best = st_combine_values<$combination, $value>(source, n, st_identity().value);
+  if (st_combine(found, Acc{best, first}).index == first) found = Acc{best, first + st_find_value<$value>(source, n, best)};
 }
 )";
 
-constexpr char kValuesInPlace[] = R"(  const Lane* const values = (const Lane*)p0;
+// Elements that lie one after another as they are combined; products of two such; any others are
+// first written so.
+constexpr char kInPlace[] = R"(  const st_in_place<$value> source{(const $value*)p0};
 )";
-constexpr char kValuesCopied[] = R"(  Lane values[kRun];
+constexpr char kProducts[] = R"(  const st_products<$value> source{(const $value*)p0, (const $value*)p1};
+)";
+constexpr char kCopied[] = R"(  typename st_lanes<$value>::lane values[kRun];
   ST_IVDEP
   for (st_i64 i = 0; i < n; ++i) values[i] = $run_element.value;
+  const st_in_place<$value> source{values};
 )";
 
 // Columns side by side: rows are combined with rows, some at a time so that what they are combined
@@ -167,40 +182,52 @@ ST_ENTRY void stride_reduce(const Launch* launch_pointer, st_i64 begin, st_i64 e
 constexpr char kAnyBlock[] = R"(
 template <bool unit_steps>
 ST_FN void combine_block(const Launch& launch, const mapScalars& scalars, const Row& base, st_i64 start, st_i64 stop, st_i64 n, Acc* total) {
-  Acc block[kGroup];
+  alignas(64) Acc block[kGroup];
   for (st_i64 j = 0; j < n; ++j) block[j] = st_identity();
   st_i64 i = start;
   for (; i + kTogether <= stop; i += kTogether) {
     Row rows[kTogether];
     for (int k = 0; k < kTogether; ++k) rows[k] = row_of(launch, base, i + k);
-    ST_IVDEP
+$vectors    ST_IVDEP
     for (st_i64 j = 0; j < n; ++j) {
-      Acc acc = st_combine(block[j], element<unit_steps>(launch, scalars, rows[0], i, j));
-      acc = st_combine(acc, element<unit_steps>(launch, scalars, rows[1], i + 1, j));
-      acc = st_combine(acc, element<unit_steps>(launch, scalars, rows[2], i + 2, j));
-      block[j] = st_combine(acc, element<unit_steps>(launch, scalars, rows[3], i + 3, j));
+      Acc acc = $combine_both(block[j], element<unit_steps>(launch, scalars, rows[0], i, j));
+      acc = $combine_both(acc, element<unit_steps>(launch, scalars, rows[1], i + 1, j));
+      acc = $combine_both(acc, element<unit_steps>(launch, scalars, rows[2], i + 2, j));
+      block[j] = $combine_both(acc, element<unit_steps>(launch, scalars, rows[3], i + 3, j));
     }
   }
   for (; i < stop; ++i) {
     const Row row = row_of(launch, base, i);
     ST_IVDEP
-    for (st_i64 j = 0; j < n; ++j) block[j] = st_combine(block[j], element<unit_steps>(launch, scalars, row, i, j));
+    for (st_i64 j = 0; j < n; ++j) block[j] = $combine_both(block[j], element<unit_steps>(launch, scalars, row, i, j));
   }
   for (st_i64 j = 0; j < n; ++j) total[j] = st_combine(total[j], block[j]);
 }
 )";
 
+// Of plain numbers as they lie in memory.
+constexpr char kVectors[] = R"(    if constexpr (unit_steps) {
+      st_combine_rows<$combination, $extremes>(&block[0].value, (const $value*)rows[0].at[0], (const $value*)rows[1].at[0],
+                                               (const $value*)rows[2].at[0], (const $value*)rows[3].at[0], n);
+      continue;
+    }
+)";
+
+constexpr char kCombineNumbers[] = R"(
+ST_FN Acc combine_numbers(Acc a, Acc b) { return Acc{$combination::values<$value>(a.value, b.value)}; }
+)";
+
 // Values and their rows' numbers apart, which vectors can hold; later rows must be better to count.
 constexpr char kPlaceBlock[] = R"(
 ST_FN void take_better($value& best, st_i32& where, $value value, st_i32 row) {
-  const bool better = $better || (st_isnan(value) && !st_isnan(best));
+  const bool better = !(value $no_better best) & !st_isnan(best);  // a NaN is no worse than any
   best = better ? value : best;
   where = better ? row : where;
 }
 template <bool unit_steps>
 ST_FN void combine_block(const Launch& launch, const mapScalars& scalars, const Row& base, st_i64 start, st_i64 stop, st_i64 n, Acc* total) {
-  $value best[kGroup];
-  st_i32 where[kGroup];
+  alignas(64) $value best[kGroup];
+  alignas(64) st_i32 where[kGroup];
   const Row first = row_of(launch, base, start);
   for (st_i64 j = 0; j < n; ++j) {
     best[j] = element<unit_steps>(launch, scalars, first, start, j).value;
@@ -287,6 +314,10 @@ Pieces MakePieces(const ReduceText& text) {
   return pieces;
 }
 
+bool IsExtreme(Code::Combine combine) {
+  return combine == Code::COMBINE_MINIMUM || combine == Code::COMBINE_MAXIMUM;
+}
+
 // How lanes of numbers are combined (device/lanes.h); empty: the accumulator is not one number.
 std::string CombinationOf(const Code& code, const ReduceText& text, DType accumulator) {
   if (text.counts || !(IsBool(accumulator) || IsInteger(accumulator) ||
@@ -313,28 +344,53 @@ std::string CombinationOf(const Code& code, const ReduceText& text, DType accumu
   }
 }
 
-// The elements lie one after another as they are combined.
-bool InPlace(const Code& code, const ReduceText& text, DType accumulator) {
-  const wire::Instruction& value =
-      code.map().instructions(static_cast<int>(code.map().results(0)));
-  return text.dtypes.size() == 1 && text.access[0] == wire::Layout::ACCESS_CONTIGUOUS &&
-         value.kind() == wire::Instruction::KIND_INPUT && text.dtypes[0] == accumulator &&
-         !IsBool(accumulator);
+// Whether instruction `number` is input `index` as it lies in memory.
+bool IsPlainInput(const Code& code, const ReduceText& text, uint32_t number, uint32_t index,
+                  DType dtype) {
+  const wire::Instruction& value = code.map().instructions(static_cast<int>(number));
+  return value.kind() == wire::Instruction::KIND_INPUT && value.index() == index &&
+         text.dtypes[index] == dtype && !IsBool(dtype);
+}
+
+bool InSequence(const ReduceText& text) {
+  return std::all_of(text.access.begin(), text.access.end(), [](wire::Layout::Access access) {
+    return access == wire::Layout::ACCESS_CONTIGUOUS;
+  });
+}
+
+const char* SourceText(const Code& code, const ReduceText& text, DType dtype) {
+  if (!InSequence(text)) return kCopied;
+  const uint32_t result = code.map().results(0);
+  const wire::Instruction& value = code.map().instructions(static_cast<int>(result));
+  if (IsPlainInput(code, text, result, 0, dtype)) return kInPlace;
+  const bool products = !text.finishes_index && value.op() == "multiply" &&
+                        value.arguments_size() == 2 && text.dtypes.size() == 2 &&
+                        IsPlainInput(code, text, value.arguments(0), 0, dtype) &&
+                        IsPlainInput(code, text, value.arguments(1), 1, dtype);
+  return products ? kProducts : kCopied;
 }
 
 std::string RowsText(const Code& code, const ReduceText& text, DType accumulator,
                      const std::string& combination) {
   if (combination.empty()) return absl::StrCat(kCascade, kAnyRun, kRows);
-  std::string values = InPlace(code, text, accumulator) ? kValuesInPlace : kValuesCopied;
-  std::string run =
-      absl::StrReplaceAll(text.finishes_index ? kPlaceRun : kNumberRun, {{"$read_values", values}});
+  const std::string run =
+      absl::StrReplaceAll(text.finishes_index ? kPlaceRun : kNumberRun,
+                          {{"$source", SourceText(code, text, accumulator)}});
   return absl::StrCat(kLanesHeader, kCascade, run, kRows);
 }
 
-std::string ColumnsText(const ReduceText& text, const std::string& combination) {
-  const bool place = text.finishes_index && !combination.empty();
-  return absl::StrCat(
-      kCascade, absl::StrReplaceAll(kColumns, {{"$combine_block", place ? kPlaceBlock : kAnyBlock}}));
+std::string ColumnsText(const Code& code, const ReduceText& text, DType accumulator,
+                        const std::string& combination) {
+  const bool number = !combination.empty();
+  const bool as_it_lies =
+      number && text.dtypes.size() == 1 &&
+      IsPlainInput(code, text, code.map().results(0), 0, accumulator);
+  const std::string block = absl::StrReplaceAll(
+      number && text.finishes_index ? kPlaceBlock : kAnyBlock,
+      {{"$vectors", as_it_lies ? kVectors : ""}});
+  return absl::StrCat(number ? kLanesHeader : "", kCascade,
+                      number && !text.finishes_index ? kCombineNumbers : "",
+                      absl::StrReplaceAll(kColumns, {{"$combine_block", block}}));
 }
 
 }  // namespace
@@ -351,7 +407,7 @@ absl::StatusOr<std::string> EmitReduceCpu(const Code& code) {
           ? "1"
           : absl::StrCat("launch.extents[", text->kept_rank + text->reduced_rank - 1, "]");
   std::string kernels =
-      absl::StrCat(text->kept_contiguous ? ColumnsText(*text, combination)
+      absl::StrCat(text->kept_contiguous ? ColumnsText(code, *text, accumulator, combination)
                                          : RowsText(code, *text, accumulator, combination),
                    kFinish);
   return text->definitions +
@@ -360,6 +416,7 @@ absl::StatusOr<std::string> EmitReduceCpu(const Code& code) {
              {{"$map_scalars", text->map_scalars_call},
               {"$finish_scalars", text->finish_scalars_call},
               {"$row_extent", row_extent},
+              {"$left_in_row", text->reduced_rank > 1 ? "row - i % row" : "row - i"},
               {"$begin_result", by_place ? "    Acc found = st_identity();"
                                          : "    Cascade cascade;\n    cascade.count = 0;"},
               {"$take_run",
@@ -368,9 +425,10 @@ absl::StatusOr<std::string> EmitReduceCpu(const Code& code) {
                             pieces.pointers, by_place ? ", i, n);" : ", i, n));")},
               {"$end_result", by_place ? "found" : "cascade_result(cascade)"},
               {"$combination", combination},
+              {"$extremes", IsExtreme(code.combine()) ? "true" : "false"},
+              {"$combine_both", combination.empty() ? "st_combine" : "combine_numbers"},
               {"$value", TypeName(accumulator)},
-              {"$better", code.combine() == Code::COMBINE_ARGMIN ? "st_less(value, best)"
-                                                                 : "st_less(best, value)"},
+              {"$no_better", code.combine() == Code::COMBINE_ARGMIN ? ">=" : "<="},
               {"$bases", pieces.bases},
               {"$pointer_parameters", pieces.pointer_parameters},
               {"$run_element_k", pieces.run_element_k},
