@@ -1,7 +1,7 @@
-// cpu_operations_bench: reductions and products as the CPU device runs them, without a daemon, beside
-// what bounds them: the same bytes read by a plain C++ loop, or OpenBLAS called directly. One thread
-// against one and all cores against all, in turns, after each of which OpenBLAS's threads are given
-// the time that they watch for more work. Every result is checked.
+// cpu_operations_bench: reductions and products as the CPU device runs them, without a daemon,
+// beside what bounds them: the same bytes read by a plain C++ loop, or OpenBLAS called directly.
+// One thread against one and all cores against all, in turns, after each of which OpenBLAS's
+// threads are given the time that they watch for more work. Every result is checked.
 #include <cblas.h>
 
 #include <atomic>
@@ -76,7 +76,8 @@ constexpr DType TypeOf() {
 template <typename T>
 void Fill(T* values, int64_t count) {
   for (int64_t i = 0; i < count; ++i)
-    values[i] = static_cast<T>(static_cast<int32_t>(static_cast<uint32_t>(i) * 2654435761u >> 20)) / 16;
+    values[i] =
+        static_cast<T>(static_cast<int32_t>(static_cast<uint32_t>(i) * 2654435761u >> 20)) / 16;
 }
 
 // What a row or column of `count` values that are `step` apart makes.
@@ -114,7 +115,9 @@ class Bench {
  private:
   using Work = std::function<void(cpu::ThreadPool&)>;
 
-  bool Wanted(const std::string& id) const { return ("/" + id).find(options_.only) != std::string::npos; }
+  bool Wanted(const std::string& id) const {
+    return ("/" + id).find(options_.only) != std::string::npos;
+  }
 
   // Several times a turn what takes microseconds.
   void Compare(const std::string& id, const Work& ours, const std::string& baseline_name,
@@ -174,10 +177,10 @@ class Bench {
         id, [&](cpu::ThreadPool& pool) { operation.Run(pool); }, "a read of the same memory",
         [&](cpu::ThreadPool& pool) {
           const int64_t words = count * static_cast<int64_t>(sizeof(T)) / 8;
-          pool.ParallelFor(words, words / (pool.num_threads() * 4) + 1,
-                           [&](int64_t begin, int64_t end, int) {
-                             seen_ = plain::AllBits(reinterpret_cast<uint64_t*>(values), begin, end);
-                           });
+          pool.ParallelFor(
+              words, words / (pool.num_threads() * 4) + 1, [&](int64_t begin, int64_t end, int) {
+                seen_ = plain::AllBits(reinterpret_cast<uint64_t*>(values), begin, end);
+              });
         },
         count * static_cast<int64_t>(sizeof(T)));
     CheckReduced(id, function, operation, values, shape, axis);
@@ -191,8 +194,8 @@ class Bench {
     for (int64_t i = 0; i < num_results; ++i) {
       const double want = Expected(function, values + (rows ? i * shape.back() : i), shape[axis],
                                    rows ? 1 : shape.back());
-      const bool widens = function == R::FUNCTION_ARGMAX ||
-                          (function == R::FUNCTION_SUM && std::is_integral_v<T>);
+      const bool widens =
+          function == R::FUNCTION_ARGMAX || (function == R::FUNCTION_SUM && std::is_integral_v<T>);
       const double got = widens ? static_cast<double>(operation.Output<int64_t>()[i])
                                 : static_cast<double>(operation.template Output<T>()[i]);
       if (!(std::fabs(got - want) <= 1e-6 * std::fabs(want)))
@@ -234,15 +237,14 @@ class Bench {
   void Matrices(int64_t side) {
     const ArrayInfo matrix = Contiguous(TypeOf<T>(), {side, side});
     const int n = static_cast<int>(side);
-    Multiply<T>("matmul_" + std::to_string(side) + "_" + std::string(Name(TypeOf<T>())), matrix,
-                matrix, [n](const T* a, const T* b, T* c) {
-                  if constexpr (sizeof(T) == 4)
-                    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1, a, n, b, n,
-                                0, c, n);
-                  else
-                    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1, a, n, b, n,
-                                0, c, n);
-                });
+    Multiply<T>(
+        "matmul_" + std::to_string(side) + "_" + std::string(Name(TypeOf<T>())), matrix, matrix,
+        [n](const T* a, const T* b, T* c) {
+          if constexpr (sizeof(T) == 4)
+            cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1, a, n, b, n, 0, c, n);
+          else
+            cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1, a, n, b, n, 0, c, n);
+        });
   }
 
   template <typename T>
@@ -253,8 +255,8 @@ class Bench {
     Fill(operation.template Input<T>(0), left.num_elements());
     Fill(operation.template Input<T>(1), right.num_elements());
     std::vector<T> want(left.num_elements());
-    const double multiplications = static_cast<double>(left.num_elements()) *
-                                   (right.shape.size() > 1 ? right.shape[1] : 1);
+    const double multiplications =
+        static_cast<double>(left.num_elements()) * (right.shape.size() > 1 ? right.shape[1] : 1);
     Compare(
         id, [&](cpu::ThreadPool& pool) { operation.Run(pool); }, "OpenBLAS directly",
         [&](cpu::ThreadPool& pool) {
@@ -263,10 +265,9 @@ class Bench {
         },
         left.size_bytes() + right.size_bytes(),
         static_cast<int>(std::max(1.0, 1e7 / multiplications)));
-    const int64_t num_results =
-        left.shape.size() + right.shape.size() == 4   ? left.num_elements()
-        : left.shape.size() + right.shape.size() == 3 ? options_.side
-                                                      : 1;
+    const int64_t num_results = left.shape.size() + right.shape.size() == 4   ? left.num_elements()
+                                : left.shape.size() + right.shape.size() == 3 ? options_.side
+                                                                              : 1;
     for (int64_t i = 0; i < num_results; ++i) {
       const double got = static_cast<double>(operation.template Output<T>()[i]);
       if (!(std::fabs(got - static_cast<double>(want[i])) <= 1e-3 * std::fabs(got)))

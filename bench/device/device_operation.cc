@@ -24,7 +24,9 @@ T Expect(absl::StatusOr<T> value) {
   return *std::move(value);
 }
 
-uint64_t RoundUp(int64_t bytes) { return (static_cast<uint64_t>(bytes) + kPage - 1) / kPage * kPage; }
+uint64_t RoundUp(int64_t bytes) {
+  return (static_cast<uint64_t>(bytes) + kPage - 1) / kPage * kPage;
+}
 
 }  // namespace
 
@@ -50,8 +52,7 @@ DeviceOperation::DeviceOperation(const v1::Operation& operation,
 }
 
 void DeviceOperation::Compile(const wire::Code& code) {
-  auto compiled =
-      Expect(cpu::CpuCompiler().Compile(Expect(cpu::NativeTarget()), code));
+  auto compiled = Expect(cpu::CpuCompiler().Compile(Expect(cpu::NativeTarget()), code));
   UniqueFd object = Expect(CreateSealedCopy("object", compiled.object));
   modules_[kModule] = Expect(cpu::LoadedModule::Load(object.get(), compiled.description));
   if (task_.has_reduce()) task_.mutable_reduce()->set_module(kModule);

@@ -115,7 +115,8 @@ $source  const $value best = st_combine_values<$combination, $value>(source, n, 
 // first written so.
 constexpr char kInPlace[] = R"(  const st_in_place<$value> source{(const $value*)p0};
 )";
-constexpr char kProducts[] = R"(  const st_products<$value> source{(const $value*)p0, (const $value*)p1};
+constexpr char kProducts[] =
+    R"(  const st_products<$value> source{(const $value*)p0, (const $value*)p1};
 )";
 constexpr char kCopied[] = R"(  typename st_lanes<$value>::lane values[kRun];
   ST_IVDEP
@@ -373,21 +374,19 @@ const char* SourceText(const Code& code, const ReduceText& text, DType dtype) {
 std::string RowsText(const Code& code, const ReduceText& text, DType accumulator,
                      const std::string& combination) {
   if (combination.empty()) return absl::StrCat(kCascade, kAnyRun, kRows);
-  const std::string run =
-      absl::StrReplaceAll(text.finishes_index ? kPlaceRun : kNumberRun,
-                          {{"$source", SourceText(code, text, accumulator)}});
+  const std::string run = absl::StrReplaceAll(text.finishes_index ? kPlaceRun : kNumberRun,
+                                              {{"$source", SourceText(code, text, accumulator)}});
   return absl::StrCat(kLanesHeader, kCascade, run, kRows);
 }
 
 std::string ColumnsText(const Code& code, const ReduceText& text, DType accumulator,
                         const std::string& combination) {
   const bool number = !combination.empty();
-  const bool as_it_lies =
-      number && text.dtypes.size() == 1 &&
-      IsPlainInput(code, text, code.map().results(0), 0, accumulator);
-  const std::string block = absl::StrReplaceAll(
-      number && text.finishes_index ? kPlaceBlock : kAnyBlock,
-      {{"$vectors", as_it_lies ? kVectors : ""}});
+  const bool as_it_lies = number && text.dtypes.size() == 1 &&
+                          IsPlainInput(code, text, code.map().results(0), 0, accumulator);
+  const std::string block =
+      absl::StrReplaceAll(number && text.finishes_index ? kPlaceBlock : kAnyBlock,
+                          {{"$vectors", as_it_lies ? kVectors : ""}});
   return absl::StrCat(number ? kLanesHeader : "", kCascade,
                       number && !text.finishes_index ? kCombineNumbers : "",
                       absl::StrReplaceAll(kColumns, {{"$combine_block", block}}));
@@ -419,10 +418,9 @@ absl::StatusOr<std::string> EmitReduceCpu(const Code& code) {
               {"$left_in_row", text->reduced_rank > 1 ? "row - i % row" : "row - i"},
               {"$begin_result", by_place ? "    Acc found = st_identity();"
                                          : "    Cascade cascade;\n    cascade.count = 0;"},
-              {"$take_run",
-               absl::StrCat(by_place ? "improve(found, scalars, "
-                                     : "cascade_add(cascade, combine_run(scalars, ",
-                            pieces.pointers, by_place ? ", i, n);" : ", i, n));")},
+              {"$take_run", absl::StrCat(by_place ? "improve(found, scalars, "
+                                                  : "cascade_add(cascade, combine_run(scalars, ",
+                                         pieces.pointers, by_place ? ", i, n);" : ", i, n));")},
               {"$end_result", by_place ? "found" : "cascade_result(cascade)"},
               {"$combination", combination},
               {"$extremes", IsExtreme(code.combine()) ? "true" : "false"},

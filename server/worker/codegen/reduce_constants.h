@@ -19,8 +19,8 @@ inline constexpr int64_t kLeastPerThread =
     16;  // elements that make a further split worth its second pass
 
 // CPU.
-// Kept columns walked together: a page of float32 in a row, and their accumulators stay in the first
-// cache.
+// Kept columns walked together: a page of float32 in a row, and their accumulators stay in the
+// first cache.
 inline constexpr int64_t kColumnGroup = 1024;
 inline constexpr int64_t kCpuChunk = 1 << 16;  // elements of one part of a row
 inline constexpr int64_t kCpuChunkRows = 512;  // of a column, at least

@@ -20,8 +20,8 @@ struct st_wrapping_lanes<T, true> {
   typedef typename st_lanes<typename st_traits<T>::as_unsigned>::type type;
 };
 
-// Each combines two values as st_add and the like do, and all lanes alike. Without branches, so that
-// a compiler can do it for several values of its own accord.
+// Each combines two values as st_add and the like do, and all lanes alike. Without branches, so
+// that a compiler can do it for several values of its own accord.
 struct st_adding {
   template <class T>
   ST_FN T values(T a, T b) {
@@ -128,14 +128,17 @@ struct st_in_place {
     ST_BUILTIN(memcpy)(&lanes, from, sizeof(lanes));
     return lanes;
   }
-  __attribute__((always_inline)) typename st_lanes<T>::type lanes(st_i64 i) const { return load(values + i); }
+  __attribute__((always_inline)) typename st_lanes<T>::type lanes(st_i64 i) const {
+    return load(values + i);
+  }
   __attribute__((always_inline)) T value(st_i64 i) const { return st_from_stored<T>(values[i]); }
 };
 template <class T>
 struct st_products {
   const T *left, *right;
   __attribute__((always_inline)) typename st_lanes<T>::type lanes(st_i64 i) const {
-    return st_multiplying::lanes<T>(st_in_place<T>::load(left + i), st_in_place<T>::load(right + i));
+    return st_multiplying::lanes<T>(st_in_place<T>::load(left + i),
+                                    st_in_place<T>::load(right + i));
   }
   __attribute__((always_inline)) T value(st_i64 i) const { return st_multiply(left[i], right[i]); }
 };

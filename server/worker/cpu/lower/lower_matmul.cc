@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <atomic>
 
 #include "server/worker/codegen/launch_abi.h"
@@ -11,6 +12,10 @@ namespace {
 // Products of fewer multiplications than this gain nothing from a second thread inside: give each
 // thread its own batches.
 constexpr double kSmallProduct = 1 << 21;
+
+// Elements of a vector that one thread computes at a time: a page of float32, so that it reads the
+// matrix's rows in pieces that the processor reads ahead.
+constexpr int64_t kStrip = 1024;
 
 struct Batches {
   std::vector<int64_t> extents;
@@ -56,11 +61,43 @@ absl::Status RunSmallBatches(const Product& product, ThreadPool& pool) {
   return no_memory ? absl::ResourceExhaustedError("no memory to copy a matrix") : absl::OkStatus();
 }
 
+bool IsVector(const Product& product) {
+  return (product.output.rows == 1 || product.output.columns == 1) &&
+         (product.dtype == DType::kFloat32 || product.dtype == DType::kFloat64);
+}
+
+// A strip of the vector is a product of its own: so many threads as there are, not as many as the
+// library would start, and the same result with any number of them.
+absl::Status RunStrips(const Product& product, ThreadPool& pool) {
+  SetBlasThreads(1);
+  const bool along_row = product.output.rows == 1;
+  const int64_t length = along_row ? product.output.columns : product.output.rows;
+  const int64_t inner = product.left.columns;
+  std::atomic<bool> no_memory{false};
+  pool.ParallelFor((length + kStrip - 1) / kStrip, 1, [&](int64_t begin, int64_t end, int) {
+    for (int64_t start = begin * kStrip; start < std::min(end * kStrip, length); start += kStrip) {
+      const int64_t n = std::min(kStrip, length - start);
+      absl::Status status =
+          along_row
+              ? MultiplyByBlas(product.dtype, product.left, product.right.Block(0, start, inner, n),
+                               product.output.Block(0, start, 1, n))
+              : MultiplyByBlas(product.dtype, product.left.Block(start, 0, n, inner), product.right,
+                               product.output.Block(start, 0, n, 1));
+      if (!status.ok()) no_memory = true;
+    }
+  });
+  return no_memory ? absl::ResourceExhaustedError("no memory to copy a matrix") : absl::OkStatus();
+}
+
 absl::Status Run(const Product& product, ThreadPool& pool) {
   double multiplications =
       1.0 * product.output.rows * product.output.columns * product.left.columns;
   if (product.batches.count > 1 && multiplications < kSmallProduct)
     return RunSmallBatches(product, pool);
+  if (product.batches.count == 1 && multiplications >= kSmallProduct && IsVector(product) &&
+      std::max(product.output.rows, product.output.columns) > kStrip) {
+    return RunStrips(product, pool);
+  }
   SetBlasThreads(pool.num_threads());
   for (int64_t i = 0; i < product.batches.count; ++i) {
     if (absl::Status s = MultiplyBatch(product, &pool, i); !s.ok()) return s;
