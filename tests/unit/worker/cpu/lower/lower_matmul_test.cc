@@ -201,15 +201,21 @@ TEST_F(MatmulTest, LongVectors) {
       Check(dtype, 1, 1, 2111, 1009, Order::kRows, order, tolerance);
       Check(dtype, 1, 2111, 1, 1009, order, Order::kRows, tolerance);
       Check(dtype, 1, 1, 2111, 1009, Order::kEverySecond, order, tolerance);
+      Check(dtype, 1, 1, 7, 300011, Order::kRows, order, tolerance);
+      Check(dtype, 1, 7, 1, 300011, order, Order::kRows, tolerance);
+      Check(dtype, 1, 1, 1, 2100007, order, Order::kRows, 10 * tolerance);
     }
   }
 }
 
 TEST_F(MatmulTest, AVectorIsTheSameWithAnyNumberOfThreads) {
-  for (auto [m, n] : {std::pair<int64_t, int64_t>{1, 4099}, {4099, 1}}) {
+  for (auto [m, n, k] : {std::tuple<int64_t, int64_t, int64_t>{1, 4099, 1021},
+                         {4099, 1, 1021},
+                         {1, 17, 150001},
+                         {17, 1, 150001},
+                         {1, 1, 3000001}}) {
     for (Order order : {Order::kRows, Order::kColumns}) {
       used_ = 0;
-      const int64_t k = 1021;
       wire::MatmulLaunch launch;
       launch.set_m(m);
       launch.set_n(n);
