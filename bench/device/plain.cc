@@ -57,6 +57,12 @@ float Sum(const float* a, int64_t begin, int64_t end) {
   return sum;
 }
 
+uint64_t AllBits(const uint64_t* words, int64_t begin, int64_t end) {
+  uint64_t bits = 0;
+  for (int64_t i = begin; i < end; ++i) bits |= words[i];
+  return bits;
+}
+
 void Histogram(const int32_t* a, int32_t* counts, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; ++i) ++counts[a[i] & 255];
 }

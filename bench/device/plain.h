@@ -15,6 +15,8 @@ void BlockSums(const float* a, float* out, int64_t begin, int64_t end);
 // The same by halves, as the kernel does it.
 void BlockSumsByHalves(const float* a, float* out, int64_t begin, int64_t end);
 float Sum(const float* a, int64_t begin, int64_t end);
+// The bits that any of the words has: reads them as fast as they come.
+uint64_t AllBits(const uint64_t* words, int64_t begin, int64_t end);
 // Adds to 256 counters.
 void Histogram(const int32_t* a, int32_t* counts, int64_t begin, int64_t end);
 // Rows [begin, end) of 16-row tiles of the product of two n x n matrices: tiles of 16 x 16 are

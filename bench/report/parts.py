@@ -41,6 +41,11 @@ def _kernels(bin, rows, quick):
     return [str(bin / "cpu_kernels_bench"), f"--json={rows}", *sizes]
 
 
+def _operations(bin, rows, quick):
+    sizes = ["--side=256", "--rounds=2"] if quick else ["--rounds=9"]
+    return [str(bin / "cpu_operations_bench"), f"--json={rows}", *sizes]
+
+
 def _workers(bin, rows, quick):
     sizes = ["--benchmark_repetitions=3", "--benchmark_min_time=0.02"] if quick else ["--benchmark_repetitions=9", "--benchmark_min_time=0.1"]
     return [str(bin / "worker_bench"), f"--benchmark_out={rows}", "--benchmark_out_format=json", *sizes, str(bin)]
@@ -55,6 +60,7 @@ PARTS = [
     *(_service(name) for name in ("latency", "chain", "programs", "transfer", "shared", "compute", "compile", "fairness")),
     Part("clients", _clients, limit_s=240),
     Part("kernels", _kernels, optional=True),
+    Part("operations", _operations, optional=True),
     Part("workers", _workers, optional=True),
     Part("peers", _script("peers", ["--repeats", "9"], ["--scale", "0.01", "--repeats", "3"]), limit_s=300),
     Part("shards", _script("shards", ["--columns", "20000"], ["--elements", "100000", "--rows", "64", "--columns", "4096", "--repeats", "3"]), limit_s=200),

@@ -10,6 +10,8 @@ extern const char kFloatsHeader[];
 extern const char kComplexHeader[];
 extern const char kGenericHeader[];
 extern const char kRandomHeader[];
+// Of reductions on the CPU device, after the others.
+extern const char kLanesHeader[];
 
 // Of a routine: common first, then what it builds on, then itself.
 extern const char kCommonRoutine[];

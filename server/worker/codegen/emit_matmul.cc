@@ -60,20 +60,28 @@ extern "C" __global__ void __launch_bounds__(256) stride_matmul(const __grid_con
 )";
 
 // Row by row, columns in blocks that stay in the first cache while the rows of the right factor
-// pass by.
+// pass by. Where both factors lie along what is summed (by a vector, by a transpose), each element
+// for itself.
 constexpr char kCpu[] = R"(
 enum { kBlock = 512 };
 
 ST_ENTRY void stride_run(const Launch* launch_pointer, st_i64 begin, st_i64 end) {
   typedef $type T;
   const Launch& launch = *launch_pointer;
-  const st_i64 right_step = launch.right.strides[kColumn];
+  const st_i64 right_step = launch.right.strides[kColumn], item_size = sizeof(T);
+  const bool along = launch.left.strides[kColumn] == item_size && launch.right.strides[kRow] == item_size;
   for (st_i64 item = begin; item < end; ++item) {
     const st_i64 batch = item / launch.m, row = item % launch.m;
     const char* const left = matrix_of(launch, launch.left, batch) + row * launch.left.strides[kRow];
     const char* const right = matrix_of(launch, launch.right, batch);
     char* const output = matrix_of(launch, launch.output, batch) + row * launch.output.strides[kRow];
-    for (st_i64 start = 0; start < launch.n; start += kBlock) {
+    for (st_i64 j = 0; along && j < launch.n; ++j) {
+      const char* const others = right + j * right_step;
+      T sum = 0;
+      for (st_i64 i = 0; i < launch.k; ++i) sum = st_add(sum, st_multiply(st_load<T>(left + i * item_size), st_load<T>(others + i * item_size)));
+      st_store<T>(output + j * launch.output.strides[kColumn], sum);
+    }
+    for (st_i64 start = 0; !along && start < launch.n; start += kBlock) {
       const st_i64 n = launch.n - start < kBlock ? launch.n - start : kBlock;
       T sums[kBlock];
       for (st_i64 j = 0; j < n; ++j) sums[j] = 0;

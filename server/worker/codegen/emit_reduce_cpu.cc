@@ -1,5 +1,8 @@
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "server/worker/codegen/device_headers.h"
 #include "server/worker/codegen/emit.h"
 #include "server/worker/codegen/reduce_constants.h"
 #include "server/worker/codegen/reduce_text.h"
@@ -21,7 +24,7 @@ ST_FN void cascade_add(Cascade& cascade, Acc acc) {
 ST_FN Acc cascade_result(const Cascade& cascade) {
   Acc acc = st_identity();
   bool some = false;
-  for (int depth = 0; depth < 48; ++depth) {
+  for (int depth = 0; cascade.count >> depth; ++depth) {
     if (!(cascade.count >> depth & 1)) continue;
     acc = some ? st_combine(cascade.level[depth], acc) : cascade.level[depth];
     some = true;
@@ -30,12 +33,43 @@ ST_FN Acc cascade_result(const Cascade& cascade) {
 }
 )";
 
-// Runs of at most kRun elements are combined in kLanes independent chains, runs are combined
-// pairwise. Both sizes are fixed, so that the order of combination depends on the shape alone.
+// Rows: results of which each is made of elements that lie one after another. Runs of at most kRun
+// elements are combined in kLanes independent chains, runs are combined pairwise. Both sizes are
+// fixed, so that the order of combination depends on the shape alone.
 constexpr char kRows[] = R"(
+ST_ENTRY void stride_reduce(const Launch* launch_pointer, st_i64 begin, st_i64 end) {
+  const Launch& launch = *launch_pointer;
+  const mapScalars scalars = $map_scalars;
+  const st_i64 row = $row_extent;
+  for (st_i64 item = begin; item < end; ++item) {
+    // Divisions cost as much as a short row.
+    const st_i64 kept = launch.splits == 1 ? item : item / launch.splits, split = item - kept * launch.splits;
+    const st_i64 from = split * launch.chunk;
+    const st_i64 to = from + launch.chunk < launch.reduced_count ? from + launch.chunk : launch.reduced_count;
+$bases$begin_result
+    for (st_i64 i = from; i < to;) {
+      // To the end of the innermost reduced axis, of the part, or of the run, whichever comes first.
+      st_i64 n = $left_in_row;
+      if (n > to - i) n = to - i;
+      if (n > kRun) n = kRun;
+      $take_run
+      i += n;
+    }
+    const Acc acc = $end_result;
+    if (launch.splits == 1) {
+      store_result(launch, $finish_scalars, kept, acc);
+    } else {
+      ((Partial*)launch.scratch)[item].acc = acc;
+    }
+  }
+}
+)";
+
+// Of any accumulator: elements [0, n) of one run, the first of which has the number `first` among
+// the reduced ones.
+constexpr char kAnyRun[] = R"(
 enum { kLanes = 32, kRun = 512 };
 
-// Elements [0, n) of one run, the first of which has the number `first` among the reduced ones.
 ST_FN Acc combine_run(const mapScalars& scalars, $pointer_parameters, st_i64 first, st_i64 n) {
   Acc lanes[kLanes];
   for (int k = 0; k < kLanes; ++k) lanes[k] = st_identity();
@@ -49,39 +83,69 @@ ST_FN Acc combine_run(const mapScalars& scalars, $pointer_parameters, st_i64 fir
   }
   return lanes[0];
 }
+)";
 
-ST_ENTRY void stride_reduce(const Launch* launch_pointer, st_i64 begin, st_i64 end) {
-  const Launch& launch = *launch_pointer;
-  const mapScalars scalars = $map_scalars;
-  const st_i64 row = $row_extent;
-  for (st_i64 item = begin; item < end; ++item) {
-    const st_i64 kept = item / launch.splits, split = item % launch.splits;
-    const st_i64 from = split * launch.chunk;
-    const st_i64 to = from + launch.chunk < launch.reduced_count ? from + launch.chunk : launch.reduced_count;
-$bases    Cascade cascade;
-    cascade.count = 0;
-    for (st_i64 i = from; i < to;) {
-      // To the end of the innermost reduced axis, of the part, or of the run, whichever comes first.
-      st_i64 n = row - i % row;
-      if (n > to - i) n = to - i;
-      if (n > kRun) n = kRun;
-      cascade_add(cascade, combine_run(scalars, $pointers, i, n));
-      i += n;
+// Of a plain number. Runs too short for lanes are few operations: no copy, and four chains.
+constexpr char kNumberRun[] = R"(
+ST_FN Acc combine_run(const mapScalars& scalars, $pointer_parameters, st_i64 first, st_i64 n) {
+  if (n < kLanes) {
+    $value chain[4];
+    for (int k = 0; k < 4; ++k) chain[k] = st_identity().value;
+    st_i64 i = 0;
+    for (; i + 4 <= n; i += 4) {
+      for (int k = 0; k < 4; ++k) chain[k] = $combination::values<$value>(chain[k], $run_element_k.value);
     }
-    const Acc acc = cascade_result(cascade);
-    if (launch.splits == 1) {
-      store_result(launch, $finish_scalars, kept, acc);
-    } else {
-      ((Partial*)launch.scratch)[item].acc = acc;
-    }
+    for (; i < n; ++i) chain[0] = $combination::values<$value>(chain[0], $run_element.value);
+    for (int k = 0; k < 2; ++k) chain[k] = $combination::values<$value>(chain[k], chain[k + 2]);
+    return Acc{$combination::values<$value>(chain[0], chain[1])};
   }
+$source  return Acc{st_combine_values<$combination, $value>(source, n, st_identity().value)};
 }
 )";
 
-// Columns side by side: rows are added to rows, in blocks, and blocks to the total.
-constexpr char kColumns[] = R"(
-enum { kGroup = $group, kBlockRows = 128 };
+// Of the place of an extreme: sought only in runs whose own is better than what was found before.
+constexpr char kPlaceRun[] = R"(
+ST_FN void improve(Acc& found, const mapScalars& scalars, $pointer_parameters, st_i64 first, st_i64 n) {
+$source  const $value best = st_combine_values<$combination, $value>(source, n, st_identity().value);
+  if (st_combine(found, Acc{best, first}).index == first) found = Acc{best, first + st_find_value<$value>(source, n, best)};
+}
+)";
 
+// Elements that lie one after another as they are combined; products of two such; any others are
+// first written so.
+constexpr char kInPlace[] = R"(  const st_in_place<$value> source{(const $value*)p0};
+)";
+constexpr char kProducts[] =
+    R"(  const st_products<$value> source{(const $value*)p0, (const $value*)p1};
+)";
+constexpr char kCopied[] = R"(  typename st_lanes<$value>::lane values[kRun];
+  ST_IVDEP
+  for (st_i64 i = 0; i < n; ++i) values[i] = $run_element.value;
+  const st_in_place<$value> source{values};
+)";
+
+// Columns side by side: rows are combined with rows, some at a time so that what they are combined
+// with is loaded and stored once for all of them; in blocks, and blocks with the total.
+constexpr char kColumns[] = R"(
+enum { kGroup = $group, kBlockRows = 128, kTogether = 4 };
+
+struct Row {
+  const char* at[$num_inputs];
+};
+ST_FN Row row_of(const Launch& launch, const Row& base, st_i64 i) {
+  Row row;
+  for (int input = 0; input < $num_inputs; ++input) row.at[input] = base.at[input] + reduced_offset(launch, input, i);
+  return row;
+}
+template <bool unit_steps>
+ST_FN Acc element(const Launch& launch, const mapScalars& scalars, const Row& row, st_i64 i, st_i64 j) {
+  if constexpr (unit_steps) {
+    return $unit_element;
+  } else {
+    return $column_element;
+  }
+}
+$combine_block
 ST_ENTRY void stride_reduce(const Launch* launch_pointer, st_i64 begin, st_i64 end) {
   const Launch& launch = *launch_pointer;
   const mapScalars scalars = $map_scalars;
@@ -94,29 +158,105 @@ ST_ENTRY void stride_reduce(const Launch* launch_pointer, st_i64 begin, st_i64 e
     const st_i64 n = left < kGroup ? left : kGroup;
     const st_i64 from = split * launch.chunk;
     const st_i64 to = from + launch.chunk < launch.reduced_count ? from + launch.chunk : launch.reduced_count;
-$bases    Acc total[kGroup], block[kGroup];
+    Row base;
+    for (int input = 0; input < $num_inputs; ++input) base.at[input] = launch.inputs[input].data + kept_offset(launch, input, kept);
+    Acc total[kGroup];
     for (st_i64 j = 0; j < n; ++j) total[j] = st_identity();
     for (st_i64 start = from; start < to; start += kBlockRows) {
       const st_i64 stop = start + kBlockRows < to ? start + kBlockRows : to;
-      for (st_i64 j = 0; j < n; ++j) block[j] = st_identity();
-      for (st_i64 i = start; i < stop; ++i) {
-$row_pointers        if ($unit_steps) {
-          ST_IVDEP
-          for (st_i64 j = 0; j < n; ++j) block[j] = st_combine(block[j], $unit_element);
-        } else {
-          for (st_i64 j = 0; j < n; ++j) block[j] = st_combine(block[j], $column_element);
-        }
-      }
-      for (st_i64 j = 0; j < n; ++j) total[j] = st_combine(total[j], block[j]);
-    }
-    for (st_i64 j = 0; j < n; ++j) {
-      if (launch.splits == 1) {
-        store_result(launch, $finish_scalars, kept + j, total[j]);
+      if ($unit_steps) {
+        combine_block<true>(launch, scalars, base, start, stop, n, total);
       } else {
-        ((Partial*)launch.scratch)[(kept + j) * launch.splits + split].acc = total[j];
+        combine_block<false>(launch, scalars, base, start, stop, n, total);
       }
+    }
+    if (launch.splits == 1) {
+      const finishScalars finishing = $finish_scalars;
+      for (st_i64 j = 0; j < n; ++j) store_result(launch, finishing, kept + j, total[j]);
+    } else {
+      for (st_i64 j = 0; j < n; ++j) ((Partial*)launch.scratch)[(kept + j) * launch.splits + split].acc = total[j];
     }
   }
+}
+)";
+
+constexpr char kAnyBlock[] = R"(
+template <bool unit_steps>
+ST_FN void combine_block(const Launch& launch, const mapScalars& scalars, const Row& base, st_i64 start, st_i64 stop, st_i64 n, Acc* total) {
+  alignas(64) Acc block[kGroup];
+  for (st_i64 j = 0; j < n; ++j) block[j] = st_identity();
+  st_i64 i = start;
+  for (; i + kTogether <= stop; i += kTogether) {
+    Row rows[kTogether];
+    for (int k = 0; k < kTogether; ++k) rows[k] = row_of(launch, base, i + k);
+$vectors    ST_IVDEP
+    for (st_i64 j = 0; j < n; ++j) {
+      Acc acc = $combine_both(block[j], element<unit_steps>(launch, scalars, rows[0], i, j));
+      acc = $combine_both(acc, element<unit_steps>(launch, scalars, rows[1], i + 1, j));
+      acc = $combine_both(acc, element<unit_steps>(launch, scalars, rows[2], i + 2, j));
+      block[j] = $combine_both(acc, element<unit_steps>(launch, scalars, rows[3], i + 3, j));
+    }
+  }
+  for (; i < stop; ++i) {
+    const Row row = row_of(launch, base, i);
+    ST_IVDEP
+    for (st_i64 j = 0; j < n; ++j) block[j] = $combine_both(block[j], element<unit_steps>(launch, scalars, row, i, j));
+  }
+  for (st_i64 j = 0; j < n; ++j) total[j] = st_combine(total[j], block[j]);
+}
+)";
+
+// Of plain numbers as they lie in memory.
+constexpr char kVectors[] = R"(    if constexpr (unit_steps) {
+      st_combine_rows<$combination, $extremes>(&block[0].value, (const $value*)rows[0].at[0], (const $value*)rows[1].at[0],
+                                               (const $value*)rows[2].at[0], (const $value*)rows[3].at[0], n);
+      continue;
+    }
+)";
+
+constexpr char kCombineNumbers[] = R"(
+ST_FN Acc combine_numbers(Acc a, Acc b) { return Acc{$combination::values<$value>(a.value, b.value)}; }
+)";
+
+// Values and their rows' numbers apart, which vectors can hold; later rows must be better to count.
+constexpr char kPlaceBlock[] = R"(
+ST_FN void take_better($value& best, st_i32& where, $value value, st_i32 row) {
+  const bool better = !(value $no_better best) & !st_isnan(best);  // a NaN is no worse than any
+  best = better ? value : best;
+  where = better ? row : where;
+}
+template <bool unit_steps>
+ST_FN void combine_block(const Launch& launch, const mapScalars& scalars, const Row& base, st_i64 start, st_i64 stop, st_i64 n, Acc* total) {
+  alignas(64) $value best[kGroup];
+  alignas(64) st_i32 where[kGroup];
+  const Row first = row_of(launch, base, start);
+  for (st_i64 j = 0; j < n; ++j) {
+    best[j] = element<unit_steps>(launch, scalars, first, start, j).value;
+    where[j] = 0;
+  }
+  const st_i32 num_rows = (st_i32)(stop - start);
+  st_i32 i = 1;
+  for (; i + kTogether <= num_rows; i += kTogether) {
+    Row rows[kTogether];
+    for (int k = 0; k < kTogether; ++k) rows[k] = row_of(launch, base, start + i + k);
+    ST_IVDEP
+    for (st_i64 j = 0; j < n; ++j) {
+      $value value = best[j];
+      st_i32 row = where[j];
+      take_better(value, row, element<unit_steps>(launch, scalars, rows[0], start + i, j).value, i);
+      take_better(value, row, element<unit_steps>(launch, scalars, rows[1], start + i + 1, j).value, i + 1);
+      take_better(value, row, element<unit_steps>(launch, scalars, rows[2], start + i + 2, j).value, i + 2);
+      take_better(value, row, element<unit_steps>(launch, scalars, rows[3], start + i + 3, j).value, i + 3);
+      best[j] = value;
+      where[j] = row;
+    }
+  }
+  for (; i < num_rows; ++i) {
+    const Row row = row_of(launch, base, start + i);
+    ST_IVDEP
+    for (st_i64 j = 0; j < n; ++j) take_better(best[j], where[j], element<unit_steps>(launch, scalars, row, start + i, j).value, i);
+  }
+  for (st_i64 j = 0; j < n; ++j) total[j] = st_combine(total[j], Acc{best[j], start + where[j]});
 }
 )";
 
@@ -134,9 +274,11 @@ ST_ENTRY void stride_reduce_finish(const Launch* launch_pointer, st_i64 begin, s
 }
 )";
 
+using Code = wire::ReduceCode;
+
 struct Pieces {
-  std::string bases, pointers, pointer_parameters, run_element, run_element_k, row_pointers,
-      unit_steps, unit_element, column_element;
+  std::string bases, pointers, pointer_parameters, run_element, run_element_k, unit_steps,
+      unit_element, column_element;
 };
 
 Pieces MakePieces(const ReduceText& text) {
@@ -162,11 +304,9 @@ Pieces MakePieces(const ReduceText& text) {
     absl::StrAppend(&pieces.run_element, ", p", i, " + i * ", step_in_run);
     absl::StrAppend(&pieces.run_element_k, ", p", i, " + (i + k) * ", step_in_run);
     std::string column = absl::StrCat("launch.inputs[", i, "].strides[", text.kept_rank - 1, "]");
-    absl::StrAppend(&pieces.row_pointers, "        const char* const row", i, " = base", i,
-                    " + reduced_offset(launch, ", i, ", i);\n");
     absl::StrAppend(&pieces.unit_steps, i == 0 ? "" : " && ", column, " == ", size);
-    absl::StrAppend(&pieces.unit_element, ", row", i, " + j * ", size);
-    absl::StrAppend(&pieces.column_element, ", row", i, " + j * ", column);
+    absl::StrAppend(&pieces.unit_element, ", row.at[", i, "] + j * ", size);
+    absl::StrAppend(&pieces.column_element, ", row.at[", i, "] + j * ", column);
   }
   absl::StrAppend(&pieces.run_element, ", first + i)");
   absl::StrAppend(&pieces.run_element_k, ", first + i + k)");
@@ -175,32 +315,128 @@ Pieces MakePieces(const ReduceText& text) {
   return pieces;
 }
 
+bool IsExtreme(Code::Combine combine) {
+  return combine == Code::COMBINE_MINIMUM || combine == Code::COMBINE_MAXIMUM;
+}
+
+// How lanes of numbers are combined (device/lanes.h); empty: the accumulator is not one number.
+std::string CombinationOf(const Code& code, const ReduceText& text, DType accumulator) {
+  if (text.counts || !(IsBool(accumulator) || IsInteger(accumulator) ||
+                       accumulator == DType::kFloat32 || accumulator == DType::kFloat64)) {
+    return "";
+  }
+  switch (code.combine()) {
+    case Code::COMBINE_ADD:
+      return "st_adding";
+    case Code::COMBINE_MULTIPLY:
+      return "st_multiplying";
+    case Code::COMBINE_MINIMUM:
+    case Code::COMBINE_ARGMIN:
+      return "st_taking_minimum";
+    case Code::COMBINE_MAXIMUM:
+    case Code::COMBINE_ARGMAX:
+      return "st_taking_maximum";
+    case Code::COMBINE_LOGICAL_OR:
+      return IsBool(accumulator) ? "st_adding" : "";
+    case Code::COMBINE_LOGICAL_AND:
+      return IsBool(accumulator) ? "st_multiplying" : "";
+    default:
+      return "";
+  }
+}
+
+// Whether instruction `number` is input `index` as it lies in memory.
+bool IsPlainInput(const Code& code, const ReduceText& text, uint32_t number, uint32_t index,
+                  DType dtype) {
+  const wire::Instruction& value = code.map().instructions(static_cast<int>(number));
+  return value.kind() == wire::Instruction::KIND_INPUT && value.index() == index &&
+         text.dtypes[index] == dtype && !IsBool(dtype);
+}
+
+bool InSequence(const ReduceText& text) {
+  return std::all_of(text.access.begin(), text.access.end(), [](wire::Layout::Access access) {
+    return access == wire::Layout::ACCESS_CONTIGUOUS;
+  });
+}
+
+const char* SourceText(const Code& code, const ReduceText& text, DType dtype) {
+  if (!InSequence(text)) return kCopied;
+  const uint32_t result = code.map().results(0);
+  const wire::Instruction& value = code.map().instructions(static_cast<int>(result));
+  if (IsPlainInput(code, text, result, 0, dtype)) return kInPlace;
+  const bool products = !text.finishes_index && value.op() == "multiply" &&
+                        value.arguments_size() == 2 && text.dtypes.size() == 2 &&
+                        IsPlainInput(code, text, value.arguments(0), 0, dtype) &&
+                        IsPlainInput(code, text, value.arguments(1), 1, dtype);
+  return products ? kProducts : kCopied;
+}
+
+std::string RowsText(const Code& code, const ReduceText& text, DType accumulator,
+                     const std::string& combination) {
+  if (combination.empty()) return absl::StrCat(kCascade, kAnyRun, kRows);
+  const std::string run = absl::StrReplaceAll(text.finishes_index ? kPlaceRun : kNumberRun,
+                                              {{"$source", SourceText(code, text, accumulator)}});
+  return absl::StrCat(kLanesHeader, kCascade, run, kRows);
+}
+
+std::string ColumnsText(const Code& code, const ReduceText& text, DType accumulator,
+                        const std::string& combination) {
+  const bool number = !combination.empty();
+  const bool as_it_lies = number && text.dtypes.size() == 1 &&
+                          IsPlainInput(code, text, code.map().results(0), 0, accumulator);
+  const std::string block =
+      absl::StrReplaceAll(number && text.finishes_index ? kPlaceBlock : kAnyBlock,
+                          {{"$vectors", as_it_lies ? kVectors : ""}});
+  return absl::StrCat(number ? kLanesHeader : "", kCascade,
+                      number && !text.finishes_index ? kCombineNumbers : "",
+                      absl::StrReplaceAll(kColumns, {{"$combine_block", block}}));
+}
+
 }  // namespace
 
-absl::StatusOr<std::string> EmitReduceCpu(const wire::ReduceCode& code) {
+absl::StatusOr<std::string> EmitReduceCpu(const Code& code) {
   auto text = PrepareReduce(code, Target::kCpu);
   if (!text.ok()) return text.status();
   Pieces pieces = MakePieces(*text);
+  const auto accumulator = static_cast<DType>(code.accumulator_dtype());
+  const std::string combination = CombinationOf(code, *text, accumulator);
+  const bool by_place = text->finishes_index && !combination.empty();
   std::string row_extent =
       text->reduced_rank == 0
           ? "1"
           : absl::StrCat("launch.extents[", text->kept_rank + text->reduced_rank - 1, "]");
-  std::string kernels = absl::StrCat(kCascade, text->kept_contiguous ? kColumns : kRows, kFinish);
+  std::string kernels =
+      absl::StrCat(text->kept_contiguous ? ColumnsText(code, *text, accumulator, combination)
+                                         : RowsText(code, *text, accumulator, combination),
+                   kFinish);
   return text->definitions +
-         absl::StrReplaceAll(kernels, {{"$map_scalars", text->map_scalars_call},
-                                       {"$finish_scalars", text->finish_scalars_call},
-                                       {"$row_extent", row_extent},
-                                       {"$bases", pieces.bases},
-                                       {"$pointers", pieces.pointers},
-                                       {"$pointer_parameters", pieces.pointer_parameters},
-                                       {"$run_element_k", pieces.run_element_k},
-                                       {"$run_element", pieces.run_element},
-                                       {"$group", absl::StrCat(kColumnGroup)},
-                                       {"$last_kept", absl::StrCat(text->kept_rank - 1)},
-                                       {"$row_pointers", pieces.row_pointers},
-                                       {"$unit_steps", pieces.unit_steps},
-                                       {"$unit_element", pieces.unit_element},
-                                       {"$column_element", pieces.column_element}});
+         absl::StrReplaceAll(
+             kernels,
+             {{"$map_scalars", text->map_scalars_call},
+              {"$finish_scalars", text->finish_scalars_call},
+              {"$row_extent", row_extent},
+              {"$left_in_row", text->reduced_rank > 1 ? "row - i % row" : "row - i"},
+              {"$begin_result", by_place ? "    Acc found = st_identity();"
+                                         : "    Cascade cascade;\n    cascade.count = 0;"},
+              {"$take_run", absl::StrCat(by_place ? "improve(found, scalars, "
+                                                  : "cascade_add(cascade, combine_run(scalars, ",
+                                         pieces.pointers, by_place ? ", i, n);" : ", i, n));")},
+              {"$end_result", by_place ? "found" : "cascade_result(cascade)"},
+              {"$combination", combination},
+              {"$extremes", IsExtreme(code.combine()) ? "true" : "false"},
+              {"$combine_both", combination.empty() ? "st_combine" : "combine_numbers"},
+              {"$value", TypeName(accumulator)},
+              {"$no_better", code.combine() == Code::COMBINE_ARGMIN ? ">=" : "<="},
+              {"$bases", pieces.bases},
+              {"$pointer_parameters", pieces.pointer_parameters},
+              {"$run_element_k", pieces.run_element_k},
+              {"$run_element", pieces.run_element},
+              {"$num_inputs", absl::StrCat(text->dtypes.size())},
+              {"$group", absl::StrCat(kColumnGroup)},
+              {"$last_kept", absl::StrCat(text->kept_rank - 1)},
+              {"$unit_steps", pieces.unit_steps},
+              {"$unit_element", pieces.unit_element},
+              {"$column_element", pieces.column_element}});
 }
 
 }  // namespace stride::codegen

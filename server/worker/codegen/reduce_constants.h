@@ -19,10 +19,11 @@ inline constexpr int64_t kLeastPerThread =
     16;  // elements that make a further split worth its second pass
 
 // CPU.
-inline constexpr int64_t kColumnGroup =
-    256;  // kept columns walked together: their accumulators stay in the first cache
-inline constexpr int64_t kCpuChunk = 1 << 16;   // elements of one part of a row
-inline constexpr int64_t kCpuChunkRows = 4096;  // of a column
-inline constexpr int64_t kEnoughGroups = 256;   // results (or groups) from which nothing is split
+// Kept columns walked together: a page of float32 in a row, and their accumulators stay in the
+// first cache.
+inline constexpr int64_t kColumnGroup = 1024;
+inline constexpr int64_t kCpuChunk = 1 << 16;  // elements of one part of a row
+inline constexpr int64_t kCpuChunkRows = 512;  // of a column, at least
+inline constexpr int64_t kEnoughGroups = 256;  // results (or groups) from which nothing is split
 
 }  // namespace stride::codegen

@@ -82,10 +82,14 @@ ReduceShape PlanReduceCpu(const wire::ReduceLaunch& launch) {
   if (columns && counts.last_kept > 0) {
     groups = counts.kept / counts.last_kept * DivideUp(counts.last_kept, kColumnGroup);
   }
-  // Enough results keep every core busy; else the elements of one result are shared out.
-  bool split = groups < kEnoughGroups;
-  int64_t least = columns ? kCpuChunkRows : kCpuChunk;
-  Split(shape, counts, split ? DivideUp(counts.reduced, least) : 1, least);
+  // Enough results keep every core busy; else the elements of one result are shared out: rows into
+  // parts of one size, columns into as many as make enough.
+  int64_t wanted = 1;
+  if (groups < kEnoughGroups) {
+    wanted = columns ? DivideUp(kEnoughGroups, std::max<int64_t>(groups, 1))
+                     : DivideUp(counts.reduced, kCpuChunk);
+  }
+  Split(shape, counts, wanted, columns ? kCpuChunkRows : kCpuChunk);
   shape.num_items = groups * shape.splits;
   return shape;
 }

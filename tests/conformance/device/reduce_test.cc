@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 
 #include "tests/conformance/device/harness.h"
 
@@ -72,6 +73,157 @@ TEST_F(ReduceTest, FindsExtremesAndWhereTheyAre) {
   EXPECT_EQ(harness().Get(Reduce(v1::Reduction::FUNCTION_MIN, {}, input)).At(0), Value(0));
   EXPECT_EQ(harness().Get(Reduce(v1::Reduction::FUNCTION_ARGMAX, {}, input)).At(0), Value(31234));
   EXPECT_EQ(harness().Get(Reduce(v1::Reduction::FUNCTION_ARGMIN, {}, input)).At(0), Value(0));
+}
+
+// What `values` make, one after another. Places count from 0; NaN wins.
+Value Expected(v1::Reduction::Function function, const std::vector<Value>& values) {
+  Value result = 0;
+  size_t best = 0;
+  auto is_better = [&](Value value, Value than, bool less) {
+    if (std::isnan(than.real())) return false;
+    if (std::isnan(value.real())) return true;
+    return less ? value.real() < than.real() : value.real() > than.real();
+  };
+  const bool less =
+      function == v1::Reduction::FUNCTION_MIN || function == v1::Reduction::FUNCTION_ARGMIN;
+  for (size_t i = 0; i < values.size(); ++i) {
+    result += values[i];
+    if (is_better(values[i], values[best], less)) best = i;
+  }
+  switch (function) {
+    case v1::Reduction::FUNCTION_SUM:
+      return result;
+    case v1::Reduction::FUNCTION_ANY:
+      return std::any_of(values.begin(), values.end(), [](Value v) { return v != 0.0; });
+    case v1::Reduction::FUNCTION_ALL:
+      return std::all_of(values.begin(), values.end(), [](Value v) { return v != 0.0; });
+    case v1::Reduction::FUNCTION_ARGMIN:
+    case v1::Reduction::FUNCTION_ARGMAX:
+      return static_cast<double>(best);
+    default:
+      return values[best];
+  }
+}
+
+// The rows (or columns) of a matrix, each reduced.
+std::vector<Value> Expected(v1::Reduction::Function function, const HostArray& input, int axis) {
+  const int64_t rows = input.info.shape[0], columns = input.info.shape[1];
+  std::vector<Value> results;
+  for (int64_t i = 0; i < (axis == 0 ? columns : rows); ++i) {
+    std::vector<Value> values;
+    for (int64_t j = 0; j < (axis == 0 ? rows : columns); ++j)
+      values.push_back(input.At(axis == 0 ? j * columns + i : i * columns + j));
+    results.push_back(Expected(function, values));
+  }
+  return results;
+}
+
+std::string Bits(const std::vector<Value>& values) {
+  std::string text;
+  for (Value value : values)
+    text += (std::isnan(value.real()) ? "nan" : std::to_string(value.real())) + " ";
+  return text;
+}
+
+// Sums stay so small that every type holds them.
+HostArray Small(DType dtype, std::vector<int64_t> shape) {
+  return Make(dtype, std::move(shape), [dtype](int64_t i) {
+    if (dtype == DType::kBool) return Value(i % 3 == 1);
+    const int64_t value = i * 37 % 23;
+    return Value(static_cast<double>(IsUnsigned(dtype) ? value : value - 11));
+  });
+}
+
+constexpr DType kNumbers[] = {DType::kBool,   DType::kInt8,    DType::kInt16,    DType::kInt32,
+                              DType::kInt64,  DType::kUInt8,   DType::kUInt16,   DType::kUInt32,
+                              DType::kUInt64, DType::kFloat16, DType::kBFloat16, DType::kFloat32,
+                              DType::kFloat64};
+
+TEST_F(ReduceTest, EveryTypeInRowsAndColumns) {
+  for (DType dtype : kNumbers) {
+    const auto third =
+        dtype == DType::kBool ? v1::Reduction::FUNCTION_ANY : v1::Reduction::FUNCTION_ARGMIN;
+    for (auto function : {v1::Reduction::FUNCTION_SUM, v1::Reduction::FUNCTION_MAX, third}) {
+      // Around the number of values that are combined side by side, and of those in a run.
+      for (auto [rows, columns] : {std::pair<int64_t, int64_t>{3, 1},
+                                   {2, 31},
+                                   {5, 33},
+                                   {3, 513},
+                                   {131, 1055},
+                                   {1100, 19}}) {
+        const HostArray input = Small(dtype, {rows, columns});
+        for (int axis : {0, 1}) {
+          const HostArray got = harness().Get(Reduce(function, {axis}, input));
+          ASSERT_EQ(Bits(got.Values()), Bits(Expected(function, input, axis)))
+              << Name(dtype) << " " << function << " of " << rows << "x" << columns << " along "
+              << axis;
+        }
+        harness().Reset();
+      }
+    }
+  }
+}
+
+TEST_F(ReduceTest, EveryFunctionOfViews) {
+  for (DType dtype : {DType::kInt32, DType::kFloat64}) {
+    for (auto function : {v1::Reduction::FUNCTION_MIN, v1::Reduction::FUNCTION_ARGMAX,
+                          v1::Reduction::FUNCTION_ALL, v1::Reduction::FUNCTION_SUM}) {
+      const HostArray input = Small(dtype, {70, 1066});
+      for (const HostArray& view :
+           {Transposed(input), Reversed(input, 0), Reversed(input, 1), EverySecond(input, 0),
+            EverySecond(input, 1), Repeated(Small(dtype, {1, 1066}), {70, 1066})}) {
+        for (int axis : {0, 1}) {
+          const HostArray got = harness().Get(Reduce(function, {axis}, view));
+          ASSERT_EQ(Bits(got.Values()), Bits(Expected(function, view, axis)))
+              << Name(dtype) << " " << function << " along " << axis;
+        }
+        harness().Reset();
+      }
+    }
+  }
+}
+
+TEST_F(ReduceTest, NaNWinsWhereverItLies) {
+  const double nan = std::nan("");
+  for (DType dtype : {DType::kFloat16, DType::kFloat32, DType::kFloat64}) {
+    for (auto function : {v1::Reduction::FUNCTION_MIN, v1::Reduction::FUNCTION_MAX,
+                          v1::Reduction::FUNCTION_ARGMIN, v1::Reduction::FUNCTION_ARGMAX}) {
+      for (int64_t place : {0, 5, 31, 32, 47, 511, 512, 700, 1052}) {
+        for (int axis : {0, 1}) {
+          // Two NaNs of either sign in the middle one of three, the others have none.
+          const int64_t step = axis == 0 ? 35 : 1, start = axis == 0 ? 17 : 1053;
+          HostArray input = axis == 0 ? Small(dtype, {1053, 35}) : Small(dtype, {3, 1053});
+          for (auto [where, value] : {std::pair<int64_t, double>{1052, nan}, {place, -nan}}) {
+            Store(dtype, value, input.buffer.data() + (start + where * step) * ItemSize(dtype));
+          }
+          const HostArray got = harness().Get(Reduce(function, {axis}, input));
+          ASSERT_EQ(Bits(got.Values()), Bits(Expected(function, input, axis)))
+              << Name(dtype) << " " << function << " at " << place << " along " << axis;
+          harness().Reset();
+        }
+      }
+    }
+  }
+}
+
+TEST_F(ReduceTest, ThePlaceIsTheFirstOfEquals) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (DType dtype : {DType::kFloat32, DType::kFloat64}) {
+    for (int64_t n : {1, 31, 700, 70000}) {
+      for (const auto& value : std::vector<std::function<Value(int64_t)>>{
+               [&](int64_t) { return Value(-infinity); }, [&](int64_t) { return Value(infinity); },
+               [](int64_t i) { return Value(static_cast<double>(i / 3)); },
+               [](int64_t i) { return Value(i % 2 == 0 ? 0.0 : -0.0); }}) {
+        const HostArray input = Make(dtype, {n, 1}, value);
+        for (auto function : {v1::Reduction::FUNCTION_ARGMAX, v1::Reduction::FUNCTION_ARGMIN}) {
+          ASSERT_EQ(harness().Get(Reduce(function, {0}, input)).At(0),
+                    Expected(function, input, 0)[0])
+              << Name(dtype) << " " << n;
+        }
+        harness().Reset();
+      }
+    }
+  }
 }
 
 TEST_F(ReduceTest, MeanAndNormFinishTheirSums) {

@@ -102,7 +102,7 @@ void Gemm(const BlasOperand<std::complex<T>>& a, const BlasOperand<std::complex<
 }
 
 // Matrix times vector, where the library's matrix product would first copy the whole matrix. False:
-// not this way.
+// not this way. A vector times a matrix is this of the transposes.
 template <typename T>
 bool MultiplyVector(const MatrixView& left, const MatrixView& right, const MatrixView& output,
                     T beta) {
@@ -136,7 +136,11 @@ bool MultiplyVector(const MatrixView& left, const MatrixView& right, const Matri
 template <typename T>
 absl::Status MultiplyBlock(const MatrixView& left, const MatrixView& right,
                            const MatrixView& output, T beta) {
-  if (MultiplyVector<T>(left, right, output, beta)) return absl::OkStatus();
+  if (MultiplyVector<T>(left, right, output, beta) ||
+      (output.rows == 1 &&
+       MultiplyVector<T>(right.Transposed(), left.Transposed(), output.Transposed(), beta))) {
+    return absl::OkStatus();
+  }
   BlasOperand<T> a(left), b(right);
   if (!a.ok() || !b.ok()) return absl::ResourceExhaustedError("no memory to copy a strided matrix");
   int64_t leading =

@@ -1,9 +1,12 @@
+#include <algorithm>
 #include <atomic>
+#include <cstring>
 
 #include "server/worker/codegen/launch_abi.h"
 #include "server/worker/cpu/lower/blas.h"
 #include "server/worker/cpu/lower/half_matmul.h"
 #include "server/worker/cpu/lower/lowering.h"
+#include "server/worker/cpu/lower/scratch.h"
 
 namespace stride::cpu {
 namespace {
@@ -11,6 +14,13 @@ namespace {
 // Products of fewer multiplications than this gain nothing from a second thread inside: give each
 // thread its own batches.
 constexpr double kSmallProduct = 1 << 21;
+
+// Elements of a vector that one thread computes at a time: a page of float32, so that it reads the
+// matrix's rows in pieces that the processor reads ahead.
+constexpr int64_t kStrip = 1024;
+
+// Multiplications of one part of a long sum that makes a short vector, or a number.
+constexpr int64_t kPart = 1 << 17;
 
 struct Batches {
   std::vector<int64_t> extents;
@@ -56,11 +66,97 @@ absl::Status RunSmallBatches(const Product& product, ThreadPool& pool) {
   return no_memory ? absl::ResourceExhaustedError("no memory to copy a matrix") : absl::OkStatus();
 }
 
+bool IsVector(const Product& product) {
+  return (product.output.rows == 1 || product.output.columns == 1) &&
+         (product.dtype == DType::kFloat32 || product.dtype == DType::kFloat64);
+}
+
+// A strip of the vector is a product of its own: so many threads as there are, not as many as the
+// library would start, and the same result with any number of them.
+absl::Status RunStrips(const Product& product, ThreadPool& pool) {
+  SetBlasThreads(1);
+  const bool along_row = product.output.rows == 1;
+  const int64_t length = along_row ? product.output.columns : product.output.rows;
+  const int64_t inner = product.left.columns;
+  std::atomic<bool> no_memory{false};
+  pool.ParallelFor((length + kStrip - 1) / kStrip, 1, [&](int64_t begin, int64_t end, int) {
+    for (int64_t start = begin * kStrip; start < std::min(end * kStrip, length); start += kStrip) {
+      const int64_t n = std::min(kStrip, length - start);
+      absl::Status status =
+          along_row
+              ? MultiplyByBlas(product.dtype, product.left, product.right.Block(0, start, inner, n),
+                               product.output.Block(0, start, 1, n))
+              : MultiplyByBlas(product.dtype, product.left.Block(start, 0, n, inner), product.right,
+                               product.output.Block(start, 0, n, 1));
+      if (!status.ok()) no_memory = true;
+    }
+  });
+  return no_memory ? absl::ResourceExhaustedError("no memory to copy a matrix") : absl::OkStatus();
+}
+
+// `count` vectors one after another, added to the first of them: pairs, then pairs of those.
+template <typename T>
+void AddPairwise(T* vectors, int64_t count, int64_t length) {
+  for (int64_t step = 1; step < count; step *= 2) {
+    for (int64_t i = 0; i + step < count; i += 2 * step) {
+      for (int64_t j = 0; j < length; ++j)
+        vectors[i * length + j] += vectors[(i + step) * length + j];
+    }
+  }
+}
+
+template <typename T>
+void Store(const T* values, const MatrixView& output) {
+  for (int64_t i = 0; i < output.rows; ++i) {
+    for (int64_t j = 0; j < output.columns; ++j) {
+      std::memcpy(output.data + i * output.row_stride + j * output.column_stride, values++,
+                  sizeof(T));
+    }
+  }
+}
+
+// Parts of what is summed, each a product of its own; likewise the same with any number of threads.
+template <typename T>
+absl::Status RunParts(const Product& product, ThreadPool& pool, int64_t part) {
+  SetBlasThreads(1);
+  const MatrixView& output = product.output;
+  const int64_t length = output.rows * output.columns, inner = product.left.columns;
+  const int64_t count = (inner + part - 1) / part, item = sizeof(T);
+  ScratchMemory sums = AllocateScratch(count * length * item);
+  std::atomic<bool> no_memory{!sums};
+  pool.ParallelFor(no_memory ? 0 : count, 1, [&](int64_t begin, int64_t end, int) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t start = i * part, k = std::min(part, inner - start);
+      const MatrixView sum{sums.get() + i * length * item, output.rows, output.columns,
+                           output.columns * item, item};
+      absl::Status status =
+          MultiplyByBlas(product.dtype, product.left.Block(0, start, output.rows, k),
+                         product.right.Block(start, 0, k, output.columns), sum);
+      if (!status.ok()) no_memory = true;
+    }
+  });
+  if (no_memory) return absl::ResourceExhaustedError("no memory for a product's parts");
+  AddPairwise(reinterpret_cast<T*>(sums.get()), count, length);
+  Store(reinterpret_cast<const T*>(sums.get()), output);
+  return absl::OkStatus();
+}
+
+// A vector with work for several threads; its elements alone tell how it is cut.
+absl::Status RunVector(const Product& product, ThreadPool& pool) {
+  const int64_t length = std::max(product.output.rows, product.output.columns);
+  if (length > kStrip) return RunStrips(product, pool);
+  const int64_t part = kPart / length;
+  return product.dtype == DType::kFloat32 ? RunParts<float>(product, pool, part)
+                                          : RunParts<double>(product, pool, part);
+}
+
 absl::Status Run(const Product& product, ThreadPool& pool) {
   double multiplications =
       1.0 * product.output.rows * product.output.columns * product.left.columns;
   if (product.batches.count > 1 && multiplications < kSmallProduct)
     return RunSmallBatches(product, pool);
+  if (product.batches.count == 1 && multiplications >= kSmallProduct && IsVector(product))
+    return RunVector(product, pool);
   SetBlasThreads(pool.num_threads());
   for (int64_t i = 0; i < product.batches.count; ++i) {
     if (absl::Status s = MultiplyBatch(product, &pool, i); !s.ok()) return s;

@@ -18,6 +18,7 @@ struct MatrixView {
     return {data + row * row_stride + column * column_stride, num_rows, num_columns, row_stride,
             column_stride};
   }
+  MatrixView Transposed() const { return {data, columns, rows, column_stride, row_stride}; }
 };
 
 }  // namespace stride::cpu

@@ -207,6 +207,28 @@ TEST(CodegenReduce, FloatSumsArePairwise) {
   EXPECT_NEAR(Reduce<float>(R::FUNCTION_MEAN, DType::kFloat32, tenths)[0], 0.1, 1e-7);
 }
 
+// Whoever shares out the items, and how: the order of combination is of the shape alone.
+TEST(CodegenReduce, FloatSumsAreTheSameInAnyParts) {
+  std::vector<float> data(300000);
+  std::mt19937 random(5);
+  for (float& x : data) x = static_cast<float>(random() % 100000) * 1e-3f - 40;
+  for (const auto& [shape, axes] :
+       std::vector<std::pair<std::vector<int64_t>, std::vector<int32_t>>>{{{300000}, {}},
+                                                                          {{3000, 100}, {0}},
+                                                                          {{3000, 100}, {1}},
+                                                                          {{100, 3000}, {0}},
+                                                                          {{37, 3000}, {1}}}) {
+    auto plan = ops::PlanOperation(ReduceOf(R::FUNCTION_SUM, axes),
+                                   {ops::testing::Array(DType::kFloat32, shape)}, {});
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    auto modules = testing::NativeModules::Compile({*EmitReduceCpu(plan->code->reduce())});
+    ASSERT_TRUE(modules.ok()) << modules.status();
+    const char* const bytes = reinterpret_cast<const char*>(data.data());
+    const std::string whole = RunReduce(*modules, 0, *plan, bytes, 1 << 30);
+    for (int64_t part : {1, 2, 7}) EXPECT_EQ(whole, RunReduce(*modules, 0, *plan, bytes, part));
+  }
+}
+
 TEST(CodegenReduce, TheExampleOfTheProject) {
   std::vector<int64_t> range(100000);
   for (size_t i = 0; i < range.size(); ++i) range[i] = static_cast<int64_t>(i);
@@ -264,7 +286,7 @@ TEST(CodegenReduce, IntegerMatmul) {
   operation.add_outputs()->set_handle(3);
   const int64_t m = 7, k = 9, n = 600;
   ArrayInfo right = Contiguous(DType::kInt32, {k, n});
-  right.strides = {4, 4 * k};  // transposed
+  right.strides = {4, 4 * k};  // transposed: both factors lie along what is summed
   auto plan = ops::PlanOperation(
       operation, {ops::testing::Array(DType::kInt32, {2, m, k}), ops::Input(right)}, {});
   ASSERT_TRUE(plan.ok()) << plan.status();

@@ -194,6 +194,53 @@ TEST_F(MatmulTest, LargeEnoughForAllThreads) {
   Check(DType::kFloat64, 1, 150, 160, 170, Order::kColumns, Order::kEverySecond, 1e-13);
 }
 
+TEST_F(MatmulTest, LongVectors) {
+  for (DType dtype : {DType::kFloat32, DType::kFloat64}) {
+    const double tolerance = dtype == DType::kFloat32 ? 1e-4 : 1e-12;
+    for (Order order : {Order::kRows, Order::kColumns, Order::kPaddedRows, Order::kEverySecond}) {
+      Check(dtype, 1, 1, 2111, 1009, Order::kRows, order, tolerance);
+      Check(dtype, 1, 2111, 1, 1009, order, Order::kRows, tolerance);
+      Check(dtype, 1, 1, 2111, 1009, Order::kEverySecond, order, tolerance);
+      Check(dtype, 1, 1, 7, 300011, Order::kRows, order, tolerance);
+      Check(dtype, 1, 7, 1, 300011, order, Order::kRows, tolerance);
+      Check(dtype, 1, 1, 1, 2100007, order, Order::kRows, 10 * tolerance);
+    }
+  }
+}
+
+TEST_F(MatmulTest, AVectorIsTheSameWithAnyNumberOfThreads) {
+  for (auto [m, n, k] : {std::tuple<int64_t, int64_t, int64_t>{1, 4099, 1021},
+                         {4099, 1, 1021},
+                         {1, 17, 150001},
+                         {17, 1, 150001},
+                         {1, 1, 3000001}}) {
+    for (Order order : {Order::kRows, Order::kColumns}) {
+      used_ = 0;
+      wire::MatmulLaunch launch;
+      launch.set_m(m);
+      launch.set_n(n);
+      launch.set_k(k);
+      launch.add_batch_extents(1);
+      *launch.mutable_left() = Place(DType::kFloat32, 1, m, k, order);
+      *launch.mutable_right() = Place(DType::kFloat32, 1, k, n, order);
+      *launch.mutable_output() = Place(DType::kFloat32, 1, m, n, Order::kRows);
+      Fill(launch.left(), 1, m, k);
+      Fill(launch.right(), 1, k, n);
+      std::string first;
+      for (int threads : {1, 2, 3, 7}) {
+        ThreadPool pool(threads);
+        auto work = LowerMatmul({&arenas_, &modules_, &pool}, launch);
+        ASSERT_TRUE(work.ok()) << work.status();
+        ASSERT_TRUE(work->run().ok());
+        const std::string got(reinterpret_cast<char*>(Element(launch.output(), 0, 0, 0)),
+                              m * n * sizeof(float));
+        if (threads == 1) first = got;
+        EXPECT_TRUE(got == first) << threads << " threads";
+      }
+    }
+  }
+}
+
 TEST_F(MatmulTest, OutOfBoundsIsRefused) {
   wire::MatmulLaunch launch;
   launch.set_m(10);
