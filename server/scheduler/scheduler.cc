@@ -273,7 +273,7 @@ void Scheduler::Complete(const std::shared_ptr<Task>& task, absl::Status status)
   SetState(*task, TaskState::kDone);
   core_->deferred.push_back([task] {
     task->finished.Notify();
-    for (auto& callback : std::exchange(task->on_done, {})) callback();
+    for (auto& callback : std::exchange(task->on_done, {})) callback(task->result);
   });
   // One after another, not one inside another: an error may run down a chain of any length.
   freed_.insert(freed_.end(), dependents.begin(), dependents.end());

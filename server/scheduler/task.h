@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
+#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
@@ -128,7 +130,8 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   // The outcome: `result` is written before `finished` is notified, never after.
   absl::Status result;
   absl::Notification finished;
-  std::vector<std::function<void()>> on_done;  // run after the lock is given back
+  // Told the result after the lock is given back.
+  absl::InlinedVector<absl::AnyInvocable<void(const absl::Status&)>, 1> on_done;
 };
 
 }  // namespace stride::scheduler
