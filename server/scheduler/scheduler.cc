@@ -265,7 +265,7 @@ void Scheduler::Complete(const std::shared_ptr<Task>& task, absl::Status status)
   }
   task->end_time = core_->Now();
   task->result = std::move(status);
-  std::vector<std::shared_ptr<Task>> dependents = ReleaseAccesses(*task);
+  TaskList dependents = ReleaseAccesses(*task);
   if (core_->durability != nullptr && !task->piece) core_->durability->Ended(*task, was_dispatched);
   task->uses.clear();  // lets go of the buffers
   task->granted = nullptr;
