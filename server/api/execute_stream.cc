@@ -60,10 +60,12 @@ void Describe(const scheduler::Ticket& ticket, v1::CommandResult* result) {
 }
 
 // Where the answers to one message lie, which are written and forgotten about together.
-std::shared_ptr<google::protobuf::Arena> MakeRoomForAnswers() {
+std::shared_ptr<google::protobuf::Arena> MakeRoomForAnswers(int num_commands) {
+  constexpr size_t kUsualBytes = 512, kMaxBlockBytes = 64 << 10;
   google::protobuf::ArenaOptions options;
-  options.start_block_size = 4 << 10;
-  options.max_block_size = 64 << 10;
+  options.start_block_size =
+      std::min(kMaxBlockBytes, kUsualBytes * static_cast<size_t>(num_commands + 1));
+  options.max_block_size = kMaxBlockBytes;
   return std::make_shared<google::protobuf::Arena>(options);
 }
 
@@ -102,7 +104,7 @@ absl::Status ExecuteStream::ReadAll() {
 }
 
 bool ExecuteStream::TakeAll(const v1::ExecuteRequest& request) {
-  const auto room = MakeRoomForAnswers();
+  const auto room = MakeRoomForAnswers(request.commands_size());
   for (int i = 0; i < request.commands_size(); ++i) {
     const bool more = i + 1 < request.commands_size();
     if (!queue_.Push(Take(request.commands(i), room), more)) return false;

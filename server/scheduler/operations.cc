@@ -204,7 +204,9 @@ absl::Status Operations::Resolve(const TenantId& tenant, const std::string& sess
     if (!device.ok()) return device.status();
     resolved->device = *device;
   }
-  for (const ops::OperandField& field : ops::CollectOperands(operation)) {
+  const std::vector<ops::OperandField> operands = ops::CollectOperands(operation);
+  resolved->inputs.reserve(operands.size());
+  for (const ops::OperandField& field : operands) {
     if (field.operand->source_case() == v1::Operand::kScalar) {
       resolved->inputs.push_back(nullptr);
       continue;
