@@ -1,18 +1,19 @@
 """The same work on 1, 2, 4, ... devices: a sum, a matrix times a vector, an elementwise expression, all on arrays that are there, split over the devices.
 
-    PYTHONPATH=build/release/python python bench/python/shards.py [--elements 30000000] [--rows 10000] [--columns 300000] [--repeats 15] [--json FILE]
+    PYTHONPATH=build/release/python:. python bench/python/shards.py [--elements 30000000] [--rows 10000] [--columns 300000] [--repeats 15] [--json FILE]
 
-Prints medians and p99 in milliseconds and how many times faster than on one device, measured alternately in the same run. Connects as stride.connect
-does; `STRIDE_ADDRESS`, or `strided --cpu-devices=4x1` where there is no GPU. The sum and the product end with a read of the result."""
+Prints medians and p99 in milliseconds and how many times faster than on one device, measured alternately in the same run. The sum and the product end with a read of the result."""
 
 import argparse
-import json
-import statistics
+import contextlib
+import os
 import time
 
 import numpy as np
 
 import stride as st
+from bench.report.row import Result, Row, Times
+from stride._daemon import PrivateDaemon, find_daemon
 
 
 def counts(devices):
@@ -43,16 +44,29 @@ def measure(work, repeats):
     return times
 
 
-def table(title, times, num_bytes):
-    rows, first = [], None
-    for count, seconds in times.items():
-        median = statistics.median(seconds)
-        p99 = sorted(seconds)[min(len(seconds) - 1, int(0.99 * len(seconds)))]
-        first = first or median
-        rows.append({"work": title, "devices": count, "median_ms": median * 1e3, "p99_ms": p99 * 1e3, "ratio": first / median,
-                     "gigabytes_per_second": num_bytes / median / 1e9})
-        print(f"{title:28} {count:2} devices  {median * 1e3:9.3f} ms  p99 {p99 * 1e3:9.3f}  {first / median:5.2f} times one  {num_bytes / median / 1e9:8.1f} GB/s")
-    return rows
+def table(key, title, times, num_bytes, device):
+    """A row for each number of devices but the first, held against that."""
+    times = {count: Times.of(seconds) for count, seconds in times.items()}
+    one = next(iter(times.values()))
+    for count, of in times.items():
+        print(f"{title:28} {count:2} devices  {of.median_s * 1e3:9.3f} ms  p99 {of.p99_s * 1e3:9.3f}  {one.median_s / of.median_s:5.2f} times one  "
+              f"{num_bytes / of.median_s / 1e9:8.1f} GB/s")
+    return [Row(f"shards/{key}/{count}/{device}", f"{title}, on {count} devices", of, "1 device", one, num_bytes) for count, of in times.items() if count > 1]
+
+
+@contextlib.contextmanager
+def connected():
+    """As stride.connect does; a private daemon without GPUs has a CPU device for each processor, up to four, so that there is something to spread over."""
+    with st.connect(timeout=600) as session:
+        if "STRIDE_ADDRESS" in os.environ or any(device.kind == "cuda" for device in session.devices()):
+            yield session
+            return
+    daemon = PrivateDaemon(find_daemon(), [f"--cpu-devices={min(4, os.cpu_count())}x1"])
+    try:
+        with st.connect(daemon.address, timeout=600) as session:
+            yield session
+    finally:
+        daemon.stop()
 
 
 def main():
@@ -63,38 +77,43 @@ def main():
     parser.add_argument("--repeats", type=int, default=15)
     parser.add_argument("--json")
     arguments = parser.parse_args()
-    rows = []
-    with st.connect(timeout=600) as session:
+    result = Result()
+    with connected() as session:
         found = session.devices()
         kind = "cuda" if any(device.kind == "cuda" for device in found) else "cpu"
         names = [device.name.replace("devices/", "") for device in found if device.kind == kind and device.serving]
         print(f"{len(names)} devices of kind {kind}")
+        result.devices = {device.name.split("/")[-1]: device.model for device in found}
+        if len(names) < 2:
+            result.missing.append(f"arrays over several devices: there is one of kind {kind}")
+        first = names[0]
         groups = {n: names[:n] for n in counts(names)}
 
         arrays = {n: made((arguments.elements,), 0, group, 1) for n, group in groups.items()}
-        rows += table("sum, float32", measure({n: lambda x=x: float(st.sum(x)) for n, x in arrays.items()}, arguments.repeats),
-                      4 * arguments.elements)
+        result.rows += table("sum", "sum, float32", measure({n: lambda x=x: float(st.sum(x)) for n, x in arrays.items()}, arguments.repeats),
+                             4 * arguments.elements, first)
 
         def expression(x):
             y = st.cos(x) ** 2 + st.sin(x) ** 2
             session.synchronize()
             del y
 
-        rows += table("cos**2 + sin**2, float32", measure({n: lambda x=x: expression(x) for n, x in arrays.items()}, arguments.repeats),
-                      8 * arguments.elements)
+        result.rows += table("trigonometric", "cos**2 + sin**2, float32", measure({n: lambda x=x: expression(x) for n, x in arrays.items()}, arguments.repeats),
+                             8 * arguments.elements, first)
 
         def add(x):
             y = x + x
             session.synchronize()
             del y
 
-        rows += table("x + x, float32", measure({n: lambda x=x: add(x) for n, x in arrays.items()}, arguments.repeats), 8 * arguments.elements)
+        result.rows += table("add", "x + x, float32", measure({n: lambda x=x: add(x) for n, x in arrays.items()}, arguments.repeats),
+                             8 * arguments.elements, first)
         arrays.clear()
 
         # Rows, as the result is wanted; columns, whose partial products have to be added.
         matrix_bytes = 4 * arguments.rows * arguments.columns
         vector = np.random.default_rng(2).standard_normal(arguments.columns, np.float32)
-        for axis, title in ((0, "matvec by rows"), (1, "matvec by columns")):
+        for axis, key, title in ((0, "matvec_rows", "matvec by rows"), (1, "matvec_columns", "matvec by columns")):
             times = {}
             for n, group in groups.items():  # one matrix at a time: all of them may be more than a device has
                 matrix = made((arguments.rows, arguments.columns), axis, group, 3)
@@ -102,10 +121,9 @@ def main():
                 times[n] = measure({n: lambda m=matrix, v=v: (m @ v).to_numpy()}, arguments.repeats)[n]
                 del matrix
                 session.synchronize()
-            rows += table(f"{title}, float32", times, matrix_bytes)
+            result.rows += table(key, f"{title}, float32", times, matrix_bytes, first)
     if arguments.json:
-        with open(arguments.json, "w") as file:
-            json.dump(rows, file, indent=1)
+        result.write(arguments.json)
 
 
 if __name__ == "__main__":

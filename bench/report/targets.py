@@ -58,6 +58,9 @@ TARGETS = [
     Target(rf"peer/sum/numpy/{_GPU}", "tail", 1.3),
     Target(rf"peer/matvec/numpy/{_GPU}", "limit", 1 / 0.95),
     Target(rf"peer/matmul\w*/cupy/{_GPU}", "ratio", 1 / 0.98),
+    Target(rf"shards/sum/2/{_GPU}", "ratio", 1.0),
+    Target(rf"shards/matvec_rows/2/{_GPU}", "ratio", 1 / 1.95),
+    Target(rf"shards/matvec_rows/4/{_GPU}", "ratio", 1 / 3.9),
     Target(rf"peer/(trigonometric|add|multiply_add|choose|selu|sum)/numexpr/{_CPU}", "ratio", 1.0),
     Target(rf"matmul_\w+/(one|all)/{_CPU}", "ratio", 1 / 0.95),
 ]

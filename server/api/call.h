@@ -29,7 +29,7 @@ struct CallEnvironment {
 };
 
 // One RPC in progress: who calls, until when, whether anybody still listens. Made at its start,
-// finished at its end; on the RPC's own thread, save cancelled() which any thread may ask.
+// finished at its end; on one thread at a time, save cancelled() which any may ask.
 class Call {
  public:
   // `method` is a literal such as "ArrayService/GetArray".

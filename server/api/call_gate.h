@@ -9,19 +9,21 @@
 
 namespace stride::api {
 
-// Bounds the calls that one tenant has in progress. Each holds a thread, silent streams included,
-// and threads are one pool for all: no tenant may take them all. Thread-safe.
+// Bounds the calls in progress, of one tenant and of all. Most hold a thread, silent streams
+// included, and all hold memory: no tenant may take it all. Thread-safe.
 class CallGate {
  public:
-  explicit CallGate(int max_per_tenant) : max_per_tenant_(max_per_tenant) {}
+  CallGate(int max_per_tenant, int max) : max_per_tenant_(max_per_tenant), max_(max) {}
 
-  // RESOURCE_EXHAUSTED with a retry delay when the tenant has all it may have; else Leave is owed.
+  // RESOURCE_EXHAUSTED with a retry delay when the tenant, or all together, have what they may
+  // have; else Leave is owed.
   absl::Status Enter(const TenantId& tenant);
   void Leave(const TenantId& tenant);
 
  private:
-  const int max_per_tenant_;
+  const int max_per_tenant_, max_;
   absl::Mutex mutex_;
+  int num_calls_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<TenantId, int> calls_ ABSL_GUARDED_BY(mutex_);  // none is zero
 };
 

@@ -26,6 +26,7 @@
 #include "server/api/program_service.h"
 #include "server/api/region_service.h"
 #include "server/api/region_socket.h"
+#include "server/api/run_server.h"
 #include "server/api/session_service.h"
 #include "server/api/tenant_service.h"
 
@@ -67,11 +68,12 @@ class FrontImpl final : public Front {
  public:
   FrontImpl(const FrontOptions& options, scheduler::Engine* engine, metrics::Sampler* sampler)
       : authenticator_(AuthenticatorOf(options)),
-        call_gate_(std::max(1, options.max_threads / 2)),
+        call_gate_(std::max(1, options.max_threads / 2), options.max_threads),
         environment_{authenticator_.get(), &counters_, options.audit, &call_gate_},
         gate_(options.max_bulk_streams),
         arrays_(&environment_, engine, &gate_),
         compute_(&environment_, engine),
+        runs_(&environment_, engine, &compute_, options.max_threads),
         devices_(&environment_, engine, sampler),
         functions_(&environment_, engine),
         jobs_(&environment_, engine),
@@ -109,6 +111,7 @@ class FrontImpl final : public Front {
   transfer::BulkGate gate_;
   ArrayServiceAdapter arrays_;
   ComputeServiceAdapter compute_;
+  RunServer runs_;
   DeviceServiceAdapter devices_;
   FunctionServiceAdapter functions_;
   JobServiceAdapter jobs_;
@@ -158,6 +161,7 @@ void FrontImpl::Configure(const FrontOptions& options, grpc::ServerBuilder* buil
            &sessions_, &tenants_, &health_}) {
     builder->RegisterService(service);
   }
+  runs_.AddTo(builder);
   constexpr auto kFromFd = grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD;
   plain_acceptor_ = builder->experimental().AddExternalConnectionAcceptor(
       kFromFd, grpc::InsecureServerCredentials());
@@ -180,6 +184,7 @@ absl::Status FrontImpl::Start(const FrontOptions& options, std::vector<Listening
   Configure(options, &builder);
   server_ = builder.BuildAndStart();
   if (server_ == nullptr) return absl::InternalError("gRPC does not start");
+  runs_.Start();
   std::set<int> encrypted;
   for (const ListeningSocket& socket : sockets) {
     addresses_.push_back(socket.address);
@@ -241,6 +246,7 @@ void FrontImpl::Stop(absl::Time deadline) {
   environment_.stopping = true;
   region_socket_.reset();
   if (server_ != nullptr) server_->Shutdown(absl::ToChronoTime(deadline));
+  runs_.Stop();
 }
 
 }  // namespace

@@ -233,7 +233,7 @@ std::vector<Option> MakeOptions() {
        "less speed for each. Default: grows with what the connection carries.",
        Number(&Config::stream_window_bytes, 1 << 16, 1 << 30)},
       {"max-threads", "COUNT",
-       "Threads for calls, one for each in progress, of which one tenant may have half. Default "
+       "Calls in progress, of which one tenant may have half. Most hold a thread each. Default "
        "1024.",
        Number(&Config::max_threads, 8, 1 << 16)},
       {"drain-timeout", "TIME",

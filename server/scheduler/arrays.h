@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -78,6 +79,10 @@ class Arrays {
       absl::Time deadline, std::shared_ptr<Region> region = nullptr, int64_t region_offset = 0);
   absl::StatusOr<std::unique_ptr<InlineFetch>> BeginFetch(const TenantId& tenant,
                                                           const session::ArrayName& name);
+  // The whole content, copied under the lock, which the caller holds. Nothing where it is more than
+  // a few kilobytes, has gaps or is spread, somebody writes or copies it, or it does not lie in
+  // memory that the daemon has mapped.
+  std::optional<v1::InlineArray> ReadAtOnce(const TenantId& tenant, const session::Array& array);
   // The whole content in memory; SIZE_LIMIT above the inline limit.
   absl::StatusOr<v1::InlineArray> ReadInline(const TenantId& tenant,
                                              std::shared_ptr<session::Array> array,

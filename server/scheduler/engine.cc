@@ -100,6 +100,21 @@ class TaskTicket : public Ticket {
     Locked lock(*core_);
     return DescribeTimeline(*core_, *accepted_.task);
   }
+  int64_t OutputBytes(int output) const override {
+    return accepted_.outputs[output]->info.size_bytes();
+  }
+  Outcome TakeOutcome(const std::vector<bool>& wanted) override {
+    Outcome out;
+    Locked lock(*core_);
+    for (size_t i = 0; i < accepted_.outputs.size(); ++i) {
+      const session::Array& array = *accepted_.outputs[i];
+      out.arrays.push_back(scheduler::Describe(*core_, array));
+      out.values.emplace_back();
+      if (i < wanted.size() && wanted[i]) out.values.back() = arrays_->ReadAtOnce(tenant_, array);
+    }
+    if (accepted_.task != nullptr) out.timeline = DescribeTimeline(*core_, *accepted_.task);
+    return out;
+  }
   absl::StatusOr<v1::InlineArray> ReadInline(int output, absl::Time deadline) override {
     return arrays_->ReadInline(tenant_, accepted_.outputs[output], deadline);
   }

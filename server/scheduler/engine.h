@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -147,6 +148,16 @@ class Ticket {
     return arrays;
   }
   virtual v1::Timeline timeline() const = 0;
+  // Bytes of an output, in C order; known from acceptance on.
+  virtual int64_t OutputBytes(int output) const = 0;
+  // After success: all of the above in one look. For an output that is wanted its bytes too, if
+  // they are few and lie where the daemon reads them at once; ReadInline has the others.
+  struct Outcome {
+    std::vector<v1::Array> arrays;  // one for each output
+    v1::Timeline timeline;
+    std::vector<std::optional<v1::InlineArray>> values;  // likewise
+  };
+  virtual Outcome TakeOutcome(const std::vector<bool>& wanted) = 0;
   // After success, for an output that asked for inline_result: its bytes in C order. Blocks for the
   // download.
   virtual absl::StatusOr<v1::InlineArray> ReadInline(int output, absl::Time deadline) = 0;

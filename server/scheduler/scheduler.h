@@ -96,6 +96,8 @@ class Scheduler {
   // Ends workers without work for long and gives back memory that nothing uses.
   void Housekeep();
 
+  bool IsMoving(const store::Buffer* buffer) const;
+
  private:
   friend class Stream;
   void Evaluate(const std::shared_ptr<Task>& task);
@@ -143,7 +145,6 @@ class Scheduler {
   void SpillFailed(const Spill& spill, const absl::Status& status);
   // What the task writes changes now: copies of it that are under way are worth nothing.
   void ContentChanges(const Task& task);
-  bool IsMoving(const store::Buffer* buffer) const;
   // Whether an upload is to write what is being copied: it is looked at again afterwards.
   bool WaitsForCopy(const std::shared_ptr<Task>& task);
   void LogSpill();

@@ -21,6 +21,9 @@ QUIET_SECONDS = 0.5
 # A machine with other things to do delays calls by itself: below this no delay is laid at an attack's door.
 FLOOR_MS = 50
 ATTEMPTS = 4
+# Processors that other programs may take during an attempt that is to be believed, and how many more are made for one that is not.
+BUSY_PROCESSORS = 0.25
+MORE_ATTEMPTS = 8
 SETTLE_SECONDS = 15
 # The allocator keeps up to 256 MiB of freed memory (server/main/process_limits.cc).
 RSS_SLACK = 300 << 20
@@ -36,6 +39,26 @@ EXPECTED_LOG = re.compile(r"connections refused|connection ended: (headers witho
 MOST_LOG_BYTES = 100000
 
 STRIDED = ""
+
+
+def other_cpu_seconds():
+    """Processor time since the start that neither this process nor those it started took: of other programs, and stolen."""
+    tick = os.sysconf("SC_CLK_TCK")
+    fields = [int(field) for field in pathlib.Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
+    user, nice, system, _idle, _iowait, irq, softirq, steal = fields
+    times, parents = {}, {}
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            pid, rest = int(stat.parent.name), stat.read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        # With that of children that have ended.
+        times[pid], parents[pid] = sum(map(int, rest[11:15])), int(rest[1])
+    ours, frontier = 0, {os.getpid()}
+    while frontier:
+        ours += sum(times.get(pid, 0) for pid in frontier)
+        frontier = {pid for pid, parent in parents.items() if parent in frontier}
+    return (user + nice + system + irq + softirq + steal - ours) / tick
 
 
 class AttackCase(unittest.TestCase):
@@ -99,7 +122,10 @@ class AttackCase(unittest.TestCase):
     # --- the attack ---
     def attack(self, work, seconds=1.0):
         before = self.state()
-        for attempt in range(ATTEMPTS):
+        late, unsure = 0, 0
+        while late < ATTEMPTS:
+            others = other_cpu_seconds()
+            begin = time.monotonic()
             quiet = self.calm.measure(QUIET_SECONDS)
             cpu = self.daemon.cpu_seconds()
             self.calm.begin()
@@ -117,10 +143,16 @@ class AttackCase(unittest.TestCase):
             if loud["p99"] < bound:
                 break
             self.assert_unharmed()
-        else:
-            self.fail(f"p99 {loud['p99']:.1f} ms under attack, {quiet['p99']:.1f} ms before, in each of {ATTEMPTS} attempts")
+            busy = (other_cpu_seconds() - others) / (time.monotonic() - begin)
+            if busy > BUSY_PROCESSORS and unsure < MORE_ATTEMPTS:
+                print(f"not counted: other programs took {busy:.2f} processors", flush=True)
+                unsure += 1
+                continue
+            late += 1
         self.assert_settles(before)
         self.assert_unharmed()
+        if late == ATTEMPTS:
+            self.fail(f"p99 {loud['p99']:.1f} ms under attack, {quiet['p99']:.1f} ms before, in each of {ATTEMPTS} attempts")
 
     # --- short forms ---
     def stub(self, service, channel=None):
@@ -132,9 +164,9 @@ class AttackCase(unittest.TestCase):
         """A connection of its own."""
         return grpc.insecure_channel(cls.daemon.tcp, options=[("grpc.use_local_subchannel_pool", 1)])
 
-    def session(self):
+    def session(self, **more):
         pb = stubs.module("session_service_pb2")
-        return self.stub("SessionService").CreateSession(pb.CreateSessionRequest(), metadata=EVIL).session.name
+        return self.stub("SessionService").CreateSession(pb.CreateSessionRequest(**more), metadata=EVIL).session.name
 
     def raw_code(self, method, *messages, **options):
         """The code of a call of `Service/Method` whose messages are these bytes."""

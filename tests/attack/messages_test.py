@@ -124,7 +124,7 @@ class MessagesTest(AttackCase):
 
     # --- sizes that lie ---
     def test_declared_sizes(self):
-        session = self.session()
+        session = self.session(ttl={"seconds": 5})
 
         def work(deadline):
             for size in HUGE:
@@ -161,7 +161,7 @@ class MessagesTest(AttackCase):
         self.attack(work)
 
     def test_ranges_of_uploads_and_downloads(self):
-        session = self.session()
+        session = self.session(ttl={"seconds": 5})
         ByteRange = self.array.ByteRange
 
         def work(deadline):

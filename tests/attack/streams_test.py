@@ -131,11 +131,10 @@ class StreamsTest(AttackCase):
 
     # --- slow ---
     def test_downloads_that_nobody_reads(self):
-        session = self.session()
+        session = self.session(ttl={"seconds": 300})
         names = []
 
         def work(deadline):
-            self.stub("SessionService").RenewSession(self.sessions.RenewSessionRequest(name=session), metadata=EVIL)
             if not names:
                 list(self.stub("ComputeService").Execute(iter([self.request(session, self.fill(1, 32 * MIB))]), metadata=EVIL))
                 names.append(f"{session}/arrays/1")

@@ -79,6 +79,7 @@ struct FakeEngine::State {
   int cancelled = 0;
   int uploads = 0;
   bool draining = false;
+  bool reads_at_once = true;
   std::atomic<int> leases{0};
 };
 
@@ -136,6 +137,18 @@ class FakeTicket : public scheduler::Ticket {
     v1::Timeline timeline;
     timeline.set_device("devices/cpu:0");
     return timeline;
+  }
+  int64_t OutputBytes(int output) const override { return static_cast<int64_t>(bytes_.size()); }
+  Outcome TakeOutcome(const std::vector<bool>& wanted) override {
+    Outcome out;
+    out.arrays = Describe();
+    out.timeline = timeline();
+    out.values.resize(out.arrays.size());
+    std::lock_guard lock(state_->mutex);
+    for (size_t i = 0; i < out.values.size() && i < wanted.size(); ++i) {
+      if (wanted[i] && state_->reads_at_once) out.values[i] = Inline(bytes_);
+    }
+    return out;
   }
   absl::StatusOr<v1::InlineArray> ReadInline(int output, absl::Time deadline) override {
     return Inline(bytes_);
@@ -248,6 +261,11 @@ FakeEngine::~FakeEngine() = default;
 void FakeEngine::Hold() {
   std::lock_guard lock(state_->mutex);
   state_->held = true;
+}
+
+void FakeEngine::SetReadsAtOnce(bool reads) {
+  std::lock_guard lock(state_->mutex);
+  state_->reads_at_once = reads;
 }
 
 void FakeEngine::LetGo() {

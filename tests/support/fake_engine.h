@@ -25,6 +25,8 @@ class FakeEngine : public scheduler::Engine {
   // Operations accepted from now on stay unfinished until Release() lets them go.
   void Hold();
   void LetGo();
+  // Whether results are there at the end, or only for who waits for them (ReadInline).
+  void SetReadsAtOnce(bool reads);
   // The next Submit, or any call on the named array, answers this.
   void FailNextSubmit(absl::Status status);
   void FailArray(const std::string& name, absl::Status status);

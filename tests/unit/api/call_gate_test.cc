@@ -1,5 +1,8 @@
 #include "server/api/call_gate.h"
 
+#include <string>
+
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"
 
@@ -7,7 +10,7 @@ namespace stride::api {
 namespace {
 
 TEST(CallGateTest, BoundsEachTenantApart) {
-  CallGate gate(2);
+  CallGate gate(2, 100);
   EXPECT_TRUE(gate.Enter({"a"}).ok());
   EXPECT_TRUE(gate.Enter({"a"}).ok());
   absl::Status third = gate.Enter({"a"});
@@ -18,6 +21,19 @@ TEST(CallGateTest, BoundsEachTenantApart) {
   gate.Leave({"a"});
   EXPECT_TRUE(gate.Enter({"a"}).ok());
   EXPECT_FALSE(gate.Enter({"a"}).ok());
+}
+
+TEST(CallGateTest, BoundsAllTogether) {
+  CallGate gate(2, 3);
+  EXPECT_TRUE(gate.Enter({"a"}).ok());
+  EXPECT_TRUE(gate.Enter({"a"}).ok());
+  EXPECT_TRUE(gate.Enter({"b"}).ok());
+  absl::Status fourth = gate.Enter({"c"});
+  EXPECT_EQ(fourth.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(ReasonOf(fourth), v1::ERROR_REASON_QUOTA);
+  EXPECT_THAT(std::string(fourth.message()), ::testing::HasSubstr("all tenants together is 3"));
+  gate.Leave({"a"});
+  EXPECT_TRUE(gate.Enter({"c"}).ok());
 }
 
 }  // namespace

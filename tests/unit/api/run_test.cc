@@ -1,6 +1,9 @@
 // ComputeService.Run through a real server.
 
+#include <filesystem>
+#include <memory>
 #include <thread>
+#include <vector>
 
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
@@ -38,6 +41,30 @@ TEST_F(RunTest, OneRoundTrip) {
   ASSERT_EQ(response.results_size(), 1);
   EXPECT_EQ(response.results(0).inline_array().data(), "hello");
   EXPECT_EQ(response.timeline().device(), "devices/cpu:0");
+}
+
+TEST_F(RunTest, AResultThatMustBeWaitedFor) {
+  server_.engine().SetReadsAtOnce(false);
+  grpc::ClientContext context;
+  v1::RunResponse response;
+  ASSERT_TRUE(stub_->Run(&context, Copy("hello"), &response).ok());
+  ASSERT_EQ(response.results_size(), 1);
+  EXPECT_EQ(response.results(0).inline_array().data(), "hello");
+  EXPECT_EQ(response.results(0).array().state(), v1::Array::STATE_READY);
+}
+
+TEST_F(RunTest, ATenantOverItsRateOfUploadsWaits) {
+  identity::Quota quota;
+  quota.upload_bytes_per_second = 1000;
+  server_.engine().accounts().SetQuotas({}, quota);
+  server_.engine().accounts().AddUpload({"default"}, 1100);
+  const absl::Duration delay = server_.engine().accounts().UploadDelay({"default"});
+  ASSERT_GT(delay, absl::Milliseconds(20));
+  const absl::Time start = absl::Now();
+  grpc::ClientContext context;
+  v1::RunResponse response;
+  ASSERT_TRUE(stub_->Run(&context, Copy("hello"), &response).ok());
+  EXPECT_GE(absl::Now() - start, delay - absl::Milliseconds(5));
 }
 
 TEST_F(RunTest, ErrorsCarryThePathFromTheRequest) {
@@ -117,6 +144,67 @@ TEST_F(RunTest, AResultTooLargeForItsMessageIsRefusedBeforeItRuns) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(DetailsOf(status).info.reason(), "SIZE_LIMIT");
   EXPECT_EQ(server_.engine().num_cancelled(), 1);
+}
+
+// Calls under way, without a thread for each on the client's side either.
+class ManyRuns {
+ public:
+  void Add(v1::ComputeService::Stub& stub, const v1::RunRequest& request) {
+    auto& call = *calls_.emplace_back(std::make_unique<One>());
+    call.reader = stub.AsyncRun(&call.context, request, &queue_);
+    call.reader->Finish(&call.response, &call.status, &call);
+  }
+  // Of all that were added, the number of those that ended with `code`.
+  int Await(grpc::StatusCode code) {
+    int count = 0;
+    for (size_t i = 0; i < calls_.size(); ++i) {
+      void* tag;
+      bool ok;
+      if (!queue_.Next(&tag, &ok)) break;
+      if (static_cast<One*>(tag)->status.error_code() == code) ++count;
+    }
+    return count;
+  }
+
+ private:
+  struct One {
+    grpc::ClientContext context;
+    v1::RunResponse response;
+    grpc::Status status;
+    std::unique_ptr<grpc::ClientAsyncResponseReader<v1::RunResponse>> reader;
+  };
+  grpc::CompletionQueue queue_;
+  std::vector<std::unique_ptr<One>> calls_;
+};
+
+int NumThreads() {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task"))
+    count += entry.exists() ? 1 : 0;
+  return count;
+}
+
+TEST_F(RunTest, CallsUnderWayHoldNoThreads) {
+  constexpr int kCalls = 200, kMoreThreads = 40;
+  server_.engine().Hold();
+  const int before = NumThreads();
+  ManyRuns runs;
+  for (int i = 0; i < kCalls; ++i) runs.Add(*stub_, Copy("x"));
+  while (server_.engine().num_submitted() < kCalls) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_LE(NumThreads(), before + kMoreThreads);
+  server_.engine().LetGo();
+  EXPECT_EQ(runs.Await(grpc::StatusCode::OK), kCalls);
+}
+
+TEST_F(RunTest, TheEndOfTheServerEndsCallsUnderWay) {
+  constexpr int kCalls = 20;
+  server_.engine().Hold();
+  ManyRuns runs;
+  for (int i = 0; i < kCalls; ++i) runs.Add(*stub_, Copy("x"));
+  while (server_.engine().num_submitted() < kCalls) absl::SleepFor(absl::Milliseconds(1));
+  server_.front().Stop(absl::Now() + absl::Milliseconds(50));
+  EXPECT_EQ(server_.engine().num_cancelled(), kCalls);
+  EXPECT_EQ(runs.Await(grpc::StatusCode::OK), 0);
 }
 
 }  // namespace

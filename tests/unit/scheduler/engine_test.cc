@@ -182,6 +182,49 @@ TEST_F(InPlaceTest, SmallInputsAndResultsOfACallNeedNoCopy) {
   for (int i = 0; i < 2000; ++i) ASSERT_EQ(CopiesOf(AddInline(1000)), 0);
 }
 
+TEST_F(InPlaceTest, TheOutcomeHasWhatIsSmallAndMapped) {
+  Start({StagedDevice(0)});
+  auto take = [&](const v1::Operation& operation, bool wanted = true) {
+    auto ticket = Submit(operation);
+    EXPECT_TRUE(ticket.ok() && (*ticket)->Wait(Soon()).ok());
+    EXPECT_EQ((*ticket)->OutputBytes(0), (*ticket)->Describe()[0].size_bytes());
+    return (*ticket)->TakeOutcome({wanted});
+  };
+  const Ticket::Outcome small = take(AddInline(1000));
+  ASSERT_EQ(small.arrays.size(), 1u);
+  EXPECT_EQ(small.arrays[0].state(), v1::Array::STATE_READY);
+  EXPECT_EQ(small.timeline.device(), "devices/" + StagedDevice(0).id());
+  ASSERT_TRUE(small.values[0].has_value());
+  EXPECT_EQ(small.values[0]->data().size(), 4000u);
+  EXPECT_EQ(small.values[0]->spec().shape(0), 1000);
+  // Not asked for, too large to be copied under the lock, not in mapped memory.
+  EXPECT_FALSE(take(AddInline(1000), /*wanted=*/false).values[0].has_value());
+  EXPECT_FALSE(take(AddInline(10000)).values[0].has_value());
+  v1::Operation operation = AddInline(1000);
+  operation.mutable_outputs(0)->set_handle(9);
+  EXPECT_FALSE(take(operation).values[0].has_value());
+}
+
+TEST_F(InPlaceTest, AnArrayThatIsBeingWrittenIsNotReadAtOnce) {
+  Start({HostDevice(0)}, /*hold=*/true);
+  v1::Operation first = AddInline(10);
+  first.mutable_outputs(0)->set_handle(7);
+  auto ticket = Submit(first);
+  ASSERT_TRUE(ticket.ok()) << ticket.status();
+  std::shared_ptr<FakeWorker> worker = broker_->WaitForWorker(1);
+  while (!worker->EndNext()) absl::SleepFor(absl::Milliseconds(1));
+  ASSERT_TRUE((*ticket)->Wait(Soon()).ok());
+  EXPECT_TRUE((*ticket)->TakeOutcome({true}).values[0].has_value());
+  v1::Operation second = Add(7, 7, 7);
+  second.mutable_outputs(0)->set_existing(true);
+  auto writer = Submit(second);
+  ASSERT_TRUE(writer.ok()) << writer.status();
+  EXPECT_FALSE((*ticket)->TakeOutcome({true}).values[0].has_value());
+  while (!worker->EndNext()) absl::SleepFor(absl::Milliseconds(1));
+  ASSERT_TRUE((*writer)->Wait(Soon()).ok());
+  EXPECT_TRUE((*ticket)->TakeOutcome({true}).values[0].has_value());
+}
+
 TEST_F(InPlaceTest, LargeOnesAreCopied) {
   Start({StagedDevice(0)});
   EXPECT_GT(CopiesOf(AddInline(100000)), 0);

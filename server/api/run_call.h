@@ -1,0 +1,74 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/async_unary_call.h>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "server/api/call.h"
+#include "server/scheduler/engine.h"
+#include "stride/v1/compute_service.pb.h"
+
+namespace stride::api {
+
+class RunServer;
+
+// One call of ComputeService.Run, from the wait for it to the end of its reply. It owns itself by
+// what is to come: each event of the completion queue, and the operation's end. What happens to it
+// happens in this order, each on the thread that brings it: Arrived and Begin (a thread of the
+// server's, or of its executor when something must be waited for), OperationEnded (the engine's),
+// Reply (likewise, or the executor's), ReplySent. CallEnded comes when the client has its reply or
+// is gone.
+class RunCall : public std::enable_shared_from_this<RunCall> {
+ public:
+  // Something that the completion queue brings; its address is the tag.
+  struct Event {
+    void (RunCall::*handle)(bool ok);
+    std::shared_ptr<RunCall> call;  // set while it is awaited
+  };
+
+  // Waits for the next call.
+  static void Await(RunServer* server);
+  explicit RunCall(RunServer* server) : server_(*server) {}
+
+ private:
+  void Arrived(bool ok);
+  void CallEnded(bool ok);
+  void ReplySent(bool ok);
+
+  // What can be told from the request alone.
+  absl::Status Check() const;
+  void Begin(absl::Duration upload_delay);
+  // Submits it, and has itself told of its end.
+  absl::Status Submit(std::shared_ptr<scheduler::Ticket>* ticket);
+  void OperationEnded();
+  void Reply();
+  // The values that only a wait can bring.
+  void ReadTheRest();
+  // Once, by whoever moved state_ to kEnding.
+  void End(const absl::Status& status);
+
+  RunServer& server_;
+  grpc::ServerContext context_;
+  v1::RunRequest request_;
+  v1::RunResponse response_;
+  grpc::ServerAsyncResponseWriter<v1::RunResponse> responder_{&context_};
+  Event arrived_{&RunCall::Arrived, nullptr};
+  Event call_ended_{&RunCall::CallEnded, nullptr};
+  Event reply_sent_{&RunCall::ReplySent, nullptr};
+  std::optional<Call> call_;  // from Arrived to End
+
+  enum class State { kBeginning, kRunning, kEnding };
+  absl::Mutex mutex_;
+  State state_ ABSL_GUARDED_BY(mutex_) = State::kBeginning;
+  bool gone_ ABSL_GUARDED_BY(mutex_) = false;  // the client, while it began
+  // Set before kRunning, const from then on.
+  std::shared_ptr<scheduler::Ticket> ticket_;
+};
+
+}  // namespace stride::api
