@@ -128,6 +128,7 @@ class FakeTicket : public scheduler::Ticket {
     }
     callback(cancelled_ ? Cancelled() : end_);
   }
+  using Ticket::Describe;
   void Describe(absl::FunctionRef<v1::Array*()> add) const override {
     std::lock_guard lock(state_->mutex);
     for (const std::string& name : names_)
