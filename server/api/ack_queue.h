@@ -17,7 +17,7 @@ namespace stride::api {
 struct PendingAck {
   enum class Kind { kReady, kWait, kFetch, kSynchronize };
   Kind kind = Kind::kReady;
-  v1::CommandResult result;                       // has the id; complete when kReady
+  std::shared_ptr<v1::CommandResult> result;      // has the id; complete when kReady
   std::shared_ptr<scheduler::Ticket> ticket;      // kWait
   std::unique_ptr<scheduler::InlineFetch> fetch;  // kFetch
   uint64_t before = 0;                            // kSynchronize: operations up to this number

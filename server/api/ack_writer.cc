@@ -11,11 +11,12 @@ constexpr int64_t kFraming = 16;
 
 }  // namespace
 
-bool AckWriter::Add(v1::CommandResult result) {
-  int64_t size = static_cast<int64_t>(result.ByteSizeLong()) + kFraming;
+bool AckWriter::Add(std::shared_ptr<v1::CommandResult> result) {
+  int64_t size = static_cast<int64_t>(result->ByteSizeLong()) + kFraming;
   bool full = response_.results_size() >= kMaxResults || bytes_ + size > kGoodBytes;
   if (full && !Flush()) return false;
-  *response_.add_results() = std::move(result);
+  response_.mutable_results()->UnsafeArenaAddAllocated(result.get());
+  results_.push_back(std::move(result));
   bytes_ += size;
   return true;
 }
@@ -23,9 +24,14 @@ bool AckWriter::Add(v1::CommandResult result) {
 bool AckWriter::Flush() {
   if (response_.results_size() == 0) return true;
   bool written = stream_.Write(response_);
-  response_.Clear();
-  bytes_ = 0;
+  Forget();
   return written;
+}
+
+void AckWriter::Forget() {
+  response_.mutable_results()->UnsafeArenaExtractSubrange(0, response_.results_size(), nullptr);
+  results_.clear();
+  bytes_ = 0;
 }
 
 }  // namespace stride::api

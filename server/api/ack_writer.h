@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include <grpcpp/impl/codegen/proto_utils.h>
 #include <grpcpp/support/sync_stream.h>
@@ -18,15 +20,20 @@ class AckWriter {
   static constexpr int64_t kMaxResultBytes = (int64_t{4} << 20) - 256;
 
   explicit AckWriter(Stream* stream) : stream_(*stream) {}
+  ~AckWriter() { Forget(); }
 
   // Writes first when the message would grow too large. False when the stream is broken, as of
   // Flush.
-  bool Add(v1::CommandResult result);
+  bool Add(std::shared_ptr<v1::CommandResult> result);
   bool Flush();
 
  private:
+  void Forget();
+
   Stream& stream_;
+  // Lists the results without owning them.
   v1::ExecuteResponse response_;
+  std::vector<std::shared_ptr<v1::CommandResult>> results_;
   int64_t bytes_ = 0;
 };
 

@@ -54,7 +54,7 @@ void BatchAudit::Accepted(const std::shared_ptr<scheduler::Ticket>& ticket) {
   ++batch_->num_accepted;
   scheduler::Ticket& operation = *ticket;
   operation.OnDone(
-      [batch = batch_, ticket] { batch->Ended(*ticket, ticket->Wait(absl::InfiniteFuture())); });
+      [batch = batch_, ticket](const absl::Status& status) { batch->Ended(*ticket, status); });
 }
 
 }  // namespace stride::api

@@ -37,6 +37,11 @@ absl::Status CheckOperation(const v1::Operation& operation) {
   if (absl::Status status = CheckCounts(operation); !status.ok()) {
     return PrefixField(status, "operation.");
   }
+  // Most have no outputs but these.
+  const auto& outputs = operation.outputs();
+  auto is_inline = [](const v1::Output& output) { return output.inline_result(); };
+  if (!operation.has_kernel_launch() && std::none_of(outputs.begin(), outputs.end(), is_inline))
+    return absl::OkStatus();
   for (const OutputPlace& place : OutputsOf(operation)) {
     if (!place.output->inline_result()) continue;
     return InvalidField(
@@ -51,42 +56,60 @@ void SetStatus(const absl::Status& status, v1::CommandResult* result) {
 }
 
 void Describe(const scheduler::Ticket& ticket, v1::CommandResult* result) {
-  for (v1::Array& array : ticket.Describe())
-    *result->add_results()->mutable_array() = std::move(array);
+  ticket.Describe([result] { return result->add_results()->mutable_array(); });
+}
+
+// Where the answers to one message lie, which are written and forgotten about together.
+std::shared_ptr<google::protobuf::Arena> MakeRoomForAnswers(int num_commands) {
+  constexpr size_t kUsualBytes = 512, kMaxBlockBytes = 64 << 10;
+  google::protobuf::ArenaOptions options;
+  options.start_block_size =
+      std::min(kMaxBlockBytes, kUsualBytes * static_cast<size_t>(num_commands + 1));
+  options.max_block_size = kMaxBlockBytes;
+  return std::make_shared<google::protobuf::Arena>(options);
 }
 
 }  // namespace
 
 absl::Status ExecuteStream::Run() {
   std::thread writer;
-  v1::ExecuteRequest first;
-  if (!stream_.Read(&first)) return call_.cancelled() ? call_.EndOfWait() : absl::OkStatus();
-  if (absl::Status status = TakeSession(first); !status.ok()) return status;
+  const v1::ExecuteRequest* first = Read();
+  if (first == nullptr) return call_.cancelled() ? call_.EndOfWait() : absl::OkStatus();
+  if (absl::Status status = TakeSession(*first); !status.ok()) return status;
   writer = std::thread([this] { WriteAll(); });
-  absl::Status status = CheckCommands(first);
-  for (int i = 0; status.ok() && i < first.commands_size(); ++i) {
-    if (!queue_.Push(Take(*first.mutable_commands(i)), i + 1 < first.commands_size())) break;
-  }
+  absl::Status status = CheckCommands(*first);
+  if (status.ok()) TakeAll(*first);
   if (status.ok()) status = ReadAll();
   queue_.Close();
   writer.join();
   return call_.cancelled() ? call_.EndOfWait() : status;
 }
 
+v1::ExecuteRequest* ExecuteStream::Read() {
+  request_arena_.Reset();
+  auto* request = google::protobuf::Arena::CreateMessage<v1::ExecuteRequest>(&request_arena_);
+  return stream_.Read(request) ? request : nullptr;
+}
+
 absl::Status ExecuteStream::ReadAll() {
-  v1::ExecuteRequest request;
-  while (stream_.Read(&request)) {
-    if (!request.session().empty() && request.session() != session_) {
+  while (const v1::ExecuteRequest* request = Read()) {
+    if (!request->session().empty() && request->session() != session_) {
       return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "session",
                           "cannot change within a stream");
     }
-    if (absl::Status status = CheckCommands(request); !status.ok()) return status;
-    for (int i = 0; i < request.commands_size(); ++i) {
-      bool more = i + 1 < request.commands_size();
-      if (!queue_.Push(Take(*request.mutable_commands(i)), more)) return call_.EndOfWait();
-    }
+    if (absl::Status status = CheckCommands(*request); !status.ok()) return status;
+    if (!TakeAll(*request)) return call_.EndOfWait();
   }
   return absl::OkStatus();
+}
+
+bool ExecuteStream::TakeAll(const v1::ExecuteRequest& request) {
+  const auto room = MakeRoomForAnswers(request.commands_size());
+  for (int i = 0; i < request.commands_size(); ++i) {
+    const bool more = i + 1 < request.commands_size();
+    if (!queue_.Push(Take(request.commands(i), room), more)) return false;
+  }
+  return true;
 }
 
 absl::Status ExecuteStream::TakeSession(const v1::ExecuteRequest& request) {
@@ -110,9 +133,16 @@ absl::Status ExecuteStream::CheckCommands(const v1::ExecuteRequest& request) con
        {"value", std::to_string(request.commands_size())}});
 }
 
-PendingAck ExecuteStream::Take(v1::Command& command) {
+PendingAck ExecuteStream::Take(const v1::Command& command,
+                               const std::shared_ptr<google::protobuf::Arena>& room) {
   PendingAck ack;
-  ack.result.set_id(command.id());
+  // What is fetched may be large, and goes as soon as it is written.
+  ack.result =
+      command.has_fetch()
+          ? std::make_shared<v1::CommandResult>()
+          : std::shared_ptr<v1::CommandResult>(
+                room, google::protobuf::Arena::CreateMessage<v1::CommandResult>(room.get()));
+  ack.result->set_id(command.id());
   switch (command.kind_case()) {
     case v1::Command::kOperation:
       TakeOperation(command, &ack);
@@ -130,12 +160,12 @@ PendingAck ExecuteStream::Take(v1::Command& command) {
     case v1::Command::KIND_NOT_SET:
       SetStatus(InvalidField(v1::ERROR_REASON_INVALID_FIELD, "kind",
                              "missing: one of operation, release, fetch, synchronize"),
-                &ack.result);
+                ack.result.get());
   }
   return ack;
 }
 
-void ExecuteStream::TakeOperation(v1::Command& command, PendingAck* ack) {
+void ExecuteStream::TakeOperation(const v1::Command& command, PendingAck* ack) {
   absl::StatusOr<absl::Time> deadline = DeadlineOf(command);
   absl::Status status = deadline.status();
   if (status.ok()) status = CheckOperation(command.operation());
@@ -147,29 +177,29 @@ void ExecuteStream::TakeOperation(v1::Command& command, PendingAck* ack) {
   }
   if (!status.ok()) {
     operations_->Refused(status);
-    SetStatus(status, &ack->result);
+    SetStatus(status, ack->result.get());
     return;
   }
-  operations_->Accepted(ack->ticket);
+  operations_->Accepted(*ack->ticket);
   audit_.Accepted(ack->ticket);
   if (command.wait()) {
     ack->kind = PendingAck::Kind::kWait;
   } else {
-    Describe(*ack->ticket, &ack->result);
+    Describe(*ack->ticket, ack->result.get());
     ack->ticket.reset();
   }
 }
 
 void ExecuteStream::TakeRelease(const v1::Release& release, PendingAck* ack) {
   absl::Status status = engine_.Release(call_.tenant(), session_, release);
-  SetStatus(status, &ack->result);
+  SetStatus(status, ack->result.get());
 }
 
 void ExecuteStream::TakeFetch(const v1::Fetch& fetch, PendingAck* ack) {
   // Bound now: what comes later in the stream, or elsewhere, changes nothing of what it reads.
   auto taken = engine_.BeginFetch(call_.tenant(), session_, fetch.handle());
   if (!taken.ok()) {
-    SetStatus(taken.status(), &ack->result);
+    SetStatus(taken.status(), ack->result.get());
     return;
   }
   ack->kind = PendingAck::Kind::kFetch;
@@ -194,7 +224,7 @@ void ExecuteStream::WriteAll() {
     absl::Status status = Complete(ack);
     // Only a wait need ask whether anybody still listens; for all else a failed write tells.
     const bool gone = !status.ok() && ack.kind != PendingAck::Kind::kReady && call_.cancelled();
-    SetStatus(status, &ack.result);
+    SetStatus(status, ack.result.get());
     queue_.Done();
     if (gone || !writer.Add(std::move(ack.result))) break;
   }
@@ -209,8 +239,8 @@ absl::Status ExecuteStream::Complete(PendingAck& ack) {
     case PendingAck::Kind::kWait: {
       absl::Status status = WaitFor(
           call_, call_.deadline(), [&](absl::Time deadline) { return ack.ticket->Wait(deadline); });
-      Describe(*ack.ticket, &ack.result);
-      *ack.result.mutable_timeline() = ack.ticket->timeline();
+      Describe(*ack.ticket, ack.result.get());
+      *ack.result->mutable_timeline() = ack.ticket->timeline();
       return PrefixField(status, "operation.");
     }
     case PendingAck::Kind::kFetch: {
@@ -219,7 +249,7 @@ absl::Status ExecuteStream::Complete(PendingAck& ack) {
       if (!array.ok()) return array.status();
       int64_t size = static_cast<int64_t>(array->ByteSizeLong());
       if (size > AckWriter::kMaxResultBytes) return InlineTooLarge("fetch.handle", size);
-      *ack.result.add_results()->mutable_inline_array() = *std::move(array);
+      *ack.result->add_results()->mutable_inline_array() = *std::move(array);
       return absl::OkStatus();
     }
     case PendingAck::Kind::kSynchronize:

@@ -3,12 +3,14 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <grpcpp/impl/codegen/proto_utils.h>
 #include <grpcpp/support/sync_stream.h>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "google/protobuf/arena.h"
 #include "server/api/ack_queue.h"
 #include "server/api/batch_audit.h"
 #include "server/api/call.h"
@@ -34,6 +36,7 @@ class ExecuteStream {
   using Stream = grpc::ServerReaderWriter<v1::ExecuteResponse, v1::ExecuteRequest>;
   static constexpr size_t kMaxOutstanding = 10000;
   static constexpr int kMaxCommands = 1000;  // in one message
+  static constexpr size_t kRequestBlockBytes = 64 << 10;
 
   ExecuteStream(Call* call, scheduler::Engine* engine, Stream* stream)
       : call_(*call), engine_(*engine), stream_(*stream), queue_(kMaxOutstanding) {}
@@ -43,11 +46,15 @@ class ExecuteStream {
 
  private:
   // The reader's side.
+  // The next message, which stays until the one after it is read; null at the end.
+  v1::ExecuteRequest* Read();
   absl::Status ReadAll();
   absl::Status TakeSession(const v1::ExecuteRequest& request);
   absl::Status CheckCommands(const v1::ExecuteRequest& request) const;
-  PendingAck Take(v1::Command& command);
-  void TakeOperation(v1::Command& command, PendingAck* ack);
+  // False: nobody reads the answers any more.
+  bool TakeAll(const v1::ExecuteRequest& request);
+  PendingAck Take(const v1::Command& command, const std::shared_ptr<google::protobuf::Arena>& room);
+  void TakeOperation(const v1::Command& command, PendingAck* ack);
   void TakeRelease(const v1::Release& release, PendingAck* ack);
   void TakeFetch(const v1::Fetch& fetch, PendingAck* ack);
 
@@ -59,6 +66,9 @@ class ExecuteStream {
   Call& call_;
   scheduler::Engine& engine_;
   Stream& stream_;
+  // Of the message that is being taken: small ones take no memory but this.
+  std::vector<char> request_block_ = std::vector<char>(kRequestBlockBytes);
+  google::protobuf::Arena request_arena_{request_block_.data(), request_block_.size()};
   AckQueue queue_;
   std::string session_;  // set by the first message, before the writer starts
   absl::Duration renew_interval_ = absl::InfiniteDuration();

@@ -4,22 +4,26 @@
 
 namespace stride::api {
 
-void OperationLog::Accepted(std::shared_ptr<scheduler::Ticket> ticket) {
+void OperationLog::Accepted(scheduler::Ticket& ticket) {
   uint64_t number = 0;
   {
     std::lock_guard lock(mutex_);
     number = ++last_;
-    unfinished_.insert(number);
+    has_ended_.push_back(false);
   }
-  scheduler::Ticket& operation = *ticket;
-  operation.OnDone([self = shared_from_this(), number, ticket = std::move(ticket)] {
-    self->Ended(number, ticket->Wait(absl::InfiniteFuture()));
+  ticket.OnDone([self = shared_from_this(), number](const absl::Status& status) {
+    self->Ended(number, status);
   });
 }
 
-void OperationLog::Refused(absl::Status error) {
-  std::lock_guard lock(mutex_);
-  Note(++last_, std::move(error));
+void OperationLog::Refused(const absl::Status& error) {
+  uint64_t number = 0;
+  {
+    std::lock_guard lock(mutex_);
+    number = ++last_;
+    has_ended_.push_back(false);
+  }
+  Ended(number, error);
 }
 
 uint64_t OperationLog::Mark() {
@@ -33,28 +37,31 @@ uint64_t OperationLog::Mark() {
   return last_;
 }
 
-void OperationLog::Ended(uint64_t number, absl::Status status) {
+void OperationLog::Ended(uint64_t number, const absl::Status& status) {
   std::lock_guard lock(mutex_);
-  unfinished_.erase(number);
-  Note(number, std::move(status));
-  ended_.notify_all();
+  has_ended_[number - first_] = true;
+  for (; !has_ended_.empty() && has_ended_.front(); ++first_) has_ended_.pop_front();
+  if (!status.ok()) Note(number, status);
+  if (EndedUpTo(awaited_)) ended_.notify_all();
 }
 
-void OperationLog::Note(uint64_t number, absl::Status status) {
-  if (status.ok()) return;
+void OperationLog::Note(uint64_t number, const absl::Status& status) {
   auto mark = marks_.lower_bound(number);
   auto [it, added] = errors_.try_emplace(mark == marks_.end() ? kOpen : *mark, number, status);
-  if (!added && number < it->second.first) it->second = {number, std::move(status)};
+  if (!added && number < it->second.first) it->second = {number, status};
 }
 
 absl::Status OperationLog::WaitFor(uint64_t number, absl::Time deadline) {
   std::unique_lock lock(mutex_);
-  auto ended = [&] { return unfinished_.empty() || *unfinished_.begin() > number; };
+  awaited_ = number;
+  auto ended = [&] { return EndedUpTo(number); };
   if (deadline == absl::InfiniteFuture()) {
     ended_.wait(lock, ended);
   } else if (!ended_.wait_until(lock, absl::ToChronoTime(deadline), ended)) {
+    awaited_ = UINT64_MAX;
     return absl::DeadlineExceededError("");
   }
+  awaited_ = UINT64_MAX;
   marks_.erase(number);
   auto error = errors_.extract(number);
   return error.empty() ? absl::OkStatus() : std::move(error.mapped().second);

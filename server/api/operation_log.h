@@ -2,6 +2,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -15,33 +16,38 @@
 namespace stride::api {
 
 // The operations of one stream, numbered in order: which have not ended, and the first that failed.
-// It holds no ticket of an ended operation, since a ticket holds arrays. Thread-safe; lives on in
-// the callbacks of operations that outlive their stream.
+// It holds no ticket, since a ticket holds arrays. Thread-safe; lives on in the callbacks of
+// operations that outlive their stream.
 class OperationLog : public std::enable_shared_from_this<OperationLog> {
  public:
   static std::shared_ptr<OperationLog> Create() {
     return std::shared_ptr<OperationLog>(new OperationLog());
   }
 
-  void Accepted(std::shared_ptr<scheduler::Ticket> ticket);
-  void Refused(absl::Status error);
+  void Accepted(scheduler::Ticket& ticket);
+  void Refused(const absl::Status& error);
   // Ends a stretch of operations: the number of the last one so far; 0: there was none.
   uint64_t Mark();
 
   // `number` is of a Mark. Until every operation up to it has ended: the first error since the Mark
-  // before it. An error is told once. DEADLINE_EXCEEDED when they have not ended by `deadline`.
+  // before it. An error is told once. DEADLINE_EXCEEDED when they have not ended by `deadline`. One
+  // thread at a time.
   absl::Status WaitFor(uint64_t number, absl::Time deadline);
 
  private:
   OperationLog() = default;
-  void Ended(uint64_t number, absl::Status status);
-  // Caller holds mutex_.
-  void Note(uint64_t number, absl::Status status);
+  void Ended(uint64_t number, const absl::Status& status);
+  // Callers hold mutex_.
+  void Note(uint64_t number, const absl::Status& status);
+  bool EndedUpTo(uint64_t number) const { return first_ > number; }
 
   mutable std::mutex mutex_;
   std::condition_variable ended_;
   uint64_t last_ = 0;  // guarded by mutex_, as are all below
-  std::set<uint64_t> unfinished_;
+  // The first that has not ended, and from there on which have: they end nearly in order.
+  uint64_t first_ = 1;
+  std::deque<bool> has_ended_;
+  uint64_t awaited_ = UINT64_MAX;  // by WaitFor
   // Marks that were not waited for. The first error of each stretch is under the mark that ends it,
   // that of the stretch still open under kOpen.
   static constexpr uint64_t kOpen = UINT64_MAX;

@@ -122,6 +122,7 @@ absl::Status AtField(absl::Status status, std::string_view field, std::string_vi
 }
 
 absl::Status PrefixField(absl::Status status, std::string_view prefix) {
+  if (status.ok()) return status;
   google::rpc::BadRequest request;
   if (!Extract(status, &request)) return status;
   for (auto& violation : *request.mutable_field_violations()) {

@@ -80,7 +80,8 @@ class Worker {
 
   // Sequences are the caller's: from 1, growing by one; INVALID_ARGUMENT when they do not, or when
   // one task is over 100 KiB. Packets are the broker's business: any number of tasks may be given.
-  virtual absl::Status Submit(wire::Submit tasks) = 0;
+  // What is left of `tasks` afterwards is of no use.
+  virtual absl::Status Submit(wire::Submit& tasks) = 0;
 
   // Asks for submitted tasks to be taken out of the worker's queue: wire::Cancel. WorkerCallbacks
   // tells the answer; none comes when the worker dies first.

@@ -30,12 +30,12 @@ uint64_t NextId() {
   return ++last;
 }
 
-absl::Status CheckSequences(const wire::Submit& submit, uint64_t last) {
+absl::Status CheckTasks(const wire::Submit& submit, uint64_t last, bool one_packet) {
   for (const wire::Task& task : submit.tasks()) {
     if (task.sequence() != ++last) {
       return absl::InvalidArgumentError("the tasks' sequences do not grow by one");
     }
-    if (task.ByteSizeLong() > kMaxTasksBytes) {
+    if (!one_packet && task.ByteSizeLong() > kMaxTasksBytes) {
       return MakeError(absl::StatusCode::kInvalidArgument, v1::ERROR_REASON_SIZE_LIMIT,
                        absl::StrCat("the launch's description is too large; its limit in bytes is ",
                                     kMaxTasksBytes));
@@ -269,19 +269,23 @@ absl::Status WorkerProcess::UnloadGraph(uint64_t graph) {
   return Send(command);
 }
 
-absl::Status WorkerProcess::Submit(wire::Submit tasks) {
+absl::Status WorkerProcess::Submit(wire::Submit& tasks) {
   if (tasks.tasks().empty()) return absl::OkStatus();
+  const bool one_packet = tasks.ByteSizeLong() <= kMaxTasksBytes;
   absl::MutexLock order(&submit_mutex_);
   {
     absl::MutexLock lock(&mutex_);
     if (state_ != State::kReady) return DeadStatus();
-    if (absl::Status s = CheckSequences(tasks, ledger_.last_submitted()); !s.ok()) return s;
+    if (absl::Status s = CheckTasks(tasks, ledger_.last_submitted(), one_packet); !s.ok()) return s;
     ledger_.AddTasks(ledger_.last_submitted() + tasks.tasks_size());
   }
   wire::Command command;
-  if (tasks.ByteSizeLong() <= kMaxTasksBytes) {
-    command.mutable_submit()->Swap(&tasks);
-    return Send(command);
+  if (one_packet) {
+    // Lent: it may be large, and lie in an arena.
+    command.unsafe_arena_set_allocated_submit(&tasks);
+    absl::Status sent = Send(command);
+    command.unsafe_arena_release_submit();
+    return sent;
   }
   size_t bytes = 0;
   for (wire::Task& task : *tasks.mutable_tasks()) {

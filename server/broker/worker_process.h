@@ -65,7 +65,7 @@ class WorkerProcess : public Worker {
   absl::Status UnloadModule(uint64_t module) override;
   absl::Status LoadGraph(uint64_t graph, const wire::Graph& steps) override;
   absl::Status UnloadGraph(uint64_t graph) override;
-  absl::Status Submit(wire::Submit tasks) override;
+  absl::Status Submit(wire::Submit& tasks) override;
   absl::Status Cancel(absl::Span<const uint64_t> sequences) override;
   Progress progress() const override;
   absl::Status MapPeerArena(uint64_t arena, uint64_t size, int fd) override;

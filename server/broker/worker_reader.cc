@@ -2,9 +2,11 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "google/protobuf/arena.h"
 #include "server/base/spin.h"
 #include "server/broker/verdict.h"
 #include "server/broker/worker_process.h"
@@ -19,6 +21,7 @@ constexpr absl::Duration kExitGrace = absl::Seconds(1);
 constexpr absl::Duration kHeartbeatPeriod = absl::Seconds(5);
 // A client in a request-reply loop is back within this.
 constexpr absl::Duration kLinger = absl::Microseconds(200);
+constexpr size_t kEventBlockBytes = 16 << 10;
 
 }  // namespace
 
@@ -58,7 +61,10 @@ void WorkerProcess::ReadUntilEnd() {
 }
 
 bool WorkerProcess::ReadEvent() {
-  wire::Event event;
+  // Most events fit here and take no memory.
+  alignas(std::max_align_t) char block[kEventBlockBytes];
+  google::protobuf::Arena arena(block, sizeof(block));
+  auto& event = *google::protobuf::Arena::CreateMessage<wire::Event>(&arena);
   std::vector<UniqueFd> descriptors;
   auto outcome = channel_.Receive(&event, &descriptors, absl::ZeroDuration());
   absl::Status status = outcome.status();

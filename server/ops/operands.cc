@@ -41,6 +41,7 @@ std::vector<OperandField> CollectOperands(const v1::Operation& operation) {
   std::vector<OperandField> operands;
   switch (operation.kind_case()) {
     case v1::Operation::kUfunc:
+      operands.reserve(operation.ufunc().inputs_size() + 1);
       for (int i = 0; i < operation.ufunc().inputs_size(); ++i) {
         operands.push_back({&operation.ufunc().inputs(i), absl::StrCat("ufunc.inputs[", i, "]")});
       }

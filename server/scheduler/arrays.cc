@@ -82,7 +82,7 @@ void NotifyOnce(Task& task, std::shared_ptr<absl::Notification> granted) {
     if (!told->test_and_set()) granted->Notify();
   };
   task.granted = notify;
-  task.on_done.push_back(notify);
+  task.on_done.push_back([notify](const absl::Status&) { notify(); });
 }
 
 }  // namespace

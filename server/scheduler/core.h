@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/any_invocable.h"
 #include "absl/synchronization/mutex.h"
 #include "server/base/executor.h"
 #include "server/base/surroundings.h"
@@ -57,11 +58,11 @@ struct Core {
       });
 
   absl::Mutex mutex;
-  session::Catalogue catalogue;                 // guarded by mutex
-  std::vector<std::function<void()>> deferred;  // guarded by mutex; see Locked
-  bool draining = false;                        // guarded by mutex
-  Recorder recorder{this};                      // guarded by mutex
-  Durability* durability = nullptr;             // null: nothing is kept on disk
+  session::Catalogue catalogue;                      // guarded by mutex
+  std::vector<absl::AnyInvocable<void()>> deferred;  // guarded by mutex; see Locked
+  bool draining = false;                             // guarded by mutex
+  Recorder recorder{this};                           // guarded by mutex
+  Durability* durability = nullptr;                  // null: nothing is kept on disk
 
   Timer timer;
   Executor executor{64};  // moves and callbacks, which may wait for what starter does
@@ -112,7 +113,7 @@ class Locked {
   explicit Locked(Core& core) : core_(core) { core_.mutex.Lock(); }
   ~Locked() {
     core_.recorder.Commit();
-    std::vector<std::function<void()>> work = std::exchange(core_.deferred, {});
+    std::vector<absl::AnyInvocable<void()>> work = std::exchange(core_.deferred, {});
     core_.mutex.Unlock();
     for (auto& function : work) function();
   }

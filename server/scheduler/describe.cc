@@ -111,21 +111,27 @@ void SetStatus(const absl::Status& status, google::rpc::Status* out) {
 }
 
 v1::Array Describe(const Core& core, const session::Array& array) {
-  v1::Array out;
+  v1::Array description;
+  Describe(core, array, &description);
+  return description;
+}
+
+void Describe(const Core& core, const session::Array& array, v1::Array* empty) {
+  v1::Array& out = *empty;
   out.set_name(array.name);
   out.set_state(StateOf(array));
   if (!array.status().ok()) SetStatus(array.status(), out.mutable_error());
   if (array.create_time != absl::Time()) SetTimestamp(array.create_time, out.mutable_create_time());
   if (array.expire_time != absl::InfiniteFuture())
     SetTimestamp(array.expire_time, out.mutable_expire_time());
-  if (array.buffer == nullptr && array.shards == nullptr) return out;
+  if (array.buffer == nullptr && array.shards == nullptr) return;
   out.set_data_type(static_cast<v1::DataType>(array.info.dtype));
   for (int64_t extent : array.info.shape) out.add_shape(extent);
   for (int64_t stride : array.info.strides) out.add_strides(stride);
   out.set_size_bytes(array.info.size_bytes());
   if (array.shards != nullptr) {
     DescribeShards(core, array, &out);
-    return out;
+    return;
   }
   if (out.state() == v1::Array::STATE_READY) {
     for (const auto& [device, replica] : array.buffer->replicas) {
@@ -136,7 +142,6 @@ v1::Array Describe(const Core& core, const session::Array& array) {
   if (array.receiving != nullptr) {
     for (const auto& [begin, end] : array.receiving->ranges.ranges()) AddRange(begin, end, &out);
   }
-  return out;
 }
 
 v1::Session Describe(const session::Session& session) {

@@ -13,6 +13,7 @@ namespace stride::scheduler {
 
 // The daemon's things as the wire tells them. Caller holds the engine's lock.
 v1::Array Describe(const Core& core, const session::Array& array);
+void Describe(const Core& core, const session::Array& array, v1::Array* empty);
 v1::Session Describe(const session::Session& session);
 v1::Timeline DescribeTimeline(const Core& core, const Task& task);
 

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "google/protobuf/arena.h"
 #include "server/base/crash_point.h"
 #include "server/base/error.h"
 #include "server/scheduler/argument_text.h"
@@ -61,7 +63,7 @@ bool SpreadsGarbage(const Task& task, bool undone, std::set<const store::Buffer*
 }
 
 // What a task was to make, and now does not, keeps no memory.
-void DropFresh(const std::vector<Use>& uses) {
+void DropFresh(absl::Span<const Use> uses) {
   for (const Use& use : uses) {
     if (use.buffer != nullptr && use.fresh) use.buffer->KeepOnly(-1);
   }
@@ -97,10 +99,10 @@ void Scheduler::Pump(Lane& lane) {
 
 // Fills and sends one packet. True: there may be more to send.
 bool Scheduler::PumpOnce(Lane& lane) {
-  wire::Submit submit;
+  google::protobuf::Arena arena(lane.packet_block.data(), lane.packet_block.size());
+  auto* submit = google::protobuf::Arena::CreateMessage<wire::Submit>(&arena);
   size_t bytes = 0;
   double budget = Budget(lane);
-  std::vector<std::shared_ptr<Task>> sent;
   while (!lane.ready.empty() && lane.in_flight.size() < kMaxInFlight && lane.worker != nullptr &&
          bytes < kMaxSubmitBytes) {
     std::shared_ptr<Task> task = lane.ready.front();
@@ -120,8 +122,8 @@ bool Scheduler::PumpOnce(Lane& lane) {
       continue;
     }
     if (budget <= 0) break;
-    wire::Task bound = BoundTask(*task, lane);
-    size_t size = bound.ByteSizeLong();
+    wire::Task* bound = BoundTask(*task, lane, *submit);
+    size_t size = bound->ByteSizeLong();
     if (size > kMaxTaskBytes) {
       EndUnrun(task, InvalidField(v1::ERROR_REASON_SIZE_LIMIT, "",
                                   "the operation is too large for one launch; split it"));
@@ -135,24 +137,24 @@ bool Scheduler::PumpOnce(Lane& lane) {
     MapForTask(*task, lane);
     LoadModule(task->module, lane);
     if (task->replay != nullptr) LoadReplay(*task, lane);
-    AddToSubmit(task, lane, std::move(bound), &submit);
+    AddToSubmit(task, lane, bound, submit);
     // What follows it here may go in the same packet.
-    const std::vector<std::shared_ptr<Task>> dependents = task->dependents;
+    const TaskList dependents = task->dependents;
     for (const auto& dependent : dependents) Evaluate(dependent);
-    sent.push_back(std::move(task));
   }
-  if (sent.empty()) return false;
+  if (submit->tasks().empty()) return false;
   core_->recorder.Commit();  // a successor must know what may have begun
   STRIDE_CRASH_POINT("scheduler.before_submit");
   // A worker that is gone answers UNAVAILABLE; its death is told apart and takes these tasks back.
-  lane.worker->Submit(std::move(submit)).IgnoreError();
+  lane.worker->Submit(*submit).IgnoreError();
   STRIDE_CRASH_POINT("scheduler.after_submit");
   NoteStart(lane);
   return true;
 }
 
-wire::Task Scheduler::BoundTask(const Task& task, const Lane& lane) const {
-  std::vector<ops::Location> slots;
+wire::Task* Scheduler::BoundTask(const Task& task, const Lane& lane,
+                                 const wire::Submit& submit) const {
+  absl::InlinedVector<ops::Location, 8> slots;
   slots.reserve(task.uses.size());
   for (const Use& use : task.uses) {
     if (use.buffer == nullptr) {
@@ -162,14 +164,15 @@ wire::Task Scheduler::BoundTask(const Task& task, const Lane& lane) const {
     const store::Allocation& replica = use.buffer->replicas.at(lane.device);
     slots.push_back({replica.arena->id, replica.offset});
   }
-  wire::Task bound = task.plan().task;
-  ops::Bind(&bound, slots);
-  if (task.module != nullptr) SetModule(&bound, task.module->id);
-  bound.set_label(task.label);
+  auto* bound = google::protobuf::Arena::CreateMessage<wire::Task>(submit.GetArena());
+  *bound = task.plan().task;
+  ops::Bind(bound, slots);
+  if (task.module != nullptr) SetModule(bound, task.module->id);
+  bound->set_label(task.label);
   return bound;
 }
 
-void Scheduler::AddToSubmit(const std::shared_ptr<Task>& task, Lane& lane, wire::Task bound,
+void Scheduler::AddToSubmit(const std::shared_ptr<Task>& task, Lane& lane, wire::Task* bound,
                             wire::Submit* submit) {
   size_t num_inputs = task->uses.size() - task->plan().outputs.size();
   task->worker_record = lane.worker_record;
@@ -185,9 +188,9 @@ void Scheduler::AddToSubmit(const std::shared_ptr<Task>& task, Lane& lane, wire:
     fill->mutable_zero_fill()->set_size(buffer.size);
     lane.in_flight.push_back({fill->sequence(), task, false});
   }
-  bound.set_sequence(lane.next_sequence++);
-  lane.in_flight.push_back({bound.sequence(), task, true});
-  *submit->add_tasks() = std::move(bound);
+  bound->set_sequence(lane.next_sequence++);
+  lane.in_flight.push_back({bound->sequence(), task, true});
+  submit->mutable_tasks()->UnsafeArenaAddAllocated(bound);
   task->last_sequence = lane.next_sequence - 1;
 
   lane.LeavePreparing(*task);

@@ -62,29 +62,38 @@ class TaskTicket : public Ticket {
     for (const auto& helper : accepted_.helpers) scheduler_->Cancel(helper);
     scheduler_->Cancel(accepted_.task);
   }
-  void OnDone(std::function<void()> callback) override {
+  void OnDone(Done callback) override {
     Locked lock(*core_);
+    const bool one = !accepted_.waits_for_helpers || accepted_.helpers.empty();
+    if (one && accepted_.task != nullptr && accepted_.task->state != TaskState::kDone) {
+      accepted_.task->on_done.push_back(std::move(callback));
+      return;
+    }
     // Called when the last of them has ended; the count is only touched under the lock.
-    auto left = std::make_shared<int>(0);
-    auto last = std::make_shared<std::function<void()>>(std::move(callback));
-    for (const auto& task : Awaited()) {
+    struct Last {
+      Core* core;
+      std::vector<std::shared_ptr<Task>> tasks;
+      Done callback;
+      int left = 0;
+    };
+    auto last = std::make_shared<Last>(Last{core_, Awaited(), std::move(callback)});
+    auto tell = [last] { last->callback(FirstError(last->tasks)); };
+    for (const auto& task : last->tasks) {
       if (task->state == TaskState::kDone) continue;
-      ++*left;
-      task->on_done.push_back([core = core_, left, last] {
+      ++last->left;
+      task->on_done.push_back([last, tell](const absl::Status&) {
         {
-          Locked lock(*core);
-          if (--*left > 0) return;
+          Locked lock(*last->core);
+          if (--last->left > 0) return;
         }
-        (*last)();
+        tell();
       });
     }
-    if (*left == 0) core_->deferred.push_back([last] { (*last)(); });
+    if (last->left == 0) core_->deferred.push_back(tell);
   }
-  std::vector<v1::Array> Describe() const override {
+  void Describe(absl::FunctionRef<v1::Array*()> add) const override {
     Locked lock(*core_);
-    std::vector<v1::Array> out;
-    for (const auto& array : accepted_.outputs) out.push_back(scheduler::Describe(*core_, *array));
-    return out;
+    for (const auto& array : accepted_.outputs) scheduler::Describe(*core_, *array, add());
   }
   v1::Timeline timeline() const override {
     if (accepted_.task == nullptr) return {};
@@ -111,6 +120,13 @@ class TaskTicket : public Ticket {
   }
 
  private:
+  // Of tasks that have ended, in the order of the list.
+  static absl::Status FirstError(const std::vector<std::shared_ptr<Task>>& tasks) {
+    for (const auto& task : tasks) {
+      if (!task->result.ok()) return task->result;
+    }
+    return absl::OkStatus();
+  }
   // The tasks with whose end the operation ends, in order.
   std::vector<std::shared_ptr<Task>> Awaited() const {
     std::vector<std::shared_ptr<Task>> tasks;

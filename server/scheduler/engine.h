@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/functional/any_invocable.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -133,10 +135,18 @@ class Ticket {
   virtual bool done() const = 0;
   // Asks for its end: queued work never runs; its outputs carry CANCELLED.
   virtual void Cancel() = 0;
-  // Calls back once when it has ended (at once if it has), on an engine thread; must not block.
-  virtual void OnDone(std::function<void()> callback) = 0;
-  // One for each output, known from acceptance on; state and error are those of this moment.
-  virtual std::vector<v1::Array> Describe() const = 0;
+  // Calls back once, with what Wait returns, when it has ended (at once if it has), on an engine
+  // thread; must not block. Needs no ticket any more.
+  using Done = absl::AnyInvocable<void(const absl::Status&)>;
+  virtual void OnDone(Done callback) = 0;
+  // One for each output, known from acceptance on; state and error are those of this moment. `add`
+  // makes room for each; it is called under the engine's lock and must not call the engine.
+  virtual void Describe(absl::FunctionRef<v1::Array*()> add) const = 0;
+  std::vector<v1::Array> Describe() const {
+    std::vector<v1::Array> arrays;
+    Describe([&arrays] { return &arrays.emplace_back(); });
+    return arrays;
+  }
   virtual v1::Timeline timeline() const = 0;
   // Bytes of an output, in C order; known from acceptance on.
   virtual int64_t OutputBytes(int output) const = 0;

@@ -37,8 +37,7 @@ namespace {
 // The accesses that come before a task which ended ahead of its turn: what comes after it waits for
 // them from now on. Some may be there for another buffer's sake, though they used this one long
 // before: only the last that writes it is its writer, and counts for those before that.
-void PutBack(const std::vector<std::shared_ptr<Task>>& earlier,
-             const std::shared_ptr<store::Buffer>& buffer) {
+void PutBack(const TaskList& earlier, const std::shared_ptr<store::Buffer>& buffer) {
   auto uses = [&](const Task& task, bool write) {
     return std::any_of(task.uses.begin(), task.uses.end(), [&](const Use& use) {
       return use.buffer == buffer && (use.write || !write);
@@ -60,8 +59,8 @@ void PutBack(const std::vector<std::shared_ptr<Task>>& earlier,
 
 }  // namespace
 
-std::vector<std::shared_ptr<Task>> ReleaseAccesses(Task& task) {
-  std::vector<std::shared_ptr<Task>> earlier = std::exchange(task.pending, {});
+TaskList ReleaseAccesses(Task& task) {
+  TaskList earlier = std::exchange(task.pending, {});
   for (const auto& before : earlier) {
     auto& behind = before->dependents;
     behind.erase(std::remove_if(behind.begin(), behind.end(),
@@ -79,7 +78,7 @@ std::vector<std::shared_ptr<Task>> ReleaseAccesses(Task& task) {
     use.buffer->writer.reset();
     PutBack(earlier, use.buffer);
   }
-  std::vector<std::shared_ptr<Task>> dependents = std::exchange(task.dependents, {});
+  TaskList dependents = std::exchange(task.dependents, {});
   for (const auto& dependent : dependents) {
     for (const auto& before : earlier) LinkBehind(dependent, before);
   }

@@ -17,7 +17,7 @@ void LinkBehind(const std::shared_ptr<Task>& task, const std::shared_ptr<store::
 
 // Takes a finished task out of its buffers and off its dependents, which are returned for another
 // look.
-std::vector<std::shared_ptr<Task>> ReleaseAccesses(Task& task);
+TaskList ReleaseAccesses(Task& task);
 
 // Whether `later`, which comes after `task`, uses content that `task` is to write.
 bool NeedsOutputOf(const Task& later, const Task& task);

@@ -22,6 +22,8 @@ namespace stride::scheduler {
 // One tenant on one device: its memory there, its worker process, and the tasks on their way to it.
 // Guarded by the engine's lock.
 struct Lane {
+  static constexpr size_t kPacketBlockBytes = 64 << 10;
+
   Lane(TenantId tenant, int device, const wire::DeviceDescription& description)
       : tenant(std::move(tenant)), device(device), description(description) {
     flow.lane = this;
@@ -89,11 +91,13 @@ struct Lane {
   std::map<uint64_t, std::vector<std::shared_ptr<Task>>> recalls;
   bool watching_start = false;  // a timer will look whether the first task in flight has begun
   bool pumping = false;         // Pump is at work further up the stack
-  bool pump_again = false;      // and was asked for once more meanwhile
-  FairShare::Flow flow;         // its share of the device
-  bool killed = false;          // its worker, for a task that outlived its grace
-  int num_copies = 0;           // transfers that use the worker now
-  int num_holding = 0;          // tasks here that have their memory
+  // Where it makes its packets: they take no other memory.
+  std::vector<char> packet_block = std::vector<char>(kPacketBlockBytes);
+  bool pump_again = false;  // and was asked for once more meanwhile
+  FairShare::Flow flow;     // its share of the device
+  bool killed = false;      // its worker, for a task that outlived its grace
+  int num_copies = 0;       // transfers that use the worker now
+  int num_holding = 0;      // tasks here that have their memory
   absl::Time last_used;
   // Operations in pieces: one at a time. Those that wait for it are still being prepared.
   bool streaming = false;

@@ -108,6 +108,13 @@ absl::StatusOr<wire::Code> CodeOfModule(wire::Source source, const v1::KernelLau
 
 namespace {
 
+std::vector<ops::Input> CopiesOf(absl::Span<const ArrayInfo* const> infos) {
+  std::vector<ops::Input> copies;
+  for (const ArrayInfo* info : infos)
+    copies.push_back(info != nullptr ? ops::Input(*info) : std::nullopt);
+  return copies;
+}
+
 bool Overlap(const ArrayInfo& a, const ArrayInfo& b) {
   ByteExtent x = Extent(a), y = Extent(b);
   return x.begin < y.end && y.begin < x.end;
@@ -136,14 +143,14 @@ absl::StatusOr<Operations::Accepted> Operations::Submit(const TenantId& tenant,
                                                         const v1::Operation& operation,
                                                         absl::Time deadline, Extras extras) {
   std::optional<Locked> lock(std::in_place, *core_);
-  std::vector<std::shared_ptr<Task>> launched;
+  TaskList launched;
   Resolved resolved;
   resolved.extras = std::move(extras);
   resolved.launched = &launched;
   absl::StatusOr<Accepted> accepted = Accepted{};
   absl::Status status = Resolve(tenant, session, operation, &resolved);
   if (status.ok()) {
-    if (IsSharded(operation, resolved)) {
+    if (IsSharded(resolved)) {
       accepted = LaunchSharded(tenant, operation, deadline, resolved);
     } else if (operation.kind_case() == v1::Operation::kCopy && operation.copy().move()) {
       accepted = LaunchMove(tenant, operation, deadline, resolved);
@@ -197,36 +204,36 @@ absl::Status Operations::Resolve(const TenantId& tenant, const std::string& sess
     if (!device.ok()) return device.status();
     resolved->device = *device;
   }
-  for (const ops::OperandField& field : ops::CollectOperands(operation)) {
+  const std::vector<ops::OperandField> operands = ops::CollectOperands(operation);
+  resolved->inputs.reserve(operands.size());
+  for (const ops::OperandField& field : operands) {
     if (field.operand->source_case() == v1::Operand::kScalar) {
       resolved->inputs.push_back(nullptr);
       continue;
     }
-    auto array = ResolveOperand(tenant, session, *field.operand);
+    auto array = ResolveOperand(tenant, resolved->session.get(), *field.operand);
     if (!array.ok()) return PrefixField(array.status(), absl::StrCat(field.field, "."));
     if (!(*array)->status().ok()) return (*array)->status();
-    resolved->inputs.push_back(*array);
+    resolved->inputs.push_back(*std::move(array));
   }
   for (const ops::OutputField& field : ops::CollectOutputs(operation)) {
-    absl::Status status = ResolveOutput(tenant, session, *field.output, field.field, resolved);
+    absl::Status status = ResolveOutput(tenant, *field.output, field.field, resolved);
     if (!status.ok()) return status;
+    resolved->asks_sharding |= field.output->has_sharding();
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<ArrayPtr> Operations::ResolveOperand(const TenantId& tenant,
-                                                    const std::string& session,
+                                                    const session::Session* session,
                                                     const v1::Operand& operand) {
   switch (operand.source_case()) {
-    case v1::Operand::kHandle: {
-      auto id = session::ParseSessionName(session, "session");
-      if (session.empty() || !id.ok()) {
+    case v1::Operand::kHandle:
+      if (session == nullptr) {
         return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "handle",
                             "a handle needs the request's session; set `session` to sessions/{id}");
       }
-      return core_->catalogue.FindArray(tenant, {.session = *id, .handle = operand.handle()},
-                                        core_->Now());
-    }
+      return session::Catalogue::FindArray(*session, operand.handle());
     case v1::Operand::kName: {
       auto name = session::ParseArrayName(operand.name(), "name");
       if (!name.ok()) return name.status();
@@ -270,20 +277,17 @@ absl::StatusOr<ArrayPtr> Operations::InlineArray(const TenantId& tenant,
   return array;
 }
 
-absl::Status Operations::ResolveOutput(const TenantId& tenant, const std::string& session,
-                                       const v1::Output& output, const std::string& field,
-                                       Resolved* resolved) {
+absl::Status Operations::ResolveOutput(const TenantId& tenant, const v1::Output& output,
+                                       const std::string& field, Resolved* resolved) {
   Resolved::Target target;
   switch (output.target_case()) {
-    case v1::Output::kHandle: {
-      auto id = session::ParseSessionName(session, "session");
-      if (session.empty() || !id.ok() || output.handle() == 0) {
+    case v1::Output::kHandle:
+      if (resolved->session == nullptr || output.handle() == 0) {
         return InvalidField(v1::ERROR_REASON_INVALID_FIELD, absl::StrCat(field, ".handle"),
                             "an output handle is not 0 and needs the request's session");
       }
-      target.name = {.session = *id, .handle = output.handle()};
+      target.name = {.session = resolved->session->id, .handle = output.handle()};
       break;
-    }
     case v1::Output::kName: {
       auto name = session::ParseArrayName(output.name(), absl::StrCat(field, ".name"));
       if (!name.ok()) return name.status();
@@ -331,14 +335,11 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
                                                         const v1::Operation& operation,
                                                         absl::Time deadline, Resolved& resolved,
                                                         const ops::Plan* known) {
-  std::vector<ops::Input> inputs, existing;
-  for (const ArrayPtr& input : resolved.inputs) {
-    inputs.push_back(input != nullptr ? ops::Input(input->info) : std::nullopt);
-  }
-  for (const auto& target : resolved.targets) {
-    existing.push_back(target.existing != nullptr ? ops::Input(target.existing->info)
-                                                  : std::nullopt);
-  }
+  Infos inputs, existing;
+  for (const ArrayPtr& input : resolved.inputs)
+    inputs.push_back(input != nullptr ? &input->info : nullptr);
+  for (const auto& target : resolved.targets)
+    existing.push_back(target.existing != nullptr ? &target.existing->info : nullptr);
   auto planned = known != nullptr
                      ? absl::StatusOr<std::shared_ptr<const Planned>>(MakePlanned(*known))
                      : PlanFor(tenant, operation, inputs, existing);
@@ -366,7 +367,7 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
   // through fresh memory. What keeps a part of its output takes copies of its inputs instead.
   const bool keeps =
       operation.has_scatter() || operation.has_apply_at() || operation.ufunc().has_where();
-  std::vector<std::optional<DType>> copied(resolved.inputs.size());
+  std::vector<std::optional<DType>> copied;
   for (size_t j = 0; j < resolved.targets.size(); ++j) {
     const ArrayPtr& out = resolved.targets[j].existing;
     if (out == nullptr || operation.has_kernel_launch()) continue;
@@ -376,11 +377,11 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
         continue;
       if (plan->task.has_elementwise() && input->info == out->info) continue;
       if (!keeps) return LaunchThroughTemporary(tenant, operation, deadline, resolved);
+      copied.resize(resolved.inputs.size());
       copied[i] = input->info.dtype;
     }
   }
-  if (std::any_of(copied.begin(), copied.end(), [](const auto& type) { return type.has_value(); }))
-    return LaunchConverted(tenant, operation, deadline, resolved, copied);
+  if (!copied.empty()) return LaunchConverted(tenant, operation, deadline, resolved, copied);
 
   std::shared_ptr<Task> task = NewTask(tenant, LabelOf(operation), deadline, resolved);
   bool is_kernel = operation.has_kernel_launch();
@@ -399,7 +400,7 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
                           .write = i < num_written});
   }
   if (is_kernel) {
-    task->inputs = inputs;
+    task->inputs = CopiesOf(inputs);
     auto kept = std::make_shared<v1::Operation>(operation);
     kept->mutable_kernel_launch()->clear_code();  // the plan has it
     task->operation = std::move(kept);
@@ -431,10 +432,9 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
     task->uses.push_back({.buffer = array->buffer, .read = false, .write = true, .fresh = fresh});
   }
   Accepted accepted;
-  accepted.outputs = resolved.outputs;
-  for (const auto& target : resolved.targets) accepted.inline_outputs.push_back(target.is_inline);
   if (plan->is_view) {
     if (absl::Status status = Publish(tenant, resolved); !status.ok()) return status;
+    accepted.outputs = std::move(resolved.outputs);
     return accepted;
   }
   task->planned = *std::move(planned);
@@ -443,19 +443,21 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
       return status;
   }
   if (absl::Status status = Begin(tenant, task, resolved); !status.ok()) return status;
+  accepted.outputs = std::move(resolved.outputs);
   accepted.task = task;
   return accepted;
 }
 
-absl::StatusOr<std::shared_ptr<const Planned>> Operations::PlanFor(
-    const TenantId& tenant, const v1::Operation& operation, absl::Span<const ops::Input> inputs,
-    absl::Span<const ops::Input> existing) {
+absl::StatusOr<std::shared_ptr<const Planned>> Operations::PlanFor(const TenantId& tenant,
+                                                                   const v1::Operation& operation,
+                                                                   const Infos& inputs,
+                                                                   const Infos& existing) {
   std::string key = PlanCache::KeyOf(operation, inputs, existing);
   if (!key.empty()) {
     if (std::shared_ptr<const Planned> kept = plans_.Find(key)) return kept;
   }
   const TenantFunctions functions(*functions_, tenant);
-  auto plan = ops::PlanOperation(operation, inputs, existing, &functions);
+  auto plan = ops::PlanOperation(operation, CopiesOf(inputs), CopiesOf(existing), &functions);
   if (!plan.ok()) return plan.status();
   std::shared_ptr<const Planned> planned = MakePlanned(*std::move(plan));
   // A client's function may become another one of that name.
@@ -529,7 +531,6 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchProgram(const TenantId& t
                    : LaunchSteps(tenant, ready, deadline, resolved);
   if (!whole.ok()) return whole;
   for (size_t j = 0; j < resolved.targets.size(); ++j) {
-    whole->inline_outputs.push_back(resolved.targets[j].is_inline);
     if (resolved.targets[j].existing == nullptr) continue;
     v1::Operation copy;
     copy.mutable_copy()->mutable_input()->set_handle(1);  // stands for the result
@@ -681,7 +682,6 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchThroughTemporary(
     if (!copied.ok()) return copied.status();
     accepted.task = copied->task;
     accepted.outputs.push_back(copied->outputs[0]);
-    accepted.inline_outputs.push_back(false);
   }
   return accepted;
 }
@@ -754,7 +754,6 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchMove(const TenantId& tena
   Accepted accepted;
   accepted.task = task;
   accepted.outputs = resolved.outputs;
-  accepted.inline_outputs = {resolved.targets[0].is_inline};
   return accepted;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -48,7 +49,6 @@ class Operations {
     // What else runs on behalf of the operation: copies of operands and into results.
     std::vector<std::shared_ptr<Task>> helpers;
     std::vector<std::shared_ptr<session::Array>> outputs;
-    std::vector<bool> inline_outputs;
     // The operation has ended when all of these have, not the task alone.
     bool waits_for_helpers = false;
   };
@@ -86,14 +86,15 @@ class Operations {
 
  private:
   struct Resolved;
+  // Of an operation's arrays; null: a scalar, or a new output.
+  using Infos = absl::InlinedVector<const ArrayInfo*, 4>;
   absl::Status Resolve(const TenantId& tenant, const std::string& session,
                        const v1::Operation& operation, Resolved* resolved);
   absl::StatusOr<std::shared_ptr<session::Array>> ResolveOperand(const TenantId& tenant,
-                                                                 const std::string& session,
+                                                                 const session::Session* session,
                                                                  const v1::Operand& operand);
-  absl::Status ResolveOutput(const TenantId& tenant, const std::string& session,
-                             const v1::Output& output, const std::string& field,
-                             Resolved* resolved);
+  absl::Status ResolveOutput(const TenantId& tenant, const v1::Output& output,
+                             const std::string& field, Resolved* resolved);
   absl::StatusOr<std::shared_ptr<session::Array>> InlineArray(const TenantId& tenant,
                                                               const v1::InlineArray& inline_array);
   // `known`: the operation's plan for these inputs and outputs, where it is known already.
@@ -103,8 +104,8 @@ class Operations {
   // From the cache, or made.
   absl::StatusOr<std::shared_ptr<const Planned>> PlanFor(const TenantId& tenant,
                                                          const v1::Operation& operation,
-                                                         absl::Span<const ops::Input> inputs,
-                                                         absl::Span<const ops::Input> existing);
+                                                         const Infos& inputs,
+                                                         const Infos& existing);
   // As one task where it can be one, or every step, in order.
   absl::StatusOr<Accepted> LaunchProgram(const TenantId& tenant, const Programs::Ready& ready,
                                          const std::string& label, absl::Time deadline,
@@ -138,7 +139,7 @@ class Operations {
                                       const Resolved& around);
   // sharded_launch.cc: of operations over arrays that are spread over devices.
   class PartLauncher;
-  static bool IsSharded(const v1::Operation& operation, const Resolved& resolved);
+  static bool IsSharded(const Resolved& resolved);
   absl::StatusOr<Accepted> LaunchSharded(const TenantId& tenant, const v1::Operation& operation,
                                          absl::Time deadline, Resolved& resolved);
   absl::StatusOr<Accepted> LaunchMove(const TenantId& tenant, const v1::Operation& operation,

@@ -10,9 +10,12 @@ namespace {
 // A plan takes a few kilobytes.
 constexpr size_t kMaxPlans = 4096;
 constexpr size_t kMaxKeyBytes = 4096;
+constexpr size_t kUsualKeyBytes = 256;
 
 class KeyWriter {
  public:
+  KeyWriter() { key_.reserve(kUsualKeyBytes); }
+
   template <typename Number>
   void Add(Number value) {
     key_.append(reinterpret_cast<const char*>(&value), sizeof(value));
@@ -38,11 +41,11 @@ class KeyWriter {
     Add(operands.size());
     for (const v1::Operand& operand : operands) AddOperand(operand);
   }
-  void AddArrays(absl::Span<const ops::Input> arrays) {
+  void AddArrays(absl::Span<const ArrayInfo* const> arrays) {
     Add(arrays.size());
-    for (const ops::Input& array : arrays) {
-      Add(array.has_value());
-      if (!array.has_value()) continue;
+    for (const ArrayInfo* array : arrays) {
+      Add(array != nullptr);
+      if (array == nullptr) continue;
       Add(array->dtype);
       Add(array->offset);
       AddNumbers(array->shape);
@@ -108,8 +111,9 @@ std::shared_ptr<const Planned> NoPlan() {
   return none;
 }
 
-std::string PlanCache::KeyOf(const v1::Operation& operation, absl::Span<const ops::Input> inputs,
-                             absl::Span<const ops::Input> existing) {
+std::string PlanCache::KeyOf(const v1::Operation& operation,
+                             absl::Span<const ArrayInfo* const> inputs,
+                             absl::Span<const ArrayInfo* const> existing) {
   KeyWriter key;
   key.Add(operation.kind_case());
   switch (operation.kind_case()) {

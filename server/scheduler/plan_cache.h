@@ -31,8 +31,10 @@ class PlanCache {
  public:
   // Equal for operations of equal plans. Empty: such plans are not kept, for they are rare, large,
   // or depend on more (kernels, programs).
-  static std::string KeyOf(const v1::Operation& operation, absl::Span<const ops::Input> inputs,
-                           absl::Span<const ops::Input> existing);
+  // Of arrays that are not there (scalars, new outputs) null is given.
+  static std::string KeyOf(const v1::Operation& operation,
+                           absl::Span<const ArrayInfo* const> inputs,
+                           absl::Span<const ArrayInfo* const> existing);
 
   std::shared_ptr<const Planned> Find(const std::string& key) const;
   void Keep(std::string key, std::shared_ptr<const Planned> planned);

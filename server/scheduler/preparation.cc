@@ -71,7 +71,12 @@ void Scheduler::Prepare(const std::shared_ptr<Task>& task) {
   // What is ready depends on nothing else that is: its own kind may be overtaken by what matters
   // more.
   auto less = [](const auto& a, const auto& b) { return a->priority > b->priority; };
-  lane.ready.insert(std::upper_bound(lane.ready.begin(), lane.ready.end(), task, less), task);
+  auto place = std::upper_bound(lane.ready.begin(), lane.ready.end(), task, less);
+  if (place == lane.ready.end()) {
+    lane.ready.push_back(task);  // insert would put the only one in front, and take memory for it
+  } else {
+    lane.ready.insert(place, task);
+  }
   PumpSoon(lane);
 }
 

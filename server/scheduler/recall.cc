@@ -127,7 +127,7 @@ void Scheduler::RecallRefused(const std::vector<std::shared_ptr<Task>>& tasks) {
   if (first->lane != nullptr && GiveUp(*first->lane, tasks)) return;
   // Those that were held back may follow now.
   for (const auto& task : tasks) {
-    std::vector<std::shared_ptr<Task>> dependents = task->dependents;
+    const TaskList dependents = task->dependents;
     for (const auto& dependent : dependents) Evaluate(dependent);
   }
   if (first->lane != nullptr) BeginGrace(*first->lane);
@@ -158,7 +158,7 @@ bool Scheduler::GiveUp(Lane& lane, const std::vector<std::shared_ptr<Task>>& tas
     return false;
   }
   auto hold = [&](Lane::InFlight& entry) {
-    entry.held = entry.task->uses;
+    entry.held.assign(entry.task->uses.begin(), entry.task->uses.end());
     for (const Use& use : entry.held) {
       if (use.buffer != nullptr) ++use.buffer->num_holders;
     }

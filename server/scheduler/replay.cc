@@ -108,8 +108,8 @@ absl::StatusOr<Replay::Ready> MakeReady(
   return ready;
 }
 
-std::string CodeKeyOf(const Task& task) {
-  if (task.replay != nullptr) return absl::StrCat("replay/", task.replay->id);
+const std::string& CodeKeyOf(const Task& task) {
+  if (task.replay != nullptr) return task.replay->code_key;
   return task.module != nullptr ? task.module->key : task.label;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "server/broker/compiled_module.h"
 #include "server/ops/program_graph.h"
@@ -41,6 +42,7 @@ struct Replay {
   Replay& operator=(const Replay&) = delete;
 
   const uint64_t id;  // unique in the daemon's life; its name in workers
+  const std::string code_key = absl::StrCat("replay/", id);
   const ops::ProgramGraph graph;
 
   // As devices of one target run it.
@@ -76,6 +78,6 @@ absl::StatusOr<const wire::KernelDescription*> FindKernel(const wire::ModuleDesc
                                                           const std::string& entry);
 
 // What runs of equal code are known by.
-std::string CodeKeyOf(const Task& task);
+const std::string& CodeKeyOf(const Task& task);
 
 }  // namespace stride::scheduler

@@ -22,8 +22,9 @@ struct Operations::Resolved {
   std::vector<Target> targets;
   std::vector<std::shared_ptr<session::Array>> outputs;  // made by Launch
   int device = -1;
+  bool asks_sharding = false;  // of a new output
   Extras extras;
-  std::vector<std::shared_ptr<Task>>* launched = nullptr;  // hears of every task; may be null
+  TaskList* launched = nullptr;  // hears of every task; may be null
   bool passing = false;  // a call whose results travel inside it, and that no journal tells of
 
   // A part of the same operation, on these arrays.

@@ -265,7 +265,7 @@ void Scheduler::Complete(const std::shared_ptr<Task>& task, absl::Status status)
   }
   task->end_time = core_->Now();
   task->result = std::move(status);
-  std::vector<std::shared_ptr<Task>> dependents = ReleaseAccesses(*task);
+  TaskList dependents = ReleaseAccesses(*task);
   if (core_->durability != nullptr && !task->piece) core_->durability->Ended(*task, was_dispatched);
   task->uses.clear();  // lets go of the buffers
   task->granted = nullptr;
@@ -273,10 +273,11 @@ void Scheduler::Complete(const std::shared_ptr<Task>& task, absl::Status status)
   SetState(*task, TaskState::kDone);
   core_->deferred.push_back([task] {
     task->finished.Notify();
-    for (auto& callback : std::exchange(task->on_done, {})) callback();
+    for (auto& callback : std::exchange(task->on_done, {})) callback(task->result);
   });
   // One after another, not one inside another: an error may run down a chain of any length.
-  freed_.insert(freed_.end(), dependents.begin(), dependents.end());
+  // Not by insert: into an empty deque that puts them in front, where it takes memory each time.
+  for (auto& dependent : dependents) freed_.push_back(std::move(dependent));
   if (std::exchange(evaluating_freed_, true)) return;
   while (!freed_.empty()) {
     std::shared_ptr<Task> next = std::move(freed_.front());

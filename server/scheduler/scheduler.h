@@ -186,8 +186,9 @@ class Scheduler {
   bool MayDispatch(const Task& task, const Lane& lane) const;
   bool PumpOnce(Lane& lane);
   double ExpectedSeconds(const Task& task, const Lane& lane) const;
-  wire::Task BoundTask(const Task& task, const Lane& lane) const;
-  void AddToSubmit(const std::shared_ptr<Task>& task, Lane& lane, wire::Task bound,
+  // In the arena of the packet that it may become a part of.
+  wire::Task* BoundTask(const Task& task, const Lane& lane, const wire::Submit& submit) const;
+  void AddToSubmit(const std::shared_ptr<Task>& task, Lane& lane, wire::Task* bound,
                    wire::Submit* submit);
   void MapForTask(const Task& task, Lane& lane);
   void LoadModule(const std::shared_ptr<const broker::CompiledModule>& module, Lane& lane);

@@ -90,16 +90,12 @@ class Operations::PartLauncher : public PartRunner {
   const Resolved& whole_;
 };
 
-bool Operations::IsSharded(const v1::Operation& operation, const Resolved& resolved) {
+bool Operations::IsSharded(const Resolved& resolved) {
+  if (resolved.asks_sharding) return true;
   auto sharded = [](const ArrayPtr& array) { return array != nullptr && array->shards != nullptr; };
   if (std::any_of(resolved.inputs.begin(), resolved.inputs.end(), sharded)) return true;
-  for (const auto& target : resolved.targets) {
-    if (sharded(target.existing)) return true;
-  }
-  for (const ops::OutputField& field : ops::CollectOutputs(operation)) {
-    if (field.output->has_sharding()) return true;
-  }
-  return false;
+  return std::any_of(resolved.targets.begin(), resolved.targets.end(),
+                     [&](const Resolved::Target& target) { return sharded(target.existing); });
 }
 
 absl::StatusOr<Operations::Accepted> Operations::LaunchSharded(const TenantId& tenant,
@@ -153,7 +149,6 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchSharded(const TenantId& t
   if (absl::Status status = Publish(tenant, resolved); !status.ok()) return status;
   Accepted accepted;
   accepted.outputs = resolved.outputs;
-  for (const auto& target : resolved.targets) accepted.inline_outputs.push_back(target.is_inline);
   if (!resolved.launched->empty()) accepted.task = resolved.launched->back();
   accepted.waits_for_helpers = true;
   return accepted;

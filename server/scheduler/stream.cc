@@ -49,7 +49,7 @@ Stream::Stream(Core* core, Scheduler* scheduler, std::shared_ptr<Task> task, Lan
       task_(std::move(task)),
       lane_(lane),
       pieces_(std::move(pieces)),
-      uses_(task_->uses),
+      uses_(task_->uses.begin(), task_->uses.end()),
       output_(uses_.back().buffer) {}
 
 void Stream::Run() {

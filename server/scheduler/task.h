@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
+#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
@@ -46,6 +48,11 @@ struct Use {
   bool fresh = false;  // this task makes the buffer's whole content
 };
 
+// Most tasks have no more than these.
+using Uses = absl::InlinedVector<Use, 3>;
+struct Task;
+using TaskList = absl::InlinedVector<std::shared_ptr<Task>, 2>;
+
 // One unit of scheduling: an operation on one device, or the daemon's own access to an array (an
 // upload, a download), which takes part in the ordering but runs nowhere. Members are guarded by
 // the engine's lock, but for those that are set before Enqueue and const afterwards.
@@ -63,7 +70,7 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
       operation;                     // kernels: their arguments are bound once the code is compiled
   std::vector<ops::Input> inputs;    // likewise
   std::shared_ptr<Replay> replay;    // of a program that is one task
-  std::vector<Use> uses;             // by slot of the plan: inputs, then outputs
+  Uses uses;                         // by slot of the plan: inputs, then outputs
   int pinned_device = -1;            // -1: the scheduler's choice
   std::string required_kind;         // `cuda` for PTX and binaries; empty: any
   int priority = 0;                  // -10 to 10, among the tenant's
@@ -78,10 +85,10 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
 
   // The scheduler's.
   TaskState state = TaskState::kWaiting;
-  uint64_t order = 0;                             // of acceptance
-  size_t unfinished_index = 0;                    // among all that have not ended
-  std::vector<std::shared_ptr<Task>> pending;     // unfinished accesses that come first
-  std::vector<std::shared_ptr<Task>> dependents;  // tasks that have this one in `pending`
+  uint64_t order = 0;           // of acceptance
+  size_t unfinished_index = 0;  // among all that have not ended
+  TaskList pending;             // unfinished accesses that come first
+  TaskList dependents;          // tasks that have this one in `pending`
   Lane* lane = nullptr;
   std::shared_ptr<const broker::CompiledModule> module;
   std::shared_ptr<const Replay::Ready> ready;  // for the device's target
@@ -128,7 +135,8 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   // The outcome: `result` is written before `finished` is notified, never after.
   absl::Status result;
   absl::Notification finished;
-  std::vector<std::function<void()>> on_done;  // run after the lock is given back
+  // Told the result after the lock is given back.
+  absl::InlinedVector<absl::AnyInvocable<void(const absl::Status&)>, 1> on_done;
 };
 
 }  // namespace stride::scheduler

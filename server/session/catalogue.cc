@@ -80,14 +80,14 @@ int Catalogue::NumSessions(const TenantId& tenant) const {
 absl::StatusOr<std::shared_ptr<Session>> Catalogue::FindSession(const TenantId& tenant,
                                                                 const std::string& id,
                                                                 absl::Time now) {
-  auto it = sessions_.find({tenant, id});
+  auto it = sessions_.find(KeyView(tenant, id));
   if (it == sessions_.end()) return SessionNotFound(id);
   it->second->expire_time = now + it->second->ttl;
   return it->second;
 }
 
 void Catalogue::DeleteSession(const TenantId& tenant, const std::string& id) {
-  auto it = sessions_.find({tenant, id});
+  auto it = sessions_.find(KeyView(tenant, id));
   if (it != sessions_.end()) Erase(it);
 }
 
@@ -111,24 +111,29 @@ std::vector<std::shared_ptr<Session>> Catalogue::TakeExpiredSessions(absl::Time 
   return taken;
 }
 
+absl::StatusOr<std::shared_ptr<Array>> Catalogue::FindArray(const Session& session,
+                                                            uint64_t handle) {
+  auto it = session.arrays.find(handle);
+  if (it == session.arrays.end()) return ArrayNotFound({.session = session.id, .handle = handle});
+  return it->second;
+}
+
 absl::StatusOr<std::shared_ptr<Array>> Catalogue::FindArray(const TenantId& tenant,
                                                             const ArrayName& name, absl::Time now) {
   if (!name.session.empty()) {
     auto session = FindSession(tenant, name.session, now);
     if (!session.ok()) return session.status();
-    auto it = (*session)->arrays.find(name.handle);
-    if (it == (*session)->arrays.end()) return ArrayNotFound(name);
-    return it->second;
+    return FindArray(**session, name.handle);
   }
-  auto it = named_.find({tenant, name.id});
+  auto it = named_.find(KeyView(tenant, name.id));
   if (name.tenant != tenant.value || it == named_.end()) return ArrayNotFound(name);
   return it->second;
 }
 
 bool Catalogue::Has(const TenantId& tenant, const ArrayName& name) const {
   if (name.session.empty())
-    return name.tenant == tenant.value && named_.count({tenant, name.id}) > 0;
-  auto session = sessions_.find({tenant, name.session});
+    return name.tenant == tenant.value && named_.count(KeyView(tenant, name.id)) > 0;
+  auto session = sessions_.find(KeyView(tenant, name.session));
   return session != sessions_.end() && session->second->arrays.count(name.handle) > 0;
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -63,6 +64,7 @@ class Catalogue {
 
   absl::StatusOr<std::shared_ptr<Array>> FindArray(const TenantId& tenant, const ArrayName& name,
                                                    absl::Time now);
+  static absl::StatusOr<std::shared_ptr<Array>> FindArray(const Session& session, uint64_t handle);
   // Whether FindArray would find one; for those who expect that it does not.
   bool Has(const TenantId& tenant, const ArrayName& name) const;
   // ALREADY_EXISTS when the name is taken, SESSION_NOT_FOUND; otherwise stores `array`, whose name
@@ -83,14 +85,25 @@ class Catalogue {
                                                                  absl::Time now, std::string* next);
 
  private:
-  using SessionMap = std::map<std::pair<TenantId, std::string>, std::shared_ptr<Session>>;
+  // By tenant and id; looked up by references to both, which need not be copied.
+  struct KeyLess {
+    using is_transparent = void;
+    template <typename A, typename B>
+    bool operator()(const A& a, const B& b) const {
+      return std::tie(a.first, a.second) < std::tie(b.first, b.second);
+    }
+  };
+  using KeyView = std::pair<const TenantId&, const std::string&>;
+  template <typename T>
+  using ByKey = std::map<std::pair<TenantId, std::string>, std::shared_ptr<T>, KeyLess>;
+  using SessionMap = ByKey<Session>;
   SessionMap::iterator Erase(SessionMap::iterator session);
   void Tell(const std::shared_ptr<Array>& added);
   void TellRemoved(Array& array);
 
   std::vector<Observer*> observers_;
   SessionMap sessions_;
-  std::map<std::pair<TenantId, std::string>, std::shared_ptr<Array>> named_;
+  ByKey<Array> named_;
 };
 
 }  // namespace stride::session

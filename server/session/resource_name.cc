@@ -1,8 +1,8 @@
 #include "server/session/resource_name.h"
 
 #include <algorithm>
-#include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
@@ -10,8 +10,10 @@
 namespace stride::session {
 namespace {
 
-std::vector<std::string_view> Split(std::string_view name) {
-  std::vector<std::string_view> parts;
+using Parts = absl::InlinedVector<std::string_view, 4>;
+
+Parts Split(std::string_view name) {
+  Parts parts;
   while (true) {
     size_t slash = name.find('/');
     parts.push_back(name.substr(0, slash));
@@ -57,7 +59,7 @@ bool IsResourceId(std::string_view id) {
 
 absl::StatusOr<ArrayName> MakeArrayName(std::string_view parent, std::string_view id,
                                         std::string_view parent_field, std::string_view id_field) {
-  std::vector<std::string_view> parts = Split(parent);
+  Parts parts = Split(parent);
   ArrayName name;
   if (parts.size() == 2 && parts[0] == "sessions" && IsSessionId(parts[1])) {
     name.session = std::string(parts[1]);
@@ -80,7 +82,7 @@ absl::StatusOr<ArrayName> MakeArrayName(std::string_view parent, std::string_vie
 }
 
 absl::StatusOr<ArrayName> ParseArrayName(std::string_view name, std::string_view field) {
-  std::vector<std::string_view> parts = Split(name);
+  Parts parts = Split(name);
   if (parts.size() != 4 || parts[2] != "arrays") return Malformed(field, kArrayForms);
   auto parsed =
       MakeArrayName(name.substr(0, parts[0].size() + 1 + parts[1].size()), parts[3], field, field);
@@ -89,7 +91,7 @@ absl::StatusOr<ArrayName> ParseArrayName(std::string_view name, std::string_view
 }
 
 absl::StatusOr<std::string> ParseSessionName(std::string_view name, std::string_view field) {
-  std::vector<std::string_view> parts = Split(name);
+  Parts parts = Split(name);
   if (parts.size() != 2 || parts[0] != "sessions" || !IsSessionId(parts[1])) {
     return Malformed(field, "sessions/{session}");
   }
@@ -97,7 +99,7 @@ absl::StatusOr<std::string> ParseSessionName(std::string_view name, std::string_
 }
 
 absl::Status CheckRegionName(std::string_view name, std::string_view field) {
-  std::vector<std::string_view> parts = Split(name);
+  Parts parts = Split(name);
   if (parts.size() != 4 || parts[0] != "sessions" || !IsSessionId(parts[1]) ||
       parts[2] != "regions" || !IsResourceId(parts[3])) {
     return Malformed(field, "sessions/{session}/regions/{region}");
@@ -108,7 +110,7 @@ absl::Status CheckRegionName(std::string_view name, std::string_view field) {
 absl::StatusOr<TenantResource> ParseTenantResource(std::string_view name,
                                                    std::string_view collection,
                                                    std::string_view field) {
-  std::vector<std::string_view> parts = Split(name);
+  Parts parts = Split(name);
   if (parts.size() != 4 || parts[0] != "tenants" || !IsSessionId(parts[1]) ||
       parts[2] != collection || !IsResourceId(parts[3])) {
     return Malformed(field, absl::StrCat("tenants/{tenant}/", std::string(collection), "/{id}"));
@@ -119,7 +121,7 @@ absl::StatusOr<TenantResource> ParseTenantResource(std::string_view name,
 absl::StatusOr<std::string> ParseParent(std::string_view parent, const TenantId& caller,
                                         std::string_view field) {
   if (parent.empty()) return caller.value;
-  std::vector<std::string_view> parts = Split(parent);
+  Parts parts = Split(parent);
   if (parts.size() != 2 || parts[0] != "tenants" || !IsSessionId(parts[1])) {
     return Malformed(field, "tenants/{tenant}");
   }

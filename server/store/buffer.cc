@@ -36,9 +36,13 @@ std::shared_ptr<Buffer> Reclaimer::NextUsed(int place, bool spare, Use* after) {
     const uint64_t last_use = it->first.buffer->last_use;
     if (it->first.time != last_use) {
       // It was used since, and belongs further back; in its other places that shows in time.
-      auto node = order.extract(it);
-      node.key().buffer->listed_[place] = node.key().time = last_use;
-      order.insert(std::move(node));
+      Buffer& moved = *it->first.buffer;
+      std::weak_ptr<Buffer> held = std::move(it->second);
+      order.erase(it);
+      order.emplace(Use{last_use, &moved}, std::move(held));
+      for (auto& [listed_place, time] : moved.listed_) {
+        if (listed_place == place) time = last_use;
+      }
       continue;
     }
     *after = it->first;
@@ -53,7 +57,7 @@ void Reclaimer::List(Buffer& buffer) {
   if (buffer.passing) return;
   buffer.listed_spare_ = buffer.spare();
   for (const auto& [place, block] : buffer.replicas) {
-    buffer.listed_[place] = buffer.last_use;
+    buffer.listed_.emplace_back(place, buffer.last_use);
     orders_[{place, buffer.listed_spare_}].emplace(Use{buffer.last_use, &buffer},
                                                    buffer.weak_from_this());
   }
@@ -92,8 +96,15 @@ void Buffer::Changed() {
   reclaimer_->AddChanged(shared_from_this());
 }
 
+void Replicas::Set(int device, const Allocation& allocation) {
+  auto place = std::find_if(map_.begin(), map_.end(),
+                            [&](const auto& entry) { return entry.first >= device; });
+  if (place == map_.end() || place->first != device) place = map_.insert(place, {device, {}});
+  place->second = allocation;
+}
+
 void Buffer::AddReplica(int device, const Allocation& allocation) {
-  replicas.map_[device] = allocation;
+  replicas.Set(device, allocation);
   BlocksChanged();
 }
 
@@ -118,8 +129,8 @@ void Buffer::SetIncoming(bool is) {
 }
 
 void Buffer::DropReplica(int device) {
-  auto it = replicas.map_.find(device);
-  if (it == replicas.map_.end()) return;
+  auto it = replicas.find(device);
+  if (it == replicas.end()) return;
   reclaimer_->Add({tenant, device, it->second});
   replicas.map_.erase(it);
   BlocksChanged();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <compare>
 #include <cstdint>
@@ -11,6 +12,8 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/btree_map.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "server/base/ids.h"
@@ -84,7 +87,7 @@ class Reclaimer {
   std::vector<Entry> entries_ ABSL_GUARDED_BY(mutex_);
   std::vector<uint64_t> dead_records_ ABSL_GUARDED_BY(mutex_);
   // By place and `spare`. A use moves nothing: that is made good when somebody looks.
-  using Order = std::map<Use, std::weak_ptr<Buffer>>;
+  using Order = absl::btree_map<Use, std::weak_ptr<Buffer>>;
   std::map<std::pair<int, bool>, Order> orders_ ABSL_GUARDED_BY(mutex_);
   std::atomic<bool> any_dead_{false};
   uint64_t last_use_ = 0;                         // guarded by the scheduler's lock
@@ -96,10 +99,12 @@ class Reclaimer {
 // recorded.
 class Replicas {
  public:
-  using Map = std::map<int, Allocation>;
-  const Allocation& at(int device) const { return map_.at(device); }
-  size_t count(int device) const { return map_.count(device); }
-  Map::const_iterator find(int device) const { return map_.find(device); }
+  using Map = absl::InlinedVector<std::pair<int, Allocation>, 1>;  // by device; most have one
+  const Allocation& at(int device) const { return find(device)->second; }  // there must be one
+  size_t count(int device) const { return find(device) != end() ? 1 : 0; }
+  Map::const_iterator find(int device) const {
+    return std::find_if(begin(), end(), [&](const auto& entry) { return entry.first == device; });
+  }
   Map::const_iterator begin() const { return map_.begin(); }
   Map::const_iterator end() const { return map_.end(); }
   bool empty() const { return map_.empty(); }
@@ -107,6 +112,7 @@ class Replicas {
 
  private:
   friend struct Buffer;
+  void Set(int device, const Allocation& allocation);
   Map map_;
 };
 
@@ -150,7 +156,7 @@ struct Buffer : std::enable_shared_from_this<Buffer> {
   bool incoming = false;    // set by SetIncoming
   // Unfinished accesses, for ordering: the last writer, and the readers since.
   std::shared_ptr<Access> writer;
-  std::vector<std::shared_ptr<Access>> readers;
+  absl::InlinedVector<std::shared_ptr<Access>, 1> readers;
   // Tasks and transfers that count on its blocks to stay where they are.
   int num_holders = 0;
   // When it was used last, as Reclaimer::NextUse counts.
@@ -171,7 +177,7 @@ struct Buffer : std::enable_shared_from_this<Buffer> {
 
   // Where the reclaimer has it, guarded by its lock.
   friend class Reclaimer;
-  std::map<int, uint64_t> listed_;  // by place, the time of use
+  absl::InlinedVector<std::pair<int, uint64_t>, 1> listed_;  // place, and the time of use
   bool listed_spare_ = false;
 };
 

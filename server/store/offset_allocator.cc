@@ -30,8 +30,11 @@ std::optional<uint64_t> OffsetAllocator::Allocate(uint64_t size) {
   auto best = gaps_by_size_.lower_bound({need, 0});
   if (best == gaps_by_size_.end()) return std::nullopt;
   auto [gap_size, offset] = *best;
-  RemoveGap(gaps_.find(offset));
-  if (gap_size > need) AddGap(offset + need, gap_size - need);
+  if (gap_size > need) {
+    MoveGap(gaps_.find(offset), offset + need, gap_size - need);
+  } else {
+    RemoveGap(gaps_.find(offset));
+  }
   used_[offset] = need;
   used_bytes_ += need;
   return offset;
@@ -61,19 +64,19 @@ void OffsetAllocator::Free(uint64_t offset) {
   used_bytes_ -= size;
   used_.erase(block);
   auto next = gaps_.lower_bound(offset);
-  if (next != gaps_.begin()) {
-    auto previous = std::prev(next);
-    if (previous->first + previous->second == offset) {
-      offset = previous->first;
-      size += previous->second;
-      RemoveGap(previous);
-    }
+  auto previous = next == gaps_.begin() ? gaps_.end() : std::prev(next);
+  const bool joins_next = next != gaps_.end() && next->first == offset + size;
+  const bool joins_previous =
+      previous != gaps_.end() && previous->first + previous->second == offset;
+  if (joins_next) size += next->second;
+  if (joins_previous) {
+    if (joins_next) RemoveGap(next);
+    MoveGap(previous, previous->first, previous->second + size);
+  } else if (joins_next) {
+    MoveGap(next, offset, size);
+  } else {
+    AddGap(offset, size);
   }
-  if (next != gaps_.end() && next->first == offset + size) {
-    size += next->second;
-    RemoveGap(next);
-  }
-  AddGap(offset, size);
 }
 
 uint64_t OffsetAllocator::largest_gap() const {
@@ -88,6 +91,17 @@ void OffsetAllocator::AddGap(uint64_t offset, uint64_t size) {
 void OffsetAllocator::RemoveGap(std::map<uint64_t, uint64_t>::iterator gap) {
   gaps_by_size_.erase({gap->second, gap->first});
   gaps_.erase(gap);
+}
+
+void OffsetAllocator::MoveGap(std::map<uint64_t, uint64_t>::iterator gap, uint64_t offset,
+                              uint64_t size) {
+  auto by_size = gaps_by_size_.extract({gap->second, gap->first});
+  by_size.value() = {size, offset};
+  gaps_by_size_.insert(std::move(by_size));
+  auto by_offset = gaps_.extract(gap);
+  by_offset.key() = offset;
+  by_offset.mapped() = size;
+  gaps_.insert(std::move(by_offset));
 }
 
 }  // namespace stride::store

@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
+
 namespace stride::store {
 
 // Best-fit allocation of byte ranges within one arena; neighbours merge when freed. Touches no
@@ -39,10 +41,13 @@ class OffsetAllocator {
  private:
   void AddGap(uint64_t offset, uint64_t size);
   void RemoveGap(std::map<uint64_t, uint64_t>::iterator gap);
+  // What becomes of a gap whose edge moved. Takes and gives back no memory, as most blocks do that
+  // are taken from a gap or merge with one.
+  void MoveGap(std::map<uint64_t, uint64_t>::iterator gap, uint64_t offset, uint64_t size);
 
   std::map<uint64_t, uint64_t> gaps_;                     // offset -> size
   std::set<std::pair<uint64_t, uint64_t>> gaps_by_size_;  // (size, offset)
-  std::map<uint64_t, uint64_t> used_;                     // offset -> size
+  absl::flat_hash_map<uint64_t, uint64_t> used_;          // offset -> size
   uint64_t used_bytes_ = 0;
 };
 

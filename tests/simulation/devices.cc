@@ -137,7 +137,7 @@ absl::Status Worker::UnloadGraph(uint64_t graph) {
   return Deliver([this, graph] { graphs_.erase(graph); });
 }
 
-absl::Status Worker::Submit(wire::Submit tasks) {
+absl::Status Worker::Submit(wire::Submit& tasks) {
   devices_->watcher_->Point("before tasks are sent");
   for (const wire::Task& task : tasks.tasks()) {
     if (task.sequence() != ++last_submitted_)

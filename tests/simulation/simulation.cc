@@ -577,11 +577,11 @@ void Simulation::Send(const OpPtr& op, Session& session, v1::Operation operation
     return;
   }
   tickets_[op->id] = *ticket;
-  (*ticket)->OnDone([this, op, ticket = std::weak_ptr<scheduler::Ticket>(*ticket), life = life_] {
+  (*ticket)->OnDone([this, op, ticket = std::weak_ptr<scheduler::Ticket>(*ticket),
+                     life = life_](const absl::Status& status) {
     if (killed_ || ending_ || life != life_) return;
-    auto ended = ticket.lock();
-    if (ended == nullptr) return;
-    model_.Ended(op, ended->Wait(world_.Now()));
+    if (ticket.expired()) return;
+    model_.Ended(op, status);
     tickets_.erase(op->id);
   });
 }

@@ -129,7 +129,7 @@ int FakeWorker::num_graph_loads() const {
   return num_graph_loads_;
 }
 
-absl::Status FakeWorker::Submit(wire::Submit tasks) {
+absl::Status FakeWorker::Submit(wire::Submit& tasks) {
   absl::MutexLock lock(&mutex_);
   if (!alive_) return absl::UnavailableError("dead");
   ++num_packets_;

@@ -65,7 +65,11 @@ struct FakeEngine::State {
   int64_t generation = 0;  // of LetGo
   std::optional<absl::Status> next_submit;
   std::optional<absl::Status> next_work;
-  std::multimap<const scheduler::Ticket*, std::function<void()>> callbacks;  // of unfinished work
+  struct Callback {
+    scheduler::Ticket::Done done;
+    absl::Status end;
+  };
+  std::multimap<const scheduler::Ticket*, Callback> callbacks;  // of unfinished work
   std::map<std::string, FakeArray> arrays;
   std::map<std::string, v1::Job> jobs;
   std::map<std::string, v1::Module> modules;
@@ -94,16 +98,14 @@ class FakeTicket : public scheduler::Ticket {
     std::unique_lock lock(state_->mutex);
     if (!state_->WaitUntil(deadline, lock, [&] { return Ended(); }))
       return absl::DeadlineExceededError("");
-    return cancelled_
-               ? MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED, "cancelled")
-               : end_;
+    return cancelled_ ? Cancelled() : end_;
   }
   bool done() const override {
     std::lock_guard lock(state_->mutex);
     return Ended();
   }
   void Cancel() override {
-    std::vector<std::function<void()>> callbacks;
+    std::vector<FakeEngine::State::Callback> callbacks;
     {
       std::lock_guard lock(state_->mutex);
       if (Ended()) return;
@@ -114,26 +116,23 @@ class FakeTicket : public scheduler::Ticket {
       for (auto it = first; it != last; ++it) callbacks.push_back(std::move(it->second));
       state_->callbacks.erase(first, last);
     }
-    for (auto& callback : callbacks) callback();
+    for (auto& callback : callbacks) callback.done(Cancelled());
   }
-  void OnDone(std::function<void()> callback) override {
+  void OnDone(Done callback) override {
     {
       std::lock_guard lock(state_->mutex);
       if (!Ended()) {
-        state_->callbacks.emplace(this, std::move(callback));
+        state_->callbacks.emplace(this, FakeEngine::State::Callback{std::move(callback), end_});
         return;
       }
     }
-    callback();
+    callback(cancelled_ ? Cancelled() : end_);
   }
-  std::vector<v1::Array> Describe() const override {
+  using Ticket::Describe;
+  void Describe(absl::FunctionRef<v1::Array*()> add) const override {
     std::lock_guard lock(state_->mutex);
-    std::vector<v1::Array> arrays;
-    for (const std::string& name : names_) {
-      arrays.push_back(
-          stride::testing::Describe(name, FakeArray{bytes_, Ended(), absl::OkStatus()}));
-    }
-    return arrays;
+    for (const std::string& name : names_)
+      *add() = stride::testing::Describe(name, FakeArray{bytes_, Ended(), absl::OkStatus()});
   }
   v1::Timeline timeline() const override {
     v1::Timeline timeline;
@@ -157,6 +156,9 @@ class FakeTicket : public scheduler::Ticket {
   }
 
  private:
+  static absl::Status Cancelled() {
+    return MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED, "cancelled");
+  }
   bool Ended() const { return cancelled_ || !held_ || state_->generation != generation_; }
 
   std::shared_ptr<FakeEngine::State> state_;
@@ -268,7 +270,7 @@ void FakeEngine::SetReadsAtOnce(bool reads) {
 }
 
 void FakeEngine::LetGo() {
-  std::multimap<const scheduler::Ticket*, std::function<void()>> callbacks;
+  std::multimap<const scheduler::Ticket*, FakeEngine::State::Callback> callbacks;
   {
     std::lock_guard lock(state_->mutex);
     state_->held = false;
@@ -277,7 +279,7 @@ void FakeEngine::LetGo() {
     callbacks.swap(state_->callbacks);
     state_->changed.notify_all();
   }
-  for (auto& [ticket, callback] : callbacks) callback();
+  for (auto& [ticket, callback] : callbacks) callback.done(callback.end);
 }
 
 void FakeEngine::FailNextSubmit(absl::Status status) {

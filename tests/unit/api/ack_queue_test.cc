@@ -11,7 +11,8 @@ namespace {
 
 PendingAck Ready(uint64_t id) {
   PendingAck ack;
-  ack.result.set_id(id);
+  ack.result = std::make_shared<v1::CommandResult>();
+  ack.result->set_id(id);
   return ack;
 }
 
@@ -26,7 +27,7 @@ TEST(AckQueueTest, FullUntilTheOldestIsDone) {
   });
   PendingAck ack;
   ASSERT_EQ(queue.Pop(absl::InfiniteFuture(), &ack), AckQueue::Next::kAck);
-  EXPECT_EQ(ack.result.id(), 1u);
+  EXPECT_EQ(ack.result->id(), 1u);
   EXPECT_FALSE(pushed) << "taken out is not yet answered";
   queue.Done();
   pusher.join();

@@ -20,10 +20,10 @@ class OperationLogTest : public ::testing::Test {
 };
 
 TEST_F(OperationLogTest, WaitsOnlyForWhatCameBefore) {
-  log_->Accepted(Submit());
+  log_->Accepted(*Submit());
   uint64_t before = log_->Mark();
   engine_.Hold();
-  log_->Accepted(Submit());
+  log_->Accepted(*Submit());
   EXPECT_TRUE(log_->WaitFor(before, absl::Now()).ok());
   EXPECT_TRUE(absl::IsDeadlineExceeded(log_->WaitFor(log_->Mark(), absl::Now())));
   engine_.LetGo();
@@ -33,14 +33,14 @@ TEST_F(OperationLogTest, WaitsOnlyForWhatCameBefore) {
 TEST_F(OperationLogTest, TheFirstErrorIsTheFirstInOrderNotInTime) {
   engine_.Hold();
   engine_.FailNextWork(absl::InternalError("one"));
-  log_->Accepted(Submit());
+  log_->Accepted(*Submit());
   log_->Refused(absl::InternalError("two"));
   engine_.LetGo();
   EXPECT_EQ(log_->WaitFor(log_->Mark(), absl::InfiniteFuture()).message(), "one");
 }
 
 TEST_F(OperationLogTest, AnErrorThatComesLaterIsNotTold) {
-  log_->Accepted(Submit());
+  log_->Accepted(*Submit());
   uint64_t first = log_->Mark();
   log_->Refused(absl::InternalError("two"));
   EXPECT_TRUE(log_->WaitFor(first, absl::InfiniteFuture()).ok());
@@ -49,7 +49,7 @@ TEST_F(OperationLogTest, AnErrorThatComesLaterIsNotTold) {
 TEST_F(OperationLogTest, AnErrorIsToldOnceByTheMarkAfterIt) {
   engine_.Hold();
   engine_.FailNextWork(absl::InternalError("one"));
-  log_->Accepted(Submit());
+  log_->Accepted(*Submit());
   uint64_t first = log_->Mark();
   log_->Refused(absl::InternalError("two"));
   log_->Refused(absl::InternalError("three"));
@@ -61,14 +61,17 @@ TEST_F(OperationLogTest, AnErrorIsToldOnceByTheMarkAfterIt) {
 }
 
 // Tickets hold arrays, and arrays memory.
-TEST_F(OperationLogTest, NoTicketOutlivesItsOperation) {
+TEST_F(OperationLogTest, ItHoldsNoTicket) {
   engine_.Hold();
   std::shared_ptr<scheduler::Ticket> ticket = Submit();
   std::weak_ptr<scheduler::Ticket> weak = ticket;
-  log_->Accepted(std::move(ticket));
-  EXPECT_FALSE(weak.expired());
-  engine_.LetGo();
+  log_->Accepted(*ticket);
+  ticket.reset();
   EXPECT_TRUE(weak.expired());
+  uint64_t before = log_->Mark();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(log_->WaitFor(before, absl::Now())));
+  engine_.LetGo();
+  EXPECT_TRUE(log_->WaitFor(before, absl::InfiniteFuture()).ok());
 }
 
 }  // namespace

@@ -21,7 +21,12 @@ v1::Operation Add(uint64_t a, uint64_t b) {
 
 std::string Key(const v1::Operation& operation, std::vector<ops::Input> inputs = {kRow, kRow},
                 std::vector<ops::Input> existing = {std::nullopt}) {
-  return PlanCache::KeyOf(operation, inputs, existing);
+  auto pointers = [](const std::vector<ops::Input>& arrays) {
+    std::vector<const ArrayInfo*> out;
+    for (const ops::Input& array : arrays) out.push_back(array.has_value() ? &*array : nullptr);
+    return out;
+  };
+  return PlanCache::KeyOf(operation, pointers(inputs), pointers(existing));
 }
 
 TEST(PlanCacheTest, WhatArraysAreCalledDoesNotMatter) {
