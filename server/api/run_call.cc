@@ -103,7 +103,10 @@ void RunCall::Begin(absl::Duration upload_delay) {
     return End(status);
   }
   server_.num_running_.fetch_add(1, std::memory_order_relaxed);
-  ticket->OnDone([self = shared_from_this()](const absl::Status&) { self->OperationEnded(); });
+  // Not to be kept by an operation that outlives it.
+  ticket->OnDone([weak = weak_from_this()](const absl::Status&) {
+    if (auto self = weak.lock()) self->OperationEnded();
+  });
 }
 
 absl::Status RunCall::Submit(std::shared_ptr<scheduler::Ticket>* ticket) {

@@ -18,12 +18,11 @@ namespace stride::api {
 
 class RunServer;
 
-// One call of ComputeService.Run, from the wait for it to the end of its reply. It owns itself by
-// what is to come: each event of the completion queue, and the operation's end. What happens to it
-// happens in this order, each on the thread that brings it: Arrived and Begin (a thread of the
-// server's, or of its executor when something must be waited for), OperationEnded (the engine's),
-// Reply (likewise, or the executor's), ReplySent. CallEnded comes when the client has its reply or
-// is gone.
+// One call of ComputeService.Run, from the wait for it to the end of its reply. It lives as long as
+// events of the completion queue are to come. What happens to it happens in this order, each on the
+// thread that brings it: Arrived and Begin (a thread of the server's, or of its executor when
+// something must be waited for), OperationEnded (the engine's), Reply (likewise, or the
+// executor's), ReplySent. CallEnded comes when the client has its reply or is gone.
 class RunCall : public std::enable_shared_from_this<RunCall> {
  public:
   // Something that the completion queue brings; its address is the tag.

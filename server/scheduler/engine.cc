@@ -101,6 +101,7 @@ class TaskTicket : public Ticket {
     return DescribeTimeline(*core_, *accepted_.task);
   }
   int64_t OutputBytes(int output) const override {
+    if (output >= static_cast<int>(accepted_.outputs.size())) return 0;
     return accepted_.outputs[output]->info.size_bytes();
   }
   Outcome TakeOutcome(const std::vector<bool>& wanted) override {

@@ -148,7 +148,7 @@ class Ticket {
     return arrays;
   }
   virtual v1::Timeline timeline() const = 0;
-  // Bytes of an output, in C order; known from acceptance on.
+  // Bytes of an output, in C order; known from acceptance on. 0: there is no such output.
   virtual int64_t OutputBytes(int output) const = 0;
   // After success: all of the above in one look. For an output that is wanted its bytes too, if
   // they are few and lie where the daemon reads them at once; ReadInline has the others.
