@@ -4,6 +4,7 @@
 #include <atomic>
 #include <compare>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <memory>
@@ -100,7 +101,12 @@ class Reclaimer {
 class Replicas {
  public:
   using Map = absl::InlinedVector<std::pair<int, Allocation>, 1>;  // by device; most have one
-  const Allocation& at(int device) const { return find(device)->second; }  // there must be one
+  // There must be one: another's bytes in its place would be worse than an end.
+  const Allocation& at(int device) const {
+    auto place = find(device);
+    if (place == end()) std::abort();
+    return place->second;
+  }
   size_t count(int device) const { return find(device) != end() ? 1 : 0; }
   Map::const_iterator find(int device) const {
     return std::find_if(begin(), end(), [&](const auto& entry) { return entry.first == device; });
