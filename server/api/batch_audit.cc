@@ -15,6 +15,14 @@ constexpr absl::Duration kMaxAge = absl::Seconds(10);
 
 }  // namespace
 
+void AddWork(const v1::Timeline& timeline, audit::Record* record) {
+  ++record->num_operations;
+  record->device_seconds += static_cast<double>(timeline.run().seconds()) +
+                            1e-9 * static_cast<double>(timeline.run().nanos());
+  if (!timeline.device().empty() && record->device.find(timeline.device()) == std::string::npos)
+    record->device += (record->device.empty() ? "" : ",") + timeline.device();
+}
+
 // Written when the stream and every operation in it have let go.
 class BatchAudit::Batch {
  public:
@@ -29,11 +37,7 @@ class BatchAudit::Batch {
   void Ended(const scheduler::Ticket& ticket, const absl::Status& status) {
     v1::Timeline timeline = ticket.timeline();
     std::lock_guard lock(mutex_);
-    ++record_.num_operations;
-    record_.device_seconds += static_cast<double>(timeline.run().seconds()) +
-                              1e-9 * static_cast<double>(timeline.run().nanos());
-    if (!timeline.device().empty() && record_.device.find(timeline.device()) == std::string::npos)
-      record_.device += (record_.device.empty() ? "" : ",") + timeline.device();
+    AddWork(timeline, &record_);
     if (status.ok() || record_.outcome != "OK") return;
     record_.outcome = absl::StatusCodeToString(status.code());
     record_.reason = ReasonNameOf(status);

@@ -8,6 +8,9 @@
 
 namespace stride::api {
 
+// Adds an operation that has ended to a line of the audit log.
+void AddWork(const v1::Timeline& timeline, audit::Record* record);
+
 // Gathers the operations of a stream into lines of the audit log: one for so many operations, or
 // for so much time, whichever comes first. A line is written when its last operation has ended,
 // perhaps after the stream. One thread at a time; null-safe where no log is kept.

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/api/batch_audit.h"
 #include "server/api/compute_service.h"
 #include "server/api/inline_outputs.h"
 #include "server/api/operation_limits.h"
@@ -20,18 +21,6 @@ constexpr int64_t kResultOverhead = 1024;
 // device, and the next operation's end would wait for it.
 constexpr int kFewRunning = 4;
 
-// Sizes are known from acceptance on, so that a result too large for its reply is refused before it
-// is computed.
-absl::Status CheckInlineSize(const v1::Operation& operation, const scheduler::Ticket& ticket) {
-  const std::vector<OutputPlace> outputs = OutputsOf(operation);
-  int64_t total = 0;
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    if (outputs[i].output->inline_result())
-      total += ticket.OutputBytes(static_cast<int>(i)) + kResultOverhead;
-  }
-  return total > kMaxMessageBytes ? InlineTooLarge("outputs", total) : absl::OkStatus();
-}
-
 std::vector<bool> WantedInline(const v1::Operation& operation) {
   std::vector<bool> wanted;
   for (const OutputPlace& place : OutputsOf(operation))
@@ -39,12 +28,14 @@ std::vector<bool> WantedInline(const v1::Operation& operation) {
   return wanted;
 }
 
-// What the audit log tells of an operation.
-void AddWork(const v1::Timeline& timeline, audit::Record* record) {
-  ++record->num_operations;
-  record->device = timeline.device();
-  record->device_seconds += static_cast<double>(timeline.run().seconds()) +
-                            1e-9 * static_cast<double>(timeline.run().nanos());
+// Sizes are known from acceptance on, so that a result too large for its reply is refused before it
+// is computed.
+absl::Status CheckInlineSize(const std::vector<bool>& wanted, const scheduler::Ticket& ticket) {
+  int64_t total = 0;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i]) total += ticket.OutputBytes(static_cast<int>(i)) + kResultOverhead;
+  }
+  return total > kMaxMessageBytes ? InlineTooLarge("outputs", total) : absl::OkStatus();
 }
 
 }  // namespace
@@ -116,7 +107,8 @@ absl::Status RunCall::Submit(std::shared_ptr<scheduler::Ticket>* ticket) {
       server_.engine_->Submit(call_->tenant(), request_.session(), operation, call_->deadline());
   if (!accepted.ok()) return PrefixField(accepted.status(), "operation.");
   *ticket = *std::move(accepted);
-  return PrefixField(CheckInlineSize(operation, **ticket), "operation.");
+  wanted_ = WantedInline(operation);
+  return PrefixField(CheckInlineSize(wanted_, **ticket), "operation.");
 }
 
 void RunCall::CallEnded(bool) {
@@ -146,13 +138,12 @@ void RunCall::Reply() {
   // What is found out late, such as arguments that do not fit the compiled kernel, has a field too.
   absl::Status status = PrefixField(ticket_->Wait(absl::InfiniteFuture()), "operation.");
   if (!status.ok()) return End(status);
-  const std::vector<bool> wanted = WantedInline(request_.operation());
-  scheduler::Ticket::Outcome outcome = ticket_->TakeOutcome(wanted);
+  scheduler::Ticket::Outcome outcome = ticket_->TakeOutcome(wanted_);
   bool complete = true;
   for (size_t i = 0; i < outcome.arrays.size(); ++i) {
     v1::Result* result = response_.add_results();
     *result->mutable_array() = std::move(outcome.arrays[i]);
-    if (i >= wanted.size() || !wanted[i]) continue;
+    if (i >= wanted_.size() || !wanted_[i]) continue;
     complete = complete && outcome.values[i].has_value();
     if (outcome.values[i].has_value())
       *result->mutable_inline_array() = *std::move(outcome.values[i]);
@@ -163,10 +154,9 @@ void RunCall::Reply() {
 }
 
 void RunCall::ReadTheRest() {
-  const std::vector<bool> wanted = WantedInline(request_.operation());
-  for (int i = 0; i < response_.results_size() && i < static_cast<int>(wanted.size()); ++i) {
+  for (int i = 0; i < response_.results_size() && i < static_cast<int>(wanted_.size()); ++i) {
     v1::Result* result = response_.mutable_results(i);
-    if (!wanted[i] || result->has_inline_array()) continue;
+    if (!wanted_[i] || result->has_inline_array()) continue;
     auto value = ticket_->ReadInline(i, call_->deadline());
     if (!value.ok()) return End(value.status());
     *result->mutable_inline_array() = *std::move(value);
@@ -176,7 +166,8 @@ void RunCall::ReadTheRest() {
 
 void RunCall::End(const absl::Status& status) {
   audit::Record* record = ticket_ == nullptr ? nullptr : call_->Audit();
-  if (record != nullptr) AddWork(ticket_->timeline(), record);
+  if (record != nullptr)
+    AddWork(response_.has_timeline() ? response_.timeline() : ticket_->timeline(), record);
   const grpc::Status shown = call_->Finish(status);
   call_.reset();  // it is under way no longer, whatever its client does now
   if (shown.ok()) {

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/async_unary_call.h>
@@ -68,6 +69,7 @@ class RunCall : public std::enable_shared_from_this<RunCall> {
   bool gone_ ABSL_GUARDED_BY(mutex_) = false;  // the client, while it began
   // Set before kRunning, const from then on.
   std::shared_ptr<scheduler::Ticket> ticket_;
+  std::vector<bool> wanted_;  // of each output, whether its bytes travel in the reply
 };
 
 }  // namespace stride::api

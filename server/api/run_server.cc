@@ -4,13 +4,14 @@
 
 #include "absl/time/time.h"
 #include "server/api/compute_service.h"
+#include "server/base/machine_limits.h"
 #include "server/base/spin.h"
 
 namespace stride::api {
 namespace {
 
 // They take a request and give it to the engine, which is short.
-int NumThreads() { return std::clamp<int>(std::thread::hardware_concurrency() / 4, 2, 8); }
+int NumThreads() { return std::clamp(AvailableThreads() / 4, 2, 8); }
 // Calls that may arrive before the first of them has been looked at; more wait in gRPC.
 constexpr int kAwaited = 64;
 constexpr absl::Duration kWatch = absl::Microseconds(50);
