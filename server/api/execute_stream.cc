@@ -37,15 +37,10 @@ absl::Status CheckOperation(const v1::Operation& operation) {
   if (absl::Status status = CheckCounts(operation); !status.ok()) {
     return PrefixField(status, "operation.");
   }
-  // Most have no outputs but these.
-  const auto& outputs = operation.outputs();
-  auto is_inline = [](const v1::Output& output) { return output.inline_result(); };
-  if (!operation.has_kernel_launch() && std::none_of(outputs.begin(), outputs.end(), is_inline))
-    return absl::OkStatus();
   for (const OutputPlace& place : OutputsOf(operation)) {
     if (!place.output->inline_result()) continue;
     return InvalidField(
-        v1::ERROR_REASON_INVALID_FIELD, absl::StrCat("operation.", place.field, ".inline_result"),
+        v1::ERROR_REASON_INVALID_FIELD, absl::StrCat("operation.", place.field(), ".inline_result"),
         "inline results are for Run; here keep the result under a handle and fetch it");
   }
   return absl::OkStatus();

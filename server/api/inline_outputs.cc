@@ -5,26 +5,29 @@
 
 namespace stride::api {
 
-std::vector<OutputPlace> OutputsOf(const v1::Operation& operation) {
-  std::vector<OutputPlace> places;
+std::string OutputPlace::field() const {
+  if (!of_kernel) return absl::StrCat("outputs[", index, "]");
+  const std::string argument = absl::StrCat("kernel_launch.arguments[", index, "]");
+  if (member < 0) return argument + ".new_array.output";
+  return absl::StrCat(argument, ".aggregate.members[", member, "].new_array.output");
+}
+
+OutputPlaces OutputsOf(const v1::Operation& operation) {
+  OutputPlaces places;
   if (operation.has_kernel_launch()) {
     const auto& arguments = operation.kernel_launch().arguments();
     for (int i = 0; i < arguments.size(); ++i) {
-      const std::string field = absl::StrCat("kernel_launch.arguments[", i, "]");
       if (arguments[i].has_new_array())
-        places.push_back({&arguments[i].new_array().output(), field + ".new_array.output"});
+        places.push_back({&arguments[i].new_array().output(), i, /*of_kernel=*/true});
       const auto& members = arguments[i].aggregate().members();
       for (int m = 0; m < members.size(); ++m) {
-        if (!members[m].has_new_array()) continue;
-        places.push_back({&members[m].new_array().output(),
-                          absl::StrCat(field, ".aggregate.members[", m, "].new_array.output")});
+        if (members[m].has_new_array())
+          places.push_back({&members[m].new_array().output(), i, /*of_kernel=*/true, m});
       }
     }
     return places;
   }
-  for (int i = 0; i < operation.outputs_size(); ++i) {
-    places.push_back({&operation.outputs(i), absl::StrCat("outputs[", i, "]")});
-  }
+  for (int i = 0; i < operation.outputs_size(); ++i) places.push_back({&operation.outputs(i), i});
   return places;
 }
 

@@ -2,8 +2,9 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
+#include <string_view>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "stride/v1/operation.pb.h"
 
@@ -13,9 +14,15 @@ namespace stride::api {
 // arguments.
 struct OutputPlace {
   const v1::Output* output;
-  std::string field;  // path within the operation, such as `outputs[0]`
+  int index;  // among the operation's outputs, or its kernel's arguments
+  bool of_kernel = false;
+  int member = -1;  // of an aggregate argument; -1: it is the argument itself
+
+  // Its path within the operation, such as `outputs[0]`.
+  std::string field() const;
 };
-std::vector<OutputPlace> OutputsOf(const v1::Operation& operation);
+using OutputPlaces = absl::InlinedVector<OutputPlace, 2>;
+OutputPlaces OutputsOf(const v1::Operation& operation);
 
 // Bytes of one message, framing included: the default limit of gRPC clients.
 constexpr int64_t kMaxMessageBytes = int64_t{4} << 20;
