@@ -109,7 +109,7 @@ Result<void> MeasureKernels(Client& client, const Device& device, Report& report
     if (!seconds) return Broken("NVRTC does not compile the kernel");
     bare.Add(*seconds);
   }
-  AddRows(report, "kernel", "kernel of CUDA C++", ShortName(device.name), costs,
+  AddRows(report, "kernel", "kernel of CUDA C++", ShortName(NameInRows(device)), costs,
           nvrtc ? "bare NVRTC in a warm process" : kCompiler, nvrtc ? bare : costs.compiler);
   return {};
 }
@@ -121,9 +121,10 @@ Result<void> MeasureCompile(const Setup& setup, Report& report) {
   BENCH_TRY(client, Client::Connect({.address = setup.transports[0].daemon}));
   BENCH_TRY(devices, client.ListDevices());
   for (const Device& device : devices) {
-    if (std::find(setup.devices.begin(), setup.devices.end(), device.name) == setup.devices.end())
+    if (std::find(setup.devices.begin(), setup.devices.end(), NameInRows(device)) ==
+        setup.devices.end())
       continue;
-    BENCH_OK(MeasureExpressions(client, device.name, report));
+    BENCH_OK(MeasureExpressions(client, NameInRows(device), report));
     BENCH_OK(MeasureKernels(client, device, report));
   }
   return {};

@@ -19,14 +19,19 @@ Result<void> MeasureRun(const Setup& setup, const Transport& transport, const st
   // What the messages carry beside the elements: names, shapes, the timeline.
   constexpr uint32_t kRequestBytes = 2 * kElements * sizeof(float) + 64;
   constexpr uint32_t kReplyBytes = kElements * sizeof(float) + 128;
-  Times inside;
+  Times before, inside, after;
   auto run = [&]() -> Result<void> {
+    const auto sent = std::chrono::system_clock::now();
     BENCH_TRY(reply, client.Run(operation));
+    const auto answered = std::chrono::system_clock::now();
     const bool good = reply.values.size() == 1 &&
                       reply.values[0].data.size() == kElements * sizeof(float) &&
                       *reinterpret_cast<const float*>(reply.values[0].data.data()) == 3.75f;
     if (!good) return Broken("The daemon's sum is wrong");
-    inside.Add(std::chrono::duration<double>(reply.timeline.total).count());
+    const Timeline& timeline = reply.timeline;
+    before.Add(std::chrono::duration<double>(timeline.accepted - sent).count());
+    inside.Add(std::chrono::duration<double>(timeline.total).count());
+    after.Add(std::chrono::duration<double>(answered - timeline.ended).count());
     return {};
   };
 
@@ -35,7 +40,7 @@ Result<void> MeasureRun(const Setup& setup, const Transport& transport, const st
     BENCH_OK(run());
     if (!echo.Call(kRequestBytes, kReplyBytes)) return Broken("The echo server does not answer");
   }
-  inside = {};
+  before = inside = after = {};
   while (static_cast<int>(ours.count()) < setup.num_calls) {
     for (int i = 0; i < kBlock; ++i) {
       const auto start = Clock::now();
@@ -56,6 +61,12 @@ Result<void> MeasureRun(const Setup& setup, const Transport& transport, const st
   report.Add({.id = "run_inside/" + transport.name + "/" + ShortName(device),
               .what = "  of that, acceptance to end in daemon and worker",
               .ours = inside});
+  report.Add({.id = "run_before/" + transport.name + "/" + ShortName(device),
+              .what = "  of that, the client's call to acceptance",
+              .ours = before});
+  report.Add({.id = "run_after/" + transport.name + "/" + ShortName(device),
+              .what = "  of that, the end to the client's answer",
+              .ours = after});
   return {};
 }
 

@@ -45,8 +45,10 @@ std::vector<T> ValuesOf(const RunReply::Value& value) {
 
 TEST_F(ComputeTest, RunCarriesArraysInside) {
   const std::vector<float> x = {0, 1, -2.5f, 1e3f};
+  const auto called = std::chrono::system_clock::now();
   const auto reply = Must(client_.Run(
       Operation::Expression("cos(x)**2 + sin(x)**2", {{"x", Operand::Inline<float>(x, {2, 2})}})));
+  const auto answered = std::chrono::system_clock::now();
   ASSERT_THAT(reply.values, SizeIs(1));
   EXPECT_EQ(reply.values[0].spec.shape, (std::vector<int64_t>{2, 2}));
   for (float value : ValuesOf<float>(reply.values[0])) EXPECT_NEAR(value, 1, 1e-6);
@@ -56,6 +58,11 @@ TEST_F(ComputeTest, RunCarriesArraysInside) {
   }
   EXPECT_EQ(kind, DeviceKind()) << reply.timeline.device;
   EXPECT_GT(reply.timeline.total.count(), 0);
+  // The daemon is on this machine, so its clock is ours.
+  EXPECT_GE(reply.timeline.accepted, called);
+  EXPECT_GE(reply.timeline.started, reply.timeline.accepted);
+  EXPECT_GE(reply.timeline.ended, reply.timeline.started);
+  EXPECT_GE(answered, reply.timeline.ended);
 }
 
 TEST_F(ComputeTest, RunOnEmptyAndZeroDimensional) {

@@ -26,7 +26,7 @@ struct BenchSetup {
   Context& context;
   Client& client;
   ConnectOptions connection;  // for more clients of the same daemon
-  std::string device;         // `devices/cpu:0`
+  std::string device;         // `devices/cpu:0`, `devices/cuda:0`: by its kind and place
   // Prints the row and keeps it.
   std::function<void(BenchRow)> add;
 

@@ -140,7 +140,9 @@ Result<void> Run(Context& context) {
   connection->address = context.address();
 
   std::vector<Json> rows;
-  BenchSetup setup{*options, context, **client, *connection, device->name, nullptr};
+  // Rows have the same ids on every machine.
+  const std::string name = "devices/" + device->kind + ":" + std::to_string(device->index);
+  BenchSetup setup{*options, context, **client, *connection, name, nullptr};
   setup.add = [&](const BenchRow& row) {
     rows.push_back(ToJson(row));
     if (context.json()) return;

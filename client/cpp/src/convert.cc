@@ -68,9 +68,11 @@ stride::Timeline FromProto(const v1::Timeline& timeline) {
                        .upload = FromProto(timeline.upload()),
                        .run = FromProto(timeline.run()),
                        .download = FromProto(timeline.download())};
-  if (timeline.has_submit_time() && timeline.has_end_time()) {
-    out.total = FromProto(timeline.end_time()) - FromProto(timeline.submit_time());
-  }
+  // What is not there is the epoch in messages too.
+  out.accepted = FromProto(timeline.submit_time());
+  out.started = FromProto(timeline.start_time());
+  out.ended = FromProto(timeline.end_time());
+  if (timeline.has_submit_time() && timeline.has_end_time()) out.total = out.ended - out.accepted;
   return out;
 }
 

@@ -9,6 +9,9 @@ namespace stride {
 // Phases that did not occur are zero.
 struct Timeline {
   std::string device;
+  // By the daemon's clock; on the daemon's own machine they compare with the program's. Without a
+  // value (the epoch): not there yet.
+  std::chrono::system_clock::time_point accepted, started, ended;
   std::chrono::nanoseconds queue{0};    // waiting for inputs, for code and for the device
   std::chrono::nanoseconds compile{0};  // part of `queue` that the compiler took
   std::chrono::nanoseconds upload{0};   // moving inputs to the device
