@@ -53,8 +53,9 @@ class ExecuteStream {
   absl::Status CheckCommands(const v1::ExecuteRequest& request) const;
   // False: nobody reads the answers any more.
   bool TakeAll(const v1::ExecuteRequest& request);
-  PendingAck Take(const v1::Command& command, const std::shared_ptr<google::protobuf::Arena>& room);
-  void TakeOperation(const v1::Command& command, PendingAck* ack);
+  PendingAck Take(const v1::Command& command, absl::Duration upload_delay,
+                  const std::shared_ptr<google::protobuf::Arena>& room);
+  void TakeOperation(const v1::Command& command, absl::Duration upload_delay, PendingAck* ack);
   void TakeRelease(const v1::Release& release, PendingAck* ack);
   void TakeFetch(const v1::Fetch& fetch, PendingAck* ack);
 

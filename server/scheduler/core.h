@@ -1,8 +1,10 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -58,6 +60,9 @@ struct Core {
       });
 
   absl::Mutex mutex;
+  // Holds the lock over several calls (Engine::Together). Compares equal only in that thread, and
+  // so needs no lock to be asked.
+  std::atomic<std::thread::id> together{};
   session::Catalogue catalogue;                      // guarded by mutex
   std::vector<absl::AnyInvocable<void()>> deferred;  // guarded by mutex; see Locked
   bool draining = false;                             // guarded by mutex
@@ -107,11 +112,17 @@ struct Core {
 };
 
 // Holds the lock. What was changed meanwhile is recorded before it is given back. Callbacks
-// deferred meanwhile run afterwards, on this thread, so that they may call anything.
+// deferred meanwhile run afterwards, on this thread, so that they may call anything. Within
+// Engine::Together it is part of that section and does nothing of its own.
 class Locked {
  public:
-  explicit Locked(Core& core) : core_(core) { core_.mutex.Lock(); }
+  explicit Locked(Core& core)
+      : core_(core),
+        within_(core.together.load(std::memory_order_relaxed) == std::this_thread::get_id()) {
+    if (!within_) core_.mutex.Lock();
+  }
   ~Locked() {
+    if (within_) return;
     core_.recorder.Commit();
     std::vector<absl::AnyInvocable<void()>> work = std::exchange(core_.deferred, {});
     core_.mutex.Unlock();
@@ -122,6 +133,7 @@ class Locked {
 
  private:
   Core& core_;
+  const bool within_;
 };
 
 }  // namespace stride::scheduler

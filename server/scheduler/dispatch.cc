@@ -80,8 +80,19 @@ bool Scheduler::MayDispatch(const Task& task, const Lane& lane) const {
 }
 
 void Scheduler::PumpSoon(Lane& lane) {
-  if (lane.in_flight.size() >= kBusyInFlight && lane.ready.size() < kFullPacket) return;
+  if (lane.ready.size() < kFullPacket) {
+    if (lane.in_flight.size() >= kBusyInFlight) return;
+    if (holding_ && !lane.in_flight.empty()) {
+      if (std::find(held_.begin(), held_.end(), &lane) == held_.end()) held_.push_back(&lane);
+      return;
+    }
+  }
   Pump(lane);
+}
+
+void Scheduler::SendHeld() {
+  holding_ = false;
+  for (Lane* lane : std::exchange(held_, {})) PumpSoon(*lane);
 }
 
 void Scheduler::Pump(Lane& lane) {

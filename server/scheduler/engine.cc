@@ -97,6 +97,9 @@ class TaskTicket : public Ticket {
   }
   v1::Timeline timeline() const override {
     if (accepted_.task == nullptr) return {};
+    // What has ended changes no more.
+    if (accepted_.task->finished.HasBeenNotified())
+      return DescribeTimeline(*core_, *accepted_.task);
     Locked lock(*core_);
     return DescribeTimeline(*core_, *accepted_.task);
   }
@@ -141,6 +144,23 @@ class TaskTicket : public Ticket {
   Arrays* const arrays_;
   const TenantId tenant_;
   const Operations::Accepted accepted_;
+};
+
+class Section final : public Engine::Together {
+ public:
+  Section(Core* core, Scheduler* scheduler) : lock_(*core), core_(*core), scheduler_(*scheduler) {
+    core_.together = std::this_thread::get_id();
+    scheduler_.HoldPackets();
+  }
+  ~Section() override {
+    scheduler_.SendHeld();
+    core_.together = std::thread::id();
+  }
+
+ private:
+  Locked lock_;
+  Core& core_;
+  Scheduler& scheduler_;
 };
 
 class EngineImpl : public Engine {
@@ -276,6 +296,9 @@ class EngineImpl : public Engine {
   }
   int64_t region_bytes() override { return regions_.bytes(); }
 
+  std::unique_ptr<Together> BeginTogether() override {
+    return std::make_unique<Section>(&core_, &scheduler_);
+  }
   absl::StatusOr<std::shared_ptr<Ticket>> Submit(const TenantId& tenant, const std::string& session,
                                                  const v1::Operation& operation,
                                                  absl::Time deadline) override {

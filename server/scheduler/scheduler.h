@@ -96,6 +96,11 @@ class Scheduler {
   // Ends workers without work for long and gives back memory that nothing uses.
   void Housekeep();
 
+  // What becomes ready for a worker that has work waits for SendHeld, or until it fills a packet.
+  // Within one section of the lock.
+  void HoldPackets() { holding_ = true; }
+  void SendHeld();
+
   bool IsMoving(const store::Buffer* buffer) const;
 
  private:
@@ -180,8 +185,8 @@ class Scheduler {
   void WakeForTurns(int device);
 
   void Pump(Lane& lane);
-  // Pump, unless the worker is busy and what is ready may wait for its next answer, to travel with
-  // what comes until then: a packet costs more than a small operation.
+  // Pump, unless the worker is busy and what is ready may wait for its next answer, or for what is
+  // being accepted with it, to travel together: a packet costs more than a small operation.
   void PumpSoon(Lane& lane);
   bool MayDispatch(const Task& task, const Lane& lane) const;
   bool PumpOnce(Lane& lane);
@@ -244,6 +249,8 @@ class Scheduler {
 
   Core* const core_;
   std::map<std::pair<TenantId, int>, std::unique_ptr<Lane>> lanes_;
+  bool holding_ = false;
+  std::vector<Lane*> held_;  // with work that waits for SendHeld
   Memory memory_;
   RunTimeModel model_;
   std::vector<DeviceAccount> accounts_;

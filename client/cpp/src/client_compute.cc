@@ -5,6 +5,7 @@
 #include "client/cpp/src/core.h"
 #include "client/cpp/src/operation_impl.h"
 #include "client/cpp/src/status.h"
+#include "client/cpp/src/watch.h"
 #include "stride/client.h"
 #include "stride/v1/compute_service.grpc.pb.h"
 
@@ -45,6 +46,27 @@ bool WritesExisting(const v1::Operation& operation) {
   return false;
 }
 
+// As the blocking stub does it, but watches for the answer at first.
+grpc::Status CallRun(internal::Core& core, grpc::ClientContext* context,
+                     const v1::RunRequest& request, v1::RunResponse* response) {
+  using NextStatus = grpc::CompletionQueue::NextStatus;
+  const auto stub = v1::ComputeService::NewStub(core.channels.control());
+  grpc::CompletionQueue queue;
+  grpc::Status status;
+  const auto call = stub->AsyncRun(context, request, &queue);
+  call->Finish(response, &status, nullptr);
+  const gpr_timespec past = gpr_inf_past(GPR_CLOCK_MONOTONIC);
+  void* tag = nullptr;
+  bool ok = false;
+  const bool answered =
+      internal::Watch([&] { return queue.AsyncNext(&tag, &ok, past) == NextStatus::GOT_EVENT; });
+  if (!answered) queue.Next(&tag, &ok);
+  queue.Shutdown();
+  while (queue.Next(&tag, &ok)) {
+  }
+  return status;
+}
+
 Result<RunReply> RunInline(internal::Core& core, const Operation& operation,
                            const CallOptions& options) {
   v1::RunRequest request;
@@ -65,8 +87,7 @@ Result<RunReply> RunInline(internal::Core& core, const Operation& operation,
   }
   internal::Call call(options, core.default_timeout);
   v1::RunResponse response;
-  auto stub = v1::ComputeService::NewStub(core.channels.control());
-  if (auto status = stub->Run(call.context(), request, &response); !status.ok())
+  if (auto status = CallRun(core, call.context(), request, &response); !status.ok())
     return internal::ToError(status);
   RunReply reply{.timeline = internal::FromProto(response.timeline())};
   for (const auto& result : response.results()) {

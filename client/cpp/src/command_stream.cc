@@ -15,8 +15,13 @@ constexpr int kMaxCommandsPerMessage = 1000;
 constexpr size_t kMaxMessageBytes = 2 << 20;
 // Bounds what an unread answer can cost on both sides.
 constexpr size_t kMaxWaiting = 16384;
+// Who had to wait goes on when so few are left: let in one by one, commands would travel one by
+// one.
+constexpr size_t kFewWaiting = kMaxWaiting / 2;
 constexpr int kReleasesPerCommand = 64;
 constexpr int64_t kReleaseNowBytes = 16 << 20;
+// So many unanswered messages keep the daemon busy.
+constexpr size_t kMaxMessages = 4;
 // Commands closer than this are a burst. A few times what it takes to wake a thread.
 constexpr auto kBurst = std::chrono::microseconds(100);
 
@@ -39,17 +44,20 @@ CommandStream::~CommandStream() { Close(); }
 std::shared_ptr<PendingCommand> CommandStream::Submit(v1::Command command) {
   auto pending = std::make_shared<PendingCommand>();
   std::unique_lock lock(mutex_);
-  room_.wait(lock, [this] { return closed_ || waiting_.size() < kMaxWaiting; });
+  if (waiting_.size() >= kMaxWaiting)
+    room_.wait(lock, [this] { return closed_ || waiting_.size() <= kFewWaiting; });
   if (closed_) {
     pending->Fail(LocalError(Code::kCancelled, "The client is closed"));
     return pending;
   }
   command.set_id(next_id_++);
-  waiting_[command.id()] = {pending};
+  const bool awaited = Awaited(command);
+  waiting_[command.id()] = {pending, awaited};
+  num_awaited_ += awaited;
   const auto now = std::chrono::steady_clock::now();
-  const bool burst = !Awaited(command) && now - std::exchange(last_submit_, now) < kBurst;
+  const bool burst = !awaited && now - std::exchange(last_submit_, now) < kBurst;
   queue_.push_back(std::move(command));
-  if (writing_) return pending;
+  if (writing_ || !MayWrite()) return pending;
   if (burst) {
     HandToWriter();
   } else {
@@ -63,14 +71,24 @@ void CommandStream::Release(uint64_t handle, int64_t bytes) {
   if (closed_) return;
   releases_.add_handles(handle);
   released_bytes_ += bytes;
-  const bool much =
-      releases_.handles_size() >= kReleasesPerCommand || released_bytes_ >= kReleaseNowBytes;
-  if (!much || writing_) return;
+  if (!HasMuchToRelease() || writing_ || !MayWrite()) return;
   if (std::chrono::steady_clock::now() - last_submit_ < kBurst) {
     HandToWriter();
   } else {
     WriteQueued(lock);
   }
+}
+
+bool CommandStream::HasMuchToRelease() const {
+  return releases_.handles_size() >= kReleasesPerCommand || released_bytes_ >= kReleaseNowBytes;
+}
+
+// Answers come in order: behind a command that waits for work they tell nothing.
+bool CommandStream::MayWrite() const { return messages_.size() < kMaxMessages || num_awaited_ > 0; }
+
+CommandStream::WaitingMap::node_type CommandStream::TakeOut(WaitingMap::iterator command) {
+  num_awaited_ -= command->second.awaited;
+  return waiting_.extract(command);
 }
 
 void CommandStream::HandToWriter() {
@@ -92,7 +110,7 @@ void CommandStream::WriteWhenHanded() {
 // Caller holds the lock and there is no other writer.
 void CommandStream::WriteQueued(std::unique_lock<std::mutex>& lock) {
   writing_ = true;
-  while (!closed_ && (!queue_.empty() || releases_.handles_size() > 0)) {
+  while (!closed_ && (!queue_.empty() || releases_.handles_size() > 0) && MayWrite()) {
     lock.unlock();
     auto live = Connected();
     lock.lock();
@@ -102,8 +120,8 @@ void CommandStream::WriteQueued(std::unique_lock<std::mutex>& lock) {
                               ? LocalError(Code::kUnavailable, "The connection to the daemon broke")
                               : live.error();
       for (const auto& command : batch) {
-        auto node = waiting_.extract(command.id());
-        if (!node.empty()) node.mapped().command->Fail(error);
+        if (auto it = waiting_.find(command.id()); it != waiting_.end())
+          TakeOut(it).mapped().command->Fail(error);
       }
       room_.notify_all();
       continue;
@@ -112,6 +130,7 @@ void CommandStream::WriteQueued(std::unique_lock<std::mutex>& lock) {
       if (auto it = waiting_.find(command.id()); it != waiting_.end())
         it->second.stream = live->get();
     }
+    messages_.push_back(batch.back().id());
     lock.unlock();
     v1::ExecuteRequest request;
     request.set_session((*live)->session);
@@ -171,14 +190,19 @@ void CommandStream::ReadAnswers(std::shared_ptr<Live> live) {
   v1::ExecuteResponse response;
   while (live->stream->Read(&response)) {
     std::vector<std::pair<std::shared_ptr<PendingCommand>, v1::CommandResult*>> answered;
+    bool few = false;
     {
       std::lock_guard lock(mutex_);
       for (auto& result : *response.mutable_results()) {
-        auto node = waiting_.extract(result.id());
-        if (!node.empty()) answered.emplace_back(std::move(node.mapped().command), &result);
+        while (!messages_.empty() && messages_.front() <= result.id()) messages_.pop_front();
+        if (auto it = waiting_.find(result.id()); it != waiting_.end())
+          answered.emplace_back(std::move(TakeOut(it).mapped().command), &result);
       }
+      few = waiting_.size() <= kFewWaiting;
+      if (!writing_ && !closed_ && (!queue_.empty() || HasMuchToRelease()) && MayWrite())
+        HandToWriter();
     }
-    room_.notify_all();
+    if (few) room_.notify_all();
     for (auto& [command, result] : answered) command->Finish(std::move(*result));
   }
   const grpc::Status status = live->stream->Finish();
@@ -190,6 +214,8 @@ void CommandStream::ReadAnswers(std::shared_ptr<Live> live) {
     // Before its commands fail: whoever writes next must not put more on this stream.
     std::lock_guard lock(mutex_);
     live->broken = true;
+    messages_.clear();
+    if (!writing_ && !closed_ && !queue_.empty()) HandToWriter();
   }
   FailWaiting(live.get(), error);
 }
@@ -203,8 +229,7 @@ void CommandStream::FailWaiting(const Live* stream, const Error& error) {
         ++it;
         continue;
       }
-      failed.push_back(std::move(it->second.command));
-      it = waiting_.erase(it);
+      failed.push_back(std::move(TakeOut(it++).mapped().command));
     }
   }
   room_.notify_all();

@@ -23,7 +23,9 @@ namespace stride::internal {
 // The thread that submits also writes: whoever finds nobody writing sends all that is queued, so
 // that a lone command waits for no other thread. Commands that come close upon another and whose
 // answer nobody awaits go to a writer thread instead: a message costs as much as many commands, and
-// what piles up while one is being written shares the next. A thread of its own reads answers.
+// what piles up while one is being written shares the next. So does what piles up while a few
+// messages are unanswered and nobody waits: messages grow until the daemon keeps up. A thread of
+// its own reads answers.
 class CommandStream {
  public:
   // Both must outlive it.
@@ -43,8 +45,16 @@ class CommandStream {
   struct Live;
   struct Waiting {
     std::shared_ptr<PendingCommand> command;
+    bool awaited = false;
     const Live* stream = nullptr;  // null while queued
   };
+  using WaitingMap = std::map<uint64_t, Waiting>;
+
+  // Callers of these hold the lock.
+  bool HasMuchToRelease() const;
+  // What there is to send goes now, or else when answers have come.
+  bool MayWrite() const;
+  WaitingMap::node_type TakeOut(WaitingMap::iterator command);
 
   void WriteQueued(std::unique_lock<std::mutex>& lock);
   // Lets the writer thread do it. Caller holds the lock and there is no other writer.
@@ -61,7 +71,10 @@ class CommandStream {
   std::mutex mutex_;
   std::condition_variable room_;
   std::deque<v1::Command> queue_;
-  std::map<uint64_t, Waiting> waiting_;
+  WaitingMap waiting_;
+  int num_awaited_ = 0;  // of these
+  // The last command of each message that was sent and is not answered, in order.
+  std::deque<uint64_t> messages_;
   v1::Release releases_;
   int64_t released_bytes_ = 0;
   uint64_t next_id_ = 1;

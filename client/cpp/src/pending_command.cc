@@ -1,6 +1,7 @@
 #include "client/cpp/src/pending_command.h"
 
 #include "client/cpp/src/status.h"
+#include "client/cpp/src/watch.h"
 
 namespace stride::internal {
 
@@ -17,6 +18,7 @@ Result<const v1::CommandResult*> PendingCommand::Wait(const CallOptions& options
   const auto deadline = std::chrono::steady_clock::now() + timeout;
   bool cancelled = false;
   bool in_time = true;
+  Watch([&] { return done_.load(); });
   {
     std::unique_lock lock(mutex_);
     while (!done_ && !cancelled && in_time) {

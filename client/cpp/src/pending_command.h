@@ -1,6 +1,7 @@
 // A command on its way, and its answer when that is there.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <optional>
@@ -30,7 +31,8 @@ class PendingCommand {
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool done_ = false;
+  // Changed under mutex_; nothing of the others changes after it.
+  std::atomic<bool> done_ = false;
   std::optional<Error> error_;
   v1::CommandResult result_;
 };

@@ -16,6 +16,8 @@ _MAX_COMMANDS = 900
 _MAX_BYTES = 3 << 20
 # Answers outstanding before `send` waits: bounds memory on both sides when a program records faster than devices work.
 _MAX_IN_FLIGHT = 20_000
+# Who had to wait goes on when so few are left: let in one by one, commands would travel one by one.
+_FEW_IN_FLIGHT = _MAX_IN_FLIGHT // 2
 # Handles of refused operations remembered, to name the line that caused an error when it is read.
 _MAX_REFUSED = 10_000
 
@@ -77,7 +79,8 @@ class CommandStream:
         with self._lock:
             if self._closed:
                 raise _errors.Cancelled("The session is closed")
-            self._lock.wait_for(lambda: len(self._waiting) < _MAX_IN_FLIGHT or self._closed)
+            if len(self._waiting) >= _MAX_IN_FLIGHT:
+                self._lock.wait_for(lambda: len(self._waiting) <= _FEW_IN_FLIGHT or self._closed)
             requests = self._connected()
             self._waiting.update(notes)
         for request in self._messages(commands):
@@ -137,7 +140,8 @@ class CommandStream:
                         self._failures.update((handle, failure) for handle in _handles(note.operation) if handle)
                 elif note.launch is not None:
                     self.launched.add(note.launch)
-            self._lock.notify_all()
+            if len(waiting) <= _FEW_IN_FLIGHT:
+                self._lock.notify_all()
         for future, result in resolved:
             if not future.cancelled():
                 future.set_result(result)

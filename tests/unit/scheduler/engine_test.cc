@@ -1,5 +1,6 @@
 #include "server/scheduler/engine.h"
 
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <numeric>
@@ -130,6 +131,57 @@ TEST_F(EngineTest, ABusyWorkerGetsManyTasksInOnePacket) {
   EXPECT_EQ(worker->num_held(), kBusy - 1 + kMore);
   while (worker->EndNext()) {
   }
+}
+
+// A message of commands: the first goes at once to an idle worker, the others together.
+TEST_F(EngineTest, WhatIsAcceptedTogetherTravelsTogether) {
+  constexpr int kMore = 5;
+  Start({HostDevice(0)}, /*hold=*/true);
+  ASSERT_TRUE(Put(1, {1, 2, 3}).ok());
+  auto warm = Submit(Add(1, 1, 99));
+  ASSERT_TRUE(warm.ok());
+  std::shared_ptr<FakeWorker> worker = broker_->WaitForWorker(1);
+  while (!worker->EndNext()) absl::SleepFor(absl::Milliseconds(1));
+  ASSERT_TRUE((*warm)->Wait(Soon()).ok());
+  const int packets = worker->num_packets();
+  std::atomic<int> num_ended = 0;
+  auto together = engine_->BeginTogether();
+  for (int i = 0; i <= kMore; ++i) {
+    auto ticket = Submit(Add(1, i == 0 ? 1 : 199 + i, 200 + i));
+    ASSERT_TRUE(ticket.ok());
+    EXPECT_THAT((*ticket)->Describe(), ::testing::SizeIs(1));
+    (*ticket)->OnDone([&](const absl::Status& status) { num_ended += status.ok(); });
+  }
+  EXPECT_EQ(worker->num_packets(), packets + 1);
+  EXPECT_EQ(worker->num_held(), 1);
+  together.reset();
+  EXPECT_EQ(worker->num_packets(), packets + 2);
+  EXPECT_EQ(worker->num_held(), 1 + kMore);
+  while (worker->EndNext()) {
+  }
+  auto after = Submit(Add(1, 200 + kMore, 300));
+  ASSERT_TRUE(after.ok());
+  EXPECT_EQ(worker->num_packets(), packets + 3);
+  while (num_ended < 1 + kMore) absl::SleepFor(absl::Milliseconds(1));
+  ASSERT_TRUE(worker->EndNext());
+}
+
+// Others wait for the section, and only for it.
+TEST_F(EngineTest, OthersComeAfterWhatIsAcceptedTogether) {
+  Start({HostDevice(0)});
+  ASSERT_TRUE(Put(1, {1, 2, 3}).ok());
+  auto together = engine_->BeginTogether();
+  ASSERT_TRUE(Submit(Add(1, 1, 2)).ok());
+  std::atomic<bool> other_done = false;
+  std::thread other([&] {
+    EXPECT_TRUE(Submit(Add(1, 2, 3)).ok());  // 2 is there by then
+    other_done = true;
+  });
+  absl::SleepFor(absl::Milliseconds(20));
+  EXPECT_FALSE(other_done);
+  together.reset();
+  other.join();
+  EXPECT_TRUE(Fetch(3).ok());
 }
 
 TEST_F(EngineTest, AFullPacketDoesNotWait) {

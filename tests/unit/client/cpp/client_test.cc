@@ -114,6 +114,29 @@ TEST_F(ClientTest, ABurstOfOneThreadSharesMessages) {
   EXPECT_LT(daemon_->counters().messages - before, 2000);
 }
 
+// What follows a few unanswered messages waits to travel together, until somebody waits for it.
+TEST_F(ClientTest, UnansweredMessagesHoldTheNext) {
+  constexpr int kMost = 4, kAdds = 300;
+  const Array one = Put({1});
+  ASSERT_TRUE(one.Spec().ok());
+  daemon_->faults().hold_answers = true;
+  const int before = daemon_->counters().messages;
+  Array sum = client_->Ufunc("add", {one, one});
+  for (int i = 1; i < kAdds; ++i) {
+    sum = client_->Ufunc("add", {sum, one});
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
+  EXPECT_LE(daemon_->counters().messages - before, kMost);
+  EXPECT_LT(daemon_->counters().commands, kAdds);
+  daemon_->faults().hold_answers = false;
+  std::vector<int32_t> out(1);
+  ASSERT_TRUE(client_->FetchInto<int32_t>(sum, out).ok());
+  EXPECT_EQ(out[0], 1 + kAdds);
+  // All is answered, so nothing waits any more.
+  const Array last = client_->Ufunc("add", {sum, one});
+  EXPECT_TRUE(last.Wait().ok());
+}
+
 // Destruction meets the writer thread at work.
 TEST_F(ClientTest, ABurstMayBeAbandoned) {
   const Array one = Put({1});
