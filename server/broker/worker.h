@@ -114,7 +114,8 @@ class Worker {
     done(absl::UnimplementedError("regions"));
   }
 
-  // An arena of another device of this kind, which CopyFromPeer reads; to be unmapped as others.
+  // An arena of another device of this kind, which CopyFromPeer and the inputs of elementwise
+  // launches read; to be unmapped as others.
   virtual absl::Status MapPeerArena(uint64_t /*arena*/, uint64_t /*size*/, int /*fd*/) {
     return absl::UnimplementedError("this worker maps no other device's memory");
   }

@@ -126,6 +126,12 @@ bool Scheduler::PumpOnce(Lane& lane) {
       SetState(*task, TaskState::kWaiting);
       continue;
     }
+    if (task->reads_peers && !HasBlocks(*task, lane)) {
+      Unplace(*task);
+      SetState(*task, TaskState::kWaiting);
+      Evaluate(task);
+      continue;
+    }
     if (task->plan().task.kind_case() == wire::Task::KIND_NOT_SET) {
       ContentChanges(*task);
       for (const Use& use : task->uses) use.buffer->KeepOnly(lane.device);
@@ -172,7 +178,7 @@ wire::Task* Scheduler::BoundTask(const Task& task, const Lane& lane,
       slots.push_back({});
       continue;
     }
-    const store::Allocation& replica = use.buffer->replicas.at(lane.device);
+    const store::Allocation& replica = *BlockFor(task, use, lane);
     slots.push_back({replica.arena->id, replica.offset});
   }
   auto* bound = google::protobuf::Arena::CreateMessage<wire::Task>(submit.GetArena());
@@ -222,9 +228,9 @@ void Scheduler::AddToSubmit(const std::shared_ptr<Task>& task, Lane& lane, wire:
 void Scheduler::MapForTask(const Task& task, Lane& lane) {
   for (const Use& use : task.uses) {
     if (use.buffer == nullptr) continue;
-    const std::shared_ptr<store::Arena>& arena = use.buffer->replicas.at(lane.device).arena;
+    const bool peer = use.buffer->replicas.count(lane.device) == 0;
     // A worker that is gone: its death takes the task back.
-    MapFor(lane, arena, /*peer=*/false).IgnoreError();
+    MapFor(lane, BlockFor(task, use, lane)->arena, peer).IgnoreError();
   }
 }
 

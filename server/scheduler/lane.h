@@ -56,8 +56,9 @@ struct Lane {
   absl::Status start_error;      // of the last try to start one
   uint64_t num_start_tries = 0;  // ended ones
   int num_start_failures = 0;    // in a row
-  std::set<uint64_t> mapped;     // arenas that the worker has mapped
-  std::set<uint64_t> loaded;     // modules that the worker has
+  // Arenas that the worker has mapped; true: another device's, from which a copy of its has come.
+  std::map<uint64_t, bool> mapped;
+  std::set<uint64_t> loaded;  // modules that the worker has
   std::map<uint64_t, absl::Status> load_errors;
   std::map<uint64_t, wire::ModuleLoaded>
       attributes;  // of loaded modules, as far as the worker has told

@@ -200,7 +200,7 @@ void Memory::RequestArena(Lane& lane, uint64_t size) {
     if (arena != nullptr) {
       core_->recorder.Added(*arena, *lane);
       lane->pool.Add(std::move(arena));
-      if (lane->worker == worker) lane->mapped.insert(id);
+      if (lane->worker == worker) lane->mapped.emplace(id, false);
     } else {
       reserved_[lane->device] -= size;
       // One that died has not said that there is no memory; its successor is asked.

@@ -102,11 +102,13 @@ bool Scheduler::StartPeerMove(Lane& to, const std::shared_ptr<store::Buffer>& bu
   ++to.num_copies;
   ++from->num_copies;
   auto done = [this, to = &to, from, buffer, source, target, num_writes = buffer->num_writes,
+               asked = std::weak_ptr(worker),
                otherwise = std::move(otherwise)](absl::Status status) {
     Locked lock(*core_);
     --to->num_copies;
     --from->num_copies;
     if (status.ok()) {
+      NotePeerCopy(*to, asked, *source.arena);
       MoveDone(to->device, buffer, target, num_writes, std::move(status));
     } else {
       core_->executor.Run(otherwise);
@@ -124,7 +126,7 @@ bool Scheduler::StartPeerMove(Lane& to, const std::shared_ptr<store::Buffer>& bu
 // Has the lane's worker map an arena: its own device's, or one that it reads. Caller holds the
 // lock.
 absl::Status Scheduler::MapFor(Lane& lane, const std::shared_ptr<store::Arena>& arena, bool peer) {
-  if (!lane.mapped.insert(arena->id).second) return absl::OkStatus();
+  if (!lane.mapped.emplace(arena->id, false).second) return absl::OkStatus();
   const int fd = arena->fd.get();
   const bool in_place = arena->map.data() != nullptr && !lane.description.host_memory();
   absl::Status mapped = peer       ? lane.worker->MapPeerArena(arena->id, arena->size, fd)
@@ -210,7 +212,15 @@ absl::Status Scheduler::CopyFromPeer(Lane& from, const store::Allocation& source
   Locked lock(*core_);
   --to.num_copies;
   --from.num_copies;
+  if (result.ok()) NotePeerCopy(to, *worker, *source.arena);
   return result;
+}
+
+void Scheduler::NotePeerCopy(Lane& lane, const std::weak_ptr<broker::Worker>& worker,
+                             const store::Arena& arena) {
+  if (lane.worker == nullptr || lane.worker != worker.lock()) return;
+  auto mapped = lane.mapped.find(arena.id);
+  if (mapped != lane.mapped.end()) mapped->second = true;
 }
 
 absl::Status Scheduler::CopyBlock(Lane* from, const store::Allocation& source,

@@ -473,6 +473,7 @@ std::shared_ptr<Task> Operations::NewTask(const TenantId& tenant, std::string la
   task->session = resolved.session;
   task->label = std::move(label);
   task->pinned_device = resolved.device;
+  task->reads_peers = resolved.reads_peers;
   task->deadline = deadline;
   task->observer = resolved.extras.observer;
   task->of_job = resolved.extras.observer != nullptr;

@@ -239,7 +239,7 @@ bool Scheduler::HaveMemory(const std::shared_ptr<Task>& task) {
   Lane& lane = *task->lane;
   std::vector<std::shared_ptr<store::Buffer>> lacking;
   for (const Use& use : task->uses) {
-    if (use.buffer == nullptr || use.buffer->replicas.count(lane.device) > 0) continue;
+    if (use.buffer == nullptr || BlockFor(*task, use, lane) != nullptr) continue;
     if (!use.fresh && moves_.count({use.buffer.get(), lane.device}) > 0) continue;
     if (std::find(lacking.begin(), lacking.end(), use.buffer) == lacking.end())
       lacking.push_back(use.buffer);

@@ -23,6 +23,7 @@ struct Operations::Resolved {
   std::vector<std::shared_ptr<session::Array>> outputs;  // made by Launch
   int device = -1;
   bool asks_sharding = false;  // of a new output
+  bool reads_peers = false;    // Task::reads_peers
   Extras extras;
   TaskList* launched = nullptr;  // hears of every task; may be null
   bool passing = false;  // a call whose results travel inside it, and that no journal tells of

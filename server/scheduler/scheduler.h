@@ -167,8 +167,18 @@ class Scheduler {
   absl::Status MapFor(Lane& lane, const std::shared_ptr<store::Arena>& arena, bool peer);
   // Whether `to` reads the memory of `from` by itself.
   bool IsPeer(int from, int to) const;
+  // The lane's `worker` has copied from the arena of a peer: its mapping is good.
+  static void NotePeerCopy(Lane& lane, const std::weak_ptr<broker::Worker>& worker,
+                           const store::Arena& arena);
   absl::Status CopyFromPeer(Lane& from, const store::Allocation& source, Lane& to,
                             const store::Allocation& target, uint64_t size);
+  // peer_reads.cc
+  // Where a task on the lane finds the buffer: there, or, of some inputs, on a peer. Null: it has
+  // to be brought first. Good as long as the replicas are as they are.
+  const store::Allocation* BlockFor(const Task& task, const Use& use, const Lane& lane) const;
+  bool ReadsInPlace(const Lane& lane, int place, const store::Allocation& block) const;
+  bool HasBlocks(const Task& task, const Lane& lane) const;
+
   absl::Status CopyBlock(Lane* from, const store::Allocation& source, std::string_view bytes,
                          Lane& to, const store::Allocation& target, uint64_t size);
 

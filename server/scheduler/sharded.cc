@@ -349,7 +349,8 @@ class Launch {
     PartRunner::Part last{.operation = &operation_,
                           .targets = {{request_.existing[0]}},
                           .device = request_.device >= 0 ? request_.device : division.devices[0],
-                          .planned = *std::move(combine)};
+                          .planned = *std::move(combine),
+                          .reads_peers = true};
     for (PartRunner::Part& part : parts) {
       auto made = runner_.Run(std::move(part));
       if (!made.ok()) return made.status();

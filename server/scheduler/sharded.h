@@ -33,6 +33,8 @@ class PartRunner {
     std::vector<Target> targets;
     int device = -1;                   // -1: where it is done first
     std::optional<ops::Plan> planned;  // its plan, where it is known
+    // Nobody else uses the inputs, and each element once: what is small is not worth a move.
+    bool reads_peers = false;
   };
   virtual absl::StatusOr<ops::Plan> Plan(const v1::Operation& operation,
                                          const std::vector<ops::Input>& inputs,

@@ -49,6 +49,7 @@ class Operations::PartLauncher : public PartRunner {
   absl::StatusOr<ArrayList> Run(Part part) override {
     Resolved resolved = whole_.WithInputs(std::move(part.inputs));
     resolved.device = part.device;
+    resolved.reads_peers = part.reads_peers;
     for (Target& target : part.targets) {
       resolved.targets.push_back({.is_inline = target.existing == nullptr,
                                   .existing = std::move(target.existing),

@@ -75,6 +75,7 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   std::string required_kind;         // `cuda` for PTX and binaries; empty: any
   int priority = 0;                  // -10 to 10, among the tenant's
   bool drop_other_replicas = false;  // a move: the inputs stay on the chosen device only
+  bool reads_peers = false;          // small inputs may be read where they lie: Scheduler::BlockFor
   absl::Time deadline = absl::InfiniteFuture();
   bool of_job = false;  // its result is kept until the job has ended
   bool piece = false;   // of a streamed operation: no operation of its own to quotas and meters

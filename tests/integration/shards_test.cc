@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <filesystem>
+#include <random>
 
 #include "gmock/gmock.h"
 #include "tests/support/daemon/daemon.h"
@@ -76,6 +77,28 @@ TEST_F(ShardsTest, OutliveTheDaemon) {
     for (size_t i = 0; i < got.size(); ++i) ASSERT_EQ(got[i], content[i] + content[i]);
     Array most = client_->Reduce(Reduction::kMax, sum);
     EXPECT_EQ(Must(client_->Fetch<float>(most))[0], 2 * content.back());
+  }
+}
+
+// The launch that combines reads what other devices' workers have made: whichever dies, it is there
+// or is made anew.
+TEST_F(ShardsTest, SumsOutliveWorkers) {
+  PutOptions options;
+  options.sharding = Split(0);
+  const std::vector<double> content = Iota<double>(8 * 1000);
+  Array x = Must(client_->Put(content, {8, 1000}, options));
+  ReduceOptions rows;
+  rows.axes = {0};
+  std::mt19937 random(5);
+  for (int round = 0; round < 20; ++round) {
+    std::vector<Array> sums;
+    for (int i = 0; i < 10; ++i) sums.push_back(client_->Reduce(Reduction::kSum, x, rows));
+    const std::vector<pid_t> workers = daemon_->Workers();
+    if (!workers.empty()) kill(workers[random() % workers.size()], SIGKILL);
+    for (Array& sum : sums) {
+      const std::vector<double> got = Must(client_->Fetch<double>(sum));
+      for (size_t i = 0; i < got.size(); ++i) ASSERT_EQ(got[i], 8.0 * i + 28000) << "element " << i;
+    }
   }
 }
 

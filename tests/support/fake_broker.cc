@@ -83,6 +83,7 @@ absl::Status FakeWorker::MapArena(uint64_t arena, uint64_t size, int fd) {
 absl::Status FakeWorker::UnmapArena(uint64_t arena) {
   absl::MutexLock lock(&mutex_);
   arenas_.erase(arena);
+  peer_arenas_.erase(arena);
   return absl::OkStatus();
 }
 
@@ -137,7 +138,10 @@ absl::Status FakeWorker::Submit(wire::Submit& tasks) {
     held_.push_back(task);
     submitted_.push_back(task);
   }
-  if (!hold_) Background::Get().Run([self = shared_from_this()] { self->EndAll(); });
+  if (!hold_ && !held_.empty()) {
+    last_free_ = held_.back().sequence();
+    Background::Get().Run([self = shared_from_this()] { self->EndAll(); });
+  }
   return absl::OkStatus();
 }
 
@@ -152,7 +156,9 @@ void FakeWorker::EndAll() {
     absl::Duration time;
     {
       absl::MutexLock lock(&mutex_);
-      if (!held_.empty()) time = run_time_;
+      // What came since Hold is the test's.
+      if (held_.empty() || held_.front().sequence() > last_free_) return;
+      time = run_time_;
     }
     absl::Time begin = absl::Now();
     if (time > absl::ZeroDuration()) absl::SleepFor(time);
@@ -364,7 +370,15 @@ void FakeWorker::CopyBetween(bool to_device, uint64_t arena, uint64_t arena_offs
 }
 
 absl::Status FakeWorker::MapPeerArena(uint64_t arena, uint64_t size, int fd) {
-  return MapArena(arena, size, fd);
+  absl::Status mapped = MapArena(arena, size, fd);
+  absl::MutexLock lock(&mutex_);
+  if (mapped.ok()) peer_arenas_.insert(arena);
+  return mapped;
+}
+
+std::set<uint64_t> FakeWorker::peer_arenas() const {
+  absl::MutexLock lock(&mutex_);
+  return peer_arenas_;
 }
 
 void FakeWorker::CopyFromPeer(uint64_t arena, uint64_t offset, uint64_t source_arena,

@@ -62,6 +62,7 @@ class FakeWorker : public broker::Worker, public std::enable_shared_from_this<Fa
   // Copies from other devices fail from now on.
   void BreakPeers() { peers_broken_ = true; }
   int num_peer_copies() const { return num_peer_copies_; }
+  std::set<uint64_t> peer_arenas() const;         // mapped now
   int num_copies() const { return num_copies_; }  // through staging
 
   // What LoadModule tells of each kernel.
@@ -114,6 +115,7 @@ class FakeWorker : public broker::Worker, public std::enable_shared_from_this<Fa
   mutable absl::Mutex mutex_;
   broker::WorkerCallbacks callbacks_;
   std::map<uint64_t, MemoryMap> arenas_, regions_;
+  std::set<uint64_t> peer_arenas_;  // of arenas_
   int num_region_copies_ = 0;
   std::deque<wire::Task> held_;
   std::vector<wire::Task> submitted_;
@@ -125,6 +127,7 @@ class FakeWorker : public broker::Worker, public std::enable_shared_from_this<Fa
   size_t num_cancels_answered_ = 0;
   std::set<uint64_t> taken_;
   uint32_t last_ended_ = 0;
+  uint64_t last_free_ = 0;  // tasks up to this one end by themselves
   bool begins_ = true;
   bool hold_cancels_ = false;
   bool refuse_cancels_ = false;

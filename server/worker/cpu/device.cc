@@ -59,9 +59,13 @@ absl::Status CpuDevice::MapHostArena(uint64_t, uint64_t, UniqueFd) {
   return absl::UnimplementedError("all arenas of the CPU device are host memory: MapArena");
 }
 
+absl::Status CpuDevice::MapPeerArena(uint64_t arena, uint64_t size, UniqueFd fd) {
+  return peers_.Map(arena, size, fd.get(), /*writable=*/false);
+}
+
 absl::Status CpuDevice::UnmapArena(uint64_t arena) {
   for (auto& [id, graph] : graphs_) graph.Forget();
-  return arenas_.Unmap(arena);
+  return (peers_.Contains(arena) ? peers_ : arenas_).Unmap(arena);
 }
 
 absl::StatusOr<wire::ModuleLoaded> CpuDevice::LoadModule(uint64_t module, UniqueFd object,

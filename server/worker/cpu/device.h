@@ -28,6 +28,7 @@ class CpuDevice : public worker::Device {
   absl::Status MapArena(uint64_t arena, uint64_t size, UniqueFd fd) override;
   absl::Status MapHostArena(uint64_t arena, uint64_t size, UniqueFd fd) override;
   absl::Status UnmapArena(uint64_t arena) override;
+  absl::Status MapPeerArena(uint64_t arena, uint64_t size, UniqueFd fd) override;
   absl::StatusOr<wire::ModuleLoaded> LoadModule(uint64_t module, UniqueFd object,
                                                 const wire::LoadModule& load) override;
   absl::Status UnloadModule(uint64_t module) override;
@@ -40,7 +41,7 @@ class CpuDevice : public worker::Device {
 
  private:
   void EnqueueGraph(const wire::Task& task);
-  LoweringContext Context() { return {&arenas_, &modules_, pool_.get(), &fft_plans_}; }
+  LoweringContext Context() { return {&arenas_, &modules_, pool_.get(), &fft_plans_, &peers_}; }
   // On the compute thread. Whether its report may wait for that of the next task.
   bool MayHoldBack(std::chrono::steady_clock::time_point now);
   // Likewise; `run` unless the task was taken out.
@@ -49,6 +50,7 @@ class CpuDevice : public worker::Device {
 
   Environment environment_;
   ArenaTable arenas_;
+  ArenaTable peers_;  // MapPeerArena: read only
   ModuleTable modules_;
   std::map<uint64_t, LoadedGraph> graphs_;
   std::unique_ptr<ThreadPool> pool_;

@@ -157,21 +157,16 @@ absl::Status CudaDevice::MapPeerArena(uint64_t arena, uint64_t size, UniqueFd fd
 }
 
 absl::Status CudaDevice::UnmapArena(uint64_t arena) {
-  if (peers_.Contains(arena)) {
-    // Copies are its only users.
-    const uint32_t mark = peers_.LastUse(arena)[CompletionPoller::kUpload];
-    if (!poller_->HasEnded(CompletionPoller::kUpload, mark)) Drain();
-    return peers_.Remove(arena);
-  }
+  ArenaTable& table = peers_.Contains(arena) ? peers_ : arenas_;
   // Unmapping under a running kernel would fault it. The daemon unmaps what nothing uses; waiting
   // then would stall the commands behind a stranger's long kernel.
   static_assert(ArenaTable::kNumLanes == CompletionPoller::kNumLanes);
-  const auto marks = arenas_.LastUse(arena);
+  const auto marks = table.LastUse(arena);
   for (int lane = 0; lane < CompletionPoller::kNumLanes; ++lane) {
     if (!poller_->HasEnded(static_cast<CompletionPoller::Lane>(lane), marks[lane])) Drain();
   }
   graphs_->ForgetExecutables();
-  return arenas_.Remove(arena);
+  return table.Remove(arena);
 }
 
 absl::StatusOr<wire::ModuleLoaded> CudaDevice::LoadModule(uint64_t module, UniqueFd object,
@@ -229,6 +224,7 @@ void CudaDevice::Enqueue(const wire::Task& task) {
   environment_.status_page->started_sequence.store(mark, std::memory_order_release);
   current_task_ = mark;
   arenas_.BeginUse(CompletionPoller::kCompute, mark);
+  peers_.BeginUse(CompletionPoller::kCompute, mark);
   absl::StatusOr<codegen::RoutineFault*> fault = nullptr;
   // Before the task is begun, since it may wait for those before.
   if (task.has_routine() || task.has_linalg() || (task.has_kernel() && MayMissGrid(task.kernel())))
@@ -294,7 +290,8 @@ absl::Status CudaDevice::LowerGraph(const wire::GraphLaunch& launch,
 
 absl::Status CudaDevice::Lower(const wire::Task& task, CUstream stream,
                                codegen::RoutineFault* fault, CUdeviceptr device_fault) {
-  const Lowering lowering{*driver_, stream, limits_, arenas_, *scratch_, *values_, device_fault};
+  const Lowering lowering{*driver_, stream,    limits_,  arenas_,
+                          peers_,   *scratch_, *values_, device_fault};
   auto with_module = [&](uint64_t id, auto lower, const auto& launch) -> absl::Status {
     absl::StatusOr<KernelModule*> module = FindModule(id);
     if (!module.ok()) return module.status();

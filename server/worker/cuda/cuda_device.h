@@ -110,7 +110,7 @@ class CudaDevice : public worker::Device {
   CopyMarks* copy_marks_ = nullptr;
   Stream compute_, upload_, download_, region_upload_, region_download_;
   ArenaTable arenas_;
-  ArenaTable peers_;  // other devices' arenas: no task finds them
+  ArenaTable peers_;  // other devices' arenas: nothing writes there
   std::unordered_map<uint64_t, LoadedModule> modules_;
   uint32_t current_task_ = 0;
   std::optional<Scratch> scratch_;

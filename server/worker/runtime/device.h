@@ -75,8 +75,9 @@ class Device {
   // Host memory that the device uses in place: wire::MapHostArena.
   virtual absl::Status MapHostArena(uint64_t arena, uint64_t size, UniqueFd fd) = 0;
   virtual absl::Status UnmapArena(uint64_t arena) = 0;
-  // An arena of another device of this kind. Copies may come from it (wire::Copy.source_arena);
-  // tasks that name it fail. UnmapArena ends it too.
+  // An arena of another device of this kind, to be read: by elementwise tasks, as an input, and,
+  // unless arenas are host memory, by copies (wire::Copy.source_arena). Other tasks that name it
+  // fail. UnmapArena ends it too.
   virtual absl::Status MapPeerArena(uint64_t /*arena*/, uint64_t /*size*/, UniqueFd /*fd*/) {
     return absl::UnimplementedError("this device reads no other device's memory");
   }

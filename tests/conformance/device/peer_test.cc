@@ -1,8 +1,10 @@
-// Copies from another device's memory, for kinds that have them. One device alone skips these.
+// Another device's memory, for kinds that read it: as an input of elementwise tasks, and by copies.
+// On CPU devices it is a memory file; of other kinds one device alone skips these.
 
 #include <unistd.h>
 
 #include <condition_variable>
+#include <cstring>
 #include <functional>
 #include <mutex>
 #include <random>
@@ -57,6 +59,15 @@ class PeerTest : public DeviceTest {
   void SetUp() override {
     DeviceTest::SetUp();
     if (IsSkipped()) return;
+    if (HostMemory()) {
+      auto file = CreateMemoryFile("peer", kBytes);
+      ASSERT_TRUE(file.ok()) << file.status();
+      file_ = *std::move(file);
+      auto map = MemoryMap::Map(file_.get(), kBytes, /*writable=*/true);
+      ASSERT_TRUE(map.ok()) << map.status();
+      memory_ = *std::move(map);
+      return;
+    }
     if (harness().subject().peers.empty())
       GTEST_SKIP() << "no other device whose memory this one reads";
     SubjectUnderTest other = harness().subject();
@@ -70,17 +81,20 @@ class PeerTest : public DeviceTest {
     ASSERT_NE(peer_, nullptr);
   }
   void TearDown() override {
-    if (mapped_) {
-      EXPECT_TRUE(harness().device().UnmapArena(kPeerArena).ok());
-    }
+    if (mapped_) Unmap();
     loop_.Run([this] { peer_.reset(); });
   }
 
+  bool HostMemory() { return harness().subject().description.host_memory(); }
   absl::Status Map() {
-    UniqueFd fd(dup(peer_->ArenaFd(kPeerArena)));
+    UniqueFd fd(dup(HostMemory() ? file_.get() : peer_->ArenaFd(kPeerArena)));
     absl::Status status = harness().device().MapPeerArena(kPeerArena, kBytes, std::move(fd));
     mapped_ = status.ok();
     return status;
+  }
+  void Unmap() {
+    EXPECT_TRUE(harness().device().UnmapArena(kPeerArena).ok());
+    mapped_ = false;
   }
   absl::Status Copy(uint64_t offset, uint64_t source_offset, uint64_t size,
                     uint64_t source_arena = kPeerArena) {
@@ -101,15 +115,137 @@ class PeerTest : public DeviceTest {
   }
 
   void UploadToPeer(uint64_t offset, const std::string& bytes) {
+    if (HostMemory()) {
+      std::memcpy(memory_.data() + offset, bytes.data(), bytes.size());
+      return;
+    }
     loop_.Run([&] { EXPECT_TRUE(peer_->Upload(kPeerArena, offset, bytes).ok()); });
+  }
+
+  // Its owner gives it up.
+  void DropPeer() {
+    if (HostMemory()) {
+      memory_ = MemoryMap();
+      file_.Reset();
+    } else {
+      loop_.Run([this] { EXPECT_TRUE(peer_->DropArena(kPeerArena).ok()); });
+    }
+  }
+
+  // An array of int32 there, which counts from `first`.
+  DeviceArray PutOnPeer(uint64_t offset, int64_t count, int first = 0) {
+    const HostArray array = Counting(count, first);
+    UploadToPeer(offset, array.buffer);
+    return {kPeerArena, offset, array.info};
+  }
+  static HostArray Counting(int64_t count, int first) {
+    return Make(DType::kInt32, {count}, [=](int64_t i) { return Value(i + first); });
+  }
+  // Own array plus the peer's.
+  absl::Status ExpectSum(const HostArray& own, const DeviceArray& peer, const HostArray& content) {
+    auto sum = harness().Compute(UfuncOf("add", 2), {harness().Put(own), peer});
+    if (!sum.ok()) return sum.status();
+    const auto got = harness().Get(*sum).Values(), a = own.Values(), b = content.Values();
+    for (size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i], a[i] + b[i]) << "element " << i;
+    return absl::OkStatus();
   }
 
   Loop loop_;
   std::unique_ptr<Harness> peer_;
+  UniqueFd file_;
+  MemoryMap memory_;
   bool mapped_ = false;
 };
 
-TEST_F(PeerTest, BytesArriveAsTheyAre) {
+class PeerCopyTest : public PeerTest {
+ protected:
+  void SetUp() override {
+    PeerTest::SetUp();
+    if (!IsSkipped() && HostMemory()) GTEST_SKIP() << "the daemon copies host memory itself";
+  }
+};
+
+TEST_F(PeerTest, TasksReadIt) {
+  ASSERT_TRUE(Map().ok());
+  for (int64_t count : {1, 5, 1000, 16 << 10, 1 << 20}) {
+    const DeviceArray there = PutOnPeer(4096, count, 7);
+    EXPECT_TRUE(ExpectSum(Counting(count, 3), there, Counting(count, 7)).ok());
+    harness().Reset();
+  }
+}
+
+TEST_F(PeerTest, TasksSeeWhatWasWrittenSince) {
+  ASSERT_TRUE(Map().ok());
+  for (int first = 0; first < 20; ++first) {
+    const DeviceArray there = PutOnPeer(64, 300, first);
+    ASSERT_TRUE(ExpectSum(Counting(300, 0), there, Counting(300, first)).ok());
+  }
+}
+
+TEST_F(PeerTest, TasksReadAnyStrides) {
+  ASSERT_TRUE(Map().ok());
+  DeviceArray there = PutOnPeer(0, 64);
+  for (const auto& view : {EverySecond(Counting(64, 0), 0), Reversed(Counting(64, 0), 0)}) {
+    there.info = view.info;
+    EXPECT_TRUE(ExpectSum(Counting(there.info.shape[0], 5), there, view).ok());
+  }
+}
+
+TEST_F(PeerTest, TasksReadNothingBeyondIt) {
+  ASSERT_TRUE(Map().ok());
+  DeviceArray there = PutOnPeer(kBytes - 256, 64);
+  EXPECT_TRUE(ExpectSum(Counting(64, 1), there, Counting(64, 0)).ok());
+  there.offset += 4;
+  EXPECT_REFUSED(ExpectSum(Counting(64, 1), there, Counting(64, 0)));
+  there.offset = UINT64_MAX - 3;
+  EXPECT_REFUSED(ExpectSum(Counting(64, 1), there, Counting(64, 0)));
+}
+
+TEST_F(PeerTest, OnlyInputsOfElementwiseTasksLieThere) {
+  const DeviceArray there = PutOnPeer(0, 64);
+  const DeviceArray own = harness().Put(Counting(64, 1));
+  EXPECT_REFUSED(harness().Compute(UfuncOf("add", 2), {own, there}).status());
+  ASSERT_TRUE(Map().ok());
+  EXPECT_REFUSED(harness().Compute(UfuncOf("add", 2), {own, own}, &there).status());
+  v1::Operation sum;
+  sum.mutable_reduction()->set_function(v1::Reduction::FUNCTION_SUM);
+  sum.mutable_reduction()->mutable_input()->set_handle(1);
+  EXPECT_REFUSED(harness().Compute(sum, {there}).status());
+  wire::Task task;
+  task.mutable_zero_fill()->set_arena(kPeerArena);
+  task.mutable_zero_fill()->set_size(64);
+  EXPECT_REFUSED(harness().Run(task));
+  Unmap();
+  EXPECT_REFUSED(harness().Compute(UfuncOf("add", 2), {own, there}).status());
+}
+
+// What was given to the device before it was unmapped reads it all the same.
+TEST_F(PeerTest, StaysForTheTasksThatReadIt) {
+  ASSERT_TRUE(Map().ok());
+  const int64_t count = 1 << 20;
+  const DeviceArray there = PutOnPeer(0, count, 2), own = harness().Put(Counting(count, 1));
+  DeviceArray output;
+  auto task = harness().Prepare(UfuncOf("add", 2), {own, there}, nullptr, &output);
+  ASSERT_TRUE(task.ok()) << task.status();
+  std::vector<uint64_t> sequences;
+  for (int i = 0; i < 50; ++i) sequences.push_back(harness().Submit(*task));
+  Unmap();
+  DropPeer();
+  for (uint64_t sequence : sequences) {
+    const absl::Status ended = harness().recorder().AwaitTask(sequence);
+    EXPECT_TRUE(ended.ok()) << ended;
+  }
+  EXPECT_EQ(harness().Get(output).At(count - 1), Value(2 * (count - 1) + 3));
+}
+
+TEST_F(PeerTest, TasksReadItAfterItsOwnersEnd) {
+  const DeviceArray there = PutOnPeer(0, 100, 4);
+  ASSERT_TRUE(Map().ok());
+  DropPeer();
+  EXPECT_TRUE(ExpectSum(Counting(100, 1), there, Counting(100, 4)).ok());
+}
+
+TEST_F(PeerCopyTest, BytesArriveAsTheyAre) {
   const std::string bytes = Noise((20 << 20) + 5);
   UploadToPeer(4321, bytes);
   ASSERT_TRUE(Map().ok());
@@ -124,12 +260,12 @@ TEST_F(PeerTest, BytesArriveAsTheyAre) {
   EXPECT_EQ(*harness().Download(Harness::kArena, 0, other.size()), other);
 }
 
-TEST_F(PeerTest, ManyAtOnceAllComplete) {
+TEST_F(PeerCopyTest, ManyAtOnceAllComplete) {
   ASSERT_TRUE(Map().ok());
   for (int i = 0; i < 200; ++i) EXPECT_TRUE(Copy(i * 64, i * 128, i % 65).ok());
 }
 
-TEST_F(PeerTest, RangesOutsideAreRefused) {
+TEST_F(PeerCopyTest, RangesOutsideAreRefused) {
   ASSERT_TRUE(Map().ok());
   EXPECT_FALSE(Copy(0, kBytes - 1, 2).ok());
   EXPECT_FALSE(Copy(Harness::kArenaBytes - 1, 0, 2).ok());
@@ -137,29 +273,21 @@ TEST_F(PeerTest, RangesOutsideAreRefused) {
   EXPECT_FALSE(Copy(0, 0, UINT64_MAX).ok());
 }
 
-TEST_F(PeerTest, WhatIsNotMappedIsRefused) {
+TEST_F(PeerCopyTest, WhatIsNotMappedIsRefused) {
   EXPECT_FALSE(Copy(0, 0, 64).ok());
   EXPECT_FALSE(Copy(0, 0, 64, 4711).ok());
 }
 
-TEST_F(PeerTest, TasksCannotNameIt) {
-  ASSERT_TRUE(Map().ok());
-  wire::Task task;
-  task.mutable_zero_fill()->set_arena(kPeerArena);
-  task.mutable_zero_fill()->set_size(64);
-  EXPECT_REFUSED(harness().Run(task));
-}
-
-TEST_F(PeerTest, OutlivesItsOwnersMapping) {
+TEST_F(PeerCopyTest, OutlivesItsOwnersMapping) {
   const std::string bytes = Noise(4096);
   UploadToPeer(0, bytes);
   ASSERT_TRUE(Map().ok());
-  loop_.Run([this] { EXPECT_TRUE(peer_->DropArena(kPeerArena).ok()); });
+  DropPeer();
   ASSERT_TRUE(Copy(0, 0, bytes.size()).ok());
   EXPECT_EQ(*harness().Download(Harness::kArena, 0, bytes.size()), bytes);
 }
 
-TEST_F(PeerTest, WithinOneDeviceToo) {
+TEST_F(PeerCopyTest, WithinOneDeviceToo) {
   const std::string bytes = Noise(1 << 20);
   ASSERT_TRUE(harness().Upload(Harness::kArena, 0, bytes).ok());
   ASSERT_TRUE(Copy(8 << 20, 0, bytes.size(), Harness::kArena).ok());

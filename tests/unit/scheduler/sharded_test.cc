@@ -2,6 +2,7 @@
 // nothing.
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -100,8 +101,9 @@ class ShardedTest : public ::testing::Test {
     move.set_device(device);
     return move;
   }
-  static v1::Operation Negative(uint64_t input, uint64_t output) {
+  static v1::Operation Negative(uint64_t input, uint64_t output, const std::string& device = "") {
     v1::Operation operation;
+    operation.set_device(device);
     operation.mutable_ufunc()->set_function("negative");
     operation.mutable_ufunc()->add_inputs()->set_handle(input);
     operation.add_outputs()->set_handle(output);
@@ -150,6 +152,62 @@ class ShardedTest : public ::testing::Test {
     return second;
   }
 
+  // An array split along its first axis over both devices.
+  void PutSplit(uint64_t handle, const std::vector<int64_t>& shape, const char* kind) {
+    auto header = HeaderOf(handle, 0);
+    header.mutable_spec()->clear_shape();
+    int64_t bytes = 1;
+    for (int64_t extent : shape) {
+      header.mutable_spec()->add_shape(extent);
+      bytes *= extent;
+    }
+    for (int i = 0; i < 2; ++i)
+      header.mutable_sharding()->add_devices(absl::StrCat("devices/", kind, ":", i));
+    ASSERT_TRUE(Put(header, std::string(static_cast<size_t>(bytes), 'x')).ok());
+  }
+  // Along the axis that is split.
+  static v1::Operation Largest(uint64_t input, uint64_t output) {
+    v1::Operation operation;
+    operation.mutable_reduction()->set_function(v1::Reduction::FUNCTION_MAX);
+    operation.mutable_reduction()->mutable_input()->set_handle(input);
+    operation.mutable_reduction()->add_axes(0);
+    operation.add_outputs()->set_handle(output);
+    return operation;
+  }
+  void Reduce(uint64_t input, uint64_t output) {
+    auto ticket = Submit(Largest(input, output));
+    ASSERT_TRUE(ticket.ok()) << ticket.status();
+    EXPECT_TRUE((*ticket)->Wait(Soon()).ok()) << (*ticket)->Wait(Soon());
+  }
+  // The launches that combined partial results.
+  static std::vector<wire::Task> Combines(const FakeWorker& worker) {
+    std::vector<wire::Task> combines;
+    for (const wire::Task& task : worker.submitted()) {
+      if (task.label() != "canary" && task.elementwise().inputs_size() == 2)
+        combines.push_back(task);
+    }
+    return combines;
+  }
+  std::shared_ptr<FakeWorker> WorkerThatCombined(const wire::DeviceDescription& device,
+                                                 size_t times = 1) {
+    return WorkerOf(device,
+                    [=](const FakeWorker& worker) { return Combines(worker).size() == times; });
+  }
+  std::shared_ptr<FakeWorker> WorkerThatReduced(const wire::DeviceDescription& device) {
+    return WorkerOf(device, [](const FakeWorker& worker) {
+      const std::vector<wire::Task> tasks = worker.submitted();
+      return !tasks.empty() && tasks[0].has_reduce();
+    });
+  }
+  // Whether the launch finds its second partial result, and nothing else, on the other device.
+  static bool ReadsPeer(const wire::Task& combine, const FakeWorker& worker) {
+    const wire::ElementwiseLaunch& launch = combine.elementwise();
+    const std::set<uint64_t> peers = worker.peer_arenas();
+    EXPECT_EQ(peers.count(launch.inputs(0).arena()), 0u);
+    EXPECT_EQ(peers.count(launch.outputs(0).arena()), 0u);
+    return peers.count(launch.inputs(1).arena()) > 0;
+  }
+
   absl::Mutex mutex_;
   std::string log_;
   std::unique_ptr<FakeBroker> broker_;
@@ -184,6 +242,159 @@ TEST_F(ShardedTest, ALinkThatFailsIsToldAndLeft) {
   ASSERT_TRUE((*Submit(Move(3, 4, "devices/cuda:0")))->Wait(Soon()).ok());
   ASSERT_TRUE((*Submit(Move(4, 5, "devices/cuda:1")))->Wait(Soon()).ok());
   EXPECT_EQ(second->num_peer_copies(), tried);
+}
+
+// The first copy tells that the arena can be read; from then on there is none.
+TEST_F(ShardedTest, PartialResultsAreReadOnThePeer) {
+  Start({StagedDevice(0), StagedDevice(1)}, /*linked=*/true);
+  PutSplit(1, {8}, "cuda");
+  Reduce(1, 2);
+  std::shared_ptr<FakeWorker> first = WorkerThatCombined(StagedDevice(0));
+  ASSERT_NE(first, nullptr);
+  EXPECT_FALSE(ReadsPeer(Combines(*first)[0], *first));
+  EXPECT_EQ(first->num_peer_copies(), 1);
+  const int copies = first->num_copies();
+  for (uint64_t i = 1; i <= 3; ++i) {
+    Reduce(1, 2 + i);
+    ASSERT_EQ(Combines(*first).size(), 1 + i);
+    EXPECT_TRUE(ReadsPeer(Combines(*first)[i], *first));
+  }
+  EXPECT_EQ(first->num_peer_copies(), 1);
+  EXPECT_EQ(first->num_copies(), copies);
+}
+
+TEST_F(ShardedTest, PartialResultsInHostMemoryAreReadThereAtOnce) {
+  Start({HostDevice(0), HostDevice(1)}, /*linked=*/false);
+  PutSplit(1, {8}, "cpu");
+  Reduce(1, 2);
+  std::shared_ptr<FakeWorker> first = WorkerThatCombined(HostDevice(0));
+  ASSERT_NE(first, nullptr);
+  EXPECT_TRUE(ReadsPeer(Combines(*first)[0], *first));
+}
+
+TEST_F(ShardedTest, LargePartialResultsAreMoved) {
+  Start({StagedDevice(0), StagedDevice(1)}, /*linked=*/true);
+  PutSplit(1, {2, 64 << 10}, "cuda");
+  PutSplit(2, {2, (64 << 10) + 1}, "cuda");
+  for (uint64_t i = 0; i < 3; ++i) Reduce(2, 10 + i);
+  std::shared_ptr<FakeWorker> first = WorkerThatCombined(StagedDevice(0), 3);
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(first->num_peer_copies(), 3);
+  for (const wire::Task& combine : Combines(*first)) EXPECT_FALSE(ReadsPeer(combine, *first));
+  Reduce(1, 20);
+  EXPECT_TRUE(ReadsPeer(Combines(*first)[3], *first));
+}
+
+TEST_F(ShardedTest, PartialResultsGoThroughTheHostWhereTheLinkFails) {
+  Start({StagedDevice(0), StagedDevice(1)}, /*linked=*/true);
+  MoveBetween();  // so that there are workers
+  for (int i = 1; i <= broker_->num_workers(); ++i) broker_->WaitForWorker(i)->BreakPeers();
+  PutSplit(10, {8}, "cuda");
+  Reduce(10, 11);
+  Reduce(10, 12);
+  std::shared_ptr<FakeWorker> first = WorkerThatCombined(StagedDevice(0), 2);
+  ASSERT_NE(first, nullptr);
+  for (const wire::Task& combine : Combines(*first)) EXPECT_FALSE(ReadsPeer(combine, *first));
+  absl::MutexLock lock(&mutex_);
+  EXPECT_THAT(log_, HasSubstr("through the host from now on"));
+}
+
+// What reads in place is ready, and waits for its packet, as its worker dies: the next one knows
+// nothing of the peer's arena.
+TEST_F(ShardedTest, ANewWorkerCopiesOnceMore) {
+  Start({StagedDevice(0), StagedDevice(1)}, /*linked=*/true);
+  PutSplit(1, {8}, "cuda");
+  auto header = HeaderOf(2, 4);
+  header.set_device("devices/cuda:0");
+  ASSERT_TRUE(Put(header, "abcd").ok());
+  Reduce(1, 3);
+  std::shared_ptr<FakeWorker> first = WorkerThatCombined(StagedDevice(0));
+  std::shared_ptr<FakeWorker> second = WorkerThatReduced(StagedDevice(1));
+  ASSERT_TRUE(first != nullptr && second != nullptr);
+  first->Hold();
+  second->Hold();
+  auto sum = Submit(Largest(1, 4));
+  ASSERT_TRUE(sum.ok()) << sum.status();
+  while (!first->EndNext()) absl::SleepFor(absl::Milliseconds(1));
+  // So many that what is ready waits for an answer.
+  std::vector<std::shared_ptr<Ticket>> others;
+  for (uint64_t i = 0; i < 8; ++i) others.push_back(*Submit(Negative(2, 10 + i, "devices/cuda:0")));
+  while (first->num_held() < 8) absl::SleepFor(absl::Milliseconds(1));
+  while (!second->EndNext()) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_EQ(Combines(*first).size(), 1u);
+  first->DieRunning(MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "killed"),
+                    /*fault=*/false);
+  EXPECT_TRUE((*sum)->Wait(Soon()).ok()) << (*sum)->Wait(Soon());
+  for (const auto& other : others) EXPECT_TRUE(other->Wait(Soon()).ok());
+  std::shared_ptr<FakeWorker> next = WorkerOf(StagedDevice(0), [&](const FakeWorker& one) {
+    return &one != first.get() && Combines(one).size() == 1;
+  });
+  ASSERT_NE(next, nullptr);
+  EXPECT_EQ(next->num_peer_copies(), 1);
+  EXPECT_FALSE(ReadsPeer(Combines(*next)[0], *next));
+}
+
+// The second device is so small that one array takes all of it.
+class SmallDeviceTest : public ShardedTest {
+ protected:
+  static constexpr int64_t kSmall = 4 << 20;
+
+  // A first reduction has proved the way, and the first device's worker is held.
+  void SetUp() override {
+    EngineOptions options;
+    options.device_memory_share = 1;
+    options.spill_memory_bytes = 64 << 20;
+    options.memory_patience = absl::Milliseconds(50);
+    Start({StagedDevice(0), StagedDevice(1, kSmall)}, /*linked=*/true, options);
+    PutSplit(1, {8}, "cuda");
+    Reduce(1, 2);
+    first_ = WorkerThatCombined(StagedDevice(0));
+    ASSERT_NE(first_, nullptr);
+    first_->Hold();
+  }
+  absl::Status FillSecond(uint64_t handle) {
+    auto header = HeaderOf(handle, kSmall);
+    header.set_device("devices/cuda:1");
+    return Put(header, std::string(kSmall, 'y')).status();
+  }
+  void EndAllOfFirst(Ticket& ticket) {
+    while (!ticket.Wait(absl::Now() + absl::Milliseconds(1)).ok()) first_->EndNext();
+  }
+
+  std::shared_ptr<FakeWorker> first_;
+};
+
+TEST_F(SmallDeviceTest, APartialResultThatIsReadStays) {
+  auto largest = Submit(Largest(1, 3));
+  ASSERT_TRUE(largest.ok()) << largest.status();
+  while (first_->num_held() < 2) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_TRUE(ReadsPeer(Combines(*first_)[1], *first_));
+  EXPECT_EQ(FillSecond(4).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(engine_->DeleteArray(kTenant, "sessions/s/arrays/4").ok());  // it could go on
+  EndAllOfFirst(**largest);
+  EXPECT_TRUE(FillSecond(5).ok());
+}
+
+// It comes from where it has gone.
+TEST_F(SmallDeviceTest, APartialResultThatWasSpilledIsMoved) {
+  auto header = HeaderOf(3, 4);
+  header.set_device("devices/cuda:0");
+  ASSERT_TRUE(Put(header, "abcd").ok());
+  // So many that the first partial result waits for an answer.
+  for (uint64_t i = 0; i < 8; ++i) ASSERT_TRUE(Submit(Negative(3, 10 + i, "devices/cuda:0")).ok());
+  while (first_->num_held() < 8) absl::SleepFor(absl::Milliseconds(1));
+  std::shared_ptr<FakeWorker> second = WorkerThatReduced(StagedDevice(1));
+  ASSERT_NE(second, nullptr);
+  const int ended = second->num_ended();
+  auto largest = Submit(Largest(1, 4));
+  ASSERT_TRUE(largest.ok()) << largest.status();
+  while (second->num_ended() == ended) absl::SleepFor(absl::Milliseconds(1));
+  const absl::Status filled = FillSecond(5);
+  EXPECT_TRUE(filled.ok()) << filled;
+  EndAllOfFirst(**largest);
+  ASSERT_EQ(Combines(*first_).size(), 2u);
+  EXPECT_FALSE(ReadsPeer(Combines(*first_)[1], *first_));
+  EXPECT_EQ(first_->num_peer_copies(), 1);
 }
 
 TEST_F(ShardedTest, EachPartGoesToItsDevice) {

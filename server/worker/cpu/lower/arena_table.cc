@@ -24,7 +24,7 @@ absl::Status OutOfBounds() {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const Arena>> Arena::Map(int fd, uint64_t size) {
+absl::StatusOr<std::shared_ptr<const Arena>> Arena::Map(int fd, uint64_t size, bool writable) {
   if (size == 0 || size > (uint64_t{1} << 46)) {
     return absl::InvalidArgumentError("an arena of this size cannot be mapped");
   }
@@ -33,7 +33,8 @@ absl::StatusOr<std::shared_ptr<const Arena>> Arena::Map(int fd, uint64_t size) {
       mmap(nullptr, reserved_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (reserved == MAP_FAILED) return absl::ErrnoToStatus(errno, "reserving addresses");
   std::byte* data = static_cast<std::byte*>(reserved) + kGuardBytes;
-  if (mmap(data, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED) {
+  const int protection = PROT_READ | (writable ? PROT_WRITE : 0);
+  if (mmap(data, size, protection, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED) {
     absl::Status status = absl::ErrnoToStatus(errno, "mapping an arena");
     munmap(reserved, reserved_bytes);
     return status;
@@ -43,9 +44,9 @@ absl::StatusOr<std::shared_ptr<const Arena>> Arena::Map(int fd, uint64_t size) {
 
 Arena::~Arena() { munmap(reserved_, RoundToPages(size_) + 2 * kGuardBytes); }
 
-absl::Status ArenaTable::Map(uint64_t arena, uint64_t size, int fd) {
+absl::Status ArenaTable::Map(uint64_t arena, uint64_t size, int fd, bool writable) {
   if (absl::Status s = CheckMemoryFile(fd, size); !s.ok()) return s;
-  absl::StatusOr<std::shared_ptr<const Arena>> mapped = Arena::Map(fd, size);
+  absl::StatusOr<std::shared_ptr<const Arena>> mapped = Arena::Map(fd, size, writable);
   if (!mapped.ok()) return mapped.status();
   if (!arenas_.emplace(arena, *std::move(mapped)).second) {
     return absl::InternalError(absl::StrCat("arena ", arena, " is mapped already"));

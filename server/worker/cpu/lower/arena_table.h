@@ -18,7 +18,7 @@ namespace stride::cpu {
 // and touching it costs a second a GiB.
 class Arena {
  public:
-  static absl::StatusOr<std::shared_ptr<const Arena>> Map(int fd, uint64_t size);
+  static absl::StatusOr<std::shared_ptr<const Arena>> Map(int fd, uint64_t size, bool writable);
   ~Arena();
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
@@ -45,8 +45,9 @@ struct Place {
 // arena out of the table; its memory goes when the work that was given a Place in it is done.
 class ArenaTable {
  public:
-  absl::Status Map(uint64_t arena, uint64_t size, int fd);
+  absl::Status Map(uint64_t arena, uint64_t size, int fd, bool writable = true);
   absl::Status Unmap(uint64_t arena);
+  bool Contains(uint64_t arena) const { return arenas_.count(arena) != 0; }
 
   // Every answer was checked: all the bytes meant lie in the arena. INTERNAL otherwise; the daemon
   // sends no such task.

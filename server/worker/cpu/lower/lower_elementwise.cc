@@ -32,7 +32,9 @@ absl::StatusOr<Work> LowerElementwise(const LoweringContext& context,
   std::vector<uint64_t> addresses;
   for (const auto* operands : {&launch.inputs(), &launch.outputs()}) {
     for (const wire::Operand& operand : *operands) {
-      auto place = context.arenas->Elements(operand, launch.extents());
+      const bool peer = operands == &launch.inputs() && context.peers->Contains(operand.arena());
+      const ArenaTable& table = peer ? *context.peers : *context.arenas;
+      auto place = table.Elements(operand, launch.extents());
       if (!place.ok()) return place.status();
       addresses.push_back(place->bits());
       work.operands.push_back(*std::move(place));

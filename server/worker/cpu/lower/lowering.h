@@ -22,6 +22,7 @@ struct LoweringContext {
   const ModuleTable* modules;
   ThreadPool* pool;
   FftPlanCache* fft_plans;  // of the compute thread
+  const ArenaTable* peers;  // other devices': for the inputs of elementwise launches
 };
 
 // From a task to work. On the command loop's thread; touches no array. One function a kind of task,

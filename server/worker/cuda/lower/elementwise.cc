@@ -12,7 +12,9 @@ absl::Status LowerElementwise(const Lowering& lowering, KernelModule& module,
   std::vector<uint64_t> addresses;
   for (const auto* operands : {&launch.inputs(), &launch.outputs()}) {
     for (const wire::Operand& operand : *operands) {
-      absl::StatusOr<CUdeviceptr> address = lowering.arenas.Address(operand, launch.extents());
+      const bool peer = operands == &launch.inputs() && lowering.peers.Contains(operand.arena());
+      const ArenaTable& table = peer ? lowering.peers : lowering.arenas;
+      absl::StatusOr<CUdeviceptr> address = table.Address(operand, launch.extents());
       if (!address.ok()) return address.status();
       addresses.push_back(*address);
     }

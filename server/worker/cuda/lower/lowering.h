@@ -16,6 +16,7 @@ struct Lowering {
   CUstream stream;
   const LaunchLimits& limits;
   const ArenaTable& arenas;
+  const ArenaTable& peers;  // other devices': for the inputs of elementwise launches
   Scratch& scratch;
   HostRing& values;
   // Where a step that is captured notes its fault: zero, and fetched by others. 0: it is the step's
