@@ -10,7 +10,7 @@ import numpy as np
 
 import client_case
 import stride as st
-from stride import _region_pool, _session, _shared
+from stride import _region_pool, _session, _shared, _transfer
 from stride._daemon import PrivateDaemon
 from stride._region import address_of
 from stride.v1 import session_service_pb2
@@ -57,7 +57,7 @@ class ResultTest(client_case.ClientCase):
 
     def test_types_and_shapes(self):
         for dtype in (np.int8, np.float16, np.complex128, bool):
-            values = np.arange(2 * MIB).astype(dtype).reshape(2, 1, MIB)
+            values = (np.arange(2 * MIB) % 100).astype(dtype).reshape(2, 1, MIB)
             got = self.array(values).to_numpy()
             self.assertIsNotNone(self.place(got), dtype)
             self.assertEqual(got.dtype, values.dtype)
@@ -153,11 +153,16 @@ class ResultTest(client_case.ClientCase):
     def test_an_upload_of_one_is_not_copied(self):
         values = np.random.default_rng(3).random(MIB)
         got = self.array(values).to_numpy()
-        with mock.patch.object(_shared.SharedMemory, "_bounce_region", side_effect=AssertionError("copied")):
+        in_place = []
+        put = _transfer._put_shared
+        with mock.patch.object(_transfer, "_put_shared", lambda *arguments: (in_place.append(arguments[-2:]), put(*arguments))):
             up = self.array(got)
             part = self.array(got[1000:500_000])
+            small = self.array(got[5:200_000])
+        self.assertEqual(in_place, [(0, None), (8000, None), (40, None)])
         np.testing.assert_array_equal(up.to_numpy(), values)
         np.testing.assert_array_equal(part.to_numpy(), values[1000:500_000])
+        np.testing.assert_array_equal(small.to_numpy(), values[5:200_000])
         got[:] = 0
         np.testing.assert_array_equal(up.to_numpy(), values)
 

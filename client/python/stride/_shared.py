@@ -14,9 +14,9 @@ from stride._region import Region, address_of, open_region
 from stride._region_pool import Loan, RegionPool
 from stride.v1 import region_service_pb2 as pb, region_service_pb2_grpc
 
-# From here on a region pays: a call takes about a millisecond.
+# From here on it pays to copy through a region: a call takes about a millisecond.
 MIN_BYTES = 2 << 20
-# From here on the daemon writes a result where its array will lie.
+# From here on the daemon writes a result where its array will lie, and reads it there.
 MIN_RESULT_BYTES = 1 << 20
 # The region that transfers copy through is no larger.
 MAX_BOUNCE_BYTES = 256 << 20
@@ -50,7 +50,7 @@ class SharedMemory:
         """Moves the bytes `values` by `move(region, in_place, bounce)` where a region is of use: the user's own that they lie in (`in_place` is
         their offset), or one to copy through (`bounce` are its bytes), which nobody else uses meanwhile. False: there is none just now, or it
         turned out to be of no use; then bytes travel in messages."""
-        if values.size < MIN_BYTES:
+        if values.size < MIN_RESULT_BYTES:
             return False
         found = self.arrays.find(address_of(values), values.size)
         if found is not None:
@@ -64,7 +64,7 @@ class SharedMemory:
                 if error.code() != grpc.StatusCode.RESOURCE_EXHAUSTED:
                     self.arrays.forget(name)
                 return False
-        if not self._bounce_lock.acquire(blocking=False):
+        if values.size < MIN_BYTES or not self._bounce_lock.acquire(blocking=False):
             return False
         try:
             region = self._bounce_region(bounce_bytes)
