@@ -175,7 +175,8 @@ class RegionPool:
             if self._lent.pop(region.name, None) is None:
                 continue  # the daemon's no more
             (self._idle if reusable else gone).append(region)
-        while sum(region.size for region in self._idle) > MAX_IDLE_BYTES:
+        # Several threads at once may have made more than there should be.
+        while self._idle and (sum(region.size for region in self._idle) > MAX_IDLE_BYTES or len(self._lent) + len(self._idle) > MAX_REGIONS):
             gone.append(self._idle.pop(0))
         return gone
 
