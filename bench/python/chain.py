@@ -14,6 +14,7 @@ import time
 import numpy as np
 
 import stride as st
+from bench.report.devices import models
 from bench.report.row import Result, Row, Times
 
 
@@ -71,7 +72,7 @@ def main():
     name, xp, read = other_library()
     host = np.linspace(0, 1, options.size)
     with st.connect() as session:
-        result.devices = {device.name.split("/")[-1]: device.model for device in session.devices()}
+        result.devices = models(session.devices())
         device = next(iter(result.devices))
         print(f"{options.length} operations on {options.size} float64; {', '.join(result.devices)}; beside {name} {xp.__version__}; us an operation, "
               f"medians of {options.repeats}")

@@ -1,5 +1,5 @@
 """What users would otherwise import, beside Stride: the same workloads in NumPy, numexpr, CuPy, Numba, JAX, PyTorch and Arrow Flight, as far as they are
-installed, each in turn in the same run.
+installed, in blocks of a few turns each, round after round in the same run.
 
     PYTHONPATH=build/release/python:. python bench/python/peers.py [--only NAME] [--scale 0.1] [--repeats 15] [--json FILE]
 
@@ -17,7 +17,9 @@ import time
 import numpy as np
 
 import stride as st
-from bench.report.row import Result, Row, Times
+from bench.report.devices import models
+from bench.report.rounds import measure, timed
+from bench.report.row import Result, Row
 
 
 def trigonometric(xp, x):
@@ -78,6 +80,8 @@ class CuPy(Peer):
         self.xp.cuda.get_current_stream().synchronize()
 
     def fused(self, function):
+        if function not in ELEMENTWISE:  # fuse knows few others
+            return super().fused(function)
         xp = self.xp
 
         def program(*arrays):
@@ -154,6 +158,8 @@ class Numba(Peer):
     def __init__(self):
         import math
 
+        if not hasattr(np, "row_stack"):
+            np.row_stack = np.vstack  # NumPy 2.5 has the function by this name alone; Numba still names both as it is imported
         import numba
         from numba import cuda
 
@@ -213,6 +219,7 @@ def product(xp, x, y):
     return x @ y
 
 
+ELEMENTWISE = {trigonometric, add, multiply_add, choose, selu}
 EXPRESSIONS = {trigonometric: "cos(x)**2 + sin(x)**2", add: "x + y", multiply_add: "x + y * z", choose: "where(x > 0.5, y, z)",
                selu: "1.05 * where(x > 0, x, 1.67 * exp(x) - 1.67)", total: "sum(x)"}
 
@@ -306,27 +313,8 @@ def copy_rate(peers):
     return 2 * source.nbytes / statistics.median(times[2:])
 
 
-def timed(turn):
-    begin = time.perf_counter()
-    result = turn()
-    return time.perf_counter() - begin, result
-
-
 # OpenBLAS's threads, ours and NumPy's, watch for more work for 2^26 cycles: on cores that the next turn has to have.
 WATCHING_S = 0.04
-
-
-def measure(turns, repeats, pause_s=0.0):
-    """Alternately, so that what disturbs the machine disturbs all."""
-    times = {name: [] for name in turns}
-    for i in range(repeats + 2):
-        for name, turn in turns.items():
-            time.sleep(pause_s)
-            elapsed, result = timed(turn)
-            del result
-            if i >= 2:
-                times[name].append(elapsed)
-    return {name: Times.of(one) for name, one in times.items()}
 
 
 def rows_of(key, what, times, device, *, limit=0, num_bytes=0):
@@ -446,14 +434,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="workloads whose name has this in it")
     parser.add_argument("--scale", type=float, default=1.0, help="of the number of elements")
-    parser.add_argument("--repeats", type=int, default=15)
+    parser.add_argument("--repeats", type=int, default=15, help="rounds, in each of which every library has one to five measured turns")
     parser.add_argument("--json", help="a file for the rows")
     options = parser.parse_args()
     missing, result = {}, Result()
     peers = open_peers(missing)
     with st.connect() as session:
         devices = session.devices()
-        result.devices = {device.name.split("/")[-1]: device.model for device in devices}
+        result.devices = models(devices)
         device = next(iter(result.devices))
         print(f"{', '.join(result.devices)}; {options.repeats} rounds; ms")
         print(f"{'':46}{'median':>10}{'p99':>10}{'limit':>9}{'ratio':>8}")

@@ -13,6 +13,7 @@ import time
 import numpy as np
 
 import stride as st
+from bench.report.devices import models
 from bench.report.row import Result, Row, Times
 
 
@@ -54,7 +55,7 @@ def main():
         return np.asarray(function(x))
 
     with st.connect() as session:
-        result.devices = {device.name.split("/")[-1]: device.model for device in session.devices()}
+        result.devices = models(session.devices())
         device = next(iter(result.devices))
         print(f"{num_operations} operations on {options.size} float64; {', '.join(result.devices)}; us, medians of {options.repeats}")
         x = st.asarray(host) + 0

@@ -12,6 +12,7 @@ import time
 import numpy as np
 
 import stride as st
+from bench.report.devices import labels, models
 from bench.report.row import Result, Row, Times
 from stride._daemon import PrivateDaemon, find_daemon
 
@@ -83,10 +84,10 @@ def main():
         kind = "cuda" if any(device.kind == "cuda" for device in found) else "cpu"
         names = [device.name.replace("devices/", "") for device in found if device.kind == kind and device.serving]
         print(f"{len(names)} devices of kind {kind}")
-        result.devices = {device.name.split("/")[-1]: device.model for device in found}
+        result.devices = models(found)
         if len(names) < 2:
             result.missing.append(f"arrays over several devices: there is one of kind {kind}")
-        first = names[0]
+        first = labels(found)["devices/" + names[0]]
         groups = {n: names[:n] for n in counts(names)}
 
         arrays = {n: made((arguments.elements,), 0, group, 1) for n, group in groups.items()}

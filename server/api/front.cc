@@ -210,9 +210,11 @@ void FrontImpl::ShareRegions(const std::vector<ListeningSocket>& sockets) {
     return socket.address.kind == Address::Kind::kUnix && !socket.address.path.empty();
   });
   if (local == sockets.end()) return;
-  auto socket = RegionSocket::Start(local->address.path, [this](std::string_view ticket) {
-    return engine_->RedeemRegion(ticket);
-  });
+  auto socket = RegionSocket::Start(
+      local->address.path,
+      {.redeem = [this](std::string_view ticket) { return engine_->RedeemRegion(ticket); },
+       .hold = [this](const std::string& region) { engine_->HoldRegion(region); },
+       .let_go = [this](const std::string& region) { engine_->LetGoOfRegion(region); }});
   if (!socket.ok()) {
     LogWarning(absl::StrCat("no memory is shared with clients: ", socket.status().message()));
     return;

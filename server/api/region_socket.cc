@@ -54,9 +54,9 @@ bool SendDescriptor(int socket, int fd) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RegionSocket>> RegionSocket::Start(const std::string& calls_path,
-                                                                  Redeem redeem) {
+                                                                  Calls calls) {
   std::unique_ptr<RegionSocket> self(
-      new RegionSocket(absl::StrCat(calls_path, kSuffix), std::move(redeem)));
+      new RegionSocket(absl::StrCat(calls_path, kSuffix), std::move(calls)));
   if (absl::Status status = self->Bind(calls_path); !status.ok()) return status;
   self->stop_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!self->stop_.valid()) return absl::ErrnoToStatus(errno, "making an event");
@@ -112,6 +112,7 @@ void RegionSocket::Run() {
     polled.assign({{stop_.get(), POLLIN, 0}, {socket_.get(), POLLIN, 0}});
     for (const Connection& connection : connections_)
       polled.push_back({connection.fd.get(), POLLIN, 0});
+    for (const Holder& holder : holders_) polled.push_back({holder.fd.get(), POLLIN, 0});
     absl::Duration wait = absl::InfiniteDuration();
     if (!connections_.empty()) wait = connections_.front().deadline - absl::Now();
     const int timeout_ms =
@@ -124,7 +125,13 @@ void RegionSocket::Run() {
     }
     if (polled[0].revents != 0) return;
     const absl::Time now = absl::Now();
-    size_t i = 2;
+    size_t i = 2 + connections_.size();
+    // Whatever comes: it is the end, or more than there is to say.
+    for (auto it = holders_.begin(); it != holders_.end(); ++i) {
+      if (polled[i].revents != 0) calls_.let_go(it->region);
+      it = polled[i].revents != 0 ? holders_.erase(it) : std::next(it);
+    }
+    i = 2;
     for (auto it = connections_.begin(); it != connections_.end(); ++i) {
       bool done = polled[i].revents != 0 && Serve(*it);
       if (!done && it->deadline <= now) {
@@ -177,12 +184,18 @@ bool RegionSocket::Serve(Connection& connection) {
   const ssize_t size = recv(connection.fd.get(), packet, sizeof(packet), MSG_DONTWAIT);
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return false;
   if (size <= 0) return true;
-  auto redeemed = redeem_({packet, static_cast<size_t>(size)});
+  auto redeemed = calls_.redeem({packet, static_cast<size_t>(size)});
   if (!redeemed.ok()) {
     ++stats_.refused;
     return true;
   }
-  if (SendDescriptor(connection.fd.get(), redeemed->fd)) ++stats_.handed_out;
+  calls_.hold(redeemed->name);
+  if (SendDescriptor(connection.fd.get(), redeemed->fd)) {
+    ++stats_.handed_out;
+    holders_.push_back({std::move(connection.fd), std::move(redeemed->name)});
+  } else {
+    calls_.let_go(redeemed->name);
+  }
   return true;
 }
 

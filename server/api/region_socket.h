@@ -20,9 +20,10 @@
 namespace stride::api {
 
 // Hands out the descriptors of regions: who connects (SOCK_SEQPACKET) and sends a ticket gets one
-// packet with the descriptor that it is good for, and the connection is closed; anything else, or
-// nothing for a while, only closes it. One thread and a bounded number of connections, of which a
-// newcomer takes the oldest one's place: those that say nothing keep nobody out.
+// packet with the descriptor that it is good for, and holds the region until it closes the
+// connection; anything else, or nothing for a while, closes it. One thread and a bounded number of
+// connections without a region, of which a newcomer takes the oldest one's place: those that say
+// nothing keep nobody out. Of those that hold one there are no more than regions.
 class RegionSocket {
  public:
   static constexpr size_t kMaxConnections = 64;
@@ -34,13 +35,18 @@ class RegionSocket {
     std::atomic<int64_t> refused{0};  // a packet that is no good ticket
     std::atomic<int64_t> evicted{0};  // closed for a newcomer, or said nothing
   };
-  // Called on the socket's thread; must not block.
-  using Redeem = std::function<absl::StatusOr<scheduler::RedeemedRegion>(std::string_view ticket)>;
+  // Called on the socket's thread; must not block. Who holds a region when the socket ends does not
+  // let go.
+  struct Calls {
+    std::function<absl::StatusOr<scheduler::RedeemedRegion>(std::string_view ticket)> redeem;
+    std::function<void(const std::string& region)> hold;
+    std::function<void(const std::string& region)> let_go;
+  };
 
   // Beside the socket that calls come to, `calls_path`, and open to the same users: its group and
   // mode are taken over. A file that an earlier daemon left is replaced.
   static absl::StatusOr<std::unique_ptr<RegionSocket>> Start(const std::string& calls_path,
-                                                             Redeem redeem);
+                                                             Calls calls);
   // Stops, and removes the file unless a successor has replaced it.
   ~RegionSocket();
 
@@ -54,21 +60,26 @@ class RegionSocket {
     absl::Time deadline;
   };
 
-  RegionSocket(std::string path, Redeem redeem)
-      : path_(std::move(path)), redeem_(std::move(redeem)) {}
+  struct Holder {
+    UniqueFd fd;
+    std::string region;
+  };
+
+  RegionSocket(std::string path, Calls calls) : path_(std::move(path)), calls_(std::move(calls)) {}
   absl::Status Bind(const std::string& calls_path);
   void Run();
   void AcceptSome();
   // Of the same user where that has too many, else the oldest of all.
   void MakeRoom(uid_t user);
-  // What it says, as far as it has said anything. True: it is done with.
+  // What it says, as far as it has said anything. True: it is done with, or among the holders.
   bool Serve(Connection& connection);
 
   const std::string path_;
-  const Redeem redeem_;
+  const Calls calls_;
   UniqueFd socket_, stop_;
   ino_t inode_ = 0;
   std::list<Connection> connections_;  // by age
+  std::list<Holder> holders_;
   Stats stats_;
   std::thread thread_;
 };

@@ -291,9 +291,10 @@ class EngineImpl : public Engine {
   absl::StatusOr<RedeemedRegion> RedeemRegion(std::string_view ticket) override {
     auto region = regions_.Redeem(ticket);
     if (!region.ok()) return region.status();
-    const int fd = (*region)->fd();
-    return RedeemedRegion{*std::move(region), fd};
+    return RedeemedRegion{*region, (*region)->fd(), (*region)->name()};
   }
+  void HoldRegion(const std::string& name) override { regions_.Hold(name); }
+  void LetGoOfRegion(const std::string& name) override { regions_.LetGo(name); }
   int64_t region_bytes() override { return regions_.bytes(); }
 
   std::unique_ptr<Together> BeginTogether() override {

@@ -210,6 +210,7 @@ class Download {
 struct RedeemedRegion {
   std::shared_ptr<const void> owner;
   int fd = -1;
+  std::string name;
 };
 
 // A Fetch that was accepted: a read of the array as what was accepted before leaves it. What is
@@ -278,6 +279,10 @@ class Engine {
   virtual absl::StatusOr<RedeemedRegion> RedeemRegion(std::string_view ticket) {
     return absl::UnimplementedError("regions");
   }
+  // While a client holds a region, the end of its session or of the daemon leaves the bytes as they
+  // are. Neither blocks.
+  virtual void HoldRegion(const std::string& name) {}
+  virtual void LetGoOfRegion(const std::string& name) {}
   // Of all regions.
   virtual int64_t region_bytes() { return 0; }
 

@@ -2,9 +2,10 @@
 
 namespace stride::scheduler {
 
-Region::Region(uint64_t id, TenantId tenant, std::string session,
+Region::Region(uint64_t id, std::string name, TenantId tenant, std::string session,
                std::unique_ptr<store::Region> memory, std::shared_ptr<const void> place)
     : id_(id),
+      name_(std::move(name)),
       tenant_(std::move(tenant)),
       session_(std::move(session)),
       place_(std::move(place)),

@@ -21,12 +21,13 @@ namespace stride::scheduler {
 class Region {
  public:
   // `place`: what counts its bytes while it lives.
-  Region(uint64_t id, TenantId tenant, std::string session, std::unique_ptr<store::Region> memory,
-         std::shared_ptr<const void> place);
+  Region(uint64_t id, std::string name, TenantId tenant, std::string session,
+         std::unique_ptr<store::Region> memory, std::shared_ptr<const void> place);
   // Has workers unmap it.
   ~Region();
 
   uint64_t id() const { return id_; }  // unique in the daemon's life
+  const std::string& name() const { return name_; }
   const TenantId& tenant() const { return tenant_; }
   const std::string& session() const { return session_; }
   int64_t size() const { return memory_->size(); }
@@ -38,12 +39,16 @@ class Region {
     return offset >= 0 && size >= 0 && offset <= this->size() && size <= this->size() - offset;
   }
 
+  // As store::Region says.
+  void LeavePages() { memory_->LeavePages(); }
+
   // Copies that are sent to the worker afterwards may name this region. The first time it is sent
   // there, which may block as Worker says.
   absl::Status MapIn(const std::shared_ptr<broker::Worker>& worker);
 
  private:
   const uint64_t id_;
+  const std::string name_;
   const TenantId tenant_;
   const std::string session_;
   const std::shared_ptr<const void> place_;  // goes after the memory

@@ -81,6 +81,11 @@ absl::StatusOr<std::shared_ptr<const void>> Regions::TakePlace(const TenantId& t
   });
 }
 
+Regions::~Regions() {
+  absl::MutexLock lock(&mutex_);
+  for (const auto& [name, over] : held_) regions_.at(name)->LeavePages();
+}
+
 absl::Status Regions::CheckSession(const TenantId& tenant, const std::string& id) {
   Locked lock(*core_);
   return core_->catalogue.FindSession(tenant, id, core_->Now()).status();
@@ -113,8 +118,8 @@ absl::StatusOr<v1::CreateRegionResponse> Regions::Create(const TenantId& tenant,
   Locked lock(*core_);
   auto still = core_->catalogue.FindSession(tenant, *session, core_->Now());
   absl::MutexLock mine(&mutex_);
-  region =
-      std::make_shared<Region>(++last_id_, tenant, *session, *std::move(memory), *std::move(place));
+  region = std::make_shared<Region>(++last_id_, response.region().name(), tenant, *session,
+                                    *std::move(memory), *std::move(place));
   if (!still.ok()) return still.status();
   DropOldTickets(core_->Now());
   tickets_[response.ticket()] = {region, expire_time};
@@ -162,6 +167,7 @@ absl::Status Regions::Delete(const TenantId& tenant, const std::string& name) {
   auto region = Find(tenant, name, "", "name");
   if (!region.ok()) return region.status();
   absl::MutexLock lock(&mutex_);
+  held_.erase(name);
   return regions_.erase(name) > 0 ? absl::OkStatus() : NoSuchRegion(name);
 }
 
@@ -170,13 +176,33 @@ void Regions::Removed(session::Session& session) {
   const std::string prefix = absl::StrCat("sessions/", session.id, "/");
   for (auto it = regions_.lower_bound(prefix);
        it != regions_.end() && it->first.compare(0, prefix.size(), prefix) == 0;) {
-    if (it->second->tenant() != session.tenant) {
+    const bool mine = it->second->tenant() == session.tenant;
+    auto held = held_.find(it->first);
+    if (mine && held != held_.end()) held->second = true;
+    if (!mine || held != held_.end()) {
       ++it;
       continue;
     }
     DropLater(std::move(it->second));
     it = regions_.erase(it);
   }
+}
+
+void Regions::Hold(const std::string& name) {
+  absl::MutexLock lock(&mutex_);
+  if (regions_.count(name) > 0) held_.emplace(name, false);
+}
+
+void Regions::LetGo(const std::string& name) {
+  absl::MutexLock lock(&mutex_);
+  auto held = held_.find(name);
+  if (held == held_.end()) return;
+  const bool over = held->second;
+  held_.erase(held);
+  if (!over) return;
+  auto region = regions_.find(name);
+  DropLater(std::move(region->second));
+  regions_.erase(region);
 }
 
 void Regions::DropLater(std::shared_ptr<Region> region) {

@@ -30,6 +30,7 @@ class Regions : public session::Catalogue::Observer {
 
   explicit Regions(Core* core, absl::Duration ticket_life = kTicketLife)
       : core_(core), ticket_life_(ticket_life) {}
+  ~Regions();
 
   // All but `socket_path`. Counts the bytes first, then takes them, without the engine's lock.
   absl::StatusOr<v1::CreateRegionResponse> Create(const TenantId& tenant,
@@ -38,6 +39,10 @@ class Regions : public session::Catalogue::Observer {
   // The region that the ticket was made for. NOT_FOUND: it is none, was used, is too old, or its
   // region has gone.
   absl::StatusOr<std::shared_ptr<Region>> Redeem(std::string_view ticket);
+  // From now on the end of its session, or of the daemon, leaves the region's bytes as they are,
+  // until LetGo or Delete; it is counted as long. One that has gone is no matter.
+  void Hold(const std::string& name);
+  void LetGo(const std::string& name);
   // NOT_FOUND, in the same words, for what does not exist and for what is another tenant's, or of
   // another session than `session` where that is not empty. INVALID_ARGUMENT about `field`.
   absl::StatusOr<std::shared_ptr<Region>> Find(const TenantId& tenant, const std::string& name,
@@ -80,6 +85,8 @@ class Regions : public session::Catalogue::Observer {
   mutable absl::Mutex mutex_;
   uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<std::string, std::shared_ptr<Region>> regions_ ABSL_GUARDED_BY(mutex_);  // by name
+  // By name, whether its session has ended. Each is in regions_.
+  std::map<std::string, bool> held_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, Ticket, std::less<>> tickets_ ABSL_GUARDED_BY(mutex_);
 };
 

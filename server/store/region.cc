@@ -63,6 +63,7 @@ absl::StatusOr<std::unique_ptr<Region>> Region::Create(int64_t size) {
 }
 
 Region::~Region() {
+  if (leave_pages_) return;
   fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
             static_cast<off_t>(map_.size()));
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -21,6 +22,9 @@ class Region {
   // Gives the pages back, also where a client keeps the file open or mapped, which then reads
   // zeros: nobody can hold memory that is not counted any more. Takes tens of milliseconds a GiB.
   ~Region();
+  // Its end leaves the pages to whoever has it mapped: for the end of the daemon, which counts no
+  // more.
+  void LeavePages() { leave_pages_ = true; }
   Region(const Region&) = delete;
 
   int fd() const { return fd_.get(); }
@@ -32,6 +36,7 @@ class Region {
 
   const UniqueFd fd_;
   const MemoryMap map_;
+  std::atomic<bool> leave_pages_ = false;
 };
 
 }  // namespace stride::store

@@ -11,7 +11,9 @@ from io import StringIO
 from unittest import mock
 
 from bench.report import __main__ as report
+from bench.report.devices import labels, models
 from bench.report.parts import Part
+from bench.report.rounds import measure
 from bench.report.row import Result, Row, Times
 from bench.report.table import duration, summary, table
 from bench.report.targets import TARGETS, target_of
@@ -58,6 +60,46 @@ class RowTest(unittest.TestCase):
         self.assertEqual((whole.devices, whole.missing), ({"cpu:0": "p"}, ["x", "y"]))
         with self.assertRaisesRegex(ValueError, "b/cpu:0"):
             whole.add(Result([row("b/cpu:0", 2)]))
+
+
+class Device:
+    def __init__(self, name, kind, model="m"):
+        self.name, self.kind, self.model = name, kind, model
+
+
+class DeviceTest(unittest.TestCase):
+    def test_devices_are_called_by_kind_and_place(self):
+        devices = [Device("devices/GPU-1f", "cuda", "H200"), Device("devices/cpu:0", "cpu"), Device("devices/GPU-0a", "cuda"), Device("devices/cpu:1", "cpu")]
+        self.assertEqual(list(labels(devices).values()), ["cuda:0", "cpu:0", "cuda:1", "cpu:1"])
+        self.assertEqual(labels(devices)["devices/GPU-0a"], "cuda:1")
+        self.assertEqual(next(iter(models(devices).items())), ("cuda:0", "H200"))
+        self.assertIsNotNone(target_of(row(f"peer/sum/cupy/{labels(devices)['devices/GPU-1f']}", 1, 1)))
+
+
+class RoundsTest(unittest.TestCase):
+    """A clock that only turns move."""
+
+    def measured(self, seconds, repeats, pause_s=0.0):
+        turns, now = [], [0.0]
+
+        def turn(name):
+            turns.append(name)
+            now[0] += seconds[name] * (10 if turns[-2:-1] != [name] else 1)  # the first after another library's
+
+        with mock.patch("time.perf_counter", lambda: now[0]), mock.patch("time.sleep") as sleep:
+            times = measure({name: lambda name=name: turn(name) for name in seconds}, repeats, pause_s)
+        return "".join(turns), times, sleep
+
+    def test_blocks_of_few_turns_the_first_not_measured(self):
+        turns, times, sleep = self.measured({"a": 0.001, "b": 0.02, "c": 0.3}, 2, 0.04)
+        self.assertEqual(turns, "aaaaaabbbbcc" * 2)
+        self.assertEqual({name: one.count for name, one in times.items()}, {"a": 10, "b": 6, "c": 2})
+        self.assertAlmostEqual(times["a"].p99_s, 0.001)
+        self.assertAlmostEqual(times["c"].p99_s, 0.3)
+        self.assertEqual(sleep.call_args_list, [mock.call(0.04)] * 6)
+
+    def test_one_library_alone(self):
+        self.assertEqual(self.measured({"a": 1.0}, 1)[1]["a"].count, 1)
 
 
 class TargetTest(unittest.TestCase):

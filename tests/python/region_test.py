@@ -10,7 +10,7 @@ import numpy as np
 
 import client_case
 import stride as st
-from stride import _session, _shared
+from stride import _region, _session, _shared
 
 MIB = 1 << 20
 
@@ -85,10 +85,10 @@ class RegionTest(client_case.ClientCase):
 
     def test_what_nobody_holds_goes(self):
         values = self.own.empty_shared(MIB, np.uint8)
-        name = next(iter(self.own._shared._users))
+        name = next(iter(self.own._shared.arrays._lent))
         del values
         gc.collect()
-        self.assertEqual(self.own._shared._users, {})
+        self.assertEqual(self.own._shared.arrays._lent, {})
         from stride.v1 import region_service_pb2 as pb
         stub = self.own._shared._stub
         with self.assertRaises(grpc.RpcError) as raised:
@@ -113,10 +113,20 @@ class RegionTest(client_case.ClientCase):
         self.assertIsNotNone(shared._bounce)
 
     def test_without_its_socket_bytes_travel_in_messages(self):
-        with mock.patch.object(_shared, "_fetch", side_effect=PermissionError("no")):
+        with mock.patch.object(_region, "_fetch", side_effect=PermissionError("no")):
             self.round_trip(np.arange(5 * MIB, dtype=np.uint8))
         self.assertIsNone(self.own._shared._bounce)
         self.assertGreater(self.own._shared._next_try, 0)
+
+    def test_an_interrupted_upload_tells_why(self):
+        for kind in (ValueError, KeyboardInterrupt):
+            def stop(done, total):
+                raise kind("enough")
+
+            with self.assertRaisesRegex(kind, "enough"), mock.patch.object(_session, "_default", [self.own]):
+                st.asarray(np.zeros(40 * MIB, np.uint8), progress=stop)
+            self.assertIsNone(self.own._shared._bounce)
+        self.round_trip(np.full(9 * MIB, 3, np.uint8))
 
     def test_an_interrupted_transfer_gives_its_region_up(self):
         values = np.zeros(64 * MIB, np.uint8)
@@ -126,7 +136,7 @@ class RegionTest(client_case.ClientCase):
         def stop(done, total):
             raise KeyboardInterrupt
 
-        with self.assertRaises(KeyboardInterrupt):
+        with self.assertRaises(KeyboardInterrupt), mock.patch.object(_shared.SharedMemory, "receive", return_value=None):
             self.own.read(array._node, stop)
         self.assertIsNot(self.own._shared._bounce, region)
         self.round_trip(np.full(9 * MIB, 3, np.uint8))

@@ -123,15 +123,14 @@ class Array(NumpyMethods):
 
     def to_numpy(self, *, progress=None) -> np.ndarray:
         """A copy on the host. `progress(done_bytes, total_bytes)` is called while a large array comes down."""
-        return np.array(self._node.session.read(self._node, progress))
+        return self._node.session.read_own(self._node, progress)
 
     def __array__(self, dtype=None, copy=None) -> np.ndarray:
         if copy is False:
             raise ValueError("the elements are on a device: reading them is always a copy")
-        values = self._read()
-        if dtype is not None and np.dtype(dtype) != values.dtype:
-            return values.astype(dtype)
-        return np.array(values)
+        if dtype is not None and np.dtype(dtype) != self.dtype:
+            return self._read().astype(dtype)
+        return self._node.session.read_own(self._node)
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         """On the host, and a copy. With `copy=False`: of arrays small enough to be kept there, the host's own elements, which are handed over."""

@@ -153,7 +153,7 @@ class Session:
         while self in _default:
             _default.remove(self)
         self._stream.close()
-        self._shared.keep_user_arrays()
+        self._shared.arrays.close()
         try:
             self._sessions.DeleteSession(session_service_pb2.DeleteSessionRequest(name=self.name), timeout=5)
         except grpc.RpcError:
@@ -241,6 +241,11 @@ class Session:
         if node.nbytes > FETCH_INLINE_BYTES:
             return self._read_bulk(node, progress)
         return self.accept(node, self._wait(self.fetch_future(node)))
+
+    def read_own(self, node: Node, progress=None) -> np.ndarray:
+        """The elements, in memory that is the caller's alone."""
+        values = self.read(node, progress)
+        return values if node.nbytes > FETCH_INLINE_BYTES and values is not node.host else np.array(values)
 
     def accept(self, node: Node, result) -> np.ndarray:
         """The elements out of the answer to a fetch."""
@@ -441,8 +446,11 @@ def _release_nothing(command_id):
 def _renew(session, closed, stub, name) -> None:
     """The renewing thread: holds the session only weakly."""
     while not closed.wait(_TTL_SECONDS / 3):
-        if session() is None:
+        alive = session()
+        if alive is None:
             return
+        alive._shared.arrays.rest()
+        del alive
         try:
             stub.RenewSession(session_service_pb2.RenewSessionRequest(name=name), timeout=30)
         except grpc.RpcError:

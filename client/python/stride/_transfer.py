@@ -1,6 +1,7 @@
 """Bulk bytes: large arrays as several calls at once, each with its own range; through memory shared with the daemon where that can be had
 and pays, else in chunks inside messages."""
 
+import math
 from collections import deque
 from concurrent.futures import wait
 from typing import Callable, List, Optional, Tuple
@@ -14,24 +15,26 @@ from stride.v1 import array_pb2, array_service_pb2 as pb, array_service_pb2_grpc
 CHUNK_BYTES = 1 << 20
 # Below this a second call costs more than it brings.
 _MIN_PART_BYTES = 8 << 20
-# Of one upload call through a region.
-_PUT_PART_BYTES = 8 << 20
-# However many connections there are: more threads copy no faster, and the smallest region has a chunk for each part of theirs.
-_MAX_THREADS = 8
-# No call through a region moves less of a larger array.
+# Through a region a call costs the interpreter, which runs one thread at a time, about as long as this many bytes take to copy; and more
+# threads than these copy no faster.
+_MIN_SHARED_PART_BYTES = 16 << 20
+_MAX_THREADS = 4
+# No upload call through a region moves more: each thread has a part of the region, and makes its calls one after the other.
+_PUT_PART_BYTES = 64 << 20
+# No download call through a region moves less of a larger array.
 _LEAST_PART_BYTES = 4 << 20
-# What the daemon tells of at once: copied out while the next comes, or nothing to do about it.
+# What one message tells of: copied out, by either side, while the next comes; or nothing to do about it.
 _BOUNCE_CHUNK_BYTES = 4 << 20
 _IN_PLACE_CHUNK_BYTES = 16 << 20
-# Each thread's calls take turns with two parts of the region: nothing but a call's end tells that the daemon has done with its part.
-_PARTS_OF_THREAD = 2
+# Each thread's downloads take turns with two parts of the region, so that one comes while the other is copied out.
+_PARTS_OF_FETCH = 2
 
-# Called with bytes moved so far and bytes in all, in a thread of the pool.
+# Called with bytes moved so far and bytes in all, in any thread.
 Progress = Callable[[int, int], None]
 
 
-def cut_ranges(size: int, max_parts: int) -> List[Tuple[int, int]]:
-    parts = max(1, min(max_parts, size // _MIN_PART_BYTES))
+def cut_ranges(size: int, max_parts: int, min_part_bytes: int = _MIN_PART_BYTES) -> List[Tuple[int, int]]:
+    parts = max(1, min(max_parts, size // min_part_bytes))
     step = -(-max(size, 1) // parts)
     step = -(-step // CHUNK_BYTES) * CHUNK_BYTES
     return [(begin, min(size, begin + step)) for begin in range(0, size, step)] or [(0, 0)]
@@ -71,19 +74,20 @@ def _run_parts(channels, pool, ranges, move) -> None:
 
 
 class _Turns:
-    """The calls of one thread: begin(at, end, offset) starts one that moves these bytes by way of that part of the region, and returns what
-    waits for its end. The next that uses its part begins after that."""
+    """The calls of one thread, which has `num_parts` parts of the region: begin(at, end, offset) starts one that moves these bytes by way of that
+    part, and returns what waits for its end. The next that uses its part begins after that, since nothing else tells that the daemon has done
+    with it."""
 
-    def __init__(self, begin, in_place: Optional[int], index: int, part_bytes: int):
-        self._begin, self._in_place, self._index, self._part_bytes = begin, in_place, index, part_bytes
+    def __init__(self, begin, in_place: Optional[int], index: int, part_bytes: int, num_parts: int):
+        self._begin, self._in_place, self._index, self._part_bytes, self._num_parts = begin, in_place, index, part_bytes, num_parts
         self._ends: deque = deque()
 
     def run(self, begin: int, end: int) -> None:
         try:
             for turn, at in enumerate(range(begin, end, self._part_bytes)):
-                if len(self._ends) == _PARTS_OF_THREAD:
+                if len(self._ends) == self._num_parts:
                     self._ends.popleft()()
-                part = self._index * _PARTS_OF_THREAD + turn % _PARTS_OF_THREAD
+                part = self._index * self._num_parts + turn % self._num_parts
                 offset = part * self._part_bytes if self._in_place is None else self._in_place + at
                 self._ends.append(self._begin(at, min(end, at + self._part_bytes), offset))
         finally:
@@ -92,47 +96,71 @@ class _Turns:
 
 
 def _cut_shared(channels, size: int) -> List[Tuple[int, int]]:
-    return cut_ranges(size, min(channels.num_bulk, _MAX_THREADS))
+    return cut_ranges(size, min(channels.num_bulk, _MAX_THREADS), _MIN_SHARED_PART_BYTES)
 
 
-def _part_bytes(ranges, in_place: Optional[int], region_bytes: int, most: int) -> int:
-    largest = max(end - begin for begin, end in ranges)
+def _part_bytes(ranges, in_place: Optional[int], region_bytes: int, num_parts: int) -> int:
+    largest = max(1, max(end - begin for begin, end in ranges))
     if in_place is not None:
-        return max(1, largest)
-    room = region_bytes // (len(ranges) * _PARTS_OF_THREAD)
-    half = -(-largest // _PARTS_OF_THREAD)
-    wanted = max(-(-half // CHUNK_BYTES) * CHUNK_BYTES, _LEAST_PART_BYTES)
-    return max(CHUNK_BYTES, min(wanted, room // CHUNK_BYTES * CHUNK_BYTES, most))
+        return largest
+    room = region_bytes // (len(ranges) * num_parts)
+    share = -(-largest // num_parts)
+    return max(CHUNK_BYTES, min(max(-(-share // CHUNK_BYTES) * CHUNK_BYTES, _LEAST_PART_BYTES), room // CHUNK_BYTES * CHUNK_BYTES))
+
+
+def _bounce_bytes_for_put(channels, size: int) -> int:
+    ranges = _cut_shared(channels, size)
+    return len(ranges) * min(_PUT_PART_BYTES, max(end - begin for begin, end in ranges))
 
 
 def _put_shared(channels, pool, header, source, count, timeout, region, in_place, bounce) -> None:
     ranges = _cut_shared(channels, len(source))
-    size = _part_bytes(ranges, in_place, 0 if bounce is None else len(bounce), _PUT_PART_BYTES)
+    size = _part_bytes(ranges, in_place, 0 if bounce is None else len(bounce), 1)
 
     def move(stub, index, begin, end):
         def start(at, stop, offset):
-            if bounce is not None:
-                bounce[offset:offset + stop - at] = source[at:stop]  # NumPy lets other threads run meanwhile
-            mine = pb.PutArrayRequest.Header(region=region)
-            mine.MergeFrom(header)
-            mine.range.CopyFrom(array_pb2.ByteRange(begin=at, end=stop))
-            chunk = region_service_pb2.RegionRange(offset=offset, size=stop - at)
-            call = stub.PutArray.future(iter((pb.PutArrayRequest(header=mine), pb.PutArrayRequest(chunk=chunk))), timeout=timeout)
+            failures: list = []
+
+            def messages():
+                # In a thread of gRPC's, which keeps what is raised here to itself, and ends the call only for an Exception.
+                try:
+                    mine = pb.PutArrayRequest.Header(region=region)
+                    mine.MergeFrom(header)
+                    mine.range.CopyFrom(array_pb2.ByteRange(begin=at, end=stop))
+                    yield pb.PutArrayRequest(header=mine)
+                    step = stop - at if bounce is None else _BOUNCE_CHUNK_BYTES
+                    for done in range(0, stop - at, step):
+                        until = min(done + step, stop - at)
+                        if bounce is not None:
+                            bounce[offset + done:offset + until] = source[at + done:at + until]  # NumPy lets other threads run meanwhile
+                        yield pb.PutArrayRequest(chunk=region_service_pb2.RegionRange(offset=offset + done, size=until - done))
+                        count.add(until - done)
+                except GeneratorExit:  # the call has ended before
+                    raise
+                except BaseException as error:
+                    failures.append(error)
+                    raise RuntimeError("given up") from None
+
+            call = stub.PutArray.future(messages(), timeout=timeout)
 
             def finish():
-                call.result()
-                count.add(stop - at)
+                try:
+                    call.result()
+                except grpc.RpcError:
+                    if failures:
+                        raise failures[0] from None
+                    raise
 
             return finish
 
-        _Turns(start, in_place, index, size).run(begin, end)
+        _Turns(start, in_place, index, size, 1).run(begin, end)
 
     _run_parts(channels, pool, ranges, move)
 
 
-def _fetch_shared(channels, pool, name, target, count, timeout, region, in_place, bounce) -> None:
-    ranges = _cut_shared(channels, len(target))
-    size = _part_bytes(ranges, in_place, 0 if bounce is None else len(bounce), _shared.MAX_BOUNCE_BYTES)
+def _fetch_shared(channels, pool, name, total, target, count, timeout, region, in_place, bounce) -> None:
+    ranges = _cut_shared(channels, total)
+    size = _part_bytes(ranges, in_place, 0 if bounce is None else len(bounce), _PARTS_OF_FETCH)
 
     def move(stub, index, begin, end):
         def start(at, stop, offset):
@@ -158,7 +186,7 @@ def _fetch_shared(channels, pool, name, target, count, timeout, region, in_place
 
             return finish
 
-        _Turns(start, in_place, index, size).run(begin, end)
+        _Turns(start, in_place, index, size, _PARTS_OF_FETCH).run(begin, end)
 
     _run_parts(channels, pool, ranges, move)
 
@@ -174,9 +202,8 @@ def put(channels, shared, pool, parent: str, array_id: str, spec: array_pb2.Arra
     view = memoryview(source)
     count = _Count(len(view), progress)
     common = pb.PutArrayRequest.Header(parent=parent, array_id=array_id, spec=spec, device=device, overwrite=overwrite, sharding=sharding)
-    threads = len(_cut_shared(channels, len(view)))
     try:
-        if shared.use(source, threads * _PARTS_OF_THREAD * _PUT_PART_BYTES,
+        if shared.use(source, _bounce_bytes_for_put(channels, len(view)),
                       lambda *region: _put_shared(channels, pool, common, source, count, timeout, *region)):
             return
     except grpc.RpcError as error:
@@ -199,14 +226,22 @@ def put(channels, shared, pool, parent: str, array_id: str, spec: array_pb2.Arra
 def fetch(channels, shared, pool, name: str, dtype: np.dtype, shape: Tuple[int, ...], *, progress: Optional[Progress] = None,
           timeout: Optional[float] = None) -> np.ndarray:
     """Downloads an array whose type and shape are known, in C order; waits until it is ready."""
+    size = math.prod(shape) * dtype.itemsize
+    count = _Count(size, progress)
+    try:
+        loan = shared.receive(size, lambda *region: _fetch_shared(channels, pool, name, size, None, count, timeout, *region))
+        if loan is not None:
+            return loan.array(dtype, shape)
+    except grpc.RpcError as error:
+        raise _errors.from_rpc(error) from None
     values = np.empty(shape, dtype)
     out = values.reshape(-1).view(np.uint8) if values.size else np.empty(0, np.uint8)
     target = memoryview(out)
-    count = _Count(len(target), progress)
+    count = _Count(size, progress)  # anew
     try:
         # A call for each part of a view makes the daemon gather the view each time: few calls.
-        if shared.use(out, min(max(len(target), _PARTS_OF_THREAD * _LEAST_PART_BYTES), _shared.MAX_BOUNCE_BYTES),
-                      lambda *region: _fetch_shared(channels, pool, name, out, count, timeout, *region)):
+        if shared.use(out, min(max(size, _PARTS_OF_FETCH * _LEAST_PART_BYTES), _shared.MAX_BOUNCE_BYTES),
+                      lambda *region: _fetch_shared(channels, pool, name, size, out, count, timeout, *region)):
             return values
     except grpc.RpcError as error:
         raise _errors.from_rpc(error) from None

@@ -5,6 +5,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -33,11 +34,15 @@ class RegionSocketTest : public ::testing::Test {
     Start();
   }
   void Start() {
-    auto socket = RegionSocket::Start(folder_.Path("calls"), [this](std::string_view ticket) {
+    auto redeem = [this](std::string_view ticket) {
       absl::StatusOr<scheduler::RedeemedRegion> redeemed = absl::NotFoundError("no");
-      if (ticket == "good") redeemed = scheduler::RedeemedRegion{nullptr, file_.get()};
+      if (ticket == "good") redeemed = scheduler::RedeemedRegion{nullptr, file_.get(), "it"};
       return redeemed;
-    });
+    };
+    auto socket = RegionSocket::Start(folder_.Path("calls"),
+                                      {.redeem = redeem,
+                                       .hold = [this](const std::string&) { ++num_held_; },
+                                       .let_go = [this](const std::string&) { --num_held_; }});
     ASSERT_TRUE(socket.ok()) << socket.status();
     socket_ = *std::move(socket);
   }
@@ -79,6 +84,11 @@ class RegionSocketTest : public ::testing::Test {
     std::memcpy(&received, CMSG_DATA(CMSG_FIRSTHDR(&header)), sizeof(int));
     return UniqueFd(received);
   }
+  bool HeldBecome(int count) const {
+    const absl::Time deadline = absl::Now() + absl::Seconds(20);
+    while (num_held_ != count && absl::Now() < deadline) absl::SleepFor(absl::Milliseconds(1));
+    return num_held_ == count;
+  }
   UniqueFd Redeem(const std::string& ticket) {
     UniqueFd fd = Connect();
     Say(fd, ticket);
@@ -87,6 +97,7 @@ class RegionSocketTest : public ::testing::Test {
 
   TemporaryFolder folder_;
   UniqueFd file_;
+  std::atomic<int> num_held_ = 0;
   std::unique_ptr<RegionSocket> socket_;
 };
 
@@ -102,6 +113,22 @@ TEST_F(RegionSocketTest, ATicketIsExchangedForTheDescriptor) {
   while (socket_->stats().handed_out == 0 && absl::Now() < deadline)
     absl::SleepFor(absl::Milliseconds(1));
   EXPECT_EQ(socket_->stats().handed_out, 1);
+}
+
+TEST_F(RegionSocketTest, AConnectionHoldsItsRegionUntilItIsClosed) {
+  std::vector<UniqueFd> holders;
+  for (size_t i = 0; i < RegionSocket::kMaxConnections + 5; ++i) {
+    holders.push_back(Connect());
+    Say(holders.back(), "good");
+    EXPECT_TRUE(Receive(holders.back()).valid());
+  }
+  EXPECT_TRUE(HeldBecome(static_cast<int>(holders.size())));
+  holders.pop_back();
+  Say(holders.back(), "more");
+  EXPECT_TRUE(HeldBecome(static_cast<int>(holders.size()) - 1));
+  // The end of the daemon is not theirs.
+  socket_.reset();
+  EXPECT_EQ(num_held_, static_cast<int>(holders.size()) - 1);
 }
 
 TEST_F(RegionSocketTest, ItLiesBesideTheOtherAndIsOpenToTheSameUsers) {

@@ -274,6 +274,40 @@ TEST_F(RegionsTest, RegionsEndWithTheirSessionAndGiveTheirPagesBack) {
   EXPECT_EQ(mine.data()[17], '\0');
 }
 
+TEST_F(RegionsTest, OneThatIsHeldOutlivesItsSessionAndIsCounted) {
+  Start(HostDevice(0));
+  Mine held = MustCreate(kMiB), deleted = MustCreate(kMiB), let_go = MustCreate(kMiB);
+  for (const Mine* one : {&held, &deleted, &let_go}) {
+    engine_->HoldRegion(one->name);
+    std::memset(one->data(), 'x', kMiB);
+  }
+  engine_->HoldRegion("sessions/s/regions/none");
+  EXPECT_TRUE(engine_->DeleteRegion(kA, deleted.name).ok());
+  EXPECT_TRUE(BytesComeTo(2 * kMiB));
+  EXPECT_EQ(deleted.data()[17], '\0');
+  engine_->LetGoOfRegion(deleted.name);
+  engine_->LetGoOfRegion(let_go.name);
+  ASSERT_TRUE(engine_->DeleteSession(kA, "sessions/s").ok());
+  EXPECT_TRUE(BytesComeTo(kMiB));
+  EXPECT_EQ(let_go.data()[17], '\0');
+  EXPECT_EQ(held.data()[17], 'x');
+  engine_->LetGoOfRegion(held.name);
+  EXPECT_TRUE(BytesComeTo(0));
+  EXPECT_EQ(held.data()[17], '\0');
+}
+
+TEST_F(RegionsTest, OneThatIsHeldOutlivesTheDaemon) {
+  Start(HostDevice(0));
+  Mine held = MustCreate(kMiB), other = MustCreate(kMiB);
+  std::memset(held.data(), 'x', kMiB);
+  std::memset(other.data(), 'x', kMiB);
+  engine_->HoldRegion(held.name);
+  TearDown();
+  broker_.reset();
+  EXPECT_EQ(held.data()[17], 'x');
+  EXPECT_EQ(other.data()[17], '\0');
+}
+
 TEST_F(RegionsTest, OnlyTheOwnTenantAndSessionMayNameOne) {
   Start(HostDevice(0));
   Mine stranger = MustCreate(kMiB, kB);

@@ -1,0 +1,36 @@
+"""Turns of several libraries in the same run."""
+
+import time
+
+from bench.report.row import Times
+
+# A block of turns ends with the first of these.
+_TURNS_OF_BLOCK = 5
+_BLOCK_S = 0.05
+
+
+def timed(turn):
+    begin = time.perf_counter()
+    result = turn()
+    return time.perf_counter() - begin, result
+
+
+def measure(turns, repeats, pause_s=0.0):
+    """In rounds, so that what disturbs the machine disturbs all. In each, every library has a block of turns, of which the first is not measured: it finds caches
+    and clocks as the library before left them. `turns` are functions by name; before each block nothing runs for `pause_s`."""
+    times = {name: [] for name in turns}
+    for _ in range(repeats):
+        for name, turn in turns.items():
+            time.sleep(pause_s)
+            turn()
+            times[name] += _block(turn)
+    return {name: Times.of(one) for name, one in times.items()}
+
+
+def _block(turn):
+    times = []
+    while not times or len(times) < _TURNS_OF_BLOCK and sum(times) < _BLOCK_S:
+        elapsed, result = timed(turn)
+        del result
+        times.append(elapsed)
+    return times

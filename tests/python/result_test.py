@@ -1,0 +1,257 @@
+"""Large results lie in memory that the daemon shares: whose it is, for how long, and when it is another array's."""
+
+import gc
+import os
+import signal
+import unittest
+from unittest import mock
+
+import numpy as np
+
+import client_case
+import stride as st
+from stride import _region_pool, _session, _shared, _transfer
+from stride._daemon import PrivateDaemon
+from stride._region import address_of
+from stride.v1 import session_service_pb2
+
+MIB = 1 << 20
+
+
+class ResultTest(client_case.ClientCase):
+    def setUp(self):
+        self.own = self.connect(self.daemon)
+        pays = mock.patch.object(_region_pool.RegionPool, "_pays", lambda pool, size: len(pool._lent) < _region_pool.MAX_REGIONS)
+        pays.start()
+        self.addCleanup(pays.stop)
+
+    def connect(self, daemon):
+        session = st.connect(daemon.address, timeout=120)
+        self.addCleanup(session.close)
+        return session
+
+    def array(self, values, **options):
+        with mock.patch.object(_session, "_default", [self.own]):
+            return st.asarray(values, **options)
+
+    def place(self, values):
+        """The region that they lie in, and where."""
+        return self.own._shared.arrays.find(address_of(values), values.nbytes)
+
+    def filled(self, value, size=3 * MIB):
+        return self.array(np.full(size, value, np.uint8))
+
+    def idle(self):
+        return [region.name for region in self.own._shared.arrays._idle]
+
+    def test_a_large_result_lies_in_a_region_and_is_ones_own(self):
+        values = np.random.default_rng(1).random((600, 1000))
+        array = self.array(values)
+        for read in (array.to_numpy, lambda: np.asarray(array), lambda: np.array(array), lambda: np.from_dlpack(array)):
+            got = read()
+            np.testing.assert_array_equal(got, values)
+            self.assertIsNotNone(self.place(got))
+            self.assertTrue(got.flags.writeable and got.flags.c_contiguous)
+            got += 1
+        np.testing.assert_array_equal(array.to_numpy(), values)
+
+    def test_types_and_shapes(self):
+        for dtype in (np.int8, np.float16, np.complex128, bool):
+            values = (np.arange(2 * MIB) % 100).astype(dtype).reshape(2, 1, MIB)
+            got = self.array(values).to_numpy()
+            self.assertIsNotNone(self.place(got), dtype)
+            self.assertEqual(got.dtype, values.dtype)
+            np.testing.assert_array_equal(got, values)
+        got = np.asarray(self.array(values), dtype=np.float64)
+        np.testing.assert_array_equal(got, values.astype(np.float64))
+
+    def test_small_ones_do_not(self):
+        got = self.filled(1, _shared.MIN_RESULT_BYTES).to_numpy()
+        self.assertIsNone(self.place(got))
+        self.assertTrue(got.flags.writeable)
+
+    def test_memory_is_used_again_once_nobody_has_it(self):
+        first, second = self.filled(1), self.filled(2)
+        got = first.to_numpy()
+        name, _ = self.place(got)
+        del got
+        self.assertEqual(self.idle(), [name])
+        got = second.to_numpy()
+        self.assertEqual(self.place(got), (name, 0))
+        self.assertTrue((got == 2).all())
+
+    def test_one_of_another_size_is_not_used(self):
+        got = self.filled(1).to_numpy()
+        name, _ = self.place(got)
+        del got
+        for size in (2 * MIB, 4 * MIB, 30 * MIB):
+            self.assertNotEqual(self.place(self.filled(2, size).to_numpy())[0], name)
+        self.assertEqual(self.place(self.filled(2, 3 * MIB - 100).to_numpy())[0], name)
+
+    def test_a_view_keeps_it(self):
+        got = self.filled(1).to_numpy()
+        name, _ = self.place(got)
+        for make in (lambda a: a[5:9], lambda a: a.reshape(3, MIB)[1].view(np.int32)[::7], memoryview, np.from_dlpack):
+            view = make(got)
+            other = self.filled(2).to_numpy()
+            del got
+            gc.collect()
+            self.assertEqual(self.idle(), [])
+            another = self.filled(3).to_numpy()
+            self.assertNotEqual(self.place(another)[0], name)
+            self.assertTrue((np.asarray(view).view(np.uint8) == 1).all() if np.asarray(view).flags.c_contiguous else
+                            (np.asarray(view) == 0x01010101).all())
+            del other, another, view
+            self.own._shared.arrays.drop_idle()
+            got = self.filled(1).to_numpy()
+            name, _ = self.place(got)
+
+    def test_two_at_once_are_apart(self):
+        first, second = self.filled(1).to_numpy(), self.filled(2).to_numpy()
+        self.assertFalse(np.shares_memory(first, second))
+        self.assertNotEqual(self.place(first)[0], self.place(second)[0])
+        self.assertTrue((first == 1).all() and (second == 2).all())
+
+    def test_idle_memory_is_bounded(self):
+        with mock.patch.object(_region_pool, "MAX_IDLE_BYTES", 7 * MIB):
+            results = [self.filled(i).to_numpy() for i in range(4)]
+            names = [self.place(one)[0] for one in results]
+            while results:
+                del results[0]
+        self.assertEqual(self.idle(), names[2:])
+        self.own._shared.arrays.rest()
+        self.assertEqual(self.idle(), names[2:])
+        self.own._shared.arrays.rest()
+        self.assertEqual(self.idle(), [])
+
+    def test_regions_are_made_for_programs_that_let_results_go(self):
+        mock.patch.stopall()
+        array, other = self.filled(1), self.filled(2, 5 * MIB)
+        kept = [array.to_numpy() for _ in range(10)]
+        # The first may be the only one; those that do not come back are followed by ever fewer.
+        self.assertEqual([i for i, one in enumerate(kept) if self.place(one) is not None], [1, 2, 4, 8])
+        self.assertIsNone(self.place(other.to_numpy()))
+        names = {self.place(kept[i])[0] for i in (1, 2, 4, 8)}
+        del kept
+        self.assertEqual(set(self.idle()), names)
+        self.assertIn(self.place(array.to_numpy())[0], names)
+        self.own._shared.arrays.drop_idle()
+        got = array.to_numpy()
+        names = set()
+        for _ in range(6):
+            names.add(self.place(got)[0])
+            got = array.to_numpy()  # the last lives until this is there
+        self.assertEqual(len(names), 2)
+
+    def test_many_results_do_not_take_all_regions(self):
+        with mock.patch.object(_region_pool, "MAX_REGIONS", 3):
+            results = [self.filled(i).to_numpy() for i in range(5)]
+            self.assertEqual([self.place(one) is not None for one in results], [True] * 3 + [False] * 2)
+            for i, one in enumerate(results):
+                self.assertTrue((one == i).all())
+
+    def test_an_upload_of_one_is_not_copied(self):
+        values = np.random.default_rng(3).random(MIB)
+        got = self.array(values).to_numpy()
+        in_place = []
+        put = _transfer._put_shared
+        with mock.patch.object(_transfer, "_put_shared", lambda *arguments: (in_place.append(arguments[-2:]), put(*arguments))):
+            up = self.array(got)
+            part = self.array(got[1000:500_000])
+            small = self.array(got[5:200_000])
+        self.assertEqual(in_place, [(0, None), (8000, None), (40, None)])
+        np.testing.assert_array_equal(up.to_numpy(), values)
+        np.testing.assert_array_equal(part.to_numpy(), values[1000:500_000])
+        np.testing.assert_array_equal(small.to_numpy(), values[5:200_000])
+        got[:] = 0
+        np.testing.assert_array_equal(up.to_numpy(), values)
+
+    def test_without_quota_results_are_ordinary_memory(self):
+        daemon = PrivateDaemon(client_case.strided(), ["--no-cuda", "--cpu-devices=1x2", f"--region-bytes={16 * MIB}"])
+        self.addCleanup(daemon.stop)
+        self.own = self.connect(daemon)
+        source = self.filled(5)
+        results = [source.to_numpy() for _ in range(4)]
+        self.assertEqual([self.place(one) is not None for one in results], [True, True, False, False])
+        for one in results:
+            self.assertTrue((one == 5).all())
+        name, _ = self.place(results[0])
+        del results[0], one
+        self.assertEqual(self.place(source.to_numpy()), None)  # not asked again so soon
+        with mock.patch.object(self.own._shared, "_next_result", 0.0):
+            self.assertEqual(self.place(source.to_numpy())[0], name)
+        # What is idle gives way.
+        self.own.empty_shared(5 * MIB, np.uint8)
+        self.assertEqual(self.idle(), [])
+
+    def test_a_daemon_without_regions(self):
+        daemon = PrivateDaemon(client_case.strided(), ["--no-cuda", "--cpu-devices=1x2", "--region-bytes=0"])
+        self.addCleanup(daemon.stop)
+        self.own = self.connect(daemon)
+        self.assertTrue((self.filled(5).to_numpy() == 5).all())
+
+    def test_an_interrupted_read_leaves_its_region_alone(self):
+        def stop(done, total):
+            raise KeyboardInterrupt
+
+        source = self.filled(1, 64 * MIB)
+        with self.assertRaises(KeyboardInterrupt):
+            source.to_numpy(progress=stop)
+        self.assertEqual((self.idle(), self.own._shared.arrays._lent), ([], {}))
+        self.assertTrue((source.to_numpy() == 1).all())
+
+    def test_regions_that_the_daemon_does_not_know(self):
+        source = self.filled(1)
+        kept, dropped = source.to_numpy(), source.to_numpy()
+        del dropped
+        for name in [self.place(kept)[0], *self.idle()]:
+            self.own._shared._delete(name, wait=True)
+        got = source.to_numpy()
+        self.assertTrue((got == 1).all())
+        self.assertEqual(self.idle(), [])
+        kept[:] = 7
+        self.assertTrue((self.array(kept).to_numpy() == 7).all())
+        self.assertIsNone(self.place(kept))
+
+    def test_it_outlives_the_session(self):
+        got, asked_for = self.filled(1).to_numpy(), self.own.empty_shared(MIB)
+        asked_for[:] = 4
+        self.own.close()
+        self.assertTrue((got == 1).all() and (asked_for == 4).all())
+        got[:] = 2
+        self.assertEqual(int(got[-1]), 2)
+
+    def test_it_outlives_a_session_that_the_daemon_ends(self):
+        got = self.filled(1).to_numpy()
+        self.own._sessions.DeleteSession(session_service_pb2.DeleteSessionRequest(name=self.own.name))
+        # It is ended by another thread of the daemon: what is made after it by the same threads comes later.
+        self.assertTrue((self.connect(self.daemon) and got == 1).all())
+
+    def test_it_outlives_the_daemon(self):
+        for end in (signal.SIGTERM, signal.SIGKILL):
+            daemon = PrivateDaemon(client_case.strided(), ["--no-cuda", "--cpu-devices=1x2"])
+            self.addCleanup(daemon.stop)
+            self.own = self.connect(daemon)
+            got = self.filled(1).to_numpy()
+            self.assertIsNotNone(self.place(got))
+            daemon._process.send_signal(end)
+            daemon._process.wait()
+            self.assertTrue((got == 1).all())
+            got[:] = 2
+
+    def test_a_forked_child_has_a_copy(self):
+        got, source = self.filled(1).to_numpy(), self.filled(3)
+        child = os.fork()
+        if child == 0:
+            sound = bool((got == 1).all())
+            got[:] = 2
+            os._exit(0 if sound else 1)
+        _, status = os.waitpid(child, 0)
+        self.assertEqual(status, 0)
+        self.assertTrue((got == 1).all())
+        self.assertIsNone(self.place(got))
+        self.assertTrue((source.to_numpy() == 3).all())
+
+
+if __name__ == "__main__":
+    client_case.main()
