@@ -24,6 +24,9 @@ constexpr absl::Duration kShortestRenewal = absl::Milliseconds(100);
 // at most.
 constexpr size_t kTogether = 16;
 
+// Answers that are there wait so long for one that is not: a message costs the client more.
+constexpr absl::Duration kSoon = absl::Microseconds(500);
+
 // Whether the engine takes it without waiting for anything.
 bool IsImmediate(const v1::Command& command) {
   return command.has_release() ||
@@ -240,9 +243,7 @@ void ExecuteStream::WriteAll() {
     AckQueue::Next next = queue_.Pop(renewal, &ack);
     if (next == AckQueue::Next::kTimeout) continue;
     if (next == AckQueue::Next::kEnd) break;
-    // Answers that are there do not wait for one that is not.
-    if (ack.kind != PendingAck::Kind::kReady && !writer.Flush()) break;
-    absl::Status status = Complete(ack);
+    absl::Status status = Complete(ack, &writer);
     // Only a wait need ask whether anybody still listens; for all else a failed write tells.
     const bool gone = !status.ok() && ack.kind != PendingAck::Kind::kReady && call_.cancelled();
     SetStatus(status, ack.result.get());
@@ -253,20 +254,29 @@ void ExecuteStream::WriteAll() {
   queue_.Break();
 }
 
-absl::Status ExecuteStream::Complete(PendingAck& ack) {
+absl::Time ExecuteStream::Soon() const { return std::min(call_.deadline(), absl::Now() + kSoon); }
+
+template <typename Wait>
+auto ExecuteStream::Await(AckWriter* writer, Wait wait) -> decltype(wait(absl::Time())) {
+  auto soon = wait(Soon());
+  if (!absl::IsDeadlineExceeded(StatusOf(soon))) return soon;
+  writer->Flush();  // a broken stream shows in the wait
+  return WaitFor(call_, call_.deadline(), wait);
+}
+
+absl::Status ExecuteStream::Complete(PendingAck& ack, AckWriter* writer) {
   switch (ack.kind) {
     case PendingAck::Kind::kReady:
       return absl::OkStatus();
     case PendingAck::Kind::kWait: {
-      absl::Status status = WaitFor(
-          call_, call_.deadline(), [&](absl::Time deadline) { return ack.ticket->Wait(deadline); });
+      absl::Status status =
+          Await(writer, [&](absl::Time deadline) { return ack.ticket->Wait(deadline); });
       Describe(*ack.ticket, ack.result.get());
       *ack.result->mutable_timeline() = ack.ticket->timeline();
       return PrefixField(status, "operation.");
     }
     case PendingAck::Kind::kFetch: {
-      auto array = WaitFor(call_, call_.deadline(),
-                           [&](absl::Time deadline) { return ack.fetch->Read(deadline); });
+      auto array = Await(writer, [&](absl::Time deadline) { return ack.fetch->Read(deadline); });
       if (!array.ok()) return array.status();
       int64_t size = static_cast<int64_t>(array->ByteSizeLong());
       if (size > AckWriter::kMaxResultBytes) return InlineTooLarge("fetch.handle", size);
@@ -274,6 +284,7 @@ absl::Status ExecuteStream::Complete(PendingAck& ack) {
       return absl::OkStatus();
     }
     case PendingAck::Kind::kSynchronize:
+      if (!operations_->HaveEnded(ack.before, Soon())) writer->Flush();
       return WaitFor(call_, call_.deadline(), [&](absl::Time deadline) {
         return operations_->WaitFor(ack.before, deadline);
       });

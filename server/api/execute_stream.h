@@ -20,6 +20,8 @@
 
 namespace stride::api {
 
+class AckWriter;
+
 // One Execute call. The RPC's thread reads commands and hands them to the engine in order; a second
 // thread writes the answers in the same order, waiting for work where a command asks for it, while
 // later commands are already being accepted. At most kMaxOutstanding commands are unanswered; then
@@ -61,7 +63,12 @@ class ExecuteStream {
 
   // The writer's side.
   void WriteAll();
-  absl::Status Complete(PendingAck& ack);
+  absl::Status Complete(PendingAck& ack, AckWriter* writer);
+  // What `wait` says once it does not say DEADLINE_EXCEEDED; when that is not soon, answers that
+  // are there go first.
+  template <typename Wait>
+  auto Await(AckWriter* writer, Wait wait) -> decltype(wait(absl::Time()));
+  absl::Time Soon() const;
   void RenewSession();
 
   Call& call_;

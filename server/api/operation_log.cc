@@ -51,17 +51,27 @@ void OperationLog::Note(uint64_t number, const absl::Status& status) {
   if (!added && number < it->second.first) it->second = {number, status};
 }
 
-absl::Status OperationLog::WaitFor(uint64_t number, absl::Time deadline) {
-  std::unique_lock lock(mutex_);
+bool OperationLog::AwaitEnd(uint64_t number, absl::Time deadline,
+                            std::unique_lock<std::mutex>& lock) {
   awaited_ = number;
   auto ended = [&] { return EndedUpTo(number); };
   if (deadline == absl::InfiniteFuture()) {
     ended_.wait(lock, ended);
-  } else if (!ended_.wait_until(lock, absl::ToChronoTime(deadline), ended)) {
-    awaited_ = UINT64_MAX;
-    return absl::DeadlineExceededError("");
+  } else {
+    ended_.wait_until(lock, absl::ToChronoTime(deadline), ended);
   }
   awaited_ = UINT64_MAX;
+  return ended();
+}
+
+bool OperationLog::HaveEnded(uint64_t number, absl::Time deadline) {
+  std::unique_lock lock(mutex_);
+  return AwaitEnd(number, deadline, lock);
+}
+
+absl::Status OperationLog::WaitFor(uint64_t number, absl::Time deadline) {
+  std::unique_lock lock(mutex_);
+  if (!AwaitEnd(number, deadline, lock)) return absl::DeadlineExceededError("");
   marks_.erase(number);
   auto error = errors_.extract(number);
   return error.empty() ? absl::OkStatus() : std::move(error.mapped().second);

@@ -29,6 +29,8 @@ class OperationLog : public std::enable_shared_from_this<OperationLog> {
   // Ends a stretch of operations: the number of the last one so far; 0: there was none.
   uint64_t Mark();
 
+  // `number` is of a Mark. Waits for it until `deadline`, and takes nothing.
+  bool HaveEnded(uint64_t number, absl::Time deadline);
   // `number` is of a Mark. Until every operation up to it has ended: the first error since the Mark
   // before it. An error is told once. DEADLINE_EXCEEDED when they have not ended by `deadline`. One
   // thread at a time.
@@ -39,6 +41,7 @@ class OperationLog : public std::enable_shared_from_this<OperationLog> {
   void Ended(uint64_t number, const absl::Status& status);
   // Callers hold mutex_.
   void Note(uint64_t number, const absl::Status& status);
+  bool AwaitEnd(uint64_t number, absl::Time deadline, std::unique_lock<std::mutex>& lock);
   bool EndedUpTo(uint64_t number) const { return first_ > number; }
 
   mutable std::mutex mutex_;

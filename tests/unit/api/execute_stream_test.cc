@@ -148,6 +148,27 @@ TEST_F(ExecuteTest, AWaitHoldsBackAnswersButNotAcceptance) {
   EXPECT_TRUE(stream->Finish().ok());
 }
 
+// What ends soon is answered in one message with what was there before.
+TEST_F(ExecuteTest, AnAnswerThatComesSoonTakesTheOthersAlong) {
+  grpc::ClientContext context;
+  auto stream = stub_->Execute(&context);
+  for (int turn = 0, together = 0; together == 0; ++turn) {
+    ASSERT_LT(turn, 100) << "on no machine is each of them late";
+    Commands commands;
+    commands.Store(1, "a").Store(2, "b", true).Fetch(1).Synchronize().Release(1).Release(2);
+    ASSERT_TRUE(stream->Write(commands.request()));
+    v1::ExecuteResponse response;
+    int results = 0;
+    for (int messages = 1; results < 6; ++messages) {
+      ASSERT_TRUE(stream->Read(&response));
+      results += response.results_size();
+      together += messages == 1 && results == 6;
+    }
+  }
+  stream->WritesDone();
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
 TEST_F(ExecuteTest, SynchronizeTellsTheFirstError) {
   server_.engine().Hold();
   grpc::ClientContext context;
