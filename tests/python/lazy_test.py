@@ -28,6 +28,14 @@ class LazyTest(client_case.ClientCase):
         # x and y are held, so both exist; the four values between them are in one expression.
         self.assertEqual(sent.kinds, ["creation", "expression", "reduction"])
 
+    def test_synchronize_travels_with_what_it_waits_for(self):
+        with Sent(self.session) as sent:
+            x, y = st.arange(10.0) + 1, st.zeros(3)
+            self.session.synchronize()
+            self.assertEqual(sent.num_messages, 1)
+        self.assertEqual(sum(command.HasField("synchronize") for command in sent.commands), 1)
+        self.assertEqual(float(x[0] + y[0]), 1)
+
     def test_what_nobody_holds_is_fused(self):
         x = st.asarray(np.arange(5.0))
         with Sent(self.session) as sent:

@@ -195,13 +195,13 @@ class Session:
                     if flush.commands:
                         self._stream.send(flush.commands, flush.notes)
 
-    def settle(self) -> None:
-        """Sends everything recorded that somebody still holds, as a write to what it reads must come after it."""
+    def settle(self, then=None) -> None:
+        """Sends everything recorded that somebody still holds, as a write to what it reads must come after it; `then` as in flush."""
         with self._lock:
             recorded, self._recorded = self._recorded, []
             nodes = [node for one in recorded if (node := one()) is not None and node.deferred and node.held]
-            if nodes:
-                self.flush(nodes)
+            if nodes or then is not None:
+                self.flush(nodes, then)
 
     def foreign(self, node: Node) -> int:
         """The handle of another session's node: there is none."""
@@ -220,9 +220,7 @@ class Session:
             flush.commands.append(_synchronize(command))
             flush.notes[command] = Note(future)
 
-        with self._lock:
-            self.settle()
-            self.flush((), add)
+        self.settle(add)
         self._wait(future)
         self._tell(self._stream.take_failure())
 
