@@ -2,7 +2,8 @@
 
     PYTHONPATH=build/release/python:. python bench/python/shards.py [--elements 30000000] [--rows 10000] [--columns 300000] [--repeats 15] [--json FILE]
 
-Prints medians and p99 in milliseconds and how many times faster than on one device, measured alternately in the same run. The sum and the product end with a read of the result."""
+Prints medians and p99 in milliseconds and how many times faster than on one device, measured alternately in the same run. A sum ends with the read of its result; of the others some follow each other, as in a
+program that goes on with what it has, and the last is waited for: the times are those of one."""
 
 import argparse
 import contextlib
@@ -15,6 +16,12 @@ import stride as st
 from bench.report.devices import labels, models
 from bench.report.row import Result, Row, Times
 from stride._daemon import PrivateDaemon, find_daemon
+
+
+# Operations that follow each other.
+_IN_A_ROW = 8
+# A daemon that has just begun looks at its devices first.
+_START_S = 30
 
 
 def counts(devices):
@@ -31,8 +38,8 @@ def made(shape, axis, devices, seed):
     return spread(np.resize(np.tile(host, min(reps, 1 << 14)), shape), axis, devices)
 
 
-def measure(work, repeats):
-    """By name, the seconds of each repeat; alternately, so that what disturbs one disturbs all."""
+def measure(work, repeats, in_a_row=1):
+    """By name, the seconds of each repeat, for one of those in a row; alternately, so that what disturbs one disturbs all."""
     times = {name: [] for name in work}
     for name, function in work.items():
         function()  # compiles
@@ -41,7 +48,7 @@ def measure(work, repeats):
         for name, function in work.items():
             begin = time.perf_counter()
             function()
-            times[name].append(time.perf_counter() - begin)
+            times[name].append((time.perf_counter() - begin) / in_a_row)
     return times
 
 
@@ -70,6 +77,21 @@ def connected():
         daemon.stop()
 
 
+def serving(session):
+    """All devices, once those of the kind that is measured serve: a daemon that has just begun looks at its devices first."""
+    end = time.monotonic() + _START_S
+    while True:
+        found = session.devices()
+        kind = "cuda" if any(device.kind == "cuda" for device in found) else "cpu"
+        wanted = [device for device in found if device.kind == kind]
+        names = [device.name.replace("devices/", "") for device in wanted if device.serving]
+        if len(names) == len(wanted) or (names and time.monotonic() > end):
+            return found, kind, names
+        if time.monotonic() > end:
+            raise RuntimeError(f"No device of kind {kind} serves")
+        time.sleep(0.05)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--elements", type=int, default=30_000_000)
@@ -80,9 +102,7 @@ def main():
     arguments = parser.parse_args()
     result = Result()
     with connected() as session:
-        found = session.devices()
-        kind = "cuda" if any(device.kind == "cuda" for device in found) else "cpu"
-        names = [device.name.replace("devices/", "") for device in found if device.kind == kind and device.serving]
+        found, kind, names = serving(session)
         print(f"{len(names)} devices of kind {kind}")
         result.devices = models(found)
         if len(names) < 2:
@@ -94,21 +114,18 @@ def main():
         result.rows += table("sum", "sum, float32", measure({n: lambda x=x: float(st.sum(x)) for n, x in arrays.items()}, arguments.repeats),
                              4 * arguments.elements, first)
 
-        def expression(x):
-            y = st.cos(x) ** 2 + st.sin(x) ** 2
-            session.synchronize()
-            del y
+        def row_of(operation):
+            def turn():
+                results = [operation() for _ in range(_IN_A_ROW)]
+                session.synchronize()
+                del results
 
-        result.rows += table("trigonometric", "cos**2 + sin**2, float32", measure({n: lambda x=x: expression(x) for n, x in arrays.items()}, arguments.repeats),
-                             8 * arguments.elements, first)
+            return turn
 
-        def add(x):
-            y = x + x
-            session.synchronize()
-            del y
-
-        result.rows += table("add", "x + x, float32", measure({n: lambda x=x: add(x) for n, x in arrays.items()}, arguments.repeats),
-                             8 * arguments.elements, first)
+        for key, title, function in (("trigonometric", "cos**2 + sin**2, float32", lambda x: st.cos(x) ** 2 + st.sin(x) ** 2), ("add", "x + x, float32", lambda x: x + x)):
+            work = {n: row_of(lambda x=x: function(x)) for n, x in arrays.items()}
+            result.rows += table(key, title, measure(work, arguments.repeats, _IN_A_ROW), 8 * arguments.elements, first)
+            del work
         arrays.clear()
 
         # Rows, as the result is wanted; columns, whose partial products have to be added.
@@ -119,7 +136,7 @@ def main():
             for n, group in groups.items():  # one matrix at a time: all of them may be more than a device has
                 matrix = made((arguments.rows, arguments.columns), axis, group, 3)
                 v = spread(vector, 0, group) if axis else st.asarray(vector, sharding=st.Sharding(devices=group, replicated=True))
-                times[n] = measure({n: lambda m=matrix, v=v: (m @ v).to_numpy()}, arguments.repeats)[n]
+                times[n] = measure({n: row_of(lambda m=matrix, v=v: m @ v)}, arguments.repeats, _IN_A_ROW)[n]
                 del matrix
                 session.synchronize()
             result.rows += table(key, f"{title}, float32", times, matrix_bytes, first)

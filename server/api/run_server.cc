@@ -12,8 +12,9 @@ namespace {
 
 // They take a request and give it to the engine, which is short. gRPC has its pollers take turns:
 // with two of them every second call meets a processor that has slept and has none of this in its
-// caches, which costs a lone client's call a sixth of its time.
-int NumTakers() { return std::clamp(AvailableThreads() / 16, 1, 4); }
+// caches, which costs a lone client's call a sixth of its time. One takes more calls than the
+// engine does.
+int NumTakers() { return std::clamp(AvailableThreads() / 64, 1, 4); }
 int NumRepliers() { return std::clamp(AvailableThreads() / 4, 2, 8); }
 // Calls that may arrive before the first of them has been looked at; more wait in gRPC.
 constexpr int kAwaited = 64;

@@ -16,7 +16,8 @@ from stride._daemon import PrivateDaemon
 DTYPES = [dtype for dtype in _dtypes.NUMBERS if dtype != _dtypes.bfloat16]
 # As in the integration tests: which kind of device the suites run on.
 DEVICE_KIND = os.environ.get("STRIDE_TEST_DEVICE_KIND", "cpu")
-_FLAGS = {"cpu": ["--no-cuda", "--cpu-devices=1x2"], "cuda": []}
+# Of a daemon with such devices.
+FLAGS = {"cpu": ["--no-cuda", "--cpu-devices=1x2"], "cuda": []}[DEVICE_KIND]
 
 
 class ClientCase(unittest.TestCase):
@@ -24,7 +25,7 @@ class ClientCase(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.daemon = PrivateDaemon(strided(), _FLAGS[DEVICE_KIND])
+        cls.daemon = PrivateDaemon(strided(), FLAGS)
         cls.addClassCleanup(cls.daemon.stop)
         cls.session = st.connect(cls.daemon.address, timeout=120)
         cls.session.__enter__()

@@ -167,7 +167,7 @@ class ResultTest(client_case.ClientCase):
         np.testing.assert_array_equal(up.to_numpy(), values)
 
     def test_without_quota_results_are_ordinary_memory(self):
-        daemon = PrivateDaemon(client_case.strided(), ["--no-cuda", "--cpu-devices=1x2", f"--region-bytes={16 * MIB}"])
+        daemon = PrivateDaemon(client_case.strided(), [*client_case.FLAGS, f"--region-bytes={16 * MIB}"])
         self.addCleanup(daemon.stop)
         self.own = self.connect(daemon)
         source = self.filled(5)
@@ -185,7 +185,7 @@ class ResultTest(client_case.ClientCase):
         self.assertEqual(self.idle(), [])
 
     def test_a_daemon_without_regions(self):
-        daemon = PrivateDaemon(client_case.strided(), ["--no-cuda", "--cpu-devices=1x2", "--region-bytes=0"])
+        daemon = PrivateDaemon(client_case.strided(), [*client_case.FLAGS, "--region-bytes=0"])
         self.addCleanup(daemon.stop)
         self.own = self.connect(daemon)
         self.assertTrue((self.filled(5).to_numpy() == 5).all())
@@ -229,7 +229,7 @@ class ResultTest(client_case.ClientCase):
 
     def test_it_outlives_the_daemon(self):
         for end in (signal.SIGTERM, signal.SIGKILL):
-            daemon = PrivateDaemon(client_case.strided(), ["--no-cuda", "--cpu-devices=1x2"])
+            daemon = PrivateDaemon(client_case.strided(), client_case.FLAGS)
             self.addCleanup(daemon.stop)
             self.own = self.connect(daemon)
             got = self.filled(1).to_numpy()
