@@ -26,7 +26,7 @@ _COMPARED = (
     + [f"{name}/{{device}}{suffix}" for name in ("expression", "sum") for suffix in ("", "/device")]
     + [f"{name}_cold/{{device}}" for name in ("compile", "kernel")]
 )  # fmt: skip
-_ALONE = [f"{name}/{{device}}" for name in ("compile_cached", "kernel_cached", "run_inside/unix", "run_inside/tcp")]
+_ALONE = [f"{name}/{{device}}" for name in ("compile_cached", "kernel_cached", *(f"run_{part}/{transport}" for part in ("before", "inside", "after") for transport in ("unix", "tcp")))]
 
 
 class ServiceBenchTest(unittest.TestCase):
@@ -49,7 +49,7 @@ class ServiceBenchTest(unittest.TestCase):
                 self.assertGreater(row["ours"]["count"], 0)
                 self.assertGreater(row["ours"]["median_s"], 0)
                 self.assertGreaterEqual(row["ours"]["p99_s"], row["ours"]["median_s"])
-                self.assertEqual("baseline" in row, not id.startswith(("compile_cached", "kernel_cached", "run_inside/")))
+                self.assertEqual("baseline" in row, not id.startswith(("compile_cached", "kernel_cached", "run_")))
                 if "baseline" in row:
                     self.assertGreater(row["baseline"]["median_s"], 0)
                     self.assertGreater(row["ratio"], 0)

@@ -25,7 +25,7 @@ constexpr long kSleepNanoseconds = 20'000;
 // How often a device that finishes nothing is asked whether it still lives.
 constexpr auto kCheck = microseconds(500);
 // Reports of what ends while more is under way leave together: so many, or so long after the last.
-constexpr auto kTogether = microseconds(20);
+constexpr auto kTogether = microseconds(40);
 constexpr size_t kManyFinished = 64;
 // How long to go on watching with nothing under way: a client in a request-reply loop is back by
 // then.
