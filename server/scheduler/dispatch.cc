@@ -280,7 +280,10 @@ void Scheduler::TasksDone(Lane& lane, const broker::Worker* worker,
   }
   MemoryChanged();
   NoteStart(lane);
-  if (lane.in_flight.size() <= kRefillInFlight) Pump(lane);
+  if (lane.in_flight.size() <= kRefillInFlight) return Pump(lane);
+  // It sends nothing yet; others may have their turn.
+  NoteDemand(lane);
+  GiveTurns(lane.device);
 }
 
 double Scheduler::ExpectedSeconds(const Task& task, const Lane& lane) const {
