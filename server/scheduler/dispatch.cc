@@ -23,9 +23,6 @@ using wire::AtOrBefore;
 // Tasks in one worker's queue: enough that it never waits for us, few enough that most can still
 // go to another device.
 constexpr size_t kMaxInFlight = 256;
-// A queue that has been filled is filled again from here on, with packets worth sending: else each
-// answer would be followed by a packet of as few tasks.
-constexpr size_t kRefillInFlight = kMaxInFlight / 2;
 // With so many there, some of them short, the next answer comes before the worker has nothing to
 // do.
 constexpr size_t kBusyInFlight = 8;
@@ -83,8 +80,7 @@ bool Scheduler::MayDispatch(const Task& task, const Lane& lane) const {
 }
 
 void Scheduler::PumpSoon(Lane& lane) {
-  const size_t room = kMaxInFlight - std::min(lane.in_flight.size(), kMaxInFlight);
-  if (std::min(lane.ready.size(), room) < kFullPacket) {
+  if (lane.ready.size() < kFullPacket) {
     if (lane.in_flight.size() >= kBusyInFlight) return;
     if (holding_ && !lane.in_flight.empty()) {
       if (std::find(held_.begin(), held_.end(), &lane) == held_.end()) held_.push_back(&lane);
@@ -280,10 +276,7 @@ void Scheduler::TasksDone(Lane& lane, const broker::Worker* worker,
   }
   MemoryChanged();
   NoteStart(lane);
-  if (lane.in_flight.size() <= kRefillInFlight) return Pump(lane);
-  // It sends nothing yet; others may have their turn.
-  NoteDemand(lane);
-  GiveTurns(lane.device);
+  Pump(lane);
 }
 
 double Scheduler::ExpectedSeconds(const Task& task, const Lane& lane) const {
