@@ -85,9 +85,10 @@ def serving(session):
         kind = "cuda" if any(device.kind == "cuda" for device in found) else "cpu"
         wanted = [device for device in found if device.kind == kind]
         names = [device.name.replace("devices/", "") for device in wanted if device.serving]
-        if len(names) == len(wanted) or (names and time.monotonic() > end):
+        late = time.monotonic() > end
+        if len(names) == len(wanted) or (names and late):
             return found, kind, names
-        if time.monotonic() > end:
+        if late:
             raise RuntimeError(f"No device of kind {kind} serves")
         time.sleep(0.05)
 
