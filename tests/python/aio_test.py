@@ -29,7 +29,7 @@ class AsyncioTest(client_case.ClientCase):
 
     def test_session(self):
         async def run():
-            async with await aio.connect(self.daemon.address) as session:
+            async with await aio.connect(self.daemon.address, local=client_case.LOCAL) as session:
                 total = st.sum(st.ones(10))
                 self.assertIs(total.session, session)
                 rounds = [samples async for samples in aio.watch_devices(session, 0.05, max_samples=2)]

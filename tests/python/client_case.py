@@ -16,6 +16,8 @@ from stride._daemon import PrivateDaemon
 DTYPES = [dtype for dtype in _dtypes.NUMBERS if dtype != _dtypes.bfloat16]
 # As in the integration tests: which kind of device the suites run on.
 DEVICE_KIND = os.environ.get("STRIDE_TEST_DEVICE_KIND", "cpu")
+# Whether commands are to travel by local connections.
+LOCAL = os.environ.get("STRIDE_TEST_TRANSPORT", "local") == "local"
 # Of a daemon with such devices.
 FLAGS = {"cpu": ["--no-cuda", "--cpu-devices=1x2"], "cuda": []}[DEVICE_KIND]
 
@@ -27,9 +29,10 @@ class ClientCase(unittest.TestCase):
     def setUpClass(cls):
         cls.daemon = PrivateDaemon(strided(), FLAGS)
         cls.addClassCleanup(cls.daemon.stop)
-        cls.session = st.connect(cls.daemon.address, timeout=120)
+        cls.session = st.connect(cls.daemon.address, timeout=120, local=LOCAL)
         cls.session.__enter__()
         cls.addClassCleanup(cls.session.close)
+        assert cls.session.transport == ("local" if LOCAL else "grpc")
         cls.device = next((device.name for device in cls.session.devices() if device.kind == DEVICE_KIND), None)
         if cls.device is None:
             print(f"no device of kind {DEVICE_KIND} here")  # ctest and ci/gpu look for this

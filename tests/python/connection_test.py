@@ -1,8 +1,11 @@
 """Connecting, failing, devices, transfers."""
 
+import asyncio
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import unittest
 from unittest import mock
@@ -11,6 +14,8 @@ import numpy as np
 
 import client_case
 import stride as st
+from stride import _session, aio
+from stride._local_connection import LocalConnections
 
 
 class ConnectionTest(client_case.ClientCase):
@@ -60,7 +65,7 @@ class ConnectionTest(client_case.ClientCase):
             st.connect("gpu.example.org:7433", tls_ca="system", tls_cert="/nonexistent")
 
     def test_closed(self):
-        session = st.connect(self.daemon.address)
+        session = st.connect(self.daemon.address, local=client_case.LOCAL)
         with session:
             array = st.arange(5) * 2
         with self.assertRaises(st.Cancelled):
@@ -69,7 +74,7 @@ class ConnectionTest(client_case.ClientCase):
 
     def test_sessions_do_not_mix(self):
         here = st.ones(3)
-        with st.connect(self.daemon.address):
+        with st.connect(self.daemon.address, local=client_case.LOCAL):
             there = st.ones(3)
             with self.assertRaises(ValueError):
                 here + there
@@ -98,7 +103,7 @@ class ConnectionTest(client_case.ClientCase):
         self.assertIsInstance(raised.exception, LookupError)
 
     def test_a_device_asked_for(self):
-        with st.connect(self.daemon.address, device="cpu:0"):
+        with st.connect(self.daemon.address, local=client_case.LOCAL, device="cpu:0"):
             with client_case.Sent(st.current_session()) as sent:
                 x = st.ones(3) + 1
                 self.same(x[1:], np.full(2, 2.0))
@@ -142,8 +147,108 @@ class ConnectionTest(client_case.ClientCase):
             thread.join()
         self.assertEqual(failures, [])
 
+    def test_both_transports_do_the_same(self):
+        """Also what fails, in the same words at the same line."""
+        def program(session):
+            yield np.asarray(st.arange(1000.0) * 2 + 1)
+            wide = st.asarray(np.arange(300_000.0))  # travels apart
+            yield np.asarray(wide[::-1] - 1)
+            kernel = st.RawKernel('extern "C" __global__ void f(float* x) { x[threadIdx.x] += threadIdx.x; }', "f")
+            out = st.zeros(64, dtype=st.float32)
+            for _ in range(5):
+                kernel(1, 64, (out,))
+            yield out.to_numpy()
+            session.synchronize()
+            out[10:20] = -1
+            yield out.to_numpy()
+            yield asyncio.run(aio.fetch(out + 1))
+            # More commands than one message may have, of which some are large.
+            held = [st.full(100, i) + i for i in range(2500)]
+            parts = [st.asarray(np.full(8000, i)) for i in range(100)]
+            session.synchronize()
+            yield np.asarray(held[-1] + held[0]), np.asarray(sum(parts[:40]))
+            for wrong in (lambda: st.ones(3).to_device("cuda:7"), lambda: st.linalg.inv(st.zeros((2, 2))), lambda: launch_wrongly(out)):
+                try:
+                    wrong().to_numpy()
+                except st.StrideError as error:
+                    yield type(error), error.reason, error.origin, error.fields, error.message
+            yield np.asarray(st.ones(3))
+
+        def launch_wrongly(out):
+            st.RawKernel("no C at all", "f")(1, 1, (out,))
+            return out
+
+        results = {}
+        for local in (True, False):
+            with st.connect(self.daemon.address, timeout=120, local=local) as session:
+                self.assertEqual(session.transport, "local" if local else "grpc")
+                results[local] = list(program(session))
+        self.assertEqual(len(results[True]), 10)
+        np.testing.assert_equal(results[True], results[False])
+
+    def test_a_daemon_without_local_connections(self):
+        with mock.patch.object(LocalConnections, "open", return_value=None):
+            with st.connect(self.daemon.address) as session:
+                self.assertEqual(float(st.ones(5).sum()), 5)
+                self.assertEqual(session.transport, "grpc")
+
+    def test_a_daemon_that_is_replaced(self):
+        folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, folder)
+        address = f"unix:{folder}/s"
+
+        def start():
+            daemon = subprocess.Popen([client_case.strided(), "--listen=" + address, f"--state-dir={folder}", *client_case.FLAGS],
+                                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            self.addCleanup(daemon.wait)
+            self.addCleanup(daemon.kill)
+            return daemon
+
+        first = start()
+        while True:
+            try:
+                session = st.connect(address, timeout=120, local=client_case.LOCAL)
+                break
+            except st.Unavailable:
+                self.assertIsNone(first.poll())
+        with session:
+            x = st.ones(3)
+            self.assertEqual(float(x.sum()), 3)
+            first.kill()
+            first.wait()
+            with self.assertRaises(st.Unavailable):
+                float(x.sum())
+            start()
+            error = None
+            while not isinstance(error, st.NotFound):  # the session is gone
+                try:
+                    float(x.sum())
+                except st.StrideError as now:
+                    error = now
+                    self.assertIsInstance(error, (st.Unavailable, st.NotFound))
+
+    def test_a_forked_child_leaves_the_session_to_its_parent(self):
+        with st.connect(self.daemon.address, local=client_case.LOCAL) as session:
+            x = st.arange(10) + 1
+            self.assertEqual(int(x.sum()), 55)
+            child = os.fork()
+            if child == 0:
+                status = 1
+                try:
+                    for use in (lambda: x.to_numpy(), lambda: session.synchronize(), lambda: session.devices(), lambda: session.transport):
+                        with self.assertRaisesRegex(st.FailedPrecondition, "forked"):
+                            use()
+                    self.assertNotIn(session, _session._default)
+                    session.close()
+                    _session._close_all()
+                    status = 0
+                finally:
+                    os._exit(status)
+            self.assertEqual(os.waitpid(child, 0)[1], 0)
+            self.assertEqual(int((x + 1).sum()), 65)
+
     def test_a_late_result(self):
-        with st.connect(self.daemon.address, timeout=0.05):
+        with st.connect(self.daemon.address, local=client_case.LOCAL, timeout=0.05):
             endless = st.RawKernel('extern "C" __global__ void f(float* x) { for (volatile int i = 0; i < 1 << 29; ++i) x[0] += 1; }', "f")
             out = st.zeros(1, dtype=st.float32)
             endless(1, 1, (out,))

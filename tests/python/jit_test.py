@@ -96,7 +96,7 @@ class JitTest(client_case.ClientCase):
 
     def test_replays_are_program_calls(self):
         host, shift = self.rng.random(8), self.rng.random(8)
-        with st.connect(self.daemon.address) as session:
+        with st.connect(self.daemon.address, local=client_case.LOCAL) as session:
             before = self.programs(session)
             weights = st.asarray(self.rng.random((8, 3)))
             step = st.jit(lambda x: (st.cumulative_sum(x + shift) @ weights, x.sum(), x * st.asarray(np.arange(8.0))))
@@ -117,7 +117,7 @@ class JitTest(client_case.ClientCase):
             for i in range(101):
                 st.jit(lambda x: st.sort(x + i)[::2] * i)(x)
             self.assertLess(len(self.programs(session)), len(before) + 60)
-        with st.connect(self.daemon.address) as session:
+        with st.connect(self.daemon.address, local=client_case.LOCAL) as session:
             self.assertEqual(self.programs(session), before)
 
     def test_a_failing_step_fails_every_result(self):
@@ -233,7 +233,7 @@ class JitTest(client_case.ClientCase):
         held = st.ones(3) * 2
         scaled = st.jit(lambda x: x * held)
         self.same(scaled(st.ones(3)), np.full(3, 2.0))
-        with st.connect(self.daemon.address):
+        with st.connect(self.daemon.address, local=client_case.LOCAL):
             held = st.ones(3) * 5
             self.same(scaled(st.ones(3)), np.full(3, 5.0))
 

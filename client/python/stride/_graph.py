@@ -283,10 +283,10 @@ class Flush:
         self.notes[command.id] = Note(None, origin, command.operation, launch if wait else None)
         return command.operation
 
-    def fetch(self, handle: int, future) -> None:
+    def fetch(self, handle: int, answer) -> None:
         command = compute_service_pb2.Command(id=self.session.next_id(), fetch=compute_service_pb2.Fetch(handle=handle))
         self.commands.append(command)
-        self.notes[command.id] = Note(future)
+        self.notes[command.id] = Note(answer)
 
     def scratch(self) -> int:
         """A handle that is released when the flush ends."""

@@ -4,13 +4,13 @@ import ctypes
 import mmap
 import os
 import socket
-from typing import Optional, Tuple
+from typing import Optional
 
 import numpy as np
 
+from stride._ticket import fetch_descriptor
 from stride.v1 import region_service_pb2 as pb
 
-_SOCKET_SECONDS = 2.0
 _MREMAP_MAYMOVE_AND_FIXED = 3
 _MAP_FAILED = ctypes.c_void_p(-1).value
 
@@ -56,34 +56,10 @@ def address_of(values: np.ndarray) -> int:
 
 def open_region(target: str, made: pb.CreateRegionResponse, hold: bool) -> Region:
     """The region that the daemon at `target` has made. `hold`: its bytes are to outlive the session."""
-    descriptor, connection = _fetch(target, made)
+    descriptor, connection = fetch_descriptor(target, made.socket_path, made.ticket)
     if not hold:
         connection.close()
     return Region(made.region.name, _map(descriptor, made.region.size_bytes), connection if hold else None)
-
-
-def _fetch(target: str, made: pb.CreateRegionResponse) -> Tuple[int, socket.socket]:
-    try:
-        return _receive(made.socket_path, made.ticket)
-    except (FileNotFoundError, ConnectionRefusedError):
-        # The daemon's own name for its socket may mean nothing here: in another container it lies beside the one that calls go to.
-        folder = os.path.dirname(target[len("unix:"):])
-        return _receive(os.path.join(folder, os.path.basename(made.socket_path)), made.ticket)
-
-
-def _receive(path: str, ticket: bytes) -> Tuple[int, socket.socket]:
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    try:
-        connection.settimeout(_SOCKET_SECONDS)
-        connection.connect(path)
-        connection.send(ticket)
-        _, descriptors, _, _ = socket.recv_fds(connection, 1, 1)
-        if len(descriptors) != 1:
-            raise OSError("the daemon did not hand out the region")
-    except BaseException:
-        connection.close()
-        raise
-    return descriptors[0], connection
 
 
 def _map(fd: int, size: int) -> mmap.mmap:

@@ -6,7 +6,7 @@ import os
 import threading
 import weakref
 from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor, TimeoutError as FutureTimeout
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Dict, Iterator, List, Optional
 
 import grpc
@@ -16,7 +16,8 @@ from stride import _address, _daemon, _dtypes, _errors, _origin, _shared, _trans
 from stride._channels import Channels, make_credentials
 from stride._graph import MAX_WEIGHT, Flush, Node, spec_of
 from stride._metrics import Device, DeviceSample
-from stride._stream import CommandStream, Note
+from stride._local_connection import LocalConnections
+from stride._stream import Answer, CommandStream, Note
 from stride.v1 import array_pb2, array_service_pb2, array_service_pb2_grpc, compute_service_pb2, compute_service_pb2_grpc, \
     device_service_pb2, device_service_pb2_grpc, session_service_pb2, session_service_pb2_grpc
 
@@ -47,12 +48,13 @@ _live: "weakref.WeakSet[Session]" = weakref.WeakSet()
 
 def connect(address: Optional[str] = None, *, token: Optional[str] = None, tls_ca: Optional[str] = None,
             tls_cert: Optional[str] = None, tls_key: Optional[str] = None, tls_server_name: Optional[str] = None,
-            device: Optional[str] = None, timeout: Optional[float] = None, num_bulk_channels: int = 0) -> "Session":
+            device: Optional[str] = None, timeout: Optional[float] = None, num_bulk_channels: int = 0, local: bool = True) -> "Session":
     """Connects to a daemon: at `address` (`unix:/path`, `host:7433`), else STRIDE_ADDRESS, else the machine's socket, else a
     private daemon, which ends with the session, where `strided` is found (STRIDE_DAEMON, PATH).
 
     The first session becomes the one that creation functions use; `with` makes it so for a block and closes it. `device` is where
-    operations run (`cuda:0`; default: where they are expected to end first), `timeout` the seconds that a read may take."""
+    operations run (`cuda:0`; default: where they are expected to end first), `timeout` the seconds that a read may take. Without `local` commands travel
+    by gRPC even where the daemon has a faster connection for its own host (`Session.transport`)."""
     daemon = None
     address = address or _address.default_address()
     if address is None:
@@ -66,7 +68,7 @@ def connect(address: Optional[str] = None, *, token: Optional[str] = None, tls_c
         target = _address.target_of(address)
         credentials = make_credentials(target, token, tls_ca, tls_cert, tls_key)
         num_bulk = num_bulk_channels or max(2, min(8, (os.cpu_count() or 2) // 2))
-        session = Session(address, Channels(target, credentials, tls_server_name, num_bulk), daemon, device, timeout)
+        session = Session(address, Channels(target, credentials, tls_server_name, num_bulk), daemon, device, timeout, local)
     except BaseException:
         if daemon is not None:
             daemon.stop()
@@ -91,8 +93,10 @@ class Session:
     is_trace = False
     depth = 0
     flush_type = Flush
+    _inherited = False  # by a forked process
 
-    def __init__(self, address: str, channels: Channels, daemon, device: Optional[str], timeout: Optional[float]):
+    def __init__(self, address: str, channels: Channels, daemon, device: Optional[str], timeout: Optional[float],
+                 local: bool):
         self.address = address
         self.timeout = timeout
         self.tenant = ""  # once it was asked for
@@ -123,7 +127,8 @@ class Session:
             channels.close()
             raise
         self._shared = _shared.SharedMemory(channels, self.name)
-        self._stream = CommandStream(compute_service_pb2_grpc.ComputeServiceStub(channels.control), self.name)
+        self._stream = CommandStream(compute_service_pb2_grpc.ComputeServiceStub(channels.control), self.name,
+                                     LocalConnections(channels) if local and _address.is_unix(channels.target) else None)
         threading.Thread(target=_renew, args=(weakref.ref(self), self._closed, self._sessions, self.name), name="stride-renewal",
                          daemon=True).start()
         _live.add(self)
@@ -143,6 +148,12 @@ class Session:
     @property
     def closed(self) -> bool:
         return self._closed.is_set()
+
+    @property
+    def transport(self) -> str:
+        """What commands travel by: `local`, the daemon's own connection for clients of its host, or `grpc`."""
+        self._check_open()
+        return self._stream.transport
 
     def close(self) -> None:
         """Ends the session with all its arrays, and the private daemon."""
@@ -213,23 +224,25 @@ class Session:
     def synchronize(self) -> None:
         """Sends everything recorded and waits until it has been computed. Errors are told by the arrays; those of launches that never ran are raised here, where
         no read of an array has told them."""
-        future: Future = Future()
+        answer = Answer()
 
         def add(flush):
             command = flush.session.next_id()
             flush.commands.append(_synchronize(command))
-            flush.notes[command] = Note(future)
+            flush.notes[command] = Note(answer)
 
         self.settle(add)
-        self._wait(future)
+        self._wait(answer)
         self._tell(self._stream.take_failure())
 
-    def fetch_future(self, node: Node) -> "Future":
+    def fetch_future(self, node: Node) -> Future:
         """Sends what computes `node` and asks for its bytes; resolves to a CommandResult."""
-        future: Future = Future()
-        with self._lock:
-            self.flush((node,), lambda flush: flush.fetch(node.handle, future))
-        return future
+        return self._stream.future_of(self._fetch(node))
+
+    def _fetch(self, node: Node) -> Answer:
+        answer = Answer()
+        self.flush((node,), lambda flush: flush.fetch(node.handle, answer))
+        return answer
 
     def read(self, node: Node, progress=None) -> np.ndarray:
         """The elements, read-only when they stay cached. Raises what went wrong while they were computed."""
@@ -238,7 +251,7 @@ class Session:
             return host
         if node.nbytes > FETCH_INLINE_BYTES:
             return self._read_bulk(node, progress)
-        return self.accept(node, self._wait(self.fetch_future(node)))
+        return self.accept(node, self._wait(self._fetch(node)))
 
     def read_own(self, node: Node, progress=None) -> np.ndarray:
         """The elements, in memory that is the caller's alone."""
@@ -285,40 +298,37 @@ class Session:
 
     def run_and_wait(self, nodes, make) -> None:
         """Sends what computes these nodes, then the operation `make(flush)`, and waits until that has been done."""
-        future: Future = Future()
+        answer = Answer()
 
         def add(flush):
             operation = make(flush)
             command = compute_service_pb2.Command(id=flush.session.next_id(), operation=operation, wait=True)
             flush.commands.append(command)
-            flush.notes[command.id] = Note(future, _origin.caller(), command.operation)
+            flush.notes[command.id] = Note(answer, _origin.caller(), command.operation)
 
         self.flush(nodes, add)
-        result = self._wait(future)
+        result = self._wait(answer)
         if result.HasField("status") and result.status.code:
             raise _errors.from_status(result.status)
 
     def _await_acceptance(self) -> None:
-        future: Future = Future()
+        answer = Answer()
 
         def add(flush):
             command = flush.session.next_id()
             flush.commands.append(_release_nothing(command))
-            flush.notes[command] = Note(future)
+            flush.notes[command] = Note(answer)
 
         self.flush((), add)
-        self._wait(future)
+        self._wait(answer)
 
-    def _wait(self, future: Future):
-        try:
-            return future.result(self.timeout)
-        except (TimeoutError, FutureTimeout) as late:  # one class only since Python 3.11
-            if isinstance(late, _errors.StrideError):
-                raise
-            raise self.late() from None
-        except _errors.StrideError as error:
+    def _wait(self, answer: Answer):
+        if not self._stream.wait(answer, self.timeout):
+            raise self.late()
+        if answer.error is not None:
             # Each raise has a traceback of its own.
-            raise error.with_traceback(None)
+            raise answer.error.with_traceback(None)
+        return answer.result
 
     def late(self) -> _errors.DeadlineExceeded:
         return _errors.DeadlineExceeded(f"The result was not there within {self.timeout:g} s")
@@ -341,6 +351,8 @@ class Session:
         return _origin.describe(self._stream.origin_of(node.handle) or node.origin)
 
     def _check_open(self) -> None:
+        if self._inherited:
+            raise _errors.FailedPrecondition("The session is that of the process which this one was forked from; connect anew")
         if self.closed:
             raise _errors.Cancelled("The session is closed")
 
@@ -421,6 +433,7 @@ class Session:
                 return
 
     def _call(self, method, request, timeout: Optional[float] = None):
+        self._check_open()
         try:
             return method(request, timeout=timeout or self.timeout or _CALL_SECONDS)
         except grpc.RpcError as error:
@@ -459,3 +472,16 @@ def _renew(session, closed, stub, name) -> None:
 def _close_all() -> None:
     for session in list(_live):
         session.close()
+
+
+def _leave_to_parent() -> None:
+    """In a forked child: sessions are the parent's, who goes on. Its threads and the locks that they had are not here."""
+    _default.clear()
+    for session in list(_live):
+        session._inherited = True
+        session._lock, session._closed = threading.RLock(), threading.Event()
+        session._closed.set()
+        session._stream.leave_to_parent()
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)

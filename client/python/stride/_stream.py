@@ -3,12 +3,14 @@
 import collections.abc
 import queue
 import threading
-from concurrent.futures import Future
-from typing import Dict, Iterator, List, NamedTuple, Optional
-
-import grpc
+import time
+from collections import deque
+from concurrent.futures import Future, InvalidStateError
+from typing import Callable, Deque, Dict, Iterator, List, NamedTuple, Optional, Set, Union
 
 from stride import _errors
+from stride._grpc_connection import GrpcConnection
+from stride._local_connection import LocalConnection, LocalConnections
 from stride.v1 import compute_service_pb2 as pb, operation_pb2
 
 # The contract's limits are 1,000 commands and 4 MiB a message.
@@ -20,12 +22,28 @@ _MAX_IN_FLIGHT = 20_000
 _FEW_IN_FLIGHT = _MAX_IN_FLIGHT // 2
 # Handles of refused operations remembered, to name the line that caused an error when it is read.
 _MAX_REFUSED = 10_000
+# While another thread reads, who waits for room to send looks this often.
+_ROOM_SECONDS = 0.01
+_AT_ONCE = 0.0  # a deadline
+_CLOSE_SECONDS = 5
+
+
+class Answer:
+    """To a command, once it is `done`: a CommandResult, or why there is none."""
+
+    __slots__ = ("done", "result", "error", "future")
+
+    def __init__(self):
+        self.done = False
+        self.result: Optional[pb.CommandResult] = None
+        self.error: Optional[_errors.StrideError] = None
+        self.future: Optional[Future] = None  # told too; see CommandStream.future_of
 
 
 class Note(NamedTuple):
     """What is remembered of a command until its answer."""
 
-    future: Optional[Future] = None  # whoever waits for it
+    answer: Optional[Answer] = None  # whoever waits for it has this
     origin: object = None  # of an operation: the line that recorded it
     operation: Optional[operation_pb2.Operation] = None
     launch: object = None  # what CommandStream.launched has once it was done
@@ -55,36 +73,51 @@ def _handles(message) -> Iterator[int]:
 
 
 class CommandStream:
-    """Owns one Execute call, opened by the first `send` and again after it broke, and the thread that reads its answers.
+    """Owns one Execute call, opened by the first `send` and again after it broke: over a local connection where there is one, else by gRPC.
 
-    Any thread may call. `send` blocks only while very many answers are outstanding. Futures are resolved in the reading thread
-    with a CommandResult, or with a StrideError when the stream broke."""
+    Any thread may call. `send` blocks while very many answers are outstanding, and while a local connection has no room. Answers of a local connection are
+    read by whoever waits for one, for all that wait (`_until`), so that none is handed from thread to thread that need not be; those of gRPC by a thread.
+    They end with a CommandResult, or with a StrideError when the call broke."""
 
-    def __init__(self, stub, session: str):
+    def __init__(self, stub, session: str, local: Optional[LocalConnections] = None):
         self._stub = stub
         self._session = session
-        self._lock = threading.Condition()
-        self._call = None
-        self._requests: Optional[queue.SimpleQueue] = None
-        self._reader: Optional[threading.Thread] = None
+        self._local = local
+        self._writing = threading.RLock()  # whose turn it is to open a connection and to send; taken before `_lock`
+        self._lock = threading.Condition(threading.Lock())  # guards what follows; tells of answers and of ends
+        self._connection: Union[LocalConnection, GrpcConnection, None] = None
         self._waiting: Dict[int, Note] = {}  # outstanding commands, by id
         self._refused: Dict[int, object] = {}  # by handle, the origin of the error that it carries
         # Launches that have been done before: code, variables, types of arguments. What is wrong with one more of them the daemon sees at once.
         self.launched: set = set()
         self._failures: Dict[int, LaunchFailure] = {}  # by handle, of launches that nothing has told yet
         self._closed = False
+        self._watched: Set[Answer] = set()  # outstanding, with futures
+        self._told: Deque[Answer] = deque()  # with futures that are to be resolved
+        self._watcher: Optional[threading.Thread] = None
+        self._to_watch: queue.SimpleQueue = queue.SimpleQueue()  # wakes it
+
+    @property
+    def transport(self) -> str:
+        """`local` or `grpc`; opens the call where it is not open."""
+        with self._writing:
+            return (self._connection or self._open()).transport
+
+    # --- sending ---
 
     def send(self, commands: List[pb.Command], notes: Dict[int, Note]) -> None:
         """`notes` are by command id; commands without one want no answer."""
-        with self._lock:
-            if self._closed:
-                raise _errors.Cancelled("The session is closed")
-            if len(self._waiting) >= _MAX_IN_FLIGHT:
-                self._lock.wait_for(lambda: len(self._waiting) <= _FEW_IN_FLIGHT or self._closed)
-            requests = self._connected()
-            self._waiting.update(notes)
-        for request in self._messages(commands):
-            requests.put(request)
+        with self._writing:
+            connection = self._connected(notes)
+            for request in self._messages(commands):
+                connection.put(request)
+            try:
+                if not connection.flush():
+                    self._until(connection.flush, or_room=True)
+            except OSError:
+                # The other side has ended; what came before tells why.
+                connection.end()
+                self._until(lambda: self._connection is not connection)
 
     def _messages(self, commands):
         begin, size = 0, 0
@@ -96,55 +129,169 @@ class CommandStream:
             size += bytes_
         yield pb.ExecuteRequest(session=self._session, commands=commands[begin:])
 
-    def _connected(self) -> queue.SimpleQueue:
-        # The lock is held.
-        if self._requests is None:
-            self._requests = queue.SimpleQueue()
-            self._call = self._stub.Execute(iter(self._requests.get, None))
-            self._reader = threading.Thread(target=self._read, args=(self._call, self._requests), name="stride-answers", daemon=True)
-            self._reader.start()
-        return self._requests
+    def _connected(self, notes: Dict[int, Note]):
+        """A connection that the notes' answers will come from. It is this thread's turn to send."""
+        while True:
+            connection = self._connection
+            if connection is not None and not connection.reading:
+                self._until(_never, _AT_ONCE)  # answers that nobody reads must not pile up, nor a call's end be overlooked
+            if len(self._waiting) >= _MAX_IN_FLIGHT:
+                self._until(lambda: len(self._waiting) <= _FEW_IN_FLIGHT or self._closed)
+            connection = self._connection or self._open()
+            with self._lock:
+                if self._closed:
+                    raise _errors.Cancelled("The session is closed")
+                if self._connection is connection:
+                    self._waiting.update(notes)
+                    return connection
 
-    def _read(self, call, requests) -> None:
-        error: _errors.StrideError = _errors.Unavailable("The daemon ended the command stream")
+    def _open(self):
+        """It is this thread's turn to send."""
+        if self._closed:
+            raise _errors.Cancelled("The session is closed")
+        connection = self._local.open() if self._local is not None else None
+        if connection is None:
+            connection = GrpcConnection(self._stub)
+        with self._lock:
+            closed = self._closed
+            if not closed:
+                self._connection = connection
+        if closed:
+            connection.end()
+            connection.close()
+        elif connection.has_own_reader:
+            threading.Thread(target=self._read, args=(connection, _never), name="stride-answers", daemon=True).start()
+        return connection
+
+    # --- receiving ---
+
+    def wait(self, answer: Answer, timeout: Optional[float] = None) -> bool:
+        """Until the answer is there; False when it was not within `timeout` seconds."""
+        return answer.done or self._until(lambda: answer.done, None if timeout is None else time.monotonic() + timeout)
+
+    def future_of(self, answer: Answer) -> Future:
+        """For who cannot wait in a thread: resolved by whichever thread reads the answer; one is started where answers are read by who waits."""
+        answer.future = future = Future()
+        with self._lock:
+            self._watched.add(answer)
+            if answer.done:
+                self._told.append(answer)
+            elif self._watcher is None and self._connection is not None and not self._connection.has_own_reader:
+                self._watcher = threading.Thread(target=self._watch, name="stride-answers", daemon=True)
+                self._watcher.start()
+        self._to_watch.put(None)
+        self._tell()
+        return future
+
+    def _watch(self) -> None:
+        while not self._closed:
+            self._to_watch.get()
+            self._until(lambda: not self._watched)
+
+    def _until(self, ready: Callable[[], bool], deadline: Optional[float] = None, or_room: bool = False) -> bool:
+        """Waits until `ready()`, which is called with the lock and without; reads meanwhile when nobody else does. False: the deadline came first.
+        `or_room`: it is asked again when there is room to send."""
+        while not ready():
+            connection = None
+            try:
+                with self._lock:
+                    if ready():
+                        return True
+                    left = None if deadline is None else deadline - time.monotonic()
+                    if self._connection is None or self._connection.reading:
+                        if left is not None and left <= 0:
+                            return False
+                        self._lock.wait(_ROOM_SECONDS if or_room else left)
+                        continue
+                    # Nothing is called between these, so that no signal's handler runs there.
+                    connection = self._connection
+                    connection.reading = True
+                self._read(connection, ready, deadline, or_room)
+            finally:
+                if connection is not None:
+                    connection.reading = False
+                    with self._lock:
+                        self._lock.notify_all()  # somebody else's turn
+            if deadline is not None and time.monotonic() >= deadline:
+                return ready()
+        return True
+
+    def _read(self, connection, ready, deadline: Optional[float] = None, or_room: bool = False) -> None:
+        """Takes answers until `ready()` or the deadline, or the end of the connection. It is this thread's turn to read."""
         try:
-            for response in call:
-                self._answer(response)
-        except grpc.RpcError as broken:
-            error = _errors.from_rpc(broken)
-        requests.put(None)
-        with self._lock:
-            if self._requests is requests:
-                self._requests = None
-            waiting, self._waiting = self._waiting, {}
-            self._lock.notify_all()
-        for note in waiting.values():
-            future = note.future
-            if future is not None and not future.done():
-                future.set_exception(error)
+            while not ready():
+                response = connection.receive(deadline, or_room)
+                if response is None:
+                    return
+                with self._lock:
+                    self._take(response)
+                    connection.advance()
+                    self._lock.notify_all()
+                if self._told:
+                    self._tell()
+        except _errors.StrideError as error:
+            self._break(connection, error)
 
-    def _answer(self, response) -> None:
-        resolved = []
+    def _break(self, connection, error: _errors.StrideError) -> None:
+        """It is this thread's turn to read."""
+        connection.end()
         with self._lock:
-            waiting = self._waiting
-            for result in response.results:
-                note = waiting.pop(result.id, None)
-                if note is None:
-                    continue
-                if note.future is not None:
-                    resolved.append((note.future, result))
-                elif note.operation is not None and result.HasField("status") and result.status.code:
-                    self._remember(note)
-                    if note.operation.HasField("kernel_launch"):
-                        failure = LaunchFailure(result.status, note.origin)
-                        self._failures.update((handle, failure) for handle in _handles(note.operation) if handle)
-                elif note.launch is not None:
-                    self.launched.add(note.launch)
-            if len(waiting) <= _FEW_IN_FLIGHT:
-                self._lock.notify_all()
-        for future, result in resolved:
-            if not future.cancelled():
-                future.set_result(result)
+            if self._connection is connection:
+                if self._closed:
+                    error = _errors.Cancelled("The session is closed")
+                for note in self._waiting.values():
+                    if note.answer is not None:
+                        self._done(note.answer, None, error)
+                self._waiting = {}
+                self._connection = None
+            self._lock.notify_all()
+        self._tell()
+        with self._writing:
+            connection.close()
+
+    def _take(self, response) -> None:
+        # The lock is held. To take an answer twice is as to take it once, for who was interrupted.
+        waiting = self._waiting
+        for result in response.results:
+            note = waiting.get(result.id)
+            if note is None:
+                continue
+            if note.answer is not None:
+                self._done(note.answer, result, None)
+            elif note.operation is not None and result.HasField("status") and result.status.code:
+                self._remember(note)
+                if note.operation.HasField("kernel_launch"):
+                    failure = LaunchFailure(result.status, note.origin)
+                    self._failures.update((handle, failure) for handle in _handles(note.operation) if handle)
+            elif note.launch is not None:
+                self.launched.add(note.launch)
+            del waiting[result.id]
+
+    def _done(self, answer: Answer, result, error) -> None:
+        # The lock is held.
+        answer.result, answer.error = result, error
+        answer.done = True
+        if answer.future is not None:
+            self._told.append(answer)
+
+    def _tell(self) -> None:
+        """Resolves futures; without the lock, since that calls others' code."""
+        while self._told:
+            try:
+                answer = self._told.popleft()
+            except IndexError:  # another thread did
+                return
+            with self._lock:
+                self._watched.discard(answer)
+            try:
+                if answer.error is not None:
+                    answer.future.set_exception(answer.error)
+                else:
+                    answer.future.set_result(answer.result)
+            except InvalidStateError:
+                pass  # it was cancelled
+
+    # --- what answers have told ---
 
     def _remember(self, note: Note) -> None:
         # The lock is held. What was refused because of an operand carries that operand's error.
@@ -172,13 +319,25 @@ class CommandStream:
         with self._lock:
             return self._refused.get(handle)
 
+    # --- its end ---
+
     def close(self) -> None:
         with self._lock:
             self._closed = True
-            requests, call, reader = self._requests, self._call, self._reader
+            connection = self._connection
             self._lock.notify_all()
-        if requests is not None:
-            requests.put(None)
-            call.cancel()
-        if reader is not None and reader is not threading.current_thread():
-            reader.join(5)
+        self._to_watch.put(None)
+        if connection is not None:
+            connection.end()  # so that whoever reads is told
+            self._until(lambda: self._connection is not connection, time.monotonic() + _CLOSE_SECONDS)
+
+    def leave_to_parent(self) -> None:
+        """In a forked child: the call is the parent's."""
+        self._writing, self._lock = threading.RLock(), threading.Condition(threading.Lock())  # threads that are not here may have had them
+        self._closed = True
+        if self._connection is not None:
+            self._connection.leave_to_parent()
+
+
+def _never() -> bool:
+    return False

@@ -1,0 +1,49 @@
+"""A connection for commands to any daemon: one Execute call of gRPC."""
+
+import queue
+from typing import Optional
+
+import grpc
+
+from stride import _errors
+from stride.v1 import compute_service_pb2
+
+
+class GrpcConnection:
+    """As LocalConnection, except that its messages are written by a thread of gRPC's, and that a thread of its own always reads: gRPC cannot stop waiting
+    for an answer."""
+
+    transport = "grpc"
+    has_own_reader = True
+
+    def __init__(self, stub):
+        self.reading = True
+        self._requests: queue.SimpleQueue = queue.SimpleQueue()
+        self._call = stub.Execute(iter(self._requests.get, None))
+
+    def put(self, request: compute_service_pb2.ExecuteRequest) -> None:
+        self._requests.put(request)
+
+    def flush(self) -> bool:
+        return True
+
+    def receive(self, deadline: Optional[float] = None, or_room: bool = False) -> compute_service_pb2.ExecuteResponse:
+        try:
+            for response in self._call:
+                return response
+        except grpc.RpcError as error:
+            raise _errors.from_rpc(error) from None
+        raise _errors.Unavailable("The daemon ended the command stream")
+
+    def advance(self) -> None:
+        pass
+
+    def end(self) -> None:
+        self._requests.put(None)
+        self._call.cancel()
+
+    def close(self) -> None:
+        pass
+
+    def leave_to_parent(self) -> None:
+        pass

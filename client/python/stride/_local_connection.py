@@ -1,0 +1,225 @@
+"""A connection for commands to a daemon of this host (LocalService): frames over a socket of its own, without HTTP/2."""
+
+import math
+import os
+import select
+import socket
+import struct
+import time
+from collections import deque
+from typing import Deque, List, Optional, Tuple
+
+import grpc
+from google.protobuf.message import DecodeError
+
+from stride import _errors
+from stride._rpc import status_pb2
+from stride._ticket import fetch_descriptor
+from stride.v1 import compute_service_pb2, local_service_pb2 as pb, local_service_pb2_grpc
+
+_HEADER = struct.Struct("<IIQ")  # size, kind, timeout
+_BUFFER_BYTES = 64 << 10
+# The daemon's are no larger than a gRPC answer may be; what says more is no frame.
+_MAX_FRAME_BYTES = 64 << 20
+# Up to here a header is copied in front of its message, which is cheaper than a second call of the system.
+_MAX_JOINED_BYTES = 64 << 10
+# A thread that sleeps is awake 10 to 30 us after its bytes have come; where processors are many, one may watch that long.
+_WATCH_SECONDS = 100e-6
+_MIN_PROCESSORS_TO_WATCH = 8
+# A daemon that has none to give is not asked before each call.
+_PAUSE_SECONDS = 10.0
+_CALL_SECONDS = 5.0
+
+
+class _Buffer:
+    """Received bytes: as many as `counts` say, from `begin` on not taken yet."""
+
+    __slots__ = ("view", "counts", "begin")
+
+    def __init__(self, size: int):
+        self.view = memoryview(bytearray(size))
+        self.counts: List[int] = []
+        self.begin = 0
+
+
+class LocalConnection:
+    """One Execute call. At a time one thread may send (`put`, `flush`) and one read (`receive`, `advance`): whose turn it is, CommandStream says.
+
+    An exception at any moment, such as KeyboardInterrupt, leaves it as it was: bytes are moved by list.extend(map(call, ...)), so that no signal's
+    handler runs between a call of the system and the note of what it moved."""
+
+    transport = "local"
+    has_own_reader = False
+
+    def __init__(self, connected: socket.socket, watch: Optional[bool] = None):
+        connected.settimeout(None)
+        self.reading = False  # CommandStream's
+        self._socket = connected
+        self._unsent: Deque[Tuple[bytes, List[int]]] = deque()  # with what has gone of each
+        self._buffers = (_Buffer(_BUFFER_BYTES), _Buffer(_BUFFER_BYTES))
+        self._buffer = self._buffers[0]
+        self._next = 0  # where the frame ends that `receive` has given
+        self._to_read, self._to_read_or_write = select.poll(), select.poll()
+        self._to_read.register(connected, select.POLLIN)
+        self._to_read_or_write.register(connected, select.POLLIN | select.POLLOUT)
+        self._watch = len(os.sched_getaffinity(0)) >= _MIN_PROCESSORS_TO_WATCH if watch is None else watch
+
+    # --- sending ---
+
+    def put(self, request: compute_service_pb2.ExecuteRequest) -> None:
+        message = request.SerializeToString()
+        header = _HEADER.pack(len(message), pb.LOCAL_FRAME_EXECUTE, 0)
+        if len(message) <= _MAX_JOINED_BYTES:
+            self._unsent.append((header + message, []))
+        else:
+            self._unsent.extend(((header, []), (message, [])))
+
+    def flush(self) -> bool:
+        """Sends what there is room for; whether that was all. Raises OSError when the other side has ended: why, `receive` tells."""
+        unsent = self._unsent
+        while unsent:
+            message, counts = unsent[0]
+            done = sum(counts)
+            if done == len(message):
+                unsent.popleft()
+                continue
+            try:
+                counts.extend(map(self._socket.send, (memoryview(message)[done:] if done else message,), (socket.MSG_DONTWAIT,)))
+            except BlockingIOError:
+                return False
+        return True
+
+    # --- receiving ---
+
+    def receive(self, deadline: Optional[float] = None, or_room: bool = False) -> Optional[compute_service_pb2.ExecuteResponse]:
+        """The next answer, again and again until `advance`. None when there is none by `deadline` (of time.monotonic(); 0: does not wait), or
+        with `or_room` when there is room to send. Raises the StrideError that ended the call."""
+        while True:
+            buffer = self._buffer
+            begin, end = buffer.begin, sum(buffer.counts)
+            needed = _HEADER.size
+            if end - begin >= needed:
+                size, kind, _ = _HEADER.unpack_from(buffer.view, begin)
+                needed += size
+                if end - begin >= needed:
+                    self._next = begin + needed
+                    return _decode(kind, bytes(buffer.view[begin + _HEADER.size:self._next]))
+                if size > _MAX_FRAME_BYTES:
+                    raise _errors.Internal(f"The daemon announced a frame of {size} bytes")
+            if begin == end:
+                if end:
+                    buffer = self._other_buffer()
+            elif needed > len(buffer.view) - begin:
+                buffer = self._larger_buffer(max(needed, _BUFFER_BYTES))
+            if not self._fill(buffer, deadline, or_room):
+                return None
+
+    def advance(self) -> None:
+        self._buffer.begin = self._next
+
+    def _other_buffer(self) -> _Buffer:
+        """Empty, in place of one that has been read. One is never made empty while it is in use: that would be two steps."""
+        empty = self._buffers[self._buffer is self._buffers[0]]
+        empty.counts.clear()
+        empty.begin = 0
+        self._buffer = empty
+        return empty
+
+    def _larger_buffer(self, size: int) -> _Buffer:
+        old, larger = self._buffer, _Buffer(size)
+        rest = old.view[old.begin:sum(old.counts)]
+        larger.view[:len(rest)] = rest
+        larger.counts.append(len(rest))
+        self._buffer = larger
+        return larger
+
+    def _fill(self, buffer: _Buffer, deadline: Optional[float], or_room: bool) -> bool:
+        if self._sleep(deadline, or_room):
+            flags = 0
+        else:
+            flags = socket.MSG_DONTWAIT
+        try:
+            buffer.counts.extend(map(self._socket.recv_into, (buffer.view[sum(buffer.counts):],), (0,), (flags,)))
+        except BlockingIOError:
+            return False
+        except ConnectionError:
+            raise _ended() from None
+        if not buffer.counts[-1]:
+            raise _ended()
+        return True
+
+    def _sleep(self, deadline: Optional[float], or_room: bool) -> bool:
+        """Waits for bytes; True when that is left to the system's call that receives them."""
+        if deadline == 0:
+            return False
+        if self._watch and not or_room:
+            end = time.monotonic() + _WATCH_SECONDS
+            while not self._to_read.poll(0):
+                if time.monotonic() > end:
+                    break
+            else:
+                return False
+        if deadline is None and not or_room:
+            return True
+        left = None if deadline is None else math.ceil(max(0.0, deadline - time.monotonic()) * 1e3)
+        (self._to_read_or_write if or_room else self._to_read).poll(left)
+        return False
+
+    # --- its end ---
+
+    def end(self) -> None:
+        """Any thread may: who waits for the other side does not any more. What has come can still be received."""
+        try:
+            self._socket.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # the other side was first
+
+    def close(self) -> None:
+        """Once nobody sends or reads."""
+        self._socket.close()
+
+    def leave_to_parent(self) -> None:
+        """In a forked child, which has the same socket: the connection goes on, without the child."""
+        self._socket.close()
+
+
+def _decode(kind: int, message: bytes) -> compute_service_pb2.ExecuteResponse:
+    try:
+        if kind == pb.LOCAL_FRAME_EXECUTE:
+            return compute_service_pb2.ExecuteResponse.FromString(message)
+        if kind == pb.LOCAL_FRAME_STATUS:
+            status = status_pb2.Status.FromString(message)
+            raise _errors.from_status(status) if status.code else _ended()
+    except DecodeError:
+        pass
+    raise _errors.Internal(f"The daemon sent a frame of kind {kind} that is no answer")
+
+
+def _ended() -> _errors.StrideError:
+    return _errors.Unavailable("The daemon ended the command stream")
+
+
+class LocalConnections:
+    """Gets them from the daemon at a Unix socket."""
+
+    def __init__(self, channels):
+        self._target = channels.target
+        self._stub = local_service_pb2_grpc.LocalServiceStub(channels.control)
+        self._next_try = 0.0
+
+    def open(self) -> Optional[LocalConnection]:
+        """None: there is none to be had just now. Where that is because nothing can be had, the same call by gRPC fails in words of its own."""
+        if time.monotonic() < self._next_try:
+            return None
+        try:
+            reply = self._stub.Connect(pb.ConnectRequest(), timeout=_CALL_SECONDS)
+            descriptor, messenger = fetch_descriptor(self._target, reply.socket_path, reply.ticket)
+        except grpc.RpcError as error:
+            if error.code() in (grpc.StatusCode.UNIMPLEMENTED, grpc.StatusCode.RESOURCE_EXHAUSTED):
+                self._next_try = time.monotonic() + _PAUSE_SECONDS
+            return None
+        except OSError:
+            self._next_try = time.monotonic() + _PAUSE_SECONDS
+            return None
+        messenger.close()
+        return LocalConnection(socket.socket(fileno=descriptor))
