@@ -62,10 +62,10 @@ class Sent:
         self.num_messages = 0
         send = self._stream.send
 
-        def counted(commands, notes):
-            self.commands += commands
+        def counted(request, notes):
+            self.commands += request.commands
             self.num_messages += 1
-            send(commands, notes)
+            send(request, notes)
 
         self._stream.send = counted
         return self

@@ -231,6 +231,7 @@ class ConnectionTest(client_case.ClientCase):
         with st.connect(self.daemon.address, local=client_case.LOCAL) as session:
             x = st.arange(10) + 1
             self.assertEqual(int(x.sum()), 55)
+            connection = session._stream._connection
             child = os.fork()
             if child == 0:
                 status = 1
@@ -246,6 +247,7 @@ class ConnectionTest(client_case.ClientCase):
                     os._exit(status)
             self.assertEqual(os.waitpid(child, 0)[1], 0)
             self.assertEqual(int((x + 1).sum()), 65)
+            self.assertIs(session._stream._connection, connection)
 
     def test_a_late_result(self):
         with st.connect(self.daemon.address, local=client_case.LOCAL, timeout=0.05):

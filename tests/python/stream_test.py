@@ -248,7 +248,7 @@ class StreamTest(unittest.TestCase):
             commands[0].operation.copy.input.inline_array.data = data
         notes = {one: Note() for one in ids}
         notes[ids[-1]] = Note(answer)
-        stream.send(commands, notes)
+        stream.send(pb.ExecuteRequest(commands=commands), notes)
         return answer
 
     def test_round_trips_need_no_thread(self):
@@ -326,6 +326,28 @@ class StreamTest(unittest.TestCase):
             self.assertTrue(done[1].wait(60))
             for thread in threads:
                 thread.join()
+
+    def test_another_takes_over_from_who_waits_no_longer(self):
+        go = threading.Event()
+
+        def serve(there, requests):
+            next(requests), next(requests)
+            go.wait()
+            there.sendall(frame(response(2)))
+            list(requests)
+
+        stream = self.serve(serve)
+        answers = [self.send(stream, 1), self.send(stream, 2)]
+        late = threading.Thread(target=stream.wait, args=(answers[0], 0.2))
+        late.start()
+        while not stream._connection.reading:
+            time.sleep(0.001)
+        other = threading.Thread(target=stream.wait, args=(answers[1], 60))
+        other.start()
+        late.join()
+        go.set()
+        other.join()
+        self.assertEqual((answers[0].done, answers[1].done), (False, True))
 
     def test_a_late_answer(self):
         go = threading.Event()

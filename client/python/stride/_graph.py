@@ -261,32 +261,43 @@ class Flush:
 
     def __init__(self, session):
         self.session = session
-        self.commands: List[compute_service_pb2.Command] = []
+        # What is sent is this message itself: each copy of a command costs more than to write it.
+        self.request = compute_service_pb2.ExecuteRequest()
+        self.commands = self.request.commands
         self.notes = {}
         self._scratch: List[int] = []
 
     def operation(self, handle: int, origin, **kind) -> pb.Operation:
         """Adds a command; its output is `handle`."""
-        operation = pb.Operation(**kind)
+        command_id = self.session.next_id()
+        operation = self.commands.add(id=command_id).operation
+        for name, message in kind.items():
+            getattr(operation, name).CopyFrom(message)
         if handle:
-            operation.outputs.add().handle = handle
-        return self.add(operation, origin)
+            operation.outputs.add(handle=handle)
+        self._place(operation)
+        self.notes[command_id] = Note(None, origin, operation)
+        return operation
 
     def add(self, operation: pb.Operation, origin, launch=None) -> pb.Operation:
         """`launch`: of a kernel's, what CommandStream.launched knows it by. The first is answered when it is done, and what is behind it after that."""
         wait = launch is not None and launch not in self.session._stream.launched
-        spread = any(output.HasField("sharding") for output in operation.outputs)
-        if self.session.device and not operation.device and not spread and operation.WhichOneof("kind") != "view":
-            operation.device = self.session.device
-        command = compute_service_pb2.Command(id=self.session.next_id(), operation=operation, wait=wait)
-        self.commands.append(command)
-        self.notes[command.id] = Note(None, origin, command.operation, launch if wait else None)
-        return command.operation
+        command_id = self.session.next_id()
+        operation = self.commands.add(id=command_id, operation=operation, wait=wait).operation
+        self._place(operation)
+        self.notes[command_id] = Note(None, origin, operation, launch if wait else None)
+        return operation
+
+    def _place(self, operation: pb.Operation) -> None:
+        device = self.session.device
+        if device and not operation.device and operation.WhichOneof("kind") != "view" and \
+                not any(output.HasField("sharding") for output in operation.outputs):
+            operation.device = device
 
     def fetch(self, handle: int, answer) -> None:
-        command = compute_service_pb2.Command(id=self.session.next_id(), fetch=compute_service_pb2.Fetch(handle=handle))
-        self.commands.append(command)
-        self.notes[command.id] = Note(answer)
+        command_id = self.session.next_id()
+        self.commands.add(id=command_id).fetch.handle = handle
+        self.notes[command_id] = Note(answer)
 
     def scratch(self) -> int:
         """A handle that is released when the flush ends."""
@@ -300,8 +311,7 @@ class Flush:
         while released:
             handles.append(released.popleft())
         if handles:
-            self.commands.append(compute_service_pb2.Command(
-                id=self.session.next_id(), release=compute_service_pb2.Release(handles=handles)))
+            self.commands.add(id=self.session.next_id()).release.handles.extend(handles)
             self._scratch = []
 
     def operand(self, one: Union[Node, Number]) -> pb.Operand:
@@ -336,7 +346,8 @@ class Flush:
 
     def _elementwise(self, node: Node, handle: int) -> None:
         names, inputs, origins = {}, {}, [node.origin]
-        text = self._text(node, node, names, inputs, origins, True)
+        # Inputs that are there already leave nothing to fuse.
+        text = "" if all(type(one) is Number or one.handle for one in node.inputs) else self._text(node, node, names, inputs, origins, True)
         if len(origins) > 1:
             self.operation(handle, origins, expression=pb.Expression(text=text, inputs=inputs))
         else:

@@ -27,6 +27,9 @@ class GrpcConnection:
     def flush(self) -> bool:
         return True
 
+    def has_news(self) -> bool:
+        return False  # they are taken at once
+
     def receive(self, deadline: Optional[float] = None, or_room: bool = False) -> compute_service_pb2.ExecuteResponse:
         try:
             for response in self._call:

@@ -91,6 +91,11 @@ class LocalConnection:
 
     # --- receiving ---
 
+    def has_news(self) -> bool:
+        """Asked by who may send: whether `receive` has something that nobody has taken yet."""
+        buffer = self._buffer
+        return buffer.begin != sum(buffer.counts) or any(events & ~select.POLLOUT for _, events in self._to_read_or_write.poll(0))
+
     def receive(self, deadline: Optional[float] = None, or_room: bool = False) -> Optional[compute_service_pb2.ExecuteResponse]:
         """The next answer, again and again until `advance`. None when there is none by `deadline` (of time.monotonic(); 0: does not wait), or
         with `or_room` when there is room to send. Raises the StrideError that ended the call."""

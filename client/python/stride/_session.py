@@ -18,7 +18,7 @@ from stride._graph import MAX_WEIGHT, Flush, Node, spec_of
 from stride._metrics import Device, DeviceSample
 from stride._local_connection import LocalConnections
 from stride._stream import Answer, CommandStream, Note
-from stride.v1 import array_pb2, array_service_pb2, array_service_pb2_grpc, compute_service_pb2, compute_service_pb2_grpc, \
+from stride.v1 import array_pb2, array_service_pb2, array_service_pb2_grpc, compute_service_pb2_grpc, \
     device_service_pb2, device_service_pb2_grpc, session_service_pb2, session_service_pb2_grpc
 
 # Up to here bytes travel inside commands; beyond, on connections of their own.
@@ -204,7 +204,7 @@ class Session:
                 if flush_ok or flush.commands:
                     flush.finish()
                     if flush.commands:
-                        self._stream.send(flush.commands, flush.notes)
+                        self._stream.send(flush.request, flush.notes)
 
     def settle(self, then=None) -> None:
         """Sends everything recorded that somebody still holds, as a write to what it reads must come after it; `then` as in flush."""
@@ -228,7 +228,7 @@ class Session:
 
         def add(flush):
             command = flush.session.next_id()
-            flush.commands.append(_synchronize(command))
+            flush.commands.add(id=command).synchronize.SetInParent()
             flush.notes[command] = Note(answer)
 
         self.settle(add)
@@ -301,9 +301,8 @@ class Session:
         answer = Answer()
 
         def add(flush):
-            operation = make(flush)
-            command = compute_service_pb2.Command(id=flush.session.next_id(), operation=operation, wait=True)
-            flush.commands.append(command)
+            command = flush.commands.add(operation=make(flush), wait=True)
+            command.id = flush.session.next_id()
             flush.notes[command.id] = Note(answer, _origin.caller(), command.operation)
 
         self.flush(nodes, add)
@@ -316,7 +315,7 @@ class Session:
 
         def add(flush):
             command = flush.session.next_id()
-            flush.commands.append(_release_nothing(command))
+            flush.commands.add(id=command).release.SetInParent()
             flush.notes[command] = Note(answer)
 
         self.flush((), add)
@@ -444,14 +443,6 @@ def _device_name(device: Optional[str]) -> str:
     if not device or device == "auto":
         return ""
     return device if device.startswith("devices/") else "devices/" + device
-
-
-def _synchronize(command_id):
-    return compute_service_pb2.Command(id=command_id, synchronize=compute_service_pb2.Synchronize())
-
-
-def _release_nothing(command_id):
-    return compute_service_pb2.Command(id=command_id, release=compute_service_pb2.Release())
 
 
 def _renew(session, closed, stub, name) -> None:

@@ -6,7 +6,7 @@ import threading
 import time
 from collections import deque
 from concurrent.futures import Future, InvalidStateError
-from typing import Callable, Deque, Dict, Iterator, List, NamedTuple, Optional, Set, Union
+from typing import Callable, Deque, Dict, Iterator, NamedTuple, Optional, Set, Union
 
 from stride import _errors
 from stride._grpc_connection import GrpcConnection
@@ -84,7 +84,9 @@ class CommandStream:
         self._session = session
         self._local = local
         self._writing = threading.RLock()  # whose turn it is to open a connection and to send; taken before `_lock`
-        self._lock = threading.Condition(threading.Lock())  # guards what follows; tells of answers and of ends
+        self._lock = threading.Lock()  # guards what follows
+        self._changed = threading.Condition(self._lock)  # tells of answers, of ends, and that nobody reads
+        self._num_waiting = 0  # threads, for that
         self._connection: Union[LocalConnection, GrpcConnection, None] = None
         self._waiting: Dict[int, Note] = {}  # outstanding commands, by id
         self._refused: Dict[int, object] = {}  # by handle, the origin of the error that it carries
@@ -105,12 +107,12 @@ class CommandStream:
 
     # --- sending ---
 
-    def send(self, commands: List[pb.Command], notes: Dict[int, Note]) -> None:
-        """`notes` are by command id; commands without one want no answer."""
+    def send(self, request: pb.ExecuteRequest, notes: Dict[int, Note]) -> None:
+        """`notes` are by command id; commands without one want no answer. The request is the stream's from now on."""
         with self._writing:
             connection = self._connected(notes)
-            for request in self._messages(commands):
-                connection.put(request)
+            for message in self._messages(request):
+                connection.put(message)
             try:
                 if not connection.flush():
                     self._until(connection.flush, or_room=True)
@@ -119,7 +121,12 @@ class CommandStream:
                 connection.end()
                 self._until(lambda: self._connection is not connection)
 
-    def _messages(self, commands):
+    def _messages(self, request: pb.ExecuteRequest) -> Iterator[pb.ExecuteRequest]:
+        request.session = self._session
+        commands = request.commands
+        if len(commands) <= _MAX_COMMANDS and request.ByteSize() <= _MAX_BYTES:
+            yield request
+            return
         begin, size = 0, 0
         for i, command in enumerate(commands):
             bytes_ = command.ByteSize()
@@ -133,7 +140,7 @@ class CommandStream:
         """A connection that the notes' answers will come from. It is this thread's turn to send."""
         while True:
             connection = self._connection
-            if connection is not None and not connection.reading:
+            if connection is not None and not connection.reading and connection.has_news():
                 self._until(_never, _AT_ONCE)  # answers that nobody reads must not pile up, nor a call's end be overlooked
             if len(self._waiting) >= _MAX_IN_FLIGHT:
                 self._until(lambda: len(self._waiting) <= _FEW_IN_FLIGHT or self._closed)
@@ -201,7 +208,7 @@ class CommandStream:
                     if self._connection is None or self._connection.reading:
                         if left is not None and left <= 0:
                             return False
-                        self._lock.wait(_ROOM_SECONDS if or_room else left)
+                        self._wait_for_change(_ROOM_SECONDS if or_room else left)
                         continue
                     # Nothing is called between these, so that no signal's handler runs there.
                     connection = self._connection
@@ -211,10 +218,23 @@ class CommandStream:
                 if connection is not None:
                     connection.reading = False
                     with self._lock:
-                        self._lock.notify_all()  # somebody else's turn
+                        self._notify()  # somebody else's turn
             if deadline is not None and time.monotonic() >= deadline:
                 return ready()
         return True
+
+    def _wait_for_change(self, seconds: Optional[float]) -> None:
+        # The lock is held.
+        self._num_waiting += 1
+        try:
+            self._changed.wait(seconds)
+        finally:
+            self._num_waiting -= 1
+
+    def _notify(self) -> None:
+        # The lock is held.
+        if self._num_waiting:
+            self._changed.notify_all()
 
     def _read(self, connection, ready, deadline: Optional[float] = None, or_room: bool = False) -> None:
         """Takes answers until `ready()` or the deadline, or the end of the connection. It is this thread's turn to read."""
@@ -226,7 +246,7 @@ class CommandStream:
                 with self._lock:
                     self._take(response)
                     connection.advance()
-                    self._lock.notify_all()
+                    self._notify()
                 if self._told:
                     self._tell()
         except _errors.StrideError as error:
@@ -244,7 +264,7 @@ class CommandStream:
                         self._done(note.answer, None, error)
                 self._waiting = {}
                 self._connection = None
-            self._lock.notify_all()
+            self._notify()
         self._tell()
         with self._writing:
             connection.close()
@@ -325,7 +345,7 @@ class CommandStream:
         with self._lock:
             self._closed = True
             connection = self._connection
-            self._lock.notify_all()
+            self._notify()
         self._to_watch.put(None)
         if connection is not None:
             connection.end()  # so that whoever reads is told
@@ -333,7 +353,8 @@ class CommandStream:
 
     def leave_to_parent(self) -> None:
         """In a forked child: the call is the parent's."""
-        self._writing, self._lock = threading.RLock(), threading.Condition(threading.Lock())  # threads that are not here may have had them
+        self._writing, self._lock = threading.RLock(), threading.Lock()  # threads that are not here may have had them
+        self._changed = threading.Condition(self._lock)
         self._closed = True
         if self._connection is not None:
             self._connection.leave_to_parent()

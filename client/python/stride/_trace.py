@@ -54,8 +54,8 @@ class Trace(_session.Session):
         self.inputs: List[Node] = []
         self.captured: Dict[int, Tuple[Node, int]] = {}  # by id of the node
 
-    def send(self, commands, notes) -> None:
-        for command in commands:
+    def send(self, request, notes) -> None:
+        for command in request.commands:
             note = notes.get(command.id)
             self.commands.append((command, note.origin if note is not None else None))
 
@@ -206,17 +206,15 @@ class Template:
             next_id = flush.session.next_id
             for operation, paths, origin in self.commands:
                 if operation is None:
-                    flush.commands.append(compute_service_pb2.Command(
-                        id=next_id(), release=compute_service_pb2.Release(handles=[names[one] for one in paths if one in names])))
+                    flush.commands.add(id=next_id()).release.handles.extend(names[one] for one in paths if one in names)
                     continue
-                command = compute_service_pb2.Command(id=next_id())
+                command = flush.commands.add(id=next_id())
                 command.operation.CopyFrom(operation)
                 for path, handle in paths:
                     name = names.get(handle)
                     if name is None:
                         name = names[handle] = next_id()
                     at(command.operation, path).handle = name
-                flush.commands.append(command)
                 flush.notes[command.id] = Note(None, origin, command.operation)
             if flush.session.is_trace:
                 flush.session.specs.update((name, self.specs[handle]) for handle, name in names.items() if handle in self.specs)
