@@ -5,7 +5,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <thread>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
@@ -14,6 +13,7 @@
 #include "server/api/call.h"
 #include "server/api/call_gate.h"
 #include "server/api/local_connection.h"
+#include "server/base/executor.h"
 #include "server/base/unique_fd.h"
 #include "server/scheduler/engine.h"
 
@@ -53,19 +53,10 @@ class LocalConnections {
     std::string peer;
     absl::Time expire_time;
   };
-  struct Connection {
-    TenantId tenant;
-    std::unique_ptr<LocalConnection> connection;
-    std::thread thread;
-    bool over = false;
-  };
-  using Connections = std::list<Connection>;
+  using Connections = std::list<LocalConnection>;
 
   void DropOldTickets(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Takes out those that are over, to be joined without the lock.
-  Connections TakeOver() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  static void Join(Connections connections);
-  bool none_serves() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Serve(Connections::iterator connection, const TenantId& tenant);
 
   CallEnvironment& environment_;
   scheduler::Engine* const engine_;
@@ -74,6 +65,7 @@ class LocalConnections {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<std::string, Guest, std::less<>> guests_ ABSL_GUARDED_BY(mutex_);  // by secret
   Connections connections_ ABSL_GUARDED_BY(mutex_);
+  Executor threads_;  // as many as there may be connections
 };
 
 }  // namespace stride::api
