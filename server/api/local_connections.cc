@@ -18,8 +18,12 @@ constexpr int kTicketBytes = 32;
 }  // namespace
 
 LocalConnections::LocalConnections(CallEnvironment* environment, scheduler::Engine* engine,
-                                   int max_per_tenant, int max)
-    : environment_(*environment), engine_(engine), gate_(max_per_tenant, max), threads_(max) {}
+                                   ArrayTransfer* transfer, int max_per_tenant, int max)
+    : environment_(*environment),
+      engine_(engine),
+      transfer_(transfer),
+      gate_(max_per_tenant, max),
+      threads_(max) {}
 
 LocalConnections::~LocalConnections() { Stop(absl::Now()); }
 
@@ -45,8 +49,8 @@ absl::StatusOr<UniqueFd> LocalConnections::Redeem(std::string_view secret) {
   Guest guest = std::move(it->second);
   guests_.erase(it);
   const TenantId tenant = guest.caller.tenant;
-  connections_.emplace_back(&environment_, engine_, std::move(guest.caller), std::move(guest.peer),
-                            std::move(ours));
+  connections_.emplace_back(&environment_, engine_, transfer_, std::move(guest.caller),
+                            std::move(guest.peer), std::move(ours));
   threads_.Run(
       [this, tenant, connection = std::prev(connections_.end())] { Serve(connection, tenant); });
   return theirs;

@@ -30,9 +30,9 @@ class LocalConnections {
     absl::Time expire_time;
   };
 
-  // Both pointers must outlive it. A connection has its place from its ticket on.
-  LocalConnections(CallEnvironment* environment, scheduler::Engine* engine, int max_per_tenant,
-                   int max);
+  // The pointers must outlive it. A connection has its place from its ticket on.
+  LocalConnections(CallEnvironment* environment, scheduler::Engine* engine, ArrayTransfer* transfer,
+                   int max_per_tenant, int max);
   ~LocalConnections();
 
   // RESOURCE_EXHAUSTED when the caller's tenant, or all, have as many as they may have; UNAVAILABLE
@@ -60,6 +60,7 @@ class LocalConnections {
 
   CallEnvironment& environment_;
   scheduler::Engine* const engine_;
+  ArrayTransfer* const transfer_;
   CallGate gate_;
   mutable absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
