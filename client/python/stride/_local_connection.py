@@ -17,7 +17,7 @@ from stride._rpc import status_pb2
 from stride._ticket import fetch_descriptor
 from stride.v1 import compute_service_pb2, local_service_pb2 as pb, local_service_pb2_grpc
 
-_HEADER = struct.Struct("<IIQ")  # size, kind, timeout
+HEADER = struct.Struct("<IIQ")  # size, kind, timeout
 _BUFFER_BYTES = 64 << 10
 # The daemon's are no larger than a gRPC answer may be; what says more is no frame.
 _MAX_FRAME_BYTES = 64 << 20
@@ -68,7 +68,7 @@ class LocalConnection:
 
     def put(self, request: compute_service_pb2.ExecuteRequest) -> None:
         message = request.SerializeToString()
-        header = _HEADER.pack(len(message), pb.LOCAL_FRAME_EXECUTE, 0)
+        header = HEADER.pack(len(message), pb.LOCAL_FRAME_EXECUTE, 0)
         if len(message) <= _MAX_JOINED_BYTES:
             self._unsent.append((header + message, []))
         else:
@@ -102,13 +102,13 @@ class LocalConnection:
         while True:
             buffer = self._buffer
             begin, end = buffer.begin, sum(buffer.counts)
-            needed = _HEADER.size
+            needed = HEADER.size
             if end - begin >= needed:
-                size, kind, _ = _HEADER.unpack_from(buffer.view, begin)
+                size, kind, _ = HEADER.unpack_from(buffer.view, begin)
                 needed += size
                 if end - begin >= needed:
                     self._next = begin + needed
-                    return _decode(kind, bytes(buffer.view[begin + _HEADER.size:self._next]))
+                    return _decode(kind, bytes(buffer.view[begin + HEADER.size:self._next]))
                 if size > _MAX_FRAME_BYTES:
                     raise _errors.Internal(f"The daemon announced a frame of {size} bytes")
             if begin == end:
@@ -213,6 +213,11 @@ class LocalConnections:
         self._next_try = 0.0
 
     def open(self) -> Optional[LocalConnection]:
+        """For commands; None as of `connect`."""
+        connected = self.connect()
+        return None if connected is None else LocalConnection(connected)
+
+    def connect(self) -> Optional[socket.socket]:
         """None: there is none to be had just now. Where that is because nothing can be had, the same call by gRPC fails in words of its own."""
         if time.monotonic() < self._next_try:
             return None
@@ -227,4 +232,4 @@ class LocalConnections:
             self._next_try = time.monotonic() + _PAUSE_SECONDS
             return None
         messenger.close()
-        return LocalConnection(socket.socket(fileno=descriptor))
+        return socket.socket(fileno=descriptor)

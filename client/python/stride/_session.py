@@ -13,6 +13,7 @@ import grpc
 import numpy as np
 
 from stride import _address, _daemon, _dtypes, _errors, _origin, _shared, _transfer
+from stride._callers import MAX_THREADS
 from stride._channels import Channels, make_credentials
 from stride._graph import MAX_WEIGHT, Flush, Node, spec_of
 from stride._metrics import Device, DeviceSample
@@ -113,7 +114,7 @@ class Session:
         self._devices = device_service_pb2_grpc.DeviceServiceStub(channels.control)
         self._arrays = array_service_pb2_grpc.ArrayServiceStub(channels.control)
         self._sessions = session_service_pb2_grpc.SessionServiceStub(channels.control)
-        self._pool = ThreadPoolExecutor(max(1, channels.num_bulk - 1), "stride-bulk")
+        self._pool = ThreadPoolExecutor(max(MAX_THREADS, channels.num_bulk) - 1, "stride-bulk")
         try:
             grpc.channel_ready_future(channels.control).result(_CONNECT_SECONDS)
         except grpc.FutureTimeoutError:
@@ -126,9 +127,9 @@ class Session:
         except BaseException:
             channels.close()
             raise
-        self._shared = _shared.SharedMemory(channels, self.name)
-        self._stream = CommandStream(compute_service_pb2_grpc.ComputeServiceStub(channels.control), self.name,
-                                     LocalConnections(channels) if local and _address.is_unix(channels.target) else None)
+        connections = LocalConnections(channels) if local and _address.is_unix(channels.target) else None
+        self._shared = _shared.SharedMemory(channels, self.name, connections)
+        self._stream = CommandStream(compute_service_pb2_grpc.ComputeServiceStub(channels.control), self.name, connections)
         threading.Thread(target=_renew, args=(weakref.ref(self), self._closed, self._sessions, self.name), name="stride-renewal",
                          daemon=True).start()
         _live.add(self)
@@ -164,7 +165,7 @@ class Session:
         while self in _default:
             _default.remove(self)
         self._stream.close()
-        self._shared.arrays.close()
+        self._shared.close()
         try:
             self._sessions.DeleteSession(session_service_pb2.DeleteSessionRequest(name=self.name), timeout=5)
         except grpc.RpcError:
@@ -369,6 +370,8 @@ class Session:
             node.keep(host)
             return node
         values = np.ascontiguousarray(values, dtype).reshape(values.shape)
+        if self.released:
+            self.flush(())  # a program that only uploads sends nothing else, and this array may have the memory of the last
         handle = self.next_id()
         _transfer.put(self._channels, self._shared, self._pool, self.name, str(handle), spec_of(node), values, device=device,
                       progress=progress, timeout=self.timeout, sharding=None if sharding is None else sharding.to_proto())
@@ -451,7 +454,7 @@ def _renew(session, closed, stub, name) -> None:
         alive = session()
         if alive is None:
             return
-        alive._shared.arrays.rest()
+        alive._shared.rest()
         del alive
         try:
             stub.RenewSession(session_service_pb2.RenewSessionRequest(name=name), timeout=30)
@@ -473,6 +476,7 @@ def _leave_to_parent() -> None:
         session._lock, session._closed = threading.RLock(), threading.Event()
         session._closed.set()
         session._stream.leave_to_parent()
+        session._shared.leave_to_parent()
 
 
 os.register_at_fork(after_in_child=_leave_to_parent)

@@ -3,13 +3,15 @@
 import math
 import threading
 import time
-from typing import Callable, Optional
+from typing import Callable, List, Optional, Tuple
 
 import grpc
 import numpy as np
 
 from stride import _errors
 from stride._address import is_unix
+from stride._callers import Callers, Crew
+from stride._local_connection import LocalConnections
 from stride._region import Region, address_of, open_region
 from stride._region_pool import Loan, RegionPool
 from stride.v1 import region_service_pb2 as pb, region_service_pb2_grpc
@@ -26,19 +28,24 @@ _PAUSE_SECONDS = 10.0
 _CALL_SECONDS = 10.0
 
 
-def is_of_region(error: grpc.RpcError) -> bool:
+# Moves bytes: move(crew, region, in_place, bounce).
+Move = Callable[[Crew, str, Optional[int], Optional[np.ndarray]], None]
+
+
+def is_of_region(error: _errors.StrideError) -> bool:
     """Whether this error of a call that named a region says that regions are of no use now, rather than what is wrong with the array."""
-    if error.code() in (grpc.StatusCode.UNIMPLEMENTED, grpc.StatusCode.RESOURCE_EXHAUSTED):
+    if isinstance(error, (_errors.Unimplemented, _errors.ResourceExhausted)):
         return True
-    return error.code() == grpc.StatusCode.NOT_FOUND and "/regions/" in _errors.from_rpc(error).metadata.get("name", "")
+    return isinstance(error, _errors.NotFound) and "/regions/" in error.metadata.get("name", "")
 
 
 class SharedMemory:
     """Thread-safe. Belongs to one session."""
 
-    def __init__(self, channels, session: str):
+    def __init__(self, channels, session: str, local: Optional[LocalConnections] = None):
         self._channels, self._session = channels, session
         self._stub = region_service_pb2_grpc.RegionServiceStub(channels.control)
+        self._callers = Callers(channels, local)
         self._bounce: Optional[Region] = None
         self._bounce_lock = threading.Lock()  # a transfer holds it
         self._next_try = self._next_result = 0.0
@@ -46,58 +53,63 @@ class SharedMemory:
 
     # --- transfers ---
 
-    def use(self, values: np.ndarray, bounce_bytes: int, move: Callable[[str, Optional[int], Optional[np.ndarray]], None]) -> bool:
-        """Moves the bytes `values` by `move(region, in_place, bounce)` where a region is of use: the user's own that they lie in (`in_place` is
-        their offset), or one to copy through (`bounce` are its bytes), which nobody else uses meanwhile. False: there is none just now, or it
-        turned out to be of no use; then bytes travel in messages."""
+    def use(self, values: np.ndarray, bounce_bytes: Callable[[List[Tuple[int, int]]], int], move: Move) -> bool:
+        """Moves the bytes `values` by `move` where a region is of use: the user's own that they lie in (`in_place` is their offset), or one to copy
+        through (`bounce` are its bytes, `bounce_bytes` tells for the crew's ranges how many are of use), which nobody else uses meanwhile. False:
+        there is none just now, or it turned out to be of no use; then bytes travel in messages."""
         if values.size < MIN_RESULT_BYTES:
             return False
         found = self.arrays.find(address_of(values), values.size)
         if found is not None:
             name, offset = found
             try:
-                move(name, offset, None)
+                with self._callers.crew(values.size) as crew:
+                    move(crew, name, offset, None)
                 return True
-            except grpc.RpcError as error:
+            except _errors.StrideError as error:
                 if not is_of_region(error):
                     raise
-                if error.code() != grpc.StatusCode.RESOURCE_EXHAUSTED:
+                if not isinstance(error, _errors.ResourceExhausted):
                     self.arrays.forget(name)
                 return False
         if values.size < MIN_BYTES or not self._bounce_lock.acquire(blocking=False):
             return False
         try:
-            region = self._bounce_region(bounce_bytes)
-            if region is None:
+            if not self._may_bounce():
                 return False
-            try:
-                move(region.name, None, region.values)
-                return True
-            except BaseException as error:
-                # The daemon may still use it.
-                self._bounce = None
+            with self._callers.crew(values.size) as crew:
+                region = self._bounce_region(bounce_bytes(crew.ranges))
+                if region is None:
+                    return False
+                move(crew, region.name, None, region.values)
+            return True
+        except BaseException as error:
+            # The daemon may still use it.
+            region, self._bounce = self._bounce, None
+            if region is not None:
                 self._delete(region.name)
-                if not isinstance(error, grpc.RpcError) or not is_of_region(error):
-                    raise
-                if error.code() != grpc.StatusCode.RESOURCE_EXHAUSTED:
-                    self._pause()
-                return False
+            if not isinstance(error, _errors.StrideError) or not is_of_region(error):
+                raise
+            if not isinstance(error, _errors.ResourceExhausted):
+                self._pause()
+            return False
         finally:
             self._bounce_lock.release()
 
-    def receive(self, size: int, move: Callable[[str, Optional[int], Optional[np.ndarray]], None]) -> Optional[Loan]:
+    def receive(self, size: int, move: Move) -> Optional[Loan]:
         """As `use`, for `size` bytes that come down: into a region of their own, which is lent to the array that is made of it."""
         loan = self._lend_for_result(size)
         if loan is None:
             return None
         try:
-            move(loan.region.name, 0, None)
+            with self._callers.crew(size) as crew:
+                move(crew, loan.region.name, 0, None)
             return loan
         except BaseException as error:
             loan.reusable = False  # the daemon may still write there
-            if not isinstance(error, grpc.RpcError) or not is_of_region(error):
+            if not isinstance(error, _errors.StrideError) or not is_of_region(error):
                 raise
-            if error.code() != grpc.StatusCode.RESOURCE_EXHAUSTED:
+            if not isinstance(error, _errors.ResourceExhausted):
                 self.arrays.forget(loan.region.name)
             return None
 
@@ -110,9 +122,10 @@ class SharedMemory:
             self._next_result = time.monotonic() + _PAUSE_SECONDS
             return None
 
+    def _may_bounce(self) -> bool:
+        return is_unix(self._channels.target) and time.monotonic() >= self._next_try
+
     def _bounce_region(self, size: int) -> Optional[Region]:
-        if not is_unix(self._channels.target) or time.monotonic() < self._next_try:
-            return None
         if self._bounce is None or self._bounce.size < size:
             if self._bounce is not None:
                 self._delete(self._bounce.name)
@@ -126,6 +139,19 @@ class SharedMemory:
 
     def _pause(self) -> None:
         self._next_try = time.monotonic() + _PAUSE_SECONDS
+
+    def rest(self) -> None:
+        """Gives back what has not been in use for a while."""
+        self.arrays.rest()
+        self._callers.rest()
+
+    def close(self) -> None:
+        self.arrays.close()
+        self._callers.rest()
+
+    def leave_to_parent(self) -> None:
+        """In a forked child."""
+        self._callers.leave_to_parent()
 
     # --- regions ---
 

@@ -4,21 +4,17 @@ and pays, else in chunks inside messages."""
 import math
 from collections import deque
 from concurrent.futures import wait
-from typing import Callable, List, Optional, Tuple
+from typing import Callable, Optional, Tuple
 
 import grpc
 import numpy as np
 
 from stride import _errors, _shared
+from stride._callers import CHUNK_BYTES, Crew, cut_ranges
 from stride.v1 import array_pb2, array_service_pb2 as pb, array_service_pb2_grpc, region_service_pb2
 
-CHUNK_BYTES = 1 << 20
-# Below this a second call costs more than it brings.
+# Below this a second call costs more than it brings, where bytes travel in messages.
 _MIN_PART_BYTES = 8 << 20
-# Through a region a call costs the interpreter, which runs one thread at a time, about as long as this many bytes take to copy; and more
-# threads than these copy no faster.
-_MIN_SHARED_PART_BYTES = 16 << 20
-_MAX_THREADS = 4
 # No upload call through a region moves more: each thread has a part of the region, and makes its calls one after the other.
 _PUT_PART_BYTES = 64 << 20
 # No download call through a region moves less of a larger array.
@@ -31,13 +27,6 @@ _PARTS_OF_FETCH = 2
 
 # Called with bytes moved so far and bytes in all, in any thread.
 Progress = Callable[[int, int], None]
-
-
-def cut_ranges(size: int, max_parts: int, min_part_bytes: int = _MIN_PART_BYTES) -> List[Tuple[int, int]]:
-    parts = max(1, min(max_parts, size // min_part_bytes))
-    step = -(-max(size, 1) // parts)
-    step = -(-step // CHUNK_BYTES) * CHUNK_BYTES
-    return [(begin, min(size, begin + step)) for begin in range(0, size, step)] or [(0, 0)]
 
 
 class _Count:
@@ -53,17 +42,19 @@ class _Count:
 def _each_part(channels, pool, size, move) -> None:
     """Calls move(stub, begin, end) for every part, the first in this thread."""
     try:
-        _run_parts(channels, pool, cut_ranges(size, channels.num_bulk), lambda stub, _, begin, end: move(stub, begin, end))
+        ranges = cut_ranges(size, channels.num_bulk, _MIN_PART_BYTES)
+        stubs = [array_service_pb2_grpc.ArrayServiceStub(channels.bulk(i)) for i in range(len(ranges))]
+        _run_parts(pool, Crew(stubs, ranges), lambda stub, _, begin, end: move(stub, begin, end))
     except grpc.RpcError as error:
         raise _errors.from_rpc(error) from None
 
 
-def _run_parts(channels, pool, ranges, move) -> None:
-    """Calls move(stub, index, begin, end) for every part; returns, or raises the first error, when all have ended."""
-    stubs = [array_service_pb2_grpc.ArrayServiceStub(channels.bulk(i)) for i in range(len(ranges))]
-    others = [pool.submit(move, stub, i, *part) for i, (stub, part) in enumerate(zip(stubs, ranges)) if i > 0]
+def _run_parts(pool, crew: Crew, move) -> None:
+    """Calls move(caller, index, begin, end) for every part, the first in this thread; returns, or raises the first error, when all have ended."""
+    parts = list(zip(crew.callers, crew.ranges))
+    others = [pool.submit(move, caller, i, *part) for i, (caller, part) in enumerate(parts) if i > 0]
     try:
-        move(stubs[0], 0, *ranges[0])
+        move(parts[0][0], 0, *parts[0][1])
     finally:
         wait(others)
     for other in others:
@@ -95,10 +86,6 @@ class _Turns:
                 self._ends.popleft()()
 
 
-def _cut_shared(channels, size: int) -> List[Tuple[int, int]]:
-    return cut_ranges(size, min(channels.num_bulk, _MAX_THREADS), _MIN_SHARED_PART_BYTES)
-
-
 def _part_bytes(ranges, in_place: Optional[int], region_bytes: int, num_parts: int) -> int:
     largest = max(1, max(end - begin for begin, end in ranges))
     if in_place is not None:
@@ -108,66 +95,44 @@ def _part_bytes(ranges, in_place: Optional[int], region_bytes: int, num_parts: i
     return max(CHUNK_BYTES, min(max(-(-share // CHUNK_BYTES) * CHUNK_BYTES, _LEAST_PART_BYTES), room // CHUNK_BYTES * CHUNK_BYTES))
 
 
-def _bounce_bytes_for_put(channels, size: int) -> int:
-    ranges = _cut_shared(channels, size)
+def _bounce_bytes_for_put(ranges) -> int:
     return len(ranges) * min(_PUT_PART_BYTES, max(end - begin for begin, end in ranges))
 
 
-def _put_shared(channels, pool, header, source, count, timeout, region, in_place, bounce) -> None:
-    ranges = _cut_shared(channels, len(source))
-    size = _part_bytes(ranges, in_place, 0 if bounce is None else len(bounce), 1)
+def _put_shared(crew: Crew, pool, header, source, count, timeout, region, in_place, bounce) -> None:
+    size = _part_bytes(crew.ranges, in_place, 0 if bounce is None else len(bounce), 1)
 
-    def move(stub, index, begin, end):
+    def move(caller, index, begin, end):
         def start(at, stop, offset):
-            failures: list = []
-
             def messages():
-                # In a thread of gRPC's, which keeps what is raised here to itself, and ends the call only for an Exception.
-                try:
-                    mine = pb.PutArrayRequest.Header(region=region)
-                    mine.MergeFrom(header)
-                    mine.range.CopyFrom(array_pb2.ByteRange(begin=at, end=stop))
-                    yield pb.PutArrayRequest(header=mine)
-                    step = stop - at if bounce is None else _BOUNCE_CHUNK_BYTES
-                    for done in range(0, stop - at, step):
-                        until = min(done + step, stop - at)
-                        if bounce is not None:
-                            bounce[offset + done:offset + until] = source[at + done:at + until]  # NumPy lets other threads run meanwhile
-                        yield pb.PutArrayRequest(chunk=region_service_pb2.RegionRange(offset=offset + done, size=until - done))
-                        count.add(until - done)
-                except GeneratorExit:  # the call has ended before
-                    raise
-                except BaseException as error:
-                    failures.append(error)
-                    raise RuntimeError("given up") from None
+                mine = pb.PutArrayRequest.Header(region=region)
+                mine.MergeFrom(header)
+                mine.range.CopyFrom(array_pb2.ByteRange(begin=at, end=stop))
+                yield pb.PutArrayRequest(header=mine)
+                step = stop - at if bounce is None else _BOUNCE_CHUNK_BYTES
+                for done in range(0, stop - at, step):
+                    until = min(done + step, stop - at)
+                    if bounce is not None:
+                        bounce[offset + done:offset + until] = source[at + done:at + until]  # NumPy lets other threads run meanwhile
+                    yield pb.PutArrayRequest(chunk=region_service_pb2.RegionRange(offset=offset + done, size=until - done))
+                    count.add(until - done)
 
-            call = stub.PutArray.future(messages(), timeout=timeout)
-
-            def finish():
-                try:
-                    call.result()
-                except grpc.RpcError:
-                    if failures:
-                        raise failures[0] from None
-                    raise
-
-            return finish
+            return caller.put(messages(), timeout)
 
         _Turns(start, in_place, index, size, 1).run(begin, end)
 
-    _run_parts(channels, pool, ranges, move)
+    _run_parts(pool, crew, move)
 
 
-def _fetch_shared(channels, pool, name, total, target, count, timeout, region, in_place, bounce) -> None:
-    ranges = _cut_shared(channels, total)
-    size = _part_bytes(ranges, in_place, 0 if bounce is None else len(bounce), _PARTS_OF_FETCH)
+def _fetch_shared(crew: Crew, pool, name, total, target, count, timeout, region, in_place, bounce) -> None:
+    size = _part_bytes(crew.ranges, in_place, 0 if bounce is None else len(bounce), _PARTS_OF_FETCH)
 
-    def move(stub, index, begin, end):
+    def move(caller, index, begin, end):
         def start(at, stop, offset):
             request = pb.FetchArrayRequest(name=name, region=region, region_offset=offset,
                                            chunk_bytes=_BOUNCE_CHUNK_BYTES if in_place is None else _IN_PLACE_CHUNK_BYTES)
             request.range.CopyFrom(array_pb2.ByteRange(begin=at, end=stop))
-            replies = stub.FetchArray(request, timeout=timeout)
+            replies = caller.fetch(request, timeout)
 
             def finish():
                 to = at
@@ -188,7 +153,7 @@ def _fetch_shared(channels, pool, name, total, target, count, timeout, region, i
 
         _Turns(start, in_place, index, size, _PARTS_OF_FETCH).run(begin, end)
 
-    _run_parts(channels, pool, ranges, move)
+    _run_parts(pool, crew, move)
 
 
 # --- either way ---
@@ -202,12 +167,9 @@ def put(channels, shared, pool, parent: str, array_id: str, spec: array_pb2.Arra
     view = memoryview(source)
     count = _Count(len(view), progress)
     common = pb.PutArrayRequest.Header(parent=parent, array_id=array_id, spec=spec, device=device, overwrite=overwrite, sharding=sharding)
-    try:
-        if shared.use(source, _bounce_bytes_for_put(channels, len(view)),
-                      lambda *region: _put_shared(channels, pool, common, source, count, timeout, *region)):
-            return
-    except grpc.RpcError as error:
-        raise _errors.from_rpc(error) from None
+    if shared.use(source, _bounce_bytes_for_put,
+                  lambda crew, *region: _put_shared(crew, pool, common, source, count, timeout, *region)):
+        return
 
     def messages(begin, end):
         header = pb.PutArrayRequest.Header()
@@ -228,23 +190,17 @@ def fetch(channels, shared, pool, name: str, dtype: np.dtype, shape: Tuple[int, 
     """Downloads an array whose type and shape are known, in C order; waits until it is ready."""
     size = math.prod(shape) * dtype.itemsize
     count = _Count(size, progress)
-    try:
-        loan = shared.receive(size, lambda *region: _fetch_shared(channels, pool, name, size, None, count, timeout, *region))
-        if loan is not None:
-            return loan.array(dtype, shape)
-    except grpc.RpcError as error:
-        raise _errors.from_rpc(error) from None
+    loan = shared.receive(size, lambda crew, *region: _fetch_shared(crew, pool, name, size, None, count, timeout, *region))
+    if loan is not None:
+        return loan.array(dtype, shape)
     values = np.empty(shape, dtype)
     out = values.reshape(-1).view(np.uint8) if values.size else np.empty(0, np.uint8)
     target = memoryview(out)
     count = _Count(size, progress)  # anew
-    try:
-        # A call for each part of a view makes the daemon gather the view each time: few calls.
-        if shared.use(out, min(max(size, _PARTS_OF_FETCH * _LEAST_PART_BYTES), _shared.MAX_BOUNCE_BYTES),
-                      lambda *region: _fetch_shared(channels, pool, name, size, out, count, timeout, *region)):
-            return values
-    except grpc.RpcError as error:
-        raise _errors.from_rpc(error) from None
+    # A call for each part of a view makes the daemon gather the view each time: few calls.
+    if shared.use(out, lambda _: min(max(size, _PARTS_OF_FETCH * _LEAST_PART_BYTES), _shared.MAX_BOUNCE_BYTES),
+                  lambda crew, *region: _fetch_shared(crew, pool, name, size, out, count, timeout, *region)):
+        return values
 
     def move(stub, begin, end):
         request = pb.FetchArrayRequest(name=name, chunk_bytes=CHUNK_BYTES)

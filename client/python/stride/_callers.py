@@ -1,0 +1,250 @@
+"""What makes the calls of a large transfer, one in each of its threads: PutArray and FetchArray of bytes that lie in a region, by local connections
+or by gRPC."""
+
+import contextlib
+import os
+import socket
+import threading
+import time
+from typing import Iterator, List, NamedTuple, Optional, Tuple
+
+import grpc
+from google.protobuf.message import DecodeError
+
+from stride import _errors
+from stride._local_connection import HEADER, LocalConnections
+from stride._rpc import status_pb2
+from stride.v1 import array_service_pb2 as pb, array_service_pb2_grpc, local_service_pb2 as local_pb
+
+CHUNK_BYTES = 1 << 20
+# By gRPC a call costs the interpreter, which runs one thread at a time, about as long as this many bytes take to copy; and more threads than these
+# copy no faster.
+_MIN_GRPC_PART_BYTES = 16 << 20
+_MAX_GRPC_THREADS = 4
+_MIN_LOCAL_PART_BYTES = 4 << 20
+MAX_THREADS = 8  # of one transfer
+_BUFFER_BYTES = 16 << 10
+
+
+def cut_ranges(size: int, max_parts: int, min_part_bytes: int) -> List[Tuple[int, int]]:
+    parts = max(1, min(max_parts, size // min_part_bytes))
+    step = -(-max(size, 1) // parts)
+    step = -(-step // CHUNK_BYTES) * CHUNK_BYTES
+    return [(begin, min(size, begin + step)) for begin in range(0, size, step)] or [(0, 0)]
+
+
+class GrpcCaller:
+    def __init__(self, stub):
+        self._stub = stub
+
+    def put(self, messages: Iterator[pb.PutArrayRequest], timeout: Optional[float]):
+        """Begins an upload; what it returns waits for its end. `messages` go out in another thread."""
+        failures: list = []
+
+        def guarded():
+            # In a thread of gRPC's, which keeps what is raised here to itself, and ends the call only for an Exception.
+            try:
+                yield from messages
+            except GeneratorExit:  # the call has ended before
+                raise
+            except BaseException as error:
+                failures.append(error)
+                raise RuntimeError("given up") from None
+
+        call = self._stub.PutArray.future(guarded(), timeout=timeout)
+
+        def finish():
+            try:
+                call.result()
+            except grpc.RpcError as error:
+                raise (failures[0] if failures else _errors.from_rpc(error)) from None
+
+        return finish
+
+    def fetch(self, request: pb.FetchArrayRequest, timeout: Optional[float]) -> Iterator[pb.FetchArrayResponse]:
+        """Begins a download."""
+        replies = self._stub.FetchArray(request, timeout=timeout)
+
+        def read():
+            try:
+                yield from replies
+            except grpc.RpcError as error:
+                raise _errors.from_rpc(error) from None
+
+        return read()
+
+
+class LocalCaller:
+    """One connection. Several calls may be under way: they are served in their order, and their ends must be waited for in that order. After an
+    exception it is of no more use."""
+
+    def __init__(self, connected: socket.socket):
+        connected.settimeout(None)
+        self._socket = connected
+        self._buffer = memoryview(bytearray(_BUFFER_BYTES))
+        self._begin = self._end = 0
+
+    def is_quiet(self) -> bool:
+        """Nothing has come that nobody waits for, nor has the daemon closed it."""
+        try:
+            self._socket.settimeout(0)  # with another, Python waits whatever the flags say
+            self._socket.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return True
+        except OSError:
+            pass
+        return False
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def put(self, messages: Iterator[pb.PutArrayRequest], timeout: Optional[float]):
+        """As GrpcCaller.put, but the messages go out in this thread."""
+        deadline = _deadline(timeout)
+        for message in messages:
+            self._send(local_pb.LOCAL_FRAME_PUT, message.SerializeToString(), timeout, deadline)
+        self._send(local_pb.LOCAL_FRAME_PUT_END, b"", timeout, deadline)
+        return lambda: self._receive(local_pb.LOCAL_FRAME_PUT, pb.PutArrayResponse, deadline)
+
+    def fetch(self, request: pb.FetchArrayRequest, timeout: Optional[float]) -> Iterator[pb.FetchArrayResponse]:
+        deadline = _deadline(timeout)
+        self._send(local_pb.LOCAL_FRAME_FETCH, request.SerializeToString(), timeout, deadline)
+
+        def read():
+            while (reply := self._receive(local_pb.LOCAL_FRAME_FETCH, pb.FetchArrayResponse, deadline)) is not None:
+                yield reply
+
+        return read()
+
+    def _send(self, kind: int, message: bytes, timeout: Optional[float], deadline: Optional[float]) -> None:
+        try:
+            self._limit(deadline)
+            self._socket.sendall(HEADER.pack(len(message), kind, int((timeout or 0) * 1e9)) + message)
+        except TimeoutError:
+            raise _late() from None
+        except OSError:
+            raise _ended() from None
+
+    def _receive(self, kind: int, type_, deadline: Optional[float]):
+        """The next message of this call; None at its end."""
+        come, message = self._frame(deadline)
+        try:
+            if come == kind:
+                return type_.FromString(message)
+            if come == local_pb.LOCAL_FRAME_STATUS:
+                status = status_pb2.Status.FromString(message)
+                if status.code:
+                    raise _errors.from_status(status)
+                return None
+        except DecodeError:
+            pass
+        raise _errors.Internal(f"The daemon sent a frame of kind {come} that is no answer")
+
+    def _frame(self, deadline: Optional[float]) -> Tuple[int, bytes]:
+        while True:
+            if self._end - self._begin >= HEADER.size:
+                size, kind, _ = HEADER.unpack_from(self._buffer, self._begin)
+                end = self._begin + HEADER.size + size
+                if self._end >= end:
+                    message = bytes(self._buffer[self._begin + HEADER.size:end])
+                    self._begin = end
+                    return kind, message
+                if HEADER.size + size > len(self._buffer):  # statuses may be long
+                    larger = memoryview(bytearray(HEADER.size + size))
+                    larger[:self._end - self._begin] = self._buffer[self._begin:self._end]
+                    self._buffer, self._begin, self._end = larger, 0, self._end - self._begin
+            if self._begin:
+                self._buffer[:self._end - self._begin] = self._buffer[self._begin:self._end]
+                self._begin, self._end = 0, self._end - self._begin
+            try:
+                self._limit(deadline)
+                count = self._socket.recv_into(self._buffer[self._end:])
+            except TimeoutError:
+                raise _late() from None
+            except OSError:
+                raise _ended() from None
+            if not count:
+                raise _ended()
+            self._end += count
+
+    def _limit(self, deadline: Optional[float]) -> None:
+        if deadline is None:
+            if self._socket.gettimeout() is not None:
+                self._socket.settimeout(None)
+            return
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self._socket.settimeout(left)
+
+
+def _deadline(timeout: Optional[float]) -> Optional[float]:
+    return None if timeout is None else time.monotonic() + timeout
+
+
+def _late() -> _errors.StrideError:
+    return _errors.DeadlineExceeded("The transfer did not end in time")
+
+
+def _ended() -> _errors.StrideError:
+    return _errors.Unavailable("The daemon ended the connection of a transfer")
+
+
+class Crew(NamedTuple):
+    """One caller for each range of the bytes."""
+
+    callers: list
+    ranges: List[Tuple[int, int]]
+
+
+class Callers:
+    """Thread-safe. Belongs to one session; keeps local connections that are idle."""
+
+    def __init__(self, channels, local: Optional[LocalConnections]):
+        self._channels, self._local = channels, local
+        self._lock = threading.Lock()
+        self._idle: List[LocalCaller] = []
+        # Half of the processors copy as fast as all of them, and leave the daemon some.
+        self._num_threads = min(MAX_THREADS, max(1, len(os.sched_getaffinity(0)) // 2))
+
+    @contextlib.contextmanager
+    def crew(self, size: int) -> Iterator[Crew]:
+        """Those that move `size` bytes, for as long as the block lasts."""
+        local = self._take(len(cut_ranges(size, self._num_threads, _MIN_LOCAL_PART_BYTES))) if self._local is not None else []
+        if not local:
+            ranges = cut_ranges(size, min(self._channels.num_bulk, _MAX_GRPC_THREADS), _MIN_GRPC_PART_BYTES)
+            yield Crew([GrpcCaller(array_service_pb2_grpc.ArrayServiceStub(self._channels.bulk(i))) for i in range(len(ranges))], ranges)
+            return
+        try:
+            yield Crew(local, cut_ranges(size, len(local), _MIN_LOCAL_PART_BYTES))
+        except BaseException:
+            _close(local)
+            raise
+        with self._lock:
+            self._idle.extend(local)
+
+    def _take(self, count: int) -> List[LocalCaller]:
+        """So many, or fewer where there are no more to be had."""
+        with self._lock:
+            taken, self._idle = self._idle[:count], self._idle[count:]
+        quiet = [caller for caller in taken if caller.is_quiet()]
+        _close(caller for caller in taken if caller not in quiet)
+        while len(quiet) < count and (connected := self._local.connect()) is not None:
+            quiet.append(LocalCaller(connected))
+        return quiet
+
+    def rest(self) -> None:
+        """Gives back what is not in use."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        _close(idle)
+
+    def leave_to_parent(self) -> None:
+        """In a forked child: what is idle is the parent's."""
+        self._lock = threading.Lock()  # a thread that is not here may have had it
+        self.rest()
+
+
+def _close(callers) -> None:
+    for caller in callers:
+        caller.close()
