@@ -18,6 +18,22 @@ class AsyncioTest(client_case.ClientCase):
         for i, values in enumerate(asyncio.run(run())):
             np.testing.assert_array_equal(values, np.full(100, float(i)))
 
+    def test_a_cancelled_read_is_not_waited_for(self):
+        slow = st.RawKernel('extern "C" __global__ void f(float* x) { for (volatile int i = 0; i < 1 << 26; ++i) ; x[0] = 1; }', "f")
+        out = st.zeros(1, dtype=st.float32)
+        slow(1, 1, (out,))
+
+        async def run():
+            reading = asyncio.create_task(aio.fetch(out))
+            await asyncio.sleep(0)
+            reading.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await reading
+
+        asyncio.run(run())
+        self.assertEqual(len(self.session._stream._watched), 1)  # its answer is still to come
+        self.assertEqual(float(out[0]), 1)
+
     def test_large(self):
         host = np.arange(1_000_000.0)
         np.testing.assert_array_equal(asyncio.run(aio.fetch(st.asarray(host) + 1)), host + 1)

@@ -6,7 +6,7 @@ import threading
 import time
 from collections import deque
 from concurrent.futures import Future, InvalidStateError
-from typing import Callable, Deque, Dict, Iterator, NamedTuple, Optional, Set, Union
+from typing import Callable, Deque, Dict, Iterator, List, NamedTuple, Optional, Set, Union
 
 from stride import _errors
 from stride._grpc_connection import GrpcConnection
@@ -110,9 +110,7 @@ class CommandStream:
     def send(self, request: pb.ExecuteRequest, notes: Dict[int, Note]) -> None:
         """`notes` are by command id; commands without one want no answer. The request is the stream's from now on."""
         with self._writing:
-            connection = self._connected(notes)
-            for message in self._messages(request):
-                connection.put(message)
+            connection = self._put(list(self._messages(request)), notes)
             try:
                 if not connection.flush():
                     self._until(connection.flush, or_room=True)
@@ -136,8 +134,8 @@ class CommandStream:
             size += bytes_
         yield pb.ExecuteRequest(session=self._session, commands=commands[begin:])
 
-    def _connected(self, notes: Dict[int, Note]):
-        """A connection that the notes' answers will come from. It is this thread's turn to send."""
+    def _put(self, messages: List[pb.ExecuteRequest], notes: Dict[int, Note]):
+        """Leaves the messages to the connection that this returns, and that the notes' answers will come from. It is this thread's turn to send."""
         while True:
             connection = self._connection
             if connection is not None and not connection.reading and connection.has_news():
@@ -149,6 +147,8 @@ class CommandStream:
                 if self._closed:
                     raise _errors.Cancelled("The session is closed")
                 if self._connection is connection:
+                    for message in messages:
+                        connection.put(message)
                     self._waiting.update(notes)
                     return connection
 
