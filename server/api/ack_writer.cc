@@ -23,7 +23,7 @@ bool AckWriter::Add(std::shared_ptr<v1::CommandResult> result) {
 
 bool AckWriter::Flush() {
   if (response_.results_size() == 0) return true;
-  bool written = stream_.Write(response_);
+  bool written = wire_.Write(response_);
   Forget();
   return written;
 }

@@ -47,11 +47,23 @@ Call::Call(CallEnvironment& environment, grpc::ServerContext* context, const cha
   if (absl::IsUnauthenticated(status_)) Audit();
 }
 
+Call::Call(CallEnvironment& environment, const LocalCaller* caller, absl::Time deadline,
+           const char* method)
+    : environment_(environment),
+      context_(nullptr),
+      local_(caller),
+      method_(method),
+      start_(absl::Now()),
+      deadline_(deadline),
+      caller_(caller->principal) {
+  environment_.counters->Started(method_);
+}
+
 audit::Record Call::NewAuditRecord() const {
   audit::Record record;
   record.tenant = caller_.tenant.value;
   record.identity = caller_.name;
-  record.peer = context_->peer();
+  record.peer = peer();
   record.event = method_;
   return record;
 }
@@ -92,22 +104,31 @@ absl::Status StoppingError() {
 }
 
 grpc::Status Call::Finish(const absl::Status& status) {
-  absl::Duration elapsed = absl::Now() - start_;
   absl::Duration retry = RetryDelayOf(status);
   if (retry >= absl::ZeroDuration()) {
     context_->AddTrailingMetadata(kRetryPushback, std::to_string(absl::ToInt64Milliseconds(retry)));
   }
   grpc::Status shown = ToGrpcStatus(status);
-  environment_.counters->Handled(method_, shown.error_code(), elapsed);
+  Count(status, shown.error_code());
+  return shown;
+}
+
+google::rpc::Status Call::FinishLocal(const absl::Status& status) {
+  google::rpc::Status shown = ToRpcStatus(status);
+  Count(status, shown.code());
+  return shown;
+}
+
+void Call::Count(const absl::Status& status, int shown) {
+  const absl::Duration elapsed = absl::Now() - start_;
+  environment_.counters->Handled(method_, shown, elapsed);
   if (audit_.has_value()) {
-    audit_->outcome = absl::StatusCodeToString(static_cast<absl::StatusCode>(shown.error_code()));
+    audit_->outcome = absl::StatusCodeToString(static_cast<absl::StatusCode>(shown));
     audit_->reason = ReasonNameOf(status);
     environment_.audit->Write(*std::move(audit_));
     audit_.reset();
   }
-  if (DebugLogged())
-    LogDebug(AccessLine(method_, caller_.tenant, context_->peer(), status, elapsed));
-  return shown;
+  if (DebugLogged()) LogDebug(AccessLine(method_, caller_.tenant, peer(), status, elapsed));
 }
 
 }  // namespace stride::api

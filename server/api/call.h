@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <optional>
+#include <string>
 
 #include <grpcpp/server_context.h>
 
@@ -10,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "google/rpc/status.pb.h"
 #include "server/api/authenticator.h"
 #include "server/api/call_gate.h"
 #include "server/api/rpc_counters.h"
@@ -28,17 +31,31 @@ struct CallEnvironment {
   std::atomic<bool> stopping{false};
 };
 
+// Who calls by a local connection, whom Connect has authenticated.
+struct LocalCaller {
+  identity::Principal principal;
+  std::string peer;
+  std::function<bool()> gone;
+};
+
 // One RPC in progress: who calls, until when, whether anybody still listens. Made at its start,
 // finished at its end; on one thread at a time, save cancelled() which any may ask.
 class Call {
  public:
   // `method` is a literal such as "ArrayService/GetArray".
   Call(CallEnvironment& environment, grpc::ServerContext* context, const char* method);
+  // By a local connection, which has its place among the calls in progress for as long as it lasts.
+  // `caller` must outlive the call.
+  Call(CallEnvironment& environment, const LocalCaller* caller, absl::Time deadline,
+       const char* method);
   Call(const Call&) = delete;
   ~Call();
 
   // Who calls; look at status() first.
   const TenantId& tenant() const { return caller_.tenant; }
+  const identity::Principal& caller() const { return caller_; }
+  // As gRPC names peers.
+  std::string peer() const { return context_ == nullptr ? local_->peer : context_->peer(); }
   // Why the call must not go on: authentication failed, or the tenant has too many in progress.
   const absl::Status& status() const { return status_; }
   // InfiniteFuture when the client set none.
@@ -46,7 +63,7 @@ class Call {
   // The client has gone, cancelled, or its deadline passed. Not for every command of a stream: gRPC
   // looks into the call's completion queue, which wakes the thread that reads there (measured: a
   // fifth of the daemon's time in a chain of small operations).
-  bool cancelled() const { return context_->IsCancelled(); }
+  bool cancelled() const { return context_ == nullptr ? local_->gone() : context_->IsCancelled(); }
   bool stopping() const { return environment_.stopping.load(std::memory_order_relaxed); }
 
   // CANCELLED or DEADLINE_EXCEEDED, whichever ended the wait for this client.
@@ -68,10 +85,16 @@ class Call {
 
   // The end: maps the status, adds the retry trailer, counts, and writes the access line. Once.
   grpc::Status Finish(const absl::Status& status);
+  // The same, for those that answer otherwise: the status in the words that clients are shown.
+  google::rpc::Status FinishLocal(const absl::Status& status);
 
  private:
+  void Count(const absl::Status& status, int shown);
+
   CallEnvironment& environment_;
+  // One of them is null.
   grpc::ServerContext* const context_;
+  const LocalCaller* const local_ = nullptr;
   const char* const method_;
   const absl::Time start_;
   const absl::Time deadline_;

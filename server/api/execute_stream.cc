@@ -96,7 +96,7 @@ absl::Status ExecuteStream::Run() {
 v1::ExecuteRequest* ExecuteStream::Read() {
   request_arena_.Reset();
   auto* request = google::protobuf::Arena::CreateMessage<v1::ExecuteRequest>(&request_arena_);
-  return stream_.Read(request) ? request : nullptr;
+  return wire_.Read(request) ? request : nullptr;
 }
 
 absl::Status ExecuteStream::ReadAll() {
@@ -231,7 +231,7 @@ void ExecuteStream::TakeFetch(const v1::Fetch& fetch, PendingAck* ack) {
 }
 
 void ExecuteStream::WriteAll() {
-  AckWriter writer(&stream_);
+  AckWriter writer(&wire_);
   absl::Time renewal = absl::Now() + renew_interval_;
   for (;;) {
     if (absl::Now() >= renewal) {

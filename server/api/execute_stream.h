@@ -5,15 +5,13 @@
 #include <string>
 #include <vector>
 
-#include <grpcpp/impl/codegen/proto_utils.h>
-#include <grpcpp/support/sync_stream.h>
-
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "google/protobuf/arena.h"
 #include "server/api/ack_queue.h"
 #include "server/api/batch_audit.h"
 #include "server/api/call.h"
+#include "server/api/command_wire.h"
 #include "server/api/operation_log.h"
 #include "server/scheduler/engine.h"
 #include "stride/v1/compute_service.pb.h"
@@ -25,7 +23,7 @@ class AckWriter;
 // One Execute call. The RPC's thread reads commands and hands them to the engine in order; a second
 // thread writes the answers in the same order, waiting for work where a command asks for it, while
 // later commands are already being accepted. At most kMaxOutstanding commands are unanswered; then
-// reading stops, and gRPC's flow control stops the client.
+// reading stops, and with it, when the wire is full, the client.
 //
 // A broken stream cancels nothing that was accepted. While the stream is open its session stays
 // alive.
@@ -35,13 +33,12 @@ class AckWriter;
 // waits for it.
 class ExecuteStream {
  public:
-  using Stream = grpc::ServerReaderWriter<v1::ExecuteResponse, v1::ExecuteRequest>;
   static constexpr size_t kMaxOutstanding = 10000;
   static constexpr int kMaxCommands = 1000;  // in one message
   static constexpr size_t kRequestBlockBytes = 64 << 10;
 
-  ExecuteStream(Call* call, scheduler::Engine* engine, Stream* stream)
-      : call_(*call), engine_(*engine), stream_(*stream), queue_(kMaxOutstanding) {}
+  ExecuteStream(Call* call, scheduler::Engine* engine, CommandWire* wire)
+      : call_(*call), engine_(*engine), wire_(*wire), queue_(kMaxOutstanding) {}
 
   // Until the client closes the stream and all is answered, or it breaks.
   absl::Status Run();
@@ -73,7 +70,7 @@ class ExecuteStream {
 
   Call& call_;
   scheduler::Engine& engine_;
-  Stream& stream_;
+  CommandWire& wire_;
   // Of the message that is being taken: small ones take no memory but this.
   std::vector<char> request_block_ = std::vector<char>(kRequestBlockBytes);
   google::protobuf::Arena request_arena_{request_block_.data(), request_block_.size()};

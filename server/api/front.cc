@@ -22,13 +22,15 @@
 #include "server/api/health_service.h"
 #include "server/api/job_service.h"
 #include "server/api/kernel_service.h"
+#include "server/api/local_connections.h"
+#include "server/api/local_service.h"
 #include "server/api/log.h"
 #include "server/api/program_service.h"
 #include "server/api/region_service.h"
-#include "server/api/region_socket.h"
 #include "server/api/run_server.h"
 #include "server/api/session_service.h"
 #include "server/api/tenant_service.h"
+#include "server/api/ticket_socket.h"
 
 namespace stride::api {
 namespace {
@@ -78,6 +80,9 @@ class FrontImpl final : public Front {
         functions_(&environment_, engine),
         jobs_(&environment_, engine),
         kernels_(&environment_, engine),
+        local_connections_(&environment_, engine, std::max(1, options.max_threads / 8),
+                           std::max(1, options.max_threads / 4)),
+        local_(&environment_, &local_connections_),
         programs_(&environment_, engine),
         regions_(&environment_, engine),
         sessions_(&environment_, engine),
@@ -98,7 +103,9 @@ class FrontImpl final : public Front {
  private:
   using Acceptor = grpc::experimental::ExternalConnectionAcceptor;
 
-  void ShareRegions(const std::vector<ListeningSocket>& sockets);
+  void OpenTicketSocket(const std::vector<ListeningSocket>& sockets, bool share_regions);
+  // On the ticket socket's thread.
+  absl::StatusOr<TicketSocket::Redeemed> Redeem(std::string_view ticket);
   void Configure(const FrontOptions& options, grpc::ServerBuilder* builder);
   static void Deliver(Acceptor& acceptor, UniqueFd connection, int listening_fd);
   // Without encryption.
@@ -116,13 +123,15 @@ class FrontImpl final : public Front {
   FunctionServiceAdapter functions_;
   JobServiceAdapter jobs_;
   KernelServiceAdapter kernels_;
+  LocalConnections local_connections_;
+  LocalServiceAdapter local_;
   ProgramServiceAdapter programs_;
   RegionServiceAdapter regions_;
   SessionServiceAdapter sessions_;
   TenantServiceAdapter tenants_;
   HealthService health_;
   scheduler::Engine* const engine_;
-  std::unique_ptr<RegionSocket> region_socket_;   // null: no memory is shared
+  std::unique_ptr<TicketSocket> ticket_socket_;   // null: no descriptors are handed out
   std::shared_ptr<grpc::ServerCredentials> tls_;  // null: no TLS
   std::unique_ptr<Acceptor> plain_acceptor_;
   std::unique_ptr<Acceptor> tls_acceptor_;  // null: no TLS
@@ -157,8 +166,8 @@ void FrontImpl::Configure(const FrontOptions& options, grpc::ServerBuilder* buil
   }
   builder->AddChannelArgument(GRPC_ARG_TCP_READ_CHUNK_SIZE, kReadChunkBytes);
   for (grpc::Service* service : std::initializer_list<grpc::Service*>{
-           &arrays_, &compute_, &devices_, &functions_, &jobs_, &kernels_, &programs_, &regions_,
-           &sessions_, &tenants_, &health_}) {
+           &arrays_, &compute_, &devices_, &functions_, &jobs_, &kernels_, &local_, &programs_,
+           &regions_, &sessions_, &tenants_, &health_}) {
     builder->RegisterService(service);
   }
   runs_.AddTo(builder);
@@ -179,7 +188,7 @@ absl::Status FrontImpl::Start(const FrontOptions& options, std::vector<Listening
     if (!tls.ok()) return tls.status();
     tls_ = *std::move(tls);
   }
-  if (options.share_regions) ShareRegions(sockets);
+  OpenTicketSocket(sockets, options.share_regions);
   grpc::ServerBuilder builder;
   Configure(options, &builder);
   server_ = builder.BuildAndStart();
@@ -204,23 +213,39 @@ absl::Status FrontImpl::Start(const FrontOptions& options, std::vector<Listening
   return absl::OkStatus();
 }
 
-// A daemon that cannot share memory serves all the same.
-void FrontImpl::ShareRegions(const std::vector<ListeningSocket>& sockets) {
+// A daemon that cannot hand out descriptors serves all the same.
+void FrontImpl::OpenTicketSocket(const std::vector<ListeningSocket>& sockets, bool share_regions) {
   auto local = std::find_if(sockets.begin(), sockets.end(), [](const ListeningSocket& socket) {
     return socket.address.kind == Address::Kind::kUnix && !socket.address.path.empty();
   });
   if (local == sockets.end()) return;
-  auto socket = RegionSocket::Start(
+  auto socket = TicketSocket::Start(
       local->address.path,
-      {.redeem = [this](std::string_view ticket) { return engine_->RedeemRegion(ticket); },
+      {.redeem = [this](std::string_view ticket) { return Redeem(ticket); },
        .hold = [this](const std::string& region) { engine_->HoldRegion(region); },
        .let_go = [this](const std::string& region) { engine_->LetGoOfRegion(region); }});
   if (!socket.ok()) {
-    LogWarning(absl::StrCat("no memory is shared with clients: ", socket.status().message()));
+    LogWarning(
+        absl::StrCat("no memory is shared with clients, and they have no local connections: ",
+                     socket.status().message()));
     return;
   }
-  region_socket_ = *std::move(socket);
-  regions_.set_socket_path(region_socket_->path());
+  ticket_socket_ = *std::move(socket);
+  local_.set_socket_path(ticket_socket_->path());
+  if (share_regions) regions_.set_socket_path(ticket_socket_->path());
+}
+
+absl::StatusOr<TicketSocket::Redeemed> FrontImpl::Redeem(std::string_view ticket) {
+  auto connection = local_connections_.Redeem(ticket);
+  if (connection.ok()) {
+    auto owner = std::make_shared<const UniqueFd>(*std::move(connection));
+    const int fd = owner->get();
+    return TicketSocket::Redeemed{std::move(owner), fd, ""};
+  }
+  if (!absl::IsNotFound(connection.status())) return connection.status();
+  auto region = engine_->RedeemRegion(ticket);
+  if (!region.ok()) return region.status();
+  return TicketSocket::Redeemed{std::move(region->owner), region->fd, std::move(region->name)};
 }
 
 void FrontImpl::Deliver(Acceptor& acceptor, UniqueFd connection, int listening_fd) {
@@ -246,8 +271,9 @@ void FrontImpl::Stop(absl::Time deadline) {
   health_.BeginDrain();
   if (listener_ != nullptr) listener_->Stop();
   environment_.stopping = true;
-  region_socket_.reset();
+  ticket_socket_.reset();
   if (server_ != nullptr) server_->Shutdown(absl::ToChronoTime(deadline));
+  local_connections_.Stop(deadline);
   runs_.Stop();
 }
 

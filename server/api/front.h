@@ -27,8 +27,10 @@ struct FrontOptions {
   audit::AuditLog* audit = nullptr;  // must outlive the front and the engine; may be null
   int max_bulk_streams =
       64;  // PutArray and FetchArray calls at once; each may hold tens of megabytes of windows
-  int max_threads = 1024;  // calls in progress, most of which hold a thread; beyond it, and for one
-                           // tenant beyond half of it, they are refused with RESOURCE_EXHAUSTED
+  int max_threads =
+      1024;  // calls in progress, most of which hold a thread; beyond it, and for one
+             // tenant beyond half of it, they are refused with RESOURCE_EXHAUSTED.
+             // Beside them a quarter as many local connections, half of them a tenant's
   // Bytes that a stream may have on its way to us; 0: gRPC's own growth with what the connection
   // carries.
   int stream_window_bytes = 0;

@@ -15,7 +15,7 @@ class RegionServiceAdapter final : public v1::RegionService::Service {
   RegionServiceAdapter(CallEnvironment* environment, scheduler::Engine* engine)
       : environment_(*environment), engine_(engine) {}
 
-  // Where RegionSocket listens. Before the first call; without it none are made.
+  // Where TicketSocket listens. Before the first call; without it none are made.
   void set_socket_path(std::string path) { socket_path_ = std::move(path); }
 
   grpc::Status CreateRegion(grpc::ServerContext* context, const v1::CreateRegionRequest* request,

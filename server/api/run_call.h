@@ -2,7 +2,6 @@
 
 #include <memory>
 #include <optional>
-#include <vector>
 
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/async_unary_call.h>
@@ -12,7 +11,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "server/api/call.h"
-#include "server/scheduler/engine.h"
+#include "server/api/run_operation.h"
 #include "stride/v1/compute_service.pb.h"
 
 namespace stride::api {
@@ -34,21 +33,17 @@ class RunCall : public std::enable_shared_from_this<RunCall> {
 
   // Waits for the next call.
   static void Await(RunServer* server);
-  explicit RunCall(RunServer* server) : server_(*server) {}
+  explicit RunCall(RunServer* server);
 
  private:
   void Arrived(bool ok);
   void CallEnded(bool ok);
   void ReplySent(bool ok);
 
-  // What can be told from the request alone.
-  absl::Status Check() const;
-  void Begin(absl::Duration upload_delay);
   // Submits it, and has itself told of its end.
-  absl::Status Submit(std::shared_ptr<scheduler::Ticket>* ticket);
+  void Begin(absl::Duration upload_delay);
   void OperationEnded();
   void Reply();
-  // The values that only a wait can bring.
   void ReadTheRest();
   // Once, by whoever moved state_ to kEnding.
   void End(const absl::Status& status);
@@ -58,6 +53,7 @@ class RunCall : public std::enable_shared_from_this<RunCall> {
   v1::RunRequest request_;
   v1::RunResponse response_;
   grpc::ServerAsyncResponseWriter<v1::RunResponse> responder_{&context_};
+  RunOperation operation_;
   Event arrived_{&RunCall::Arrived, nullptr};
   Event call_ended_{&RunCall::CallEnded, nullptr};
   Event reply_sent_{&RunCall::ReplySent, nullptr};
@@ -67,9 +63,6 @@ class RunCall : public std::enable_shared_from_this<RunCall> {
   absl::Mutex mutex_;
   State state_ ABSL_GUARDED_BY(mutex_) = State::kBeginning;
   bool gone_ ABSL_GUARDED_BY(mutex_) = false;  // the client, while it began
-  // Set before kRunning, const from then on.
-  std::shared_ptr<scheduler::Ticket> ticket_;
-  std::vector<bool> wanted_;  // of each output, whether its bytes travel in the reply
 };
 
 }  // namespace stride::api

@@ -1,4 +1,4 @@
-#include "server/api/region_socket.h"
+#include "server/api/ticket_socket.h"
 
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -23,9 +23,9 @@ namespace {
 
 using stride::testing::TemporaryFolder;
 
-class RegionSocketTest : public ::testing::Test {
+class TicketSocketTest : public ::testing::Test {
  protected:
-  RegionSocketTest() {
+  TicketSocketTest() {
     UniqueFd calls(socket(AF_UNIX, SOCK_STREAM, 0));
     sockaddr_un name = NameOf(folder_.Path("calls"));
     EXPECT_EQ(bind(calls.get(), reinterpret_cast<sockaddr*>(&name), sizeof(name)), 0);
@@ -35,11 +35,12 @@ class RegionSocketTest : public ::testing::Test {
   }
   void Start() {
     auto redeem = [this](std::string_view ticket) {
-      absl::StatusOr<scheduler::RedeemedRegion> redeemed = absl::NotFoundError("no");
-      if (ticket == "good") redeemed = scheduler::RedeemedRegion{nullptr, file_.get(), "it"};
+      absl::StatusOr<TicketSocket::Redeemed> redeemed = absl::NotFoundError("no");
+      if (ticket == "good") redeemed = TicketSocket::Redeemed{nullptr, file_.get(), "it"};
+      if (ticket == "passing") redeemed = TicketSocket::Redeemed{nullptr, file_.get(), ""};
       return redeemed;
     };
-    auto socket = RegionSocket::Start(folder_.Path("calls"),
+    auto socket = TicketSocket::Start(folder_.Path("calls"),
                                       {.redeem = redeem,
                                        .hold = [this](const std::string&) { ++num_held_; },
                                        .let_go = [this](const std::string&) { --num_held_; }});
@@ -98,10 +99,10 @@ class RegionSocketTest : public ::testing::Test {
   TemporaryFolder folder_;
   UniqueFd file_;
   std::atomic<int> num_held_ = 0;
-  std::unique_ptr<RegionSocket> socket_;
+  std::unique_ptr<TicketSocket> socket_;
 };
 
-TEST_F(RegionSocketTest, ATicketIsExchangedForTheDescriptor) {
+TEST_F(TicketSocketTest, ATicketIsExchangedForTheDescriptor) {
   UniqueFd fd = Redeem("good");
   ASSERT_TRUE(fd.valid());
   struct stat theirs, ours;
@@ -115,9 +116,9 @@ TEST_F(RegionSocketTest, ATicketIsExchangedForTheDescriptor) {
   EXPECT_EQ(socket_->stats().handed_out, 1);
 }
 
-TEST_F(RegionSocketTest, AConnectionHoldsItsRegionUntilItIsClosed) {
+TEST_F(TicketSocketTest, AConnectionHoldsItsRegionUntilItIsClosed) {
   std::vector<UniqueFd> holders;
-  for (size_t i = 0; i < RegionSocket::kMaxConnections + 5; ++i) {
+  for (size_t i = 0; i < TicketSocket::kMaxConnections + 5; ++i) {
     holders.push_back(Connect());
     Say(holders.back(), "good");
     EXPECT_TRUE(Receive(holders.back()).valid());
@@ -131,7 +132,7 @@ TEST_F(RegionSocketTest, AConnectionHoldsItsRegionUntilItIsClosed) {
   EXPECT_EQ(num_held_, static_cast<int>(holders.size()) - 1);
 }
 
-TEST_F(RegionSocketTest, ItLiesBesideTheOtherAndIsOpenToTheSameUsers) {
+TEST_F(TicketSocketTest, ItLiesBesideTheOtherAndIsOpenToTheSameUsers) {
   EXPECT_EQ(socket_->path(), folder_.Path("calls") + ".regions");
   struct stat info;
   ASSERT_EQ(lstat(socket_->path().c_str(), &info), 0);
@@ -141,8 +142,8 @@ TEST_F(RegionSocketTest, ItLiesBesideTheOtherAndIsOpenToTheSameUsers) {
   EXPECT_NE(lstat(path.c_str(), &info), 0);
 }
 
-TEST_F(RegionSocketTest, AFileThatAnEarlierDaemonLeftIsReplaced) {
-  std::unique_ptr<RegionSocket> earlier = std::move(socket_);
+TEST_F(TicketSocketTest, AFileThatAnEarlierDaemonLeftIsReplaced) {
+  std::unique_ptr<TicketSocket> earlier = std::move(socket_);
   Start();
   EXPECT_TRUE(Redeem("good").valid());
   // One that ends later leaves its successor's alone.
@@ -150,7 +151,7 @@ TEST_F(RegionSocketTest, AFileThatAnEarlierDaemonLeftIsReplaced) {
   EXPECT_TRUE(Redeem("good").valid());
 }
 
-TEST_F(RegionSocketTest, AnythingElseOnlyClosesTheConnection) {
+TEST_F(TicketSocketTest, AnythingElseOnlyClosesTheConnection) {
   for (const std::string& packet :
        {std::string("bad"), std::string("good "), std::string(1, '\0'), std::string(100000, 'x')}) {
     EXPECT_FALSE(Redeem(packet).valid());
@@ -167,23 +168,23 @@ TEST_F(RegionSocketTest, AnythingElseOnlyClosesTheConnection) {
   EXPECT_TRUE(Redeem("good").valid());
 }
 
-TEST_F(RegionSocketTest, WhoSaysNothingIsClosedAfterAWhile) {
+TEST_F(TicketSocketTest, WhoSaysNothingIsClosedAfterAWhile) {
   UniqueFd silent = Connect();
   EXPECT_FALSE(Receive(silent).valid());
   EXPECT_EQ(socket_->stats().evicted, 1);
 }
 
-TEST_F(RegionSocketTest, ThoseThatSayNothingKeepNobodyOut) {
+TEST_F(TicketSocketTest, ThoseThatSayNothingKeepNobodyOut) {
   std::vector<UniqueFd> silent;
   for (size_t i = 0; i < 300; ++i) {
     silent.push_back(Connect());
     if (i % 50 == 0) EXPECT_TRUE(Redeem("good").valid());
   }
   EXPECT_TRUE(Redeem("good").valid());
-  EXPECT_GE(socket_->stats().evicted, 300 - static_cast<int64_t>(RegionSocket::kMaxConnections));
+  EXPECT_GE(socket_->stats().evicted, 300 - static_cast<int64_t>(TicketSocket::kMaxConnections));
 }
 
-TEST_F(RegionSocketTest, DescriptorsSentAlongAreDropped) {
+TEST_F(TicketSocketTest, DescriptorsSentAlongAreDropped) {
   UniqueFd fd = Connect();
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
   iovec content{const_cast<char*>("good"), 4};

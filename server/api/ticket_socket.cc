@@ -1,4 +1,4 @@
-#include "server/api/region_socket.h"
+#include "server/api/ticket_socket.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -53,10 +53,10 @@ bool SendDescriptor(int socket, int fd) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<RegionSocket>> RegionSocket::Start(const std::string& calls_path,
+absl::StatusOr<std::unique_ptr<TicketSocket>> TicketSocket::Start(const std::string& calls_path,
                                                                   Calls calls) {
-  std::unique_ptr<RegionSocket> self(
-      new RegionSocket(absl::StrCat(calls_path, kSuffix), std::move(calls)));
+  std::unique_ptr<TicketSocket> self(
+      new TicketSocket(absl::StrCat(calls_path, kSuffix), std::move(calls)));
   if (absl::Status status = self->Bind(calls_path); !status.ok()) return status;
   self->stop_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!self->stop_.valid()) return absl::ErrnoToStatus(errno, "making an event");
@@ -64,7 +64,7 @@ absl::StatusOr<std::unique_ptr<RegionSocket>> RegionSocket::Start(const std::str
   return self;
 }
 
-absl::Status RegionSocket::Bind(const std::string& calls_path) {
+absl::Status TicketSocket::Bind(const std::string& calls_path) {
   sockaddr_un name{};
   name.sun_family = AF_UNIX;
   if (path_.size() >= sizeof(name.sun_path))
@@ -96,7 +96,7 @@ absl::Status RegionSocket::Bind(const std::string& calls_path) {
   return absl::OkStatus();
 }
 
-RegionSocket::~RegionSocket() {
+TicketSocket::~TicketSocket() {
   if (thread_.joinable()) {
     eventfd_write(stop_.get(), 1);
     thread_.join();
@@ -106,7 +106,7 @@ RegionSocket::~RegionSocket() {
     unlink(path_.c_str());
 }
 
-void RegionSocket::Run() {
+void TicketSocket::Run() {
   std::vector<pollfd> polled;
   for (;;) {
     polled.assign({{stop_.get(), POLLIN, 0}, {socket_.get(), POLLIN, 0}});
@@ -144,7 +144,7 @@ void RegionSocket::Run() {
   }
 }
 
-void RegionSocket::AcceptSome() {
+void TicketSocket::AcceptSome() {
   for (int i = 0; i < kAcceptsInTurn; ++i) {
     Connection connection;
     connection.fd =
@@ -164,7 +164,7 @@ void RegionSocket::AcceptSome() {
   }
 }
 
-void RegionSocket::MakeRoom(uid_t user) {
+void TicketSocket::MakeRoom(uid_t user) {
   auto same = [&](const Connection& connection) { return connection.user == user; };
   auto drop = connections_.end();
   if (static_cast<size_t>(std::count_if(connections_.begin(), connections_.end(), same)) >=
@@ -178,7 +178,7 @@ void RegionSocket::MakeRoom(uid_t user) {
   connections_.erase(drop);
 }
 
-bool RegionSocket::Serve(Connection& connection) {
+bool TicketSocket::Serve(Connection& connection) {
   char packet[kLongestPacket];
   // Descriptors that come along have nowhere to go, and are closed by the kernel.
   const ssize_t size = recv(connection.fd.get(), packet, sizeof(packet), MSG_DONTWAIT);
@@ -189,12 +189,14 @@ bool RegionSocket::Serve(Connection& connection) {
     ++stats_.refused;
     return true;
   }
-  calls_.hold(redeemed->name);
-  if (SendDescriptor(connection.fd.get(), redeemed->fd)) {
-    ++stats_.handed_out;
-    holders_.push_back({std::move(connection.fd), std::move(redeemed->name)});
-  } else {
-    calls_.let_go(redeemed->name);
+  const bool holds = !redeemed->region.empty();
+  if (holds) calls_.hold(redeemed->region);
+  const bool sent = SendDescriptor(connection.fd.get(), redeemed->fd);
+  if (sent) ++stats_.handed_out;
+  if (sent && holds) {
+    holders_.push_back({std::move(connection.fd), std::move(redeemed->region)});
+  } else if (holds) {
+    calls_.let_go(redeemed->region);
   }
   return true;
 }

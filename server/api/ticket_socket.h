@@ -15,16 +15,16 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/base/unique_fd.h"
-#include "server/scheduler/engine.h"
 
 namespace stride::api {
 
-// Hands out the descriptors of regions: who connects (SOCK_SEQPACKET) and sends a ticket gets one
-// packet with the descriptor that it is good for, and holds the region until it closes the
-// connection; anything else, or nothing for a while, closes it. One thread and a bounded number of
-// connections without a region, of which a newcomer takes the oldest one's place: those that say
-// nothing keep nobody out. Of those that hold one there are no more than regions.
-class RegionSocket {
+// Hands out descriptors, which gRPC cannot carry: of regions, and of local connections. Who
+// connects (SOCK_SEQPACKET) and sends a ticket gets one packet with the descriptor that it is good
+// for, and holds a region until it closes the connection; anything else, or nothing for a while,
+// closes it. One thread and a bounded number of connections that hold nothing, of which a newcomer
+// takes the oldest one's place: those that say nothing keep nobody out. Of those that hold a region
+// there are no more than regions.
+class TicketSocket {
  public:
   static constexpr size_t kMaxConnections = 64;
   static constexpr size_t kMaxOfUser = 16;
@@ -35,20 +35,26 @@ class RegionSocket {
     std::atomic<int64_t> refused{0};  // a packet that is no good ticket
     std::atomic<int64_t> evicted{0};  // closed for a newcomer, or said nothing
   };
+  // What a ticket is good for.
+  struct Redeemed {
+    std::shared_ptr<const void> owner;  // of the descriptor
+    int fd = -1;
+    std::string region;  // to be held; empty: the connection is of no more use
+  };
   // Called on the socket's thread; must not block. Who holds a region when the socket ends does not
   // let go.
   struct Calls {
-    std::function<absl::StatusOr<scheduler::RedeemedRegion>(std::string_view ticket)> redeem;
+    std::function<absl::StatusOr<Redeemed>(std::string_view ticket)> redeem;
     std::function<void(const std::string& region)> hold;
     std::function<void(const std::string& region)> let_go;
   };
 
   // Beside the socket that calls come to, `calls_path`, and open to the same users: its group and
   // mode are taken over. A file that an earlier daemon left is replaced.
-  static absl::StatusOr<std::unique_ptr<RegionSocket>> Start(const std::string& calls_path,
+  static absl::StatusOr<std::unique_ptr<TicketSocket>> Start(const std::string& calls_path,
                                                              Calls calls);
   // Stops, and removes the file unless a successor has replaced it.
-  ~RegionSocket();
+  ~TicketSocket();
 
   const std::string& path() const { return path_; }
   const Stats& stats() const { return stats_; }
@@ -65,7 +71,7 @@ class RegionSocket {
     std::string region;
   };
 
-  RegionSocket(std::string path, Calls calls) : path_(std::move(path)), calls_(std::move(calls)) {}
+  TicketSocket(std::string path, Calls calls) : path_(std::move(path)), calls_(std::move(calls)) {}
   absl::Status Bind(const std::string& calls_path);
   void Run();
   void AcceptSome();

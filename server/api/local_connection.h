@@ -1,0 +1,52 @@
+#pragma once
+
+#include <atomic>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "server/api/call.h"
+#include "server/api/frame_socket.h"
+#include "server/base/unique_fd.h"
+#include "server/scheduler/engine.h"
+
+namespace stride::api {
+
+// One connection that carries Run and Execute calls, one after the other, without HTTP/2: a client
+// on this host that calls one small operation after the other waits for the work, and for little
+// else. Its thread reads a request, submits it, waits for its end and writes the reply; an Execute
+// call has a second thread that writes (execute_stream.h).
+class LocalConnection {
+ public:
+  // `socket` is connected. All but it must outlive this.
+  LocalConnection(CallEnvironment* environment, scheduler::Engine* engine,
+                  identity::Principal caller, std::string peer, UniqueFd socket);
+
+  // Until the client closes it, sends what is no frame, or the daemon ends it. On a thread of its
+  // own.
+  void Serve();
+
+  // Any thread: ends when the call that it carries has ended, at once where there is none.
+  void EndSoon();
+  // Any thread: ends now; the call is cancelled.
+  void End() { socket_.Shutdown(); }
+
+ private:
+  // False: no more calls.
+  bool ServeOne(const Frame& frame);
+  bool ServeRun(const Frame& frame);
+  bool ServeExecute(const Frame& frame);
+  absl::Status Run(Call& call, const v1::RunRequest& request, v1::RunResponse* response);
+  // Up to the frame that ends a call that has been answered. False: there is none.
+  bool SkipExecute();
+  bool Refuse(const absl::Status& status);
+
+  CallEnvironment& environment_;
+  scheduler::Engine* const engine_;
+  FrameSocket socket_;
+  const LocalCaller caller_;
+  std::atomic<bool> busy_{false};  // carries a call
+  std::atomic<bool> ending_{false};
+};
+
+}  // namespace stride::api

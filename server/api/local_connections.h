@@ -1,0 +1,79 @@
+#pragma once
+
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "server/api/call.h"
+#include "server/api/call_gate.h"
+#include "server/api/local_connection.h"
+#include "server/base/unique_fd.h"
+#include "server/scheduler/engine.h"
+
+namespace stride::api {
+
+// The local connections of all clients, and the tickets that are good for one. Each has a thread;
+// they are bounded, of one tenant and of all. Thread-safe.
+class LocalConnections {
+ public:
+  static constexpr absl::Duration kTicketLife = absl::Seconds(30);
+
+  struct Ticket {
+    std::string secret;
+    absl::Time expire_time;
+  };
+
+  // Both pointers must outlive it. A connection has its place from its ticket on.
+  LocalConnections(CallEnvironment* environment, scheduler::Engine* engine, int max_per_tenant,
+                   int max);
+  ~LocalConnections();
+
+  // RESOURCE_EXHAUSTED when the caller's tenant, or all, have as many as they may have; UNAVAILABLE
+  // when the daemon stops.
+  absl::StatusOr<Ticket> Invite(const Call& call);
+  // The client's end of a new connection, which is served from now on. Once for each ticket. Does
+  // not block.
+  absl::StatusOr<UniqueFd> Redeem(std::string_view secret);
+
+  // Connections end when their calls do, at `deadline` at the latest. Waits for that.
+  void Stop(absl::Time deadline);
+
+  int size() const;
+
+ private:
+  struct Guest {
+    identity::Principal caller;
+    std::string peer;
+    absl::Time expire_time;
+  };
+  struct Connection {
+    TenantId tenant;
+    std::unique_ptr<LocalConnection> connection;
+    std::thread thread;
+    bool over = false;
+  };
+  using Connections = std::list<Connection>;
+
+  void DropOldTickets(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Takes out those that are over, to be joined without the lock.
+  Connections TakeOver() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  static void Join(Connections connections);
+  bool none_serves() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  CallEnvironment& environment_;
+  scheduler::Engine* const engine_;
+  CallGate gate_;
+  mutable absl::Mutex mutex_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::map<std::string, Guest, std::less<>> guests_ ABSL_GUARDED_BY(mutex_);  // by secret
+  Connections connections_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace stride::api

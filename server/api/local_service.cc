@@ -1,0 +1,26 @@
+#include "server/api/local_service.h"
+
+#include "server/api/serve.h"
+#include "server/base/error.h"
+
+namespace stride::api {
+
+absl::StatusOr<v1::ConnectResponse> LocalServiceAdapter::Invite(const Call& call) {
+  if (socket_path_.empty())
+    return NotImplemented("local connections", "this daemon listens on no Unix socket");
+  auto ticket = connections_.Invite(call);
+  if (!ticket.ok()) return ticket.status();
+  v1::ConnectResponse response;
+  response.set_socket_path(socket_path_);
+  response.set_ticket(ticket->secret);
+  response.mutable_expire_time()->set_seconds(absl::ToUnixSeconds(ticket->expire_time));
+  return response;
+}
+
+grpc::Status LocalServiceAdapter::Connect(grpc::ServerContext* context, const v1::ConnectRequest*,
+                                          v1::ConnectResponse* response) {
+  return Serve(environment_, context, "LocalService/Connect",
+               [&](Call& call) { return Into(Invite(call), response); });
+}
+
+}  // namespace stride::api
