@@ -423,6 +423,7 @@ absl::StatusOr<std::shared_ptr<scheduler::Ticket>> FakeEngine::Submit(
     const TenantId& tenant, const std::string& session, const v1::Operation& operation,
     absl::Time deadline) {
   std::lock_guard lock(state_->mutex);
+  state_->tenants.push_back(tenant.value);
   if (state_->next_submit.has_value()) return *std::exchange(state_->next_submit, std::nullopt);
   std::string bytes;
   if (operation.copy().input().has_inline_array()) {

@@ -41,6 +41,7 @@ class FakeEngine : public scheduler::Engine {
   int num_leases() const;
   std::string BytesOf(const std::string& name) const;
   void PutBytes(const std::string& name, std::string bytes);
+  // Of every new session and operation.
   std::vector<std::string> tenants_seen() const;
 
   // --- Engine ---

@@ -132,6 +132,14 @@ TEST_F(TicketSocketTest, AConnectionHoldsItsRegionUntilItIsClosed) {
   EXPECT_EQ(num_held_, static_cast<int>(holders.size()) - 1);
 }
 
+TEST_F(TicketSocketTest, WhatIsNotHeldClosesTheConnection) {
+  UniqueFd fd = Connect();
+  Say(fd, "passing");
+  EXPECT_TRUE(Receive(fd).valid());
+  EXPECT_FALSE(Receive(fd).valid());
+  EXPECT_EQ(num_held_, 0);
+}
+
 TEST_F(TicketSocketTest, ItLiesBesideTheOtherAndIsOpenToTheSameUsers) {
   EXPECT_EQ(socket_->path(), folder_.Path("calls") + ".regions");
   struct stat info;
@@ -178,7 +186,9 @@ TEST_F(TicketSocketTest, ThoseThatSayNothingKeepNobodyOut) {
   std::vector<UniqueFd> silent;
   for (size_t i = 0; i < 300; ++i) {
     silent.push_back(Connect());
-    if (i % 50 == 0) EXPECT_TRUE(Redeem("good").valid());
+    if (i % 50 == 0) {
+      EXPECT_TRUE(Redeem("good").valid());
+    }
   }
   EXPECT_TRUE(Redeem("good").valid());
   EXPECT_GE(socket_->stats().evicted, 300 - static_cast<int64_t>(TicketSocket::kMaxConnections));

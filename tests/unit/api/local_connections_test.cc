@@ -1,0 +1,251 @@
+// LocalService and its connections, through a real server.
+
+#include "server/api/local_connections.h"
+
+#include <sys/stat.h>
+
+#include <thread>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/base/error.h"
+#include "stride/v1/compute_service.pb.h"
+#include "stride/v1/local_service.grpc.pb.h"
+#include "tests/support/local_client.h"
+#include "tests/support/test_server.h"
+
+namespace stride::api {
+namespace {
+
+using stride::testing::DetailsOf;
+using stride::testing::LocalClient;
+using stride::testing::RedeemTicket;
+using stride::testing::TestServer;
+
+v1::RunRequest Copy(const std::string& bytes) {
+  v1::RunRequest request;
+  auto* array =
+      request.mutable_operation()->mutable_copy()->mutable_input()->mutable_inline_array();
+  array->mutable_spec()->set_data_type(v1::DATA_TYPE_UINT8);
+  array->mutable_spec()->add_shape(static_cast<int64_t>(bytes.size()));
+  array->set_data(bytes);
+  request.mutable_operation()->add_outputs()->set_inline_result(true);
+  return request;
+}
+
+// Stores `bytes` under handle 1 and fetches them.
+v1::ExecuteRequest StoreAndFetch(const std::string& session, const std::string& bytes) {
+  v1::ExecuteRequest request;
+  request.set_session(session);
+  v1::Command* store = request.add_commands();
+  store->set_id(1);
+  store->mutable_operation()->mutable_copy()->mutable_input()->mutable_inline_array()->set_data(
+      bytes);
+  store->mutable_operation()->add_outputs()->set_handle(1);
+  v1::Command* fetch = request.add_commands();
+  fetch->set_id(2);
+  fetch->mutable_fetch()->set_handle(1);
+  return request;
+}
+
+FrontOptions Options() {
+  FrontOptions options;
+  options.trust_tenant_header = true;
+  options.max_threads = 64;  // 16 local connections, 8 of a tenant
+  return options;
+}
+
+class LocalConnectionTest : public ::testing::Test {
+ protected:
+  LocalClient Connect(const std::string& tenant = "") {
+    return LocalClient::Connect(server_.Connect(), tenant);
+  }
+  grpc::Status Invite(v1::ConnectResponse* response, const std::string& tenant = "") {
+    grpc::ClientContext context;
+    if (!tenant.empty()) context.AddMetadata("stride-tenant", tenant);
+    return v1::LocalService::NewStub(server_.Connect())
+        ->Connect(&context, v1::ConnectRequest(), response);
+  }
+  static void ExpectHello(LocalClient& client) {
+    client.Send(v1::LOCAL_FRAME_RUN, Copy("hello"));
+    const auto answer = client.Receive();
+    ASSERT_EQ(answer.kind, v1::LOCAL_FRAME_RUN) << answer.status().ShortDebugString();
+    const auto response = answer.As<v1::RunResponse>();
+    ASSERT_EQ(response.results_size(), 1);
+    EXPECT_EQ(response.results(0).inline_array().data(), "hello");
+    EXPECT_EQ(response.timeline().device(), "devices/cpu:0");
+  }
+  // The bytes that StoreAndFetch brings, from however many messages.
+  static std::string FetchedBytes(LocalClient& client) {
+    for (;;) {
+      const auto answer = client.Receive();
+      EXPECT_EQ(answer.kind, v1::LOCAL_FRAME_EXECUTE) << answer.status().ShortDebugString();
+      if (answer.kind != v1::LOCAL_FRAME_EXECUTE) return "";
+      const auto response = answer.As<v1::ExecuteResponse>();
+      for (const auto& result : response.results()) {
+        if (result.id() == 2) return result.results(0).inline_array().data();
+      }
+    }
+  }
+  template <typename Condition>
+  static bool Becomes(Condition condition) {
+    const absl::Time deadline = absl::Now() + absl::Seconds(20);
+    bool become = condition();
+    for (; !become && absl::Now() < deadline; become = condition())
+      absl::SleepFor(absl::Milliseconds(1));
+    return become;
+  }
+
+  TestServer server_{Options()};
+};
+
+TEST_F(LocalConnectionTest, RunsOneAfterTheOther) {
+  LocalClient client = Connect();
+  for (int i = 0; i < 3; ++i) ExpectHello(client);
+  server_.engine().SetReadsAtOnce(false);
+  ExpectHello(client);
+  const auto counters = server_.front().counters().Snapshot();
+  EXPECT_EQ(counters.at("ComputeService/Run").started, 4);
+  EXPECT_EQ(counters.at("ComputeService/Run").handled[0], 4);
+}
+
+TEST_F(LocalConnectionTest, AnErrorIsAStatusAndTheNextCallIsServed) {
+  LocalClient client = Connect();
+  client.Send(v1::LOCAL_FRAME_RUN, v1::RunRequest());
+  EXPECT_EQ(DetailsOf(client.Receive().status()).field(), "operation.kind");
+  client.SendBytes(LocalClient::FrameOf(v1::LOCAL_FRAME_RUN, "\xff\xff"));
+  EXPECT_EQ(DetailsOf(client.Receive().status()).field(), "message");
+  server_.engine().FailNextWork(MakeError(absl::StatusCode::kFailedPrecondition,
+                                          v1::ERROR_REASON_KERNEL_FAULT, "illegal address"));
+  client.Send(v1::LOCAL_FRAME_RUN, Copy("x"));
+  EXPECT_EQ(DetailsOf(client.Receive().status()).info.reason(), "KERNEL_FAULT");
+  // A deadline of the work itself is not taken for the end of a wait.
+  server_.engine().FailNextWork(
+      MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE, "too slow"));
+  client.Send(v1::LOCAL_FRAME_RUN, Copy("x"));
+  EXPECT_EQ(client.Receive().status().message(), "too slow");
+  ExpectHello(client);
+}
+
+TEST_F(LocalConnectionTest, ADeadlineCancelsTheWork) {
+  server_.engine().Hold();
+  LocalClient client = Connect();
+  client.Send(v1::LOCAL_FRAME_RUN, Copy("x"), 50'000'000);
+  EXPECT_EQ(client.Receive().status().code(), 4);
+  EXPECT_TRUE(Becomes([&] { return server_.engine().num_cancelled() == 1; }));
+}
+
+TEST_F(LocalConnectionTest, AClientThatGoesCancelsItsRun) {
+  server_.engine().Hold();
+  LocalClient client = Connect();
+  client.Send(v1::LOCAL_FRAME_RUN, Copy("x"));
+  EXPECT_TRUE(Becomes([&] { return server_.engine().num_submitted() == 1; }));
+  client.Close();
+  EXPECT_TRUE(Becomes([&] { return server_.engine().num_cancelled() == 1; }));
+}
+
+TEST_F(LocalConnectionTest, ExecuteIsAStreamThatEndsWithAStatus) {
+  LocalClient client = Connect();
+  for (int i = 0; i < 2; ++i) {
+    client.Send(v1::LOCAL_FRAME_EXECUTE, StoreAndFetch("sessions/s", "some bytes"));
+    EXPECT_EQ(FetchedBytes(client), "some bytes");
+    client.Send(v1::LOCAL_FRAME_EXECUTE, StoreAndFetch("", "others"));
+    EXPECT_EQ(FetchedBytes(client), "others");
+    client.SendBytes(LocalClient::FrameOf(v1::LOCAL_FRAME_EXECUTE_END, ""));
+    EXPECT_EQ(client.Receive().status().code(), 0);
+  }
+  ExpectHello(client);
+}
+
+TEST_F(LocalConnectionTest, AnExecuteThatFailsEarlyIsReadToItsEnd) {
+  LocalClient client = Connect();
+  client.Send(v1::LOCAL_FRAME_EXECUTE, StoreAndFetch("no name", "x"));
+  client.Send(v1::LOCAL_FRAME_EXECUTE, StoreAndFetch("", "x"));
+  EXPECT_EQ(DetailsOf(client.Receive().status()).field(), "session");
+  client.SendBytes(LocalClient::FrameOf(v1::LOCAL_FRAME_EXECUTE_END, ""));
+  ExpectHello(client);
+}
+
+TEST_F(LocalConnectionTest, WhatIsNoFrameEndsTheConnectionWithAReason) {
+  const std::string hello =
+      LocalClient::FrameOf(v1::LOCAL_FRAME_RUN, Copy("x").SerializeAsString());
+  struct {
+    std::string bytes, field;
+  } const cases[] = {
+      {LocalClient::FrameOf(0, ""), "kind"},
+      {LocalClient::FrameOf(99, "x"), "kind"},
+      {LocalClient::FrameOf(v1::LOCAL_FRAME_STATUS, ""), "kind"},
+      {std::string(16, '\xff'), "size"},
+  };
+  for (const auto& one : cases) {
+    LocalClient client = Connect();
+    client.SendBytes(one.bytes + hello);
+    EXPECT_EQ(DetailsOf(client.Receive().status()).field(), one.field);
+    EXPECT_EQ(client.Receive().kind, v1::LOCAL_FRAME_UNSPECIFIED) << "not the end";
+  }
+  // Within an Execute call too.
+  LocalClient client = Connect();
+  client.Send(v1::LOCAL_FRAME_EXECUTE, StoreAndFetch("sessions/s", "x"));
+  EXPECT_EQ(FetchedBytes(client), "x");
+  client.SendBytes(hello);
+  EXPECT_EQ(DetailsOf(client.Receive().status()).field(), "kind");
+  EXPECT_EQ(client.Receive().kind, v1::LOCAL_FRAME_UNSPECIFIED);
+}
+
+TEST_F(LocalConnectionTest, CallsAreThoseOfWhoAskedForTheConnection) {
+  LocalClient client = Connect("lab");
+  ExpectHello(client);
+  EXPECT_THAT(server_.engine().tenants_seen(), ::testing::ElementsAre("lab"));
+}
+
+TEST_F(LocalConnectionTest, ATicketIsGoodOnce) {
+  v1::ConnectResponse response;
+  ASSERT_TRUE(Invite(&response).ok());
+  EXPECT_GT(response.expire_time().seconds(), absl::ToUnixSeconds(absl::Now()));
+  EXPECT_TRUE(RedeemTicket(response.socket_path(), response.ticket()).valid());
+  EXPECT_FALSE(RedeemTicket(response.socket_path(), response.ticket()).valid());
+  EXPECT_FALSE(RedeemTicket(response.socket_path(), std::string(32, '0')).valid());
+}
+
+TEST_F(LocalConnectionTest, ATenantHasSoManyAndLeavesRoomForOthers) {
+  std::vector<LocalClient> clients;
+  for (int i = 0; i < 8; ++i) clients.push_back(Connect("a"));
+  v1::ConnectResponse response;
+  EXPECT_EQ(Invite(&response, "a").error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  LocalClient other = Connect("b");
+  ExpectHello(other);
+  clients.pop_back();
+  EXPECT_TRUE(Becomes([&] { return Invite(&response, "a").ok(); }));
+  // A ticket has the place until it is used.
+  EXPECT_EQ(Invite(&response, "a").error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+}
+
+TEST_F(LocalConnectionTest, TheDaemonsEndClosesIdleOnesAtOnceAndWaitsForTheOthers) {
+  LocalClient idle = Connect(), busy = Connect();
+  ExpectHello(idle);
+  server_.engine().Hold();
+  busy.Send(v1::LOCAL_FRAME_RUN, Copy("x"));
+  EXPECT_TRUE(Becomes([&] { return server_.engine().num_submitted() == 2; }));
+  std::thread stop([&] { server_.front().Stop(absl::Now() + absl::Seconds(60)); });
+  EXPECT_EQ(idle.Receive().kind, v1::LOCAL_FRAME_UNSPECIFIED);
+  server_.engine().LetGo();
+  EXPECT_EQ(busy.Receive().kind, v1::LOCAL_FRAME_RUN);
+  EXPECT_EQ(busy.Receive().kind, v1::LOCAL_FRAME_UNSPECIFIED);
+  stop.join();
+}
+
+TEST_F(LocalConnectionTest, TheDaemonsDeadlineEndsWhatIsLeft) {
+  LocalClient client = Connect(), silent = Connect();
+  server_.engine().Hold();
+  client.Send(v1::LOCAL_FRAME_RUN, Copy("x"));
+  silent.Send(v1::LOCAL_FRAME_EXECUTE, StoreAndFetch("sessions/s", "x"));
+  EXPECT_TRUE(Becomes([&] { return server_.engine().num_submitted() == 2; }));
+  server_.front().Stop(absl::Now() + absl::Milliseconds(50));
+  EXPECT_NE(client.Receive().kind, v1::LOCAL_FRAME_RUN);
+  server_.engine().LetGo();
+}
+
+}  // namespace
+}  // namespace stride::api
