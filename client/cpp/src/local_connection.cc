@@ -132,14 +132,19 @@ Outcome LocalConnection::Buffer(size_t size, bool watch, LocalDeadline deadline)
 Outcome LocalConnection::Receive(char* to, size_t size, bool watch, LocalDeadline deadline,
                                  size_t* received) {
   ssize_t part = -1;
-  const auto look = [&] {
-    part = recv(socket_.get(), to, size, MSG_DONTWAIT);
+  const auto receive = [&](int flags) {
+    part = recv(socket_.get(), to, size, flags);
     return part >= 0 || !MayTryAgain();
   };
-  bool answered = watch && Watch(look);
+  bool answered = watch && Watch([&] { return receive(MSG_DONTWAIT); });
   while (!answered) {
-    if (auto outcome = Await(POLLIN, deadline); outcome != Outcome::kDone) return outcome;
-    answered = look();
+    if (!deadline) {
+      answered = receive(0);
+    } else if (auto outcome = Await(POLLIN, deadline); outcome != Outcome::kDone) {
+      return outcome;
+    } else {
+      answered = receive(MSG_DONTWAIT);
+    }
   }
   if (part <= 0) return Outcome::kEnded;
   *received = static_cast<size_t>(part);
