@@ -29,6 +29,9 @@ static_assert(std::endian::native == std::endian::little);
 // sleeps would be woken too late.
 constexpr absl::Duration kWatch = absl::Microseconds(100);
 
+// Slices below it are sent together with the header.
+constexpr size_t kSmallBytes = 4096;
+
 absl::Duration TimeoutOf(uint64_t nanoseconds) {
   constexpr uint64_t kLongest = std::numeric_limits<int64_t>::max();
   return absl::Nanoseconds(static_cast<int64_t>(std::min(nanoseconds, kLongest)));
@@ -69,10 +72,7 @@ bool FrameSocket::Fill(size_t size) {
 }
 
 absl::StatusOr<Frame> FrameSocket::Read() {
-  if (begin_ == end_) {
-    begin_ = end_ = 0;
-    if (buffer_.size() > kBufferBytes) buffer_ = std::vector<char>(kBufferBytes);
-  }
+  if (begin_ == end_) begin_ = end_ = 0;
   if (!Fill(kHeaderBytes)) return absl::OutOfRangeError("the connection has ended");
   Header header;
   std::memcpy(&header, buffer_.data() + begin_, sizeof(header));
@@ -98,14 +98,42 @@ bool FrameSocket::Write(v1::LocalFrame kind, const google::protobuf::MessageLite
   const Header header{static_cast<uint32_t>(size), static_cast<uint32_t>(kind), 0};
   std::memcpy(out_.data(), &header, sizeof(header));
   message.SerializeWithCachedSizesToArray(reinterpret_cast<uint8_t*>(out_.data() + kHeaderBytes));
-  for (size_t sent = 0; sent < out_.size();) {
-    const ssize_t now = send(fd_.get(), out_.data() + sent, out_.size() - sent, MSG_NOSIGNAL);
-    if (now < 0 && errno == EINTR) continue;
-    if (now <= 0) return false;
-    sent += static_cast<size_t>(now);
-  }
+  const bool sent = Send(out_.data(), out_.size());
   if (out_.capacity() > kBufferBytes) out_ = {};
+  return sent;
+}
+
+bool FrameSocket::Write(v1::LocalFrame kind, const grpc::ByteBuffer& message) {
+  std::vector<grpc::Slice> slices;
+  if (!message.Dump(&slices).ok()) return false;
+  const Header header{static_cast<uint32_t>(message.Length()), static_cast<uint32_t>(kind), 0};
+  out_.assign(reinterpret_cast<const char*>(&header), sizeof(header));
+  size_t next = 0;
+  for (; next < slices.size() && slices[next].size() < kSmallBytes; ++next)
+    out_.append(reinterpret_cast<const char*>(slices[next].begin()), slices[next].size());
+  bool sent = Send(out_.data(), out_.size());
+  for (; sent && next < slices.size(); ++next)
+    sent = Send(slices[next].begin(), slices[next].size());
+  return sent;
+}
+
+bool FrameSocket::Send(const void* data, size_t size) {
+  for (auto* at = static_cast<const char*>(data); size > 0;) {
+    const ssize_t sent = send(fd_.get(), at, size, MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent <= 0) return false;
+    at += sent;
+    size -= static_cast<size_t>(sent);
+  }
   return true;
+}
+
+void FrameSocket::Shrink() {
+  if (buffer_.size() == kBufferBytes || end_ - begin_ > kBufferBytes) return;
+  std::vector<char> smaller(kBufferBytes);
+  std::memcpy(smaller.data(), buffer_.data() + begin_, end_ - begin_);
+  buffer_.swap(smaller);
+  end_ -= std::exchange(begin_, 0);
 }
 
 bool FrameSocket::hung_up() const {

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include <grpcpp/support/byte_buffer.h>
+
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "google/protobuf/message_lite.h"
@@ -37,6 +39,10 @@ class FrameSocket {
   absl::StatusOr<Frame> Read();
   // Blocks while the client does not read. False: it is gone.
   bool Write(v1::LocalFrame kind, const google::protobuf::MessageLite& message);
+  // A serialized message, sent from where it lies.
+  bool Write(v1::LocalFrame kind, const grpc::ByteBuffer& message);
+  // Gives back what large messages took. Nothing of the last frame may be needed any more.
+  void Shrink();
 
   // The client has closed its end.
   bool hung_up() const;
@@ -46,6 +52,7 @@ class FrameSocket {
   void StopReading();
 
  private:
+  bool Send(const void* data, size_t size);
   // At least `size` bytes from begin_ on. False at the end.
   bool Fill(size_t size);
   // Some bytes into the buffer's free part; 0 or less at the end.

@@ -73,14 +73,15 @@ class FrontImpl final : public Front {
         call_gate_(std::max(1, options.max_threads / 2), options.max_threads),
         environment_{authenticator_.get(), &counters_, options.audit, &call_gate_},
         gate_(options.max_bulk_streams),
-        arrays_(&environment_, engine, &gate_),
+        transfer_(engine, &gate_),
+        arrays_(&environment_, engine, &transfer_),
         compute_(&environment_, engine),
         runs_(&environment_, engine, &compute_, options.max_threads),
         devices_(&environment_, engine, sampler),
         functions_(&environment_, engine),
         jobs_(&environment_, engine),
         kernels_(&environment_, engine),
-        local_connections_(&environment_, engine, std::max(1, options.max_threads / 8),
+        local_connections_(&environment_, engine, &transfer_, std::max(1, options.max_threads / 8),
                            std::max(1, options.max_threads / 4)),
         local_(&environment_, &local_connections_),
         programs_(&environment_, engine),
@@ -116,6 +117,7 @@ class FrontImpl final : public Front {
   CallGate call_gate_;
   CallEnvironment environment_;
   transfer::BulkGate gate_;
+  ArrayTransfer transfer_;
   ArrayServiceAdapter arrays_;
   ComputeServiceAdapter compute_;
   RunServer runs_;

@@ -1,19 +1,47 @@
 #include "server/api/local_connection.h"
 
-#include <optional>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "google/protobuf/arena.h"
-#include "server/api/command_wire.h"
 #include "server/api/execute_stream.h"
 #include "server/api/run_operation.h"
 #include "server/api/status.h"
 #include "server/base/error.h"
 
 namespace stride::api {
+
+// The frames of a call that has several, from the first one on.
+class FrameReader {
+ public:
+  FrameReader(FrameSocket* socket, const Frame& first, v1::LocalFrame kind, v1::LocalFrame end)
+      : socket_(*socket), kind_(kind), end_(end), frame_(first) {}
+
+  // False: the last has come, or `status` says why there is no next.
+  bool Next();
+  const Frame& frame() const { return frame_; }
+  bool Fail(absl::Status status) {
+    status_ = std::move(status);
+    return false;
+  }
+  // Reads and forgets what is left. False: the last one does not come.
+  bool Skip();
+
+  // OUT_OF_RANGE: the connection has ended.
+  const absl::Status& status() const { return status_; }
+
+ private:
+  FrameSocket& socket_;
+  const v1::LocalFrame kind_, end_;
+  Frame frame_;
+  bool begun_ = false;
+  bool ended_ = false;
+  absl::Status status_;
+};
+
 namespace {
 
 constexpr absl::Duration kRetryDelay = absl::Milliseconds(200);
@@ -32,57 +60,79 @@ bool Parse(const Frame& frame, google::protobuf::MessageLite* message) {
   return message->ParseFromArray(frame.message.data(), static_cast<int>(frame.message.size()));
 }
 
-// The frames of one Execute call.
-class FrameWire final : public CommandWire {
- public:
-  // `first` has been read already.
-  FrameWire(FrameSocket* socket, const Frame& first) : socket_(*socket), next_(first) {}
+// The names of parts of the contract, in the errors of those who do not keep it.
+absl::Status WrongKind(std::string_view where) {
+  return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "kind",
+                      absl::StrCat("a frame of this kind does not belong ", std::string(where)));
+}
 
+class ExecuteWire final : public CommandWire {
+ public:
+  ExecuteWire(FrameSocket* socket, FrameReader* frames) : socket_(*socket), frames_(*frames) {}
   bool Read(v1::ExecuteRequest* request) override {
-    if (next_.has_value()) {
-      frame_ = *std::exchange(next_, std::nullopt);
-    } else {
-      auto frame = socket_.Read();
-      if (!frame.ok()) return Fail(frame.status());
-      frame_ = *frame;
-    }
-    if (frame_.kind == v1::LOCAL_FRAME_EXECUTE_END) {
-      ended_ = true;
-      return false;
-    }
-    if (frame_.kind != v1::LOCAL_FRAME_EXECUTE)
-      return Fail(InvalidField(v1::ERROR_REASON_INVALID_FIELD, "kind",
-                               "within an Execute call there are EXECUTE frames alone"));
-    return Parse(frame_, request) || Fail(Unreadable("an ExecuteRequest"));
+    return frames_.Next() &&
+           (Parse(frames_.frame(), request) || frames_.Fail(Unreadable("an ExecuteRequest")));
   }
   bool Write(const v1::ExecuteResponse& response) override {
     return socket_.Write(v1::LOCAL_FRAME_EXECUTE, response);
   }
 
-  // The client has sent its last frame.
-  bool ended() const { return ended_; }
-  // Why there is nothing more to be read from the connection.
-  const absl::Status& status() const { return status_; }
-
  private:
-  bool Fail(absl::Status status) {
-    status_ = std::move(status);
-    return false;
+  FrameSocket& socket_;
+  FrameReader& frames_;
+};
+
+class FramesPutWire final : public PutWire {
+ public:
+  explicit FramesPutWire(FrameReader* frames) : frames_(*frames) {}
+  bool Read(std::vector<std::string_view>* message, absl::Status* status) override {
+    const bool more = frames_.Next();
+    *status = frames_.status();
+    if (more) message->assign({frames_.frame().message});
+    return more;
   }
 
+ private:
+  FrameReader& frames_;
+};
+
+class FramesFetchWire final : public FetchWire {
+ public:
+  explicit FramesFetchWire(FrameSocket* socket) : socket_(*socket) {}
+  bool Write(const grpc::ByteBuffer& message) override {
+    return socket_.Write(v1::LOCAL_FRAME_FETCH, message);
+  }
+
+ private:
   FrameSocket& socket_;
-  std::optional<Frame> next_;
-  Frame frame_;
-  bool ended_ = false;
-  absl::Status status_;
 };
 
 }  // namespace
 
+bool FrameReader::Next() {
+  if (ended_ || !status_.ok()) return false;
+  if (std::exchange(begun_, true)) {
+    auto frame = socket_.Read();
+    if (!frame.ok()) return Fail(frame.status());
+    frame_ = *frame;
+  }
+  ended_ = frame_.kind == end_;
+  if (ended_ || frame_.kind == kind_) return !ended_;
+  return Fail(WrongKind("into a call that has not ended"));
+}
+
+bool FrameReader::Skip() {
+  while (Next()) {
+  }
+  return ended_;
+}
+
 LocalConnection::LocalConnection(CallEnvironment* environment, scheduler::Engine* engine,
-                                 identity::Principal caller, std::string peer, UniqueFd socket)
+                                 ArrayTransfer* transfer, identity::Principal caller,
+                                 std::string peer, UniqueFd socket)
     : environment_(*environment),
       engine_(engine),
+      transfer_(*transfer),
       socket_(std::move(socket)),
       caller_{std::move(caller), std::move(peer), [this] { return socket_.hung_up(); }} {}
 
@@ -103,6 +153,7 @@ void LocalConnection::Serve() {
     }
     busy_ = false;
     if (!more || ending_) break;
+    socket_.Shrink();
   }
   socket_.Shutdown();
 }
@@ -121,9 +172,13 @@ bool LocalConnection::ServeOne(const Frame& frame) {
     case v1::LOCAL_FRAME_EXECUTE:
     case v1::LOCAL_FRAME_EXECUTE_END:
       return ServeExecute(frame);
+    case v1::LOCAL_FRAME_PUT:
+    case v1::LOCAL_FRAME_PUT_END:
+      return ServePut(frame);
+    case v1::LOCAL_FRAME_FETCH:
+      return ServeFetch(frame);
     default:
-      return Refuse(InvalidField(v1::ERROR_REASON_INVALID_FIELD, "kind",
-                                 absl::StrCat("no call begins with a frame of kind ", frame.kind)));
+      return Refuse(WrongKind("at the beginning of a call"));
   }
 }
 
@@ -167,24 +222,44 @@ absl::Status LocalConnection::Run(Call& call, const v1::RunRequest& request,
 }
 
 bool LocalConnection::ServeExecute(const Frame& frame) {
-  FrameWire wire(&socket_, frame);
+  FrameReader frames(&socket_, frame, v1::LOCAL_FRAME_EXECUTE, v1::LOCAL_FRAME_EXECUTE_END);
+  ExecuteWire wire(&socket_, &frames);
   Call call(environment_, &caller_, absl::InfiniteFuture(), "ComputeService/Execute");
   absl::Status status = ExecuteStream(&call, engine_, &wire).Run();
-  const bool lost = absl::IsOutOfRange(wire.status());
-  if (!wire.status().ok() && !lost) status = wire.status();
-  if (lost && status.ok()) status = call.EndOfWait();
-  const google::rpc::Status shown = call.FinishLocal(status);
-  if (!socket_.Write(v1::LOCAL_FRAME_STATUS, shown) || !wire.status().ok()) return false;
-  return wire.ended() || SkipExecute();
+  if (absl::IsOutOfRange(frames.status())) {
+    if (status.ok()) status = call.EndOfWait();
+  } else if (!frames.status().ok()) {
+    status = frames.status();
+  }
+  return Finish(frames, call.FinishLocal(status));
 }
 
-bool LocalConnection::SkipExecute() {
-  for (;;) {
-    auto frame = socket_.Read();
-    if (!frame.ok()) return false;
-    if (frame->kind == v1::LOCAL_FRAME_EXECUTE_END) return true;
-    if (frame->kind != v1::LOCAL_FRAME_EXECUTE) return false;
-  }
+bool LocalConnection::ServePut(const Frame& frame) {
+  FrameReader frames(&socket_, frame, v1::LOCAL_FRAME_PUT, v1::LOCAL_FRAME_PUT_END);
+  FramesPutWire wire(&frames);
+  Call call(environment_, &caller_, DeadlineOf(frame), "ArrayService/PutArray");
+  auto array = transfer_.Put(call, wire);
+  absl::Status status = array.status();
+  if (absl::IsOutOfRange(frames.status())) status = call.EndOfWait();
+  const google::rpc::Status shown = call.FinishLocal(status);
+  if (!status.ok()) return Finish(frames, shown);
+  v1::PutArrayResponse response;
+  *response.mutable_array() = *std::move(array);
+  return socket_.Write(v1::LOCAL_FRAME_PUT, response);
+}
+
+bool LocalConnection::ServeFetch(const Frame& frame) {
+  v1::FetchArrayRequest request;
+  FramesFetchWire wire(&socket_);
+  Call call(environment_, &caller_, DeadlineOf(frame), "ArrayService/FetchArray");
+  const absl::Status status = Parse(frame, &request) ? transfer_.Fetch(call, request, wire)
+                                                     : Unreadable("a FetchArrayRequest");
+  return socket_.Write(v1::LOCAL_FRAME_STATUS, call.FinishLocal(status));
+}
+
+bool LocalConnection::Finish(FrameReader& frames, const google::rpc::Status& shown) {
+  if (!socket_.Write(v1::LOCAL_FRAME_STATUS, shown)) return false;
+  return frames.status().ok() && frames.Skip();
 }
 
 }  // namespace stride::api

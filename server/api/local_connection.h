@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "server/api/array_transfer.h"
 #include "server/api/call.h"
 #include "server/api/frame_socket.h"
 #include "server/base/unique_fd.h"
@@ -12,14 +13,16 @@
 
 namespace stride::api {
 
-// One connection that carries Run and Execute calls, one after the other, without HTTP/2: a client
-// on this host that calls one small operation after the other waits for the work, and for little
-// else. Its thread reads a request, submits it, waits for its end and writes the reply; an Execute
-// call has a second thread that writes (execute_stream.h).
+class FrameReader;
+
+// One connection that carries calls, one after the other, without HTTP/2: a client on this host
+// that calls one small operation after the other waits for the work, and for little else. Its
+// thread reads a request, submits it, waits for its end and writes the reply; an Execute call has a
+// second thread that writes (execute_stream.h).
 class LocalConnection {
  public:
   // `socket` is connected. All but it must outlive this.
-  LocalConnection(CallEnvironment* environment, scheduler::Engine* engine,
+  LocalConnection(CallEnvironment* environment, scheduler::Engine* engine, ArrayTransfer* transfer,
                   identity::Principal caller, std::string peer, UniqueFd socket);
 
   // Until the client closes it, sends what is no frame, or the daemon ends it. On a thread of its
@@ -36,13 +39,17 @@ class LocalConnection {
   bool ServeOne(const Frame& frame);
   bool ServeRun(const Frame& frame);
   bool ServeExecute(const Frame& frame);
+  bool ServePut(const Frame& frame);
+  bool ServeFetch(const Frame& frame);
   absl::Status Run(Call& call, const v1::RunRequest& request, v1::RunResponse* response);
-  // Up to the frame that ends a call that has been answered. False: there is none.
-  bool SkipExecute();
+  // What follows of a call of several frames that has ended with `shown`: up to its last one.
+  // False: there is none.
+  bool Finish(FrameReader& frames, const google::rpc::Status& shown);
   bool Refuse(const absl::Status& status);
 
   CallEnvironment& environment_;
   scheduler::Engine* const engine_;
+  ArrayTransfer& transfer_;
   FrameSocket socket_;
   const LocalCaller caller_;
   std::atomic<bool> busy_{false};  // carries a call

@@ -3,7 +3,7 @@
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <system_error>
+#include <iterator>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -18,26 +18,22 @@ constexpr int kTicketBytes = 32;
 }  // namespace
 
 LocalConnections::LocalConnections(CallEnvironment* environment, scheduler::Engine* engine,
-                                   int max_per_tenant, int max)
-    : environment_(*environment), engine_(engine), gate_(max_per_tenant, max) {}
+                                   ArrayTransfer* transfer, int max_per_tenant, int max)
+    : environment_(*environment),
+      engine_(engine),
+      transfer_(transfer),
+      gate_(max_per_tenant, max),
+      threads_(max) {}
 
 LocalConnections::~LocalConnections() { Stop(absl::Now()); }
 
 absl::StatusOr<LocalConnections::Ticket> LocalConnections::Invite(const Call& call) {
-  Connections over;
-  absl::StatusOr<Ticket> ticket = Ticket{RandomId(kTicketBytes), absl::Now() + kTicketLife};
-  {
-    absl::MutexLock lock(&mutex_);
-    over = TakeOver();
-    DropOldTickets(absl::Now());
-    absl::Status status = stopping_ ? StoppingError() : gate_.Enter(call.tenant());
-    if (status.ok()) {
-      guests_[ticket->secret] = {call.caller(), call.peer(), ticket->expire_time};
-    } else {
-      ticket = status;
-    }
-  }
-  Join(std::move(over));
+  absl::MutexLock lock(&mutex_);
+  DropOldTickets(absl::Now());
+  if (stopping_) return StoppingError();
+  if (absl::Status status = gate_.Enter(call.tenant()); !status.ok()) return status;
+  Ticket ticket{RandomId(kTicketBytes), absl::Now() + kTicketLife};
+  guests_[ticket.secret] = {call.caller(), call.peer(), ticket.expire_time};
   return ticket;
 }
 
@@ -49,28 +45,23 @@ absl::StatusOr<UniqueFd> LocalConnections::Redeem(std::string_view secret) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     return absl::ErrnoToStatus(errno, "making a connection");
-  UniqueFd theirs(ends[1]);
-  const TenantId tenant = it->second.caller.tenant;
-  auto connection =
-      std::make_unique<LocalConnection>(&environment_, engine_, std::move(it->second.caller),
-                                        std::move(it->second.peer), UniqueFd(ends[0]));
+  UniqueFd ours(ends[0]), theirs(ends[1]);
+  Guest guest = std::move(it->second);
   guests_.erase(it);
-  Connection& served = connections_.emplace_back();
-  served.tenant = tenant;
-  served.connection = std::move(connection);
-  try {
-    served.thread = std::thread([this, &served] {
-      served.connection->Serve();
-      gate_.Leave(served.tenant);
-      absl::MutexLock lock(&mutex_);
-      served.over = true;
-    });
-  } catch (const std::system_error& error) {
-    connections_.pop_back();
-    gate_.Leave(tenant);
-    return absl::ResourceExhaustedError(error.what());
-  }
+  const TenantId tenant = guest.caller.tenant;
+  connections_.emplace_back(&environment_, engine_, transfer_, std::move(guest.caller),
+                            std::move(guest.peer), std::move(ours));
+  threads_.Run(
+      [this, tenant, connection = std::prev(connections_.end())] { Serve(connection, tenant); });
   return theirs;
+}
+
+void LocalConnections::Serve(Connections::iterator connection, const TenantId& tenant) {
+  connection->Serve();
+  gate_.Leave(tenant);
+  Connections over;  // goes without the lock
+  absl::MutexLock lock(&mutex_);
+  over.splice(over.end(), connections_, connection);
 }
 
 void LocalConnections::DropOldTickets(absl::Time now) {
@@ -81,49 +72,24 @@ void LocalConnections::DropOldTickets(absl::Time now) {
   }
 }
 
-LocalConnections::Connections LocalConnections::TakeOver() {
-  Connections over;
-  for (auto it = connections_.begin(); it != connections_.end();) {
-    const auto next = std::next(it);
-    if (it->over) over.splice(over.end(), connections_, it);
-    it = next;
-  }
-  return over;
-}
-
-void LocalConnections::Join(Connections connections) {
-  for (Connection& connection : connections) connection.thread.join();
-}
-
-bool LocalConnections::none_serves() const {
-  for (const Connection& connection : connections_) {
-    if (!connection.over) return false;
-  }
-  return true;
-}
-
 void LocalConnections::Stop(absl::Time deadline) {
-  Connections over;
   {
     absl::MutexLock lock(&mutex_);
     stopping_ = true;
-    for (const Connection& connection : connections_) connection.connection->EndSoon();
-    auto none = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return none_serves(); };
+    for (LocalConnection& connection : connections_) connection.EndSoon();
+    auto none = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return connections_.empty(); };
     const absl::Condition ended(&none);
     if (!mutex_.AwaitWithDeadline(ended, deadline)) {
-      for (const Connection& connection : connections_) connection.connection->End();
+      for (LocalConnection& connection : connections_) connection.End();
       mutex_.Await(ended);
     }
-    over.swap(connections_);
   }
-  Join(std::move(over));
+  threads_.Stop();
 }
 
 int LocalConnections::size() const {
   absl::MutexLock lock(&mutex_);
-  int count = 0;
-  for (const Connection& connection : connections_) count += !connection.over;
-  return count;
+  return static_cast<int>(connections_.size());
 }
 
 }  // namespace stride::api

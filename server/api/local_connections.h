@@ -5,7 +5,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <thread>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
@@ -14,6 +13,7 @@
 #include "server/api/call.h"
 #include "server/api/call_gate.h"
 #include "server/api/local_connection.h"
+#include "server/base/executor.h"
 #include "server/base/unique_fd.h"
 #include "server/scheduler/engine.h"
 
@@ -30,9 +30,9 @@ class LocalConnections {
     absl::Time expire_time;
   };
 
-  // Both pointers must outlive it. A connection has its place from its ticket on.
-  LocalConnections(CallEnvironment* environment, scheduler::Engine* engine, int max_per_tenant,
-                   int max);
+  // The pointers must outlive it. A connection has its place from its ticket on.
+  LocalConnections(CallEnvironment* environment, scheduler::Engine* engine, ArrayTransfer* transfer,
+                   int max_per_tenant, int max);
   ~LocalConnections();
 
   // RESOURCE_EXHAUSTED when the caller's tenant, or all, have as many as they may have; UNAVAILABLE
@@ -53,27 +53,20 @@ class LocalConnections {
     std::string peer;
     absl::Time expire_time;
   };
-  struct Connection {
-    TenantId tenant;
-    std::unique_ptr<LocalConnection> connection;
-    std::thread thread;
-    bool over = false;
-  };
-  using Connections = std::list<Connection>;
+  using Connections = std::list<LocalConnection>;
 
   void DropOldTickets(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Takes out those that are over, to be joined without the lock.
-  Connections TakeOver() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  static void Join(Connections connections);
-  bool none_serves() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Serve(Connections::iterator connection, const TenantId& tenant);
 
   CallEnvironment& environment_;
   scheduler::Engine* const engine_;
+  ArrayTransfer* const transfer_;
   CallGate gate_;
   mutable absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<std::string, Guest, std::less<>> guests_ ABSL_GUARDED_BY(mutex_);  // by secret
   Connections connections_ ABSL_GUARDED_BY(mutex_);
+  Executor threads_;  // as many as there may be connections
 };
 
 }  // namespace stride::api

@@ -25,7 +25,9 @@
 #include "stride/v1/function_service.pb.h"
 #include "stride/v1/job_service.pb.h"
 #include "stride/v1/kernel_service.pb.h"
+#include "stride/v1/local_service.pb.h"
 #include "stride/v1/program_service.pb.h"
+#include "stride/v1/region_service.pb.h"
 #include "stride/v1/session_service.pb.h"
 #include "stride/v1/tenant_service.pb.h"
 #include "tests/support/daemon/daemon.h"
@@ -151,6 +153,7 @@ TEST_F(TokenTest, NoMethodIsOpen) {
        {v1::PutArrayRequest::descriptor()->file(), v1::RunRequest::descriptor()->file(),
         v1::GetDeviceRequest::descriptor()->file(), v1::GetFunctionRequest::descriptor()->file(),
         v1::GetJobRequest::descriptor()->file(), v1::GetProgramRequest::descriptor()->file(),
+        v1::ConnectRequest::descriptor()->file(), v1::CreateRegionRequest::descriptor()->file(),
         v1::GetModuleRequest::descriptor()->file(), v1::GetSessionRequest::descriptor()->file(),
         v1::GetUsageRequest::descriptor()->file()}) {
     const auto* service = file->service(0);

@@ -1,5 +1,6 @@
 #include "server/api/frame_socket.h"
 
+#include <grpcpp/support/slice.h>
 #include <sys/socket.h>
 
 #include <string>
@@ -112,6 +113,33 @@ TEST_F(FrameSocketTest, WhatIsWrittenArrivesHoweverLarge) {
   EXPECT_EQ(answer.message, response.SerializeAsString());
   EXPECT_EQ(client_->Receive().status().code(), 0);
   writer.join();
+}
+
+TEST_F(FrameSocketTest, SlicesAreOneMessage) {
+  const std::string large(1 << 20, 'z');
+  const grpc::Slice slices[] = {grpc::Slice("ab"), grpc::Slice("cd"), grpc::Slice(large),
+                                grpc::Slice("ef")};
+  std::thread writer([&] {
+    EXPECT_TRUE(socket_->Write(v1::LOCAL_FRAME_FETCH, grpc::ByteBuffer(slices, 4)));
+    EXPECT_TRUE(socket_->Write(v1::LOCAL_FRAME_FETCH, grpc::ByteBuffer(slices, 2)));
+  });
+  EXPECT_TRUE(client_->Receive().message == "abcd" + large + "ef");
+  EXPECT_EQ(client_->Receive().message, "abcd");
+  writer.join();
+}
+
+TEST_F(FrameSocketTest, WhatWasNotReadStaysWhenItShrinks) {
+  const std::string large(1 << 20, 'x');
+  std::thread sender([&] {
+    client_->SendBytes(LocalClient::FrameOf(1, large) + LocalClient::FrameOf(1, "next"));
+  });
+  EXPECT_TRUE(Next() == large);
+  socket_->Shrink();
+  EXPECT_EQ(Next(), "next");
+  socket_->Shrink();
+  sender.join();
+  client_->SendBytes(LocalClient::FrameOf(1, "last"));
+  EXPECT_EQ(Next(), "last");
 }
 
 TEST_F(FrameSocketTest, WhatHasBeenSentCanBeReadAfterReadingWasStopped) {

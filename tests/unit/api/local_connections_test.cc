@@ -2,7 +2,7 @@
 
 #include "server/api/local_connections.h"
 
-#include <sys/stat.h>
+#include <sys/socket.h>
 
 #include <thread>
 #include <vector>
@@ -11,6 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"
+#include "stride/v1/array_service.pb.h"
 #include "stride/v1/compute_service.pb.h"
 #include "stride/v1/local_service.grpc.pb.h"
 #include "tests/support/local_client.h"
@@ -47,6 +48,29 @@ v1::ExecuteRequest StoreAndFetch(const std::string& session, const std::string& 
   v1::Command* fetch = request.add_commands();
   fetch->set_id(2);
   fetch->mutable_fetch()->set_handle(1);
+  return request;
+}
+
+v1::PutArrayRequest PutHeader(const std::string& id, int64_t size) {
+  v1::PutArrayRequest request;
+  request.mutable_header()->set_parent("sessions/s");
+  request.mutable_header()->set_array_id(id);
+  request.mutable_header()->mutable_spec()->set_data_type(v1::DATA_TYPE_UINT8);
+  request.mutable_header()->mutable_spec()->add_shape(size);
+  request.mutable_header()->set_overwrite(true);
+  return request;
+}
+
+v1::PutArrayRequest PutData(const std::string& bytes) {
+  v1::PutArrayRequest request;
+  request.set_data(bytes);
+  return request;
+}
+
+v1::FetchArrayRequest FetchOf(const std::string& name) {
+  v1::FetchArrayRequest request;
+  request.set_name(name);
+  request.set_chunk_bytes(1 << 20);
   return request;
 }
 
@@ -166,6 +190,62 @@ TEST_F(LocalConnectionTest, AnExecuteThatFailsEarlyIsReadToItsEnd) {
   EXPECT_EQ(DetailsOf(client.Receive().status()).field(), "session");
   client.SendBytes(LocalClient::FrameOf(v1::LOCAL_FRAME_EXECUTE_END, ""));
   ExpectHello(client);
+}
+
+TEST_F(LocalConnectionTest, BytesUpAndDown) {
+  LocalClient client = Connect();
+  std::string bytes(5 << 20, 'x');
+  for (size_t i = 0; i < bytes.size(); i += 1009) bytes[i] = static_cast<char>(i);
+  for (int round = 0; round < 2; ++round) {
+    client.Send(v1::LOCAL_FRAME_PUT, PutHeader("7", static_cast<int64_t>(bytes.size())));
+    for (size_t at = 0; at < bytes.size(); at += 2 << 20)
+      client.Send(v1::LOCAL_FRAME_PUT, PutData(bytes.substr(at, 2 << 20)));
+    client.SendBytes(LocalClient::FrameOf(v1::LOCAL_FRAME_PUT_END, ""));
+    const auto answer = client.Receive();
+    ASSERT_EQ(answer.kind, v1::LOCAL_FRAME_PUT) << answer.status().ShortDebugString();
+    EXPECT_EQ(answer.As<v1::PutArrayResponse>().array().name(), "sessions/s/arrays/7");
+
+    client.Send(v1::LOCAL_FRAME_FETCH, FetchOf("sessions/s/arrays/7"));
+    std::string fetched;
+    LocalClient::Answer message = client.Receive();
+    for (; message.kind == v1::LOCAL_FRAME_FETCH; message = client.Receive())
+      fetched += message.As<v1::FetchArrayResponse>().data();
+    EXPECT_EQ(message.status().code(), 0);
+    EXPECT_TRUE(fetched == bytes);
+  }
+  ExpectHello(client);
+  EXPECT_EQ(server_.front().counters().Snapshot().at("ArrayService/PutArray").handled[0], 2);
+}
+
+TEST_F(LocalConnectionTest, AnUploadThatIsRefusedIsReadToItsEnd) {
+  LocalClient client = Connect();
+  client.Send(v1::LOCAL_FRAME_PUT, PutData("no header"));
+  client.Send(v1::LOCAL_FRAME_PUT, PutData("more"));
+  client.SendBytes(LocalClient::FrameOf(v1::LOCAL_FRAME_PUT_END, ""));
+  EXPECT_EQ(client.Receive().status().code(), 3);
+  client.Send(v1::LOCAL_FRAME_FETCH, FetchOf("sessions/s/arrays/none"));
+  EXPECT_EQ(client.Receive().status().code(), 5);
+  client.SendBytes(LocalClient::FrameOf(v1::LOCAL_FRAME_FETCH, "\xff\xff"));
+  EXPECT_EQ(DetailsOf(client.Receive().status()).field(), "message");
+  ExpectHello(client);
+}
+
+TEST_F(LocalConnectionTest, AnUploadThatIsLostCompletesNoArray) {
+  for (const bool half_closed : {false, true}) {
+    LocalClient client = Connect();
+    client.Send(v1::LOCAL_FRAME_PUT, PutHeader("8", 3));
+    client.Send(v1::LOCAL_FRAME_PUT, PutData("abc"));
+    EXPECT_TRUE(Becomes([&] { return server_.engine().num_open_uploads() == 1; }));
+    if (half_closed) {
+      shutdown(client.fd(), SHUT_WR);
+    } else {
+      client.Close();
+    }
+    EXPECT_TRUE(Becomes([&] { return server_.engine().num_open_uploads() == 0; }));
+    LocalClient other = Connect();
+    other.Send(v1::LOCAL_FRAME_FETCH, FetchOf("sessions/s/arrays/8"));
+    EXPECT_EQ(other.Receive().status().code(), 5);
+  }
 }
 
 TEST_F(LocalConnectionTest, WhatIsNoFrameEndsTheConnectionWithAReason) {

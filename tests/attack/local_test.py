@@ -1,0 +1,172 @@
+"""Attacks with local connections: frames that are none, silence, answers that nobody reads, calls left in the middle."""
+
+import os
+import random
+import socket
+import struct
+import time
+
+import attack_case
+import stubs
+from attack_case import EVIL, AttackCase
+
+MIB = 1 << 20
+RUN, EXECUTE, EXECUTE_END, STATUS = 1, 2, 3, 4
+# A tenant's: an eighth of attack_case's --max-threads.
+MOST = 64
+
+
+def frame(kind, message=b"", timeout=0, size=None):
+    return struct.pack("<IIQ", len(message) if size is None else size, kind, timeout) + message
+
+
+class LocalTest(AttackCase):
+    def setUp(self):
+        self.array = stubs.module("array_pb2")
+        self.compute = stubs.module("compute_service_pb2")
+        self.local = stubs.module("local_service_pb2")
+        self.operation = stubs.module("operation_pb2")
+
+    # --- short forms ---
+    def connect(self, seconds=10):
+        invited = self.stub("LocalService").Connect(self.local.ConnectRequest(), metadata=EVIL, timeout=30)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as tickets:
+            tickets.settimeout(seconds)
+            tickets.connect(invited.socket_path)
+            tickets.send(invited.ticket)
+            connection = socket.socket(fileno=socket.recv_fds(tickets, 1, 1)[1][0])
+        connection.settimeout(seconds)
+        return connection
+
+    def receive(self, connection):
+        """Kind and message, or None at the end."""
+        header = self.receive_bytes(connection, 16)
+        if header is None:
+            return None
+        size, kind, _ = struct.unpack("<IIQ", header)
+        return kind, self.receive_bytes(connection, size)
+
+    @staticmethod
+    def receive_bytes(connection, size):
+        parts = []
+        while size:
+            try:
+                part = connection.recv(size)
+            except ConnectionResetError:
+                return None
+            if not part:
+                return None
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)
+
+    def zeros(self, handle, count):
+        spec = self.array.ArraySpec(data_type=self.array.DATA_TYPE_INT8, shape=[count])
+        return self.operation.Operation(creation=self.operation.Creation(fill=self.operation.Creation.Fill(spec=spec)),
+                                        outputs=[self.operation.Output(handle=handle)])
+
+    def run_request(self):
+        operation = self.zeros(0, 100)
+        operation.outputs[0].Clear()
+        operation.outputs[0].inline_result = True
+        return self.compute.RunRequest(operation=operation).SerializeToString()
+
+    def execute(self, session, *commands):
+        return frame(EXECUTE, self.compute.ExecuteRequest(session=session, commands=commands).SerializeToString())
+
+    @staticmethod
+    def send(connection, data):
+        try:
+            connection.sendall(data)
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # it has closed us: shows in what comes back
+
+    # --- attacks ---
+    def test_frames_that_must_not_be(self):
+        run = self.run_request()
+        bad = [frame(0), frame(9), frame(STATUS), frame(RUN, size=(16 << 20) + 1), frame(RUN, size=0xFFFFFFFF), b"\xff" * 64,
+               frame(EXECUTE, run) + frame(RUN, run), frame(EXECUTE, b"\xff" * 100)]
+
+        def work(deadline):
+            while time.monotonic() < deadline:
+                for data in bad:
+                    with self.connect() as connection:
+                        self.send(connection, data)
+                        answers = []
+                        while (answer := self.receive(connection)) is not None:
+                            answers.append(answer)
+                        self.assertEqual(answers[-1][0], STATUS)
+
+        self.attack(work)
+
+    def test_messages_of_noise(self):
+        def work(deadline):
+            with self.connect() as connection:
+                while time.monotonic() < deadline:
+                    self.send(connection, frame(RUN, os.urandom(random.randrange(1, 5000))))
+                    kind, message = self.receive(connection)
+                    self.assertEqual(kind, STATUS)
+                    # In between it serves what is right.
+                    self.send(connection, frame(RUN, self.run_request()))
+                    kind, message = self.receive(connection)
+                    self.assertEqual(kind, RUN, message)
+
+        self.attack(work)
+
+    def test_silence_and_halves(self):
+        """A tenant's places are its own; half a large message holds no memory for the other half."""
+        def work(deadline):
+            held = []
+            for i in range(MOST):
+                held.append(self.connect())
+                self.send(held[-1], (b"", frame(RUN)[:9], frame(RUN, size=16 << 20) + b"x" * 1000, frame(EXECUTE, size=100))[i % 4])
+            self.assertEqual(self.code_of(self.connect), "RESOURCE_EXHAUSTED")
+            time.sleep(max(0, deadline - time.monotonic()))
+            for connection in held:
+                connection.close()
+
+        self.attack(work)
+
+    def test_answers_that_nobody_reads(self):
+        def work(deadline):
+            session = self.session()
+            connections = [self.connect() for _ in range(8)]
+            for connection in connections:
+                connection.setblocking(False)
+                commands = [self.compute.Command(id=1, operation=self.zeros(1, 4 * MIB - 4096))]
+                commands += [self.compute.Command(id=i, fetch=self.compute.Fetch(handle=1)) for i in range(2, 500)]
+                try:
+                    connection.send(self.execute(session, *commands))
+                except BlockingIOError:
+                    pass
+            time.sleep(max(0, deadline - time.monotonic()))
+            for connection in connections:
+                connection.close()
+
+        self.attack(work)
+
+    def test_calls_left_in_the_middle(self):
+        def work(deadline):
+            session = self.session()
+            while time.monotonic() < deadline:
+                connection = self.connect()
+                commands = [self.compute.Command(id=i, operation=self.zeros(i, 1000), wait=True) for i in range(1, 50)]
+                self.send(connection, random.choice((frame(RUN, self.run_request()), self.execute(session, *commands))))
+                if random.random() < 0.5:
+                    time.sleep(random.random() * 0.002)
+                connection.close()
+
+        self.attack(work)
+
+    def test_tickets_that_nobody_uses(self):
+        def work(deadline):
+            codes = set()
+            while time.monotonic() < deadline:
+                codes.add(self.code_of(lambda: self.stub("LocalService").Connect(self.local.ConnectRequest(), metadata=EVIL, timeout=30)))
+            self.assertEqual(codes, {"OK", "RESOURCE_EXHAUSTED"})
+
+        self.attack(work)
+
+
+if __name__ == "__main__":
+    attack_case.main()
