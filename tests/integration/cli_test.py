@@ -146,7 +146,7 @@ class CliTest(unittest.TestCase):
         done = self.stride("bench", *options, "-o", "rows.json")
         content = json.loads((self.folder / "rows.json").read_text())
         ids = [row["id"] for row in content["rows"]]
-        wanted = ["run", "run_inside", "put", "get", "add", "program"]
+        wanted = ["run", "run_inside", "run_grpc", "put", "get", "add", "program"]
         expected = [f"cli_{name}/{_KIND}:0" + ("/2" if name in ("put", "get") else "") for name in wanted]
         for count in (1, 3):
             expected += [f"{name}/{count}/{_KIND}:0" for name in ("clients", "clients_echo", "clients_latency")]

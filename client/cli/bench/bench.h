@@ -41,7 +41,7 @@ inline constexpr int64_t kSmallElements = 1000;
 Operation SmallAdd(const std::string& device);
 inline constexpr int64_t kSmallBytes = kSmallElements * 4;
 
-// A small Run, held against the emptiest call that there is.
+// A small Run, by a Unix socket also by gRPC, held against the emptiest call that there is.
 Result<void> BenchLatency(BenchSetup& setup);
 // Arrays in and out, held against memcpy.
 Result<void> BenchBandwidth(BenchSetup& setup);

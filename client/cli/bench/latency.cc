@@ -8,9 +8,33 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Both are measured in turns this long, so that a busy moment of the machine meets both.
+// All are measured in turns this long, so that a busy moment of the machine meets all.
 constexpr int kBlock = 100;
 constexpr auto kLongest = std::chrono::seconds(60);  // of a block
+
+struct Runs {
+  Client* client;
+  Samples whole;
+  Samples inside;  // acceptance to end, as the daemon tells it
+};
+
+Result<void> Repeat(Runs& runs, const Operation& operation, int times, Context& context) {
+  for (int i = -1; i < times; ++i) {
+    const auto start = Clock::now();
+    auto reply = runs.client->Run(operation, context.Call());
+    const auto took = Clock::now() - start;
+    if (!reply) return reply.error();
+    float first = 0;
+    if (reply->values.size() == 1 && reply->values[0].data.size() == kSmallBytes)
+      std::memcpy(&first, reply->values[0].data.data(), sizeof(first));
+    if (first != 3.75f)
+      return Error{.code = Code::kInternal, .message = "The daemon's sum is wrong"};
+    if (i < 0) continue;  // a first one may compile, and finds cold caches
+    runs.whole.Add(took);
+    runs.inside.Add(reply->timeline.total);
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -26,37 +50,42 @@ Result<void> BenchLatency(BenchSetup& setup) {
                                            .num_clients = 1,
                                            .cancellation = setup.context.cancellation()});
   if (!echo) return echo.error();
+  // By a Unix socket the client's own choice is a local connection.
+  const bool two_ways = setup.client.address().starts_with("unix:");
+  ConnectOptions without = setup.connection;
+  without.local_calls = false;
+  auto grpc_client = Client::Connect(without);
+  if (!grpc_client) return grpc_client.error();
   const Operation operation = SmallAdd(setup.device);
-  Samples run, inside, floor;
+  Runs ours{.client = &setup.client}, by_grpc{.client = &*grpc_client};
+  Samples floor;
   const int block = std::min(kBlock, setup.options.num_calls);
-  while (static_cast<int>(run.count()) < setup.options.num_calls) {
-    for (int i = -1; i < block; ++i) {
-      const auto start = Clock::now();
-      auto reply = setup.client.Run(operation, setup.context.Call());
-      const auto took = Clock::now() - start;
-      if (!reply) return reply.error();
-      float first = 0;
-      if (reply->values.size() == 1 && reply->values[0].data.size() == kSmallBytes)
-        std::memcpy(&first, reply->values[0].data.data(), sizeof(first));
-      if (first != 3.75f)
-        return Error{.code = Code::kInternal, .message = "The daemon's sum is wrong"};
-      if (i < 0) continue;  // a first one may compile, and finds cold caches
-      run.Add(took);
-      inside.Add(reply->timeline.total);
+  while (static_cast<int>(ours.whole.count()) < setup.options.num_calls) {
+    if (auto done = Repeat(ours, operation, block, setup.context); !done) return done;
+    if (two_ways) {
+      if (auto done = Repeat(by_grpc, operation, block, setup.context); !done) return done;
     }
     auto answers = (*echo)->Run(internal::Load::kEcho, kLongest, block);
     if (!answers) return answers.error();
     for (double seconds : answers->latencies) floor.Add(seconds);
   }
   const std::string device = setup.short_device();
+  const std::string what = "Run of add, 1000 float32 in and out, " + device;
   setup.add({.id = "cli_run/" + device,
-             .what = "Run of add, 1000 float32 in and out, " + device,
-             .ours = run,
+             .what = what,
+             .ours = ours.whole,
              .baseline_name = "GetSession",
              .baseline = floor});
   setup.add({.id = "cli_run_inside/" + device,
              .what = "  of that, from acceptance to end",
-             .ours = inside});
+             .ours = ours.inside});
+  if (two_ways) {
+    setup.add({.id = "cli_run_grpc/" + device,
+               .what = what + ", by gRPC",
+               .ours = by_grpc.whole,
+               .baseline_name = "GetSession",
+               .baseline = floor});
+  }
   return {};
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "client/cpp/src/credentials.h"
@@ -22,6 +23,10 @@ class Channels {
 
   const std::string& address() const { return address_; }
   const std::string& target() const { return target_; }
+  // Only then may daemon and client share memory and descriptors.
+  bool by_unix_socket() const { return target_.starts_with(kUnixPrefix); }
+  // By Unix socket: its file name.
+  std::string socket_path() const { return target_.substr(kUnixPrefix.size()); }
   const std::shared_ptr<grpc::Channel>& control() const { return control_; }
   int num_bulk() const { return static_cast<int>(bulk_.size()); }
   // Connects on first use.
@@ -30,6 +35,8 @@ class Channels {
   void DropBulk(int index, const std::shared_ptr<grpc::Channel>& channel);
 
  private:
+  static constexpr std::string_view kUnixPrefix = "unix:";
+
   const std::string address_;
   const std::string target_;
   const Credentials credentials_;

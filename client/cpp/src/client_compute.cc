@@ -47,14 +47,15 @@ bool WritesExisting(const v1::Operation& operation) {
 }
 
 // As the blocking stub does it, but watches for the answer at first.
-grpc::Status CallRun(internal::Core& core, grpc::ClientContext* context,
-                     const v1::RunRequest& request, v1::RunResponse* response) {
+Result<v1::RunResponse> RunByGrpc(internal::Core& core, grpc::ClientContext* context,
+                                  const v1::RunRequest& request) {
   using NextStatus = grpc::CompletionQueue::NextStatus;
   const auto stub = v1::ComputeService::NewStub(core.channels.control());
   grpc::CompletionQueue queue;
   grpc::Status status;
+  v1::RunResponse response;
   const auto call = stub->AsyncRun(context, request, &queue);
-  call->Finish(response, &status, nullptr);
+  call->Finish(&response, &status, nullptr);
   const gpr_timespec past = gpr_inf_past(GPR_CLOCK_MONOTONIC);
   void* tag = nullptr;
   bool ok = false;
@@ -64,7 +65,19 @@ grpc::Status CallRun(internal::Core& core, grpc::ClientContext* context,
   queue.Shutdown();
   while (queue.Next(&tag, &ok)) {
   }
-  return status;
+  if (!status.ok()) return internal::ToError(status);
+  return response;
+}
+
+// By a local connection where there is one to be had.
+Result<v1::RunResponse> CallRun(internal::Core& core, const v1::RunRequest& request,
+                                const CallOptions& options) {
+  const auto timeout = options.timeout.count() != 0 ? options.timeout : core.default_timeout;
+  internal::LocalDeadline deadline;
+  if (timeout.count() != 0) deadline = std::chrono::steady_clock::now() + timeout;
+  internal::Call call(options, core.default_timeout);
+  if (auto answer = core.local.Run(request, options, deadline)) return *std::move(answer);
+  return RunByGrpc(core, call.context(), request);
 }
 
 Result<RunReply> RunInline(internal::Core& core, const Operation& operation,
@@ -85,12 +98,10 @@ Result<RunReply> RunInline(internal::Core& core, const Operation& operation,
       if (auto spec = array->Spec(options); !spec) return spec.error();
     }
   }
-  internal::Call call(options, core.default_timeout);
-  v1::RunResponse response;
-  if (auto status = CallRun(core, call.context(), request, &response); !status.ok())
-    return internal::ToError(status);
-  RunReply reply{.timeline = internal::FromProto(response.timeline())};
-  for (const auto& result : response.results()) {
+  const auto response = CallRun(core, request, options);
+  if (!response) return response.error();
+  RunReply reply{.timeline = internal::FromProto(response->timeline())};
+  for (const auto& result : response->results()) {
     const auto* data = reinterpret_cast<const std::byte*>(result.inline_array().data().data());
     reply.values.push_back({internal::FromProto(result.array()).spec,
                             {data, data + result.inline_array().data().size()}});

@@ -3,8 +3,8 @@
 #include <thread>
 #include <utility>
 
+#include "client/cpp/src/command_connection.h"
 #include "client/cpp/src/status.h"
-#include "stride/v1/compute_service.grpc.pb.h"
 
 namespace stride::internal {
 namespace {
@@ -25,15 +25,15 @@ constexpr size_t kMaxMessages = 4;
 // Commands closer than this are a burst. A few times what it takes to wake a thread.
 constexpr auto kBurst = std::chrono::microseconds(100);
 
+constexpr auto kConnectTimeout = std::chrono::seconds(10);
+
 // Whether the caller is about to wait for its answer.
 bool Awaited(const v1::Command& command) { return !command.has_operation() || command.wait(); }
 
 }  // namespace
 
 struct CommandStream::Live {
-  grpc::ClientContext context;
-  std::unique_ptr<v1::ComputeService::Stub> stub;
-  std::unique_ptr<grpc::ClientReaderWriter<v1::ExecuteRequest, v1::ExecuteResponse>> stream;
+  std::unique_ptr<CommandConnection> connection;
   std::string session;
   std::thread reader;
   bool broken = false;  // guarded by CommandStream::mutex_
@@ -136,7 +136,7 @@ void CommandStream::WriteQueued(std::unique_lock<std::mutex>& lock) {
     request.set_session((*live)->session);
     for (auto& command : batch) *request.add_commands() = std::move(command);
     // A failed write means that the reader meets the end of the stream, and it tells everyone why.
-    (void)(*live)->stream->Write(request);
+    (void)(*live)->connection->Write(request);
     lock.lock();
   }
   writing_ = false;
@@ -178,8 +178,8 @@ Result<std::shared_ptr<CommandStream::Live>> CommandStream::Connected() {
   if (!session) return session.error();
   auto live = std::make_shared<Live>();
   live->session = *session;
-  live->stub = v1::ComputeService::NewStub(channels_.control());
-  live->stream = live->stub->Execute(&live->context);
+  auto local = local_.Open({.timeout = kConnectTimeout, .cancellation = closing_});
+  live->connection = local ? ExecuteLocally(std::move(local)) : ExecuteByGrpc(channels_);
   live->reader = std::thread([this, live] { ReadAnswers(live); });
   std::lock_guard lock(mutex_);
   live_ = live;
@@ -188,16 +188,22 @@ Result<std::shared_ptr<CommandStream::Live>> CommandStream::Connected() {
 
 void CommandStream::ReadAnswers(std::shared_ptr<Live> live) {
   v1::ExecuteResponse response;
-  while (live->stream->Read(&response)) {
+  bool watch = true;
+  while (live->connection->Read(&response, watch)) {
     std::vector<std::pair<std::shared_ptr<PendingCommand>, v1::CommandResult*>> answered;
     bool few = false;
     {
+      // Whoever awaited an answer will often await the next one soon.
+      watch = false;
       std::lock_guard lock(mutex_);
       for (auto& result : *response.mutable_results()) {
         while (!messages_.empty() && messages_.front() <= result.id()) messages_.pop_front();
-        if (auto it = waiting_.find(result.id()); it != waiting_.end())
-          answered.emplace_back(std::move(TakeOut(it).mapped().command), &result);
+        auto it = waiting_.find(result.id());
+        if (it == waiting_.end()) continue;
+        watch |= it->second.awaited;
+        answered.emplace_back(std::move(TakeOut(it).mapped().command), &result);
       }
+      watch |= num_awaited_ > 0;
       few = waiting_.size() <= kFewWaiting;
       if (!writing_ && !closed_ && (!queue_.empty() || HasMuchToRelease()) && MayWrite())
         HandToWriter();
@@ -205,10 +211,7 @@ void CommandStream::ReadAnswers(std::shared_ptr<Live> live) {
     if (few) room_.notify_all();
     for (auto& [command, result] : answered) command->Finish(std::move(*result));
   }
-  const grpc::Status status = live->stream->Finish();
-  const Error error = status.ok()
-                          ? LocalError(Code::kUnavailable, "The daemon ended the command stream")
-                          : ToError(status);
+  const Error error = live->connection->Finish();
   if (error.reason == "SESSION_NOT_FOUND") session_.Forget(live->session);
   {
     // Before its commands fail: whoever writes next must not put more on this stream.
@@ -237,18 +240,19 @@ void CommandStream::FailWaiting(const Live* stream, const Error& error) {
 }
 
 void CommandStream::Close() {
+  closing_.Cancel();
   std::shared_ptr<Live> live;
   {
     std::unique_lock lock(mutex_);
     closed_ = true;
-    if (live_) live_->context.TryCancel();
+    if (live_) live_->connection->Cancel();
     room_.notify_all();
     handed_changed_.notify_one();
     room_.wait(lock, [this] { return !writing_; });
     live.swap(live_);
     // A writer that was connecting when `closed_` was set may have made this stream after the
     // cancel above.
-    if (live) live->context.TryCancel();
+    if (live) live->connection->Cancel();
   }
   if (writer_.joinable()) writer_.join();
   if (live && live->reader.joinable()) live->reader.join();

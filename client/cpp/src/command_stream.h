@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "client/cpp/src/channels.h"
+#include "client/cpp/src/local_calls.h"
 #include "client/cpp/src/pending_command.h"
 #include "client/cpp/src/session.h"
 
@@ -25,11 +26,13 @@ namespace stride::internal {
 // answer nobody awaits go to a writer thread instead: a message costs as much as many commands, and
 // what piles up while one is being written shares the next. So does what piles up while a few
 // messages are unanswered and nobody waits: messages grow until the daemon keeps up. A thread of
-// its own reads answers.
+// its own reads answers. It travels by a local connection where there is one to be had, else by
+// gRPC.
 class CommandStream {
  public:
-  // Both must outlive it.
-  CommandStream(Channels& channels, Session& session) : channels_(channels), session_(session) {}
+  // All must outlive it.
+  CommandStream(Channels& channels, LocalCalls& local, Session& session)
+      : channels_(channels), local_(local), session_(session) {}
   ~CommandStream();
 
   // Numbers and sends the command. Blocks only while very many are unanswered or the connection is
@@ -67,7 +70,9 @@ class CommandStream {
   void FailWaiting(const Live* stream, const Error& error);
 
   Channels& channels_;
+  LocalCalls& local_;
   Session& session_;
+  const Cancellation closing_;  // of what connects
   std::mutex mutex_;
   std::condition_variable room_;
   std::deque<v1::Command> queue_;

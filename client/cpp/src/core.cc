@@ -43,6 +43,7 @@ void Core::Close() {
   for (auto& task : tasks) task->cancellation.Cancel();
   for (auto& task : tasks) task->thread.join();
   stream.Close();
+  local.Close();
   shared.EndSession();
 }
 

@@ -7,6 +7,7 @@
 
 #include "client/cpp/src/channels.h"
 #include "client/cpp/src/command_stream.h"
+#include "client/cpp/src/local_calls.h"
 #include "client/cpp/src/session.h"
 #include "client/cpp/src/shared_memory.h"
 #include "stride/client.h"
@@ -20,7 +21,10 @@ class Core : public std::enable_shared_from_this<Core> {
       : channels(options.address, target, std::move(credentials), options.num_bulk_channels),
         session(channels, options.session_ttl),
         shared(channels, session, options.share_memory),
-        stream(channels, session),
+        local(options.local_calls && channels.by_unix_socket()
+                  ? [this](const CallOptions& o) { return LocalConnection::Open(channels, o); }
+                  : LocalCalls::Opener()),
+        stream(channels, local, session),
         default_timeout(options.default_timeout) {}
 
   uint64_t NextHandle() { return next_handle_++; }
@@ -39,6 +43,7 @@ class Core : public std::enable_shared_from_this<Core> {
   Channels channels;
   Session session;
   SharedMemory shared;
+  LocalCalls local;
   CommandStream stream;
   const std::chrono::nanoseconds default_timeout;
 

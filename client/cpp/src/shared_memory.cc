@@ -31,7 +31,7 @@ bool SharedMemory::Trying() {
 }
 
 std::optional<SharedMemory::Lease> SharedMemory::TryLease(int64_t size, int64_t bytes) {
-  if (!by_itself_ || !MayShareMemory(channels_) || !Trying()) return std::nullopt;
+  if (!by_itself_ || !channels_.by_unix_socket() || !Trying()) return std::nullopt;
   std::unique_lock held(bounce_mutex_, std::try_to_lock);
   if (!held || (bounce_ == nullptr && size < kMinFirstBytes)) return std::nullopt;
   auto session = session_.Name();
@@ -69,7 +69,7 @@ void SharedMemory::Forget(const std::shared_ptr<SharedRegion>& region) {
 }
 
 Result<std::shared_ptr<SharedRegion>> SharedMemory::Allocate(int64_t bytes) {
-  if (!MayShareMemory(channels_)) {
+  if (!channels_.by_unix_socket()) {
     Error error;
     error.code = Code::kUnimplemented;
     error.message = "Memory is shared only with a daemon on this machine, by its Unix socket";

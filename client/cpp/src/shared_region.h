@@ -42,7 +42,4 @@ class SharedRegion {
   const int64_t size_;
 };
 
-// Whether there may be regions at all: calls go by a Unix socket.
-bool MayShareMemory(const Channels& channels);
-
 }  // namespace stride::internal

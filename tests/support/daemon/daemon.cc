@@ -175,7 +175,10 @@ std::string Daemon::Log() const {
 }
 
 Client Daemon::Connect() const {
-  auto client = Client::Connect({.address = address_});
+  const char* local_calls = std::getenv("STRIDE_TEST_LOCAL_CALLS");
+  auto client =
+      Client::Connect({.address = address_,
+                       .local_calls = local_calls == nullptr || std::string("no") != local_calls});
   if (!client) throw std::runtime_error(client.error().ToString());
   return *std::move(client);
 }

@@ -42,7 +42,7 @@ class Daemon {
   const std::string& address() const { return address_; }
   // A folder that goes with the daemon.
   const std::string& folder() const { return folder_; }
-  // With a session of its own.
+  // With a session of its own. By gRPC alone where $STRIDE_TEST_LOCAL_CALLS is `no`.
   Client Connect() const;
 
   // Ids of the processes of the daemon that serve a device, busy ones and spares, and of those

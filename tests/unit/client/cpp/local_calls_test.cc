@@ -1,0 +1,252 @@
+#include "client/cpp/src/local_calls.h"
+
+#include <atomic>
+#include <future>
+#include <vector>
+
+#include "tests/unit/client/cpp/local_peer.h"
+
+namespace stride::internal {
+namespace {
+
+using Answer = std::optional<Result<v1::RunResponse>>;
+
+// What the daemon does with a connection; it ends when this returns.
+using Serve = std::function<void(LocalPeer& peer)>;
+
+std::string RunFrame() {
+  v1::RunResponse response;
+  response.mutable_timeline()->set_device("devices/7");
+  return Frame(v1::LOCAL_FRAME_RUN, response.SerializeAsString());
+}
+
+void AnswerAll(LocalPeer& peer) {
+  for (PeerFrame frame; peer.Receive(&frame);) peer.Send(RunFrame());
+}
+
+class LocalCallsTest : public ::testing::Test {
+ protected:
+  ~LocalCallsTest() override { EndServers(); }
+
+  // Before what they use goes.
+  void EndServers() {
+    calls_.Close();
+    for (auto& server : servers_) server.join();
+    servers_.clear();
+  }
+
+  Result<std::unique_ptr<LocalConnection>> Open(const CallOptions&) {
+    std::lock_guard lock(mutex_);
+    ++num_asked_;
+    if (refusal_ != Code::kOk) return Error{.code = refusal_};
+    auto [client, peer] = ConnectedPair();
+    servers_.emplace_back(
+        [serve = serve_, peer = std::shared_ptr(std::move(peer))] { serve(*peer); });
+    return std::move(client);
+  }
+  Answer Run(const CallOptions& options = {}, LocalDeadline deadline = {}) {
+    v1::RunRequest request;
+    request.set_session("sessions/1");
+    return calls_.Run(request, options, deadline);
+  }
+  void ExpectAnswer() {
+    const Answer answer = Run();
+    ASSERT_TRUE(answer);
+    ASSERT_TRUE(answer->ok()) << answer->error().ToString();
+    EXPECT_EQ((*answer)->timeline().device(), "devices/7");
+  }
+  static Code CodeOf(const Answer& answer) {
+    EXPECT_TRUE(answer && !answer->ok());
+    return answer && !answer->ok() ? answer->error().code : Code::kOk;
+  }
+
+  std::mutex mutex_;
+  Code refusal_ = Code::kOk;
+  Serve serve_ = AnswerAll;
+  int num_asked_ = 0;
+  std::vector<std::thread> servers_;
+  LocalCalls calls_{[this](const CallOptions& options) { return Open(options); }};
+};
+
+TEST_F(LocalCallsTest, OneConnectionServesOneCallAfterTheOther) {
+  for (int i = 0; i < 3; ++i) ExpectAnswer();
+  EXPECT_EQ(num_asked_, 1);
+}
+
+TEST_F(LocalCallsTest, AStatusIsAnErrorAndNotTheConnectionsEnd) {
+  serve_ = [](LocalPeer& peer) {
+    PeerFrame frame;
+    ASSERT_TRUE(peer.Receive(&frame));
+    peer.Send(StatusFrame(static_cast<int>(Code::kNotFound), "SESSION_NOT_FOUND"));
+    AnswerAll(peer);
+  };
+  const Answer answer = Run();
+  EXPECT_EQ(CodeOf(answer), Code::kNotFound);
+  EXPECT_EQ(answer->error().reason, "SESSION_NOT_FOUND");
+  ExpectAnswer();
+  EXPECT_EQ(num_asked_, 1);
+}
+
+TEST_F(LocalCallsTest, AnAnswerOfAnotherKindIsTheConnectionsEnd) {
+  serve_ = [](LocalPeer& peer) {
+    PeerFrame frame;
+    ASSERT_TRUE(peer.Receive(&frame));
+    peer.Send(Frame(v1::LOCAL_FRAME_EXECUTE, ""));
+    EXPECT_FALSE(peer.Receive(&frame));
+  };
+  EXPECT_EQ(CodeOf(Run()), Code::kInternal);
+  serve_ = AnswerAll;
+  ExpectAnswer();
+}
+
+TEST_F(LocalCallsTest, RequestAndDeadlineTravel) {
+  std::promise<PeerFrame> first, second;
+  serve_ = [&](LocalPeer& peer) {
+    for (auto* promise : {&first, &second}) {
+      PeerFrame frame;
+      ASSERT_TRUE(peer.Receive(&frame));
+      peer.Send(RunFrame());
+      promise->set_value(frame);
+    }
+  };
+  ASSERT_TRUE(Run({}, std::chrono::steady_clock::now() + std::chrono::seconds(60)));
+  const PeerFrame limited = first.get_future().get();
+  EXPECT_EQ(limited.kind, static_cast<uint32_t>(v1::LOCAL_FRAME_RUN));
+  EXPECT_GT(limited.timeout_ns, 0u);
+  EXPECT_LE(limited.timeout_ns, 60'000'000'000u);
+  v1::RunRequest request;
+  EXPECT_TRUE(request.ParseFromString(limited.bytes));
+  EXPECT_EQ(request.session(), "sessions/1");
+  ASSERT_TRUE(Run());
+  EXPECT_EQ(second.get_future().get().timeout_ns, 0u);
+  EndServers();
+}
+
+TEST_F(LocalCallsTest, AMissedDeadlineEndsCallAndConnection) {
+  std::promise<void> ended;
+  serve_ = [&](LocalPeer& peer) {
+    PeerFrame frame;
+    ASSERT_TRUE(peer.Receive(&frame));
+    EXPECT_FALSE(peer.Receive(&frame));
+    ended.set_value();
+  };
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(10);
+  EXPECT_EQ(CodeOf(Run({}, deadline)), Code::kDeadlineExceeded);
+  EXPECT_GE(std::chrono::steady_clock::now(), deadline);
+  ended.get_future().wait();
+  serve_ = AnswerAll;
+  ExpectAnswer();
+  EndServers();
+}
+
+TEST_F(LocalCallsTest, CancellationEndsCallAndConnection) {
+  const Cancellation cancellation;
+  serve_ = [&](LocalPeer& peer) {
+    PeerFrame frame;
+    ASSERT_TRUE(peer.Receive(&frame));
+    cancellation.Cancel();
+    EXPECT_FALSE(peer.Receive(&frame));
+  };
+  EXPECT_EQ(CodeOf(Run({.cancellation = cancellation})), Code::kCancelled);
+  serve_ = AnswerAll;
+  ExpectAnswer();
+  // Cancelled already: the daemon gets nothing, and the connection that was idle goes.
+  EXPECT_EQ(CodeOf(Run({.cancellation = cancellation})), Code::kCancelled);
+  ExpectAnswer();
+  EndServers();
+}
+
+TEST_F(LocalCallsTest, AnEndBehindTheRequestIsUnavailable) {
+  serve_ = [](LocalPeer& peer) {
+    PeerFrame frame;
+    ASSERT_TRUE(peer.Receive(&frame));
+  };
+  EXPECT_EQ(CodeOf(Run()), Code::kUnavailable);
+  serve_ = AnswerAll;
+  ExpectAnswer();
+}
+
+TEST_F(LocalCallsTest, ARequestThatCannotBeSentMayGoAnotherWay) {
+  std::promise<void> stopped;
+  serve_ = [&](LocalPeer& peer) {
+    PeerFrame frame;
+    ASSERT_TRUE(peer.Receive(&frame));
+    // Before the answer, so that the client cannot be faster.
+    peer.StopReceiving();
+    peer.Send(RunFrame());
+    stopped.get_future().wait();
+  };
+  ExpectAnswer();
+  EXPECT_FALSE(Run());
+  stopped.set_value();
+  EndServers();
+}
+
+TEST_F(LocalCallsTest, WhatEndedWhileIdleIsNotUsed) {
+  serve_ = [](LocalPeer& peer) {
+    PeerFrame frame;
+    ASSERT_TRUE(peer.Receive(&frame));
+    peer.Send(RunFrame());
+  };
+  ExpectAnswer();
+  servers_.front().join();  // and with it the connection's other end
+  servers_.clear();
+  ExpectAnswer();
+  EXPECT_EQ(num_asked_, 2);
+}
+
+TEST_F(LocalCallsTest, ADaemonThatHasNoneIsNotAskedAgainForAWhile) {
+  for (const Code code : {Code::kUnimplemented, Code::kResourceExhausted}) {
+    refusal_ = code;
+    num_asked_ = 0;
+    LocalCalls calls([this](const CallOptions& options) { return Open(options); });
+    EXPECT_FALSE(calls.Run({}, {}, {}));
+    EXPECT_FALSE(calls.Run({}, {}, {}));
+    EXPECT_EQ(calls.Open({}), nullptr);
+    EXPECT_EQ(num_asked_, 1);
+  }
+}
+
+TEST_F(LocalCallsTest, ADaemonThatIsAwayIsAskedAgain) {
+  refusal_ = Code::kUnavailable;
+  for (int i = 0; i < LocalCalls::kMaxConnections + 1; ++i) EXPECT_FALSE(Run());
+  refusal_ = Code::kOk;
+  ExpectAnswer();
+}
+
+TEST_F(LocalCallsTest, CallsBeyondTheMostConnectionsGoAnotherWay) {
+  std::promise<void> go;
+  std::atomic<int> num_calls = 0;
+  serve_ = [&, went = go.get_future().share()](LocalPeer& peer) {
+    for (PeerFrame frame; peer.Receive(&frame); peer.Send(RunFrame())) {
+      ++num_calls;
+      went.wait();
+    }
+  };
+  std::vector<std::thread> callers;
+  for (int i = 0; i < LocalCalls::kMaxConnections; ++i)
+    callers.emplace_back([this] { ExpectAnswer(); });
+  while (num_calls < LocalCalls::kMaxConnections) std::this_thread::yield();
+  EXPECT_FALSE(Run());
+  go.set_value();
+  for (auto& caller : callers) caller.join();
+  ExpectAnswer();
+  EXPECT_EQ(num_asked_, LocalCalls::kMaxConnections);
+  EndServers();
+}
+
+TEST_F(LocalCallsTest, WhatNoFrameMayHoldGoesAnotherWay) {
+  v1::RunRequest request;
+  request.set_session(std::string(LocalConnection::kMaxMessageBytes, 's'));
+  EXPECT_FALSE(calls_.Run(request, {}, {}));
+  EXPECT_EQ(num_asked_, 0);
+}
+
+TEST(LocalCallsWithoutAnOpenerTest, HaveNone) {
+  LocalCalls calls{LocalCalls::Opener()};
+  EXPECT_FALSE(calls.Run({}, {}, {}));
+  EXPECT_EQ(calls.Open({}), nullptr);
+}
+
+}  // namespace
+}  // namespace stride::internal
