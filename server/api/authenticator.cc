@@ -40,6 +40,10 @@ class TrustingAuthenticator : public Authenticator {
     return identity::Principal{{std::move(name)}, "header"};
   }
 
+  Again Remember(const grpc::ServerContext& context) const override {
+    return [who = Authenticate(context)] { return who; };
+  }
+
  private:
   const bool trust_header_;
 };
@@ -66,30 +70,52 @@ class IdentityAuthenticator : public Authenticator {
 
   absl::StatusOr<identity::Principal> Authenticate(
       const grpc::ServerContext& context) const override {
-    const auto& metadata = context.client_metadata();
-    auto [first, last] = metadata.equal_range(kTokenHeader);
-    bool shows_token = first != last;
-    absl::string_view token;
-    if (shows_token && std::next(first) == last) {
-      token = absl::string_view(first->second.data(), first->second.size());
-      // The scheme's case does not matter (RFC 9110).
-      bool bearer = absl::StartsWithIgnoreCase(token, kScheme);
-      token = bearer ? token.substr(kScheme.size()) : absl::string_view();
-    }
-    // Asked for without a token too: a failure then costs what any other does.
-    std::optional<identity::Principal> who = identity_->FromToken({token.data(), token.size()});
-    if (!shows_token) {
-      who = identity_->FromCertificate(CertificateNames(context));
-      if (!who.has_value() && local_ != nullptr && IsLocalPeer(context.peer()))
-        return local_->Authenticate(context);
-    }
-    if (who.has_value()) return *std::move(who);
-    return Failure(context);
+    return Judge(ShownBy(context));
+  }
+
+  Again Remember(const grpc::ServerContext& context) const override {
+    return [this, shown = ShownBy(context)] { return Judge(shown); };
   }
 
  private:
-  absl::Status Failure(const grpc::ServerContext& context) const {
-    if (!failures_.Take(AddressOfPeer(context.peer()), absl::Now())) {
+  // What a caller shows of himself.
+  struct Shown {
+    std::string peer;
+    std::optional<std::string> token;  // empty where it is malformed
+    std::vector<std::string> certificate_names;
+    std::optional<absl::StatusOr<identity::Principal>> local;  // who that is, where it is believed
+  };
+
+  Shown ShownBy(const grpc::ServerContext& context) const {
+    Shown shown{.peer = context.peer()};
+    const auto& metadata = context.client_metadata();
+    auto [first, last] = metadata.equal_range(kTokenHeader);
+    if (first != last) {
+      absl::string_view text;
+      if (std::next(first) == last) text = {first->second.data(), first->second.size()};
+      // The scheme's case does not matter (RFC 9110).
+      const bool bearer = absl::StartsWithIgnoreCase(text, kScheme);
+      shown.token = bearer ? std::string(text.substr(kScheme.size())) : "";
+      return shown;
+    }
+    shown.certificate_names = CertificateNames(context);
+    if (local_ != nullptr && IsLocalPeer(shown.peer)) shown.local = local_->Authenticate(context);
+    return shown;
+  }
+
+  absl::StatusOr<identity::Principal> Judge(const Shown& shown) const {
+    // Asked for without a token too: a failure then costs what any other does.
+    std::optional<identity::Principal> who = identity_->FromToken(shown.token.value_or(""));
+    if (!shown.token.has_value()) {
+      who = identity_->FromCertificate(shown.certificate_names);
+      if (!who.has_value() && shown.local.has_value()) return *shown.local;
+    }
+    if (who.has_value()) return *std::move(who);
+    return Failure(shown.peer);
+  }
+
+  absl::Status Failure(const std::string& peer) const {
+    if (!failures_.Take(AddressOfPeer(peer), absl::Now())) {
       return TryLater(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_UNAUTHENTICATED,
                       "too many calls from this address had no valid credentials", kFailurePause);
     }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -21,6 +22,10 @@ class Authenticator {
   // unknown or expired; RESOURCE_EXHAUSTED when an address has failed too often of late.
   virtual absl::StatusOr<identity::Principal> Authenticate(
       const grpc::ServerContext& context) const = 0;
+  // Authenticates the same caller again, by what this call showed of him, whenever it is asked to.
+  // For calls that come by what this one opens; this must outlive it.
+  using Again = std::function<absl::StatusOr<identity::Principal>()>;
+  virtual Again Remember(const grpc::ServerContext& context) const = 0;
 };
 
 // A tenant's name: [a-z0-9-]{1,63}.

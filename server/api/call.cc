@@ -34,13 +34,16 @@ Call::Call(CallEnvironment& environment, grpc::ServerContext* context, const cha
       start_(absl::Now()),
       deadline_(DeadlineOf(*context)) {
   environment_.counters->Started(method_);
-  absl::StatusOr<identity::Principal> caller = environment_.authenticator->Authenticate(*context_);
-  status_ = caller.status();
-  if (caller.ok()) caller_ = *std::move(caller);
+  Identified(environment_.authenticator->Authenticate(*context_));
   if (status_.ok() && environment_.gate != nullptr) {
     status_ = environment_.gate->Enter(caller_.tenant);
     entered_ = status_.ok();
   }
+}
+
+void Call::Identified(absl::StatusOr<identity::Principal> caller) {
+  status_ = caller.status();
+  if (caller.ok()) caller_ = *std::move(caller);
   if (ReasonOf(status_) != v1::ERROR_REASON_UNAUTHENTICATED) return;
   environment_.counters->AuthenticationFailed();
   // Those beyond what an address may have are counted, not told one by one.
@@ -54,9 +57,9 @@ Call::Call(CallEnvironment& environment, const LocalCaller* caller, absl::Time d
       local_(caller),
       method_(method),
       start_(absl::Now()),
-      deadline_(deadline),
-      caller_(caller->principal) {
+      deadline_(deadline) {
   environment_.counters->Started(method_);
+  Identified(caller->authenticate());
 }
 
 audit::Record Call::NewAuditRecord() const {

@@ -31,9 +31,9 @@ struct CallEnvironment {
   std::atomic<bool> stopping{false};
 };
 
-// Who calls by a local connection, whom Connect has authenticated.
+// Who calls by a local connection: whoever has called Connect, if he is still known.
 struct LocalCaller {
-  identity::Principal principal;
+  Authenticator::Again authenticate;
   std::string peer;
   std::function<bool()> gone;
 };
@@ -53,7 +53,6 @@ class Call {
 
   // Who calls; look at status() first.
   const TenantId& tenant() const { return caller_.tenant; }
-  const identity::Principal& caller() const { return caller_; }
   // As gRPC names peers.
   std::string peer() const { return context_ == nullptr ? local_->peer : context_->peer(); }
   // Why the call must not go on: authentication failed, or the tenant has too many in progress.
@@ -89,6 +88,7 @@ class Call {
   google::rpc::Status FinishLocal(const absl::Status& status);
 
  private:
+  void Identified(absl::StatusOr<identity::Principal> caller);
   void Count(const absl::Status& status, int shown);
 
   CallEnvironment& environment_;

@@ -1,5 +1,6 @@
 #include "server/api/local_connection.h"
 
+#include <algorithm>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -66,6 +67,16 @@ absl::Status WrongKind(std::string_view where) {
                       absl::StrCat("a frame of this kind does not belong ", std::string(where)));
 }
 
+// OK once it has ended, well or not. Otherwise why nobody waits for that any more.
+absl::Status AwaitEnd(const Call& call, scheduler::Ticket& ticket) {
+  for (;;) {
+    const absl::Time until = std::min(call.deadline(), absl::Now() + kPollInterval);
+    ticket.Wait(until).IgnoreError();
+    if (ticket.done()) return absl::OkStatus();
+    if (call.cancelled() || absl::Now() >= call.deadline()) return call.EndOfWait();
+  }
+}
+
 class ExecuteWire final : public CommandWire {
  public:
   ExecuteWire(FrameSocket* socket, FrameReader* frames) : socket_(*socket), frames_(*frames) {}
@@ -128,13 +139,13 @@ bool FrameReader::Skip() {
 }
 
 LocalConnection::LocalConnection(CallEnvironment* environment, scheduler::Engine* engine,
-                                 ArrayTransfer* transfer, identity::Principal caller,
+                                 ArrayTransfer* transfer, Authenticator::Again authenticate,
                                  std::string peer, UniqueFd socket)
     : environment_(*environment),
       engine_(engine),
       transfer_(*transfer),
       socket_(std::move(socket)),
-      caller_{std::move(caller), std::move(peer), [this] { return socket_.hung_up(); }} {}
+      caller_{std::move(authenticate), std::move(peer), [this] { return socket_.hung_up(); }} {}
 
 void LocalConnection::Serve() {
   for (;;) {
@@ -192,8 +203,9 @@ bool LocalConnection::ServeRun(const Frame& frame) {
   auto* request = google::protobuf::Arena::CreateMessage<v1::RunRequest>(&arena);
   auto* response = google::protobuf::Arena::CreateMessage<v1::RunResponse>(&arena);
   Call call(environment_, &caller_, DeadlineOf(frame), "ComputeService/Run");
-  const absl::Status status =
-      Parse(frame, request) ? Run(call, *request, response) : Unreadable("a RunRequest");
+  absl::Status status = call.status();
+  if (status.ok())
+    status = Parse(frame, request) ? Run(call, *request, response) : Unreadable("a RunRequest");
   const google::rpc::Status shown = call.FinishLocal(status);
   return status.ok() ? socket_.Write(v1::LOCAL_FRAME_RUN, *response)
                      : socket_.Write(v1::LOCAL_FRAME_STATUS, shown);
@@ -204,14 +216,7 @@ absl::Status LocalConnection::Run(Call& call, const v1::RunRequest& request,
   RunOperation operation(engine_, &request, response);
   absl::Status status = operation.Check();
   if (status.ok()) status = operation.Submit(call, engine_->accounts().UploadDelay(call.tenant()));
-  if (status.ok()) {
-    // Its own error comes with its results.
-    const absl::Status waited = WaitFor(call, call.deadline(), [&](absl::Time deadline) {
-      absl::Status end = operation.ticket()->Wait(deadline);
-      return operation.ticket()->done() ? absl::OkStatus() : end;
-    });
-    status = waited;
-  }
+  if (status.ok()) status = AwaitEnd(call, *operation.ticket());
   bool complete = true;
   if (status.ok()) status = operation.TakeResults(&complete);
   if (status.ok() && !complete) status = operation.ReadTheRest(call.deadline());
@@ -225,7 +230,8 @@ bool LocalConnection::ServeExecute(const Frame& frame) {
   FrameReader frames(&socket_, frame, v1::LOCAL_FRAME_EXECUTE, v1::LOCAL_FRAME_EXECUTE_END);
   ExecuteWire wire(&socket_, &frames);
   Call call(environment_, &caller_, absl::InfiniteFuture(), "ComputeService/Execute");
-  absl::Status status = ExecuteStream(&call, engine_, &wire).Run();
+  absl::Status status = call.status();
+  if (status.ok()) status = ExecuteStream(&call, engine_, &wire).Run();
   if (absl::IsOutOfRange(frames.status())) {
     if (status.ok()) status = call.EndOfWait();
   } else if (!frames.status().ok()) {
@@ -238,7 +244,8 @@ bool LocalConnection::ServePut(const Frame& frame) {
   FrameReader frames(&socket_, frame, v1::LOCAL_FRAME_PUT, v1::LOCAL_FRAME_PUT_END);
   FramesPutWire wire(&frames);
   Call call(environment_, &caller_, DeadlineOf(frame), "ArrayService/PutArray");
-  auto array = transfer_.Put(call, wire);
+  auto array =
+      call.status().ok() ? transfer_.Put(call, wire) : absl::StatusOr<v1::Array>(call.status());
   absl::Status status = array.status();
   if (absl::IsOutOfRange(frames.status())) status = call.EndOfWait();
   const google::rpc::Status shown = call.FinishLocal(status);
@@ -252,8 +259,9 @@ bool LocalConnection::ServeFetch(const Frame& frame) {
   v1::FetchArrayRequest request;
   FramesFetchWire wire(&socket_);
   Call call(environment_, &caller_, DeadlineOf(frame), "ArrayService/FetchArray");
-  const absl::Status status = Parse(frame, &request) ? transfer_.Fetch(call, request, wire)
-                                                     : Unreadable("a FetchArrayRequest");
+  absl::Status status = call.status();
+  if (status.ok() && !Parse(frame, &request)) status = Unreadable("a FetchArrayRequest");
+  if (status.ok()) status = transfer_.Fetch(call, request, wire);
   return socket_.Write(v1::LOCAL_FRAME_STATUS, call.FinishLocal(status));
 }
 

@@ -23,7 +23,7 @@ class LocalConnection {
  public:
   // `socket` is connected. All but it must outlive this.
   LocalConnection(CallEnvironment* environment, scheduler::Engine* engine, ArrayTransfer* transfer,
-                  identity::Principal caller, std::string peer, UniqueFd socket);
+                  Authenticator::Again authenticate, std::string peer, UniqueFd socket);
 
   // Until the client closes it, sends what is no frame, or the daemon ends it. On a thread of its
   // own.

@@ -27,13 +27,15 @@ LocalConnections::LocalConnections(CallEnvironment* environment, scheduler::Engi
 
 LocalConnections::~LocalConnections() { Stop(absl::Now()); }
 
-absl::StatusOr<LocalConnections::Ticket> LocalConnections::Invite(const Call& call) {
+absl::StatusOr<LocalConnections::Ticket> LocalConnections::Invite(
+    const Call& call, Authenticator::Again authenticate) {
   absl::MutexLock lock(&mutex_);
   DropOldTickets(absl::Now());
   if (stopping_) return StoppingError();
   if (absl::Status status = gate_.Enter(call.tenant()); !status.ok()) return status;
   Ticket ticket{RandomId(kTicketBytes), absl::Now() + kTicketLife};
-  guests_[ticket.secret] = {call.caller(), call.peer(), ticket.expire_time};
+  guests_[ticket.secret] = {call.tenant(), std::move(authenticate), call.peer(),
+                            ticket.expire_time};
   return ticket;
 }
 
@@ -48,11 +50,10 @@ absl::StatusOr<UniqueFd> LocalConnections::Redeem(std::string_view secret) {
   UniqueFd ours(ends[0]), theirs(ends[1]);
   Guest guest = std::move(it->second);
   guests_.erase(it);
-  const TenantId tenant = guest.caller.tenant;
-  connections_.emplace_back(&environment_, engine_, transfer_, std::move(guest.caller),
+  connections_.emplace_back(&environment_, engine_, transfer_, std::move(guest.authenticate),
                             std::move(guest.peer), std::move(ours));
-  threads_.Run(
-      [this, tenant, connection = std::prev(connections_.end())] { Serve(connection, tenant); });
+  threads_.Run([this, tenant = std::move(guest.tenant),
+                connection = std::prev(connections_.end())] { Serve(connection, tenant); });
   return theirs;
 }
 
@@ -67,7 +68,7 @@ void LocalConnections::Serve(Connections::iterator connection, const TenantId& t
 void LocalConnections::DropOldTickets(absl::Time now) {
   for (auto it = guests_.begin(); it != guests_.end();) {
     const bool old = it->second.expire_time <= now;
-    if (old) gate_.Leave(it->second.caller.tenant);
+    if (old) gate_.Leave(it->second.tenant);
     it = old ? guests_.erase(it) : std::next(it);
   }
 }

@@ -37,7 +37,7 @@ class LocalConnections {
 
   // RESOURCE_EXHAUSTED when the caller's tenant, or all, have as many as they may have; UNAVAILABLE
   // when the daemon stops.
-  absl::StatusOr<Ticket> Invite(const Call& call);
+  absl::StatusOr<Ticket> Invite(const Call& call, Authenticator::Again authenticate);
   // The client's end of a new connection, which is served from now on. Once for each ticket. Does
   // not block.
   absl::StatusOr<UniqueFd> Redeem(std::string_view secret);
@@ -49,7 +49,8 @@ class LocalConnections {
 
  private:
   struct Guest {
-    identity::Principal caller;
+    TenantId tenant;
+    Authenticator::Again authenticate;
     std::string peer;
     absl::Time expire_time;
   };

@@ -5,10 +5,11 @@
 
 namespace stride::api {
 
-absl::StatusOr<v1::ConnectResponse> LocalServiceAdapter::Invite(const Call& call) {
+absl::StatusOr<v1::ConnectResponse> LocalServiceAdapter::Invite(
+    const Call& call, const grpc::ServerContext& context) {
   if (socket_path_.empty())
     return NotImplemented("local connections", "this daemon listens on no Unix socket");
-  auto ticket = connections_.Invite(call);
+  auto ticket = connections_.Invite(call, environment_.authenticator->Remember(context));
   if (!ticket.ok()) return ticket.status();
   v1::ConnectResponse response;
   response.set_socket_path(socket_path_);
@@ -20,7 +21,7 @@ absl::StatusOr<v1::ConnectResponse> LocalServiceAdapter::Invite(const Call& call
 grpc::Status LocalServiceAdapter::Connect(grpc::ServerContext* context, const v1::ConnectRequest*,
                                           v1::ConnectResponse* response) {
   return Serve(environment_, context, "LocalService/Connect",
-               [&](Call& call) { return Into(Invite(call), response); });
+               [&](Call& call) { return Into(Invite(call, *context), response); });
 }
 
 }  // namespace stride::api

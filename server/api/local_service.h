@@ -22,7 +22,7 @@ class LocalServiceAdapter final : public v1::LocalService::Service {
                        v1::ConnectResponse* response) override;
 
  private:
-  absl::StatusOr<v1::ConnectResponse> Invite(const Call& call);
+  absl::StatusOr<v1::ConnectResponse> Invite(const Call& call, const grpc::ServerContext& context);
 
   CallEnvironment& environment_;
   LocalConnections& connections_;

@@ -56,9 +56,9 @@ google::rpc::Status LocalClient::Answer::status() const {
 LocalClient::LocalClient(UniqueFd fd) : fd_(std::move(fd)) { SetPatience(fd_); }
 
 LocalClient LocalClient::Connect(const std::shared_ptr<grpc::Channel>& channel,
-                                 const std::string& tenant) {
+                                 const Metadata& metadata) {
   grpc::ClientContext context;
-  if (!tenant.empty()) context.AddMetadata("stride-tenant", tenant);
+  for (const auto& [key, value] : metadata) context.AddMetadata(key, value);
   v1::ConnectResponse response;
   const auto stub = v1::LocalService::NewStub(channel);
   const grpc::Status status = stub->Connect(&context, v1::ConnectRequest(), &response);

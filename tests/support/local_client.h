@@ -3,6 +3,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <grpcpp/channel.h>
 
@@ -34,9 +36,10 @@ class LocalClient {
   };
 
   explicit LocalClient(UniqueFd fd);
-  // By LocalService.Connect, as `tenant` where one is named in metadata.
+  // By LocalService.Connect, with metadata.
+  using Metadata = std::vector<std::pair<std::string, std::string>>;
   static LocalClient Connect(const std::shared_ptr<grpc::Channel>& channel,
-                             const std::string& tenant = "");
+                             const Metadata& metadata = {});
 
   void Send(v1::LocalFrame kind, const google::protobuf::MessageLite& message,
             uint64_t timeout_ns = 0);

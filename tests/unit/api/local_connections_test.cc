@@ -4,6 +4,7 @@
 
 #include <sys/socket.h>
 
+#include <fstream>
 #include <thread>
 #include <vector>
 
@@ -11,6 +12,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"
+#include "server/identity/identity.h"
+#include "server/identity/token.h"
 #include "stride/v1/array_service.pb.h"
 #include "stride/v1/compute_service.pb.h"
 #include "stride/v1/local_service.grpc.pb.h"
@@ -84,7 +87,9 @@ FrontOptions Options() {
 class LocalConnectionTest : public ::testing::Test {
  protected:
   LocalClient Connect(const std::string& tenant = "") {
-    return LocalClient::Connect(server_.Connect(), tenant);
+    LocalClient::Metadata metadata;
+    if (!tenant.empty()) metadata.emplace_back("stride-tenant", tenant);
+    return LocalClient::Connect(server_.Connect(), metadata);
   }
   grpc::Status Invite(v1::ConnectResponse* response, const std::string& tenant = "") {
     grpc::ClientContext context;
@@ -278,6 +283,41 @@ TEST_F(LocalConnectionTest, CallsAreThoseOfWhoAskedForTheConnection) {
   LocalClient client = Connect("lab");
   ExpectHello(client);
   EXPECT_THAT(server_.engine().tenants_seen(), ::testing::ElementsAre("lab"));
+}
+
+TEST(LocalIdentityTest, ATokenThatIsTakenAwayIsRefusedFromTheNextCallOn) {
+  stride::testing::TemporaryFolder folder;
+  const std::string path = folder.Path("tenants"), token = identity::NewToken();
+  auto write = [&](const std::string& known) {
+    std::ofstream(path) << "[tenant lab]\ntoken = " << identity::ToText(identity::HashToken(known))
+                        << "\n";
+  };
+  write(token);
+  auto identity = identity::Identity::Open(path, {});
+  ASSERT_TRUE(identity.ok()) << identity.status();
+  FrontOptions options;
+  options.identity = identity->get();
+  TestServer server(options);
+  LocalClient client =
+      LocalClient::Connect(server.Connect(), {{"authorization", "Bearer " + token}});
+  client.Send(v1::LOCAL_FRAME_RUN, Copy("hello"));
+  EXPECT_EQ(client.Receive().kind, v1::LOCAL_FRAME_RUN);
+  EXPECT_THAT(server.engine().tenants_seen(), ::testing::ElementsAre("lab"));
+
+  write(identity::NewToken());
+  ASSERT_TRUE((*identity)->Reload().ok());
+  client.Send(v1::LOCAL_FRAME_RUN, Copy("hello"));
+  EXPECT_EQ(client.Receive().status().code(), 16);
+  client.Send(v1::LOCAL_FRAME_EXECUTE, StoreAndFetch("sessions/s", "x"));
+  EXPECT_EQ(client.Receive().status().code(), 16);
+  client.SendBytes(LocalClient::FrameOf(v1::LOCAL_FRAME_EXECUTE_END, ""));
+  client.Send(v1::LOCAL_FRAME_PUT, PutHeader("1", 1));
+  client.SendBytes(LocalClient::FrameOf(v1::LOCAL_FRAME_PUT_END, ""));
+  EXPECT_EQ(client.Receive().status().code(), 16);
+  client.Send(v1::LOCAL_FRAME_FETCH, FetchOf("sessions/s/arrays/1"));
+  EXPECT_EQ(client.Receive().status().code(), 16);
+  EXPECT_EQ(server.engine().num_submitted(), 1);
+  EXPECT_EQ(server.front().counters().auth_failures(), 4);
 }
 
 TEST_F(LocalConnectionTest, ATicketIsGoodOnce) {
