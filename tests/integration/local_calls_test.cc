@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <thread>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "tests/support/daemon/daemon.h"
@@ -54,11 +55,33 @@ TEST(LocalCallsTest, OneConnectionCarriesRunsAndOneCommands) {
   EXPECT_EQ(NumConnects(daemon), 2);
 }
 
+// Small arrays in messages, larger ones through a region: one call each, by the connection of Runs.
+TEST(LocalCallsTest, ArraysThatAreOneCallTravelByThem) {
+  Daemon daemon({"--log-level=debug"});
+  {
+    Client client = daemon.Connect();
+    for (const int64_t count : {0, 10, 1000, 300'000}) {
+      std::vector<int32_t> values(count);
+      for (int64_t i = 0; i < count; ++i) values[i] = static_cast<int32_t>(i * 7);
+      const Array array = Must(client.Put(values, {count}));
+      EXPECT_EQ(Must(client.Fetch<int32_t>(array)), values);
+    }
+    const Error error = MustFail(client.Put(std::vector<int32_t>(3), {3}, {.device = "none:1"}));
+    EXPECT_EQ(error.code, Code::kNotFound) << error.ToString();
+    ExpectSum(client, 1);
+  }
+  ASSERT_TRUE(daemon.WaitForLog("method=SessionService/DeleteSession ", std::chrono::seconds(10)));
+  EXPECT_EQ(NumLines(daemon, "method=ArrayService/PutArray "), 5);
+  // A part under way while the next is copied has one of its own.
+  EXPECT_LE(NumConnects(daemon), 3);
+}
+
 TEST(LocalCallsTest, AClientMayDoWithoutThem) {
   Daemon daemon({"--log-level=debug"});
   {
     Client client = Must(Client::Connect({.address = daemon.address(), .local_calls = false}));
     UseAll(client);
+    Must(client.Put(std::vector<int32_t>(1000), {1000}));
   }
   ASSERT_TRUE(daemon.WaitForLog("method=SessionService/DeleteSession ", std::chrono::seconds(10)));
   EXPECT_EQ(NumConnects(daemon), 0);

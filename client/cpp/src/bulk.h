@@ -6,24 +6,30 @@
 #include <string>
 
 #include "client/cpp/src/channels.h"
+#include "client/cpp/src/local_calls.h"
 #include "client/cpp/src/shared_memory.h"
 #include "stride/array.h"
 #include "stride/call_options.h"
 
 namespace stride::internal {
 
+struct BulkWays {
+  Channels& channels;
+  LocalCalls& local;  // for an array that is worth one call alone: its answer is waited for
+  SharedMemory& shared;
+};
+
 // Sends `data` as the whole content of an array. `parent` and `array_id` as in CreateArrayRequest.
 // Slices of `data` are lent to the transport and are all back when this returns, whatever the
 // outcome.
-Result<ArrayInfo> PutBulk(Channels& channels, SharedMemory& shared, const std::string& parent,
+Result<ArrayInfo> PutBulk(const BulkWays& ways, const std::string& parent,
                           const std::string& array_id, const ArraySpec& spec,
                           std::span<const std::byte> data, const PutOptions& options,
                           std::chrono::nanoseconds default_timeout);
 
 // Receives an array's content, of exactly `out.size()` bytes.
-Result<void> FetchBulk(Channels& channels, SharedMemory& shared, const std::string& name,
-                       std::span<std::byte> out, const TransferOptions& options,
-                       std::chrono::nanoseconds default_timeout);
+Result<void> FetchBulk(const BulkWays& ways, const std::string& name, std::span<std::byte> out,
+                       const TransferOptions& options, std::chrono::nanoseconds default_timeout);
 
 // A part of the content, by byte offsets.
 struct Range {

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "client/cpp/src/bulk.h"
-#include "client/cpp/src/raw_call.h"
+#include "client/cpp/src/local_raw_call.h"
 #include "client/cpp/src/run_ranges.h"
 #include "client/cpp/src/shared_transfer.h"
 #include "client/cpp/src/status.h"
@@ -65,11 +65,11 @@ Result<void> ReceiveRange(RawCall& call, const v1::FetchArrayRequest& request,
     }
   }
   if (!sound) call.Cancel();
-  const grpc::Status status = call.Finish();
+  auto ended = call.Finish();
   if (!sound)
     return LocalError(Code::kInternal,
                       "The daemon sent more bytes than the array has, or a broken message");
-  if (!status.ok()) return ToError(status);
+  if (!ended) return ended;
   if (at != range.end)
     return LocalError(Code::kDataLoss, "The download ended before its last byte");
   return {};
@@ -90,24 +90,24 @@ Result<void> UntilThere(const std::function<Result<void>(bool* begun)>& receive)
 
 }  // namespace
 
-Result<void> FetchBulk(Channels& channels, SharedMemory& shared, const std::string& name,
-                       std::span<std::byte> out, const TransferOptions& options,
-                       std::chrono::nanoseconds default_timeout) {
+Result<void> FetchBulk(const BulkWays& ways, const std::string& name, std::span<std::byte> out,
+                       const TransferOptions& options, std::chrono::nanoseconds default_timeout) {
   const auto size = static_cast<int64_t>(out.size());
-  auto fetched =
-      shared.Use(out.data(), size, BounceBytesForFetch(size),
-                 [&](const SharedRegion& region, std::optional<int64_t> in_place) {
-                   std::atomic<bool> begun = false;
-                   auto result = FetchShared({channels, region, in_place, options, default_timeout},
-                                             name, out, &begun);
-                   // A daemon that is being replaced: regions have gone with it, and what follows
-                   // waits.
-                   if (!result && result.error().code == Code::kUnavailable && !begun)
-                     return Result<void>(RegionGone());
-                   return result;
-                 });
+  const auto ranges = CutRanges(size, ways.channels.num_bulk());
+  LocalCalls* const local = ranges.size() == 1 ? &ways.local : nullptr;
+  auto fetched = ways.shared.Use(
+      out.data(), size, BounceBytesForFetch(size),
+      [&](const SharedRegion& region, std::optional<int64_t> in_place) {
+        std::atomic<bool> begun = false;
+        auto result = FetchShared(
+            {ways.channels, local, region, in_place, options, default_timeout}, name, out, &begun);
+        // A daemon that is being replaced: regions have gone with it, and what follows
+        // waits.
+        if (!result && result.error().code == Code::kUnavailable && !begun)
+          return Result<void>(RegionGone());
+        return result;
+      });
   if (fetched) return *std::move(fetched);
-  const auto ranges = CutRanges(static_cast<int64_t>(out.size()), channels.num_bulk());
   return RunRanges(ranges, options,
                    [&](int i, Range range, const TransferOptions& call_options) -> Result<void> {
                      v1::FetchArrayRequest request;
@@ -117,9 +117,10 @@ Result<void> FetchBulk(Channels& channels, SharedMemory& shared, const std::stri
                        request.mutable_range()->set_end(range.end);
                      }
                      return UntilThere([&](bool* begun) {
-                       RawCall call(channels.Bulk(i), "/stride.v1.ArrayService/FetchArray",
-                                    call_options, default_timeout);
-                       return ReceiveRange(call, request, out, range, call_options, begun);
+                       auto call =
+                           BeginRawCall(local, ways.channels.Bulk(i), RawCall::Method::kFetchArray,
+                                        call_options, default_timeout);
+                       return ReceiveRange(*call, request, out, range, call_options, begun);
                      });
                    });
 }

@@ -6,7 +6,7 @@
 
 #include "client/cpp/src/bulk.h"
 #include "client/cpp/src/convert.h"
-#include "client/cpp/src/raw_call.h"
+#include "client/cpp/src/local_raw_call.h"
 #include "client/cpp/src/run_ranges.h"
 #include "client/cpp/src/shared_transfer.h"
 #include "client/cpp/src/status.h"
@@ -91,7 +91,7 @@ Result<v1::PutArrayResponse> SendRange(RawCall& call, const v1::PutArrayRequest&
   v1::PutArrayResponse response;
   grpc::ByteBuffer reply;
   const bool answered = open && call.WritesDone() && call.Read(&reply);
-  if (const grpc::Status status = call.Finish(); !status.ok()) return ToError(status);
+  if (auto ended = call.Finish(); !ended) return ended.error();
   if (!answered || !Parse(reply, &response)) {
     return LocalError(Code::kInternal, "The daemon's answer to the upload cannot be read");
   }
@@ -99,22 +99,23 @@ Result<v1::PutArrayResponse> SendRange(RawCall& call, const v1::PutArrayRequest&
 }
 
 // Nothing: no region is of use now.
-std::optional<Result<ArrayInfo>> PutBySharedMemory(Channels& channels, SharedMemory& shared,
+std::optional<Result<ArrayInfo>> PutBySharedMemory(const BulkWays& ways, LocalCalls* local,
                                                    const v1::PutArrayRequest& header,
                                                    std::span<const std::byte> data,
                                                    const PutOptions& options,
                                                    std::chrono::nanoseconds default_timeout) {
   const auto size = static_cast<int64_t>(data.size());
-  return shared.Use(
-      data.data(), size, BounceBytesForPut(size, channels.num_bulk()),
-      [&](const SharedRegion& region, std::optional<int64_t> in_place) {
-        return PutShared({channels, region, in_place, options, default_timeout}, header, data);
-      });
+  return ways.shared.Use(data.data(), size, BounceBytesForPut(size, ways.channels.num_bulk()),
+                         [&](const SharedRegion& region, std::optional<int64_t> in_place) {
+                           return PutShared(
+                               {ways.channels, local, region, in_place, options, default_timeout},
+                               header, data);
+                         });
 }
 
 }  // namespace
 
-Result<ArrayInfo> PutBulk(Channels& channels, SharedMemory& shared, const std::string& parent,
+Result<ArrayInfo> PutBulk(const BulkWays& ways, const std::string& parent,
                           const std::string& array_id, const ArraySpec& spec,
                           std::span<const std::byte> data, const PutOptions& options,
                           std::chrono::nanoseconds default_timeout) {
@@ -128,37 +129,40 @@ Result<ArrayInfo> PutBulk(Channels& channels, SharedMemory& shared, const std::s
   header->set_overwrite(options.overwrite);
   if (options.ttl.count() > 0) header->mutable_ttl()->set_seconds(options.ttl.count());
 
-  if (auto put = PutBySharedMemory(channels, shared, request, data, options, default_timeout))
+  const auto ranges = CutRanges(static_cast<int64_t>(data.size()), ways.channels.num_bulk());
+  LocalCalls* const local = ranges.size() == 1 ? &ways.local : nullptr;
+  if (auto put = PutBySharedMemory(ways, local, request, data, options, default_timeout))
     return *std::move(put);
-  const auto ranges = CutRanges(static_cast<int64_t>(data.size()), channels.num_bulk());
   std::mutex mutex;
   ArrayInfo info;
-  auto moved = RunRanges(
-      ranges, options,
-      [&](int i, Range range, const TransferOptions& call_options) -> Result<void> {
-        v1::PutArrayRequest mine = request;
-        if (ranges.size() > 1) {
-          mine.mutable_header()->mutable_range()->set_begin(range.begin);
-          mine.mutable_header()->mutable_range()->set_end(range.end);
-        }
-        auto channel = channels.Bulk(i);
-        LentMemory memory;
-        auto response = [&] {
-          RawCall call(channel, "/stride.v1.ArrayService/PutArray", call_options, default_timeout);
-          return SendRange(call, mine, memory, data, range, call_options);
-        }();
-        if (!memory.AllBackWithin(kPatience)) {
-          channels.DropBulk(i, channel);
-          channel.reset();
-          memory.WaitAllBack();
-        }
-        if (!response) return response.error();
-        std::lock_guard lock(mutex);
-        // The range that completes the array answers with its READY state, whichever it is.
-        if (info.name.empty() || response->array().state() == v1::Array::STATE_READY)
-          info = FromProto(response->array());
-        return {};
-      });
+  auto moved =
+      RunRanges(ranges, options,
+                [&](int i, Range range, const TransferOptions& call_options) -> Result<void> {
+                  v1::PutArrayRequest mine = request;
+                  if (ranges.size() > 1) {
+                    mine.mutable_header()->mutable_range()->set_begin(range.begin);
+                    mine.mutable_header()->mutable_range()->set_end(range.end);
+                  }
+                  auto channel = ways.channels.Bulk(i);
+                  LentMemory memory;
+                  auto response = [&] {
+                    auto call = BeginRawCall(local, channel, RawCall::Method::kPutArray,
+                                             call_options, default_timeout);
+                    return SendRange(*call, mine, memory, data, range, call_options);
+                  }();
+                  if (!memory.AllBackWithin(kPatience)) {
+                    ways.channels.DropBulk(i, channel);
+                    channel.reset();
+                    memory.WaitAllBack();
+                  }
+                  if (!response) return response.error();
+                  std::lock_guard lock(mutex);
+                  // The range that completes the array answers with its READY state, whichever it
+                  // is.
+                  if (info.name.empty() || response->array().state() == v1::Array::STATE_READY)
+                    info = FromProto(response->array());
+                  return {};
+                });
   if (!moved) return moved.error();
   return info;
 }

@@ -79,7 +79,7 @@ Result<void> FetchState(internal::Core& core, const ArrayState& state, std::span
   if (auto fits = CheckFits(*spec, out.size(), expected); !fits) return fits;
   auto name = state.Name();
   if (!name) return name.error();
-  return internal::FetchBulk(core.channels, core.shared, *name, out, options, core.default_timeout);
+  return internal::FetchBulk(core.bulk(), *name, out, options, core.default_timeout);
 }
 
 Result<Array> PutState(const std::shared_ptr<internal::Core>& core, std::span<const std::byte> data,
@@ -93,16 +93,16 @@ Result<Array> PutState(const std::shared_ptr<internal::Core>& core, std::span<co
     const auto parts = SplitName(options.name);
     if (!parts)
       return LocalError(Code::kInvalidArgument, "Not an array's full name: " + options.name);
-    auto put = internal::PutBulk(core->channels, core->shared, parts->first, parts->second, spec,
-                                 data, options, core->default_timeout);
+    auto put = internal::PutBulk(core->bulk(), parts->first, parts->second, spec, data, options,
+                                 core->default_timeout);
     if (!put) return put.error();
     return Array(std::make_shared<ArrayState>(core, options.name));
   }
   auto session = core->session.Name();
   if (!session) return session.error();
   const uint64_t handle = core->NextHandle();
-  auto put = internal::PutBulk(core->channels, core->shared, *session, std::to_string(handle), spec,
-                               data, options, core->default_timeout);
+  auto put = internal::PutBulk(core->bulk(), *session, std::to_string(handle), spec, data, options,
+                               core->default_timeout);
   if (!put) {
     if (put.error().reason == "SESSION_NOT_FOUND") core->session.Forget(*session);
     return put.error();

@@ -5,6 +5,7 @@
 #include <memory>
 #include <thread>
 
+#include "client/cpp/src/bulk.h"
 #include "client/cpp/src/channels.h"
 #include "client/cpp/src/command_stream.h"
 #include "client/cpp/src/local_calls.h"
@@ -28,6 +29,7 @@ class Core : public std::enable_shared_from_this<Core> {
         default_timeout(options.default_timeout) {}
 
   uint64_t NextHandle() { return next_handle_++; }
+  BulkWays bulk() { return {channels, local, shared}; }
 
   // Runs `work` on a thread that Close joins; `cancellation` is what Close cancels.
   void InBackground(Cancellation cancellation, std::function<void()> work);

@@ -67,6 +67,7 @@ std::unique_ptr<LocalConnection> LocalCalls::Open(const CallOptions& options) {
 
 std::unique_ptr<LocalConnection> LocalCalls::Take(const CallOptions& options,
                                                   LocalDeadline deadline) {
+  if (!open_) return nullptr;
   std::vector<Idle> stale;  // closed without the lock
   {
     std::lock_guard lock(mutex_);

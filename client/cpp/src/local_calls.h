@@ -1,4 +1,4 @@
-// A client's local connections: idle ones for Run, and new ones.
+// A client's local connections: idle ones for calls, and new ones.
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,7 @@ class LocalCalls {
  public:
   using Opener =
       std::function<Result<std::unique_ptr<LocalConnection>>(const CallOptions& options)>;
-  // Open at once, for Run.
+  // Open at once, for calls.
   static constexpr int kMaxConnections = 16;
 
   // Without an opener there is never one.
@@ -31,7 +31,12 @@ class LocalCalls {
   // cancellation counts; the deadline is the call's.
   std::optional<Result<v1::RunResponse>> Run(const v1::RunRequest& request,
                                              const CallOptions& options, LocalDeadline deadline);
-  // Closes the idle ones. No Run may be under way.
+  // One for a call, or null; then GiveBack must follow. As of Run's, of `options` only the
+  // cancellation counts.
+  std::unique_ptr<LocalConnection> Take(const CallOptions& options, LocalDeadline deadline);
+  // Null: it is of no further use.
+  void GiveBack(std::unique_ptr<LocalConnection> connection);
+  // Closes the idle ones. No call may be under way.
   void Close();
 
  private:
@@ -39,10 +44,6 @@ class LocalCalls {
     std::unique_ptr<LocalConnection> connection;
     std::chrono::steady_clock::time_point since;
   };
-  // One for a Run. GiveBack must follow.
-  std::unique_ptr<LocalConnection> Take(const CallOptions& options, LocalDeadline deadline);
-  // Null: it is of no further use.
-  void GiveBack(std::unique_ptr<LocalConnection> connection);
 
   const Opener open_;
   std::mutex mutex_;

@@ -1,5 +1,6 @@
 #include "client/cpp/src/local_connection.h"
 
+#include <grpcpp/support/slice.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -31,6 +32,9 @@ static_assert(std::endian::native == std::endian::little, "headers travel as the
 constexpr size_t kBufferBytes = 64 << 10;
 // Memory for larger messages is given back after each.
 constexpr size_t kKeptBytes = 1 << 20;
+// Of a message in slices, those up to this are copied behind the header; larger ones are sent from
+// where they lie.
+constexpr size_t kSmallBytes = 4096;
 
 // Grows, but leaves what is there as it is: to write zeros that are overwritten next costs time.
 void Reserve(std::vector<char>& buffer, size_t size) {
@@ -69,9 +73,32 @@ Outcome LocalConnection::Write(v1::LocalFrame kind, const google::protobuf::Mess
   Reserve(out_, whole);
   std::memcpy(out_.data(), &header, sizeof(header));
   message.SerializeWithCachedSizesToArray(reinterpret_cast<uint8_t*>(out_.data()) + sizeof(header));
-  for (size_t sent = 0; sent < whole;) {
-    const ssize_t part =
-        send(socket_.get(), out_.data() + sent, whole - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+  return Send(out_.data(), whole, deadline);
+}
+
+Outcome LocalConnection::Write(v1::LocalFrame kind, const grpc::ByteBuffer& message,
+                               std::chrono::nanoseconds timeout, LocalDeadline deadline) {
+  std::vector<grpc::Slice> slices;
+  if (message.Valid() && !message.Dump(&slices).ok()) return Outcome::kEnded;
+  const Header header{static_cast<uint32_t>(message.Length()), static_cast<uint32_t>(kind),
+                      static_cast<uint64_t>(timeout.count())};
+  Reserve(out_, sizeof(header) + slices.size() * kSmallBytes);
+  std::memcpy(out_.data(), &header, sizeof(header));
+  size_t joined = sizeof(header), next = 0;
+  for (; next < slices.size() && slices[next].size() <= kSmallBytes; ++next) {
+    std::memcpy(out_.data() + joined, slices[next].begin(), slices[next].size());
+    joined += slices[next].size();
+  }
+  Outcome outcome = Send(out_.data(), joined, deadline);
+  for (; next < slices.size() && outcome == Outcome::kDone; ++next)
+    outcome = Send(slices[next].begin(), slices[next].size(), deadline);
+  return outcome;
+}
+
+Outcome LocalConnection::Send(const void* data, size_t size, LocalDeadline deadline) {
+  const auto* from = static_cast<const char*>(data);
+  for (size_t sent = 0; sent < size;) {
+    const ssize_t part = send(socket_.get(), from + sent, size - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (part >= 0) {
       sent += static_cast<size_t>(part);
     } else if (!MayTryAgain()) {

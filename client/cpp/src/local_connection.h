@@ -1,6 +1,8 @@
 // One connection of LocalService: frames over a Unix socket.
 #pragma once
 
+#include <grpcpp/support/byte_buffer.h>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -56,6 +58,9 @@ class LocalConnection {
   // it.
   Outcome Write(v1::LocalFrame kind, const google::protobuf::MessageLite& message,
                 std::chrono::nanoseconds timeout = {}, LocalDeadline deadline = {});
+  // A message that is serialized already, sent from where it lies.
+  Outcome Write(v1::LocalFrame kind, const grpc::ByteBuffer& message,
+                std::chrono::nanoseconds timeout = {}, LocalDeadline deadline = {});
   // `watch`: looks for the frame before it sleeps until there is one (see Watch).
   Outcome Read(LocalMessage* message, bool watch, LocalDeadline deadline = {});
   // Nothing has come that was not read, nor has the daemon closed it.
@@ -64,6 +69,7 @@ class LocalConnection {
   void Cancel();
 
  private:
+  Outcome Send(const void* data, size_t size, LocalDeadline deadline);
   // Until `size` bytes, at most the buffer's, are there from `begin_` on.
   Outcome Buffer(size_t size, bool watch, LocalDeadline deadline);
   // Some bytes, at least one.

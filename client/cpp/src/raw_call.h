@@ -3,40 +3,35 @@
 #pragma once
 
 #include <grpcpp/channel.h>
-#include <grpcpp/completion_queue.h>
-#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/support/byte_buffer.h>
 
 #include <memory>
-#include <string>
 
 #include "client/cpp/src/call.h"
+#include "stride/result.h"
 
 namespace stride::internal {
 
-// Blocking; one thread at a time. The wire is that of the method's ordinary stub.
+// Blocking; one thread at a time, but for Cancel. Destroyed before its end it is cancelled.
 class RawCall {
  public:
-  // `method`: `/stride.v1.ArrayService/PutArray`. Starts the call at once.
-  RawCall(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
-          const CallOptions& options, std::chrono::nanoseconds default_timeout);
-  ~RawCall();
+  enum class Method { kPutArray, kFetchArray };
 
-  // False: the stream has ended; Finish tells why.
-  bool Write(const grpc::ByteBuffer& message);
-  bool WritesDone();
-  bool Read(grpc::ByteBuffer* message);
-  grpc::Status Finish();
-  void Cancel() { call_.context()->TryCancel(); }
+  virtual ~RawCall() = default;
 
- private:
-  bool Next();
-
-  Call call_;
-  grpc::GenericStub stub_;
-  grpc::CompletionQueue queue_;
-  std::unique_ptr<grpc::GenericClientAsyncReaderWriter> stream_;
-  bool started_ = false;
-  bool finished_ = false;
+  // A serialized message. False: the call has ended or is about to; Finish tells why.
+  virtual bool Write(const grpc::ByteBuffer& message) = 0;
+  virtual bool WritesDone() = 0;
+  // False: there are no more messages, and Finish tells why.
+  virtual bool Read(grpc::ByteBuffer* message) = 0;
+  // How it has ended.
+  virtual Result<void> Finish() = 0;
+  virtual void Cancel() = 0;
 };
+
+// The wire is that of the method's ordinary stub. Starts the call at once.
+std::unique_ptr<RawCall> RawCallByGrpc(const std::shared_ptr<grpc::Channel>& channel,
+                                       RawCall::Method method, const CallOptions& options,
+                                       std::chrono::nanoseconds default_timeout);
 
 }  // namespace stride::internal

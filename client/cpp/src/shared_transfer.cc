@@ -9,7 +9,7 @@
 #include <mutex>
 
 #include "client/cpp/src/convert.h"
-#include "client/cpp/src/raw_call.h"
+#include "client/cpp/src/local_raw_call.h"
 #include "client/cpp/src/run_ranges.h"
 #include "client/cpp/src/shared_memory.h"
 #include "client/cpp/src/status.h"
@@ -92,8 +92,8 @@ class PutThread {
  private:
   // What goes wrong is told by End.
   void Begin(Part& part) {
-    part.call = std::make_unique<RawCall>(channel_, "/stride.v1.ArrayService/PutArray", options_,
-                                          shared_.default_timeout);
+    part.call = BeginRawCall(shared_.local, channel_, RawCall::Method::kPutArray, options_,
+                             shared_.default_timeout);
     v1::PutArrayRequest mine = header_;
     mine.mutable_header()->mutable_range()->set_begin(part.range.begin);
     mine.mutable_header()->mutable_range()->set_end(part.range.end);
@@ -123,7 +123,7 @@ class PutThread {
     grpc::ByteBuffer reply;
     v1::PutArrayResponse response;
     const bool answered = call->Read(&reply);
-    if (const grpc::Status status = call->Finish(); !status.ok()) return ToError(status);
+    if (auto ended = call->Finish(); !ended) return ended;
     if (!answered || !Parse(reply, &response))
       return LocalError(Code::kInternal, "The daemon's answer to the upload cannot be read");
     done(response);
@@ -179,8 +179,8 @@ class FetchThread {
     request.set_region(shared_.region.name());
     request.set_region_offset(part.offset);
     request.set_chunk_bytes(static_cast<int32_t>(shared_.in_place ? kInPlaceChunk : kChunk));
-    part.call = std::make_unique<RawCall>(channel_, "/stride.v1.ArrayService/FetchArray", options_,
-                                          shared_.default_timeout);
+    part.call = BeginRawCall(shared_.local, channel_, RawCall::Method::kFetchArray, options_,
+                             shared_.default_timeout);
     if (part.call->Write(Serialized(request))) part.call->WritesDone();
   }
 
@@ -207,10 +207,10 @@ class FetchThread {
       if (options_.progress && chunk.size() > 0) options_.progress(chunk.size());
     }
     if (!sound) call->Cancel();
-    const grpc::Status status = call->Finish();
+    auto ended = call->Finish();
     if (!sound)
       return LocalError(Code::kInternal, "The daemon told of bytes that were not asked for");
-    if (!status.ok()) return ToError(status);
+    if (!ended) return ended;
     if (moved != size)
       return LocalError(Code::kDataLoss, "The download ended before its last byte");
     return {};

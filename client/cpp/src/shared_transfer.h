@@ -6,6 +6,7 @@
 #include <span>
 
 #include "client/cpp/src/bulk.h"
+#include "client/cpp/src/local_calls.h"
 #include "client/cpp/src/shared_region.h"
 #include "stride/v1/array_service.pb.h"
 
@@ -14,6 +15,7 @@ namespace stride::internal {
 // What every transfer through a region needs to know.
 struct SharedCall {
   Channels& channels;
+  LocalCalls* local;  // what its calls are made by where it can be; null: gRPC
   const SharedRegion& region;
   // The array's memory is the region's own, from this offset on: nothing is copied here. Else bytes
   // are copied through the region, which nobody else may use meanwhile.

@@ -1,0 +1,17 @@
+// PutArray and FetchArray by local connections.
+#pragma once
+
+#include <memory>
+
+#include "client/cpp/src/local_calls.h"
+#include "client/cpp/src/raw_call.h"
+
+namespace stride::internal {
+
+// By gRPC where `calls` is null or has no connection to give. `calls` must outlive it.
+std::unique_ptr<RawCall> BeginRawCall(LocalCalls* calls,
+                                      const std::shared_ptr<grpc::Channel>& channel,
+                                      RawCall::Method method, const CallOptions& options,
+                                      std::chrono::nanoseconds default_timeout);
+
+}  // namespace stride::internal
