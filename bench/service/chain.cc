@@ -6,41 +6,63 @@ namespace {
 
 constexpr int64_t kElements = 1000;
 
+// Seconds for each of `num_ops` adds, one after the other on one array.
+Result<double> RunChain(Client& client, const PutOptions& put, int num_ops) {
+  BENCH_TRY(start_array, client.Put(std::vector<float>(kElements), {kElements}, put));
+  BENCH_OK(client.Synchronize());
+  const auto start = Clock::now();
+  Array array = std::move(start_array);
+  for (int i = 0; i < num_ops; ++i) array = client.Ufunc("add", {array, 1.0});
+  BENCH_OK(client.Synchronize());
+  const double seconds = SecondsSince(start) / num_ops;
+  BENCH_TRY(values, client.Fetch<float>(array));
+  if (values.back() != static_cast<float>(num_ops)) return Broken("The chain's result is wrong");
+  return seconds;
+}
+
 Result<void> MeasureOne(const Setup& setup, const Transport& transport, const std::string& device,
                         Report& report) {
   BENCH_TRY(client, Client::Connect({.address = transport.daemon}));
+  BENCH_TRY(grpc_client, Client::Connect({.address = transport.daemon, .local_calls = false}));
+  // By a Unix socket the client's own choice is a local connection.
+  const bool two_ways = transport.name == "unix";
   EchoClient echo(transport.echo);
-  const std::vector<float> zeros(kElements, 0.0f);
   PutOptions put;
   put.device = device;
   const int num_ops = setup.num_calls;
 
-  Times ours, theirs;
+  Times ours, by_grpc, theirs;
   for (int round = 0; round <= setup.num_rounds; ++round) {
-    BENCH_TRY(start_array, client.Put(zeros, {kElements}, put));
-    BENCH_OK(client.Synchronize());
-    auto start = Clock::now();
-    Array array = std::move(start_array);
-    for (int i = 0; i < num_ops; ++i) array = client.Ufunc("add", {array, 1.0});
-    BENCH_OK(client.Synchronize());
-    const double seconds = SecondsSince(start) / num_ops;
-    BENCH_TRY(values, client.Fetch<float>(array));
-    if (values.back() != static_cast<float>(num_ops)) return Broken("The chain's result is wrong");
-
-    start = Clock::now();
+    BENCH_TRY(seconds, RunChain(client, put, num_ops));
+    double grpc_seconds = 0;
+    if (two_ways) {
+      BENCH_TRY(taken, RunChain(grpc_client, put, num_ops));
+      grpc_seconds = taken;
+    }
+    const auto start = Clock::now();
     for (int i = 0; i < num_ops; ++i) {
       if (!echo.Call(64, 64)) return Broken("The echo server does not answer");
     }
-    if (round == 0) continue;  // warms both
+    if (round == 0) continue;  // warms all
     ours.Add(seconds);
+    by_grpc.Add(grpc_seconds);
     theirs.Add(SecondsSince(start) / num_ops);
   }
-  report.Add({.id = "chain/" + transport.name + "/" + ShortName(device),
-              .what = "Each of " + std::to_string(num_ops) + " adds in a chain, " + transport.name +
-                      ", " + ShortName(device),
+  const std::string where = transport.name + "/" + ShortName(device);
+  const std::string what = "Each of " + std::to_string(num_ops) + " adds in a chain, " +
+                           transport.name + ", " + ShortName(device);
+  report.Add({.id = "chain/" + where,
+              .what = what,
               .ours = ours,
               .baseline_name = "a small gRPC echo for each",
               .baseline = theirs});
+  if (two_ways) {
+    report.Add({.id = "chain_grpc/" + where,
+                .what = what + ", by gRPC",
+                .ours = by_grpc,
+                .baseline_name = "a small gRPC echo for each",
+                .baseline = theirs});
+  }
   return {};
 }
 

@@ -15,7 +15,7 @@ _COMPARED = (
         for transport in ("unix", "tcp")
         for streams in (1, 4)
     ]
-    + ["run_grpc/unix/{device}", "upload_first/unix/{device}/1"]
+    + ["run_grpc/unix/{device}", "chain_grpc/unix/{device}", "upload_first/unix/{device}/1"]
     + [
         f"{name}_{way}{against}/{{device}}"
         for name, againsts in (("shared", ("", "_messages", "_memcpy")), ("in_place", ("", "_memcpy1", "_memcpy")))
