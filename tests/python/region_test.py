@@ -22,7 +22,7 @@ def has_region() -> bool:
 
 class RegionTest(client_case.ClientCase):
     def setUp(self):
-        self.own = st.connect(self.daemon.address, timeout=120)
+        self.own = st.connect(self.daemon.address, timeout=120, local=client_case.LOCAL)
         self.addCleanup(self.own.close)
 
     def array(self, values):
@@ -41,7 +41,7 @@ class RegionTest(client_case.ClientCase):
         self.assertTrue(has_region())
 
     def test_many_connections_share_a_region(self):
-        self.own = st.connect(self.daemon.address, timeout=120, num_bulk_channels=40)
+        self.own = st.connect(self.daemon.address, timeout=120, num_bulk_channels=40, local=client_case.LOCAL)
         self.addCleanup(self.own.close)
         self.round_trip(np.arange(50 * MIB + 1, dtype=np.int64))
         self.assertIsNotNone(self.own._shared._bounce)

@@ -26,7 +26,7 @@ class ResultTest(client_case.ClientCase):
         self.addCleanup(pays.stop)
 
     def connect(self, daemon):
-        session = st.connect(daemon.address, timeout=120)
+        session = st.connect(daemon.address, timeout=120, local=client_case.LOCAL)
         self.addCleanup(session.close)
         return session
 

@@ -67,23 +67,21 @@ def _run_parts(pool, crew: Crew, move) -> None:
 class _Turns:
     """The calls of one thread, which has `num_parts` parts of the region: begin(at, end, offset) starts one that moves these bytes by way of that
     part, and returns what waits for its end. The next that uses its part begins after that, since nothing else tells that the daemon has done
-    with it."""
+    with it. After an error nothing is waited for: the region is given up, and connections are."""
 
     def __init__(self, begin, in_place: Optional[int], index: int, part_bytes: int, num_parts: int):
         self._begin, self._in_place, self._index, self._part_bytes, self._num_parts = begin, in_place, index, part_bytes, num_parts
         self._ends: deque = deque()
 
     def run(self, begin: int, end: int) -> None:
-        try:
-            for turn, at in enumerate(range(begin, end, self._part_bytes)):
-                if len(self._ends) == self._num_parts:
-                    self._ends.popleft()()
-                part = self._index * self._num_parts + turn % self._num_parts
-                offset = part * self._part_bytes if self._in_place is None else self._in_place + at
-                self._ends.append(self._begin(at, min(end, at + self._part_bytes), offset))
-        finally:
-            while self._ends:
+        for turn, at in enumerate(range(begin, end, self._part_bytes)):
+            if len(self._ends) == self._num_parts:
                 self._ends.popleft()()
+            part = self._index * self._num_parts + turn % self._num_parts
+            offset = part * self._part_bytes if self._in_place is None else self._in_place + at
+            self._ends.append(self._begin(at, min(end, at + self._part_bytes), offset))
+        while self._ends:
+            self._ends.popleft()()
 
 
 def _part_bytes(ranges, in_place: Optional[int], region_bytes: int, num_parts: int) -> int:
