@@ -61,14 +61,15 @@ class LocalCallerTest(unittest.TestCase):
 
     def test_an_upload(self):
         messages = [pb.PutArrayRequest(data=b"x"), pb.PutArrayRequest(data=b"yz")]
-        finish = self.caller.put(iter(messages), 2.5)
-        self.assertEqual(self.frames(3), [(PUT, 2_500_000_000, message.SerializeToString()) for message in messages] + [(PUT_END, 2_500_000_000, b"")])
+        finish = self.caller.put(iter(messages), len(messages), 2.5)
+        self.assertEqual(self.frames(3), [(PUT, 2_500_000_000, messages[0].SerializeToString()), (PUT, 0, messages[1].SerializeToString()),
+                                          (PUT_END, 0, b"")])
         self.daemon.sendall(frame(PUT, pb.PutArrayResponse()))
         finish()
         self.assertTrue(self.caller.is_quiet())
 
     def test_an_upload_that_is_refused(self):
-        finish = self.caller.put(iter([pb.PutArrayRequest(data=b"x")]), None)
+        finish = self.caller.put(iter([pb.PutArrayRequest(data=b"x")]), 1, None)
         self.daemon.sendall(status(8, "no room"))
         with self.assertRaisesRegex(st.ResourceExhausted, "no room"):
             finish()
@@ -81,7 +82,7 @@ class LocalCallerTest(unittest.TestCase):
             yield pb.PutArrayRequest(data=b"y")
 
         with self.assertRaisesRegex(st.NotFound, "no such session"):
-            self.caller.put(messages(), None)
+            self.caller.put(messages(), 2, None)
 
     def test_a_daemon_that_ends_during_an_upload_without_a_word(self):
         def messages():
@@ -90,7 +91,7 @@ class LocalCallerTest(unittest.TestCase):
             yield pb.PutArrayRequest(data=b"y")
 
         with self.assertRaises(st.Unavailable):
-            self.caller.put(messages(), None)
+            self.caller.put(messages(), 2, None)
 
     def test_frames_split_anywhere(self):
         answers = [chunk(0, 5), chunk(5, 1 << 40), pb.FetchArrayResponse()]
@@ -173,7 +174,7 @@ class LocalCallerTest(unittest.TestCase):
     def test_requests_that_nobody_takes_in_time(self):
         for timeout in (0.02, 0, -1.0):
             with self.assertRaises(st.DeadlineExceeded):
-                self.caller.put((pb.PutArrayRequest(data=bytes(100_000)) for _ in range(1000)), timeout)
+                self.caller.put((pb.PutArrayRequest(data=bytes(100_000)) for _ in range(1000)), 1000, timeout)
 
     def test_calls_one_behind_the_other(self):
         first, second = self.fetch("a"), self.fetch("b")

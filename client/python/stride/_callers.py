@@ -41,7 +41,7 @@ class GrpcCaller:
     def __init__(self, stub):
         self._stub = stub
 
-    def put(self, messages: Iterator[pb.PutArrayRequest], timeout: Optional[float]):
+    def put(self, messages: Iterator[pb.PutArrayRequest], num_messages: int, timeout: Optional[float]):
         """Begins an upload; what it returns waits for its end. `messages` go out in another thread."""
         failures: list = []
 
@@ -93,8 +93,8 @@ class LocalCaller:
         if self._begin != self._end:
             return False
         try:
-            self._socket.settimeout(0)  # with another, Python waits whatever the flags say
-            self._socket.recv(1, socket.MSG_PEEK)
+            self._limit(None)  # with a timeout, Python waits whatever the flags say
+            self._socket.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
         except BlockingIOError:
             return True
         except OSError:
@@ -104,17 +104,17 @@ class LocalCaller:
     def close(self) -> None:
         self._socket.close()
 
-    def put(self, messages: Iterator[pb.PutArrayRequest], timeout: Optional[float]):
+    def put(self, messages: Iterator[pb.PutArrayRequest], num_messages: int, timeout: Optional[float]):
         """As GrpcCaller.put, but the messages go out in this thread."""
         deadline = _deadline(timeout)
-        for message in messages:
-            self._send(local_pb.LOCAL_FRAME_PUT, message.SerializeToString(), timeout, deadline)
-        self._send(local_pb.LOCAL_FRAME_PUT_END, b"", timeout, deadline)
+        for i, message in enumerate(messages, 1):
+            frame = _frame_of(local_pb.LOCAL_FRAME_PUT, message.SerializeToString(), timeout if i == 1 else None)
+            self._send(frame if i < num_messages else frame + _PUT_END, deadline)
         return lambda: self._receive(local_pb.LOCAL_FRAME_PUT, pb.PutArrayResponse, deadline)
 
     def fetch(self, request: pb.FetchArrayRequest, timeout: Optional[float]) -> Iterator[pb.FetchArrayResponse]:
         deadline = _deadline(timeout)
-        self._send(local_pb.LOCAL_FRAME_FETCH, request.SerializeToString(), timeout, deadline)
+        self._send(_frame_of(local_pb.LOCAL_FRAME_FETCH, request.SerializeToString(), timeout), deadline)
 
         def read():
             while (reply := self._receive(local_pb.LOCAL_FRAME_FETCH, pb.FetchArrayResponse, deadline)) is not None:
@@ -122,10 +122,10 @@ class LocalCaller:
 
         return read()
 
-    def _send(self, kind: int, message: bytes, timeout: Optional[float], deadline: Optional[float]) -> None:
+    def _send(self, frame: bytes, deadline: Optional[float]) -> None:
         try:
             self._limit(deadline)
-            self._socket.sendall(HEADER.pack(len(message), kind, int((timeout or 0) * 1e9)) + message)
+            self._socket.sendall(frame)
         except TimeoutError:
             raise _late() from None
         except OSError:
@@ -198,6 +198,13 @@ class LocalCaller:
         self._socket.settimeout(left)
 
 
+def _frame_of(kind: int, message: bytes, timeout: Optional[float] = None) -> bytes:
+    return HEADER.pack(len(message), kind, int(max(0, timeout or 0) * 1e9)) + message
+
+
+_PUT_END = _frame_of(local_pb.LOCAL_FRAME_PUT_END, b"")
+
+
 def _deadline(timeout: Optional[float]) -> Optional[float]:
     return None if timeout is None else time.monotonic() + timeout
 
@@ -227,6 +234,11 @@ class Callers:
         self._open: "weakref.WeakSet[LocalCaller]" = weakref.WeakSet()  # in use and idle
         # Half of the processors copy as fast as all of them, and leave the daemon some.
         self._num_threads = min(MAX_THREADS, max(1, len(os.sched_getaffinity(0)) // 2))
+
+    @property
+    def local(self) -> bool:
+        """Whether connections may be had, by which a call costs little."""
+        return self._local is not None
 
     @contextlib.contextmanager
     def crew(self, size: int) -> Iterator[Crew]:
@@ -272,5 +284,5 @@ class Callers:
     def leave_to_parent(self) -> None:
         """In a forked child: connections are the parent's, and go on without the child."""
         self._lock = threading.Lock()  # a thread that is not here may have had it
-        self._idle = []
-        self._close(list(self._open))
+        copies, self._idle = list(self._open), []
+        self._close(copies)
