@@ -308,6 +308,16 @@ class CallersTest(unittest.TestCase):
             self.assertEqual([is_open(one) for one in self.connections.daemons], [True] + [False] * 3)
             self.assertTrue(busy.callers[0].is_quiet())
 
+    def test_what_is_in_use_at_the_end_is_closed_after_that(self):
+        callers = self.callers()
+        with callers.crew(4 * MIB) as busy:
+            with callers.crew(8 * MIB):
+                pass
+            callers.close()
+            self.assertEqual([is_open(one) for one in self.connections.daemons], [True, False, False])
+            self.assertTrue(busy.callers[0].is_quiet())
+        self.assertFalse(is_open(self.connections.daemons[0]))
+
     def test_a_forked_child_closes_its_copies_only(self):
         callers = self.callers()
         with callers.crew(4 * MIB) as busy:

@@ -231,6 +231,7 @@ class Callers:
         self._channels, self._local = channels, local
         self._lock = threading.Lock()
         self._idle: List[LocalCaller] = []  # the one that was used last is last
+        self._closed = False
         self._open: "weakref.WeakSet[LocalCaller]" = weakref.WeakSet()  # in use and idle
         # Half of the processors copy as fast as all of them, and leave the daemon some.
         self._num_threads = min(MAX_THREADS, max(1, len(os.sched_getaffinity(0)) // 2))
@@ -254,7 +255,11 @@ class Callers:
             self._close(local)
             raise
         with self._lock:
-            self._idle.extend(local)
+            kept = not self._closed
+            if kept:
+                self._idle.extend(local)
+        if not kept:
+            self._close(local)
 
     def _take(self, count: int) -> List[LocalCaller]:
         """So many, or fewer where there are no more to be had."""
@@ -280,6 +285,12 @@ class Callers:
         with self._lock:
             idle, self._idle = self._idle, []
         self._close(idle)
+
+    def close(self) -> None:
+        """Also what is in use, once it is not any more."""
+        with self._lock:
+            self._closed = True
+        self.rest()
 
     def leave_to_parent(self) -> None:
         """In a forked child: connections are the parent's, and go on without the child."""

@@ -156,7 +156,7 @@ class SharedMemory:
 
     def close(self) -> None:
         self.arrays.close()
-        self._callers.rest()
+        self._callers.close()
 
     def leave_to_parent(self) -> None:
         """In a forked child."""
