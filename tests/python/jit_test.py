@@ -1,5 +1,7 @@
 """Functions traced once and replayed, beside the same functions run directly."""
 
+import functools
+import operator
 import threading
 import unittest
 
@@ -236,6 +238,13 @@ class JitTest(client_case.ClientCase):
         with st.connect(self.daemon.address, local=client_case.LOCAL):
             held = st.ones(3) * 5
             self.same(scaled(st.ones(3)), np.full(3, 5.0))
+
+    def test_more_arrays_than_a_kernel_may_read(self):
+        for count in (64, 100, 300):  # of more than 256 it is no program
+            arrays = [st.asarray(self.rng.normal(size=1000)) for _ in range(count)]
+            self.check(lambda *arrays: functools.reduce(operator.add, arrays), *arrays)
+            total = functools.reduce(operator.add, map(np.asarray, arrays))
+            self.same(st.jit(lambda x: functools.reduce(operator.add, [x, *arrays[1:]]))(arrays[0]), total)
 
     def test_errors_name_the_line(self):
         @st.jit

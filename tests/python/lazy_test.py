@@ -1,6 +1,8 @@
 """What is sent, when, and where errors are told."""
 
+import functools
 import gc
+import operator
 import os
 import pathlib
 
@@ -14,6 +16,12 @@ from client_case import Sent
 def line_of(mark):
     lines = pathlib.Path(__file__).read_text().split("\n")
     return next(i for i, text in enumerate(lines, 1) if text.endswith("# " + mark))
+
+
+def tree(values):
+    while len(values) > 1:
+        values = [a + b for a, b in zip(values[::2], values[1::2])] + values[len(values) // 2 * 2:]
+    return values[0]
 
 
 class LazyTest(client_case.ClientCase):
@@ -68,6 +76,24 @@ class LazyTest(client_case.ClientCase):
                 x = x + i
             self.same(x, np.full(10, 499500.0))
         self.assertLess(len(sent.kinds), 40)
+
+    def test_more_arrays_than_a_kernel_may_read(self):
+        def bush(arrays, where):
+            result = arrays[0]
+            for one, other in zip(arrays[1::2], arrays[2::2]):
+                result = where(result > one, result * 0.5 + other, one - result)
+            return result
+
+        rng = np.random.default_rng(3)
+        for count in (63, 64, 65, 300):
+            for dtype in (np.float64, np.float16):
+                hosts = [rng.normal(size=1000).astype(dtype) for _ in range(count)]
+                arrays = [st.asarray(one) for one in hosts]
+                with Sent(self.session) as sent:
+                    self.same(functools.reduce(operator.add, arrays), functools.reduce(operator.add, hosts))
+                    self.same(tree(arrays), tree(hosts))
+                self.assertLess(sum(kind in ("expression", "ufunc") for kind in sent.kinds), 4 + count // 16)
+                self.same(bush(arrays, st.where), bush(hosts, np.where))
 
     def test_a_value_used_often_is_not_repeated_without_end(self):
         x = st.full(4, 1.0)

@@ -10,7 +10,7 @@ import numpy as np
 
 import client_case
 import stride as st
-from stride import _region, _session, _shared
+from stride import _region, _session, _shared, _transfer
 
 MIB = 1 << 20
 
@@ -22,7 +22,7 @@ def has_region() -> bool:
 
 class RegionTest(client_case.ClientCase):
     def setUp(self):
-        self.own = st.connect(self.daemon.address, timeout=120)
+        self.own = st.connect(self.daemon.address, timeout=120, local=client_case.LOCAL)
         self.addCleanup(self.own.close)
 
     def array(self, values):
@@ -41,14 +41,27 @@ class RegionTest(client_case.ClientCase):
         self.assertTrue(has_region())
 
     def test_many_connections_share_a_region(self):
-        self.own = st.connect(self.daemon.address, timeout=120, num_bulk_channels=40)
+        self.own = st.connect(self.daemon.address, timeout=120, num_bulk_channels=40, local=client_case.LOCAL)
         self.addCleanup(self.own.close)
         self.round_trip(np.arange(50 * MIB + 1, dtype=np.int64))
         self.assertIsNotNone(self.own._shared._bounce)
 
     def test_small_arrays_do_not(self):
-        self.round_trip(np.arange(2 * MIB - 8, dtype=np.uint8))
+        least = _shared.MIN_LOCAL_BYTES if client_case.LOCAL else _shared.MIN_BYTES
+        self.round_trip(np.arange(least - 1, dtype=np.uint8))
         self.assertIsNone(self.own._shared._bounce)
+        self.round_trip(np.arange(least, dtype=np.uint8))
+        region = self.own._shared._bounce
+        self.assertLess(region.size, 8 * MIB)
+        # Once it is there, others do too where a call costs little.
+        uploads = []
+        put = _transfer._put_shared
+        with mock.patch.object(_transfer, "_put_shared", lambda *arguments: (uploads.append(1), put(*arguments))):
+            for size in ((64 << 10) + 1, 300_000, MIB - 1):
+                self.round_trip(np.arange(size, dtype=np.uint8))
+        self.assertEqual(len(uploads), 3 if client_case.LOCAL else 0)
+        self.round_trip(np.arange(5 * MIB, dtype=np.uint8))
+        self.assertGreater(self.own._shared._bounce.size, region.size)
 
     def test_views_and_results(self):
         values = np.arange(4 * MIB, dtype=np.float32).reshape(1024, 4096)

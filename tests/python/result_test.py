@@ -26,7 +26,7 @@ class ResultTest(client_case.ClientCase):
         self.addCleanup(pays.stop)
 
     def connect(self, daemon):
-        session = st.connect(daemon.address, timeout=120)
+        session = st.connect(daemon.address, timeout=120, local=client_case.LOCAL)
         self.addCleanup(session.close)
         return session
 
@@ -64,6 +64,32 @@ class ResultTest(client_case.ClientCase):
             np.testing.assert_array_equal(got, values)
         got = np.asarray(self.array(values), dtype=np.float64)
         np.testing.assert_array_equal(got, values.astype(np.float64))
+
+    def test_what_the_daemon_has_accepted_is_read_without_commands(self):
+        array = self.filled(1)
+        with client_case.Sent(self.own) as sent:
+            self.assertTrue((array.to_numpy() == 1).all())
+        self.assertEqual(sent.num_messages, 0)
+        more = array + 1
+        with client_case.Sent(self.own) as sent:
+            self.assertTrue((more.to_numpy() == 2).all())
+            self.assertEqual(sent.num_messages, 1)
+            self.assertTrue((more.to_numpy() == 2).all())
+            self.assertEqual(sent.num_messages, 1)
+        wrong = more.to_device("cuda:7")
+        for _ in range(2):
+            with self.assertRaises(st.NotFound) as raised:
+                wrong.to_numpy()
+            self.assertIn("result_test.py", raised.exception.origin)
+
+    def test_what_is_not_copied_needs_no_threads(self):
+        self.own._shared._callers._num_threads = 4
+        values = np.random.default_rng(4).integers(0, 256, 40 * MIB, np.uint8)
+        array = self.array(values)
+        with mock.patch.object(self.own._pool, "submit", side_effect=AssertionError("handed over")):
+            got = array.to_numpy()
+            np.testing.assert_array_equal(got, values)
+            np.testing.assert_array_equal(self.array(got).to_numpy(), values)
 
     def test_small_ones_do_not(self):
         got = self.filled(1, _shared.MIN_RESULT_BYTES).to_numpy()
@@ -167,7 +193,7 @@ class ResultTest(client_case.ClientCase):
         np.testing.assert_array_equal(up.to_numpy(), values)
 
     def test_without_quota_results_are_ordinary_memory(self):
-        daemon = PrivateDaemon(client_case.strided(), [*client_case.FLAGS, f"--region-bytes={16 * MIB}"])
+        daemon = PrivateDaemon(client_case.strided(), [*client_case.FLAGS, f"--region-bytes={24 * MIB}"])
         self.addCleanup(daemon.stop)
         self.own = self.connect(daemon)
         source = self.filled(5)

@@ -395,6 +395,32 @@ class StreamTest(unittest.TestCase):
             answered.acquire()
             self.assertLessEqual(len(stream._waiting), 1)
 
+    def test_whether_all_was_answered(self):
+        go_on = threading.Event()
+
+        def serve(there, requests):
+            answer_all(there, [next(requests)])
+            second = next(requests)
+            go_on.wait()
+            answer_all(there, [second])
+            next(requests)
+            there.sendall(frame(status_pb2.Status(code=14, message="over"), STATUS))
+
+        stream = self.serve(serve)
+        self.assertTrue(stream.all_answered())
+        self.send(stream, 1)
+        while not stream.all_answered():  # nobody else reads
+            pass
+        answer = self.send(stream, 2)
+        self.assertFalse(stream.all_answered())
+        go_on.set()
+        self.assertTrue(stream.wait(answer))
+        self.assertTrue(stream.all_answered())
+        last = self.send(stream, 3)
+        while not stream.all_answered():
+            pass
+        self.assertIsInstance(last.error, st.Unavailable)
+
     def test_more_than_may_be_in_flight(self):
         with mock.patch("stride._stream._MAX_IN_FLIGHT", 100), mock.patch("stride._stream._FEW_IN_FLIGHT", 50):
             outstanding = []

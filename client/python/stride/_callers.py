@@ -6,13 +6,14 @@ import os
 import socket
 import threading
 import time
+import weakref
 from typing import Iterator, List, NamedTuple, Optional, Tuple
 
 import grpc
 from google.protobuf.message import DecodeError
 
 from stride import _errors
-from stride._local_connection import HEADER, LocalConnections
+from stride._local_connection import HEADER, MAX_FRAME_BYTES, LocalConnections
 from stride._rpc import status_pb2
 from stride.v1 import array_service_pb2 as pb, array_service_pb2_grpc, local_service_pb2 as local_pb
 
@@ -23,7 +24,10 @@ _MIN_GRPC_PART_BYTES = 16 << 20
 _MAX_GRPC_THREADS = 4
 _MIN_LOCAL_PART_BYTES = 4 << 20
 MAX_THREADS = 8  # of one transfer
+# Of one session, in use or idle: the daemon has a limited number for all of a tenant's.
+_MAX_CONNECTIONS = 16
 _BUFFER_BYTES = 16 << 10
+_WORDS_SECONDS = 1.0  # for what has come already
 
 
 def cut_ranges(size: int, max_parts: int, min_part_bytes: int) -> List[Tuple[int, int]]:
@@ -37,7 +41,7 @@ class GrpcCaller:
     def __init__(self, stub):
         self._stub = stub
 
-    def put(self, messages: Iterator[pb.PutArrayRequest], timeout: Optional[float]):
+    def put(self, messages: Iterator[pb.PutArrayRequest], num_messages: int, timeout: Optional[float]):
         """Begins an upload; what it returns waits for its end. `messages` go out in another thread."""
         failures: list = []
 
@@ -86,9 +90,11 @@ class LocalCaller:
 
     def is_quiet(self) -> bool:
         """Nothing has come that nobody waits for, nor has the daemon closed it."""
+        if self._begin != self._end:
+            return False
         try:
-            self._socket.settimeout(0)  # with another, Python waits whatever the flags say
-            self._socket.recv(1, socket.MSG_PEEK)
+            self._limit(None)  # with a timeout, Python waits whatever the flags say
+            self._socket.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
         except BlockingIOError:
             return True
         except OSError:
@@ -98,17 +104,17 @@ class LocalCaller:
     def close(self) -> None:
         self._socket.close()
 
-    def put(self, messages: Iterator[pb.PutArrayRequest], timeout: Optional[float]):
+    def put(self, messages: Iterator[pb.PutArrayRequest], num_messages: int, timeout: Optional[float]):
         """As GrpcCaller.put, but the messages go out in this thread."""
         deadline = _deadline(timeout)
-        for message in messages:
-            self._send(local_pb.LOCAL_FRAME_PUT, message.SerializeToString(), timeout, deadline)
-        self._send(local_pb.LOCAL_FRAME_PUT_END, b"", timeout, deadline)
+        for i, message in enumerate(messages, 1):
+            frame = _frame_of(local_pb.LOCAL_FRAME_PUT, message.SerializeToString(), timeout if i == 1 else None)
+            self._send(frame if i < num_messages else frame + _PUT_END, deadline)
         return lambda: self._receive(local_pb.LOCAL_FRAME_PUT, pb.PutArrayResponse, deadline)
 
     def fetch(self, request: pb.FetchArrayRequest, timeout: Optional[float]) -> Iterator[pb.FetchArrayResponse]:
         deadline = _deadline(timeout)
-        self._send(local_pb.LOCAL_FRAME_FETCH, request.SerializeToString(), timeout, deadline)
+        self._send(_frame_of(local_pb.LOCAL_FRAME_FETCH, request.SerializeToString(), timeout), deadline)
 
         def read():
             while (reply := self._receive(local_pb.LOCAL_FRAME_FETCH, pb.FetchArrayResponse, deadline)) is not None:
@@ -116,14 +122,26 @@ class LocalCaller:
 
         return read()
 
-    def _send(self, kind: int, message: bytes, timeout: Optional[float], deadline: Optional[float]) -> None:
+    def _send(self, frame: bytes, deadline: Optional[float]) -> None:
         try:
             self._limit(deadline)
-            self._socket.sendall(HEADER.pack(len(message), kind, int((timeout or 0) * 1e9)) + message)
+            self._socket.sendall(frame)
         except TimeoutError:
             raise _late() from None
         except OSError:
-            raise _ended() from None
+            raise self._why_ended() from None
+
+    def _why_ended(self) -> _errors.StrideError:
+        """What came before the daemon's end may tell."""
+        try:
+            while True:
+                kind, message = self._frame(_deadline(_WORDS_SECONDS))
+                if kind == local_pb.LOCAL_FRAME_STATUS and (status := status_pb2.Status.FromString(message)).code:
+                    return _errors.from_status(status)
+        except DecodeError:
+            return _ended()
+        except _errors.StrideError as error:
+            return error
 
     def _receive(self, kind: int, type_, deadline: Optional[float]):
         """The next message of this call; None at its end."""
@@ -149,6 +167,8 @@ class LocalCaller:
                     message = bytes(self._buffer[self._begin + HEADER.size:end])
                     self._begin = end
                     return kind, message
+                if size > MAX_FRAME_BYTES:
+                    raise _errors.Internal(f"The daemon announced a frame of {size} bytes")
                 if HEADER.size + size > len(self._buffer):  # statuses may be long
                     larger = memoryview(bytearray(HEADER.size + size))
                     larger[:self._end - self._begin] = self._buffer[self._begin:self._end]
@@ -178,6 +198,13 @@ class LocalCaller:
         self._socket.settimeout(left)
 
 
+def _frame_of(kind: int, message: bytes, timeout: Optional[float] = None) -> bytes:
+    return HEADER.pack(len(message), kind, int(max(0, timeout or 0) * 1e9)) + message
+
+
+_PUT_END = _frame_of(local_pb.LOCAL_FRAME_PUT_END, b"")
+
+
 def _deadline(timeout: Optional[float]) -> Optional[float]:
     return None if timeout is None else time.monotonic() + timeout
 
@@ -203,9 +230,16 @@ class Callers:
     def __init__(self, channels, local: Optional[LocalConnections]):
         self._channels, self._local = channels, local
         self._lock = threading.Lock()
-        self._idle: List[LocalCaller] = []
+        self._idle: List[LocalCaller] = []  # the one that was used last is last
+        self._closed = False
+        self._open: "weakref.WeakSet[LocalCaller]" = weakref.WeakSet()  # in use and idle
         # Half of the processors copy as fast as all of them, and leave the daemon some.
         self._num_threads = min(MAX_THREADS, max(1, len(os.sched_getaffinity(0)) // 2))
+
+    @property
+    def local(self) -> bool:
+        """Whether connections may be had, by which a call costs little."""
+        return self._local is not None
 
     @contextlib.contextmanager
     def crew(self, size: int) -> Iterator[Crew]:
@@ -218,33 +252,48 @@ class Callers:
         try:
             yield Crew(local, cut_ranges(size, len(local), _MIN_LOCAL_PART_BYTES))
         except BaseException:
-            _close(local)
+            self._close(local)
             raise
         with self._lock:
-            self._idle.extend(local)
+            kept = not self._closed
+            if kept:
+                self._idle.extend(local)
+        if not kept:
+            self._close(local)
 
     def _take(self, count: int) -> List[LocalCaller]:
         """So many, or fewer where there are no more to be had."""
         with self._lock:
-            taken, self._idle = self._idle[:count], self._idle[count:]
+            first = max(0, len(self._idle) - count)
+            taken, self._idle = self._idle[first:], self._idle[:first]
         quiet = [caller for caller in taken if caller.is_quiet()]
-        _close(caller for caller in taken if caller not in quiet)
-        while len(quiet) < count and (connected := self._local.connect()) is not None:
+        self._close(caller for caller in taken if caller not in quiet)
+        while len(quiet) < count and len(self._open) < _MAX_CONNECTIONS and (connected := self._local.connect()) is not None:
             quiet.append(LocalCaller(connected))
+            with self._lock:
+                self._open.add(quiet[-1])
         return quiet
+
+    def _close(self, callers) -> None:
+        for caller in callers:
+            caller.close()
+            with self._lock:
+                self._open.discard(caller)
 
     def rest(self) -> None:
         """Gives back what is not in use."""
         with self._lock:
             idle, self._idle = self._idle, []
-        _close(idle)
+        self._close(idle)
 
-    def leave_to_parent(self) -> None:
-        """In a forked child: what is idle is the parent's."""
-        self._lock = threading.Lock()  # a thread that is not here may have had it
+    def close(self) -> None:
+        """Also what is in use, once it is not any more."""
+        with self._lock:
+            self._closed = True
         self.rest()
 
-
-def _close(callers) -> None:
-    for caller in callers:
-        caller.close()
+    def leave_to_parent(self) -> None:
+        """In a forked child: connections are the parent's, and go on without the child."""
+        self._lock = threading.Lock()  # a thread that is not here may have had it
+        copies, self._idle = list(self._open), []
+        self._close(copies)

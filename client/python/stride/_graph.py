@@ -13,6 +13,9 @@ from stride.v1 import array_pb2, compute_service_pb2, operation_pb2 as pb
 
 # Longest chain recorded before it is sent: the grammar of expressions ends at 100 levels, and the device should not wait for the program.
 MAX_WEIGHT = 64
+# Of one kernel: the daemon's limit for input arrays and the result together is 64 (numbers have one of their own, which a chain of MAX_WEIGHT cannot
+# reach).
+_MAX_ARRAYS = 63
 # A recorded value used twice is computed twice, in two expressions, only when that is as cheap as reading it.
 _MAX_REPEATED_WEIGHT = 2
 
@@ -345,14 +348,38 @@ class Flush:
         self.operation(handle, node.origin, copy=pb.Copy(input=pb.Operand(inline_array=inline)))
 
     def _elementwise(self, node: Node, handle: int) -> None:
-        names, inputs, origins = {}, {}, [node.origin]
         # Inputs that are there already leave nothing to fuse.
-        text = "" if all(type(one) is Number or one.handle for one in node.inputs) else self._text(node, node, names, inputs, origins, True)
+        if all(type(one) is Number or one.handle for one in node.inputs):
+            text, inputs, origins = "", {}, [node.origin]
+        else:
+            text, inputs, origins = self._expression(node)
+            if sum(operand.handle != 0 for operand in inputs.values()) > _MAX_ARRAYS:
+                self._split(node, node)
+                text, inputs, origins = self._expression(node)
         if len(origins) > 1:
             self.operation(handle, origins, expression=pb.Expression(text=text, inputs=inputs))
         else:
             operands = [self.operand(one) for one in node.inputs]
             self.operation(handle, node.origin, ufunc=pb.Ufunc(function=node.op, inputs=operands))
+
+    def _expression(self, node: Node) -> tuple:
+        """Text, inputs and origins of the nodes that are fused with this one."""
+        inputs: dict = {}
+        origins = [node.origin]
+        return self._text(node, node, {}, inputs, origins, True), inputs, origins
+
+    def _split(self, node: Node, root: Node) -> set:
+        """Materialises parts of what is fused with `root` below `node` until that reads no more arrays than one kernel may: their handles."""
+        parts = []
+        for one in node.inputs:
+            if type(one) is Node:
+                parts.append((self._split(one, root) if self._fuses(one, root) else {self.materialise(one)}, one))
+        handles = set().union(*(read for read, _ in parts))
+        while len(handles) > _MAX_ARRAYS:
+            largest = max(range(len(parts)), key=lambda i: len(parts[i][0]))
+            parts[largest] = {self.materialise(parts[largest][1])}, parts[largest][1]
+            handles = set().union(*(read for read, _ in parts))
+        return handles
 
     def _text(self, node: Node, root: Node, names, inputs, origins, is_root=False) -> str:
         if not is_root:

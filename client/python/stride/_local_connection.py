@@ -20,7 +20,7 @@ from stride.v1 import compute_service_pb2, local_service_pb2 as pb, local_servic
 HEADER = struct.Struct("<IIQ")  # size, kind, timeout
 _BUFFER_BYTES = 64 << 10
 # The daemon's are no larger than a gRPC answer may be; what says more is no frame.
-_MAX_FRAME_BYTES = 64 << 20
+MAX_FRAME_BYTES = 64 << 20
 # Up to here a header is copied in front of its message, which is cheaper than a second call of the system.
 _MAX_JOINED_BYTES = 64 << 10
 # A thread that sleeps is awake 10 to 30 us after its bytes have come; where processors are many, one may watch that long.
@@ -109,7 +109,7 @@ class LocalConnection:
                 if end - begin >= needed:
                     self._next = begin + needed
                     return _decode(kind, bytes(buffer.view[begin + HEADER.size:self._next]))
-                if size > _MAX_FRAME_BYTES:
+                if size > MAX_FRAME_BYTES:
                     raise _errors.Internal(f"The daemon announced a frame of {size} bytes")
             if begin == end:
                 if end:

@@ -285,10 +285,8 @@ class Session:
         return values
 
     def _read_bulk(self, node: Node, progress) -> np.ndarray:
-        self.flush((node,))
         try:
-            # The stream of commands is another connection: what it carries must have been accepted before the name is known.
-            self._await_acceptance()
+            self._await_acceptance(node)
             self._tell(self._stream.take_failure(node.handle))
             return _transfer.fetch(self._channels, self._shared, self._pool, f"{self.name}/arrays/{node.handle}", node.dtype, node.shape,
                                    progress=progress, timeout=self.timeout)
@@ -311,7 +309,8 @@ class Session:
         if result.HasField("status") and result.status.code:
             raise _errors.from_status(result.status)
 
-    def _await_acceptance(self) -> None:
+    def _await_acceptance(self, node: Node) -> None:
+        """Sends what computes `node`, and waits until the daemon knows its name: other calls travel by other connections than commands."""
         answer = Answer()
 
         def add(flush):
@@ -319,7 +318,11 @@ class Session:
             flush.commands.add(id=command).release.SetInParent()
             flush.notes[command] = Note(answer)
 
-        self.flush((), add)
+        with self._lock:
+            self._check_open()
+            if node.session is self and node.handle and self._stream.all_answered():
+                return
+            self.flush((node,), add)
         self._wait(answer)
 
     def _wait(self, answer: Answer):
@@ -387,8 +390,7 @@ class Session:
 
     def describe(self, node: Node) -> array_pb2.Array:
         """What the daemon knows of a value that is, or is to be, on its devices."""
-        self.flush((node,))
-        self._await_acceptance()
+        self._await_acceptance(node)
         request = array_service_pb2.GetArrayRequest(name=f"{self.name}/arrays/{node.handle}")
         return self._call(self._arrays.GetArray, request).array
 

@@ -16,13 +16,17 @@ from stride._region import Region, address_of, open_region
 from stride._region_pool import Loan, RegionPool
 from stride.v1 import region_service_pb2 as pb, region_service_pb2_grpc
 
-# From here on it pays to copy through a region: a call takes about a millisecond.
+# From here on it pays to copy through a region, and to make it, where calls go by gRPC: one takes about a millisecond.
 MIN_BYTES = 2 << 20
+# The same where they go by local connections: from here on it pays to make one, and from there on to use it.
+MIN_LOCAL_BYTES = 1 << 20
+MIN_LOCAL_USE_BYTES = 64 << 10
 # From here on the daemon writes a result where its array will lie, and reads it there.
 MIN_RESULT_BYTES = 1 << 20
 # The region that transfers copy through is no larger.
 MAX_BOUNCE_BYTES = 256 << 20
-_LEAST_BOUNCE_BYTES = 32 << 20
+# Few sizes, so that it rarely has to grow; not many bytes for programs that only have small arrays.
+_LEAST_BOUNCE_BYTES, _SMALL_BOUNCE_BYTES = 32 << 20, 4 << 20
 # A daemon that has none to give is not asked before each transfer.
 _PAUSE_SECONDS = 10.0
 _CALL_SECONDS = 10.0
@@ -57,7 +61,7 @@ class SharedMemory:
         """Moves the bytes `values` by `move` where a region is of use: the user's own that they lie in (`in_place` is their offset), or one to copy
         through (`bounce` are its bytes, `bounce_bytes` tells for the crew's ranges how many are of use), which nobody else uses meanwhile. False:
         there is none just now, or it turned out to be of no use; then bytes travel in messages."""
-        if values.size < MIN_RESULT_BYTES:
+        if values.size < (MIN_LOCAL_USE_BYTES if self._callers.local else MIN_RESULT_BYTES):
             return False
         found = self.arrays.find(address_of(values), values.size)
         if found is not None:
@@ -72,7 +76,7 @@ class SharedMemory:
                 if not isinstance(error, _errors.ResourceExhausted):
                     self.arrays.forget(name)
                 return False
-        if values.size < MIN_BYTES or not self._bounce_lock.acquire(blocking=False):
+        if values.size < self._least_to_bounce() or not self._bounce_lock.acquire(blocking=False):
             return False
         try:
             if not self._may_bounce():
@@ -122,6 +126,11 @@ class SharedMemory:
             self._next_result = time.monotonic() + _PAUSE_SECONDS
             return None
 
+    def _least_to_bounce(self) -> int:
+        if not self._callers.local:
+            return MIN_BYTES
+        return MIN_LOCAL_BYTES if self._bounce is None else MIN_LOCAL_USE_BYTES
+
     def _may_bounce(self) -> bool:
         return is_unix(self._channels.target) and time.monotonic() >= self._next_try
 
@@ -131,8 +140,8 @@ class SharedMemory:
                 self._delete(self._bounce.name)
                 self._bounce = None
             try:
-                # Few sizes, so that it rarely has to grow.
-                self._bounce = self._make_in_room(max(_LEAST_BOUNCE_BYTES, 1 << (size - 1).bit_length()), hold=False)
+                least = _SMALL_BOUNCE_BYTES if size <= _SMALL_BOUNCE_BYTES else _LEAST_BOUNCE_BYTES
+                self._bounce = self._make_in_room(max(least, 1 << (size - 1).bit_length()), hold=False)
             except (OSError, grpc.RpcError):
                 self._pause()
         return self._bounce
@@ -147,7 +156,7 @@ class SharedMemory:
 
     def close(self) -> None:
         self.arrays.close()
-        self._callers.rest()
+        self._callers.close()
 
     def leave_to_parent(self) -> None:
         """In a forked child."""

@@ -119,6 +119,14 @@ class CommandStream:
                 connection.end()
                 self._until(lambda: self._connection is not connection)
 
+    def all_answered(self) -> bool:
+        """Whether nothing that was sent waits for its answer. Waits for none."""
+        with self._writing:
+            connection = self._connection
+            if self._waiting and connection is not None:
+                self._until(_never, _AT_ONCE)
+            return not self._waiting
+
     def _messages(self, request: pb.ExecuteRequest) -> Iterator[pb.ExecuteRequest]:
         request.session = self._session
         commands = request.commands

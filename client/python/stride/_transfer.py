@@ -1,6 +1,7 @@
 """Bulk bytes: large arrays as several calls at once, each with its own range; through memory shared with the daemon where that can be had
 and pays, else in chunks inside messages."""
 
+import functools
 import math
 from collections import deque
 from concurrent.futures import wait
@@ -67,29 +68,30 @@ def _run_parts(pool, crew: Crew, move) -> None:
 class _Turns:
     """The calls of one thread, which has `num_parts` parts of the region: begin(at, end, offset) starts one that moves these bytes by way of that
     part, and returns what waits for its end. The next that uses its part begins after that, since nothing else tells that the daemon has done
-    with it."""
+    with it. After an error nothing is waited for: the region is given up, and connections are."""
 
-    def __init__(self, begin, in_place: Optional[int], index: int, part_bytes: int, num_parts: int):
-        self._begin, self._in_place, self._index, self._part_bytes, self._num_parts = begin, in_place, index, part_bytes, num_parts
+    def __init__(self, begin, index: int, part_bytes: int, num_parts: int):
+        self._begin, self._index, self._part_bytes, self._num_parts = begin, index, part_bytes, num_parts
         self._ends: deque = deque()
 
     def run(self, begin: int, end: int) -> None:
-        try:
-            for turn, at in enumerate(range(begin, end, self._part_bytes)):
-                if len(self._ends) == self._num_parts:
-                    self._ends.popleft()()
-                part = self._index * self._num_parts + turn % self._num_parts
-                offset = part * self._part_bytes if self._in_place is None else self._in_place + at
-                self._ends.append(self._begin(at, min(end, at + self._part_bytes), offset))
-        finally:
-            while self._ends:
+        for turn, at in enumerate(range(begin, end, self._part_bytes)):
+            if len(self._ends) == self._num_parts:
                 self._ends.popleft()()
+            part = self._index * self._num_parts + turn % self._num_parts
+            self._ends.append(self._begin(at, min(end, at + self._part_bytes), part * self._part_bytes))
+        while self._ends:
+            self._ends.popleft()()
 
 
-def _part_bytes(ranges, in_place: Optional[int], region_bytes: int, num_parts: int) -> int:
+def _move_in_place(crew: Crew, begin) -> None:
+    """One call for each part, begin(caller, at, end), all from this thread: nothing is copied on this side."""
+    for finish in [begin(caller, *part) for caller, part in zip(crew.callers, crew.ranges)]:
+        finish()
+
+
+def _part_bytes(ranges, region_bytes: int, num_parts: int) -> int:
     largest = max(1, max(end - begin for begin, end in ranges))
-    if in_place is not None:
-        return largest
     room = region_bytes // (len(ranges) * num_parts)
     share = -(-largest // num_parts)
     return max(CHUNK_BYTES, min(max(-(-share // CHUNK_BYTES) * CHUNK_BYTES, _LEAST_PART_BYTES), room // CHUNK_BYTES * CHUNK_BYTES))
@@ -100,60 +102,62 @@ def _bounce_bytes_for_put(ranges) -> int:
 
 
 def _put_shared(crew: Crew, pool, header, source, count, timeout, region, in_place, bounce) -> None:
-    size = _part_bytes(crew.ranges, in_place, 0 if bounce is None else len(bounce), 1)
+    common = pb.PutArrayRequest.Header(region=region)
+    common.MergeFrom(header)
 
-    def move(caller, index, begin, end):
-        def start(at, stop, offset):
-            def messages():
-                mine = pb.PutArrayRequest.Header(region=region)
-                mine.MergeFrom(header)
-                mine.range.CopyFrom(array_pb2.ByteRange(begin=at, end=stop))
-                yield pb.PutArrayRequest(header=mine)
-                step = stop - at if bounce is None else _BOUNCE_CHUNK_BYTES
-                for done in range(0, stop - at, step):
-                    until = min(done + step, stop - at)
-                    if bounce is not None:
-                        bounce[offset + done:offset + until] = source[at + done:at + until]  # NumPy lets other threads run meanwhile
-                    yield pb.PutArrayRequest(chunk=region_service_pb2.RegionRange(offset=offset + done, size=until - done))
-                    count.add(until - done)
+    def start(caller, at, stop, offset):
+        step = max(1, stop - at) if bounce is None else _BOUNCE_CHUNK_BYTES
+        steps = range(0, stop - at, step)
 
-            return caller.put(messages(), timeout)
+        def messages():
+            request = pb.PutArrayRequest(header=common)
+            request.header.range.begin, request.header.range.end = at, stop
+            yield request
+            for done in steps:
+                until = min(done + step, stop - at)
+                if bounce is not None:
+                    bounce[offset + done:offset + until] = source[at + done:at + until]  # NumPy lets other threads run meanwhile
+                yield pb.PutArrayRequest(chunk=region_service_pb2.RegionRange(offset=offset + done, size=until - done))
+                count.add(until - done)
 
-        _Turns(start, in_place, index, size, 1).run(begin, end)
+        return caller.put(messages(), 1 + len(steps), timeout)
 
-    _run_parts(pool, crew, move)
+    if bounce is None:
+        _move_in_place(crew, lambda caller, at, stop: start(caller, at, stop, in_place + at))
+        return
+    size = _part_bytes(crew.ranges, len(bounce), 1)
+    _run_parts(pool, crew, lambda caller, index, *part: _Turns(functools.partial(start, caller), index, size, 1).run(*part))
 
 
-def _fetch_shared(crew: Crew, pool, name, total, target, count, timeout, region, in_place, bounce) -> None:
-    size = _part_bytes(crew.ranges, in_place, 0 if bounce is None else len(bounce), _PARTS_OF_FETCH)
+def _fetch_shared(crew: Crew, pool, name, target, count, timeout, region, in_place, bounce) -> None:
+    def start(caller, at, stop, offset):
+        request = pb.FetchArrayRequest(name=name, region=region, region_offset=offset,
+                                       chunk_bytes=_IN_PLACE_CHUNK_BYTES if bounce is None else _BOUNCE_CHUNK_BYTES)
+        request.range.begin, request.range.end = at, stop
+        replies = caller.fetch(request, timeout)
 
-    def move(caller, index, begin, end):
-        def start(at, stop, offset):
-            request = pb.FetchArrayRequest(name=name, region=region, region_offset=offset,
-                                           chunk_bytes=_BOUNCE_CHUNK_BYTES if in_place is None else _IN_PLACE_CHUNK_BYTES)
-            request.range.CopyFrom(array_pb2.ByteRange(begin=at, end=stop))
-            replies = caller.fetch(request, timeout)
+        def finish():
+            to = at
+            for reply in replies:
+                chunk = reply.chunk
+                if not chunk.size:
+                    continue
+                if chunk.offset != offset + to - at or not 0 < chunk.size <= stop - to:
+                    raise _errors.DataLoss(f"The daemon told of bytes of {name} that were not asked for")
+                if bounce is not None:
+                    target[to:to + chunk.size] = bounce[chunk.offset:chunk.offset + chunk.size]
+                to += chunk.size
+                count.add(chunk.size)
+            if to != stop:
+                raise _errors.DataLoss(f"The daemon sent {to - at} bytes of {stop - at} of {name}")
 
-            def finish():
-                to = at
-                for reply in replies:
-                    chunk = reply.chunk
-                    if not chunk.size:
-                        continue
-                    if chunk.offset != offset + to - at or not 0 < chunk.size <= stop - to:
-                        raise _errors.DataLoss(f"The daemon told of bytes of {name} that were not asked for")
-                    if bounce is not None:
-                        target[to:to + chunk.size] = bounce[chunk.offset:chunk.offset + chunk.size]
-                    to += chunk.size
-                    count.add(chunk.size)
-                if to != stop:
-                    raise _errors.DataLoss(f"The daemon sent {to - at} bytes of {stop - at} of {name}")
+        return finish
 
-            return finish
-
-        _Turns(start, in_place, index, size, _PARTS_OF_FETCH).run(begin, end)
-
-    _run_parts(pool, crew, move)
+    if bounce is None:
+        _move_in_place(crew, lambda caller, at, stop: start(caller, at, stop, in_place + at))
+        return
+    size = _part_bytes(crew.ranges, len(bounce), _PARTS_OF_FETCH)
+    _run_parts(pool, crew, lambda caller, index, *part: _Turns(functools.partial(start, caller), index, size, _PARTS_OF_FETCH).run(*part))
 
 
 # --- either way ---
@@ -190,7 +194,7 @@ def fetch(channels, shared, pool, name: str, dtype: np.dtype, shape: Tuple[int, 
     """Downloads an array whose type and shape are known, in C order; waits until it is ready."""
     size = math.prod(shape) * dtype.itemsize
     count = _Count(size, progress)
-    loan = shared.receive(size, lambda crew, *region: _fetch_shared(crew, pool, name, size, None, count, timeout, *region))
+    loan = shared.receive(size, lambda crew, *region: _fetch_shared(crew, pool, name, None, count, timeout, *region))
     if loan is not None:
         return loan.array(dtype, shape)
     values = np.empty(shape, dtype)
@@ -198,8 +202,8 @@ def fetch(channels, shared, pool, name: str, dtype: np.dtype, shape: Tuple[int, 
     target = memoryview(out)
     count = _Count(size, progress)  # anew
     # A call for each part of a view makes the daemon gather the view each time: few calls.
-    if shared.use(out, lambda _: min(max(size, _PARTS_OF_FETCH * _LEAST_PART_BYTES), _shared.MAX_BOUNCE_BYTES),
-                  lambda crew, *region: _fetch_shared(crew, pool, name, size, out, count, timeout, *region)):
+    if shared.use(out, lambda _: min(max(size, _PARTS_OF_FETCH * CHUNK_BYTES), _shared.MAX_BOUNCE_BYTES),
+                  lambda crew, *region: _fetch_shared(crew, pool, name, out, count, timeout, *region)):
         return values
 
     def move(stub, begin, end):
