@@ -58,14 +58,15 @@ struct Subject {
     if (!worker->MapArena(1, 64 << 20, arena.get()).ok()) std::abort();
   }
   void Submit(int num_tasks) {
-    wire::Submit submit;
+    wire::TaskPacket packet;
+    wire::Task task;
+    task.mutable_zero_fill()->set_arena(1);
+    task.mutable_zero_fill()->set_size(64);
     for (int i = 0; i < num_tasks; ++i) {
-      wire::Task* task = submit.add_tasks();
-      task->set_sequence(++sequence);
-      task->mutable_zero_fill()->set_arena(1);
-      task->mutable_zero_fill()->set_size(64);
+      task.set_sequence(++sequence);
+      packet.Add(task);
     }
-    if (!worker->Submit(submit).ok()) std::abort();
+    if (!worker->Submit(packet).ok()) std::abort();
   }
 };
 

@@ -14,6 +14,7 @@
 #include "server/broker/compiled_module.h"
 #include "server/broker/staging.h"
 #include "server/wire/status_page.h"
+#include "server/wire/task_packet.h"
 #include "server/wire/worker.pb.h"
 
 namespace stride::broker {
@@ -79,9 +80,9 @@ class Worker {
   virtual absl::Status UnloadGraph(uint64_t graph) = 0;
 
   // Sequences are the caller's: from 1, growing by one; INVALID_ARGUMENT when they do not, or when
-  // one task is over 100 KiB. Packets are the broker's business: any number of tasks may be given.
-  // What is left of `tasks` afterwards is of no use.
-  virtual absl::Status Submit(wire::Submit& tasks) = 0;
+  // one task is over 100 KiB. Packets of the socket are the broker's business: any number of tasks
+  // may be given.
+  virtual absl::Status Submit(const wire::TaskPacket& tasks) = 0;
 
   // Asks for submitted tasks to be taken out of the worker's queue: wire::Cancel. WorkerCallbacks
   // tells the answer; none comes when the worker dies first.

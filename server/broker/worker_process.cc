@@ -30,12 +30,12 @@ uint64_t NextId() {
   return ++last;
 }
 
-absl::Status CheckTasks(const wire::Submit& submit, uint64_t last, bool one_packet) {
-  for (const wire::Task& task : submit.tasks()) {
-    if (task.sequence() != ++last) {
+absl::Status CheckTasks(const wire::TaskPacket& packet, uint64_t last) {
+  for (const wire::TaskPacket::Entry& task : packet.tasks()) {
+    if (task.sequence != ++last) {
       return absl::InvalidArgumentError("the tasks' sequences do not grow by one");
     }
-    if (!one_packet && task.ByteSizeLong() > kMaxTasksBytes) {
+    if (task.end - task.begin > kMaxTasksBytes) {
       return MakeError(absl::StatusCode::kInvalidArgument, v1::ERROR_REASON_SIZE_LIMIT,
                        absl::StrCat("the launch's description is too large; its limit in bytes is ",
                                     kMaxTasksBytes));
@@ -165,8 +165,14 @@ absl::Status WorkerProcess::DeadStatus() const {
 }
 
 absl::Status WorkerProcess::Send(const wire::Command& command, absl::Span<const int> descriptors) {
+  const std::string bytes = command.SerializeAsString();
+  return SendEncoded({bytes}, descriptors);
+}
+
+absl::Status WorkerProcess::SendEncoded(absl::Span<const std::string_view> command,
+                                        absl::Span<const int> descriptors) {
   if (!alive()) return DeadStatus();
-  absl::Status sent = channel_.Send(command, descriptors);
+  absl::Status sent = channel_.SendEncoded(command, descriptors);
   if (sent.ok() || absl::IsResourceExhausted(sent)) return sent;
   // A closed socket: the reader thread will tell why, better than we can.
   if (!absl::IsUnavailable(sent)) {
@@ -269,36 +275,26 @@ absl::Status WorkerProcess::UnloadGraph(uint64_t graph) {
   return Send(command);
 }
 
-absl::Status WorkerProcess::Submit(wire::Submit& tasks) {
-  if (tasks.tasks().empty()) return absl::OkStatus();
-  const bool one_packet = tasks.ByteSizeLong() <= kMaxTasksBytes;
+absl::Status WorkerProcess::Submit(const wire::TaskPacket& tasks) {
+  if (tasks.empty()) return absl::OkStatus();
   absl::MutexLock order(&submit_mutex_);
   {
     absl::MutexLock lock(&mutex_);
     if (state_ != State::kReady) return DeadStatus();
-    if (absl::Status s = CheckTasks(tasks, ledger_.last_submitted(), one_packet); !s.ok()) return s;
-    ledger_.AddTasks(ledger_.last_submitted() + tasks.tasks_size());
+    if (absl::Status s = CheckTasks(tasks, ledger_.last_submitted()); !s.ok()) return s;
+    ledger_.AddTasks(ledger_.last_submitted() + tasks.tasks().size());
   }
-  wire::Command command;
-  if (one_packet) {
-    // Lent: it may be large, and lie in an arena.
-    command.unsafe_arena_set_allocated_submit(&tasks);
-    absl::Status sent = Send(command);
-    command.unsafe_arena_release_submit();
-    return sent;
+  size_t begin = 0;
+  for (size_t i = 0; i < tasks.tasks().size(); ++i) {
+    const size_t end = tasks.tasks()[i].end;
+    const bool more = i + 1 < tasks.tasks().size();
+    if (more && tasks.tasks()[i + 1].end - begin <= kMaxTasksBytes) continue;
+    const std::string header = wire::TaskPacket::CommandHeader(end - begin);
+    absl::Status sent = SendEncoded({header, tasks.bytes().substr(begin, end - begin)});
+    if (!sent.ok()) return sent;
+    begin = end;
   }
-  size_t bytes = 0;
-  for (wire::Task& task : *tasks.mutable_tasks()) {
-    size_t size = task.ByteSizeLong() + 8;
-    if (bytes > 0 && bytes + size > kMaxTasksBytes) {
-      if (absl::Status s = Send(command); !s.ok()) return s;
-      command.Clear();
-      bytes = 0;
-    }
-    command.mutable_submit()->add_tasks()->Swap(&task);
-    bytes += size;
-  }
-  return Send(command);
+  return absl::OkStatus();
 }
 
 absl::Status WorkerProcess::Cancel(absl::Span<const uint64_t> sequences) {

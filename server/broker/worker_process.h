@@ -65,7 +65,7 @@ class WorkerProcess : public Worker {
   absl::Status UnloadModule(uint64_t module) override;
   absl::Status LoadGraph(uint64_t graph, const wire::Graph& steps) override;
   absl::Status UnloadGraph(uint64_t graph) override;
-  absl::Status Submit(wire::Submit& tasks) override;
+  absl::Status Submit(const wire::TaskPacket& tasks) override;
   absl::Status Cancel(absl::Span<const uint64_t> sequences) override;
   Progress progress() const override;
   absl::Status MapPeerArena(uint64_t arena, uint64_t size, int fd) override;
@@ -102,6 +102,8 @@ class WorkerProcess : public Worker {
   absl::Status SendStart(int staging_file, int page_file);
   absl::Status AwaitReady();
   absl::Status Send(const wire::Command& command, absl::Span<const int> descriptors = {});
+  absl::Status SendEncoded(absl::Span<const std::string_view> command,
+                           absl::Span<const int> descriptors = {});
   void SendCopy(wire::Command command, std::function<void(absl::Status)> done);
   absl::Status DeadStatus() const;
   void Condemn(absl::Status cause) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

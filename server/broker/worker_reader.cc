@@ -129,6 +129,7 @@ absl::Status WorkerProcess::TakeTasks(const wire::TasksDone& done) {
   // Nothing but a flood would say nothing.
   if (done.results().empty()) return absl::InvalidArgumentError("an event without results");
   absl::MutexLock lock(&mutex_);
+  results_.reserve(results_.size() + static_cast<size_t>(done.results_size()));
   for (const wire::TaskResult& result : done.results()) {
     if (absl::Status s = ledger_.CheckTask(result); !s.ok()) return s;
     results_.push_back(result);

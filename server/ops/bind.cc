@@ -8,80 +8,105 @@ Location At(absl::Span<const Location> slots, uint64_t slot) {
   return slot < slots.size() ? slots[slot] : Location{UINT64_MAX, 0};
 }
 
-void Replace(wire::Operand* operand, absl::Span<const Location> slots) {
-  const Location location = At(slots, operand->arena());
-  operand->set_arena(location.arena);
-  operand->set_offset(operand->offset() + location.offset);
+// What `place`, a slot and an offset in it, stands for.
+Location Resolve(const Location& place, absl::Span<const Location> slots) {
+  const Location location = At(slots, place.arena);
+  return {location.arena, place.offset + location.offset};
+}
+
+// Of a message with the fields `arena` and `offset`.
+template <typename Message, typename Map>
+void Replace(Message* message, Map map) {
+  const Location location = map({message->arena(), message->offset()});
+  message->set_arena(location.arena);
+  message->set_offset(location.offset);
+}
+
+template <typename Messages, typename Map>
+void ReplaceAll(Messages* messages, Map map) {
+  for (auto& message : *messages) Replace(&message, map);
+}
+
+// Puts map(place) in the place of everything that names a buffer, always in the same order.
+template <typename Map>
+void MapPlaces(wire::Task* task, Map map) {
+  switch (task->kind_case()) {
+    case wire::Task::kElementwise:
+      ReplaceAll(task->mutable_elementwise()->mutable_inputs(), map);
+      ReplaceAll(task->mutable_elementwise()->mutable_outputs(), map);
+      break;
+    case wire::Task::kReduce:
+      ReplaceAll(task->mutable_reduce()->mutable_inputs(), map);
+      Replace(task->mutable_reduce()->mutable_output(), map);
+      break;
+    case wire::Task::kMatmul:
+      Replace(task->mutable_matmul()->mutable_left(), map);
+      Replace(task->mutable_matmul()->mutable_right(), map);
+      Replace(task->mutable_matmul()->mutable_output(), map);
+      break;
+    case wire::Task::kRoutine:
+      for (auto& operand : *task->mutable_routine()->mutable_operands())
+        Replace(operand.mutable_operand(), map);
+      break;
+    case wire::Task::kLinalg:
+      ReplaceAll(task->mutable_linalg()->mutable_inputs(), map);
+      ReplaceAll(task->mutable_linalg()->mutable_outputs(), map);
+      break;
+    case wire::Task::kFft:
+      Replace(task->mutable_fft()->mutable_input(), map);
+      Replace(task->mutable_fft()->mutable_output(), map);
+      break;
+    case wire::Task::kKernel:
+      for (auto& argument : *task->mutable_kernel()->mutable_arguments()) {
+        if (argument.has_array()) Replace(argument.mutable_array(), map);
+        if (!argument.has_aggregate()) continue;
+        for (auto& pointer : *argument.mutable_aggregate()->mutable_pointers())
+          Replace(pointer.mutable_array(), map);
+      }
+      for (auto& global : *task->mutable_kernel()->mutable_globals()) {
+        if (global.has_array()) Replace(global.mutable_array(), map);
+      }
+      break;
+    case wire::Task::kZeroFill:
+      Replace(task->mutable_zero_fill(), map);
+      break;
+    case wire::Task::kCopyBytes: {
+      auto* copy = task->mutable_copy_bytes();
+      const Location from = map({copy->from_arena(), copy->from_offset()});
+      const Location to = map({copy->to_arena(), copy->to_offset()});
+      copy->set_from_arena(from.arena);
+      copy->set_from_offset(from.offset);
+      copy->set_to_arena(to.arena);
+      copy->set_to_offset(to.offset);
+      break;
+    }
+    case wire::Task::kGraph:
+      ReplaceAll(task->mutable_graph()->mutable_slots(), map);
+      break;
+    case wire::Task::KIND_NOT_SET:
+      break;
+  }
 }
 
 }  // namespace
 
 void Bind(wire::Task* task, absl::Span<const Location> slots) {
-  switch (task->kind_case()) {
-    case wire::Task::kElementwise:
-      for (auto& operand : *task->mutable_elementwise()->mutable_inputs()) Replace(&operand, slots);
-      for (auto& operand : *task->mutable_elementwise()->mutable_outputs())
-        Replace(&operand, slots);
-      break;
-    case wire::Task::kReduce:
-      for (auto& operand : *task->mutable_reduce()->mutable_inputs()) Replace(&operand, slots);
-      Replace(task->mutable_reduce()->mutable_output(), slots);
-      break;
-    case wire::Task::kMatmul:
-      Replace(task->mutable_matmul()->mutable_left(), slots);
-      Replace(task->mutable_matmul()->mutable_right(), slots);
-      Replace(task->mutable_matmul()->mutable_output(), slots);
-      break;
-    case wire::Task::kRoutine:
-      for (auto& operand : *task->mutable_routine()->mutable_operands())
-        Replace(operand.mutable_operand(), slots);
-      break;
-    case wire::Task::kLinalg:
-      for (auto& operand : *task->mutable_linalg()->mutable_inputs()) Replace(&operand, slots);
-      for (auto& operand : *task->mutable_linalg()->mutable_outputs()) Replace(&operand, slots);
-      break;
-    case wire::Task::kFft:
-      Replace(task->mutable_fft()->mutable_input(), slots);
-      Replace(task->mutable_fft()->mutable_output(), slots);
-      break;
-    case wire::Task::kKernel:
-      for (auto& argument : *task->mutable_kernel()->mutable_arguments()) {
-        if (argument.has_array()) Replace(argument.mutable_array(), slots);
-        if (!argument.has_aggregate()) continue;
-        for (auto& pointer : *argument.mutable_aggregate()->mutable_pointers())
-          Replace(pointer.mutable_array(), slots);
-      }
-      for (auto& global : *task->mutable_kernel()->mutable_globals()) {
-        if (global.has_array()) Replace(global.mutable_array(), slots);
-      }
-      break;
-    case wire::Task::kZeroFill: {
-      auto* fill = task->mutable_zero_fill();
-      const Location location = At(slots, fill->arena());
-      fill->set_arena(location.arena);
-      fill->set_offset(fill->offset() + location.offset);
-      break;
-    }
-    case wire::Task::kCopyBytes: {
-      auto* copy = task->mutable_copy_bytes();
-      const Location from = At(slots, copy->from_arena());
-      const Location to = At(slots, copy->to_arena());
-      copy->set_from_arena(from.arena);
-      copy->set_from_offset(copy->from_offset() + from.offset);
-      copy->set_to_arena(to.arena);
-      copy->set_to_offset(copy->to_offset() + to.offset);
-      break;
-    }
-    case wire::Task::kGraph:
-      for (auto& place : *task->mutable_graph()->mutable_slots()) {
-        const Location location = At(slots, place.arena());
-        place.set_arena(location.arena);
-        place.set_offset(place.offset() + location.offset);
-      }
-      break;
-    case wire::Task::KIND_NOT_SET:
-      break;
-  }
+  MapPlaces(task, [slots](const Location& place) { return Resolve(place, slots); });
+}
+
+void Rebinder::Use(const wire::Task& plan) {
+  task_ = plan;
+  slots_.clear();
+  MapPlaces(&task_, [this](const Location& place) {
+    slots_.push_back(place);
+    return place;
+  });
+}
+
+wire::Task* Rebinder::Bind(absl::Span<const Location> slots) {
+  auto place = slots_.begin();
+  MapPlaces(&task_, [&](const Location&) { return Resolve(*place++, slots); });
+  return &task_;
 }
 
 }  // namespace stride::ops

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "server/wire/plan.pb.h"
@@ -15,5 +17,18 @@ struct Location {
 // Replaces slots by locations throughout the task: arena = slots[slot].arena, offset +=
 // slots[slot].offset. In daemon and workers alike.
 void Bind(wire::Task* task, absl::Span<const Location> slots);
+
+// Binds one task again and again, to other locations each time, without a copy for each.
+class Rebinder {
+ public:
+  // Its plan from now on.
+  void Use(const wire::Task& plan);
+  // As Bind of the plan; good until the next call. What else the caller changes in it stays.
+  wire::Task* Bind(absl::Span<const Location> slots);
+
+ private:
+  wire::Task task_;
+  std::vector<Location> slots_;  // of the plan, by place: slot and offset
+};
 
 }  // namespace stride::ops

@@ -1,3 +1,5 @@
+#include "server/ops/operands.h"
+
 #include <map>
 
 #include "absl/strings/str_cat.h"
@@ -6,32 +8,176 @@
 namespace stride::ops {
 namespace {
 
-template <typename Message>
-void AddIndices(const Message& message, const char* name, std::vector<OperandField>* operands) {
+// Each calls add(operand, field), where `field` is called for the path if anybody wants it.
+template <typename Message, typename Add>
+void AddIndices(const Message& message, const char* name, Add add) {
   for (int i = 0; i < message.indices_size(); ++i)
-    operands->push_back({&message.indices(i), absl::StrCat(name, ".indices[", i, "]")});
+    add(&message.indices(i), [&] { return absl::StrCat(name, ".indices[", i, "]"); });
 }
 
-void AddMembers(const v1::KernelArgument::Aggregate& aggregate, const std::string& field,
-                std::vector<OperandField>* operands) {
+template <typename Add>
+void AddMembers(const v1::KernelArgument::Aggregate& aggregate, const std::string& field, Add add) {
   for (int m = 0; m < aggregate.members_size(); ++m) {
     if (!aggregate.members(m).has_array()) continue;
-    operands->push_back(
-        {&aggregate.members(m).array(), absl::StrCat(field, ".aggregate.members[", m, "].array")});
+    add(&aggregate.members(m).array(),
+        [&] { return absl::StrCat(field, ".aggregate.members[", m, "].array"); });
   }
 }
 
-void AddLaunch(const v1::KernelLaunch& launch, std::vector<OperandField>* operands) {
+template <typename Add>
+void AddLaunch(const v1::KernelLaunch& launch, Add add) {
   for (int i = 0; i < launch.arguments_size(); ++i) {
     const v1::KernelArgument& argument = launch.arguments(i);
     const std::string field = absl::StrCat("kernel_launch.arguments[", i, "]");
-    if (argument.has_array()) operands->push_back({&argument.array(), field + ".array"});
-    if (argument.has_aggregate()) AddMembers(argument.aggregate(), field, operands);
+    if (argument.has_array()) add(&argument.array(), [&] { return field + ".array"; });
+    if (argument.has_aggregate()) AddMembers(argument.aggregate(), field, add);
   }
   for (int i = 0; i < launch.globals_size(); ++i) {
     if (!launch.globals(i).has_array()) continue;
-    operands->push_back(
-        {&launch.globals(i).array(), absl::StrCat("kernel_launch.globals[", i, "].array")});
+    add(&launch.globals(i).array(),
+        [&] { return absl::StrCat("kernel_launch.globals[", i, "].array"); });
+  }
+}
+
+template <typename Add>
+void ForEachOperand(const v1::Operation& operation, Add add) {
+  switch (operation.kind_case()) {
+    case v1::Operation::kUfunc:
+      for (int i = 0; i < operation.ufunc().inputs_size(); ++i) {
+        add(&operation.ufunc().inputs(i), [&] { return absl::StrCat("ufunc.inputs[", i, "]"); });
+      }
+      if (operation.ufunc().has_where())
+        add(&operation.ufunc().where(), [&] { return std::string("ufunc.where"); });
+      break;
+    case v1::Operation::kExpression: {
+      std::map<std::string, const v1::Operand*> sorted;
+      for (const auto& [name, operand] : operation.expression().inputs()) sorted[name] = &operand;
+      for (const auto& [name, operand] : sorted) {
+        add(operand, [&] { return absl::StrCat("expression.inputs[", name, "]"); });
+      }
+      break;
+    }
+    case v1::Operation::kReduction:
+      add(&operation.reduction().input(), [&] { return std::string("reduction.input"); });
+      for (int i = 0; i < operation.reduction().more_inputs_size(); ++i) {
+        add(&operation.reduction().more_inputs(i),
+            [&] { return absl::StrCat("reduction.more_inputs[", i, "]"); });
+      }
+      if (operation.reduction().has_where())
+        add(&operation.reduction().where(), [&] { return std::string("reduction.where"); });
+      break;
+    case v1::Operation::kMatmul:
+      add(&operation.matmul().left(), [&] { return std::string("matmul.left"); });
+      add(&operation.matmul().right(), [&] { return std::string("matmul.right"); });
+      break;
+    case v1::Operation::kKernelLaunch:
+      AddLaunch(operation.kernel_launch(), add);
+      break;
+    case v1::Operation::kCopy:
+      add(&operation.copy().input(), [&] { return std::string("copy.input"); });
+      break;
+    case v1::Operation::kView:
+      add(&operation.view().input(), [&] { return std::string("view.input"); });
+      break;
+    case v1::Operation::kAccumulation:
+      add(&operation.accumulation().input(), [&] { return std::string("accumulation.input"); });
+      break;
+    case v1::Operation::kGather:
+      add(&operation.gather().input(), [&] { return std::string("gather.input"); });
+      AddIndices(operation.gather(), "gather", add);
+      break;
+    case v1::Operation::kScatter:
+      add(&operation.scatter().values(), [&] { return std::string("scatter.values"); });
+      AddIndices(operation.scatter(), "scatter", add);
+      break;
+    case v1::Operation::kCompress:
+      add(&operation.compress().input(), [&] { return std::string("compress.input"); });
+      add(&operation.compress().mask(), [&] { return std::string("compress.mask"); });
+      break;
+    case v1::Operation::kNonzero:
+      add(&operation.nonzero().input(), [&] { return std::string("nonzero.input"); });
+      break;
+    case v1::Operation::kSort:
+      add(&operation.sort().input(), [&] { return std::string("sort.input"); });
+      break;
+    case v1::Operation::kTopK:
+      add(&operation.top_k().input(), [&] { return std::string("top_k.input"); });
+      break;
+    case v1::Operation::kHistogram: {
+      const v1::Histogram& histogram = operation.histogram();
+      add(&histogram.input(), [&] { return std::string("histogram.input"); });
+      if (histogram.has_edges())
+        add(&histogram.edges(), [&] { return std::string("histogram.edges"); });
+      if (histogram.has_weights())
+        add(&histogram.weights(), [&] { return std::string("histogram.weights"); });
+      break;
+    }
+    case v1::Operation::kGroupReduce:
+      add(&operation.group_reduce().values(), [&] { return std::string("group_reduce.values"); });
+      add(&operation.group_reduce().groups(), [&] { return std::string("group_reduce.groups"); });
+      break;
+    case v1::Operation::kSearch:
+      add(&operation.search().sorted(), [&] { return std::string("search.sorted"); });
+      add(&operation.search().values(), [&] { return std::string("search.values"); });
+      break;
+    case v1::Operation::kLinalg:
+      for (int i = 0; i < operation.linalg().operands_size(); ++i) {
+        add(&operation.linalg().operands(i),
+            [&] { return absl::StrCat("linalg.operands[", i, "]"); });
+      }
+      break;
+    case v1::Operation::kFft:
+      add(&operation.fft().input(), [&] { return std::string("fft.input"); });
+      break;
+    case v1::Operation::kReduceAt:
+      add(&operation.reduce_at().input(), [&] { return std::string("reduce_at.input"); });
+      add(&operation.reduce_at().indices(), [&] { return std::string("reduce_at.indices"); });
+      break;
+    case v1::Operation::kOuter:
+      add(&operation.outer().left(), [&] { return std::string("outer.left"); });
+      add(&operation.outer().right(), [&] { return std::string("outer.right"); });
+      break;
+    case v1::Operation::kApplyAt:
+      // A function of one input has none.
+      if (operation.apply_at().has_values())
+        add(&operation.apply_at().values(), [&] { return std::string("apply_at.values"); });
+      AddIndices(operation.apply_at(), "apply_at", add);
+      break;
+    case v1::Operation::kGufunc:
+      for (int i = 0; i < operation.gufunc().inputs_size(); ++i)
+        add(&operation.gufunc().inputs(i), [&] { return absl::StrCat("gufunc.inputs[", i, "]"); });
+      break;
+    case v1::Operation::kProgramCall:
+      for (int i = 0; i < operation.program_call().inputs_size(); ++i) {
+        add(&operation.program_call().inputs(i),
+            [&] { return absl::StrCat("program_call.inputs[", i, "]"); });
+      }
+      break;
+    case v1::Operation::kCreation:
+    case v1::Operation::KIND_NOT_SET:
+      break;
+  }
+}
+
+// Likewise of outputs.
+template <typename Add>
+void ForEachOutput(const v1::Operation& operation, Add add) {
+  if (operation.kind_case() != v1::Operation::kKernelLaunch) {
+    for (int i = 0; i < operation.outputs_size(); ++i)
+      add(&operation.outputs(i), [&] { return absl::StrCat("outputs[", i, "]"); });
+    return;
+  }
+  for (int i = 0; i < operation.kernel_launch().arguments_size(); ++i) {
+    const v1::KernelArgument& argument = operation.kernel_launch().arguments(i);
+    const std::string field = absl::StrCat("kernel_launch.arguments[", i, "]");
+    if (argument.has_new_array())
+      add(&argument.new_array().output(), [&] { return field + ".new_array.output"; });
+    for (int m = 0; m < argument.aggregate().members_size(); ++m) {
+      const auto& member = argument.aggregate().members(m);
+      if (!member.has_new_array()) continue;
+      add(&member.new_array().output(),
+          [&] { return absl::StrCat(field, ".aggregate.members[", m, "].new_array.output"); });
+    }
   }
 }
 
@@ -39,144 +185,29 @@ void AddLaunch(const v1::KernelLaunch& launch, std::vector<OperandField>* operan
 
 std::vector<OperandField> CollectOperands(const v1::Operation& operation) {
   std::vector<OperandField> operands;
-  switch (operation.kind_case()) {
-    case v1::Operation::kUfunc:
-      operands.reserve(operation.ufunc().inputs_size() + 1);
-      for (int i = 0; i < operation.ufunc().inputs_size(); ++i) {
-        operands.push_back({&operation.ufunc().inputs(i), absl::StrCat("ufunc.inputs[", i, "]")});
-      }
-      if (operation.ufunc().has_where())
-        operands.push_back({&operation.ufunc().where(), "ufunc.where"});
-      break;
-    case v1::Operation::kExpression: {
-      std::map<std::string, const v1::Operand*> sorted;
-      for (const auto& [name, operand] : operation.expression().inputs()) sorted[name] = &operand;
-      for (const auto& [name, operand] : sorted) {
-        operands.push_back({operand, absl::StrCat("expression.inputs[", name, "]")});
-      }
-      break;
-    }
-    case v1::Operation::kReduction:
-      operands.push_back({&operation.reduction().input(), "reduction.input"});
-      for (int i = 0; i < operation.reduction().more_inputs_size(); ++i) {
-        operands.push_back({&operation.reduction().more_inputs(i),
-                            absl::StrCat("reduction.more_inputs[", i, "]")});
-      }
-      if (operation.reduction().has_where())
-        operands.push_back({&operation.reduction().where(), "reduction.where"});
-      break;
-    case v1::Operation::kMatmul:
-      operands.push_back({&operation.matmul().left(), "matmul.left"});
-      operands.push_back({&operation.matmul().right(), "matmul.right"});
-      break;
-    case v1::Operation::kKernelLaunch:
-      AddLaunch(operation.kernel_launch(), &operands);
-      break;
-    case v1::Operation::kCopy:
-      operands.push_back({&operation.copy().input(), "copy.input"});
-      break;
-    case v1::Operation::kView:
-      operands.push_back({&operation.view().input(), "view.input"});
-      break;
-    case v1::Operation::kAccumulation:
-      operands.push_back({&operation.accumulation().input(), "accumulation.input"});
-      break;
-    case v1::Operation::kGather:
-      operands.push_back({&operation.gather().input(), "gather.input"});
-      AddIndices(operation.gather(), "gather", &operands);
-      break;
-    case v1::Operation::kScatter:
-      operands.push_back({&operation.scatter().values(), "scatter.values"});
-      AddIndices(operation.scatter(), "scatter", &operands);
-      break;
-    case v1::Operation::kCompress:
-      operands.push_back({&operation.compress().input(), "compress.input"});
-      operands.push_back({&operation.compress().mask(), "compress.mask"});
-      break;
-    case v1::Operation::kNonzero:
-      operands.push_back({&operation.nonzero().input(), "nonzero.input"});
-      break;
-    case v1::Operation::kSort:
-      operands.push_back({&operation.sort().input(), "sort.input"});
-      break;
-    case v1::Operation::kTopK:
-      operands.push_back({&operation.top_k().input(), "top_k.input"});
-      break;
-    case v1::Operation::kHistogram: {
-      const v1::Histogram& histogram = operation.histogram();
-      operands.push_back({&histogram.input(), "histogram.input"});
-      if (histogram.has_edges()) operands.push_back({&histogram.edges(), "histogram.edges"});
-      if (histogram.has_weights()) operands.push_back({&histogram.weights(), "histogram.weights"});
-      break;
-    }
-    case v1::Operation::kGroupReduce:
-      operands.push_back({&operation.group_reduce().values(), "group_reduce.values"});
-      operands.push_back({&operation.group_reduce().groups(), "group_reduce.groups"});
-      break;
-    case v1::Operation::kSearch:
-      operands.push_back({&operation.search().sorted(), "search.sorted"});
-      operands.push_back({&operation.search().values(), "search.values"});
-      break;
-    case v1::Operation::kLinalg:
-      for (int i = 0; i < operation.linalg().operands_size(); ++i) {
-        operands.push_back(
-            {&operation.linalg().operands(i), absl::StrCat("linalg.operands[", i, "]")});
-      }
-      break;
-    case v1::Operation::kFft:
-      operands.push_back({&operation.fft().input(), "fft.input"});
-      break;
-    case v1::Operation::kReduceAt:
-      operands.push_back({&operation.reduce_at().input(), "reduce_at.input"});
-      operands.push_back({&operation.reduce_at().indices(), "reduce_at.indices"});
-      break;
-    case v1::Operation::kOuter:
-      operands.push_back({&operation.outer().left(), "outer.left"});
-      operands.push_back({&operation.outer().right(), "outer.right"});
-      break;
-    case v1::Operation::kApplyAt:
-      // A function of one input has none.
-      if (operation.apply_at().has_values())
-        operands.push_back({&operation.apply_at().values(), "apply_at.values"});
-      AddIndices(operation.apply_at(), "apply_at", &operands);
-      break;
-    case v1::Operation::kGufunc:
-      for (int i = 0; i < operation.gufunc().inputs_size(); ++i)
-        operands.push_back({&operation.gufunc().inputs(i), absl::StrCat("gufunc.inputs[", i, "]")});
-      break;
-    case v1::Operation::kProgramCall:
-      for (int i = 0; i < operation.program_call().inputs_size(); ++i) {
-        operands.push_back(
-            {&operation.program_call().inputs(i), absl::StrCat("program_call.inputs[", i, "]")});
-      }
-      break;
-    case v1::Operation::kCreation:
-    case v1::Operation::KIND_NOT_SET:
-      break;
-  }
+  ForEachOperand(operation, [&](const v1::Operand* operand, auto field) {
+    operands.push_back({operand, field()});
+  });
   return operands;
 }
 
 std::vector<OutputField> CollectOutputs(const v1::Operation& operation) {
   std::vector<OutputField> outputs;
-  if (operation.kind_case() != v1::Operation::kKernelLaunch) {
-    for (int i = 0; i < operation.outputs_size(); ++i) {
-      outputs.push_back({&operation.outputs(i), absl::StrCat("outputs[", i, "]")});
-    }
-    return outputs;
-  }
-  for (int i = 0; i < operation.kernel_launch().arguments_size(); ++i) {
-    const v1::KernelArgument& argument = operation.kernel_launch().arguments(i);
-    const std::string field = absl::StrCat("kernel_launch.arguments[", i, "]");
-    if (argument.has_new_array())
-      outputs.push_back({&argument.new_array().output(), field + ".new_array.output"});
-    for (int m = 0; m < argument.aggregate().members_size(); ++m) {
-      const auto& member = argument.aggregate().members(m);
-      if (!member.has_new_array()) continue;
-      outputs.push_back({&member.new_array().output(),
-                         absl::StrCat(field, ".aggregate.members[", m, "].new_array.output")});
-    }
-  }
+  ForEachOutput(operation, [&](const v1::Output* output, auto field) {
+    outputs.push_back({output, field()});
+  });
+  return outputs;
+}
+
+Operands OperandsOf(const v1::Operation& operation) {
+  Operands operands;
+  ForEachOperand(operation, [&](const v1::Operand* operand, auto) { operands.push_back(operand); });
+  return operands;
+}
+
+Outputs OutputsOf(const v1::Operation& operation) {
+  Outputs outputs;
+  ForEachOutput(operation, [&](const v1::Output* output, auto) { outputs.push_back(output); });
   return outputs;
 }
 

@@ -101,14 +101,15 @@ class Memory {
 };
 
 absl::Status Clear(broker::Worker& worker, Told& told, absl::Time deadline) {
-  wire::Submit submit;
-  wire::Task* task = submit.add_tasks();
-  task->set_sequence(1);
-  task->set_label("canary");
-  task->mutable_zero_fill()->set_arena(kArena);
-  task->mutable_zero_fill()->set_offset(kClearedBegin);
-  task->mutable_zero_fill()->set_size(kClearedEnd - kClearedBegin);
-  if (absl::Status status = worker.Submit(submit); !status.ok()) return status;
+  wire::Task task;
+  task.set_sequence(1);
+  task.set_label("canary");
+  task.mutable_zero_fill()->set_arena(kArena);
+  task.mutable_zero_fill()->set_offset(kClearedBegin);
+  task.mutable_zero_fill()->set_size(kClearedEnd - kClearedBegin);
+  wire::TaskPacket packet;
+  packet.Add(task);
+  if (absl::Status status = worker.Submit(packet); !status.ok()) return status;
   absl::MutexLock lock(&told.mutex);
   if (!Await(told.mutex, absl::Condition(&told.ended), deadline))
     return absl::DeadlineExceededError("it did not end in time");

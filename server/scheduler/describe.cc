@@ -126,8 +126,8 @@ void Describe(const Core& core, const session::Array& array, v1::Array* empty) {
     SetTimestamp(array.expire_time, out.mutable_expire_time());
   if (array.buffer == nullptr && array.shards == nullptr) return;
   out.set_data_type(static_cast<v1::DataType>(array.info.dtype));
-  for (int64_t extent : array.info.shape) out.add_shape(extent);
-  for (int64_t stride : array.info.strides) out.add_strides(stride);
+  out.mutable_shape()->Add(array.info.shape.begin(), array.info.shape.end());
+  out.mutable_strides()->Add(array.info.strides.begin(), array.info.strides.end());
   out.set_size_bytes(array.info.size_bytes());
   if (array.shards != nullptr) {
     DescribeShards(core, array, &out);

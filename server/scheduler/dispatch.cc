@@ -4,9 +4,9 @@
 #include <set>
 #include <utility>
 
+#include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
-#include "google/protobuf/arena.h"
 #include "server/base/crash_point.h"
 #include "server/base/error.h"
 #include "server/scheduler/argument_text.h"
@@ -110,12 +110,10 @@ void Scheduler::Pump(Lane& lane) {
 
 // Fills and sends one packet. True: there may be more to send.
 bool Scheduler::PumpOnce(Lane& lane) {
-  google::protobuf::Arena arena(lane.packet_block.data(), lane.packet_block.size());
-  auto* submit = google::protobuf::Arena::CreateMessage<wire::Submit>(&arena);
-  size_t bytes = 0;
+  lane.packet.Clear();
   double budget = Budget(lane);
   while (!lane.ready.empty() && lane.in_flight.size() < kMaxInFlight && lane.worker != nullptr &&
-         bytes < kMaxSubmitBytes) {
+         lane.packet.bytes().size() < kMaxSubmitBytes) {
     std::shared_ptr<Task> task = lane.ready.front();
     if (absl::Status error = FirstInputError(*task); !error.ok()) {
       EndUnrun(task, error);
@@ -139,14 +137,13 @@ bool Scheduler::PumpOnce(Lane& lane) {
       continue;
     }
     if (budget <= 0) break;
-    wire::Task* bound = BoundTask(*task, lane, *submit);
-    size_t size = bound->ByteSizeLong();
+    const wire::Task& bound = BoundTask(*task, lane);
+    const size_t size = bound.ByteSizeLong();
     if (size > kMaxTaskBytes) {
       EndUnrun(task, InvalidField(v1::ERROR_REASON_SIZE_LIMIT, "",
                                   "the operation is too large for one launch; split it"));
       continue;
     }
-    bytes += size;
     // With nobody else waiting nothing hangs on it.
     task->expected_seconds =
         std::isinf(budget) ? task->estimate_seconds : ExpectedSeconds(*task, lane);
@@ -154,23 +151,46 @@ bool Scheduler::PumpOnce(Lane& lane) {
     MapForTask(*task, lane);
     LoadModule(task->module, lane);
     if (task->replay != nullptr) LoadReplay(*task, lane);
-    AddToSubmit(task, lane, bound, submit);
+    AddToPacket(task, lane, bound, size);
     // What follows it here may go in the same packet.
     const TaskList dependents = task->dependents;
     for (const auto& dependent : dependents) Evaluate(dependent);
   }
-  if (submit->tasks().empty()) return false;
+  if (lane.packet.empty()) return false;
   core_->recorder.Commit();  // a successor must know what may have begun
   STRIDE_CRASH_POINT("scheduler.before_submit");
   // A worker that is gone answers UNAVAILABLE; its death is told apart and takes these tasks back.
-  lane.worker->Submit(*submit).IgnoreError();
+  lane.worker->Submit(lane.packet).IgnoreError();
   STRIDE_CRASH_POINT("scheduler.after_submit");
   NoteStart(lane);
   return true;
 }
 
-wire::Task* Scheduler::BoundTask(const Task& task, const Lane& lane,
-                                 const wire::Submit& submit) const {
+namespace {
+
+// What its outputs need before its own launch: the buffers to be cleared.
+template <typename Take>
+void ForEachFill(const Task& task, Take take) {
+  const size_t num_inputs = task.uses.size() - task.plan().outputs.size();
+  for (int output : task.plan().zeroed_outputs) {
+    const store::Buffer& buffer = *task.uses[num_inputs + output].buffer;
+    if (buffer.size > 0) take(buffer);
+  }
+}
+
+ops::Rebinder& RebinderFor(const std::shared_ptr<const Planned>& planned, Lane& lane) {
+  Lane::Bound& bound = lane.bound[absl::HashOf(planned.get()) % Lane::kNumBound];
+  if (bound.planned != planned) {
+    bound.rebinder.Use(planned->plan.task);
+    // One that this task alone has does not come again, and may hold a client's source.
+    bound.planned = planned.use_count() > 1 ? planned : nullptr;
+  }
+  return bound.rebinder;
+}
+
+}  // namespace
+
+const wire::Task& Scheduler::BoundTask(const Task& task, Lane& lane) const {
   absl::InlinedVector<ops::Location, 8> slots;
   slots.reserve(task.uses.size());
   for (const Use& use : task.uses) {
@@ -181,33 +201,31 @@ wire::Task* Scheduler::BoundTask(const Task& task, const Lane& lane,
     const store::Allocation& replica = *BlockFor(task, use, lane);
     slots.push_back({replica.arena->id, replica.offset});
   }
-  auto* bound = google::protobuf::Arena::CreateMessage<wire::Task>(submit.GetArena());
-  *bound = task.plan().task;
-  ops::Bind(bound, slots);
+  wire::Task* bound = RebinderFor(task.planned, lane).Bind(slots);
   if (task.module != nullptr) SetModule(bound, task.module->id);
   bound->set_label(task.label);
-  return bound;
+  uint64_t sequence = lane.next_sequence;
+  ForEachFill(task, [&](const store::Buffer&) { ++sequence; });
+  bound->set_sequence(sequence);
+  return *bound;
 }
 
-void Scheduler::AddToSubmit(const std::shared_ptr<Task>& task, Lane& lane, wire::Task* bound,
-                            wire::Submit* submit) {
-  size_t num_inputs = task->uses.size() - task->plan().outputs.size();
+void Scheduler::AddToPacket(const std::shared_ptr<Task>& task, Lane& lane, const wire::Task& bound,
+                            size_t size) {
   task->worker_record = lane.worker_record;
   task->first_sequence = lane.next_sequence;
-  for (int output : task->plan().zeroed_outputs) {
-    const store::Buffer& buffer = *task->uses[num_inputs + output].buffer;
-    if (buffer.size == 0) continue;
+  ForEachFill(*task, [&](const store::Buffer& buffer) {
     const store::Allocation& replica = buffer.replicas.at(lane.device);
-    wire::Task* fill = submit->add_tasks();
-    fill->set_sequence(lane.next_sequence++);
-    fill->mutable_zero_fill()->set_arena(replica.arena->id);
-    fill->mutable_zero_fill()->set_offset(replica.offset);
-    fill->mutable_zero_fill()->set_size(buffer.size);
-    lane.in_flight.push_back({fill->sequence(), task, false});
-  }
-  bound->set_sequence(lane.next_sequence++);
-  lane.in_flight.push_back({bound->sequence(), task, true});
-  submit->mutable_tasks()->UnsafeArenaAddAllocated(bound);
+    wire::Task fill;
+    fill.set_sequence(lane.next_sequence++);
+    fill.mutable_zero_fill()->set_arena(replica.arena->id);
+    fill.mutable_zero_fill()->set_offset(replica.offset);
+    fill.mutable_zero_fill()->set_size(buffer.size);
+    lane.packet.Add(fill);
+    lane.in_flight.push_back({fill.sequence(), task, false});
+  });
+  lane.packet.Add(bound, size);
+  lane.in_flight.push_back({lane.next_sequence++, task, true});
   task->last_sequence = lane.next_sequence - 1;
 
   lane.LeavePreparing(*task);
@@ -226,11 +244,14 @@ void Scheduler::AddToSubmit(const std::shared_ptr<Task>& task, Lane& lane, wire:
 }
 
 void Scheduler::MapForTask(const Task& task, Lane& lane) {
+  const store::Arena* last = nullptr;
   for (const Use& use : task.uses) {
     if (use.buffer == nullptr) continue;
+    const std::shared_ptr<store::Arena>& arena = BlockFor(task, use, lane)->arena;
+    if (std::exchange(last, arena.get()) == arena.get()) continue;
     const bool peer = use.buffer->replicas.count(lane.device) == 0;
     // A worker that is gone: its death takes the task back.
-    MapFor(lane, BlockFor(task, use, lane)->arena, peer).IgnoreError();
+    MapFor(lane, arena, peer).IgnoreError();
   }
 }
 
@@ -251,8 +272,12 @@ void Scheduler::TasksDone(Lane& lane, const broker::Worker* worker,
                           absl::Span<const wire::TaskResult> results) {
   if (lane.worker.get() != worker) return;
   STRIDE_CRASH_POINT("scheduler.before_completion");
+  const absl::Time now = core_->Now();
+  double device_seconds = 0;
+  core_->deferred.reserve(core_->deferred.size() + results.size());
   for (const wire::TaskResult& result : results) {
     if (lane.in_flight.empty() || lane.in_flight.front().sequence != result.sequence()) {
+      core_->accounts->AddDeviceTime(lane.tenant, lane.device, device_seconds);
       lane.worker->Kill(
           MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST,
                     "the device process gave an answer out of order and was replaced"));
@@ -263,8 +288,8 @@ void Scheduler::TasksDone(Lane& lane, const broker::Worker* worker,
       TasksCancelled(lane, worker, result.sequence(), /*taken=*/false);
     Lane::InFlight entry = std::move(lane.in_flight.front());
     lane.in_flight.pop_front();
-    turns_[lane.device].share.Charge(lane.flow, result.run_seconds(), core_->Now());
-    core_->accounts->AddDeviceTime(lane.tenant, lane.device, result.run_seconds());
+    turns_[lane.device].share.Charge(lane.flow, result.run_seconds(), now);
+    device_seconds += std::max(0.0, result.run_seconds());
     ReleaseHeld(entry);
     if (entry.task == nullptr) continue;
     entry.task->run_seconds += result.run_seconds();
@@ -274,6 +299,7 @@ void Scheduler::TasksDone(Lane& lane, const broker::Worker* worker,
       entry.task->early_error = TaskStatus(*entry.task, lane, result.status());
     }
   }
+  core_->accounts->AddDeviceTime(lane.tenant, lane.device, device_seconds);
   MemoryChanged();
   NoteStart(lane);
   Pump(lane);

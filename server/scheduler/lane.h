@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <list>
@@ -13,16 +14,18 @@
 #include "absl/time/time.h"
 #include "server/base/ids.h"
 #include "server/broker/worker.h"
+#include "server/ops/bind.h"
 #include "server/scheduler/fair_share.h"
 #include "server/scheduler/task.h"
 #include "server/store/arena_pool.h"
+#include "server/wire/task_packet.h"
 
 namespace stride::scheduler {
 
 // One tenant on one device: its memory there, its worker process, and the tasks on their way to it.
 // Guarded by the engine's lock.
 struct Lane {
-  static constexpr size_t kPacketBlockBytes = 64 << 10;
+  static constexpr size_t kNumBound = 8;
 
   Lane(TenantId tenant, int device, const wire::DeviceDescription& description)
       : tenant(std::move(tenant)), device(device), description(description) {
@@ -92,8 +95,14 @@ struct Lane {
   std::map<uint64_t, std::vector<std::shared_ptr<Task>>> recalls;
   bool watching_start = false;  // a timer will look whether the first task in flight has begun
   bool pumping = false;         // Pump is at work further up the stack
-  // Where it makes its packets: they take no other memory.
-  std::vector<char> packet_block = std::vector<char>(kPacketBlockBytes);
+  // Where it makes its packets, one after another: they take no other memory.
+  wire::TaskPacket packet;
+  // Plans that it was sent lately, each where its address says, to be sent again elsewhere.
+  struct Bound {
+    std::shared_ptr<const Planned> planned;
+    ops::Rebinder rebinder;
+  };
+  std::array<Bound, kNumBound> bound;
   bool pump_again = false;  // and was asked for once more meanwhile
   FairShare::Flow flow;     // its share of the device
   bool killed = false;      // its worker, for a task that outlived its grace

@@ -10,6 +10,7 @@
 #include "absl/strings/strip.h"
 #include "server/base/device_name.h"
 #include "server/base/error.h"
+#include "server/ops/operands.h"
 #include "server/ops/plan.h"
 #include "server/scheduler/array_spec.h"
 #include "server/scheduler/resolved.h"
@@ -204,22 +205,28 @@ absl::Status Operations::Resolve(const TenantId& tenant, const std::string& sess
     if (!device.ok()) return device.status();
     resolved->device = *device;
   }
-  const std::vector<ops::OperandField> operands = ops::CollectOperands(operation);
+  const ops::Operands operands = ops::OperandsOf(operation);
   resolved->inputs.reserve(operands.size());
-  for (const ops::OperandField& field : operands) {
-    if (field.operand->source_case() == v1::Operand::kScalar) {
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (operands[i]->source_case() == v1::Operand::kScalar) {
       resolved->inputs.push_back(nullptr);
       continue;
     }
-    auto array = ResolveOperand(tenant, resolved->session.get(), *field.operand);
-    if (!array.ok()) return PrefixField(array.status(), absl::StrCat(field.field, "."));
+    auto array = ResolveOperand(tenant, resolved->session.get(), *operands[i]);
+    if (!array.ok()) {
+      return PrefixField(array.status(),
+                         absl::StrCat(ops::CollectOperands(operation)[i].field, "."));
+    }
     if (!(*array)->status().ok()) return (*array)->status();
     resolved->inputs.push_back(*std::move(array));
   }
-  for (const ops::OutputField& field : ops::CollectOutputs(operation)) {
-    absl::Status status = ResolveOutput(tenant, *field.output, field.field, resolved);
+  const ops::Outputs outputs = ops::OutputsOf(operation);
+  resolved->targets.reserve(outputs.size());
+  for (size_t j = 0; j < outputs.size(); ++j) {
+    auto field = [&] { return ops::CollectOutputs(operation)[j].field; };
+    absl::Status status = ResolveOutput(tenant, *outputs[j], field, resolved);
     if (!status.ok()) return status;
-    resolved->asks_sharding |= field.output->has_sharding();
+    resolved->asks_sharding |= outputs[j]->has_sharding();
   }
   return absl::OkStatus();
 }
@@ -278,18 +285,18 @@ absl::StatusOr<ArrayPtr> Operations::InlineArray(const TenantId& tenant,
 }
 
 absl::Status Operations::ResolveOutput(const TenantId& tenant, const v1::Output& output,
-                                       const std::string& field, Resolved* resolved) {
+                                       absl::FunctionRef<std::string()> field, Resolved* resolved) {
   Resolved::Target target;
   switch (output.target_case()) {
     case v1::Output::kHandle:
       if (resolved->session == nullptr || output.handle() == 0) {
-        return InvalidField(v1::ERROR_REASON_INVALID_FIELD, absl::StrCat(field, ".handle"),
+        return InvalidField(v1::ERROR_REASON_INVALID_FIELD, absl::StrCat(field(), ".handle"),
                             "an output handle is not 0 and needs the request's session");
       }
       target.name = {.session = resolved->session->id, .handle = output.handle()};
       break;
     case v1::Output::kName: {
-      auto name = session::ParseArrayName(output.name(), absl::StrCat(field, ".name"));
+      auto name = session::ParseArrayName(output.name(), absl::StrCat(field(), ".name"));
       if (!name.ok()) return name.status();
       target.name = *name;
       break;
@@ -298,11 +305,14 @@ absl::Status Operations::ResolveOutput(const TenantId& tenant, const v1::Output&
       target.is_inline = true;
       break;
     default:
-      return InvalidField(v1::ERROR_REASON_INVALID_FIELD, absl::StrCat(field, ".target"),
+      return InvalidField(v1::ERROR_REASON_INVALID_FIELD, absl::StrCat(field(), ".target"),
                           "an output is a handle, a name or inline_result");
   }
+  const bool taken = output.target_case() == v1::Output::kHandle
+                         ? resolved->session->arrays.count(output.handle()) > 0
+                         : !target.is_inline && core_->catalogue.Has(tenant, target.name);
   bool exists = false;
-  if (!target.is_inline && (output.existing() || core_->catalogue.Has(tenant, target.name))) {
+  if (!target.is_inline && (output.existing() || taken)) {
     auto found = core_->catalogue.FindArray(tenant, target.name, core_->Now());
     exists = found.ok();
     if (!exists) return found.status();
@@ -311,7 +321,7 @@ absl::Status Operations::ResolveOutput(const TenantId& tenant, const v1::Output&
                        absl::StrCat("the output exists already; choose another name, delete it "
                                     "first, or set `existing`: ",
                                     target.name.ToString()),
-                       {{"name", target.name.ToString()}, {"field", field}});
+                       {{"name", target.name.ToString()}, {"field", field()}});
     }
     if (exists && !(*found)->status().ok()) return (*found)->status();
     target.existing = *found;
@@ -319,12 +329,12 @@ absl::Status Operations::ResolveOutput(const TenantId& tenant, const v1::Output&
   if (!target.is_inline && !exists) {
     for (const auto& other : resolved->targets) {
       if (!other.is_inline && other.name.ToString() == target.name.ToString()) {
-        return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field,
+        return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field(),
                             "two outputs have the same target");
       }
     }
   } else if (target.is_inline && output.existing()) {
-    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, absl::StrCat(field, ".existing"),
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, absl::StrCat(field(), ".existing"),
                         "an inline result cannot exist already");
   }
   resolved->targets.push_back(std::move(target));

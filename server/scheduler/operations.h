@@ -94,7 +94,7 @@ class Operations {
                                                                  const session::Session* session,
                                                                  const v1::Operand& operand);
   absl::Status ResolveOutput(const TenantId& tenant, const v1::Output& output,
-                             const std::string& field, Resolved* resolved);
+                             absl::FunctionRef<std::string()> field, Resolved* resolved);
   absl::StatusOr<std::shared_ptr<session::Array>> InlineArray(const TenantId& tenant,
                                                               const v1::InlineArray& inline_array);
   // `known`: the operation's plan for these inputs and outputs, where it is known already.

@@ -1,6 +1,7 @@
 #include "server/scheduler/plan_cache.h"
 
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 #include <utility>
 
@@ -10,27 +11,27 @@ namespace {
 // A plan takes a few kilobytes.
 constexpr size_t kMaxPlans = 4096;
 constexpr size_t kMaxKeyBytes = 4096;
-constexpr size_t kUsualKeyBytes = 256;
 
+// Into memory of its own: a key is written with every operation, a few bytes at a time.
 class KeyWriter {
  public:
-  KeyWriter() { key_.reserve(kUsualKeyBytes); }
-
   template <typename Number>
   void Add(Number value) {
-    key_.append(reinterpret_cast<const char*>(&value), sizeof(value));
+    AddBytes(&value, sizeof(value));
   }
   void AddText(std::string_view text) {
     Add(text.size());
-    key_.append(text);
+    AddBytes(text.data(), text.size());
   }
   void AddNumbers(const std::vector<int64_t>& numbers) {
     Add(numbers.size());
-    key_.append(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(int64_t));
+    AddBytes(numbers.data(), numbers.size() * sizeof(int64_t));
   }
   void AddMessage(const google::protobuf::MessageLite& message) {
-    Add(message.ByteSizeLong());
-    message.AppendToString(&key_);
+    const size_t size = message.ByteSizeLong();
+    Add(size);
+    if (char* room = Take(size))
+      message.SerializeWithCachedSizesToArray(reinterpret_cast<uint8_t*>(room));
   }
   // A number is part of the plan, of an array only its place among the inputs.
   void AddOperand(const v1::Operand& operand) {
@@ -52,10 +53,24 @@ class KeyWriter {
       AddNumbers(array->strides);
     }
   }
-  std::string Take() { return key_.size() <= kMaxKeyBytes ? std::move(key_) : std::string(); }
+  std::string Key() const { return full_ ? std::string() : std::string(key_, size_); }
 
  private:
-  std::string key_;
+  void AddBytes(const void* bytes, size_t size) {
+    char* room = Take(size);
+    if (room != nullptr && size > 0) std::memcpy(room, bytes, size);
+  }
+  // Null: there is no more.
+  char* Take(size_t size) {
+    full_ = full_ || size > kMaxKeyBytes - size_;
+    if (full_) return nullptr;
+    size_ += size;
+    return key_ + size_ - size;
+  }
+
+  char key_[kMaxKeyBytes];
+  size_t size_ = 0;
+  bool full_ = false;
 };
 
 void AddKind(const v1::Ufunc& ufunc, KeyWriter& key) {
@@ -138,7 +153,7 @@ std::string PlanCache::KeyOf(const v1::Operation& operation,
   }
   key.AddArrays(inputs);
   key.AddArrays(existing);
-  return key.Take();
+  return key.Key();
 }
 
 std::shared_ptr<const Planned> PlanCache::Find(const std::string& key) const {

@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/scheduler/scheduler.h"
@@ -268,7 +269,7 @@ bool Scheduler::TakeMemory(const std::shared_ptr<Task>& task,
   }
   uint64_t turn = task->waits_memory ? task->memory_turn : UINT64_MAX;
   Hold(*task);  // what it has must not make room for what it lacks
-  std::vector<store::Allocation> blocks(lacking.size());
+  absl::InlinedVector<store::Allocation, 2> blocks(lacking.size());
   Memory::Outcome outcome = Memory::Outcome::kAllocated;
   size_t count = 0;
   while (count < lacking.size()) {

@@ -14,7 +14,7 @@ constexpr size_t kMaxEntries = 100000;    // beyond this the model starts anew r
 
 uint64_t Key(const wire::DeviceDescription& device, const std::string& code_key,
              const ops::Plan& plan) {
-  int size_class = static_cast<int>(std::log2(std::max(1.0, plan.bytes + plan.flops)));
+  int size_class = std::ilogb(std::max(1.0, plan.bytes + plan.flops));
   return absl::HashOf(device.id(), code_key, static_cast<int>(plan.task.kind_case()), size_class);
 }
 

@@ -273,7 +273,9 @@ void Scheduler::Complete(const std::shared_ptr<Task>& task, absl::Status status)
   SetState(*task, TaskState::kDone);
   core_->deferred.push_back([task] {
     task->finished.Notify();
-    for (auto& callback : std::exchange(task->on_done, {})) callback(task->result);
+    // Nobody adds to them any more.
+    for (auto& callback : task->on_done) callback(task->result);
+    task->on_done.clear();
   });
   // One after another, not one inside another: an error may run down a chain of any length.
   // Not by insert: into an empty deque that puts them in front, where it takes memory each time.

@@ -201,10 +201,11 @@ class Scheduler {
   bool MayDispatch(const Task& task, const Lane& lane) const;
   bool PumpOnce(Lane& lane);
   double ExpectedSeconds(const Task& task, const Lane& lane) const;
-  // In the arena of the packet that it may become a part of.
-  wire::Task* BoundTask(const Task& task, const Lane& lane, const wire::Submit& submit) const;
-  void AddToSubmit(const std::shared_ptr<Task>& task, Lane& lane, wire::Task* bound,
-                   wire::Submit* submit);
+  // As it is to be sent now, after its zero fills; the lane's until the next one.
+  const wire::Task& BoundTask(const Task& task, Lane& lane) const;
+  // `size`: what its ByteSizeLong has answered.
+  void AddToPacket(const std::shared_ptr<Task>& task, Lane& lane, const wire::Task& bound,
+                   size_t size);
   void MapForTask(const Task& task, Lane& lane);
   void LoadModule(const std::shared_ptr<const broker::CompiledModule>& module, Lane& lane);
 

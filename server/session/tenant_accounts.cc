@@ -24,6 +24,16 @@ absl::Status Check(const TenantId& tenant, std::string_view quota, std::string_v
                        kRetryDelay);
 }
 
+// One limit of the quota that counts for a tenant.
+std::optional<int64_t> LimitOf(const std::map<TenantId, identity::Quota>& quotas,
+                               const identity::Quota& others, const identity::Quota& defaults,
+                               const TenantId& tenant,
+                               std::optional<int64_t> identity::Quota::*member) {
+  auto own = quotas.find(tenant);
+  const identity::Quota& quota = own == quotas.end() ? others : own->second;
+  return (quota.*member).has_value() ? quota.*member : defaults.*member;
+}
+
 void SetTimestamp(absl::Time time, google::protobuf::Timestamp* out) {
   int64_t nanos = absl::ToUnixNanos(time);
   out->set_seconds(nanos / 1000000000);
@@ -72,8 +82,11 @@ identity::Quota TenantAccounts::Effective(const TenantId& tenant) const {
 
 absl::Status TenantAccounts::CheckArrayBytes(const TenantId& tenant, int64_t bytes) const {
   absl::MutexLock lock(&mutex_);
-  return Check(tenant, "array-bytes", "the tenant's arrays would take too many bytes",
-               Effective(tenant).array_bytes, accounts_[tenant].array_bytes, bytes);
+  const std::optional<int64_t> limit =
+      LimitOf(quotas_, others_, defaults_, tenant, &identity::Quota::array_bytes);
+  if (!limit.has_value()) return absl::OkStatus();
+  return Check(tenant, "array-bytes", "the tenant's arrays would take too many bytes", limit,
+               accounts_[tenant].array_bytes, bytes);
 }
 
 absl::Status TenantAccounts::CheckInlineBytes(const TenantId& tenant, int64_t bytes) const {

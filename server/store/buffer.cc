@@ -58,8 +58,9 @@ void Reclaimer::List(Buffer& buffer) {
   buffer.listed_spare_ = buffer.spare();
   for (const auto& [place, block] : buffer.replicas) {
     buffer.listed_.emplace_back(place, buffer.last_use);
-    orders_[{place, buffer.listed_spare_}].emplace(Use{buffer.last_use, &buffer},
-                                                   buffer.weak_from_this());
+    Order& order = orders_[{place, buffer.listed_spare_}];
+    // Nearly always the last.
+    order.emplace_hint(order.end(), Use{buffer.last_use, &buffer}, buffer.weak_from_this());
   }
 }
 

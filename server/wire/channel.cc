@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/spin.h"
 
@@ -83,21 +84,31 @@ Channel::Channel(UniqueFd socket)
 
 absl::Status Channel::Send(const google::protobuf::MessageLite& message,
                            absl::Span<const int> descriptors) {
-  std::string bytes = message.SerializeAsString();
-  if (bytes.size() > kMaxPacketBytes) {
+  const std::string bytes = message.SerializeAsString();
+  return SendEncoded({bytes}, descriptors);
+}
+
+absl::Status Channel::SendEncoded(absl::Span<const std::string_view> pieces,
+                                  absl::Span<const int> descriptors) {
+  absl::InlinedVector<iovec, 2> content;
+  size_t size = 0;
+  for (std::string_view piece : pieces) {
+    content.push_back({const_cast<char*>(piece.data()), piece.size()});
+    size += piece.size();
+  }
+  if (size > kMaxPacketBytes) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("a message to or from a worker is too large: ", bytes.size(), " bytes"));
+        absl::StrCat("a message to or from a worker is too large: ", size, " bytes"));
   }
   // An empty packet could not be told from the end of the stream.
-  if (bytes.empty()) return absl::InvalidArgumentError("the message is empty");
+  if (size == 0) return absl::InvalidArgumentError("the message is empty");
   if (descriptors.size() > kMaxPacketDescriptors) {
     return absl::InvalidArgumentError("too many descriptors for one packet");
   }
-  iovec content{bytes.data(), bytes.size()};
   alignas(cmsghdr) char control[kControlBytes] = {};
   msghdr header{};
-  header.msg_iov = &content;
-  header.msg_iovlen = 1;
+  header.msg_iov = content.data();
+  header.msg_iovlen = content.size();
   if (!descriptors.empty()) PutDescriptors(descriptors, control, &header);
   while (sendmsg(socket_.get(), &header, MSG_NOSIGNAL) < 0) {
     if (errno != EINTR) return SendError(errno);

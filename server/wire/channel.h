@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -38,6 +39,10 @@ class Channel {
   // peer is gone.
   absl::Status Send(const google::protobuf::MessageLite& message,
                     absl::Span<const int> descriptors = {});
+
+  // The same of a message that is encoded already, in pieces.
+  absl::Status SendEncoded(absl::Span<const std::string_view> pieces,
+                           absl::Span<const int> descriptors = {});
 
   enum class Outcome { kMessage, kClosed, kTimeout };
   // INVALID_ARGUMENT when the packet was malformed, truncated or had too many descriptors; all it

@@ -137,7 +137,8 @@ absl::Status Worker::UnloadGraph(uint64_t graph) {
   return Deliver([this, graph] { graphs_.erase(graph); });
 }
 
-absl::Status Worker::Submit(wire::Submit& tasks) {
+absl::Status Worker::Submit(const wire::TaskPacket& packet) {
+  const wire::Submit tasks = packet.Decode();
   devices_->watcher_->Point("before tasks are sent");
   for (const wire::Task& task : tasks.tasks()) {
     if (task.sequence() != ++last_submitted_)

@@ -73,7 +73,7 @@ class Worker : public broker::Worker, public std::enable_shared_from_this<Worker
   absl::Status UnloadModule(uint64_t module) override { return absl::OkStatus(); }
   absl::Status LoadGraph(uint64_t graph, const wire::Graph& steps) override;
   absl::Status UnloadGraph(uint64_t graph) override;
-  absl::Status Submit(wire::Submit& tasks) override;
+  absl::Status Submit(const wire::TaskPacket& packet) override;
   absl::Status Cancel(absl::Span<const uint64_t> sequences) override;
   Progress progress() const override;
   void Copy(bool to_device, uint64_t arena, uint64_t arena_offset, uint64_t staging_offset,

@@ -130,11 +130,12 @@ int FakeWorker::num_graph_loads() const {
   return num_graph_loads_;
 }
 
-absl::Status FakeWorker::Submit(wire::Submit& tasks) {
+absl::Status FakeWorker::Submit(const wire::TaskPacket& tasks) {
   absl::MutexLock lock(&mutex_);
   if (!alive_) return absl::UnavailableError("dead");
   ++num_packets_;
-  for (const auto& task : tasks.tasks()) {
+  const wire::Submit submit = tasks.Decode();
+  for (const auto& task : submit.tasks()) {
     held_.push_back(task);
     submitted_.push_back(task);
   }

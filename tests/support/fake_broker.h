@@ -38,7 +38,7 @@ class FakeWorker : public broker::Worker, public std::enable_shared_from_this<Fa
   absl::Status UnloadModule(uint64_t module) override { return absl::OkStatus(); }
   absl::Status LoadGraph(uint64_t graph, const wire::Graph& steps) override;
   absl::Status UnloadGraph(uint64_t graph) override;
-  absl::Status Submit(wire::Submit& tasks) override;
+  absl::Status Submit(const wire::TaskPacket& tasks) override;
   void Copy(bool to_device, uint64_t arena, uint64_t arena_offset, uint64_t staging_offset,
             uint64_t size, std::function<void(absl::Status)> done) override;
   absl::Status MapRegion(uint64_t region, uint64_t size, int fd) override;

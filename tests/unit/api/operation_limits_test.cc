@@ -2,9 +2,12 @@
 
 #include "gtest/gtest.h"
 #include "server/base/error.h"
+#include "tests/support/plan_helpers.h"
 
 namespace stride::api {
 namespace {
+
+using ops::testing::FieldOf;
 
 TEST(OperationLimitsTest, ListsThatNoOperationNeedsAreRefused) {
   v1::Operation operation;
@@ -18,6 +21,20 @@ TEST(OperationLimitsTest, ListsThatNoOperationNeedsAreRefused) {
   operation.Clear();
   for (int i = 0; i < 65; ++i) operation.add_outputs();
   EXPECT_FALSE(CheckCounts(operation).ok());
+}
+
+TEST(OperationLimitsTest, TheListIsNamed) {
+  v1::Operation ufunc, reduction, launch, member;
+  for (int i = 0; i < 4097; ++i) ufunc.mutable_ufunc()->add_inputs();
+  for (int i = 0; i < 65; ++i) reduction.mutable_reduction()->add_more_inputs();
+  for (int i = 0; i < 4097; ++i) launch.mutable_kernel_launch()->add_globals();
+  member.mutable_kernel_launch()->add_arguments();
+  auto* aggregate = member.mutable_kernel_launch()->add_arguments()->mutable_aggregate();
+  for (int i = 0; i < 4097; ++i) aggregate->add_members();
+  EXPECT_EQ(FieldOf(CheckCounts(ufunc)), "ufunc.inputs");
+  EXPECT_EQ(FieldOf(CheckCounts(reduction)), "reduction.more_inputs");
+  EXPECT_EQ(FieldOf(CheckCounts(launch)), "kernel_launch.globals");
+  EXPECT_EQ(FieldOf(CheckCounts(member)), "kernel_launch.arguments[1].aggregate.members");
 }
 
 }  // namespace

@@ -116,9 +116,11 @@ TEST(BrokerTest, OneThreadsEndLeavesWorkersAlive) {
   }).join();
   Recorder recorder;
   second->Adopt(recorder.callbacks());
-  wire::Submit submit;
-  submit.add_tasks()->set_sequence(1);
-  ASSERT_TRUE(second->Submit(submit).ok());
+  wire::Task task;
+  task.set_sequence(1);
+  wire::TaskPacket packet;
+  packet.Add(task);
+  ASSERT_TRUE(second->Submit(packet).ok());
   EXPECT_EQ(recorder.WaitForResults(1).size(), 1u);
   second.reset();
   broker->Shutdown();

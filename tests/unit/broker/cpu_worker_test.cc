@@ -137,9 +137,9 @@ class CpuWorkerTest : public testing::Test {
 
   void Submit(wire::Task task) {
     task.set_sequence(++sequence_);
-    wire::Submit submit;
-    *submit.add_tasks() = std::move(task);
-    absl::Status status = worker_->Submit(submit);
+    wire::TaskPacket packet;
+    packet.Add(task);
+    absl::Status status = worker_->Submit(packet);
     ASSERT_TRUE(status.ok()) << status;
   }
   wire::TaskResult Run(wire::Task task) {

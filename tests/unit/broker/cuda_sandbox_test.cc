@@ -167,10 +167,9 @@ TEST_F(CudaSandboxTest, WholePathWorksInside) {
                                  EXPECT_TRUE(loaded.ok()) << loaded.status();
                                })
                   .ok());
-  wire::Submit submit;
-  wire::Task* task = submit.add_tasks();
-  task->set_sequence(1);
-  auto* launch = task->mutable_kernel();
+  wire::Task task;
+  task.set_sequence(1);
+  auto* launch = task.mutable_kernel();
   launch->set_module(module->id);
   launch->set_entry("add");
   for (uint32_t extent : {8u, 1u, 1u}) launch->add_grid(extent);
@@ -181,7 +180,9 @@ TEST_F(CudaSandboxTest, WholePathWorksInside) {
   }
   const int count = 1000;
   launch->add_arguments()->set_raw(std::string(reinterpret_cast<const char*>(&count), 4));
-  ASSERT_TRUE(worker->Submit(submit).ok());
+  wire::TaskPacket packet;
+  packet.Add(task);
+  ASSERT_TRUE(worker->Submit(packet).ok());
   auto results = recorder->WaitForResults(1);
   ASSERT_EQ(results.size(), 1u);
   EXPECT_EQ(results[0].status().code(), 0) << results[0].status().message();

@@ -48,13 +48,14 @@ class WorkerProcessTest : public ::testing::Test {
   }
 
   absl::Status Submit(std::vector<std::string> labels) {
-    wire::Submit submit;
+    wire::TaskPacket packet;
     for (std::string& label : labels) {
-      wire::Task* task = submit.add_tasks();
-      task->set_sequence(++sequence_);
-      task->set_label(std::move(label));
+      wire::Task task;
+      task.set_sequence(++sequence_);
+      task.set_label(std::move(label));
+      packet.Add(task);
     }
-    return worker_->Submit(submit);
+    return worker_->Submit(packet);
   }
 
   // Environment that only the next processes get.
