@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 
 #include <algorithm>
 #include <bit>
@@ -39,6 +40,12 @@ absl::Duration TimeoutOf(uint64_t nanoseconds) {
 
 }  // namespace
 
+FrameSocket::FrameSocket(UniqueFd fd, absl::Duration idle)
+    : fd_(std::move(fd)), buffer_(kBufferBytes) {
+  const timeval timeout = absl::ToTimeval(idle);
+  setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+}
+
 int64_t FrameSocket::Receive() {
   auto receive = [this](int flags) {
     ssize_t size;
@@ -54,7 +61,10 @@ int64_t FrameSocket::Receive() {
         return size >= 0 || errno != EAGAIN;
       },
       kWatch);
-  return come ? size : receive(0);
+  while (!come && (size = receive(0)) < 0 && errno == EAGAIN) {
+    if (may_end_) StopReading();
+  }
+  return size;
 }
 
 bool FrameSocket::Fill(size_t size) {
@@ -66,13 +76,15 @@ bool FrameSocket::Fill(size_t size) {
     if (end_ == buffer_.size()) buffer_.resize(std::min(size, 2 * buffer_.size()));
     const int64_t received = Receive();
     if (received <= 0) return false;
+    may_end_ = false;
     end_ += static_cast<size_t>(received);
   }
   return true;
 }
 
-absl::StatusOr<Frame> FrameSocket::Read() {
+absl::StatusOr<Frame> FrameSocket::Read(bool first) {
   if (begin_ == end_) begin_ = end_ = 0;
+  may_end_ = first && begin_ == end_;
   if (!Fill(kHeaderBytes)) return absl::OutOfRangeError("the connection has ended");
   Header header;
   std::memcpy(&header, buffer_.data() + begin_, sizeof(header));

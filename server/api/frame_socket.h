@@ -31,12 +31,13 @@ class FrameSocket {
   static constexpr size_t kMaxMessageBytes = 16 << 20;
   static constexpr size_t kBufferBytes = 64 << 10;
 
-  // A connected stream socket that blocks.
-  explicit FrameSocket(UniqueFd fd) : fd_(std::move(fd)), buffer_(kBufferBytes) {}
+  // A connected stream socket that blocks. `idle`: at most so long is a first frame waited for.
+  explicit FrameSocket(UniqueFd fd, absl::Duration idle = absl::Minutes(1));
 
   // The next frame; blocks. OUT_OF_RANGE at the end, INVALID_ARGUMENT for what is none: then there
-  // is no next. Room for a large message is taken as its bytes come.
-  absl::StatusOr<Frame> Read();
+  // is no next. Room for a large message is taken as its bytes come. `first`: of a call. When none
+  // comes for too long the client can send no more, and what it had sent by then is read.
+  absl::StatusOr<Frame> Read(bool first = false);
   // Blocks while the client does not read. False: it is gone.
   bool Write(v1::LocalFrame kind, const google::protobuf::MessageLite& message);
   // A serialized message, sent from where it lies.
@@ -61,6 +62,7 @@ class FrameSocket {
   const UniqueFd fd_;
   std::vector<char> buffer_;
   size_t begin_ = 0, end_ = 0;  // what has come and was not read
+  bool may_end_ = false;        // where nothing comes for too long
   std::string out_;
 };
 

@@ -149,7 +149,7 @@ LocalConnection::LocalConnection(CallEnvironment* environment, scheduler::Engine
 
 void LocalConnection::Serve() {
   for (;;) {
-    auto frame = socket_.Read();
+    auto frame = socket_.Read(/*first=*/true);
     if (!frame.ok()) {
       if (!absl::IsOutOfRange(frame.status())) Refuse(frame.status());
       break;

@@ -25,8 +25,8 @@ class LocalConnection {
   LocalConnection(CallEnvironment* environment, scheduler::Engine* engine, ArrayTransfer* transfer,
                   Authenticator::Again authenticate, std::string peer, UniqueFd socket);
 
-  // Until the client closes it, sends what is no frame, or the daemon ends it. On a thread of its
-  // own.
+  // Until the client closes it, sends what is no frame, or begins no call for a minute, or the
+  // daemon ends it. On a thread of its own.
   void Serve();
 
   // Any thread: ends when the call that it carries has ended, at once where there is none.

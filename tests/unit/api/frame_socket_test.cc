@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/time/clock.h"
 #include "gtest/gtest.h"
 #include "server/api/status.h"
 #include "stride/v1/compute_service.pb.h"
@@ -140,6 +141,36 @@ TEST_F(FrameSocketTest, WhatWasNotReadStaysWhenItShrinks) {
   sender.join();
   client_->SendBytes(LocalClient::FrameOf(1, "last"));
   EXPECT_EQ(Next(), "last");
+}
+
+TEST_F(FrameSocketTest, AFirstFrameIsNotWaitedForForEver) {
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  FrameSocket socket(UniqueFd(ends[0]), absl::Milliseconds(20));
+  LocalClient client{UniqueFd(ends[1])};
+  // Within a call it is.
+  std::thread slow([&] {
+    absl::SleepFor(absl::Milliseconds(100));
+    client.SendBytes(LocalClient::FrameOf(1, "late"));
+  });
+  auto frame = socket.Read();
+  slow.join();
+  ASSERT_TRUE(frame.ok());
+  EXPECT_EQ(frame->message, "late");
+  // And so is the rest of one that has begun to come.
+  const std::string two = LocalClient::FrameOf(1, "two parts");
+  client.SendBytes(two.substr(0, 3));
+  std::thread rest([&] {
+    absl::SleepFor(absl::Milliseconds(100));
+    client.SendBytes(two.substr(3));
+  });
+  frame = socket.Read(/*first=*/true);
+  rest.join();
+  ASSERT_TRUE(frame.ok());
+  EXPECT_EQ(frame->message, "two parts");
+  EXPECT_TRUE(absl::IsOutOfRange(socket.Read(/*first=*/true).status()));
+  // The client's next frame is not lost: it cannot be sent.
+  EXPECT_LT(send(client.fd(), "x", 1, MSG_NOSIGNAL), 0);
 }
 
 TEST_F(FrameSocketTest, WhatHasBeenSentCanBeReadAfterReadingWasStopped) {
