@@ -18,11 +18,35 @@ namespace {
 
 constexpr timeval kPatience{20, 0};
 
+[[noreturn]] void GiveUp(const char* why) {
+  std::fprintf(stderr, "%s\n", why);
+  std::abort();
+}
+
 void SetPatience(const UniqueFd& fd) {
   setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof(kPatience));
 }
 
 }  // namespace
+
+UniqueFd ReceiveDescriptor(const UniqueFd& socket) {
+  char byte = 0;
+  iovec content{&byte, 1};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+  msghdr header{};
+  header.msg_iov = &content;
+  header.msg_iovlen = 1;
+  header.msg_control = control;
+  header.msg_controllen = sizeof(control);
+  const ssize_t size = recvmsg(socket.get(), &header, MSG_CMSG_CLOEXEC);
+  if (size != 1 || CMSG_FIRSTHDR(&header) == nullptr) {
+    if (size < 0 && errno == EAGAIN) GiveUp("neither a descriptor nor the end came for 20 s");
+    return {};
+  }
+  int received = -1;
+  std::memcpy(&received, CMSG_DATA(CMSG_FIRSTHDR(&header)), sizeof(int));
+  return UniqueFd(received);
+}
 
 UniqueFd RedeemTicket(const std::string& socket_path, const std::string& ticket) {
   UniqueFd fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
@@ -32,19 +56,7 @@ UniqueFd RedeemTicket(const std::string& socket_path, const std::string& ticket)
   std::memcpy(name.sun_path, socket_path.data(), socket_path.size());
   if (connect(fd.get(), reinterpret_cast<sockaddr*>(&name), sizeof(name)) != 0) return {};
   (void)!send(fd.get(), ticket.data(), ticket.size(), MSG_NOSIGNAL);
-  char byte = 0;
-  iovec content{&byte, 1};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
-  msghdr header{};
-  header.msg_iov = &content;
-  header.msg_iovlen = 1;
-  header.msg_control = control;
-  header.msg_controllen = sizeof(control);
-  if (recvmsg(fd.get(), &header, MSG_CMSG_CLOEXEC) != 1 || CMSG_FIRSTHDR(&header) == nullptr)
-    return {};
-  int received = -1;
-  std::memcpy(&received, CMSG_DATA(CMSG_FIRSTHDR(&header)), sizeof(int));
-  return UniqueFd(received);
+  return ReceiveDescriptor(fd);
 }
 
 google::rpc::Status LocalClient::Answer::status() const {
@@ -91,10 +103,7 @@ void LocalClient::SendBytes(std::string_view bytes) {
 bool LocalClient::ReceiveBytes(char* to, size_t count) {
   while (count > 0) {
     const ssize_t received = recv(fd_.get(), to, count, 0);
-    if (received < 0 && errno == EAGAIN) {
-      std::fprintf(stderr, "nothing came for 20 s\n");
-      std::abort();
-    }
+    if (received < 0 && errno == EAGAIN) GiveUp("nothing came for 20 s");
     if (received <= 0) return false;
     to += received;
     count -= static_cast<size_t>(received);

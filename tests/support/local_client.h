@@ -15,6 +15,8 @@
 
 namespace stride::testing {
 
+// The descriptor that comes by a ticket socket; invalid where it is closed instead.
+UniqueFd ReceiveDescriptor(const UniqueFd& socket);
 // Exchanges a ticket at a daemon's ticket socket for its descriptor; invalid where it is refused.
 UniqueFd RedeemTicket(const std::string& socket_path, const std::string& ticket);
 

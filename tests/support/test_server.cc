@@ -48,6 +48,17 @@ std::shared_ptr<grpc::Channel> TestServer::Connect() const {
   return grpc::CreateCustomChannel(target_, grpc::InsecureChannelCredentials(), arguments);
 }
 
+v1::RunRequest CopyOf(const std::string& bytes) {
+  v1::RunRequest request;
+  auto* array =
+      request.mutable_operation()->mutable_copy()->mutable_input()->mutable_inline_array();
+  array->mutable_spec()->set_data_type(v1::DATA_TYPE_UINT8);
+  array->mutable_spec()->add_shape(static_cast<int64_t>(bytes.size()));
+  array->set_data(bytes);
+  request.mutable_operation()->add_outputs()->set_inline_result(true);
+  return request;
+}
+
 std::string ErrorDetails::field() const {
   return bad_request.field_violations_size() == 0 ? "" : bad_request.field_violations(0).field();
 }

@@ -10,6 +10,7 @@
 #include "google/rpc/status.pb.h"
 #include "server/api/front.h"
 #include "server/metrics/sampler.h"
+#include "stride/v1/compute_service.pb.h"
 #include "tests/support/fake_engine.h"
 
 namespace stride::testing {
@@ -43,6 +44,9 @@ class TestServer {
   std::unique_ptr<api::Front> front_;
   std::string target_;
 };
+
+// Run of a copy of these bytes, which come back inline.
+v1::RunRequest CopyOf(const std::string& bytes);
 
 // The rich half of an error as a client reads it.
 struct ErrorDetails {

@@ -23,21 +23,11 @@
 namespace stride::api {
 namespace {
 
+using stride::testing::CopyOf;
 using stride::testing::DetailsOf;
 using stride::testing::LocalClient;
 using stride::testing::RedeemTicket;
 using stride::testing::TestServer;
-
-v1::RunRequest Copy(const std::string& bytes) {
-  v1::RunRequest request;
-  auto* array =
-      request.mutable_operation()->mutable_copy()->mutable_input()->mutable_inline_array();
-  array->mutable_spec()->set_data_type(v1::DATA_TYPE_UINT8);
-  array->mutable_spec()->add_shape(static_cast<int64_t>(bytes.size()));
-  array->set_data(bytes);
-  request.mutable_operation()->add_outputs()->set_inline_result(true);
-  return request;
-}
 
 // Stores `bytes` under handle 1 and fetches them.
 v1::ExecuteRequest StoreAndFetch(const std::string& session, const std::string& bytes) {
@@ -98,7 +88,7 @@ class LocalConnectionTest : public ::testing::Test {
         ->Connect(&context, v1::ConnectRequest(), response);
   }
   static void ExpectHello(LocalClient& client) {
-    client.Send(v1::LOCAL_FRAME_RUN, Copy("hello"));
+    client.Send(v1::LOCAL_FRAME_RUN, CopyOf("hello"));
     const auto answer = client.Receive();
     ASSERT_EQ(answer.kind, v1::LOCAL_FRAME_RUN) << answer.status().ShortDebugString();
     const auto response = answer.As<v1::RunResponse>();
@@ -148,12 +138,12 @@ TEST_F(LocalConnectionTest, AnErrorIsAStatusAndTheNextCallIsServed) {
   EXPECT_EQ(DetailsOf(client.Receive().status()).field(), "message");
   server_.engine().FailNextWork(MakeError(absl::StatusCode::kFailedPrecondition,
                                           v1::ERROR_REASON_KERNEL_FAULT, "illegal address"));
-  client.Send(v1::LOCAL_FRAME_RUN, Copy("x"));
+  client.Send(v1::LOCAL_FRAME_RUN, CopyOf("x"));
   EXPECT_EQ(DetailsOf(client.Receive().status()).info.reason(), "KERNEL_FAULT");
   // A deadline of the work itself is not taken for the end of a wait.
   server_.engine().FailNextWork(
       MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE, "too slow"));
-  client.Send(v1::LOCAL_FRAME_RUN, Copy("x"));
+  client.Send(v1::LOCAL_FRAME_RUN, CopyOf("x"));
   EXPECT_EQ(client.Receive().status().message(), "too slow");
   ExpectHello(client);
 }
@@ -161,7 +151,7 @@ TEST_F(LocalConnectionTest, AnErrorIsAStatusAndTheNextCallIsServed) {
 TEST_F(LocalConnectionTest, ADeadlineCancelsTheWork) {
   server_.engine().Hold();
   LocalClient client = Connect();
-  client.Send(v1::LOCAL_FRAME_RUN, Copy("x"), 50'000'000);
+  client.Send(v1::LOCAL_FRAME_RUN, CopyOf("x"), 50'000'000);
   EXPECT_EQ(client.Receive().status().code(), 4);
   EXPECT_TRUE(Becomes([&] { return server_.engine().num_cancelled() == 1; }));
 }
@@ -169,7 +159,7 @@ TEST_F(LocalConnectionTest, ADeadlineCancelsTheWork) {
 TEST_F(LocalConnectionTest, AClientThatGoesCancelsItsRun) {
   server_.engine().Hold();
   LocalClient client = Connect();
-  client.Send(v1::LOCAL_FRAME_RUN, Copy("x"));
+  client.Send(v1::LOCAL_FRAME_RUN, CopyOf("x"));
   EXPECT_TRUE(Becomes([&] { return server_.engine().num_submitted() == 1; }));
   client.Close();
   EXPECT_TRUE(Becomes([&] { return server_.engine().num_cancelled() == 1; }));
@@ -255,7 +245,7 @@ TEST_F(LocalConnectionTest, AnUploadThatIsLostCompletesNoArray) {
 
 TEST_F(LocalConnectionTest, WhatIsNoFrameEndsTheConnectionWithAReason) {
   const std::string hello =
-      LocalClient::FrameOf(v1::LOCAL_FRAME_RUN, Copy("x").SerializeAsString());
+      LocalClient::FrameOf(v1::LOCAL_FRAME_RUN, CopyOf("x").SerializeAsString());
   struct {
     std::string bytes, field;
   } const cases[] = {
@@ -300,13 +290,13 @@ TEST(LocalIdentityTest, ATokenThatIsTakenAwayIsRefusedFromTheNextCallOn) {
   TestServer server(options);
   LocalClient client =
       LocalClient::Connect(server.Connect(), {{"authorization", "Bearer " + token}});
-  client.Send(v1::LOCAL_FRAME_RUN, Copy("hello"));
+  client.Send(v1::LOCAL_FRAME_RUN, CopyOf("hello"));
   EXPECT_EQ(client.Receive().kind, v1::LOCAL_FRAME_RUN);
   EXPECT_THAT(server.engine().tenants_seen(), ::testing::ElementsAre("lab"));
 
   write(identity::NewToken());
   ASSERT_TRUE((*identity)->Reload().ok());
-  client.Send(v1::LOCAL_FRAME_RUN, Copy("hello"));
+  client.Send(v1::LOCAL_FRAME_RUN, CopyOf("hello"));
   EXPECT_EQ(client.Receive().status().code(), 16);
   client.Send(v1::LOCAL_FRAME_EXECUTE, StoreAndFetch("sessions/s", "x"));
   EXPECT_EQ(client.Receive().status().code(), 16);
@@ -346,7 +336,7 @@ TEST_F(LocalConnectionTest, TheDaemonsEndClosesIdleOnesAtOnceAndWaitsForTheOther
   LocalClient idle = Connect(), busy = Connect();
   ExpectHello(idle);
   server_.engine().Hold();
-  busy.Send(v1::LOCAL_FRAME_RUN, Copy("x"));
+  busy.Send(v1::LOCAL_FRAME_RUN, CopyOf("x"));
   EXPECT_TRUE(Becomes([&] { return server_.engine().num_submitted() == 2; }));
   std::thread stop([&] { server_.front().Stop(absl::Now() + absl::Seconds(60)); });
   EXPECT_EQ(idle.Receive().kind, v1::LOCAL_FRAME_UNSPECIFIED);
@@ -359,7 +349,7 @@ TEST_F(LocalConnectionTest, TheDaemonsEndClosesIdleOnesAtOnceAndWaitsForTheOther
 TEST_F(LocalConnectionTest, TheDaemonsDeadlineEndsWhatIsLeft) {
   LocalClient client = Connect(), silent = Connect();
   server_.engine().Hold();
-  client.Send(v1::LOCAL_FRAME_RUN, Copy("x"));
+  client.Send(v1::LOCAL_FRAME_RUN, CopyOf("x"));
   silent.Send(v1::LOCAL_FRAME_EXECUTE, StoreAndFetch("sessions/s", "x"));
   EXPECT_TRUE(Becomes([&] { return server_.engine().num_submitted() == 2; }));
   server_.front().Stop(absl::Now() + absl::Milliseconds(50));

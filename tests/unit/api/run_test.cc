@@ -14,19 +14,9 @@
 namespace stride::api {
 namespace {
 
+using stride::testing::CopyOf;
 using stride::testing::DetailsOf;
 using stride::testing::TestServer;
-
-v1::RunRequest Copy(const std::string& bytes) {
-  v1::RunRequest request;
-  auto* array =
-      request.mutable_operation()->mutable_copy()->mutable_input()->mutable_inline_array();
-  array->mutable_spec()->set_data_type(v1::DATA_TYPE_UINT8);
-  array->mutable_spec()->add_shape(static_cast<int64_t>(bytes.size()));
-  array->set_data(bytes);
-  request.mutable_operation()->add_outputs()->set_inline_result(true);
-  return request;
-}
 
 class RunTest : public ::testing::Test {
  protected:
@@ -37,7 +27,7 @@ class RunTest : public ::testing::Test {
 TEST_F(RunTest, OneRoundTrip) {
   grpc::ClientContext context;
   v1::RunResponse response;
-  ASSERT_TRUE(stub_->Run(&context, Copy("hello"), &response).ok());
+  ASSERT_TRUE(stub_->Run(&context, CopyOf("hello"), &response).ok());
   ASSERT_EQ(response.results_size(), 1);
   EXPECT_EQ(response.results(0).inline_array().data(), "hello");
   EXPECT_EQ(response.timeline().device(), "devices/cpu:0");
@@ -47,7 +37,7 @@ TEST_F(RunTest, AResultThatMustBeWaitedFor) {
   server_.engine().SetReadsAtOnce(false);
   grpc::ClientContext context;
   v1::RunResponse response;
-  ASSERT_TRUE(stub_->Run(&context, Copy("hello"), &response).ok());
+  ASSERT_TRUE(stub_->Run(&context, CopyOf("hello"), &response).ok());
   ASSERT_EQ(response.results_size(), 1);
   EXPECT_EQ(response.results(0).inline_array().data(), "hello");
   EXPECT_EQ(response.results(0).array().state(), v1::Array::STATE_READY);
@@ -63,7 +53,7 @@ TEST_F(RunTest, ATenantOverItsRateOfUploadsWaits) {
   const absl::Time start = absl::Now();
   grpc::ClientContext context;
   v1::RunResponse response;
-  ASSERT_TRUE(stub_->Run(&context, Copy("hello"), &response).ok());
+  ASSERT_TRUE(stub_->Run(&context, CopyOf("hello"), &response).ok());
   EXPECT_GE(absl::Now() - start, delay - absl::Milliseconds(5));
 }
 
@@ -81,7 +71,7 @@ TEST_F(RunTest, AFullQueueSaysWhenToComeBack) {
                                            absl::Milliseconds(250)));
   grpc::ClientContext context;
   v1::RunResponse response;
-  grpc::Status status = stub_->Run(&context, Copy("x"), &response);
+  grpc::Status status = stub_->Run(&context, CopyOf("x"), &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   const auto& trailers = context.GetServerTrailingMetadata();
   ASSERT_EQ(trailers.count("grpc-retry-pushback-ms"), 1u);
@@ -93,7 +83,7 @@ TEST_F(RunTest, FailedWorkIsTheCallsError) {
                                           v1::ERROR_REASON_KERNEL_FAULT, "illegal address"));
   grpc::ClientContext context;
   v1::RunResponse response;
-  grpc::Status status = stub_->Run(&context, Copy("x"), &response);
+  grpc::Status status = stub_->Run(&context, CopyOf("x"), &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_EQ(DetailsOf(status).info.reason(), "KERNEL_FAULT");
 }
@@ -104,7 +94,7 @@ TEST_F(RunTest, WorkThatFailedByItsDeadlineIsToldAtOnce) {
       MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE, "too slow"));
   grpc::ClientContext context;
   v1::RunResponse response;
-  grpc::Status status = stub_->Run(&context, Copy("x"), &response);
+  grpc::Status status = stub_->Run(&context, CopyOf("x"), &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
   EXPECT_EQ(status.error_message(), "too slow");
 }
@@ -117,7 +107,7 @@ TEST_F(RunTest, ACallThatIsCancelledCancelsItsWork) {
     context.TryCancel();
   });
   v1::RunResponse response;
-  EXPECT_EQ(stub_->Run(&context, Copy("x"), &response).error_code(), grpc::StatusCode::CANCELLED);
+  EXPECT_EQ(stub_->Run(&context, CopyOf("x"), &response).error_code(), grpc::StatusCode::CANCELLED);
   canceller.join();
   while (server_.engine().num_cancelled() == 0) absl::SleepFor(absl::Milliseconds(1));
 }
@@ -127,7 +117,7 @@ TEST_F(RunTest, ADeadlineCancelsTheWork) {
   grpc::ClientContext context;
   context.set_deadline(absl::ToChronoTime(absl::Now() + absl::Milliseconds(100)));
   v1::RunResponse response;
-  EXPECT_EQ(stub_->Run(&context, Copy("x"), &response).error_code(),
+  EXPECT_EQ(stub_->Run(&context, CopyOf("x"), &response).error_code(),
             grpc::StatusCode::DEADLINE_EXCEEDED);
   while (server_.engine().num_cancelled() == 0) absl::SleepFor(absl::Milliseconds(1));
 }
@@ -189,7 +179,7 @@ TEST_F(RunTest, CallsUnderWayHoldNoThreads) {
   server_.engine().Hold();
   const int before = NumThreads();
   ManyRuns runs;
-  for (int i = 0; i < kCalls; ++i) runs.Add(*stub_, Copy("x"));
+  for (int i = 0; i < kCalls; ++i) runs.Add(*stub_, CopyOf("x"));
   while (server_.engine().num_submitted() < kCalls) absl::SleepFor(absl::Milliseconds(1));
   EXPECT_LE(NumThreads(), before + kMoreThreads);
   server_.engine().LetGo();
@@ -200,7 +190,7 @@ TEST_F(RunTest, TheEndOfTheServerEndsCallsUnderWay) {
   constexpr int kCalls = 20;
   server_.engine().Hold();
   ManyRuns runs;
-  for (int i = 0; i < kCalls; ++i) runs.Add(*stub_, Copy("x"));
+  for (int i = 0; i < kCalls; ++i) runs.Add(*stub_, CopyOf("x"));
   while (server_.engine().num_submitted() < kCalls) absl::SleepFor(absl::Milliseconds(1));
   server_.front().Stop(absl::Now() + absl::Milliseconds(50));
   EXPECT_EQ(server_.engine().num_cancelled(), kCalls);

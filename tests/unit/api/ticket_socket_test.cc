@@ -16,11 +16,13 @@
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "server/base/memory_file.h"
+#include "tests/support/local_client.h"
 #include "tests/support/test_server.h"
 
 namespace stride::api {
 namespace {
 
+using stride::testing::ReceiveDescriptor;
 using stride::testing::TemporaryFolder;
 
 class TicketSocketTest : public ::testing::Test {
@@ -66,25 +68,6 @@ class TicketSocketTest : public ::testing::Test {
   static void Say(const UniqueFd& fd, const std::string& packet) {
     (void)!send(fd.get(), packet.data(), packet.size(), MSG_NOSIGNAL);
   }
-  // A descriptor that came, or none when the connection was closed.
-  static UniqueFd Receive(const UniqueFd& fd) {
-    char byte = 0;
-    iovec content{&byte, 1};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
-    msghdr header{};
-    header.msg_iov = &content;
-    header.msg_iovlen = 1;
-    header.msg_control = control;
-    header.msg_controllen = sizeof(control);
-    const ssize_t size = recvmsg(fd.get(), &header, MSG_CMSG_CLOEXEC);
-    if (size != 1 || CMSG_FIRSTHDR(&header) == nullptr) {
-      EXPECT_FALSE(size < 0 && errno == EAGAIN) << "neither an answer nor the end";
-      return UniqueFd();
-    }
-    int received = -1;
-    std::memcpy(&received, CMSG_DATA(CMSG_FIRSTHDR(&header)), sizeof(int));
-    return UniqueFd(received);
-  }
   bool HeldBecome(int count) const {
     const absl::Time deadline = absl::Now() + absl::Seconds(20);
     while (num_held_ != count && absl::Now() < deadline) absl::SleepFor(absl::Milliseconds(1));
@@ -93,7 +76,7 @@ class TicketSocketTest : public ::testing::Test {
   UniqueFd Redeem(const std::string& ticket) {
     UniqueFd fd = Connect();
     Say(fd, ticket);
-    return Receive(fd);
+    return ReceiveDescriptor(fd);
   }
 
   TemporaryFolder folder_;
@@ -121,7 +104,7 @@ TEST_F(TicketSocketTest, AConnectionHoldsItsRegionUntilItIsClosed) {
   for (size_t i = 0; i < TicketSocket::kMaxConnections + 5; ++i) {
     holders.push_back(Connect());
     Say(holders.back(), "good");
-    EXPECT_TRUE(Receive(holders.back()).valid());
+    EXPECT_TRUE(ReceiveDescriptor(holders.back()).valid());
   }
   EXPECT_TRUE(HeldBecome(static_cast<int>(holders.size())));
   holders.pop_back();
@@ -135,8 +118,8 @@ TEST_F(TicketSocketTest, AConnectionHoldsItsRegionUntilItIsClosed) {
 TEST_F(TicketSocketTest, WhatIsNotHeldClosesTheConnection) {
   UniqueFd fd = Connect();
   Say(fd, "passing");
-  EXPECT_TRUE(Receive(fd).valid());
-  EXPECT_FALSE(Receive(fd).valid());
+  EXPECT_TRUE(ReceiveDescriptor(fd).valid());
+  EXPECT_FALSE(ReceiveDescriptor(fd).valid());
   EXPECT_EQ(num_held_, 0);
 }
 
@@ -168,7 +151,7 @@ TEST_F(TicketSocketTest, AnythingElseOnlyClosesTheConnection) {
   // Nothing at all, a half-closed one, and one that has gone before the answer.
   UniqueFd silent = Connect();
   shutdown(silent.get(), SHUT_WR);
-  EXPECT_FALSE(Receive(silent).valid());
+  EXPECT_FALSE(ReceiveDescriptor(silent).valid());
   {
     UniqueFd gone = Connect();
     Say(gone, "good");
@@ -178,7 +161,7 @@ TEST_F(TicketSocketTest, AnythingElseOnlyClosesTheConnection) {
 
 TEST_F(TicketSocketTest, WhoSaysNothingIsClosedAfterAWhile) {
   UniqueFd silent = Connect();
-  EXPECT_FALSE(Receive(silent).valid());
+  EXPECT_FALSE(ReceiveDescriptor(silent).valid());
   EXPECT_EQ(socket_->stats().evicted, 1);
 }
 
@@ -210,7 +193,7 @@ TEST_F(TicketSocketTest, DescriptorsSentAlongAreDropped) {
   const int own = file_.get();
   std::memcpy(CMSG_DATA(rights), &own, sizeof(own));
   ASSERT_EQ(sendmsg(fd.get(), &header, MSG_NOSIGNAL), 4);
-  EXPECT_TRUE(Receive(fd).valid());
+  EXPECT_TRUE(ReceiveDescriptor(fd).valid());
 }
 
 }  // namespace
