@@ -61,7 +61,7 @@ bool Parse(const Frame& frame, google::protobuf::MessageLite* message) {
   return message->ParseFromArray(frame.message.data(), static_cast<int>(frame.message.size()));
 }
 
-// The names of parts of the contract, in the errors of those who do not keep it.
+// `where`: where in a connection's order of frames it came.
 absl::Status WrongKind(std::string_view where) {
   return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "kind",
                       absl::StrCat("a frame of this kind does not belong ", std::string(where)));
@@ -169,8 +169,8 @@ void LocalConnection::Serve() {
   socket_.Shutdown();
 }
 
-// Whichever of the two sees the other's flag: `busy_` is set before the call begins, and what has
-// been sent can be read in spite of the end.
+// Either this sees no call, or Serve sees at the end of its call that it was asked to end. A call
+// that begins in between has been sent already, and can be read in spite of the end.
 void LocalConnection::EndSoon() {
   ending_ = true;
   if (!busy_) socket_.StopReading();
