@@ -88,9 +88,4 @@ void LocalConnections::Stop(absl::Time deadline) {
   threads_.Stop();
 }
 
-int LocalConnections::size() const {
-  absl::MutexLock lock(&mutex_);
-  return static_cast<int>(connections_.size());
-}
-
 }  // namespace stride::api

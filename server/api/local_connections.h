@@ -45,8 +45,6 @@ class LocalConnections {
   // Connections end when their calls do, at `deadline` at the latest. Waits for that.
   void Stop(absl::Time deadline);
 
-  int size() const;
-
  private:
   struct Guest {
     TenantId tenant;
@@ -63,7 +61,7 @@ class LocalConnections {
   scheduler::Engine* const engine_;
   ArrayTransfer* const transfer_;
   CallGate gate_;
-  mutable absl::Mutex mutex_;
+  absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<std::string, Guest, std::less<>> guests_ ABSL_GUARDED_BY(mutex_);  // by secret
   Connections connections_ ABSL_GUARDED_BY(mutex_);

@@ -9,10 +9,16 @@
 
 namespace stride::internal {
 
+// How long the call may take; zero: no limit.
+inline std::chrono::nanoseconds TimeoutOf(const CallOptions& options,
+                                          std::chrono::nanoseconds default_timeout) {
+  return options.timeout.count() != 0 ? options.timeout : default_timeout;
+}
+
 // When the call must have ended; nothing: no limit.
 inline std::optional<std::chrono::system_clock::time_point> DeadlineOf(
     const CallOptions& options, std::chrono::nanoseconds default_timeout) {
-  const auto timeout = options.timeout.count() != 0 ? options.timeout : default_timeout;
+  const auto timeout = TimeoutOf(options, default_timeout);
   if (timeout.count() == 0) return std::nullopt;
   return std::chrono::system_clock::now() +
          std::chrono::duration_cast<std::chrono::system_clock::duration>(timeout);

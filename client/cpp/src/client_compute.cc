@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "client/cpp/src/array_state.h"
 #include "client/cpp/src/background.h"
 #include "client/cpp/src/call.h"
@@ -72,11 +74,15 @@ Result<v1::RunResponse> RunByGrpc(internal::Core& core, grpc::ClientContext* con
 // By a local connection where there is one to be had.
 Result<v1::RunResponse> CallRun(internal::Core& core, const v1::RunRequest& request,
                                 const CallOptions& options) {
-  const auto timeout = options.timeout.count() != 0 ? options.timeout : core.default_timeout;
-  internal::LocalDeadline deadline;
-  if (timeout.count() != 0) deadline = std::chrono::steady_clock::now() + timeout;
-  internal::Call call(options, core.default_timeout);
+  const auto deadline =
+      internal::LocalDeadlineAfter(internal::TimeoutOf(options, core.default_timeout));
   if (auto answer = core.local.Run(request, options, deadline)) return *std::move(answer);
+  CallOptions rest = options;  // of the time, too
+  if (deadline) {
+    rest.timeout = std::max<std::chrono::nanoseconds>(std::chrono::nanoseconds(1),
+                                                      *deadline - std::chrono::steady_clock::now());
+  }
+  internal::Call call(rest, {});
   return RunByGrpc(core, call.context(), request);
 }
 
@@ -117,7 +123,7 @@ std::vector<Array> Client::ComputeAll(const Operation& operation, const ComputeO
   v1::Command command;
   *command.mutable_operation() = operation.impl().message;
   command.set_wait(options.timeline);
-  const auto timeout = options.timeout.count() != 0 ? options.timeout : core_->default_timeout;
+  const auto timeout = internal::TimeoutOf(options, core_->default_timeout);
   if (timeout.count() != 0) internal::ToProto(timeout, command.mutable_timeout());
   const auto targets = ChooseTargets(*core_, *command.mutable_operation(), operation.num_outputs());
   const bool writes = WritesExisting(command.operation());

@@ -21,6 +21,11 @@ namespace stride::internal {
 
 // Nothing: no limit.
 using LocalDeadline = std::optional<std::chrono::steady_clock::time_point>;
+// So long from now; zero: no limit.
+inline LocalDeadline LocalDeadlineAfter(std::chrono::nanoseconds timeout) {
+  if (timeout.count() == 0) return std::nullopt;
+  return std::chrono::steady_clock::now() + timeout;
+}
 
 struct LocalMessage {
   v1::LocalFrame kind = v1::LOCAL_FRAME_UNSPECIFIED;

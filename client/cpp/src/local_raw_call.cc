@@ -12,19 +12,18 @@
 namespace stride::internal {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using Outcome = LocalConnection::Outcome;
 
 class LocalRawCall final : public RawCall {
  public:
   LocalRawCall(LocalCalls& calls, std::unique_ptr<LocalConnection> connection, Method method,
-               const CallOptions& options, std::chrono::nanoseconds timeout)
+               const CallOptions& options, std::chrono::nanoseconds timeout, LocalDeadline deadline)
       : calls_(calls),
         connection_(std::move(connection)),
         puts_(method == Method::kPutArray),
         timeout_(timeout),
+        deadline_(deadline),
         cancellation_(options.cancellation) {
-    if (timeout.count() != 0) deadline_ = Clock::now() + timeout;
     if (cancellation_) action_ = cancellation_->Add([this] { Cancel(); });
   }
 
@@ -92,7 +91,7 @@ class LocalRawCall final : public RawCall {
   std::unique_ptr<LocalConnection> connection_;
   const bool puts_;
   std::chrono::nanoseconds timeout_;  // for the first frame
-  LocalDeadline deadline_;
+  const LocalDeadline deadline_;
   std::optional<Cancellation> cancellation_;
   uint64_t action_ = 0;
   std::atomic<bool> cancelled_ = false;
@@ -107,12 +106,12 @@ std::unique_ptr<RawCall> BeginRawCall(LocalCalls* calls,
                                       const std::shared_ptr<grpc::Channel>& channel,
                                       RawCall::Method method, const CallOptions& options,
                                       std::chrono::nanoseconds default_timeout) {
-  const auto timeout = options.timeout.count() != 0 ? options.timeout : default_timeout;
-  LocalDeadline deadline;
-  if (timeout.count() != 0) deadline = Clock::now() + timeout;
+  const auto timeout = TimeoutOf(options, default_timeout);
+  const LocalDeadline deadline = LocalDeadlineAfter(timeout);
   auto connection = calls != nullptr ? calls->Take(options, deadline) : nullptr;
   if (!connection) return RawCallByGrpc(channel, method, options, default_timeout);
-  return std::make_unique<LocalRawCall>(*calls, std::move(connection), method, options, timeout);
+  return std::make_unique<LocalRawCall>(*calls, std::move(connection), method, options, timeout,
+                                        deadline);
 }
 
 }  // namespace stride::internal

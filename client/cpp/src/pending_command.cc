@@ -1,5 +1,6 @@
 #include "client/cpp/src/pending_command.h"
 
+#include "client/cpp/src/call.h"
 #include "client/cpp/src/status.h"
 #include "client/cpp/src/watch.h"
 
@@ -14,7 +15,7 @@ Result<const v1::CommandResult*> PendingCommand::Wait(const CallOptions& options
       changed_.notify_all();
     });
   }
-  const auto timeout = options.timeout.count() != 0 ? options.timeout : default_timeout;
+  const auto timeout = TimeoutOf(options, default_timeout);
   const auto deadline = std::chrono::steady_clock::now() + timeout;
   bool cancelled = false;
   bool in_time = true;

@@ -13,7 +13,7 @@ import grpc
 from google.protobuf.message import DecodeError
 
 from stride import _errors
-from stride._local_connection import HEADER, MAX_FRAME_BYTES, LocalConnections
+from stride._local_connection import HEADER, MAX_FRAME_BYTES, LocalConnections, decode
 from stride._rpc import status_pb2
 from stride.v1 import array_service_pb2 as pb, array_service_pb2_grpc, local_service_pb2 as local_pb
 
@@ -146,17 +146,7 @@ class LocalCaller:
     def _receive(self, kind: int, type_, deadline: Optional[float]):
         """The next message of this call; None at its end."""
         come, message = self._frame(deadline)
-        try:
-            if come == kind:
-                return type_.FromString(message)
-            if come == local_pb.LOCAL_FRAME_STATUS:
-                status = status_pb2.Status.FromString(message)
-                if status.code:
-                    raise _errors.from_status(status)
-                return None
-        except DecodeError:
-            pass
-        raise _errors.Internal(f"The daemon sent a frame of kind {come} that is no answer")
+        return decode(come, message, kind, type_)
 
     def _frame(self, deadline: Optional[float]) -> Tuple[int, bytes]:
         while True:

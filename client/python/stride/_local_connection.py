@@ -108,7 +108,11 @@ class LocalConnection:
                 needed += size
                 if end - begin >= needed:
                     self._next = begin + needed
-                    return _decode(kind, bytes(buffer.view[begin + HEADER.size:self._next]))
+                    message = bytes(buffer.view[begin + HEADER.size:self._next])
+                    response = decode(kind, message, pb.LOCAL_FRAME_EXECUTE, compute_service_pb2.ExecuteResponse)
+                    if response is None:
+                        raise _ended()
+                    return response
                 if size > MAX_FRAME_BYTES:
                     raise _errors.Internal(f"The daemon announced a frame of {size} bytes")
             if begin == end:
@@ -188,13 +192,17 @@ class LocalConnection:
         self._socket.close()
 
 
-def _decode(kind: int, message: bytes) -> compute_service_pb2.ExecuteResponse:
+def decode(kind: int, message: bytes, expected: int, type_):
+    """The answer, of `type_`, that a frame of kind `expected` is; None where the frame says that the call has ended well. Raises why it has ended
+    otherwise."""
     try:
-        if kind == pb.LOCAL_FRAME_EXECUTE:
-            return compute_service_pb2.ExecuteResponse.FromString(message)
+        if kind == expected:
+            return type_.FromString(message)
         if kind == pb.LOCAL_FRAME_STATUS:
             status = status_pb2.Status.FromString(message)
-            raise _errors.from_status(status) if status.code else _ended()
+            if status.code:
+                raise _errors.from_status(status)
+            return None
     except DecodeError:
         pass
     raise _errors.Internal(f"The daemon sent a frame of kind {kind} that is no answer")
