@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "server/api/log.h"
+#include "server/base/message_descriptors.h"
 
 namespace stride::api {
 namespace {
@@ -41,13 +42,7 @@ bool SendDescriptor(int socket, int fd) {
   msghdr header{};
   header.msg_iov = &content;
   header.msg_iovlen = 1;
-  header.msg_control = control;
-  header.msg_controllen = sizeof(control);
-  cmsghdr* rights = CMSG_FIRSTHDR(&header);
-  rights->cmsg_level = SOL_SOCKET;
-  rights->cmsg_type = SCM_RIGHTS;
-  rights->cmsg_len = CMSG_LEN(sizeof(int));
-  std::memcpy(CMSG_DATA(rights), &fd, sizeof(fd));
+  PutDescriptors({fd}, control, &header);
   return sendmsg(socket, &header, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
 }
 

@@ -6,6 +6,10 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <utility>
+#include <vector>
+
+#include "server/base/message_descriptors.h"
 
 namespace stride::keeper {
 namespace {
@@ -31,15 +35,7 @@ absl::Status SendPacket(int socket, const std::string& text, int fd, const std::
     message.msg_namelen = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + address.size());
   }
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  if (fd >= 0) {
-    message.msg_control = control;
-    message.msg_controllen = sizeof(control);
-    cmsghdr* header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(header), &fd, sizeof(int));
-  }
+  if (fd >= 0) PutDescriptors({fd}, control, &message);
   while (sendmsg(socket, &message, MSG_NOSIGNAL) < 0) {
     if (errno == EINTR) continue;
     if (errno == EPIPE || errno == ECONNRESET || errno == ECONNREFUSED || errno == ENOTCONN)
@@ -67,13 +63,9 @@ absl::Status ReceivePacket(int socket, Packet* packet) {
     return absl::ErrnoToStatus(errno, "hearing from the keeper of descriptors");
   if (size <= 0) return absl::UnavailableError("the keeper of descriptors is gone");
   packet->text.resize(size);
-  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
-       header = CMSG_NXTHDR(&message, header)) {
-    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
-    int fd;
-    std::memcpy(&fd, CMSG_DATA(header), sizeof(int));
-    packet->fd.Reset(fd);
-  }
+  std::vector<UniqueFd> descriptors;
+  TakeDescriptors(message, &descriptors);
+  if (!descriptors.empty()) packet->fd = std::move(descriptors.back());
   if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0)
     return absl::InvalidArgumentError("a packet of the keeper of descriptors was cut off");
   return absl::OkStatus();

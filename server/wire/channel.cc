@@ -10,6 +10,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/message_descriptors.h"
 #include "server/base/spin.h"
 
 namespace stride::wire {
@@ -30,28 +31,6 @@ void WaitReadable(int fd, absl::Duration timeout) {
     const absl::Duration left = std::max(deadline - absl::Now(), absl::ZeroDuration());
     if (poll(&entry, 1, PollMilliseconds(left)) >= 0 || errno != EINTR) return;
   }
-}
-
-void TakeDescriptors(msghdr& header, std::vector<UniqueFd>* descriptors) {
-  for (cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr; c = CMSG_NXTHDR(&header, c)) {
-    if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
-    size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (size_t i = 0; i < count; ++i) {
-      int fd;
-      std::memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
-      descriptors->emplace_back(fd);
-    }
-  }
-}
-
-void PutDescriptors(absl::Span<const int> descriptors, char* control, msghdr* header) {
-  header->msg_control = control;
-  header->msg_controllen = CMSG_SPACE(descriptors.size() * sizeof(int));
-  cmsghdr* c = CMSG_FIRSTHDR(header);
-  c->cmsg_level = SOL_SOCKET;
-  c->cmsg_type = SCM_RIGHTS;
-  c->cmsg_len = CMSG_LEN(descriptors.size() * sizeof(int));
-  std::memcpy(CMSG_DATA(c), descriptors.data(), descriptors.size() * sizeof(int));
 }
 
 absl::Status SendError(int error) {

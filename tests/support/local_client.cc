@@ -11,6 +11,7 @@
 
 #include <grpcpp/client_context.h>
 
+#include "server/base/message_descriptors.h"
 #include "stride/v1/local_service.grpc.pb.h"
 
 namespace stride::testing {
@@ -39,13 +40,10 @@ UniqueFd ReceiveDescriptor(const UniqueFd& socket) {
   header.msg_control = control;
   header.msg_controllen = sizeof(control);
   const ssize_t size = recvmsg(socket.get(), &header, MSG_CMSG_CLOEXEC);
-  if (size != 1 || CMSG_FIRSTHDR(&header) == nullptr) {
-    if (size < 0 && errno == EAGAIN) GiveUp("neither a descriptor nor the end came for 20 s");
-    return {};
-  }
-  int received = -1;
-  std::memcpy(&received, CMSG_DATA(CMSG_FIRSTHDR(&header)), sizeof(int));
-  return UniqueFd(received);
+  if (size < 0 && errno == EAGAIN) GiveUp("neither a descriptor nor the end came for 20 s");
+  std::vector<UniqueFd> descriptors;
+  if (size == 1) TakeDescriptors(header, &descriptors);
+  return descriptors.empty() ? UniqueFd() : std::move(descriptors.front());
 }
 
 UniqueFd RedeemTicket(const std::string& socket_path, const std::string& ticket) {

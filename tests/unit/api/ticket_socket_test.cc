@@ -16,6 +16,7 @@
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "server/base/memory_file.h"
+#include "server/base/message_descriptors.h"
 #include "tests/support/local_client.h"
 #include "tests/support/test_server.h"
 
@@ -184,14 +185,7 @@ TEST_F(TicketSocketTest, DescriptorsSentAlongAreDropped) {
   msghdr header{};
   header.msg_iov = &content;
   header.msg_iovlen = 1;
-  header.msg_control = control;
-  header.msg_controllen = sizeof(control);
-  cmsghdr* rights = CMSG_FIRSTHDR(&header);
-  rights->cmsg_level = SOL_SOCKET;
-  rights->cmsg_type = SCM_RIGHTS;
-  rights->cmsg_len = CMSG_LEN(sizeof(int));
-  const int own = file_.get();
-  std::memcpy(CMSG_DATA(rights), &own, sizeof(own));
+  PutDescriptors({file_.get()}, control, &header);
   ASSERT_EQ(sendmsg(fd.get(), &header, MSG_NOSIGNAL), 4);
   EXPECT_TRUE(ReceiveDescriptor(fd).valid());
 }
