@@ -226,6 +226,8 @@ ABSL_ATTRIBUTE_NOINLINE __attribute__((visibility("default"))) ssize_t STRIDE_OU
   if (size <= 0 || (flags & (MSG_PEEK | MSG_ERRQUEUE)) != 0) return size;
   std::shared_ptr<Watched> watched = Plain().Find(fd);
   if (watched == nullptr || Fine(*watched, *message, static_cast<size_t>(size))) return size;
+  // gRPC closes it, but may take its time.
+  shutdown(fd, SHUT_RDWR);
   errno = ECONNRESET;
   return -1;
 }
