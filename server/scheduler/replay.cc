@@ -104,6 +104,10 @@ absl::StatusOr<Replay::Ready> MakeReady(
     if (module != nullptr) SetModule(&task, module->id);
     *ready.steps.add_steps() = std::move(task);
   }
+  if (graph.scratch_bytes > 0) {
+    ready.steps.set_scratch_slot(graph.num_slots() - 1);
+    ready.steps.set_scratch_bytes(static_cast<uint64_t>(graph.scratch_bytes));
+  }
   ready.modules = std::move(modules);
   return ready;
 }

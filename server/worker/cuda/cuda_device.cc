@@ -206,8 +206,18 @@ absl::Status CudaDevice::UnloadModule(uint64_t module) {
   return absl::OkStatus();
 }
 
+bool CudaDevice::HasProgramScratch() {
+  if (arenas_.Contains(kProgramScratch)) return true;
+  auto made = ArenaMapping::Create(*driver_, device_, kProgramScratchBytes);
+  return made.ok() && arenas_.Add(kProgramScratch, std::move(made->mapping)).ok();
+}
+
 absl::Status CudaDevice::LoadGraph(uint64_t graph, wire::Graph steps) {
-  return graphs_->Load(graph, std::move(steps), [this](const wire::KernelLaunch& launch) {
+  std::optional<ops::Location> scratch;
+  const uint64_t bytes = steps.scratch_bytes();
+  if (bytes > 0 && bytes <= kProgramScratchBytes && HasProgramScratch())
+    scratch = {kProgramScratch, 0};
+  return graphs_->Load(graph, std::move(steps), scratch, [this](const wire::KernelLaunch& launch) {
     auto found = modules_.find(launch.module());
     if (found == modules_.end()) return GraphTable::KernelTraits();
     KernelModule& module = found->second.kernels;
@@ -362,8 +372,8 @@ absl::Status CudaDevice::LowerCopyBytes(const wire::CopyBytes& copy, CUstream st
   absl::StatusOr<CUdeviceptr> to = arenas_.Range(copy.to_arena(), copy.to_offset(), copy.size());
   if (!to.ok()) return to.status();
   if (copy.size() == 0) return absl::OkStatus();
-  return ToStatus(driver_->cuMemcpyDtoDAsync(*to, *from, copy.size(), stream),
-                  "copying on the device");
+  // Either may be host memory that is used in place.
+  return ToStatus(driver_->cuMemcpyAsync(*to, *from, copy.size(), stream), "copying bytes");
 }
 
 // A stream takes nothing back, and Enqueue hands every task to it at once: each counts as begun,

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -67,7 +68,14 @@ class CudaDevice : public worker::Device {
   static constexpr uint32_t kMaxFaults = 4096;
   static constexpr uint64_t kFaultsBytes = kMaxFaults * sizeof(codegen::RoutineFault);
 
+  // An arena of this device's own, which no command can name: what is between the steps of programs
+  // lies there, in all replays at the same place, up to so much of it.
+  static constexpr uint64_t kProgramScratch = std::numeric_limits<uint64_t>::max();
+  static constexpr uint64_t kProgramScratchBytes = 16 << 20;
+
   absl::Status StartStreams();
+  // Makes it with the first graph that can use it. False: there is no memory for it.
+  bool HasProgramScratch();
   // A task, or a step of a graph, on `stream`. `fault`, `device_fault`: see GraphTable::LowerStep.
   absl::Status Lower(const wire::Task& task, CUstream stream, codegen::RoutineFault* fault,
                      CUdeviceptr device_fault);

@@ -12,10 +12,12 @@ namespace stride::cuda {
 namespace {
 
 // Of one graph: a client that fetches every result before the next call uses one or two, one that
-// is ahead of the device a few more.
-constexpr size_t kMaxExecutables = 8;
-// Of all: each takes some memory of the device.
-constexpr size_t kMaxInAll = 256;
+// is ahead of the device as many as it has results under way, and some more, since their places
+// change. To make one takes 7 us a step, to update one 2, to launch it as it is a few in all
+// (H200).
+constexpr size_t kMaxExecutables = 64;
+// Of all executables: a step takes 3.4 KiB of the device's memory (H200).
+constexpr int64_t kMaxSteps = 32 << 10;
 // A segment of fewer steps is not worth a launch of its own kind.
 constexpr int kLeastSteps = 2;
 
@@ -82,12 +84,13 @@ GraphTable::~GraphTable() {
 }
 
 absl::Status GraphTable::Load(
-    uint64_t id, wire::Graph steps,
+    uint64_t id, wire::Graph steps, std::optional<ops::Location> scratch,
     absl::FunctionRef<KernelTraits(const wire::KernelLaunch&)> traits_of) {
   if (graphs_.count(id) > 0)
     return absl::InvalidArgumentError(absl::StrCat("graph ", id, " is loaded already"));
   Graph& graph = graphs_[id];
   graph.steps = std::move(steps);
+  graph.own_scratch = scratch;
   std::vector<std::string> places;
   for (int i = 0; i < graph.steps.steps_size(); ++i) {
     const wire::Task& step = graph.steps.steps(i);
@@ -116,7 +119,7 @@ absl::Status GraphTable::Unload(uint64_t id) {
   auto found = graphs_.find(id);
   if (found == graphs_.end())
     return absl::InvalidArgumentError(absl::StrCat("graph ", id, " is not loaded"));
-  for (Executable& executable : found->second.executables) Destroy(executable);
+  for (Executable& executable : found->second.executables) Destroy(found->second, executable);
   if (found->second.device_faults != 0)
     driver_.cuMemFreeAsync(found->second.device_faults, stream_);
   graphs_.erase(found);
@@ -125,7 +128,7 @@ absl::Status GraphTable::Unload(uint64_t id) {
 
 void GraphTable::ForgetExecutables() {
   for (auto& [id, graph] : graphs_) {
-    for (Executable& executable : graph.executables) Destroy(executable);
+    for (Executable& executable : graph.executables) Destroy(graph, executable);
     graph.executables.clear();
   }
 }
@@ -146,6 +149,11 @@ absl::Status GraphTable::Replay(const wire::GraphLaunch& launch, codegen::Routin
   Slots slots;
   slots.reserve(launch.slots_size());
   for (const wire::Location& slot : launch.slots()) slots.push_back({slot.arena(), slot.offset()});
+  if (graph.own_scratch.has_value()) {
+    if (graph.steps.scratch_slot() >= slots.size())
+      return absl::InvalidArgumentError("a graph's launch has too few slots");
+    slots[graph.steps.scratch_slot()] = *graph.own_scratch;
+  }
   if (!graph.has_captured || !std::exchange(graph.begun, true))
     return LaunchPlainly(graph, slots, faults, lower);
   absl::StatusOr<Executable*> executable = FindExecutable(graph, slots, lower);
@@ -221,11 +229,13 @@ absl::StatusOr<GraphTable::Executable*> GraphTable::FindExecutable(Graph& graph,
     all.splice(all.begin(), all, known);
     return &all.front();
   }
-  if (known == all.end() && all.size() >= kMaxExecutables) known = std::prev(all.end());
+  const bool full = num_steps_ + graph.steps.steps_size() > kMaxSteps;
+  if (known == all.end() && !all.empty() && (full || all.size() >= kMaxExecutables))
+    known = std::prev(all.end());
   if (known == all.end()) {
-    if (num_executables_ >= kMaxInAll) ForgetExecutables();
+    if (full) ForgetExecutables();
     all.emplace_front();
-    ++num_executables_;
+    num_steps_ += graph.steps.steps_size();
   } else {
     all.splice(all.begin(), all, known);
   }
@@ -234,7 +244,7 @@ absl::StatusOr<GraphTable::Executable*> GraphTable::FindExecutable(Graph& graph,
   executable.scratch = *scratch;
   absl::Status filled = Fill(graph, &executable, lower);
   if (filled.ok()) return &executable;
-  Destroy(executable);
+  Destroy(graph, executable);
   all.pop_front();
   return filled;
 }
@@ -292,20 +302,20 @@ absl::StatusOr<CUgraph> GraphTable::Capture(const Graph& graph, const Segment& s
                                 : ToStatus(result, "capturing steps");
 }
 
-void GraphTable::Destroy(Executable& executable) {
+void GraphTable::Destroy(const Graph& graph, Executable& executable) {
   // The driver lets one that is running end.
   for (CUgraphExec exec : executable.segments) {
     if (exec != nullptr) driver_.cuGraphExecDestroy(exec);
   }
   executable.segments.clear();
-  --num_executables_;
+  num_steps_ -= graph.steps.steps_size();
 }
 
 void GraphTable::StayPlain(Graph& graph, const absl::Status& why) {
   std::fprintf(stderr, "stride worker: a program is launched step by step: %s\n",
                why.ToString().c_str());
   graph.has_captured = false;
-  for (Executable& executable : graph.executables) Destroy(executable);
+  for (Executable& executable : graph.executables) Destroy(graph, executable);
   graph.executables.clear();
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -27,9 +28,11 @@ namespace stride::cuda {
 // linear algebra and Fourier transforms; and kernels that set variables or are cooperative) are one
 // launch each, the others are launched one by one between them. The first replay launches every
 // step: libraries get ready, and it is seen how much scratch memory there has to be. Later ones
-// replay an executable made for the same addresses, of which a graph keeps a few; when there is
-// none, the steps are captured anew and the one used longest ago is updated. What the driver does
-// not take after all stays with launches of steps.
+// replay an executable made for the same addresses, of which a graph keeps some, as a client that
+// is ahead of the device has many results under way; beyond that the steps are captured anew and
+// the one used longest ago is updated, which takes longer than small steps. What is between steps
+// has the same place in all replays, so that executables differ by inputs and results alone. What
+// the driver does not take after all stays with launches of steps.
 //
 // Not thread-safe: the command loop's.
 class GraphTable {
@@ -45,7 +48,9 @@ class GraphTable {
     bool sets_variables = false;
     bool may_fault = false;
   };
-  absl::Status Load(uint64_t graph, wire::Graph steps,
+  // `scratch`: where what is between steps is to be instead of in its slot, if anywhere; the same
+  // for all graphs.
+  absl::Status Load(uint64_t graph, wire::Graph steps, std::optional<ops::Location> scratch,
                     absl::FunctionRef<KernelTraits(const wire::KernelLaunch&)> traits_of);
   absl::Status Unload(uint64_t graph);
   // Modules or arenas go: no executable may name them.
@@ -83,6 +88,7 @@ class GraphTable {
   };
   struct Graph {
     wire::Graph steps;
+    std::optional<ops::Location> own_scratch;
     std::vector<Segment> segments;
     std::vector<int> fault;  // of each step; -1: it has none
     std::vector<uint64_t> modules;
@@ -108,7 +114,7 @@ class GraphTable {
   absl::StatusOr<CUgraph> Capture(const Graph& graph, const Segment& segment, const Slots& slots,
                                   LowerStep lower);
   absl::Status Fill(Graph& graph, Executable* executable, LowerStep lower);
-  void Destroy(Executable& executable);
+  void Destroy(const Graph& graph, Executable& executable);
   void StayPlain(Graph& graph, const absl::Status& why);
 
   const Driver& driver_;
@@ -116,7 +122,7 @@ class GraphTable {
   Scratch& scratch_;
   const Stream capture_;  // nothing ever runs on it
   std::unordered_map<uint64_t, Graph> graphs_;
-  size_t num_executables_ = 0;
+  int64_t num_steps_ = 0;  // of all executables
 };
 
 }  // namespace stride::cuda

@@ -48,8 +48,11 @@ class GraphTest : public DeviceTest {
     operation.mutable_ufunc()->add_inputs()->mutable_scalar()->set_float_value(number);
     Add(operation, {Info()}, {from, to}, function);
   }
-  uint64_t Load() {
+  // Slot 2 is scratch memory of so many bytes.
+  uint64_t Load(uint64_t scratch_bytes = 0) {
     const uint64_t id = ++last_graph_;
+    steps_.set_scratch_slot(scratch_bytes > 0 ? 2 : 0);
+    steps_.set_scratch_bytes(scratch_bytes);
     EXPECT_TRUE(harness().device().LoadGraph(id, std::exchange(steps_, {})).ok());
     return id;
   }
@@ -74,7 +77,7 @@ class GraphTest : public DeviceTest {
     AddScalar("add", 1, {0, 0}, {2, 0});
     AddScalar("multiply", 2, {2, 0}, {2, 8192});
     AddScalar("subtract", 3, {2, 8192}, {1, 0});
-    return Load();
+    return Load(16384);
   }
   void ExpectChain(const DeviceArray& output, double first) {
     const HostArray got = harness().Get(output);
@@ -94,7 +97,8 @@ TEST_F(GraphTest, ReplaysForTheSameAndForOtherPlaces) {
   const uint64_t graph = Chain();
   const DeviceArray scratch = Scratch(), other_scratch = Scratch();
   std::vector<DeviceArray> inputs, outputs;
-  for (int i = 0; i < 20; ++i) {
+  constexpr int kPlaces = 80;
+  for (int i = 0; i < kPlaces; ++i) {
     inputs.push_back(New(i));
     outputs.push_back(New(-1));
   }
@@ -104,11 +108,13 @@ TEST_F(GraphTest, ReplaysForTheSameAndForOtherPlaces) {
     ExpectChain(outputs[0], 0);
   }
   for (int round = 0; round < 2; ++round) {
-    for (int i = 0; i < 20; ++i) {
+    uint64_t last = 0;
+    for (int i = 0; i < kPlaces; ++i) {
       const DeviceArray& place = i % 3 == 0 ? scratch : other_scratch;
-      ASSERT_TRUE(harness().Run(Replay(graph, {inputs[i], outputs[i], place})).ok()) << i;
+      last = harness().Submit(Replay(graph, {inputs[i], outputs[i], place}));
     }
-    for (int i = 0; i < 20; ++i) ExpectChain(outputs[i], i);
+    ASSERT_TRUE(harness().recorder().AwaitTask(last).ok());
+    for (int i = 0; i < kPlaces; ++i) ExpectChain(outputs[i], i);
   }
   Unload(graph);
 }
@@ -178,9 +184,9 @@ TEST_F(GraphTest, WhatCannotBeHadFailsTheTaskAlone) {
   DeviceArray nowhere = scratch;
   nowhere.arena = 4711;
   EXPECT_REFUSED(harness().Run(Replay(graph, {x, y, nowhere})));
-  DeviceArray beyond = scratch;
+  DeviceArray beyond = y;
   beyond.offset = Harness::kArenaBytes;
-  EXPECT_REFUSED(harness().Run(Replay(graph, {x, y, beyond})));
+  EXPECT_REFUSED(harness().Run(Replay(graph, {x, beyond, scratch})));
   ASSERT_TRUE(harness().Run(Replay(graph, {x, y, scratch})).ok());
   ExpectChain(y, 0);
   Unload(graph);

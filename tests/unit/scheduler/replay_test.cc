@@ -81,6 +81,8 @@ TEST_F(ReplayTest, IsOneSmallTaskAndItsGraphIsBroughtOnce) {
   ASSERT_EQ(worker->graphs().size(), 1u);
   const auto [id, graph] = *worker->graphs().begin();
   EXPECT_EQ(graph.steps_size(), 60);
+  EXPECT_EQ(graph.scratch_slot(), 3u);
+  EXPECT_EQ(graph.scratch_bytes(), 2 * 4096u) << "one is read while the next is made";
   const std::vector<wire::Task> tasks = worker->submitted();
   ASSERT_EQ(tasks.size(), 3u);
   for (const wire::Task& task : tasks) {
