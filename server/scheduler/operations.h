@@ -80,9 +80,10 @@ class Operations {
   absl::Status CheckKept(const std::shared_ptr<session::Array>& array,
                          const session::ArrayName& name) const;
 
-  // A contiguous copy of a view, so that its bytes can be read in order. Caller holds the lock.
+  // A contiguous copy, so that its bytes can be read in order; `passing`: where the host reads them
+  // without asking the device, if there is room (store::Buffer::passing). Caller holds the lock.
   absl::StatusOr<std::shared_ptr<session::Array>> MakeContiguous(
-      const TenantId& tenant, const std::shared_ptr<session::Array>& array);
+      const TenantId& tenant, const std::shared_ptr<session::Array>& array, bool passing = false);
 
  private:
   struct Resolved;
@@ -136,7 +137,7 @@ class Operations {
   absl::StatusOr<Accepted> LaunchCopy(const TenantId& tenant,
                                       const std::shared_ptr<session::Array>& array,
                                       std::optional<DType> type, absl::Time deadline,
-                                      const Resolved& around);
+                                      const Resolved& around, bool passing = false);
   // sharded_launch.cc: of operations over arrays that are spread over devices.
   class PartLauncher;
   static bool IsSharded(const Resolved& resolved);
