@@ -8,7 +8,8 @@
 namespace stride::cpu {
 namespace {
 
-constexpr size_t kMaxKept = 8;
+// A client that is ahead of the device has many calls under way, each with places of its own.
+constexpr size_t kMaxKept = 128, kMaxKeptSteps = 16 << 10;
 
 bool Same(const std::vector<ops::Location>& slots, const wire::GraphLaunch& launch) {
   if (slots.size() != static_cast<size_t>(launch.slots_size())) return false;
@@ -43,7 +44,8 @@ absl::StatusOr<std::shared_ptr<const GraphWork>> LoadedGraph::Lower(
   auto work = LowerAt(context, slots);
   if (!work.ok()) return work.status();
   kept_.push_front({std::move(slots), *work});
-  if (kept_.size() > kMaxKept) kept_.pop_back();
+  const auto steps = static_cast<size_t>(graph_.steps_size());
+  if (kept_.size() > kMaxKept || kept_.size() * steps > kMaxKeptSteps) kept_.pop_back();
   return work;
 }
 
