@@ -166,8 +166,11 @@ class Numba(Peer):
         self.xp = np
         self.on_gpu = cuda.is_available()
         self.cuda = cuda
-        body = lambda x: math.cos(x) ** 2 + math.sin(x) ** 2
-        self.ufunc = numba.vectorize(["float32(float32)"], target="cuda" if self.on_gpu else "parallel")(body)
+
+        def trigonometric_of_one(x):  # a lambda's name is none that numba's CUDA target can write down
+            return math.cos(x) ** 2 + math.sin(x) ** 2
+
+        self.ufunc = numba.vectorize(["float32(float32)"], target="cuda" if self.on_gpu else "parallel")(trigonometric_of_one)
 
     def put(self, host):
         return self.cuda.to_device(host) if self.on_gpu else host
