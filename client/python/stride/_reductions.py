@@ -40,22 +40,27 @@ def initial_number(initial) -> Optional[Number]:
 def reduce_by(function: Union[int, str], node: Node, axes: tuple, keepdims: bool, dtype: np.dtype, data_type=None, mask: Optional[Node] = None,
               initial: Optional[Number] = None, more: tuple = ()) -> Array:
     """One operation. `function`: the service's number, or a ufunc's or reduction's name. `dtype` is the result's; `data_type` what the request asks for."""
-    shape = _inference.broadcast(node.shape, *(one.shape for one in more))
-    shape = tuple(1 if i in axes else n for i, n in enumerate(shape) if keepdims or i not in axes)
+    shape = _inference.broadcast(node.shape, *(one.shape for one in more)) if more else node.shape
+    shape = tuple([1 if i in axes else n for i, n in enumerate(shape) if keepdims or i not in axes])
+    start = None if initial is None else initial.to_proto()
 
     def build(flush, result, operands):
-        reduction = pb.Reduction(input=operands[0], more_inputs=operands[1:1 + len(more)], axes=axes, keep_dims=keepdims)
+        reduction = flush.begin(result.handle, result.origin).reduction
+        reduction.input.CopyFrom(operands[0])
+        reduction.axes.extend(axes)
+        reduction.keep_dims = keepdims
+        if more:
+            reduction.more_inputs.extend(operands[1:1 + len(more)])
         if isinstance(function, str):
             reduction.function_name = function
         else:
             reduction.function = function
         if mask is not None:
             reduction.where.CopyFrom(operands[-1])
-        if initial is not None:
-            reduction.initial.CopyFrom(initial.to_proto())
+        if start is not None:
+            reduction.initial.CopyFrom(start)
         if data_type is not None:
             reduction.data_type = _dtypes.NUMBERS[data_type]
-        flush.operation(result.handle, result.origin, reduction=reduction)
 
     return wrap(record(node.session, shape, dtype, build, (node, *more) if mask is None else (node, *more, mask)))
 

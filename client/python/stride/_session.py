@@ -265,9 +265,9 @@ class Session:
         if result.HasField("status") and result.status.code:
             raise self._error(result.status, node)
         self._tell(failure)
-        values = np.frombuffer(result.results[0].inline_array.data, node.dtype).reshape(node.shape)
+        values = np.ndarray(node.shape, node.dtype, result.results[0].inline_array.data)
         if values.nbytes <= _CACHE_BYTES:
-            values = np.array(values)  # memory of its own, not the message's
+            values = values.copy()  # so that it can be handed over
             values.setflags(write=False)
             node.keep(values)
         return values
@@ -354,9 +354,9 @@ class Session:
         return _origin.describe(self._stream.origin_of(node.handle) or node.origin)
 
     def _check_open(self) -> None:
-        if self._inherited:
-            raise _errors.FailedPrecondition("The session is that of the process which this one was forked from; connect anew")
-        if self.closed:
+        if self._closed.is_set():
+            if self._inherited:
+                raise _errors.FailedPrecondition("The session is that of the process which this one was forked from; connect anew")
             raise _errors.Cancelled("The session is closed")
 
     # --- bytes in ---
