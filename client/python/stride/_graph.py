@@ -279,13 +279,15 @@ class Flush:
 
     def begin(self, handle: int, origin) -> pb.Operation:
         """Adds a command that makes `handle`; the caller fills in its kind, which is no view, and does nothing then that may fail: what there is is sent."""
+        session = self.session
+        command_id = session.next_id()
         command = self.commands.add()
-        command.id = self.session.next_id()
+        command.id = command_id
         operation = command.operation
         operation.outputs.add().handle = handle
-        if self.session.device:
-            operation.device = self.session.device
-        self.notes[command.id] = Note(None, origin, operation)
+        if session.device:
+            operation.device = session.device
+        self.notes[command_id] = Note(None, origin, operation)
         return operation
 
     def operation(self, handle: int, origin, **kind) -> pb.Operation:
@@ -316,10 +318,11 @@ class Flush:
             operation.device = device
 
     def fetch(self, handle: int, answer) -> None:
+        command_id = self.session.next_id()
         command = self.commands.add()
-        command.id = self.session.next_id()
+        command.id = command_id
         command.fetch.handle = handle
-        self.notes[command.id] = Note(answer)
+        self.notes[command_id] = Note(answer)
 
     def scratch(self) -> int:
         """A handle that is released when the flush ends."""
@@ -333,7 +336,9 @@ class Flush:
         while released:
             handles.append(released.popleft())
         if handles:
-            self.commands.add(id=self.session.next_id()).release.handles.extend(handles)
+            command = self.commands.add()
+            command.id = self.session.next_id()
+            command.release.handles.extend(handles)
             self._scratch = []
 
     def operand(self, one: Union[Node, Number]) -> pb.Operand:

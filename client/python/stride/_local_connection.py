@@ -18,6 +18,7 @@ from stride._ticket import fetch_descriptor
 from stride.v1 import compute_service_pb2, local_service_pb2 as pb, local_service_pb2_grpc
 
 HEADER = struct.Struct("<IIQ")  # size, kind, timeout
+_HEADER_BYTES = HEADER.size
 _BUFFER_BYTES = 64 << 10
 # The daemon's are no larger than a gRPC answer may be; what says more is no frame.
 MAX_FRAME_BYTES = 64 << 20
@@ -105,13 +106,13 @@ class LocalConnection:
         while True:
             buffer = self._buffer
             begin, end = buffer.begin, sum(buffer.counts)
-            needed = HEADER.size
+            needed = _HEADER_BYTES
             if end - begin >= needed:
                 size, kind, _ = HEADER.unpack_from(buffer.view, begin)
                 needed += size
                 if end - begin >= needed:
                     self._next = begin + needed
-                    message = bytes(buffer.view[begin + HEADER.size:self._next])
+                    message = bytes(buffer.view[begin + _HEADER_BYTES:self._next])
                     response = decode(kind, message, pb.LOCAL_FRAME_EXECUTE, compute_service_pb2.ExecuteResponse)
                     if response is None:
                         raise _ended()

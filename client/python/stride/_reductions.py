@@ -14,6 +14,7 @@ from stride.v1 import operation_pb2 as pb
 __all__ = ["all", "any", "argmax", "argmin", "count_nonzero", "max", "mean", "min", "norm", "prod", "std", "sum", "var"]
 
 _F = pb.Reduction
+_SUMS = {"b": _dtypes.int64, "i": _dtypes.int64, "u": _dtypes.uint64}  # their types, by the kind of what is summed
 
 
 def mask_node(where, node: Node) -> Optional[Node]:
@@ -78,20 +79,18 @@ def _of_one(array: Array, name: str, where, initial) -> Array:
 
 def _summing(function: int, x, axis, dtype, keepdims: bool, initial, where) -> Array:
     array = x if isinstance(x, Array) else wrap(node_of(x))
+    node = array._node
     if dtype is not None:
         dtype = _dtypes.dtype_of(dtype)
-        if not np.can_cast(array.dtype, dtype, "same_kind"):
+        if not np.can_cast(node.dtype, dtype, "same_kind"):
             array = array.astype(dtype)
+            node = array._node
     else:
-        dtype = array.dtype
-        if dtype.kind in "bi":
-            dtype = _dtypes.int64
-        elif dtype.kind == "u":
-            dtype = _dtypes.uint64
-    axes = _inference.normal_axes(axis, array.ndim)
-    if not axes and array.ndim:
+        dtype = _SUMS.get(node.dtype.kind, node.dtype)
+    axes = _inference.normal_axes(axis, len(node.shape))
+    if not axes and node.shape:
         return _of_one(array.astype(dtype), "add" if function == _F.FUNCTION_SUM else "multiply", where, initial)
-    return _reduce(function, array._node, axes, keepdims, dtype, dtype, where, initial)
+    return _reduce(function, node, axes, keepdims, dtype, dtype, where, initial)
 
 
 def sum(x, /, *, axis=None, dtype=None, keepdims: bool = False, initial=None, where=True) -> Array:  # noqa: A001
