@@ -239,6 +239,8 @@ class Crew(NamedTuple):
     def upload_bytes(self, size: int) -> int:
         """Of one call, where threads take what is left to do one after the other: small enough that all end at about the same time."""
         least, most = self.callers[0].upload_bytes
+        if len(self.callers) == 1:
+            return most
         return min(most, max(least, share_of(size, _UPLOADS_OF_THREAD * len(self.callers), _UPLOAD_UNIT_BYTES)))
 
 

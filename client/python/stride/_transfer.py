@@ -7,7 +7,7 @@ from typing import Callable, Optional, Tuple
 import grpc
 import numpy as np
 
-from stride import _errors, _shared
+from stride import _errors
 from stride._callers import CHUNK_BYTES, Crew, cut_into, cut_ranges, deadline_of, share_of
 from stride.v1 import array_pb2, array_service_pb2 as pb, array_service_pb2_grpc
 
