@@ -5,6 +5,7 @@ import signal
 import socket
 import struct
 import threading
+import time
 import unittest
 from unittest import mock
 
@@ -59,39 +60,58 @@ class LocalCallerTest(unittest.TestCase):
     def fetch(self, name="a", timeout=None):
         return self.caller.fetch(pb.FetchArrayRequest(name=name), timeout)
 
+    def upload(self, timeout=None):
+        return LocalCaller.upload(pb.PutArrayRequest(data=b"x"), pb.PutArrayRequest(data=b"yz"), timeout)
+
     def test_an_upload(self):
-        messages = [pb.PutArrayRequest(data=b"x"), pb.PutArrayRequest(data=b"yz")]
-        finish = self.caller.put(iter(messages), len(messages), 2.5)
-        self.assertEqual(self.frames(3), [(PUT, 2_500_000_000, messages[0].SerializeToString()), (PUT, 0, messages[1].SerializeToString()),
-                                          (PUT_END, 0, b"")])
+        self.caller.put(self.upload(2.5), None)
+        self.assertEqual(self.frames(3), [(PUT, 2_500_000_000, pb.PutArrayRequest(data=b"x").SerializeToString()),
+                                          (PUT, 0, pb.PutArrayRequest(data=b"yz").SerializeToString()), (PUT_END, 0, b"")])
         self.daemon.sendall(frame(PUT, pb.PutArrayResponse()))
-        finish()
+        self.caller.finish(None)
         self.assertTrue(self.caller.is_quiet())
 
+    def test_several_uploads(self):
+        for count in (0, 1, 5, 1000):
+            for _ in range(count):
+                self.caller.put(self.upload(), None)
+                self.frames(3)
+            sender = threading.Thread(target=self.daemon.sendall, args=(frame(PUT, pb.PutArrayResponse()) * count,))
+            sender.start()
+            self.caller.finish(None)
+            sender.join()
+            self.assertTrue(self.caller.is_quiet())
+
     def test_an_upload_that_is_refused(self):
-        finish = self.caller.put(iter([pb.PutArrayRequest(data=b"x")]), 1, None)
-        self.daemon.sendall(status(8, "no room"))
+        for _ in range(2):
+            self.caller.put(self.upload(), None)
+        self.daemon.sendall(frame(PUT, pb.PutArrayResponse()) + status(8, "no room"))
         with self.assertRaisesRegex(st.ResourceExhausted, "no room"):
-            finish()
+            self.caller.finish(None)
+
+    def test_an_answer_to_an_upload_that_is_none(self):
+        self.caller.put(self.upload(), None)
+        self.daemon.sendall(frame(FETCH, chunk(0, 5)))
+        with self.assertRaises(st.Internal):
+            self.caller.finish(None)
+
+    def test_an_upload_whose_end_does_not_come_in_time(self):
+        self.caller.put(self.upload(), None)
+        with self.assertRaises(st.DeadlineExceeded):
+            self.caller.finish(time.monotonic() + 0.01)
 
     def test_a_daemon_that_ends_during_an_upload_has_said_why(self):
-        def messages():
-            yield pb.PutArrayRequest(data=b"x")
-            self.daemon.sendall(status(5, "no such session"))
-            self.daemon.shutdown(socket.SHUT_RDWR)
-            yield pb.PutArrayRequest(data=b"y")
-
+        self.caller.put(self.upload(), None)
+        self.daemon.sendall(frame(PUT, pb.PutArrayResponse()) + status(5, "no such session"))
+        self.daemon.shutdown(socket.SHUT_RDWR)
         with self.assertRaisesRegex(st.NotFound, "no such session"):
-            self.caller.put(messages(), 2, None)
+            self.caller.put(self.upload(), None)
 
     def test_a_daemon_that_ends_during_an_upload_without_a_word(self):
-        def messages():
-            yield pb.PutArrayRequest(data=b"x")
-            self.daemon.close()
-            yield pb.PutArrayRequest(data=b"y")
-
+        self.caller.put(self.upload(), None)
+        self.daemon.close()
         with self.assertRaises(st.Unavailable):
-            self.caller.put(messages(), 2, None)
+            self.caller.put(self.upload(), None)
 
     def test_frames_split_anywhere(self):
         answers = [chunk(0, 5), chunk(5, 1 << 40), pb.FetchArrayResponse()]
@@ -174,7 +194,8 @@ class LocalCallerTest(unittest.TestCase):
     def test_requests_that_nobody_takes_in_time(self):
         for timeout in (0.02, 0, -1.0):
             with self.assertRaises(st.DeadlineExceeded):
-                self.caller.put((pb.PutArrayRequest(data=bytes(100_000)) for _ in range(1000)), 1000, timeout)
+                large = pb.PutArrayRequest(data=bytes(1_000_000))
+                self.caller.put(LocalCaller.upload(large, large, timeout), time.monotonic() + timeout)
 
     def test_calls_one_behind_the_other(self):
         first, second = self.fetch("a"), self.fetch("b")
@@ -374,11 +395,10 @@ class TransferTest(client_case.ClientCase):
         array = self.array(values)
         before = self.idle()
         self.assertEqual(len(before), 4 if client_case.LOCAL else 0)
-        part_bytes = _transfer._part_bytes
         for bounce in (True, False):
             region = self.own._shared._bounce
             with mock.patch.object(_shared.SharedMemory, "receive", (lambda *_: None) if bounce else _shared.SharedMemory.receive), \
-                    mock.patch.object(_transfer, "_part_bytes", (lambda *_: 4 * MIB) if bounce else part_bytes):  # calls are still to come
+                    mock.patch.object(_transfer, "_FETCHES_OF_THREAD", 100):  # calls are still to come
                 with self.assertRaises(KeyboardInterrupt):
                     self.own.read(array._node, stop)
             self.assertEqual(self.idle(), [])
@@ -405,7 +425,7 @@ class TransferTest(client_case.ClientCase):
                 daemon._process.wait()
 
             # Not all calls are under way when it is killed.
-            with mock.patch.object(_shared.SharedMemory, "receive", return_value=None), mock.patch.object(_transfer, "_part_bytes", return_value=4 * MIB):
+            with mock.patch.object(_shared.SharedMemory, "receive", return_value=None), mock.patch.object(_transfer, "_FETCHES_OF_THREAD", 100):
                 with self.assertRaises(st.Unavailable):
                     self.array(values, progress=kill) if up else array.to_numpy(progress=kill)
             self.assertEqual(self.idle(), [])

@@ -86,7 +86,7 @@ class ResultTest(client_case.ClientCase):
         self.own._shared._callers._num_threads = 4
         values = np.random.default_rng(4).integers(0, 256, 40 * MIB, np.uint8)
         array = self.array(values)
-        with mock.patch.object(self.own._pool, "submit", side_effect=AssertionError("handed over")):
+        with mock.patch.object(self.own._helpers, "run", side_effect=AssertionError("handed over")):
             got = array.to_numpy()
             np.testing.assert_array_equal(got, values)
             np.testing.assert_array_equal(self.array(got).to_numpy(), values)

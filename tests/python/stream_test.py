@@ -147,10 +147,28 @@ class ReceivingTest(unittest.TestCase):
         self.assertEqual(ids_of(watching.receive()), [4])
         watching.advance()
         self.assertIsNone(watching.receive(time.monotonic() + 0.001))
+        self.assertIsNone(watching.receive(0.0))
+        # In two pieces, the second while it watches or sleeps.
+        sent = frame(response(5, data=b"x" * 1000))
+        for split, seconds in ((7, 0), (HEADER.size, 0.0001), (500, 0.002)):
+            there.sendall(sent[:split])
+            timer = threading.Timer(seconds, there.sendall, (sent[split:],))
+            timer.start()
+            self.assertEqual(ids_of(watching.receive()), [5])
+            watching.advance()
+            timer.join()
         there.close()
         with self.assertRaises(st.Unavailable):
             watching.receive()
         watching.close()
+
+    def test_asking_for_news_while_another_waits(self):
+        waiting = threading.Thread(target=lambda: self.assertIsNone(self.take(time.monotonic() + 0.05)))
+        waiting.start()
+        while waiting.is_alive():
+            self.assertFalse(self.connection.has_news())  # a poll object bears no two threads
+        self.daemon.sendall(b"x")
+        self.assertTrue(self.connection.has_news())
 
     def test_the_status_at_the_end(self):
         self.daemon.sendall(frame(response(1)) + frame(status_pb2.Status(code=5, message="no such session"), STATUS))
@@ -172,7 +190,7 @@ class ReceivingTest(unittest.TestCase):
             self.take()
 
     def test_the_end_with_unread_requests(self):
-        self.connection.put(pb.ExecuteRequest(session="sessions/s"))
+        self.connection.put(pb.ExecuteRequest(session="sessions/s").SerializeToString())
         self.assertTrue(self.connection.flush())
         self.daemon.sendall(frame(response(1)))
         self.daemon.close()  # which resets the connection
@@ -260,6 +278,23 @@ class StreamTest(unittest.TestCase):
         self.assertEqual(stream.transport, "local")
         self.assertEqual(self.daemon.num_opened, 1)
         self.assertNotIn("stride-answers", [thread.name for thread in threading.enumerate()])
+
+    def test_long_requests_are_cut(self):
+        came = []
+
+        def serve(there, requests):
+            for request in requests:
+                came.append(request)
+                there.sendall(frame(response(*(one.id for one in request.commands))))
+
+        stream = self.serve(serve)
+        self.assertTrue(stream.wait(self.send(stream, *range(1, 2001)), 60))
+        self.assertEqual([len(one.commands) for one in came], [900, 900, 200])
+        with mock.patch("stride._stream._MAX_BYTES", 10_000):
+            self.assertTrue(stream.wait(self.send(stream, *range(2001, 2011), data=bytes(9_995)), 60))
+        self.assertEqual([len(one.commands) for one in came[3:]], [1, 9])
+        self.assertEqual([command.id for one in came for command in one.commands], list(range(1, 2011)))
+        self.assertEqual({one.session for one in came}, {"sessions/s"})
 
     def test_many_threads(self):
         def shuffled(there, requests):

@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 import weakref
+from collections import deque
 from typing import Iterator, List, NamedTuple, Optional, Tuple
 
 import grpc
@@ -24,6 +25,7 @@ _MIN_GRPC_PART_BYTES = 16 << 20
 _MAX_GRPC_THREADS = 4
 _MIN_LOCAL_PART_BYTES = 4 << 20
 MAX_THREADS = 8  # of one transfer
+_UPLOADS_OF_THREAD, _UPLOAD_UNIT_BYTES = 3, 64 << 10
 # Of one session, in use or idle: the daemon has a limited number for all of a tenant's.
 _MAX_CONNECTIONS = 16
 _BUFFER_BYTES = 16 << 10
@@ -32,38 +34,45 @@ _WORDS_SECONDS = 1.0  # for what has come already
 
 def cut_ranges(size: int, max_parts: int, min_part_bytes: int) -> List[Tuple[int, int]]:
     parts = max(1, min(max_parts, size // min_part_bytes))
-    step = -(-max(size, 1) // parts)
-    step = -(-step // CHUNK_BYTES) * CHUNK_BYTES
-    return [(begin, min(size, begin + step)) for begin in range(0, size, step)] or [(0, 0)]
+    return cut_into(0, size, share_of(max(size, 1), parts, CHUNK_BYTES)) or [(0, 0)]
+
+
+def cut_into(begin: int, end: int, step: int) -> List[Tuple[int, int]]:
+    return [(at, min(end, at + step)) for at in range(begin, end, step)]
+
+
+def share_of(size: int, num_parts: int, unit: int) -> int:
+    """Of the largest of so many parts, of whole units."""
+    return -(-size // (num_parts * unit)) * unit
 
 
 class GrpcCaller:
+    upload_bytes = (8 << 20, 8 << 20)  # of one upload, at least and at most
+
     def __init__(self, stub):
         self._stub = stub
+        self._ends: deque = deque()  # of the uploads under way
 
-    def put(self, messages: Iterator[pb.PutArrayRequest], num_messages: int, timeout: Optional[float]):
-        """Begins an upload; what it returns waits for its end. `messages` go out in another thread."""
-        failures: list = []
+    @staticmethod
+    def upload(header: pb.PutArrayRequest, chunk: pb.PutArrayRequest, timeout: Optional[float]):
+        """A call for `put`. The messages may be changed for the next."""
+        messages = (pb.PutArrayRequest(), pb.PutArrayRequest())
+        messages[0].CopyFrom(header)
+        messages[1].CopyFrom(chunk)
+        return messages, timeout
 
-        def guarded():
-            # In a thread of gRPC's, which keeps what is raised here to itself, and ends the call only for an Exception.
-            try:
-                yield from messages
-            except GeneratorExit:  # the call has ended before
-                raise
-            except BaseException as error:
-                failures.append(error)
-                raise RuntimeError("given up") from None
+    def put(self, upload, deadline: Optional[float]) -> None:
+        """Begins an upload."""
+        messages, timeout = upload
+        self._ends.append(self._stub.PutArray.future(iter(messages), timeout=timeout))
 
-        call = self._stub.PutArray.future(guarded(), timeout=timeout)
-
-        def finish():
-            try:
-                call.result()
-            except grpc.RpcError as error:
-                raise (failures[0] if failures else _errors.from_rpc(error)) from None
-
-        return finish
+    def finish(self, deadline: Optional[float]) -> None:
+        """Waits until the daemon has done with all uploads."""
+        try:
+            while self._ends:
+                self._ends.popleft().result()
+        except grpc.RpcError as error:
+            raise _errors.from_rpc(error) from None
 
     def fetch(self, request: pb.FetchArrayRequest, timeout: Optional[float]) -> Iterator[pb.FetchArrayResponse]:
         """Begins a download."""
@@ -82,11 +91,14 @@ class LocalCaller:
     """One connection. Several calls may be under way: they are served in their order, and their ends must be waited for in that order. After an
     exception it is of no more use."""
 
+    upload_bytes = (1 << 20, 4 << 20)
+
     def __init__(self, connected: socket.socket):
         connected.settimeout(None)
         self._socket = connected
         self._buffer = memoryview(bytearray(_BUFFER_BYTES))
         self._begin = self._end = 0
+        self._num_puts = 0  # whose ends are to be waited for
 
     def is_quiet(self) -> bool:
         """Nothing has come that nobody waits for, nor has the daemon closed it."""
@@ -104,17 +116,28 @@ class LocalCaller:
     def close(self) -> None:
         self._socket.close()
 
-    def put(self, messages: Iterator[pb.PutArrayRequest], num_messages: int, timeout: Optional[float]):
-        """As GrpcCaller.put, but the messages go out in this thread."""
-        deadline = _deadline(timeout)
-        for i, message in enumerate(messages, 1):
-            frame = _frame_of(local_pb.LOCAL_FRAME_PUT, message.SerializeToString(), timeout if i == 1 else None)
-            self._send(frame if i < num_messages else frame + _PUT_END, deadline)
-        return lambda: self._receive(local_pb.LOCAL_FRAME_PUT, pb.PutArrayResponse, deadline)
+    @staticmethod
+    def upload(header: pb.PutArrayRequest, chunk: pb.PutArrayRequest, timeout: Optional[float]) -> bytes:
+        """As GrpcCaller.upload: all its frames."""
+        first, second = header.SerializeToString(), chunk.SerializeToString()
+        return b"".join((HEADER.pack(len(first), local_pb.LOCAL_FRAME_PUT, _nanoseconds(timeout)), first,
+                         HEADER.pack(len(second), local_pb.LOCAL_FRAME_PUT, 0), second, _PUT_END))
+
+    def put(self, upload: bytes, deadline: Optional[float]) -> None:
+        self._send(upload, deadline)
+        self._num_puts += 1
+
+    def finish(self, deadline: Optional[float]) -> None:
+        while self._num_puts:
+            kind, message = self._frame(deadline)
+            if kind != local_pb.LOCAL_FRAME_PUT:
+                decode(kind, message, local_pb.LOCAL_FRAME_PUT, pb.PutArrayResponse)
+            self._num_puts -= 1
 
     def fetch(self, request: pb.FetchArrayRequest, timeout: Optional[float]) -> Iterator[pb.FetchArrayResponse]:
-        deadline = _deadline(timeout)
-        self._send(_frame_of(local_pb.LOCAL_FRAME_FETCH, request.SerializeToString(), timeout), deadline)
+        deadline = deadline_of(timeout)
+        message = request.SerializeToString()
+        self._send(HEADER.pack(len(message), local_pb.LOCAL_FRAME_FETCH, _nanoseconds(timeout)) + message, deadline)
 
         def read():
             while (reply := self._receive(local_pb.LOCAL_FRAME_FETCH, pb.FetchArrayResponse, deadline)) is not None:
@@ -135,7 +158,7 @@ class LocalCaller:
         """What came before the daemon's end may tell."""
         try:
             while True:
-                kind, message = self._frame(_deadline(_WORDS_SECONDS))
+                kind, message = self._frame(deadline_of(_WORDS_SECONDS))
                 if kind == local_pb.LOCAL_FRAME_STATUS and (status := status_pb2.Status.FromString(message)).code:
                     return _errors.from_status(status)
         except DecodeError:
@@ -188,14 +211,14 @@ class LocalCaller:
         self._socket.settimeout(left)
 
 
-def _frame_of(kind: int, message: bytes, timeout: Optional[float] = None) -> bytes:
-    return HEADER.pack(len(message), kind, int(max(0, timeout or 0) * 1e9)) + message
+def _nanoseconds(timeout: Optional[float]) -> int:
+    return int(max(0, timeout) * 1e9) if timeout else 0
 
 
-_PUT_END = _frame_of(local_pb.LOCAL_FRAME_PUT_END, b"")
+_PUT_END = HEADER.pack(0, local_pb.LOCAL_FRAME_PUT_END, 0)
 
 
-def _deadline(timeout: Optional[float]) -> Optional[float]:
+def deadline_of(timeout: Optional[float]) -> Optional[float]:
     return None if timeout is None else time.monotonic() + timeout
 
 
@@ -212,6 +235,13 @@ class Crew(NamedTuple):
 
     callers: list
     ranges: List[Tuple[int, int]]
+
+    def upload_bytes(self, size: int) -> int:
+        """Of one call, where threads take what is left to do one after the other: small enough that all end at about the same time."""
+        least, most = self.callers[0].upload_bytes
+        if len(self.callers) == 1:
+            return most
+        return min(most, max(least, share_of(size, _UPLOADS_OF_THREAD * len(self.callers), _UPLOAD_UNIT_BYTES)))
 
 
 class Callers:

@@ -30,6 +30,9 @@ class Buffer:
         self.version = 0
 
 
+_KINDS = {int: "i", float: "f", complex: "c"}
+
+
 class Number:
     """A scalar operand: a Python number (weak), or a NumPy scalar with its type."""
 
@@ -51,7 +54,7 @@ class Number:
                 scalar.data_type = _dtypes.NUMBERS[self.type]
             value = value.item() if isinstance(value, np.generic) else value
         else:
-            kind = {int: "i", float: "f", complex: "c"}[self.type]
+            kind = _KINDS[self.type]
         if kind == "b":
             scalar.bool_value = bool(value)
         elif kind in "iu":
@@ -64,6 +67,10 @@ class Number:
         else:
             scalar.complex_value.real, scalar.complex_value.imaginary = value.real, value.imag
         return scalar
+
+
+def _is_deferred(one: Union["Node", Number]) -> bool:
+    return type(one) is Node and not one.handle
 
 
 # Fills in the operation(s) that compute a node: (flush, node, operands). Operands are pb.Operand, one for each input.
@@ -270,6 +277,19 @@ class Flush:
         self.notes = {}
         self._scratch: List[int] = []
 
+    def begin(self, handle: int, origin) -> pb.Operation:
+        """Adds a command that makes `handle`; the caller fills in its kind, which is no view, and does nothing then that may fail: what there is is sent."""
+        session = self.session
+        command_id = session.next_id()
+        command = self.commands.add()
+        command.id = command_id
+        operation = command.operation
+        operation.outputs.add().handle = handle
+        if session.device:
+            operation.device = session.device
+        self.notes[command_id] = Note(None, origin, operation)
+        return operation
+
     def operation(self, handle: int, origin, **kind) -> pb.Operation:
         """Adds a command; its output is `handle`."""
         command_id = self.session.next_id()
@@ -299,7 +319,9 @@ class Flush:
 
     def fetch(self, handle: int, answer) -> None:
         command_id = self.session.next_id()
-        self.commands.add(id=command_id).fetch.handle = handle
+        command = self.commands.add()
+        command.id = command_id
+        command.fetch.handle = handle
         self.notes[command_id] = Note(answer)
 
     def scratch(self) -> int:
@@ -314,7 +336,9 @@ class Flush:
         while released:
             handles.append(released.popleft())
         if handles:
-            self.commands.add(id=self.session.next_id()).release.handles.extend(handles)
+            command = self.commands.add()
+            command.id = self.session.next_id()
+            command.release.handles.extend(handles)
             self._scratch = []
 
     def operand(self, one: Union[Node, Number]) -> pb.Operand:
@@ -348,10 +372,8 @@ class Flush:
         self.operation(handle, node.origin, copy=pb.Copy(input=pb.Operand(inline_array=inline)))
 
     def _elementwise(self, node: Node, handle: int) -> None:
-        # Inputs that are there already leave nothing to fuse.
-        if all(type(one) is Number or one.handle for one in node.inputs):
-            text, inputs, origins = "", {}, [node.origin]
-        else:
+        text, inputs, origins = "", {}, ()
+        if any(map(_is_deferred, node.inputs)):  # else there is nothing to fuse
             text, inputs, origins = self._expression(node)
             if sum(operand.handle != 0 for operand in inputs.values()) > _MAX_ARRAYS:
                 self._split(node, node)
@@ -360,7 +382,9 @@ class Flush:
             self.operation(handle, origins, expression=pb.Expression(text=text, inputs=inputs))
         else:
             operands = [self.operand(one) for one in node.inputs]
-            self.operation(handle, node.origin, ufunc=pb.Ufunc(function=node.op, inputs=operands))
+            ufunc = self.begin(handle, node.origin).ufunc
+            ufunc.function = node.op
+            ufunc.inputs.extend(operands)
 
     def _expression(self, node: Node) -> tuple:
         """Text, inputs and origins of the nodes that are fused with this one."""

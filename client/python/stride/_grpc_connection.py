@@ -21,8 +21,8 @@ class GrpcConnection:
         self._requests: queue.SimpleQueue = queue.SimpleQueue()
         self._call = stub.Execute(iter(self._requests.get, None))
 
-    def put(self, request: compute_service_pb2.ExecuteRequest) -> None:
-        self._requests.put(request)
+    def put(self, message: bytes) -> None:
+        self._requests.put(compute_service_pb2.ExecuteRequest.FromString(message))
 
     def flush(self) -> bool:
         return True

@@ -18,13 +18,15 @@ from stride._ticket import fetch_descriptor
 from stride.v1 import compute_service_pb2, local_service_pb2 as pb, local_service_pb2_grpc
 
 HEADER = struct.Struct("<IIQ")  # size, kind, timeout
+_HEADER_BYTES = HEADER.size
 _BUFFER_BYTES = 64 << 10
 # The daemon's are no larger than a gRPC answer may be; what says more is no frame.
 MAX_FRAME_BYTES = 64 << 20
 # Up to here a header is copied in front of its message, which is cheaper than a second call of the system.
 _MAX_JOINED_BYTES = 64 << 10
-# A thread that sleeps is awake 10 to 30 us after its bytes have come; where processors are many, one may watch that long.
-_WATCH_SECONDS = 100e-6
+# A thread that sleeps is awake 20 to 40 us after its bytes have come; where processors are many, one may watch for as long as short work takes on a GPU
+# (a sum over 100 MB, 100 us from Python to Python).
+_WATCH_SECONDS = 300e-6
 _MIN_PROCESSORS_TO_WATCH = 8
 # A daemon that has none to give is not asked before each call.
 _PAUSE_SECONDS = 10.0
@@ -59,15 +61,17 @@ class LocalConnection:
         self._buffers = (_Buffer(_BUFFER_BYTES), _Buffer(_BUFFER_BYTES))
         self._buffer = self._buffers[0]
         self._next = 0  # where the frame ends that `receive` has given
-        self._to_read, self._to_read_or_write = select.poll(), select.poll()
+        # Who sends asks for news while another may wait; no two threads may use one of these.
+        self._to_read, self._to_read_or_write, self._news = select.poll(), select.poll(), select.poll()
         self._to_read.register(connected, select.POLLIN)
+        self._news.register(connected, select.POLLIN)
         self._to_read_or_write.register(connected, select.POLLIN | select.POLLOUT)
         self._watch = len(os.sched_getaffinity(0)) >= _MIN_PROCESSORS_TO_WATCH if watch is None else watch
 
     # --- sending ---
 
-    def put(self, request: compute_service_pb2.ExecuteRequest) -> None:
-        message = request.SerializeToString()
+    def put(self, message: bytes) -> None:
+        """An ExecuteRequest."""
         header = HEADER.pack(len(message), pb.LOCAL_FRAME_EXECUTE, 0)
         if len(message) <= _MAX_JOINED_BYTES:
             self._unsent.append((header + message, []))
@@ -94,7 +98,7 @@ class LocalConnection:
     def has_news(self) -> bool:
         """Asked by who may send: whether `receive` has something that nobody has taken yet."""
         buffer = self._buffer
-        return buffer.begin != sum(buffer.counts) or any(events & ~select.POLLOUT for _, events in self._to_read_or_write.poll(0))
+        return buffer.begin != sum(buffer.counts) or bool(self._news.poll(0))
 
     def receive(self, deadline: Optional[float] = None, or_room: bool = False) -> Optional[compute_service_pb2.ExecuteResponse]:
         """The next answer, again and again until `advance`. None when there is none by `deadline` (of time.monotonic(); 0: does not wait), or
@@ -102,13 +106,13 @@ class LocalConnection:
         while True:
             buffer = self._buffer
             begin, end = buffer.begin, sum(buffer.counts)
-            needed = HEADER.size
+            needed = _HEADER_BYTES
             if end - begin >= needed:
                 size, kind, _ = HEADER.unpack_from(buffer.view, begin)
                 needed += size
                 if end - begin >= needed:
                     self._next = begin + needed
-                    message = bytes(buffer.view[begin + HEADER.size:self._next])
+                    message = bytes(buffer.view[begin + _HEADER_BYTES:self._next])
                     response = decode(kind, message, pb.LOCAL_FRAME_EXECUTE, compute_service_pb2.ExecuteResponse)
                     if response is None:
                         raise _ended()
@@ -143,12 +147,25 @@ class LocalConnection:
         return larger
 
     def _fill(self, buffer: _Buffer, deadline: Optional[float], or_room: bool) -> bool:
-        if self._sleep(deadline, or_room):
-            flags = 0
-        else:
-            flags = socket.MSG_DONTWAIT
+        room = buffer.view[sum(buffer.counts):]
+        if self._watch and not or_room and deadline != 0:
+            end = time.monotonic() + _WATCH_SECONDS
+            if deadline is not None:
+                end = min(end, deadline)
+            while not self._receive(buffer, room, socket.MSG_DONTWAIT):
+                if time.monotonic() > end:
+                    break
+            else:
+                return True
+        if deadline is None and not or_room:
+            return self._receive(buffer, room, 0)
+        if deadline != 0:
+            self._sleep(deadline, or_room)
+        return self._receive(buffer, room, socket.MSG_DONTWAIT)
+
+    def _receive(self, buffer: _Buffer, room: memoryview, flags: int) -> bool:
         try:
-            buffer.counts.extend(map(self._socket.recv_into, (buffer.view[sum(buffer.counts):],), (0,), (flags,)))
+            buffer.counts.extend(map(self._socket.recv_into, (room,), (0,), (flags,)))
         except BlockingIOError:
             return False
         except ConnectionError:
@@ -157,22 +174,9 @@ class LocalConnection:
             raise _ended()
         return True
 
-    def _sleep(self, deadline: Optional[float], or_room: bool) -> bool:
-        """Waits for bytes; True when that is left to the system's call that receives them."""
-        if deadline == 0:
-            return False
-        if self._watch and not or_room:
-            end = time.monotonic() + _WATCH_SECONDS
-            while not self._to_read.poll(0):
-                if time.monotonic() > end:
-                    break
-            else:
-                return False
-        if deadline is None and not or_room:
-            return True
+    def _sleep(self, deadline: Optional[float], or_room: bool) -> None:
         left = None if deadline is None else math.ceil(max(0.0, deadline - time.monotonic()) * 1e3)
         (self._to_read_or_write if or_room else self._to_read).poll(left)
-        return False
 
     # --- its end ---
 

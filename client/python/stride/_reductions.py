@@ -14,6 +14,7 @@ from stride.v1 import operation_pb2 as pb
 __all__ = ["all", "any", "argmax", "argmin", "count_nonzero", "max", "mean", "min", "norm", "prod", "std", "sum", "var"]
 
 _F = pb.Reduction
+_SUMS = {"b": _dtypes.int64, "i": _dtypes.int64, "u": _dtypes.uint64}  # their types, by the kind of what is summed
 
 
 def mask_node(where, node: Node) -> Optional[Node]:
@@ -40,22 +41,27 @@ def initial_number(initial) -> Optional[Number]:
 def reduce_by(function: Union[int, str], node: Node, axes: tuple, keepdims: bool, dtype: np.dtype, data_type=None, mask: Optional[Node] = None,
               initial: Optional[Number] = None, more: tuple = ()) -> Array:
     """One operation. `function`: the service's number, or a ufunc's or reduction's name. `dtype` is the result's; `data_type` what the request asks for."""
-    shape = _inference.broadcast(node.shape, *(one.shape for one in more))
-    shape = tuple(1 if i in axes else n for i, n in enumerate(shape) if keepdims or i not in axes)
+    shape = _inference.broadcast(node.shape, *(one.shape for one in more)) if more else node.shape
+    shape = tuple([1 if i in axes else n for i, n in enumerate(shape) if keepdims or i not in axes])
+    start = None if initial is None else initial.to_proto()
 
     def build(flush, result, operands):
-        reduction = pb.Reduction(input=operands[0], more_inputs=operands[1:1 + len(more)], axes=axes, keep_dims=keepdims)
+        reduction = flush.begin(result.handle, result.origin).reduction
+        reduction.input.CopyFrom(operands[0])
+        reduction.axes.extend(axes)
+        reduction.keep_dims = keepdims
+        if more:
+            reduction.more_inputs.extend(operands[1:1 + len(more)])
         if isinstance(function, str):
             reduction.function_name = function
         else:
             reduction.function = function
         if mask is not None:
             reduction.where.CopyFrom(operands[-1])
-        if initial is not None:
-            reduction.initial.CopyFrom(initial.to_proto())
+        if start is not None:
+            reduction.initial.CopyFrom(start)
         if data_type is not None:
             reduction.data_type = _dtypes.NUMBERS[data_type]
-        flush.operation(result.handle, result.origin, reduction=reduction)
 
     return wrap(record(node.session, shape, dtype, build, (node, *more) if mask is None else (node, *more, mask)))
 
@@ -73,20 +79,18 @@ def _of_one(array: Array, name: str, where, initial) -> Array:
 
 def _summing(function: int, x, axis, dtype, keepdims: bool, initial, where) -> Array:
     array = x if isinstance(x, Array) else wrap(node_of(x))
+    node = array._node
     if dtype is not None:
         dtype = _dtypes.dtype_of(dtype)
-        if not np.can_cast(array.dtype, dtype, "same_kind"):
+        if not np.can_cast(node.dtype, dtype, "same_kind"):
             array = array.astype(dtype)
+            node = array._node
     else:
-        dtype = array.dtype
-        if dtype.kind in "bi":
-            dtype = _dtypes.int64
-        elif dtype.kind == "u":
-            dtype = _dtypes.uint64
-    axes = _inference.normal_axes(axis, array.ndim)
-    if not axes and array.ndim:
+        dtype = _SUMS.get(node.dtype.kind, node.dtype)
+    axes = _inference.normal_axes(axis, len(node.shape))
+    if not axes and node.shape:
         return _of_one(array.astype(dtype), "add" if function == _F.FUNCTION_SUM else "multiply", where, initial)
-    return _reduce(function, array._node, axes, keepdims, dtype, dtype, where, initial)
+    return _reduce(function, node, axes, keepdims, dtype, dtype, where, initial)
 
 
 def sum(x, /, *, axis=None, dtype=None, keepdims: bool = False, initial=None, where=True) -> Array:  # noqa: A001

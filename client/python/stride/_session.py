@@ -6,16 +6,16 @@ import os
 import threading
 import weakref
 from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import Dict, Iterator, List, Optional
 
 import grpc
 import numpy as np
 
 from stride import _address, _daemon, _dtypes, _errors, _origin, _shared, _transfer
-from stride._callers import MAX_THREADS
 from stride._channels import Channels, make_credentials
 from stride._graph import MAX_WEIGHT, Flush, Node, spec_of
+from stride._helpers import Helpers
 from stride._metrics import Device, DeviceSample
 from stride._local_connection import LocalConnections
 from stride._stream import Answer, CommandStream, Note
@@ -114,7 +114,7 @@ class Session:
         self._devices = device_service_pb2_grpc.DeviceServiceStub(channels.control)
         self._arrays = array_service_pb2_grpc.ArrayServiceStub(channels.control)
         self._sessions = session_service_pb2_grpc.SessionServiceStub(channels.control)
-        self._pool = ThreadPoolExecutor(max(MAX_THREADS, channels.num_bulk) - 1, "stride-bulk")
+        self._helpers = Helpers()
         try:
             grpc.channel_ready_future(channels.control).result(_CONNECT_SECONDS)
         except grpc.FutureTimeoutError:
@@ -170,7 +170,7 @@ class Session:
             self._sessions.DeleteSession(session_service_pb2.DeleteSessionRequest(name=self.name), timeout=5)
         except grpc.RpcError:
             pass  # it ends by itself when it is idle
-        self._pool.shutdown(wait=False)
+        self._helpers.close()
         self._channels.close()
         if self._daemon is not None:
             self._daemon.stop()
@@ -265,9 +265,9 @@ class Session:
         if result.HasField("status") and result.status.code:
             raise self._error(result.status, node)
         self._tell(failure)
-        values = np.frombuffer(result.results[0].inline_array.data, node.dtype).reshape(node.shape)
+        values = np.ndarray(node.shape, node.dtype, result.results[0].inline_array.data)
         if values.nbytes <= _CACHE_BYTES:
-            values = np.array(values)  # memory of its own, not the message's
+            values = values.copy()  # so that it can be handed over
             values.setflags(write=False)
             node.keep(values)
         return values
@@ -288,7 +288,7 @@ class Session:
         try:
             self._await_acceptance(node)
             self._tell(self._stream.take_failure(node.handle))
-            return _transfer.fetch(self._channels, self._shared, self._pool, f"{self.name}/arrays/{node.handle}", node.dtype, node.shape,
+            return _transfer.fetch(self._channels, self._shared, self._helpers, f"{self.name}/arrays/{node.handle}", node.dtype, node.shape,
                                    progress=progress, timeout=self.timeout)
         except _errors.StrideError as error:
             if not error.origin:
@@ -354,9 +354,9 @@ class Session:
         return _origin.describe(self._stream.origin_of(node.handle) or node.origin)
 
     def _check_open(self) -> None:
-        if self._inherited:
-            raise _errors.FailedPrecondition("The session is that of the process which this one was forked from; connect anew")
-        if self.closed:
+        if self._closed.is_set():
+            if self._inherited:
+                raise _errors.FailedPrecondition("The session is that of the process which this one was forked from; connect anew")
             raise _errors.Cancelled("The session is closed")
 
     # --- bytes in ---
@@ -376,7 +376,7 @@ class Session:
         if self.released:
             self.flush(())  # a program that only uploads sends nothing else, and this array may have the memory of the last
         handle = self.next_id()
-        _transfer.put(self._channels, self._shared, self._pool, self.name, str(handle), spec_of(node), values, device=device,
+        _transfer.put(self._channels, self._shared, self._helpers, self.name, str(handle), spec_of(node), values, device=device,
                       progress=progress, timeout=self.timeout, sharding=None if sharding is None else sharding.to_proto())
         node.handle = handle
         node.device = device

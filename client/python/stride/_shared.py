@@ -3,7 +3,7 @@
 import math
 import threading
 import time
-from typing import Callable, List, Optional, Tuple
+from typing import Callable, Optional
 
 import grpc
 import numpy as np
@@ -25,6 +25,7 @@ MIN_LOCAL_USE_BYTES = 64 << 10
 MIN_RESULT_BYTES = 1 << 20
 # The region that transfers copy through is no larger.
 MAX_BOUNCE_BYTES = 256 << 20
+_BOUNCE_BYTES_OF_THREAD = 64 << 20
 # Few sizes, so that it rarely has to grow; not many bytes for programs that only have small arrays.
 _LEAST_BOUNCE_BYTES, _SMALL_BOUNCE_BYTES = 32 << 20, 4 << 20
 # A daemon that has none to give is not asked before each transfer.
@@ -57,10 +58,10 @@ class SharedMemory:
 
     # --- transfers ---
 
-    def use(self, values: np.ndarray, bounce_bytes: Callable[[List[Tuple[int, int]]], int], move: Move) -> bool:
+    def use(self, values: np.ndarray, move: Move) -> bool:
         """Moves the bytes `values` by `move` where a region is of use: the user's own that they lie in (`in_place` is their offset), or one to copy
-        through (`bounce` are its bytes, `bounce_bytes` tells for the crew's ranges how many are of use), which nobody else uses meanwhile. False:
-        there is none just now, or it turned out to be of no use; then bytes travel in messages."""
+        through (`bounce` are its bytes, which may be fewer), which nobody else uses meanwhile. False: there is none just now, or it turned out to be of no
+        use; then bytes travel in messages."""
         if values.size < (MIN_LOCAL_USE_BYTES if self._callers.local else MIN_RESULT_BYTES):
             return False
         found = self.arrays.find(address_of(values), values.size)
@@ -82,7 +83,7 @@ class SharedMemory:
             if not self._may_bounce():
                 return False
             with self._callers.crew(values.size) as crew:
-                region = self._bounce_region(bounce_bytes(crew.ranges))
+                region = self._bounce_region(min(values.size, MAX_BOUNCE_BYTES, len(crew.callers) * _BOUNCE_BYTES_OF_THREAD))
                 if region is None:
                     return False
                 move(crew, region.name, None, region.values)

@@ -110,7 +110,7 @@ class CommandStream:
     def send(self, request: pb.ExecuteRequest, notes: Dict[int, Note]) -> None:
         """`notes` are by command id; commands without one want no answer. The request is the stream's from now on."""
         with self._writing:
-            connection = self._put(list(self._messages(request)), notes)
+            connection = self._put(self._messages(request), notes)
             try:
                 if not connection.flush():
                     self._until(connection.flush, or_room=True)
@@ -127,22 +127,23 @@ class CommandStream:
                 self._until(_never, _AT_ONCE)
             return not self._waiting
 
-    def _messages(self, request: pb.ExecuteRequest) -> Iterator[pb.ExecuteRequest]:
+    def _messages(self, request: pb.ExecuteRequest) -> List[bytes]:
         request.session = self._session
         commands = request.commands
-        if len(commands) <= _MAX_COMMANDS and request.ByteSize() <= _MAX_BYTES:
-            yield request
-            return
-        begin, size = 0, 0
+        whole = request.SerializeToString()
+        if len(commands) <= _MAX_COMMANDS and len(whole) <= _MAX_BYTES:
+            return [whole]
+        cut, begin, size = [], 0, 0
         for i, command in enumerate(commands):
             bytes_ = command.ByteSize()
             if i > begin and (i - begin >= _MAX_COMMANDS or size + bytes_ > _MAX_BYTES):
-                yield pb.ExecuteRequest(session=self._session, commands=commands[begin:i])
+                cut.append(pb.ExecuteRequest(session=self._session, commands=commands[begin:i]).SerializeToString())
                 begin, size = i, 0
             size += bytes_
-        yield pb.ExecuteRequest(session=self._session, commands=commands[begin:])
+        cut.append(pb.ExecuteRequest(session=self._session, commands=commands[begin:]).SerializeToString())
+        return cut
 
-    def _put(self, messages: List[pb.ExecuteRequest], notes: Dict[int, Note]):
+    def _put(self, messages: List[bytes], notes: Dict[int, Note]):
         """Leaves the messages to the connection that this returns, and that the notes' answers will come from. It is this thread's turn to send."""
         while True:
             connection = self._connection
@@ -254,7 +255,8 @@ class CommandStream:
                 with self._lock:
                     self._take(response)
                     connection.advance()
-                    self._notify()
+                    if self._num_waiting:
+                        self._changed.notify_all()
                 if self._told:
                     self._tell()
         except _errors.StrideError as error:
@@ -334,10 +336,10 @@ class CommandStream:
     def take_failure(self, handle: Optional[int] = None) -> Optional["LaunchFailure"]:
         """Of a launch of a kernel that was given this array, or any, and failed: told once. One that never ran left its arrays as they were, so that they
         carry no error."""
+        if not self._failures:
+            return None
         with self._lock:
-            if not self._failures:
-                return None
-            failure = next(iter(self._failures.values())) if handle is None else self._failures.get(handle)
+            failure = next(iter(self._failures.values()), None) if handle is None else self._failures.get(handle)
             if failure is not None:
                 self._failures = {one: other for one, other in self._failures.items() if other is not failure}
             return failure

@@ -1,30 +1,25 @@
 """Bulk bytes: large arrays as several calls at once, each with its own range; through memory shared with the daemon where that can be had
 and pays, else in chunks inside messages."""
 
-import functools
 import math
-from collections import deque
-from concurrent.futures import wait
 from typing import Callable, Optional, Tuple
 
 import grpc
 import numpy as np
 
-from stride import _errors, _shared
-from stride._callers import CHUNK_BYTES, Crew, cut_ranges
-from stride.v1 import array_pb2, array_service_pb2 as pb, array_service_pb2_grpc, region_service_pb2
+from stride import _errors
+from stride._callers import CHUNK_BYTES, Crew, cut_into, cut_ranges, deadline_of, share_of
+from stride.v1 import array_pb2, array_service_pb2 as pb, array_service_pb2_grpc
 
 # Below this a second call costs more than it brings, where bytes travel in messages.
 _MIN_PART_BYTES = 8 << 20
-# No upload call through a region moves more: each thread has a part of the region, and makes its calls one after the other.
-_PUT_PART_BYTES = 64 << 20
-# No download call through a region moves less of a larger array.
-_LEAST_PART_BYTES = 4 << 20
 # What one message tells of: copied out, by either side, while the next comes; or nothing to do about it.
 _BOUNCE_CHUNK_BYTES = 4 << 20
 _IN_PLACE_CHUNK_BYTES = 16 << 20
-# Each thread's downloads take turns with two parts of the region, so that one comes while the other is copied out.
-_PARTS_OF_FETCH = 2
+# No download call through a region moves less of a larger array.
+_LEAST_FETCH_BYTES = 4 << 20
+# Each thread's, so that one comes while the other is copied out. A call for each part of a view makes the daemon gather the view each time: few calls.
+_FETCHES_OF_THREAD = 2
 
 # Called with bytes moved so far and bytes in all, in any thread.
 Progress = Callable[[int, int], None]
@@ -40,130 +35,107 @@ class _Count:
             self._progress(self._done, self._total)
 
 
-def _each_part(channels, pool, size, move) -> None:
-    """Calls move(stub, begin, end) for every part, the first in this thread."""
+def _each_part(channels, helpers, size, move) -> None:
+    """Calls move(stub, begin, end) for every part, in this thread and others."""
+    def work(stub, parts):
+        for begin, end in parts:
+            move(stub, begin, end)
+
     try:
         ranges = cut_ranges(size, channels.num_bulk, _MIN_PART_BYTES)
-        stubs = [array_service_pb2_grpc.ArrayServiceStub(channels.bulk(i)) for i in range(len(ranges))]
-        _run_parts(pool, Crew(stubs, ranges), lambda stub, _, begin, end: move(stub, begin, end))
+        helpers.run(work, [array_service_pb2_grpc.ArrayServiceStub(channels.bulk(i)) for i in range(len(ranges))], ranges)
     except grpc.RpcError as error:
         raise _errors.from_rpc(error) from None
 
 
-def _run_parts(pool, crew: Crew, move) -> None:
-    """Calls move(caller, index, begin, end) for every part, the first in this thread; returns, or raises the first error, when all have ended."""
-    parts = list(zip(crew.callers, crew.ranges))
-    others = [pool.submit(move, caller, i, *part) for i, (caller, part) in enumerate(parts) if i > 0]
-    try:
-        move(parts[0][0], 0, *parts[0][1])
-    finally:
-        wait(others)
-    for other in others:
-        other.result()
-
-
 # --- through a region ---
+#
+# A call moves bytes between one range of the array and as many in the region. What copies through a region goes over it in rounds; within one each part
+# has a place of its own there. After an error nothing is waited for but threads: the region is given up, and connections are.
 
 
-class _Turns:
-    """The calls of one thread, which has `num_parts` parts of the region: begin(at, end, offset) starts one that moves these bytes by way of that
-    part, and returns what waits for its end. The next that uses its part begins after that, since nothing else tells that the daemon has done
-    with it. After an error nothing is waited for: the region is given up, and connections are."""
+def _put_shared(crew: Crew, helpers, header, source, count, timeout, region, in_place, bounce) -> None:
+    first, second = pb.PutArrayRequest(header=header), pb.PutArrayRequest()
+    first.header.region = region
+    of_array, of_region, make = first.header.range, second.chunk, crew.callers[0].upload
 
-    def __init__(self, begin, index: int, part_bytes: int, num_parts: int):
-        self._begin, self._index, self._part_bytes, self._num_parts = begin, index, part_bytes, num_parts
-        self._ends: deque = deque()
-
-    def run(self, begin: int, end: int) -> None:
-        for turn, at in enumerate(range(begin, end, self._part_bytes)):
-            if len(self._ends) == self._num_parts:
-                self._ends.popleft()()
-            part = self._index * self._num_parts + turn % self._num_parts
-            self._ends.append(self._begin(at, min(end, at + self._part_bytes), part * self._part_bytes))
-        while self._ends:
-            self._ends.popleft()()
-
-
-def _move_in_place(crew: Crew, begin) -> None:
-    """One call for each part, begin(caller, at, end), all from this thread: nothing is copied on this side."""
-    for finish in [begin(caller, *part) for caller, part in zip(crew.callers, crew.ranges)]:
-        finish()
-
-
-def _part_bytes(ranges, region_bytes: int, num_parts: int) -> int:
-    largest = max(1, max(end - begin for begin, end in ranges))
-    room = region_bytes // (len(ranges) * num_parts)
-    share = -(-largest // num_parts)
-    return max(CHUNK_BYTES, min(max(-(-share // CHUNK_BYTES) * CHUNK_BYTES, _LEAST_PART_BYTES), room // CHUNK_BYTES * CHUNK_BYTES))
-
-
-def _bounce_bytes_for_put(ranges) -> int:
-    return len(ranges) * min(_PUT_PART_BYTES, max(end - begin for begin, end in ranges))
-
-
-def _put_shared(crew: Crew, pool, header, source, count, timeout, region, in_place, bounce) -> None:
-    common = pb.PutArrayRequest.Header(region=region)
-    common.MergeFrom(header)
-
-    def start(caller, at, stop, offset):
-        step = max(1, stop - at) if bounce is None else _BOUNCE_CHUNK_BYTES
-        steps = range(0, stop - at, step)
-
-        def messages():
-            request = pb.PutArrayRequest(header=common)
-            request.header.range.begin, request.header.range.end = at, stop
-            yield request
-            for done in steps:
-                until = min(done + step, stop - at)
-                if bounce is not None:
-                    bounce[offset + done:offset + until] = source[at + done:at + until]  # NumPy lets other threads run meanwhile
-                yield pb.PutArrayRequest(chunk=region_service_pb2.RegionRange(offset=offset + done, size=until - done))
-                count.add(until - done)
-
-        return caller.put(messages(), 1 + len(steps), timeout)
+    def upload(begin, end, offset):
+        of_array.begin, of_array.end = begin, end
+        of_region.offset, of_region.size = offset, end - begin
+        return make(first, second, timeout)
 
     if bounce is None:
-        _move_in_place(crew, lambda caller, at, stop: start(caller, at, stop, in_place + at))
+        deadline = deadline_of(timeout)
+        for caller, (begin, end) in zip(crew.callers, crew.ranges):
+            caller.put(upload(begin, end, in_place + begin), deadline)
+        for caller, (begin, end) in zip(crew.callers, crew.ranges):
+            caller.finish(deadline)
+            count.add(end - begin)
         return
-    size = _part_bytes(crew.ranges, len(bounce), 1)
-    _run_parts(pool, crew, lambda caller, index, *part: _Turns(functools.partial(start, caller), index, size, 1).run(*part))
+
+    def copy_in(caller, parts):
+        # NumPy lets other threads run while it copies. There is little else to do here, so that they seldom wait for one another.
+        for begin, end, offset, ready in parts:
+            bounce[offset:offset + end - begin] = source[begin:end]
+            caller.put(ready, deadline)
+            count.add(end - begin)
+
+    for base, until in cut_into(0, len(source), len(bounce)):
+        parts = cut_into(base, until, crew.upload_bytes(len(source)))
+        deadline = deadline_of(timeout)
+        helpers.run(copy_in, crew.callers, [(begin, end, begin - base, upload(begin, end, begin - base)) for begin, end in parts])
+        for caller in crew.callers:
+            caller.finish(deadline)
 
 
-def _fetch_shared(crew: Crew, pool, name, target, count, timeout, region, in_place, bounce) -> None:
-    def start(caller, at, stop, offset):
+def _fetch_shared(crew: Crew, helpers, name, target, count, timeout, region, in_place, bounce) -> None:
+    def start(caller, begin, end, offset):
         request = pb.FetchArrayRequest(name=name, region=region, region_offset=offset,
                                        chunk_bytes=_IN_PLACE_CHUNK_BYTES if bounce is None else _BOUNCE_CHUNK_BYTES)
-        request.range.begin, request.range.end = at, stop
+        request.range.begin, request.range.end = begin, end
         replies = caller.fetch(request, timeout)
 
         def finish():
-            to = at
+            to = begin
             for reply in replies:
                 chunk = reply.chunk
                 if not chunk.size:
                     continue
-                if chunk.offset != offset + to - at or not 0 < chunk.size <= stop - to:
+                if chunk.offset != offset + to - begin or not 0 < chunk.size <= end - to:
                     raise _errors.DataLoss(f"The daemon told of bytes of {name} that were not asked for")
                 if bounce is not None:
                     target[to:to + chunk.size] = bounce[chunk.offset:chunk.offset + chunk.size]
                 to += chunk.size
                 count.add(chunk.size)
-            if to != stop:
-                raise _errors.DataLoss(f"The daemon sent {to - at} bytes of {stop - at} of {name}")
+            if to != end:
+                raise _errors.DataLoss(f"The daemon sent {to - begin} bytes of {end - begin} of {name}")
 
         return finish
 
     if bounce is None:
-        _move_in_place(crew, lambda caller, at, stop: start(caller, at, stop, in_place + at))
+        for finish in [start(caller, begin, end, in_place + begin) for caller, (begin, end) in zip(crew.callers, crew.ranges)]:
+            finish()
         return
-    size = _part_bytes(crew.ranges, len(bounce), _PARTS_OF_FETCH)
-    _run_parts(pool, crew, lambda caller, index, *part: _Turns(functools.partial(start, caller), index, size, _PARTS_OF_FETCH).run(*part))
+
+    def copy_out(caller, parts):
+        finish = None
+        for begin, end, offset in parts:
+            following = start(caller, begin, end, offset)
+            if finish is not None:
+                finish()
+            finish = following
+        if finish is not None:
+            finish()
+
+    for base, until in cut_into(0, len(target), len(bounce)):
+        step = max(_LEAST_FETCH_BYTES, share_of(until - base, _FETCHES_OF_THREAD * len(crew.callers), CHUNK_BYTES))
+        helpers.run(copy_out, crew.callers, [(begin, end, begin - base) for begin, end in cut_into(base, until, step)])
 
 
 # --- either way ---
 
 
-def put(channels, shared, pool, parent: str, array_id: str, spec: array_pb2.ArraySpec, values: np.ndarray, *, device: str = "",
+def put(channels, shared, helpers, parent: str, array_id: str, spec: array_pb2.ArraySpec, values: np.ndarray, *, device: str = "",
         overwrite: bool = False, progress: Optional[Progress] = None, timeout: Optional[float] = None,
         sharding: Optional[array_pb2.Sharding] = None) -> None:
     """Uploads C-contiguous `values`, which must not change until this returns."""
@@ -171,8 +143,7 @@ def put(channels, shared, pool, parent: str, array_id: str, spec: array_pb2.Arra
     view = memoryview(source)
     count = _Count(len(view), progress)
     common = pb.PutArrayRequest.Header(parent=parent, array_id=array_id, spec=spec, device=device, overwrite=overwrite, sharding=sharding)
-    if shared.use(source, _bounce_bytes_for_put,
-                  lambda crew, *region: _put_shared(crew, pool, common, source, count, timeout, *region)):
+    if shared.use(source, lambda crew, *region: _put_shared(crew, helpers, common, source, count, timeout, *region)):
         return
 
     def messages(begin, end):
@@ -186,24 +157,22 @@ def put(channels, shared, pool, parent: str, array_id: str, spec: array_pb2.Arra
             yield pb.PutArrayRequest(data=chunk)
             count.add(len(chunk))
 
-    _each_part(channels, pool, len(view), lambda stub, begin, end: stub.PutArray(messages(begin, end), timeout=timeout))
+    _each_part(channels, helpers, len(view), lambda stub, begin, end: stub.PutArray(messages(begin, end), timeout=timeout))
 
 
-def fetch(channels, shared, pool, name: str, dtype: np.dtype, shape: Tuple[int, ...], *, progress: Optional[Progress] = None,
+def fetch(channels, shared, helpers, name: str, dtype: np.dtype, shape: Tuple[int, ...], *, progress: Optional[Progress] = None,
           timeout: Optional[float] = None) -> np.ndarray:
     """Downloads an array whose type and shape are known, in C order; waits until it is ready."""
     size = math.prod(shape) * dtype.itemsize
     count = _Count(size, progress)
-    loan = shared.receive(size, lambda crew, *region: _fetch_shared(crew, pool, name, None, count, timeout, *region))
+    loan = shared.receive(size, lambda crew, *region: _fetch_shared(crew, helpers, name, None, count, timeout, *region))
     if loan is not None:
         return loan.array(dtype, shape)
     values = np.empty(shape, dtype)
     out = values.reshape(-1).view(np.uint8) if values.size else np.empty(0, np.uint8)
     target = memoryview(out)
     count = _Count(size, progress)  # anew
-    # A call for each part of a view makes the daemon gather the view each time: few calls.
-    if shared.use(out, lambda _: min(max(size, _PARTS_OF_FETCH * CHUNK_BYTES), _shared.MAX_BOUNCE_BYTES),
-                  lambda crew, *region: _fetch_shared(crew, pool, name, out, count, timeout, *region)):
+    if shared.use(out, lambda crew, *region: _fetch_shared(crew, helpers, name, out, count, timeout, *region)):
         return values
 
     def move(stub, begin, end):
@@ -220,5 +189,5 @@ def fetch(channels, shared, pool, name: str, dtype: np.dtype, shape: Tuple[int, 
         if at != end:
             raise _errors.DataLoss(f"The daemon sent {at - begin} bytes of {end - begin} of {name}")
 
-    _each_part(channels, pool, len(target), move)
+    _each_part(channels, helpers, len(target), move)
     return values
