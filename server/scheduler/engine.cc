@@ -95,6 +95,14 @@ class TaskTicket : public Ticket {
     Locked lock(*core_);
     for (const auto& array : accepted_.outputs) scheduler::Describe(*core_, *array, add());
   }
+  bool NotePending(session::PendingArrays* outputs) const override {
+    Locked lock(*core_);
+    for (const auto& array : accepted_.outputs) {
+      if (!session::IsPending(*array)) return false;
+    }
+    for (const auto& array : accepted_.outputs) outputs->push_back(session::Note(*array));
+    return true;
+  }
   v1::Timeline timeline() const override {
     if (accepted_.task == nullptr) return {};
     // What has ended changes no more.
