@@ -13,21 +13,25 @@ constexpr size_t kManyAcks = 64;
 
 }  // namespace
 
-bool AckQueue::Push(PendingAck ack, bool more) {
+bool AckQueue::Push(absl::Span<PendingAck> acks, bool more) {
   std::unique_lock lock(mutex_);
-  if (outstanding_ >= capacity_) StopHoldingBack();
-  changed_.wait(lock, [&] { return broken_ || outstanding_ < capacity_; });
-  if (broken_) return false;
-  acks_.push_back(std::move(ack));
-  ++outstanding_;
+  for (PendingAck& ack : acks) {
+    if (outstanding_ >= capacity_ && !broken_) {
+      StopHoldingBack();
+      for_pusher_.wait(lock, [&] { return broken_ || outstanding_ < capacity_; });
+    }
+    if (broken_) return false;
+    acks_.push_back(std::move(ack));
+    ++outstanding_;
+  }
   more_ = more;
-  if (!more || acks_.size() % kManyAcks == 0) changed_.notify_all();
+  if (!more || acks_.size() >= kManyAcks) for_popper_.notify_one();
   return true;
 }
 
 void AckQueue::StopHoldingBack() {
   more_ = false;
-  changed_.notify_all();
+  for_popper_.notify_one();
 }
 
 void AckQueue::Close() {
@@ -37,31 +41,32 @@ void AckQueue::Close() {
 }
 
 void AckQueue::Break() {
-  std::deque<PendingAck> dropped;  // destroyed without the lock
+  std::vector<PendingAck> dropped;  // destroyed without the lock
   std::lock_guard lock(mutex_);
   broken_ = true;
   dropped.swap(acks_);
-  changed_.notify_all();
+  for_pusher_.notify_one();
+  for_popper_.notify_one();
 }
 
-AckQueue::Next AckQueue::Pop(absl::Time deadline, PendingAck* ack) {
+AckQueue::Next AckQueue::Pop(absl::Time deadline, std::vector<PendingAck>* acks) {
   std::unique_lock lock(mutex_);
   auto ready = [&] { return broken_ || closed_ || !acks_.empty(); };
   if (deadline == absl::InfiniteFuture()) {
-    changed_.wait(lock, ready);
-  } else if (!changed_.wait_until(lock, absl::ToChronoTime(deadline), ready)) {
+    for_popper_.wait(lock, ready);
+  } else if (!for_popper_.wait_until(lock, absl::ToChronoTime(deadline), ready)) {
     return Next::kTimeout;
   }
   if (broken_ || acks_.empty()) return Next::kEnd;
-  *ack = std::move(acks_.front());
-  acks_.pop_front();
-  return Next::kAck;
+  acks->swap(acks_);
+  return Next::kAcks;
 }
 
-void AckQueue::Done() {
+void AckQueue::Done(size_t count) {
   std::lock_guard lock(mutex_);
-  --outstanding_;
-  changed_.notify_all();
+  const bool was_full = outstanding_ >= capacity_;
+  outstanding_ -= count;
+  if (was_full) for_pusher_.notify_one();
 }
 
 bool AckQueue::idle() const {

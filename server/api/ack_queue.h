@@ -3,13 +3,16 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "server/scheduler/engine.h"
-#include "stride/v1/compute_service.pb.h"
+#include "server/session/array_description.h"
+#include "stride/v1/array.pb.h"
 
 namespace stride::api {
 
@@ -17,7 +20,11 @@ namespace stride::api {
 struct PendingAck {
   enum class Kind { kReady, kWait, kFetch, kSynchronize };
   Kind kind = Kind::kReady;
-  std::shared_ptr<v1::CommandResult> result;      // has the id; complete when kReady
+  uint64_t id = 0;      // the command's
+  absl::Status status;  // not OK: it was refused
+  // kReady: the outputs of an accepted operation, in one or the other.
+  session::PendingArrays pending;
+  std::vector<v1::Array> arrays;
   std::shared_ptr<scheduler::Ticket> ticket;      // kWait
   std::unique_ptr<scheduler::InlineFetch> fetch;  // kFetch
   uint64_t before = 0;                            // kSynchronize: operations up to this number
@@ -29,19 +36,21 @@ class AckQueue {
  public:
   explicit AckQueue(size_t capacity) : capacity_(capacity) {}
 
-  // Blocks while full. False, without taking it, once Break() was called. `more`: others follow at
-  // once, so the popper is not woken for each of them, nor finds the queue idle in between.
-  bool Push(PendingAck ack, bool more = false);
+  // Moves them in, in order; blocks while full. False, without taking them all, once Break() was
+  // called. `more`: others follow at once, so the popper is not woken for these, nor finds the
+  // queue idle in between.
+  bool Push(absl::Span<PendingAck> acks, bool more = false);
   // No more will be pushed.
   void Close();
   // Nobody reads the answers: what is queued is dropped, and Push fails.
   void Break();
 
-  enum class Next { kAck, kTimeout, kEnd };
-  // The oldest; kEnd when closed and empty, or broken.
-  Next Pop(absl::Time deadline, PendingAck* ack);
-  // The popped one was completed.
-  void Done();
+  enum class Next { kAcks, kTimeout, kEnd };
+  // All that is there, the oldest first, into `acks`, which is empty; kEnd when closed and empty,
+  // or broken.
+  Next Pop(absl::Time deadline, std::vector<PendingAck>* acks);
+  // So many of the popped ones were completed.
+  void Done(size_t count);
   // Nothing is queued, and nothing follows at once.
   bool idle() const;
 
@@ -51,10 +60,10 @@ class AckQueue {
 
   const size_t capacity_;
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<PendingAck> acks_;  // guarded by mutex_, as are all below
-  size_t outstanding_ = 0;       // queued, and popped but not done
-  bool more_ = false;            // the last Push said so
+  std::condition_variable for_pusher_, for_popper_;
+  std::vector<PendingAck> acks_;  // guarded by mutex_, as are all below
+  size_t outstanding_ = 0;        // queued, and popped but not done
+  bool more_ = false;             // the last Push said so
   bool closed_ = false;
   bool broken_ = false;
 };

@@ -24,6 +24,9 @@ constexpr absl::Duration kShortestRenewal = absl::Milliseconds(100);
 // at most.
 constexpr size_t kTogether = 16;
 
+// The room for more goes once they are answered.
+constexpr size_t kKeptAcks = 1024;
+
 // Answers that are there wait so long for one that is not: a message costs the client more.
 constexpr absl::Duration kSoon = absl::Microseconds(500);
 
@@ -67,14 +70,13 @@ void Describe(const scheduler::Ticket& ticket, v1::CommandResult* result) {
   ticket.Describe([result] { return result->add_results()->mutable_array(); });
 }
 
-// Where the answers to one message lie, which are written and forgotten about together.
-std::shared_ptr<google::protobuf::Arena> MakeRoomForAnswers(int num_commands) {
-  constexpr size_t kUsualBytes = 512, kMaxBlockBytes = 64 << 10;
-  google::protobuf::ArenaOptions options;
-  options.start_block_size =
-      std::min(kMaxBlockBytes, kUsualBytes * static_cast<size_t>(num_commands + 1));
-  options.max_block_size = kMaxBlockBytes;
-  return std::make_shared<google::protobuf::Arena>(options);
+// Of a command that waits for nothing.
+void Fill(PendingAck& ack, v1::CommandResult* result) {
+  result->set_id(ack.id);
+  SetStatus(ack.status, result);
+  for (const session::PendingArray& array : ack.pending)
+    session::Describe(array, result->add_results()->mutable_array());
+  for (v1::Array& array : ack.arrays) *result->add_results()->mutable_array() = std::move(array);
 }
 
 }  // namespace
@@ -112,7 +114,6 @@ absl::Status ExecuteStream::ReadAll() {
 }
 
 bool ExecuteStream::TakeAll(const v1::ExecuteRequest& request) {
-  const auto room = MakeRoomForAnswers(request.commands_size());
   absl::InlinedVector<PendingAck, kTogether> acks;
   std::unique_ptr<scheduler::Engine::Together> together;
   for (int i = 0; i < request.commands_size(); ++i) {
@@ -124,12 +125,10 @@ bool ExecuteStream::TakeAll(const v1::ExecuteRequest& request) {
     } else if (together == nullptr && more) {
       together = engine_.BeginTogether();
     }
-    acks.push_back(Take(command, delay, room));
+    Take(command, delay, &acks.emplace_back());
     if (more && acks.size() < kTogether && together != nullptr) continue;
     together.reset();
-    for (size_t j = 0; j < acks.size(); ++j) {
-      if (!queue_.Push(std::move(acks[j]), more || j + 1 < acks.size())) return false;
-    }
+    if (!queue_.Push(absl::MakeSpan(acks), more)) return false;
     acks.clear();
   }
   return true;
@@ -156,36 +155,26 @@ absl::Status ExecuteStream::CheckCommands(const v1::ExecuteRequest& request) con
        {"value", std::to_string(request.commands_size())}});
 }
 
-PendingAck ExecuteStream::Take(const v1::Command& command, absl::Duration upload_delay,
-                               const std::shared_ptr<google::protobuf::Arena>& room) {
-  PendingAck ack;
-  // What is fetched may be large, and goes as soon as it is written.
-  ack.result =
-      command.has_fetch()
-          ? std::make_shared<v1::CommandResult>()
-          : std::shared_ptr<v1::CommandResult>(
-                room, google::protobuf::Arena::CreateMessage<v1::CommandResult>(room.get()));
-  ack.result->set_id(command.id());
+void ExecuteStream::Take(const v1::Command& command, absl::Duration upload_delay, PendingAck* ack) {
+  ack->id = command.id();
   switch (command.kind_case()) {
     case v1::Command::kOperation:
-      TakeOperation(command, upload_delay, &ack);
+      TakeOperation(command, upload_delay, ack);
       break;
     case v1::Command::kRelease:
-      TakeRelease(command.release(), &ack);
+      ack->status = engine_.Release(call_.tenant(), session_, command.release());
       break;
     case v1::Command::kFetch:
-      TakeFetch(command.fetch(), &ack);
+      TakeFetch(command.fetch(), ack);
       break;
     case v1::Command::kSynchronize:
-      ack.kind = PendingAck::Kind::kSynchronize;
-      ack.before = operations_->Mark();
+      ack->kind = PendingAck::Kind::kSynchronize;
+      ack->before = operations_->Mark();
       break;
     case v1::Command::KIND_NOT_SET:
-      SetStatus(InvalidField(v1::ERROR_REASON_INVALID_FIELD, "kind",
-                             "missing: one of operation, release, fetch, synchronize"),
-                ack.result.get());
+      ack->status = InvalidField(v1::ERROR_REASON_INVALID_FIELD, "kind",
+                                 "missing: one of operation, release, fetch, synchronize");
   }
-  return ack;
 }
 
 void ExecuteStream::TakeOperation(const v1::Command& command, absl::Duration upload_delay,
@@ -201,7 +190,7 @@ void ExecuteStream::TakeOperation(const v1::Command& command, absl::Duration upl
   }
   if (!status.ok()) {
     operations_->Refused(status);
-    SetStatus(status, ack->result.get());
+    ack->status = std::move(status);
     return;
   }
   operations_->Accepted(*ack->ticket);
@@ -209,21 +198,16 @@ void ExecuteStream::TakeOperation(const v1::Command& command, absl::Duration upl
   if (command.wait()) {
     ack->kind = PendingAck::Kind::kWait;
   } else {
-    Describe(*ack->ticket, ack->result.get());
-    ack->ticket.reset();
+    if (!ack->ticket->NotePending(&ack->pending)) ack->arrays = ack->ticket->Describe();
+    ack->ticket.reset();  // it holds arrays
   }
-}
-
-void ExecuteStream::TakeRelease(const v1::Release& release, PendingAck* ack) {
-  absl::Status status = engine_.Release(call_.tenant(), session_, release);
-  SetStatus(status, ack->result.get());
 }
 
 void ExecuteStream::TakeFetch(const v1::Fetch& fetch, PendingAck* ack) {
   // Bound now: what comes later in the stream, or elsewhere, changes nothing of what it reads.
   auto taken = engine_.BeginFetch(call_.tenant(), session_, fetch.handle());
   if (!taken.ok()) {
-    SetStatus(taken.status(), ack->result.get());
+    ack->status = taken.status();
     return;
   }
   ack->kind = PendingAck::Kind::kFetch;
@@ -232,26 +216,48 @@ void ExecuteStream::TakeFetch(const v1::Fetch& fetch, PendingAck* ack) {
 
 void ExecuteStream::WriteAll() {
   AckWriter writer(&wire_);
-  absl::Time renewal = absl::Now() + renew_interval_;
+  std::vector<PendingAck> acks;
+  renewal_ = absl::Now() + renew_interval_;
   for (;;) {
-    if (absl::Now() >= renewal) {
-      RenewSession();
-      renewal = absl::Now() + renew_interval_;
-    }
+    RenewWhenDue();
     if (queue_.idle() && !writer.Flush()) break;
-    PendingAck ack;
-    AckQueue::Next next = queue_.Pop(renewal, &ack);
+    const AckQueue::Next next = queue_.Pop(renewal_, &acks);
     if (next == AckQueue::Next::kTimeout) continue;
-    if (next == AckQueue::Next::kEnd) break;
-    absl::Status status = Complete(ack, &writer);
-    // Only a wait need ask whether anybody still listens; for all else a failed write tells.
-    const bool gone = !status.ok() && ack.kind != PendingAck::Kind::kReady && call_.cancelled();
-    SetStatus(status, ack.result.get());
-    queue_.Done();
-    if (gone || !writer.Add(std::move(ack.result))) break;
+    if (next == AckQueue::Next::kEnd || !AnswerAll(acks, writer)) break;
+    acks.clear();
+    if (acks.capacity() > kKeptAcks) acks.shrink_to_fit();
   }
   writer.Flush();
   queue_.Break();
+}
+
+bool ExecuteStream::AnswerAll(std::vector<PendingAck>& acks, AckWriter& writer) {
+  size_t answered = 0;
+  for (PendingAck& ack : acks) {
+    if (ack.kind == PendingAck::Kind::kReady) {
+      v1::CommandResult* result = writer.AddSmall();
+      if (result == nullptr) return false;
+      Fill(ack, result);
+    } else {
+      queue_.Done(std::exchange(answered, 0));
+      RenewWhenDue();
+      if (!AnswerAfterWait(ack, writer)) return false;
+      ack = {};  // lets go of what it has taken
+    }
+    ++answered;
+  }
+  queue_.Done(answered);
+  return true;
+}
+
+bool ExecuteStream::AnswerAfterWait(PendingAck& ack, AckWriter& writer) {
+  auto result = std::make_unique<v1::CommandResult>();
+  result->set_id(ack.id);
+  const absl::Status status = Complete(ack, &writer, result.get());
+  // Only a wait need ask whether anybody still listens; for all else a failed write tells.
+  if (!status.ok() && call_.cancelled()) return false;
+  SetStatus(status, result.get());
+  return writer.Add(std::move(result));
 }
 
 absl::Time ExecuteStream::Soon() const { return std::min(call_.deadline(), absl::Now() + kSoon); }
@@ -264,15 +270,16 @@ auto ExecuteStream::Await(AckWriter* writer, Wait wait) -> decltype(wait(absl::T
   return WaitFor(call_, call_.deadline(), wait);
 }
 
-absl::Status ExecuteStream::Complete(PendingAck& ack, AckWriter* writer) {
+absl::Status ExecuteStream::Complete(PendingAck& ack, AckWriter* writer,
+                                     v1::CommandResult* result) {
   switch (ack.kind) {
     case PendingAck::Kind::kReady:
       return absl::OkStatus();
     case PendingAck::Kind::kWait: {
       absl::Status status =
           Await(writer, [&](absl::Time deadline) { return ack.ticket->Wait(deadline); });
-      Describe(*ack.ticket, ack.result.get());
-      *ack.result->mutable_timeline() = ack.ticket->timeline();
+      Describe(*ack.ticket, result);
+      *result->mutable_timeline() = ack.ticket->timeline();
       return PrefixField(status, "operation.");
     }
     case PendingAck::Kind::kFetch: {
@@ -280,7 +287,7 @@ absl::Status ExecuteStream::Complete(PendingAck& ack, AckWriter* writer) {
       if (!array.ok()) return array.status();
       int64_t size = static_cast<int64_t>(array->ByteSizeLong());
       if (size > AckWriter::kMaxResultBytes) return InlineTooLarge("fetch.handle", size);
-      *ack.result->add_results()->mutable_inline_array() = *std::move(array);
+      *result->add_results()->mutable_inline_array() = *std::move(array);
       return absl::OkStatus();
     }
     case PendingAck::Kind::kSynchronize:
@@ -293,8 +300,10 @@ absl::Status ExecuteStream::Complete(PendingAck& ack, AckWriter* writer) {
 }
 
 // A session that was deleted meanwhile shows in the commands that need it.
-void ExecuteStream::RenewSession() {
+void ExecuteStream::RenewWhenDue() {
+  if (absl::Now() < renewal_) return;
   engine_.RenewSession(call_.tenant(), session_).status().IgnoreError();
+  renewal_ = absl::Now() + renew_interval_;
 }
 
 }  // namespace stride::api

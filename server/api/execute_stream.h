@@ -52,21 +52,22 @@ class ExecuteStream {
   absl::Status CheckCommands(const v1::ExecuteRequest& request) const;
   // False: nobody reads the answers any more.
   bool TakeAll(const v1::ExecuteRequest& request);
-  PendingAck Take(const v1::Command& command, absl::Duration upload_delay,
-                  const std::shared_ptr<google::protobuf::Arena>& room);
+  void Take(const v1::Command& command, absl::Duration upload_delay, PendingAck* ack);
   void TakeOperation(const v1::Command& command, absl::Duration upload_delay, PendingAck* ack);
-  void TakeRelease(const v1::Release& release, PendingAck* ack);
   void TakeFetch(const v1::Fetch& fetch, PendingAck* ack);
 
   // The writer's side.
   void WriteAll();
-  absl::Status Complete(PendingAck& ack, AckWriter* writer);
+  // Each false: nobody reads the answers any more.
+  bool AnswerAll(std::vector<PendingAck>& acks, AckWriter& writer);
+  bool AnswerAfterWait(PendingAck& ack, AckWriter& writer);
+  absl::Status Complete(PendingAck& ack, AckWriter* writer, v1::CommandResult* result);
   // What `wait` says once it does not say DEADLINE_EXCEEDED; when that is not soon, answers that
   // are there go first.
   template <typename Wait>
   auto Await(AckWriter* writer, Wait wait) -> decltype(wait(absl::Time()));
   absl::Time Soon() const;
-  void RenewSession();
+  void RenewWhenDue();
 
   Call& call_;
   scheduler::Engine& engine_;
@@ -77,6 +78,7 @@ class ExecuteStream {
   AckQueue queue_;
   std::string session_;  // set by the first message, before the writer starts
   absl::Duration renew_interval_ = absl::InfiniteDuration();
+  absl::Time renewal_ = absl::InfiniteFuture();  // the writer's: when the session is to be renewed
   const std::shared_ptr<OperationLog> operations_ = OperationLog::Create();
   BatchAudit audit_{call_};
 };

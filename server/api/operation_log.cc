@@ -4,27 +4,18 @@
 
 namespace stride::api {
 
-void OperationLog::Accepted(scheduler::Ticket& ticket) {
-  uint64_t number = 0;
-  {
-    std::lock_guard lock(mutex_);
-    number = ++last_;
-    has_ended_.push_back(false);
-  }
-  ticket.OnDone([self = shared_from_this(), number](const absl::Status& status) {
-    self->Ended(number, status);
-  });
+std::shared_ptr<OperationLog::Entry> OperationLog::Enter() {
+  std::lock_guard lock(mutex_);
+  Entry& entry = entries_.emplace_back(Entry{this, ++last_});
+  return std::shared_ptr<Entry>(shared_from_this(), &entry);
 }
 
-void OperationLog::Refused(const absl::Status& error) {
-  uint64_t number = 0;
-  {
-    std::lock_guard lock(mutex_);
-    number = ++last_;
-    has_ended_.push_back(false);
-  }
-  Ended(number, error);
+void OperationLog::Accepted(scheduler::Ticket& ticket) {
+  ticket.OnDone(
+      [entry = Enter()](const absl::Status& status) { entry->log->Ended(*entry, status); });
 }
+
+void OperationLog::Refused(const absl::Status& error) { Ended(*Enter(), error); }
 
 uint64_t OperationLog::Mark() {
   std::lock_guard lock(mutex_);
@@ -37,11 +28,11 @@ uint64_t OperationLog::Mark() {
   return last_;
 }
 
-void OperationLog::Ended(uint64_t number, const absl::Status& status) {
+void OperationLog::Ended(Entry& entry, const absl::Status& status) {
   std::lock_guard lock(mutex_);
-  has_ended_[number - first_] = true;
-  for (; !has_ended_.empty() && has_ended_.front(); ++first_) has_ended_.pop_front();
-  if (!status.ok()) Note(number, status);
+  entry.ended = true;
+  if (!status.ok()) Note(entry.number, status);
+  for (; !entries_.empty() && entries_.front().ended; ++first_) entries_.pop_front();
   if (EndedUpTo(awaited_)) ended_.notify_all();
 }
 

@@ -38,7 +38,14 @@ class OperationLog : public std::enable_shared_from_this<OperationLog> {
 
  private:
   OperationLog() = default;
-  void Ended(uint64_t number, const absl::Status& status);
+  struct Entry {
+    OperationLog* log;
+    uint64_t number;
+    bool ended = false;
+  };
+  // The next one's, which keeps the log alive; small enough for a callback to take no memory.
+  std::shared_ptr<Entry> Enter();
+  void Ended(Entry& entry, const absl::Status& status);
   // Callers hold mutex_.
   void Note(uint64_t number, const absl::Status& status);
   bool AwaitEnd(uint64_t number, absl::Time deadline, std::unique_lock<std::mutex>& lock);
@@ -49,7 +56,7 @@ class OperationLog : public std::enable_shared_from_this<OperationLog> {
   uint64_t last_ = 0;  // guarded by mutex_, as are all below
   // The first that has not ended, and from there on which have: they end nearly in order.
   uint64_t first_ = 1;
-  std::deque<bool> has_ended_;
+  std::deque<Entry> entries_;
   uint64_t awaited_ = UINT64_MAX;  // by WaitFor
   // Marks that were not waited for. The first error of each stretch is under the mark that ends it,
   // that of the stretch still open under kOpen.

@@ -61,7 +61,7 @@ absl::StatusOr<v1::InlineArray> ReadWhole(const ArrayInfo& info, Download& downl
 }
 
 // The arrays that hold the bytes: the array itself, or its parts.
-std::vector<ArrayPtr> PartsOf(const ArrayPtr& array) {
+session::ArrayList PartsOf(const ArrayPtr& array) {
   if (array->shards == nullptr) return {array};
   return array->shards->parts;
 }
@@ -97,7 +97,7 @@ absl::StatusOr<std::shared_ptr<ReadAccess>> ReadAccess::Enqueue(Core* core, Sche
   task->label = "read";
   task->host_access = true;
   if (!array->status().ok()) return array->status();
-  if (!array->info.IsContiguous()) {
+  if (!array->info->IsContiguous()) {
     auto contiguous = operations->MakeContiguous(tenant, array);
     if (!contiguous.ok()) return contiguous.status();
     array = *contiguous;
@@ -262,7 +262,7 @@ absl::StatusOr<ArrayPtr> Arrays::FindOrBeginReceiving(const TenantId& tenant,
           {{"name", name.ToString()}});
     }
     if (!(*found)->status().ok()) return (*found)->status();
-    if ((*found)->info.dtype != info.dtype || (*found)->info.shape != info.shape) {
+    if ((*found)->info->dtype != info.dtype || (*found)->info->shape != info.shape) {
       return InvalidField(
           v1::ERROR_REASON_SHAPE_MISMATCH, "spec",
           "every range of one array has the same dtype and shape; these differ from the first");
@@ -434,9 +434,9 @@ absl::StatusOr<ArrayPtr> Arrays::MakeShardedReceiver(const TenantId& tenant,
     }
     part->create_time = core_->Now();
     part->buffer =
-        std::make_shared<store::Buffer>(tenant, part->info.size_bytes(), core_->reclaimer);
+        std::make_shared<store::Buffer>(tenant, part->info->size_bytes(), core_->reclaimer);
     part->receiving = std::make_shared<session::Receiving>();
-    part->receiving->device = scheduler_->HomeOf(part->info.size_bytes(), spread->devices[i]);
+    part->receiving->device = scheduler_->HomeOf(part->info->size_bytes(), spread->devices[i]);
     part->receiving->lease_end = core_->Now() + core_->options.upload_lease;
     part->buffer->SetIncoming(true);
     std::shared_ptr<Task> task = MakeReceiver(*part);
@@ -486,7 +486,7 @@ absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginShardedUpload(const TenantI
         continue;
       }
       if (from == to) continue;
-      if (!part->info.IsContiguous()) {
+      if (!part->info->IsContiguous()) {
         status = InvalidField(
             v1::ERROR_REASON_WRONG_STATE, "array_id",
             "a view with gaps cannot be overwritten from the wire; copy into it instead");
@@ -543,7 +543,7 @@ absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginOverwrite(const TenantId& t
                                                                const ArrayInfo& info, int64_t begin,
                                                                int64_t end, absl::Time deadline,
                                                                std::shared_ptr<Region> region) {
-  if (!array->info.IsContiguous()) {
+  if (!array->info->IsContiguous()) {
     return InvalidField(
         v1::ERROR_REASON_WRONG_STATE, "array_id",
         "a view with gaps cannot be overwritten from the wire; copy into it instead");
@@ -583,14 +583,14 @@ absl::StatusOr<std::unique_ptr<Download>> Arrays::BeginDownload(
     array = *found;
     if (!array->status().ok()) return array->status();
   }
-  int64_t begin = 0, end = array->info.size_bytes();
+  int64_t begin = 0, end = array->info->size_bytes();
   if (request.has_range()) {
     begin = request.range().begin();
     end = request.range().end();
-    if (begin < 0 || begin > end || end > array->info.size_bytes()) {
+    if (begin < 0 || begin > end || end > array->info->size_bytes()) {
       return InvalidField(
           v1::ERROR_REASON_INVALID_FIELD, "range",
-          absl::StrCat("a range lies within the array's bytes. Array: ", array->info.size_bytes(),
+          absl::StrCat("a range lies within the array's bytes. Array: ", array->info->size_bytes(),
                        ", range: [", begin, ", ", end, ")"));
     }
   }
@@ -642,7 +642,7 @@ absl::StatusOr<std::unique_ptr<Download>> Arrays::BeginDownload(const TenantId& 
 
 absl::StatusOr<int64_t> Arrays::InlineSize(const session::Array& array) const {
   const bool there = array.buffer != nullptr || array.shards != nullptr;
-  int64_t size = there ? array.info.size_bytes() : 0;
+  int64_t size = there ? array.info->size_bytes() : 0;
   if (size <= core_->options.max_inline_bytes) return size;
   return InvalidField(
       v1::ERROR_REASON_SIZE_LIMIT, "outputs",
@@ -655,16 +655,16 @@ std::optional<v1::InlineArray> Arrays::ReadAtOnce(const TenantId& tenant,
   if (array.shards != nullptr || array.buffer == nullptr || !array.status().ok() ||
       array.receiving != nullptr || array.buffer->writer != nullptr || array.buffer->loading ||
       array.buffer->num_holders > 0 || scheduler_->IsMoving(array.buffer.get()) ||
-      !array.info.IsContiguous()) {
+      !array.info->IsContiguous()) {
     return std::nullopt;
   }
-  const int64_t size = array.info.size_bytes();
+  const int64_t size = array.info->size_bytes();
   if (size > std::min<int64_t>(kMostReadAtOnce, core_->options.max_inline_bytes))
     return std::nullopt;
   for (const auto& [place, replica] : array.buffer->replicas) {
     if (!core_->IsDevice(place) || !replica.mapped()) continue;
     v1::InlineArray out = Empty(array.info);
-    const char* bytes = reinterpret_cast<const char*>(replica.data()) + array.info.offset;
+    const char* bytes = reinterpret_cast<const char*>(replica.data()) + array.info->offset;
     out.mutable_data()->assign(bytes, size);
     scheduler_->account(place).download_bytes += size;
     core_->accounts->AddDownload(tenant, size);

@@ -30,7 +30,7 @@ v1::Array::State StateOf(const session::Array& array) {
 }
 
 int64_t BytesOf(const session::Array& array) {
-  if (array.shards == nullptr) return array.buffer != nullptr ? array.info.size_bytes() : 0;
+  if (array.shards == nullptr) return array.buffer != nullptr ? array.info->size_bytes() : 0;
   int64_t bytes = 0;
   for (const auto& part : array.shards->parts) bytes += BytesOf(*part);
   return bytes;
@@ -49,7 +49,7 @@ void AddReceived(const session::Array& array, v1::Array* out) {
   const ArrayInfo& info = array.info;
   auto arrived = [](const session::Array& part) {
     store::RangeSet whole;
-    whole.Add(0, part.info.size_bytes());
+    whole.Add(0, part.info->size_bytes());
     return part.receiving != nullptr ? part.receiving->ranges.ranges() : whole.ranges();
   };
   if (shards.replicated) {
@@ -62,7 +62,7 @@ void AddReceived(const session::Array& array, v1::Array* out) {
   for (size_t i = 0; i < shards.parts.size(); ++i) {
     const auto ranges = arrived(*shards.parts[i]);
     const int part = static_cast<int>(i);
-    if (shards.parts[i]->info.size_bytes() == 0) continue;
+    if (shards.parts[i]->info->size_bytes() == 0) continue;
     if (runs.is_one_row()) {
       for (const auto& [begin, end] : ranges)
         all.Add(runs.PositionOf(part, begin), runs.PositionOf(part, begin) + end - begin);
@@ -70,7 +70,7 @@ void AddReceived(const session::Array& array, v1::Array* out) {
     }
     const bool begun = !ranges.empty() && ranges.begin()->first == 0;
     const int64_t own = begun ? ranges.begin()->second : 0;
-    if (own < shards.parts[i]->info.size_bytes())
+    if (own < shards.parts[i]->info->size_bytes())
       prefix = std::min(prefix, runs.PositionOf(part, own));
   }
   if (!runs.is_one_row() && prefix > 0) all.Add(0, prefix);
@@ -94,12 +94,6 @@ void DescribeShards(const Core& core, const session::Array& array, v1::Array* ou
 
 }  // namespace
 
-void SetTimestamp(absl::Time time, google::protobuf::Timestamp* out) {
-  int64_t nanos = absl::ToUnixNanos(time);
-  out->set_seconds(nanos / 1000000000);
-  out->set_nanos(static_cast<int32_t>(nanos % 1000000000));
-}
-
 void SetStatus(const absl::Status& status, google::rpc::Status* out) {
   out->set_code(static_cast<int>(status.code()));
   out->set_message(std::string(status.message()));
@@ -118,17 +112,12 @@ v1::Array Describe(const Core& core, const session::Array& array) {
 
 void Describe(const Core& core, const session::Array& array, v1::Array* empty) {
   v1::Array& out = *empty;
-  out.set_name(array.name);
+  out.set_name(array.name.ToString());
   out.set_state(StateOf(array));
   if (!array.status().ok()) SetStatus(array.status(), out.mutable_error());
-  if (array.create_time != absl::Time()) SetTimestamp(array.create_time, out.mutable_create_time());
-  if (array.expire_time != absl::InfiniteFuture())
-    SetTimestamp(array.expire_time, out.mutable_expire_time());
+  session::DescribeTimes(array.create_time, array.expire_time, &out);
   if (array.buffer == nullptr && array.shards == nullptr) return;
-  out.set_data_type(static_cast<v1::DataType>(array.info.dtype));
-  out.mutable_shape()->Add(array.info.shape.begin(), array.info.shape.end());
-  out.mutable_strides()->Add(array.info.strides.begin(), array.info.strides.end());
-  out.set_size_bytes(array.info.size_bytes());
+  session::DescribeInfo(*array.info, &out);
   if (array.shards != nullptr) {
     DescribeShards(core, array, &out);
     return;

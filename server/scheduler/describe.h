@@ -1,10 +1,10 @@
 #pragma once
 
-#include "google/protobuf/timestamp.pb.h"
 #include "server/scheduler/core.h"
 #include "server/scheduler/lane.h"
 #include "server/scheduler/task.h"
 #include "server/session/array.h"
+#include "server/session/array_description.h"
 #include "stride/v1/array.pb.h"
 #include "stride/v1/operation.pb.h"
 #include "stride/v1/session_service.pb.h"
@@ -17,7 +17,7 @@ void Describe(const Core& core, const session::Array& array, v1::Array* empty);
 v1::Session Describe(const session::Session& session);
 v1::Timeline DescribeTimeline(const Core& core, const Task& task);
 
-void SetTimestamp(absl::Time time, google::protobuf::Timestamp* out);
+using session::SetTimestamp;
 void SetStatus(const absl::Status& status, google::rpc::Status* out);
 
 }  // namespace stride::scheduler

@@ -27,7 +27,7 @@ constexpr absl::Duration kReadPatience = absl::Minutes(10);
 // A call whose change is on no disk by then is answered all the same.
 constexpr absl::Duration kCommitPatience = absl::Seconds(5);
 
-bool IsNamed(const session::Array& array) { return array.name.rfind("tenants/", 0) == 0; }
+bool IsNamed(const session::Array& array) { return !array.name.empty() && !array.name.is_handle(); }
 
 std::string SessionId(const std::string& name) {
   return std::string(absl::StripPrefix(name, "sessions/"));
@@ -393,7 +393,7 @@ void Durability::Write(const ContentPtr& content) {
 durable::ArrayRow Durability::RowOf(const session::Array& array, uint64_t content) const {
   recovery::ArrayRecord record;
   record.set_tenant(array.tenant.value);
-  record.set_name(array.name);
+  record.set_name(array.name.ToString());
   ToRecord(array.info, record.mutable_info());
   if (!array.status().ok()) SetStatus(array.status(), record.mutable_error());
   record.set_create_time(ToRecord(array.create_time));
@@ -431,7 +431,7 @@ void Durability::NoRoom(const ContentPtr& content, const store::Buffer& buffer) 
     core_->options.log(
         absl::StrCat("an array is not kept on disk, since --durable-bytes does not allow it; a "
                      "reboot loses it: ",
-                     array != nullptr ? array->name : "", " (", buffer.size, " bytes; ",
+                     array != nullptr ? array->name.ToString() : "", " (", buffer.size, " bytes; ",
                      store_->used_bytes(), " of ", store_->max_bytes(), " are used)"));
   }
   // Rather nothing than what it was once.

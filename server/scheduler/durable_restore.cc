@@ -76,7 +76,7 @@ bool Durability::RestoreArray(const durable::ArrayRow& row,
   bool is_new = buffer == nullptr || row.content == 0;
   if (row.content == 0 || content == rows_.contents.end()) {
     absl::Status error = StatusFrom(record.error());
-    buffer = std::make_shared<store::Buffer>(tenant, array->info.size_bytes(), core_->reclaimer);
+    buffer = std::make_shared<store::Buffer>(tenant, array->info->size_bytes(), core_->reclaimer);
     buffer->Spoil(error.ok() ? DataLost("its file is not known") : error);
   } else if (is_new) {
     buffer = std::make_shared<store::Buffer>(tenant, content->second.size, core_->reclaimer);
@@ -314,8 +314,9 @@ void Durability::EndLoad(const Load& load, const absl::Status& status) {
     load.content->damaged = true;
     for (const auto& [id, name] : load.content->names) {
       auto array = name.array.lock();
-      core_->options.log(absl::StrCat("AN ARRAY IS DAMAGED ON DISK: ",
-                                      array != nullptr ? array->name : "", ": ", status.message()));
+      core_->options.log(absl::StrCat(
+          "AN ARRAY IS DAMAGED ON DISK: ", array != nullptr ? array->name.ToString() : "", ": ",
+          status.message()));
     }
     load.buffer->Spoil(DataLost(status.message()));
   }

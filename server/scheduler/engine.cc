@@ -95,6 +95,14 @@ class TaskTicket : public Ticket {
     Locked lock(*core_);
     for (const auto& array : accepted_.outputs) scheduler::Describe(*core_, *array, add());
   }
+  bool NotePending(session::PendingArrays* outputs) const override {
+    Locked lock(*core_);
+    for (const auto& array : accepted_.outputs) {
+      if (!session::IsPending(*array)) return false;
+    }
+    for (const auto& array : accepted_.outputs) outputs->push_back(session::Note(*array));
+    return true;
+  }
   v1::Timeline timeline() const override {
     if (accepted_.task == nullptr) return {};
     // What has ended changes no more.
@@ -105,7 +113,7 @@ class TaskTicket : public Ticket {
   }
   int64_t OutputBytes(int output) const override {
     if (output >= static_cast<int>(accepted_.outputs.size())) return 0;
-    return accepted_.outputs[output]->info.size_bytes();
+    return accepted_.outputs[output]->info->size_bytes();
   }
   Outcome TakeOutcome(const std::vector<bool>& wanted) override {
     Outcome out;
@@ -310,10 +318,8 @@ class EngineImpl : public Engine {
   }
   absl::Status Release(const TenantId& tenant, const std::string& session,
                        const v1::Release& release) override {
-    auto id = session::ParseSessionName(session, "session");
-    if (!id.ok()) return id.status();
     Locked lock(core_);
-    auto found = core_.catalogue.FindSession(tenant, *id, core_.Now());
+    auto found = core_.catalogue.FindSessionNamed(tenant, session, "session", core_.Now());
     if (!found.ok()) return found.status();
     for (uint64_t handle : release.handles()) core_.catalogue.ReleaseHandle(**found, handle);
     return absl::OkStatus();

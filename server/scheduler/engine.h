@@ -19,6 +19,7 @@
 #include "server/broker/broker.h"
 #include "server/keeper/keeper.h"
 #include "server/scheduler/health.h"
+#include "server/session/array_description.h"
 #include "server/session/tenant_accounts.h"
 #include "stride/v1/array_service.pb.h"
 #include "stride/v1/compute_service.pb.h"
@@ -147,6 +148,9 @@ class Ticket {
     Describe([&arrays] { return &arrays.emplace_back(); });
     return arrays;
   }
+  // In place of Describe, for one who tells of the outputs later: false, when there is more to tell
+  // than that they are being made.
+  virtual bool NotePending(session::PendingArrays* outputs) const { return false; }
   virtual v1::Timeline timeline() const = 0;
   // Bytes of an output, in C order; known from acceptance on. 0: there is no such output.
   virtual int64_t OutputBytes(int output) const = 0;
@@ -290,7 +294,7 @@ class Engine {
   // While it lives, what its thread asks of the engine happens in one section of the engine's lock,
   // and what one worker is to do travels together: for some operations that come at once. Its
   // thread then waits for nothing and asks for nothing but Submit (of no program), Release, and
-  // OnDone and Describe of tickets. Null: nothing is gained by it.
+  // OnDone, Describe and NotePending of tickets. Null: nothing is gained by it.
   class Together {
    public:
     virtual ~Together() = default;

@@ -196,7 +196,7 @@ absl::Status Jobs::SubmitAll(const RecordPtr& record, const v1::Job& job, absl::
     std::vector<ops::OutputField> fields = ops::CollectOutputs(job.operations(i));
     for (size_t j = 0; j < accepted->outputs.size(); ++j) {
       const std::shared_ptr<session::Array>& output = accepted->outputs[j];
-      if (output->name.rfind("tenants/", 0) != 0) continue;
+      if (output->name.empty() || output->name.is_handle()) continue;
       record->named_results.push_back(output);
       if (!fields[j].output->existing()) record->made.push_back(output);
     }
@@ -430,7 +430,7 @@ void Jobs::Abandon(const RecordPtr& record) {
   }
   if (record->gate != nullptr) scheduler_->Finish(record->gate, absl::OkStatus());
   for (const auto& array : record->made) {
-    auto name = session::ParseArrayName(array->name, "name");
+    auto name = session::ParseArrayName(array->name.ToString(), "name");
     if (name.ok()) core_->catalogue.RemoveArray(record->tenant, *name, core_->Now()).IgnoreError();
   }
   if (auto id = session::ParseSessionName(record->session, "session"); id.ok())

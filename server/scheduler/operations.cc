@@ -146,6 +146,7 @@ absl::StatusOr<Operations::Accepted> Operations::Submit(const TenantId& tenant,
   std::optional<Locked> lock(std::in_place, *core_);
   TaskList launched;
   Resolved resolved;
+  resolved.now = core_->Now();
   resolved.extras = std::move(extras);
   resolved.launched = &launched;
   absl::StatusOr<Accepted> accepted = Accepted{};
@@ -191,11 +192,9 @@ absl::StatusOr<Operations::Accepted> Operations::Submit(const TenantId& tenant,
 absl::Status Operations::Resolve(const TenantId& tenant, const std::string& session,
                                  const v1::Operation& operation, Resolved* resolved) {
   if (!session.empty()) {
-    auto id = session::ParseSessionName(session, "session");
-    if (!id.ok()) return id.status();
-    auto found = core_->catalogue.FindSession(tenant, *id, core_->Now());
+    auto found = core_->catalogue.FindSessionNamed(tenant, session, "session", resolved->now);
     if (!found.ok()) return found.status();
-    resolved->session = *found;
+    resolved->session = *std::move(found);
   }
   if (absl::Status status = CheckPriority(operation.priority(), "priority"); !status.ok())
     return status;
@@ -293,7 +292,7 @@ absl::Status Operations::ResolveOutput(const TenantId& tenant, const v1::Output&
         return InvalidField(v1::ERROR_REASON_INVALID_FIELD, absl::StrCat(field(), ".handle"),
                             "an output handle is not 0 and needs the request's session");
       }
-      target.name = {.session = resolved->session->id, .handle = output.handle()};
+      target.handle = output.handle();
       break;
     case v1::Output::kName: {
       auto name = session::ParseArrayName(output.name(), absl::StrCat(field(), ".name"));
@@ -308,27 +307,31 @@ absl::Status Operations::ResolveOutput(const TenantId& tenant, const v1::Output&
       return InvalidField(v1::ERROR_REASON_INVALID_FIELD, absl::StrCat(field(), ".target"),
                           "an output is a handle, a name or inline_result");
   }
-  const bool taken = output.target_case() == v1::Output::kHandle
-                         ? resolved->session->arrays.count(output.handle()) > 0
+  const bool taken = target.handle != 0
+                         ? resolved->session->arrays.contains(target.handle)
                          : !target.is_inline && core_->catalogue.Has(tenant, target.name);
   bool exists = false;
   if (!target.is_inline && (output.existing() || taken)) {
-    auto found = core_->catalogue.FindArray(tenant, target.name, core_->Now());
+    auto found = target.handle != 0
+                     ? session::Catalogue::FindArray(*resolved->session, target.handle)
+                     : core_->catalogue.FindArray(tenant, target.name, resolved->now);
     exists = found.ok();
     if (!exists) return found.status();
     if (exists && !output.existing()) {
+      const std::string name = (*found)->name.ToString();
       return MakeError(absl::StatusCode::kAlreadyExists, v1::ERROR_REASON_ALREADY_EXISTS,
                        absl::StrCat("the output exists already; choose another name, delete it "
                                     "first, or set `existing`: ",
-                                    target.name.ToString()),
-                       {{"name", target.name.ToString()}, {"field", field()}});
+                                    name),
+                       {{"name", name}, {"field", field()}});
     }
     if (exists && !(*found)->status().ok()) return (*found)->status();
     target.existing = *found;
   }
   if (!target.is_inline && !exists) {
     for (const auto& other : resolved->targets) {
-      if (!other.is_inline && other.name.ToString() == target.name.ToString()) {
+      if (other.is_inline || other.handle != target.handle) continue;
+      if (target.handle != 0 || other.name.ToString() == target.name.ToString()) {
         return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field(),
                             "two outputs have the same target");
       }
@@ -347,9 +350,9 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
                                                         const ops::Plan* known) {
   Infos inputs, existing;
   for (const ArrayPtr& input : resolved.inputs)
-    inputs.push_back(input != nullptr ? &input->info : nullptr);
+    inputs.push_back(input != nullptr ? &*input->info : nullptr);
   for (const auto& target : resolved.targets)
-    existing.push_back(target.existing != nullptr ? &target.existing->info : nullptr);
+    existing.push_back(target.existing != nullptr ? &*target.existing->info : nullptr);
   auto planned = known != nullptr
                      ? absl::StatusOr<std::shared_ptr<const Planned>>(MakePlanned(*known))
                      : PlanFor(tenant, operation, inputs, existing);
@@ -385,10 +388,10 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
       const ArrayPtr& input = resolved.inputs[i];
       if (input == nullptr || input->buffer != out->buffer || !Overlap(input->info, out->info))
         continue;
-      if (plan->task.has_elementwise() && input->info == out->info) continue;
+      if (plan->task.has_elementwise() && *input->info == *out->info) continue;
       if (!keeps) return LaunchThroughTemporary(tenant, operation, deadline, resolved);
       copied.resize(resolved.inputs.size());
-      copied[i] = input->info.dtype;
+      copied[i] = input->info->dtype;
     }
   }
   if (!copied.empty()) return LaunchConverted(tenant, operation, deadline, resolved, copied);
@@ -419,21 +422,20 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
     ArrayPtr array = resolved.targets[j].existing;
     if (array == nullptr) {
       array = std::make_shared<Array>();
-      array->info = plan->outputs[j];
-      array->create_time = core_->Now();
-      if (array->info.size_bytes() > core_->options.max_array_bytes) {
-        return InvalidField(
-            v1::ERROR_REASON_SIZE_LIMIT, "outputs",
-            absl::StrCat("the result is larger than an array may be. Bytes: ",
-                         array->info.size_bytes(), ", limit: ", core_->options.max_array_bytes));
+      array->info = (*planned)->outputs[j];
+      array->create_time = resolved.now;
+      const int64_t bytes = array->info->size_bytes();
+      if (bytes > core_->options.max_array_bytes) {
+        return InvalidField(v1::ERROR_REASON_SIZE_LIMIT, "outputs",
+                            absl::StrCat("the result is larger than an array may be. Bytes: ",
+                                         bytes, ", limit: ", core_->options.max_array_bytes));
       }
       if (plan->is_view) {
         array->buffer = resolved.inputs[0]->buffer;
       } else {
-        absl::Status within = core_->accounts->CheckArrayBytes(tenant, array->info.size_bytes());
+        absl::Status within = core_->accounts->CheckArrayBytes(tenant, bytes);
         if (!within.ok()) return within;
-        array->buffer =
-            std::make_shared<store::Buffer>(tenant, array->info.size_bytes(), core_->reclaimer);
+        array->buffer = std::make_shared<store::Buffer>(tenant, bytes, core_->reclaimer);
         array->buffer->passing = resolved.passing;
       }
     }
@@ -462,16 +464,16 @@ absl::StatusOr<std::shared_ptr<const Planned>> Operations::PlanFor(const TenantI
                                                                    const v1::Operation& operation,
                                                                    const Infos& inputs,
                                                                    const Infos& existing) {
-  std::string key = PlanCache::KeyOf(operation, inputs, existing);
-  if (!key.empty()) {
-    if (std::shared_ptr<const Planned> kept = plans_.Find(key)) return kept;
+  const PlanKey key(operation, inputs, existing);
+  if (!key.bytes().empty()) {
+    if (std::shared_ptr<const Planned> kept = plans_.Find(key.bytes())) return kept;
   }
   const TenantFunctions functions(*functions_, tenant);
   auto plan = ops::PlanOperation(operation, CopiesOf(inputs), CopiesOf(existing), &functions);
   if (!plan.ok()) return plan.status();
   std::shared_ptr<const Planned> planned = MakePlanned(*std::move(plan));
   // A client's function may become another one of that name.
-  if (!key.empty() && !functions.found_any()) plans_.Keep(std::move(key), planned);
+  if (!key.bytes().empty() && !functions.found_any()) plans_.Keep(key.bytes(), planned);
   return planned;
 }
 
@@ -521,7 +523,7 @@ absl::StatusOr<Programs::Ready> Operations::FindProgram(const TenantId& tenant,
                           absl::StrCat("program_call.inputs[", i, "]"),
                           "a program takes arrays; a number is an array without axes");
     }
-    infos.push_back(resolved.inputs[i]->info);
+    infos.push_back(*resolved.inputs[i]->info);
   }
   return programs_->Find(tenant, call.program(), infos, draft);
 }
@@ -570,7 +572,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchSteps(const TenantId& ten
   Accepted whole;
   whole.outputs.resize(resolved.targets.size());
   for (const ops::ProgramStep& step : plan.steps) {
-    std::vector<ArrayPtr> inputs;
+    session::ArrayList inputs;
     for (uint64_t handle : step.inputs) inputs.push_back(handle == 0 ? nullptr : arrays.at(handle));
     Resolved one = resolved.WithInputs(std::move(inputs));
     for (size_t j = 0; j < step.outputs.size(); ++j) {
@@ -654,7 +656,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchReplay(const TenantId& te
   for (const ops::ProgramGraph::Output& output : graph.outputs) {
     auto array = std::make_shared<Array>();
     array->info = output.info;
-    array->create_time = core_->Now();
+    array->create_time = resolved.now;
     array->buffer = task->uses[output.slot].buffer;
     whole.outputs.push_back(std::move(array));
   }
@@ -682,6 +684,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchThroughTemporary(
     copy.add_outputs()->set_existing(true);
     Resolved second;
     second.session = resolved.session;
+    second.now = resolved.now;
     second.device = resolved.device;
     second.inputs = {computed->outputs[j]};
     second.targets = {resolved.targets[j]};
@@ -721,6 +724,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchCopy(const TenantId& tena
   copy.add_outputs()->set_inline_result(true);
   Resolved resolved;
   resolved.session = around.session;
+  resolved.now = around.now;
   resolved.device = around.device;
   resolved.extras.after = around.extras.after;
   resolved.launched = around.launched;
@@ -753,7 +757,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchMove(const TenantId& tena
   auto array = std::make_shared<Array>();
   array->info = input->info;
   array->buffer = input->buffer;
-  array->create_time = core_->Now();
+  array->create_time = resolved.now;
   resolved.outputs = {array};
   std::shared_ptr<Task> task = NewTask(tenant, "move", deadline, resolved);
   task->drop_other_replicas = true;
@@ -791,8 +795,10 @@ absl::Status Operations::Publish(const TenantId& tenant, Resolved& resolved) {
   for (size_t j = 0; j < resolved.targets.size(); ++j) {
     const auto& target = resolved.targets[j];
     if (target.is_inline || target.existing != nullptr) continue;
-    absl::Status status =
-        core_->catalogue.AddArray(tenant, target.name, resolved.outputs[j], core_->Now());
+    const ArrayPtr& array = resolved.outputs[j];
+    absl::Status status = target.handle != 0
+                              ? core_->catalogue.AddArray(*resolved.session, target.handle, array)
+                              : core_->catalogue.AddArray(tenant, target.name, array, resolved.now);
     if (!status.ok()) return status;
   }
   return absl::OkStatus();
@@ -818,8 +824,9 @@ void Operations::PublishError(const TenantId& tenant, const std::string& session
 
 absl::StatusOr<ArrayPtr> Operations::MakeContiguous(const TenantId& tenant, const ArrayPtr& array,
                                                     bool passing) {
-  auto accepted =
-      LaunchCopy(tenant, array, std::nullopt, absl::InfiniteFuture(), Resolved{}, passing);
+  Resolved around;
+  around.now = core_->Now();
+  auto accepted = LaunchCopy(tenant, array, std::nullopt, absl::InfiniteFuture(), around, passing);
   if (!accepted.ok()) return accepted.status();
   return accepted->outputs[0];
 }

@@ -48,7 +48,7 @@ class Operations {
     std::shared_ptr<Task> task;  // null: a view, nothing runs; the last of several
     // What else runs on behalf of the operation: copies of operands and into results.
     std::vector<std::shared_ptr<Task>> helpers;
-    std::vector<std::shared_ptr<session::Array>> outputs;
+    session::ArrayList outputs;
     // The operation has ended when all of these have, not the task alone.
     bool waits_for_helpers = false;
   };

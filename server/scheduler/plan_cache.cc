@@ -10,11 +10,14 @@ namespace {
 
 // A plan takes a few kilobytes.
 constexpr size_t kMaxPlans = 4096;
-constexpr size_t kMaxKeyBytes = 4096;
 
-// Into memory of its own: a key is written with every operation, a few bytes at a time.
+}  // namespace
+
 class KeyWriter {
  public:
+  explicit KeyWriter(PlanKey* key) : key_(*key) {}
+  // Nothing of a key that grew too long.
+  void End() { key_.size_ = full_ ? 0 : size_; }
   template <typename Number>
   void Add(Number value) {
     AddBytes(&value, sizeof(value));
@@ -53,7 +56,6 @@ class KeyWriter {
       AddNumbers(array->strides);
     }
   }
-  std::string Key() const { return full_ ? std::string() : std::string(key_, size_); }
 
  private:
   void AddBytes(const void* bytes, size_t size) {
@@ -62,16 +64,18 @@ class KeyWriter {
   }
   // Null: there is no more.
   char* Take(size_t size) {
-    full_ = full_ || size > kMaxKeyBytes - size_;
+    full_ = full_ || size > PlanKey::kMaxBytes - size_;
     if (full_) return nullptr;
     size_ += size;
-    return key_ + size_ - size;
+    return key_.bytes_ + size_ - size;
   }
 
-  char key_[kMaxKeyBytes];
+  PlanKey& key_;
   size_t size_ = 0;
   bool full_ = false;
 };
+
+namespace {
 
 void AddKind(const v1::Ufunc& ufunc, KeyWriter& key) {
   key.AddText(ufunc.function());
@@ -126,12 +130,16 @@ std::shared_ptr<const Planned> NoPlan() {
   return none;
 }
 
-std::string PlanCache::KeyOf(const v1::Operation& operation,
-                             absl::Span<const ArrayInfo* const> inputs,
-                             absl::Span<const ArrayInfo* const> existing) {
-  KeyWriter key;
-  key.Add(operation.kind_case());
-  switch (operation.kind_case()) {
+PlanKey::PlanKey(const v1::Operation& operation, absl::Span<const ArrayInfo* const> inputs,
+                 absl::Span<const ArrayInfo* const> existing) {
+  const auto kind = operation.kind_case();
+  const bool is_kept = kind == v1::Operation::kUfunc || kind == v1::Operation::kExpression ||
+                       kind == v1::Operation::kReduction || kind == v1::Operation::kMatmul ||
+                       (kind == v1::Operation::kCopy && !operation.copy().move());
+  if (!is_kept) return;
+  KeyWriter key(this);
+  key.Add(kind);
+  switch (kind) {
     case v1::Operation::kUfunc:
       AddKind(operation.ufunc(), key);
       break;
@@ -145,26 +153,25 @@ std::string PlanCache::KeyOf(const v1::Operation& operation,
       AddKind(operation.matmul(), key);
       break;
     case v1::Operation::kCopy:
-      if (operation.copy().move()) return "";
       AddKind(operation.copy(), key);
       break;
     default:
-      return "";
+      break;
   }
   key.AddArrays(inputs);
   key.AddArrays(existing);
-  return key.Key();
+  key.End();
 }
 
-std::shared_ptr<const Planned> PlanCache::Find(const std::string& key) const {
+std::shared_ptr<const Planned> PlanCache::Find(std::string_view key) const {
   auto found = plans_.find(key);
   return found != plans_.end() ? found->second : nullptr;
 }
 
-void PlanCache::Keep(std::string key, std::shared_ptr<const Planned> planned) {
+void PlanCache::Keep(std::string_view key, std::shared_ptr<const Planned> planned) {
   // What is in use comes back at once.
   if (plans_.size() >= kMaxPlans) plans_.clear();
-  plans_.emplace(std::move(key), std::move(planned));
+  plans_.emplace(key, std::move(planned));
 }
 
 }  // namespace stride::scheduler

@@ -1,9 +1,13 @@
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "server/broker/compiled_module.h"
@@ -14,33 +18,57 @@ namespace stride::scheduler {
 // A plan, and what was found out about it since. Shared by the tasks of equal operations.
 struct Planned {
   ops::Plan plan;
+  // How each output lies, for the arrays that are made by it.
+  std::vector<SharedInfo> outputs;
   // Its compiled code by target, as long as somebody has it. Guarded by the engine's lock.
   mutable std::map<std::string, std::weak_ptr<const broker::CompiledModule>> modules;
 };
 
 inline std::shared_ptr<Planned> MakePlanned(ops::Plan plan) {
-  return std::make_shared<Planned>(Planned{std::move(plan), {}});
+  auto planned = std::make_shared<Planned>();
+  planned->outputs.assign(plan.outputs.begin(), plan.outputs.end());
+  planned->plan = std::move(plan);
+  return planned;
 }
 // That of a task which runs nothing.
 std::shared_ptr<const Planned> NoPlan();
 
-// Plans of the operations that come again and again: to find one costs a tenth of making it. A plan
-// depends on the operation and on how its arrays lie, never on what is in them or what they are
-// called. Guarded by the engine's lock.
-class PlanCache {
+// What a plan depends on: the operation and how its arrays lie, never what is in them or what they
+// are called. It is made for every operation, and so takes no memory from elsewhere.
+class PlanKey {
  public:
+  // Of arrays that are not there (scalars, new outputs) null is given.
+  PlanKey(const v1::Operation& operation, absl::Span<const ArrayInfo* const> inputs,
+          absl::Span<const ArrayInfo* const> existing);
+  PlanKey(const PlanKey&) = delete;
+  PlanKey& operator=(const PlanKey&) = delete;
+
   // Equal for operations of equal plans. Empty: such plans are not kept, for they are rare, large,
   // or depend on more (kernels, programs).
-  // Of arrays that are not there (scalars, new outputs) null is given.
-  static std::string KeyOf(const v1::Operation& operation,
-                           absl::Span<const ArrayInfo* const> inputs,
-                           absl::Span<const ArrayInfo* const> existing);
-
-  std::shared_ptr<const Planned> Find(const std::string& key) const;
-  void Keep(std::string key, std::shared_ptr<const Planned> planned);
+  std::string_view bytes() const { return {bytes_, size_}; }
 
  private:
-  std::unordered_map<std::string, std::shared_ptr<const Planned>> plans_;
+  static constexpr size_t kMaxBytes = 4096;
+  friend class KeyWriter;
+  char bytes_[kMaxBytes];
+  size_t size_ = 0;
+};
+
+// Plans of the operations that come again and again: to find one costs a tenth of making it.
+// Guarded by the engine's lock.
+class PlanCache {
+ public:
+  // By the bytes of their keys.
+  std::shared_ptr<const Planned> Find(std::string_view key) const;
+  void Keep(std::string_view key, std::shared_ptr<const Planned> planned);
+
+ private:
+  // Looked up by views of keys.
+  struct Hash {
+    using is_transparent = void;
+    size_t operator()(std::string_view key) const { return std::hash<std::string_view>()(key); }
+  };
+  std::unordered_map<std::string, std::shared_ptr<const Planned>, Hash, std::equal_to<>> plans_;
 };
 
 }  // namespace stride::scheduler

@@ -194,7 +194,7 @@ void Recorder::Write(const session::Array& array) {
     for (const auto& part : array.shards->parts) shards->add_parts(part->record);
   }
   record.set_durable(array.durable);
-  record.set_name(array.name);
+  record.set_name(array.name.ToString());
   if (!array.error.ok()) SetStatus(array.error, record.mutable_error());
   record.set_create_time(ToRecord(array.create_time));
   record.set_expire_time(ToRecord(array.expire_time));

@@ -343,7 +343,7 @@ void Recovery::RestoreShards(const recovery::ShardsRecord& record, session::Arra
     whole = whole && found != array_parts_.end();
     if (whole) shards->parts.push_back(found->second);
   }
-  const auto rank = static_cast<int>(array.info.shape.size());
+  const auto rank = static_cast<int>(array.info->shape.size());
   whole = whole && shards->axis >= 0 && (shards->replicated || shards->axis < rank);
   if (whole) {
     array.shards = std::move(shards);
@@ -441,7 +441,7 @@ void Recovery::AbandonUnacceptedJobs() {
         buffer->second->Spoil(MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED,
                                         "the job was not accepted"));
         for (auto& [array_id, array] : arrays_) {
-          auto name = session::ParseArrayName(array->name, "name");
+          auto name = session::ParseArrayName(array->name.ToString(), "name");
           if (array->buffer == buffer->second && name.ok() && name->session.empty())
             core_.catalogue.RemoveArray(tenant, *name, core_.Now()).IgnoreError();
         }

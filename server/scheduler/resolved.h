@@ -1,9 +1,11 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <utility>
-#include <vector>
 
+#include "absl/container/inlined_vector.h"
+#include "absl/time/time.h"
 #include "server/scheduler/operations.h"
 
 // What the files that make up Operations share.
@@ -12,15 +14,17 @@ namespace stride::scheduler {
 // An operation with its names looked up.
 struct Operations::Resolved {
   std::shared_ptr<session::Session> session;
-  std::vector<std::shared_ptr<session::Array>> inputs;  // null: a scalar
+  absl::Time now;             // of acceptance
+  session::ArrayList inputs;  // null: a scalar
   struct Target {
-    session::ArrayName name;  // both session and tenant empty: inline, anonymous
+    uint64_t handle = 0;      // of the session; 0: `name` counts, or it is inline
+    session::ArrayName name;  // empty: inline, anonymous
     bool is_inline = false;
     std::shared_ptr<session::Array> existing;
     bool fresh = false;  // nobody needs what the existing array's buffer has now
   };
-  std::vector<Target> targets;
-  std::vector<std::shared_ptr<session::Array>> outputs;  // made by Launch
+  absl::InlinedVector<Target, 1> targets;
+  session::ArrayList outputs;  // made by Launch
   int device = -1;
   bool asks_sharding = false;  // of a new output
   bool reads_peers = false;    // Task::reads_peers
@@ -29,8 +33,9 @@ struct Operations::Resolved {
   bool passing = false;  // a call whose results travel inside it, and that no journal tells of
 
   // A part of the same operation, on these arrays.
-  Resolved WithInputs(std::vector<std::shared_ptr<session::Array>> arrays) const {
+  Resolved WithInputs(session::ArrayList arrays) const {
     Resolved part;
+    part.now = now;
     part.session = session;
     part.device = device;
     part.extras = extras;

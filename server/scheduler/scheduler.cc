@@ -62,7 +62,7 @@ absl::Status Scheduler::Enqueue(const std::shared_ptr<Task>& task,
                     "the daemon is shutting down and takes no new work", absl::Seconds(1));
   }
   const int unfinished = num_unfinished(task->tenant);
-  int64_t limit = *core_->accounts->QuotaOf(task->tenant).operations;
+  const int64_t limit = core_->accounts->MaxOperations(task->tenant);
   if (unfinished >= limit && !task->piece) {
     return QuotaExceeded(v1::ERROR_REASON_QUEUE_FULL, task->tenant.value,
                          "too many operations are queued; wait for some to end",

@@ -142,7 +142,7 @@ class Launch {
   absl::StatusOr<ArrayList> View() {
     const session::Shards& shards = *request_.inputs[0]->shards;
     ops::Spread spread = SpreadOf(shards);
-    auto rank = static_cast<int>(request_.inputs[0]->info.shape.size());
+    auto rank = static_cast<int>(request_.inputs[0]->info->shape.size());
     for (const v1::View::Step& step : operation_.view().steps()) {
       auto axis = Follow(step, spread.axis, &rank);
       if (!axis.ok()) return axis.status();
@@ -192,7 +192,7 @@ class Launch {
     auto describe = [&](const ArrayPtr& array, const std::string& field) {
       ops::SpreadArray out{.field = field};
       if (array == nullptr) return out;
-      out.shape = array->info.shape;
+      out.shape = array->info->shape;
       if (array->shards != nullptr) {
         spreads.push_back(SpreadOf(*array->shards));
         out.spread = &spreads.back();
@@ -373,8 +373,8 @@ class Launch {
   // The shape over which is reduced, and its split axis.
   std::vector<int64_t> LoopShape() const {
     std::vector<ops::Shape> shapes;
-    if (!operation_.has_reduction()) return request_.inputs[0]->info.shape;
-    for (const ArrayPtr& input : request_.inputs) shapes.push_back(input->info.shape);
+    if (!operation_.has_reduction()) return request_.inputs[0]->info->shape;
+    for (const ArrayPtr& input : request_.inputs) shapes.push_back(input->info->shape);
     return *ops::BroadcastShapes(shapes, "reduction");
   }
   int LoopAxis(const ops::Division& division) const {
@@ -382,7 +382,7 @@ class Launch {
     for (size_t i = 0; i < request_.inputs.size(); ++i) {
       if (division.input_axes[i] < 0) continue;
       return division.input_axes[i] +
-             static_cast<int>(rank - std::min(rank, request_.inputs[i]->info.shape.size()));
+             static_cast<int>(rank - std::min(rank, request_.inputs[i]->info->shape.size()));
     }
     return 0;
   }

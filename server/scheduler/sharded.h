@@ -15,7 +15,7 @@
 // their parts, each on its part's device. docs/sharding.md.
 namespace stride::scheduler {
 
-using ArrayList = std::vector<std::shared_ptr<session::Array>>;
+using session::ArrayList;
 
 // Accepts the operations on parts. Caller of everything here holds the engine's lock.
 class PartRunner {

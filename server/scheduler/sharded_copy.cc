@@ -31,7 +31,7 @@ class Resharding {
       return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "copy.input",
                           "a number has no elements to spread; create a filled array");
     }
-    if (existing != nullptr && existing->info.shape != input->info.shape) {
+    if (existing != nullptr && existing->info->shape != input->info->shape) {
       return NotImplemented("broadcasting copy of a sharded array",
                             "not implemented over several devices: a Copy that broadcasts; "
                             "Copy the array to one device first");
@@ -86,7 +86,7 @@ class Resharding {
       const bool there = std::count(shards.devices.begin(), shards.devices.end(), device) > 0;
       return {{OnDevice(array, device), there ? device : shards.devices[0]}};
     }
-    const auto begin = ops::SplitAxis(array->info.shape[shards.axis], shards.parts.size());
+    const auto begin = ops::SplitAxis(array->info->shape[shards.axis], shards.parts.size());
     std::vector<Piece> pieces;
     for (size_t i = 0; i < shards.parts.size(); ++i) {
       pieces.push_back({shards.parts[i], shards.devices[i], shards.axis, begin[i], begin[i + 1]});

@@ -137,11 +137,11 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchSharded(const TenantId& t
   for (size_t j = 0; j < made->size(); ++j) {
     const ArrayPtr& array = (*made)[j];
     const Resolved::Target& target = resolved.targets[j];
-    if (array->info.size_bytes() > core_->options.max_array_bytes) {
+    if (array->info->size_bytes() > core_->options.max_array_bytes) {
       return InvalidField(
           v1::ERROR_REASON_SIZE_LIMIT, "outputs",
           absl::StrCat("the result is larger than an array may be. Bytes: ",
-                       array->info.size_bytes(), ", limit: ", core_->options.max_array_bytes));
+                       array->info->size_bytes(), ", limit: ", core_->options.max_array_bytes));
     }
     if (absl::Status s = CheckKept(array, target.name); !s.ok() && target.existing == nullptr)
       return s;
@@ -169,6 +169,7 @@ absl::Status Operations::CheckKept(const ArrayPtr& array, const session::ArrayNa
 absl::StatusOr<ArrayPtr> Operations::CopyTo(const TenantId& tenant, const ArrayPtr& array,
                                             int device) {
   Resolved around;
+  around.now = core_->Now();
   around.device = device;
   auto accepted = LaunchCopy(tenant, array, std::nullopt, absl::InfiniteFuture(), around);
   if (!accepted.ok()) return accepted.status();

@@ -240,14 +240,14 @@ absl::Status ReceivingUpload::Open(absl::Time deadline) {
     }
     array_->buffer->AddReplica(receiving_->device, target);
   }
-  return writer_.Open(*lane, target, array_->info.offset + begin_, deadline);
+  return writer_.Open(*lane, target, array_->info->offset + begin_, deadline);
 }
 
 void ReceivingUpload::Completed() {
   receiving_->ranges.Add(begin_, end_);
   core_->recorder.Changed(array_);
   scheduler_->account(receiving_->device).upload_bytes += end_ - begin_;
-  if (!receiving_->ranges.Covers(array_->info.size_bytes())) return;
+  if (!receiving_->ranges.Covers(array_->info->size_bytes())) return;
   array_->receiving.reset();
   array_->buffer->SetIncoming(false);
   scheduler_->Finish(std::static_pointer_cast<Task>(receiving_->access), absl::OkStatus());
@@ -283,7 +283,7 @@ absl::Status OverwriteUpload::Open(absl::Time deadline) {
     ++array_->buffer->num_writes;
     lane = &scheduler_->LaneFor(array_->buffer->tenant, device);
   }
-  return writer_.Open(*lane, target, array_->info.offset + begin_, deadline);
+  return writer_.Open(*lane, target, array_->info->offset + begin_, deadline);
 }
 
 OverwriteUpload::~OverwriteUpload() {
@@ -336,7 +336,7 @@ absl::Status ArrayDownload::Open() {
     return absl::OkStatus();
   }
   staged_ = std::make_unique<StagedReader>(*worker, source_.arena->id,
-                                           source_.offset + array.info.offset + position_,
+                                           source_.offset + array.info->offset + position_,
                                            end_ - position_, deadline_);
   return absl::OkStatus();
 }
@@ -363,7 +363,7 @@ absl::StatusOr<Download::Chunk> ArrayDownload::Next(int64_t max_bytes) {
     const char* base = source_.arena != nullptr ? reinterpret_cast<const char*>(source_.data())
                                                 : inline_bytes_->data();
     int64_t count = std::min(max_bytes, end_ - position_);
-    chunk.bytes = {base + access_->array().info.offset + position_, static_cast<size_t>(count)};
+    chunk.bytes = {base + access_->array().info->offset + position_, static_cast<size_t>(count)};
     chunk.lease = access_;
     position_ += count;
     return chunk;
@@ -402,7 +402,7 @@ absl::StatusOr<Download::SharedChunk> ArrayDownload::NextShared(int64_t max_byte
 absl::StatusOr<Download::SharedChunk> ArrayDownload::CopyShared(int64_t max_bytes) {
   const int64_t count = std::min(max_bytes, end_ - position_);
   std::byte* to = region_->data() + region_position_;
-  const auto offset = static_cast<uint64_t>(access_->array().info.offset + position_);
+  const auto offset = static_cast<uint64_t>(access_->array().info->offset + position_);
   if (from_file_) {
     absl::Status status = store::ReadAt(source_.arena->fd.get(), source_.offset + offset, to,
                                         static_cast<size_t>(count));
@@ -420,7 +420,7 @@ absl::StatusOr<Download::SharedChunk> ArrayDownload::AwaitShared(int64_t max_byt
     const int64_t count = std::min(max_bytes, end_ - position_ - num_requested_);
     shared_->Send(
         {source_.offset +
-             static_cast<uint64_t>(access_->array().info.offset + position_ + num_requested_),
+             static_cast<uint64_t>(access_->array().info->offset + position_ + num_requested_),
          static_cast<uint64_t>(region_position_ + num_requested_), static_cast<uint64_t>(count)});
     num_requested_ += count;
   }
@@ -433,7 +433,7 @@ absl::StatusOr<Download::SharedChunk> ArrayDownload::AwaitShared(int64_t max_byt
 absl::StatusOr<Download::Chunk> ArrayDownload::NextOfFile(int64_t max_bytes) {
   auto count = static_cast<size_t>(std::min({max_bytes, end_ - position_, kFilePieceBytes}));
   auto piece = std::make_shared<std::vector<std::byte>>(count);
-  uint64_t offset = source_.offset + access_->array().info.offset + position_;
+  uint64_t offset = source_.offset + access_->array().info->offset + position_;
   absl::Status status = store::ReadAt(source_.arena->fd.get(), offset, piece->data(), count);
   if (!status.ok()) return status;
   position_ += static_cast<int64_t>(count);

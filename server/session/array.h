@@ -4,10 +4,12 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "server/base/ids.h"
+#include "server/session/resource_name.h"
 #include "server/store/array_info.h"
 #include "server/store/buffer.h"
 #include "server/store/range_set.h"
@@ -27,6 +29,8 @@ struct Receiving {
 };
 
 struct Array;
+// Most operations have no more.
+using ArrayList = absl::InlinedVector<std::shared_ptr<Array>, 3>;
 
 // Of an array that is spread over devices: the arrays that it is made of, one on each device, each
 // with a buffer of its own. Parts have no names and stand in no catalogue; only the whole owns
@@ -35,15 +39,15 @@ struct Shards {
   int axis = 0;             // that is split, in [0, rank)
   bool replicated = false;  // in place of a split: every part is the whole
   std::vector<int> devices;
-  std::vector<std::shared_ptr<Array>> parts;  // one for each device; some may be empty
+  ArrayList parts;  // one for each device; some may be empty
 };
 
 // What a handle or a name stands for: a typed view of a buffer, an array spread over devices, or
 // the first error. Guarded by the scheduler's lock, except what is const.
 struct Array {
-  TenantId tenant;   // of arrays in a catalogue
-  std::string name;  // resource name; empty for results that only travel inline
-  ArrayInfo info;
+  TenantId tenant;     // of arrays in a catalogue
+  CatalogueName name;  // empty for results that only travel inline
+  SharedInfo info;
   std::shared_ptr<store::Buffer>
       buffer;  // null when the array could not even be planned: `error` tells why; or with `shards`
   std::shared_ptr<const Shards> shards;  // null: in one piece; `info` is of the whole

@@ -9,8 +9,10 @@
 namespace stride::session {
 namespace {
 
-absl::Status SessionNotFound(const std::string& id) {
-  return NotFound(v1::ERROR_REASON_SESSION_NOT_FOUND, "session", absl::StrCat("sessions/", id));
+constexpr std::string_view kSessions = "sessions/";
+
+absl::Status SessionNotFound(std::string_view id) {
+  return NotFound(v1::ERROR_REASON_SESSION_NOT_FOUND, "session", SessionName(id));
 }
 
 absl::Status ArrayNotFound(const ArrayName& name) {
@@ -31,7 +33,7 @@ absl::StatusOr<std::shared_ptr<Session>> Catalogue::CreateSession(const TenantId
                                                                   absl::Time now,
                                                                   int max_sessions) {
   auto key = std::make_pair(tenant, id);
-  if (sessions_.count(key) > 0) return Taken(absl::StrCat("sessions/", id));
+  if (sessions_.count(key) > 0) return Taken(SessionName(id));
   int count = NumSessions(tenant);
   if (count >= max_sessions) {
     return QuotaExceeded(
@@ -40,6 +42,7 @@ absl::StatusOr<std::shared_ptr<Session>> Catalogue::CreateSession(const TenantId
   }
   auto session = std::make_shared<Session>();
   session->id = id;
+  session->name = std::make_shared<const std::string>(SessionName(id));
   session->tenant = tenant;
   session->create_time = now;
   session->ttl = ttl;
@@ -50,6 +53,7 @@ absl::StatusOr<std::shared_ptr<Session>> Catalogue::CreateSession(const TenantId
 }
 
 void Catalogue::Restore(std::shared_ptr<Session> session) {
+  session->name = std::make_shared<const std::string>(SessionName(session->id));
   for (Observer* observer : observers_) observer->Added(*session);
   std::pair<TenantId, std::string> key(session->tenant, session->id);
   sessions_[key] = std::move(session);
@@ -58,6 +62,7 @@ void Catalogue::Restore(std::shared_ptr<Session> session) {
 Catalogue::SessionMap::iterator Catalogue::Erase(SessionMap::iterator session) {
   for (auto& [handle, array] : session->second->arrays) TellRemoved(*array);
   for (Observer* observer : observers_) observer->Removed(*session->second);
+  if (session->second == latest_) latest_ = nullptr;
   return sessions_.erase(session);
 }
 
@@ -78,12 +83,34 @@ int Catalogue::NumSessions(const TenantId& tenant) const {
 }
 
 absl::StatusOr<std::shared_ptr<Session>> Catalogue::FindSession(const TenantId& tenant,
-                                                                const std::string& id,
+                                                                std::string_view id,
                                                                 absl::Time now) {
-  auto it = sessions_.find(KeyView(tenant, id));
-  if (it == sessions_.end()) return SessionNotFound(id);
-  it->second->expire_time = now + it->second->ttl;
-  return it->second;
+  const std::shared_ptr<Session>& session = Lookup(tenant, id);
+  if (session == nullptr) return SessionNotFound(id);
+  session->expire_time = now + session->ttl;
+  return session;
+}
+
+absl::StatusOr<std::shared_ptr<Session>> Catalogue::FindSessionNamed(const TenantId& tenant,
+                                                                     std::string_view name,
+                                                                     std::string_view field,
+                                                                     absl::Time now) {
+  // What is found was well-formed when it was made.
+  if (name.starts_with(kSessions)) {
+    auto session = FindSession(tenant, name.substr(kSessions.size()), now);
+    if (session.ok()) return session;
+  }
+  auto id = ParseSessionName(name, field);
+  return id.ok() ? SessionNotFound(*id) : id.status();
+}
+
+const std::shared_ptr<Session>& Catalogue::Lookup(const TenantId& tenant, std::string_view id) {
+  const bool again = latest_ != nullptr && latest_->id == id && latest_->tenant == tenant;
+  if (!again) {
+    auto it = sessions_.find(KeyView(tenant, id));
+    latest_ = it != sessions_.end() ? it->second : nullptr;
+  }
+  return latest_;
 }
 
 void Catalogue::DeleteSession(const TenantId& tenant, const std::string& id) {
@@ -139,21 +166,27 @@ bool Catalogue::Has(const TenantId& tenant, const ArrayName& name) const {
 
 absl::Status Catalogue::AddArray(const TenantId& tenant, const ArrayName& name,
                                  std::shared_ptr<Array> array, absl::Time now) {
-  array->name = name.ToString();
-  array->tenant = tenant;
   if (!name.session.empty()) {
     auto session = FindSession(tenant, name.session, now);
     if (!session.ok()) return session.status();
-    auto [it, inserted] = (*session)->arrays.emplace(name.handle, array);
-    if (inserted) Tell(array);
-    return inserted ? absl::OkStatus() : Taken(array->name);
+    return AddArray(**session, name.handle, std::move(array));
   }
+  array->name = CatalogueName(name.ToString());
+  array->tenant = tenant;
   if (name.tenant != tenant.value) {
     return ArrayNotFound(name);
   }
   auto [it, inserted] = named_.emplace(std::make_pair(tenant, name.id), array);
   if (inserted) Tell(array);
-  return inserted ? absl::OkStatus() : Taken(array->name);
+  return inserted ? absl::OkStatus() : Taken(array->name.ToString());
+}
+
+absl::Status Catalogue::AddArray(Session& session, uint64_t handle, std::shared_ptr<Array> array) {
+  array->name = CatalogueName(session.name, handle);
+  array->tenant = session.tenant;
+  auto [it, inserted] = session.arrays.try_emplace(handle, std::move(array));
+  if (inserted) Tell(it->second);
+  return inserted ? absl::OkStatus() : Taken(CatalogueName(session.name, handle).ToString());
 }
 
 absl::StatusOr<std::shared_ptr<Array>> Catalogue::RemoveArray(const TenantId& tenant,

@@ -4,11 +4,11 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <tuple>
-#include <unordered_map>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/base/ids.h"
@@ -20,6 +20,7 @@ namespace stride::session {
 // A client's handle table. Guarded by the scheduler's lock.
 struct Session {
   std::string id;
+  std::shared_ptr<const std::string> name;  // `sessions/{id}`; the catalogue sets it
   TenantId tenant;
   absl::Time create_time;
   absl::Duration ttl;
@@ -28,7 +29,7 @@ struct Session {
   // Device of the session's last placement, so that arrays that are used together start out
   // together; -1: none yet.
   int home_device = -1;
-  std::unordered_map<uint64_t, std::shared_ptr<Array>> arrays;
+  absl::flat_hash_map<uint64_t, std::shared_ptr<Array>> arrays;
   uint64_t record = 0;  // id of its record in the journal; 0: none
 };
 
@@ -53,8 +54,12 @@ class Catalogue {
                                                          absl::Time now, int max_sessions);
   int NumSessions(const TenantId& tenant) const;
   // Renews the session.
-  absl::StatusOr<std::shared_ptr<Session>> FindSession(const TenantId& tenant,
-                                                       const std::string& id, absl::Time now);
+  absl::StatusOr<std::shared_ptr<Session>> FindSession(const TenantId& tenant, std::string_view id,
+                                                       absl::Time now);
+  // By `sessions/{id}`; errors name the field where that stands.
+  absl::StatusOr<std::shared_ptr<Session>> FindSessionNamed(const TenantId& tenant,
+                                                            std::string_view name,
+                                                            std::string_view field, absl::Time now);
   void DeleteSession(const TenantId& tenant, const std::string& id);
   // A handle that stands for nothing is no error.
   void ReleaseHandle(Session& session, uint64_t handle);
@@ -71,6 +76,8 @@ class Catalogue {
   // is set here.
   absl::Status AddArray(const TenantId& tenant, const ArrayName& name, std::shared_ptr<Array> array,
                         absl::Time now);
+  // Likewise, under a handle of a session that is in the catalogue.
+  absl::Status AddArray(Session& session, uint64_t handle, std::shared_ptr<Array> array);
   // Returns what was removed, so that its memory goes when the caller drops it.
   absl::StatusOr<std::shared_ptr<Array>> RemoveArray(const TenantId& tenant, const ArrayName& name,
                                                      absl::Time now);
@@ -90,19 +97,24 @@ class Catalogue {
     using is_transparent = void;
     template <typename A, typename B>
     bool operator()(const A& a, const B& b) const {
-      return std::tie(a.first, a.second) < std::tie(b.first, b.second);
+      const int order = a.first.value.compare(b.first.value);
+      return order != 0 ? order < 0 : a.second < b.second;
     }
   };
-  using KeyView = std::pair<const TenantId&, const std::string&>;
+  using KeyView = std::pair<const TenantId&, std::string_view>;
   template <typename T>
   using ByKey = std::map<std::pair<TenantId, std::string>, std::shared_ptr<T>, KeyLess>;
   using SessionMap = ByKey<Session>;
+  // Null: there is none.
+  const std::shared_ptr<Session>& Lookup(const TenantId& tenant, std::string_view id);
   SessionMap::iterator Erase(SessionMap::iterator session);
   void Tell(const std::shared_ptr<Array>& added);
   void TellRemoved(Array& array);
 
   std::vector<Observer*> observers_;
   SessionMap sessions_;
+  // That was found last: the same comes again and again. Null: none, or it is gone.
+  std::shared_ptr<Session> latest_;
   ByKey<Array> named_;
 };
 

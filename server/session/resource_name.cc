@@ -38,8 +38,12 @@ constexpr char kArrayForms[] = "sessions/{session}/arrays/{handle} or tenants/{t
 }  // namespace
 
 std::string ArrayName::ToString() const {
-  if (!session.empty()) return absl::StrCat("sessions/", session, "/arrays/", handle);
+  if (!session.empty()) return absl::StrCat(SessionName(session), "/arrays/", handle);
   return absl::StrCat("tenants/", tenant, "/arrays/", id);
+}
+
+std::string CatalogueName::ToString() const {
+  return is_handle() ? absl::StrCat(*session_, "/arrays/", handle_) : name_;
 }
 
 bool IsSessionId(std::string_view id) {
@@ -89,6 +93,8 @@ absl::StatusOr<ArrayName> ParseArrayName(std::string_view name, std::string_view
   if (!parsed.ok()) return Malformed(field, kArrayForms);
   return parsed;
 }
+
+std::string SessionName(std::string_view id) { return std::string("sessions/").append(id); }
 
 absl::StatusOr<std::string> ParseSessionName(std::string_view name, std::string_view field) {
   Parts parts = Split(name);

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -21,11 +23,34 @@ struct ArrayName {
   std::string ToString() const;
 };
 
+// What an array in a catalogue is called. A handle's name is put together when it is asked for,
+// which is seldom: it has only the number of its own.
+class CatalogueName {
+ public:
+  CatalogueName() = default;  // of one that stands in none
+  // `session`: `sessions/{id}`.
+  CatalogueName(std::shared_ptr<const std::string> session, uint64_t handle)
+      : session_(std::move(session)), handle_(handle) {}
+  // `tenants/{tenant}/arrays/{id}`.
+  explicit CatalogueName(std::string name) : name_(std::move(name)) {}
+
+  bool empty() const { return session_ == nullptr && name_.empty(); }
+  bool is_handle() const { return session_ != nullptr; }
+  std::string ToString() const;
+
+ private:
+  std::shared_ptr<const std::string> session_;
+  uint64_t handle_ = 0;
+  std::string name_;
+};
+
 absl::StatusOr<ArrayName> ParseArrayName(std::string_view name, std::string_view field);
 // From the parent and id of a request that creates an array.
 absl::StatusOr<ArrayName> MakeArrayName(std::string_view parent, std::string_view id,
                                         std::string_view parent_field, std::string_view id_field);
 
+// `sessions/{id}`.
+std::string SessionName(std::string_view id);
 // The id behind `sessions/`.
 absl::StatusOr<std::string> ParseSessionName(std::string_view name, std::string_view field);
 

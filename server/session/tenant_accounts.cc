@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "server/base/error.h"
+#include "server/session/array_description.h"
 
 namespace stride::session {
 namespace {
@@ -32,12 +33,6 @@ std::optional<int64_t> LimitOf(const std::map<TenantId, identity::Quota>& quotas
   auto own = quotas.find(tenant);
   const identity::Quota& quota = own == quotas.end() ? others : own->second;
   return (quota.*member).has_value() ? quota.*member : defaults.*member;
-}
-
-void SetTimestamp(absl::Time time, google::protobuf::Timestamp* out) {
-  int64_t nanos = absl::ToUnixNanos(time);
-  out->set_seconds(nanos / 1000000000);
-  out->set_nanos(static_cast<int32_t>(nanos % 1000000000));
 }
 
 void AddQuota(std::string_view name, int64_t used, const std::optional<int64_t>& limit,
@@ -68,6 +63,17 @@ identity::Quota TenantAccounts::QuotaOf(const TenantId& tenant) const {
   return Effective(tenant);
 }
 
+int64_t TenantAccounts::MaxOperations(const TenantId& tenant) const {
+  absl::MutexLock lock(&mutex_);
+  return *LimitOf(quotas_, others_, defaults_, tenant, &identity::Quota::operations);
+}
+
+TenantAccounts::Account& TenantAccounts::AccountOf(const TenantId& tenant) const {
+  if (latest_ == nullptr || latest_->first != tenant)
+    latest_ = &*accounts_.try_emplace(tenant).first;
+  return latest_->second;
+}
+
 identity::Quota TenantAccounts::Effective(const TenantId& tenant) const {
   auto it = quotas_.find(tenant);
   identity::Quota quota = it == quotas_.end() ? others_ : it->second;
@@ -86,13 +92,13 @@ absl::Status TenantAccounts::CheckArrayBytes(const TenantId& tenant, int64_t byt
       LimitOf(quotas_, others_, defaults_, tenant, &identity::Quota::array_bytes);
   if (!limit.has_value()) return absl::OkStatus();
   return Check(tenant, "array-bytes", "the tenant's arrays would take too many bytes", limit,
-               accounts_[tenant].array_bytes, bytes);
+               AccountOf(tenant).array_bytes, bytes);
 }
 
 absl::Status TenantAccounts::CheckInlineBytes(const TenantId& tenant, int64_t bytes) const {
   absl::MutexLock lock(&mutex_);
   return Check(tenant, "inline-bytes", "too many bytes of inline arrays are waiting to be used",
-               Effective(tenant).inline_bytes, accounts_[tenant].inline_bytes, bytes);
+               Effective(tenant).inline_bytes, AccountOf(tenant).inline_bytes, bytes);
 }
 
 void TenantAccounts::SumArrayTime(Account& account, absl::Time now) {
@@ -105,7 +111,7 @@ void TenantAccounts::SumArrayTime(Account& account, absl::Time now) {
 
 void TenantAccounts::AddArrayBytes(const TenantId& tenant, int64_t bytes) {
   absl::MutexLock lock(&mutex_);
-  Account& account = accounts_[tenant];
+  Account& account = AccountOf(tenant);
   SumArrayTime(account, Now());
   account.array_bytes += bytes;
 }
@@ -113,19 +119,19 @@ void TenantAccounts::AddArrayBytes(const TenantId& tenant, int64_t bytes) {
 std::shared_ptr<const void> TenantAccounts::HoldInlineBytes(const TenantId& tenant, int64_t bytes) {
   {
     absl::MutexLock lock(&mutex_);
-    accounts_[tenant].inline_bytes += bytes;
+    AccountOf(tenant).inline_bytes += bytes;
   }
   // The accounts outlive whatever holds on to this.
   return std::shared_ptr<const void>(this, [self = shared_from_this(), tenant, bytes](const void*) {
     absl::MutexLock lock(&self->mutex_);
-    self->accounts_[tenant].inline_bytes -= bytes;
+    self->AccountOf(tenant).inline_bytes -= bytes;
   });
 }
 
 absl::StatusOr<std::shared_ptr<const void>> TenantAccounts::EnterJob(const TenantId& tenant) {
   {
     absl::MutexLock lock(&mutex_);
-    Account& account = accounts_[tenant];
+    Account& account = AccountOf(tenant);
     absl::Status status = Check(tenant, "jobs", "too many jobs have not ended",
                                 Effective(tenant).jobs, account.live_jobs, 1);
     if (!status.ok()) return status;
@@ -136,25 +142,25 @@ absl::StatusOr<std::shared_ptr<const void>> TenantAccounts::EnterJob(const Tenan
 
 std::shared_ptr<const void> TenantAccounts::RestoreJob(const TenantId& tenant) {
   absl::MutexLock lock(&mutex_);
-  ++accounts_[tenant].live_jobs;
+  ++AccountOf(tenant).live_jobs;
   return JobPlace(tenant);
 }
 
 std::shared_ptr<const void> TenantAccounts::JobPlace(const TenantId& tenant) {
   return std::shared_ptr<const void>(this, [self = shared_from_this(), tenant](const void*) {
     absl::MutexLock lock(&self->mutex_);
-    --self->accounts_[tenant].live_jobs;
+    --self->AccountOf(tenant).live_jobs;
   });
 }
 
 void TenantAccounts::AddJob(const TenantId& tenant) {
   absl::MutexLock lock(&mutex_);
-  ++accounts_[tenant].jobs;
+  ++AccountOf(tenant).jobs;
 }
 
 int64_t TenantAccounts::live_jobs(const TenantId& tenant) const {
   absl::MutexLock lock(&mutex_);
-  return accounts_[tenant].live_jobs;
+  return AccountOf(tenant).live_jobs;
 }
 
 double TenantAccounts::Debt(const Account& account, double rate, absl::Time now) {
@@ -164,7 +170,7 @@ double TenantAccounts::Debt(const Account& account, double rate, absl::Time now)
 
 absl::Duration TenantAccounts::AddUpload(const TenantId& tenant, int64_t bytes) {
   absl::MutexLock lock(&mutex_);
-  Account& account = accounts_[tenant];
+  Account& account = AccountOf(tenant);
   account.uploaded += bytes;
   std::optional<int64_t> limit = Effective(tenant).upload_bytes_per_second;
   if (!limit.has_value()) return absl::ZeroDuration();
@@ -181,22 +187,22 @@ absl::Duration TenantAccounts::UploadDelay(const TenantId& tenant) const {
   std::optional<int64_t> limit = Effective(tenant).upload_bytes_per_second;
   if (!limit.has_value()) return absl::ZeroDuration();
   double rate = static_cast<double>(*limit);
-  return absl::Seconds(std::max(0.0, Debt(accounts_[tenant], rate, Now()) / rate));
+  return absl::Seconds(std::max(0.0, Debt(AccountOf(tenant), rate, Now()) / rate));
 }
 
 void TenantAccounts::AddDownload(const TenantId& tenant, int64_t bytes) {
   absl::MutexLock lock(&mutex_);
-  accounts_[tenant].downloaded += bytes;
+  AccountOf(tenant).downloaded += bytes;
 }
 
 void TenantAccounts::AddDeviceTime(const TenantId& tenant, int device, double seconds) {
   absl::MutexLock lock(&mutex_);
-  accounts_[tenant].devices[device].seconds += std::max(0.0, seconds);
+  AccountOf(tenant).devices[device].seconds += std::max(0.0, seconds);
 }
 
 void TenantAccounts::AddOperation(const TenantId& tenant, int device, bool succeeded) {
   absl::MutexLock lock(&mutex_);
-  Account& account = accounts_[tenant];
+  Account& account = AccountOf(tenant);
   ++account.operations;
   account.failed += succeeded ? 0 : 1;
   if (device >= 0) ++account.devices[device].operations;
@@ -207,7 +213,7 @@ v1::Usage TenantAccounts::Describe(const TenantId& tenant,
   v1::Usage usage;
   absl::Time now = Now();
   absl::MutexLock lock(&mutex_);
-  Account& account = accounts_[tenant];
+  Account& account = AccountOf(tenant);
   identity::Quota quota = Effective(tenant);
   SumArrayTime(account, now);
   usage.set_tenant(absl::StrCat("tenants/", tenant.value));

@@ -31,6 +31,8 @@ class TenantAccounts : public std::enable_shared_from_this<TenantAccounts> {
   // given to the constructor.
   void SetQuotas(const std::map<TenantId, identity::Quota>& quotas, const identity::Quota& others);
   identity::Quota QuotaOf(const TenantId& tenant) const;
+  // That quota's operations alone: it is looked at with every one of them.
+  int64_t MaxOperations(const TenantId& tenant) const;
 
   // --- arrays. The caller serializes check and making (the engine's lock). ---
   // RESOURCE_EXHAUSTED (QUOTA) when this much more would be too much.
@@ -81,6 +83,7 @@ class TenantAccounts : public std::enable_shared_from_this<TenantAccounts> {
   // Gives the job's place back at its end.
   std::shared_ptr<const void> JobPlace(const TenantId& tenant);
 
+  Account& AccountOf(const TenantId& tenant) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   identity::Quota Effective(const TenantId& tenant) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static void SumArrayTime(Account& account, absl::Time now);
   static double Debt(const Account& account, double rate, absl::Time now);
@@ -92,7 +95,9 @@ class TenantAccounts : public std::enable_shared_from_this<TenantAccounts> {
   mutable absl::Mutex mutex_;
   std::map<TenantId, identity::Quota> quotas_ ABSL_GUARDED_BY(mutex_);
   identity::Quota others_ ABSL_GUARDED_BY(mutex_);
-  mutable std::map<TenantId, Account> accounts_ ABSL_GUARDED_BY(mutex_);
+  mutable std::map<TenantId, Account> accounts_ ABSL_GUARDED_BY(mutex_);  // never erased
+  // That was asked for last: the same comes again and again.
+  mutable std::pair<const TenantId, Account>* latest_ ABSL_GUARDED_BY(mutex_) = nullptr;
 };
 
 }  // namespace stride::session

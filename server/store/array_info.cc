@@ -21,6 +21,11 @@ bool ArrayInfo::IsContiguous() const {
   return true;
 }
 
+const SharedInfo& SharedInfo::Unset() {
+  static const auto& unset = *new SharedInfo(ArrayInfo{});
+  return unset;
+}
+
 ArrayInfo Contiguous(DType dtype, std::vector<int64_t> shape) {
   ArrayInfo array{.dtype = dtype, .shape = std::move(shape)};
   array.strides.resize(array.shape.size());

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "server/store/dtype.h"
@@ -19,6 +21,20 @@ struct ArrayInfo {
   int64_t size_bytes() const { return num_elements() * ItemSize(dtype); }
   bool IsContiguous() const;  // C order, no gaps; empty and one-element arrays are
   bool operator==(const ArrayInfo&) const = default;
+};
+
+// One that never changes: arrays that lie alike share it. Never null.
+class SharedInfo {
+ public:
+  SharedInfo() : SharedInfo(Unset()) {}
+  SharedInfo(ArrayInfo info) : info_(std::make_shared<const ArrayInfo>(std::move(info))) {}
+  const ArrayInfo& operator*() const { return *info_; }
+  const ArrayInfo* operator->() const { return info_.get(); }
+  operator const ArrayInfo&() const { return *info_; }
+
+ private:
+  static const SharedInfo& Unset();
+  std::shared_ptr<const ArrayInfo> info_;
 };
 
 // A C-contiguous array at offset 0.

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <thread>
+#include <vector>
 
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
@@ -9,67 +10,94 @@
 namespace stride::api {
 namespace {
 
-PendingAck Ready(uint64_t id) {
-  PendingAck ack;
-  ack.result = std::make_shared<v1::CommandResult>();
-  ack.result->set_id(id);
-  return ack;
+using Acks = std::vector<PendingAck>;
+
+bool Push(AckQueue& queue, std::vector<uint64_t> ids, bool more = false) {
+  Acks acks(ids.size());
+  for (size_t i = 0; i < ids.size(); ++i) acks[i].id = ids[i];
+  return queue.Push(absl::MakeSpan(acks), more);
+}
+
+std::vector<uint64_t> Ids(const Acks& acks) {
+  std::vector<uint64_t> ids;
+  for (const PendingAck& ack : acks) ids.push_back(ack.id);
+  return ids;
 }
 
 TEST(AckQueueTest, FullUntilTheOldestIsDone) {
   AckQueue queue(2);
-  ASSERT_TRUE(queue.Push(Ready(1)));
-  ASSERT_TRUE(queue.Push(Ready(2)));
+  ASSERT_TRUE(Push(queue, {1, 2}));
   std::atomic<bool> pushed{false};
   std::thread pusher([&] {
-    EXPECT_TRUE(queue.Push(Ready(3)));
+    EXPECT_TRUE(Push(queue, {3}));
     pushed = true;
   });
-  PendingAck ack;
-  ASSERT_EQ(queue.Pop(absl::InfiniteFuture(), &ack), AckQueue::Next::kAck);
-  EXPECT_EQ(ack.result->id(), 1u);
+  Acks acks;
+  ASSERT_EQ(queue.Pop(absl::InfiniteFuture(), &acks), AckQueue::Next::kAcks);
+  EXPECT_EQ(Ids(acks), std::vector<uint64_t>({1, 2})) << "all that were there, in order";
   EXPECT_FALSE(pushed) << "taken out is not yet answered";
-  queue.Done();
+  queue.Done(1);
   pusher.join();
   EXPECT_TRUE(pushed);
+  Acks rest;
+  ASSERT_EQ(queue.Pop(absl::InfiniteFuture(), &rest), AckQueue::Next::kAcks);
+  EXPECT_EQ(Ids(rest), std::vector<uint64_t>({3}));
+}
+
+// More at once than there is room for go in as others are done.
+TEST(AckQueueTest, AGroupMayBeLargerThanTheRoom) {
+  AckQueue queue(2);
+  std::thread pusher([&] { EXPECT_TRUE(Push(queue, {1, 2, 3, 4, 5})); });
+  std::vector<uint64_t> seen;
+  while (seen.size() < 5) {
+    Acks acks;
+    ASSERT_EQ(queue.Pop(absl::InfiniteFuture(), &acks), AckQueue::Next::kAcks);
+    EXPECT_LE(acks.size(), 2u);
+    for (uint64_t id : Ids(acks)) seen.push_back(id);
+    queue.Done(acks.size());
+  }
+  pusher.join();
+  EXPECT_EQ(seen, std::vector<uint64_t>({1, 2, 3, 4, 5}));
 }
 
 TEST(AckQueueTest, CloseLetsTheRestOut) {
   AckQueue queue(2);
-  queue.Push(Ready(1));
+  Push(queue, {1});
   queue.Close();
-  PendingAck ack;
-  EXPECT_EQ(queue.Pop(absl::InfiniteFuture(), &ack), AckQueue::Next::kAck);
-  EXPECT_EQ(queue.Pop(absl::InfiniteFuture(), &ack), AckQueue::Next::kEnd);
+  Acks acks;
+  EXPECT_EQ(queue.Pop(absl::InfiniteFuture(), &acks), AckQueue::Next::kAcks);
+  acks.clear();
+  EXPECT_EQ(queue.Pop(absl::InfiniteFuture(), &acks), AckQueue::Next::kEnd);
 }
 
 TEST(AckQueueTest, BreakDropsTheRestAndFreesThePusher) {
   AckQueue queue(1);
-  queue.Push(Ready(1));
-  std::thread pusher([&] { EXPECT_FALSE(queue.Push(Ready(2))); });
+  Push(queue, {1});
+  std::thread pusher([&] { EXPECT_FALSE(Push(queue, {2})); });
   queue.Break();
   pusher.join();
-  PendingAck ack;
-  EXPECT_EQ(queue.Pop(absl::InfiniteFuture(), &ack), AckQueue::Next::kEnd);
+  Acks acks;
+  EXPECT_EQ(queue.Pop(absl::InfiniteFuture(), &acks), AckQueue::Next::kEnd);
 }
 
 TEST(AckQueueTest, PopGivesUpAtItsDeadline) {
   AckQueue queue(1);
-  PendingAck ack;
-  EXPECT_EQ(queue.Pop(absl::Now(), &ack), AckQueue::Next::kTimeout);
+  Acks acks;
+  EXPECT_EQ(queue.Pop(absl::Now(), &acks), AckQueue::Next::kTimeout);
 }
 
 TEST(AckQueueTest, IsNotIdleWhileMoreIsToCome) {
   AckQueue queue(4);
   EXPECT_TRUE(queue.idle());
-  queue.Push(Ready(1), /*more=*/true);
-  PendingAck ack;
-  ASSERT_EQ(queue.Pop(absl::InfiniteFuture(), &ack), AckQueue::Next::kAck);
-  queue.Done();
+  Push(queue, {1}, /*more=*/true);
+  Acks acks;
+  ASSERT_EQ(queue.Pop(absl::InfiniteFuture(), &acks), AckQueue::Next::kAcks);
+  queue.Done(1);
   EXPECT_FALSE(queue.idle());
-  queue.Push(Ready(2));
+  Push(queue, {2});
   EXPECT_FALSE(queue.idle());
-  ASSERT_EQ(queue.Pop(absl::InfiniteFuture(), &ack), AckQueue::Next::kAck);
+  acks.clear();
+  ASSERT_EQ(queue.Pop(absl::InfiniteFuture(), &acks), AckQueue::Next::kAcks);
   EXPECT_TRUE(queue.idle());
 }
 
@@ -77,12 +105,15 @@ TEST(AckQueueTest, IsNotIdleWhileMoreIsToCome) {
 TEST(AckQueueTest, AWaitingPusherHoldsNothingBack) {
   AckQueue queue(2);
   std::thread popper([&] {
-    PendingAck ack;
-    while (queue.Pop(absl::InfiniteFuture(), &ack) == AckQueue::Next::kAck) queue.Done();
+    Acks acks;
+    while (queue.Pop(absl::InfiniteFuture(), &acks) == AckQueue::Next::kAcks) {
+      queue.Done(acks.size());
+      acks.clear();
+    }
   });
   // Full again and again.
-  for (uint64_t i = 1; i <= 100; ++i) EXPECT_TRUE(queue.Push(Ready(i), /*more=*/true));
-  queue.Push(Ready(1), /*more=*/true);
+  for (uint64_t i = 1; i <= 100; ++i) EXPECT_TRUE(Push(queue, {i}, /*more=*/true));
+  Push(queue, {1}, /*more=*/true);
   queue.Close();
   popper.join();
 }

@@ -166,6 +166,28 @@ TEST_F(EngineTest, WhatIsAcceptedTogetherTravelsTogether) {
   ASSERT_TRUE(worker->EndNext());
 }
 
+// Noted at acceptance and told later, when the array may be gone, it says what it said then.
+TEST_F(EngineTest, WhatIsNotedOfAPendingArrayIsItsDescription) {
+  Start({HostDevice(0)}, /*hold=*/true);
+  ASSERT_TRUE(Put(1, {1, 2, 3}).ok());
+  auto ticket = Submit(Add(1, 1, 2));
+  ASSERT_TRUE(ticket.ok());
+  const v1::Array described = (*ticket)->Describe().at(0);
+  EXPECT_EQ(described.state(), v1::Array::STATE_PENDING);
+  session::PendingArrays noted;
+  ASSERT_TRUE((*ticket)->NotePending(&noted));
+  ASSERT_EQ(noted.size(), 1u);
+  std::shared_ptr<FakeWorker> worker = broker_->WaitForWorker(1);
+  while (!worker->EndNext()) absl::SleepFor(absl::Milliseconds(1));
+  ASSERT_TRUE((*ticket)->Wait(Soon()).ok());
+  v1::Array told;
+  session::Describe(noted[0], &told);
+  EXPECT_EQ(told.SerializeAsString(), described.SerializeAsString());
+  session::PendingArrays none;
+  EXPECT_FALSE((*ticket)->NotePending(&none)) << "it is there now, which there is more to tell of";
+  EXPECT_TRUE(none.empty());
+}
+
 // Others wait for the section, and only for it.
 TEST_F(EngineTest, OthersComeAfterWhatIsAcceptedTogether) {
   Start({HostDevice(0)});

@@ -26,7 +26,7 @@ std::string Key(const v1::Operation& operation, std::vector<ops::Input> inputs =
     for (const ops::Input& array : arrays) out.push_back(array.has_value() ? &*array : nullptr);
     return out;
   };
-  return PlanCache::KeyOf(operation, pointers(inputs), pointers(existing));
+  return std::string(PlanKey(operation, pointers(inputs), pointers(existing)).bytes());
 }
 
 TEST(PlanCacheTest, WhatArraysAreCalledDoesNotMatter) {

@@ -35,6 +35,49 @@ TEST(Catalogue, RefusesTakenNamesAndTooManySessions) {
       << "names are each tenant's own";
 }
 
+TEST(Catalogue, FindsSessionsByTheirNames) {
+  Catalogue catalogue;
+  ASSERT_TRUE(catalogue.CreateSession(kTenant, "a", absl::Seconds(10), kNow, 5).ok());
+  ASSERT_TRUE(catalogue.CreateSession(kTenant, "b", absl::Seconds(10), kNow, 5).ok());
+  const TenantId other{"u"};
+  ASSERT_TRUE(catalogue.CreateSession(other, "a", absl::Seconds(10), kNow, 5).ok());
+  auto find = [&](const TenantId& tenant, const char* name) {
+    return catalogue.FindSessionNamed(tenant, name, "session", kNow);
+  };
+  for (int i = 0; i < 2; ++i) {  // one after the other, and the same again
+    for (int j = 0; j < 2; ++j) {
+      EXPECT_EQ(find(kTenant, "sessions/a").value()->tenant, kTenant);
+      EXPECT_EQ(find(other, "sessions/a").value()->tenant, other);
+      EXPECT_EQ(find(kTenant, "sessions/b").value()->id, "b");
+    }
+    EXPECT_EQ(find(kTenant, "sessions/b").value()->id, "b");
+  }
+  EXPECT_TRUE(absl::IsNotFound(find(other, "sessions/b").status()));
+  for (const char* malformed : {"", "b", "sessions/", "sessions/b/", "Sessions/b", "sessions/B"})
+    EXPECT_TRUE(absl::IsInvalidArgument(find(kTenant, malformed).status())) << malformed;
+  catalogue.DeleteSession(kTenant, "b");
+  EXPECT_TRUE(absl::IsNotFound(find(kTenant, "sessions/b").status())) << "though it was found last";
+}
+
+TEST(Catalogue, NamesWhatItKeeps) {
+  Catalogue catalogue;
+  auto session = catalogue.CreateSession(kTenant, "s", absl::Hours(1), kNow, 5);
+  ASSERT_TRUE(session.ok());
+  auto unnamed = std::make_shared<Array>();
+  EXPECT_TRUE(unnamed->name.empty());
+  auto array = std::make_shared<Array>();
+  ASSERT_TRUE(catalogue.AddArray(**session, 7, array).ok());
+  EXPECT_TRUE(array->name.is_handle());
+  EXPECT_EQ(array->name.ToString(), "sessions/s/arrays/7");
+  EXPECT_EQ(array->tenant, kTenant);
+  EXPECT_TRUE(absl::IsAlreadyExists(catalogue.AddArray(**session, 7, unnamed)));
+  EXPECT_EQ(*Catalogue::FindArray(**session, 7), array);
+  auto named = std::make_shared<Array>();
+  ASSERT_TRUE(catalogue.AddArray(kTenant, {.tenant = "t", .id = "n"}, named, kNow).ok());
+  EXPECT_FALSE(named->name.is_handle());
+  EXPECT_EQ(named->name.ToString(), "tenants/t/arrays/n");
+}
+
 TEST(Catalogue, ListsInPages) {
   Catalogue catalogue;
   ASSERT_TRUE(catalogue.CreateSession(kTenant, "s", absl::Hours(1), kNow, 5).ok());
