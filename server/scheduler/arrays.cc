@@ -712,12 +712,14 @@ class TakenFetch : public InlineFetch {
   const int64_t size_;
 };
 
-// By work that has not ended, on a device whose memory the host does not see.
+// By work that has not ended, in the memory of a device which the host does not see. What is made
+// in pieces may come to lie elsewhere.
 bool IsMadeByDevice(const session::Array& array) {
   if (array.buffer == nullptr || array.buffer->writer == nullptr || array.receiving != nullptr)
     return false;
   const auto task = std::static_pointer_cast<Task>(array.buffer->writer);
-  return task->lane != nullptr && !task->lane->description.host_memory();
+  return task->lane != nullptr && !task->lane->description.host_memory() &&
+         array.buffer->replicas.count(task->lane->device) > 0;
 }
 
 class TakenShardedFetch : public InlineFetch {
