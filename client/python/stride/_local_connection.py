@@ -24,9 +24,9 @@ _BUFFER_BYTES = 64 << 10
 MAX_FRAME_BYTES = 64 << 20
 # Up to here a header is copied in front of its message, which is cheaper than a second call of the system.
 _MAX_JOINED_BYTES = 64 << 10
-# A thread that sleeps is awake 20 to 40 us after its bytes have come; where processors are many, one may watch for as long as short work takes on a GPU
-# (a sum over 100 MB, 100 us from Python to Python).
-_WATCH_SECONDS = 300e-6
+# A thread that sleeps is awake 20 to 120 us after its bytes have come; where processors are many, one may watch for as long as that is much beside the
+# work (libraries in the process, as CUDA's, watch to the end).
+_WATCH_SECONDS = 1e-3
 _MIN_PROCESSORS_TO_WATCH = 8
 # A daemon that has none to give is not asked before each call.
 _PAUSE_SECONDS = 10.0
