@@ -712,16 +712,6 @@ class TakenFetch : public InlineFetch {
   const int64_t size_;
 };
 
-// By work that has not ended, in the memory of a device which the host does not see. What is made
-// in pieces may come to lie elsewhere.
-bool IsMadeByDevice(const session::Array& array) {
-  if (array.buffer == nullptr || array.buffer->writer == nullptr || array.receiving != nullptr)
-    return false;
-  const auto task = std::static_pointer_cast<Task>(array.buffer->writer);
-  return task->lane != nullptr && !task->lane->description.host_memory() &&
-         array.buffer->replicas.count(task->lane->device) > 0;
-}
-
 class TakenShardedFetch : public InlineFetch {
  public:
   TakenShardedFetch(Core* core, TenantId tenant, std::shared_ptr<ShardedRead> read, int64_t size)
@@ -755,12 +745,6 @@ absl::StatusOr<std::unique_ptr<InlineFetch>> Arrays::BeginFetch(const TenantId& 
     auto read = ShardedRead::Enqueue(core_, scheduler_, operations_, tenant, *array, 0, *size);
     if (!read.ok()) return read.status();
     return std::make_unique<TakenShardedFetch>(core_, tenant, *std::move(read), *size);
-  }
-  if (IsMadeByDevice(**array) && *size <= kMostReadAtOnce) {
-    // Behind what makes it, in the device's queue: the bytes are there as soon as it ends, without
-    // another round trip. Where there is no room for a copy, they are read then.
-    auto copy = operations_->MakeContiguous(tenant, *array, /*passing=*/true);
-    if (copy.ok()) array = *std::move(copy);
   }
   auto access = ReadAccess::Enqueue(core_, scheduler_, operations_, tenant, *array);
   if (!access.ok()) return access.status();

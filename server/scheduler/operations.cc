@@ -717,7 +717,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchCopy(const TenantId& tena
                                                             const ArrayPtr& array,
                                                             std::optional<DType> type,
                                                             absl::Time deadline,
-                                                            const Resolved& around, bool passing) {
+                                                            const Resolved& around) {
   v1::Operation copy;
   copy.mutable_copy()->mutable_input()->set_handle(1);  // stands for the array; looked up already
   if (type.has_value()) copy.mutable_copy()->set_data_type(static_cast<v1::DataType>(*type));
@@ -729,7 +729,6 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchCopy(const TenantId& tena
   resolved.extras.after = around.extras.after;
   resolved.launched = around.launched;
   resolved.extras.priority = around.extras.priority;
-  resolved.passing = passing;
   resolved.inputs = {array};
   resolved.targets = {{.is_inline = true}};
   return Launch(tenant, copy, deadline, resolved);
@@ -822,11 +821,10 @@ void Operations::PublishError(const TenantId& tenant, const std::string& session
   }
 }
 
-absl::StatusOr<ArrayPtr> Operations::MakeContiguous(const TenantId& tenant, const ArrayPtr& array,
-                                                    bool passing) {
+absl::StatusOr<ArrayPtr> Operations::MakeContiguous(const TenantId& tenant, const ArrayPtr& array) {
   Resolved around;
   around.now = core_->Now();
-  auto accepted = LaunchCopy(tenant, array, std::nullopt, absl::InfiniteFuture(), around, passing);
+  auto accepted = LaunchCopy(tenant, array, std::nullopt, absl::InfiniteFuture(), around);
   if (!accepted.ok()) return accepted.status();
   return accepted->outputs[0];
 }

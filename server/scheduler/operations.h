@@ -80,10 +80,9 @@ class Operations {
   absl::Status CheckKept(const std::shared_ptr<session::Array>& array,
                          const session::ArrayName& name) const;
 
-  // A contiguous copy, so that its bytes can be read in order; `passing`: where the host reads them
-  // without asking the device, if there is room (store::Buffer::passing). Caller holds the lock.
+  // A contiguous copy of a view, so that its bytes can be read in order. Caller holds the lock.
   absl::StatusOr<std::shared_ptr<session::Array>> MakeContiguous(
-      const TenantId& tenant, const std::shared_ptr<session::Array>& array, bool passing = false);
+      const TenantId& tenant, const std::shared_ptr<session::Array>& array);
 
  private:
   struct Resolved;
@@ -137,7 +136,7 @@ class Operations {
   absl::StatusOr<Accepted> LaunchCopy(const TenantId& tenant,
                                       const std::shared_ptr<session::Array>& array,
                                       std::optional<DType> type, absl::Time deadline,
-                                      const Resolved& around, bool passing = false);
+                                      const Resolved& around);
   // sharded_launch.cc: of operations over arrays that are spread over devices.
   class PartLauncher;
   static bool IsSharded(const Resolved& resolved);

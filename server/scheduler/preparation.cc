@@ -41,14 +41,9 @@ absl::Status AtLaunch(const absl::Status& refusal, const v1::KernelLaunch& launc
 // beyond it a copy is as fast (docs/measurements.md).
 constexpr uint64_t kMaxInPlaceBytes = 256 << 10;
 
-// Whether it may have a passing buffer in host memory: one that comes back to elements wants them
-// near. Bytes are copied to the host as well as anywhere.
-bool MayUseInPlace(const Task& task, const store::Buffer& buffer) {
-  const wire::Task& plan = task.plan().task;
-  if (plan.has_elementwise() || plan.has_reduce()) return true;
-  return plan.has_copy_bytes() &&
-         std::none_of(task.uses.begin(), task.uses.end(),
-                      [&](const Use& use) { return use.read && use.buffer.get() == &buffer; });
+// Whether it goes to each element about once: one that comes back to them wants them near.
+bool ReadsOnce(const Task& task) {
+  return task.plan().task.has_elementwise() || task.plan().task.has_reduce();
 }
 
 // Of all buffers that it uses, each once.
@@ -279,8 +274,7 @@ bool Scheduler::TakeMemory(const std::shared_ptr<Task>& task,
   size_t count = 0;
   while (count < lacking.size()) {
     auto size = static_cast<uint64_t>(lacking[count]->size);
-    const bool in_place = lacking[count]->passing && size <= kMaxInPlaceBytes &&
-                          MayUseInPlace(*task, *lacking[count]) &&
+    const bool in_place = lacking[count]->passing && size <= kMaxInPlaceBytes && ReadsOnce(*task) &&
                           memory_.AllocateZeroCopy(lane, size, &blocks[count]);
     outcome = in_place ? Memory::Outcome::kAllocated : Allocate(lane, size, turn, &blocks[count]);
     if (outcome != Memory::Outcome::kAllocated) break;

@@ -372,8 +372,8 @@ absl::Status CudaDevice::LowerCopyBytes(const wire::CopyBytes& copy, CUstream st
   absl::StatusOr<CUdeviceptr> to = arenas_.Range(copy.to_arena(), copy.to_offset(), copy.size());
   if (!to.ok()) return to.status();
   if (copy.size() == 0) return absl::OkStatus();
-  // Either may be host memory that is used in place.
-  return ToStatus(driver_->cuMemcpyAsync(*to, *from, copy.size(), stream), "copying bytes");
+  return ToStatus(driver_->cuMemcpyDtoDAsync(*to, *from, copy.size(), stream),
+                  "copying on the device");
 }
 
 // A stream takes nothing back, and Enqueue hands every task to it at once: each counts as begun,

@@ -47,7 +47,6 @@ namespace stride::cuda {
   X(cuMemcpyHtoDAsync)                           \
   X(cuMemcpyDtoHAsync)                           \
   X(cuMemcpyDtoDAsync)                           \
-  X(cuMemcpyAsync)                               \
   X(cuMemsetD8Async)                             \
   X(cuMemsetD2D32Async)                          \
   X(cuModuleLoadDataEx)                          \

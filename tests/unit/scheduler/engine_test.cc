@@ -315,51 +315,6 @@ TEST_F(InPlaceTest, AResultThatIsKeptLiesOnTheDevice) {
   EXPECT_TRUE(Fetch(7).ok());
 }
 
-TEST_F(InPlaceTest, ASmallResultThatIsAwaitedComesWithItsOperation) {
-  Start({StagedDevice(0)}, /*hold=*/true);
-  v1::Operation operation = AddInline(1000);
-  operation.mutable_outputs(0)->set_handle(7);
-  auto ticket = Submit(operation);
-  ASSERT_TRUE(ticket.ok()) << ticket.status();
-  std::shared_ptr<FakeWorker> worker = broker_->WaitForWorker(1);
-  while (worker->num_held() == 0) absl::SleepFor(absl::Milliseconds(1));
-  const int before = worker->num_copies();
-  auto fetch = engine_->BeginFetch(kTenant, "sessions/s", 7);
-  ASSERT_TRUE(fetch.ok()) << fetch.status();
-  // What changes it later is not seen.
-  v1::Operation change = Add(7, 7, 7);
-  change.mutable_outputs(0)->set_existing(true);
-  ASSERT_TRUE(Submit(change).ok());
-  while (worker->num_held() < 3) absl::SleepFor(absl::Milliseconds(1));
-  for (int i = 0; i < 2; ++i) ASSERT_TRUE(worker->EndNext());
-  auto value = (*fetch)->Read(Soon());
-  ASSERT_TRUE(value.ok()) << value.status();
-  EXPECT_EQ(value->data().size(), 4000u);
-  EXPECT_EQ(worker->num_copies(), before) << "the worker was asked for the bytes";
-  EXPECT_TRUE(worker->submitted()[1].has_copy_bytes()) << "ahead of what changes them";
-  ASSERT_TRUE(worker->EndNext());
-  // What is there already is read when it is asked for.
-  fetch = engine_->BeginFetch(kTenant, "sessions/s", 7);
-  ASSERT_TRUE(fetch.ok() && (*fetch)->Read(Soon()).ok());
-  EXPECT_GT(worker->num_copies(), before);
-}
-
-TEST_F(InPlaceTest, AnErrorOfAResultThatIsAwaitedIsTold) {
-  Start({StagedDevice(0)}, /*hold=*/true);
-  v1::Operation operation = AddInline(1000);
-  operation.mutable_outputs(0)->set_handle(7);
-  ASSERT_TRUE(Submit(operation).ok());
-  std::shared_ptr<FakeWorker> worker = broker_->WaitForWorker(1);
-  while (worker->num_held() == 0) absl::SleepFor(absl::Milliseconds(1));
-  auto fetch = engine_->BeginFetch(kTenant, "sessions/s", 7);
-  ASSERT_TRUE(fetch.ok()) << fetch.status();
-  while (worker->num_held() < 2) absl::SleepFor(absl::Milliseconds(1));
-  ASSERT_TRUE(worker->EndNext(absl::InvalidArgumentError("no such thing")));
-  worker->EndNext();
-  const absl::Status status = (*fetch)->Read(Soon()).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
-}
-
 TEST_F(InPlaceTest, AWorkersDeathIsMadeGoodByTheNext) {
   Start({StagedDevice(0)}, /*hold=*/true);
   auto ticket = Submit(AddInline(1000));
