@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include "absl/container/btree_map.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/base/ids.h"
@@ -29,7 +29,8 @@ struct Session {
   // Device of the session's last placement, so that arrays that are used together start out
   // together; -1: none yet.
   int home_device = -1;
-  absl::flat_hash_map<uint64_t, std::shared_ptr<Array>> arrays;
+  // By handle, so that what the session's end lets go of goes in the same order each time.
+  absl::btree_map<uint64_t, std::shared_ptr<Array>> arrays;
   uint64_t record = 0;  // id of its record in the journal; 0: none
 };
 
