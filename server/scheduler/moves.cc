@@ -25,6 +25,8 @@ constexpr size_t kBytesOfCopyThread = size_t{8} << 20;
 constexpr size_t kMaxCopyThreads = 8;
 // Between a worker's death, told by a failed send, and the broker's report of it.
 constexpr absl::Duration kDeathNotice = absl::Seconds(5);
+// A worker has started, or failed to, long before.
+constexpr absl::Duration kStartPatience = absl::Minutes(1);
 
 // From one place of the host's memory to another. One thread copies 8-12 GB/s, less than the memory
 // gives.
@@ -337,8 +339,10 @@ absl::Status Scheduler::AwaitWorker(Lane& lane) {
     uint64_t tries = lane.num_start_tries;
     StartWorker(lane);
     auto changed = [&] { return lane.worker != nullptr || lane.num_start_tries != tries; };
-    Await(core_->mutex, absl::Condition(&changed), absl::InfiniteFuture());
-    if (lane.worker == nullptr && !lane.start_error.ok()) {
+    // No try that was put off is made once the daemon ends.
+    const bool tried =
+        Await(core_->mutex, absl::Condition(&changed), core_->Now() + kStartPatience);
+    if (lane.worker == nullptr && (!tried || !lane.start_error.ok())) {
       return TryLater(
           absl::StatusCode::kUnavailable, v1::ERROR_REASON_DEVICE_NOT_SERVING,
           absl::StrCat("the device cannot run work now: devices/", lane.description.id()),
