@@ -32,7 +32,7 @@ void OperationLog::Ended(Entry& entry, const absl::Status& status) {
   std::lock_guard lock(mutex_);
   entry.ended = true;
   if (!status.ok()) Note(entry.number, status);
-  for (; !entries_.empty() && entries_.front().ended; ++first_) entries_.pop_front();
+  while (!entries_.empty() && entries_.front().ended) entries_.pop_front();
   if (EndedUpTo(awaited_)) ended_.notify_all();
 }
 

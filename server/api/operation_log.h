@@ -49,13 +49,14 @@ class OperationLog : public std::enable_shared_from_this<OperationLog> {
   // Callers hold mutex_.
   void Note(uint64_t number, const absl::Status& status);
   bool AwaitEnd(uint64_t number, absl::Time deadline, std::unique_lock<std::mutex>& lock);
-  bool EndedUpTo(uint64_t number) const { return first_ > number; }
+  bool EndedUpTo(uint64_t number) const {
+    return number < (entries_.empty() ? last_ + 1 : entries_.front().number);
+  }
 
   mutable std::mutex mutex_;
   std::condition_variable ended_;
   uint64_t last_ = 0;  // guarded by mutex_, as are all below
-  // The first that has not ended, and from there on which have: they end nearly in order.
-  uint64_t first_ = 1;
+  // From the first on that has not ended: they end nearly in order.
   std::deque<Entry> entries_;
   uint64_t awaited_ = UINT64_MAX;  // by WaitFor
   // Marks that were not waited for. The first error of each stretch is under the mark that ends it,
