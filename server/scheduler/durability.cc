@@ -27,8 +27,6 @@ constexpr absl::Duration kReadPatience = absl::Minutes(10);
 // A call whose change is on no disk by then is answered all the same.
 constexpr absl::Duration kCommitPatience = absl::Seconds(5);
 
-bool IsNamed(const session::Array& array) { return !array.name.empty() && !array.name.is_handle(); }
-
 std::string SessionId(const std::string& name) {
   return std::string(absl::StripPrefix(name, "sessions/"));
 }
@@ -88,7 +86,7 @@ Durability::ContentPtr Durability::Find(const store::Buffer* buffer) const {
 }
 
 void Durability::Added(const std::shared_ptr<session::Array>& array) {
-  if (stopped_ || array->buffer == nullptr || !IsNamed(*array)) return;
+  if (stopped_ || array->buffer == nullptr || !array->name.is_named()) return;
   if (array->durable == 0) array->durable = store_->NewId();
   if (array->durable == 0) return;
   store::Buffer& buffer = *array->buffer;

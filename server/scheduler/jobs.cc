@@ -196,7 +196,7 @@ absl::Status Jobs::SubmitAll(const RecordPtr& record, const v1::Job& job, absl::
     std::vector<ops::OutputField> fields = ops::CollectOutputs(job.operations(i));
     for (size_t j = 0; j < accepted->outputs.size(); ++j) {
       const std::shared_ptr<session::Array>& output = accepted->outputs[j];
-      if (output->name.empty() || output->name.is_handle()) continue;
+      if (!output->name.is_named()) continue;
       record->named_results.push_back(output);
       if (!fields[j].output->existing()) record->made.push_back(output);
     }

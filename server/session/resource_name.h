@@ -34,8 +34,10 @@ class CatalogueName {
   // `tenants/{tenant}/arrays/{id}`.
   explicit CatalogueName(std::string name) : name_(std::move(name)) {}
 
-  bool empty() const { return session_ == nullptr && name_.empty(); }
+  bool empty() const { return !is_handle() && !is_named(); }
   bool is_handle() const { return session_ != nullptr; }
+  // A tenant's, by its id.
+  bool is_named() const { return !name_.empty(); }
   std::string ToString() const;
 
  private:
