@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <thread>
 
 namespace stride::cli {
@@ -119,11 +120,11 @@ Result<std::vector<Device>> Context::ListTriedDevices(Client& client) const {
   const auto end = std::chrono::steady_clock::now() + kDevicesTried;
   for (;;) {
     auto devices = client.ListDevices(Call());
-    if (!devices || !is_private() || std::chrono::steady_clock::now() > end) return devices;
-    if (std::all_of(devices->begin(), devices->end(),
-                    [](const Device& device) { return device.state == Device::State::kServing; })) {
-      return devices;
-    }
+    if (!devices || devices->empty() || std::chrono::steady_clock::now() > end) return devices;
+    const auto serving = std::count_if(devices->begin(), devices->end(), [](const Device& device) {
+      return device.state == Device::State::kServing;
+    });
+    if (serving >= (is_private() ? std::ssize(*devices) : 1)) return devices;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
 }
