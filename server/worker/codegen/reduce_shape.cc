@@ -56,21 +56,24 @@ ReduceShape PlanReduceCuda(const wire::ReduceLaunch& launch, int num_multiproces
     block[1] = kReduceThreads / block[0];
     kept_per_block = block[1];
   }
-  int64_t blocks = DivideUp(counts.kept, kept_per_block);
-  int64_t wanted =
-      DivideUp(int64_t{std::max(num_multiprocessors, 1)} * kReduceBlocksPerMultiprocessor,
-               std::max<int64_t>(blocks, 1));
+  int64_t blocks = std::max<int64_t>(DivideUp(counts.kept, kept_per_block), 1);
+  const int64_t wave = int64_t{std::max(num_multiprocessors, 1)} * kReduceBlocksPerMultiprocessor;
+  int64_t wanted = DivideUp(wave, blocks);
+  if (blocks * kReduceFewBlocks > wave && blocks < kReduceFewWaves * wave) {
+    // The last blocks would keep a part of the device for a large part of the whole time.
+    const int64_t most = counts.reduced * kept_per_block / kLeastInPart;
+    wanted = std::max(wanted, std::min(DivideUp(kReduceWaves * wave, blocks), most));
+  }
   int64_t threads_along = ops::KeptContiguous(launch) ? block[1] : block[0];
   Split(shape, counts, wanted, threads_along * kLeastPerThread);
-  shape.first.grid[0] =
-      static_cast<uint32_t>(std::clamp<int64_t>(blocks, 1, (int64_t{1} << 31) - 1));
+  shape.first.grid[0] = static_cast<uint32_t>(std::min<int64_t>(blocks, (int64_t{1} << 31) - 1));
   shape.first.grid[1] = static_cast<uint32_t>(shape.splits);
   return shape;
 }
 
 // Blocks are split only while there are fewer of them than PlanReduceCuda wants.
 int ReduceArrivals(int num_multiprocessors) {
-  return std::max(num_multiprocessors, 1) * kReduceBlocksPerMultiprocessor;
+  return std::max(num_multiprocessors, 1) * kReduceBlocksPerMultiprocessor * kReduceFewWaves;
 }
 
 ReduceShape PlanReduceCpu(const wire::ReduceLaunch& launch) {

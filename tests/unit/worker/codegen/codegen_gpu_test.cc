@@ -95,7 +95,9 @@ class Gpu {
               LaunchBlock& block) {
     void* function = nullptr;
     ASSERT_EQ(Driver("cuModuleGetFunction", &function, module, entry.c_str()), 0) << entry;
-    void* parameters[] = {block.data()};
+    const uint64_t words = Upload(std::string(8, '\0'));  // the mark's word, and its counter
+    EndMark mark{words, words + 4, 77};
+    void* parameters[] = {block.data(), &mark};
     ASSERT_EQ(
         Driver("cuLaunchKernel", function, shape.grid[0], shape.grid[1], shape.grid[2],
                shape.block[0], shape.block[1], shape.block[2], 0u, static_cast<void*>(nullptr),
@@ -103,6 +105,11 @@ class Gpu {
         0)
         << entry;
     ASSERT_EQ(Driver("cuCtxSynchronize"), 0) << entry;
+    if (entry == kMatmulEntry) return;
+    uint32_t after[2];
+    std::memcpy(after, Download(words, sizeof(after)).data(), sizeof(after));
+    EXPECT_EQ(after[0], mark.value) << entry << ": its end was not told of";
+    EXPECT_EQ(after[1], 0u) << entry << ": its counter is left";
   }
 
  private:
@@ -237,6 +244,40 @@ TEST_F(CodegenGpu, ReductionsOfEveryShape) {
                             << axis << " function " << function;
       }
     }
+  }
+  gpu_.FreeAll();
+}
+
+TEST_F(CodegenGpu, ManyLongSumsInParts) {
+  const int64_t rows = 800, columns = 140001;
+  std::string bytes(static_cast<size_t>(4 * rows * columns), '\0');
+  auto* data = reinterpret_cast<int32_t*>(bytes.data());
+  for (int64_t i = 0; i < rows * columns; ++i) data[i] = static_cast<int32_t>(i * 7919 % 2001);
+  v1::Operation operation;
+  operation.mutable_reduction()->set_function(R::FUNCTION_SUM);
+  operation.mutable_reduction()->add_axes(1);
+  operation.add_outputs()->set_handle(1);
+  auto plan =
+      ops::PlanOperation(operation, {ops::testing::Array(DType::kInt32, {rows, columns})}, {});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const auto& launch = plan->task.reduce();
+  const ReduceShape shape = PlanReduceCuda(launch, gpu_.num_multiprocessors());
+  EXPECT_GT(shape.splits, 1);
+  void* module = gpu_.Load(*EmitCuda(*plan->code));
+  ASSERT_NE(module, nullptr);
+  const uint64_t input = gpu_.Upload(bytes), output = gpu_.Upload(std::string(8 * rows, '\xAB')),
+                 scratch = gpu_.Upload(std::string(shape.scratch_bytes, '\xCD')),
+                 arrivals =
+                     gpu_.Upload(std::string(4 * ReduceArrivals(gpu_.num_multiprocessors()), '\0'));
+  LaunchBlock block = PackReduce(launch, shape, {input, output}, scratch, arrivals);
+  // Twice: the first leaves its counters as they were.
+  for (int round = 0; round < 2; ++round) gpu_.Launch(module, kReduceEntry, shape.first, block);
+  std::vector<int64_t> sums(rows);
+  std::memcpy(sums.data(), gpu_.Download(output, 8 * rows).data(), 8 * rows);
+  for (int64_t row = 0; row < rows; ++row) {
+    int64_t want = 0;
+    for (int64_t i = 0; i < columns; ++i) want += data[row * columns + i];
+    ASSERT_EQ(sums[row], want) << row;
   }
   gpu_.FreeAll();
 }

@@ -229,6 +229,34 @@ TEST(CodegenReduce, FloatSumsAreTheSameInAnyParts) {
   }
 }
 
+// What a device of 132 multiprocessors does: 792 blocks at once.
+ReduceShape OnGpu(std::vector<int64_t> shape, int axis) {
+  auto plan = ops::PlanOperation(ReduceOf(R::FUNCTION_SUM, {axis}),
+                                 {ops::testing::Array(DType::kFloat32, std::move(shape))}, {});
+  return PlanReduceCuda(plan->task.reduce(), 132);
+}
+
+TEST(CodegenReduce, GpuTakesLongResultsOfFewWavesInParts) {
+  for (int64_t rows : {2500, 800, 120}) {
+    const ReduceShape shape = OnGpu({rows, 300000}, 1);
+    EXPECT_GE(shape.splits * shape.chunk, 300000) << rows;
+    // Ten times as many as run at once, if parts as short as is worth it make so many.
+    EXPECT_TRUE(shape.first.grid[0] * shape.first.grid[1] >= 10 * 792 || shape.splits == 9)
+        << rows << ": " << shape.splits;
+    EXPECT_LE(shape.first.grid[0], static_cast<uint32_t>(ReduceArrivals(132))) << rows;
+  }
+  const ReduceShape columns = OnGpu({300000, 64000}, 0);
+  EXPECT_EQ(columns.first.grid[0], 2000u);
+  EXPECT_EQ(columns.splits, 5);
+}
+
+TEST(CodegenReduce, GpuTakesOthersWholeOrFillsItselfOnce) {
+  EXPECT_EQ(OnGpu({30000000}, 0).splits, 792);
+  EXPECT_EQ(OnGpu({99, 300000}, 1).splits, 8);
+  EXPECT_EQ(OnGpu({2500, 60000}, 1).splits, 1);
+  EXPECT_EQ(OnGpu({5000, 300000}, 1).splits, 1);
+}
+
 TEST(CodegenReduce, TheExampleOfTheProject) {
   std::vector<int64_t> range(100000);
   for (size_t i = 0; i < range.size(); ++i) range[i] = static_cast<int64_t>(i);
