@@ -11,6 +11,7 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/synchronization/mutex.h"
 #include "server/base/executor.h"
+#include "server/base/spin.h"
 #include "server/base/surroundings.h"
 #include "server/base/timer.h"
 #include "server/broker/broker.h"
@@ -119,7 +120,9 @@ class Locked {
   explicit Locked(Core& core)
       : core_(core),
         within_(core.together.load(std::memory_order_relaxed) == std::this_thread::get_id()) {
-    if (!within_) core_.mutex.Lock();
+    // Whoever has it gives it back within microseconds: to sleep meanwhile takes longer.
+    const auto take = [this] { return core_.mutex.TryLock(); };
+    if (!within_ && !take() && !SpinUntil(take, kPatience)) core_.mutex.Lock();
   }
   ~Locked() {
     if (within_) return;
@@ -132,6 +135,8 @@ class Locked {
   Locked& operator=(const Locked&) = delete;
 
  private:
+  static constexpr absl::Duration kPatience = absl::Microseconds(100);
+
   Core& core_;
   const bool within_;
 };

@@ -9,6 +9,7 @@
 #include "absl/types/span.h"
 #include "server/base/crash_point.h"
 #include "server/base/error.h"
+#include "server/base/surroundings.h"
 #include "server/scheduler/argument_text.h"
 #include "server/scheduler/hazards.h"
 #include "server/scheduler/scheduler.h"
@@ -272,6 +273,7 @@ void Scheduler::TasksDone(Lane& lane, const broker::Worker* worker,
                           absl::Span<const wire::TaskResult> results) {
   if (lane.worker.get() != worker) return;
   STRIDE_CRASH_POINT("scheduler.before_completion");
+  const OneMoment moment;
   const absl::Time now = core_->Now();
   double device_seconds = 0;
   core_->deferred.reserve(core_->deferred.size() + results.size());

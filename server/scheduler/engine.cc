@@ -167,6 +167,7 @@ class Section final : public Engine::Together {
 
  private:
   Locked lock_;
+  OneMoment moment_;
   Core& core_;
   Scheduler& scheduler_;
 };

@@ -14,10 +14,13 @@ std::vector<Reclaimer::Entry> Reclaimer::TakeAll() {
   return std::exchange(entries_, {});
 }
 
-void Reclaimer::AddDead(uint64_t record, std::vector<Entry> entries) {
+void Reclaimer::Retire(Buffer& buffer) {
   absl::MutexLock lock(&mutex_);
-  dead_records_.push_back(record);
-  for (Entry& entry : entries) entries_.push_back(std::move(entry));
+  TakeOut(buffer);
+  for (const auto& [device, allocation] : buffer.replicas)
+    entries_.push_back({buffer.tenant, device, allocation});
+  if (buffer.record == 0) return;
+  dead_records_.push_back(buffer.record);
   any_dead_.store(true, std::memory_order_release);
 }
 
@@ -64,11 +67,6 @@ void Reclaimer::List(Buffer& buffer) {
   }
 }
 
-void Reclaimer::Unlist(Buffer& buffer) {
-  absl::MutexLock lock(&mutex_);
-  TakeOut(buffer);
-}
-
 void Reclaimer::TakeOut(Buffer& buffer) {
   for (const auto& [place, time] : buffer.listed_)
     orders_[{place, buffer.listed_spare_}].erase(Use{time, &buffer});
@@ -76,15 +74,8 @@ void Reclaimer::TakeOut(Buffer& buffer) {
 }
 
 Buffer::~Buffer() {
-  reclaimer_->Unlist(*this);
+  reclaimer_->Retire(*this);
   reclaimer_->Count(tenant, -size);
-  if (record == 0) {
-    for (auto& [device, allocation] : replicas.map_) reclaimer_->Add({tenant, device, allocation});
-    return;
-  }
-  std::vector<Reclaimer::Entry> entries;
-  for (auto& [device, allocation] : replicas.map_) entries.push_back({tenant, device, allocation});
-  reclaimer_->AddDead(record, std::move(entries));
 }
 
 void Buffer::BlocksChanged() {

@@ -63,9 +63,8 @@ class Reclaimer {
   // `spare`: who was used least lately after `after`, which moves on to it. Null: nobody. The
   // caller may be the last to let go of one. Under the scheduler's lock.
   std::shared_ptr<Buffer> NextUsed(int place, bool spare, Use* after);
-  // A buffer's blocks changed. Under the scheduler's lock; Unlist without.
+  // A buffer's blocks changed. Under the scheduler's lock.
   void List(Buffer& buffer);
-  void Unlist(Buffer& buffer);
 
   // Counts uses, so that buffers can tell which was used last. Under the scheduler's lock.
   uint64_t NextUse() { return ++last_use_; }
@@ -75,9 +74,9 @@ class Reclaimer {
   std::vector<std::shared_ptr<Buffer>> TakeChanged() { return std::exchange(changed_, {}); }
   bool any_changed() const { return !changed_.empty(); }
 
-  // `record` of a buffer that died, with its blocks. What is taken here covers every entry that
-  // TakeAll gave before.
-  void AddDead(uint64_t record, std::vector<Entry> entries);
+  // A buffer dies: nobody finds it any more, and its blocks are TakeAll's.
+  void Retire(Buffer& buffer);
+  // Records of those that died. What is taken here covers every entry that TakeAll gave before.
   std::vector<uint64_t> TakeDeadRecords();
 
  private:

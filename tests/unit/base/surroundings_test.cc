@@ -1,0 +1,37 @@
+#include "server/base/surroundings.h"
+
+#include <thread>
+
+#include "gtest/gtest.h"
+
+namespace stride {
+namespace {
+
+void AwaitNextMoment(absl::Time before) {
+  while (absl::Now() == before) std::this_thread::yield();
+}
+
+TEST(OneMomentTest, TimeStandsStillWhileItLives) {
+  absl::Time inside;
+  {
+    const OneMoment moment;
+    inside = Now();
+    AwaitNextMoment(inside);
+    EXPECT_EQ(Now(), inside);
+    {
+      const OneMoment within;
+      EXPECT_EQ(Now(), inside);
+    }
+    EXPECT_EQ(Now(), inside);
+  }
+  EXPECT_GT(Now(), inside);
+}
+
+TEST(OneMomentTest, OtherThreadsHaveTheirOwn) {
+  const OneMoment moment;
+  AwaitNextMoment(Now());
+  std::thread([here = Now()] { EXPECT_GT(Now(), here); }).join();
+}
+
+}  // namespace
+}  // namespace stride
