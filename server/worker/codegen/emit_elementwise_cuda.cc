@@ -10,6 +10,7 @@ namespace {
 using Layout = wire::Layout;
 
 constexpr int kVectorBytes = 16;
+constexpr char kEnd[] = "  st_tell_end(mark, gridDim.x);\n}\n";
 
 class Emitter {
  public:
@@ -51,7 +52,7 @@ class Emitter {
   std::string Head() const {
     return absl::StrCat(
         "extern \"C\" __global__ void __launch_bounds__(256) stride_elementwise(const "
-        "__grid_constant__ Launch launch) {\n",
+        "__grid_constant__ Launch launch, const st_end_mark mark) {\n",
         "  const bodyScalars scalars = ", text_.scalars_call, ";\n  typedef ", text_.index_type,
         " Index;\n", "  const Index count = (Index)launch.count;\n",
         "  const Index thread = (Index)blockIdx.x * blockDim.x + threadIdx.x;\n",
@@ -103,7 +104,7 @@ class Emitter {
         OutputVariables("      "), "      ", Call(absl::StrCat("(st_i64)i * ", width, " + k")),
         stores, "    }\n", packs, "  }\n  done = packs * ", width, ";\n  }\n",
         "  for (Index i = done + thread; i < count; i += threads) {\n", scalar_reads,
-        OutputVariables("    "), "    ", Call("i"), scalar_writes, "  }\n}\n");
+        OutputVariables("    "), "    ", Call("i"), scalar_writes, "  }\n", kEnd);
   }
 
   std::string StridedKernel() const {
@@ -146,7 +147,7 @@ class Emitter {
     }
     return absl::StrCat(
         Head(), setup, "  for (Index i = thread; i < count; i += threads) {\n    Index rest = i;\n",
-        offsets, divide, reads, OutputVariables("    "), "    ", Call("i"), writes, "  }\n}\n");
+        offsets, divide, reads, OutputVariables("    "), "    ", Call("i"), writes, "  }\n", kEnd);
   }
 
   const ElementwiseText& text_;

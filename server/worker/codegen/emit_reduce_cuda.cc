@@ -75,7 +75,7 @@ $packs#pragma unroll
   return many[0];
 }
 
-extern "C" __global__ void __launch_bounds__($threads) stride_reduce(const __grid_constant__ Launch launch) {
+extern "C" __global__ void __launch_bounds__($threads) stride_reduce(const __grid_constant__ Launch launch, const st_end_mark mark) {
   const mapScalars scalars = $map_scalars;
   const int lane = threadIdx.$reducing, lanes = blockDim.$reducing;
   const int place = threadIdx.y * blockDim.x + threadIdx.x;
@@ -91,6 +91,7 @@ $bases    acc = $accumulate;
   acc = combine_block(acc, place, lane, lanes, $step);
   if (launch.splits == 1) {
     if (active && lane == 0) store_result(launch, $finish_scalars, kept, acc);
+    st_tell_end(mark, gridDim.x);
     return;
   }
   // The blocks of one blockIdx.x have parts of the same results. No thread reads a partial result before
@@ -111,6 +112,7 @@ $bases    acc = $accumulate;
   acc = combine_block(acc, place, lane, lanes, $step);
   if (active && lane == 0) store_result(launch, $finish_scalars, kept, acc);
   if (place == 0) launch.arrivals[blockIdx.x] = 0;
+  st_tell_end(mark, gridDim.x);
 }
 )";
 

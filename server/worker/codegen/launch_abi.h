@@ -9,10 +9,11 @@
 #include "server/wire/plan.pb.h"
 
 // What the emitted code (emit.h) takes when it is launched: one block of 8-byte words, plain data.
-// A CUDA kernel takes the block by value as its only parameter, a CPU function by pointer. Hosts
+// A CUDA kernel takes the block by value as its first parameter, a CPU function by pointer. Hosts
 // fill it with the Pack functions and need not know what is inside; the layout is written down here
-// since the emitted text declares the same as structs. Every address is of the operand's FIRST
-// ELEMENT (arena base + Operand.offset); all strides are in bytes.
+// since the emitted text declares the same as structs. Elementwise and reduce kernels take an
+// EndMark as well. Every address is of the operand's FIRST ELEMENT (arena base + Operand.offset);
+// all strides are in bytes.
 //
 //   elementwise   count | extents[rank] | for each operand, inputs then outputs: address,
 //   strides[rank] | to 16 bytes | scalars[] of 16 bytes
@@ -43,8 +44,8 @@ inline constexpr int kMaxOperands = 64;
 inline constexpr int kMaxScalars = 256;
 inline constexpr int kScalarSlotBytes = 16;
 
-// CUDA: `extern "C" __global__ void NAME(const Launch)`. CPU: `extern "C" void NAME(const Launch*,
-// long long begin, long long end)`.
+// CUDA: `extern "C" __global__ void NAME(const Launch[, const EndMark])`. CPU: `extern "C" void
+// NAME(const Launch*, long long begin, long long end)`.
 inline constexpr char kElementwiseEntry[] = "stride_elementwise";
 inline constexpr char kRunEntry[] = "stride_run";
 inline constexpr char kReduceEntry[] = "stride_reduce";
@@ -53,6 +54,15 @@ inline constexpr char kMatmulEntry[] = "stride_matmul";
 
 // 8-byte words, aligned to 16 bytes by operator new.
 using LaunchBlock = std::vector<uint64_t>;
+
+// How a CUDA launch tells of its own end, which spares the stream a command behind it: the last
+// block to end stores `value` at `word` when the host and every device see all that the launch has
+// stored. The text declares the same (device/base.h).
+struct EndMark {
+  uint64_t word = 0;      // device address of 32 bits; 0: nobody asks
+  uint64_t arrivals = 0;  // of a 32-bit counter, zero, which the launch leaves zero
+  uint32_t value = 0;
+};
 
 struct LaunchShape {
   uint32_t grid[3] = {1, 1, 1};

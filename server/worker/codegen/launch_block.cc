@@ -67,6 +67,8 @@ void AppendMatrix(LaunchBlock& block, uint64_t address, const wire::Operand& ope
 LaunchBlock PackElementwise(const wire::ElementwiseLaunch& launch,
                             absl::Span<const uint64_t> addresses) {
   LaunchBlock block;
+  block.reserve(2 + launch.extents_size() + addresses.size() * (1 + launch.extents_size()) +
+                2 * launch.scalars_size());
   block.push_back(Product(launch.extents()));
   Append(block, launch.extents());
   size_t next = 0;

@@ -24,8 +24,11 @@ constexpr auto kYield = microseconds(3000);
 constexpr long kSleepNanoseconds = 20'000;
 // How often a device that finishes nothing is asked whether it still lives.
 constexpr auto kCheck = microseconds(500);
-// Reports of what ends while more is under way leave together: so many, or so long after the last.
+// Reports of what ends while more is under way leave together: so many, or so long after the last,
+// or longer while so many are under way that the device is busy until the daemon has sent more.
 constexpr auto kTogether = microseconds(40);
+constexpr auto kTogetherFarAhead = microseconds(120);
+constexpr size_t kFarAhead = 96;
 constexpr size_t kManyFinished = 64;
 // How long to go on watching with nothing under way: a client in a request-reply loop is back by
 // then.
@@ -58,9 +61,18 @@ CompletionPoller::~CompletionPoller() {
 }
 
 void CompletionPoller::Begin(Lane lane, uint64_t id, uint32_t mark, std::string label) {
+  Work work{id, mark, std::move(label)};
+  Begin(lane, absl::MakeSpan(&work, 1));
+}
+
+void CompletionPoller::Begin(Lane lane, absl::Span<Work> work) {
+  const Clock::time_point now = Clock::now();
   absl::MutexLock lock(&mutex_);
   const bool idle = !HasWork();
-  lanes_[lane].push_back({id, mark, std::move(label), Clock::now(), false, absl::OkStatus(), {}});
+  for (Work& one : work) {
+    lanes_[lane].push_back(
+        {one.id, one.mark, std::move(one.label), now, false, absl::OkStatus(), {}});
+  }
   // The poller wakes while the work is being launched.
   num_calls_.fetch_add(1, std::memory_order_release);
   if (idle) wake_.Signal();
@@ -72,6 +84,17 @@ void CompletionPoller::Launched(Lane lane, absl::Status status, Faults faults) {
   entry.launched = true;
   entry.status = std::move(status);
   entry.faults = std::move(faults);
+  num_calls_.fetch_add(1, std::memory_order_release);
+}
+
+void CompletionPoller::Launched(Lane lane, absl::Span<const absl::Status> statuses) {
+  absl::MutexLock lock(&mutex_);
+  std::deque<Entry>& entries = lanes_[lane];
+  for (size_t i = 0; i < statuses.size(); ++i) {
+    Entry& entry = entries[entries.size() - statuses.size() + i];
+    entry.launched = true;
+    entry.status = statuses[i];
+  }
   num_calls_.fetch_add(1, std::memory_order_release);
 }
 
@@ -99,22 +122,23 @@ void CompletionPoller::Run() {
     completions_.Fatal(0, status, /*context_lost=*/false);
   std::vector<Finished> finished;
   Clock::time_point progress = Clock::now(), checked = progress, reported = progress;
-  bool more = false;
+  size_t under_way = 0;
   while (true) {
     const int fault = fault_.load();
     const size_t before = finished.size();
-    if (Changed() || fault != CUDA_SUCCESS) more = Collect(&finished);
+    if (Changed() || fault != CUDA_SUCCESS) under_way = Collect(&finished);
     const Clock::time_point now = Clock::now();
     if (finished.size() > before) progress = now;
-    const bool wait = more && fault == CUDA_SUCCESS && finished.size() < kManyFinished &&
-                      now - reported < kTogether;
+    const auto together = under_way >= kFarAhead ? kTogetherFarAhead : kTogether;
+    const bool wait = under_way > 0 && fault == CUDA_SUCCESS && finished.size() < kManyFinished &&
+                      now - reported < together;
     if (!finished.empty() && !wait) {
       Report(finished);
       finished.clear();
       reported = now;
     } else if (fault != CUDA_SUCCESS) {
       EndProcess(static_cast<CUresult>(fault));
-    } else if (!more) {
+    } else if (under_way == 0) {
       if (now - progress < kLinger) continue;
       if (!AwaitWork()) return;
       progress = checked = Clock::now();
@@ -140,7 +164,7 @@ bool CompletionPoller::Changed() {
   return changed;
 }
 
-bool CompletionPoller::Collect(std::vector<Finished>* finished) {
+size_t CompletionPoller::Collect(std::vector<Finished>* finished) {
   absl::MutexLock lock(&mutex_);
   const Clock::time_point now = Clock::now();
   for (int lane = 0; lane < kNumLanes; ++lane) {
@@ -157,7 +181,9 @@ bool CompletionPoller::Collect(std::vector<Finished>* finished) {
     }
   }
   reporting_ = !finished->empty();
-  return HasWork();
+  size_t under_way = 0;
+  for (const std::deque<Entry>& entries : lanes_) under_way += entries.size();
+  return under_way;
 }
 
 absl::Status CompletionPoller::FirstFault(const Faults& faults) {

@@ -51,6 +51,12 @@ class CompletionPoller {
   // came to; it is reported when the mark arrives, so that reports keep the order of submission.
   // `faults` have by then what the device found wrong with the data; they are read before the work
   // is reported.
+  struct Work {
+    uint64_t id = 0;
+    uint32_t mark = 0;
+    std::string label;
+  };
+  void Begin(Lane lane, absl::Span<Work> work);  // takes their labels
   void Begin(Lane lane, uint64_t id, uint32_t mark, std::string label);
   struct Faults {
     absl::Span<const codegen::RoutineFault> places;
@@ -58,6 +64,8 @@ class CompletionPoller {
     std::shared_ptr<const std::vector<std::string>> prefixes;
   };
   void Launched(Lane lane, absl::Status status, Faults faults = {});
+  // Of what was begun last, one status each.
+  void Launched(Lane lane, absl::Span<const absl::Status> statuses);
 
   // Whether the work with this mark, and all before it in its lane, has ended.
   bool HasEnded(Lane lane, uint32_t mark) const;
@@ -87,8 +95,8 @@ class CompletionPoller {
   };
 
   void Run();
-  // Moves what has ended out of the lanes. True when there is more under way.
-  bool Collect(std::vector<Finished>* finished);
+  // Moves what has ended out of the lanes; how much is under way still.
+  size_t Collect(std::vector<Finished>* finished);
   // Whether anything happened since the last call of this; without a lock, since it is asked all
   // the time.
   bool Changed();

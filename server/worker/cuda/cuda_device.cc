@@ -2,17 +2,12 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/base/memory_file.h"
 #include "server/worker/codegen/launch_abi.h"
 #include "server/worker/cuda/cuda_status.h"
-#include "server/worker/cuda/lower/elementwise.h"
-#include "server/worker/cuda/lower/kernel.h"
-#include "server/worker/cuda/lower/reduce.h"
-#include "server/worker/cuda/lower/routine.h"
 #include "server/worker/cuda/module_image.h"
 #include "server/worker/cuda/operand_bounds.h"
 
@@ -26,6 +21,7 @@ CudaDevice::~CudaDevice() {
   linalg_.reset();
   fft_.reset();
   graphs_.reset();
+  batch_.reset();
   scratch_.reset();
   if (compute_.get() != nullptr) driver_->cuStreamSynchronize(compute_.get());
   values_.reset();
@@ -90,6 +86,7 @@ absl::Status CudaDevice::StartStreams() {
       GraphTable::Create(*driver_, compute_.get(), *scratch_);
   if (!graphs.ok()) return graphs.status();
   graphs_ = *std::move(graphs);
+  batch_.emplace(*driver_, compute_.get());
   matmul_.emplace();
   linalg_.emplace();
   fft_.emplace();
@@ -202,6 +199,7 @@ absl::Status CudaDevice::UnloadModule(uint64_t module) {
   }
   if (!poller_->HasEnded(CompletionPoller::kCompute, found->second.last_task)) Drain();
   graphs_->ForgetExecutables();
+  batch_->Forget();
   modules_.erase(found);
   return absl::OkStatus();
 }
@@ -228,153 +226,6 @@ absl::Status CudaDevice::LoadGraph(uint64_t graph, wire::Graph steps) {
 }
 
 absl::Status CudaDevice::UnloadGraph(uint64_t graph) { return graphs_->Unload(graph); }
-
-void CudaDevice::Enqueue(const wire::Task& task) {
-  const uint32_t mark = static_cast<uint32_t>(task.sequence());
-  environment_.status_page->started_sequence.store(mark, std::memory_order_release);
-  current_task_ = mark;
-  arenas_.BeginUse(CompletionPoller::kCompute, mark);
-  peers_.BeginUse(CompletionPoller::kCompute, mark);
-  absl::StatusOr<codegen::RoutineFault*> fault = nullptr;
-  // Before the task is begun, since it may wait for those before.
-  if (task.has_routine() || task.has_linalg() || (task.has_kernel() && MayMissGrid(task.kernel())))
-    fault = NewFaults(1);
-  if (task.has_graph()) fault = NewGraphFaults(task.graph());
-  poller_->Begin(CompletionPoller::kCompute, task.sequence(), mark, task.label());
-  absl::Status status = fault.status();
-  if (status.ok()) {
-    status = task.has_graph() ? LowerGraph(task.graph(), *fault)
-                              : Lower(task, compute_.get(), *fault, /*device_fault=*/0);
-  }
-  if (!status.ok()) {
-    CheckAlive();
-    wire::MarkFailed(*environment_.status_page, task.sequence());
-  }
-  scratch_->Trim();
-  WriteMark(compute_.get(),
-            status_page_.device_address() + offsetof(wire::StatusPage, completed_sequence), mark);
-  poller_->Launched(CompletionPoller::kCompute, std::move(status), std::exchange(task_faults_, {}));
-}
-
-absl::StatusOr<codegen::RoutineFault*> CudaDevice::NewFaults(uint32_t count) {
-  if (count > kMaxFaults) return absl::InternalError("a task with too many faults to note");
-  if (num_faults_ % kMaxFaults + count > kMaxFaults)
-    num_faults_ += kMaxFaults - num_faults_ % kMaxFaults;
-  // Those that are next may still be somebody's: once in thousands of such tasks.
-  if (num_faults_ % kMaxFaults == 0 && num_faults_ > 0) poller_->Drain();
-  codegen::RoutineFault* faults = &faults_[num_faults_ % kMaxFaults];
-  num_faults_ += count;
-  std::fill_n(faults, count, codegen::RoutineFault());
-  task_faults_.places = {faults, count};
-  return faults;
-}
-
-absl::StatusOr<codegen::RoutineFault*> CudaDevice::NewGraphFaults(const wire::GraphLaunch& launch) {
-  absl::StatusOr<GraphTable::Needs> needs = graphs_->NeedsOf(launch.graph());
-  if (!needs.ok()) return needs.status();
-  if (needs->num_faults == 0) return nullptr;
-  absl::StatusOr<codegen::RoutineFault*> faults =
-      NewFaults(static_cast<uint32_t>(needs->num_faults));
-  if (faults.ok()) task_faults_.prefixes = std::move(needs->fault_places);
-  return faults;
-}
-
-absl::Status CudaDevice::LowerGraph(const wire::GraphLaunch& launch,
-                                    codegen::RoutineFault* faults) {
-  // An executable looks nothing up: what it uses is noted here.
-  for (const wire::Location& slot : launch.slots()) {
-    absl::StatusOr<CUdeviceptr> place = arenas_.Range(slot.arena(), slot.offset(), 0);
-    if (!place.ok()) return place.status();
-  }
-  absl::StatusOr<GraphTable::Needs> needs = graphs_->NeedsOf(launch.graph());
-  if (!needs.ok()) return needs.status();
-  for (uint64_t module : needs->modules) {
-    absl::StatusOr<KernelModule*> found = FindModule(module);
-    if (!found.ok()) return found.status();
-  }
-  return graphs_->Replay(
-      launch, faults,
-      [this](const wire::Task& step, CUstream stream, codegen::RoutineFault* fault,
-             CUdeviceptr device_fault) { return Lower(step, stream, fault, device_fault); });
-}
-
-absl::Status CudaDevice::Lower(const wire::Task& task, CUstream stream,
-                               codegen::RoutineFault* fault, CUdeviceptr device_fault) {
-  const Lowering lowering{*driver_, stream,    limits_,  arenas_,
-                          peers_,   *scratch_, *values_, device_fault};
-  auto with_module = [&](uint64_t id, auto lower, const auto& launch) -> absl::Status {
-    absl::StatusOr<KernelModule*> module = FindModule(id);
-    if (!module.ok()) return module.status();
-    return lower(lowering, **module, launch);
-  };
-  switch (task.kind_case()) {
-    case wire::Task::kElementwise:
-      return with_module(task.elementwise().module(), LowerElementwise, task.elementwise());
-    case wire::Task::kReduce:
-      return with_module(task.reduce().module(), LowerReduce, task.reduce());
-    case wire::Task::kKernel:
-      return LowerKernel(lowering, task.kernel(), fault);
-    case wire::Task::kMatmul: {
-      if (task.matmul().module() == 0) return matmul_->Lower(lowering, nullptr, task.matmul());
-      absl::StatusOr<KernelModule*> module = FindModule(task.matmul().module());
-      if (!module.ok()) return module.status();
-      return matmul_->Lower(lowering, *module, task.matmul());
-    }
-    case wire::Task::kRoutine: {
-      absl::StatusOr<KernelModule*> module = FindModule(task.routine().module());
-      if (!module.ok()) return module.status();
-      return LowerRoutine(lowering, **module, task.routine(), fault);
-    }
-    case wire::Task::kLinalg:
-      return linalg_->Lower(lowering, task.linalg(), fault);
-    case wire::Task::kFft:
-      return fft_->Lower(lowering, task.fft());
-    case wire::Task::kZeroFill:
-      return LowerZeroFill(task.zero_fill(), stream);
-    case wire::Task::kCopyBytes:
-      return LowerCopyBytes(task.copy_bytes(), stream);
-    case wire::Task::kGraph:
-    case wire::Task::KIND_NOT_SET:
-      break;
-  }
-  return absl::UnimplementedError("a task of a kind that this worker does not know");
-}
-
-bool CudaDevice::MayMissGrid(const wire::KernelLaunch& launch) const {
-  if (launch.cooperative()) return false;
-  auto found = modules_.find(launch.module());
-  return found != modules_.end() && found->second.kernels.grid_barrier() != 0;
-}
-
-absl::Status CudaDevice::LowerKernel(const Lowering& lowering, const wire::KernelLaunch& launch,
-                                     const codegen::RoutineFault* fault) {
-  absl::StatusOr<KernelModule*> module = FindModule(launch.module());
-  if (!module.ok()) return module.status();
-  CUdeviceptr address = 0;
-  if (fault != nullptr) {
-    address = faults_region_.device_address() +
-              static_cast<CUdeviceptr>(fault - faults_) * sizeof(codegen::RoutineFault);
-  }
-  return cuda::LowerKernel(lowering, **module, launch, address);
-}
-
-absl::Status CudaDevice::LowerZeroFill(const wire::ZeroFill& fill, CUstream stream) {
-  absl::StatusOr<CUdeviceptr> address = arenas_.Range(fill.arena(), fill.offset(), fill.size());
-  if (!address.ok()) return address.status();
-  if (fill.size() == 0) return absl::OkStatus();
-  return ToStatus(driver_->cuMemsetD8Async(*address, 0, fill.size(), stream), "filling with zeros");
-}
-
-absl::Status CudaDevice::LowerCopyBytes(const wire::CopyBytes& copy, CUstream stream) {
-  absl::StatusOr<CUdeviceptr> from =
-      arenas_.Range(copy.from_arena(), copy.from_offset(), copy.size());
-  if (!from.ok()) return from.status();
-  absl::StatusOr<CUdeviceptr> to = arenas_.Range(copy.to_arena(), copy.to_offset(), copy.size());
-  if (!to.ok()) return to.status();
-  if (copy.size() == 0) return absl::OkStatus();
-  return ToStatus(driver_->cuMemcpyDtoDAsync(*to, *from, copy.size(), stream),
-                  "copying on the device");
-}
 
 // A stream takes nothing back, and Enqueue hands every task to it at once: each counts as begun,
 // even while it waits there behind others. The daemon then lets it end, and stops a late one as it

@@ -17,6 +17,7 @@
 #include "server/worker/cuda/graph_table.h"
 #include "server/worker/cuda/handles.h"
 #include "server/worker/cuda/kernel_module.h"
+#include "server/worker/cuda/launch_batch.h"
 #include "server/worker/cuda/lower/fft.h"
 #include "server/worker/cuda/lower/linalg.h"
 #include "server/worker/cuda/lower/lowering.h"
@@ -28,8 +29,8 @@
 namespace stride::cuda {
 
 // An NVIDIA GPU. Tasks run on one stream, uploads and downloads on one each, and those from and to
-// regions on two more. After its launches
-// each piece of work writes its number to host memory in stream order: tasks to
+// regions on two more. After its launches, or with the last of them (codegen::EndMark), each piece
+// of work writes its number to host memory in stream order: tasks to
 // StatusPage::completed_sequence, so that the daemon can read after a fault which task was the
 // first not to end.
 class CudaDevice : public worker::Device {
@@ -50,6 +51,7 @@ class CudaDevice : public worker::Device {
   absl::Status LoadGraph(uint64_t graph, wire::Graph steps) override;
   absl::Status UnloadGraph(uint64_t graph) override;
   void Enqueue(const wire::Task& task) override;
+  void EnqueueAll(const google::protobuf::RepeatedPtrField<wire::Task>& tasks) override;
   void Cancel(absl::Span<const uint64_t> sequences) override;
   void Copy(const wire::Copy& copy) override;
   absl::Status MapRegion(uint64_t region, uint64_t size, UniqueFd fd) override;
@@ -78,13 +80,22 @@ class CudaDevice : public worker::Device {
   bool HasProgramScratch();
   // A task, or a step of a graph, on `stream`. `fault`, `device_fault`: see GraphTable::LowerStep.
   absl::Status Lower(const wire::Task& task, CUstream stream, codegen::RoutineFault* fault,
-                     CUdeviceptr device_fault);
+                     CUdeviceptr device_fault, TaskEnd* end = nullptr);
   // `fault` may be null.
   absl::Status LowerKernel(const Lowering& lowering, const wire::KernelLaunch& launch,
                            const codegen::RoutineFault* fault);
   // Whether the kernel may find that it waits for a grid that is not there.
   bool MayMissGrid(const wire::KernelLaunch& launch) const;
   absl::Status LowerGraph(const wire::GraphLaunch& launch, codegen::RoutineFault* faults);
+  // Whether the task is among those that LaunchGathered will launch together; else it is for
+  // Enqueue, after LaunchGathered.
+  bool Gather(const wire::Task& task);
+  void LaunchGathered();
+  std::vector<absl::Status> LaunchEach(absl::Span<EmittedLaunch> launches);
+  // What is looked up from now on is used by the task with this mark.
+  void BeginTask(uint32_t mark);
+  TaskEnd EndOf(uint32_t mark) const;
+  Lowering MakeLowering(CUstream stream, CUdeviceptr device_fault, TaskEnd* end);
   absl::StatusOr<codegen::RoutineFault*> NewGraphFaults(const wire::GraphLaunch& launch);
   // Where the task that is being lowered notes what is wrong with its data: so many places in a
   // row.
@@ -124,6 +135,11 @@ class CudaDevice : public worker::Device {
   std::optional<Scratch> scratch_;
   std::optional<HostRing> values_;
   std::unique_ptr<GraphTable> graphs_;
+  std::optional<LaunchBatch> batch_;
+  bool batches_ = true;  // the driver can
+  // Tasks of one packet that are launched together.
+  std::vector<CompletionPoller::Work> gathered_work_;
+  std::vector<EmittedLaunch> gathered_;
   std::optional<Matmul> matmul_;
   std::optional<Linalg> linalg_;
   std::optional<Fft> fft_;

@@ -60,8 +60,11 @@ namespace stride::cuda {
   X(cuLaunchCooperativeKernel)                   \
   X(cuStreamBeginCapture)                        \
   X(cuStreamEndCapture)                          \
+  X(cuGraphCreate)                               \
+  X(cuGraphAddKernelNode)                        \
   X(cuGraphInstantiateWithFlags)                 \
   X(cuGraphExecUpdate)                           \
+  X(cuGraphExecKernelNodeSetParams)              \
   X(cuGraphLaunch)                               \
   X(cuGraphDestroy)                              \
   X(cuGraphExecDestroy)

@@ -121,7 +121,7 @@ absl::StatusOr<KernelModule> KernelModule::Load(const Driver& driver, const void
 }
 
 absl::StatusOr<Kernel*> KernelModule::Find(std::string_view entry) {
-  auto found = kernels_.find(std::string(entry));
+  auto found = kernels_.find(absl::string_view(entry.data(), entry.size()));
   if (found == kernels_.end()) {
     return absl::InvalidArgumentError(
         absl::StrCat("no kernel `", std::string(entry), "` in the module"));

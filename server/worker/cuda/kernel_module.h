@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
+#include "absl/container/node_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "server/wire/worker.pb.h"
@@ -52,7 +52,7 @@ class KernelModule {
   Module module_;
   ModuleGlobals globals_;
   CUdeviceptr grid_barrier_ = 0;
-  std::unordered_map<std::string, Kernel> kernels_;
+  absl::node_hash_map<std::string, Kernel> kernels_;
 };
 
 // Launch dimensions, checked against the device's limits by Check.

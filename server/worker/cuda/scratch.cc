@@ -18,7 +18,7 @@ Scratch::~Scratch() {
 }
 
 absl::Status Scratch::Start(int num_arrivals) {
-  const uint64_t bytes = sizeof(uint32_t) * num_arrivals;
+  const uint64_t bytes = kCounterBytes * (num_arrivals + 1);
   STRIDE_CUDA_RETURN(driver_.cuMemAllocAsync(&arrivals_, bytes, stream_), "reserving counters");
   STRIDE_CUDA_RETURN(driver_.cuMemsetD8Async(arrivals_, 0, bytes, stream_), "clearing counters");
   return absl::OkStatus();

@@ -21,10 +21,12 @@ class Scratch {
   Scratch& operator=(const Scratch&) = delete;
   ~Scratch();
 
-  // Called once, before the rest: makes `num_arrivals` counters.
+  // Called once, before the rest: makes `num_arrivals` counters, and one.
   absl::Status Start(int num_arrivals);
   // 32-bit counters, all zero between launches of the stream: who changes them puts them back.
-  CUdeviceptr arrivals() const { return arrivals_; }
+  CUdeviceptr arrivals() const { return end_arrivals() + kCounterBytes; }
+  // The one of codegen::EndMark.
+  CUdeviceptr end_arrivals() const { return arrivals_; }
 
   // At least `bytes` bytes, aligned to 256, valid until Trim. Content is whatever the tenant's
   // tasks left. RESOURCE_EXHAUSTED when there is no memory.
@@ -40,6 +42,8 @@ class Scratch {
   uint64_t TakePeak() { return std::exchange(peak_, 0); }
 
  private:
+  static constexpr CUdeviceptr kCounterBytes = sizeof(uint32_t);
+
   const Driver& driver_;
   const CUstream stream_;
   CUdeviceptr arrivals_ = 0;

@@ -1,6 +1,9 @@
 #include "server/worker/runtime/command_loop.h"
 
+#include <google/protobuf/arena.h>
+
 #include <cstdio>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +14,8 @@ namespace {
 
 constexpr uint32_t kProtocolVersion = 2;
 constexpr absl::Duration kIdleHeartbeat = absl::Milliseconds(500);
+// As messages, most packets are smaller than this; a larger one takes more.
+constexpr size_t kCommandBytes = 64 << 10;
 // A client in a request-reply loop is back within this.
 constexpr absl::Duration kLinger = absl::Microseconds(200);
 
@@ -43,10 +48,17 @@ CommandLoop::CommandLoop(wire::Channel* channel, std::unique_ptr<Device> device)
     : channel_(channel), events_(channel), device_(std::move(device)) {}
 
 int CommandLoop::Run() {
-  wire::Command command;
+  // Each command lies where the last one lay: a packet of tasks allocates nothing.
+  auto memory = std::make_unique<char[]>(kCommandBytes);
+  google::protobuf::ArenaOptions options;
+  options.initial_block = memory.get();
+  options.initial_block_size = kCommandBytes;
+  google::protobuf::Arena arena(options);
   std::vector<UniqueFd> descriptors;
   bool started = false;
   for (;;) {
+    arena.Reset();
+    wire::Command& command = *google::protobuf::Arena::CreateMessage<wire::Command>(&arena);
     auto outcome = channel_->Receive(&command, &descriptors, kIdleHeartbeat, kLinger);
     if (!outcome.ok()) events_.Fatal(0, outcome.status(), /*context_lost=*/false);
     if (started) {
@@ -153,7 +165,7 @@ absl::StatusOr<CommandLoop::Next> CommandLoop::Handle(wire::Command& command,
       LogFailure("unloading a graph", device_->UnloadGraph(command.unload_graph().graph()));
       return Next::kGoOn;
     case wire::Command::kSubmit:
-      for (const wire::Task& task : command.submit().tasks()) device_->Enqueue(task);
+      device_->EnqueueAll(command.submit().tasks());
       return Next::kGoOn;
     case wire::Command::kCancel:
       if (command.cancel().sequences().empty()) break;

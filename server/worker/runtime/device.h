@@ -94,6 +94,10 @@ class Device {
   virtual absl::Status UnloadGraph(uint64_t graph) = 0;
 
   virtual void Enqueue(const wire::Task& task) = 0;
+  // What came together, in order: as Enqueue of each, which a device may do with less work.
+  virtual void EnqueueAll(const google::protobuf::RepeatedPtrField<wire::Task>& tasks) {
+    for (const wire::Task& task : tasks) Enqueue(task);
+  }
   // Takes these tasks out of the queue when the first of them has not begun, else none; answers
   // with TasksCancelled once. See wire::Cancel.
   virtual void Cancel(absl::Span<const uint64_t> sequences) = 0;

@@ -54,6 +54,45 @@ absl::StatusOr<wire::Task> FaultingTask(Harness& harness, const std::string& kin
   return task;
 }
 
+// Two tasks, one that faults, and one behind it: all enqueued without waiting, so that the device
+// meets the fault with more behind it. The last one's sequence.
+absl::StatusOr<uint64_t> SubmitOneByOne(Harness& harness, const std::string& kind) {
+  absl::StatusOr<wire::Task> faulting = FaultingTask(harness, kind);
+  if (!faulting.ok()) return faulting.status();
+  harness.Submit(ZeroTask());
+  harness.Submit(ZeroTask());
+  harness.Submit(*faulting);
+  return harness.Submit(ZeroTask());
+}
+
+// One element, by `function`, a client's.
+absl::StatusOr<wire::Task> ApplyTask(Harness& harness, const std::string& function,
+                                     const DeviceArray& array) {
+  DeviceArray output;
+  auto task = harness.Prepare(UfuncOf(function, 1), {array}, &array, &output);
+  if (task.ok()) task->set_label(function);
+  return task;
+}
+
+// The same, all of one kind and in one packet.
+absl::StatusOr<uint64_t> SubmitTogether(Harness& harness) {
+  const DeviceArray array = harness.Put(Make(DType::kInt32, {1}, [](int64_t) { return Value(0); }));
+  std::vector<wire::Task> packet;
+  for (const std::string name : {"next", "next", "fault_function", "next"}) {
+    const std::string effect = name == "next" ? "x += 1;" : "*(volatile int*)64 = x;";
+    v1::Function function;
+    function.mutable_ufunc()->add_signatures("int32->int32");
+    auto* body = function.mutable_ufunc()->mutable_body()->mutable_device_function();
+    body->set_entry(name);
+    body->set_source(absl::StrCat("__device__ int ", name, "(int x) { ", effect, " return x; }"));
+    if (absl::Status status = harness.Define(function, name); !status.ok()) return status;
+    absl::StatusOr<wire::Task> task = ApplyTask(harness, name, array);
+    if (!task.ok()) return task.status();
+    packet.push_back(*task);
+  }
+  return harness.SubmitAll(packet);
+}
+
 // What the parent sees of the child.
 struct Outcome {
   int wait_status = 0;
@@ -134,6 +173,10 @@ TEST_F(FaultTest, IllegalAddressEndsTheProcessAndIsBlamedOnItsTask) {
   Expect("address", "illegal memory access");
 }
 
+TEST_F(FaultTest, OneOfSeveralThatCameTogetherIsBlamed) {
+  Expect("function", "illegal memory access");
+}
+
 TEST_F(FaultTest, AssertIsBlamedOnItsTask) { ExpectStop("assert", "assert"); }
 
 TEST_F(FaultTest, TrapIsBlamedOnItsTask) { ExpectStop("trap", "trap"); }
@@ -148,18 +191,12 @@ int RunFaultChild(const std::string& kind) {
     std::fprintf(stderr, "child: %s\n", harness.status().ToString().c_str());
     return 3;
   }
-  auto faulting = FaultingTask(**harness, kind);
-  if (!faulting.ok()) {
-    std::fprintf(stderr, "child: %s\n", faulting.status().ToString().c_str());
+  auto last = kind == "function" ? SubmitTogether(**harness) : SubmitOneByOne(**harness, kind);
+  if (!last.ok()) {
+    std::fprintf(stderr, "child: %s\n", last.status().ToString().c_str());
     return 4;
   }
-  (*harness)->Submit(ZeroTask());
-  (*harness)->Submit(ZeroTask());
-  (*harness)->Submit(*faulting);
-  // Until here everything was enqueued without waiting, so the device met the fault with more
-  // behind it.
-  const uint64_t last = (*harness)->Submit(ZeroTask());
-  const absl::Status status = (*harness)->recorder().AwaitTask(last);
+  const absl::Status status = (*harness)->recorder().AwaitTask(*last);
   std::fprintf(stderr, "child: no fault; the task behind it: %s\n", status.ToString().c_str());
   _exit(kNoFault);
 }

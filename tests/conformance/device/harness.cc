@@ -143,6 +143,13 @@ uint64_t Harness::Submit(wire::Task task) {
   return sequence_;
 }
 
+uint64_t Harness::SubmitAll(const std::vector<wire::Task>& tasks) {
+  google::protobuf::RepeatedPtrField<wire::Task> packet(tasks.begin(), tasks.end());
+  for (wire::Task& task : packet) task.set_sequence(++sequence_);
+  device_->EnqueueAll(packet);
+  return sequence_;
+}
+
 absl::Status Harness::Run(wire::Task task) { return recorder_->AwaitTask(Submit(std::move(task))); }
 
 absl::StatusOr<uint64_t> Harness::Load(const wire::Code& code) {

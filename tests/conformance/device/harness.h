@@ -69,6 +69,8 @@ class Harness {
 
   // Gives the task the next sequence.
   uint64_t Submit(wire::Task task);
+  // The same for tasks that come together; the last one's sequence.
+  uint64_t SubmitAll(const std::vector<wire::Task>& tasks);
   absl::Status Run(wire::Task task);
   uint64_t last_sequence() const { return sequence_; }
 

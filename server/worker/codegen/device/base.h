@@ -32,6 +32,30 @@ typedef unsigned int st_u32;
 typedef long long st_i64;
 typedef unsigned long long st_u64;
 
+#if ST_CUDA
+// launch_abi.h: EndMark.
+struct st_end_mark {
+  st_u32* word;
+  st_u32* arrivals;
+  st_u32 value;
+};
+// Called by all threads of a block after their last store; `blocks` of the grid call it. What the
+// others of the block have stored comes before the barrier, what other blocks have stored before
+// their count, and the fences pass that on, so that who sees the mark sees all of it.
+ST_FN void st_tell_end(const st_end_mark& mark, st_u32 blocks) {
+  if (mark.word == 0) return;
+  __syncthreads();
+  if (threadIdx.x + threadIdx.y != 0) return;
+  if (blocks > 1) {
+    __threadfence();
+    if (atomicAdd(mark.arrivals, 1u) != blocks - 1) return;
+    *mark.arrivals = 0;
+  }
+  __threadfence_system();
+  *(volatile st_u32*)mark.word = mark.value;
+}
+#endif
+
 struct st_f16 {
   st_u16 bits;
 };

@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <vector>
 
-#include "server/worker/cuda/lower/emitted.h"
-
 namespace stride::cuda {
 
-absl::Status LowerElementwise(const Lowering& lowering, KernelModule& module,
-                              const wire::ElementwiseLaunch& launch) {
+absl::StatusOr<std::optional<EmittedLaunch>> PrepareElementwise(
+    const Lowering& lowering, KernelModule& module, const wire::ElementwiseLaunch& launch) {
   std::vector<uint64_t> addresses;
+  addresses.reserve(launch.inputs_size() + launch.outputs_size());
   for (const auto* operands : {&launch.inputs(), &launch.outputs()}) {
     for (const wire::Operand& operand : *operands) {
       const bool peer = operands == &launch.inputs() && lowering.peers.Contains(operand.arena());
@@ -20,10 +19,17 @@ absl::Status LowerElementwise(const Lowering& lowering, KernelModule& module,
     }
   }
   const auto& extents = launch.extents();
-  if (std::find(extents.begin(), extents.end(), 0) != extents.end()) return absl::OkStatus();
-  codegen::LaunchBlock block = codegen::PackElementwise(launch, addresses);
-  return LaunchEmitted(lowering, module, codegen::kElementwiseEntry,
-                       codegen::ElementwiseShape(launch), block);
+  if (std::find(extents.begin(), extents.end(), 0) != extents.end()) return std::nullopt;
+  return PrepareEmitted(lowering, module, codegen::kElementwiseEntry,
+                        codegen::ElementwiseShape(launch),
+                        codegen::PackElementwise(launch, addresses));
+}
+
+absl::Status LowerElementwise(const Lowering& lowering, KernelModule& module,
+                              const wire::ElementwiseLaunch& launch) {
+  auto prepared = PrepareElementwise(lowering, module, launch);
+  if (!prepared.ok() || !prepared->has_value()) return prepared.status();
+  return LaunchPrepared(lowering, **prepared);
 }
 
 }  // namespace stride::cuda

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "server/worker/codegen/launch_abi.h"
 #include "server/worker/cuda/arena_table.h"
 #include "server/worker/cuda/driver.h"
 #include "server/worker/cuda/host_ring.h"
@@ -7,6 +8,13 @@
 #include "server/worker/cuda/scratch.h"
 
 namespace stride::cuda {
+
+// How a task's end is told of: by its last launch, if that can (`told`), else by a write of the
+// stream behind it.
+struct TaskEnd {
+  codegen::EndMark mark;
+  bool told = false;
+};
 
 // What turning a plan's launch into the driver's launches needs. Each Lower function enqueues on
 // `stream` and returns; a status that is not OK means that the task's result is void, though part
@@ -22,6 +30,7 @@ struct Lowering {
   // Where a step that is captured notes its fault: zero, and fetched by others. 0: it is the step's
   // own affair.
   CUdeviceptr device_fault = 0;
+  TaskEnd* end = nullptr;  // null for a step, whose end nobody asks for
 };
 
 }  // namespace stride::cuda

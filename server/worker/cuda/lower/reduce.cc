@@ -1,6 +1,7 @@
 #include "server/worker/cuda/lower/reduce.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "server/worker/cuda/lower/emitted.h"
@@ -33,7 +34,10 @@ absl::Status LowerReduce(const Lowering& lowering, KernelModule& module,
   }
   codegen::LaunchBlock block =
       codegen::PackReduce(launch, shape, addresses, scratch, lowering.scratch.arrivals());
-  return LaunchEmitted(lowering, module, codegen::kReduceEntry, shape.first, block);
+  auto prepared =
+      PrepareEmitted(lowering, module, codegen::kReduceEntry, shape.first, std::move(block));
+  if (!prepared.ok()) return prepared.status();
+  return LaunchPrepared(lowering, *prepared);
 }
 
 }  // namespace stride::cuda

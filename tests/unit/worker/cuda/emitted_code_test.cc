@@ -56,7 +56,9 @@ class EmittedCodeTest : public testing::Test {
     std::vector<std::string> found;
     for (const auto& kernel : compiled->description.kernels()) {
       found.push_back(kernel.entry());
-      ASSERT_EQ(kernel.parameters_size(), 1) << kernel.entry();
+      const bool marks = plan->task.has_elementwise() || plan->task.has_reduce();
+      ASSERT_EQ(kernel.parameters_size(), marks ? 2 : 1) << kernel.entry();
+      if (marks) EXPECT_EQ(kernel.parameters(1).size(), sizeof(codegen::EndMark));
       // The driver reads this many bytes of the block that the launch is packed into.
       EXPECT_LE(kernel.parameters(0).size(), BlockBytes(plan->task)) << kernel.entry();
       EXPECT_GT(kernel.parameters(0).size() + 16, BlockBytes(plan->task)) << kernel.entry();
