@@ -104,14 +104,20 @@ std::vector<std::string> Admitting(int num_clients) {
           "--max-threads=" + threads, "--max-sessions=" + std::to_string(num_clients + 10'000)};
 }
 
-// The device that is measured: the one named, else the first that serves.
+// By its place, as it is the same on every machine.
+std::string PlaceName(const Device& device) {
+  return "devices/" + device.kind + ":" + std::to_string(device.index);
+}
+
+// The device that is measured: the one named, by its name or its place, else the first that serves.
 Result<Device> Choose(Context& context, Client& client) {
   auto devices = context.ListTriedDevices(client);
   if (!devices) return devices.error();
   const std::string wanted = context.device();
   for (const Device& device : *devices) {
-    if (wanted.empty() ? device.state == Device::State::kServing : device.name == wanted)
-      return device;
+    const bool is_it = wanted.empty() ? device.state == Device::State::kServing
+                                      : wanted == device.name || wanted == PlaceName(device);
+    if (is_it) return device;
   }
   return Error{.code = Code::kNotFound,
                .message = wanted.empty() ? "No device serves" : "No device " + wanted};
@@ -140,9 +146,7 @@ Result<void> Run(Context& context) {
   connection->address = context.address();
 
   std::vector<Json> rows;
-  // Rows have the same ids on every machine.
-  const std::string name = "devices/" + device->kind + ":" + std::to_string(device->index);
-  BenchSetup setup{*options, context, **client, *connection, name, nullptr};
+  BenchSetup setup{*options, context, **client, *connection, PlaceName(*device), nullptr};
   setup.add = [&](const BenchRow& row) {
     rows.push_back(ToJson(row));
     if (context.json()) return;
