@@ -7,9 +7,9 @@
 namespace stride::wire {
 
 // The first bytes of the page that a worker shares with the daemon. The worker (on a GPU: the
-// stream itself) writes, the daemon reads, also after the worker died: it then tells which task was
-// the first not to complete. All zero at the start. Nothing here is trusted beyond choosing which
-// job is told that it was running when its worker died.
+// stream or the kernel itself) writes, the daemon reads, also after the worker died: it then tells
+// which task was the first not to complete. All zero at the start. Nothing here is trusted beyond
+// choosing which job is told that it was running when its worker died.
 struct StatusPage {
   // Sequence of the last task that completed. A GPU writes the low 32 bits; tasks in flight are far
   // fewer than 2^32.

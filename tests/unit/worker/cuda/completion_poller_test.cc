@@ -103,6 +103,20 @@ TEST_F(CompletionPollerTest, KeepsAMarkThatComesBeforeLaunchedReturns) {
   EXPECT_EQ(completions_.lines(), Lines{"copy 77"});
 }
 
+TEST_F(CompletionPollerTest, WhatIsLaunchedTogetherIsReportedOneByOne) {
+  Task(1);
+  std::vector<CompletionPoller::Work> work = {{2, 2, "b"}, {3, 3, "c"}, {4, 4, "d"}};
+  poller_.Begin(CompletionPoller::kCompute, absl::MakeSpan(work));
+  marks_[0] = 3;  // some have ended before all are launched
+  poller_.Launched(CompletionPoller::kCompute,
+                   {absl::OkStatus(), absl::InternalError("x"), absl::OkStatus()});
+  while (completions_.lines().size() < 3) std::this_thread::yield();
+  EXPECT_EQ(completions_.lines(), (Lines{"task 1", "task 2", "task 3 failed"}));
+  marks_[0] = 4;
+  poller_.Drain();
+  EXPECT_EQ(completions_.lines().back(), "task 4");
+}
+
 TEST_F(CompletionPollerTest, LanesDoNotWaitForEachOther) {
   Task(1);
   poller_.Begin(CompletionPoller::kDownload, 5, 1, "");
