@@ -63,6 +63,33 @@ bool SpreadsGarbage(const Task& task, bool undone, std::set<const store::Buffer*
   return undone;
 }
 
+// What becomes of a task whose worker is gone.
+struct Fate {
+  std::shared_ptr<Task> task;
+  bool has_run = false;  // to its end, on what it should have
+  bool again = false;    // else it ends with `status`
+  absl::Status status;
+};
+
+// One whose result was used by another that has run and ends so is not run again either: it might
+// fail now, and the other would have succeeded with what never came to be. `fates` as in the
+// worker's queue.
+void KeepWhatWasUsed(std::vector<Fate>* fates) {
+  std::set<const store::Buffer*> used;
+  for (auto fate = fates->rbegin(); fate != fates->rend(); ++fate) {
+    if (!fate->has_run) continue;
+    for (const Use& use : fate->task->uses) {
+      if (!fate->again || !use.write || use.buffer == nullptr) continue;
+      if (used.count(use.buffer.get()) == 0) continue;
+      fate->again = false;
+      fate->status = FirstInputError(*fate->task);
+    }
+    for (const Use& use : fate->task->uses) {
+      if (!fate->again && use.buffer != nullptr && !use.fresh) used.insert(use.buffer.get());
+    }
+  }
+}
+
 // What a task was to make, and now does not, keeps no memory.
 void DropFresh(absl::Span<const Use> uses) {
   for (const Use& use : uses) {
@@ -385,8 +412,7 @@ void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker,
     core_->accounts->AddDeviceTime(lane.tenant, lane.device,
                                    absl::ToDoubleSeconds(core_->Now() - culprit->begin_time));
   }
-  std::vector<std::shared_ptr<Task>> again;
-  std::vector<std::pair<std::shared_ptr<Task>, absl::Status>> ended;
+  std::vector<Fate> fates;
   std::set<const store::Buffer*> garbage;
   for (const Lane::InFlight& entry : in_flight) {
     ReleaseHeld(entry);
@@ -398,19 +424,27 @@ void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker,
     bool taken_out = death.undone.TakenOut(entry.sequence);
     bool undone = SpreadsGarbage(
         *task, taken_out || death.undone.Failed(task->first_sequence, entry.sequence), &garbage);
+    Fate& fate = fates.emplace_back(Fate{.task = task, .has_run = completed && !undone});
     if (task == culprit && (faulted || !task->stop.ok() || !repeatable)) {
-      ended.push_back({task, LossOf(lane, *task, death, faulted)});
+      fate.status = LossOf(lane, *task, death, faulted);
     } else if (completed && !taken_out &&
                (!repeatable || OverwrittenSince(entry, in_flight, death) ||
                 (!undone && !task->recall.ok()))) {
       // It ended; only the message of it was lost.
-      ended.push_back({task, undone ? LossOf(lane, *task, death, false) : FirstInputError(*task)});
+      fate.status = undone ? LossOf(lane, *task, death, false) : FirstInputError(*task);
     } else {
-      again.push_back(task);
+      fate.again = true;
     }
   }
+  KeepWhatWasUsed(&fates);
+  std::vector<std::shared_ptr<Task>> again;
+  for (const Fate& fate : fates) {
+    if (fate.again) again.push_back(fate.task);
+  }
   for (const auto& task : again) TakeBack(task);
-  for (auto& [task, status] : ended) Complete(task, status);
+  for (const Fate& fate : fates) {
+    if (!fate.again) Complete(fate.task, fate.status);
+  }
   // Not before: what comes after the first of them may be sent, and committed, before the last is
   // ended, and a successor asks this worker's page what became of that.
   core_->recorder.WorkerGone(record);

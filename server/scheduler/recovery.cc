@@ -511,11 +511,8 @@ Recovery::Verdict Recovery::Judge(uint64_t id, const recovery::DispatchRecord& d
 
 // What failed, or has run on what a task before it in its worker's queue left undone.
 void Recovery::FindGarbage() {
-  std::map<std::pair<uint64_t, uint64_t>, uint64_t> queues;  // worker and sequence -> task
-  for (const auto& [id, dispatch] : books_.dispatches)
-    queues[{dispatch.worker(), dispatch.last_sequence()}] = id;
   std::set<uint64_t> buffers;
-  for (const auto& [place, id] : queues) {
+  for (const auto& [place, id] : Queues()) {
     const recovery::DispatchRecord& dispatch = books_.dispatches.at(id);
     auto progress = progress_.find(place.first);
     auto task = books_.tasks.find(id);
@@ -545,6 +542,41 @@ void Recovery::JudgeTasks() {
     verdicts_[id] =
         dispatch == books_.dispatches.end() ? Verdict::kAgain : Judge(id, dispatch->second);
   }
+  KeepWhatWasUsed();
+}
+
+// One whose result was used by another that has run and is not run again is not run again either:
+// it might fail now, and the other would have succeeded with what never came to be.
+void Recovery::KeepWhatWasUsed() {
+  const std::map<QueuePlace, uint64_t> queues = Queues();
+  uint64_t worker = 0;
+  std::set<uint64_t> used;  // buffers, by what came later in this worker's queue
+  for (auto place = queues.rbegin(); place != queues.rend(); ++place) {
+    const auto& [where, id] = *place;
+    if (std::exchange(worker, where.first) != where.first) used.clear();
+    auto task = books_.tasks.find(id);
+    auto progress = progress_.find(worker);
+    if (task == books_.tasks.end() || progress == progress_.end() || !progress->second.known ||
+        !AtOrBefore(where.second, progress->second.completed) || garbage_.count(id) > 0)
+      continue;
+    const recovery::DispatchRecord& dispatch = books_.dispatches.at(id);
+    Verdict& verdict = verdicts_[id];
+    const int num_uses = std::min(dispatch.flags_size(), task->second.uses_size());
+    for (int i = 0; i < num_uses; ++i) {
+      const bool writes = (dispatch.flags(i) & kUseWrite) != 0;
+      if (writes && used.count(task->second.uses(i).buffer()) > 0) verdict = Verdict::kDone;
+    }
+    for (int i = 0; verdict == Verdict::kDone && i < num_uses; ++i) {
+      if ((dispatch.flags(i) & kUseFresh) == 0) used.insert(task->second.uses(i).buffer());
+    }
+  }
+}
+
+std::map<Recovery::QueuePlace, uint64_t> Recovery::Queues() const {
+  std::map<QueuePlace, uint64_t> queues;
+  for (const auto& [id, dispatch] : books_.dispatches)
+    queues[{dispatch.worker(), dispatch.last_sequence()}] = id;
+  return queues;
 }
 
 // Of a task that has run: what it computed is from spoiled input.

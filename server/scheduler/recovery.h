@@ -99,6 +99,9 @@ class Recovery {
   std::shared_ptr<Task> MakeTask(uint64_t id, const recovery::TaskRecord& record,
                                  absl::Status* error);
   void FindGarbage();
+  void KeepWhatWasUsed();
+  using QueuePlace = std::pair<uint64_t, uint64_t>;  // worker and last sequence
+  std::map<QueuePlace, uint64_t> Queues() const;     // -> task
   absl::Status InputError(uint64_t id) const;
   void End(uint64_t id, const absl::Status& status);
   void SpoilWhatNobodyFills();

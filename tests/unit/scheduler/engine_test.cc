@@ -1062,6 +1062,35 @@ TEST_F(EngineTest, ATaskWhoseInputWasOverwrittenSinceIsNotRunAgain) {
   }
 }
 
+// It might fail in its second run, and what used its first result would have succeeded with what
+// never came to be.
+TEST_F(EngineTest, NorIsATaskWhoseResultSuchATaskHasUsed) {
+  Start({HostDevice(0)}, /*hold=*/true);
+  ASSERT_TRUE(Put(1, {1, 2}).ok());
+  ASSERT_TRUE(Put(5, {1, 2}).ok());
+  v1::Operation in_place = Add(1, 1, 1);
+  in_place.mutable_outputs(0)->set_existing(true);
+  std::vector<std::shared_ptr<Ticket>> tickets;
+  // The second is used by nobody; the third reads what the last has begun to change.
+  for (const v1::Operation& operation :
+       {Add(5, 5, 2), Add(5, 5, 4), Add(1, 2, 3), Add(5, 2, 6), in_place}) {
+    auto ticket = Submit(operation);
+    ASSERT_TRUE(ticket.ok()) << ticket.status();
+    tickets.push_back(*ticket);
+    auto worker = broker_->WaitForWorker(1);
+    while (worker->num_held() < static_cast<int>(tickets.size()))
+      absl::SleepFor(absl::Milliseconds(1));
+  }
+  broker_->set_hold(false);
+  broker_->WaitForWorker(1)->Die(
+      {.cause = MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "killed"),
+       .completed_sequence = 4,
+       .started_sequence = 5});
+  for (size_t i = 0; i < tickets.size(); ++i) EXPECT_EQ(tickets[i]->Wait(Soon()).ok(), i < 4) << i;
+  for (uint64_t handle : {2, 3, 4, 6}) EXPECT_EQ(State(handle), v1::Array::STATE_READY) << handle;
+  EXPECT_EQ(broker_->WaitForWorker(2)->submitted().size(), 2u) << "the second and the fourth";
+}
+
 TEST_F(EngineTest, TheLossOfAWorkerIsToldWithWhatItRan) {
   absl::Mutex mutex;
   std::vector<WorkerLoss> losses;
