@@ -509,74 +509,72 @@ Recovery::Verdict Recovery::Judge(uint64_t id, const recovery::DispatchRecord& d
   return WasRunning(dispatch) && !repeatable ? Verdict::kLost : Verdict::kAgain;
 }
 
-// What failed, or has run on what a task before it in its worker's queue left undone.
-void Recovery::FindGarbage() {
-  std::set<uint64_t> buffers;
-  for (const auto& [place, id] : Queues()) {
-    const recovery::DispatchRecord& dispatch = books_.dispatches.at(id);
-    auto progress = progress_.find(place.first);
-    auto task = books_.tasks.find(id);
-    if (progress == progress_.end() || task == books_.tasks.end() ||
-        !AtOrBefore(place.second, progress->second.completed))
+std::map<Recovery::QueuePlace, uint64_t> Recovery::FindCompleted() const {
+  std::map<QueuePlace, uint64_t> completed;
+  for (const auto& [id, dispatch] : books_.dispatches) {
+    auto progress = progress_.find(dispatch.worker());
+    if (progress == progress_.end() || !progress->second.known || books_.tasks.count(id) == 0)
       continue;
-    const wire::Undone& undone = progress->second.undone;
-    const int num_uses = std::min(dispatch.flags_size(), task->second.uses_size());
+    if (AtOrBefore(dispatch.last_sequence(), progress->second.completed))
+      completed[{dispatch.worker(), dispatch.last_sequence()}] = id;
+  }
+  return completed;
+}
+
+// What failed, or has run on what a task before it in its worker's queue left undone.
+void Recovery::FindGarbage(const std::map<QueuePlace, uint64_t>& completed) {
+  std::set<uint64_t> buffers;
+  for (const auto& [place, id] : completed) {
+    const recovery::DispatchRecord& dispatch = books_.dispatches.at(id);
+    const recovery::TaskRecord& task = books_.tasks.at(id);
+    const wire::Undone& undone = progress_.at(place.first).undone;
+    const int num_uses = std::min(dispatch.flags_size(), task.uses_size());
     bool garbage =
         undone.TakenOut(place.second) || undone.Failed(dispatch.first_sequence(), place.second);
     for (int i = 0; i < num_uses; ++i) {
       bool fresh = (dispatch.flags(i) & kUseFresh) != 0;
-      garbage = garbage || (!fresh && buffers.count(task->second.uses(i).buffer()) > 0);
+      garbage = garbage || (!fresh && buffers.count(task.uses(i).buffer()) > 0);
     }
     if (!garbage) continue;
     garbage_.insert(id);
     for (int i = 0; i < num_uses; ++i) {
-      if ((dispatch.flags(i) & kUseWrite) != 0) buffers.insert(task->second.uses(i).buffer());
+      if ((dispatch.flags(i) & kUseWrite) != 0) buffers.insert(task.uses(i).buffer());
+    }
+  }
+}
+
+// One whose result was used by another that has run and is not run again is not run again either:
+// it might fail now, and the other would have succeeded with what never came to be.
+void Recovery::KeepWhatWasUsed(const std::map<QueuePlace, uint64_t>& completed) {
+  uint64_t worker = 0;
+  std::set<uint64_t> used;  // buffers, by what came later in this worker's queue
+  for (auto entry = completed.rbegin(); entry != completed.rend(); ++entry) {
+    const auto& [place, id] = *entry;
+    if (std::exchange(worker, place.first) != place.first) used.clear();
+    if (garbage_.count(id) > 0) continue;
+    const recovery::DispatchRecord& dispatch = books_.dispatches.at(id);
+    const recovery::TaskRecord& task = books_.tasks.at(id);
+    const int num_uses = std::min(dispatch.flags_size(), task.uses_size());
+    Verdict& verdict = verdicts_[id];
+    for (int i = 0; i < num_uses; ++i) {
+      const bool writes = (dispatch.flags(i) & kUseWrite) != 0;
+      if (writes && used.count(task.uses(i).buffer()) > 0) verdict = Verdict::kDone;
+    }
+    for (int i = 0; verdict == Verdict::kDone && i < num_uses; ++i) {
+      if ((dispatch.flags(i) & kUseFresh) == 0) used.insert(task.uses(i).buffer());
     }
   }
 }
 
 void Recovery::JudgeTasks() {
-  FindGarbage();
+  const std::map<QueuePlace, uint64_t> completed = FindCompleted();
+  FindGarbage(completed);
   for (const auto& [id, record] : books_.tasks) {
     auto dispatch = books_.dispatches.find(id);
     verdicts_[id] =
         dispatch == books_.dispatches.end() ? Verdict::kAgain : Judge(id, dispatch->second);
   }
-  KeepWhatWasUsed();
-}
-
-// One whose result was used by another that has run and is not run again is not run again either:
-// it might fail now, and the other would have succeeded with what never came to be.
-void Recovery::KeepWhatWasUsed() {
-  const std::map<QueuePlace, uint64_t> queues = Queues();
-  uint64_t worker = 0;
-  std::set<uint64_t> used;  // buffers, by what came later in this worker's queue
-  for (auto place = queues.rbegin(); place != queues.rend(); ++place) {
-    const auto& [where, id] = *place;
-    if (std::exchange(worker, where.first) != where.first) used.clear();
-    auto task = books_.tasks.find(id);
-    auto progress = progress_.find(worker);
-    if (task == books_.tasks.end() || progress == progress_.end() || !progress->second.known ||
-        !AtOrBefore(where.second, progress->second.completed) || garbage_.count(id) > 0)
-      continue;
-    const recovery::DispatchRecord& dispatch = books_.dispatches.at(id);
-    Verdict& verdict = verdicts_[id];
-    const int num_uses = std::min(dispatch.flags_size(), task->second.uses_size());
-    for (int i = 0; i < num_uses; ++i) {
-      const bool writes = (dispatch.flags(i) & kUseWrite) != 0;
-      if (writes && used.count(task->second.uses(i).buffer()) > 0) verdict = Verdict::kDone;
-    }
-    for (int i = 0; verdict == Verdict::kDone && i < num_uses; ++i) {
-      if ((dispatch.flags(i) & kUseFresh) == 0) used.insert(task->second.uses(i).buffer());
-    }
-  }
-}
-
-std::map<Recovery::QueuePlace, uint64_t> Recovery::Queues() const {
-  std::map<QueuePlace, uint64_t> queues;
-  for (const auto& [id, dispatch] : books_.dispatches)
-    queues[{dispatch.worker(), dispatch.last_sequence()}] = id;
-  return queues;
+  KeepWhatWasUsed(completed);
 }
 
 // Of a task that has run: what it computed is from spoiled input.

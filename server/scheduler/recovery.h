@@ -98,10 +98,11 @@ class Recovery {
   std::shared_ptr<Replay> FindReplay(uint64_t record);
   std::shared_ptr<Task> MakeTask(uint64_t id, const recovery::TaskRecord& record,
                                  absl::Status* error);
-  void FindGarbage();
-  void KeepWhatWasUsed();
   using QueuePlace = std::pair<uint64_t, uint64_t>;  // worker and last sequence
-  std::map<QueuePlace, uint64_t> Queues() const;     // -> task
+  // Tasks that their workers have completed, as they were queued.
+  std::map<QueuePlace, uint64_t> FindCompleted() const;
+  void FindGarbage(const std::map<QueuePlace, uint64_t>& completed);
+  void KeepWhatWasUsed(const std::map<QueuePlace, uint64_t>& completed);
   absl::Status InputError(uint64_t id) const;
   void End(uint64_t id, const absl::Status& status);
   void SpoilWhatNobodyFills();
