@@ -38,6 +38,7 @@ Plan WithoutFinish(Plan plan);
 // Where a part lies in the input.
 struct PartPlace {
   int64_t begin = 0, length = 0;  // along the axis that is split
+  bool operator==(const PartPlace&) const = default;
 };
 
 // `partials`: the results of all steps of the first part, then of the next; `input_shape` and

@@ -13,6 +13,30 @@ void LinkBehind(const std::shared_ptr<Task>& task, const std::shared_ptr<store::
   before->dependents.push_back(task);
 }
 
+namespace {
+
+void AddReader(const std::shared_ptr<Task>& task, Use& use) {
+  use.reader = use.buffer->readers.size();
+  use.buffer->readers.push_back(task);
+}
+
+// The last one takes its place: thousands may read one buffer.
+void TakeOutReader(const Task& task, const Use& use) {
+  auto& readers = use.buffer->readers;
+  // A write since then has made an end of the list that it stood in.
+  if (use.reader >= readers.size() || readers[use.reader].get() != &task) return;
+  const size_t last = readers.size() - 1;
+  if (use.reader != last) {
+    readers[use.reader] = std::move(readers[last]);
+    for (Use& other : static_cast<Task&>(*readers[use.reader]).uses) {
+      if (other.buffer == use.buffer && other.reader == last) other.reader = use.reader;
+    }
+  }
+  readers.pop_back();
+}
+
+}  // namespace
+
 void RegisterAccesses(const std::shared_ptr<Task>& task) {
   for (const Use& use : task->uses) {
     if (use.buffer == nullptr) continue;
@@ -20,14 +44,14 @@ void RegisterAccesses(const std::shared_ptr<Task>& task) {
     if (!use.write) continue;
     for (const auto& reader : use.buffer->readers) LinkBehind(task, reader);
   }
-  for (const Use& use : task->uses) {
+  for (Use& use : task->uses) {
     if (use.buffer == nullptr) continue;
     use.buffer->Touch();
     if (use.write) {
       use.buffer->writer = task;
       use.buffer->readers.clear();
     } else if (use.read && use.buffer->writer != task) {
-      use.buffer->readers.push_back(task);
+      AddReader(task, use);
     }
   }
 }
@@ -38,22 +62,23 @@ namespace {
 // them from now on. Some may be there for another buffer's sake, though they used this one long
 // before: only the last that writes it is its writer, and counts for those before that.
 void PutBack(const TaskList& earlier, const std::shared_ptr<store::Buffer>& buffer) {
-  auto uses = [&](const Task& task, bool write) {
-    return std::any_of(task.uses.begin(), task.uses.end(), [&](const Use& use) {
-      return use.buffer == buffer && (use.write || !write);
-    });
+  auto writes = [&](const Task& task) {
+    return std::any_of(task.uses.begin(), task.uses.end(),
+                       [&](const Use& use) { return use.buffer == buffer && use.write; });
   };
   std::shared_ptr<Task> writer;
   for (const auto& task : earlier) {
     bool later = writer == nullptr || writer->order < task->order;
-    if (later && uses(*task, /*write=*/true)) writer = task;
+    if (later && writes(*task)) writer = task;
   }
   if (writer != nullptr) buffer->writer = writer;
   for (const auto& task : earlier) {
-    bool reads = uses(*task, /*write=*/false) && (writer == nullptr || writer->order < task->order);
+    if (writer != nullptr && writer->order >= task->order) continue;
     auto& readers = buffer->readers;
-    if (reads && std::find(readers.begin(), readers.end(), task) == readers.end())
-      readers.push_back(task);
+    if (std::find(readers.begin(), readers.end(), task) != readers.end()) continue;
+    auto use = std::find_if(task->uses.begin(), task->uses.end(),
+                            [&](const Use& one) { return one.buffer == buffer; });
+    if (use != task->uses.end()) AddReader(task, *use);
   }
 }
 
@@ -70,10 +95,7 @@ TaskList ReleaseAccesses(Task& task) {
   for (const Use& use : task.uses) {
     if (use.buffer == nullptr) continue;
     use.buffer->Touch();
-    auto& readers = use.buffer->readers;
-    readers.erase(std::remove_if(readers.begin(), readers.end(),
-                                 [&](const auto& reader) { return reader.get() == &task; }),
-                  readers.end());
+    TakeOutReader(task, use);
     if (use.buffer->writer.get() != &task) continue;
     use.buffer->writer.reset();
     PutBack(earlier, use.buffer);

@@ -13,6 +13,7 @@
 #include "server/ops/operands.h"
 #include "server/ops/plan.h"
 #include "server/scheduler/array_spec.h"
+#include "server/scheduler/infos.h"
 #include "server/scheduler/resolved.h"
 #include "server/session/resource_name.h"
 
@@ -347,15 +348,12 @@ absl::Status Operations::ResolveOutput(const TenantId& tenant, const v1::Output&
 absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
                                                         const v1::Operation& operation,
                                                         absl::Time deadline, Resolved& resolved,
-                                                        const ops::Plan* known) {
-  Infos inputs, existing;
-  for (const ArrayPtr& input : resolved.inputs)
-    inputs.push_back(input != nullptr ? &*input->info : nullptr);
-  for (const auto& target : resolved.targets)
-    existing.push_back(target.existing != nullptr ? &*target.existing->info : nullptr);
-  auto planned = known != nullptr
-                     ? absl::StatusOr<std::shared_ptr<const Planned>>(MakePlanned(*known))
-                     : PlanFor(tenant, operation, inputs, existing);
+                                                        std::shared_ptr<const Planned> known) {
+  const Infos inputs = InfosOf(resolved.inputs);
+  Infos existing;
+  for (const auto& target : resolved.targets) existing.push_back(InfoOf(target.existing));
+  auto planned = known != nullptr ? absl::StatusOr<std::shared_ptr<const Planned>>(std::move(known))
+                                  : PlanFor(tenant, operation, inputs, existing);
   if (!planned.ok()) return planned.status();
   const ops::Plan* const plan = &(*planned)->plan;
   if (plan->outputs.size() != resolved.targets.size()) {
@@ -460,10 +458,9 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
   return accepted;
 }
 
-absl::StatusOr<std::shared_ptr<const Planned>> Operations::PlanFor(const TenantId& tenant,
-                                                                   const v1::Operation& operation,
-                                                                   const Infos& inputs,
-                                                                   const Infos& existing) {
+absl::StatusOr<std::shared_ptr<const Planned>> Operations::PlanFor(
+    const TenantId& tenant, const v1::Operation& operation,
+    absl::Span<const ArrayInfo* const> inputs, absl::Span<const ArrayInfo* const> existing) {
   const PlanKey key(operation, inputs, existing);
   if (!key.bytes().empty()) {
     if (std::shared_ptr<const Planned> kept = plans_.Find(key.bytes())) return kept;
@@ -585,8 +582,8 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchSteps(const TenantId& ten
       }
       one.targets.push_back(std::move(target));
     }
-    auto launched =
-        Launch(tenant, step.operation, deadline, one, step.plan ? &*step.plan : nullptr);
+    auto launched = Launch(tenant, step.operation, deadline, one,
+                           step.plan ? MakePlanned(*step.plan) : nullptr);
     if (!launched.ok()) return launched.status();
     if (launched->task != nullptr) whole.task = launched->task;
     for (size_t j = 0; j < step.outputs.size(); ++j) {

@@ -9,6 +9,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "server/ops/sharding.h"
 #include "server/scheduler/core.h"
 #include "server/scheduler/engine.h"
@@ -86,8 +87,6 @@ class Operations {
 
  private:
   struct Resolved;
-  // Of an operation's arrays; null: a scalar, or a new output.
-  using Infos = absl::InlinedVector<const ArrayInfo*, 4>;
   absl::Status Resolve(const TenantId& tenant, const std::string& session,
                        const v1::Operation& operation, Resolved* resolved);
   absl::StatusOr<std::shared_ptr<session::Array>> ResolveOperand(const TenantId& tenant,
@@ -97,15 +96,14 @@ class Operations {
                              absl::FunctionRef<std::string()> field, Resolved* resolved);
   absl::StatusOr<std::shared_ptr<session::Array>> InlineArray(const TenantId& tenant,
                                                               const v1::InlineArray& inline_array);
-  // `known`: the operation's plan for these inputs and outputs, where it is known already.
+  // `known`: the operation's plan for these inputs and outputs; null: not known yet.
   absl::StatusOr<Accepted> Launch(const TenantId& tenant, const v1::Operation& operation,
                                   absl::Time deadline, Resolved& resolved,
-                                  const ops::Plan* known = nullptr);
+                                  std::shared_ptr<const Planned> known = nullptr);
   // From the cache, or made.
-  absl::StatusOr<std::shared_ptr<const Planned>> PlanFor(const TenantId& tenant,
-                                                         const v1::Operation& operation,
-                                                         const Infos& inputs,
-                                                         const Infos& existing);
+  absl::StatusOr<std::shared_ptr<const Planned>> PlanFor(
+      const TenantId& tenant, const v1::Operation& operation,
+      absl::Span<const ArrayInfo* const> inputs, absl::Span<const ArrayInfo* const> existing);
   // As one task where it can be one, or every step, in order.
   absl::StatusOr<Accepted> LaunchProgram(const TenantId& tenant, const Programs::Ready& ready,
                                          const std::string& label, absl::Time deadline,

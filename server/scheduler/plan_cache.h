@@ -11,9 +11,24 @@
 
 #include "absl/types/span.h"
 #include "server/broker/compiled_module.h"
+#include "server/ops/partial_results.h"
 #include "server/ops/plan.h"
 
 namespace stride::scheduler {
+
+struct Planned;
+
+// What a plan comes to where its arrays are spread over devices (sharded.cc): the same each time.
+struct SpreadPlans {
+  // Of a reduction, how it is split, and its plan without the last step.
+  std::shared_ptr<const ops::PartialResults> split;
+  std::shared_ptr<const Planned> without_finish;
+  // How its partial results become the whole's, and of what: the latest of them.
+  std::shared_ptr<const Planned> combine;
+  std::vector<ops::Input> partials;
+  std::vector<ops::PartPlace> places;
+  int axis = 0;
+};
 
 // A plan, and what was found out about it since. Shared by the tasks of equal operations.
 struct Planned {
@@ -22,6 +37,7 @@ struct Planned {
   std::vector<SharedInfo> outputs;
   // Its compiled code by target, as long as somebody has it. Guarded by the engine's lock.
   mutable std::map<std::string, std::weak_ptr<const broker::CompiledModule>> modules;
+  mutable SpreadPlans spread;  // likewise
 };
 
 inline std::shared_ptr<Planned> MakePlanned(ops::Plan plan) {

@@ -8,6 +8,7 @@
 #include "server/ops/partial_results.h"
 #include "server/ops/pieces.h"
 #include "server/ops/shape.h"
+#include "server/scheduler/infos.h"
 #include "server/scheduler/sharded_copy.h"
 
 namespace stride::scheduler {
@@ -17,23 +18,18 @@ using ArrayPtr = std::shared_ptr<Array>;
 
 namespace {
 
-ops::Input InfoOf(const ArrayPtr& array) {
-  return array != nullptr ? ops::Input(array->info) : std::nullopt;
-}
-
 class Launch {
  public:
   Launch(const ShardedOperation& request, PartRunner& runner)
       : request_(request), operation_(*request.operation), runner_(runner) {}
 
   absl::StatusOr<ArrayList> Run() {
-    for (const ArrayPtr& input : request_.inputs) inputs_.push_back(InfoOf(input));
-    for (const ArrayPtr& array : request_.existing) existing_.push_back(InfoOf(array));
-    auto whole = runner_.Plan(operation_, inputs_, existing_);
-    if (!whole.ok()) return whole.status();
-    whole_ = whole->outputs;
+    auto planned = runner_.Plan(operation_, InfosOf(request_.inputs), InfosOf(request_.existing));
+    if (!planned.ok()) return planned.status();
+    const ops::Plan& whole = (*planned)->plan;
+    whole_ = whole.outputs;
     if (absl::Status status = CheckWanted(); !status.ok()) return status;
-    if (operation_.has_creation()) return Create(*whole);
+    if (operation_.has_creation()) return Create(whole);
     if (operation_.has_copy() && !IsDividedCopy()) return CopySharded(request_, whole_[0], runner_);
     if (operation_.has_view() && IsSplit(request_.inputs[0])) return View();
     return RunDivided();
@@ -113,12 +109,13 @@ class Launch {
                          ".sharding of a range or random numbers along axis ", spread.axis,
                          "; create it split along axis 0 and Copy it"));
       }
-      part.planned = ops::PartOfCreation(whole, outer > 1 ? 0 : first, own);
-      if (!part.planned) {
+      auto planned = ops::PartOfCreation(whole, outer > 1 ? 0 : first, own);
+      if (!planned) {
         return NotImplemented("sharded creation",
                               "not implemented over several devices: this creation; create the "
                               "array on one device and Copy it");
       }
+      part.planned = MakePlanned(*std::move(planned));
       bytes += own.size_bytes();
       parts.push_back(std::move(part));
     }
@@ -279,24 +276,31 @@ class Launch {
 
   // Parts of one shape, which lie alike, have one plan.
   absl::Status PlanPart(const std::vector<PartRunner::Part>& earlier, PartRunner::Part* part) {
-    std::vector<ops::Input> inputs, existing;
-    for (const ArrayPtr& input : part->inputs) inputs.push_back(InfoOf(input));
-    for (const auto& target : part->targets) existing.push_back(InfoOf(target.existing));
+    const Infos inputs = InfosOf(part->inputs), existing = InfosOf(part->targets);
     if (!earlier.empty()) {
       const PartRunner::Part& last = earlier.back();
-      bool same = true;
-      for (size_t i = 0; i < inputs.size(); ++i) same = same && inputs[i] == InfoOf(last.inputs[i]);
-      for (size_t j = 0; j < existing.size(); ++j)
-        same = same && existing[j] == InfoOf(last.targets[j].existing);
-      if (same) {
+      if (Alike(inputs, InfosOf(last.inputs)) && Alike(existing, InfosOf(last.targets))) {
         part->planned = last.planned;
         return absl::OkStatus();
       }
     }
-    auto plan = runner_.Plan(*part->operation, inputs, existing);
-    if (!plan.ok()) return plan.status();
-    part->planned = *std::move(plan);
+    auto planned = runner_.Plan(*part->operation, inputs, existing);
+    if (!planned.ok()) return planned.status();
+    part->planned = *std::move(planned);
     return absl::OkStatus();
+  }
+
+  static Infos InfosOf(absl::Span<const ArrayPtr> arrays) { return scheduler::InfosOf(arrays); }
+  static Infos InfosOf(const std::vector<PartRunner::Target>& targets) {
+    Infos infos;
+    for (const auto& target : targets) infos.push_back(InfoOf(target.existing));
+    return infos;
+  }
+  static bool Alike(const Infos& some, const Infos& others) {
+    return std::equal(some.begin(), some.end(), others.begin(), others.end(),
+                      [](const ArrayInfo* a, const ArrayInfo* b) {
+                        return a == b || (a != nullptr && b != nullptr && *a == *b);
+                      });
   }
 
   absl::StatusOr<ArrayList> RunPartial(const ops::Division& division,
@@ -304,10 +308,12 @@ class Launch {
     const size_t num_parts = division.devices.size(), num_inputs = request_.inputs.size();
     if (num_parts == 1) return RunAlone(division);
     // An existing output may have another type than the result.
-    auto alone = runner_.Plan(operation_, inputs_, std::vector<ops::Input>(existing_.size()));
+    auto alone =
+        runner_.Plan(operation_, InfosOf(request_.inputs), Infos(request_.existing.size()));
     if (!alone.ok()) return alone.status();
-    auto split = ops::SplitReduction(operation_, alone->outputs[0].dtype);
-    if (!split.ok()) return split.status();
+    auto made_split = Split(**alone);
+    if (!made_split.ok()) return made_split.status();
+    const ops::PartialResults* const split = made_split->get();
     if (absl::Status s = runner_.Admit(num_parts * (num_inputs + split->steps.size()) + 1,
                                        whole_[0].size_bytes());
         !s.ok())
@@ -331,19 +337,15 @@ class Launch {
         PartRunner::Part part{.operation = &step.operation, .device = division.devices[i]};
         part.inputs = step.of_mask ? MaskOf(inputs, begin[i + 1] - begin[i], division) : inputs;
         part.targets = {{}};
-        std::vector<ops::Input> infos;
-        for (const ArrayPtr& input : part.inputs) infos.push_back(InfoOf(input));
-        auto plan = runner_.Plan(step.operation, infos, {std::nullopt});
-        if (!plan.ok()) return plan.status();
-        part.planned = step.accumulated ? ops::WithoutFinish(*std::move(plan)) : *std::move(plan);
+        auto planned = runner_.Plan(step.operation, InfosOf(part.inputs), {nullptr});
+        if (!planned.ok()) return planned.status();
+        part.planned = step.accumulated ? WithoutFinish(**planned) : *std::move(planned);
         parts.push_back(std::move(part));
       }
     }
-    std::vector<ops::Input> partial_infos;
-    for (const auto& part : parts) partial_infos.push_back(part.planned->outputs[0]);
-    const ArrayInfo& to = whole_[0];
-    auto combine =
-        ops::PlanCombine(*split, partial_infos, places, LoopShape(), LoopAxis(division), to);
+    std::vector<ops::Input> partials;
+    for (const auto& part : parts) partials.emplace_back(part.planned->plan.outputs[0]);
+    auto combine = Combine(**alone, *split, std::move(partials), places, LoopAxis(division));
     if (!combine.ok()) return combine.status();
 
     PartRunner::Part last{.operation = &operation_,
@@ -357,6 +359,43 @@ class Launch {
       last.inputs.push_back((*made)[0]);
     }
     return runner_.Run(std::move(last));
+  }
+
+  // --- plans of partial results, kept with the plan that they are made from ---
+
+  absl::StatusOr<std::shared_ptr<const ops::PartialResults>> Split(const Planned& alone) const {
+    auto& kept = alone.spread.split;
+    if (kept == nullptr) {
+      auto split = ops::SplitReduction(operation_, alone.plan.outputs[0].dtype);
+      if (!split.ok()) return split.status();
+      kept = std::make_shared<const ops::PartialResults>(*std::move(split));
+    }
+    return kept;
+  }
+
+  static std::shared_ptr<const Planned> WithoutFinish(const Planned& whole) {
+    auto& kept = whole.spread.without_finish;
+    if (kept == nullptr) kept = MakePlanned(ops::WithoutFinish(whole.plan));
+    return kept;
+  }
+
+  absl::StatusOr<std::shared_ptr<const Planned>> Combine(const Planned& alone,
+                                                         const ops::PartialResults& split,
+                                                         std::vector<ops::Input> partials,
+                                                         std::vector<ops::PartPlace> places,
+                                                         int axis) const {
+    SpreadPlans& kept = alone.spread;
+    const ArrayInfo& to = whole_[0];
+    const bool same = kept.combine != nullptr && kept.axis == axis && kept.places == places &&
+                      kept.partials == partials && kept.combine->plan.outputs[0] == to;
+    if (same) return kept.combine;
+    auto plan = ops::PlanCombine(split, partials, places, LoopShape(), axis, to);
+    if (!plan.ok()) return plan.status();
+    kept.combine = MakePlanned(*std::move(plan));
+    kept.partials = std::move(partials);
+    kept.places = std::move(places);
+    kept.axis = axis;
+    return kept.combine;
   }
 
   // One part has all there is to sum.
@@ -399,7 +438,6 @@ class Launch {
   const ShardedOperation& request_;
   const v1::Operation& operation_;
   PartRunner& runner_;
-  std::vector<ops::Input> inputs_, existing_;
   std::vector<ArrayInfo> whole_;  // the outputs
 };
 

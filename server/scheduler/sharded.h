@@ -6,8 +6,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/ops/plan.h"
+#include "absl/types/span.h"
 #include "server/ops/sharding.h"
+#include "server/scheduler/plan_cache.h"
 #include "server/session/array.h"
 #include "stride/v1/operation.pb.h"
 
@@ -31,14 +32,15 @@ class PartRunner {
     const v1::Operation* operation = nullptr;
     ArrayList inputs;  // null: a scalar
     std::vector<Target> targets;
-    int device = -1;                   // -1: where it is done first
-    std::optional<ops::Plan> planned;  // its plan, where it is known
+    int device = -1;                         // -1: where it is done first
+    std::shared_ptr<const Planned> planned;  // null: not known
     // Nobody else uses the inputs, and each element once: what is small is not worth a move.
     bool reads_peers = false;
   };
-  virtual absl::StatusOr<ops::Plan> Plan(const v1::Operation& operation,
-                                         const std::vector<ops::Input>& inputs,
-                                         const std::vector<ops::Input>& existing) = 0;
+  // Of an operation on arrays that lie so; null: a scalar, or a new output.
+  virtual absl::StatusOr<std::shared_ptr<const Planned>> Plan(
+      const v1::Operation& operation, absl::Span<const ArrayInfo* const> inputs,
+      absl::Span<const ArrayInfo* const> existing) = 0;
   // That so many more operations and bytes are within the tenant's quotas.
   virtual absl::Status Admit(size_t num_parts, int64_t bytes) = 0;
   // Accepts it; the results.

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/ops/plan.h"
+#include "server/scheduler/infos.h"
 #include "server/scheduler/resolved.h"
 #include "server/scheduler/sharded.h"
 
@@ -23,11 +24,10 @@ class Operations::PartLauncher : public PartRunner {
         deadline_(deadline),
         whole_(whole) {}
 
-  absl::StatusOr<ops::Plan> Plan(const v1::Operation& operation,
-                                 const std::vector<ops::Input>& inputs,
-                                 const std::vector<ops::Input>& existing) override {
-    const TenantFunctions functions(*operations_->functions_, tenant_);
-    return ops::PlanOperation(operation, inputs, existing, &functions);
+  absl::StatusOr<std::shared_ptr<const Planned>> Plan(
+      const v1::Operation& operation, absl::Span<const ArrayInfo* const> inputs,
+      absl::Span<const ArrayInfo* const> existing) override {
+    return operations_->PlanFor(tenant_, operation, inputs, existing);
   }
 
   absl::Status Admit(size_t num_parts, int64_t bytes) override {
@@ -55,8 +55,8 @@ class Operations::PartLauncher : public PartRunner {
                                   .existing = std::move(target.existing),
                                   .fresh = target.fresh});
     }
-    auto accepted = operations_->Launch(tenant_, *part.operation, deadline_, resolved,
-                                        part.planned ? &*part.planned : nullptr);
+    auto accepted =
+        operations_->Launch(tenant_, *part.operation, deadline_, resolved, std::move(part.planned));
     if (!accepted.ok()) return accepted.status();
     return std::move(accepted->outputs);
   }
@@ -122,13 +122,11 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchSharded(const TenantId& t
     sharded.wanted.emplace_back();
     if (!outputs[j].output->has_sharding()) continue;
     // Its rank is the result's.
-    std::vector<ops::Input> inputs;
-    for (const ArrayPtr& input : resolved.inputs)
-      inputs.push_back(input != nullptr ? ops::Input(input->info) : std::nullopt);
-    auto plan = parts.Plan(operation, inputs, std::vector<ops::Input>(outputs.size()));
-    if (!plan.ok()) return plan.status();
-    auto spread = ReadSharding(outputs[j].output->sharding(), plan->outputs[j].shape.size(),
-                               absl::StrCat(outputs[j].field, ".sharding"));
+    auto planned = parts.Plan(operation, InfosOf(resolved.inputs), Infos(outputs.size()));
+    if (!planned.ok()) return planned.status();
+    auto spread =
+        ReadSharding(outputs[j].output->sharding(), (*planned)->plan.outputs[j].shape.size(),
+                     absl::StrCat(outputs[j].field, ".sharding"));
     if (!spread.ok()) return spread.status();
     sharded.wanted.back() = *std::move(spread);
   }

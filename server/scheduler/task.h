@@ -46,6 +46,8 @@ struct Use {
   bool read = false;
   bool write = false;
   bool fresh = false;  // this task makes the buffer's whole content
+  // Where it stands among the buffer's readers, if it does: its task tells.
+  size_t reader = 0;
 };
 
 // Most tasks have no more than these.

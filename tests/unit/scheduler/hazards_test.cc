@@ -1,0 +1,106 @@
+#include "server/scheduler/hazards.h"
+
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace stride::scheduler {
+namespace {
+
+using ::testing::UnorderedElementsAreArray;
+
+class HazardsTest : public ::testing::Test {
+ protected:
+  std::shared_ptr<store::Buffer> NewBuffer() {
+    return std::make_shared<store::Buffer>(TenantId{"t"}, 8, reclaimer_);
+  }
+  std::shared_ptr<Task> Entered(Uses uses) {
+    auto task = std::make_shared<Task>();
+    task->order = ++order_;
+    task->uses = std::move(uses);
+    RegisterAccesses(task);
+    return task;
+  }
+  std::shared_ptr<Task> Reader(const std::shared_ptr<store::Buffer>& buffer, int times = 1) {
+    return Entered(Uses(times, Use{.buffer = buffer, .read = true}));
+  }
+  std::shared_ptr<Task> Writer(const std::shared_ptr<store::Buffer>& buffer) {
+    return Entered({Use{.buffer = buffer, .write = true}});
+  }
+  static TaskList End(Task& task) {
+    task.state = TaskState::kDone;
+    TaskList freed = ReleaseAccesses(task);
+    task.uses.clear();
+    return freed;
+  }
+
+  std::shared_ptr<store::Reclaimer> reclaimer_ = std::make_shared<store::Reclaimer>();
+  uint64_t order_ = 0;
+};
+
+// Thousands may read one array at a time: none of them looks for itself among the others.
+TEST_F(HazardsTest, ReadersEndInAnyOrder) {
+  auto shared = NewBuffer(), own = NewBuffer();
+  std::vector<std::shared_ptr<Task>> readers;
+  for (int i = 0; i < 200; ++i) {
+    if (i % 3 == 0) {
+      readers.push_back(
+          Entered({Use{.buffer = own, .read = true}, Use{.buffer = shared, .read = true},
+                   Use{.buffer = shared, .read = true}}));
+    } else {
+      readers.push_back(Reader(shared, 1 + i % 2));
+    }
+  }
+  std::mt19937 random(7);
+  std::shuffle(readers.begin(), readers.end(), random);
+  while (readers.size() > 50) {
+    EXPECT_TRUE(End(*readers.back()).empty());
+    readers.pop_back();
+  }
+  auto writer = Writer(shared);
+  EXPECT_THAT(std::vector<std::shared_ptr<Task>>(writer->pending.begin(), writer->pending.end()),
+              UnorderedElementsAreArray(readers));
+  EXPECT_TRUE(shared->readers.empty());
+  for (size_t i = 0; i + 1 < readers.size(); ++i) End(*readers[i]);
+  EXPECT_EQ(writer->pending.size(), 1u);
+  EXPECT_EQ(End(*readers.back()).size(), 1u);
+  EXPECT_TRUE(writer->pending.empty());
+  EXPECT_TRUE(own->readers.empty());
+}
+
+// A write makes a new list of readers: who read before it must not be taken for one of those after.
+TEST_F(HazardsTest, ReadersBeforeAWriteAreNotThoseAfter) {
+  auto buffer = NewBuffer();
+  auto before = Reader(buffer);
+  auto writer = Writer(buffer);
+  auto after = Reader(buffer);
+  End(*before);
+  ASSERT_EQ(buffer->readers.size(), 1u);
+  EXPECT_EQ(buffer->readers[0], after);
+  End(*writer);
+  End(*after);
+  EXPECT_TRUE(buffer->readers.empty());
+}
+
+// A writer that ends before its turn leaves the readers before it to whoever writes next, and they
+// end like all others.
+TEST_F(HazardsTest, ReadersBeforeACancelledWriteCountForTheNext) {
+  auto buffer = NewBuffer();
+  auto first = Reader(buffer, 2), second = Reader(buffer);
+  auto cancelled = Writer(buffer);
+  End(*cancelled);
+  EXPECT_EQ(buffer->readers.size(), 2u);
+  End(*first);
+  ASSERT_EQ(buffer->readers.size(), 1u);
+  auto next = Writer(buffer);
+  ASSERT_EQ(next->pending.size(), 1u);
+  EXPECT_EQ(next->pending[0], second);
+  EXPECT_EQ(End(*second).size(), 1u);
+}
+
+}  // namespace
+}  // namespace stride::scheduler

@@ -1,0 +1,151 @@
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/ops/plan.h"
+#include "server/scheduler/infos.h"
+#include "server/scheduler/sharded.h"
+
+namespace stride::scheduler {
+namespace {
+
+using ArrayPtr = std::shared_ptr<session::Array>;
+using PlannedPtr = std::shared_ptr<const Planned>;
+
+// Plans as the engine does, and keeps what it is told to run.
+class Runner : public PartRunner {
+ public:
+  absl::StatusOr<PlannedPtr> Plan(const v1::Operation& operation,
+                                  absl::Span<const ArrayInfo* const> inputs,
+                                  absl::Span<const ArrayInfo* const> existing) override {
+    const PlanKey key(operation, inputs, existing);
+    PlannedPtr kept = cache_.Find(key.bytes());
+    if (kept != nullptr) return kept;
+    ++num_made;
+    auto copies = [](absl::Span<const ArrayInfo* const> infos) {
+      std::vector<ops::Input> out;
+      for (const ArrayInfo* info : infos)
+        out.push_back(info != nullptr ? ops::Input(*info) : std::nullopt);
+      return out;
+    };
+    auto plan = ops::PlanOperation(operation, copies(inputs), copies(existing));
+    if (!plan.ok()) return plan.status();
+    kept = MakePlanned(*std::move(plan));
+    cache_.Keep(key.bytes(), kept);
+    return kept;
+  }
+  absl::Status Admit(size_t, int64_t) override { return absl::OkStatus(); }
+  absl::StatusOr<session::ArrayList> Run(Part part) override {
+    launched.push_back(part.planned);
+    return session::ArrayList{New(part.planned->plan.outputs[0])};
+  }
+  absl::StatusOr<ArrayPtr> Move(ArrayPtr array, int) override { return array; }
+  absl::StatusOr<ArrayPtr> NewArray(const ArrayInfo& info) override { return New(info); }
+
+  ArrayPtr New(const ArrayInfo& info) {
+    auto array = std::make_shared<session::Array>();
+    array->info = info;
+    array->buffer = std::make_shared<store::Buffer>(TenantId{"t"}, info.size_bytes(), reclaimer_);
+    return array;
+  }
+
+  int num_made = 0;
+  std::vector<PlannedPtr> launched;
+
+ private:
+  PlanCache cache_;
+  std::shared_ptr<store::Reclaimer> reclaimer_ = std::make_shared<store::Reclaimer>();
+};
+
+class SpreadPlansTest : public ::testing::Test {
+ protected:
+  // 24 elements over three devices.
+  ArrayPtr Split() {
+    session::ArrayList parts;
+    for (int i = 0; i < 3; ++i) parts.push_back(runner_.New(Contiguous(DType::kFloat32, {8})));
+    return WholeOf(Contiguous(DType::kFloat32, {24}), {.devices = {0, 1, 2}}, std::move(parts));
+  }
+  // What two equal operations on arrays that are alike have launched, one after the other.
+  void RunTwice(const v1::Operation& operation, size_t num_inputs) {
+    std::vector<PlannedPtr> first;
+    int made = 0;
+    for (int turn = 0; turn < 2; ++turn) {
+      ShardedOperation sharded{.operation = &operation};
+      for (size_t i = 0; i < num_inputs; ++i) sharded.inputs.push_back(Split());
+      sharded.existing.push_back(nullptr);
+      sharded.input_fields.assign(num_inputs, "input");
+      sharded.output_fields.assign(1, "output");
+      sharded.wanted.resize(1);
+      auto outputs = RunSharded(sharded, runner_);
+      ASSERT_TRUE(outputs.ok()) << outputs.status();
+      if (turn == 0) {
+        first = std::exchange(runner_.launched, {});
+        made = runner_.num_made;
+      }
+    }
+    EXPECT_EQ(runner_.launched, first);
+    EXPECT_EQ(runner_.num_made, made);
+  }
+
+  Runner runner_;
+};
+
+// A plan costs ten times what it takes to find one.
+TEST_F(SpreadPlansTest, EqualOperationsShareTheirPartsPlans) {
+  v1::Operation add;
+  add.mutable_ufunc()->set_function("add");
+  for (int i = 0; i < 2; ++i) add.mutable_ufunc()->add_inputs()->set_handle(1);
+  add.add_outputs()->set_handle(2);
+  RunTwice(add, 2);
+  EXPECT_EQ(runner_.launched.size(), 3u);
+  EXPECT_EQ(runner_.num_made, 2);  // of the whole and of a part
+}
+
+TEST_F(SpreadPlansTest, AndWhatCombinesThem) {
+  v1::Operation sum;
+  sum.mutable_reduction()->set_function(v1::Reduction::FUNCTION_SUM);
+  sum.mutable_reduction()->mutable_input()->set_handle(1);
+  sum.add_outputs()->set_handle(2);
+  RunTwice(sum, 1);
+  EXPECT_EQ(runner_.launched.size(), 4u);
+}
+
+// Its parts leave out the last step: that is another plan, which is kept beside the first.
+TEST_F(SpreadPlansTest, AndWhatIsFinishedOnlyOnce) {
+  v1::Operation norm;
+  norm.mutable_reduction()->set_function(v1::Reduction::FUNCTION_NORM);
+  norm.mutable_reduction()->mutable_input()->set_handle(1);
+  norm.add_outputs()->set_handle(2);
+  RunTwice(norm, 1);
+  EXPECT_EQ(runner_.launched.size(), 4u);
+}
+
+// Another number of parts has another plan, though the whole is the same.
+TEST_F(SpreadPlansTest, OtherPartsAreCombinedAnew) {
+  v1::Operation sum;
+  sum.mutable_reduction()->set_function(v1::Reduction::FUNCTION_SUM);
+  sum.mutable_reduction()->mutable_input()->set_handle(1);
+  sum.add_outputs()->set_handle(2);
+  RunTwice(sum, 1);
+  const PlannedPtr of_three = runner_.launched.back();
+  runner_.launched.clear();
+  session::ArrayList parts;
+  for (int i = 0; i < 2; ++i) parts.push_back(runner_.New(Contiguous(DType::kFloat32, {12})));
+  ShardedOperation sharded{.operation = &sum};
+  sharded.inputs.push_back(
+      WholeOf(Contiguous(DType::kFloat32, {24}), {.devices = {0, 1}}, std::move(parts)));
+  sharded.existing.push_back(nullptr);
+  sharded.input_fields.assign(1, "input");
+  sharded.output_fields.assign(1, "output");
+  sharded.wanted.resize(1);
+  ASSERT_TRUE(RunSharded(sharded, runner_).ok());
+  ASSERT_EQ(runner_.launched.size(), 3u);
+  EXPECT_NE(runner_.launched.back(), of_three);
+  EXPECT_EQ(runner_.launched.back()->plan.task.elementwise().inputs_size(), 2);
+}
+
+}  // namespace
+}  // namespace stride::scheduler
