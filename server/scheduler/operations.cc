@@ -394,7 +394,7 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
   }
   if (!copied.empty()) return LaunchConverted(tenant, operation, deadline, resolved, copied);
 
-  std::shared_ptr<Task> task = NewTask(tenant, LabelOf(operation), deadline, resolved);
+  std::shared_ptr<Task> task = NewTask(tenant, LabelOf(operation), deadline, resolved, *planned);
   bool is_kernel = operation.has_kernel_launch();
   task->required_kind = plan->required_kind;
   // Which of a kernel's arrays are written is known once it is compiled; until then all may be, but
@@ -447,7 +447,6 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
     accepted.outputs = std::move(resolved.outputs);
     return accepted;
   }
-  task->planned = *std::move(planned);
   if (is_kernel) {
     if (absl::Status status = PrepareKernel(tenant, operation, task.get()); !status.ok())
       return status;
@@ -475,8 +474,9 @@ absl::StatusOr<std::shared_ptr<const Planned>> Operations::PlanFor(
 }
 
 std::shared_ptr<Task> Operations::NewTask(const TenantId& tenant, std::string label,
-                                          absl::Time deadline, const Resolved& resolved) {
-  auto task = std::make_shared<Task>();
+                                          absl::Time deadline, const Resolved& resolved,
+                                          std::shared_ptr<const Planned> planned) {
+  auto task = std::make_shared<Task>(std::move(planned));
   task->id = next_task_++;
   task->tenant = tenant;
   task->session = resolved.session;
@@ -619,9 +619,9 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchReplay(const TenantId& te
                                                               absl::Time deadline,
                                                               const Resolved& resolved) {
   const ops::ProgramGraph& graph = replay->graph;
-  std::shared_ptr<Task> task = NewTask(tenant, label, deadline, resolved);
+  std::shared_ptr<Task> task =
+      NewTask(tenant, label, deadline, resolved, MakePlanned(PlanOf(*replay)));
   task->replay = replay;
-  task->planned = MakePlanned(PlanOf(*replay));
   task->required_kind = graph.required_kind;
   for (const wire::Code& code : graph.codes) {
     if (code.has_source() && code.source().kind() != wire::Source::KIND_CUDA_CPP)

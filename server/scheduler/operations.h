@@ -120,7 +120,8 @@ class Operations {
   absl::StatusOr<Programs::Ready> FindProgram(const TenantId& tenant, const v1::ProgramCall& call,
                                               const Resolved& resolved, Programs::Draft* draft);
   std::shared_ptr<Task> NewTask(const TenantId& tenant, std::string label, absl::Time deadline,
-                                const Resolved& resolved);
+                                const Resolved& resolved,
+                                std::shared_ptr<const Planned> planned = NoPlan());
   // Publishes the outputs and lets the task go its way.
   absl::Status Begin(const TenantId& tenant, const std::shared_ptr<Task>& task, Resolved& resolved);
   absl::StatusOr<Accepted> LaunchThroughTemporary(const TenantId& tenant,

@@ -59,6 +59,8 @@ using TaskList = absl::InlinedVector<std::shared_ptr<Task>, 2>;
 // upload, a download), which takes part in the ordering but runs nowhere. Members are guarded by
 // the engine's lock, but for those that are set before Enqueue and const afterwards.
 struct Task : store::Access, std::enable_shared_from_this<Task> {
+  explicit Task(std::shared_ptr<const Planned> planned = NoPlan()) : planned(std::move(planned)) {}
+
   const ops::Plan& plan() const { return planned->plan; }
 
   // Set before Enqueue.
@@ -67,7 +69,7 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   std::shared_ptr<session::Session> session;  // may be null
   std::string label;
   bool host_access = false;
-  std::shared_ptr<const Planned> planned = NoPlan();  // never null
+  std::shared_ptr<const Planned> planned;  // never null
   std::shared_ptr<const v1::Operation>
       operation;                     // kernels: their arguments are bound once the code is compiled
   std::vector<ops::Input> inputs;    // likewise

@@ -33,6 +33,7 @@ std::vector<uint64_t> Reclaimer::TakeDeadRecords() {
 
 std::shared_ptr<Buffer> Reclaimer::NextUsed(int place, bool spare, Use* after) {
   absl::MutexLock lock(&mutex_);
+  EnterNew();
   Order& order = orders_[{place, spare}];
   for (auto it = order.upper_bound(*after); it != order.end(); it = order.upper_bound(*after)) {
     // It cannot be gone: before that it has to be taken out here.
@@ -57,17 +58,34 @@ std::shared_ptr<Buffer> Reclaimer::NextUsed(int place, bool spare, Use* after) {
 void Reclaimer::List(Buffer& buffer) {
   absl::MutexLock lock(&mutex_);
   TakeOut(buffer);
-  if (buffer.passing) return;
-  buffer.listed_spare_ = buffer.spare();
-  for (const auto& [place, block] : buffer.replicas) {
-    buffer.listed_.emplace_back(place, buffer.last_use);
-    Order& order = orders_[{place, buffer.listed_spare_}];
-    // Nearly always the last.
-    order.emplace_hint(order.end(), Use{buffer.last_use, &buffer}, buffer.weak_from_this());
+  if (buffer.passing || buffer.replicas.empty()) return;
+  buffer.is_new_ = true;
+  buffer.newer_ = nullptr;
+  buffer.older_ = newest_;
+  if (newest_ != nullptr) newest_->newer_ = &buffer;
+  newest_ = &buffer;
+}
+
+void Reclaimer::EnterNew() {
+  for (Buffer* next = newest_; next != nullptr;) {
+    Buffer& buffer = *std::exchange(next, next->older_);
+    buffer.is_new_ = false;
+    buffer.listed_spare_ = buffer.spare();
+    for (const auto& [place, block] : buffer.replicas) {
+      buffer.listed_.emplace_back(place, buffer.last_use);
+      orders_[{place, buffer.listed_spare_}].emplace(Use{buffer.last_use, &buffer},
+                                                     buffer.weak_from_this());
+    }
   }
+  newest_ = nullptr;
 }
 
 void Reclaimer::TakeOut(Buffer& buffer) {
+  if (std::exchange(buffer.is_new_, false)) {
+    (buffer.newer_ != nullptr ? buffer.newer_->older_ : newest_) = buffer.older_;
+    if (buffer.older_ != nullptr) buffer.older_->newer_ = buffer.newer_;
+    return;  // not in both
+  }
   for (const auto& [place, time] : buffer.listed_)
     orders_[{place, buffer.listed_spare_}].erase(Use{time, &buffer});
   buffer.listed_.clear();

@@ -81,6 +81,8 @@ class Reclaimer {
 
  private:
   void TakeOut(Buffer& buffer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Enters the new ones into the orders.
+  void EnterNew() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Account account_;
   absl::Mutex mutex_;
@@ -89,6 +91,9 @@ class Reclaimer {
   // By place and `spare`. A use moves nothing: that is made good when somebody looks.
   using Order = absl::btree_map<Use, std::weak_ptr<Buffer>>;
   std::map<std::pair<int, bool>, Order> orders_ ABSL_GUARDED_BY(mutex_);
+  // Those whose blocks changed since somebody looked: most die before the next one does, and are in
+  // no order ever. Linked through themselves, the latest first.
+  Buffer* newest_ ABSL_GUARDED_BY(mutex_) = nullptr;
   std::atomic<bool> any_dead_{false};
   uint64_t last_use_ = 0;                         // guarded by the scheduler's lock
   std::vector<std::shared_ptr<Buffer>> changed_;  // guarded by the scheduler's lock
@@ -184,6 +189,8 @@ struct Buffer : std::enable_shared_from_this<Buffer> {
   friend class Reclaimer;
   absl::InlinedVector<std::pair<int, uint64_t>, 1> listed_;  // place, and the time of use
   bool listed_spare_ = false;
+  bool is_new_ = false;
+  Buffer *newer_ = nullptr, *older_ = nullptr;  // among the new ones
 };
 
 }  // namespace stride::store
