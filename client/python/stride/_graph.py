@@ -432,10 +432,15 @@ class Flush:
         if len(origins) > 1:
             self.operation(handle, origins, expression=pb.Expression(text=text, inputs=inputs))
         else:
-            operands = [self.operand(one) for one in node.inputs]
+            operands = [self.operand(one) if type(one) is Number else self.materialise(one) for one in node.inputs]
             ufunc = self.begin(handle, node.origin).ufunc
             ufunc.function = node.op
-            ufunc.inputs.extend(operands)
+            add = ufunc.inputs.add
+            for one in operands:
+                if type(one) is int:
+                    add().handle = one  # copying an Operand costs more
+                else:
+                    add().CopyFrom(one)
 
     def _expression(self, node: Node) -> tuple:
         """Text, inputs and origins of the nodes that are fused with this one."""

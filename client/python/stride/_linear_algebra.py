@@ -26,7 +26,9 @@ def matmul_nodes(left, right) -> Array:
     dtype = left.dtype if left.dtype is right.dtype else _inference.promote(left.dtype, right.dtype)
 
     def build(flush, node, operands):
-        flush.operation(node.handle, node.origin, matmul=pb.Matmul(left=operands[0], right=operands[1]))
+        matmul = flush.begin(node.handle, node.origin).matmul
+        matmul.left.CopyFrom(operands[0])
+        matmul.right.CopyFrom(operands[1])
 
     return wrap(record(left.session, shape, dtype, build, (left, right), inner))
 
