@@ -279,6 +279,18 @@ class LazyTest(client_case.ClientCase):
         with self.assertRaises(st.Cancelled):
             product.to_numpy()
 
+    def test_what_no_command_can_be_made_of_is_told_by_each_result(self):
+        x, _ = self.matrix(32)
+
+        def build(flush, operands, handles, origin):
+            raise ValueError("there is no such command")
+
+        with self.long_from(1):
+            nodes = _graph.record_several(self.session, [((2,), x.dtype)] * 2, build, (x._node,))
+        for node in (*nodes, *nodes):
+            with self.assertRaisesRegex(ValueError, "no such command"):
+                self.session.read(node)
+
     def test_nothing_is_sent_while_a_function_is_traced(self):
         x, host = self.matrix(32)
         with self.long_from(1), Sent(self.session) as sent:
