@@ -5,12 +5,15 @@ import gc
 import operator
 import os
 import pathlib
+import time
+import unittest.mock
 
 import numpy as np
 
 import client_case
 import stride as st
 from client_case import Sent
+from stride import _graph
 
 
 def line_of(mark):
@@ -152,6 +155,161 @@ class LazyTest(client_case.ClientCase):
             self.session.synchronize()
         self.assertIn("ufunc", sent.kinds)
         self.same(x, np.full(3, 2.0))
+
+    # --- what is sent before anybody reads it ---
+
+    def long_from(self, num_bytes):
+        return unittest.mock.patch.object(_graph, "LONG_BYTES", num_bytes)
+
+    def matrix(self, n):
+        host = np.random.default_rng(n).normal(size=(n, n))
+        x = st.asarray(host) + 0
+        np.asarray(x)
+        return x, host
+
+    def test_a_long_operation_is_sent_as_it_is_recorded(self):
+        x, host = self.matrix(32)
+        with self.long_from(8192), Sent(self.session) as sent:
+            product = x @ x
+            self.assertEqual(sent.kinds, ["matmul"])
+            total = st.sum(x, axis=0)
+            running = st.cumulative_sum(x, axis=0)
+            q, _ = st.linalg.qr(x)
+            st.fft.fft(x)
+            self.assertEqual(sent.kinds, ["matmul", "reduction", "accumulation", "linalg", "fft"])
+            self.assertEqual(sent.num_messages, 5)
+        for ours, numpys in ((product, host @ host), (total, host.sum(0)), (running, host.cumsum(0)), (q, np.linalg.qr(host)[0])):
+            self.same(ours, numpys, rtol=1e-10)
+
+    def test_it_runs_though_nobody_reads(self):
+        x, _ = self.matrix(32)
+        with self.long_from(8192):
+            product = x @ x
+        name = f"{self.session.name}/arrays/{product._node.handle}"
+        deadline = time.monotonic() + 60
+        while not any(one["name"] == name for one in self.session.list_arrays()):
+            self.assertLess(time.monotonic(), deadline, "the product is not at the daemon")
+
+    def test_a_short_operation_waits_for_a_read(self):
+        x, host = self.matrix(32)
+        with Sent(self.session) as sent:
+            total = st.sum(x @ x)
+            self.assertEqual(sent.num_messages, 0)
+            self.assertAlmostEqual(float(total), (host @ host).sum())
+            self.assertEqual(sent.num_messages, 1)
+
+    def test_products_are_long_by_what_they_compute(self):
+        x, host = self.matrix(64)
+        moved = 3 * x.nbytes
+        with self.long_from(moved + 1), Sent(self.session) as sent:
+            product = x @ x
+            self.assertEqual(sent.num_messages, 0)
+        with self.long_from(moved + 1), unittest.mock.patch.object(_graph, "_BYTES_PER_PRODUCT", 1), Sent(self.session) as sent:
+            other = x @ x
+            st.linalg.inv(x)
+            self.assertEqual(sent.kinds, ["matmul", "linalg"])
+        self.same(product, host @ host, rtol=1e-10)
+        self.same(other, host @ host, rtol=1e-10)
+
+    def test_elementwise_functions_and_views_wait_however_long_they_are(self):
+        x, host = self.matrix(32)
+        with self.long_from(1), Sent(self.session) as sent:
+            y = (st.exp(x) + x) * 2
+            part = y.T[1:]
+            self.assertEqual(sent.num_messages, 0)
+            # What the sum needs goes with it, in one expression; what only y needs does not.
+            total = st.sum(st.cos(x) * x + 1)
+            self.assertEqual(sent.kinds, ["expression", "reduction"])
+            self.assertEqual(sent.num_messages, 1)
+        self.same(part, ((np.exp(host) + host) * 2).T[1:], rtol=1e-12)
+        self.assertAlmostEqual(float(total), (np.cos(host) * host + 1).sum())
+
+    def test_what_may_yet_be_fused_is_not_parted(self):
+        x, host = self.matrix(32)
+
+        def squares(x):
+            centred = x - 1
+            total = st.sum(centred * 2)  # centred is held as yet
+            return total
+
+        with self.long_from(1024), Sent(self.session) as sent:
+            total = squares(x)
+            self.assertEqual(sent.num_messages, 0)
+            self.assertAlmostEqual(float(total), ((host - 1) * 2).sum())
+            self.assertEqual(sent.kinds, ["expression", "reduction"])
+
+    def test_what_is_used_twice_is_looked_at_once(self):
+        # A walk along every path from a result to its inputs would take 2**48 steps.
+        x, host = self.matrix(4)
+        power = (x / np.abs(np.linalg.eigvals(host)).max()) + 0
+        for _ in range(48):
+            power = power @ power
+        wide = st.asarray(np.ones((4, 64)))
+        np.asarray(wide)
+        with self.long_from(1024):
+            power @ wide
+
+    def test_few_elements_of_a_long_array_are_short(self):
+        table, host = self.matrix(64)
+        where = st.asarray(np.array([5, 3]))
+        with self.long_from(8192), Sent(self.session) as sent:
+            rows = st.take(table, where, axis=0)
+            self.assertEqual(sent.num_messages, 0)
+            every = st.take(table, np.arange(64)[::-1], axis=0)
+            self.assertEqual(sent.num_messages, 1)
+        self.same(rows, host[[5, 3]])
+        self.same(every, host[::-1])
+
+    def test_what_was_sent_read_what_was_there(self):
+        x, host = self.matrix(32)
+        with self.long_from(8192):
+            before = x @ x
+            x[0] = 7.0
+            after = x @ x
+        changed = host.copy()
+        changed[0] = 7
+        self.same(before, host @ host, rtol=1e-10)
+        self.same(after, changed @ changed, rtol=1e-10)
+
+    def test_errors_of_what_was_sent_are_told_by_the_array(self):
+        x, _ = self.matrix(32)
+        with self.long_from(1):
+            wrong = x.to_device("cuda:5")  # sent line
+            later = wrong @ x
+        for one in (later, wrong):
+            with self.assertRaises(st.NotFound) as raised:
+                one.to_numpy()
+            self.assertEqual(raised.exception.origin, f"{os.path.abspath(__file__)}:{line_of('sent line')}")
+
+    def test_a_closed_session_is_told_of_by_the_read(self):
+        with st.connect(self.daemon.address, timeout=120, local=client_case.LOCAL) as session:
+            x = st.asarray(np.ones((32, 32)))
+        self.assertTrue(session.closed)
+        with self.long_from(1):
+            product = x @ x
+        with self.assertRaises(st.Cancelled):
+            product.to_numpy()
+
+    def test_what_no_command_can_be_made_of_is_told_by_each_result(self):
+        x, _ = self.matrix(32)
+
+        def build(flush, operands, handles, origin):
+            raise ValueError("there is no such command")
+
+        with self.long_from(1):
+            nodes = _graph.record_several(self.session, [((2,), x.dtype)] * 2, build, (x._node,))
+        for node in (*nodes, *nodes):
+            with self.assertRaisesRegex(ValueError, "no such command"):
+                self.session.read(node)
+
+    def test_nothing_is_sent_while_a_function_is_traced(self):
+        x, host = self.matrix(32)
+        with self.long_from(1), Sent(self.session) as sent:
+            traced = st.jit(lambda x: (x @ x) + st.sum(x))
+            result = traced(x)
+            # The replay is one operation, and long.
+            self.assertEqual(sent.kinds, ["program_call"])
+        self.same(result, host @ host + host.sum(), rtol=1e-10)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,8 @@
         x = st.arange(1_000_000, dtype=st.float32)
         print(float(st.sum(st.cos(x) ** 2 + st.sin(x) ** 2)))
 
-The module is an array API namespace (2024.12). Operations record themselves; reading a value computes it, in one round trip."""
+The module is an array API namespace (2024.12). Operations record themselves; reading a value computes it, in one round trip.
+Long ones that fuse with nothing, such as products of large matrices, begin as soon as they are recorded."""
 
 import math as _math
 

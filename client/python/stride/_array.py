@@ -19,7 +19,9 @@ class Array(NumpyMethods):
     """An n-dimensional array on a daemon's device, computed when it is read.
 
     Operations record themselves and return at once; reading (`np.asarray`, `float`, `print`, `tolist`) sends what is needed in one round
-    trip. Slices, transposes and reshapes are views, as in NumPy. In-place operators and assignment change what views see."""
+    trip. What is never read is never computed, but for long operations that fuse with nothing (products, reductions, copies of some 256 MiB):
+    they are sent as they are recorded, and run meanwhile. Slices, transposes and reshapes are views, as in NumPy. In-place operators and
+    assignment change what views see."""
 
     __slots__ = ("_node", "__weakref__")
     _node: Node

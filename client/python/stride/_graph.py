@@ -1,7 +1,7 @@
 """Values, recorded before they are computed, and how a flush turns them into commands."""
 
-import math
 import weakref
+from math import prod
 from typing import Callable, List, Optional, Tuple, Union
 
 import numpy as np
@@ -16,6 +16,12 @@ MAX_WEIGHT = 64
 # Of one kernel: the daemon's limit for input arrays and the result together is 64 (numbers have one of their own, which a chain of MAX_WEIGHT cannot
 # reach).
 _MAX_ARRAYS = 63
+# Work from which on what is never fused into its readers is sent as soon as it is recorded (`record`), in bytes that a device moves: some 60 us of an H200,
+# which is more than a message costs, so that the device is not left waiting for the next one.
+LONG_BYTES = 256 << 20
+# A product and its sum in float32 take as long as so many bytes of device memory: 67 TFLOP/s and 4.8 TB/s, by NVIDIA's data sheet of the H200.
+_BYTES_PER_PRODUCT = 2 * 4.8 / 67
+_MAX_ITEM_BYTES = 16
 # A recorded value used twice is computed twice, in two expressions, only when that is as cheap as reading it.
 _MAX_REPEATED_WEIGHT = 2
 
@@ -110,7 +116,7 @@ class Node:
 
     @property
     def size(self) -> int:
-        return math.prod(self.shape)
+        return prod(self.shape)
 
     @property
     def nbytes(self) -> int:
@@ -173,8 +179,8 @@ def meet(first, second):
     return second if second.depth > first.depth else first
 
 
-def record(session, shape, dtype, op: Union[str, Build], inputs: tuple) -> Node:
-    """A deferred node, of a shape and type that the caller has found out."""
+def defer(session, shape, dtype, op: Build, inputs: tuple) -> Node:
+    """A deferred node, of a shape and type that the caller has found out, for what takes a device no time."""
     for one in inputs:
         if type(one) is Node and one.session is not session:
             session = meet(session, one.session)
@@ -183,23 +189,71 @@ def record(session, shape, dtype, op: Union[str, Build], inputs: tuple) -> Node:
     return node
 
 
-def record_several(session, results, build, inputs: tuple) -> List[Node]:
-    """Nodes for an operation with several results, (shape, dtype) each. `build(flush, operands, handles, origin)` adds the command."""
+def record(session, shape, dtype, op: Build, inputs: tuple, depth: int = 0, picks: bool = False) -> Node:
+    """As `defer`, for what takes time and is never fused into its readers: sent at once where it is long, so that the device works while the program goes on.
+
+    `depth`: products summed for each element of the result, where to compute them may take longer than to move inputs and result. `picks`: of the first input
+    no more elements are read than the result has."""
+    size = num_elements = prod(shape)
+    for one in inputs:
+        if type(one) is Node:
+            num_elements += prod(one.shape)
+            if one.session is not session:
+                session = meet(session, one.session)
+    node = Node(session, shape, dtype, op, inputs, caller())
+    session.recorded(node)
+    # Most are far from it.
+    if num_elements * _MAX_ITEM_BYTES >= LONG_BYTES or depth and size * depth * _BYTES_PER_PRODUCT >= LONG_BYTES:
+        inputs = (node, *inputs[1:]) if picks else inputs
+        _send_if_long((node, *inputs), size * depth)
+    return node
+
+
+def record_several(session, results, build, inputs: tuple, num_products: int = 0) -> List[Node]:
+    """Nodes for an operation with several results, (shape, dtype) each. `build(flush, operands, handles, origin)` adds the command. Sent at once
+    where `record` would; `num_products`: of the whole operation."""
     group: List[weakref.ref] = []
 
     def build_group(flush, node, operands):
         alive = [one() for one in group]
-        for other in alive:
+        handles = [flush.scratch() if one is None else node.handle if one is node else flush.session.next_id() for one in alive]
+        build(flush, operands, handles, node.origin)
+        for other, handle in zip(alive, handles):
             if other is not None and other is not node:
-                other.handle = flush.session.next_id()
-        build(flush, operands, [flush.scratch() if other is None else other.handle for other in alive], node.origin)
-        for other in alive:
-            if other is not None and other is not node:
-                other.sent(other.handle)
+                other.sent(handle)
 
-    nodes = [record(session, shape, dtype, build_group, inputs) for shape, dtype in results]
+    nodes = [defer(session, shape, dtype, build_group, inputs) for shape, dtype in results]
     group.extend(map(weakref.ref, nodes))
+    if nodes:
+        _send_if_long((*nodes, *inputs), num_products)
     return nodes
+
+
+def _send_if_long(moved, num_products: int) -> None:
+    """Sends the first of the nodes (and numbers) that it reads or writes where that is worth a message."""
+    node = moved[0]
+    if num_products * _BYTES_PER_PRODUCT < LONG_BYTES and sum(one.nbytes for one in moved if type(one) is Node) < LONG_BYTES:
+        return
+    if not _parts_long_expression(node):
+        node.session.send_early(node)
+
+
+def _parts_long_expression(node: Node) -> bool:
+    """Whether to compute `node` now would write out, for the array that holds it, a long elementwise value below its inputs: it is fused, if the array is gone
+    by the time of a read, as those of a function's local variables are."""
+    below = {one for one in node.inputs if type(one) is Node}
+    seen = set(below)
+    while below:
+        reader = below.pop()
+        for one in reader.inputs:
+            if type(one) is Node and one.op is not None:
+                could_fuse = type(reader.op) is str and type(one.op) is str and one.held and one.shape == reader.shape
+                if could_fuse and 2 * one.nbytes >= LONG_BYTES:  # written and read once more
+                    return True
+                if one not in seen:
+                    below.add(one)
+                    seen.add(one)
+    return False
 
 
 def elementwise(name: str, inputs: tuple) -> Node:
@@ -381,10 +435,15 @@ class Flush:
         if len(origins) > 1:
             self.operation(handle, origins, expression=pb.Expression(text=text, inputs=inputs))
         else:
-            operands = [self.operand(one) for one in node.inputs]
+            operands = [self.operand(one) if type(one) is Number else self.materialise(one) for one in node.inputs]
             ufunc = self.begin(handle, node.origin).ufunc
             ufunc.function = node.op
-            ufunc.inputs.extend(operands)
+            add = ufunc.inputs.add
+            for one in operands:
+                if type(one) is int:
+                    add().handle = one  # copying an Operand costs more
+                else:
+                    add().CopyFrom(one)
 
     def _expression(self, node: Node) -> tuple:
         """Text, inputs and origins of the nodes that are fused with this one."""

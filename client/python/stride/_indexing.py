@@ -8,7 +8,7 @@ import numpy as np
 
 from stride import _errors, _inference
 from stride._array import Array, node_of, wrap
-from stride._graph import Node, record
+from stride._graph import Node, defer
 from stride.v1 import operation_pb2 as pb
 
 _INT64 = np.iinfo(np.int64)
@@ -104,7 +104,7 @@ def make_view(node: Node, steps: list, shape, strides, host=None) -> Node:
     def build(flush, view, operands):
         flush.operation(view.handle, view.origin, view=pb.View(input=operands[0], steps=steps))
 
-    view = record(node.session, tuple(shape), node.dtype, build, (node,))
+    view = defer(node.session, tuple(shape), node.dtype, build, (node,))
     view.strides = tuple(strides)
     view.share_buffer(node)
     view.device = node.device

@@ -8,7 +8,7 @@ import numpy as np
 
 from stride import _dtypes, _errors
 from stride._array import Array, node_of, wrap
-from stride._graph import record, spec_of
+from stride._graph import defer, spec_of
 from stride._kernel import RawKernel
 from stride._session import Session, current_session
 from stride.v1 import array_pb2, array_service_pb2, job_service_pb2, job_service_pb2_grpc, kernel_service_pb2, \
@@ -45,7 +45,7 @@ def load(name: str, *, session: Optional[Session] = None) -> Array:
     def build(flush, node, operands):
         flush.operation(node.handle, node.origin, view=pb.View(input=pb.Operand(name=full)))
 
-    array = wrap(record(session, tuple(described.shape), _dtypes.dtype_numbered(described.data_type), build, ()))
+    array = wrap(defer(session, tuple(described.shape), _dtypes.dtype_numbered(described.data_type), build, ()))
     # Its elements may change from elsewhere, and the name may go: it is bound now.
     session.flush((array._node,))
     return array

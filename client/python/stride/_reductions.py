@@ -42,7 +42,8 @@ def reduce_by(function: Union[int, str], node: Node, axes: tuple, keepdims: bool
               initial: Optional[Number] = None, more: tuple = ()) -> Array:
     """One operation. `function`: the service's number, or a ufunc's or reduction's name. `dtype` is the result's; `data_type` what the request asks for."""
     shape = _inference.broadcast(node.shape, *(one.shape for one in more)) if more else node.shape
-    shape = tuple([1 if i in axes else n for i, n in enumerate(shape) if keepdims or i not in axes])
+    whole = len(axes) == len(shape) and not keepdims
+    shape = () if whole else tuple([1 if i in axes else n for i, n in enumerate(shape) if keepdims or i not in axes])
     start = None if initial is None else initial.to_proto()
 
     def build(flush, result, operands):

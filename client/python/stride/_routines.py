@@ -26,14 +26,14 @@ def _array(x) -> Array:
     return x if isinstance(x, Array) else wrap(node_of(x))
 
 
-def _record(kind: str, message, shape, dtype, nodes: tuple, fill) -> Array:
-    """A node for `message`, into which `fill(message, operands)` puts the inputs."""
+def _record(kind: str, message, shape, dtype, nodes: tuple, fill, picks: bool = False) -> Array:
+    """A node for `message`, into which `fill(message, operands)` puts the inputs; `picks` as in _graph.record."""
 
     def build(flush, node, operands):
         fill(message, operands)
         flush.operation(node.handle, node.origin, **{kind: message})
 
-    return wrap(record(nodes[0].session, tuple(shape), dtype, build, nodes))
+    return wrap(record(nodes[0].session, tuple(shape), dtype, build, nodes, picks=picks))
 
 
 # --- order ---
@@ -67,7 +67,7 @@ def searchsorted(x1, x2, /, *, side: str = "left", sorter=None) -> Array:
         search.sorted.CopyFrom(operands[0])
         search.values.CopyFrom(operands[1])
 
-    return _record("search", pb.Search(right=side == "right"), nodes[1].shape, _dtypes.int64, nodes, fill)
+    return _record("search", pb.Search(right=side == "right"), nodes[1].shape, _dtypes.int64, nodes, fill, picks=True)
 
 
 # --- running results ---
@@ -102,18 +102,19 @@ def gather(x: Array, indices: List[Array], axis: int, along_axis: bool = False, 
     nodes = (x._node, *(index._node for index in indices))
     if along_axis:
         others = [n for i, n in enumerate(x.shape) if i != axis]
-        index = list(indices[0].shape)
-        extent = index.pop(axis)
-        shape = list(_inference.broadcast(tuple(others), tuple(index)))
+        rest = list(indices[0].shape)
+        extent = rest.pop(axis)
+        shape = list(_inference.broadcast(tuple(others), tuple(rest)))
         shape.insert(axis, extent)
     else:
-        shape = (*x.shape[:axis], *_inference.broadcast(*(index.shape for index in indices)), *x.shape[axis + len(indices):])
+        index = indices[0].shape if len(indices) == 1 else _inference.broadcast(*(one.shape for one in indices))
+        shape = (*x.shape[:axis], *index, *x.shape[axis + len(indices):])
 
     def fill(message, operands):
         message.input.CopyFrom(operands[0])
         message.indices.extend(operands[1:])
 
-    return _record("gather", pb.Gather(axis=axis, along_axis=along_axis, mode=_mode(mode)), shape, x.dtype, nodes, fill)
+    return _record("gather", pb.Gather(axis=axis, along_axis=along_axis, mode=_mode(mode)), shape, x.dtype, nodes, fill, picks=True)
 
 
 def _indices(array) -> Array:

@@ -188,6 +188,15 @@ class Session:
             if len(self._recorded) > _SWEEP_AFTER // 2:
                 self.settle()
 
+    def send_early(self, node: Node) -> None:
+        """Sends what computes a node that nobody reads yet. Raises nothing: a node that cannot be sent stays as it is, and who reads it is told why."""
+        if self.is_trace:
+            return
+        try:
+            self.flush((node,))
+        except Exception:
+            pass  # also what builders raise
+
     def flush(self, nodes, then=None) -> None:
         """Sends what computes these nodes; `then(flush)` may add commands."""
         with self._lock:

@@ -67,7 +67,9 @@ def _compute(name: str, function: str, arrays, results, **flags) -> list:
         flush.add(operation, origin)
 
     nodes = tuple(array._node for array in arrays)
-    return [wrap(node) for node in record_several(nodes[0].session, results, build, nodes)]
+    # Those that iterate need many times that.
+    num_products = math.prod(nodes[0].shape) * min(nodes[0].shape[-2:])
+    return [wrap(node) for node in record_several(nodes[0].session, results, build, nodes, num_products)]
 
 
 def cholesky(x, /, *, upper: bool = False) -> Array:
