@@ -105,9 +105,7 @@ void CudaDevice::LaunchGathered() {
 std::vector<absl::Status> CudaDevice::LaunchEach(absl::Span<EmittedLaunch> launches) {
   std::vector<absl::Status> statuses;
   for (EmittedLaunch& launch : launches) {
-    TaskEnd end;
-    statuses.push_back(
-        LaunchPrepared(MakeLowering(compute_.get(), /*device_fault=*/0, &end), launch));
+    statuses.push_back(LaunchPrepared(*driver_, compute_.get(), launch));
     if (!statuses.back().ok()) CheckAlive();
   }
   return statuses;
