@@ -91,6 +91,8 @@ class CudaDevice : public worker::Device {
   // Enqueue, after LaunchGathered.
   bool Gather(const wire::Task& task);
   void LaunchGathered();
+  // False: the driver refused, and none was launched. It is not asked again.
+  bool LaunchTogether(absl::Span<EmittedLaunch> launches);
   std::vector<absl::Status> LaunchEach(absl::Span<EmittedLaunch> launches);
   // What is looked up from now on is used by the task with this mark.
   void BeginTask(uint32_t mark);

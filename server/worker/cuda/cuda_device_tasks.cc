@@ -82,17 +82,8 @@ void CudaDevice::LaunchGathered() {
   environment_.status_page->started_sequence.store(last, std::memory_order_release);
   poller_->Begin(CompletionPoller::kCompute, absl::MakeSpan(gathered_work_));
   std::vector<absl::Status> statuses(gathered_.size());
-  absl::Status together = absl::FailedPreconditionError("one launch is no batch");
-  if (gathered_.size() > 1 && batches_) {
-    together = batch_->Launch(absl::MakeSpan(gathered_));
-    if (!together.ok()) {
-      CheckAlive();
-      batches_ = false;
-      std::fprintf(stderr, "stride worker: tasks are launched one by one: %s\n",
-                   together.ToString().c_str());
-    }
-  }
-  if (!together.ok()) statuses = LaunchEach(absl::MakeSpan(gathered_));
+  const bool together = gathered_.size() > 1 && LaunchTogether(absl::MakeSpan(gathered_));
+  if (!together) statuses = LaunchEach(absl::MakeSpan(gathered_));
   for (size_t i = 0; i < statuses.size(); ++i) {
     if (!statuses[i].ok()) wire::MarkFailed(*environment_.status_page, gathered_work_[i].id);
   }
@@ -100,6 +91,16 @@ void CudaDevice::LaunchGathered() {
   poller_->Launched(CompletionPoller::kCompute, statuses);
   gathered_.clear();
   gathered_work_.clear();
+}
+
+bool CudaDevice::LaunchTogether(absl::Span<EmittedLaunch> launches) {
+  const absl::Status launched = batch_->Launch(launches);
+  if (launched.ok()) return true;
+  CheckAlive();
+  batches_ = false;
+  std::fprintf(stderr, "stride worker: tasks are launched one by one: %s\n",
+               launched.ToString().c_str());
+  return false;
 }
 
 std::vector<absl::Status> CudaDevice::LaunchEach(absl::Span<EmittedLaunch> launches) {
