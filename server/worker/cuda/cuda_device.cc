@@ -273,7 +273,7 @@ void CudaDevice::Copy(const wire::Copy& copy) {
   if (!status.ok()) CheckAlive();
   const uint64_t word = up ? offsetof(CopyMarks, upload) : offsetof(CopyMarks, download);
   WriteMark(stream, copy_marks_region_.device_address() + word, mark);
-  poller_->Launched(lane, std::move(status));
+  poller_->Launched(lane, {std::move(status)});
 }
 
 absl::Status CudaDevice::LaunchCopy(const wire::Copy& copy, CUstream stream) {

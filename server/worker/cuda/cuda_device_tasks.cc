@@ -47,7 +47,8 @@ void CudaDevice::Enqueue(const wire::Task& task) {
   }
   scratch_->Trim();
   if (!end.told) WriteMark(compute_.get(), end.mark.word, mark);
-  poller_->Launched(CompletionPoller::kCompute, std::move(status), std::exchange(task_faults_, {}));
+  poller_->Launched(CompletionPoller::kCompute, {std::move(status)},
+                    std::exchange(task_faults_, {}));
 }
 
 void CudaDevice::EnqueueAll(const google::protobuf::RepeatedPtrField<wire::Task>& tasks) {
