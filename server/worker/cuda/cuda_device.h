@@ -76,8 +76,6 @@ class CudaDevice : public worker::Device {
   static constexpr uint64_t kProgramScratchBytes = 16 << 20;
 
   absl::Status StartStreams();
-  // Makes it with the first graph that can use it. False: there is no memory for it.
-  bool HasProgramScratch();
   // A task, or a step of a graph, on `stream`. `fault`, `device_fault`: see GraphTable::LowerStep.
   absl::Status Lower(const wire::Task& task, CUstream stream, codegen::RoutineFault* fault,
                      CUdeviceptr device_fault, TaskEnd* end = nullptr);
