@@ -20,7 +20,7 @@ struct Transport {
 
 struct Setup {
   std::vector<Transport> transports;
-  // One of each kind, as NameInRows has it.
+  // One of each kind, by its place, so that rows have the same ids on every machine.
   std::vector<std::string> devices;
   int64_t transfer_bytes = 0;
   // Turns of what takes microseconds, and of what takes longer than that.
@@ -48,12 +48,6 @@ Result<void> MeasureCompile(const Setup& setup, Report& report);
 // Two tenants that flood one device, and a third that asks for little. Needs a daemon that believes
 // the tenant's header.
 Result<void> MeasureFairness(const Setup& setup, Report& report);
-
-// `devices/cpu:0`, `devices/cuda:0`: the name that is the same on every machine, so that rows have
-// the same ids.
-inline std::string NameInRows(const Device& device) {
-  return "devices/" + device.kind + ":" + std::to_string(device.index);
-}
 
 // `devices/cpu:0` to `cpu:0`.
 inline std::string ShortName(const std::string& device) {

@@ -109,7 +109,7 @@ Result<void> MeasureKernels(Client& client, const Device& device, Report& report
     if (!seconds) return Broken("NVRTC does not compile the kernel");
     bare.Add(*seconds);
   }
-  AddRows(report, "kernel", "kernel of CUDA C++", ShortName(NameInRows(device)), costs,
+  AddRows(report, "kernel", "kernel of CUDA C++", ShortName(device.place()), costs,
           nvrtc ? "bare NVRTC in a warm process" : kCompiler, nvrtc ? bare : costs.compiler);
   return {};
 }
@@ -121,10 +121,10 @@ Result<void> MeasureCompile(const Setup& setup, Report& report) {
   BENCH_TRY(client, Client::Connect({.address = setup.transports[0].daemon}));
   BENCH_TRY(devices, client.ListDevices());
   for (const Device& device : devices) {
-    if (std::find(setup.devices.begin(), setup.devices.end(), NameInRows(device)) ==
+    if (std::find(setup.devices.begin(), setup.devices.end(), device.place()) ==
         setup.devices.end())
       continue;
-    BENCH_OK(MeasureExpressions(client, NameInRows(device), report));
+    BENCH_OK(MeasureExpressions(client, device.place(), report));
     BENCH_OK(MeasureKernels(client, device, report));
   }
   return {};

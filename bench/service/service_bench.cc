@@ -120,7 +120,7 @@ Result<std::vector<std::string>> DevicesOf(const std::string& address, Report& r
     if (device.state != Device::State::kServing) continue;
     if (std::find(kinds.begin(), kinds.end(), device.kind) != kinds.end()) continue;
     kinds.push_back(device.kind);
-    names.push_back(NameInRows(device));
+    names.push_back(device.place());
     report.AddDevice(ShortName(names.back()), device.model);
   }
   if (names.empty()) return Broken("No device of the daemon serves");

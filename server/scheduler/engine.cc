@@ -209,7 +209,7 @@ class EngineImpl : public Engine {
     if (durability_ != nullptr) durability_->Stop();
     {
       Locked lock(core_);
-      scheduler_.StopStreams();
+      scheduler_.BeginEnd();
     }
     core_.Stop();
     // Not Locked: buffers that go now are no news for a successor, which still has them.

@@ -25,8 +25,6 @@ constexpr size_t kBytesOfCopyThread = size_t{8} << 20;
 constexpr size_t kMaxCopyThreads = 8;
 // Between a worker's death, told by a failed send, and the broker's report of it.
 constexpr absl::Duration kDeathNotice = absl::Seconds(5);
-// A worker has started, or failed to, long before.
-constexpr absl::Duration kStartPatience = absl::Minutes(1);
 
 // From one place of the host's memory to another. One thread copies 8-12 GB/s, less than the memory
 // gives.
@@ -289,6 +287,7 @@ absl::Status Scheduler::CopyBlock(Lane* from, const store::Allocation& source,
 void Scheduler::MoveDone(int device, const std::shared_ptr<store::Buffer>& buffer,
                          const store::Allocation& target, uint64_t num_writes,
                          absl::Status status) {
+  if (ending_ && !status.ok()) return;
   auto it = moves_.find({buffer.get(), device});
   std::vector<std::shared_ptr<Task>> waiters = std::move(it->second.waiters);
   std::vector<std::shared_ptr<Task>> writers = std::move(it->second.writers);
@@ -328,7 +327,7 @@ absl::StatusOr<std::shared_ptr<broker::Worker>> Scheduler::BlockingWorker(
     if (there && arena != nullptr) there = MapFor(lane, arena, /*peer=*/false).ok();
     if (there) return worker;
     // It died; once that is known its successor is asked.
-    auto known = [&] { return lane.worker != worker; };
+    auto known = [&] { return lane.worker != worker || ending_; };
     Await(core_->mutex, absl::Condition(&known), core_->Now() + kDeathNotice);
   }
   return LostWorker();
@@ -338,11 +337,12 @@ absl::Status Scheduler::AwaitWorker(Lane& lane) {
   while (lane.worker == nullptr) {
     uint64_t tries = lane.num_start_tries;
     StartWorker(lane);
-    auto changed = [&] { return lane.worker != nullptr || lane.num_start_tries != tries; };
-    // No try that was put off is made once the daemon ends.
-    const bool tried =
-        Await(core_->mutex, absl::Condition(&changed), core_->Now() + kStartPatience);
-    if (lane.worker == nullptr && (!tried || !lane.start_error.ok())) {
+    // No try that was put off is made once the engine ends.
+    auto changed = [&] {
+      return lane.worker != nullptr || lane.num_start_tries != tries || ending_;
+    };
+    Await(core_->mutex, absl::Condition(&changed), absl::InfiniteFuture());
+    if (lane.worker == nullptr && (ending_ || !lane.start_error.ok())) {
       return TryLater(
           absl::StatusCode::kUnavailable, v1::ERROR_REASON_DEVICE_NOT_SERVING,
           absl::StrCat("the device cannot run work now: devices/", lane.description.id()),
@@ -370,7 +370,7 @@ absl::StatusOr<store::Allocation> Scheduler::BlockingAllocate(Lane& lane, uint64
     uint64_t seen = memory_changes_;
     Memory::Outcome outcome = Allocate(lane, size, turn, &allocation);
     // What others hold is let go when they end: worth a moment.
-    bool wait = outcome == Memory::Outcome::kLater || MayComeFree(lane.device);
+    bool wait = !ending_ && (outcome == Memory::Outcome::kLater || MayComeFree(lane.device));
     if (outcome != Memory::Outcome::kAllocated) {
       outcome = wait && core_->Now() < give_up ? Memory::Outcome::kLater : Memory::Outcome::kFull;
     }
@@ -388,7 +388,7 @@ absl::StatusOr<store::Allocation> Scheduler::BlockingAllocate(Lane& lane, uint64
             {{"device", absl::StrCat("devices/", lane.description.id())},
              {"bytes", absl::StrCat(size)}});
       case Memory::Outcome::kLater: {
-        auto changed = [&] { return memory_changes_ != seen; };
+        auto changed = [&] { return memory_changes_ != seen || ending_; };
         Await(core_->mutex, absl::Condition(&changed), give_up);
       }
     }

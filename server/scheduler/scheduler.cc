@@ -339,6 +339,9 @@ void Scheduler::RemoveUnfinished(Task& task) {
   unfinished_tasks_.pop_back();
 }
 
+// Whoever waits looks again when the lock is given back.
+void Scheduler::BeginEnd() { ending_ = true; }
+
 void Scheduler::DropUnfinished() {
   for (const auto& task : std::exchange(unfinished_tasks_, {})) {
     for (const Use& use : task->uses) {

@@ -87,8 +87,9 @@ class Scheduler {
 
   SpillSample SampleSpill() const;
 
-  // Operations in pieces end where they are, untold: the engine ends.
-  void StopStreams();
+  // The engine ends. Nobody waits any more for a worker, for memory or for a piece of an operation:
+  // what needed it ends where it is, untold, as a successor may have it done.
+  void BeginEnd();
   // Lets go of the tasks that have not ended, untold: the engine ends, and nothing of ours runs any
   // more. They and their buffers hold each other, and would stay.
   void DropUnfinished();
@@ -303,7 +304,7 @@ class Scheduler {
   std::deque<std::shared_ptr<Task>>
       freed_;  // of the tasks that Complete ends now: to be looked at again
   bool evaluating_freed_ = false;
-  bool streams_stopped_ = false;
+  bool ending_ = false;
   std::set<std::pair<int, int>> broken_links_;  // from, to: copies failed there
   int rotation_ = 0;                            // spreads equal choices over the devices
 };

@@ -193,7 +193,7 @@ absl::Status Stream::Start(int64_t index) {
 
 absl::Status Stream::Await(const Task& task) {
   Locked lock(*core_);
-  auto ended = [&] { return task.state == TaskState::kDone || scheduler_->streams_stopped_; };
+  auto ended = [&] { return task.state == TaskState::kDone || scheduler_->ending_; };
   stride::Await(core_->mutex, absl::Condition(&ended), absl::InfiniteFuture());
   if (task.state == TaskState::kDone) return task.result;
   return MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED, "the daemon ends");
@@ -407,7 +407,7 @@ void Scheduler::StopStream(const std::shared_ptr<Task>& task, absl::Status statu
 
 void Scheduler::StreamEnded(const std::shared_ptr<Task>& task, Lane& lane, absl::Status status) {
   Locked lock(*core_);
-  if (streams_stopped_) {
+  if (ending_) {
     task->stream = nullptr;
     return;
   }
@@ -425,8 +425,5 @@ void Scheduler::StreamEnded(const std::shared_ptr<Task>& task, Lane& lane, absl:
     if (next->state == TaskState::kPreparing && next->lane == &lane) Prepare(next);
   }
 }
-
-// Whoever waits for a piece looks again when the lock is given back.
-void Scheduler::StopStreams() { streams_stopped_ = true; }
 
 }  // namespace stride::scheduler

@@ -104,11 +104,6 @@ std::vector<std::string> Admitting(int num_clients) {
           "--max-threads=" + threads, "--max-sessions=" + std::to_string(num_clients + 10'000)};
 }
 
-// By its place, as it is the same on every machine.
-std::string PlaceName(const Device& device) {
-  return "devices/" + device.kind + ":" + std::to_string(device.index);
-}
-
 // The device that is measured: the one named, by its name or its place, else the first that serves.
 Result<Device> Choose(Context& context, Client& client) {
   auto devices = context.ListTriedDevices(client);
@@ -116,7 +111,7 @@ Result<Device> Choose(Context& context, Client& client) {
   const std::string wanted = context.device();
   for (const Device& device : *devices) {
     const bool is_it = wanted.empty() ? device.state == Device::State::kServing
-                                      : wanted == device.name || wanted == PlaceName(device);
+                                      : wanted == device.name || wanted == device.place();
     if (is_it) return device;
   }
   return Error{.code = Code::kNotFound,
@@ -146,7 +141,7 @@ Result<void> Run(Context& context) {
   connection->address = context.address();
 
   std::vector<Json> rows;
-  BenchSetup setup{*options, context, **client, *connection, PlaceName(*device), nullptr};
+  BenchSetup setup{*options, context, **client, *connection, device->place(), nullptr};
   setup.add = [&](const BenchRow& row) {
     rows.push_back(ToJson(row));
     if (context.json()) return;

@@ -7,6 +7,8 @@
 
 namespace stride {
 
+std::string Device::place() const { return "devices/" + kind + ":" + std::to_string(index); }
+
 Result<std::vector<Device>> Client::ListDevices(const CallOptions& options) {
   auto stub = v1::DeviceService::NewStub(core_->channels.control());
   std::vector<Device> devices;

@@ -78,16 +78,7 @@ void CompletionPoller::Begin(Lane lane, absl::Span<Work> work) {
   if (idle) wake_.Signal();
 }
 
-void CompletionPoller::Launched(Lane lane, absl::Status status, Faults faults) {
-  absl::MutexLock lock(&mutex_);
-  Entry& entry = lanes_[lane].back();
-  entry.launched = true;
-  entry.status = std::move(status);
-  entry.faults = std::move(faults);
-  num_calls_.fetch_add(1, std::memory_order_release);
-}
-
-void CompletionPoller::Launched(Lane lane, absl::Span<const absl::Status> statuses) {
+void CompletionPoller::Launched(Lane lane, absl::Span<const absl::Status> statuses, Faults faults) {
   absl::MutexLock lock(&mutex_);
   std::deque<Entry>& entries = lanes_[lane];
   for (size_t i = 0; i < statuses.size(); ++i) {
@@ -95,6 +86,7 @@ void CompletionPoller::Launched(Lane lane, absl::Span<const absl::Status> status
     entry.launched = true;
     entry.status = statuses[i];
   }
+  entries.back().faults = std::move(faults);
   num_calls_.fetch_add(1, std::memory_order_release);
 }
 

@@ -47,10 +47,10 @@ class CompletionPoller {
   ~CompletionPoller();
 
   // One thread a lane: the command loop's, or RegionCopier's. Begin comes before the first launch
-  // of the work, Launched after the write of its mark was enqueued. `status` is what the launch
-  // came to; it is reported when the mark arrives, so that reports keep the order of submission.
-  // `faults` have by then what the device found wrong with the data; they are read before the work
-  // is reported.
+  // of the work, Launched after the write of its mark was enqueued. `statuses`, one for each work
+  // that was begun last, are what the launches came to; each is reported when its mark arrives, so
+  // that reports keep the order of submission. `faults`, the last work's, have by then what the
+  // device found wrong with the data; they are read before the work is reported.
   struct Work {
     uint64_t id = 0;
     uint32_t mark = 0;
@@ -63,9 +63,7 @@ class CompletionPoller {
     // What each is told with; none: as it is.
     std::shared_ptr<const std::vector<std::string>> prefixes;
   };
-  void Launched(Lane lane, absl::Status status, Faults faults = {});
-  // Of what was begun last, one status each.
-  void Launched(Lane lane, absl::Span<const absl::Status> statuses);
+  void Launched(Lane lane, absl::Span<const absl::Status> statuses, Faults faults = {});
 
   // Whether the work with this mark, and all before it in its lane, has ended.
   bool HasEnded(Lane lane, uint32_t mark) const;

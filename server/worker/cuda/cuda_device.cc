@@ -204,17 +204,15 @@ absl::Status CudaDevice::UnloadModule(uint64_t module) {
   return absl::OkStatus();
 }
 
-bool CudaDevice::HasProgramScratch() {
-  if (arenas_.Contains(kProgramScratch)) return true;
-  auto made = ArenaMapping::Create(*driver_, device_, kProgramScratchBytes);
-  return made.ok() && arenas_.Add(kProgramScratch, std::move(made->mapping)).ok();
-}
-
 absl::Status CudaDevice::LoadGraph(uint64_t graph, wire::Graph steps) {
   std::optional<ops::Location> scratch;
   const uint64_t bytes = steps.scratch_bytes();
-  if (bytes > 0 && bytes <= kProgramScratchBytes && HasProgramScratch())
-    scratch = {kProgramScratch, 0};
+  if (bytes > 0 && bytes <= kProgramScratchBytes) {
+    // Made with the first graph that can use it, if there is memory for it.
+    if (arenas_.Contains(kProgramScratch) ||
+        CreateArena(kProgramScratch, kProgramScratchBytes).ok())
+      scratch = {kProgramScratch, 0};
+  }
   return graphs_->Load(graph, std::move(steps), scratch, [this](const wire::KernelLaunch& launch) {
     auto found = modules_.find(launch.module());
     if (found == modules_.end()) return GraphTable::KernelTraits();
@@ -273,7 +271,7 @@ void CudaDevice::Copy(const wire::Copy& copy) {
   if (!status.ok()) CheckAlive();
   const uint64_t word = up ? offsetof(CopyMarks, upload) : offsetof(CopyMarks, download);
   WriteMark(stream, copy_marks_region_.device_address() + word, mark);
-  poller_->Launched(lane, std::move(status));
+  poller_->Launched(lane, {std::move(status)});
 }
 
 absl::Status CudaDevice::LaunchCopy(const wire::Copy& copy, CUstream stream) {

@@ -76,8 +76,6 @@ class CudaDevice : public worker::Device {
   static constexpr uint64_t kProgramScratchBytes = 16 << 20;
 
   absl::Status StartStreams();
-  // Makes it with the first graph that can use it. False: there is no memory for it.
-  bool HasProgramScratch();
   // A task, or a step of a graph, on `stream`. `fault`, `device_fault`: see GraphTable::LowerStep.
   absl::Status Lower(const wire::Task& task, CUstream stream, codegen::RoutineFault* fault,
                      CUdeviceptr device_fault, TaskEnd* end = nullptr);
@@ -91,6 +89,8 @@ class CudaDevice : public worker::Device {
   // Enqueue, after LaunchGathered.
   bool Gather(const wire::Task& task);
   void LaunchGathered();
+  // False: the driver refused, and none was launched. It is not asked again.
+  bool LaunchTogether(absl::Span<EmittedLaunch> launches);
   std::vector<absl::Status> LaunchEach(absl::Span<EmittedLaunch> launches);
   // What is looked up from now on is used by the task with this mark.
   void BeginTask(uint32_t mark);

@@ -47,7 +47,8 @@ void CudaDevice::Enqueue(const wire::Task& task) {
   }
   scratch_->Trim();
   if (!end.told) WriteMark(compute_.get(), end.mark.word, mark);
-  poller_->Launched(CompletionPoller::kCompute, std::move(status), std::exchange(task_faults_, {}));
+  poller_->Launched(CompletionPoller::kCompute, {std::move(status)},
+                    std::exchange(task_faults_, {}));
 }
 
 void CudaDevice::EnqueueAll(const google::protobuf::RepeatedPtrField<wire::Task>& tasks) {
@@ -82,17 +83,8 @@ void CudaDevice::LaunchGathered() {
   environment_.status_page->started_sequence.store(last, std::memory_order_release);
   poller_->Begin(CompletionPoller::kCompute, absl::MakeSpan(gathered_work_));
   std::vector<absl::Status> statuses(gathered_.size());
-  absl::Status together = absl::FailedPreconditionError("one launch is no batch");
-  if (gathered_.size() > 1 && batches_) {
-    together = batch_->Launch(absl::MakeSpan(gathered_));
-    if (!together.ok()) {
-      CheckAlive();
-      batches_ = false;
-      std::fprintf(stderr, "stride worker: tasks are launched one by one: %s\n",
-                   together.ToString().c_str());
-    }
-  }
-  if (!together.ok()) statuses = LaunchEach(absl::MakeSpan(gathered_));
+  const bool together = gathered_.size() > 1 && LaunchTogether(absl::MakeSpan(gathered_));
+  if (!together) statuses = LaunchEach(absl::MakeSpan(gathered_));
   for (size_t i = 0; i < statuses.size(); ++i) {
     if (!statuses[i].ok()) wire::MarkFailed(*environment_.status_page, gathered_work_[i].id);
   }
@@ -102,12 +94,20 @@ void CudaDevice::LaunchGathered() {
   gathered_work_.clear();
 }
 
+bool CudaDevice::LaunchTogether(absl::Span<EmittedLaunch> launches) {
+  const absl::Status launched = batch_->Launch(launches);
+  if (launched.ok()) return true;
+  CheckAlive();
+  batches_ = false;
+  std::fprintf(stderr, "stride worker: tasks are launched one by one: %s\n",
+               launched.ToString().c_str());
+  return false;
+}
+
 std::vector<absl::Status> CudaDevice::LaunchEach(absl::Span<EmittedLaunch> launches) {
   std::vector<absl::Status> statuses;
   for (EmittedLaunch& launch : launches) {
-    TaskEnd end;
-    statuses.push_back(
-        LaunchPrepared(MakeLowering(compute_.get(), /*device_fault=*/0, &end), launch));
+    statuses.push_back(LaunchPrepared(*driver_, compute_.get(), launch));
     if (!statuses.back().ok()) CheckAlive();
   }
   return statuses;

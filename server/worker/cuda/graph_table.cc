@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <utility>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "server/worker/cuda/cuda_status.h"
 
@@ -119,7 +118,7 @@ absl::Status GraphTable::Unload(uint64_t id) {
   auto found = graphs_.find(id);
   if (found == graphs_.end())
     return absl::InvalidArgumentError(absl::StrCat("graph ", id, " is not loaded"));
-  for (Executable& executable : found->second.executables) Destroy(found->second, executable);
+  ForgetExecutables(found->second);
   if (found->second.device_faults != 0)
     driver_.cuMemFreeAsync(found->second.device_faults, stream_);
   graphs_.erase(found);
@@ -127,10 +126,12 @@ absl::Status GraphTable::Unload(uint64_t id) {
 }
 
 void GraphTable::ForgetExecutables() {
-  for (auto& [id, graph] : graphs_) {
-    for (Executable& executable : graph.executables) Destroy(graph, executable);
-    graph.executables.clear();
-  }
+  for (auto& [id, graph] : graphs_) ForgetExecutables(graph);
+}
+
+void GraphTable::ForgetExecutables(Graph& graph) {
+  num_steps_ -= static_cast<int64_t>(graph.executables.size()) * graph.steps.steps_size();
+  graph.executables.clear();
 }
 
 absl::StatusOr<GraphTable::Needs> GraphTable::NeedsOf(uint64_t id) const {
@@ -202,7 +203,7 @@ absl::Status GraphTable::LaunchExecutable(const Graph& graph, const Executable& 
       STRIDE_CUDA_RETURN(driver_.cuMemsetD8Async(device_faults, 0, fault_bytes, stream_),
                          "clearing faults");
     }
-    STRIDE_CUDA_RETURN(driver_.cuGraphLaunch(executable.segments[next++], stream_),
+    STRIDE_CUDA_RETURN(driver_.cuGraphLaunch(executable.segments[next++].get(), stream_),
                        "launching a graph");
     if (num_faults > 0) {
       STRIDE_CUDA_RETURN(driver_.cuMemcpyDtoHAsync(&faults[segment.first_fault], device_faults,
@@ -244,7 +245,7 @@ absl::StatusOr<GraphTable::Executable*> GraphTable::FindExecutable(Graph& graph,
   executable.scratch = *scratch;
   absl::Status filled = Fill(graph, &executable, lower);
   if (filled.ok()) return &executable;
-  Destroy(graph, executable);
+  num_steps_ -= graph.steps.steps_size();
   all.pop_front();
   return filled;
 }
@@ -260,25 +261,21 @@ absl::Status GraphTable::Fill(Graph& graph, Executable* executable, LowerStep lo
   size_t next = 0;
   for (const Segment& segment : graph.segments) {
     if (!segment.captured) continue;
-    absl::StatusOr<CUgraph> captured = Capture(graph, segment, executable->slots, lower);
+    absl::StatusOr<DriverGraph> captured = Capture(graph, segment, executable->slots, lower);
     if (!captured.ok()) return captured.status();
-    absl::Cleanup destroy = [&] { driver_.cuGraphDestroy(*captured); };
-    if (next == executable->segments.size()) executable->segments.push_back(nullptr);
-    CUgraphExec& exec = executable->segments[next++];
-    if (exec != nullptr) {
-      CUgraphExecUpdateResultInfo info{};
-      if (driver_.cuGraphExecUpdate(exec, *captured, &info) == CUDA_SUCCESS) continue;
-      driver_.cuGraphExecDestroy(exec);
-      exec = nullptr;
-    }
-    STRIDE_CUDA_RETURN(driver_.cuGraphInstantiateWithFlags(&exec, *captured, 0),
-                       "making a graph ready");
+    if (next == executable->segments.size()) executable->segments.emplace_back();
+    GraphExecutable& known = executable->segments[next++];
+    if (known.Update(*captured)) continue;
+    known = GraphExecutable();  // before there is another: each takes memory of the device
+    absl::StatusOr<GraphExecutable> made = GraphExecutable::Create(driver_, *captured);
+    if (!made.ok()) return made.status();
+    known = *std::move(made);
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<CUgraph> GraphTable::Capture(const Graph& graph, const Segment& segment,
-                                            const Slots& slots, LowerStep lower) {
+absl::StatusOr<DriverGraph> GraphTable::Capture(const Graph& graph, const Segment& segment,
+                                                const Slots& slots, LowerStep lower) {
   // Relaxed: libraries may load code meanwhile.
   STRIDE_CUDA_RETURN(driver_.cuStreamBeginCapture(capture_.get(), CU_STREAM_CAPTURE_MODE_RELAXED),
                      "beginning to capture");
@@ -293,30 +290,16 @@ absl::StatusOr<CUgraph> GraphTable::Capture(const Graph& graph, const Segment& s
     status = lower(step, capture_.get(), nullptr, fault);
   }
   scratch_.Freeze(false);
-  CUgraph captured = nullptr;
-  const CUresult result = driver_.cuStreamEndCapture(capture_.get(), &captured);
-  if (result == CUDA_SUCCESS && captured != nullptr && status.ok()) return captured;
-  if (captured != nullptr) driver_.cuGraphDestroy(captured);
+  absl::StatusOr<DriverGraph> captured = DriverGraph::EndCapture(driver_, capture_.get());
   if (!status.ok()) return status;
-  return result == CUDA_SUCCESS ? absl::InternalError("nothing was captured")
-                                : ToStatus(result, "capturing steps");
-}
-
-void GraphTable::Destroy(const Graph& graph, Executable& executable) {
-  // The driver lets one that is running end.
-  for (CUgraphExec exec : executable.segments) {
-    if (exec != nullptr) driver_.cuGraphExecDestroy(exec);
-  }
-  executable.segments.clear();
-  num_steps_ -= graph.steps.steps_size();
+  return captured;
 }
 
 void GraphTable::StayPlain(Graph& graph, const absl::Status& why) {
   std::fprintf(stderr, "stride worker: a program is launched step by step: %s\n",
                why.ToString().c_str());
   graph.has_captured = false;
-  for (Executable& executable : graph.executables) Destroy(graph, executable);
-  graph.executables.clear();
+  ForgetExecutables(graph);
 }
 
 }  // namespace stride::cuda

@@ -83,8 +83,8 @@ class GraphTable {
   };
   struct Executable {
     Slots slots;
-    CUdeviceptr scratch = 0;            // where that was
-    std::vector<CUgraphExec> segments;  // captured ones, in order
+    CUdeviceptr scratch = 0;                // where that was
+    std::vector<GraphExecutable> segments;  // captured ones, in order
   };
   struct Graph {
     wire::Graph steps;
@@ -111,10 +111,10 @@ class GraphTable {
                                 codegen::RoutineFault* faults, LowerStep lower);
   // For these slots, at the list's front.
   absl::StatusOr<Executable*> FindExecutable(Graph& graph, const Slots& slots, LowerStep lower);
-  absl::StatusOr<CUgraph> Capture(const Graph& graph, const Segment& segment, const Slots& slots,
-                                  LowerStep lower);
+  absl::StatusOr<DriverGraph> Capture(const Graph& graph, const Segment& segment,
+                                      const Slots& slots, LowerStep lower);
   absl::Status Fill(Graph& graph, Executable* executable, LowerStep lower);
-  void Destroy(const Graph& graph, Executable& executable);
+  void ForgetExecutables(Graph& graph);
   void StayPlain(Graph& graph, const absl::Status& why);
 
   const Driver& driver_;

@@ -95,6 +95,56 @@ absl::StatusOr<CUfunction> Module::Function(const char* symbol) const {
   return function;
 }
 
+absl::StatusOr<DriverGraph> DriverGraph::Create(const Driver& driver) {
+  DriverGraph graph;
+  graph.driver_ = &driver;
+  STRIDE_CUDA_RETURN(driver.cuGraphCreate(&graph.graph_, 0), "making a graph");
+  return graph;
+}
+
+absl::StatusOr<DriverGraph> DriverGraph::EndCapture(const Driver& driver, CUstream stream) {
+  DriverGraph graph;
+  graph.driver_ = &driver;
+  STRIDE_CUDA_RETURN(driver.cuStreamEndCapture(stream, &graph.graph_), "capturing steps");
+  if (graph.graph_ == nullptr) return absl::InternalError("nothing was captured");
+  return graph;
+}
+
+DriverGraph& DriverGraph::operator=(DriverGraph&& other) noexcept {
+  std::swap(driver_, other.driver_);
+  std::swap(graph_, other.graph_);
+  return *this;
+}
+
+DriverGraph::~DriverGraph() {
+  if (graph_ != nullptr) driver_->cuGraphDestroy(graph_);
+}
+
+absl::StatusOr<GraphExecutable> GraphExecutable::Create(const Driver& driver,
+                                                        const DriverGraph& graph) {
+  GraphExecutable executable;
+  STRIDE_CUDA_RETURN(driver.cuGraphInstantiateWithFlags(&executable.executable_, graph.get(), 0),
+                     "making a graph ready");
+  executable.driver_ = &driver;
+  return executable;
+}
+
+GraphExecutable& GraphExecutable::operator=(GraphExecutable&& other) noexcept {
+  std::swap(driver_, other.driver_);
+  std::swap(executable_, other.executable_);
+  return *this;
+}
+
+GraphExecutable::~GraphExecutable() {
+  if (driver_ != nullptr) driver_->cuGraphExecDestroy(executable_);
+}
+
+bool GraphExecutable::Update(const DriverGraph& graph) {
+  if (driver_ == nullptr) return false;
+  CUgraphExecUpdateResultInfo info{};
+  return driver_->cuGraphExecUpdate(executable_, graph.get(), &info) == CUDA_SUCCESS;
+}
+
 absl::StatusOr<PinnedRegion> PinnedRegion::Register(const Driver& driver, void* data,
                                                     uint64_t size) {
   STRIDE_CUDA_RETURN(driver.cuMemHostRegister(

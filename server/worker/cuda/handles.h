@@ -72,6 +72,44 @@ class Module {
   CUmodule module_ = nullptr;
 };
 
+// Launches and what follows what among them, from which executables are made.
+class DriverGraph {
+ public:
+  // An empty one.
+  static absl::StatusOr<DriverGraph> Create(const Driver& driver);
+  // What was captured of the stream, which is not captured any more, whatever comes of it.
+  static absl::StatusOr<DriverGraph> EndCapture(const Driver& driver, CUstream stream);
+  DriverGraph() = default;
+  DriverGraph(DriverGraph&& other) noexcept { *this = std::move(other); }
+  DriverGraph& operator=(DriverGraph&& other) noexcept;
+  ~DriverGraph();
+
+  CUgraph get() const { return graph_; }
+
+ private:
+  const Driver* driver_ = nullptr;
+  CUgraph graph_ = nullptr;
+};
+
+// A graph made ready to be launched. It may be destroyed while it runs: the driver lets it end.
+class GraphExecutable {
+ public:
+  static absl::StatusOr<GraphExecutable> Create(const Driver& driver, const DriverGraph& graph);
+  GraphExecutable() = default;
+  GraphExecutable(GraphExecutable&& other) noexcept { *this = std::move(other); }
+  GraphExecutable& operator=(GraphExecutable&& other) noexcept;
+  ~GraphExecutable();
+
+  // Makes it one of this graph. False: the two differ by more than the driver can change, or there
+  // is no executable yet.
+  bool Update(const DriverGraph& graph);
+  CUgraphExec get() const { return executable_; }
+
+ private:
+  const Driver* driver_ = nullptr;
+  CUgraphExec executable_ = nullptr;
+};
+
 // Host memory pinned for DMA and mapped for the device.
 class PinnedRegion {
  public:

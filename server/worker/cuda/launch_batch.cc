@@ -32,49 +32,42 @@ struct NodeParameters {
 
 absl::Status LaunchBatch::Launch(absl::Span<EmittedLaunch> launches) {
   Chain& chain = chains_[launches.size()];
-  if (chain.executable == nullptr) {
-    absl::Status made = Make(launches, &chain);
-    if (!made.ok()) {
-      Destroy(chain);
-      return made;
-    }
+  if (chain.executable.get() == nullptr) {
+    absl::StatusOr<Chain> made = Make(launches);
+    if (!made.ok()) return made.status();
+    chain = *std::move(made);
   } else {
     for (size_t i = 0; i < launches.size(); ++i) {
       NodeParameters parameters(launches[i]);
-      STRIDE_CUDA_RETURN(driver_.cuGraphExecKernelNodeSetParams(chain.executable, chain.nodes[i],
-                                                                &parameters.node),
+      STRIDE_CUDA_RETURN(driver_.cuGraphExecKernelNodeSetParams(chain.executable.get(),
+                                                                chain.nodes[i], &parameters.node),
                          absl::StrCat("preparing `", launches[i].kernel->entry, "` in a batch"));
     }
   }
-  STRIDE_CUDA_RETURN(driver_.cuGraphLaunch(chain.executable, stream_), "launching a batch");
+  STRIDE_CUDA_RETURN(driver_.cuGraphLaunch(chain.executable.get(), stream_), "launching a batch");
   return absl::OkStatus();
 }
 
-absl::Status LaunchBatch::Make(absl::Span<EmittedLaunch> launches, Chain* chain) {
-  STRIDE_CUDA_RETURN(driver_.cuGraphCreate(&chain->graph, 0), "making a batch's graph");
+absl::StatusOr<LaunchBatch::Chain> LaunchBatch::Make(absl::Span<EmittedLaunch> launches) {
+  absl::StatusOr<DriverGraph> graph = DriverGraph::Create(driver_);
+  if (!graph.ok()) return graph.status();
+  std::vector<CUgraphNode> nodes;
   for (EmittedLaunch& launch : launches) {
     NodeParameters parameters(launch);
     CUgraphNode node = nullptr;
-    const CUgraphNode* before = chain->nodes.empty() ? nullptr : &chain->nodes.back();
-    STRIDE_CUDA_RETURN(driver_.cuGraphAddKernelNode(&node, chain->graph, before,
+    const CUgraphNode* before = nodes.empty() ? nullptr : &nodes.back();
+    STRIDE_CUDA_RETURN(driver_.cuGraphAddKernelNode(&node, graph->get(), before,
                                                     before == nullptr ? 0 : 1, &parameters.node),
                        absl::StrCat("adding `", launch.kernel->entry, "` to a batch"));
-    chain->nodes.push_back(node);
+    nodes.push_back(node);
   }
-  STRIDE_CUDA_RETURN(driver_.cuGraphInstantiateWithFlags(&chain->executable, chain->graph, 0),
-                     "making a batch ready");
-  return absl::OkStatus();
+  absl::StatusOr<GraphExecutable> executable = GraphExecutable::Create(driver_, *graph);
+  if (!executable.ok()) return executable.status();
+  return Chain{*std::move(graph), *std::move(executable), std::move(nodes)};
 }
 
 void LaunchBatch::Forget() {
-  for (Chain& chain : chains_) Destroy(chain);
-}
-
-void LaunchBatch::Destroy(Chain& chain) {
-  // The driver lets one that is running end.
-  if (chain.executable != nullptr) driver_.cuGraphExecDestroy(chain.executable);
-  if (chain.graph != nullptr) driver_.cuGraphDestroy(chain.graph);
-  chain = Chain();
+  for (Chain& chain : chains_) chain = Chain();
 }
 
 }  // namespace stride::cuda

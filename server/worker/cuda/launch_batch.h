@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "server/worker/cuda/driver.h"
+#include "server/worker/cuda/handles.h"
 #include "server/worker/cuda/lower/emitted.h"
 
 namespace stride::cuda {
@@ -25,7 +27,6 @@ class LaunchBatch {
   LaunchBatch(const Driver& driver, CUstream stream) : driver_(driver), stream_(stream) {}
   LaunchBatch(const LaunchBatch&) = delete;
   LaunchBatch& operator=(const LaunchBatch&) = delete;
-  ~LaunchBatch() { Forget(); }
 
   // Two to kMost launches, each of which marks its end. On error none of them was launched.
   absl::Status Launch(absl::Span<EmittedLaunch> launches);
@@ -34,12 +35,11 @@ class LaunchBatch {
 
  private:
   struct Chain {
-    CUgraph graph = nullptr;  // whose nodes these are
-    CUgraphExec executable = nullptr;
+    DriverGraph graph;  // whose nodes these are
+    GraphExecutable executable;
     std::vector<CUgraphNode> nodes;
   };
-  absl::Status Make(absl::Span<EmittedLaunch> launches, Chain* chain);
-  void Destroy(Chain& chain);
+  absl::StatusOr<Chain> Make(absl::Span<EmittedLaunch> launches);
 
   const Driver& driver_;
   const CUstream stream_;

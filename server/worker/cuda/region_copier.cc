@@ -103,7 +103,7 @@ void RegionCopier::CopyNow(const Copy& copy) {
                                                        CU_STREAM_WRITE_VALUE_DEFAULT);
   // Without marks nothing would ever be reported.
   if (marked != CUDA_SUCCESS) poller_.Fault(marked);
-  poller_.Launched(direction.lane, std::move(status));
+  poller_.Launched(direction.lane, {std::move(status)});
 }
 
 absl::Status RegionCopier::Launch(const Copy& copy, CUstream stream) {

@@ -528,6 +528,22 @@ TEST_F(EngineTest, ADeviceWhoseWorkersAlwaysDieIsGivenUpForNow) {
   EXPECT_TRUE((*Submit(Add(1, 1, 3)))->Wait(Soon()).ok()) << "not for good";
 }
 
+// A start that is put off is not made any more then, and nobody else ends the wait.
+TEST_F(EngineTest, EndsWhileACopyWaitsForAWorker) {
+  Start({HostDevice(0), StagedDevice(0)}, /*hold=*/false, {.start_patience = absl::Hours(1)});
+  ASSERT_TRUE(Put(1, std::vector<float>(50000, 7), "devices/cuda:0").ok());
+  auto from = broker_->WaitForWorker(1);
+  ASSERT_TRUE(Put(2, {1, 2}, "devices/cpu:0").ok());
+  ASSERT_TRUE((*Submit(Add(2, 2, 3, "devices/cpu:0")))->Wait(Soon()).ok());
+  broker_->set_die_at_start(1000);
+  from->DieAtCopy(1);
+  ASSERT_TRUE(Submit(Add(1, 1, 4, "devices/cpu:0")).ok());
+  while (broker_->num_starts() < 7) absl::SleepFor(absl::Milliseconds(1));
+  engine_ = nullptr;
+  broker_->Shutdown();
+  broker_ = nullptr;
+}
+
 TEST_F(EngineTest, AKilledWorkerFailsATaskThatOverwroteItsInput) {
   Start({HostDevice(0)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, {1, 2}).ok());

@@ -11,7 +11,7 @@ namespace stride {
 
 struct Device {
   enum class State { kUnspecified, kServing, kNotServing };
-  std::string name;  // `devices/cpu:0`
+  std::string name;  // `devices/cpu:0`, `devices/GPU-4a1c...`
   std::string kind;  // `cuda` or `cpu`
   std::string model;
   int index = 0;
@@ -22,6 +22,10 @@ struct Device {
   std::string target;
   std::string pci_bus_id;
   std::string driver_version;
+
+  // `devices/cuda:0`, by kind and index: names the device wherever `name` does, and is the same on
+  // every machine, though not for the same device.
+  std::string place() const;
 };
 
 // One device at one moment. A reading that the device does not support is absent.

@@ -29,7 +29,10 @@ absl::Status LowerElementwise(const Lowering& lowering, KernelModule& module,
                               const wire::ElementwiseLaunch& launch) {
   auto prepared = PrepareElementwise(lowering, module, launch);
   if (!prepared.ok() || !prepared->has_value()) return prepared.status();
-  return LaunchPrepared(lowering, **prepared);
+  EmittedLaunch& only = **prepared;
+  absl::Status launched = LaunchPrepared(lowering.driver, lowering.stream, only);
+  if (only.marks()) lowering.end->told = launched.ok();
+  return launched;
 }
 
 }  // namespace stride::cuda

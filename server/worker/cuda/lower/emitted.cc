@@ -62,12 +62,9 @@ absl::StatusOr<EmittedLaunch> PrepareEmitted(const Lowering& lowering, KernelMod
   return launch;
 }
 
-absl::Status LaunchPrepared(const Lowering& lowering, EmittedLaunch& launch) {
+absl::Status LaunchPrepared(const Driver& driver, CUstream stream, EmittedLaunch& launch) {
   void* parameters[] = {launch.block.data(), &launch.mark};
-  absl::Status status = Launch(lowering.driver, lowering.stream, *launch.kernel, launch.grid,
-                               absl::MakeSpan(parameters));
-  if (launch.marks()) lowering.end->told = status.ok();
-  return status;
+  return Launch(driver, stream, *launch.kernel, launch.grid, absl::MakeSpan(parameters));
 }
 
 }  // namespace stride::cuda

@@ -25,6 +25,7 @@ struct EmittedLaunch {
 absl::StatusOr<EmittedLaunch> PrepareEmitted(const Lowering& lowering, KernelModule& module,
                                              const char* entry, const codegen::LaunchShape& shape,
                                              codegen::LaunchBlock block);
-absl::Status LaunchPrepared(const Lowering& lowering, EmittedLaunch& launch);
+// One that marks has told of the end once it is launched: the caller notes that.
+absl::Status LaunchPrepared(const Driver& driver, CUstream stream, EmittedLaunch& launch);
 
 }  // namespace stride::cuda

@@ -37,7 +37,9 @@ absl::Status LowerReduce(const Lowering& lowering, KernelModule& module,
   auto prepared =
       PrepareEmitted(lowering, module, codegen::kReduceEntry, shape.first, std::move(block));
   if (!prepared.ok()) return prepared.status();
-  return LaunchPrepared(lowering, *prepared);
+  absl::Status launched = LaunchPrepared(lowering.driver, lowering.stream, *prepared);
+  if (prepared->marks()) lowering.end->told = launched.ok();
+  return launched;
 }
 
 }  // namespace stride::cuda

@@ -237,6 +237,11 @@ TEST_F(ClientTest, UploadsInTheBackground) {
   EXPECT_EQ(client_->Fetch<int32_t>(*array)->at(2'999'999), 3);
 }
 
+TEST(DeviceTest, ItsPlaceIsItsKindAndIndex) {
+  const Device device{.name = "devices/GPU-4a1c", .kind = "cuda", .index = 1};
+  EXPECT_EQ(device.place(), "devices/cuda:1");
+}
+
 TEST_F(ClientTest, WatchesDevicesForSomeRounds) {
   int rounds = 0;
   ASSERT_TRUE(client_

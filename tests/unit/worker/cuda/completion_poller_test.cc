@@ -68,7 +68,7 @@ class CompletionPollerTest : public testing::Test {
   void Task(uint32_t sequence, absl::Status status = absl::OkStatus()) {
     poller_.Begin(CompletionPoller::kCompute, sequence, sequence,
                   "task" + std::to_string(sequence));
-    poller_.Launched(CompletionPoller::kCompute, std::move(status));
+    poller_.Launched(CompletionPoller::kCompute, {std::move(status)});
   }
 
   const Driver driver_ = FakeDriver();
@@ -98,7 +98,7 @@ TEST_F(CompletionPollerTest, ReportsWhatItsMarkHasReached) {
 TEST_F(CompletionPollerTest, KeepsAMarkThatComesBeforeLaunchedReturns) {
   poller_.Begin(CompletionPoller::kUpload, 77, 1, "");
   marks_[1] = 1;
-  poller_.Launched(CompletionPoller::kUpload, absl::OkStatus());
+  poller_.Launched(CompletionPoller::kUpload, {absl::OkStatus()});
   poller_.Drain();
   EXPECT_EQ(completions_.lines(), Lines{"copy 77"});
 }
@@ -120,7 +120,7 @@ TEST_F(CompletionPollerTest, WhatIsLaunchedTogetherIsReportedOneByOne) {
 TEST_F(CompletionPollerTest, LanesDoNotWaitForEachOther) {
   Task(1);
   poller_.Begin(CompletionPoller::kDownload, 5, 1, "");
-  poller_.Launched(CompletionPoller::kDownload, absl::InternalError("x"));
+  poller_.Launched(CompletionPoller::kDownload, {absl::InternalError("x")});
   marks_[2] = 1;
   while (completions_.lines().empty()) std::this_thread::yield();
   EXPECT_EQ(completions_.lines(), Lines{"copy 5 failed"});
@@ -131,7 +131,7 @@ TEST_F(CompletionPollerTest, LanesDoNotWaitForEachOther) {
 TEST_F(CompletionPollerTest, MarksMayWrapAround) {
   marks_[0] = 0xfffffffe;
   poller_.Begin(CompletionPoller::kCompute, 0x100000001, 1, "");
-  poller_.Launched(CompletionPoller::kCompute, absl::OkStatus());
+  poller_.Launched(CompletionPoller::kCompute, {absl::OkStatus()});
   EXPECT_TRUE(completions_.lines().empty());
   marks_[0] = 1;
   poller_.Drain();
@@ -184,7 +184,7 @@ TEST(CompletionPollerDeathTest, BlamesTheFirstTaskThatDidNotEnd) {
         for (uint32_t sequence = 1; sequence <= 3; ++sequence) {
           poller.Begin(CompletionPoller::kCompute, sequence, sequence,
                        "kernel" + std::to_string(sequence));
-          poller.Launched(CompletionPoller::kCompute, absl::OkStatus());
+          poller.Launched(CompletionPoller::kCompute, {absl::OkStatus()});
         }
         poller.Drain();
       },
