@@ -358,13 +358,15 @@ absl::StatusOr<store::Allocation> Scheduler::BlockingAllocate(Lane& lane, uint64
   std::shared_ptr<broker::Worker> asked;
   Locked lock(*core_);
   const uint64_t turn = ++last_memory_turn_;
-  const absl::Time give_up = core_->Now() + core_->options.memory_patience;
+  absl::Time give_up = core_->Now() + core_->options.memory_patience;
   while (true) {
     // One that dies while it makes an arena has a successor.
     if (needs_worker && (lane.worker == nullptr || lane.worker != asked)) {
       if (++num_workers > kMaxTransferTries) return LostWorker();
       if (absl::Status status = AwaitWorker(lane); !status.ok()) return status;
       asked = lane.worker;
+      // Patience is for what others hold, not for a worker's start.
+      give_up = core_->Now() + core_->options.memory_patience;
     }
     store::Allocation allocation;
     uint64_t seen = memory_changes_;

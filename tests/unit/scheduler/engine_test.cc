@@ -544,6 +544,16 @@ TEST_F(EngineTest, EndsWhileACopyWaitsForAWorker) {
   broker_ = nullptr;
 }
 
+// A start may take longer than one waits for memory.
+TEST_F(EngineTest, AnUploadWaitsForAWorkersStartAndThenForItsMemory) {
+  Start({StagedDevice(0)}, /*hold=*/false,
+        {.memory_patience = absl::Milliseconds(400), .start_patience = absl::Minutes(1)});
+  broker_->set_die_at_start(6);
+  auto put = Put(1, std::vector<float>(50000, 7), "devices/cuda:0");
+  EXPECT_TRUE(put.ok()) << put.status();
+  EXPECT_GE(broker_->num_starts(), 7);
+}
+
 TEST_F(EngineTest, AKilledWorkerFailsATaskThatOverwroteItsInput) {
   Start({HostDevice(0)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, {1, 2}).ok());
