@@ -17,7 +17,7 @@ bool EvictionPlan::Own(const store::Allocation& block) const {
 }
 
 void EvictionPlan::Add(const store::Allocation& block) {
-  store::Arena* const arena = block.arena.get();
+  const store::Arena* arena = block.arena.get();
   Freed& freed = freed_[arena];
   freed.bytes += OffsetAllocator::Rounded(block.size);
   if (freed.bytes == arena->heap.used_bytes()) room_ += static_cast<int64_t>(arena->size);

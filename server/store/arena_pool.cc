@@ -26,22 +26,18 @@ void ArenaPool::Add(std::shared_ptr<Arena> arena) {
 }
 
 std::optional<Allocation> ArenaPool::TryAllocate(uint64_t size) {
-  for (const auto& [id, arena] : arenas_) {
-    if (auto offset = arena->heap.AllocateAgain(size)) return Allocation{arena, *offset, size};
-  }
   // The arena whose largest gap is the tightest fit: small blocks stay out of the large arenas.
-  const std::shared_ptr<Arena>* best = nullptr;
-  for (const auto& [id, arena] : arenas_) {
-    if (!Suits(size, arena->size)) continue;
+  Arena* best = nullptr;
+  for (auto& [id, arena] : arenas_) {
     uint64_t gap = arena->heap.largest_gap();
-    if (gap < size && arena->heap.Settle()) gap = arena->heap.largest_gap();
     if (gap < std::max<uint64_t>(size, 1)) continue;
-    if (best == nullptr || gap < (*best)->heap.largest_gap()) best = &arena;
+    if (!Suits(size, arena->size)) continue;
+    if (best == nullptr || gap < best->heap.largest_gap()) best = arena.get();
   }
   if (best == nullptr) return std::nullopt;
-  std::optional<uint64_t> offset = (*best)->heap.Allocate(size);
+  std::optional<uint64_t> offset = best->heap.Allocate(size);
   if (!offset) return std::nullopt;
-  return Allocation{*best, *offset, size};
+  return Allocation{arenas_[best->id], *offset, size};
 }
 
 void ArenaPool::Free(const Allocation& allocation) {

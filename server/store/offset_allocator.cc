@@ -3,13 +3,6 @@
 #include <algorithm>
 
 namespace stride::store {
-namespace {
-
-// What is kept as it is: operations in a row make and free arrays of a few sizes.
-constexpr size_t kMaxFreed = 16;
-constexpr uint64_t kSmallBytes = uint64_t{1} << 20;
-
-}  // namespace
 
 OffsetAllocator::OffsetAllocator(uint64_t size) {
   if (size > 0) AddGap(0, size);
@@ -19,8 +12,7 @@ uint64_t OffsetAllocator::Rounded(uint64_t size) {
   return (std::max<uint64_t>(size, 1) + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-std::pair<uint64_t, uint64_t> OffsetAllocator::FreeAround(uint64_t offset) {
-  Settle();
+std::pair<uint64_t, uint64_t> OffsetAllocator::FreeAround(uint64_t offset) const {
   auto block = used_.find(offset);
   if (block == used_.end()) return {offset, offset};
   uint64_t begin = offset, end = offset + block->second;
@@ -34,46 +26,22 @@ std::pair<uint64_t, uint64_t> OffsetAllocator::FreeAround(uint64_t offset) {
 }
 
 std::optional<uint64_t> OffsetAllocator::Allocate(uint64_t size) {
-  if (auto again = AllocateAgain(size)) return again;
   uint64_t need = Rounded(size);
   auto best = gaps_by_size_.lower_bound({need, 0});
-  if (best == gaps_by_size_.end()) return Settle() ? Allocate(size) : std::nullopt;
+  if (best == gaps_by_size_.end()) return std::nullopt;
   auto [gap_size, offset] = *best;
   if (gap_size > need) {
     MoveGap(gaps_.find(offset), offset + need, gap_size - need);
   } else {
     RemoveGap(gaps_.find(offset));
   }
-  Take(offset, need);
+  used_[offset] = need;
+  used_bytes_ += need;
   return offset;
-}
-
-std::optional<uint64_t> OffsetAllocator::AllocateAgain(uint64_t size) {
-  const uint64_t need = Rounded(size);
-  for (auto block = freed_.rbegin(); block != freed_.rend(); ++block) {
-    if (block->second != need) continue;
-    const uint64_t offset = block->first;
-    freed_.erase(std::prev(block.base()));
-    Take(offset, need);
-    return offset;
-  }
-  return std::nullopt;
-}
-
-void OffsetAllocator::Take(uint64_t offset, uint64_t size) {
-  used_[offset] = size;
-  used_bytes_ += size;
-}
-
-bool OffsetAllocator::Settle() {
-  if (freed_.empty()) return false;
-  for (auto [offset, size] : std::exchange(freed_, {})) Merge(offset, size);
-  return true;
 }
 
 bool OffsetAllocator::Reserve(uint64_t offset, uint64_t size) {
   if (size > UINT64_MAX - kAlignment || offset % kAlignment != 0) return false;
-  Settle();
   uint64_t need = Rounded(size);
   auto gap = gaps_.upper_bound(offset);
   if (gap == gaps_.begin()) return false;
@@ -84,25 +52,17 @@ bool OffsetAllocator::Reserve(uint64_t offset, uint64_t size) {
   RemoveGap(gap);
   if (before > 0) AddGap(begin, before);
   if (gap_size - before > need) AddGap(offset + need, gap_size - before - need);
-  Take(offset, need);
+  used_[offset] = need;
+  used_bytes_ += need;
   return true;
 }
 
 void OffsetAllocator::Free(uint64_t offset) {
   auto block = used_.find(offset);
   if (block == used_.end()) return;
-  const uint64_t size = block->second;
+  uint64_t size = block->second;
   used_bytes_ -= size;
   used_.erase(block);
-  if (size > kSmallBytes) return Merge(offset, size);
-  if (freed_.size() == kMaxFreed) {
-    Merge(freed_.front().first, freed_.front().second);
-    freed_.erase(freed_.begin());
-  }
-  freed_.emplace_back(offset, size);
-}
-
-void OffsetAllocator::Merge(uint64_t offset, uint64_t size) {
   auto next = gaps_.lower_bound(offset);
   auto previous = next == gaps_.begin() ? gaps_.end() : std::prev(next);
   const bool joins_next = next != gaps_.end() && next->first == offset + size;

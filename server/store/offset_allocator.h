@@ -5,14 +5,13 @@
 #include <optional>
 #include <set>
 #include <utility>
-#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 
 namespace stride::store {
 
-// Best-fit allocation of byte ranges within one arena; neighbours merge when freed, but for a few
-// small blocks, which the next of their size take as they are. Touches no memory. Not thread-safe.
+// Best-fit allocation of byte ranges within one arena; neighbours merge when freed. Touches no
+// memory. Not thread-safe.
 class OffsetAllocator {
  public:
   // Every block starts at a multiple of this: enough for 16-byte device loads, cuBLAS and cache
@@ -24,8 +23,6 @@ class OffsetAllocator {
   // nullopt when no gap is large enough. A size of 0 takes one alignment unit, so that every block
   // has an address of its own.
   std::optional<uint64_t> Allocate(uint64_t size);
-  // Only a block that was freed lately and has just this size.
-  std::optional<uint64_t> AllocateAgain(uint64_t size);
   // Takes a given range, as an earlier Allocate of `size` did; false when any of it is taken or not
   // there.
   bool Reserve(uint64_t offset, uint64_t size);
@@ -35,18 +32,13 @@ class OffsetAllocator {
   // Bytes that a block of `size` takes.
   static uint64_t Rounded(uint64_t size);
   // [begin, end) that is free once the block at `offset` is freed too.
-  std::pair<uint64_t, uint64_t> FreeAround(uint64_t offset);
+  std::pair<uint64_t, uint64_t> FreeAround(uint64_t offset) const;
 
   bool empty() const { return used_.empty(); }
   uint64_t used_bytes() const { return used_bytes_; }
-  // Without what Settle would add.
   uint64_t largest_gap() const;
-  // Merges the blocks that were freed lately with their neighbours; false: there were none.
-  bool Settle();
 
  private:
-  void Merge(uint64_t offset, uint64_t size);
-  void Take(uint64_t offset, uint64_t size);
   void AddGap(uint64_t offset, uint64_t size);
   void RemoveGap(std::map<uint64_t, uint64_t>::iterator gap);
   // What becomes of a gap whose edge moved. Takes and gives back no memory, as most blocks do that
@@ -57,7 +49,6 @@ class OffsetAllocator {
   std::set<std::pair<uint64_t, uint64_t>> gaps_by_size_;  // (size, offset)
   absl::flat_hash_map<uint64_t, uint64_t> used_;          // offset -> size
   uint64_t used_bytes_ = 0;
-  std::vector<std::pair<uint64_t, uint64_t>> freed_;  // offset, size: lately, not merged yet
 };
 
 }  // namespace stride::store
