@@ -1,8 +1,8 @@
 // Scheduler: sending prepared tasks to their worker, and what comes back.
 #include <algorithm>
 #include <cmath>
-#include <set>
 #include <utility>
+#include <vector>
 
 #include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
@@ -11,6 +11,7 @@
 #include "server/base/error.h"
 #include "server/base/surroundings.h"
 #include "server/scheduler/argument_text.h"
+#include "server/scheduler/fates.h"
 #include "server/scheduler/hazards.h"
 #include "server/scheduler/scheduler.h"
 #include "server/wire/status.h"
@@ -31,63 +32,17 @@ constexpr size_t kFullPacket = 32;            // tasks that are worth a packet o
 constexpr size_t kMaxSubmitBytes = 64 << 10;  // of a packet's 128 KiB
 constexpr size_t kMaxTaskBytes = 56 << 10;
 
-// Whether a later task that has begun changes in place what this one used: run again it would read
-// something else, or undo the change. A stream counts as begun what waits its turn there, so no
-// more than the one after the last that completed is meant.
-bool OverwrittenSince(const Lane::InFlight& entry, const std::deque<Lane::InFlight>& in_flight,
-                      const broker::WorkerDeath& death) {
-  for (const Lane::InFlight& later : in_flight) {
-    if (!later.last || later.task == nullptr || later.sequence <= entry.sequence ||
-        !AtOrBefore(later.task->first_sequence, death.started_sequence) ||
-        !AtOrBefore(later.task->first_sequence, death.completed_sequence + 1))
-      continue;
-    for (const Use& written : later.task->uses) {
-      if (written.buffer == nullptr || !written.write || written.fresh) continue;
-      for (const Use& use : entry.task->uses) {
-        if (use.buffer == written.buffer) return true;
-      }
-    }
-  }
-  return false;
-}
-
-// Whether it has run on what a task before it left undone, as those in `garbage` are. Adds what it
-// wrote itself when that is garbage now; `undone`: it is without looking.
-bool SpreadsGarbage(const Task& task, bool undone, std::set<const store::Buffer*>* garbage) {
-  for (const Use& use : task.uses)
-    undone =
-        undone || (use.buffer != nullptr && !use.fresh && garbage->count(use.buffer.get()) > 0);
+QueuedTask AsQueued(const Task& task) {
+  QueuedTask queued{.first_sequence = task.first_sequence,
+                    .last_sequence = task.last_sequence,
+                    .repeatable = IsRepeatable(task) && task.num_deaths < kMaxTaskAttempts,
+                    .cancelled = !task.recall.ok()};
   for (const Use& use : task.uses) {
-    if (undone && use.buffer != nullptr && use.write) garbage->insert(use.buffer.get());
+    queued.uses.push_back({.buffer = reinterpret_cast<uintptr_t>(use.buffer.get()),
+                           .write = use.write,
+                           .fresh = use.fresh});
   }
-  return undone;
-}
-
-// What becomes of a task whose worker is gone.
-struct Fate {
-  std::shared_ptr<Task> task;
-  bool has_run = false;  // to its end, on what it should have
-  bool again = false;    // else it ends with `status`
-  absl::Status status;
-};
-
-// One whose result was used by another that has run and ends so is not run again either: it might
-// fail now, and the other would have succeeded with what never came to be. `fates` as in the
-// worker's queue.
-void KeepWhatWasUsed(std::vector<Fate>* fates) {
-  std::set<const store::Buffer*> used;
-  for (auto fate = fates->rbegin(); fate != fates->rend(); ++fate) {
-    if (!fate->has_run) continue;
-    for (const Use& use : fate->task->uses) {
-      if (!fate->again || !use.write || use.buffer == nullptr) continue;
-      if (used.count(use.buffer.get()) == 0) continue;
-      fate->again = false;
-      fate->status = FirstInputError(*fate->task);
-    }
-    for (const Use& use : fate->task->uses) {
-      if (!fate->again && use.buffer != nullptr && !use.fresh) used.insert(use.buffer.get());
-    }
-  }
+  return queued;
 }
 
 // What a task was to make, and now does not, keeps no memory.
@@ -412,39 +367,33 @@ void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker,
     core_->accounts->AddDeviceTime(lane.tenant, lane.device,
                                    absl::ToDoubleSeconds(core_->Now() - culprit->begin_time));
   }
-  std::vector<Fate> fates;
-  std::set<const store::Buffer*> garbage;
+  if (culprit != nullptr) ++culprit->num_deaths;
+  std::vector<std::shared_ptr<Task>> tasks;
+  std::vector<QueuedTask> queue;
   for (const Lane::InFlight& entry : in_flight) {
     ReleaseHeld(entry);
     if (!entry.last || entry.task == nullptr) continue;
-    const std::shared_ptr<Task>& task = entry.task;
-    bool completed = AtOrBefore(entry.sequence, death.completed_sequence) && task != culprit;
-    if (task == culprit) ++task->num_deaths;
-    bool repeatable = IsRepeatable(*task) && task->num_deaths < kMaxTaskAttempts;
-    bool taken_out = death.undone.TakenOut(entry.sequence);
-    bool undone = SpreadsGarbage(
-        *task, taken_out || death.undone.Failed(task->first_sequence, entry.sequence), &garbage);
-    Fate& fate = fates.emplace_back(Fate{.task = task, .has_run = completed && !undone});
-    if (task == culprit && (faulted || !task->stop.ok() || !repeatable)) {
-      fate.status = LossOf(lane, *task, death, faulted);
-    } else if (completed && !taken_out &&
-               (!repeatable || OverwrittenSince(entry, in_flight, death) ||
-                (!undone && !task->recall.ok()))) {
-      // It ended; only the message of it was lost.
-      fate.status = undone ? LossOf(lane, *task, death, false) : FirstInputError(*task);
+    tasks.push_back(entry.task);
+    QueuedTask& queued = queue.emplace_back(AsQueued(*entry.task));
+    queued.running = entry.task == culprit;
+    queued.at_fault = queued.running && (faulted || !culprit->stop.ok());
+  }
+  const std::vector<Fate> fates =
+      FatesOf(queue, {death.completed_sequence, death.started_sequence, death.undone});
+  std::vector<std::shared_ptr<Task>> again;
+  std::vector<std::pair<std::shared_ptr<Task>, absl::Status>> ended;
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    const bool lost = fates[i] == Fate::kLost;
+    if (fates[i] == Fate::kAgain) {
+      again.push_back(tasks[i]);
     } else {
-      fate.again = true;
+      ended.emplace_back(tasks[i],
+                         lost ? LossOf(lane, *tasks[i], death, faulted && tasks[i] == culprit)
+                              : FirstInputError(*tasks[i]));
     }
   }
-  KeepWhatWasUsed(&fates);
-  std::vector<std::shared_ptr<Task>> again;
-  for (const Fate& fate : fates) {
-    if (fate.again) again.push_back(fate.task);
-  }
   for (const auto& task : again) TakeBack(task);
-  for (const Fate& fate : fates) {
-    if (!fate.again) Complete(fate.task, fate.status);
-  }
+  for (const auto& [task, status] : ended) Complete(task, status);
   // Not before: what comes after the first of them may be sent, and committed, before the last is
   // ended, and a successor asks this worker's page what became of that.
   core_->recorder.WorkerGone(record);

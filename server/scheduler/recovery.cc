@@ -224,7 +224,7 @@ absl::Status Recovery::Read(const recovery::Journal& journal) {
 
 void Recovery::EndOldWorkers() {
   for (const auto& [id, record] : books_.workers) {
-    Progress& progress = progress_[id];
+    std::optional<QueueProgress>& progress = progress_[id];
     auto process = fds_.find(recovery::ProcessName(id));
     if (process != fds_.end() && !EndProcess(process->second.get())) {
       core_.options.log("a worker of the earlier daemon does not end");
@@ -235,8 +235,8 @@ void Recovery::EndOldWorkers() {
     auto map = MemoryMap::Map(page->second.get(), wire::kStatusPageBytes, /*writable=*/false);
     if (!map.ok()) continue;
     const auto* status = reinterpret_cast<const wire::StatusPage*>(map->data());
-    progress = {true, status->completed_sequence.load(), status->started_sequence.load(),
-                wire::UndoneIn(*status)};
+    progress = QueueProgress{status->completed_sequence.load(), status->started_sequence.load(),
+                             wire::UndoneIn(*status)};
   }
 }
 
@@ -458,123 +458,56 @@ bool Recovery::Repeatable(const recovery::DispatchRecord& dispatch) const {
   return dispatch.num_deaths() + 1 < kMaxTaskAttempts && !WritesInPlace(dispatch);
 }
 
-// Whether a later task that has begun changes in place what this one used: run again it would use
-// something else, or undo the change. (A stream counts as begun what waits its turn there.)
-bool Recovery::OverwrittenSince(const recovery::DispatchRecord& dispatch, uint64_t id) const {
-  const Progress& progress = progress_.at(dispatch.worker());
-  const recovery::TaskRecord& task = books_.tasks.at(id);
-  for (const auto& [other_id, other] : books_.dispatches) {
-    bool later = other.worker() == dispatch.worker() &&
-                 other.last_sequence() > dispatch.last_sequence() &&
-                 AtOrBefore(other.first_sequence(), progress.started) &&
-                 AtOrBefore(other.first_sequence(), progress.completed + 1);
-    auto record = books_.tasks.find(other_id);
-    if (!later || record == books_.tasks.end()) continue;
-    for (int i = 0; i < std::min(other.flags_size(), record->second.uses_size()); ++i) {
-      if ((other.flags(i) & kUseWrite) == 0 || (other.flags(i) & kUseFresh) != 0) continue;
-      for (const recovery::UseRecord& use : task.uses()) {
-        if (use.buffer() != 0 && use.buffer() == record->second.uses(i).buffer()) return true;
-      }
-    }
-  }
-  return false;
-}
-
 // It, or a part of it, was the first in its worker's queue that had begun and not ended.
 bool Recovery::WasRunning(const recovery::DispatchRecord& dispatch) const {
   auto found = progress_.find(dispatch.worker());
-  if (found == progress_.end() || !found->second.known) return true;
-  const Progress& progress = found->second;
+  if (found == progress_.end() || !found->second.has_value()) return true;
+  const QueueProgress& progress = *found->second;
   const uint32_t next = progress.completed + 1;
   return AtOrBefore(next, progress.started) && AtOrBefore(dispatch.first_sequence(), next) &&
          !AtOrBefore(dispatch.last_sequence(), progress.completed);
 }
 
-Recovery::Verdict Recovery::Judge(uint64_t id, const recovery::DispatchRecord& dispatch) const {
-  auto found = progress_.find(dispatch.worker());
-  bool repeatable = Repeatable(dispatch);
-  if (found == progress_.end() || !found->second.known)
-    return repeatable ? Verdict::kAgain : Verdict::kLost;
-  const Progress& progress = found->second;
-  if (AtOrBefore(dispatch.last_sequence(), progress.completed)) {
-    if (progress.undone.TakenOut(dispatch.last_sequence())) return Verdict::kAgain;
-    bool undone = garbage_.count(id) > 0;
-    // Cancelled too late: what came after it has its result.
-    bool too_late = !undone && dispatch.has_recall();
-    // One that was cancelled in time ends so, and never runs again.
-    bool again = !too_late && (dispatch.has_recall() || !OverwrittenSince(dispatch, id));
-    if (repeatable && again) return Verdict::kAgain;
-    return undone ? Verdict::kLost : Verdict::kDone;
+QueuedTask Recovery::AsQueued(uint64_t id) const {
+  const recovery::DispatchRecord& dispatch = books_.dispatches.at(id);
+  const recovery::TaskRecord& task = books_.tasks.at(id);
+  QueuedTask queued{.first_sequence = dispatch.first_sequence(),
+                    .last_sequence = dispatch.last_sequence(),
+                    .repeatable = Repeatable(dispatch),
+                    .cancelled = dispatch.has_recall(),
+                    .running = WasRunning(dispatch)};
+  for (int i = 0; i < std::min(dispatch.flags_size(), task.uses_size()); ++i) {
+    queued.uses.push_back({.buffer = task.uses(i).buffer(),
+                           .write = (dispatch.flags(i) & kUseWrite) != 0,
+                           .fresh = (dispatch.flags(i) & kUseFresh) != 0});
   }
-  return WasRunning(dispatch) && !repeatable ? Verdict::kLost : Verdict::kAgain;
-}
-
-std::map<Recovery::QueuePlace, uint64_t> Recovery::FindCompleted() const {
-  std::map<QueuePlace, uint64_t> completed;
-  for (const auto& [id, dispatch] : books_.dispatches) {
-    auto progress = progress_.find(dispatch.worker());
-    if (progress == progress_.end() || !progress->second.known || books_.tasks.count(id) == 0)
-      continue;
-    if (AtOrBefore(dispatch.last_sequence(), progress->second.completed))
-      completed[{dispatch.worker(), dispatch.last_sequence()}] = id;
-  }
-  return completed;
-}
-
-// What failed, or has run on what a task before it in its worker's queue left undone.
-void Recovery::FindGarbage(const std::map<QueuePlace, uint64_t>& completed) {
-  std::set<uint64_t> buffers;
-  for (const auto& [place, id] : completed) {
-    const recovery::DispatchRecord& dispatch = books_.dispatches.at(id);
-    const recovery::TaskRecord& task = books_.tasks.at(id);
-    const wire::Undone& undone = progress_.at(place.first).undone;
-    const int num_uses = std::min(dispatch.flags_size(), task.uses_size());
-    bool garbage =
-        undone.TakenOut(place.second) || undone.Failed(dispatch.first_sequence(), place.second);
-    for (int i = 0; i < num_uses; ++i) {
-      bool fresh = (dispatch.flags(i) & kUseFresh) != 0;
-      garbage = garbage || (!fresh && buffers.count(task.uses(i).buffer()) > 0);
-    }
-    if (!garbage) continue;
-    garbage_.insert(id);
-    for (int i = 0; i < num_uses; ++i) {
-      if ((dispatch.flags(i) & kUseWrite) != 0) buffers.insert(task.uses(i).buffer());
-    }
-  }
-}
-
-// One whose result was used by another that has run and is not run again is not run again either:
-// it might fail now, and the other would have succeeded with what never came to be.
-void Recovery::KeepWhatWasUsed(const std::map<QueuePlace, uint64_t>& completed) {
-  uint64_t worker = 0;
-  std::set<uint64_t> used;  // buffers, by what came later in this worker's queue
-  for (auto entry = completed.rbegin(); entry != completed.rend(); ++entry) {
-    const auto& [place, id] = *entry;
-    if (std::exchange(worker, place.first) != place.first) used.clear();
-    if (garbage_.count(id) > 0) continue;
-    const recovery::DispatchRecord& dispatch = books_.dispatches.at(id);
-    const recovery::TaskRecord& task = books_.tasks.at(id);
-    const int num_uses = std::min(dispatch.flags_size(), task.uses_size());
-    Verdict& verdict = verdicts_[id];
-    for (int i = 0; i < num_uses; ++i) {
-      const bool writes = (dispatch.flags(i) & kUseWrite) != 0;
-      if (writes && used.count(task.uses(i).buffer()) > 0) verdict = Verdict::kDone;
-    }
-    for (int i = 0; verdict == Verdict::kDone && i < num_uses; ++i) {
-      if ((dispatch.flags(i) & kUseFresh) == 0) used.insert(task.uses(i).buffer());
-    }
-  }
+  return queued;
 }
 
 void Recovery::JudgeTasks() {
-  const std::map<QueuePlace, uint64_t> completed = FindCompleted();
-  FindGarbage(completed);
+  std::map<uint64_t, std::vector<uint64_t>> queues;  // tasks by worker
   for (const auto& [id, record] : books_.tasks) {
     auto dispatch = books_.dispatches.find(id);
-    verdicts_[id] =
-        dispatch == books_.dispatches.end() ? Verdict::kAgain : Judge(id, dispatch->second);
+    if (dispatch == books_.dispatches.end()) {
+      fates_[id] = Fate::kAgain;
+    } else {
+      queues[dispatch->second.worker()].push_back(id);
+    }
   }
-  KeepWhatWasUsed(completed);
+  for (auto& [worker, ids] : queues) {
+    std::sort(ids.begin(), ids.end(), [&](uint64_t a, uint64_t b) {
+      return books_.dispatches.at(a).last_sequence() < books_.dispatches.at(b).last_sequence();
+    });
+    std::vector<QueuedTask> queue;
+    for (uint64_t id : ids) queue.push_back(AsQueued(id));
+    auto progress = progress_.find(worker);
+    const bool known = progress != progress_.end() && progress->second.has_value();
+    const std::vector<Fate> fates = known ? FatesOf(queue, *progress->second) : std::vector<Fate>();
+    for (size_t i = 0; i < ids.size(); ++i) {
+      // Of a worker of which nothing is known any task may have been running.
+      fates_[ids[i]] = known ? fates[i] : queue[i].repeatable ? Fate::kAgain : Fate::kLost;
+    }
+  }
 }
 
 // Of a task that has run: what it computed is from spoiled input.
@@ -689,8 +622,8 @@ std::shared_ptr<Replay> Recovery::FindReplay(uint64_t record) {
 
 void Recovery::RestoreTasks() {
   for (const auto& [id, record] : books_.tasks) {
-    if (verdicts_[id] != Verdict::kAgain) {
-      End(id, verdicts_[id] == Verdict::kDone
+    if (fates_[id] != Fate::kAgain) {
+      End(id, fates_[id] == Fate::kDone
                   ? InputError(id)
                   : DaemonEnded(record.label(), WritesInPlace(books_.dispatches.at(id))));
       continue;

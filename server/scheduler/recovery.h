@@ -2,7 +2,7 @@
 
 #include <map>
 #include <memory>
-#include <set>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,13 +12,13 @@
 #include "server/recovery/records.pb.h"
 #include "server/scheduler/arrays.h"
 #include "server/scheduler/core.h"
+#include "server/scheduler/fates.h"
 #include "server/scheduler/functions.h"
 #include "server/scheduler/jobs.h"
 #include "server/scheduler/modules.h"
 #include "server/scheduler/operations.h"
 #include "server/scheduler/programs.h"
 #include "server/scheduler/scheduler.h"
-#include "server/wire/status_page.h"
 
 namespace stride::scheduler {
 
@@ -65,13 +65,6 @@ class Recovery {
     std::map<uint64_t, recovery::ReplayRecord> replays;
     uint64_t last_id = 0, last_task = 0;
   };
-  // How far an old worker came.
-  struct Progress {
-    bool known = false;
-    uint32_t completed = 0, started = 0;
-    wire::Undone undone;
-  };
-  enum class Verdict { kAgain, kDone, kLost };
 
   absl::StatusOr<std::unique_ptr<recovery::Journal>> OpenJournal();
   absl::Status Read(const recovery::Journal& journal);
@@ -90,19 +83,13 @@ class Recovery {
   void RestoreShards(const recovery::ShardsRecord& record, session::Array& array);
   void AbandonUnacceptedJobs();
   void JudgeTasks();
-  Verdict Judge(uint64_t id, const recovery::DispatchRecord& dispatch) const;
-  bool OverwrittenSince(const recovery::DispatchRecord& dispatch, uint64_t id) const;
+  QueuedTask AsQueued(uint64_t id) const;
   bool Repeatable(const recovery::DispatchRecord& dispatch) const;
   bool WasRunning(const recovery::DispatchRecord& dispatch) const;
   void RestoreTasks();
   std::shared_ptr<Replay> FindReplay(uint64_t record);
   std::shared_ptr<Task> MakeTask(uint64_t id, const recovery::TaskRecord& record,
                                  absl::Status* error);
-  using QueuePlace = std::pair<uint64_t, uint64_t>;  // worker and last sequence
-  // Tasks that their workers have completed, as they were queued.
-  std::map<QueuePlace, uint64_t> FindCompleted() const;
-  void FindGarbage(const std::map<QueuePlace, uint64_t>& completed);
-  void KeepWhatWasUsed(const std::map<QueuePlace, uint64_t>& completed);
   absl::Status InputError(uint64_t id) const;
   void End(uint64_t id, const absl::Status& status);
   void SpoilWhatNobodyFills();
@@ -114,9 +101,8 @@ class Recovery {
   keeper::Keeper* keeper_ = nullptr;
   std::map<std::string, UniqueFd> fds_;
   Books books_;
-  std::map<uint64_t, Progress> progress_;  // by worker
-  std::map<uint64_t, Verdict> verdicts_;   // of tasks
-  std::set<uint64_t> garbage_;             // tasks, see FindGarbage
+  std::map<uint64_t, std::optional<QueueProgress>> progress_;  // by worker, as far as known
+  std::map<uint64_t, Fate> fates_;                             // of tasks
   std::map<uint64_t, std::shared_ptr<store::Arena>> arenas_;
   std::map<uint64_t, int> arena_device_;
   std::map<uint64_t, std::shared_ptr<store::Buffer>> buffers_;

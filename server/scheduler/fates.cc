@@ -1,0 +1,107 @@
+#include "server/scheduler/fates.h"
+
+#include <algorithm>
+#include <set>
+
+namespace stride::scheduler {
+namespace {
+
+using wire::AtOrBefore;
+
+class Judge {
+ public:
+  Judge(absl::Span<const QueuedTask> queue, const QueueProgress& progress)
+      : queue_(queue), progress_(progress), fates_(queue.size()), has_run_(queue.size()) {}
+
+  std::vector<Fate> Run() {
+    for (size_t i = 0; i < queue_.size(); ++i) {
+      const QueuedTask& task = queue_[i];
+      const bool undone = RanOnGarbage(task);
+      has_run_[i] = Completed(task) && !undone;
+      fates_[i] = FateOf(i, undone);
+    }
+    KeepWhatWasUsed();
+    return std::move(fates_);
+  }
+
+ private:
+  bool Completed(const QueuedTask& task) const {
+    return !task.running && AtOrBefore(task.last_sequence, progress_.completed);
+  }
+  bool TakenOut(const QueuedTask& task) const {
+    return progress_.undone.TakenOut(task.last_sequence);
+  }
+
+  Fate FateOf(size_t i, bool undone) const {
+    const QueuedTask& task = queue_[i];
+    if (task.running && (task.at_fault || !task.repeatable)) return Fate::kLost;
+    if (!Completed(task) || TakenOut(task)) return Fate::kAgain;
+    // Cancelled too late, it ended; only the message of it was lost. What came after it has its
+    // result. One that was cancelled in time ends so, and never runs again.
+    const bool too_late = task.cancelled && !undone;
+    const bool again = !too_late && (task.cancelled || !OverwrittenSince(task));
+    if (task.repeatable && again) return Fate::kAgain;
+    return undone ? Fate::kLost : Fate::kDone;
+  }
+
+  // Whether it failed, was taken out, or has run on what one before it left undone. What it wrote
+  // is garbage then, too.
+  bool RanOnGarbage(const QueuedTask& task) {
+    bool undone =
+        TakenOut(task) || progress_.undone.Failed(task.first_sequence, task.last_sequence);
+    for (const QueuedTask::Use& use : task.uses)
+      undone = undone || (use.buffer != 0 && !use.fresh && garbage_.count(use.buffer) > 0);
+    for (const QueuedTask::Use& use : task.uses) {
+      if (undone && use.buffer != 0 && use.write) garbage_.insert(use.buffer);
+    }
+    return undone;
+  }
+
+  // Whether a later task that has begun changes in place what this one used: run again it would
+  // read something else, or undo the change. A stream counts as begun what waits its turn there, so
+  // no more than the one after the last that completed is meant.
+  bool OverwrittenSince(const QueuedTask& task) const {
+    return std::any_of(queue_.begin(), queue_.end(), [&](const QueuedTask& later) {
+      if (later.last_sequence <= task.last_sequence ||
+          !AtOrBefore(later.first_sequence, progress_.started) ||
+          !AtOrBefore(later.first_sequence, progress_.completed + 1))
+        return false;
+      return std::any_of(later.uses.begin(), later.uses.end(), [&](const QueuedTask::Use& written) {
+        return written.buffer != 0 && written.write && !written.fresh && Uses(task, written.buffer);
+      });
+    });
+  }
+  static bool Uses(const QueuedTask& task, uint64_t buffer) {
+    return std::any_of(task.uses.begin(), task.uses.end(),
+                       [&](const QueuedTask::Use& use) { return use.buffer == buffer; });
+  }
+
+  // One whose result was used by another that has run and is not run again is not run again either:
+  // it might fail now, and the other would have succeeded with what never came to be.
+  void KeepWhatWasUsed() {
+    std::set<uint64_t> used;
+    for (size_t i = queue_.size(); i-- > 0;) {
+      if (!has_run_[i]) continue;
+      for (const QueuedTask::Use& use : queue_[i].uses) {
+        if (use.write && used.count(use.buffer) > 0) fates_[i] = Fate::kDone;
+      }
+      for (const QueuedTask::Use& use : queue_[i].uses) {
+        if (fates_[i] != Fate::kAgain && use.buffer != 0 && !use.fresh) used.insert(use.buffer);
+      }
+    }
+  }
+
+  const absl::Span<const QueuedTask> queue_;
+  const QueueProgress& progress_;
+  std::vector<Fate> fates_;
+  std::vector<bool> has_run_;   // to its end, on what it should have
+  std::set<uint64_t> garbage_;  // buffers
+};
+
+}  // namespace
+
+std::vector<Fate> FatesOf(absl::Span<const QueuedTask> queue, const QueueProgress& progress) {
+  return Judge(queue, progress).Run();
+}
+
+}  // namespace stride::scheduler
