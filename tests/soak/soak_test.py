@@ -129,6 +129,7 @@ class SoakTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         stubs.make(folder.name)
         self.daemon = DaemonProcess(sys.argv[1], ["--cpu-devices=2x1", "--trust-tenant-header", "--session-ttl=1s"])
+        self.addCleanup(self.daemon.stop)  # also of a test that failed: whoever runs it waits for all that it has started
         self.channel = grpc.insecure_channel(self.daemon.unix)
         stop = time.monotonic() + SECONDS
         tenants = [Tenant(address, name, stop) for name, address in zip(TENANTS, (self.daemon.unix, self.daemon.tcp, self.daemon.unix))]
