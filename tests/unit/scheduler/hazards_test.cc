@@ -15,6 +15,12 @@ using ::testing::UnorderedElementsAreArray;
 
 class HazardsTest : public ::testing::Test {
  protected:
+  // Tasks that have not ended and their buffers hold each other.
+  void TearDown() override {
+    for (const auto& task : entered_) {
+      if (task->state != TaskState::kDone) End(*task);
+    }
+  }
   std::shared_ptr<store::Buffer> NewBuffer() {
     return std::make_shared<store::Buffer>(TenantId{"t"}, 8, reclaimer_);
   }
@@ -23,6 +29,7 @@ class HazardsTest : public ::testing::Test {
     task->order = ++order_;
     task->uses = std::move(uses);
     RegisterAccesses(task);
+    entered_.push_back(task);
     return task;
   }
   std::shared_ptr<Task> Reader(const std::shared_ptr<store::Buffer>& buffer, int times = 1) {
@@ -40,6 +47,7 @@ class HazardsTest : public ::testing::Test {
 
   std::shared_ptr<store::Reclaimer> reclaimer_ = std::make_shared<store::Reclaimer>();
   uint64_t order_ = 0;
+  std::vector<std::shared_ptr<Task>> entered_;
 };
 
 // Thousands may read one array at a time: none of them looks for itself among the others.
