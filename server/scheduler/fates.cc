@@ -18,7 +18,7 @@ class Judge {
       const QueuedTask& task = queue_[i];
       const bool undone = RanOnGarbage(task);
       has_run_[i] = Completed(task) && !undone;
-      fates_[i] = FateOf(i, undone);
+      fates_[i] = FateOf(task, undone);
     }
     KeepWhatWasUsed();
     return std::move(fates_);
@@ -32,8 +32,7 @@ class Judge {
     return progress_.undone.TakenOut(task.last_sequence);
   }
 
-  Fate FateOf(size_t i, bool undone) const {
-    const QueuedTask& task = queue_[i];
+  Fate FateOf(const QueuedTask& task, bool undone) const {
     if (task.running && (task.at_fault || !task.repeatable)) return Fate::kLost;
     if (!Completed(task) || TakenOut(task)) return Fate::kAgain;
     // Cancelled too late, it ended; only the message of it was lost. What came after it has its

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -10,8 +9,7 @@
 
 // What becomes of the tasks in the queue of a worker that is gone, alone or with its daemon. One
 // rule for both: a daemon that starts in a dead one's place knows tasks by their records, one whose
-// worker died has them. Pure functions; any thread. docs/architecture.md, "A
-// restart in a page".
+// worker died has them. Pure functions; any thread. docs/architecture.md.
 namespace stride::scheduler {
 
 // A task as its worker had it.

@@ -276,10 +276,10 @@ class Launch {
 
   // Parts of one shape, which lie alike, have one plan.
   absl::Status PlanPart(const std::vector<PartRunner::Part>& earlier, PartRunner::Part* part) {
-    const Infos inputs = InfosOf(part->inputs), existing = InfosOf(part->targets);
+    const Infos inputs = InfosOf(part->inputs), existing = ExistingOf(part->targets);
     if (!earlier.empty()) {
       const PartRunner::Part& last = earlier.back();
-      if (Alike(inputs, InfosOf(last.inputs)) && Alike(existing, InfosOf(last.targets))) {
+      if (Alike(inputs, InfosOf(last.inputs)) && Alike(existing, ExistingOf(last.targets))) {
         part->planned = last.planned;
         return absl::OkStatus();
       }
@@ -290,8 +290,7 @@ class Launch {
     return absl::OkStatus();
   }
 
-  static Infos InfosOf(absl::Span<const ArrayPtr> arrays) { return scheduler::InfosOf(arrays); }
-  static Infos InfosOf(const std::vector<PartRunner::Target>& targets) {
+  static Infos ExistingOf(const std::vector<PartRunner::Target>& targets) {
     Infos infos;
     for (const auto& target : targets) infos.push_back(InfoOf(target.existing));
     return infos;

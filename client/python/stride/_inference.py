@@ -17,7 +17,7 @@ _ROUNDING = ("ceil", "floor", "trunc")
 def broadcast(*shapes: Shape) -> Shape:
     """The common shape."""
     first = shapes[0]
-    if all(shape == first for shape in shapes):
+    if shapes.count(first) == len(shapes):
         return first
     rank = max(map(len, shapes))
     result = [1] * rank
@@ -34,6 +34,7 @@ def _stand_in(type_):
     return type_ if isinstance(type_, np.dtype) else {int: 0, float: 0.0, complex: 0j}[type_]
 
 
+@functools.lru_cache(maxsize=4096)
 def promote(*types) -> np.dtype:
     """np.result_type, in which Python's numbers are weak."""
     if _dtypes.bfloat16 is not None and _dtypes.bfloat16 in types:

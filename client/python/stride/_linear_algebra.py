@@ -19,11 +19,8 @@ def matmul_nodes(left, right) -> Array:
     if left.shape[-1] != inner:
         raise _errors.ShapeMismatch(f"matmul of {left.shape} and {right.shape}: {left.shape[-1]} columns meet {inner} rows",
                                     reason="SHAPE_MISMATCH")
-    batch = left.shape[:-2]
-    if batch != right.shape[:-2]:
-        batch = _inference.broadcast(batch, right.shape[:-2])
-    shape = batch + left.shape[:-1][-1:] + (right.shape[-1:] if len(right.shape) > 1 else ())
-    dtype = left.dtype if left.dtype is right.dtype else _inference.promote(left.dtype, right.dtype)
+    shape = _inference.broadcast(left.shape[:-2], right.shape[:-2]) + left.shape[:-1][-1:] + (right.shape[-1:] if len(right.shape) > 1 else ())
+    dtype = _inference.promote(left.dtype, right.dtype)
 
     def build(flush, node, operands):
         matmul = flush.begin(node.handle, node.origin).matmul

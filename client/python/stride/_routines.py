@@ -102,13 +102,12 @@ def gather(x: Array, indices: List[Array], axis: int, along_axis: bool = False, 
     nodes = (x._node, *(index._node for index in indices))
     if along_axis:
         others = [n for i, n in enumerate(x.shape) if i != axis]
-        rest = list(indices[0].shape)
-        extent = rest.pop(axis)
-        shape = list(_inference.broadcast(tuple(others), tuple(rest)))
+        index = list(indices[0].shape)
+        extent = index.pop(axis)
+        shape = list(_inference.broadcast(tuple(others), tuple(index)))
         shape.insert(axis, extent)
     else:
-        index = indices[0].shape if len(indices) == 1 else _inference.broadcast(*(one.shape for one in indices))
-        shape = (*x.shape[:axis], *index, *x.shape[axis + len(indices):])
+        shape = (*x.shape[:axis], *_inference.broadcast(*(index.shape for index in indices)), *x.shape[axis + len(indices):])
 
     def fill(message, operands):
         message.input.CopyFrom(operands[0])

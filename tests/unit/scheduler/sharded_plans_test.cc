@@ -62,30 +62,39 @@ class Runner : public PartRunner {
 
 class SpreadPlansTest : public ::testing::Test {
  protected:
-  // 24 elements over three devices.
-  ArrayPtr Split() {
+  // 24 elements over so many devices.
+  ArrayPtr Split(int num_parts) {
+    ops::Spread spread;
     session::ArrayList parts;
-    for (int i = 0; i < 3; ++i) parts.push_back(runner_.New(Contiguous(DType::kFloat32, {8})));
-    return WholeOf(Contiguous(DType::kFloat32, {24}), {.devices = {0, 1, 2}}, std::move(parts));
+    for (int i = 0; i < num_parts; ++i) {
+      spread.devices.push_back(i);
+      parts.push_back(runner_.New(Contiguous(DType::kFloat32, {24 / num_parts})));
+    }
+    return WholeOf(Contiguous(DType::kFloat32, {24}), spread, std::move(parts));
+  }
+  static v1::Operation ReductionBy(v1::Reduction::Function function) {
+    v1::Operation operation;
+    operation.mutable_reduction()->set_function(function);
+    operation.mutable_reduction()->mutable_input()->set_handle(1);
+    operation.add_outputs()->set_handle(2);
+    return operation;
+  }
+  void Run(const v1::Operation& operation, size_t num_inputs, int num_parts = 3) {
+    ShardedOperation sharded{.operation = &operation};
+    for (size_t i = 0; i < num_inputs; ++i) sharded.inputs.push_back(Split(num_parts));
+    sharded.existing.push_back(nullptr);
+    sharded.input_fields.assign(num_inputs, "input");
+    sharded.output_fields.assign(1, "output");
+    sharded.wanted.resize(1);
+    auto outputs = RunSharded(sharded, runner_);
+    ASSERT_TRUE(outputs.ok()) << outputs.status();
   }
   // What two equal operations on arrays that are alike have launched, one after the other.
   void RunTwice(const v1::Operation& operation, size_t num_inputs) {
-    std::vector<PlannedPtr> first;
-    int made = 0;
-    for (int turn = 0; turn < 2; ++turn) {
-      ShardedOperation sharded{.operation = &operation};
-      for (size_t i = 0; i < num_inputs; ++i) sharded.inputs.push_back(Split());
-      sharded.existing.push_back(nullptr);
-      sharded.input_fields.assign(num_inputs, "input");
-      sharded.output_fields.assign(1, "output");
-      sharded.wanted.resize(1);
-      auto outputs = RunSharded(sharded, runner_);
-      ASSERT_TRUE(outputs.ok()) << outputs.status();
-      if (turn == 0) {
-        first = std::exchange(runner_.launched, {});
-        made = runner_.num_made;
-      }
-    }
+    Run(operation, num_inputs);
+    const std::vector<PlannedPtr> first = std::exchange(runner_.launched, {});
+    const int made = runner_.num_made;
+    Run(operation, num_inputs);
     EXPECT_EQ(runner_.launched, first);
     EXPECT_EQ(runner_.num_made, made);
   }
@@ -105,43 +114,25 @@ TEST_F(SpreadPlansTest, EqualOperationsShareTheirPartsPlans) {
 }
 
 TEST_F(SpreadPlansTest, AndWhatCombinesThem) {
-  v1::Operation sum;
-  sum.mutable_reduction()->set_function(v1::Reduction::FUNCTION_SUM);
-  sum.mutable_reduction()->mutable_input()->set_handle(1);
-  sum.add_outputs()->set_handle(2);
+  const v1::Operation sum = ReductionBy(v1::Reduction::FUNCTION_SUM);
   RunTwice(sum, 1);
   EXPECT_EQ(runner_.launched.size(), 4u);
 }
 
 // Its parts leave out the last step: that is another plan, which is kept beside the first.
 TEST_F(SpreadPlansTest, AndWhatIsFinishedOnlyOnce) {
-  v1::Operation norm;
-  norm.mutable_reduction()->set_function(v1::Reduction::FUNCTION_NORM);
-  norm.mutable_reduction()->mutable_input()->set_handle(1);
-  norm.add_outputs()->set_handle(2);
+  const v1::Operation norm = ReductionBy(v1::Reduction::FUNCTION_NORM);
   RunTwice(norm, 1);
   EXPECT_EQ(runner_.launched.size(), 4u);
 }
 
 // Another number of parts has another plan, though the whole is the same.
 TEST_F(SpreadPlansTest, OtherPartsAreCombinedAnew) {
-  v1::Operation sum;
-  sum.mutable_reduction()->set_function(v1::Reduction::FUNCTION_SUM);
-  sum.mutable_reduction()->mutable_input()->set_handle(1);
-  sum.add_outputs()->set_handle(2);
+  const v1::Operation sum = ReductionBy(v1::Reduction::FUNCTION_SUM);
   RunTwice(sum, 1);
   const PlannedPtr of_three = runner_.launched.back();
   runner_.launched.clear();
-  session::ArrayList parts;
-  for (int i = 0; i < 2; ++i) parts.push_back(runner_.New(Contiguous(DType::kFloat32, {12})));
-  ShardedOperation sharded{.operation = &sum};
-  sharded.inputs.push_back(
-      WholeOf(Contiguous(DType::kFloat32, {24}), {.devices = {0, 1}}, std::move(parts)));
-  sharded.existing.push_back(nullptr);
-  sharded.input_fields.assign(1, "input");
-  sharded.output_fields.assign(1, "output");
-  sharded.wanted.resize(1);
-  ASSERT_TRUE(RunSharded(sharded, runner_).ok());
+  Run(sum, 1, /*num_parts=*/2);
   ASSERT_EQ(runner_.launched.size(), 3u);
   EXPECT_NE(runner_.launched.back(), of_three);
   EXPECT_EQ(runner_.launched.back()->plan.task.elementwise().inputs_size(), 2);
