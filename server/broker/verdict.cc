@@ -63,6 +63,11 @@ absl::Status JudgeStuck(std::string_view what, absl::Duration time) {
                            absl::FormatDuration(time)));
 }
 
+absl::Status JudgeUnreachable(const absl::Status& why) {
+  return Lost(absl::StrCat("the worker process was stopped: it could not be sent its commands: ",
+                           why.message()));
+}
+
 absl::Status JudgeCompilerExit(const ChildExit& exit) {
   if (!exit.by_signal && exit.code == wire::kOutOfMemoryExit) {
     return MakeError(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_COMPILE_FAILED,

@@ -19,8 +19,11 @@ absl::Status JudgeExit(const ChildExit& exit, bool in_task, bool was_asked_to_en
 // It sent what no worker sends. `what` is for the log.
 absl::Status JudgeBadEvent(std::string_view what);
 
-// It did not read its socket, did not answer, or did not exit.
+// It gave no sign of life, did not answer, or did not exit.
 absl::Status JudgeStuck(std::string_view what, absl::Duration time);
+
+// It could not be sent what it was to do.
+absl::Status JudgeUnreachable(const absl::Status& why);
 
 // A compiler's end without an answer: DEADLINE_EXCEEDED when it used up its processor time, else
 // ABORTED.

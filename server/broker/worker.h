@@ -83,6 +83,10 @@ class Worker {
   // one task is over 100 KiB. Packets of the socket are the broker's business: any number of tasks
   // may be given.
   virtual absl::Status Submit(const wire::TaskPacket& tasks) = 0;
+  // Likewise, but the tasks may stay here until Flush, or until something else is sent, which goes
+  // behind them: for one who holds a lock that others need more than the worker its tasks.
+  virtual absl::Status SubmitLater(const wire::TaskPacket& tasks) { return Submit(tasks); }
+  virtual void Flush() {}
 
   // Asks for submitted tasks to be taken out of the worker's queue: wire::Cancel. WorkerCallbacks
   // tells the answer; none comes when the worker dies first.

@@ -165,19 +165,23 @@ absl::Status WorkerProcess::DeadStatus() const {
 }
 
 absl::Status WorkerProcess::Send(const wire::Command& command, absl::Span<const int> descriptors) {
+  if (!alive()) return DeadStatus();
   const std::string bytes = command.SerializeAsString();
-  return SendEncoded({bytes}, descriptors);
+  if (absl::Status added = outbox_.Add({bytes}, descriptors); !added.ok()) return added;
+  return SendOutbox();
 }
 
-absl::Status WorkerProcess::SendEncoded(absl::Span<const std::string_view> command,
-                                        absl::Span<const int> descriptors) {
-  if (!alive()) return DeadStatus();
-  absl::Status sent = channel_.SendEncoded(command, descriptors);
-  if (sent.ok() || absl::IsResourceExhausted(sent)) return sent;
+absl::Status WorkerProcess::SendOutbox() {
+  const absl::Status sent = outbox_.Send();
+  if (sent.ok()) {
+    // The reader thread goes on when there is room.
+    if (outbox_.full()) wakeup_.Signal();
+    return sent;
+  }
   // A closed socket: the reader thread will tell why, better than we can.
   if (!absl::IsUnavailable(sent)) {
     absl::MutexLock lock(&mutex_);
-    Condemn(JudgeStuck("did not read its commands", kSendTimeout));
+    Condemn(JudgeUnreachable(sent));
   }
   return DeadStatus();
 }
@@ -276,6 +280,13 @@ absl::Status WorkerProcess::UnloadGraph(uint64_t graph) {
 }
 
 absl::Status WorkerProcess::Submit(const wire::TaskPacket& tasks) {
+  const absl::Status submitted = SubmitLater(tasks);
+  return submitted.ok() ? SendOutbox() : submitted;
+}
+
+void WorkerProcess::Flush() { SendOutbox().IgnoreError(); }
+
+absl::Status WorkerProcess::SubmitLater(const wire::TaskPacket& tasks) {
   if (tasks.empty()) return absl::OkStatus();
   absl::MutexLock order(&submit_mutex_);
   {
@@ -290,8 +301,8 @@ absl::Status WorkerProcess::Submit(const wire::TaskPacket& tasks) {
     const bool more = i + 1 < tasks.tasks().size();
     if (more && tasks.tasks()[i + 1].end - begin <= kMaxTasksBytes) continue;
     const std::string header = wire::TaskPacket::CommandHeader(end - begin);
-    absl::Status sent = SendEncoded({header, tasks.bytes().substr(begin, end - begin)});
-    if (!sent.ok()) return sent;
+    absl::Status added = outbox_.Add({header, tasks.bytes().substr(begin, end - begin)});
+    if (!added.ok()) return added;
     begin = end;
   }
   return absl::OkStatus();

@@ -14,6 +14,7 @@
 #include "server/broker/child_process.h"
 #include "server/broker/error_relay.h"
 #include "server/broker/event_ledger.h"
+#include "server/broker/outbox.h"
 #include "server/broker/sandbox.h"
 #include "server/broker/spawner.h"
 #include "server/broker/wakeup.h"
@@ -66,6 +67,8 @@ class WorkerProcess : public Worker {
   absl::Status LoadGraph(uint64_t graph, const wire::Graph& steps) override;
   absl::Status UnloadGraph(uint64_t graph) override;
   absl::Status Submit(const wire::TaskPacket& tasks) override;
+  absl::Status SubmitLater(const wire::TaskPacket& tasks) override;
+  void Flush() override;
   absl::Status Cancel(absl::Span<const uint64_t> sequences) override;
   Progress progress() const override;
   absl::Status MapPeerArena(uint64_t arena, uint64_t size, int fd) override;
@@ -102,8 +105,8 @@ class WorkerProcess : public Worker {
   absl::Status SendStart(int staging_file, int page_file);
   absl::Status AwaitReady();
   absl::Status Send(const wire::Command& command, absl::Span<const int> descriptors = {});
-  absl::Status SendEncoded(absl::Span<const std::string_view> command,
-                           absl::Span<const int> descriptors = {});
+  // An error of the outbox is the worker's end.
+  absl::Status SendOutbox();
   void SendCopy(wire::Command command, std::function<void(absl::Status)> done);
   absl::Status DeadStatus() const;
   void Condemn(absl::Status cause) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -145,6 +148,7 @@ class WorkerProcess : public Worker {
   bool reaped_ = false;
   bool context_lost_ = false;  // its own report says so
   wire::Channel channel_;
+  Outbox outbox_{&channel_};
   MemoryMap staging_map_;
   MemoryMap page_map_;
   UniqueFd page_file_, process_;
@@ -152,7 +156,7 @@ class WorkerProcess : public Worker {
   ErrorRelay errors_;  // the reader thread's
   WorkerList* const list_;
   Wakeup wakeup_;             // interrupts the reader thread's poll
-  absl::Mutex submit_mutex_;  // keeps the packets of one Submit together and in order
+  absl::Mutex submit_mutex_;  // keeps the packets of one Submit in the order of its sequences
 
   mutable absl::Mutex mutex_;
   State state_ ABSL_GUARDED_BY(mutex_) = State::kStarting;

@@ -34,7 +34,8 @@ void WorkerProcess::Run() {
 void WorkerProcess::ReadUntilEnd() {
   bool open = true, just_heard = false;
   for (;;) {
-    pollfd entries[] = {{channel_.fd(), static_cast<short>(open ? POLLIN : 0), 0},
+    const short events = outbox_.full() ? POLLIN | POLLOUT : POLLIN;
+    pollfd entries[] = {{channel_.fd(), events, 0},
                         {child_.descriptor(), POLLIN, 0},
                         {wakeup_.descriptor(), POLLIN, 0},
                         {errors_.descriptor(), POLLIN, 0}};
@@ -47,7 +48,8 @@ void WorkerProcess::ReadUntilEnd() {
     if (entries[2].revents != 0) wakeup_.Clear();
     if (entries[3].revents != 0) errors_.Read();
     // First what it said, then that it ended: its last words may still be in the socket.
-    just_heard = entries[0].revents != 0;
+    if ((entries[0].revents & POLLOUT) != 0) Flush();
+    just_heard = (entries[0].revents & ~POLLOUT) != 0;
     if (just_heard) {
       open = ReadEvent();
     } else if (entries[1].revents != 0) {

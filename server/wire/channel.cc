@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/message_descriptors.h"
 #include "server/base/spin.h"
@@ -64,32 +63,31 @@ Channel::Channel(UniqueFd socket)
 absl::Status Channel::Send(const google::protobuf::MessageLite& message,
                            absl::Span<const int> descriptors) {
   const std::string bytes = message.SerializeAsString();
-  return SendEncoded({bytes}, descriptors);
+  return SendPacket(bytes, descriptors, /*flags=*/0);
 }
 
-absl::Status Channel::SendEncoded(absl::Span<const std::string_view> pieces,
-                                  absl::Span<const int> descriptors) {
-  absl::InlinedVector<iovec, 2> content;
-  size_t size = 0;
-  for (std::string_view piece : pieces) {
-    content.push_back({const_cast<char*>(piece.data()), piece.size()});
-    size += piece.size();
-  }
-  if (size > kMaxPacketBytes) {
+absl::Status Channel::TrySend(std::string_view message, absl::Span<const int> descriptors) {
+  return SendPacket(message, descriptors, MSG_DONTWAIT);
+}
+
+absl::Status Channel::SendPacket(std::string_view message, absl::Span<const int> descriptors,
+                                 int flags) {
+  if (message.size() > kMaxPacketBytes) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("a message to or from a worker is too large: ", size, " bytes"));
+        absl::StrCat("a message to or from a worker is too large: ", message.size(), " bytes"));
   }
   // An empty packet could not be told from the end of the stream.
-  if (size == 0) return absl::InvalidArgumentError("the message is empty");
+  if (message.empty()) return absl::InvalidArgumentError("the message is empty");
   if (descriptors.size() > kMaxPacketDescriptors) {
     return absl::InvalidArgumentError("too many descriptors for one packet");
   }
   alignas(cmsghdr) char control[kControlBytes] = {};
   msghdr header{};
-  header.msg_iov = content.data();
-  header.msg_iovlen = content.size();
+  iovec content{const_cast<char*>(message.data()), message.size()};
+  header.msg_iov = &content;
+  header.msg_iovlen = 1;
   if (!descriptors.empty()) PutDescriptors(descriptors, control, &header);
-  while (sendmsg(socket_.get(), &header, MSG_NOSIGNAL) < 0) {
+  while (sendmsg(socket_.get(), &header, MSG_NOSIGNAL | flags) < 0) {
     if (errno != EINTR) return SendError(errno);
   }
   return absl::OkStatus();

@@ -40,9 +40,9 @@ class Channel {
   absl::Status Send(const google::protobuf::MessageLite& message,
                     absl::Span<const int> descriptors = {});
 
-  // The same of a message that is encoded already, in pieces.
-  absl::Status SendEncoded(absl::Span<const std::string_view> pieces,
-                           absl::Span<const int> descriptors = {});
+  // The same of a message that is encoded already; never blocks. DEADLINE_EXCEEDED: the socket is
+  // full.
+  absl::Status TrySend(std::string_view message, absl::Span<const int> descriptors = {});
 
   enum class Outcome { kMessage, kClosed, kTimeout };
   // INVALID_ARGUMENT when the packet was malformed, truncated or had too many descriptors; all it
@@ -59,6 +59,7 @@ class Channel {
   int fd() const { return socket_.get(); }
 
  private:
+  absl::Status SendPacket(std::string_view message, absl::Span<const int> descriptors, int flags);
   // As recvmsg into `buffer_`, but -1 and EAGAIN also after `timeout`.
   ssize_t ReceivePacket(msghdr* header, absl::Duration timeout, absl::Duration spin);
 

@@ -120,6 +120,17 @@ TEST_F(ChannelTest, SendToAStuckPeerEnds) {
   EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
 }
 
+TEST_F(ChannelTest, TryingToSendToAStuckPeerEndsAtOnce) {
+  const std::string message = PingCommand(1).SerializeAsString();
+  absl::Status status;
+  int sent = -1;
+  for (; sent < 100000 && status.ok(); ++sent) status = left_->TrySend(message);
+  EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
+  for (int i = 0; i < sent; ++i)
+    ASSERT_EQ(right_->Receive(&received_, &fds_).value(), Outcome::kMessage);
+  EXPECT_TRUE(left_->TrySend(message).ok());
+}
+
 // Raw packets as a hostile peer may send them.
 class HostilePeerTest : public ChannelTest {
  protected:
