@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include "absl/time/clock.h"
+#include "server/base/block_pool.h"
 
 namespace stride {
 namespace {
@@ -27,7 +28,8 @@ bool IdleMemory::Look() {
   const bool idle = used - last_processor_time_ < kIdleShare * (now - last_);
   last_ = now;
   last_processor_time_ = used;
-  if (!idle || mallinfo2().fordblks < kMuch) return false;
+  if (!idle || mallinfo2().fordblks + BlockPool::free_bytes() < kMuch) return false;
+  BlockPool::Trim();
   malloc_trim(0);
   // The walk itself is no work.
   last_processor_time_ = ProcessorTime();

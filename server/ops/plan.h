@@ -61,7 +61,7 @@ struct Plan {
   // copied to the existing one.
   std::vector<std::optional<DType>> converted_inputs;
   bool through_new_output = false;
-  // The one kind of device for which a client's function that it uses was made; empty: any.
+  // The one kind of device that its code, or a client's function in it, was made for; empty: any.
   std::string required_kind;
   // For estimates: bytes read and written, and arithmetic operations.
   double bytes = 0;
@@ -85,6 +85,9 @@ absl::Status BindKernelArguments(const v1::KernelLaunch& launch, absl::Span<cons
 // task->kernel().globals. A name that the module lacks is UNKNOWN_ENTRY.
 absl::Status BindKernelGlobals(const v1::KernelLaunch& launch, absl::Span<const Input> inputs,
                                const wire::ModuleDescription& module, wire::Task* task);
+
+// The kind of device that can run this code: `cuda` for PTX and binaries; empty: any.
+std::string RequiredKind(const wire::Code& code);
 
 // UNKNOWN_ENTRY unless each variable that the launch sets is among these of its module.
 absl::Status CheckGlobalNames(const v1::KernelLaunch& launch,

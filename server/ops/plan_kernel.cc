@@ -211,6 +211,11 @@ absl::Status PlanGlobals(const v1::KernelLaunch& launch, ArrayPlanner* arrays) {
 
 }  // namespace
 
+std::string RequiredKind(const wire::Code& code) {
+  const bool any = !code.has_source() || code.source().kind() == wire::Source::KIND_CUDA_CPP;
+  return any ? "" : "cuda";
+}
+
 absl::StatusOr<Plan> PlanKernel(const v1::KernelLaunch& launch, Inputs inputs,
                                 absl::Span<const Input> existing) {
   if (launch.entry().empty()) {
@@ -233,6 +238,7 @@ absl::StatusOr<Plan> PlanKernel(const v1::KernelLaunch& launch, Inputs inputs,
   Plan plan;
   auto code = ReadCode(launch);
   if (!code.ok()) return code.status();
+  if (code->has_value()) plan.required_kind = RequiredKind(**code);
   plan.code = *std::move(code);
   ArrayPlanner arrays(inputs, existing, &plan);
   for (int i = 0; i < launch.arguments_size(); ++i) {

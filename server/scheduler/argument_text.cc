@@ -49,8 +49,8 @@ std::string ArrayText(const ops::Input& input) {
 
 // Empty for a task that launches no client's kernel.
 std::string ArgumentText(const Task& task) {
-  if (task.operation == nullptr || !task.operation->has_kernel_launch()) return "";
-  const auto& arguments = task.operation->kernel_launch().arguments();
+  if (task.kernel == nullptr || !task.kernel->operation->has_kernel_launch()) return "";
+  const auto& arguments = task.kernel->operation->kernel_launch().arguments();
   std::vector<std::string> texts;
   size_t next_input = 0;
   for (const v1::KernelArgument& argument : arguments) {
@@ -60,8 +60,9 @@ std::string ArgumentText(const Task& task) {
     }
     switch (argument.value_case()) {
       case v1::KernelArgument::kArray:
-        texts.push_back(next_input < task.inputs.size() ? ArrayText(task.inputs[next_input])
-                                                        : "an array");
+        texts.push_back(next_input < task.kernel->inputs.size()
+                            ? ArrayText(task.kernel->inputs[next_input])
+                            : "an array");
         ++next_input;
         break;
       case v1::KernelArgument::kNewArray:

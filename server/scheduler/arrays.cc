@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/block_pool.h"
 #include "server/base/error.h"
 #include "server/base/page_size.h"
 #include "server/recovery/records.pb.h"
@@ -81,7 +82,7 @@ void NotifyOnce(Task& task, std::shared_ptr<absl::Notification> granted) {
   auto notify = [granted = std::move(granted), told] {
     if (!told->test_and_set()) granted->Notify();
   };
-  task.granted = notify;
+  task.granted = std::make_unique<const std::function<void()>>(notify);
   task.on_done.push_back([notify](const absl::Status&) { notify(); });
 }
 
@@ -92,7 +93,7 @@ absl::StatusOr<std::shared_ptr<ReadAccess>> ReadAccess::Enqueue(Core* core, Sche
                                                                 const TenantId& tenant,
                                                                 ArrayPtr array) {
   auto granted = std::make_shared<absl::Notification>();
-  auto task = std::make_shared<Task>();
+  auto task = MakePooled<Task>();
   task->tenant = tenant;
   task->label = "read";
   task->host_access = true;
@@ -298,11 +299,11 @@ absl::StatusOr<ArrayPtr> Arrays::FindOrBeginReceiving(const TenantId& tenant,
   if (absl::Status status = core_->accounts->CheckArrayBytes(tenant, info.size_bytes());
       !status.ok())
     return status;
-  auto array = std::make_shared<session::Array>();
+  auto array = MakePooled<session::Array>();
   array->info = info;
   array->create_time = core_->Now();
   array->expire_time = *expire;
-  array->buffer = std::make_shared<store::Buffer>(tenant, info.size_bytes(), core_->reclaimer);
+  array->buffer = MakePooled<store::Buffer>(tenant, info.size_bytes(), core_->reclaimer);
   array->receiving = std::make_shared<session::Receiving>();
   array->receiving->device = device;
   array->buffer->SetIncoming(true);
@@ -321,7 +322,7 @@ absl::StatusOr<ArrayPtr> Arrays::FindOrBeginReceiving(const TenantId& tenant,
 
 // What others wait for until every byte is there.
 std::shared_ptr<Task> Arrays::MakeReceiver(const session::Array& array) {
-  auto task = std::make_shared<Task>();
+  auto task = MakePooled<Task>();
   task->tenant = array.buffer->tenant;
   task->label = "upload";
   task->host_access = true;
@@ -426,15 +427,14 @@ absl::StatusOr<ArrayPtr> Arrays::MakeShardedReceiver(const TenantId& tenant,
       parts.push_back(*std::move(copy));
       continue;
     }
-    auto part = std::make_shared<session::Array>();
+    auto part = MakePooled<session::Array>();
     part->info = info;
     if (!spread->replicated) {
       part->info =
           Contiguous(info.dtype, ops::PartShape(info.shape, spread->axis, begin[i + 1] - begin[i]));
     }
     part->create_time = core_->Now();
-    part->buffer =
-        std::make_shared<store::Buffer>(tenant, part->info->size_bytes(), core_->reclaimer);
+    part->buffer = MakePooled<store::Buffer>(tenant, part->info->size_bytes(), core_->reclaimer);
     part->receiving = std::make_shared<session::Receiving>();
     part->receiving->device = scheduler_->HomeOf(part->info->size_bytes(), spread->devices[i]);
     part->receiving->lease_end = core_->Now() + core_->options.upload_lease;
@@ -492,7 +492,7 @@ absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginShardedUpload(const TenantI
             "a view with gaps cannot be overwritten from the wire; copy into it instead");
         break;
       }
-      auto task = std::make_shared<Task>();
+      auto task = MakePooled<Task>();
       task->tenant = tenant;
       task->label = "overwrite";
       task->host_access = true;
@@ -548,7 +548,7 @@ absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginOverwrite(const TenantId& t
         v1::ERROR_REASON_WRONG_STATE, "array_id",
         "a view with gaps cannot be overwritten from the wire; copy into it instead");
   }
-  auto task = std::make_shared<Task>();
+  auto task = MakePooled<Task>();
   task->tenant = tenant;
   task->label = "overwrite";
   task->host_access = true;

@@ -8,8 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/synchronization/mutex.h"
+#include "server/base/block_pool.h"
+#include "server/base/crash_point.h"
 #include "server/base/executor.h"
 #include "server/base/spin.h"
 #include "server/base/surroundings.h"
@@ -64,11 +67,15 @@ struct Core {
   // Holds the lock over several calls (Engine::Together). Compares equal only in that thread, and
   // so needs no lock to be asked.
   std::atomic<std::thread::id> together{};
-  session::Catalogue catalogue;                      // guarded by mutex
-  std::vector<absl::AnyInvocable<void()>> deferred;  // guarded by mutex; see Locked
-  bool draining = false;                             // guarded by mutex
-  Recorder recorder{this};                           // guarded by mutex
-  Durability* durability = nullptr;                  // null: nothing is kept on disk
+  session::Catalogue catalogue;  // guarded by mutex
+  using Deferred =
+      std::vector<absl::AnyInvocable<void()>, PoolAllocator<absl::AnyInvocable<void()>>>;
+  Deferred deferred;  // guarded by mutex; see Locked
+  // With tasks to be sent once the lock is given back. Guarded by mutex.
+  absl::InlinedVector<std::shared_ptr<broker::Worker>, 2> outgoing;
+  bool draining = false;             // guarded by mutex
+  Recorder recorder{this};           // guarded by mutex
+  Durability* durability = nullptr;  // null: nothing is kept on disk
 
   Timer timer;
   Executor executor{64};  // moves and callbacks, which may wait for what starter does
@@ -112,9 +119,9 @@ struct Core {
   absl::Time Now() const { return stride::Now(); }
 };
 
-// Holds the lock. What was changed meanwhile is recorded before it is given back. Callbacks
-// deferred meanwhile run afterwards, on this thread, so that they may call anything. Within
-// Engine::Together it is part of that section and does nothing of its own.
+// Holds the lock. What was changed meanwhile is recorded before it is given back. Afterwards, on
+// this thread, workers are sent their tasks, and callbacks deferred meanwhile run, so that they may
+// call anything. Within Engine::Together it is part of that section and does nothing of its own.
 class Locked {
  public:
   explicit Locked(Core& core)
@@ -127,8 +134,13 @@ class Locked {
   ~Locked() {
     if (within_) return;
     core_.recorder.Commit();
-    std::vector<absl::AnyInvocable<void()>> work = std::exchange(core_.deferred, {});
+    Core::Deferred work = std::exchange(core_.deferred, {});
+    const auto outgoing = std::exchange(core_.outgoing, {});
     core_.mutex.Unlock();
+    for (const auto& worker : outgoing) {
+      worker->Flush();
+      STRIDE_CRASH_POINT("scheduler.after_submit");
+    }
     for (auto& function : work) function();
   }
   Locked(const Locked&) = delete;

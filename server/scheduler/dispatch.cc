@@ -143,8 +143,14 @@ bool Scheduler::PumpOnce(Lane& lane) {
   core_->recorder.Commit();  // a successor must know what may have begun
   STRIDE_CRASH_POINT("scheduler.before_submit");
   // A worker that is gone answers UNAVAILABLE; its death is told apart and takes these tasks back.
-  lane.worker->Submit(lane.packet).IgnoreError();
-  STRIDE_CRASH_POINT("scheduler.after_submit");
+  if (holding_) {  // the section may be long, and the worker has nothing to do
+    lane.worker->Submit(lane.packet).IgnoreError();
+    STRIDE_CRASH_POINT("scheduler.after_submit");
+  } else {
+    lane.worker->SubmitLater(lane.packet).IgnoreError();
+    auto& outgoing = core_->outgoing;
+    if (outgoing.empty() || outgoing.back() != lane.worker) outgoing.push_back(lane.worker);
+  }
   NoteStart(lane);
   return true;
 }
@@ -211,7 +217,7 @@ void Scheduler::AddToPacket(const std::shared_ptr<Task>& task, Lane& lane, const
   lane.in_flight.push_back({lane.next_sequence++, task, true});
   task->last_sequence = lane.next_sequence - 1;
 
-  lane.LeavePreparing(*task);
+  lane.preparing.Remove(*task);
   auto& ready = lane.ready;
   ready.pop_front();
   task->queued_ready = false;
@@ -342,7 +348,7 @@ void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker,
   const uint64_t record = std::exchange(lane.worker_record, 0);
   lane.recalls.clear();
   ++accounts_[lane.device].worker_restarts;
-  std::deque<Lane::InFlight> in_flight = std::exchange(lane.in_flight, {});
+  Lane::InFlightQueue in_flight = std::exchange(lane.in_flight, {});
 
   // The task that was running: the one named, else the first that was begun and had not ended.
   bool faulted =

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "server/base/block_pool.h"
 #include "server/base/error.h"
 #include "server/ops/plan.h"
 #include "server/recovery/records.pb.h"
@@ -484,7 +485,7 @@ bool Durability::BeginWrite(const ContentPtr& content, Writing* writing) {
     return false;
   }
   content->no_room = false;
-  auto whole = std::make_shared<session::Array>();
+  auto whole = MakePooled<session::Array>();
   whole->info = Contiguous(DType::kUInt8, {buffer->size});
   whole->buffer = buffer;
   auto access = ReadAccess::Enqueue(core_, scheduler_, nullptr, buffer->tenant, whole);

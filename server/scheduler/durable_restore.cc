@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/block_pool.h"
 #include "server/base/error.h"
 #include "server/recovery/records.pb.h"
 #include "server/scheduler/durability.h"
@@ -65,7 +66,7 @@ bool Durability::RestoreArray(const durable::ArrayRow& row,
   auto info = InfoFrom(record.info());
   if (!name.ok() || !name->session.empty() || !info.ok()) return false;
   TenantId tenant{record.tenant()};
-  auto array = std::make_shared<session::Array>();
+  auto array = MakePooled<session::Array>();
   array->durable = row.id;
   array->info = *std::move(info);
   array->create_time = TimeFrom(record.create_time(), absl::Time());
@@ -76,10 +77,10 @@ bool Durability::RestoreArray(const durable::ArrayRow& row,
   bool is_new = buffer == nullptr || row.content == 0;
   if (row.content == 0 || content == rows_.contents.end()) {
     absl::Status error = StatusFrom(record.error());
-    buffer = std::make_shared<store::Buffer>(tenant, array->info->size_bytes(), core_->reclaimer);
+    buffer = MakePooled<store::Buffer>(tenant, array->info->size_bytes(), core_->reclaimer);
     buffer->Spoil(error.ok() ? DataLost("its file is not known") : error);
   } else if (is_new) {
-    buffer = std::make_shared<store::Buffer>(tenant, content->second.size, core_->reclaimer);
+    buffer = MakePooled<store::Buffer>(tenant, content->second.size, core_->reclaimer);
     buffer->SetKept(content->first);
   }
   ByteExtent extent = Extent(array->info);
@@ -100,7 +101,7 @@ void Durability::BeginLoad(const ContentPtr& content, const std::shared_ptr<stor
                            const durable::ContentRow& row) {
   if (content == nullptr) return;
   buffer->SetLoading(true);
-  auto task = std::make_shared<Task>();
+  auto task = MakePooled<Task>();
   task->tenant = buffer->tenant;
   task->label = "read from disk";
   task->host_access = true;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/block_pool.h"
 #include "server/base/crash_point.h"
 #include "server/base/error.h"
 #include "server/base/random_id.h"
@@ -314,8 +315,7 @@ class EngineImpl : public Engine {
                                                  absl::Time deadline) override {
     auto accepted = operations_.Submit(tenant, session, operation, deadline);
     if (!accepted.ok()) return accepted.status();
-    return std::make_shared<TaskTicket>(&core_, &scheduler_, &arrays_, tenant,
-                                        *std::move(accepted));
+    return MakePooled<TaskTicket>(&core_, &scheduler_, &arrays_, tenant, *std::move(accepted));
   }
   absl::Status Release(const TenantId& tenant, const std::string& session,
                        const v1::Release& release) override {

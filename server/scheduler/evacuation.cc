@@ -13,7 +13,7 @@ void Scheduler::HealthChanged(int device) {
   if (health_.Serves(device)) return;
   for (auto& [key, lane] : lanes_) {
     if (lane->device != device) continue;
-    std::vector<std::shared_ptr<Task>> tasks(lane->preparing.begin(), lane->preparing.end());
+    const std::vector<std::shared_ptr<Task>> tasks = lane->preparing.All();
     for (const auto& task : tasks) LeaveIllDevice(task);
   }
 }
@@ -31,8 +31,9 @@ absl::Status Scheduler::NoDeviceFor(const Task& task) const {
   const auto& devices = core_->broker->devices();
   for (size_t i = 0; i < devices.size(); ++i) {
     int device = static_cast<int>(i);
+    const std::string& kind = task.plan().required_kind;
     bool suitable = (task.pinned_device < 0 || task.pinned_device == device) &&
-                    (task.required_kind.empty() || task.required_kind == devices[i].kind());
+                    (kind.empty() || kind == devices[i].kind());
     if (!suitable) continue;
     absl::Duration retry = std::clamp(health_.of(device).next_canary() - core_->Now(),
                                       absl::Seconds(1), absl::Minutes(1));
@@ -41,9 +42,10 @@ absl::Status Scheduler::NoDeviceFor(const Task& task) const {
                     absl::StrCat("the device does not serve now: ", name), retry,
                     {{"device", name}});
   }
-  return MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_DEVICE_NOT_SERVING,
-                   absl::StrCat("no device here can run this operation; it needs one of kind: ",
-                                task.required_kind.empty() ? "any" : task.required_kind));
+  return MakeError(
+      absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_DEVICE_NOT_SERVING,
+      absl::StrCat("no device here can run this operation; it needs one of kind: ",
+                   task.plan().required_kind.empty() ? "any" : task.plan().required_kind));
 }
 
 }  // namespace stride::scheduler

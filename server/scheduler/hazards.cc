@@ -16,7 +16,7 @@ void LinkBehind(const std::shared_ptr<Task>& task, const std::shared_ptr<store::
 namespace {
 
 void AddReader(const std::shared_ptr<Task>& task, Use& use) {
-  use.reader = use.buffer->readers.size();
+  use.reader = static_cast<uint32_t>(use.buffer->readers.size());
   use.buffer->readers.push_back(task);
 }
 

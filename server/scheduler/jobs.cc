@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "server/base/block_pool.h"
 #include "server/base/crash_point.h"
 #include "server/base/error.h"
 #include "server/base/page_size.h"
@@ -56,7 +57,7 @@ absl::Status CheckJob(const v1::CreateJobRequest& request) {
 
 // A task that had ended before this daemon began, as far as its job wants to know.
 std::shared_ptr<Task> FinishedTask(const Core& core, const recovery::TaskResultRecord& result) {
-  auto task = std::make_shared<Task>();
+  auto task = MakePooled<Task>();
   task->state = TaskState::kDone;
   task->result = StatusFrom(result.status());
   task->submit_time = TimeFrom(result.submit_time(), absl::Time());
@@ -168,7 +169,7 @@ absl::StatusOr<v1::Job> Jobs::Accept(const TenantId& tenant, const v1::CreateJob
 absl::Status Jobs::SubmitAll(const RecordPtr& record, const v1::Job& job, absl::Time deadline) {
   std::string id = absl::StrCat("job-", RandomId(24));
   record->session = absl::StrCat("sessions/", id);
-  record->gate = std::make_shared<Task>();
+  record->gate = MakePooled<Task>();
   record->gate->tenant = record->tenant;
   record->gate->label = "job";
   record->gate->host_access = true;
@@ -284,7 +285,7 @@ void Jobs::Restore(uint64_t id, const recovery::JobRecord& record, const Restore
     std::shared_ptr<Task> task;
     if (unfinished != things.unfinished.end()) {
       task = unfinished->second;
-      task->observer = ObserverOf(restored);
+      task->observer = std::make_unique<const std::function<void(TaskState)>>(ObserverOf(restored));
     } else if (result != things.results.end()) {
       task = FinishedTask(*core_, result->second);
       task->id = task_id;
@@ -402,7 +403,7 @@ absl::Status Jobs::Rerun(const RecordPtr& record, const durable::JobRow& row) {
 // As if its one operation had ended so. Our lock is held.
 void Jobs::EndUnrun(const RecordPtr& record, const absl::Status& status) {
   if (record->session.empty()) record->session = absl::StrCat("sessions/job-", RandomId(24));
-  auto task = std::make_shared<Task>();
+  auto task = MakePooled<Task>();
   task->state = TaskState::kDone;
   task->result = status;
   task->end_time = core_->Now();

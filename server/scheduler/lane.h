@@ -72,12 +72,21 @@ struct Lane {
   std::map<uint64_t, Graph> graphs;  // that the worker has, by Replay::id
   uint64_t num_graph_uses = 0;
 
-  std::list<std::shared_ptr<Task>> preparing;
-  void LeavePreparing(Task& task) {
-    if (task.preparing_place.has_value()) preparing.erase(*task.preparing_place);
-    task.preparing_place.reset();
-  }
-  std::deque<std::shared_ptr<Task>> ready;  // by priority
+  // Those that it prepares, in the order of coming. Linked through themselves: nearly every task
+  // comes and goes here.
+  class Preparing {
+   public:
+    bool empty() const { return first_ == nullptr; }
+    void Add(Task& task);
+    // One that is not there may be given.
+    void Remove(Task& task);
+    std::vector<std::shared_ptr<Task>> All() const;
+
+   private:
+    Task *first_ = nullptr, *last_ = nullptr;
+  };
+  Preparing preparing;
+  std::deque<std::shared_ptr<Task>, PoolAllocator<std::shared_ptr<Task>>> ready;  // by priority
   struct InFlight {
     uint64_t sequence;
     std::shared_ptr<Task> task;  // null: taken out of the worker's queue, its result means nothing
@@ -89,8 +98,9 @@ struct Lane {
 
     const std::shared_ptr<Task>& launched() const { return task != nullptr ? task : given_up; }
   };
-  std::deque<InFlight> in_flight;  // by sequence
-  uint64_t next_sequence = 1;      // of this worker
+  using InFlightQueue = std::deque<InFlight, PoolAllocator<InFlight>>;
+  InFlightQueue in_flight;     // by sequence
+  uint64_t next_sequence = 1;  // of this worker
   // Asked of the worker and not answered, by the first sequence: a task and what would go with it.
   std::map<uint64_t, std::vector<std::shared_ptr<Task>>> recalls;
   bool watching_start = false;  // a timer will look whether the first task in flight has begun

@@ -47,13 +47,14 @@ Memory::Outcome Memory::Allocate(Lane& lane, uint64_t size, uint64_t turn,
 }
 
 void Memory::Reclaim() {
-  auto entries = core_->reclaimer->TakeAll();
-  if (entries.empty()) return;
+  core_->reclaimer->TakeAll(&reclaimed_);
+  if (reclaimed_.empty()) return;
   core_->recorder.Commit();  // a successor must not find two owners of a block
-  for (const auto& entry : entries) {
+  for (const auto& entry : reclaimed_) {
     Lane* lane = find_lane_(entry.tenant, entry.device);
     if (lane != nullptr) Free(*lane, entry.allocation);
   }
+  reclaimed_.clear();
 }
 
 void Memory::Free(Lane& lane, const store::Allocation& allocation) {

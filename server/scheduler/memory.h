@@ -75,6 +75,7 @@ class Memory {
   const std::function<void(Lane&)> changed_;
   std::vector<Lane*> lanes_;          // every lane that ever allocated
   std::map<int, uint64_t> reserved_;  // device -> bytes of arenas, those being made included
+  std::vector<store::Reclaimer::Entry> reclaimed_;  // Reclaim's, empty between its calls
   uint64_t next_arena_ = 1;
   absl::Time next_file_;  // the disk was full: it is not asked for room again before this
   bool file_error_told_ = false;

@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "server/base/block_pool.h"
 #include "server/base/device_name.h"
 #include "server/base/error.h"
 #include "server/ops/operands.h"
@@ -270,9 +271,9 @@ absl::StatusOr<ArrayPtr> Operations::InlineArray(const TenantId& tenant,
   if (absl::Status status = accounts.CheckArrayBytes(tenant, declared); !status.ok())
     return AtField(status, "inline_array", "beyond a quota");
   accounts.AddUpload(tenant, declared);
-  auto array = std::make_shared<Array>();
+  auto array = MakePooled<Array>();
   array->info = *std::move(info);
-  array->buffer = std::make_shared<store::Buffer>(tenant, declared, core_->reclaimer);
+  array->buffer = MakePooled<store::Buffer>(tenant, declared, core_->reclaimer);
   // Counted for as long as anybody holds the bytes.
   struct Counted {
     std::string bytes;
@@ -396,7 +397,6 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
 
   std::shared_ptr<Task> task = NewTask(tenant, LabelOf(operation), deadline, resolved, *planned);
   bool is_kernel = operation.has_kernel_launch();
-  task->required_kind = plan->required_kind;
   // Which of a kernel's arrays are written is known once it is compiled; until then all may be, but
   // for the values of its globals.
   const size_t num_written =
@@ -411,15 +411,16 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
                           .write = i < num_written});
   }
   if (is_kernel) {
-    task->inputs = CopiesOf(inputs);
+    task->kernel = std::make_unique<KernelArguments>();
+    task->kernel->inputs = CopiesOf(inputs);
     auto kept = std::make_shared<v1::Operation>(operation);
     kept->mutable_kernel_launch()->clear_code();  // the plan has it
-    task->operation = std::move(kept);
+    task->kernel->operation = std::move(kept);
   }
   for (size_t j = 0; j < resolved.targets.size(); ++j) {
     ArrayPtr array = resolved.targets[j].existing;
     if (array == nullptr) {
-      array = std::make_shared<Array>();
+      array = MakePooled<Array>();
       array->info = (*planned)->outputs[j];
       array->create_time = resolved.now;
       const int64_t bytes = array->info->size_bytes();
@@ -433,7 +434,7 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
       } else {
         absl::Status within = core_->accounts->CheckArrayBytes(tenant, bytes);
         if (!within.ok()) return within;
-        array->buffer = std::make_shared<store::Buffer>(tenant, bytes, core_->reclaimer);
+        array->buffer = MakePooled<store::Buffer>(tenant, bytes, core_->reclaimer);
         array->buffer->passing = resolved.passing;
       }
     }
@@ -476,7 +477,7 @@ absl::StatusOr<std::shared_ptr<const Planned>> Operations::PlanFor(
 std::shared_ptr<Task> Operations::NewTask(const TenantId& tenant, std::string label,
                                           absl::Time deadline, const Resolved& resolved,
                                           std::shared_ptr<const Planned> planned) {
-  auto task = std::make_shared<Task>(std::move(planned));
+  auto task = MakePooled<Task>(std::move(planned));
   task->id = next_task_++;
   task->tenant = tenant;
   task->session = resolved.session;
@@ -484,8 +485,10 @@ std::shared_ptr<Task> Operations::NewTask(const TenantId& tenant, std::string la
   task->pinned_device = resolved.device;
   task->reads_peers = resolved.reads_peers;
   task->deadline = deadline;
-  task->observer = resolved.extras.observer;
-  task->of_job = resolved.extras.observer != nullptr;
+  if (resolved.extras.observer != nullptr)
+    task->observer =
+        std::make_unique<const std::function<void(TaskState)>>(resolved.extras.observer);
+  task->of_job = task->observer != nullptr;
   task->priority = resolved.extras.priority.value_or(0);
   return task;
 }
@@ -622,11 +625,6 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchReplay(const TenantId& te
   std::shared_ptr<Task> task =
       NewTask(tenant, label, deadline, resolved, MakePlanned(PlanOf(*replay)));
   task->replay = replay;
-  task->required_kind = graph.required_kind;
-  for (const wire::Code& code : graph.codes) {
-    if (code.has_source() && code.source().kind() != wire::Source::KIND_CUDA_CPP)
-      task->required_kind = "cuda";
-  }
   for (size_t i = 0; i < resolved.inputs.size(); ++i) {
     task->uses.push_back({.buffer = resolved.inputs[i]->buffer,
                           .read = true,
@@ -645,13 +643,13 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchReplay(const TenantId& te
     return within;
   for (const ArrayInfo& made : task->plan().outputs) {
     task->uses.push_back(
-        {.buffer = std::make_shared<store::Buffer>(tenant, made.size_bytes(), core_->reclaimer),
+        {.buffer = MakePooled<store::Buffer>(tenant, made.size_bytes(), core_->reclaimer),
          .write = true,
          .fresh = true});
   }
   Resolved whole = resolved;
   for (const ops::ProgramGraph::Output& output : graph.outputs) {
-    auto array = std::make_shared<Array>();
+    auto array = MakePooled<Array>();
     array->info = output.info;
     array->create_time = resolved.now;
     array->buffer = task->uses[output.slot].buffer;
@@ -750,7 +748,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchMove(const TenantId& tena
     return InvalidField(v1::ERROR_REASON_ARGUMENT_COUNT, "outputs", "a move has one new output");
   }
   const ArrayPtr& input = resolved.inputs[0];
-  auto array = std::make_shared<Array>();
+  auto array = MakePooled<Array>();
   array->info = input->info;
   array->buffer = input->buffer;
   array->create_time = resolved.now;
@@ -778,12 +776,10 @@ absl::Status Operations::PrepareKernel(const TenantId& tenant, const v1::Operati
     auto code = CodeOfModule(*std::move(source), launch);
     if (!code.ok()) return code.status();
     auto planned = MakePlanned(task->plan());
+    planned->plan.required_kind = ops::RequiredKind(*code);
     planned->plan.code = *std::move(code);
     task->planned = std::move(planned);
   }
-  if (task->plan().code.has_value() &&
-      task->plan().code->source().kind() != wire::Source::KIND_CUDA_CPP)
-    task->required_kind = "cuda";
   return absl::OkStatus();
 }
 
@@ -808,7 +804,7 @@ void Operations::PublishError(const TenantId& tenant, const std::string& session
     if (field.output->target_case() != v1::Output::kHandle || field.output->handle() == 0 ||
         field.output->existing())
       continue;
-    auto array = std::make_shared<Array>();
+    auto array = MakePooled<Array>();
     array->error = status;
     array->create_time = core_->Now();
     // Taken handles keep what they stand for.

@@ -82,7 +82,7 @@ void Scheduler::Prepare(const std::shared_ptr<Task>& task) {
 }
 
 void Scheduler::PrepareAll(Lane& lane) {
-  std::vector<std::shared_ptr<Task>> tasks(lane.preparing.begin(), lane.preparing.end());
+  const std::vector<std::shared_ptr<Task>> tasks = lane.preparing.All();
   for (const auto& task : tasks) {
     if (task->lane == &lane) Prepare(task);
   }
@@ -108,8 +108,8 @@ bool Scheduler::HaveCode(const std::shared_ptr<Task>& task) {
       task->compile_end = core_->Now();
       if (task->state != TaskState::kPreparing) return;
       if (!module.ok()) {
-        EndUnrun(task, task->operation != nullptr
-                           ? AtLaunch(module.status(), task->operation->kernel_launch())
+        EndUnrun(task, task->kernel != nullptr
+                           ? AtLaunch(module.status(), task->kernel->operation->kernel_launch())
                            : module.status());
         return;
       }
@@ -121,8 +121,9 @@ bool Scheduler::HaveCode(const std::shared_ptr<Task>& task) {
 }
 
 bool Scheduler::HaveArguments(const std::shared_ptr<Task>& task) {
-  if (task->operation == nullptr || task->arguments_bound) return true;
-  const v1::KernelLaunch& launch = task->operation->kernel_launch();
+  KernelArguments* const arguments = task->kernel.get();
+  if (arguments == nullptr || arguments->bound) return true;
+  const v1::KernelLaunch& launch = arguments->operation->kernel_launch();
   auto found = FindKernel(task->module->description, launch.entry());
   if (!found.ok()) {
     EndUnrun(task, found.status());
@@ -131,9 +132,9 @@ bool Scheduler::HaveArguments(const std::shared_ptr<Task>& task) {
   const wire::KernelDescription* kernel = *found;
   auto bound = MakePlanned(task->plan());
   wire::Task* launched = &bound->plan.task;
-  absl::Status status = ops::BindKernelArguments(launch, task->inputs, *kernel, launched);
+  absl::Status status = ops::BindKernelArguments(launch, arguments->inputs, *kernel, launched);
   if (status.ok()) {
-    status = ops::BindKernelGlobals(launch, task->inputs, task->module->description, launched);
+    status = ops::BindKernelGlobals(launch, arguments->inputs, task->module->description, launched);
   }
   if (!status.ok()) {
     EndUnrun(task, status);
@@ -141,11 +142,11 @@ bool Scheduler::HaveArguments(const std::shared_ptr<Task>& task) {
   }
   // Until now every array argument counted as written. Those behind pointers to const are not: a
   // fault must not spoil them.
-  std::vector<bool> written(task->inputs.size(), false);
+  std::vector<bool> written(arguments->inputs.size(), false);
   for (int index : ops::WrittenOperands(launch, *kernel)) written[index] = true;
-  for (size_t i = 0; i < task->inputs.size(); ++i) task->uses[i].write = written[i];
+  for (size_t i = 0; i < arguments->inputs.size(); ++i) task->uses[i].write = written[i];
   task->planned = std::move(bound);
-  task->arguments_bound = true;
+  arguments->bound = true;
   return true;
 }
 
@@ -224,7 +225,7 @@ void Scheduler::StartFailed(Lane& lane, const absl::Status& why) {
     return;
   }
   lane.num_start_failures = 0;
-  std::vector<std::shared_ptr<Task>> tasks(lane.preparing.begin(), lane.preparing.end());
+  const std::vector<std::shared_ptr<Task>> tasks = lane.preparing.All();
   absl::Status status =
       TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_DEVICE_NOT_SERVING,
                absl::StrCat("the device cannot run work now: devices/", lane.description.id()),
@@ -238,7 +239,7 @@ void Scheduler::StartFailed(Lane& lane, const absl::Status& why) {
 // each other.
 bool Scheduler::HaveMemory(const std::shared_ptr<Task>& task) {
   Lane& lane = *task->lane;
-  std::vector<std::shared_ptr<store::Buffer>> lacking;
+  Buffers lacking;
   for (const Use& use : task->uses) {
     if (use.buffer == nullptr || BlockFor(*task, use, lane) != nullptr) continue;
     if (!use.fresh && moves_.count({use.buffer.get(), lane.device}) > 0) continue;
@@ -252,8 +253,7 @@ bool Scheduler::HaveMemory(const std::shared_ptr<Task>& task) {
   return task->num_moves == 0;
 }
 
-bool Scheduler::TakeMemory(const std::shared_ptr<Task>& task,
-                           const std::vector<std::shared_ptr<store::Buffer>>& lacking) {
+bool Scheduler::TakeMemory(const std::shared_ptr<Task>& task, const Buffers& lacking) {
   Lane& lane = *task->lane;
   uint64_t limit = memory_.limit_bytes(lane.device);
   uint64_t all = BytesOf(*task);

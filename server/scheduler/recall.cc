@@ -21,7 +21,7 @@ bool Contains(const std::vector<std::shared_ptr<Task>>& tasks, const std::shared
 // The task and those in flight behind it that use what it, or one of them, was to write: they would
 // run on garbage.
 std::vector<std::shared_ptr<Task>> WithDependents(const std::shared_ptr<Task>& task,
-                                                  const std::deque<Lane::InFlight>& in_flight) {
+                                                  const Lane::InFlightQueue& in_flight) {
   std::vector<std::shared_ptr<Task>> tasks = {task};
   bool behind = false;
   for (const Lane::InFlight& entry : in_flight) {
@@ -39,7 +39,7 @@ std::vector<std::shared_ptr<Task>> WithDependents(const std::shared_ptr<Task>& t
 // `visit` sees each launch before.
 template <typename Visit>
 std::vector<std::shared_ptr<Task>> TakeOut(const std::vector<std::shared_ptr<Task>>& tasks,
-                                           std::deque<Lane::InFlight>& in_flight, Visit visit) {
+                                           Lane::InFlightQueue& in_flight, Visit visit) {
   std::vector<std::shared_ptr<Task>> out;
   for (Lane::InFlight& entry : in_flight) {
     if (entry.task == nullptr || !Contains(tasks, entry.task)) continue;
@@ -179,10 +179,10 @@ void Scheduler::NoteStart(Lane& lane) {
   if (lane.worker == nullptr || lane.in_flight.empty()) return;
   const Lane::InFlight& first = lane.in_flight.front();
   Task* task = first.task.get();
-  if (task == nullptr || !task->observer || task->begin_time != absl::Time()) return;
+  if (task == nullptr || task->observer == nullptr || task->begin_time != absl::Time()) return;
   if (AtOrBefore(first.sequence, lane.worker->progress().started_sequence)) {
     task->begin_time = core_->Now();
-    core_->deferred.push_back([observer = task->observer] { observer(TaskState::kDispatched); });
+    core_->deferred.push_back([observer = *task->observer] { observer(TaskState::kDispatched); });
     return;
   }
   if (std::exchange(lane.watching_start, true)) return;

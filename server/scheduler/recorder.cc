@@ -262,13 +262,13 @@ void Recorder::WriteBody(const Task& task) {
   record.set_tenant(task.tenant.value);
   if (task.session != nullptr) record.set_session(task.session->id);
   record.set_label(task.label);
-  if (task.operation != nullptr) {
-    task.operation->SerializeToString(record.mutable_operation());
-    for (const ops::Input& input : task.inputs) {
+  if (task.kernel != nullptr) {
+    task.kernel->operation->SerializeToString(record.mutable_operation());
+    for (const ops::Input& input : task.kernel->inputs) {
       recovery::InputRecord* out = record.add_inputs();
       if (input.has_value()) ToRecord(*input, out->mutable_info());
     }
-    record.set_arguments_bound(task.arguments_bound);
+    record.set_arguments_bound(task.kernel->bound);
   }
   record.set_num_outputs(static_cast<uint32_t>(task.plan().outputs.size()));
   record.mutable_zeroed_outputs()->Add(task.plan().zeroed_outputs.begin(),
@@ -283,7 +283,7 @@ void Recorder::WriteBody(const Task& task) {
   }
   if (task.pinned_device >= 0)
     record.set_pinned_device(core_->broker->devices()[task.pinned_device].id());
-  record.set_required_kind(task.required_kind);
+  record.set_required_kind(task.plan().required_kind);
   record.set_priority(task.priority);
   record.set_drop_other_replicas(task.drop_other_replicas);
   record.set_deadline(ToRecord(task.deadline));

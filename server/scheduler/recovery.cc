@@ -10,6 +10,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/block_pool.h"
 #include "server/base/crash_point.h"
 #include "server/base/error.h"
 #include "server/base/memory_file.h"
@@ -290,7 +291,7 @@ void Recovery::RestoreArenas() {
 void Recovery::RestoreBuffers() {
   for (auto& [id, record] : books_.buffers) {
     auto buffer =
-        std::make_shared<store::Buffer>(TenantId{record.tenant()}, record.size(), core_.reclaimer);
+        MakePooled<store::Buffer>(TenantId{record.tenant()}, record.size(), core_.reclaimer);
     buffer->record = id;
     buffer->error = StatusFrom(record.error());
     buffer->kept = record.kept();
@@ -367,7 +368,7 @@ void Recovery::RestoreArrays() {
 }
 
 void Recovery::RestoreArray(uint64_t id, const recovery::ArrayRecord& record) {
-  auto array = std::make_shared<session::Array>();
+  auto array = MakePooled<session::Array>();
   array->record = id;
   if (core_.durability != nullptr) array->durable = record.durable();
   array->error = StatusFrom(record.error());
@@ -547,7 +548,7 @@ void Recovery::End(uint64_t id, const absl::Status& status) {
 
 std::shared_ptr<Task> Recovery::MakeTask(uint64_t id, const recovery::TaskRecord& record,
                                          absl::Status* error) {
-  auto task = std::make_shared<Task>();
+  auto task = MakePooled<Task>();
   task->id = id;
   task->tenant = TenantId{record.tenant()};
   auto session = sessions_.find({record.tenant(), record.session()});
@@ -562,6 +563,7 @@ std::shared_ptr<Task> Recovery::MakeTask(uint64_t id, const recovery::TaskRecord
   plan.zeroed_outputs.assign(record.zeroed_outputs().begin(), record.zeroed_outputs().end());
   plan.bytes = record.bytes();
   plan.flops = record.flops();
+  plan.required_kind = record.required_kind();
   if (record.replay() != 0) {
     task->replay = FindReplay(record.replay());
     if (task->replay == nullptr) {
@@ -573,13 +575,14 @@ std::shared_ptr<Task> Recovery::MakeTask(uint64_t id, const recovery::TaskRecord
   if (!record.operation().empty()) {
     auto operation = std::make_shared<v1::Operation>();
     operation->ParseFromString(record.operation());
-    task->operation = std::move(operation);
+    task->kernel = std::make_unique<KernelArguments>();
+    task->kernel->operation = std::move(operation);
     for (const recovery::InputRecord& input : record.inputs()) {
       auto info = InfoFrom(input.info());
-      task->inputs.push_back(input.has_info() && info.ok() ? ops::Input(*std::move(info))
-                                                           : std::nullopt);
+      task->kernel->inputs.push_back(input.has_info() && info.ok() ? ops::Input(*std::move(info))
+                                                                   : std::nullopt);
     }
-    task->arguments_bound = record.arguments_bound();
+    task->kernel->bound = record.arguments_bound();
   }
   for (const recovery::UseRecord& use : record.uses()) {
     Use made{.read = (use.flags() & kUseRead) != 0,
@@ -599,7 +602,6 @@ std::shared_ptr<Task> Recovery::MakeTask(uint64_t id, const recovery::TaskRecord
       *error = MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_DEVICE_NOT_SERVING,
                          absl::StrCat("the device is gone: devices/", record.pinned_device()));
   }
-  task->required_kind = record.required_kind();
   task->priority = record.priority();
   task->drop_other_replicas = record.drop_other_replicas();
   task->deadline = TimeFrom(record.deadline(), absl::InfiniteFuture());

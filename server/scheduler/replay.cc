@@ -62,6 +62,10 @@ ops::Plan PlanOf(const Replay& replay) {
     plan.outputs.push_back(Contiguous(DType::kUInt8, {replay.graph.scratch_bytes}));
   plan.bytes = replay.graph.bytes;
   plan.flops = replay.graph.flops;
+  plan.required_kind = replay.graph.required_kind;
+  for (const wire::Code& code : replay.graph.codes) {
+    if (const std::string kind = ops::RequiredKind(code); !kind.empty()) plan.required_kind = kind;
+  }
   return plan;
 }
 

@@ -118,7 +118,8 @@ void Scheduler::Evaluate(const std::shared_ptr<Task>& task) {
     SetState(*task, TaskState::kDispatched);
     Hold(*task);
     ContentChanges(*task);
-    if (task->granted) core_->deferred.push_back(std::exchange(task->granted, nullptr));
+    if (task->granted != nullptr)
+      core_->deferred.push_back([granted = std::move(task->granted)] { (*granted)(); });
     return;
   }
   Lane* via = nullptr;
@@ -129,11 +130,12 @@ void Scheduler::Evaluate(const std::shared_ptr<Task>& task) {
     via = before->lane;
   }
   if (via != nullptr) {
+    const std::string& kind = task->plan().required_kind;
     // A move must see its input's last content, not one on its way.
     bool fits = !task->drop_other_replicas && via->tenant == task->tenant &&
                 health_.Serves(via->device) &&
                 (task->pinned_device < 0 || task->pinned_device == via->device) &&
-                (task->required_kind.empty() || task->required_kind == via->description.kind());
+                (kind.empty() || kind == via->description.kind());
     if (!fits) return;
     Place(task, *via);
     return;
@@ -166,6 +168,7 @@ double MoveSeconds(const broker::Broker& broker, const store::Buffer& buffer, in
 
 int Scheduler::Choose(const Task& task) {
   const auto& devices = core_->broker->devices();
+  const std::string& kind = task.plan().required_kind;
   std::vector<Candidate> candidates;
   // A session's arrays start out together: its home device comes first among equals, otherwise the
   // devices take turns.
@@ -179,7 +182,7 @@ int Scheduler::Choose(const Task& task) {
     candidate.device = index;
     candidate.suitable = health_.Serves(index) &&
                          (task.pinned_device < 0 || task.pinned_device == index) &&
-                         (task.required_kind.empty() || task.required_kind == device.kind());
+                         (kind.empty() || kind == device.kind());
     candidate.queued_seconds = accounts_[index].queue_seconds;
     candidate.run_seconds = model_.Estimate(device, CodeKeyOf(task), task.plan());
     double rate = std::max(1e8, device.transfer_bytes_per_second());
@@ -200,7 +203,7 @@ void Scheduler::Place(const std::shared_ptr<Task>& task, Lane& lane) {
   DeviceAccount& account = accounts_[lane.device];
   account.queue_seconds += task->estimate_seconds;
   ++account.queue_depth;
-  task->preparing_place = lane.preparing.insert(lane.preparing.end(), task);
+  lane.preparing.Add(*task);
   lane.last_used = core_->Now();
   if (task->session != nullptr && task->session->home_device < 0)
     task->session->home_device = lane.device;
@@ -216,7 +219,7 @@ void Scheduler::Unplace(Task& task) {
   account.queue_seconds = std::max(0.0, account.queue_seconds - task.estimate_seconds);
   --account.queue_depth;
   task.lane->last_used = core_->Now();
-  task.lane->LeavePreparing(task);
+  task.lane->preparing.Remove(task);
   if (task.queued_ready) {  // one that was sent is not: a thousand may stand there
     auto& ready = task.lane->ready;
     ready.erase(std::remove_if(ready.begin(), ready.end(),
@@ -292,8 +295,8 @@ void Scheduler::Complete(const std::shared_ptr<Task>& task, absl::Status status)
 void Scheduler::SetState(Task& task, TaskState state) {
   task.state = state;
   if (state != TaskState::kPreparing) core_->recorder.Changed(task);
-  if (task.observer)
-    core_->deferred.push_back([observer = task.observer, state] { observer(state); });
+  if (task.observer != nullptr)
+    core_->deferred.push_back([observer = *task.observer, state] { observer(state); });
 }
 
 void Scheduler::DeadlinePassed(const std::shared_ptr<Task>& task) {

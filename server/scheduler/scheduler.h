@@ -117,8 +117,8 @@ class Scheduler {
   bool HaveArguments(const std::shared_ptr<Task>& task);
   bool HaveWorker(Lane& lane);
   bool HaveMemory(const std::shared_ptr<Task>& task);
-  bool TakeMemory(const std::shared_ptr<Task>& task,
-                  const std::vector<std::shared_ptr<store::Buffer>>& lacking);
+  using Buffers = absl::InlinedVector<std::shared_ptr<store::Buffer>, 3>;
+  bool TakeMemory(const std::shared_ptr<Task>& task, const Buffers& lacking);
   void HaveInputs(const std::shared_ptr<Task>& task);
   void PrepareAll(Lane& lane);
 
@@ -301,7 +301,7 @@ class Scheduler {
   uint64_t last_memory_turn_ = 0;  // of those who came to wait for memory
   int num_memory_waiters_ = 0;
   bool retry_memory_soon_ = false;
-  std::deque<std::shared_ptr<Task>>
+  std::deque<std::shared_ptr<Task>, PoolAllocator<std::shared_ptr<Task>>>
       freed_;  // of the tasks that Complete ends now: to be looked at again
   bool evaluating_freed_ = false;
   bool ending_ = false;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/block_pool.h"
 #include "server/base/error.h"
 #include "server/ops/partial_results.h"
 #include "server/ops/pieces.h"
@@ -447,7 +448,7 @@ absl::StatusOr<ArrayList> RunSharded(const ShardedOperation& operation, PartRunn
 }
 
 ArrayPtr WholeOf(const ArrayInfo& info, const ops::Spread& spread, ArrayList parts) {
-  auto whole = std::make_shared<Array>();
+  auto whole = MakePooled<Array>();
   whole->info = info;
   auto shards = std::make_shared<session::Shards>();
   shards->axis = spread.axis;

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/base/block_pool.h"
 #include "server/base/error.h"
 #include "server/ops/sharding.h"
 
@@ -183,7 +184,7 @@ absl::StatusOr<ArrayList> CopySharded(const ShardedOperation& operation, const A
 }
 
 ArrayPtr ViewOf(const ArrayPtr& array, ArrayInfo info) {
-  auto view = std::make_shared<Array>();
+  auto view = MakePooled<Array>();
   view->info = std::move(info);
   view->buffer = array->buffer;
   view->error = array->error;

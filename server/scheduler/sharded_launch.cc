@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/block_pool.h"
 #include "server/base/error.h"
 #include "server/ops/plan.h"
 #include "server/scheduler/infos.h"
@@ -76,10 +77,10 @@ class Operations::PartLauncher : public PartRunner {
   absl::StatusOr<ArrayPtr> NewArray(const ArrayInfo& info) override {
     if (absl::Status s = core_->accounts->CheckArrayBytes(tenant_, info.size_bytes()); !s.ok())
       return s;
-    auto array = std::make_shared<session::Array>();
+    auto array = MakePooled<session::Array>();
     array->info = info;
     array->create_time = core_->Now();
-    array->buffer = std::make_shared<store::Buffer>(tenant_, info.size_bytes(), core_->reclaimer);
+    array->buffer = MakePooled<store::Buffer>(tenant_, info.size_bytes(), core_->reclaimer);
     return array;
   }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/block_pool.h"
 #include "server/base/error.h"
 #include "server/base/surroundings.h"
 #include "server/scheduler/staged_copy.h"
@@ -132,8 +133,8 @@ absl::Status Stream::PlaceOutput() {
 }
 
 std::shared_ptr<store::Buffer> Stream::BufferWith(std::string bytes) {
-  auto buffer = std::make_shared<store::Buffer>(task_->tenant, static_cast<int64_t>(bytes.size()),
-                                                core_->reclaimer);
+  auto buffer = MakePooled<store::Buffer>(task_->tenant, static_cast<int64_t>(bytes.size()),
+                                          core_->reclaimer);
   buffer->inline_bytes = std::make_shared<const std::string>(std::move(bytes));
   return buffer;
 }
@@ -158,7 +159,7 @@ absl::Status Stream::Start(int64_t index) {
   while (!flying_.empty() && (piece.role == ops::Piece::Role::kCombine || piece.keeps_rest)) {
     if (absl::Status status = EndFirst(); !status.ok()) return status;
   }
-  auto task = std::make_shared<Task>();
+  auto task = MakePooled<Task>();
   task->tenant = task_->tenant;
   task->session = task_->session;
   task->label = task_->label;
@@ -179,7 +180,7 @@ absl::Status Stream::Start(int64_t index) {
       return status;
     output = BufferWith(std::move(bytes));
   } else {
-    output = std::make_shared<store::Buffer>(task_->tenant, piece.output_bytes, core_->reclaimer);
+    output = MakePooled<store::Buffer>(task_->tenant, piece.output_bytes, core_->reclaimer);
   }
   task->uses.push_back({.buffer = output, .write = true, .fresh = !piece.keeps_rest});
   task->planned = MakePlanned(std::move(piece.plan));
@@ -207,9 +208,9 @@ absl::Status Stream::EndFirst() {
     task_->run_seconds += first.task->run_seconds;
     if (task_->begin_time == absl::Time()) {
       task_->begin_time = first.task->begin_time;
-      if (task_->observer)
+      if (task_->observer != nullptr)
         core_->deferred.push_back(
-            [observer = task_->observer] { observer(TaskState::kDispatched); });
+            [observer = *task_->observer] { observer(TaskState::kDispatched); });
     }
   }
   std::string bytes;

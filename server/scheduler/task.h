@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
+#include "server/base/block_pool.h"
 #include "server/base/ids.h"
 #include "server/broker/compiled_module.h"
 #include "server/ops/plan.h"
@@ -47,13 +48,21 @@ struct Use {
   bool write = false;
   bool fresh = false;  // this task makes the buffer's whole content
   // Where it stands among the buffer's readers, if it does: its task tells.
-  size_t reader = 0;
+  uint32_t reader = 0;
 };
 
 // Most tasks have no more than these.
 using Uses = absl::InlinedVector<Use, 3>;
 struct Task;
-using TaskList = absl::InlinedVector<std::shared_ptr<Task>, 2>;
+using TaskList =
+    absl::InlinedVector<std::shared_ptr<Task>, 2, PoolAllocator<std::shared_ptr<Task>>>;
+
+// Of a client's kernel: what is known once its code is compiled is bound to these.
+struct KernelArguments {
+  std::shared_ptr<const v1::Operation> operation;
+  std::vector<ops::Input> inputs;
+  bool bound = false;
+};
 
 // One unit of scheduling: an operation on one device, or the daemon's own access to an array (an
 // upload, a download), which takes part in the ordering but runs nowhere. Members are guarded by
@@ -69,24 +78,21 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   std::shared_ptr<session::Session> session;  // may be null
   std::string label;
   bool host_access = false;
-  std::shared_ptr<const Planned> planned;  // never null
-  std::shared_ptr<const v1::Operation>
-      operation;                     // kernels: their arguments are bound once the code is compiled
-  std::vector<ops::Input> inputs;    // likewise
-  std::shared_ptr<Replay> replay;    // of a program that is one task
-  Uses uses;                         // by slot of the plan: inputs, then outputs
-  int pinned_device = -1;            // -1: the scheduler's choice
-  std::string required_kind;         // `cuda` for PTX and binaries; empty: any
-  int priority = 0;                  // -10 to 10, among the tenant's
-  bool drop_other_replicas = false;  // a move: the inputs stay on the chosen device only
-  bool reads_peers = false;          // small inputs may be read where they lie: Scheduler::BlockFor
+  std::shared_ptr<const Planned> planned;   // never null
+  std::unique_ptr<KernelArguments> kernel;  // null: it launches none of a client's
+  std::shared_ptr<Replay> replay;           // of a program that is one task
+  Uses uses;                                // by slot of the plan: inputs, then outputs
+  int pinned_device = -1;                   // -1: the scheduler's choice
+  int priority = 0;                         // -10 to 10, among the tenant's
+  bool drop_other_replicas = false;         // a move: the inputs stay on the chosen device only
+  bool reads_peers = false;  // small inputs may be read where they lie: Scheduler::BlockFor
   absl::Time deadline = absl::InfiniteFuture();
   bool of_job = false;  // its result is kept until the job has ended
   bool piece = false;   // of a streamed operation: no operation of its own to quotas and meters
   // Told of every change, and when a dispatched task has begun; after the lock is given back.
-  std::function<void(TaskState)> observer;
-  std::function<void()> granted;  // host access: called once when all earlier accesses ended, after
-                                  // the lock is given back
+  std::unique_ptr<const std::function<void(TaskState)>> observer;
+  // Of a host access: called once when all earlier accesses ended, after the lock is given back.
+  std::unique_ptr<const std::function<void()>> granted;
 
   // The scheduler's.
   TaskState state = TaskState::kWaiting;
@@ -98,10 +104,9 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   std::shared_ptr<const broker::CompiledModule> module;
   std::shared_ptr<const Replay::Ready> ready;  // for the device's target
   bool compile_requested = false;
-  bool arguments_bound = false;
-  bool queued_ready = false;  // stands in its lane's ready queue
-  // Where it stands among those that its lane prepares; unset: it does not.
-  std::optional<std::list<std::shared_ptr<Task>>::iterator> preparing_place;
+  bool queued_ready = false;    // stands in its lane's ready queue
+  bool being_prepared = false;  // stands among those that its lane prepares, between these two
+  Task *prepared_before = nullptr, *prepared_after = nullptr;
   int num_moves = 0;          // inputs on their way
   int num_deaths = 0;         // of workers that died while it ran
   bool holding = false;       // its buffers stay where they are, and it has all its memory

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -11,6 +12,7 @@
 #include "absl/container/btree_map.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "server/base/block_pool.h"
 #include "server/base/ids.h"
 #include "server/session/array.h"
 #include "server/session/resource_name.h"
@@ -30,7 +32,9 @@ struct Session {
   // together; -1: none yet.
   int home_device = -1;
   // By handle, so that what the session's end lets go of goes in the same order each time.
-  absl::btree_map<uint64_t, std::shared_ptr<Array>> arrays;
+  using HandleEntry = std::pair<const uint64_t, std::shared_ptr<Array>>;
+  absl::btree_map<uint64_t, std::shared_ptr<Array>, std::less<uint64_t>, PoolAllocator<HandleEntry>>
+      arrays;
   uint64_t record = 0;  // id of its record in the journal; 0: none
 };
 

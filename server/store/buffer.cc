@@ -9,9 +9,10 @@ void Reclaimer::Add(Entry entry) {
   entries_.push_back(std::move(entry));
 }
 
-std::vector<Reclaimer::Entry> Reclaimer::TakeAll() {
+void Reclaimer::TakeAll(std::vector<Entry>* entries) {
+  entries->clear();
   absl::MutexLock lock(&mutex_);
-  return std::exchange(entries_, {});
+  entries_.swap(*entries);
 }
 
 void Reclaimer::Retire(Buffer& buffer) {

@@ -17,6 +17,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "server/base/block_pool.h"
 #include "server/base/ids.h"
 #include "server/store/arena.h"
 
@@ -48,7 +49,8 @@ class Reclaimer {
   explicit Reclaimer(Account account) : account_(std::move(account)) {}
 
   void Add(Entry entry);
-  std::vector<Entry> TakeAll();
+  // In place of what `entries` has, in its memory where that is enough.
+  void TakeAll(std::vector<Entry>* entries);
   void Count(const TenantId& tenant, int64_t bytes) const {
     if (account_) account_(tenant, bytes);
   }
@@ -166,7 +168,7 @@ struct Buffer : std::enable_shared_from_this<Buffer> {
   bool incoming = false;    // set by SetIncoming
   // Unfinished accesses, for ordering: the last writer, and the readers since.
   std::shared_ptr<Access> writer;
-  absl::InlinedVector<std::shared_ptr<Access>, 1> readers;
+  absl::InlinedVector<std::shared_ptr<Access>, 1, PoolAllocator<std::shared_ptr<Access>>> readers;
   // Tasks and transfers that count on its blocks to stay where they are.
   int num_holders = 0;
   // When it was used last, as Reclaimer::NextUse counts.

@@ -88,13 +88,12 @@ void OffsetAllocator::AddGap(uint64_t offset, uint64_t size) {
   gaps_by_size_.insert({size, offset});
 }
 
-void OffsetAllocator::RemoveGap(std::map<uint64_t, uint64_t>::iterator gap) {
+void OffsetAllocator::RemoveGap(Gaps::iterator gap) {
   gaps_by_size_.erase({gap->second, gap->first});
   gaps_.erase(gap);
 }
 
-void OffsetAllocator::MoveGap(std::map<uint64_t, uint64_t>::iterator gap, uint64_t offset,
-                              uint64_t size) {
+void OffsetAllocator::MoveGap(Gaps::iterator gap, uint64_t offset, uint64_t size) {
   auto by_size = gaps_by_size_.extract({gap->second, gap->first});
   by_size.value() = {size, offset};
   gaps_by_size_.insert(std::move(by_size));

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "server/base/block_pool.h"
 
 namespace stride::store {
 
@@ -39,15 +41,19 @@ class OffsetAllocator {
   uint64_t largest_gap() const;
 
  private:
+  using Gap = std::pair<const uint64_t, uint64_t>;
+  using Gaps = std::map<uint64_t, uint64_t, std::less<uint64_t>, PoolAllocator<Gap>>;
+  using SizeAndOffset = std::pair<uint64_t, uint64_t>;
+
   void AddGap(uint64_t offset, uint64_t size);
-  void RemoveGap(std::map<uint64_t, uint64_t>::iterator gap);
+  void RemoveGap(Gaps::iterator gap);
   // What becomes of a gap whose edge moved. Takes and gives back no memory, as most blocks do that
   // are taken from a gap or merge with one.
-  void MoveGap(std::map<uint64_t, uint64_t>::iterator gap, uint64_t offset, uint64_t size);
+  void MoveGap(Gaps::iterator gap, uint64_t offset, uint64_t size);
 
-  std::map<uint64_t, uint64_t> gaps_;                     // offset -> size
-  std::set<std::pair<uint64_t, uint64_t>> gaps_by_size_;  // (size, offset)
-  absl::flat_hash_map<uint64_t, uint64_t> used_;          // offset -> size
+  Gaps gaps_;  // offset -> size
+  std::set<SizeAndOffset, std::less<SizeAndOffset>, PoolAllocator<SizeAndOffset>> gaps_by_size_;
+  absl::flat_hash_map<uint64_t, uint64_t> used_;  // offset -> size
   uint64_t used_bytes_ = 0;
 };
 

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
+#include "tests/support/count_allocations.h"
 
 namespace stride::testing {
 namespace {
@@ -131,6 +132,7 @@ int FakeWorker::num_graph_loads() const {
 }
 
 absl::Status FakeWorker::Submit(const wire::TaskPacket& tasks) {
+  const CountAllocations ours(false);
   absl::MutexLock lock(&mutex_);
   if (!alive_) return absl::UnavailableError("dead");
   ++num_packets_;
@@ -169,6 +171,8 @@ void FakeWorker::EndAll() {
 }
 
 bool FakeWorker::EndNext(absl::Status status, double run_seconds) {
+  const bool counts = Allocations::counting;
+  const CountAllocations ours(false);
   wire::TaskResult result;
   broker::WorkerCallbacks callbacks;
   static absl::Mutex order;  // results are told in order
@@ -190,6 +194,7 @@ bool FakeWorker::EndNext(absl::Status status, double run_seconds) {
   result.mutable_status()->set_code(static_cast<int>(status.code()));
   result.mutable_status()->set_message(std::string(status.message()));
   result.set_run_seconds(run_seconds);
+  const CountAllocations the_engines(counts);
   callbacks.tasks_done({&result, 1});
   return true;
 }

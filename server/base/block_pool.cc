@@ -1,0 +1,170 @@
+#include "server/base/block_pool.h"
+
+#include <array>
+#include <atomic>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define STRIDE_POOLS_BLOCKS 0
+#else
+#define STRIDE_POOLS_BLOCKS 1
+#endif
+
+namespace stride {
+namespace {
+
+constexpr bool kPools = STRIDE_POOLS_BLOCKS;
+constexpr size_t kNumSizes = BlockPool::kLargestBytes / BlockPool::kUnitBytes;
+constexpr size_t kMagazineBlocks = 32;
+constexpr std::align_val_t kAlignment{BlockPool::kUnitBytes};
+
+size_t Rounded(size_t bytes) {
+  return (bytes + BlockPool::kUnitBytes - 1) / BlockPool::kUnitBytes * BlockPool::kUnitBytes;
+}
+
+struct FreeBlock {
+  FreeBlock* next;
+};
+
+// Free blocks of one size, linked through themselves.
+struct Magazine {
+  FreeBlock* first = nullptr;
+  size_t count = 0;
+
+  void Push(void* block) {
+    first = new (block) FreeBlock{first};
+    ++count;
+  }
+  void* Pop() {
+    --count;
+    return std::exchange(first, first->next);
+  }
+  void Free(size_t bytes) {
+    while (count > 0) ::operator delete(Pop(), bytes, kAlignment);
+  }
+};
+
+class Depot {
+ public:
+  // Lives as long as the process: threads end after everything else.
+  static Depot& Get() {
+    static Depot* const depot = new Depot;
+    return *depot;
+  }
+
+  Magazine Take(size_t size) {
+    Shelf& shelf = shelves_[size];
+    absl::MutexLock lock(&shelf.mutex);
+    if (shelf.magazines.empty()) return {};
+    const Magazine taken = shelf.magazines.back();
+    shelf.magazines.pop_back();
+    free_bytes_.fetch_sub(taken.count * BytesOf(size), std::memory_order_relaxed);
+    return taken;
+  }
+
+  void Give(size_t size, Magazine magazine) {
+    if (magazine.count == 0) return;
+    const size_t bytes = magazine.count * BytesOf(size);
+    if (free_bytes_.load(std::memory_order_relaxed) + bytes > BlockPool::kMaxFreeBytes) {
+      magazine.Free(BytesOf(size));
+      return;
+    }
+    free_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+    Shelf& shelf = shelves_[size];
+    absl::MutexLock lock(&shelf.mutex);
+    shelf.magazines.push_back(magazine);
+  }
+
+  void Trim() {
+    for (size_t size = 0; size < kNumSizes; ++size) {
+      for (Magazine taken = Take(size); taken.count > 0; taken = Take(size))
+        taken.Free(BytesOf(size));
+    }
+  }
+
+  size_t free_bytes() const { return free_bytes_.load(std::memory_order_relaxed); }
+
+ private:
+  struct Shelf {
+    absl::Mutex mutex;
+    std::vector<Magazine> magazines ABSL_GUARDED_BY(mutex);
+  };
+  static size_t BytesOf(size_t size) { return (size + 1) * BlockPool::kUnitBytes; }
+
+  std::array<Shelf, kNumSizes> shelves_;
+  std::atomic<size_t> free_bytes_{0};
+};
+
+// Of one thread. With two magazines a thread that takes and gives in turns goes to the depot once
+// in kMagazineBlocks at most.
+class Cache {
+ public:
+  ~Cache() {
+    for (size_t size = 0; size < kNumSizes; ++size) {
+      Depot::Get().Give(size, pairs_[size].loaded);
+      Depot::Get().Give(size, pairs_[size].spare);
+    }
+    ended = true;
+  }
+
+  void* Take(size_t size) {
+    Pair& pair = pairs_[size];
+    if (pair.loaded.count == 0) {
+      std::swap(pair.loaded, pair.spare);
+      if (pair.loaded.count == 0) pair.loaded = Depot::Get().Take(size);
+      if (pair.loaded.count == 0) return nullptr;
+    }
+    return pair.loaded.Pop();
+  }
+
+  void Give(void* block, size_t size) {
+    Pair& pair = pairs_[size];
+    if (pair.loaded.count == kMagazineBlocks) {
+      Depot::Get().Give(size, std::exchange(pair.spare, pair.loaded));
+      pair.loaded = {};
+    }
+    pair.loaded.Push(block);
+  }
+
+  // What a thread's other variables let go of when they end may come after its cache.
+  static thread_local bool ended;
+
+ private:
+  struct Pair {
+    Magazine loaded, spare;
+  };
+  std::array<Pair, kNumSizes> pairs_;
+};
+
+thread_local bool Cache::ended = false;
+thread_local Cache cache;
+
+}  // namespace
+
+void* BlockPool::Take(size_t bytes) {
+  const size_t rounded = Rounded(bytes);
+  if (!kPools || rounded == 0 || rounded > kLargestBytes || Cache::ended)
+    return ::operator new(rounded, kAlignment);
+  void* block = cache.Take(rounded / kUnitBytes - 1);
+  return block != nullptr ? block : ::operator new(rounded, kAlignment);
+}
+
+void BlockPool::Give(void* block, size_t bytes) {
+  const size_t rounded = Rounded(bytes);
+  if (!kPools || rounded == 0 || rounded > kLargestBytes || Cache::ended) {
+    ::operator delete(block, rounded, kAlignment);
+  } else {
+    cache.Give(block, rounded / kUnitBytes - 1);
+  }
+}
+
+size_t BlockPool::free_bytes() { return Depot::Get().free_bytes(); }
+
+void BlockPool::Trim() { Depot::Get().Trim(); }
+
+}  // namespace stride

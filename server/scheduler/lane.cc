@@ -1,0 +1,29 @@
+#include "server/scheduler/lane.h"
+
+#include <utility>
+
+namespace stride::scheduler {
+
+void Lane::Preparing::Add(Task& task) {
+  task.being_prepared = true;
+  task.prepared_before = last_;
+  task.prepared_after = nullptr;
+  (last_ != nullptr ? last_->prepared_after : first_) = &task;
+  last_ = &task;
+}
+
+void Lane::Preparing::Remove(Task& task) {
+  if (!std::exchange(task.being_prepared, false)) return;
+  Task *before = task.prepared_before, *after = task.prepared_after;
+  (before != nullptr ? before->prepared_after : first_) = after;
+  (after != nullptr ? after->prepared_before : last_) = before;
+}
+
+std::vector<std::shared_ptr<Task>> Lane::Preparing::All() const {
+  std::vector<std::shared_ptr<Task>> tasks;
+  for (Task* task = first_; task != nullptr; task = task->prepared_after)
+    tasks.push_back(task->shared_from_this());
+  return tasks;
+}
+
+}  // namespace stride::scheduler

@@ -1,0 +1,93 @@
+// What a small operation takes from the heap on its way through the engine.
+#include <deque>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "gtest/gtest.h"
+#include "server/scheduler/engine.h"
+#include "tests/support/count_allocations.h"
+#include "tests/support/end_engine.h"
+#include "tests/support/fake_broker.h"
+
+namespace stride::scheduler {
+namespace {
+
+using ::stride::testing::Allocations;
+using ::stride::testing::CountAllocations;
+
+const TenantId kTenant{"default"};
+constexpr char kSession[] = "sessions/s";
+constexpr uint64_t kFirst = 1;
+
+class AllocationsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    broker_.set_hold(true);
+    engine_ = Engine::Create({}, &broker_);
+    v1::CreateSessionRequest request;
+    request.set_session_id("s");
+    ASSERT_TRUE(engine_->CreateSession(kTenant, request).ok());
+    v1::PutArrayRequest::Header header;
+    header.set_parent(kSession);
+    header.set_array_id(absl::StrCat(kFirst));
+    header.mutable_spec()->set_data_type(v1::DATA_TYPE_FLOAT32);
+    header.mutable_spec()->add_shape(4);
+    auto upload = engine_->BeginUpload(kTenant, header, absl::Now() + absl::Seconds(20));
+    ASSERT_TRUE(upload.ok()) << upload.status();
+    ASSERT_TRUE((*upload)->Write(std::string(16, '\0')).ok());
+    ASSERT_TRUE((*upload)->Finish().ok());
+  }
+  void TearDown() override {
+    EXPECT_TRUE(EndEngine(broker_, *engine_));
+    engine_.reset();
+  }
+
+  // One more of a chain: from what the last one makes, which nobody else needs.
+  void Go() {
+    v1::Operation operation;
+    operation.mutable_ufunc()->set_function("add");
+    operation.mutable_ufunc()->add_inputs()->set_handle(last_);
+    operation.mutable_ufunc()->add_inputs()->set_handle(last_);
+    operation.add_outputs()->set_handle(last_ + 1);
+    v1::Release release;
+    release.add_handles(last_++);
+    const std::string session = kSession;
+    CountAllocations count(true);
+    auto ticket = engine_->Submit(kTenant, session, operation, absl::InfiniteFuture());
+    ASSERT_TRUE(ticket.ok()) << ticket.status();
+    (*ticket)->OnDone([this](const absl::Status& status) { num_ended_ += status.ok(); });
+    ASSERT_TRUE(engine_->Release(kTenant, session, release).ok());
+  }
+
+  testing::FakeBroker broker_{{testing::HostDevice(0)}};
+  std::unique_ptr<Engine> engine_;
+  uint64_t last_ = kFirst;
+  int num_ended_ = 0;
+};
+
+TEST_F(AllocationsTest, AnOperationOfManyTakesNothingFromTheHeap) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "blocks are not pooled under a sanitizer";
+#endif
+  constexpr int kUnderWay = 300, kWarm = 5000, kMeasured = 5000;
+  Go();
+  std::shared_ptr<testing::FakeWorker> worker = broker_.WaitForWorker(1);
+  while (worker->num_held() == 0) absl::SleepFor(absl::Milliseconds(1));
+  for (int i = 0; i < kUnderWay; ++i) Go();
+  int64_t before = 0;
+  for (int i = 0; i < kWarm + kMeasured; ++i) {
+    if (i == kWarm) before = Allocations::count;
+    Go();
+    CountAllocations count(true);
+    ASSERT_TRUE(worker->EndNext());
+  }
+  // Tables grow now and then.
+  EXPECT_LT(Allocations::count - before, kMeasured / 50);
+  while (worker->EndNext()) {
+  }
+  EXPECT_EQ(num_ended_, 1 + kUnderWay + kWarm + kMeasured);
+}
+
+}  // namespace
+}  // namespace stride::scheduler
