@@ -571,7 +571,8 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchSteps(const TenantId& ten
   for (size_t j = 0; j < plan.output_handles.size(); ++j) targets[plan.output_handles[j]] = j;
   Accepted whole;
   whole.outputs.resize(resolved.targets.size());
-  for (const ops::ProgramStep& step : plan.steps) {
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    const ops::ProgramStep& step = plan.steps[i];
     session::ArrayList inputs;
     for (uint64_t handle : step.inputs) inputs.push_back(handle == 0 ? nullptr : arrays.at(handle));
     Resolved one = resolved.WithInputs(std::move(inputs));
@@ -585,8 +586,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchSteps(const TenantId& ten
       }
       one.targets.push_back(std::move(target));
     }
-    auto launched = Launch(tenant, step.operation, deadline, one,
-                           step.plan ? MakePlanned(*step.plan) : nullptr);
+    auto launched = Launch(tenant, step.operation, deadline, one, (*ready.steps)[i]);
     if (!launched.ok()) return launched.status();
     if (launched->task != nullptr) whole.task = launched->task;
     for (size_t j = 0; j < step.outputs.size(); ++j) {

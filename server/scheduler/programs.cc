@@ -56,12 +56,11 @@ void Describe(const Programs::Ready& ready, v1::CreateProgramResponse* response)
     spec->set_data_type(static_cast<v1::DataType>(output.dtype));
     spec->mutable_shape()->Assign(output.shape.begin(), output.shape.end());
   }
-  const std::vector<ops::ProgramStep>& steps = ready.plan->steps;
   response->set_num_tasks(static_cast<int>(
       ready.replay != nullptr
           ? 1
-          : std::count_if(steps.begin(), steps.end(), [](const ops::ProgramStep& step) {
-              return !step.plan || !step.plan->is_view;
+          : std::count_if(ready.steps->begin(), ready.steps->end(), [](const auto& planned) {
+              return planned == nullptr || !planned->plan.is_view;
             })));
 }
 
@@ -193,6 +192,12 @@ absl::StatusOr<Programs::Ready> Programs::MakePlan(const Draft& draft) {
   Ready ready{.program = draft.program};
   if (auto graph = ops::MakeGraph(*plan); graph.has_value())
     ready.replay = std::make_shared<Replay>(core_->recorder.NewId(), *std::move(graph));
+  auto steps = std::make_shared<Programs::Ready::Steps>();
+  for (ops::ProgramStep& step : plan->steps) {
+    steps->push_back(step.plan.has_value() ? MakePlanned(*std::move(step.plan)) : nullptr);
+    step.plan.reset();
+  }
+  ready.steps = std::move(steps);
   ready.plan = std::make_shared<const ops::ProgramPlan>(*std::move(plan));
   return ready;
 }

@@ -14,6 +14,7 @@
 #include "server/ops/program_plan.h"
 #include "server/scheduler/core.h"
 #include "server/scheduler/engine.h"
+#include "server/scheduler/plan_cache.h"
 #include "server/scheduler/replay.h"
 #include "stride/v1/program_service.pb.h"
 
@@ -61,6 +62,10 @@ class Programs : public session::Catalogue::Observer {
     std::shared_ptr<const v1::Program> program;
     std::shared_ptr<const ops::ProgramPlan> plan;  // null: it has to be made, by MakePlan
     std::shared_ptr<Replay> replay;
+    // The plan of each of the plan's steps, which has it no more, so that what is found out about
+    // it serves every call. Null: it is planned when it runs.
+    using Steps = std::vector<std::shared_ptr<const Planned>>;
+    std::shared_ptr<const Steps> steps;
   };
   // What planning needs, so that it can be done without the lock.
   struct Draft {
