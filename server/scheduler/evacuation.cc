@@ -31,10 +31,7 @@ absl::Status Scheduler::NoDeviceFor(const Task& task) const {
   const auto& devices = core_->broker->devices();
   for (size_t i = 0; i < devices.size(); ++i) {
     int device = static_cast<int>(i);
-    const std::string& kind = task.plan().required_kind;
-    bool suitable = (task.pinned_device < 0 || task.pinned_device == device) &&
-                    (kind.empty() || kind == devices[i].kind());
-    if (!suitable) continue;
+    if (!MayRunOn(task, device)) continue;
     absl::Duration retry = std::clamp(health_.of(device).next_canary() - core_->Now(),
                                       absl::Seconds(1), absl::Minutes(1));
     std::string name = absl::StrCat("devices/", devices[i].id());
@@ -42,10 +39,10 @@ absl::Status Scheduler::NoDeviceFor(const Task& task) const {
                     absl::StrCat("the device does not serve now: ", name), retry,
                     {{"device", name}});
   }
-  return MakeError(
-      absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_DEVICE_NOT_SERVING,
-      absl::StrCat("no device here can run this operation; it needs one of kind: ",
-                   task.plan().required_kind.empty() ? "any" : task.plan().required_kind));
+  const std::string& kind = task.plan().required_kind;
+  return MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_DEVICE_NOT_SERVING,
+                   absl::StrCat("no device here can run this operation; it needs one of kind: ",
+                                kind.empty() ? "any" : kind));
 }
 
 }  // namespace stride::scheduler

@@ -130,12 +130,9 @@ void Scheduler::Evaluate(const std::shared_ptr<Task>& task) {
     via = before->lane;
   }
   if (via != nullptr) {
-    const std::string& kind = task->plan().required_kind;
     // A move must see its input's last content, not one on its way.
     bool fits = !task->drop_other_replicas && via->tenant == task->tenant &&
-                health_.Serves(via->device) &&
-                (task->pinned_device < 0 || task->pinned_device == via->device) &&
-                (kind.empty() || kind == via->description.kind());
+                health_.Serves(via->device) && MayRunOn(*task, via->device);
     if (!fits) return;
     Place(task, *via);
     return;
@@ -166,9 +163,14 @@ double MoveSeconds(const broker::Broker& broker, const store::Buffer& buffer, in
 
 }  // namespace
 
+bool Scheduler::MayRunOn(const Task& task, int device) const {
+  const std::string& kind = task.plan().required_kind;
+  return (task.pinned_device < 0 || task.pinned_device == device) &&
+         (kind.empty() || kind == core_->broker->devices()[device].kind());
+}
+
 int Scheduler::Choose(const Task& task) {
   const auto& devices = core_->broker->devices();
-  const std::string& kind = task.plan().required_kind;
   std::vector<Candidate> candidates;
   // A session's arrays start out together: its home device comes first among equals, otherwise the
   // devices take turns.
@@ -180,9 +182,7 @@ int Scheduler::Choose(const Task& task) {
     const wire::DeviceDescription& device = devices[index];
     Candidate candidate;
     candidate.device = index;
-    candidate.suitable = health_.Serves(index) &&
-                         (task.pinned_device < 0 || task.pinned_device == index) &&
-                         (kind.empty() || kind == device.kind());
+    candidate.suitable = health_.Serves(index) && MayRunOn(task, index);
     candidate.queued_seconds = accounts_[index].queue_seconds;
     candidate.run_seconds = model_.Estimate(device, CodeKeyOf(task), task.plan());
     double rate = std::max(1e8, device.transfer_bytes_per_second());

@@ -108,6 +108,8 @@ class Scheduler {
   friend class Stream;
   void Evaluate(const std::shared_ptr<Task>& task);
   int Choose(const Task& task);
+  // Whether it is the task's device, if it has one, and of the kind that it needs.
+  bool MayRunOn(const Task& task, int device) const;
   void Place(const std::shared_ptr<Task>& task, Lane& lane);
   void Unplace(Task& task);
 
