@@ -18,8 +18,6 @@ namespace stride::broker {
 namespace {
 
 constexpr uint32_t kProtocolVersion = 2;
-// A worker reads its socket within microseconds, or the milliseconds that loading a module takes.
-constexpr absl::Duration kSendTimeout = absl::Seconds(2);
 constexpr absl::Duration kArenaTimeout = absl::Seconds(30);
 constexpr absl::Duration kShutdownGrace = absl::Seconds(5);
 // Tasks of one packet; wire::kMaxPacketBytes less room for framing.
@@ -97,7 +95,6 @@ absl::StatusOr<std::shared_ptr<Worker>> WorkerProcess::Start(WorkerOptions optio
   std::shared_ptr<WorkerProcess> self(
       new WorkerProcess(std::move(options), *std::move(parts), *std::move(child), list));
   std::shared_ptr<Worker> handle(self.get(), [self](Worker*) { self->Release(); });
-  if (absl::Status s = self->channel_.SetSendTimeout(kSendTimeout); !s.ok()) return s;
   list->Add(self);
   std::thread([self] { self->Run(); }).detach();
   if (absl::Status s = self->SendStart(staging_file.get(), self->page_file_.get()); !s.ok())
@@ -129,7 +126,7 @@ absl::Status WorkerProcess::SendStart(int staging_file, int page_file) {
   start->set_staging_bytes(options_.staging_bytes);
   start->set_num_threads(options_.num_threads);
   start->set_device_id(options_.device.id());
-  // A process that is gone already tells why through AwaitReady.
+  // The socket has room for it. A process that is gone already tells why through AwaitReady.
   absl::Status sent = channel_.Send(command, {staging_file, page_file});
   return absl::IsUnavailable(sent) ? absl::OkStatus() : sent;
 }
