@@ -9,16 +9,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define STRIDE_POOLS_BLOCKS 0
-#else
-#define STRIDE_POOLS_BLOCKS 1
-#endif
-
 namespace stride {
 namespace {
 
-constexpr bool kPools = STRIDE_POOLS_BLOCKS;
 constexpr size_t kNumSizes = BlockPool::kLargestBytes / BlockPool::kUnitBytes;
 constexpr size_t kMagazineBlocks = 32;
 constexpr std::align_val_t kAlignment{BlockPool::kUnitBytes};
@@ -144,22 +137,25 @@ class Cache {
 thread_local bool Cache::ended = false;
 thread_local Cache cache;
 
+bool IsPooled(size_t rounded) {
+  return BlockPool::kPools && rounded > 0 && rounded <= BlockPool::kLargestBytes && !Cache::ended;
+}
+
 }  // namespace
 
 void* BlockPool::Take(size_t bytes) {
   const size_t rounded = Rounded(bytes);
-  if (!kPools || rounded == 0 || rounded > kLargestBytes || Cache::ended)
-    return ::operator new(rounded, kAlignment);
+  if (!IsPooled(rounded)) return ::operator new(rounded, kAlignment);
   void* block = cache.Take(rounded / kUnitBytes - 1);
   return block != nullptr ? block : ::operator new(rounded, kAlignment);
 }
 
 void BlockPool::Give(void* block, size_t bytes) {
   const size_t rounded = Rounded(bytes);
-  if (!kPools || rounded == 0 || rounded > kLargestBytes || Cache::ended) {
-    ::operator delete(block, rounded, kAlignment);
-  } else {
+  if (IsPooled(rounded)) {
     cache.Give(block, rounded / kUnitBytes - 1);
+  } else {
+    ::operator delete(block, rounded, kAlignment);
   }
 }
 

@@ -15,6 +15,11 @@ namespace stride {
 // used after its end is found. Thread-safe.
 class BlockPool {
  public:
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  static constexpr bool kPools = false;
+#else
+  static constexpr bool kPools = true;
+#endif
   static constexpr size_t kUnitBytes = 64;
   static constexpr size_t kLargestBytes = 1536;  // larger ones are the C++ library's
   // Free blocks in the depot beyond this are given back at once.
@@ -39,8 +44,8 @@ struct PoolAllocator {
 
   PoolAllocator() = default;
   template <typename U>
-  PoolAllocator(const PoolAllocator<U>&) {
-  }  // NOLINT(google-explicit-constructor): as allocators do
+  // NOLINTNEXTLINE(google-explicit-constructor): as allocators do
+  PoolAllocator(const PoolAllocator<U>&) {}
 
   T* allocate(size_t count) { return static_cast<T*>(BlockPool::Take(count * sizeof(T))); }
   void deallocate(T* block, size_t count) { BlockPool::Give(block, count * sizeof(T)); }

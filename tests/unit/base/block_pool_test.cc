@@ -12,12 +12,6 @@
 namespace stride {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kPools = false;
-#else
-constexpr bool kPools = true;
-#endif
-
 TEST(BlockPoolTest, BlocksBeginAtCacheLinesAndAreApart) {
   std::vector<std::pair<char*, size_t>> blocks;
   for (size_t bytes = 0; bytes <= BlockPool::kLargestBytes + 200; bytes += 37) {
@@ -33,7 +27,7 @@ TEST(BlockPoolTest, BlocksBeginAtCacheLinesAndAreApart) {
 }
 
 TEST(BlockPoolTest, WhatOneThreadGivesAnotherTakes) {
-  if (!kPools) GTEST_SKIP() << "blocks are not pooled under a sanitizer";
+  if (!BlockPool::kPools) GTEST_SKIP() << "blocks are not pooled under a sanitizer";
   constexpr size_t kBytes = 1500;  // of a size that nothing else here uses
   constexpr int kBlocks = 1000;
   BlockPool::Trim();
@@ -58,7 +52,7 @@ TEST(BlockPoolTest, WhatOneThreadGivesAnotherTakes) {
 }
 
 TEST(BlockPoolTest, KeepsNoMoreThanItMay) {
-  if (!kPools) GTEST_SKIP() << "blocks are not pooled under a sanitizer";
+  if (!BlockPool::kPools) GTEST_SKIP() << "blocks are not pooled under a sanitizer";
   constexpr size_t kBytes = BlockPool::kLargestBytes;
   std::vector<void*> blocks;
   for (size_t taken = 0; taken <= 2 * BlockPool::kMaxFreeBytes; taken += kBytes)
