@@ -123,7 +123,7 @@ bool ExecuteStream::TakeAll(const v1::ExecuteRequest& request) {
     if (delay > absl::ZeroDuration() || !IsImmediate(command)) {
       together.reset();
     } else if (together == nullptr && more) {
-      together = engine_.BeginTogether();
+      together = engine_.BeginTogether(call_.tenant());
     }
     Take(command, delay, &acks.emplace_back());
     if (more && acks.size() < kTogether && together != nullptr) continue;

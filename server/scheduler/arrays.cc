@@ -116,7 +116,7 @@ absl::StatusOr<std::shared_ptr<ReadAccess>> ReadAccess::Begin(Core* core, Schedu
                                                               ArrayPtr array, absl::Time deadline) {
   absl::StatusOr<std::shared_ptr<ReadAccess>> access = nullptr;
   {
-    Locked lock(*core);
+    Locked lock(*core, tenant);
     access = Enqueue(core, scheduler, operations, tenant, std::move(array));
   }
   if (!access.ok()) return access.status();
@@ -129,13 +129,13 @@ absl::Status ReadAccess::Await(absl::Time deadline) {
     return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
                      "the deadline passed before the array was ready");
   }
-  Locked lock(*core_);
+  Locked lock(*core_, task_->tenant);
   if (task_->state == TaskState::kDone && !task_->result.ok()) return task_->result;
   return array_->status();
 }
 
 ReadAccess::~ReadAccess() {
-  Locked lock(*core_);
+  Locked lock(*core_, task_->tenant);
   scheduler_->Finish(task_, absl::OkStatus());
 }
 
@@ -172,7 +172,7 @@ absl::StatusOr<v1::Array> Arrays::Create(const TenantId& tenant,
 absl::StatusOr<v1::Array> Arrays::Get(const TenantId& tenant, const std::string& name) {
   auto parsed = session::ParseArrayName(name, "name");
   if (!parsed.ok()) return parsed.status();
-  Locked lock(*core_);
+  Locked lock(*core_, tenant);
   auto array = core_->catalogue.FindArray(tenant, *parsed, core_->Now());
   if (!array.ok()) return array.status();
   return Describe(*core_, **array);
@@ -238,8 +238,8 @@ int Arrays::HomeDevice(const TenantId& tenant, const session::ArrayName& name, i
     return session->home_device;
   int best = 0;
   for (size_t i = 1; i < core_->broker->devices().size(); ++i) {
-    double load = scheduler_->account(i).queue_seconds,
-           best_load = scheduler_->account(best).queue_seconds;
+    double load = scheduler_->QueueSeconds(static_cast<int>(i)),
+           best_load = scheduler_->QueueSeconds(best);
     bool both_serve = room(i) != INT64_MIN && room(best) != INT64_MIN;
     bool better = both_serve && load != best_load ? load < best_load : room(i) > room(best);
     if (better) best = static_cast<int>(i);
@@ -577,7 +577,7 @@ absl::StatusOr<std::unique_ptr<Download>> Arrays::BeginDownload(
   if (!name.ok()) return name.status();
   ArrayPtr array;
   {
-    Locked lock(*core_);
+    Locked lock(*core_, tenant);
     auto found = core_->catalogue.FindArray(tenant, *name, core_->Now());
     if (!found.ok()) return found.status();
     array = *found;
@@ -632,7 +632,7 @@ absl::StatusOr<std::unique_ptr<Download>> Arrays::BeginDownload(const TenantId& 
   if (!access.ok()) return access.status();
   v1::Array description;
   {
-    Locked lock(*core_);
+    Locked lock(*core_, tenant);
     description = Describe(*core_, *array);
   }
   return std::make_unique<ArrayDownload>(core_, scheduler_, *std::move(access),
@@ -735,7 +735,7 @@ class TakenShardedFetch : public InlineFetch {
 
 absl::StatusOr<std::unique_ptr<InlineFetch>> Arrays::BeginFetch(const TenantId& tenant,
                                                                 const session::ArrayName& name) {
-  Locked lock(*core_);
+  Locked lock(*core_, tenant);
   auto array = core_->catalogue.FindArray(tenant, name, core_->Now());
   if (!array.ok()) return array.status();
   if (!(*array)->status().ok()) return (*array)->status();

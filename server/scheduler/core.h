@@ -1,10 +1,13 @@
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <bit>
+#include <cassert>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -12,12 +15,12 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/synchronization/mutex.h"
 #include "server/base/block_pool.h"
-#include "server/base/crash_point.h"
 #include "server/base/executor.h"
-#include "server/base/spin.h"
+#include "server/base/stripe.h"
 #include "server/base/surroundings.h"
 #include "server/base/timer.h"
 #include "server/broker/broker.h"
+#include "server/scheduler/device_account.h"
 #include "server/scheduler/engine.h"
 #include "server/scheduler/recorder.h"
 #include "server/session/catalogue.h"
@@ -43,8 +46,48 @@ inline wire::DeviceDescription DescribePlace(const char* id, int64_t bytes, bool
   return place;
 }
 
-// What every part of the engine shares. One lock guards sessions, arrays, tasks and lanes: the
-// sections under it are short and never block on a worker, a file or a client.
+struct Core;
+struct Lane;
+
+// What a thread has of an engine's locks, and what it is to do once it has given them back.
+struct Section {
+  static constexpr int kAll = -1;
+
+  Core* core = nullptr;
+  int stripe = kAll;
+  uint64_t taken = 0;  // the stripes whose locks it has, one bit each
+  using Deferred =
+      std::vector<absl::AnyInvocable<void()>, PoolAllocator<absl::AnyInvocable<void()>>>;
+  Deferred deferred;
+  absl::InlinedVector<std::shared_ptr<broker::Worker>, 2> outgoing;  // with tasks to be sent
+  // Within Engine::Together: other sections of this thread are part of it, and what becomes ready
+  // for these lanes waits for its end.
+  bool together = false;
+  absl::InlinedVector<Lane*, 2> held;
+  absl::InlinedVector<int, 2> giving;  // devices whose turns are given further up the stack
+  absl::InlinedVector<DeviceChange, 1> device_changes;
+
+  // For its end. Null: nothing has changed of this device.
+  DeviceChange* FindChange(int device) {
+    for (DeviceChange& change : device_changes) {
+      if (change.device == device) return &change;
+    }
+    return nullptr;
+  }
+  DeviceChange& ChangeOf(int device) {
+    if (DeviceChange* known = FindChange(device)) return *known;
+    device_changes.push_back({.device = device});
+    return device_changes.back();
+  }
+};
+inline constinit thread_local Section* current_section = nullptr;
+
+// What every part of the engine shares. Its things are guarded by stripes of locks, each for the
+// tenants that StripeOf gives it: a section has one of them and touches its tenants' things alone,
+// or has all. What belongs to no tenant changes only in sections of the second kind, or has a lock
+// of its own (docs/architecture.md, "Sections"). "The engine's lock", wherever it is spoken of, is
+// the stripe of the tenant whose things are meant, or all of them; where it must not be held, none
+// of them may be. Sections are short and never block on a worker, a file or a client.
 struct Core {
   Core(EngineOptions options, broker::Broker* broker)
       : options(std::move(options)),
@@ -63,18 +106,50 @@ struct Core {
         accounts->AddArrayBytes(tenant, bytes);
       });
 
-  absl::Mutex mutex;
-  // Holds the lock over several calls (Engine::Together). Compares equal only in that thread, and
-  // so needs no lock to be asked.
-  std::atomic<std::thread::id> together{};
-  session::Catalogue catalogue;  // guarded by mutex
-  using Deferred =
-      std::vector<absl::AnyInvocable<void()>, PoolAllocator<absl::AnyInvocable<void()>>>;
-  Deferred deferred;  // guarded by mutex; see Locked
-  // With tasks to be sent once the lock is given back. Guarded by mutex.
-  absl::InlinedVector<std::shared_ptr<broker::Worker>, 2> outgoing;
-  bool draining = false;             // guarded by mutex
-  Recorder recorder{this};           // guarded by mutex
+  // --- locks. Taken by Locked alone: this one first, then stripes in their order. ---
+  absl::Mutex mutex;  // of those who have all, and of those who wait for something (Locked::Await)
+  struct alignas(64) Stripe {
+    absl::Mutex mutex;
+  };
+  std::array<Stripe, kNumStripes> stripes;
+  // Those that any tenant has come to, one bit each; others need no locking. One is added under
+  // `mutex`.
+  std::atomic<uint64_t> used_stripes{0};
+
+  // This thread's; it has one.
+  Section& section() const {
+    assert(current_section != nullptr && current_section->core == this);
+    return *current_section;
+  }
+  bool HoldsAll() const { return section().stripe == Section::kAll; }
+  // What follows concerns more than one tenant.
+  void AssertAll() const { assert(HoldsAll()); }
+  // Calls `visit` with each stripe that this thread has and that ever had a buffer.
+  template <typename Visit>
+  void ForEachStripe(Visit visit) const {
+    const Section& mine = section();
+    uint64_t left = mine.stripe == Section::kAll ? reclaimer->used_stripes() : mine.taken;
+    for (; left != 0; left &= left - 1) visit(std::countr_zero(left));
+  }
+  // The tenant's stripe, which this thread has.
+  int StripeFor(const TenantId& tenant) const {
+    const int stripe = section().stripe;
+    assert(stripe == Section::kAll || stripe == StripeOf(tenant));
+    return stripe == Section::kAll ? StripeOf(tenant) : stripe;
+  }
+  // To be called when the section has ended, on this thread, without a lock.
+  template <typename Function>
+  void Defer(Function&& function) {
+    section().deferred.push_back(std::forward<Function>(function));
+  }
+
+  // Of a device or another place, by index.
+  std::vector<DeviceAccount> device_accounts =
+      std::vector<DeviceAccount>(broker->devices().size() + 2);
+
+  session::Catalogue catalogue;
+  bool draining = false;
+  Recorder recorder{this};
   Durability* durability = nullptr;  // null: nothing is kept on disk
 
   Timer timer;
@@ -119,37 +194,36 @@ struct Core {
   absl::Time Now() const { return stride::Now(); }
 };
 
-// Holds the lock. What was changed meanwhile is recorded before it is given back. Afterwards, on
-// this thread, workers are sent their tasks, and callbacks deferred meanwhile run, so that they may
-// call anything. Within Engine::Together it is part of that section and does nothing of its own.
+// A section: has the locks while it lives. What was changed meanwhile is recorded before they are
+// given back. Afterwards, on this thread, workers are sent their tasks, and functions deferred
+// meanwhile run, so that they may call anything. Within Engine::Together it is part of that section
+// and does nothing of its own.
 class Locked {
  public:
-  explicit Locked(Core& core)
-      : core_(core),
-        within_(core.together.load(std::memory_order_relaxed) == std::this_thread::get_id()) {
-    // Whoever has it gives it back within microseconds: to sleep meanwhile takes longer.
-    const auto take = [this] { return core_.mutex.TryLock(); };
-    if (!within_ && !take() && !SpinUntil(take, kPatience)) core_.mutex.Lock();
-  }
-  ~Locked() {
-    if (within_) return;
-    core_.recorder.Commit();
-    Core::Deferred work = std::exchange(core_.deferred, {});
-    const auto outgoing = std::exchange(core_.outgoing, {});
-    core_.mutex.Unlock();
-    for (const auto& worker : outgoing) {
-      worker->Flush();
-      STRIDE_CRASH_POINT("scheduler.after_submit");
-    }
-    for (auto& function : work) function();
-  }
+  // Everybody's.
+  explicit Locked(Core& core);
+  // Of the tenant's stripe alone. Within a section of all it is that.
+  Locked(Core& core, const TenantId& tenant);
+  ~Locked();
   Locked(const Locked&) = delete;
   Locked& operator=(const Locked&) = delete;
 
+  // Of a section of all: ends it, waits until the condition holds or the deadline, and begins
+  // another. The condition is looked at when a section of all ends, with Core::mutex alone: it may
+  // depend on what only such sections change, and on atomics whose changes are followed by one.
+  bool Await(const absl::Condition& condition, absl::Time deadline);
+
+  // This one is Engine::Together.
+  void BeginTogether() { section_.together = true; }
+
  private:
-  static constexpr absl::Duration kPatience = absl::Microseconds(100);
+  bool IsWithin(bool all);
+  void TakeAll();
+  void EndPart();
+  void GiveBack();
 
   Core& core_;
+  Section section_;
   const bool within_;
 };
 

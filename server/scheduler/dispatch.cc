@@ -65,8 +65,10 @@ bool Scheduler::MayDispatch(const Task& task, const Lane& lane) const {
 void Scheduler::PumpSoon(Lane& lane) {
   if (lane.ready.size() < kFullPacket) {
     if (lane.in_flight.size() >= kBusyInFlight) return;
-    if (holding_ && !lane.in_flight.empty()) {
-      if (std::find(held_.begin(), held_.end(), &lane) == held_.end()) held_.push_back(&lane);
+    Section& section = core_->section();
+    if (section.together && !lane.in_flight.empty()) {
+      if (std::find(section.held.begin(), section.held.end(), &lane) == section.held.end())
+        section.held.push_back(&lane);
       return;
     }
   }
@@ -74,8 +76,10 @@ void Scheduler::PumpSoon(Lane& lane) {
 }
 
 void Scheduler::SendHeld() {
-  holding_ = false;
-  for (Lane* lane : std::exchange(held_, {})) PumpSoon(*lane);
+  Section& section = core_->section();
+  section.together = false;
+  for (Lane* lane : section.held) PumpSoon(*lane);  // none is held any more
+  section.held.clear();
 }
 
 void Scheduler::Pump(Lane& lane) {
@@ -93,6 +97,7 @@ void Scheduler::Pump(Lane& lane) {
 
 // Fills and sends one packet. True: there may be more to send.
 bool Scheduler::PumpOnce(Lane& lane) {
+  if (lane.ready.empty()) return false;
   lane.packet.Clear();
   double budget = Budget(lane);
   while (!lane.ready.empty() && lane.in_flight.size() < kMaxInFlight && lane.worker != nullptr &&
@@ -143,12 +148,12 @@ bool Scheduler::PumpOnce(Lane& lane) {
   core_->recorder.Commit();  // a successor must know what may have begun
   STRIDE_CRASH_POINT("scheduler.before_submit");
   // A worker that is gone answers UNAVAILABLE; its death is told apart and takes these tasks back.
-  if (holding_) {  // the section may be long, and the worker has nothing to do
+  if (core_->section().together) {  // the section may be long, and the worker has nothing to do
     lane.worker->Submit(lane.packet).IgnoreError();
     STRIDE_CRASH_POINT("scheduler.after_submit");
   } else {
     lane.worker->SubmitLater(lane.packet).IgnoreError();
-    auto& outgoing = core_->outgoing;
+    auto& outgoing = core_->section().outgoing;
     if (outgoing.empty() || outgoing.back() != lane.worker) outgoing.push_back(lane.worker);
   }
   NoteStart(lane);
@@ -248,11 +253,14 @@ void Scheduler::LoadModule(const std::shared_ptr<const broker::CompiledModule>& 
                            Lane& lane) {
   if (module == nullptr || !lane.loaded.insert(module->id).second) return;
   auto loaded = [this, lane = &lane, id = module->id](absl::StatusOr<wire::ModuleLoaded> result) {
-    Locked lock(*core_);
+    Locked lock(*core_, lane->tenant);
     absl::Status status = result.status();
     if (result.ok()) status = wire::ToStatus(result->status());
     if (!status.ok()) lane->load_errors[id] = status;
-    if (result.ok()) lane->attributes[id] = *std::move(result);
+    if (!result.ok()) return;
+    lane->attributes[id] = *std::move(result);
+    ++lane->num_told;
+    if (lane->num_asking > 0) WakeWaiters();
   };
   lane.worker->LoadModule(*module, loaded).IgnoreError();
 }
@@ -262,12 +270,15 @@ void Scheduler::TasksDone(Lane& lane, const broker::Worker* worker,
   if (lane.worker.get() != worker) return;
   STRIDE_CRASH_POINT("scheduler.before_completion");
   const OneMoment moment;
-  const absl::Time now = core_->Now();
   double device_seconds = 0;
-  core_->deferred.reserve(core_->deferred.size() + results.size());
+  for (const wire::TaskResult& result : results)
+    device_seconds += std::max(0.0, result.run_seconds());
+  core_->accounts->AddDeviceTime(lane.tenant, lane.device, device_seconds);
+  ChargeTurn(lane, device_seconds);
+  Section::Deferred& deferred = core_->section().deferred;
+  deferred.reserve(deferred.size() + results.size());
   for (const wire::TaskResult& result : results) {
     if (lane.in_flight.empty() || lane.in_flight.front().sequence != result.sequence()) {
-      core_->accounts->AddDeviceTime(lane.tenant, lane.device, device_seconds);
       lane.worker->Kill(
           MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST,
                     "the device process gave an answer out of order and was replaced"));
@@ -278,8 +289,6 @@ void Scheduler::TasksDone(Lane& lane, const broker::Worker* worker,
       TasksCancelled(lane, worker, result.sequence(), /*taken=*/false);
     Lane::InFlight entry = std::move(lane.in_flight.front());
     lane.in_flight.pop_front();
-    turns_[lane.device].share.Charge(lane.flow, result.run_seconds(), now);
-    device_seconds += std::max(0.0, result.run_seconds());
     ReleaseHeld(entry);
     if (entry.task == nullptr) continue;
     entry.task->run_seconds += result.run_seconds();
@@ -289,14 +298,13 @@ void Scheduler::TasksDone(Lane& lane, const broker::Worker* worker,
       entry.task->early_error = TaskStatus(*entry.task, lane, result.status());
     }
   }
-  core_->accounts->AddDeviceTime(lane.tenant, lane.device, device_seconds);
   MemoryChanged();
   NoteStart(lane);
   Pump(lane);
 }
 
 double Scheduler::ExpectedSeconds(const Task& task, const Lane& lane) const {
-  return model_.Estimate(lane.description, CodeKeyOf(task), task.plan());
+  return StripeFor(task.tenant).model.Estimate(lane.description, CodeKeyOf(task), task.plan());
 }
 
 void Scheduler::TaskEnded(Lane& lane, const std::shared_ptr<Task>& task,
@@ -308,10 +316,11 @@ void Scheduler::TaskEnded(Lane& lane, const std::shared_ptr<Task>& task,
   // The device measured it best: what was seen of its start came no earlier than that.
   absl::Time begin = std::max(task->dispatch_time, core_->Now() - absl::Seconds(task->run_seconds));
   task->begin_time = task->begin_time == absl::Time() ? begin : std::min(task->begin_time, begin);
-  accounts_[lane.device].busy_seconds += result.run_seconds();
+  core_->section().ChangeOf(lane.device).busy_seconds += result.run_seconds();
   if (status.ok()) {
     health_.Worked(lane.device);
-    model_.Record(lane.description, CodeKeyOf(*task), task->plan(), result.run_seconds());
+    StripeFor(task->tenant)
+        .model.Record(lane.description, CodeKeyOf(*task), task->plan(), result.run_seconds());
   }
   Complete(task, status);
 }
@@ -338,6 +347,7 @@ absl::Status Scheduler::TaskStatus(const Task& task, const Lane& lane,
 
 void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker,
                            const broker::WorkerDeath& death) {
+  core_->AssertAll();
   if (lane.worker.get() != worker) return;
   lane.worker = nullptr;
   lane.mapped.clear();
@@ -347,7 +357,7 @@ void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker,
   lane.graphs.clear();
   const uint64_t record = std::exchange(lane.worker_record, 0);
   lane.recalls.clear();
-  ++accounts_[lane.device].worker_restarts;
+  ++account(lane.device).worker_restarts;
   Lane::InFlightQueue in_flight = std::exchange(lane.in_flight, {});
 
   // The task that was running: the one named, else the first that was begun and had not ended.
@@ -425,7 +435,7 @@ void Scheduler::TellLoss(const Lane& lane, const broker::WorkerDeath& death,
                   .tenant = lane.tenant,
                   .cause = death.cause,
                   .operation = running != nullptr ? running->label : ""};
-  core_->deferred.push_back([&listener, loss = std::move(loss)] { listener(loss); });
+  core_->Defer([&listener, loss = std::move(loss)] { listener(loss); });
 }
 
 // The launch of a task that was given up is over.

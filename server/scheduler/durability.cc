@@ -88,6 +88,7 @@ Durability::ContentPtr Durability::Find(const store::Buffer* buffer) const {
 
 void Durability::Added(const std::shared_ptr<session::Array>& array) {
   if (stopped_ || array->buffer == nullptr || !array->name.is_named()) return;
+  core_->AssertAll();
   if (array->durable == 0) array->durable = store_->NewId();
   if (array->durable == 0) return;
   store::Buffer& buffer = *array->buffer;
@@ -494,7 +495,7 @@ bool Durability::BeginWrite(const ContentPtr& content, Writing* writing) {
     store_->Release(buffer->size);
     content->next_write = core_->Now() + kLeastRest;
     Due(content, content->next_write);
-    if (access.ok()) core_->deferred.push_back([access = *std::move(access)] {});
+    if (access.ok()) core_->Defer([access = *std::move(access)] {});
     return false;
   }
   *writing = {.content = content,

@@ -64,40 +64,41 @@ class TaskTicket : public Ticket {
     scheduler_->Cancel(accepted_.task);
   }
   void OnDone(Done callback) override {
-    Locked lock(*core_);
+    Locked lock(*core_, tenant_);
     const bool one = !accepted_.waits_for_helpers || accepted_.helpers.empty();
     if (one && accepted_.task != nullptr && accepted_.task->state != TaskState::kDone) {
       accepted_.task->on_done.push_back(std::move(callback));
       return;
     }
-    // Called when the last of them has ended; the count is only touched under the lock.
+    // Called when the last of them has ended; the count is only touched in sections.
     struct Last {
       Core* core;
+      TenantId tenant;
       std::vector<std::shared_ptr<Task>> tasks;
       Done callback;
       int left = 0;
     };
-    auto last = std::make_shared<Last>(Last{core_, Awaited(), std::move(callback)});
+    auto last = std::make_shared<Last>(Last{core_, tenant_, Awaited(), std::move(callback)});
     auto tell = [last] { last->callback(FirstError(last->tasks)); };
     for (const auto& task : last->tasks) {
       if (task->state == TaskState::kDone) continue;
       ++last->left;
       task->on_done.push_back([last, tell](const absl::Status&) {
         {
-          Locked lock(*last->core);
+          Locked lock(*last->core, last->tenant);
           if (--last->left > 0) return;
         }
         tell();
       });
     }
-    if (last->left == 0) core_->deferred.push_back(tell);
+    if (last->left == 0) core_->Defer(tell);
   }
   void Describe(absl::FunctionRef<v1::Array*()> add) const override {
-    Locked lock(*core_);
+    Locked lock(*core_, tenant_);
     for (const auto& array : accepted_.outputs) scheduler::Describe(*core_, *array, add());
   }
   bool NotePending(session::PendingArrays* outputs) const override {
-    Locked lock(*core_);
+    Locked lock(*core_, tenant_);
     for (const auto& array : accepted_.outputs) {
       if (!session::IsPending(*array)) return false;
     }
@@ -109,7 +110,7 @@ class TaskTicket : public Ticket {
     // What has ended changes no more.
     if (accepted_.task->finished.HasBeenNotified())
       return DescribeTimeline(*core_, *accepted_.task);
-    Locked lock(*core_);
+    Locked lock(*core_, tenant_);
     return DescribeTimeline(*core_, *accepted_.task);
   }
   int64_t OutputBytes(int output) const override {
@@ -118,7 +119,7 @@ class TaskTicket : public Ticket {
   }
   Outcome TakeOutcome(const std::vector<bool>& wanted) override {
     Outcome out;
-    Locked lock(*core_);
+    Locked lock(*core_, tenant_);
     for (size_t i = 0; i < accepted_.outputs.size(); ++i) {
       const session::Array& array = *accepted_.outputs[i];
       out.arrays.push_back(scheduler::Describe(*core_, array));
@@ -155,21 +156,17 @@ class TaskTicket : public Ticket {
   const Operations::Accepted accepted_;
 };
 
-class Section final : public Engine::Together {
+class OneSection final : public Engine::Together {
  public:
-  Section(Core* core, Scheduler* scheduler) : lock_(*core), core_(*core), scheduler_(*scheduler) {
-    core_.together = std::this_thread::get_id();
-    scheduler_.HoldPackets();
+  OneSection(Core* core, Scheduler* scheduler, const TenantId& tenant)
+      : lock_(*core, tenant), scheduler_(*scheduler) {
+    lock_.BeginTogether();
   }
-  ~Section() override {
-    scheduler_.SendHeld();
-    core_.together = std::thread::id();
-  }
+  ~OneSection() override { scheduler_.SendHeld(); }
 
  private:
   Locked lock_;
   OneMoment moment_;
-  Core& core_;
   Scheduler& scheduler_;
 };
 
@@ -213,8 +210,7 @@ class EngineImpl : public Engine {
       scheduler_.BeginEnd();
     }
     core_.Stop();
-    // Not Locked: buffers that go now are no news for a successor, which still has them.
-    absl::MutexLock lock(&core_.mutex);
+    // In no section: buffers that go now are no news for a successor, which still has them.
     core_.durability = nullptr;
     scheduler_.DropUnfinished();
   }
@@ -307,8 +303,8 @@ class EngineImpl : public Engine {
   void LetGoOfRegion(const std::string& name) override { regions_.LetGo(name); }
   int64_t region_bytes() override { return regions_.bytes(); }
 
-  std::unique_ptr<Together> BeginTogether() override {
-    return std::make_unique<Section>(&core_, &scheduler_);
+  std::unique_ptr<Together> BeginTogether(const TenantId& tenant) override {
+    return std::make_unique<OneSection>(&core_, &scheduler_, tenant);
   }
   absl::StatusOr<std::shared_ptr<Ticket>> Submit(const TenantId& tenant, const std::string& session,
                                                  const v1::Operation& operation,
@@ -319,7 +315,7 @@ class EngineImpl : public Engine {
   }
   absl::Status Release(const TenantId& tenant, const std::string& session,
                        const v1::Release& release) override {
-    Locked lock(core_);
+    Locked lock(core_, tenant);
     auto found = core_.catalogue.FindSessionNamed(tenant, session, "session", core_.Now());
     if (!found.ok()) return found.status();
     for (uint64_t handle : release.handles()) core_.catalogue.ReleaseHandle(**found, handle);
@@ -511,14 +507,14 @@ std::vector<v1::DeviceSample> EngineImpl::SampleDevices() {
   Locked lock(core_);
   for (size_t i = 0; i < core_.broker->devices().size(); ++i) {
     int device = static_cast<int>(i);
-    const Scheduler::DeviceAccount& account = scheduler_.account(device);
+    const DeviceAccount& account = scheduler_.account(device);
     v1::DeviceSample& sample = out.emplace_back();
     sample.set_device(absl::StrCat("devices/", core_.broker->devices()[i].id()));
     SetTimestamp(core_.Now(), sample.mutable_time());
     sample.set_arena_bytes(static_cast<int64_t>(scheduler_.memory().arena_bytes(device)));
     sample.set_array_bytes(static_cast<int64_t>(scheduler_.memory().used_bytes(device)));
     sample.set_queue_depth(account.queue_depth);
-    sample.set_queue_seconds(account.queue_seconds);
+    sample.set_queue_seconds(account.queue_seconds());
     sample.set_busy_seconds(account.busy_seconds);
     sample.set_jobs_succeeded(account.succeeded);
     sample.set_jobs_failed(account.failed);
@@ -577,11 +573,13 @@ v1::Usage EngineImpl::GetUsage(const TenantId& tenant) {
 }
 
 bool EngineImpl::Drain(absl::Time deadline) {
-  core_.mutex.Lock();
-  core_.draining = true;
-  auto idle = [this] { return scheduler_.num_unfinished() == 0; };
-  bool ended = Await(core_.mutex, absl::Condition(&idle), deadline);
-  core_.mutex.Unlock();
+  bool ended = false;
+  {
+    Locked lock(core_);
+    core_.draining = true;
+    auto idle = [this] { return scheduler_.num_unfinished() == 0; };
+    ended = lock.Await(absl::Condition(&idle), deadline);
+  }
   if (durability_ != nullptr) durability_->Flush(deadline);
   return ended;
 }

@@ -291,15 +291,16 @@ class Engine {
   virtual int64_t region_bytes() { return 0; }
 
   // --- operations ---
-  // While it lives, what its thread asks of the engine happens in one section of the engine's lock,
-  // and what one worker is to do travels together: for some operations that come at once. Its
-  // thread then waits for nothing and asks for nothing but Submit (of no program), Release, and
-  // OnDone, Describe and NotePending of tickets. Null: nothing is gained by it.
+  // While it lives, what its thread asks of the engine happens in one section of the engine's
+  // locks, and what one worker is to do travels together: for some operations of a tenant that come
+  // at once. Its thread then waits for nothing and asks for nothing but Submit (of no program),
+  // Release, and OnDone, Describe and NotePending of tickets, all of that tenant. Null: nothing is
+  // gained by it.
   class Together {
    public:
     virtual ~Together() = default;
   };
-  virtual std::unique_ptr<Together> BeginTogether() { return nullptr; }
+  virtual std::unique_ptr<Together> BeginTogether(const TenantId& tenant) { return nullptr; }
   // `session` is `sessions/{id}` or empty when no handle is used. On error nothing was done, except
   // that the operation's new handles, where they are well-formed and free, now stand for that
   // error. The work is cancelled at `deadline`.

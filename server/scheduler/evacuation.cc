@@ -11,11 +11,11 @@ namespace stride::scheduler {
 // What is in a worker's queue stays there: it may end yet, and its deadline ends it if not.
 void Scheduler::HealthChanged(int device) {
   if (health_.Serves(device)) return;
-  for (auto& [key, lane] : lanes_) {
-    if (lane->device != device) continue;
-    const std::vector<std::shared_ptr<Task>> tasks = lane->preparing.All();
+  lanes_.ForEach([&](Lane& lane) {
+    if (lane.device != device) return;
+    const std::vector<std::shared_ptr<Task>> tasks = lane.preparing.All();
     for (const auto& task : tasks) LeaveIllDevice(task);
-  }
+  });
 }
 
 // To another device, or to its end where it can run on no other. One whose inputs are on their way

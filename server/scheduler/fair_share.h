@@ -19,7 +19,8 @@ struct Lane;
 // the same, and the device's own time slicing shares it between the two. A lane that is alone has
 // no bound at all.
 //
-// Only decides: no clock, no lock, no task. Guarded by the engine's lock.
+// Only decides: no clock, no lock, no task. Guarded by its owner's lock, but for what a lane reads
+// of its own Flow.
 class FairShare {
  public:
   struct Options {

@@ -43,6 +43,11 @@ class DeviceHealth {
 
   // Real work was completed: proof enough for a device that serves.
   void Worked(absl::Time now);
+  // Whether Worked would tell more than that it still works.
+  bool NeedsProof() const {
+    return serving() && next_canary_ != absl::InfiniteFuture() &&
+           (state_ != State::kServing || num_failures_ > 0 || storm_);
+  }
   // The canary came back with the right answer.
   void Passed(absl::Time now);
   // A canary failed, or a worker could not be started.

@@ -11,9 +11,10 @@ namespace stride::scheduler {
 HealthWatch::HealthWatch(Core* core, std::function<void(int)> changed)
     : core_(core),
       changed_(std::move(changed)),
-      devices_(core->broker->devices().size(),
-               Watched(DeviceHealth(core->options.health, core->Now()))),
-      executor_(static_cast<int>(std::max<size_t>(1, devices_.size()))) {}
+      executor_(static_cast<int>(std::max<size_t>(1, core->broker->devices().size()))) {
+  for (size_t i = 0; i < core->broker->devices().size(); ++i)
+    devices_.emplace_back(DeviceHealth(core->options.health, core->Now()));
+}
 
 void HealthWatch::Start() {
   for (size_t i = 0; i < devices_.size(); ++i) Plan(static_cast<int>(i));
@@ -26,20 +27,38 @@ bool HealthWatch::AllKnown() const {
 
 template <typename Observe>
 void HealthWatch::Note(int device, Observe observe) {
-  DeviceHealth& health = devices_[device].health;
+  core_->AssertAll();
+  DeviceHealth& health = UpToDate(device);
   bool served = health.serving();
   observe(health);
   Plan(device);
   if (served == health.serving()) return;
   if (const auto& listener = core_->options.health_changed) {
-    core_->deferred.push_back(
-        [&listener, name = absl::StrCat("devices/", core_->broker->devices()[device].id()),
-         serves = health.serving(), reason = health.reason()] { listener(name, serves, reason); });
+    core_->Defer([&listener, name = absl::StrCat("devices/", core_->broker->devices()[device].id()),
+                  serves = health.serving(),
+                  reason = health.reason()] { listener(name, serves, reason); });
   }
   changed_(device);
 }
 
-void HealthWatch::Worked(int device) { devices_[device].health.Worked(core_->Now()); }
+void HealthWatch::Worked(int device) {
+  Watched& watched = devices_[device];
+  if (watched.health.NeedsProof()) {
+    core_->Defer([this, device] {
+      Locked lock(*core_);
+      UpToDate(device).Worked(core_->Now());
+    });
+  } else {
+    watched.worked.store(absl::ToUnixNanos(core_->Now()), std::memory_order_relaxed);
+  }
+}
+
+DeviceHealth& HealthWatch::UpToDate(int device) {
+  Watched& watched = devices_[device];
+  const int64_t worked = watched.worked.exchange(0, std::memory_order_relaxed);
+  if (worked != 0) watched.health.Worked(absl::FromUnixNanos(worked));
+  return watched.health;
+}
 
 void HealthWatch::StartFailed(int device, const absl::Status& why) {
   Note(device, [&](DeviceHealth& health) {
@@ -58,13 +77,13 @@ void HealthWatch::Broke(int device, const std::string& why) {
 // Sees to it that somebody looks when the next canary is due.
 void HealthWatch::Plan(int device) {
   Watched& watched = devices_[device];
-  absl::Time next = watched.health.next_canary();
+  absl::Time next = UpToDate(device).next_canary();
   if (watched.trying || watched.planned <= next) return;
   watched.planned = next;
   core_->timer.At(next, [this, device] {
     Locked lock(*core_);
     devices_[device].planned = absl::InfiniteFuture();
-    if (core_->Now() < devices_[device].health.next_canary()) {
+    if (core_->Now() < UpToDate(device).next_canary()) {
       Plan(device);  // it has worked meanwhile
     } else {
       Try(device);

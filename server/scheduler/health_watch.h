@@ -1,8 +1,10 @@
 #pragma once
 
+#include <atomic>
+#include <cstdint>
+#include <deque>
 #include <functional>
 #include <string>
-#include <vector>
 
 #include "server/base/executor.h"
 #include "server/scheduler/core.h"
@@ -11,13 +13,13 @@
 namespace stride::scheduler {
 
 // The health of all devices: collects what is seen of them, and sends canaries where nothing is.
-// All methods but Stop: caller holds the engine's lock.
+// Changes in sections of all; any may ask and tell of work, where nothing else is said.
 class HealthWatch {
  public:
   // `changed` is called, under the lock, when a device has begun or ceased to serve.
   HealthWatch(Core* core, std::function<void(int device)> changed);
 
-  // The first canaries.
+  // The first canaries. Caller has all.
   void Start();
   // Waits for canaries under way: the broker must have been shut down. The lock must NOT be held.
   void Stop() { executor_.Stop(); }
@@ -28,6 +30,7 @@ class HealthWatch {
   bool AllKnown() const;
 
   void Worked(int device);
+  // Caller has all.
   void StartFailed(int device, const absl::Status& why);
   void LostWorker(int device, const TenantId& tenant);
   void Broke(int device, const std::string& why);
@@ -36,17 +39,21 @@ class HealthWatch {
   struct Watched {
     explicit Watched(DeviceHealth health) : health(std::move(health)) {}
     DeviceHealth health;
+    // When it worked last, of what `health` has not been told yet, in ns since 1970; 0: it has all.
+    std::atomic<int64_t> worked{0};
     bool trying = false;                          // a canary is under way
     absl::Time planned = absl::InfiniteFuture();  // when the timer will look
   };
   template <typename Observe>
   void Note(int device, Observe observe);
+  // As told until now.
+  DeviceHealth& UpToDate(int device);
   void Plan(int device);
   void Try(int device);
 
   Core* const core_;
   const std::function<void(int)> changed_;
-  std::vector<Watched> devices_;
+  std::deque<Watched> devices_;
   Executor executor_;  // a canary blocks, perhaps for long
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <list>
@@ -64,7 +65,9 @@ struct Lane {
   std::set<uint64_t> loaded;  // modules that the worker has
   std::map<uint64_t, absl::Status> load_errors;
   std::map<uint64_t, wire::ModuleLoaded>
-      attributes;  // of loaded modules, as far as the worker has told
+      attributes;                     // of loaded modules, as far as the worker has told
+  std::atomic<uint64_t> num_told{0};  // of these, ever
+  int num_asking = 0;                 // threads that wait for them; changed with all locks
   struct Graph {
     std::weak_ptr<const Replay> replay;
     uint64_t last_use = 0;

@@ -26,18 +26,13 @@ constexpr absl::Duration kFileLogInterval = absl::Seconds(10);
 
 }  // namespace
 
-Memory::Memory(Core* core, std::function<Lane*(const TenantId&, int)> find_lane,
-               std::function<void(Lane&)> changed)
-    : core_(core), find_lane_(std::move(find_lane)), changed_(std::move(changed)) {}
+Memory::Memory(Core* core, Lanes* lanes, std::function<void(Lane&)> changed)
+    : core_(core), lanes_(lanes), changed_(std::move(changed)) {}
 
 Memory::Outcome Memory::Allocate(Lane& lane, uint64_t size, uint64_t turn,
                                  store::Allocation* allocation) {
-  if (std::find(lanes_.begin(), lanes_.end(), &lane) == lanes_.end()) lanes_.push_back(&lane);
-  Reclaim();
-  if (auto block = lane.pool.TryAllocate(size)) {
-    *allocation = *block;
-    return Outcome::kAllocated;
-  }
+  core_->AssertAll();
+  if (AllocateAtHand(lane, size, allocation)) return Outcome::kAllocated;
   Outcome outcome = Grow(lane, size, turn);
   if (outcome != Outcome::kAllocated) return outcome;
   auto block = lane.pool.TryAllocate(size);
@@ -46,15 +41,26 @@ Memory::Outcome Memory::Allocate(Lane& lane, uint64_t size, uint64_t turn,
   return Outcome::kAllocated;
 }
 
+bool Memory::AllocateAtHand(Lane& lane, uint64_t size, store::Allocation* allocation) {
+  Reclaim();
+  auto block = lane.pool.TryAllocate(size);
+  if (!block) return false;
+  *allocation = *std::move(block);
+  return true;
+}
+
 void Memory::Reclaim() {
-  core_->reclaimer->TakeAll(&reclaimed_);
-  if (reclaimed_.empty()) return;
-  core_->recorder.Commit();  // a successor must not find two owners of a block
-  for (const auto& entry : reclaimed_) {
-    Lane* lane = find_lane_(entry.tenant, entry.device);
-    if (lane != nullptr) Free(*lane, entry.allocation);
-  }
-  reclaimed_.clear();
+  core_->ForEachStripe([this](int stripe) {
+    std::vector<store::Reclaimer::Entry>& reclaimed = reclaimed_[stripe];
+    core_->reclaimer->TakeAll(stripe, &reclaimed);
+    if (reclaimed.empty()) return;
+    core_->recorder.Commit();  // a successor must not find two owners of a block
+    for (const auto& entry : reclaimed) {
+      Lane* lane = lanes_->Find(entry.tenant, entry.device);
+      if (lane != nullptr) Free(*lane, entry.allocation);
+    }
+    reclaimed.clear();
+  });
 }
 
 void Memory::Free(Lane& lane, const store::Allocation& allocation) {
@@ -78,6 +84,7 @@ bool Memory::AllocateZeroCopy(Lane& lane, uint64_t size, store::Allocation* allo
 }
 
 void Memory::Trim(Lane& lane, uint64_t keep_bytes) {
+  core_->AssertAll();
   // A worker that is dying answers UNAVAILABLE; its mappings go with it.
   auto unmap = [](Lane& user, const store::Arena& arena) {
     if (user.mapped.erase(arena.id) > 0 && user.worker != nullptr)
@@ -89,17 +96,17 @@ void Memory::Trim(Lane& lane, uint64_t keep_bytes) {
   for (const auto& arena : lane.pool.TakeEmpty(keep_bytes)) {
     reserved_[lane.device] -= arena->size;
     core_->recorder.Removed(*arena);
-    for (Lane* user : lanes_) {
-      // Other devices' workers of the tenant may have it mapped too, for copies.
-      if (user->tenant == lane.tenant) unmap(*user, *arena);
+    // Other devices' workers of the tenant may have it mapped too, for copies.
+    for (int place = 0; place < core_->num_places(); ++place) {
+      if (Lane* user = lanes_->Find(lane.tenant, place)) unmap(*user, *arena);
     }
   }
 }
 
 void Memory::Restore(Lane& lane, std::shared_ptr<store::Arena> arena) {
-  if (std::find(lanes_.begin(), lanes_.end(), &lane) == lanes_.end()) lanes_.push_back(&lane);
+  core_->AssertAll();
   reserved_[lane.device] += arena->size;
-  next_arena_ = std::max(next_arena_, arena->id + 1);
+  next_arena_ = std::max(next_arena_.load(), arena->id + 1);
   lane.pool.Add(std::move(arena));
 }
 
@@ -110,9 +117,9 @@ uint64_t Memory::arena_bytes(int device) const {
 
 uint64_t Memory::used_bytes(int device) const {
   uint64_t used = 0;
-  for (const Lane* lane : lanes_) {
-    if (lane->device == device) used += lane->pool.used_bytes();
-  }
+  lanes_->ForEach([&](const Lane& lane) {
+    if (lane.device == device) used += lane.pool.used_bytes();
+  });
   return used;
 }
 
@@ -129,10 +136,10 @@ int64_t Memory::room(int device) const {
 }
 
 void Memory::TrimAll(const Lane& lane, uint64_t turn) {
-  for (Lane* other : lanes_) {
-    if (other->device != lane.device) continue;
-    if (other == &lane || !other->WaitsBefore(turn)) Trim(*other, 0);
-  }
+  lanes_->ForEach([&](Lane& other) {
+    if (other.device != lane.device) return;
+    if (&other == &lane || !other.WaitsBefore(turn)) Trim(other, 0);
+  });
 }
 
 bool Memory::MakeRoom(const Lane& lane, uint64_t size, uint64_t turn) {
@@ -143,6 +150,7 @@ bool Memory::MakeRoom(const Lane& lane, uint64_t size, uint64_t turn) {
 }
 
 Memory::Outcome Memory::Grow(Lane& lane, uint64_t size, uint64_t turn) {
+  core_->AssertAll();
   if (lane.growing || lane.AwaitsDeath()) return Outcome::kLater;
   if (std::exchange(lane.grow_failed, false)) return Outcome::kFull;
   auto granularity = static_cast<uint64_t>(lane.description.arena_granularity_bytes());

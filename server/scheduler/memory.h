@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -10,19 +12,19 @@
 #include "absl/time/time.h"
 #include "server/scheduler/core.h"
 #include "server/scheduler/lane.h"
+#include "server/scheduler/lanes.h"
 #include "server/store/arena_pool.h"
 
 namespace stride::scheduler {
 
 // Gives tasks memory on devices, and in the places where arrays go that devices have no room for:
 // blocks from the lane's arenas, new arenas within the place's limit, empty arenas taken back when
-// memory is short. Moves nothing (spill.cc). All methods: caller holds the engine's lock.
+// memory is short. Moves nothing (spill.cc). All methods: caller has all of the engine's locks, or
+// the lane's stripe where that is said.
 class Memory {
  public:
-  // `find_lane` gives the lane of a tenant on a device, or null. `changed` is called (lock held)
-  // when a lane got an arena or failed to.
-  Memory(Core* core, std::function<Lane*(const TenantId&, int)> find_lane,
-         std::function<void(Lane&)> changed);
+  // `changed` is called (with all locks) when a lane got an arena or failed to.
+  Memory(Core* core, Lanes* lanes, std::function<void(Lane&)> changed);
 
   enum class Outcome {
     kAllocated,
@@ -33,12 +35,16 @@ class Memory {
   // worker.
   Outcome Allocate(Lane& lane, uint64_t size, uint64_t turn, store::Allocation* allocation);
 
-  // Of the lane's host memory that its device uses in place; false: there is none left.
+  // In an arena that the lane has; false: there is no room in them. With the lane's stripe.
+  bool AllocateAtHand(Lane& lane, uint64_t size, store::Allocation* allocation);
+  // Of the lane's host memory that its device uses in place; false: there is none left. With the
+  // lane's stripe.
   bool AllocateZeroCopy(Lane& lane, uint64_t size, store::Allocation* allocation);
-  // A block that either gave.
+  // A block that any of these gave. With the lane's stripe.
   static void Free(Lane& lane, const store::Allocation& allocation);
 
-  // Frees the blocks of buffers that died since.
+  // Frees the blocks of buffers that died since: of all tenants for whose stripes this thread has
+  // the locks.
   void Reclaim();
   // Gives empty arenas back, all but `keep_bytes` of each lane.
   void Trim(Lane& lane, uint64_t keep_bytes);
@@ -59,7 +65,7 @@ class Memory {
 
   uint64_t arena_bytes(int device) const;
   uint64_t used_bytes(int device) const;
-  uint64_t limit_bytes(int device) const;
+  uint64_t limit_bytes(int device) const;  // any thread, without a lock
 
  private:
   bool MakeRoom(const Lane& lane, uint64_t size, uint64_t turn);
@@ -71,12 +77,12 @@ class Memory {
   void RequestFile(Lane& lane, uint64_t size, uint64_t least);
 
   Core* const core_;
-  const std::function<Lane*(const TenantId&, int)> find_lane_;
+  Lanes* const lanes_;
   const std::function<void(Lane&)> changed_;
-  std::vector<Lane*> lanes_;          // every lane that ever allocated
   std::map<int, uint64_t> reserved_;  // device -> bytes of arenas, those being made included
-  std::vector<store::Reclaimer::Entry> reclaimed_;  // Reclaim's, empty between its calls
-  uint64_t next_arena_ = 1;
+  // Reclaim's, by stripe: empty between its calls.
+  std::array<std::vector<store::Reclaimer::Entry>, kNumStripes> reclaimed_;
+  std::atomic<uint64_t> next_arena_{1};
   absl::Time next_file_;  // the disk was full: it is not asked for room again before this
   bool file_error_told_ = false;
   absl::Time next_file_log_;

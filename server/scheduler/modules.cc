@@ -199,7 +199,7 @@ absl::StatusOr<std::optional<v1::Module>> Modules::Reserve(const Key& key, bool 
                                                            absl::Time deadline) {
   Locked lock(*core_);
   auto free = [&] { return creating_.count(key) == 0; };
-  if (!Await(core_->mutex, absl::Condition(&free), deadline)) {
+  if (!lock.Await(absl::Condition(&free), deadline)) {
     return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
                      "the deadline passed while another call created the module");
   }
@@ -302,14 +302,22 @@ absl::StatusOr<wire::ModuleLoaded> Modules::Attributes(
         ->LoadModule(compiled,
                      [this, lane = &lane, worker, id](absl::StatusOr<wire::ModuleLoaded> reply) {
                        Locked lock(*core_);
-                       if (lane->worker == worker && reply.ok())
-                         lane->attributes[id] = *std::move(reply);
+                       if (lane->worker != worker || !reply.ok()) return;
+                       lane->attributes[id] = *std::move(reply);
+                       ++lane->num_told;
                      })
         .IgnoreError();
   }
   Locked lock(*core_);
-  auto told = [&] { return lane.attributes.count(id) > 0 || lane.worker != worker; };
-  if (!Await(core_->mutex, absl::Condition(&told), deadline)) {
+  ++lane.num_asking;
+  bool in_time = true;
+  while (in_time && lane.worker == worker && lane.attributes.count(id) == 0) {
+    const uint64_t seen = lane.num_told;
+    auto changed = [&] { return lane.num_told != seen || lane.worker != worker; };
+    in_time = lock.Await(absl::Condition(&changed), deadline);
+  }
+  --lane.num_asking;
+  if (!in_time) {
     return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
                      "the deadline passed while the device loaded the module");
   }

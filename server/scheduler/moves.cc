@@ -53,17 +53,9 @@ absl::Status LostWorker() {
 void Scheduler::StartMove(const std::shared_ptr<Task>& task,
                           const std::shared_ptr<store::Buffer>& buffer,
                           const store::Allocation& target) {
+  core_->AssertAll();
   Lane& lane = *task->lane;
   if (task->move_start == absl::Time()) task->move_start = core_->Now();
-  if (const void* bytes = BytesAtHand(*buffer, target); bytes != nullptr) {
-    std::memcpy(target.data(), bytes, static_cast<size_t>(buffer->size));
-    buffer->AddReplica(lane.device, target);
-    moves_.erase({buffer.get(), lane.device});
-    --task->num_moves;
-    task->move_end = core_->Now();
-    accounts_[lane.device].upload_bytes += buffer->size;
-    return;
-  }
   bool returns = !buffer->replicas.empty() && !core_->IsDevice(buffer->replicas.begin()->first);
   if (returns) spilled_.returned_bytes += buffer->size;
   auto move = [this, lane = &lane, buffer, target, num_writes = buffer->num_writes] {
@@ -72,6 +64,14 @@ void Scheduler::StartMove(const std::shared_ptr<Task>& task,
     MoveDone(lane->device, buffer, target, num_writes, std::move(status));
   };
   if (!StartPeerMove(lane, buffer, target, move)) core_->executor.Run(std::move(move));
+}
+
+void Scheduler::MoveAtHand(Task& task, store::Buffer& buffer, const store::Allocation& target) {
+  if (task.move_start == absl::Time()) task.move_start = core_->Now();
+  std::memcpy(target.data(), BytesAtHand(buffer, target), static_cast<size_t>(buffer.size));
+  buffer.AddReplica(task.lane->device, target);
+  task.move_end = core_->Now();
+  account(task.lane->device).upload_bytes += buffer.size;
 }
 
 // What is small and in memory that the daemon sees, as the target is.
@@ -115,8 +115,8 @@ bool Scheduler::StartPeerMove(Lane& to, const std::shared_ptr<store::Buffer>& bu
     }
   };
   // Without the lock, since a worker that has ended may answer at once.
-  core_->deferred.push_back([worker = std::move(worker), source, target,
-                             size = static_cast<uint64_t>(buffer->size), done = std::move(done)] {
+  core_->Defer([worker = std::move(worker), source, target,
+                size = static_cast<uint64_t>(buffer->size), done = std::move(done)] {
     worker->CopyFromPeer(target.arena->id, target.offset, source.arena->id, source.offset, size,
                          done);
   });
@@ -287,6 +287,7 @@ absl::Status Scheduler::CopyBlock(Lane* from, const store::Allocation& source,
 void Scheduler::MoveDone(int device, const std::shared_ptr<store::Buffer>& buffer,
                          const store::Allocation& target, uint64_t num_writes,
                          absl::Status status) {
+  core_->AssertAll();
   if (ending_ && !status.ok()) return;
   auto it = moves_.find({buffer.get(), device});
   std::vector<std::shared_ptr<Task>> waiters = std::move(it->second.waiters);
@@ -298,7 +299,7 @@ void Scheduler::MoveDone(int device, const std::shared_ptr<store::Buffer>& buffe
   bool current = !stale && buffer->num_writes == num_writes && buffer->replicas.count(device) == 0;
   if (status.ok() && current) {
     buffer->AddReplica(device, target);
-    accounts_[device].upload_bytes += buffer->size;
+    account(device).upload_bytes += buffer->size;
   } else {
     core_->reclaimer->Add({buffer->tenant, device, target});
   }
@@ -316,24 +317,33 @@ void Scheduler::MoveDone(int device, const std::shared_ptr<store::Buffer>& buffe
   MemoryChanged();
 }
 
+std::shared_ptr<broker::Worker> Scheduler::WorkerAtHand(
+    Lane& lane, const std::shared_ptr<store::Arena>& arena) {
+  lane.last_used = core_->Now();
+  bool there = lane.worker != nullptr && lane.worker->alive();
+  if (there && arena != nullptr) there = MapFor(lane, arena, /*peer=*/false).ok();
+  return there ? lane.worker : nullptr;
+}
+
 absl::StatusOr<std::shared_ptr<broker::Worker>> Scheduler::BlockingWorker(
     Lane& lane, const std::shared_ptr<store::Arena>& arena) {
+  {
+    Locked lock(*core_, lane.tenant);
+    if (auto worker = WorkerAtHand(lane, arena)) return worker;
+  }
   Locked lock(*core_);
   for (int i = 0; i < kMaxTransferTries; ++i) {
-    if (absl::Status status = AwaitWorker(lane); !status.ok()) return status;
-    std::shared_ptr<broker::Worker> worker = lane.worker;
-    lane.last_used = core_->Now();
-    bool there = worker->alive();
-    if (there && arena != nullptr) there = MapFor(lane, arena, /*peer=*/false).ok();
-    if (there) return worker;
+    if (absl::Status status = AwaitWorker(lane, lock); !status.ok()) return status;
+    const std::shared_ptr<broker::Worker> worker = lane.worker;
+    if (WorkerAtHand(lane, arena) != nullptr) return worker;
     // It died; once that is known its successor is asked.
     auto known = [&] { return lane.worker != worker || ending_; };
-    Await(core_->mutex, absl::Condition(&known), core_->Now() + kDeathNotice);
+    lock.Await(absl::Condition(&known), core_->Now() + kDeathNotice);
   }
   return LostWorker();
 }
 
-absl::Status Scheduler::AwaitWorker(Lane& lane) {
+absl::Status Scheduler::AwaitWorker(Lane& lane, Locked& lock) {
   while (lane.worker == nullptr) {
     uint64_t tries = lane.num_start_tries;
     StartWorker(lane);
@@ -341,7 +351,7 @@ absl::Status Scheduler::AwaitWorker(Lane& lane) {
     auto changed = [&] {
       return lane.worker != nullptr || lane.num_start_tries != tries || ending_;
     };
-    Await(core_->mutex, absl::Condition(&changed), absl::InfiniteFuture());
+    lock.Await(absl::Condition(&changed), absl::InfiniteFuture());
     if (lane.worker == nullptr && (ending_ || !lane.start_error.ok())) {
       return TryLater(
           absl::StatusCode::kUnavailable, v1::ERROR_REASON_DEVICE_NOT_SERVING,
@@ -363,7 +373,7 @@ absl::StatusOr<store::Allocation> Scheduler::BlockingAllocate(Lane& lane, uint64
     // One that dies while it makes an arena has a successor.
     if (needs_worker && (lane.worker == nullptr || lane.worker != asked)) {
       if (++num_workers > kMaxTransferTries) return LostWorker();
-      if (absl::Status status = AwaitWorker(lane); !status.ok()) return status;
+      if (absl::Status status = AwaitWorker(lane, lock); !status.ok()) return status;
       asked = lane.worker;
       // Patience is for what others hold, not for a worker's start.
       give_up = core_->Now() + core_->options.memory_patience;
@@ -391,7 +401,9 @@ absl::StatusOr<store::Allocation> Scheduler::BlockingAllocate(Lane& lane, uint64
              {"bytes", absl::StrCat(size)}});
       case Memory::Outcome::kLater: {
         auto changed = [&] { return memory_changes_ != seen || ending_; };
-        Await(core_->mutex, absl::Condition(&changed), give_up);
+        ++num_memory_waiters_;  // or nobody would tell
+        lock.Await(absl::Condition(&changed), give_up);
+        --num_memory_waiters_;
       }
     }
   }

@@ -145,7 +145,12 @@ absl::StatusOr<Operations::Accepted> Operations::Submit(const TenantId& tenant,
                                                         const std::string& session,
                                                         const v1::Operation& operation,
                                                         absl::Time deadline, Extras extras) {
-  std::optional<Locked> lock(std::in_place, *core_);
+  std::optional<Locked> lock;
+  if (NeedsAll(operation, extras)) {
+    lock.emplace(*core_);
+  } else {
+    lock.emplace(*core_, tenant);
+  }
   TaskList launched;
   Resolved resolved;
   resolved.now = core_->Now();
@@ -189,6 +194,15 @@ absl::StatusOr<Operations::Accepted> Operations::Submit(const TenantId& tenant,
     if (task != accepted->task) accepted->helpers.push_back(std::move(task));
   }
   return accepted;
+}
+
+// Jobs have accounts of their own, and names a table (Durability's too).
+bool Operations::NeedsAll(const v1::Operation& operation, const Extras& extras) {
+  if (extras.observer != nullptr || extras.after != nullptr) return true;
+  const ops::Outputs outputs = ops::OutputsOf(operation);
+  return std::any_of(outputs.begin(), outputs.end(), [](const v1::Output* output) {
+    return output->target_case() == v1::Output::kName;
+  });
 }
 
 absl::Status Operations::Resolve(const TenantId& tenant, const std::string& session,
@@ -461,16 +475,17 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
 absl::StatusOr<std::shared_ptr<const Planned>> Operations::PlanFor(
     const TenantId& tenant, const v1::Operation& operation,
     absl::Span<const ArrayInfo* const> inputs, absl::Span<const ArrayInfo* const> existing) {
+  PlanCache& plans = plans_[core_->StripeFor(tenant)];
   const PlanKey key(operation, inputs, existing);
   if (!key.bytes().empty()) {
-    if (std::shared_ptr<const Planned> kept = plans_.Find(key.bytes())) return kept;
+    if (std::shared_ptr<const Planned> kept = plans.Find(key.bytes())) return kept;
   }
   const TenantFunctions functions(*functions_, tenant);
   auto plan = ops::PlanOperation(operation, CopiesOf(inputs), CopiesOf(existing), &functions);
   if (!plan.ok()) return plan.status();
   std::shared_ptr<const Planned> planned = MakePlanned(*std::move(plan));
   // A client's function may become another one of that name.
-  if (!key.bytes().empty() && !functions.found_any()) plans_.Keep(key.bytes(), planned);
+  if (!key.bytes().empty() && !functions.found_any()) plans.Keep(key.bytes(), planned);
   return planned;
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -139,6 +141,8 @@ class Operations {
   // sharded_launch.cc: of operations over arrays that are spread over devices.
   class PartLauncher;
   static bool IsSharded(const Resolved& resolved);
+  // Whether it may change what is not its tenant's alone.
+  static bool NeedsAll(const v1::Operation& operation, const Extras& extras);
   absl::StatusOr<Accepted> LaunchSharded(const TenantId& tenant, const v1::Operation& operation,
                                          absl::Time deadline, Resolved& resolved);
   absl::StatusOr<Accepted> LaunchMove(const TenantId& tenant, const v1::Operation& operation,
@@ -153,8 +157,8 @@ class Operations {
   const FindModule find_module_;
   const Functions* const functions_;
   Programs* const programs_;
-  uint64_t next_task_ = 1;  // guarded by the lock
-  PlanCache plans_;         // likewise
+  std::atomic<uint64_t> next_task_{1};
+  std::array<PlanCache, kNumStripes> plans_;  // each guarded by its stripe
 };
 
 }  // namespace stride::scheduler

@@ -46,6 +46,12 @@ bool ReadsOnce(const Task& task) {
   return task.plan().task.has_elementwise() || task.plan().task.has_reduce();
 }
 
+// Whether the task makes the buffer's whole content.
+bool MakesWhole(const Task& task, const store::Buffer& buffer) {
+  return std::any_of(task.uses.begin(), task.uses.end(),
+                     [&](const Use& use) { return use.buffer.get() == &buffer && use.fresh; });
+}
+
 // Of all buffers that it uses, each once.
 uint64_t BytesOf(const Task& task) {
   uint64_t bytes = 0;
@@ -103,7 +109,7 @@ bool Scheduler::HaveCode(const std::shared_ptr<Task>& task) {
   // Off the lock: the compiler may call back at once.
   core_->executor.Run([this, task, target] {
     core_->broker->compiler().Compile(target, *task->plan().code, [this, task](auto module) {
-      Locked lock(*core_);
+      Locked lock(*core_, task->tenant);
       task->compile_requested = false;
       task->compile_end = core_->Now();
       if (task->state != TaskState::kPreparing) return;
@@ -196,7 +202,7 @@ void Scheduler::TryStart(Lane* lane, int tries, absl::Time first) {
     const broker::Worker* identity = worker->get();
     (*worker)->Adopt({.tasks_done =
                           [this, lane, identity](absl::Span<const wire::TaskResult> results) {
-                            Locked lock(*core_);
+                            Locked lock(*core_, lane->tenant);
                             TasksDone(*lane, identity, results);
                           },
                       .cancelled =
@@ -216,6 +222,7 @@ void Scheduler::TryStart(Lane* lane, int tries, absl::Time first) {
 
 // Tried again until the device counts as ill, which sends its tasks elsewhere.
 void Scheduler::StartFailed(Lane& lane, const absl::Status& why) {
+  core_->AssertAll();
   ++lane.num_start_failures;
   health_.StartFailed(lane.device, why);
   if (lane.preparing.empty()) return;
@@ -246,14 +253,58 @@ bool Scheduler::HaveMemory(const std::shared_ptr<Task>& task) {
     if (std::find(lacking.begin(), lacking.end(), use.buffer) == lacking.end())
       lacking.push_back(use.buffer);
   }
-  if (!lacking.empty() && !TakeMemory(task, lacking)) return false;
+  if (!lacking.empty() && !TakeMemoryAtHand(task, lacking)) {
+    if (!core_->HoldsAll()) {
+      PrepareWithAll(task);
+      return false;
+    }
+    if (!TakeMemory(task, lacking)) return false;
+  }
   LeaveMemoryQueue(*task);
   Hold(*task);
   HaveInputs(task);
   return task->num_moves == 0;
 }
 
+void Scheduler::PrepareWithAll(const std::shared_ptr<Task>& task) {
+  core_->Defer([this, task] {
+    Locked lock(*core_);
+    Prepare(task);
+  });
+}
+
+// Nearly all that small operations need is there: blocks in the lane's arenas, and inputs that were
+// sent along. Where something is not, nothing has happened.
+bool Scheduler::TakeMemoryAtHand(const std::shared_ptr<Task>& task, const Buffers& lacking) {
+  Lane& lane = *task->lane;
+  if (task->holding || task->waits_memory || !lane.memory_queue.empty()) return false;
+  if (BytesOf(*task) > memory_.limit_bytes(lane.device)) return false;
+  const bool reads_once = ReadsOnce(*task);
+  absl::InlinedVector<store::Allocation, 3> blocks;
+  for (const auto& buffer : lacking) {
+    const auto size = static_cast<uint64_t>(buffer->size);
+    store::Allocation& block = blocks.emplace_back();
+    const bool in_place = buffer->passing && size <= kMaxInPlaceBytes && reads_once &&
+                          memory_.AllocateZeroCopy(lane, size, &block);
+    const bool found = in_place || memory_.AllocateAtHand(lane, size, &block);
+    if (found && (MakesWhole(*task, *buffer) || BytesAtHand(*buffer, block) != nullptr)) continue;
+    if (!found) blocks.pop_back();
+    for (const store::Allocation& taken : blocks) Memory::Free(lane, taken);
+    return false;
+  }
+  lane.last_used = core_->Now();
+  for (size_t i = 0; i < lacking.size(); ++i) {
+    if (MakesWhole(*task, *lacking[i])) {
+      lacking[i]->AddReplica(lane.device, blocks[i]);
+    } else {
+      MoveAtHand(*task, *lacking[i], blocks[i]);
+    }
+  }
+  return true;
+}
+
 bool Scheduler::TakeMemory(const std::shared_ptr<Task>& task, const Buffers& lacking) {
+  core_->AssertAll();
   Lane& lane = *task->lane;
   uint64_t limit = memory_.limit_bytes(lane.device);
   uint64_t all = BytesOf(*task);
@@ -291,10 +342,10 @@ bool Scheduler::TakeMemory(const std::shared_ptr<Task>& task, const Buffers& lac
     return false;
   }
   for (size_t i = 0; i < lacking.size(); ++i) {
-    bool fresh = std::any_of(task->uses.begin(), task->uses.end(),
-                             [&](const Use& use) { return use.buffer == lacking[i] && use.fresh; });
-    if (fresh) {
+    if (MakesWhole(*task, *lacking[i])) {
       lacking[i]->AddReplica(lane.device, blocks[i]);
+    } else if (BytesAtHand(*lacking[i], blocks[i]) != nullptr) {
+      MoveAtHand(*task, *lacking[i], blocks[i]);
     } else {
       ++task->num_moves;
       moves_[{lacking[i].get(), lane.device}].waiters.push_back(task);
@@ -345,16 +396,16 @@ void Scheduler::LetGo(store::Buffer& buffer) {
 
 // Whether anything under way will give memory back, or let it be taken, without a client's doing.
 bool Scheduler::MayComeFree(int device) const {
-  if (!moves_.empty()) return true;
-  for (const auto& [key, lane] : lanes_) {
-    bool spill = !core_->IsDevice(lane->device);
-    if (lane->device != device && !spill) continue;
-    if (lane->growing || lane->num_holding > 0 || !lane->in_flight.empty()) return true;
-  }
-  return false;
+  bool may = !moves_.empty();
+  lanes_.ForEach([&](const Lane& lane) {
+    if (lane.device != device && core_->IsDevice(lane.device)) return;
+    may = may || lane.growing || lane.num_holding > 0 || !lane.in_flight.empty();
+  });
+  return may;
 }
 
 void Scheduler::EnterMemoryQueue(const std::shared_ptr<Task>& task) {
+  core_->AssertAll();
   if (std::exchange(task->waits_memory, true)) return;
   task->memory_turn = ++last_memory_turn_;
   ++num_memory_waiters_;
@@ -371,9 +422,10 @@ void Scheduler::LeaveMemoryQueue(Task& task) {
 }
 
 void Scheduler::MemoryChanged() {
+  if (num_memory_waiters_.load(std::memory_order_relaxed) == 0) return;
   ++memory_changes_;
-  if (num_memory_waiters_ == 0 || std::exchange(retry_memory_soon_, true)) return;
-  core_->deferred.push_back([this] {
+  if (retry_memory_soon_.exchange(true)) return;
+  core_->Defer([this] {
     Locked lock(*core_);
     RetryMemory();
   });
@@ -385,9 +437,9 @@ void Scheduler::RetryMemory() {
   retry_memory_soon_ = false;
   if (num_memory_waiters_ == 0) return;
   std::vector<Lane*> lanes;
-  for (auto& [key, lane] : lanes_) {
-    if (!lane->memory_queue.empty()) lanes.push_back(lane.get());
-  }
+  lanes_.ForEach([&](Lane& lane) {
+    if (!lane.memory_queue.empty()) lanes.push_back(&lane);
+  });
   std::sort(lanes.begin(), lanes.end(), [](const Lane* a, const Lane* b) {
     return a->memory_queue.front()->memory_turn < b->memory_queue.front()->memory_turn;
   });

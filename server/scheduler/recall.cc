@@ -182,12 +182,12 @@ void Scheduler::NoteStart(Lane& lane) {
   if (task == nullptr || task->observer == nullptr || task->begin_time != absl::Time()) return;
   if (AtOrBefore(first.sequence, lane.worker->progress().started_sequence)) {
     task->begin_time = core_->Now();
-    core_->deferred.push_back([observer = *task->observer] { observer(TaskState::kDispatched); });
+    core_->Defer([observer = *task->observer] { observer(TaskState::kDispatched); });
     return;
   }
   if (std::exchange(lane.watching_start, true)) return;
   core_->timer.At(core_->Now() + kStartPoll, [this, lane = &lane] {
-    Locked lock(*core_);
+    Locked lock(*core_, lane->tenant);
     lane->watching_start = false;
     NoteStart(*lane);
   });

@@ -56,45 +56,31 @@ void Recorder::Start(keeper::Keeper* keeper, std::unique_ptr<recovery::Journal> 
 }
 
 void Recorder::Stop() {
+  core_->AssertAll();
   on_ = false;
   journal_.reset();
-  arrays_.clear();
-  tasks_.clear();
 }
 
+// The mutex is held. Rather none than one that is believed though it has stopped.
 void Recorder::Broken(const absl::Status& status) {
-  // Rather none than one that is believed though it has stopped.
   for (const char* name : recovery::Journal::kFileNames) keeper_->Remove(name);
-  Stop();
+  on_ = false;
   core_->options.log(absl::StrCat(
       "the journal cannot go on: a restart would lose everything from now on: ", status.message()));
 }
 
+Recorder::Part& Recorder::OwnPart() {
+  return core_->HoldsAll() ? of_all_ : parts_[core_->section().stripe];
+}
+
 void Recorder::WriteChanges() {
-  if (!on()) {  // nobody asks any more, and what had changed would never go
-    core_->reclaimer->TakeChanged();
-    core_->reclaimer->TakeDeadRecords();
-    return;
+  absl::MutexLock lock(&mutex_);
+  WriteChanges(OwnPart());
+  core_->ForEachStripe([this](int stripe) { WriteChanges(stripe); });
+  if (!on()) return;
+  if (dead_replays_->any()) {
+    for (uint64_t record : dead_replays_->Take()) journal_->Erase(Key(Kind::kReplay, record));
   }
-  for (const auto& array : arrays_) {
-    if (array->record != 0) Write(*array);
-    array->changed = false;
-  }
-  arrays_.clear();
-  for (const auto& task : tasks_) Write(*task);
-  tasks_.clear();
-  if (core_->reclaimer->any_changed()) {
-    for (auto& buffer : core_->reclaimer->TakeChanged()) {
-      buffer->changed = false;
-      bool unused = buffer.use_count() == 1;  // its end follows, and is told below
-      if (!unused) Write(*buffer);
-    }
-  }
-  for (uint64_t record : core_->reclaimer->TakeDeadRecords()) {
-    journal_->Erase(Key(Kind::kBuffer, record));
-    journal_->Erase(Key(Kind::kInlineBytes, record));
-  }
-  for (uint64_t record : dead_replays_->Take()) journal_->Erase(Key(Kind::kReplay, record));
   if (absl::Status status = journal_->Commit(); !status.ok()) {
     Broken(status);
     return;
@@ -103,7 +89,41 @@ void Recorder::WriteChanges() {
   for (const std::string& name : std::exchange(removals_, {})) keeper_->Remove(name);
 }
 
+void Recorder::WriteChanges(Part& part) {
+  if (on()) {
+    for (const auto& replay : part.replays) Write(*replay);
+    for (const auto& array : part.arrays) {
+      if (array->record != 0) Write(*array);
+      array->changed = false;
+    }
+    for (const auto& task : part.tasks) Write(*task);
+    for (uint64_t key : part.erased) journal_->Erase(key);
+  }
+  part.replays.clear();
+  part.arrays.clear();
+  part.tasks.clear();
+  part.erased.clear();
+}
+
+// Of buffers, wherever they changed or died. Where nobody asks any more, what has changed goes.
+void Recorder::WriteChanges(int stripe) {
+  store::Reclaimer& reclaimer = *core_->reclaimer;
+  if (reclaimer.any_changed(stripe)) {
+    for (auto& buffer : reclaimer.TakeChanged(stripe)) {
+      buffer->changed = false;
+      bool unused = buffer.use_count() == 1;  // its end follows, and is told below
+      if (!unused && on()) Write(*buffer);
+    }
+  }
+  for (uint64_t record : reclaimer.TakeDeadRecords(stripe)) {
+    if (!on()) continue;
+    journal_->Erase(Key(Kind::kBuffer, record));
+    journal_->Erase(Key(Kind::kInlineBytes, record));
+  }
+}
+
 void Recorder::Added(session::Session& session) {
+  core_->AssertAll();
   if (!on()) return;
   if (session.record == 0) session.record = NewId();
   recovery::SessionRecord record;
@@ -116,6 +136,7 @@ void Recorder::Added(session::Session& session) {
 }
 
 void Recorder::Removed(session::Session& session) {
+  core_->AssertAll();
   if (on() && session.record != 0) journal_->Erase(Key(Kind::kSession, session.record));
 }
 
@@ -131,12 +152,12 @@ void Recorder::Added(const std::shared_ptr<session::Array>& array) {
 
 void Recorder::Changed(const std::shared_ptr<session::Array>& array) {
   if (!on() || array->record == 0 || std::exchange(array->changed, true)) return;
-  arrays_.push_back(array);
+  OwnPart().arrays.push_back(array);
 }
 
 void Recorder::Removed(session::Array& array) {
   if (!on() || array.record == 0) return;
-  journal_->Erase(Key(Kind::kArray, array.record));
+  OwnPart().erased.push_back(Key(Kind::kArray, array.record));
   array.record = 0;
   if (array.shards == nullptr) return;
   for (const auto& part : array.shards->parts) Removed(*part);
@@ -156,8 +177,11 @@ void Recorder::RecordTask(const std::shared_ptr<Task>& task) {
   if (task->recorded || task->state == TaskState::kDone) return;
   task->recorded = true;
   task->record_changed = true;
-  tasks_.push_back(task);
-  if (task->replay != nullptr) Record(*task->replay);
+  OwnPart().tasks.push_back(task);
+  if (task->replay != nullptr && task->replay->record == 0) {  // once: its tasks name it
+    Adopt(*task->replay, NewId());
+    OwnPart().replays.push_back(task->replay);
+  }
   for (const Use& use : task->uses) {
     if (use.buffer != nullptr) RecordBuffer(use.buffer);
   }
@@ -174,7 +198,7 @@ void Recorder::Accepted(const std::shared_ptr<Task>& task) {
 
 void Recorder::Changed(Task& task) {
   if (!on() || !task.recorded || std::exchange(task.record_changed, true)) return;
-  tasks_.push_back(task.shared_from_this());
+  OwnPart().tasks.push_back(task.shared_from_this());
 }
 
 void Recorder::Write(const session::Array& array) {
@@ -300,13 +324,10 @@ void Recorder::WriteBody(const Task& task) {
   if (plan.code.has_value()) record.unsafe_arena_release_code();
 }
 
-// Once: its tasks name it.
-void Recorder::Record(Replay& replay) {
-  if (replay.record != 0) return;
+void Recorder::Write(const Replay& replay) {
   recovery::ReplayRecord record;
   ToRecord(replay.graph, &record);
-  Adopt(replay, NewId());
-  Set(Kind::kReplay, replay.record, record);
+  Put(*journal_, Key(Kind::kReplay, replay.record), record);
 }
 
 void Recorder::Adopt(Replay& replay, uint64_t record) {
@@ -338,6 +359,7 @@ void Recorder::WriteResult(const Task& task) {
 }
 
 void Recorder::TakenBack(uint64_t task) {
+  core_->AssertAll();
   if (on()) Put(*journal_, Key(Kind::kDispatch, task), recovery::DispatchRecord());
 }
 
@@ -350,6 +372,7 @@ absl::Status Recorder::StoreArena(const store::Arena& arena) {
 }
 
 void Recorder::Added(const store::Arena& arena, const Lane& lane) {
+  core_->AssertAll();
   if (!on()) return;
   recovery::ArenaRecord record;
   record.set_tenant(lane.tenant.value);
@@ -359,6 +382,7 @@ void Recorder::Added(const store::Arena& arena, const Lane& lane) {
 }
 
 void Recorder::Removed(const store::Arena& arena) {
+  core_->AssertAll();
   if (!on()) return;
   journal_->Erase(Key(Kind::kArena, arena.id));
   removals_.push_back(recovery::ArenaName(arena.id));
@@ -376,6 +400,7 @@ uint64_t Recorder::StoreWorker(broker::Worker& worker) {
 }
 
 void Recorder::WorkerAdopted(uint64_t record, const Lane& lane) {
+  core_->AssertAll();
   if (!on() || record == 0) return;
   recovery::WorkerRecord worker;
   worker.set_tenant(lane.tenant.value);
@@ -384,6 +409,7 @@ void Recorder::WorkerAdopted(uint64_t record, const Lane& lane) {
 }
 
 void Recorder::WorkerGone(uint64_t record) {
+  core_->AssertAll();
   if (!on() || record == 0) return;
   journal_->Erase(Key(Kind::kWorker, record));
   removals_.push_back(recovery::StatusPageName(record));
@@ -391,10 +417,12 @@ void Recorder::WorkerGone(uint64_t record) {
 }
 
 void Recorder::Set(Kind kind, uint64_t id, const google::protobuf::MessageLite& record) {
+  core_->AssertAll();
   if (on()) Put(*journal_, Key(kind, id), record);
 }
 
 void Recorder::Erase(Kind kind, uint64_t id) {
+  core_->AssertAll();
   if (on()) journal_->Erase(Key(kind, id));
 }
 

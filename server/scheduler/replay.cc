@@ -31,10 +31,12 @@ absl::Status OfStep(const absl::Status& status, const wire::Task& step, size_t i
 void DeadRecords::Add(uint64_t record) {
   absl::MutexLock lock(&mutex_);
   records_.push_back(record);
+  any_.store(true, std::memory_order_release);
 }
 
 std::vector<uint64_t> DeadRecords::Take() {
   absl::MutexLock lock(&mutex_);
+  any_.store(false, std::memory_order_relaxed);
   return std::exchange(records_, {});
 }
 
@@ -193,7 +195,7 @@ bool Scheduler::HaveReplay(const std::shared_ptr<Task>& task) {
   pending->modules.resize(task->replay->graph.codes.size());
   pending->left = pending->modules.size() + 1;
   auto one_ended = [this, task, target, pending](size_t index, auto module) {
-    Locked lock(*core_);
+    Locked lock(*core_, task->tenant);
     pending->first_error.Update(module.status());
     if (module.ok() && index < pending->modules.size())
       pending->modules[index] = *std::move(module);

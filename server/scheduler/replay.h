@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -25,9 +26,11 @@ struct Task;
 class DeadRecords {
  public:
   void Add(uint64_t record);
+  bool any() const { return any_.load(std::memory_order_acquire); }
   std::vector<uint64_t> Take();
 
  private:
+  std::atomic<bool> any_{false};
   absl::Mutex mutex_;
   std::vector<uint64_t> records_ ABSL_GUARDED_BY(mutex_);
 };

@@ -1,6 +1,7 @@
 #include "server/scheduler/scheduler.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -30,26 +31,14 @@ absl::Status LateStatus(std::string_view text) {
 
 Scheduler::Scheduler(Core* core)
     : core_(core),
-      memory_(
-          core,
-          [this](const TenantId& tenant, int device) -> Lane* {
-            auto it = lanes_.find({tenant, device});
-            return it == lanes_.end() ? nullptr : it->second.get();
-          },
-          [this](Lane&) { MemoryChanged(); }),
-      accounts_(core->num_places()),
+      lanes_(core),
+      memory_(core, &lanes_, [this](Lane&) { MemoryChanged(); }),
       health_(core, [this](int device) { HealthChanged(device); }),
-      turns_(core->broker->devices().size(), Turns({.quantum = core->options.fair_quantum,
-                                                    .hand_over = core->options.fair_hand_over})),
-      spilling_(core->num_places()) {}
-
-Lane& Scheduler::LaneFor(const TenantId& tenant, int device) {
-  std::unique_ptr<Lane>& lane = lanes_[{tenant, device}];
-  if (lane == nullptr) {
-    lane = std::make_unique<Lane>(tenant, device, core_->Place(device));
-    lane->last_used = core_->Now();
+      spilling_(core->num_places()) {
+  for (size_t i = 0; i < core->broker->devices().size(); ++i) {
+    turns_.emplace_back(FairShare::Options{.quantum = core->options.fair_quantum,
+                                           .hand_over = core->options.fair_hand_over});
   }
-  return *lane;
 }
 
 absl::Status Scheduler::Enqueue(const std::shared_ptr<Task>& task,
@@ -74,7 +63,7 @@ absl::Status Scheduler::Enqueue(const std::shared_ptr<Task>& task,
   if (core_->durability != nullptr && !task->piece) core_->durability->Enqueued(*task);
   core_->recorder.Accepted(task);
   if (after != nullptr) LinkBehind(task, after);
-  task->order = ++last_order_;
+  task->order = ++StripeFor(task->tenant).last_order;
   RegisterAccesses(task);
   WatchDeadline(task);
   Evaluate(task);
@@ -83,7 +72,7 @@ absl::Status Scheduler::Enqueue(const std::shared_ptr<Task>& task,
 
 void Scheduler::Restore(const std::shared_ptr<Task>& task) {
   AddUnfinished(task);
-  task->order = ++last_order_;
+  task->order = ++StripeFor(task->tenant).last_order;
   RegisterAccesses(task);
   WatchDeadline(task);
 }
@@ -119,7 +108,7 @@ void Scheduler::Evaluate(const std::shared_ptr<Task>& task) {
     Hold(*task);
     ContentChanges(*task);
     if (task->granted != nullptr)
-      core_->deferred.push_back([granted = std::move(task->granted)] { (*granted)(); });
+      core_->Defer([granted = std::move(task->granted)] { (*granted)(); });
     return;
   }
   Lane* via = nullptr;
@@ -169,22 +158,29 @@ bool Scheduler::MayRunOn(const Task& task, int device) const {
          (kind.empty() || kind == core_->broker->devices()[device].kind());
 }
 
+double Scheduler::QueueSeconds(int device) const {
+  const DeviceChange* change = core_->section().FindChange(device);
+  const int64_t here = change != nullptr ? change->queue_nanoseconds : 0;
+  return account(device).queue_seconds() + 1e-9 * static_cast<double>(here);
+}
+
 int Scheduler::Choose(const Task& task) {
   const auto& devices = core_->broker->devices();
+  const RunTimeModel& model = StripeFor(task.tenant).model;
   std::vector<Candidate> candidates;
   // A session's arrays start out together: its home device comes first among equals, otherwise the
   // devices take turns.
   int first = task.session != nullptr && task.session->home_device >= 0
                   ? task.session->home_device
-                  : rotation_++ % static_cast<int>(devices.size());
+                  : static_cast<int>(rotation_++ % devices.size());
   for (size_t i = 0; i < devices.size(); ++i) {
     int index = static_cast<int>((first + i) % devices.size());
     const wire::DeviceDescription& device = devices[index];
     Candidate candidate;
     candidate.device = index;
     candidate.suitable = health_.Serves(index) && MayRunOn(task, index);
-    candidate.queued_seconds = accounts_[index].queue_seconds;
-    candidate.run_seconds = model_.Estimate(device, CodeKeyOf(task), task.plan());
+    candidate.queued_seconds = QueueSeconds(index);
+    candidate.run_seconds = model.Estimate(device, CodeKeyOf(task), task.plan());
     double rate = std::max(1e8, device.transfer_bytes_per_second());
     for (const Use& use : task.uses) {
       if (use.buffer == nullptr || use.fresh || use.buffer->replicas.count(index) > 0) continue;
@@ -199,9 +195,9 @@ int Scheduler::Choose(const Task& task) {
 
 void Scheduler::Place(const std::shared_ptr<Task>& task, Lane& lane) {
   task->lane = &lane;
-  task->estimate_seconds = model_.Estimate(lane.description, CodeKeyOf(*task), task->plan());
-  DeviceAccount& account = accounts_[lane.device];
-  account.queue_seconds += task->estimate_seconds;
+  task->estimate_seconds = ExpectedSeconds(*task, lane);
+  DeviceChange& account = core_->section().ChangeOf(lane.device);
+  account.queue_nanoseconds += Nanoseconds(task->estimate_seconds);
   ++account.queue_depth;
   lane.preparing.Add(*task);
   lane.last_used = core_->Now();
@@ -215,8 +211,8 @@ void Scheduler::Unplace(Task& task) {
   LetGo(task);
   if (task.lane == nullptr) return;
   LeaveMemoryQueue(task);
-  DeviceAccount& account = accounts_[task.lane->device];
-  account.queue_seconds = std::max(0.0, account.queue_seconds - task.estimate_seconds);
+  DeviceChange& account = core_->section().ChangeOf(task.lane->device);
+  account.queue_nanoseconds -= Nanoseconds(task.estimate_seconds);
   --account.queue_depth;
   task.lane->last_used = core_->Now();
   task.lane->preparing.Remove(task);
@@ -252,7 +248,7 @@ void Scheduler::Cancel(const std::shared_ptr<Task>& task) {
 void Scheduler::Complete(const std::shared_ptr<Task>& task, absl::Status status) {
   bool was_dispatched = task->state == TaskState::kDispatched;
   if (Lane* lane = task->lane) {
-    DeviceAccount& account = accounts_[lane->device];
+    DeviceChange& account = core_->section().ChangeOf(lane->device);
     if (!task->piece) ++(status.ok() ? account.succeeded : account.failed);
     task->ran_on_device = lane->device;
   }
@@ -274,29 +270,36 @@ void Scheduler::Complete(const std::shared_ptr<Task>& task, absl::Status status)
   task->granted = nullptr;
   RemoveUnfinished(*task);
   SetState(*task, TaskState::kDone);
-  core_->deferred.push_back([task] {
+  core_->Defer([task] {
     task->finished.Notify();
     // Nobody adds to them any more.
     for (auto& callback : task->on_done) callback(task->result);
     task->on_done.clear();
   });
+  if (task->piece) WakeWaiters();  // Stream::Await
   // One after another, not one inside another: an error may run down a chain of any length.
   // Not by insert: into an empty deque that puts them in front, where it takes memory each time.
-  for (auto& dependent : dependents) freed_.push_back(std::move(dependent));
-  if (std::exchange(evaluating_freed_, true)) return;
-  while (!freed_.empty()) {
-    std::shared_ptr<Task> next = std::move(freed_.front());
-    freed_.pop_front();
+  Stripe& stripe = StripeFor(task->tenant);
+  for (auto& dependent : dependents) stripe.freed.push_back(std::move(dependent));
+  if (std::exchange(stripe.evaluating_freed, true)) return;
+  while (!stripe.freed.empty()) {
+    std::shared_ptr<Task> next = std::move(stripe.freed.front());
+    stripe.freed.pop_front();
     Evaluate(next);
   }
-  evaluating_freed_ = false;
+  stripe.evaluating_freed = false;
+}
+
+// Those in Locked::Await look whether what they wait for has come, soon.
+void Scheduler::WakeWaiters() {
+  core_->Defer([core = core_] { Locked lock(*core); });
 }
 
 void Scheduler::SetState(Task& task, TaskState state) {
   task.state = state;
   if (state != TaskState::kPreparing) core_->recorder.Changed(task);
   if (task.observer != nullptr)
-    core_->deferred.push_back([observer = *task.observer, state] { observer(state); });
+    core_->Defer([observer = *task.observer, state] { observer(state); });
 }
 
 void Scheduler::DeadlinePassed(const std::shared_ptr<Task>& task) {
@@ -325,28 +328,54 @@ int Scheduler::HomeOf(int64_t bytes, int device) const {
 }
 
 int Scheduler::num_unfinished(const TenantId& tenant) const {
-  auto it = unfinished_.find(tenant);
-  return it == unfinished_.end() ? 0 : it->second;
+  const std::map<TenantId, int>& unfinished = StripeFor(tenant).unfinished;
+  auto it = unfinished.find(tenant);
+  return it == unfinished.end() ? 0 : it->second;
 }
 
 void Scheduler::AddUnfinished(const std::shared_ptr<Task>& task) {
-  ++unfinished_[task->tenant];
-  task->unfinished_index = unfinished_tasks_.size();
-  unfinished_tasks_.push_back(task);
+  Stripe& stripe = StripeFor(task->tenant);
+  ++stripe.unfinished[task->tenant];
+  task->unfinished_index = stripe.unfinished_tasks.size();
+  stripe.unfinished_tasks.push_back(task);
+  NoteUnfinished(stripe);
 }
 
 void Scheduler::RemoveUnfinished(Task& task) {
-  if (--unfinished_[task.tenant] == 0) unfinished_.erase(task.tenant);
-  std::swap(unfinished_tasks_[task.unfinished_index], unfinished_tasks_.back());
-  unfinished_tasks_[task.unfinished_index]->unfinished_index = task.unfinished_index;
-  unfinished_tasks_.pop_back();
+  Stripe& stripe = StripeFor(task.tenant);
+  auto of_tenant = stripe.unfinished.find(task.tenant);
+  if (--of_tenant->second == 0) stripe.unfinished.erase(of_tenant);
+  std::vector<std::shared_ptr<Task>>& tasks = stripe.unfinished_tasks;
+  std::swap(tasks[task.unfinished_index], tasks.back());
+  tasks[task.unfinished_index]->unfinished_index = task.unfinished_index;
+  tasks.pop_back();
+  NoteUnfinished(stripe);
+  if (core_->draining && tasks.empty()) WakeWaiters();
+}
+
+void Scheduler::NoteUnfinished(Stripe& stripe) {
+  stripe.num_unfinished.store(static_cast<int>(stripe.unfinished_tasks.size()),
+                              std::memory_order_relaxed);
+}
+
+int Scheduler::num_unfinished() const {
+  int count = 0;
+  for (const Stripe& stripe : stripes_)
+    count += stripe.num_unfinished.load(std::memory_order_relaxed);
+  return count;
 }
 
 // Whoever waits looks again when the lock is given back.
 void Scheduler::BeginEnd() { ending_ = true; }
 
 void Scheduler::DropUnfinished() {
-  for (const auto& task : std::exchange(unfinished_tasks_, {})) {
+  std::vector<std::shared_ptr<Task>> tasks;
+  for (Stripe& stripe : stripes_) {
+    std::move(stripe.unfinished_tasks.begin(), stripe.unfinished_tasks.end(),
+              std::back_inserter(tasks));
+    stripe.unfinished_tasks.clear();
+  }
+  for (const auto& task : tasks) {
     for (const Use& use : task->uses) {
       if (use.buffer == nullptr) continue;
       use.buffer->writer = nullptr;
@@ -364,7 +393,8 @@ void Scheduler::DropUnfinished() {
 
 int Scheduler::num_workers(int device) const {
   int count = 0;
-  for (const auto& [key, lane] : lanes_) count += lane->device == device && lane->worker != nullptr;
+  lanes_.ForEach(
+      [&](const Lane& lane) { count += lane.device == device && lane.worker != nullptr ? 1 : 0; });
   return count;
 }
 
@@ -373,20 +403,20 @@ void Scheduler::Housekeep() {
   RetryMemory();  // arrays may have been deleted
   LogSpill();
   absl::Time idle_since = core_->Now() - core_->options.worker_idle_timeout;
-  for (auto& [key, lane] : lanes_) {
-    bool idle = lane->preparing.empty() && lane->in_flight.empty() && lane->num_copies == 0 &&
-                !lane->growing;
-    bool keep = !idle || lane->last_used + core_->options.keep_empty_time > core_->Now();
-    memory_.Trim(*lane, keep ? kKeepEmptyBytes : 0);
-    ForgetReplays(*lane);
-    if (!idle || lane->last_used > idle_since || lane->worker == nullptr) continue;
-    std::shared_ptr<broker::Worker> worker = std::exchange(lane->worker, nullptr);
-    core_->recorder.WorkerGone(std::exchange(lane->worker_record, 0));
-    lane->mapped.clear();
-    lane->loaded.clear();
-    lane->graphs.clear();
+  lanes_.ForEach([&](Lane& lane) {
+    bool idle =
+        lane.preparing.empty() && lane.in_flight.empty() && lane.num_copies == 0 && !lane.growing;
+    bool keep = !idle || lane.last_used + core_->options.keep_empty_time > core_->Now();
+    memory_.Trim(lane, keep ? kKeepEmptyBytes : 0);
+    ForgetReplays(lane);
+    if (!idle || lane.last_used > idle_since || lane.worker == nullptr) return;
+    std::shared_ptr<broker::Worker> worker = std::exchange(lane.worker, nullptr);
+    core_->recorder.WorkerGone(std::exchange(lane.worker_record, 0));
+    lane.mapped.clear();
+    lane.loaded.clear();
+    lane.graphs.clear();
     core_->executor.Run([worker] { worker->Shutdown(); });
-  }
+  });
 }
 
 }  // namespace stride::scheduler

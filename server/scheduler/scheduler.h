@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -16,6 +18,7 @@
 #include "server/scheduler/fair_share.h"
 #include "server/scheduler/health_watch.h"
 #include "server/scheduler/lane.h"
+#include "server/scheduler/lanes.h"
 #include "server/scheduler/memory.h"
 #include "server/scheduler/replay.h"
 #include "server/scheduler/run_time_model.h"
@@ -29,7 +32,8 @@ namespace stride::scheduler {
 // A task waits (kWaiting) until every access before it has ended, or, better, is already in the
 // queue of one worker: then it may follow there at once, since a worker keeps order. It is placed
 // on the lane expected to finish it first (placement.h), prepared there (kPreparing) and
-// dispatched. All public methods: caller holds the engine's lock, except where said.
+// dispatched. All public methods: caller has the stripe of the tenant whose things they touch, or
+// all where that is said, and no lock where that is said.
 class Scheduler {
  public:
   explicit Scheduler(Core* core);
@@ -54,7 +58,7 @@ class Scheduler {
   // Of a buffer whose num_holders one had raised to keep it where it is.
   void LetGo(store::Buffer& buffer);
 
-  Lane& LaneFor(const TenantId& tenant, int device);
+  Lane& LaneFor(const TenantId& tenant, int device) { return lanes_.Get(tenant, device); }
   Memory& memory() { return memory_; }
 
   // A worker of the lane that has this arena mapped; starts one when there is none. Blocks: the
@@ -69,37 +73,30 @@ class Scheduler {
   int HomeOf(int64_t bytes, int device) const;
 
   int num_unfinished(const TenantId& tenant) const;
-  int num_unfinished() const { return static_cast<int>(unfinished_tasks_.size()); }
+  // Of all tenants. Any thread, without a lock.
+  int num_unfinished() const;
 
-  struct DeviceAccount {
-    int queue_depth = 0;
-    double queue_seconds = 0;
-    double busy_seconds = 0;
-    int64_t succeeded = 0;
-    int64_t failed = 0;
-    int64_t worker_restarts = 0;
-    int64_t upload_bytes = 0;
-    int64_t download_bytes = 0;
-  };
-  DeviceAccount& account(int device) { return accounts_[device]; }
+  DeviceAccount& account(int device) const { return core_->device_accounts[device]; }
+  // Of the work that it has, with what this section has changed of it.
+  double QueueSeconds(int device) const;
+  // Caller has all.
   int num_workers(int device) const;
   HealthWatch& health() { return health_; }
 
+  // Caller has all.
   SpillSample SampleSpill() const;
 
   // The engine ends. Nobody waits any more for a worker, for memory or for a piece of an operation:
-  // what needed it ends where it is, untold, as a successor may have it done.
+  // what needed it ends where it is, untold, as a successor may have it done. Caller has all.
   void BeginEnd();
   // Lets go of the tasks that have not ended, untold: the engine ends, and nothing of ours runs any
   // more. They and their buffers hold each other, and would stay.
   void DropUnfinished();
 
-  // Ends workers without work for long and gives back memory that nothing uses.
+  // Ends workers without work for long and gives back memory that nothing uses. Caller has all.
   void Housekeep();
 
-  // What becomes ready for a worker that has work waits for SendHeld, or until it fills a packet.
-  // Within one section of the lock.
-  void HoldPackets() { holding_ = true; }
+  // Before the end of Engine::Together: what became ready in it for workers that have work.
   void SendHeld();
 
   bool IsMoving(const store::Buffer* buffer) const;
@@ -120,7 +117,11 @@ class Scheduler {
   bool HaveWorker(Lane& lane);
   bool HaveMemory(const std::shared_ptr<Task>& task);
   using Buffers = absl::InlinedVector<std::shared_ptr<store::Buffer>, 3>;
+  // What its lane has at hand: nobody else is concerned.
+  bool TakeMemoryAtHand(const std::shared_ptr<Task>& task, const Buffers& lacking);
   bool TakeMemory(const std::shared_ptr<Task>& task, const Buffers& lacking);
+  // Has it prepared in a section of all, after this one.
+  void PrepareWithAll(const std::shared_ptr<Task>& task);
   void HaveInputs(const std::shared_ptr<Task>& task);
   void PrepareAll(Lane& lane);
 
@@ -165,6 +166,8 @@ class Scheduler {
                        const std::shared_ptr<store::Buffer>& buffer);
   // Copies a whole block, or `bytes` when `from` is null. Blocks; the lock must not be held.
   static const void* BytesAtHand(const store::Buffer& buffer, const store::Allocation& to);
+  // Copies these at once.
+  void MoveAtHand(Task& task, store::Buffer& buffer, const store::Allocation& target);
   bool StartPeerMove(Lane& to, const std::shared_ptr<store::Buffer>& buffer,
                      const store::Allocation& target, std::function<void()> otherwise);
   absl::Status MapFor(Lane& lane, const std::shared_ptr<store::Arena>& arena, bool peer);
@@ -193,9 +196,10 @@ class Scheduler {
 
   // turns.cc
   void NoteDemand(Lane& lane);
+  void ChargeTurn(Lane& lane, double run_seconds);
   double Budget(Lane& lane);
   void GiveTurns(int device);
-  void WakeForTurns(int device);
+  void WakeForTurns(int device, absl::Time wake);
 
   void Pump(Lane& lane);
   // Pump, unless the worker is busy and what is ready may wait for its next answer, or for what is
@@ -252,6 +256,7 @@ class Scheduler {
   absl::Status TaskStatus(const Task& task, const Lane& lane, const wire::Status& status) const;
 
   void Complete(const std::shared_ptr<Task>& task, absl::Status status);
+  void WakeWaiters();
   void SetState(Task& task, TaskState state);
   void WatchDeadline(const std::shared_ptr<Task>& task);
   void DeadlinePassed(const std::shared_ptr<Task>& task);
@@ -259,29 +264,46 @@ class Scheduler {
   void TryStart(Lane* lane, int tries, absl::Time first);
   void StartFailed(Lane& lane, const absl::Status& why);
   // Until the lane has a worker, or none can be started.
-  absl::Status AwaitWorker(Lane& lane);
+  absl::Status AwaitWorker(Lane& lane, Locked& lock);
+  // The lane's, with the arena mapped; null: there is none that lives.
+  std::shared_ptr<broker::Worker> WorkerAtHand(Lane& lane,
+                                               const std::shared_ptr<store::Arena>& arena);
 
   Core* const core_;
-  std::map<std::pair<TenantId, int>, std::unique_ptr<Lane>> lanes_;
-  bool holding_ = false;
-  std::vector<Lane*> held_;  // with work that waits for SendHeld
-  Memory memory_;
-  RunTimeModel model_;
-  std::vector<DeviceAccount> accounts_;
-  HealthWatch health_;
-  // Of one device: whose turn it is.
-  struct Turns {
-    explicit Turns(FairShare::Options options) : share(options) {}
-    FairShare share;
-    bool giving = false;                       // GiveTurns is at work further up the stack
-    absl::Time wake = absl::InfiniteFuture();  // when the timer will look
+  Lanes lanes_;
+  // What belongs to the tenants of one stripe, and is guarded by it.
+  struct alignas(64) Stripe {
+    RunTimeModel model;
+    std::map<TenantId, int> unfinished;
+    std::vector<std::shared_ptr<Task>> unfinished_tasks;  // in no order
+    std::atomic<int> num_unfinished{0};                   // of these, for any thread
+    uint64_t last_order = 0;                              // of the tasks accepted
+    std::deque<std::shared_ptr<Task>, PoolAllocator<std::shared_ptr<Task>>>
+        freed;  // of the tasks that Complete ends now: to be looked at again
+    bool evaluating_freed = false;
   };
-  std::vector<Turns> turns_;
+  std::array<Stripe, kNumStripes> stripes_;
+  Stripe& StripeFor(const TenantId& tenant) { return stripes_[core_->StripeFor(tenant)]; }
+  const Stripe& StripeFor(const TenantId& tenant) const {
+    return stripes_[core_->StripeFor(tenant)];
+  }
+  Memory memory_;
+  HealthWatch health_;
+  // Of one device: whose turn it is. The mutex is taken under any other lock of ours.
+  struct alignas(64) Turns {
+    explicit Turns(FairShare::Options options) : share(options) {}
+    absl::Mutex mutex;
+    FairShare share ABSL_GUARDED_BY(mutex);
+    absl::Time wake ABSL_GUARDED_BY(mutex) = absl::InfiniteFuture();  // when the timer will look
+  };
+  std::deque<Turns> turns_;
   void AddUnfinished(const std::shared_ptr<Task>& task);
   void RemoveUnfinished(Task& task);
-  std::map<TenantId, int> unfinished_;
-  std::vector<std::shared_ptr<Task>> unfinished_tasks_;  // in no order
-  uint64_t last_order_ = 0;                              // of the tasks accepted
+  static void NoteUnfinished(Stripe& stripe);
+  std::atomic<unsigned> rotation_{0};  // spreads equal choices over the devices
+
+  // The rest belongs to nobody: it is changed in sections of all, and looked at in any; but what is
+  // atomic, and what a Move has of its buffer's tenant, also by those of one stripe.
   struct Move {
     std::vector<std::shared_ptr<Task>> waiters;
     bool stale = false;                          // the content changed meanwhile
@@ -299,16 +321,12 @@ class Scheduler {
   SpillSample spilled_;
   int64_t logged_spilled_bytes_ = 0;
   absl::Time next_spill_log_;
-  uint64_t memory_changes_ = 0;    // counts MemoryChanged
-  uint64_t last_memory_turn_ = 0;  // of those who came to wait for memory
-  int num_memory_waiters_ = 0;
-  bool retry_memory_soon_ = false;
-  std::deque<std::shared_ptr<Task>, PoolAllocator<std::shared_ptr<Task>>>
-      freed_;  // of the tasks that Complete ends now: to be looked at again
-  bool evaluating_freed_ = false;
+  std::atomic<uint64_t> memory_changes_{0};  // counts MemoryChanged while somebody waits for it
+  uint64_t last_memory_turn_ = 0;            // of those who came to wait for memory
+  std::atomic<int> num_memory_waiters_{0};   // tasks in lanes' queues, and threads
+  std::atomic<bool> retry_memory_soon_{false};
   bool ending_ = false;
   std::set<std::pair<int, int>> broken_links_;  // from, to: copies failed there
-  int rotation_ = 0;                            // spreads equal choices over the devices
 };
 
 }  // namespace stride::scheduler

@@ -142,7 +142,7 @@ absl::StatusOr<std::shared_ptr<ShardedRead>> ShardedRead::Enqueue(
     auto access = ReadAccess::Enqueue(core, scheduler, operations, tenant, shards->parts[i]);
     if (!access.ok()) {
       // Their ends take the lock.
-      core->deferred.push_back([read = std::move(read)] {});
+      core->Defer([read = std::move(read)] {});
       return access.status();
     }
     read->accesses_.back() = *std::move(access);

@@ -52,11 +52,11 @@ class Scheduler::Leavers {
   // come back, and others leave for them.
   Leavers(Scheduler* scheduler, const Lane& lane, uint64_t turn)
       : scheduler_(scheduler), place_(lane.device) {
-    for (const auto& [key, other] : scheduler->lanes_) {
-      bool beside = other->device == place_ && other.get() != &lane;
-      if (!beside || !other->WaitsBefore(turn)) continue;
-      for (const Use& use : other->memory_queue.front()->uses) kept_.insert(use.buffer.get());
-    }
+    scheduler->lanes_.ForEach([&](const Lane& other) {
+      bool beside = other.device == place_ && &other != &lane;
+      if (!beside || !other.WaitsBefore(turn)) return;
+      for (const Use& use : other.memory_queue.front()->uses) kept_.insert(use.buffer.get());
+    });
   }
 
   // Null: nobody is left.
@@ -115,6 +115,7 @@ Memory::Outcome Scheduler::Allocate(Lane& lane, uint64_t size, uint64_t turn,
 // kAllocated: there is room now, as far as can be told; kLater: buffers are leaving; kFull: what is
 // there is in use, or has nowhere to go.
 Memory::Outcome Scheduler::MakeRoom(Lane& lane, uint64_t size, uint64_t turn) {
+  core_->AssertAll();
   int place = lane.device;
   if (spilling_[place].under_way > 0) return Memory::Outcome::kLater;
   if (std::exchange(spilling_[place].failed, false)) return Memory::Outcome::kFull;
@@ -219,6 +220,7 @@ absl::Status Scheduler::CopySpill(const Spill& spill) {
 }
 
 void Scheduler::SpillDone(const Spill& spill, const absl::Status& status) {
+  core_->AssertAll();
   if (ending_ && !status.ok()) return;
   store::Buffer& buffer = *spill.buffer;
   int place = spill.from->device;

@@ -194,9 +194,9 @@ absl::Status Stream::Start(int64_t index) {
 
 absl::Status Stream::Await(const Task& task) {
   Locked lock(*core_);
-  auto ended = [&] { return task.state == TaskState::kDone || scheduler_->ending_; };
-  stride::Await(core_->mutex, absl::Condition(&ended), absl::InfiniteFuture());
-  if (task.state == TaskState::kDone) return task.result;
+  auto ended = [&] { return task.finished.HasBeenNotified() || scheduler_->ending_; };
+  lock.Await(absl::Condition(&ended), absl::InfiniteFuture());
+  if (task.finished.HasBeenNotified()) return task.result;
   return MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED, "the daemon ends");
 }
 
@@ -209,8 +209,7 @@ absl::Status Stream::EndFirst() {
     if (task_->begin_time == absl::Time()) {
       task_->begin_time = first.task->begin_time;
       if (task_->observer != nullptr)
-        core_->deferred.push_back(
-            [observer = *task_->observer] { observer(TaskState::kDispatched); });
+        core_->Defer([observer = *task_->observer] { observer(TaskState::kDispatched); });
     }
   }
   std::string bytes;
@@ -401,6 +400,7 @@ void Scheduler::BeginStream(const std::shared_ptr<Task>& task, const absl::Statu
 }
 
 void Scheduler::StopStream(const std::shared_ptr<Task>& task, absl::Status status) {
+  core_->AssertAll();
   if (!task->stop.ok()) return;
   task->stop = std::move(status);
   task->stream->Stop();
@@ -414,7 +414,7 @@ void Scheduler::StreamEnded(const std::shared_ptr<Task>& task, Lane& lane, absl:
   }
   --task->uses.back().buffer->num_holders;
   if (!task->stop.ok() && !status.ok()) status = task->stop;
-  DeviceAccount& account = accounts_[lane.device];
+  DeviceChange& account = core_->section().ChangeOf(lane.device);
   ++(status.ok() ? account.succeeded : account.failed);
   lane.streaming = false;
   task->stream = nullptr;

@@ -297,7 +297,7 @@ ArrayDownload::~ArrayDownload() {
   staged_.reset();
   shared_.reset();
   if (lane_ == nullptr) return;
-  Locked lock(*core_);
+  Locked lock(*core_, lane_->tenant);
   --lane_->num_copies;
 }
 
@@ -305,7 +305,7 @@ absl::Status ArrayDownload::Open() {
   const session::Array& array = access_->array();
   Lane* lane = nullptr;
   {
-    Locked lock(*core_);
+    Locked lock(*core_, array.buffer->tenant);
     inline_bytes_ = array.buffer->inline_bytes;
     for (auto& [device, replica] : array.buffer->replicas) {
       if (lane != nullptr && !core_->Place(device).host_memory()) continue;

@@ -1,4 +1,5 @@
 // Scheduler: which lane of a device may send tasks now, and how many.
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -11,18 +12,32 @@ void Scheduler::NoteDemand(Lane& lane) {
   bool ready = !lane.ready.empty() && lane.worker != nullptr;
   bool in_flight = !lane.in_flight.empty();
   if (flow.ready == ready && flow.in_flight == in_flight) return;
-  flow.weight = core_->options.tenant_weight ? core_->options.tenant_weight(lane.tenant)
-                                             : core_->accounts->QuotaOf(lane.tenant).weight;
-  turns_[lane.device].share.Update(flow, ready, in_flight, core_->Now());
+  const double weight = core_->options.tenant_weight ? core_->options.tenant_weight(lane.tenant)
+                                                     : core_->accounts->QuotaOf(lane.tenant).weight;
+  Turns& turns = turns_[lane.device];
+  absl::MutexLock lock(&turns.mutex);
+  flow.weight = weight;
+  turns.share.Update(flow, ready, in_flight, core_->Now());
+}
+
+// For tasks that have ended, together.
+void Scheduler::ChargeTurn(Lane& lane, double run_seconds) {
+  Turns& turns = turns_[lane.device];
+  absl::MutexLock lock(&turns.mutex);
+  turns.share.Charge(lane.flow, run_seconds, core_->Now());
 }
 
 // Seconds of expected run time that may still be sent to the lane. One task is always sent where it
 // is above 0, so that a long one has its turn too.
 double Scheduler::Budget(Lane& lane) {
-  FairShare& share = turns_[lane.device].share;
-  absl::Time now = core_->Now();
-  share.Advance(now);
-  double budget = share.Allowance(lane.flow, now);
+  const absl::Time now = core_->Now();
+  double budget;
+  {
+    Turns& turns = turns_[lane.device];
+    absl::MutexLock lock(&turns.mutex);
+    turns.share.Advance(now);
+    budget = turns.share.Allowance(lane.flow, now);
+  }
   if (std::isinf(budget) || budget <= 0) return budget;
   for (const Lane::InFlight& entry : lane.in_flight) {
     if (entry.last && entry.task != nullptr) budget -= entry.task->expected_seconds;
@@ -30,27 +45,52 @@ double Scheduler::Budget(Lane& lane) {
   return budget;
 }
 
+// A lane of another stripe has a section of its own for its turn, after this one.
 void Scheduler::GiveTurns(int device) {
+  Section& section = core_->section();
+  if (std::find(section.giving.begin(), section.giving.end(), device) != section.giving.end())
+    return;
+  section.giving.push_back(device);
   Turns& turns = turns_[device];
-  if (std::exchange(turns.giving, true)) return;
+  absl::Time wake;
   for (;;) {
-    turns.share.Advance(core_->Now());
-    FairShare::Flow* flow = turns.share.TakeTurn();
-    if (flow == nullptr) break;
-    Pump(*flow->lane);
+    FairShare::Flow* flow;
+    {
+      absl::MutexLock lock(&turns.mutex);
+      turns.share.Advance(core_->Now());
+      flow = turns.share.TakeTurn();
+      if (flow == nullptr) {
+        wake = turns.share.wake();
+        if (wake < turns.wake) {
+          turns.wake = wake;
+        } else {
+          wake = absl::InfiniteFuture();  // somebody looks before
+        }
+        break;
+      }
+    }
+    Lane& lane = *flow->lane;
+    if (core_->HoldsAll() || StripeOf(lane.tenant) == section.stripe) {
+      Pump(lane);
+    } else {
+      core_->Defer([this, &lane] {
+        Locked lock(*core_, lane.tenant);
+        Pump(lane);
+      });
+    }
   }
-  turns.giving = false;
-  WakeForTurns(device);
+  section.giving.erase(std::find(section.giving.begin(), section.giving.end(), device));
+  if (wake != absl::InfiniteFuture()) WakeForTurns(device, wake);
 }
 
-void Scheduler::WakeForTurns(int device) {
-  Turns& turns = turns_[device];
-  absl::Time wake = turns.share.wake();
-  if (wake >= turns.wake) return;
-  turns.wake = wake;
+void Scheduler::WakeForTurns(int device, absl::Time wake) {
   core_->timer.At(wake, [this, device] {
     Locked lock(*core_);
-    turns_[device].wake = absl::InfiniteFuture();
+    {
+      Turns& turns = turns_[device];
+      absl::MutexLock of_turns(&turns.mutex);
+      turns.wake = absl::InfiniteFuture();
+    }
     GiveTurns(device);
   });
 }

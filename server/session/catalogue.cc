@@ -62,7 +62,8 @@ void Catalogue::Restore(std::shared_ptr<Session> session) {
 Catalogue::SessionMap::iterator Catalogue::Erase(SessionMap::iterator session) {
   for (auto& [handle, array] : session->second->arrays) TellRemoved(*array);
   for (Observer* observer : observers_) observer->Removed(*session->second);
-  if (session->second == latest_) latest_ = nullptr;
+  std::shared_ptr<Session>& latest = latest_[StripeOf(session->first.first)];
+  if (session->second == latest) latest = nullptr;
   return sessions_.erase(session);
 }
 
@@ -105,12 +106,13 @@ absl::StatusOr<std::shared_ptr<Session>> Catalogue::FindSessionNamed(const Tenan
 }
 
 const std::shared_ptr<Session>& Catalogue::Lookup(const TenantId& tenant, std::string_view id) {
-  const bool again = latest_ != nullptr && latest_->id == id && latest_->tenant == tenant;
+  std::shared_ptr<Session>& latest = latest_[StripeOf(tenant)];
+  const bool again = latest != nullptr && latest->id == id && latest->tenant == tenant;
   if (!again) {
     auto it = sessions_.find(KeyView(tenant, id));
-    latest_ = it != sessions_.end() ? it->second : nullptr;
+    latest = it != sessions_.end() ? it->second : nullptr;
   }
-  return latest_;
+  return latest;
 }
 
 void Catalogue::DeleteSession(const TenantId& tenant, const std::string& id) {
@@ -196,7 +198,7 @@ absl::StatusOr<std::shared_ptr<Array>> Catalogue::RemoveArray(const TenantId& te
   if (!array.ok()) return array.status();
   TellRemoved(**array);
   if (!name.session.empty()) {
-    sessions_[{tenant, name.session}]->arrays.erase(name.handle);
+    sessions_.find(KeyView(tenant, name.session))->second->arrays.erase(name.handle);
   } else {
     named_.erase({tenant, name.id});
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -14,6 +15,7 @@
 #include "absl/time/time.h"
 #include "server/base/block_pool.h"
 #include "server/base/ids.h"
+#include "server/base/stripe.h"
 #include "server/session/array.h"
 #include "server/session/resource_name.h"
 
@@ -39,8 +41,9 @@ struct Session {
 };
 
 // Where everything that a client owns is found: sessions with their handles, and named arrays. Not
-// thread-safe: the scheduler's lock guards it. Lookups with another tenant's names answer NOT_FOUND
-// in the same words as for what does not exist.
+// thread-safe: the locks of the tenants' stripes guard it, all of them where a session or a named
+// array comes or goes, the tenant's for the rest. Lookups with another tenant's names answer
+// NOT_FOUND in the same words as for what does not exist.
 class Catalogue {
  public:
   // Hears of everything that is entered and taken out. A session's arrays go before it.
@@ -118,8 +121,9 @@ class Catalogue {
 
   std::vector<Observer*> observers_;
   SessionMap sessions_;
-  // That was found last: the same comes again and again. Null: none, or it is gone.
-  std::shared_ptr<Session> latest_;
+  // That was found last, of each stripe of tenants: the same comes again and again. Null: none, or
+  // it is gone.
+  std::array<std::shared_ptr<Session>, kNumStripes> latest_;
   ByKey<Array> named_;
 };
 

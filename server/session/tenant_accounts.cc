@@ -53,30 +53,35 @@ void TenantAccounts::SetQuotas(const std::map<TenantId, identity::Quota>& quotas
   any_rate_ = others.upload_bytes_per_second.has_value() ||
               defaults_.upload_bytes_per_second.has_value() ||
               std::any_of(quotas.begin(), quotas.end(), has_rate);
-  absl::MutexLock lock(&mutex_);
-  quotas_ = quotas;
-  others_ = others;
+  const auto now = std::make_shared<const Quotas>(Quotas{quotas, others});
+  for (Part& part : parts_) {
+    absl::MutexLock lock(&part.mutex);
+    part.quotas = now;
+  }
 }
 
 identity::Quota TenantAccounts::QuotaOf(const TenantId& tenant) const {
-  absl::MutexLock lock(&mutex_);
-  return Effective(tenant);
+  Part& part = PartOf(tenant);
+  absl::MutexLock lock(&part.mutex);
+  return Effective(part, tenant);
 }
 
 int64_t TenantAccounts::MaxOperations(const TenantId& tenant) const {
-  absl::MutexLock lock(&mutex_);
-  return *LimitOf(quotas_, others_, defaults_, tenant, &identity::Quota::operations);
+  Part& part = PartOf(tenant);
+  absl::MutexLock lock(&part.mutex);
+  return *LimitOf(part.quotas->own, part.quotas->others, defaults_, tenant,
+                  &identity::Quota::operations);
 }
 
-TenantAccounts::Account& TenantAccounts::AccountOf(const TenantId& tenant) const {
-  if (latest_ == nullptr || latest_->first != tenant)
-    latest_ = &*accounts_.try_emplace(tenant).first;
-  return latest_->second;
+TenantAccounts::Account& TenantAccounts::AccountOf(Part& part, const TenantId& tenant) {
+  if (part.latest == nullptr || part.latest->first != tenant)
+    part.latest = &*part.accounts.try_emplace(tenant).first;
+  return part.latest->second;
 }
 
-identity::Quota TenantAccounts::Effective(const TenantId& tenant) const {
-  auto it = quotas_.find(tenant);
-  identity::Quota quota = it == quotas_.end() ? others_ : it->second;
+identity::Quota TenantAccounts::Effective(const Part& part, const TenantId& tenant) const {
+  auto it = part.quotas->own.find(tenant);
+  identity::Quota quota = it == part.quotas->own.end() ? part.quotas->others : it->second;
   for (auto member :
        {&identity::Quota::array_bytes, &identity::Quota::inline_bytes, &identity::Quota::operations,
         &identity::Quota::jobs, &identity::Quota::sessions,
@@ -87,18 +92,20 @@ identity::Quota TenantAccounts::Effective(const TenantId& tenant) const {
 }
 
 absl::Status TenantAccounts::CheckArrayBytes(const TenantId& tenant, int64_t bytes) const {
-  absl::MutexLock lock(&mutex_);
-  const std::optional<int64_t> limit =
-      LimitOf(quotas_, others_, defaults_, tenant, &identity::Quota::array_bytes);
+  Part& part = PartOf(tenant);
+  absl::MutexLock lock(&part.mutex);
+  const std::optional<int64_t> limit = LimitOf(part.quotas->own, part.quotas->others, defaults_,
+                                               tenant, &identity::Quota::array_bytes);
   if (!limit.has_value()) return absl::OkStatus();
   return Check(tenant, "array-bytes", "the tenant's arrays would take too many bytes", limit,
-               AccountOf(tenant).array_bytes, bytes);
+               AccountOf(part, tenant).array_bytes, bytes);
 }
 
 absl::Status TenantAccounts::CheckInlineBytes(const TenantId& tenant, int64_t bytes) const {
-  absl::MutexLock lock(&mutex_);
+  Part& part = PartOf(tenant);
+  absl::MutexLock lock(&part.mutex);
   return Check(tenant, "inline-bytes", "too many bytes of inline arrays are waiting to be used",
-               Effective(tenant).inline_bytes, AccountOf(tenant).inline_bytes, bytes);
+               Effective(part, tenant).inline_bytes, AccountOf(part, tenant).inline_bytes, bytes);
 }
 
 void TenantAccounts::SumArrayTime(Account& account, absl::Time now) {
@@ -110,30 +117,34 @@ void TenantAccounts::SumArrayTime(Account& account, absl::Time now) {
 }
 
 void TenantAccounts::AddArrayBytes(const TenantId& tenant, int64_t bytes) {
-  absl::MutexLock lock(&mutex_);
-  Account& account = AccountOf(tenant);
+  Part& part = PartOf(tenant);
+  absl::MutexLock lock(&part.mutex);
+  Account& account = AccountOf(part, tenant);
   SumArrayTime(account, Now());
   account.array_bytes += bytes;
 }
 
 std::shared_ptr<const void> TenantAccounts::HoldInlineBytes(const TenantId& tenant, int64_t bytes) {
   {
-    absl::MutexLock lock(&mutex_);
-    AccountOf(tenant).inline_bytes += bytes;
+    Part& part = PartOf(tenant);
+    absl::MutexLock lock(&part.mutex);
+    AccountOf(part, tenant).inline_bytes += bytes;
   }
   // The accounts outlive whatever holds on to this.
   return std::shared_ptr<const void>(this, [self = shared_from_this(), tenant, bytes](const void*) {
-    absl::MutexLock lock(&self->mutex_);
-    self->AccountOf(tenant).inline_bytes -= bytes;
+    Part& part = self->PartOf(tenant);
+    absl::MutexLock lock(&part.mutex);
+    AccountOf(part, tenant).inline_bytes -= bytes;
   });
 }
 
 absl::StatusOr<std::shared_ptr<const void>> TenantAccounts::EnterJob(const TenantId& tenant) {
   {
-    absl::MutexLock lock(&mutex_);
-    Account& account = AccountOf(tenant);
+    Part& part = PartOf(tenant);
+    absl::MutexLock lock(&part.mutex);
+    Account& account = AccountOf(part, tenant);
     absl::Status status = Check(tenant, "jobs", "too many jobs have not ended",
-                                Effective(tenant).jobs, account.live_jobs, 1);
+                                Effective(part, tenant).jobs, account.live_jobs, 1);
     if (!status.ok()) return status;
     ++account.live_jobs;
   }
@@ -141,26 +152,30 @@ absl::StatusOr<std::shared_ptr<const void>> TenantAccounts::EnterJob(const Tenan
 }
 
 std::shared_ptr<const void> TenantAccounts::RestoreJob(const TenantId& tenant) {
-  absl::MutexLock lock(&mutex_);
-  ++AccountOf(tenant).live_jobs;
+  Part& part = PartOf(tenant);
+  absl::MutexLock lock(&part.mutex);
+  ++AccountOf(part, tenant).live_jobs;
   return JobPlace(tenant);
 }
 
 std::shared_ptr<const void> TenantAccounts::JobPlace(const TenantId& tenant) {
   return std::shared_ptr<const void>(this, [self = shared_from_this(), tenant](const void*) {
-    absl::MutexLock lock(&self->mutex_);
-    --self->AccountOf(tenant).live_jobs;
+    Part& part = self->PartOf(tenant);
+    absl::MutexLock lock(&part.mutex);
+    --AccountOf(part, tenant).live_jobs;
   });
 }
 
 void TenantAccounts::AddJob(const TenantId& tenant) {
-  absl::MutexLock lock(&mutex_);
-  ++AccountOf(tenant).jobs;
+  Part& part = PartOf(tenant);
+  absl::MutexLock lock(&part.mutex);
+  ++AccountOf(part, tenant).jobs;
 }
 
 int64_t TenantAccounts::live_jobs(const TenantId& tenant) const {
-  absl::MutexLock lock(&mutex_);
-  return AccountOf(tenant).live_jobs;
+  Part& part = PartOf(tenant);
+  absl::MutexLock lock(&part.mutex);
+  return AccountOf(part, tenant).live_jobs;
 }
 
 double TenantAccounts::Debt(const Account& account, double rate, absl::Time now) {
@@ -169,10 +184,11 @@ double TenantAccounts::Debt(const Account& account, double rate, absl::Time now)
 }
 
 absl::Duration TenantAccounts::AddUpload(const TenantId& tenant, int64_t bytes) {
-  absl::MutexLock lock(&mutex_);
-  Account& account = AccountOf(tenant);
+  Part& part = PartOf(tenant);
+  absl::MutexLock lock(&part.mutex);
+  Account& account = AccountOf(part, tenant);
   account.uploaded += bytes;
-  std::optional<int64_t> limit = Effective(tenant).upload_bytes_per_second;
+  std::optional<int64_t> limit = Effective(part, tenant).upload_bytes_per_second;
   if (!limit.has_value()) return absl::ZeroDuration();
   double rate = static_cast<double>(*limit);
   absl::Time now = Now();
@@ -183,26 +199,30 @@ absl::Duration TenantAccounts::AddUpload(const TenantId& tenant, int64_t bytes) 
 
 absl::Duration TenantAccounts::UploadDelay(const TenantId& tenant) const {
   if (!any_rate_.load(std::memory_order_relaxed)) return absl::ZeroDuration();
-  absl::MutexLock lock(&mutex_);
-  std::optional<int64_t> limit = Effective(tenant).upload_bytes_per_second;
+  Part& part = PartOf(tenant);
+  absl::MutexLock lock(&part.mutex);
+  std::optional<int64_t> limit = Effective(part, tenant).upload_bytes_per_second;
   if (!limit.has_value()) return absl::ZeroDuration();
   double rate = static_cast<double>(*limit);
-  return absl::Seconds(std::max(0.0, Debt(AccountOf(tenant), rate, Now()) / rate));
+  return absl::Seconds(std::max(0.0, Debt(AccountOf(part, tenant), rate, Now()) / rate));
 }
 
 void TenantAccounts::AddDownload(const TenantId& tenant, int64_t bytes) {
-  absl::MutexLock lock(&mutex_);
-  AccountOf(tenant).downloaded += bytes;
+  Part& part = PartOf(tenant);
+  absl::MutexLock lock(&part.mutex);
+  AccountOf(part, tenant).downloaded += bytes;
 }
 
 void TenantAccounts::AddDeviceTime(const TenantId& tenant, int device, double seconds) {
-  absl::MutexLock lock(&mutex_);
-  AccountOf(tenant).devices[device].seconds += std::max(0.0, seconds);
+  Part& part = PartOf(tenant);
+  absl::MutexLock lock(&part.mutex);
+  AccountOf(part, tenant).devices[device].seconds += std::max(0.0, seconds);
 }
 
 void TenantAccounts::AddOperation(const TenantId& tenant, int device, bool succeeded) {
-  absl::MutexLock lock(&mutex_);
-  Account& account = AccountOf(tenant);
+  Part& part = PartOf(tenant);
+  absl::MutexLock lock(&part.mutex);
+  Account& account = AccountOf(part, tenant);
   ++account.operations;
   account.failed += succeeded ? 0 : 1;
   if (device >= 0) ++account.devices[device].operations;
@@ -212,9 +232,10 @@ v1::Usage TenantAccounts::Describe(const TenantId& tenant,
                                    std::map<int, DeviceShare>* devices) const {
   v1::Usage usage;
   absl::Time now = Now();
-  absl::MutexLock lock(&mutex_);
-  Account& account = AccountOf(tenant);
-  identity::Quota quota = Effective(tenant);
+  Part& part = PartOf(tenant);
+  absl::MutexLock lock(&part.mutex);
+  Account& account = AccountOf(part, tenant);
+  identity::Quota quota = Effective(part, tenant);
   SumArrayTime(account, now);
   usage.set_tenant(absl::StrCat("tenants/", tenant.value));
   SetTimestamp(start_, usage.mutable_start_time());

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -12,14 +13,15 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "server/base/ids.h"
+#include "server/base/stripe.h"
 #include "server/base/surroundings.h"
 #include "server/identity/quota.h"
 #include "stride/v1/tenant_service.pb.h"
 
 namespace stride::session {
 
-// What each tenant may use, uses now, and has used since the daemon started. Thread-safe; its lock
-// is taken under any other and held for a few instructions.
+// What each tenant may use, uses now, and has used since the daemon started. Thread-safe; its
+// locks, one for each stripe of tenants, are taken under any other and held for a few instructions.
 //
 // Quotas bound what is asked for, before anything is reserved. Lowering one takes nothing away:
 // new requests are refused until enough has ended.
@@ -83,8 +85,23 @@ class TenantAccounts : public std::enable_shared_from_this<TenantAccounts> {
   // Gives the job's place back at its end.
   std::shared_ptr<const void> JobPlace(const TenantId& tenant);
 
-  Account& AccountOf(const TenantId& tenant) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  identity::Quota Effective(const TenantId& tenant) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // In force for all, and never changed: replaced.
+  struct Quotas {
+    std::map<TenantId, identity::Quota> own;
+    identity::Quota others;
+  };
+  struct alignas(64) Part {
+    absl::Mutex mutex;
+    std::shared_ptr<const Quotas> quotas ABSL_GUARDED_BY(mutex) = std::make_shared<const Quotas>();
+    std::map<TenantId, Account> accounts ABSL_GUARDED_BY(mutex);  // never erased
+    // That was asked for last: the same comes again and again.
+    std::pair<const TenantId, Account>* latest ABSL_GUARDED_BY(mutex) = nullptr;
+  };
+  Part& PartOf(const TenantId& tenant) const { return parts_[StripeOf(tenant)]; }
+  static Account& AccountOf(Part& part, const TenantId& tenant)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(part.mutex);
+  identity::Quota Effective(const Part& part, const TenantId& tenant) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(part.mutex);
   static void SumArrayTime(Account& account, absl::Time now);
   static double Debt(const Account& account, double rate, absl::Time now);
 
@@ -92,12 +109,7 @@ class TenantAccounts : public std::enable_shared_from_this<TenantAccounts> {
   const absl::Time start_ = Now();
   // Most daemons limit no uploads; then nobody need look.
   std::atomic<bool> any_rate_{false};
-  mutable absl::Mutex mutex_;
-  std::map<TenantId, identity::Quota> quotas_ ABSL_GUARDED_BY(mutex_);
-  identity::Quota others_ ABSL_GUARDED_BY(mutex_);
-  mutable std::map<TenantId, Account> accounts_ ABSL_GUARDED_BY(mutex_);  // never erased
-  // That was asked for last: the same comes again and again.
-  mutable std::pair<const TenantId, Account>* latest_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  mutable std::array<Part, kNumStripes> parts_;
 };
 
 }  // namespace stride::session

@@ -1,41 +1,87 @@
 #include "server/store/buffer.h"
 
+#include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace stride::store {
 
 void Reclaimer::Add(Entry entry) {
-  absl::MutexLock lock(&mutex_);
-  entries_.push_back(std::move(entry));
+  Part& part = parts_[StripeOf(entry.tenant)];
+  absl::MutexLock lock(&part.mutex);
+  part.entries.push_back(std::move(entry));
+  part.any_entries.store(true, std::memory_order_release);
 }
 
-void Reclaimer::TakeAll(std::vector<Entry>* entries) {
+void Reclaimer::TakeAll(int stripe, std::vector<Entry>* entries) {
   entries->clear();
-  absl::MutexLock lock(&mutex_);
-  entries_.swap(*entries);
+  Part& part = parts_[stripe];
+  if (!part.any_entries.load(std::memory_order_acquire)) return;
+  absl::MutexLock lock(&part.mutex);
+  part.any_entries.store(false, std::memory_order_relaxed);
+  part.entries.swap(*entries);
 }
 
 void Reclaimer::Retire(Buffer& buffer) {
-  absl::MutexLock lock(&mutex_);
-  TakeOut(buffer);
+  Part& part = parts_[buffer.stripe];
+  absl::MutexLock lock(&part.mutex);
+  TakeOut(part, buffer);
   for (const auto& [device, allocation] : buffer.replicas)
-    entries_.push_back({buffer.tenant, device, allocation});
+    part.entries.push_back({buffer.tenant, device, allocation});
+  if (!buffer.replicas.empty()) part.any_entries.store(true, std::memory_order_release);
   if (buffer.record == 0) return;
-  dead_records_.push_back(buffer.record);
-  any_dead_.store(true, std::memory_order_release);
+  part.dead_records.push_back(buffer.record);
+  part.any_dead.store(true, std::memory_order_release);
 }
 
-std::vector<uint64_t> Reclaimer::TakeDeadRecords() {
-  if (!any_dead_.load(std::memory_order_acquire)) return {};
-  absl::MutexLock lock(&mutex_);
-  any_dead_.store(false, std::memory_order_relaxed);
-  return std::exchange(dead_records_, {});
+std::vector<uint64_t> Reclaimer::TakeDeadRecords(int stripe) {
+  Part& part = parts_[stripe];
+  if (!part.any_dead.load(std::memory_order_acquire)) return {};
+  absl::MutexLock lock(&part.mutex);
+  part.any_dead.store(false, std::memory_order_relaxed);
+  return std::exchange(part.dead_records, {});
+}
+
+void Reclaimer::AddChanged(std::shared_ptr<Buffer> buffer) {
+  parts_[buffer->stripe].changed.push_back(std::move(buffer));
+}
+
+// As a Lamport clock does. No two stripes give the same number.
+uint64_t Reclaimer::NextUse(int stripe) {
+  uint64_t& count = parts_[stripe].num_uses;
+  count = std::max(count, num_uses_.load(std::memory_order_relaxed)) + 1;
+  return count * kNumStripes + static_cast<uint64_t>(stripe);
+}
+
+void Reclaimer::LevelUses() {
+  for (uint64_t left = used_stripes(); left != 0; left &= left - 1)
+    RaiseUses(parts_[std::countr_zero(left)].num_uses);
+}
+
+void Reclaimer::RaiseUses(uint64_t count) {
+  uint64_t most = num_uses_.load(std::memory_order_relaxed);
+  while (most < count && !num_uses_.compare_exchange_weak(most, count, std::memory_order_relaxed)) {
+  }
 }
 
 std::shared_ptr<Buffer> Reclaimer::NextUsed(int place, bool spare, Use* after) {
-  absl::MutexLock lock(&mutex_);
-  EnterNew();
-  Order& order = orders_[{place, spare}];
+  std::shared_ptr<Buffer> first;
+  Use first_use;
+  for (uint64_t left = used_stripes(); left != 0; left &= left - 1) {
+    Use use = *after;
+    std::shared_ptr<Buffer> next = NextOf(parts_[std::countr_zero(left)], place, spare, &use);
+    if (next == nullptr || (first != nullptr && first_use < use)) continue;
+    first = std::move(next);
+    first_use = use;
+  }
+  if (first != nullptr) *after = first_use;
+  return first;
+}
+
+std::shared_ptr<Buffer> Reclaimer::NextOf(Part& part, int place, bool spare, Use* after) {
+  absl::MutexLock lock(&part.mutex);
+  EnterNew(part);
+  Order& order = part.orders[{place, spare}];
   for (auto it = order.upper_bound(*after); it != order.end(); it = order.upper_bound(*after)) {
     // It cannot be gone: before that it has to be taken out here.
     const uint64_t last_use = it->first.buffer->last_use;
@@ -57,38 +103,39 @@ std::shared_ptr<Buffer> Reclaimer::NextUsed(int place, bool spare, Use* after) {
 }
 
 void Reclaimer::List(Buffer& buffer) {
-  absl::MutexLock lock(&mutex_);
-  TakeOut(buffer);
+  Part& part = parts_[buffer.stripe];
+  absl::MutexLock lock(&part.mutex);
+  TakeOut(part, buffer);
   if (buffer.passing || buffer.replicas.empty()) return;
   buffer.is_new_ = true;
   buffer.newer_ = nullptr;
-  buffer.older_ = newest_;
-  if (newest_ != nullptr) newest_->newer_ = &buffer;
-  newest_ = &buffer;
+  buffer.older_ = part.newest;
+  if (part.newest != nullptr) part.newest->newer_ = &buffer;
+  part.newest = &buffer;
 }
 
-void Reclaimer::EnterNew() {
-  for (Buffer* next = newest_; next != nullptr;) {
+void Reclaimer::EnterNew(Part& part) {
+  for (Buffer* next = part.newest; next != nullptr;) {
     Buffer& buffer = *std::exchange(next, next->older_);
     buffer.is_new_ = false;
     buffer.listed_spare_ = buffer.spare();
     for (const auto& [place, block] : buffer.replicas) {
       buffer.listed_.emplace_back(place, buffer.last_use);
-      orders_[{place, buffer.listed_spare_}].emplace(Use{buffer.last_use, &buffer},
-                                                     buffer.weak_from_this());
+      part.orders[{place, buffer.listed_spare_}].emplace(Use{buffer.last_use, &buffer},
+                                                         buffer.weak_from_this());
     }
   }
-  newest_ = nullptr;
+  part.newest = nullptr;
 }
 
-void Reclaimer::TakeOut(Buffer& buffer) {
+void Reclaimer::TakeOut(Part& part, Buffer& buffer) {
   if (std::exchange(buffer.is_new_, false)) {
-    (buffer.newer_ != nullptr ? buffer.newer_->older_ : newest_) = buffer.older_;
+    (buffer.newer_ != nullptr ? buffer.newer_->older_ : part.newest) = buffer.older_;
     if (buffer.older_ != nullptr) buffer.older_->newer_ = buffer.newer_;
     return;  // not in both
   }
   for (const auto& [place, time] : buffer.listed_)
-    orders_[{place, buffer.listed_spare_}].erase(Use{time, &buffer});
+    part.orders[{place, buffer.listed_spare_}].erase(Use{time, &buffer});
   buffer.listed_.clear();
 }
 

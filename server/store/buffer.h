@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <compare>
 #include <cstdint>
@@ -19,6 +20,7 @@
 #include "absl/synchronization/mutex.h"
 #include "server/base/block_pool.h"
 #include "server/base/ids.h"
+#include "server/base/stripe.h"
 #include "server/store/arena.h"
 
 namespace stride::store {
@@ -33,7 +35,8 @@ struct Buffer;
 
 // Collects what happens to buffers for those who must know: the blocks of those that died, wherever
 // that happened, until the scheduler frees them under its lock; and those with a record that
-// changed or died, for the recorder. Thread-safe, except where said.
+// changed or died, for the recorder. By stripe of the buffers' tenants: who holds one stripe's lock
+// of the engine asks for that stripe's. Thread-safe, except where said.
 class Reclaimer {
  public:
   struct Entry {
@@ -49,8 +52,8 @@ class Reclaimer {
   explicit Reclaimer(Account account) : account_(std::move(account)) {}
 
   void Add(Entry entry);
-  // In place of what `entries` has, in its memory where that is enough.
-  void TakeAll(std::vector<Entry>* entries);
+  // The stripe's, in place of what `entries` has, in its memory where that is enough.
+  void TakeAll(int stripe, std::vector<Entry>* entries);
   void Count(const TenantId& tenant, int64_t bytes) const {
     if (account_) account_(tenant, bytes);
   }
@@ -63,42 +66,72 @@ class Reclaimer {
   };
   // Of the buffers with a block in `place`, those that somebody would miss there or those that are
   // `spare`: who was used least lately after `after`, which moves on to it. Null: nobody. The
-  // caller may be the last to let go of one. Under the scheduler's lock.
+  // caller may be the last to let go of one. Under all stripes' locks.
   std::shared_ptr<Buffer> NextUsed(int place, bool spare, Use* after);
-  // A buffer's blocks changed. Under the scheduler's lock.
+  // A buffer's blocks changed. Under its stripe's lock.
   void List(Buffer& buffer);
 
-  // Counts uses, so that buffers can tell which was used last. Under the scheduler's lock.
-  uint64_t NextUse() { return ++last_use_; }
+  // Counts uses, so that buffers can tell which was used last: of one stripe exactly, and of
+  // several from one section of all locks to the next, or within some dozens. Under the stripe's
+  // lock.
+  uint64_t NextUse(int stripe);
+  // At the end of every section of the stripe's lock.
+  void EndUses(int stripe) {
+    if (parts_[stripe].num_uses >= num_uses_.load(std::memory_order_relaxed) + kMostAhead)
+      RaiseUses(parts_[stripe].num_uses);
+  }
+  // At the beginning and the end of every section of all.
+  void LevelUses();
+  // Those that ever had a buffer, one bit each.
+  uint64_t used_stripes() const { return used_.load(std::memory_order_acquire); }
 
-  // Under the scheduler's lock.
-  void AddChanged(std::shared_ptr<Buffer> buffer) { changed_.push_back(std::move(buffer)); }
-  std::vector<std::shared_ptr<Buffer>> TakeChanged() { return std::exchange(changed_, {}); }
-  bool any_changed() const { return !changed_.empty(); }
+  // Under the stripe's lock.
+  void AddChanged(std::shared_ptr<Buffer> buffer);
+  std::vector<std::shared_ptr<Buffer>> TakeChanged(int stripe) {
+    return std::exchange(parts_[stripe].changed, {});
+  }
+  bool any_changed(int stripe) const { return !parts_[stripe].changed.empty(); }
 
   // A buffer dies: nobody finds it any more, and its blocks are TakeAll's.
   void Retire(Buffer& buffer);
   // Records of those that died. What is taken here covers every entry that TakeAll gave before.
-  std::vector<uint64_t> TakeDeadRecords();
+  std::vector<uint64_t> TakeDeadRecords(int stripe);
 
  private:
-  void TakeOut(Buffer& buffer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  using Order = absl::btree_map<Use, std::weak_ptr<Buffer>>;
+  struct alignas(64) Part {
+    absl::Mutex mutex;
+    std::vector<Entry> entries ABSL_GUARDED_BY(mutex);
+    std::vector<uint64_t> dead_records ABSL_GUARDED_BY(mutex);
+    // By place and `spare`. A use moves nothing: that is made good when somebody looks.
+    std::map<std::pair<int, bool>, Order> orders ABSL_GUARDED_BY(mutex);
+    // Those whose blocks changed since somebody looked: most die before the next one does, and are
+    // in no order ever. Linked through themselves, the latest first.
+    Buffer* newest ABSL_GUARDED_BY(mutex) = nullptr;
+    std::atomic<bool> any_dead{false};
+    std::atomic<bool> any_entries{false};
+    uint64_t num_uses = 0;                         // guarded by the stripe's lock
+    std::vector<std::shared_ptr<Buffer>> changed;  // likewise
+  };
+  static void TakeOut(Part& part, Buffer& buffer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(part.mutex);
   // Enters the new ones into the orders.
-  void EnterNew() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  static void EnterNew(Part& part) ABSL_EXCLUSIVE_LOCKS_REQUIRED(part.mutex);
+  // One stripe's share of NextUsed.
+  static std::shared_ptr<Buffer> NextOf(Part& part, int place, bool spare, Use* after);
 
   const Account account_;
-  absl::Mutex mutex_;
-  std::vector<Entry> entries_ ABSL_GUARDED_BY(mutex_);
-  std::vector<uint64_t> dead_records_ ABSL_GUARDED_BY(mutex_);
-  // By place and `spare`. A use moves nothing: that is made good when somebody looks.
-  using Order = absl::btree_map<Use, std::weak_ptr<Buffer>>;
-  std::map<std::pair<int, bool>, Order> orders_ ABSL_GUARDED_BY(mutex_);
-  // Those whose blocks changed since somebody looked: most die before the next one does, and are in
-  // no order ever. Linked through themselves, the latest first.
-  Buffer* newest_ ABSL_GUARDED_BY(mutex_) = nullptr;
-  std::atomic<bool> any_dead_{false};
-  uint64_t last_use_ = 0;                         // guarded by the scheduler's lock
-  std::vector<std::shared_ptr<Buffer>> changed_;  // guarded by the scheduler's lock
+  std::array<Part, kNumStripes> parts_;
+  // A stripe's count may be so far ahead of what all know: they need not tell each other each time.
+  static constexpr uint64_t kMostAhead = 64;
+  void RaiseUses(uint64_t count);
+
+  friend struct Buffer;
+  void Enter(int stripe) {
+    const uint64_t bit = uint64_t{1} << stripe;
+    if ((used_.load(std::memory_order_relaxed) & bit) == 0) used_.fetch_or(bit);
+  }
+  std::atomic<uint64_t> used_{0};
+  std::atomic<uint64_t> num_uses_{0};  // the most of any stripe, as far as it was told
 };
 
 // Device index, or place beyond the devices (scheduler/core.h) -> block with the content as of the
@@ -132,7 +165,11 @@ class Replicas {
 // guards all members.
 struct Buffer : std::enable_shared_from_this<Buffer> {
   Buffer(TenantId tenant, int64_t size, std::shared_ptr<Reclaimer> reclaimer)
-      : tenant(std::move(tenant)), size(size), reclaimer_(std::move(reclaimer)) {
+      : tenant(std::move(tenant)),
+        size(size),
+        stripe(StripeOf(this->tenant)),
+        reclaimer_(std::move(reclaimer)) {
+    reclaimer_->Enter(stripe);
     reclaimer_->Count(this->tenant, size);
   }
   ~Buffer();
@@ -159,6 +196,7 @@ struct Buffer : std::enable_shared_from_this<Buffer> {
 
   const TenantId tenant;
   const int64_t size;  // bytes
+  const int stripe;    // the tenant's
   Replicas replicas;
   // Content that came inside a request and is on no device yet. Dropped at the first write.
   std::shared_ptr<const std::string> inline_bytes;
@@ -173,7 +211,7 @@ struct Buffer : std::enable_shared_from_this<Buffer> {
   int num_holders = 0;
   // When it was used last, as Reclaimer::NextUse counts.
   uint64_t last_use = 0;
-  void Touch() { last_use = reclaimer_->NextUse(); }
+  void Touch() { last_use = reclaimer_->NextUse(stripe); }
   // Id of its record in the journal; 0: it has none, since nothing that outlives its call uses it.
   uint64_t record = 0;
   bool changed = false;  // waits for the recorder

@@ -145,7 +145,7 @@ TEST_F(EngineTest, WhatIsAcceptedTogetherTravelsTogether) {
   ASSERT_TRUE((*warm)->Wait(Soon()).ok());
   const int packets = worker->num_packets();
   std::atomic<int> num_ended = 0;
-  auto together = engine_->BeginTogether();
+  auto together = engine_->BeginTogether(kTenant);
   for (int i = 0; i <= kMore; ++i) {
     auto ticket = Submit(Add(1, i == 0 ? 1 : 199 + i, 200 + i));
     ASSERT_TRUE(ticket.ok());
@@ -192,7 +192,7 @@ TEST_F(EngineTest, WhatIsNotedOfAPendingArrayIsItsDescription) {
 TEST_F(EngineTest, OthersComeAfterWhatIsAcceptedTogether) {
   Start({HostDevice(0)});
   ASSERT_TRUE(Put(1, {1, 2, 3}).ok());
-  auto together = engine_->BeginTogether();
+  auto together = engine_->BeginTogether(kTenant);
   ASSERT_TRUE(Submit(Add(1, 1, 2)).ok());
   std::atomic<bool> other_done = false;
   std::thread other([&] {

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "server/base/ids.h"
+
+namespace stride {
+
+// Tenants are dealt out over so many stripes: what is kept for each tenant, and is busy, is kept by
+// stripe, with a lock of its own.
+inline constexpr int kNumStripes = 64;
+
+// The same in every process. By the first and the last bytes of the name, which are where names
+// differ: it is asked for several times with every operation.
+inline int StripeOf(const TenantId& tenant) {
+  const char* const name = tenant.value.data();
+  const size_t size = tenant.value.size();
+  uint64_t first = size, last = 0;
+  if (size >= 8) {
+    std::memcpy(&first, name, 8);
+    std::memcpy(&last, name + size - 8, 8);
+  } else if (size >= 4) {
+    std::memcpy(&first, name, 4);
+    std::memcpy(&last, name + size - 4, 4);
+  } else {
+    for (size_t i = 0; i < size; ++i) last = last << 8 | static_cast<unsigned char>(name[i]);
+  }
+  // Fibonacci hashing (D. Knuth, The Art of Computer Programming 3, 6.4): by 2^64 over the golden
+  // ratio.
+  const uint64_t hash = (first * 0x9e3779b97f4a7c15 ^ (last + size)) * 0x9e3779b97f4a7c15;
+  return static_cast<int>(hash >> 58);
+}
+static_assert(kNumStripes == 1 << 6);
+
+}  // namespace stride

@@ -1,0 +1,122 @@
+#include "server/scheduler/core.h"
+
+#include "server/base/crash_point.h"
+#include "server/base/spin.h"
+
+namespace stride::scheduler {
+namespace {
+
+constexpr absl::Duration kPatience = absl::Microseconds(100);
+
+// Whoever has it gives it back within microseconds: to sleep meanwhile takes longer.
+void Take(absl::Mutex& mutex) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  const auto take = [&mutex] { return mutex.TryLock(); };
+  if (!take() && !SpinUntil(take, kPatience)) mutex.Lock();
+}
+
+// Of all stripes that are in use, and so of all that can be; Core::mutex is held.
+void TakeStripes(Section& section) {
+  section.stripe = Section::kAll;
+  section.taken = section.core->used_stripes.load(std::memory_order_relaxed);
+  for (uint64_t left = section.taken; left != 0; left &= left - 1)
+    Take(section.core->stripes[std::countr_zero(left)].mutex);
+  section.core->reclaimer->LevelUses();
+}
+
+void GiveStripes(Section& section) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  for (; section.taken != 0; section.taken &= section.taken - 1)
+    section.core->stripes[std::countr_zero(section.taken)].mutex.Unlock();
+}
+
+// What a section leaves to be done without a lock.
+void DoDeferred(Section::Deferred deferred,
+                absl::Span<const std::shared_ptr<broker::Worker>> outgoing) {
+  for (const auto& worker : outgoing) {
+    worker->Flush();
+    STRIDE_CRASH_POINT("scheduler.after_submit");
+  }
+  for (auto& function : deferred) function();
+}
+
+}  // namespace
+
+Locked::Locked(Core& core) : core_(core), within_(IsWithin(/*all=*/true)) {
+  if (within_) return;
+  section_.core = &core;
+  TakeAll();
+}
+
+Locked::Locked(Core& core, const TenantId& tenant) : core_(core), within_(IsWithin(/*all=*/false)) {
+  if (within_) return;
+  section_.core = &core;
+  section_.stripe = StripeOf(tenant);
+  section_.taken = uint64_t{1} << section_.stripe;
+  if ((core.used_stripes.load(std::memory_order_acquire) & section_.taken) == 0) {
+    // Not while somebody has all that were in use.
+    absl::MutexLock lock(&core.mutex);
+    core.used_stripes.fetch_or(section_.taken, std::memory_order_release);
+  }
+  Take(core.stripes[section_.stripe].mutex);
+  current_section = &section_;
+}
+
+bool Locked::IsWithin(bool all) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  Section* const around = current_section;
+  if (around == nullptr || around->core != &core_) return false;
+  assert(around->together);
+  if (!all || around->stripe == Section::kAll) return true;
+  // Its own tenant's sections come between; nobody is in the middle of anything here.
+  EndPart();
+  GiveStripes(*around);
+  Take(core_.mutex);
+  TakeStripes(*around);
+  return true;
+}
+
+void Locked::TakeAll() {
+  Take(core_.mutex);
+  TakeStripes(section_);
+  current_section = &section_;
+}
+
+void Locked::EndPart() {
+  core_.recorder.Commit();
+  Section& section = core_.section();
+  for (const DeviceChange& change : section.device_changes)
+    change.AddTo(core_.device_accounts[change.device]);
+  section.device_changes.clear();
+  if (section.stripe == Section::kAll) {
+    core_.reclaimer->LevelUses();
+  } else {
+    core_.reclaimer->EndUses(section.stripe);
+  }
+}
+
+void Locked::GiveBack() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  EndPart();
+  current_section = nullptr;
+  GiveStripes(section_);
+  if (section_.stripe == Section::kAll) core_.mutex.Unlock();
+}
+
+Locked::~Locked() {
+  if (within_) return;
+  GiveBack();
+  DoDeferred(std::move(section_.deferred), section_.outgoing);
+}
+
+bool Locked::Await(const absl::Condition& condition,
+                   absl::Time deadline) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  core_.AssertAll();
+  assert(!within_);
+  if (condition.Eval()) return true;
+  GiveBack();
+  DoDeferred(std::exchange(section_.deferred, {}), std::exchange(section_.outgoing, {}));
+  Take(core_.mutex);
+  const bool holds = stride::Await(core_.mutex, condition, deadline);
+  TakeStripes(section_);
+  current_section = &section_;
+  return holds;
+}
+
+}  // namespace stride::scheduler

@@ -1,0 +1,327 @@
+// Tenants side by side in the engine: what one of them does in a section of its own holds up no
+// other, and what they share comes out right.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "gtest/gtest.h"
+#include "server/base/stripe.h"
+#include "server/base/unique_fd.h"
+#include "server/durable/store.h"
+#include "server/keeper/keeper.h"
+#include "server/scheduler/engine.h"
+#include "tests/support/end_engine.h"
+#include "tests/support/fake_broker.h"
+
+namespace stride::scheduler {
+namespace {
+
+using ::stride::testing::FakeBroker;
+using ::stride::testing::FakeWorker;
+using ::stride::testing::HostDevice;
+using ::stride::testing::StagedDevice;
+
+constexpr char kSession[] = "sessions/s";
+constexpr int64_t kElements = 256;
+
+// In this process.
+class MemoryKeeper : public keeper::Keeper {
+ public:
+  bool keeps() const override { return true; }
+  absl::Status Store(const std::string& name, int fd) override {
+    UniqueFd copy(fcntl(fd, F_DUPFD_CLOEXEC, 0));
+    absl::MutexLock lock(&mutex_);
+    files_[name] = std::move(copy);
+    return absl::OkStatus();
+  }
+  void Remove(const std::string& name) override {
+    absl::MutexLock lock(&mutex_);
+    files_.erase(name);
+  }
+  std::vector<NamedFd> TakeAll() override {
+    absl::MutexLock lock(&mutex_);
+    std::vector<NamedFd> all;
+    for (const auto& [name, fd] : files_)
+      all.push_back({name, UniqueFd(fcntl(fd.get(), F_DUPFD_CLOEXEC, 0))});
+    return all;
+  }
+
+ private:
+  absl::Mutex mutex_;
+  std::map<std::string, UniqueFd> files_ ABSL_GUARDED_BY(mutex_);
+};
+
+class SectionsTest : public ::testing::Test {
+ protected:
+  void Start(std::vector<wire::DeviceDescription> devices, std::vector<TenantId> tenants,
+             EngineOptions options = {}, keeper::Keeper* keeper = nullptr,
+             durable::DurableStore* store = nullptr) {
+    broker_ = std::make_unique<FakeBroker>(std::move(devices));
+    engine_ = Engine::Create(options, broker_.get(), keeper,
+                             keeper != nullptr ? keeper->TakeAll() : std::vector<NamedFd>(), store);
+    for (const TenantId& tenant : tenants) {
+      v1::CreateSessionRequest request;
+      request.set_session_id("s");
+      ASSERT_TRUE(engine_->CreateSession(tenant, request).ok());
+    }
+  }
+  void TearDown() override {
+    EXPECT_TRUE(EndEngine(*broker_, *engine_));
+    engine_.reset();
+  }
+
+  static v1::Operation Fill(uint64_t handle) {
+    v1::Operation operation;
+    auto* spec = operation.mutable_creation()->mutable_fill()->mutable_spec();
+    spec->set_data_type(v1::DATA_TYPE_INT32);
+    spec->add_shape(kElements);
+    operation.add_outputs()->set_handle(handle);
+    return operation;
+  }
+  static v1::Operation Add(uint64_t a, uint64_t b, uint64_t out) {
+    v1::Operation operation;
+    operation.mutable_ufunc()->set_function("add");
+    operation.mutable_ufunc()->add_inputs()->set_handle(a);
+    operation.mutable_ufunc()->add_inputs()->set_handle(b);
+    operation.add_outputs()->set_handle(out);
+    return operation;
+  }
+  std::shared_ptr<Ticket> Submit(const TenantId& tenant, const v1::Operation& operation) {
+    auto ticket = engine_->Submit(tenant, kSession, operation, absl::InfiniteFuture());
+    EXPECT_TRUE(ticket.ok()) << ticket.status();
+    return ticket.ok() ? *ticket : nullptr;
+  }
+  static void Release(Engine& engine, const TenantId& tenant, uint64_t handle) {
+    v1::Release release;
+    release.add_handles(handle);
+    EXPECT_TRUE(engine.Release(tenant, kSession, release).ok());
+  }
+
+  // Calls `work` while the tenant's section lasts, on another thread.
+  void Within(const TenantId& tenant, const std::shared_ptr<Ticket>& ticket,
+              const std::function<void()>& work) {
+    absl::Notification inside, leave;
+    std::thread section([&] {
+      v1::Array array;
+      ticket->Describe([&] {
+        inside.Notify();
+        leave.WaitForNotification();
+        return &array;
+      });
+    });
+    inside.WaitForNotification();
+    work();
+    leave.Notify();
+    section.join();
+  }
+
+  const TenantId kA{"a"}, kB{"b"};
+  std::unique_ptr<FakeBroker> broker_;
+  std::unique_ptr<Engine> engine_;
+};
+
+// Accepted, sent, ended, told and let go of: all of it while another tenant's section lasts. With
+// one lock for both this would never end.
+TEST_F(SectionsTest, AnotherTenantsSectionHoldsNobodyUp) {
+  ASSERT_NE(StripeOf(kA), StripeOf(kB));
+  for (int num_devices : {1, 2}) {
+    std::vector<wire::DeviceDescription> devices;
+    for (int i = 0; i < num_devices; ++i) devices.push_back(HostDevice(i));
+    Start(devices, {kA, kB}, {.housekeeping_interval = absl::InfiniteDuration()});
+    auto mine = Submit(kA, Fill(1));
+    ASSERT_TRUE(mine->Wait(absl::InfiniteFuture()).ok());
+    ASSERT_TRUE(Submit(kB, Fill(1))->Wait(absl::InfiniteFuture()).ok());  // has a worker, memory
+    Within(kA, mine, [&] {
+      std::vector<std::shared_ptr<Ticket>> tickets;
+      for (uint64_t i = 1; i < 100; ++i) {
+        tickets.push_back(Submit(kB, Add(i, i, i + 1)));
+        Release(*engine_, kB, i);
+      }
+      for (const auto& ticket : tickets) {
+        absl::Notification told;
+        ticket->OnDone([&](const absl::Status& status) {
+          EXPECT_TRUE(status.ok()) << status;
+          told.Notify();
+        });
+        told.WaitForNotification();
+        EXPECT_EQ(ticket->TakeOutcome({false}).arrays.size(), 1u);
+      }
+    });
+    TearDown();
+  }
+  Start({HostDevice(0)}, {});
+}
+
+// What concerns all waits for those who are within, and they see it whole.
+TEST_F(SectionsTest, WhatConcernsAllWaitsForEverySection) {
+  Start({HostDevice(0)}, {kA, kB});
+  auto mine = Submit(kA, Fill(1));
+  ASSERT_TRUE(mine->Wait(absl::InfiniteFuture()).ok());
+  std::atomic<bool> sampled = false;
+  std::thread all;
+  Within(kA, mine, [&] {
+    all = std::thread([&] {
+      engine_->SampleDevices();
+      sampled = true;
+    });
+    absl::SleepFor(absl::Milliseconds(50));
+    EXPECT_FALSE(sampled);
+  });
+  all.join();
+}
+
+// Threads of many tenants, alone and together, on devices that they share and that are too small
+// for them, while others ask for what concerns all.
+TEST_F(SectionsTest, ManyTenantsAtOnce) {
+  constexpr int kTenants = 6, kThreads = 2, kRounds = 120, kChain = 12;
+  std::vector<TenantId> tenants;
+  for (int i = 0; i < kTenants; ++i) tenants.push_back({absl::StrCat("tenant-", i)});
+  EngineOptions options;
+  options.device_memory_share = 1;
+  options.spill_memory_bytes = int64_t{64} << 20;
+  options.fair_quantum = absl::Milliseconds(1);
+  options.housekeeping_interval = absl::Milliseconds(5);
+  options.keep_empty_time = absl::Milliseconds(1);
+  options.memory_patience = absl::Seconds(60);
+  Start({HostDevice(0, 1 << 20), StagedDevice(1, 1 << 20)}, tenants, options);
+  std::atomic<int> num_ended = 0, num_wrong = 0;
+  std::atomic<bool> over = false;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kTenants * kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      const TenantId& tenant = tenants[t % kTenants];
+      uint64_t next = uint64_t{1000000} * (t + 1);
+      for (int round = 0; round < kRounds; ++round) {
+        std::vector<std::shared_ptr<Ticket>> tickets;
+        {
+          auto together = round % 2 == 0 ? engine_->BeginTogether(tenant) : nullptr;
+          tickets.push_back(Submit(tenant, Fill(next)));
+          for (int i = 0; i < kChain; ++i) {
+            tickets.push_back(Submit(tenant, Add(next, next, next + 1)));
+            Release(*engine_, tenant, next++);
+          }
+          for (const auto& ticket : tickets) {
+            ticket->OnDone([&](const absl::Status& status) {
+              if (!status.ok()) ++num_wrong;
+              ++num_ended;
+            });
+          }
+        }
+        if (round % 3 == 0) tickets.back()->Wait(absl::InfiniteFuture()).IgnoreError();
+        tickets.back()->TakeOutcome({true});
+        Release(*engine_, tenant, next++);
+      }
+    });
+  }
+  std::thread all([&] {
+    for (int i = 0; !over; ++i) {
+      engine_->SampleDevices();
+      engine_->ListDevices();
+      engine_->GetUsage(tenants[i % kTenants]);
+      v1::CreateSessionRequest request;
+      request.set_session_id("short");
+      engine_->CreateSession(tenants[i % kTenants], request).IgnoreError();
+      engine_->DeleteSession(tenants[i % kTenants], "sessions/short").IgnoreError();
+    }
+  });
+  for (std::thread& thread : threads) thread.join();
+  constexpr int kOperations = kTenants * kThreads * kRounds * (kChain + 1);
+  const absl::Time late = absl::Now() + absl::Minutes(2);
+  while (num_ended < kOperations && absl::Now() < late) absl::SleepFor(absl::Milliseconds(5));
+  over = true;
+  all.join();
+  EXPECT_EQ(num_ended, kOperations);
+  EXPECT_EQ(num_wrong, 0);
+  int64_t operations = 0;
+  for (const TenantId& tenant : tenants) operations += engine_->GetUsage(tenant).operations();
+  EXPECT_EQ(operations, kOperations);
+  int64_t succeeded = 0;
+  for (const v1::DeviceSample& sample : engine_->SampleDevices()) {
+    succeeded += sample.jobs_succeeded();
+    EXPECT_EQ(sample.queue_depth(), 0);
+    EXPECT_EQ(sample.queue_seconds(), 0);
+  }
+  EXPECT_EQ(succeeded, kOperations);
+}
+
+// Sections of many tenants write one journal, and note what is to go to disk. A successor finds
+// what they left: no more and no less.
+TEST_F(SectionsTest, WhatManyTenantsLeftIsFoundAgain) {
+  constexpr int kTenants = 5;
+  constexpr uint64_t kNamed = 1, kFirst = 10, kRounds = 150;
+  MemoryKeeper keeper;
+  const std::string folder = absl::StrCat(::testing::TempDir(), "/sections-", getpid());
+  auto open = [&] {
+    return *durable::DurableStore::Open({.folder = folder, .max_bytes = 1 << 20});
+  };
+  std::vector<TenantId> tenants;
+  for (int i = 0; i < kTenants; ++i) tenants.push_back({absl::StrCat("tenant-", i)});
+  auto store = open();
+  Start({HostDevice(0)}, tenants, {}, &keeper, store.get());
+  std::vector<std::thread> threads;
+  for (const TenantId& tenant : tenants) {
+    threads.emplace_back([&, tenant] {
+      // A named array, under a handle too: what is written to that changes the array.
+      v1::Operation named = Fill(0);
+      named.mutable_outputs(0)->set_name(absl::StrCat("tenants/", tenant.value, "/arrays/kept"));
+      Submit(tenant, named);
+      v1::Operation view;
+      view.mutable_view()->mutable_input()->set_name(named.outputs(0).name());
+      view.mutable_view()->add_steps()->mutable_reshape()->add_shape(kElements);
+      view.add_outputs()->set_handle(kNamed);
+      Submit(tenant, view);
+      Submit(tenant, Fill(kFirst));
+      std::shared_ptr<Ticket> last;
+      for (uint64_t i = kFirst; i < kFirst + kRounds; ++i) {
+        auto together = engine_->BeginTogether(tenant);
+        last = Submit(tenant, Add(i, i, i + 1));
+        Release(*engine_, tenant, i);
+        v1::Operation change = Add(kNamed, i + 1, kNamed);
+        change.mutable_outputs(0)->set_existing(true);
+        last = Submit(tenant, change);
+      }
+      EXPECT_TRUE(last->Wait(absl::InfiniteFuture()).ok());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  engine_->StopRecording();
+  TearDown();
+  store.reset();
+
+  store = open();
+  Start({HostDevice(0)}, {}, {}, &keeper, store.get());
+  for (const TenantId& tenant : tenants) {
+    v1::ListArraysRequest request;
+    request.set_parent(kSession);
+    auto arrays = engine_->ListArrays(tenant, request);
+    ASSERT_TRUE(arrays.ok()) << arrays.status();
+    std::vector<std::string> names;
+    for (const v1::Array& array : arrays->arrays()) {
+      names.push_back(array.name());
+      EXPECT_EQ(array.state(), v1::Array::STATE_READY) << array.name();
+    }
+    EXPECT_EQ(names,
+              (std::vector<std::string>{absl::StrCat(kSession, "/arrays/", kNamed),
+                                        absl::StrCat(kSession, "/arrays/", kFirst + kRounds)}));
+    auto named = engine_->GetArray(tenant, absl::StrCat("tenants/", tenant.value, "/arrays/kept"));
+    ASSERT_TRUE(named.ok()) << named.status();
+    EXPECT_EQ(named->state(), v1::Array::STATE_READY);
+  }
+  engine_->StopRecording();
+  TearDown();
+  Start({HostDevice(0)}, {});
+}
+
+}  // namespace
+}  // namespace stride::scheduler
