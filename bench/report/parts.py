@@ -57,7 +57,7 @@ def _clients(bin, rows, quick):
 
 
 PARTS = [
-    *(_service(name) for name in ("latency", "chain", "programs", "transfer", "shared", "compute", "compile", "fairness")),
+    *(_service(name) for name in ("latency", "chain", "programs", "transfer", "shared", "compute", "compile", "fairness", "tenants")),
     Part("clients", _clients, limit_s=240),
     Part("kernels", _kernels, optional=True),
     Part("operations", _operations, optional=True),

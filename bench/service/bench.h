@@ -48,6 +48,9 @@ Result<void> MeasureCompile(const Setup& setup, Report& report);
 // Two tenants that flood one device, and a third that asks for little. Needs a daemon that believes
 // the tenant's header.
 Result<void> MeasureFairness(const Setup& setup, Report& report);
+// Two tenants that send small operations in a row, each to a device of its own, against one of them
+// alone. Starts a daemon of its own; where no two devices are of one kind, with two CPU devices.
+Result<void> MeasureTenants(const Setup& setup, Report& report);
 
 // `devices/cpu:0` to `cpu:0`.
 inline std::string ShortName(const std::string& device) {

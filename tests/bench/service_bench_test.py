@@ -41,6 +41,9 @@ class ServiceBenchTest(unittest.TestCase):
         devices = sorted({id.split("/")[1] for id in rows if id.startswith("compile_cold/")})
         self.assertTrue(devices, run.stdout)
         expected = {id.format(device=device) for id in _COMPARED + _ALONE for device in devices}
+        # Two devices of one kind: this machine's, or CPU devices made for it.
+        expected |= {f"tenants/{who}/{device}" for who in ("one", "two") for device in ("cuda:0", "cpu:0") if f"tenants/two/{device}" in rows}
+        self.assertTrue(any(id.startswith("tenants/two/") for id in rows))
         if any(id.startswith("shared_up_dma/") for id in rows):  # a GPU is here
             expected |= {id for id in rows if "_dma/" in id}
         self.assertEqual(set(rows), expected)
