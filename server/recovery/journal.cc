@@ -69,16 +69,16 @@ absl::Status Journal::ReadBack() {
   return file_.Read([this](uint64_t key, bool erased, uint64_t offset, uint32_t size) {
     Forget(key);
     if (erased) return;
-    index_[key] = {offset, size};
+    *index_.Insert(key).first = {offset, size};
     live_bytes_ += sizeof(RecordHeader) + PadTo8(size);
   });
 }
 
 void Journal::Forget(uint64_t key) {
-  auto found = index_.find(key);
-  if (found == index_.end()) return;
-  live_bytes_ -= sizeof(RecordHeader) + PadTo8(found->second.size);
-  index_.erase(found);
+  const RecordIndex::Place* found = index_.Find(key);
+  if (found == nullptr) return;
+  live_bytes_ -= sizeof(RecordHeader) + PadTo8(found->size);
+  index_.Erase(key);
 }
 
 char* Journal::Append(uint64_t key, uint32_t size, bool erased) {
@@ -99,9 +99,9 @@ char* Journal::Append(uint64_t key, uint32_t size, bool erased) {
 char* Journal::Set(uint64_t key, uint32_t size) {
   char* room = Append(key, size, /*erased=*/false);
   if (room == nullptr) return nullptr;
-  auto [found, is_new] = index_.try_emplace(key);
-  if (!is_new) live_bytes_ -= sizeof(RecordHeader) + PadTo8(found->second.size);
-  found->second = {static_cast<uint64_t>(room - file_.at(0)), size};
+  auto [place, is_new] = index_.Insert(key);
+  if (!is_new) live_bytes_ -= sizeof(RecordHeader) + PadTo8(place->size);
+  *place = {static_cast<uint64_t>(room - file_.at(0)), size};
   live_bytes_ += sizeof(RecordHeader) + PadTo8(size);
   return room;
 }
@@ -112,7 +112,7 @@ void Journal::Set(uint64_t key, std::string_view bytes) {
 }
 
 void Journal::Erase(uint64_t key) {
-  if (index_.count(key) == 0) return;
+  if (!Has(key)) return;
   if (Append(key, 0, /*erased=*/true) != nullptr) Forget(key);
 }
 
@@ -131,14 +131,14 @@ void Journal::Compact() {
     return;  // goes on as it is
   uint64_t begin = JournalFile::kFirstBatch;
   uint64_t position = begin + sizeof(BatchHeader);
-  for (auto& [key, place] : index_) {
+  index_.ForEach([&](uint64_t key, RecordIndex::Place& place) {
     RecordHeader header{key, place.size, 0};
     std::memcpy(other_.at(position), &header, sizeof(header));
     position += sizeof(header);
     std::memcpy(other_.at(position), file_.at(place.offset), PadTo8(place.size));
     place.offset = position;
     position += PadTo8(place.size);
-  }
+  });
   other_.Commit(begin, position);
   STRIDE_CRASH_POINT("journal.compaction");
   other_.SetGeneration(file_.generation() + 1);
@@ -151,7 +151,9 @@ void Journal::Compact() {
 }
 
 void Journal::ForEach(const std::function<void(uint64_t, std::string_view)>& visit) const {
-  for (const auto& [key, place] : index_) visit(key, {file_.at(place.offset), place.size});
+  index_.ForEach([&](uint64_t key, const RecordIndex::Place& place) {
+    visit(key, {file_.at(place.offset), place.size});
+  });
 }
 
 }  // namespace stride::recovery

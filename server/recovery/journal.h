@@ -6,12 +6,12 @@
 #include <memory>
 #include <string_view>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/base/unique_fd.h"
 #include "server/keeper/keeper.h"
 #include "server/recovery/journal_file.h"
+#include "server/recovery/record_index.h"
 
 namespace stride::recovery {
 
@@ -38,7 +38,7 @@ class Journal {
   char* Set(uint64_t key, uint32_t size);
   void Set(uint64_t key, std::string_view bytes);
   void Erase(uint64_t key);
-  bool Has(uint64_t key) const { return index_.count(key) > 0; }
+  bool Has(uint64_t key) const { return index_.Find(key) != nullptr; }
 
   // Makes what was set and erased since visible, at once. An error (no memory) is for good: the
   // files then hold what the last good commit left.
@@ -56,10 +56,6 @@ class Journal {
   void ResetAttempts() { file_.ResetAttempts(); }
 
  private:
-  struct Place {
-    uint64_t offset;  // of the bytes
-    uint32_t size;
-  };
   explicit Journal(keeper::Keeper* keeper) : keeper_(keeper) {}
   absl::Status ReadBack();
   char* Append(uint64_t key, uint32_t size, bool erased);
@@ -70,7 +66,7 @@ class Journal {
   keeper::Keeper* const keeper_;
   JournalFile file_, other_;
   int file_index_ = 0;  // the name of file_; the other has the other
-  absl::flat_hash_map<uint64_t, Place> index_;
+  RecordIndex index_;
   uint64_t live_bytes_ = 0;  // of records, their headers included
   uint64_t end_ = 0;         // of what was appended
   bool in_batch_ = false;

@@ -199,6 +199,35 @@ TEST_F(JournalTest, RandomChangesAreReadBack) {
   EXPECT_EQ(journal->num_records(), expected.size());
 }
 
+// Runs of keys that come and go, as kinds with ids that are counted up, and some that stay.
+TEST(RecordIndexTest, IsAsAMap) {
+  RecordIndex index;
+  std::map<uint64_t, uint64_t> expected;
+  std::mt19937_64 random(1);
+  uint64_t next = 0;
+  for (int i = 0; i < 200000; ++i) {
+    const uint64_t kind = random() % 15;
+    const bool recent = random() % 8 != 0;
+    const uint64_t id = recent ? next - std::min<uint64_t>(next, random() % 400) : random() % 5000;
+    const uint64_t key = kind << 56 | id;
+    next += random() % 3 == 0 ? 1 : 0;
+    if (random() % 2 == 0) {
+      auto [place, is_new] = index.Insert(key);
+      ASSERT_EQ(is_new, expected.count(key) == 0);
+      place->offset = expected[key] = static_cast<uint64_t>(i);
+    } else {
+      index.Erase(key);
+      expected.erase(key);
+    }
+    const RecordIndex::Place* found = index.Find(key);
+    ASSERT_EQ(found != nullptr, expected.count(key) > 0);
+    ASSERT_EQ(index.size(), expected.size());
+  }
+  std::map<uint64_t, uint64_t> all;
+  index.ForEach([&](uint64_t key, const RecordIndex::Place& place) { all[key] = place.offset; });
+  EXPECT_EQ(all, expected);
+}
+
 // A death during a compaction leaves the old file the valid one.
 TEST_F(JournalTest, AFileWithoutAGenerationDoesNotCount) {
   auto journal = Create();

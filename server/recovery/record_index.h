@@ -1,0 +1,95 @@
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+
+namespace stride::recovery {
+
+// Where each record of a journal is, by key. Keys are kinds with ids that are counted up (key.h),
+// and most go soon after they came: so places lie in pages of neighbours, and which page was asked
+// for lately is remembered, also that there is none. A plain hash table of such keys is a miss of
+// the caches for each, and is full of the traces of those that have gone. Not thread-safe.
+class RecordIndex {
+ public:
+  struct Place {
+    uint64_t offset = 0;  // of the bytes
+    uint32_t size = 0;
+  };
+
+  // Null: there is none. Good until the next change.
+  Place* Find(uint64_t key) const {
+    Page* page = PageOf(key);
+    return page != nullptr && (page->used & Bit(key)) != 0 ? &page->places[key % kPage] : nullptr;
+  }
+  // Made where there is none; true: it is new.
+  std::pair<Place*, bool> Insert(uint64_t key) {
+    Page* page = PageOf(key);
+    if (page == nullptr) {
+      page = (pages_[key / kPage] = std::make_unique<Page>()).get();
+      Remembered(key) = {key / kPage, page};
+    }
+    const bool is_new = (page->used & Bit(key)) == 0;
+    page->used |= Bit(key);
+    if (is_new) ++size_;
+    return {&page->places[key % kPage], is_new};
+  }
+  // One that is not there may be given.
+  void Erase(uint64_t key) {
+    Page* page = PageOf(key);
+    if (page == nullptr || (page->used & Bit(key)) == 0) return;
+    page->used &= ~Bit(key);
+    --size_;
+    if (page->used != 0) return;
+    pages_.erase(key / kPage);
+    Remembered(key) = {key / kPage, nullptr};
+  }
+  size_t size() const { return size_; }
+
+  // Calls `visit` with each key and its place, in no order.
+  template <typename Visit>
+  void ForEach(Visit visit) const {
+    for (const auto& [number, page] : pages_) {
+      for (uint32_t left = page->used; left != 0; left &= left - 1) {
+        const int i = std::countr_zero(left);
+        visit(number * kPage + static_cast<uint64_t>(i), page->places[i]);
+      }
+    }
+  }
+
+ private:
+  static constexpr uint64_t kPage = 32;  // the bits of Page::used
+  static constexpr size_t kRemembered = 64;
+  struct Page {
+    uint32_t used = 0;
+    std::array<Place, kPage> places;
+  };
+  struct Lately {
+    uint64_t number = UINT64_MAX;
+    Page* page = nullptr;
+  };
+  static uint32_t Bit(uint64_t key) { return uint32_t{1} << (key % kPage); }
+  // Kinds, in the upper byte, and ids apart.
+  Lately& Remembered(uint64_t key) const {
+    return lately_[(key / kPage ^ (key >> 56) * 7) % kRemembered];
+  }
+  Page* PageOf(uint64_t key) const {
+    Lately& lately = Remembered(key);
+    if (lately.number != key / kPage) {
+      auto found = pages_.find(key / kPage);
+      lately = {key / kPage, found != pages_.end() ? found->second.get() : nullptr};
+    }
+    return lately.page;
+  }
+
+  absl::flat_hash_map<uint64_t, std::unique_ptr<Page>> pages_;  // by key / kPage
+  mutable std::array<Lately, kRemembered> lately_;
+  size_t size_ = 0;
+};
+
+}  // namespace stride::recovery
