@@ -2,6 +2,7 @@
 // error.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,11 @@ Result<void> MeasureFairness(const Setup& setup, Report& report);
 // Two tenants that send small operations in a row, each to a device of its own, against one of them
 // alone. Starts a daemon of its own; where no two devices are of one kind, with two CPU devices.
 Result<void> MeasureTenants(const Setup& setup, Report& report);
+
+// Seconds for each of `num_ops` adds, one after the other on one array of 1,000 float32, all sent
+// before the first is waited for. `ready` is called before the first, when the array is there.
+Result<double> RunChain(Client& client, const PutOptions& put, int num_ops,
+                        const std::function<void()>& ready = nullptr);
 
 // `devices/cpu:0` to `cpu:0`.
 inline std::string ShortName(const std::string& device) {

@@ -6,10 +6,13 @@ namespace {
 
 constexpr int64_t kElements = 1000;
 
-// Seconds for each of `num_ops` adds, one after the other on one array.
-Result<double> RunChain(Client& client, const PutOptions& put, int num_ops) {
+}  // namespace
+
+Result<double> RunChain(Client& client, const PutOptions& put, int num_ops,
+                        const std::function<void()>& ready) {
   BENCH_TRY(start_array, client.Put(std::vector<float>(kElements), {kElements}, put));
   BENCH_OK(client.Synchronize());
+  if (ready) ready();
   const auto start = Clock::now();
   Array array = std::move(start_array);
   for (int i = 0; i < num_ops; ++i) array = client.Ufunc("add", {array, 1.0});
@@ -19,6 +22,8 @@ Result<double> RunChain(Client& client, const PutOptions& put, int num_ops) {
   if (values.back() != static_cast<float>(num_ops)) return Broken("The chain's result is wrong");
   return seconds;
 }
+
+namespace {
 
 Result<void> MeasureOne(const Setup& setup, const Transport& transport, const std::string& device,
                         Report& report) {

@@ -1,4 +1,5 @@
-#include <cstdio>
+#include <unistd.h>
+
 #include <fstream>
 #include <latch>
 #include <map>
@@ -6,15 +7,11 @@
 #include <optional>
 #include <thread>
 
-#include <unistd.h>
-
 #include "bench/service/bench.h"
 #include "bench/service/process.h"
 
 namespace stride::bench {
 namespace {
-
-constexpr int64_t kElements = 1000;
 
 // Of this benchmark's own daemon alone, which knows their SHA-256.
 struct Tenant {
@@ -69,40 +66,29 @@ Result<std::vector<std::string>> TwoDevices(const Daemon& daemon) {
   return std::vector<std::string>();
 }
 
-// A row of operations on a device, again and again.
-class Worker {
- public:
-  static Result<Worker> Make(const Daemon& daemon, const Tenant& tenant, std::string device) {
+// Who sends operations, and to which device.
+struct Worker {
+  static Result<Worker> Make(const Daemon& daemon, const Tenant& tenant,
+                             const std::string& device) {
     BENCH_TRY(client, daemon.Connect(tenant));
-    return Worker(std::move(client), std::move(device));
+    Worker worker{.client = std::move(client)};
+    worker.put.device = device;
+    return worker;
   }
 
-  // Seconds for each of `num_ops` adds, all sent before the first is waited for, from when all
-  // others have come to `begin`.
+  // Once all others have come to `begin`.
   Result<double> Run(int num_ops, std::latch& begin) {
-    PutOptions put;
-    put.device = device_;
-    auto first = client_.Put(std::vector<float>(kElements), {kElements}, put);
-    const auto there = client_.Synchronize();
-    begin.arrive_and_wait();
-    if (!first) return first.error();
-    if (!there) return there.error();
-    const auto start = Clock::now();
-    Array array = std::move(first).value();
-    for (int i = 0; i < num_ops; ++i) array = client_.Ufunc("add", {array, 1.0});
-    BENCH_OK(client_.Synchronize());
-    const double seconds = SecondsSince(start) / num_ops;
-    BENCH_TRY(values, client_.Fetch<float>(array));
-    if (values.back() != static_cast<float>(num_ops)) return Broken("The chain's result is wrong");
+    bool came = false;
+    auto seconds = RunChain(client, put, num_ops, [&] {
+      came = true;
+      begin.arrive_and_wait();
+    });
+    if (!came) begin.count_down();  // the others do not wait for what failed
     return seconds;
   }
 
- private:
-  Worker(Client client, std::string device)
-      : client_(std::move(client)), device_(std::move(device)) {}
-
-  Client client_;
-  std::string device_;
+  Client client;
+  PutOptions put;
 };
 
 // The mean of what each took for an operation.

@@ -1,13 +1,13 @@
 #pragma once
 
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "server/base/bits.h"
 
 namespace stride::recovery {
 
@@ -54,11 +54,11 @@ class RecordIndex {
   // Calls `visit` with each key and its place, in no order.
   template <typename Visit>
   void ForEach(Visit visit) const {
-    for (const auto& [number, page] : pages_) {
-      for (uint32_t left = page->used; left != 0; left &= left - 1) {
-        const int i = std::countr_zero(left);
-        visit(number * kPage + static_cast<uint64_t>(i), page->places[i]);
-      }
+    for (const auto& entry : pages_) {
+      Page& page = *entry.second;
+      ForEachBit(page.used, [&](int i) {
+        visit(entry.first * kPage + static_cast<uint64_t>(i), page.places[i]);
+      });
     }
   }
 

@@ -14,18 +14,18 @@ void Take(absl::Mutex& mutex) ABSL_NO_THREAD_SAFETY_ANALYSIS {
   if (!take() && !SpinUntil(take, kPatience)) mutex.Lock();
 }
 
-// Of all stripes that are in use, and so of all that can be; Core::mutex is held.
+// All stripes that are in use, and so all that can be; Core::mutex is held.
 void TakeStripes(Section& section) {
   section.stripe = Section::kAll;
   section.taken = section.core->used_stripes.load(std::memory_order_relaxed);
-  for (uint64_t left = section.taken; left != 0; left &= left - 1)
-    Take(section.core->stripes[std::countr_zero(left)].mutex);
+  ForEachBit(section.taken, [&](int stripe) { Take(section.core->stripes[stripe].mutex); });
   section.core->reclaimer->LevelUses();
 }
 
-void GiveStripes(Section& section) ABSL_NO_THREAD_SAFETY_ANALYSIS {
-  for (; section.taken != 0; section.taken &= section.taken - 1)
-    section.core->stripes[std::countr_zero(section.taken)].mutex.Unlock();
+void GiveStripes(Section& section) {
+  ForEachBit(std::exchange(section.taken, 0), [&](int stripe) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    section.core->stripes[stripe].mutex.Unlock();
+  });
 }
 
 // What a section leaves to be done without a lock.
@@ -40,27 +40,31 @@ void DoDeferred(Section::Deferred deferred,
 
 }  // namespace
 
-Locked::Locked(Core& core) : core_(core), within_(IsWithin(/*all=*/true)) {
-  if (within_) return;
-  section_.core = &core;
-  TakeAll();
+Locked::Locked(Core& core) : core_(core) {
+  if (JoinAround(/*all=*/true)) return;
+  section_.emplace().core = &core;
+  Take(core.mutex);
+  TakeStripes(*section_);
+  current_section = &*section_;
 }
 
-Locked::Locked(Core& core, const TenantId& tenant) : core_(core), within_(IsWithin(/*all=*/false)) {
-  if (within_) return;
-  section_.core = &core;
-  section_.stripe = StripeOf(tenant);
-  section_.taken = uint64_t{1} << section_.stripe;
-  if ((core.used_stripes.load(std::memory_order_acquire) & section_.taken) == 0) {
+Locked::Locked(Core& core, const TenantId& tenant) : core_(core) {
+  if (JoinAround(/*all=*/false)) return;
+  Section& section = section_.emplace();
+  section.core = &core;
+  section.stripe = StripeOf(tenant);
+  section.taken = uint64_t{1} << section.stripe;
+  if ((core.used_stripes.load(std::memory_order_acquire) & section.taken) == 0) {
     // Not while somebody has all that were in use.
     absl::MutexLock lock(&core.mutex);
-    core.used_stripes.fetch_or(section_.taken, std::memory_order_release);
+    core.used_stripes.fetch_or(section.taken, std::memory_order_release);
   }
-  Take(core.stripes[section_.stripe].mutex);
-  current_section = &section_;
+  Take(core.stripes[section.stripe].mutex);
+  current_section = &section;
 }
 
-bool Locked::IsWithin(bool all) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+// False: there is no section around this one.
+bool Locked::JoinAround(bool all) {
   Section* const around = current_section;
   if (around == nullptr || around->core != &core_) return false;
   assert(around->together);
@@ -71,12 +75,6 @@ bool Locked::IsWithin(bool all) ABSL_NO_THREAD_SAFETY_ANALYSIS {
   Take(core_.mutex);
   TakeStripes(*around);
   return true;
-}
-
-void Locked::TakeAll() {
-  Take(core_.mutex);
-  TakeStripes(section_);
-  current_section = &section_;
 }
 
 void Locked::EndPart() {
@@ -95,27 +93,27 @@ void Locked::EndPart() {
 void Locked::GiveBack() ABSL_NO_THREAD_SAFETY_ANALYSIS {
   EndPart();
   current_section = nullptr;
-  GiveStripes(section_);
-  if (section_.stripe == Section::kAll) core_.mutex.Unlock();
+  GiveStripes(*section_);
+  if (section_->stripe == Section::kAll) core_.mutex.Unlock();
 }
 
 Locked::~Locked() {
-  if (within_) return;
+  if (!section_.has_value()) return;
   GiveBack();
-  DoDeferred(std::move(section_.deferred), section_.outgoing);
+  DoDeferred(std::move(section_->deferred), section_->outgoing);
 }
 
 bool Locked::Await(const absl::Condition& condition,
                    absl::Time deadline) ABSL_NO_THREAD_SAFETY_ANALYSIS {
   core_.AssertAll();
-  assert(!within_);
+  assert(section_.has_value());
   if (condition.Eval()) return true;
   GiveBack();
-  DoDeferred(std::exchange(section_.deferred, {}), std::exchange(section_.outgoing, {}));
+  DoDeferred(std::exchange(section_->deferred, {}), std::exchange(section_->outgoing, {}));
   Take(core_.mutex);
   const bool holds = stride::Await(core_.mutex, condition, deadline);
-  TakeStripes(section_);
-  current_section = &section_;
+  TakeStripes(*section_);
+  current_section = &*section_;
   return holds;
 }
 

@@ -2,11 +2,11 @@
 
 #include <array>
 #include <atomic>
-#include <bit>
 #include <cassert>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +14,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/synchronization/mutex.h"
+#include "server/base/bits.h"
 #include "server/base/block_pool.h"
 #include "server/base/executor.h"
 #include "server/base/stripe.h"
@@ -127,9 +128,7 @@ struct Core {
   // Calls `visit` with each stripe that this thread has and that ever had a buffer.
   template <typename Visit>
   void ForEachStripe(Visit visit) const {
-    const Section& mine = section();
-    uint64_t left = mine.stripe == Section::kAll ? reclaimer->used_stripes() : mine.taken;
-    for (; left != 0; left &= left - 1) visit(std::countr_zero(left));
+    ForEachBit(HoldsAll() ? reclaimer->used_stripes() : section().taken, visit);
   }
   // The tenant's stripe, which this thread has.
   int StripeFor(const TenantId& tenant) const {
@@ -214,17 +213,15 @@ class Locked {
   bool Await(const absl::Condition& condition, absl::Time deadline);
 
   // This one is Engine::Together.
-  void BeginTogether() { section_.together = true; }
+  void BeginTogether() { section_->together = true; }
 
  private:
-  bool IsWithin(bool all);
-  void TakeAll();
+  bool JoinAround(bool all);
   void EndPart();
   void GiveBack();
 
   Core& core_;
-  Section section_;
-  const bool within_;
+  std::optional<Section> section_;  // none: it is part of the one around it
 };
 
 }  // namespace stride::scheduler

@@ -527,9 +527,9 @@ std::vector<v1::DeviceSample> EngineImpl::SampleDevices() {
 }
 
 void EngineImpl::AwaitHealth(absl::Time deadline) {
-  absl::MutexLock lock(&core_.mutex);
+  Locked lock(core_);
   auto known = [this] { return scheduler_.health().AllKnown(); };
-  Await(core_.mutex, absl::Condition(&known), deadline);
+  lock.Await(absl::Condition(&known), deadline);
 }
 
 void EngineImpl::DeviceBroke(const std::string& device, const std::string& why) {

@@ -66,14 +66,6 @@ void Scheduler::StartMove(const std::shared_ptr<Task>& task,
   if (!StartPeerMove(lane, buffer, target, move)) core_->executor.Run(std::move(move));
 }
 
-void Scheduler::MoveAtHand(Task& task, store::Buffer& buffer, const store::Allocation& target) {
-  if (task.move_start == absl::Time()) task.move_start = core_->Now();
-  std::memcpy(target.data(), BytesAtHand(buffer, target), static_cast<size_t>(buffer.size));
-  buffer.AddReplica(task.lane->device, target);
-  task.move_end = core_->Now();
-  account(task.lane->device).upload_bytes += buffer.size;
-}
-
 // What is small and in memory that the daemon sees, as the target is.
 const void* Scheduler::BytesAtHand(const store::Buffer& buffer, const store::Allocation& to) {
   if (!to.mapped() || buffer.size > kCopyAtOnceBytes) return nullptr;

@@ -1,5 +1,6 @@
 // Scheduler: what a placed task needs before it can be sent to its worker.
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -279,27 +280,40 @@ bool Scheduler::TakeMemoryAtHand(const std::shared_ptr<Task>& task, const Buffer
   Lane& lane = *task->lane;
   if (task->holding || task->waits_memory || !lane.memory_queue.empty()) return false;
   if (BytesOf(*task) > memory_.limit_bytes(lane.device)) return false;
-  const bool reads_once = ReadsOnce(*task);
   absl::InlinedVector<store::Allocation, 3> blocks;
   for (const auto& buffer : lacking) {
-    const auto size = static_cast<uint64_t>(buffer->size);
     store::Allocation& block = blocks.emplace_back();
-    const bool in_place = buffer->passing && size <= kMaxInPlaceBytes && reads_once &&
-                          memory_.AllocateZeroCopy(lane, size, &block);
-    const bool found = in_place || memory_.AllocateAtHand(lane, size, &block);
+    const bool found = AllocateInPlace(*task, *buffer, &block) ||
+                       memory_.AllocateAtHand(lane, static_cast<uint64_t>(buffer->size), &block);
     if (found && (MakesWhole(*task, *buffer) || BytesAtHand(*buffer, block) != nullptr)) continue;
     if (!found) blocks.pop_back();
     for (const store::Allocation& taken : blocks) Memory::Free(lane, taken);
     return false;
   }
   lane.last_used = core_->Now();
-  for (size_t i = 0; i < lacking.size(); ++i) {
-    if (MakesWhole(*task, *lacking[i])) {
-      lacking[i]->AddReplica(lane.device, blocks[i]);
-    } else {
-      MoveAtHand(*task, *lacking[i], blocks[i]);
-    }
+  for (size_t i = 0; i < lacking.size(); ++i) FillAtHand(*task, *lacking[i], blocks[i]);
+  return true;
+}
+
+bool Scheduler::AllocateInPlace(const Task& task, const store::Buffer& buffer,
+                                store::Allocation* block) {
+  const auto size = static_cast<uint64_t>(buffer.size);
+  return buffer.passing && size <= kMaxInPlaceBytes && ReadsOnce(task) &&
+         memory_.AllocateZeroCopy(*task.lane, size, block);
+}
+
+bool Scheduler::FillAtHand(Task& task, store::Buffer& buffer, const store::Allocation& block) {
+  if (MakesWhole(task, buffer)) {
+    buffer.AddReplica(task.lane->device, block);
+    return true;
   }
+  const void* const bytes = BytesAtHand(buffer, block);
+  if (bytes == nullptr) return false;
+  if (task.move_start == absl::Time()) task.move_start = core_->Now();
+  std::memcpy(block.data(), bytes, static_cast<size_t>(buffer.size));
+  buffer.AddReplica(task.lane->device, block);
+  task.move_end = core_->Now();
+  account(task.lane->device).upload_bytes += buffer.size;
   return true;
 }
 
@@ -324,10 +338,10 @@ bool Scheduler::TakeMemory(const std::shared_ptr<Task>& task, const Buffers& lac
   Memory::Outcome outcome = Memory::Outcome::kAllocated;
   size_t count = 0;
   while (count < lacking.size()) {
-    auto size = static_cast<uint64_t>(lacking[count]->size);
-    const bool in_place = lacking[count]->passing && size <= kMaxInPlaceBytes && ReadsOnce(*task) &&
-                          memory_.AllocateZeroCopy(lane, size, &blocks[count]);
-    outcome = in_place ? Memory::Outcome::kAllocated : Allocate(lane, size, turn, &blocks[count]);
+    outcome =
+        AllocateInPlace(*task, *lacking[count], &blocks[count])
+            ? Memory::Outcome::kAllocated
+            : Allocate(lane, static_cast<uint64_t>(lacking[count]->size), turn, &blocks[count]);
     if (outcome != Memory::Outcome::kAllocated) break;
     ++count;
   }
@@ -342,15 +356,10 @@ bool Scheduler::TakeMemory(const std::shared_ptr<Task>& task, const Buffers& lac
     return false;
   }
   for (size_t i = 0; i < lacking.size(); ++i) {
-    if (MakesWhole(*task, *lacking[i])) {
-      lacking[i]->AddReplica(lane.device, blocks[i]);
-    } else if (BytesAtHand(*lacking[i], blocks[i]) != nullptr) {
-      MoveAtHand(*task, *lacking[i], blocks[i]);
-    } else {
-      ++task->num_moves;
-      moves_[{lacking[i].get(), lane.device}].waiters.push_back(task);
-      StartMove(task, lacking[i], blocks[i]);
-    }
+    if (FillAtHand(*task, *lacking[i], blocks[i])) continue;
+    ++task->num_moves;
+    moves_[{lacking[i].get(), lane.device}].waiters.push_back(task);
+    StartMove(task, lacking[i], blocks[i]);
   }
   return true;
 }

@@ -119,6 +119,11 @@ class Scheduler {
   using Buffers = absl::InlinedVector<std::shared_ptr<store::Buffer>, 3>;
   // What its lane has at hand: nobody else is concerned.
   bool TakeMemoryAtHand(const std::shared_ptr<Task>& task, const Buffers& lacking);
+  // Of what a call brings or takes with it, in host memory that the task's device uses.
+  bool AllocateInPlace(const Task& task, const store::Buffer& buffer, store::Allocation* block);
+  // The block is the buffer's: the task makes its content, or it is copied there at once. False: it
+  // has to be moved.
+  bool FillAtHand(Task& task, store::Buffer& buffer, const store::Allocation& block);
   bool TakeMemory(const std::shared_ptr<Task>& task, const Buffers& lacking);
   // Has it prepared in a section of all, after this one.
   void PrepareWithAll(const std::shared_ptr<Task>& task);
@@ -166,8 +171,6 @@ class Scheduler {
                        const std::shared_ptr<store::Buffer>& buffer);
   // Copies a whole block, or `bytes` when `from` is null. Blocks; the lock must not be held.
   static const void* BytesAtHand(const store::Buffer& buffer, const store::Allocation& to);
-  // Copies these at once.
-  void MoveAtHand(Task& task, store::Buffer& buffer, const store::Allocation& target);
   bool StartPeerMove(Lane& to, const std::shared_ptr<store::Buffer>& buffer,
                      const store::Allocation& target, std::function<void()> otherwise);
   absl::Status MapFor(Lane& lane, const std::shared_ptr<store::Arena>& arena, bool peer);
@@ -199,6 +202,7 @@ class Scheduler {
   void ChargeTurn(Lane& lane, double run_seconds);
   double Budget(Lane& lane);
   void GiveTurns(int device);
+  FairShare::Flow* NextTurn(int device);
   void WakeForTurns(int device, absl::Time wake);
 
   void Pump(Lane& lane);

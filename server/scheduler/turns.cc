@@ -45,30 +45,29 @@ double Scheduler::Budget(Lane& lane) {
   return budget;
 }
 
+// Null: nobody's turn begins; the timer looks again when one may.
+FairShare::Flow* Scheduler::NextTurn(int device) {
+  Turns& turns = turns_[device];
+  absl::Time wake;
+  {
+    absl::MutexLock lock(&turns.mutex);
+    turns.share.Advance(core_->Now());
+    if (FairShare::Flow* flow = turns.share.TakeTurn()) return flow;
+    wake = turns.share.wake();
+    if (wake >= turns.wake) return nullptr;  // it looks before
+    turns.wake = wake;
+  }
+  WakeForTurns(device, wake);
+  return nullptr;
+}
+
 // A lane of another stripe has a section of its own for its turn, after this one.
 void Scheduler::GiveTurns(int device) {
   Section& section = core_->section();
-  if (std::find(section.giving.begin(), section.giving.end(), device) != section.giving.end())
-    return;
-  section.giving.push_back(device);
-  Turns& turns = turns_[device];
-  absl::Time wake;
-  for (;;) {
-    FairShare::Flow* flow;
-    {
-      absl::MutexLock lock(&turns.mutex);
-      turns.share.Advance(core_->Now());
-      flow = turns.share.TakeTurn();
-      if (flow == nullptr) {
-        wake = turns.share.wake();
-        if (wake < turns.wake) {
-          turns.wake = wake;
-        } else {
-          wake = absl::InfiniteFuture();  // somebody looks before
-        }
-        break;
-      }
-    }
+  auto& giving = section.giving;
+  if (std::find(giving.begin(), giving.end(), device) != giving.end()) return;
+  giving.push_back(device);
+  while (FairShare::Flow* flow = NextTurn(device)) {
     Lane& lane = *flow->lane;
     if (core_->HoldsAll() || StripeOf(lane.tenant) == section.stripe) {
       Pump(lane);
@@ -79,8 +78,7 @@ void Scheduler::GiveTurns(int device) {
       });
     }
   }
-  section.giving.erase(std::find(section.giving.begin(), section.giving.end(), device));
-  if (wake != absl::InfiniteFuture()) WakeForTurns(device, wake);
+  giving.erase(std::find(giving.begin(), giving.end(), device));
 }
 
 void Scheduler::WakeForTurns(int device, absl::Time wake) {

@@ -1,8 +1,9 @@
 #include "server/store/buffer.h"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
+
+#include "server/base/bits.h"
 
 namespace stride::store {
 
@@ -54,8 +55,7 @@ uint64_t Reclaimer::NextUse(int stripe) {
 }
 
 void Reclaimer::LevelUses() {
-  for (uint64_t left = used_stripes(); left != 0; left &= left - 1)
-    RaiseUses(parts_[std::countr_zero(left)].num_uses);
+  ForEachBit(used_stripes(), [this](int stripe) { RaiseUses(parts_[stripe].num_uses); });
 }
 
 void Reclaimer::RaiseUses(uint64_t count) {
@@ -67,13 +67,13 @@ void Reclaimer::RaiseUses(uint64_t count) {
 std::shared_ptr<Buffer> Reclaimer::NextUsed(int place, bool spare, Use* after) {
   std::shared_ptr<Buffer> first;
   Use first_use;
-  for (uint64_t left = used_stripes(); left != 0; left &= left - 1) {
+  ForEachBit(used_stripes(), [&](int stripe) {
     Use use = *after;
-    std::shared_ptr<Buffer> next = NextOf(parts_[std::countr_zero(left)], place, spare, &use);
-    if (next == nullptr || (first != nullptr && first_use < use)) continue;
+    std::shared_ptr<Buffer> next = NextOf(parts_[stripe], place, spare, &use);
+    if (next == nullptr || (first != nullptr && first_use < use)) return;
     first = std::move(next);
     first_use = use;
-  }
+  });
   if (first != nullptr) *after = first_use;
   return first;
 }

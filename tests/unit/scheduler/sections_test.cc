@@ -76,9 +76,12 @@ class SectionsTest : public ::testing::Test {
       ASSERT_TRUE(engine_->CreateSession(tenant, request).ok());
     }
   }
-  void TearDown() override {
+  void End() {
     EXPECT_TRUE(EndEngine(*broker_, *engine_));
     engine_.reset();
+  }
+  void TearDown() override {
+    if (engine_ != nullptr) End();
   }
 
   static v1::Operation Fill(uint64_t handle) {
@@ -102,10 +105,10 @@ class SectionsTest : public ::testing::Test {
     EXPECT_TRUE(ticket.ok()) << ticket.status();
     return ticket.ok() ? *ticket : nullptr;
   }
-  static void Release(Engine& engine, const TenantId& tenant, uint64_t handle) {
+  void Release(const TenantId& tenant, uint64_t handle) {
     v1::Release release;
     release.add_handles(handle);
-    EXPECT_TRUE(engine.Release(tenant, kSession, release).ok());
+    EXPECT_TRUE(engine_->Release(tenant, kSession, release).ok());
   }
 
   // Calls `work` while the tenant's section lasts, on another thread.
@@ -146,7 +149,7 @@ TEST_F(SectionsTest, AnotherTenantsSectionHoldsNobodyUp) {
       std::vector<std::shared_ptr<Ticket>> tickets;
       for (uint64_t i = 1; i < 100; ++i) {
         tickets.push_back(Submit(kB, Add(i, i, i + 1)));
-        Release(*engine_, kB, i);
+        Release(kB, i);
       }
       for (const auto& ticket : tickets) {
         absl::Notification told;
@@ -158,9 +161,8 @@ TEST_F(SectionsTest, AnotherTenantsSectionHoldsNobodyUp) {
         EXPECT_EQ(ticket->TakeOutcome({false}).arrays.size(), 1u);
       }
     });
-    TearDown();
+    End();
   }
-  Start({HostDevice(0)}, {});
 }
 
 // What concerns all waits for those who are within, and they see it whole.
@@ -209,7 +211,7 @@ TEST_F(SectionsTest, ManyTenantsAtOnce) {
           tickets.push_back(Submit(tenant, Fill(next)));
           for (int i = 0; i < kChain; ++i) {
             tickets.push_back(Submit(tenant, Add(next, next, next + 1)));
-            Release(*engine_, tenant, next++);
+            Release(tenant, next++);
           }
           for (const auto& ticket : tickets) {
             ticket->OnDone([&](const absl::Status& status) {
@@ -220,7 +222,7 @@ TEST_F(SectionsTest, ManyTenantsAtOnce) {
         }
         if (round % 3 == 0) tickets.back()->Wait(absl::InfiniteFuture()).IgnoreError();
         tickets.back()->TakeOutcome({true});
-        Release(*engine_, tenant, next++);
+        Release(tenant, next++);
       }
     });
   }
@@ -286,7 +288,7 @@ TEST_F(SectionsTest, WhatManyTenantsLeftIsFoundAgain) {
       for (uint64_t i = kFirst; i < kFirst + kRounds; ++i) {
         auto together = engine_->BeginTogether(tenant);
         last = Submit(tenant, Add(i, i, i + 1));
-        Release(*engine_, tenant, i);
+        Release(tenant, i);
         v1::Operation change = Add(kNamed, i + 1, kNamed);
         change.mutable_outputs(0)->set_existing(true);
         last = Submit(tenant, change);
@@ -296,7 +298,7 @@ TEST_F(SectionsTest, WhatManyTenantsLeftIsFoundAgain) {
   }
   for (std::thread& thread : threads) thread.join();
   engine_->StopRecording();
-  TearDown();
+  End();
   store.reset();
 
   store = open();
@@ -319,8 +321,7 @@ TEST_F(SectionsTest, WhatManyTenantsLeftIsFoundAgain) {
     EXPECT_EQ(named->state(), v1::Array::STATE_READY);
   }
   engine_->StopRecording();
-  TearDown();
-  Start({HostDevice(0)}, {});
+  End();
 }
 
 }  // namespace
