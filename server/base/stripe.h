@@ -11,8 +11,9 @@ namespace stride {
 // stripe, with a lock of its own.
 inline constexpr int kNumStripes = 64;
 
-// The same in every process. By the first and the last bytes of the name, which are where names
-// differ: it is asked for several times with every operation.
+// The same in every process and version: journals are by it (recovery/journals.h). By the first and
+// the last bytes of the name, which are where names differ: it is asked for several times with
+// every operation.
 inline int StripeOf(const TenantId& tenant) {
   const char* const name = tenant.value.data();
   const size_t size = tenant.value.size();

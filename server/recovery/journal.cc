@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "server/base/crash_point.h"
 
 namespace stride::recovery {
@@ -19,11 +20,16 @@ constexpr uint64_t kCompactFrom = JournalFile::kSmallestFile / 4 * 3;
 }  // namespace
 
 absl::Status Journal::StoreFile(int index, const JournalFile& file) {
-  return keeper_->Store(kFileNames[index], file.fd());
+  return keeper_->Store(FileName(name_, index), file.fd());
 }
 
-absl::StatusOr<std::unique_ptr<Journal>> Journal::Create(keeper::Keeper* keeper) {
-  std::unique_ptr<Journal> journal(new Journal(keeper));
+std::string Journal::FileName(const std::string& journal, int file) {
+  return absl::StrCat(journal, "-", file);
+}
+
+absl::StatusOr<std::unique_ptr<Journal>> Journal::Create(keeper::Keeper* keeper,
+                                                         const std::string& name) {
+  std::unique_ptr<Journal> journal(new Journal(keeper, name));
   auto first = JournalFile::Create();
   if (!first.ok()) return first.status();
   auto second = JournalFile::Create();
@@ -38,16 +44,19 @@ absl::StatusOr<std::unique_ptr<Journal>> Journal::Create(keeper::Keeper* keeper)
   return journal;
 }
 
-absl::StatusOr<std::unique_ptr<Journal>> Journal::Open(keeper::Keeper* keeper, UniqueFd first,
+absl::StatusOr<std::unique_ptr<Journal>> Journal::Open(keeper::Keeper* keeper,
+                                                       const std::string& name, UniqueFd first,
                                                        UniqueFd second) {
-  std::unique_ptr<Journal> journal(new Journal(keeper));
+  std::unique_ptr<Journal> journal(new Journal(keeper, name));
   JournalFile files[2];
   UniqueFd* descriptors[2] = {&first, &second};
   for (int i = 0; i < 2; ++i) {
-    auto file = descriptors[i]->valid() ? JournalFile::Open(std::move(*descriptors[i]))
-                                        : JournalFile::Create();
+    const bool missing = !descriptors[i]->valid();
+    auto file = missing ? JournalFile::Create() : JournalFile::Open(std::move(*descriptors[i]));
     if (!file.ok()) return file.status();
     files[i] = *std::move(file);
+    if (!missing) continue;
+    if (absl::Status status = journal->StoreFile(i, files[i]); !status.ok()) return status;
   }
   int newer = files[1].generation() > files[0].generation() ? 1 : 0;
   if (files[newer].generation() == 0)
@@ -56,11 +65,6 @@ absl::StatusOr<std::unique_ptr<Journal>> Journal::Open(keeper::Keeper* keeper, U
   journal->other_ = std::move(files[1 - newer]);
   journal->file_index_ = newer;
   if (absl::Status status = journal->ReadBack(); !status.ok()) return status;
-  // They may have been given in the other order, and one may be new.
-  for (int i = 0; i < 2; ++i) {
-    const JournalFile& file = i == newer ? journal->file_ : journal->other_;
-    if (absl::Status status = journal->StoreFile(i, file); !status.ok()) return status;
-  }
   return journal;
 }
 
@@ -145,9 +149,17 @@ void Journal::Compact() {
   STRIDE_CRASH_POINT("journal.after_compaction");
   std::swap(file_, other_);
   file_index_ = 1 - file_index_;
+  wanted_ = std::max(wanted_, end_);
   end_ = position;
-  // A time of much work does not hold its memory for good.
-  other_.Shrink(std::max(JournalFile::kSmallestFile, PadTo8(live_bytes_) / 4096 * 4096 * 4));
+}
+
+void Journal::Trim() {
+  if (!broken_.ok() || in_batch_) return;
+  constexpr uint64_t kPage = 4096;
+  wanted_ = std::max({JournalFile::kSmallestFile, end_, wanted_ - wanted_ / 8});
+  for (JournalFile* file : {&file_, &other_}) {
+    if (file->size() / 2 >= wanted_) file->Shrink((wanted_ + kPage - 1) / kPage * kPage);
+  }
 }
 
 void Journal::ForEach(const std::function<void(uint64_t, std::string_view)>& visit) const {

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -15,22 +17,25 @@
 
 namespace stride::recovery {
 
-// The books, as records by key, in memory that a keeper holds: they outlive this process, though
-// not the machine. What is set and erased between two commits is seen by a reader as a whole or not
-// at all. Costs no system call but when it grows.
+// Books, as records by key, in memory that a keeper holds: they outlive this process, though not
+// the machine. What is set and erased between two commits is seen by a reader as a whole or not at
+// all. Costs no system call but when it grows.
 //
 // There are two files. One is written, each batch behind the last; when most of it is stale, what
 // is not goes to the other, which then has the higher generation. Not thread-safe.
 class Journal {
  public:
-  static constexpr char kFileNames[2][16] = {"journal-0", "journal-1"};
+  // At the keeper, of the first and the second file.
+  static std::string FileName(const std::string& journal, int file);
 
   // An empty one, stored with the keeper, which must outlive it.
-  static absl::StatusOr<std::unique_ptr<Journal>> Create(keeper::Keeper* keeper);
+  static absl::StatusOr<std::unique_ptr<Journal>> Create(keeper::Keeper* keeper,
+                                                         const std::string& name);
   // The one that an earlier process left in these files, to be read and gone on with. DATA_LOSS
-  // when anything in it is not as it was written; nothing of it is believed then. `files` are the
-  // two in any order; an invalid one is replaced.
-  static absl::StatusOr<std::unique_ptr<Journal>> Open(keeper::Keeper* keeper, UniqueFd first,
+  // when anything in it is not as it was written; nothing of it is believed then. An
+  // invalid descriptor is of a file that is missing: it is replaced.
+  static absl::StatusOr<std::unique_ptr<Journal>> Open(keeper::Keeper* keeper,
+                                                       const std::string& name, UniqueFd first,
                                                        UniqueFd second);
 
   // Room for a record of this size under the key, in place of what it had; to be filled before the
@@ -43,6 +48,10 @@ class Journal {
   // Makes what was set and erased since visible, at once. An error (no memory) is for good: the
   // files then hold what the last good commit left.
   absl::Status Commit();
+  // Gives back memory that a time of more work has left. To be called once in a second or so: what
+  // was not needed for some of them goes, since to have it anew for the next batches takes longer
+  // than to write them. Between batches.
+  void Trim();
 
   void ForEach(const std::function<void(uint64_t key, std::string_view bytes)>& visit) const;
 
@@ -56,7 +65,7 @@ class Journal {
   void ResetAttempts() { file_.ResetAttempts(); }
 
  private:
-  explicit Journal(keeper::Keeper* keeper) : keeper_(keeper) {}
+  Journal(keeper::Keeper* keeper, std::string name) : keeper_(keeper), name_(std::move(name)) {}
   absl::Status ReadBack();
   char* Append(uint64_t key, uint32_t size, bool erased);
   void Forget(uint64_t key);
@@ -64,11 +73,13 @@ class Journal {
   absl::Status StoreFile(int index, const JournalFile& file);
 
   keeper::Keeper* const keeper_;
+  const std::string name_;
   JournalFile file_, other_;
   int file_index_ = 0;  // the name of file_; the other has the other
   RecordIndex index_;
   uint64_t live_bytes_ = 0;  // of records, their headers included
   uint64_t end_ = 0;         // of what was appended
+  uint64_t wanted_ = 0;      // the largest file of late, in bytes
   bool in_batch_ = false;
   absl::Status broken_;
 };

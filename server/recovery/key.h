@@ -24,6 +24,7 @@ enum class Kind : uint8_t {
   kFunction = 13,
   kProgram = 14,
   kReplay = 15,
+  kStripes = 16,  // the journals of so many stripes are there
 };
 
 constexpr uint64_t Key(Kind kind, uint64_t id) { return static_cast<uint64_t>(kind) << 56 | id; }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "server/base/bits.h"
@@ -31,7 +32,7 @@ class RecordIndex {
   std::pair<Place*, bool> Insert(uint64_t key) {
     Page* page = PageOf(key);
     if (page == nullptr) {
-      page = (pages_[key / kPage] = std::make_unique<Page>()).get();
+      page = (pages_[key / kPage] = NewPage()).get();
       Remembered(key) = {key / kPage, page};
     }
     const bool is_new = (page->used & Bit(key)) == 0;
@@ -46,7 +47,9 @@ class RecordIndex {
     page->used &= ~Bit(key);
     --size_;
     if (page->used != 0) return;
-    pages_.erase(key / kPage);
+    auto entry = pages_.find(key / kPage);
+    if (spare_.size() < kMostSpare) spare_.push_back(std::move(entry->second));
+    pages_.erase(entry);
     Remembered(key) = {key / kPage, nullptr};
   }
   size_t size() const { return size_; }
@@ -65,6 +68,7 @@ class RecordIndex {
  private:
   static constexpr uint64_t kPage = 32;  // the bits of Page::used
   static constexpr size_t kRemembered = 64;
+  static constexpr size_t kMostSpare = 1024;
   struct Page {
     uint32_t used = 0;
     std::array<Place, kPage> places;
@@ -74,6 +78,12 @@ class RecordIndex {
     Page* page = nullptr;
   };
   static uint32_t Bit(uint64_t key) { return uint32_t{1} << (key % kPage); }
+  std::unique_ptr<Page> NewPage() {
+    if (spare_.empty()) return std::make_unique<Page>();
+    std::unique_ptr<Page> page = std::move(spare_.back());
+    spare_.pop_back();
+    return page;
+  }
   // Kinds, in the upper byte, and ids apart.
   Lately& Remembered(uint64_t key) const {
     return lately_[(key / kPage ^ (key >> 56) * 7) % kRemembered];
@@ -89,6 +99,7 @@ class RecordIndex {
 
   absl::flat_hash_map<uint64_t, std::unique_ptr<Page>> pages_;  // by key / kPage
   mutable std::array<Lately, kRemembered> lately_;
+  std::vector<std::unique_ptr<Page>> spare_;  // empty ones
   size_t size_ = 0;
 };
 

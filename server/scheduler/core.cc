@@ -48,11 +48,11 @@ Locked::Locked(Core& core) : core_(core) {
   current_section = &*section_;
 }
 
-Locked::Locked(Core& core, const TenantId& tenant) : core_(core) {
+Locked::Locked(Core& core, int stripe) : core_(core) {
   if (JoinAround(/*all=*/false)) return;
   Section& section = section_.emplace();
   section.core = &core;
-  section.stripe = StripeOf(tenant);
+  section.stripe = stripe;
   section.taken = uint64_t{1} << section.stripe;
   if ((core.used_stripes.load(std::memory_order_acquire) & section.taken) == 0) {
     // Not while somebody has all that were in use.

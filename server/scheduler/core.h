@@ -202,7 +202,8 @@ class Locked {
   // Everybody's.
   explicit Locked(Core& core);
   // Of the tenant's stripe alone. Within a section of all it is that.
-  Locked(Core& core, const TenantId& tenant);
+  Locked(Core& core, const TenantId& tenant) : Locked(core, StripeOf(tenant)) {}
+  Locked(Core& core, int stripe);
   ~Locked();
   Locked(const Locked&) = delete;
   Locked& operator=(const Locked&) = delete;

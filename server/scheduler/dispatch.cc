@@ -412,7 +412,7 @@ void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker,
   for (const auto& [task, status] : ended) Complete(task, status);
   // Not before: what comes after the first of them may be sent, and committed, before the last is
   // ended, and a successor asks this worker's page what became of that.
-  core_->recorder.WorkerGone(record);
+  core_->recorder.WorkerGone(lane.tenant, record);
   for (const auto& task : again) {
     if (!task->recall.ok() && task->state == TaskState::kWaiting) EndUnrun(task, task->recall);
   }

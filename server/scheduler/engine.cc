@@ -28,8 +28,6 @@
 namespace stride::scheduler {
 namespace {
 
-constexpr uint64_t kReadingDisk = recovery::Key(recovery::Kind::kReadingDisk, 0);
-
 class TaskTicket : public Ticket {
  public:
   TaskTicket(Core* core, Scheduler* scheduler, Arrays* arrays, TenantId tenant,
@@ -452,8 +450,7 @@ void EngineImpl::BeginDurability(bool recovered) {
     if (recovered) {
       durability_->Reconcile();
     } else {
-      if (core_.recorder.on()) core_.recorder.journal()->Set(kReadingDisk, "");
-      core_.recorder.Commit();
+      core_.recorder.ReadingDisk();
       jobs = durability_->RestoreArrays();
       for (const auto& [id, row] : durability_->definitions()) {
         if (row.kind == durable::DefinitionRow::kFunction)
@@ -467,7 +464,7 @@ void EngineImpl::BeginDurability(bool recovered) {
   STRIDE_CRASH_POINT("durable.jobs_restored");
   {
     Locked lock(core_);
-    core_.recorder.Erase(recovery::Kind::kReadingDisk, 0);
+    core_.recorder.DiskRead();
   }
   durability_->Start();
 }
@@ -595,6 +592,11 @@ void EngineImpl::ScheduleHousekeeping() {
       arrays_.EndLeases(core_.Now());
       scheduler_.Housekeep();
     }
+    // One by one: it may take some time, and is nobody else's.
+    ForEachBit(core_.used_stripes.load(), [this](int stripe) {
+      Locked lock(core_, stripe);
+      core_.recorder.Trim(stripe);
+    });
     ScheduleHousekeeping();
   });
 }

@@ -141,7 +141,7 @@ absl::Status Functions::Compile(const ops::ClientFunction& function, absl::Time 
 
 void Functions::Save(const Key& key, const Entry& entry) {
   if (!core_->recorder.on()) return;
-  core_->recorder.Set(recovery::Kind::kFunction, entry.record, RecordOf(key, entry));
+  core_->recorder.Set(key.first, recovery::Kind::kFunction, entry.record, RecordOf(key, entry));
 }
 
 recovery::FunctionRecord Functions::RecordOf(const Key& key, const Entry& entry) {
@@ -219,7 +219,7 @@ absl::Status Functions::Delete(const TenantId& tenant, const std::string& name) 
     Locked lock(*core_);
     auto it = functions_.find({tenant, parsed->id});
     if (parsed->tenant != tenant.value || it == functions_.end()) return Unknown("function", name);
-    core_->recorder.Erase(recovery::Kind::kFunction, it->second.record);
+    core_->recorder.Erase(tenant, recovery::Kind::kFunction, it->second.record);
     if (core_->durability != nullptr) number = core_->durability->Undefined(it->second.durable);
     functions_.erase(it);
   }

@@ -230,12 +230,12 @@ void Jobs::Save(const Record& record) {
   out.set_final_time(ToRecord(record.final_time));
   out.set_num_events(record.num_forgotten_events + record.events.size());
   if (!record.events.empty()) record.events.back().SerializeToString(out.mutable_last_event());
-  core_->recorder.Set(recovery::Kind::kJob, record.record, out);
+  core_->recorder.Set(record.tenant, recovery::Kind::kJob, record.record, out);
   if (!IsFinal(record.job.state())) return;
   core_->recorder.Commit();  // results that are not written yet would come after
   for (const auto& task : record.tasks) {
     if (task == nullptr) continue;
-    core_->recorder.Erase(recovery::Kind::kTaskResult, task->id);
+    core_->recorder.Erase(record.tenant, recovery::Kind::kTaskResult, task->id);
   }
 }
 
@@ -253,7 +253,7 @@ void Jobs::Keep(Record& record) {
 void Jobs::Forget(const Record& record) {
   if (core_->durability != nullptr) core_->durability->Forgotten(record.session, record.durable);
   if (record.record == 0) return;
-  core_->recorder.Erase(recovery::Kind::kJob, record.record);
+  core_->recorder.Erase(record.tenant, recovery::Kind::kJob, record.record);
 }
 
 void Jobs::Restore(uint64_t id, const recovery::JobRecord& record, const Restored& things) {
@@ -422,7 +422,8 @@ void Jobs::Abandon(const RecordPtr& record) {
   for (const auto& task : record->tasks) {
     if (task == nullptr) continue;
     task->of_job = false;
-    core_->recorder.Erase(recovery::Kind::kTaskResult, task->id);  // of one that ended at once
+    core_->recorder.Erase(record->tenant, recovery::Kind::kTaskResult,
+                          task->id);  // of one that ended at once
   }
   for (const auto& task : record->helpers)
     scheduler_->Finish(task, absl::CancelledError("the job was not accepted"));

@@ -95,7 +95,7 @@ void Memory::Trim(Lane& lane, uint64_t keep_bytes) {
   }
   for (const auto& arena : lane.pool.TakeEmpty(keep_bytes)) {
     reserved_[lane.device] -= arena->size;
-    core_->recorder.Removed(*arena);
+    core_->recorder.Removed(*arena, lane);
     // Other devices' workers of the tenant may have it mapped too, for copies.
     for (int place = 0; place < core_->num_places(); ++place) {
       if (Lane* user = lanes_->Find(lane.tenant, place)) unmap(*user, *arena);

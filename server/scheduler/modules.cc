@@ -186,7 +186,7 @@ void Modules::Save(const TenantId& tenant, const std::string& id, const Entry& e
   record.set_tenant(tenant.value);
   record.set_id(id);
   entry.module.SerializeToString(record.mutable_module());
-  core_->recorder.Set(recovery::Kind::kModule, entry.record, record);
+  core_->recorder.Set(tenant, recovery::Kind::kModule, entry.record, record);
 }
 
 void Modules::Restore(uint64_t id, const recovery::ModuleRecord& record) {
@@ -367,7 +367,7 @@ absl::Status Modules::Delete(const TenantId& tenant, const std::string& name) {
   if (parsed->tenant != tenant.value || it == modules_.end()) {
     return NotFound(v1::ERROR_REASON_MODULE_NOT_FOUND, "module", name);
   }
-  core_->recorder.Erase(recovery::Kind::kModule, it->second.record);
+  core_->recorder.Erase(tenant, recovery::Kind::kModule, it->second.record);
   modules_.erase(it);
   return absl::OkStatus();
 }

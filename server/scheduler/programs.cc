@@ -244,14 +244,15 @@ void Programs::Removed(session::Session& session) {
   auto it = programs_.lower_bound({session.tenant, prefix});
   while (it != programs_.end() && it->first.first == session.tenant &&
          it->first.second.compare(0, prefix.size(), prefix) == 0) {
-    if (it->second.of_session) core_->recorder.Erase(recovery::Kind::kProgram, it->second.record);
+    if (it->second.of_session)
+      core_->recorder.Erase(session.tenant, recovery::Kind::kProgram, it->second.record);
     it = it->second.of_session ? programs_.erase(it) : std::next(it);
   }
 }
 
 void Programs::Save(const Key& key, const Entry& entry) {
   if (!core_->recorder.on()) return;
-  core_->recorder.Set(recovery::Kind::kProgram, entry.record, RecordOf(key, entry));
+  core_->recorder.Set(key.first, recovery::Kind::kProgram, entry.record, RecordOf(key, entry));
 }
 
 recovery::ProgramRecord Programs::RecordOf(const Key& key, const Entry& entry) {
@@ -331,7 +332,7 @@ absl::Status Programs::Delete(const TenantId& tenant, const std::string& name) {
     Locked lock(*core_);
     auto it = programs_.find({tenant, parsed->id});
     if (parsed->tenant != tenant.value || it == programs_.end()) return Unknown("program", name);
-    core_->recorder.Erase(recovery::Kind::kProgram, it->second.record);
+    core_->recorder.Erase(tenant, recovery::Kind::kProgram, it->second.record);
     if (core_->durability != nullptr) number = core_->durability->Undefined(it->second.durable);
     programs_.erase(it);
   }

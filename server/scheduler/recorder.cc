@@ -41,16 +41,20 @@ struct Recorder::Scratch {
   recovery::DispatchRecord dispatch;
 };
 
-Recorder::Recorder(Core* core)
-    : core_(core),
-      scratch_(std::make_unique<Scratch>()),
-      dead_replays_(std::make_shared<DeadRecords>()) {}
+Recorder::Recorder(Core* core) : core_(core) {
+  for (Part& part : parts_) {
+    part.dead_replays = std::make_shared<DeadRecords>();
+    part.scratch = std::make_unique<Scratch>();
+  }
+}
 Recorder::~Recorder() = default;
 
-void Recorder::Start(keeper::Keeper* keeper, std::unique_ptr<recovery::Journal> journal,
+void Recorder::Start(keeper::Keeper* keeper, std::unique_ptr<recovery::Journals> journals,
                      uint64_t last_id) {
   keeper_ = keeper;
-  journal_ = std::move(journal);
+  journals_ = std::move(journals);
+  for (int stripe = 0; stripe < kNumStripes; ++stripe)
+    parts_[stripe].journal = &journals_->of(stripe);
   last_id_ = last_id;
   started_ = on_ = true;
 }
@@ -58,72 +62,104 @@ void Recorder::Start(keeper::Keeper* keeper, std::unique_ptr<recovery::Journal> 
 void Recorder::Stop() {
   core_->AssertAll();
   on_ = false;
-  journal_.reset();
+  journals_.reset();
 }
 
-// The mutex is held. Rather none than one that is believed though it has stopped.
+void Recorder::Recovered() {
+  core_->AssertAll();
+  if (on()) journals_->common().ResetAttempts();
+}
+
+void Recorder::ReadingDisk() {
+  core_->AssertAll();
+  if (!on()) return;
+  journals_->common().Set(Key(Kind::kReadingDisk, 0), "");
+  WriteCommon();
+}
+
+void Recorder::Trim(int stripe) {
+  if (on()) parts_[stripe].journal->Trim();
+}
+
+// Rather none than some that are believed though one has stopped.
 void Recorder::Broken(const absl::Status& status) {
-  for (const char* name : recovery::Journal::kFileNames) keeper_->Remove(name);
-  on_ = false;
+  if (!on_.exchange(false)) return;
+  journals_->LetGo();
   core_->options.log(absl::StrCat(
       "the journal cannot go on: a restart would lose everything from now on: ", status.message()));
 }
 
-Recorder::Part& Recorder::OwnPart() {
-  return core_->HoldsAll() ? of_all_ : parts_[core_->section().stripe];
+// This thread has the tenant's stripe.
+Recorder::Part& Recorder::PartOf(const TenantId& tenant) {
+  const int stripe = core_->StripeFor(tenant);
+  if (core_->HoldsAll()) touched_ |= uint64_t{1} << stripe;
+  return parts_[stripe];
 }
 
 void Recorder::WriteChanges() {
-  absl::MutexLock lock(&mutex_);
-  WriteChanges(OwnPart());
-  core_->ForEachStripe([this](int stripe) { WriteChanges(stripe); });
-  if (!on()) return;
-  if (dead_replays_->any()) {
-    for (uint64_t record : dead_replays_->Take()) journal_->Erase(Key(Kind::kReplay, record));
-  }
-  if (absl::Status status = journal_->Commit(); !status.ok()) {
-    Broken(status);
+  const Section& section = core_->section();
+  if (!core_->HoldsAll()) {
+    WriteChanges(section.stripe);
     return;
   }
-  if (removals_.empty()) return;
+  ForEachBit(std::exchange(touched_, 0) | core_->reclaimer->used_stripes(),
+             [this](int stripe) { WriteChanges(stripe); });
+  if (!on()) return;
+  if (std::exchange(disk_read_, false)) {  // and all of it is in the stripes' journals
+    journals_->common().Erase(Key(Kind::kReadingDisk, 0));
+    WriteCommon();
+  }
   for (const std::string& name : std::exchange(removals_, {})) keeper_->Remove(name);
 }
 
-void Recorder::WriteChanges(Part& part) {
+void Recorder::WriteCommon() {
+  if (absl::Status status = journals_->common().Commit(); !status.ok()) Broken(status);
+}
+
+void Recorder::WriteChanges(int stripe) {
+  Part& part = parts_[stripe];
   if (on()) {
-    for (const auto& replay : part.replays) Write(*replay);
+    for (const auto& replay : part.replays) {
+      recovery::ReplayRecord record;
+      ToRecord(replay->graph, &record);
+      Put(*part.journal, Key(Kind::kReplay, replay->record), record);
+    }
     for (const auto& array : part.arrays) {
-      if (array->record != 0) Write(*array);
+      if (array->record != 0) Write(*array, part);
       array->changed = false;
     }
-    for (const auto& task : part.tasks) Write(*task);
-    for (uint64_t key : part.erased) journal_->Erase(key);
+    for (const auto& task : part.tasks) Write(*task, part);
   }
   part.replays.clear();
   part.arrays.clear();
   part.tasks.clear();
-  part.erased.clear();
+  WriteBuffers(stripe, part);
+  if (!on()) return;
+  if (part.dead_replays->any()) {
+    for (uint64_t record : part.dead_replays->Take())
+      part.journal->Erase(Key(Kind::kReplay, record));
+  }
+  if (absl::Status status = part.journal->Commit(); !status.ok()) Broken(status);
 }
 
-// Of buffers, wherever they changed or died. Where nobody asks any more, what has changed goes.
-void Recorder::WriteChanges(int stripe) {
+// Wherever they changed or died. Where nobody asks any more, what has changed goes.
+void Recorder::WriteBuffers(int stripe, Part& part) {
   store::Reclaimer& reclaimer = *core_->reclaimer;
   if (reclaimer.any_changed(stripe)) {
     for (auto& buffer : reclaimer.TakeChanged(stripe)) {
       buffer->changed = false;
       bool unused = buffer.use_count() == 1;  // its end follows, and is told below
-      if (!unused && on()) Write(*buffer);
+      if (!unused && on()) Write(*buffer, part);
     }
   }
   for (uint64_t record : reclaimer.TakeDeadRecords(stripe)) {
     if (!on()) continue;
-    journal_->Erase(Key(Kind::kBuffer, record));
-    journal_->Erase(Key(Kind::kInlineBytes, record));
+    part.journal->Erase(Key(Kind::kBuffer, record));
+    part.journal->Erase(Key(Kind::kInlineBytes, record));
   }
 }
 
 void Recorder::Added(session::Session& session) {
-  core_->AssertAll();
   if (!on()) return;
   if (session.record == 0) session.record = NewId();
   recovery::SessionRecord record;
@@ -132,12 +168,11 @@ void Recorder::Added(session::Session& session) {
   record.set_create_time(ToRecord(session.create_time));
   record.set_ttl(absl::ToInt64Nanoseconds(session.ttl));
   record.set_of_job(session.num_pins > 0);
-  Put(*journal_, Key(Kind::kSession, session.record), record);
+  Set(session.tenant, Kind::kSession, session.record, record);
 }
 
 void Recorder::Removed(session::Session& session) {
-  core_->AssertAll();
-  if (on() && session.record != 0) journal_->Erase(Key(Kind::kSession, session.record));
+  if (session.record != 0) Erase(session.tenant, Kind::kSession, session.record);
 }
 
 void Recorder::Added(const std::shared_ptr<session::Array>& array) {
@@ -152,12 +187,12 @@ void Recorder::Added(const std::shared_ptr<session::Array>& array) {
 
 void Recorder::Changed(const std::shared_ptr<session::Array>& array) {
   if (!on() || array->record == 0 || std::exchange(array->changed, true)) return;
-  OwnPart().arrays.push_back(array);
+  PartOf(array->tenant).arrays.push_back(array);
 }
 
 void Recorder::Removed(session::Array& array) {
   if (!on() || array.record == 0) return;
-  OwnPart().erased.push_back(Key(Kind::kArray, array.record));
+  PartOf(array.tenant).journal->Erase(Key(Kind::kArray, array.record));
   array.record = 0;
   if (array.shards == nullptr) return;
   for (const auto& part : array.shards->parts) Removed(*part);
@@ -177,10 +212,11 @@ void Recorder::RecordTask(const std::shared_ptr<Task>& task) {
   if (task->recorded || task->state == TaskState::kDone) return;
   task->recorded = true;
   task->record_changed = true;
-  OwnPart().tasks.push_back(task);
+  Part& part = PartOf(task->tenant);
+  part.tasks.push_back(task);
   if (task->replay != nullptr && task->replay->record == 0) {  // once: its tasks name it
-    Adopt(*task->replay, NewId());
-    OwnPart().replays.push_back(task->replay);
+    Adopt(task->tenant, *task->replay, NewId());
+    part.replays.push_back(task->replay);
   }
   for (const Use& use : task->uses) {
     if (use.buffer != nullptr) RecordBuffer(use.buffer);
@@ -198,11 +234,11 @@ void Recorder::Accepted(const std::shared_ptr<Task>& task) {
 
 void Recorder::Changed(Task& task) {
   if (!on() || !task.recorded || std::exchange(task.record_changed, true)) return;
-  OwnPart().tasks.push_back(task.shared_from_this());
+  PartOf(task.tenant).tasks.push_back(task.shared_from_this());
 }
 
-void Recorder::Write(const session::Array& array) {
-  recovery::ArrayRecord& record = scratch_->array;
+void Recorder::Write(const session::Array& array, Part& part) {
+  recovery::ArrayRecord& record = part.scratch->array;
   record.Clear();
   record.set_tenant(array.tenant.value);
   if (array.buffer != nullptr) {
@@ -230,11 +266,12 @@ void Recorder::Write(const session::Array& array) {
       receiving->add_end(end);
     }
   }
-  Put(*journal_, Key(Kind::kArray, array.record), record);
+  Put(*part.journal, Key(Kind::kArray, array.record), record);
 }
 
-void Recorder::Write(store::Buffer& buffer) {
-  recovery::BufferRecord& record = scratch_->buffer;
+void Recorder::Write(store::Buffer& buffer, Part& part) {
+  recovery::Journal& journal = *part.journal;
+  recovery::BufferRecord& record = part.scratch->buffer;
   record.Clear();
   record.set_tenant(buffer.tenant.value);
   record.set_size(buffer.size);
@@ -248,40 +285,41 @@ void Recorder::Write(store::Buffer& buffer) {
   record.set_kept(buffer.kept);
   record.set_loading(buffer.loading);
   record.set_incoming(buffer.incoming);
-  Put(*journal_, Key(Kind::kBuffer, buffer.record), record);
+  Put(journal, Key(Kind::kBuffer, buffer.record), record);
   // The bytes themselves once, and only while they are nowhere else.
   uint64_t key = Key(Kind::kInlineBytes, buffer.record);
   bool needed = buffer.inline_bytes != nullptr && buffer.replicas.empty();
   if (!needed) {
-    journal_->Erase(key);
-  } else if (!journal_->Has(key)) {
-    journal_->Set(key, *buffer.inline_bytes);
+    journal.Erase(key);
+  } else if (!journal.Has(key)) {
+    journal.Set(key, *buffer.inline_bytes);
   }
 }
 
-void Recorder::Write(Task& task) {
+void Recorder::Write(Task& task, Part& part) {
   task.record_changed = false;
+  recovery::Journal& journal = *part.journal;
   uint64_t body = Key(Kind::kTask, task.id), dispatch = Key(Kind::kDispatch, task.id);
   if (task.state == TaskState::kDone) {
-    journal_->Erase(body);
-    journal_->Erase(dispatch);
-    if (task.of_job) WriteResult(task);
+    journal.Erase(body);
+    journal.Erase(dispatch);
+    if (task.of_job) WriteResult(task, part);
     task.recorded = false;  // whatever is still noted of it, the books are closed
     return;
   }
-  if (!journal_->Has(body)) {
-    WriteBody(task);  // and its dispatch, if it has come to that
+  if (!journal.Has(body)) {
+    WriteBody(task, part);  // and its dispatch, if it has come to that
     return;
   }
   // Also of one that was taken back: what its body says of a dispatch counts no more.
-  recovery::DispatchRecord& record = scratch_->dispatch;
+  recovery::DispatchRecord& record = part.scratch->dispatch;
   record.Clear();
   if (task.state == TaskState::kDispatched) FillDispatch(task, &record);
-  Put(*journal_, dispatch, record);
+  Put(journal, dispatch, record);
 }
 
-void Recorder::WriteBody(const Task& task) {
-  recovery::TaskRecord& record = scratch_->task;
+void Recorder::WriteBody(const Task& task, Part& part) {
+  recovery::TaskRecord& record = part.scratch->task;
   record.Clear();
   record.set_tenant(task.tenant.value);
   if (task.session != nullptr) record.set_session(task.session->id);
@@ -319,20 +357,14 @@ void Recorder::WriteBody(const Task& task) {
   auto& plan = const_cast<ops::Plan&>(task.plan());
   record.unsafe_arena_set_allocated_task(&plan.task);
   if (plan.code.has_value()) record.unsafe_arena_set_allocated_code(&*plan.code);
-  Put(*journal_, Key(Kind::kTask, task.id), record);
+  Put(*part.journal, Key(Kind::kTask, task.id), record);
   record.unsafe_arena_release_task();
   if (plan.code.has_value()) record.unsafe_arena_release_code();
 }
 
-void Recorder::Write(const Replay& replay) {
-  recovery::ReplayRecord record;
-  ToRecord(replay.graph, &record);
-  Put(*journal_, Key(Kind::kReplay, replay.record), record);
-}
-
-void Recorder::Adopt(Replay& replay, uint64_t record) {
+void Recorder::Adopt(const TenantId& tenant, Replay& replay, uint64_t record) {
   replay.record = record;
-  replay.dead = dead_replays_;
+  replay.dead = PartOf(tenant).dead_replays;
 }
 
 void Recorder::FillDispatch(const Task& task, recovery::DispatchRecord* record) {
@@ -346,7 +378,7 @@ void Recorder::FillDispatch(const Task& task, recovery::DispatchRecord* record) 
   if (!task.lost_input.ok()) SetStatus(task.lost_input, record->mutable_lost_input());
 }
 
-void Recorder::WriteResult(const Task& task) {
+void Recorder::WriteResult(const Task& task, Part& part) {
   recovery::TaskResultRecord record;
   if (!task.result.ok()) SetStatus(task.result, record.mutable_status());
   if (task.ran_on_device >= 0) record.set_device(core_->broker->devices()[task.ran_on_device].id());
@@ -355,12 +387,11 @@ void Recorder::WriteResult(const Task& task) {
   record.set_end_time(ToRecord(task.end_time));
   record.set_begin_time(ToRecord(task.begin_time));
   record.set_run_seconds(task.run_seconds);
-  Put(*journal_, Key(Kind::kTaskResult, task.id), record);
+  Put(*part.journal, Key(Kind::kTaskResult, task.id), record);
 }
 
-void Recorder::TakenBack(uint64_t task) {
-  core_->AssertAll();
-  if (on()) Put(*journal_, Key(Kind::kDispatch, task), recovery::DispatchRecord());
+void Recorder::TakenBack(const Task& task) {
+  Set(task.tenant, Kind::kDispatch, task.id, recovery::DispatchRecord());
 }
 
 absl::Status Recorder::StoreArena(const store::Arena& arena) {
@@ -372,19 +403,17 @@ absl::Status Recorder::StoreArena(const store::Arena& arena) {
 }
 
 void Recorder::Added(const store::Arena& arena, const Lane& lane) {
-  core_->AssertAll();
   if (!on()) return;
   recovery::ArenaRecord record;
   record.set_tenant(lane.tenant.value);
   record.set_device(lane.description.id());
   record.set_size(arena.size);
-  Put(*journal_, Key(Kind::kArena, arena.id), record);
+  Set(lane.tenant, Kind::kArena, arena.id, record);
 }
 
-void Recorder::Removed(const store::Arena& arena) {
-  core_->AssertAll();
+void Recorder::Removed(const store::Arena& arena, const Lane& lane) {
   if (!on()) return;
-  journal_->Erase(Key(Kind::kArena, arena.id));
+  Erase(lane.tenant, Kind::kArena, arena.id);
   removals_.push_back(recovery::ArenaName(arena.id));
 }
 
@@ -400,30 +429,36 @@ uint64_t Recorder::StoreWorker(broker::Worker& worker) {
 }
 
 void Recorder::WorkerAdopted(uint64_t record, const Lane& lane) {
-  core_->AssertAll();
   if (!on() || record == 0) return;
   recovery::WorkerRecord worker;
   worker.set_tenant(lane.tenant.value);
   worker.set_device(lane.description.id());
-  Put(*journal_, Key(Kind::kWorker, record), worker);
+  Set(lane.tenant, Kind::kWorker, record, worker);
 }
 
-void Recorder::WorkerGone(uint64_t record) {
-  core_->AssertAll();
+void Recorder::WorkerGone(const TenantId& tenant, uint64_t record) {
   if (!on() || record == 0) return;
-  journal_->Erase(Key(Kind::kWorker, record));
+  Erase(tenant, Kind::kWorker, record);
   removals_.push_back(recovery::StatusPageName(record));
   removals_.push_back(recovery::ProcessName(record));
 }
 
-void Recorder::Set(Kind kind, uint64_t id, const google::protobuf::MessageLite& record) {
+void Recorder::Set(const TenantId& tenant, Kind kind, uint64_t id,
+                   const google::protobuf::MessageLite& record) {
   core_->AssertAll();
-  if (on()) Put(*journal_, Key(kind, id), record);
+  if (on()) Put(*PartOf(tenant).journal, Key(kind, id), record);
 }
 
-void Recorder::Erase(Kind kind, uint64_t id) {
+void Recorder::Erase(const TenantId& tenant, Kind kind, uint64_t id) {
   core_->AssertAll();
-  if (on()) journal_->Erase(Key(kind, id));
+  if (on()) PartOf(tenant).journal->Erase(Key(kind, id));
+}
+
+void Recorder::EraseWherever(Kind kind, uint64_t id) {
+  core_->AssertAll();
+  if (!on()) return;
+  touched_ = ~uint64_t{0};
+  journals_->Erase(Key(kind, id));
 }
 
 }  // namespace stride::scheduler

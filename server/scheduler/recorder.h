@@ -8,12 +8,11 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/synchronization/mutex.h"
 #include "google/protobuf/message_lite.h"
 #include "server/base/ids.h"
 #include "server/base/stripe.h"
 #include "server/keeper/keeper.h"
-#include "server/recovery/journal.h"
+#include "server/recovery/journals.h"
 #include "server/recovery/key.h"
 #include "server/session/catalogue.h"
 #include "server/store/buffer.h"
@@ -35,7 +34,7 @@ struct Replay;
 class DeadRecords;
 
 // Writes the books. Whoever changes something that must outlive the daemon says so here; what was
-// changed in one section of the engine's lock becomes one batch of the journal: at the section's
+// changed of a stripe's tenants in one section becomes one batch of their journal: at the section's
 // end, before any callback or answer leaves (Locked), and before anything is done that cannot be
 // undone: a packet to a worker, another use of a block of memory. So a daemon that starts in this
 // one's place finds what the world was told, and nothing that never was.
@@ -44,25 +43,34 @@ class DeadRecords;
 // tasks on which an array in the catalogue depends. The rest belongs to calls, which end with the
 // daemon.
 //
-// Without a journal (nothing keeps it) every method returns at once. Caller has the stripe of the
-// tenant whose things they are, or all where that is said, and no lock where that is said. The
-// journal is one for all: what a stripe's section changed waits in a part of its own until Commit,
-// which has a lock for the writing.
+// Without journals (nothing keeps them) every method returns at once. Caller has the stripe of the
+// tenant whose things they are, or all where that is said, and no lock where that is said. What is
+// a tenant's goes to the journal of its stripe, whoever changes it, and nothing there depends on
+// what is in another: a section of all is a batch in each, one after the other.
 class Recorder : public session::Catalogue::Observer {
  public:
   explicit Recorder(Core* core);
   ~Recorder() override;
 
   // Before anything else. `keeper` must outlive the recorder. Ids go on above `last_id`.
-  void Start(keeper::Keeper* keeper, std::unique_ptr<recovery::Journal> journal, uint64_t last_id);
+  void Start(keeper::Keeper* keeper, std::unique_ptr<recovery::Journals> journals,
+             uint64_t last_id);
   // Nothing that happens from here on is meant to be found by a successor.
   void Stop();
   bool on() const { return on_.load(std::memory_order_relaxed); }  // any thread
-  recovery::Journal* journal() { return journal_.get(); }
+  // A daemon survived the recovery from them. Caller has all.
+  void Recovered();
+  // Until the second, a successor is to read the disk anew, whatever else the journals have. Caller
+  // has all.
+  void ReadingDisk();
+  void DiskRead() { disk_read_ = true; }
 
   void Commit() {
     if (started_) WriteChanges();
   }
+
+  // Gives back memory that the stripe's journal needs no more. Caller has the stripe.
+  void Trim(int stripe);
 
   // --- the catalogue's; of sessions with all ---
   void Added(session::Session& session) override;
@@ -79,65 +87,69 @@ class Recorder : public session::Catalogue::Observer {
   void Changed(Task& task);
 
   // A task that an earlier daemon had sent waits again. Caller has all.
-  void TakenBack(uint64_t task);
+  void TakenBack(const Task& task);
 
   // Has the keeper take an arena; any thread. It may be used once this is OK.
   absl::Status StoreArena(const store::Arena& arena);
   // Caller has all, as for what follows.
   void Added(const store::Arena& arena, const Lane& lane);
-  void Removed(const store::Arena& arena);
+  void Removed(const store::Arena& arena, const Lane& lane);
 
   // Has the keeper take what tells of a worker after our death: its status page and its process.
   // Any thread. The id of its record; 0 without a journal.
   uint64_t StoreWorker(broker::Worker& worker);
   void WorkerAdopted(uint64_t record, const Lane& lane);
-  void WorkerGone(uint64_t record);
+  void WorkerGone(const TenantId& tenant, uint64_t record);
 
   // Jobs and modules, which know when they change.
   uint64_t NewId() { return ++last_id_; }  // any thread
-  void Set(recovery::Kind kind, uint64_t id, const google::protobuf::MessageLite& record);
-  void Erase(recovery::Kind kind, uint64_t id);
+  void Set(const TenantId& tenant, recovery::Kind kind, uint64_t id,
+           const google::protobuf::MessageLite& record);
+  void Erase(const TenantId& tenant, recovery::Kind kind, uint64_t id);
+  // Of whose record it is that nothing tells any more.
+  void EraseWherever(recovery::Kind kind, uint64_t id);
   // One that an earlier daemon recorded: its record goes with it.
-  void Adopt(Replay& replay, uint64_t record);
+  void Adopt(const TenantId& tenant, Replay& replay, uint64_t record);
 
   void RecordBuffer(const std::shared_ptr<store::Buffer>& buffer);
 
  private:
+  // A stripe's, guarded by its lock.
   struct Scratch;
-  // What was changed in a section of one stripe.
-  struct Part {
+  struct alignas(64) Part {
+    recovery::Journal* journal = nullptr;
+    // What was changed in the section under way.
     std::vector<std::shared_ptr<session::Array>> arrays;
     std::vector<std::shared_ptr<Task>> tasks;
     std::vector<std::shared_ptr<Replay>> replays;  // new
-    std::vector<uint64_t> erased;                  // keys
+    std::shared_ptr<DeadRecords> dead_replays;
+    std::unique_ptr<Scratch> scratch;
   };
-  Part& OwnPart();
+  Part& PartOf(const TenantId& tenant);
   void WriteChanges();
   void WriteChanges(int stripe);
-  void WriteChanges(Part& part);
+  void WriteBuffers(int stripe, Part& part);
+  void WriteCommon();
   void RecordTask(const std::shared_ptr<Task>& task);
-  void Write(const session::Array& array);
-  void Write(store::Buffer& buffer);
-  void Write(Task& task);
-  void WriteBody(const Task& task);
-  void Write(const Replay& replay);
+  void Write(const session::Array& array, Part& part);
+  static void Write(store::Buffer& buffer, Part& part);
+  void Write(Task& task, Part& part);
+  void WriteBody(const Task& task, Part& part);
   static void FillDispatch(const Task& task, recovery::DispatchRecord* record);
-  void WriteResult(const Task& task);
+  void WriteResult(const Task& task, Part& part);
   void Broken(const absl::Status& status);
 
   Core* const core_;
   bool started_ = false;
   std::atomic<bool> on_{false};
-  const std::unique_ptr<Scratch> scratch_;
   keeper::Keeper* keeper_ = nullptr;
-  // While a batch is written. Taken under the engine's locks.
-  absl::Mutex mutex_;
-  std::unique_ptr<recovery::Journal> journal_;
+  std::unique_ptr<recovery::Journals> journals_;
   std::atomic<uint64_t> last_id_{0};
-  std::array<Part, kNumStripes> parts_;  // each guarded by its stripe
-  Part of_all_;                          // of sections of all
-  const std::shared_ptr<DeadRecords> dead_replays_;
+  std::array<Part, kNumStripes> parts_;
+  // Of a section of all.
+  uint64_t touched_ = 0;               // whose tenants' things it changed, one bit each
   std::vector<std::string> removals_;  // descriptors of no use after the commit
+  bool disk_read_ = false;
 };
 
 }  // namespace stride::scheduler

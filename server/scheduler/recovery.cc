@@ -29,7 +29,7 @@ using wire::AtOrBefore;
 
 namespace {
 
-// Daemons in a row that did not survive reading one journal: then it is the journal.
+// Daemons in a row that did not survive reading their journals: then it is the journals.
 constexpr uint32_t kMaxAttempts = 10;
 constexpr int kWorkerEndMs = 5000;
 
@@ -55,10 +55,10 @@ bool WritesInPlace(const recovery::DispatchRecord& dispatch) {
 
 // Kinds of descriptors that only a journal gives a meaning.
 bool BelongsToJournal(const std::string& name) {
-  for (const char* prefix : {"arena-", "page-", "process-", "journal-"}) {
+  for (const char* prefix : {"arena-", "page-", "process-"}) {
     if (name.rfind(prefix, 0) == 0) return true;
   }
-  return false;
+  return recovery::Journals::IsFileName(name);
 }
 
 template <typename Record>
@@ -84,15 +84,15 @@ bool EndProcess(int pidfd) {
 bool Recovery::Run(keeper::Keeper* keeper, std::vector<NamedFd> kept) {
   keeper_ = keeper;
   for (NamedFd& entry : kept) fds_[entry.name] = std::move(entry.fd);
-  auto journal = OpenJournal();
-  if (!journal.ok()) {
-    StartAnew(journal.status());
+  auto journals = OpenJournals();
+  if (!journals.ok()) {
+    StartAnew(journals.status());
     return false;
   }
   EndOldWorkers();
   {
     Locked lock(core_);
-    core_.recorder.Start(keeper_, *std::move(journal), books_.last_id);
+    core_.recorder.Start(keeper_, *std::move(journals), books_.last_id);
     RestoreThings();
   }
   STRIDE_CRASH_POINT("recovery.things");
@@ -100,7 +100,7 @@ bool Recovery::Run(keeper::Keeper* keeper, std::vector<NamedFd> kept) {
   {
     Locked lock(core_);
     for (const auto& task : resumed_) parts_.scheduler->Resume(task);
-    core_.recorder.journal()->ResetAttempts();
+    core_.recorder.Recovered();
   }
   parts_.jobs->UpdateAll();
   STRIDE_CRASH_POINT("recovery.end");
@@ -111,16 +111,53 @@ bool Recovery::Run(keeper::Keeper* keeper, std::vector<NamedFd> kept) {
   return true;
 }
 
-absl::StatusOr<std::unique_ptr<recovery::Journal>> Recovery::OpenJournal() {
-  UniqueFd& first = fds_[recovery::Journal::kFileNames[0]];
-  UniqueFd& second = fds_[recovery::Journal::kFileNames[1]];
-  if (!first.valid() && !second.valid()) return absl::NotFoundError("");
-  auto journal = recovery::Journal::Open(keeper_, std::move(first), std::move(second));
-  if (!journal.ok()) return journal.status();
-  if ((*journal)->CountAttempt() > kMaxAttempts)
-    return absl::DataLossError("no daemon survived the recovery from it");
-  if (absl::Status status = Read(**journal); !status.ok()) return status;
-  return journal;
+absl::StatusOr<std::unique_ptr<recovery::Journals>> Recovery::OpenJournals() {
+  auto journals = recovery::Journals::Open(keeper_, &fds_);
+  if (!journals.ok()) return journals.status();
+  if ((*journals)->common().CountAttempt() > kMaxAttempts)
+    return absl::DataLossError("no daemon survived the recovery from the journal");
+  if (absl::Status status = Read(**journals); !status.ok()) return status;
+  if (!(*journals)->of_one()) return journals;
+  const std::map<uint64_t, std::string> owners = Owners();
+  absl::Status dealt = (*journals)->DealOut([&](uint64_t key) {
+    auto owner = owners.find(key);
+    return owner != owners.end() ? StripeOf(TenantId{owner->second}) : recovery::Journals::kNobody;
+  });
+  if (!dealt.ok()) return dealt;
+  return journals;
+}
+
+// The tenant of each record, by key. Those of nothing that is there have none.
+std::map<uint64_t, std::string> Recovery::Owners() const {
+  std::map<uint64_t, std::string> owners;
+  auto add = [&](Kind kind, const auto& records) {
+    for (const auto& [id, record] : records) owners[Key(kind, id)] = record.tenant();
+  };
+  add(Kind::kSession, books_.sessions);
+  add(Kind::kArray, books_.arrays);
+  add(Kind::kBuffer, books_.buffers);
+  add(Kind::kArena, books_.arenas);
+  add(Kind::kWorker, books_.workers);
+  add(Kind::kTask, books_.tasks);
+  add(Kind::kJob, books_.jobs);
+  add(Kind::kModule, books_.modules);
+  add(Kind::kFunction, books_.functions);
+  add(Kind::kProgram, books_.programs);
+  for (const auto& [id, record] : books_.buffers)
+    owners[Key(Kind::kInlineBytes, id)] = record.tenant();
+  for (const auto& [id, record] : books_.tasks) {
+    owners[Key(Kind::kDispatch, id)] = record.tenant();
+    if (record.replay() != 0) owners[Key(Kind::kReplay, record.replay())] = record.tenant();
+  }
+  for (const auto& [id, record] : books_.jobs) {
+    for (uint64_t task : record.tasks()) owners[Key(Kind::kTaskResult, task)] = record.tenant();
+  }
+  // Parts of others once said it of their buffers alone.
+  for (const auto& [id, record] : books_.arrays) {
+    auto buffer = books_.buffers.find(record.buffer());
+    if (buffer != books_.buffers.end()) owners[Key(Kind::kArray, id)] = buffer->second.tenant();
+  }
+  return owners;
 }
 
 // Nothing to go on from, or nothing that can be believed.
@@ -131,30 +168,30 @@ void Recovery::StartAnew(const absl::Status& why) {
                                        : "ALL ARRAYS AND JOBS THAT ARE NOT ON DISK ARE LOST: ",
                                    why.message()));
   ForgetDescriptors();
-  auto journal = recovery::Journal::Create(keeper_);
-  if (!journal.ok()) {
+  auto journals = recovery::Journals::Create(keeper_);
+  if (!journals.ok()) {
     core_.options.log(
-        absl::StrCat("nothing will outlive this process: ", journal.status().message()));
+        absl::StrCat("nothing will outlive this process: ", journals.status().message()));
     return;
   }
   Locked lock(core_);
-  core_.recorder.Start(keeper_, *std::move(journal), 0);
+  core_.recorder.Start(keeper_, *std::move(journals), 0);
 }
 
 void Recovery::ForgetDescriptors() {
   for (const auto& [name, fd] : fds_) {
-    bool in_use =
-        name == recovery::Journal::kFileNames[0] || name == recovery::Journal::kFileNames[1] ||
-        std::any_of(arenas_.begin(), arenas_.end(),
-                    [&](const auto& entry) { return recovery::ArenaName(entry.first) == name; });
+    bool in_use = recovery::Journals::IsFileName(name) ||
+                  std::any_of(arenas_.begin(), arenas_.end(), [&](const auto& entry) {
+                    return recovery::ArenaName(entry.first) == name;
+                  });
     if (BelongsToJournal(name) && !(in_use && core_.recorder.on())) keeper_->Remove(name);
   }
   fds_.clear();
 }
 
-absl::Status Recovery::Read(const recovery::Journal& journal) {
+absl::Status Recovery::Read(const recovery::Journals& journals) {
   absl::Status status;
-  journal.ForEach([&](uint64_t key, std::string_view bytes) {
+  journals.ForEach([&](uint64_t key, std::string_view bytes) {
     if (!status.ok()) return;
     uint64_t id = recovery::IdOf(key);
     switch (recovery::KindOf(key)) {
@@ -255,7 +292,8 @@ void Recovery::RestoreThings() {
   JudgeTasks();
   RestoreTasks();
   SpoilWhatIsGone();
-  for (const auto& [id, record] : books_.workers) core_.recorder.WorkerGone(id);
+  for (const auto& [id, record] : books_.workers)
+    core_.recorder.WorkerGone(TenantId{record.tenant()}, id);
   parts_.operations->GoOnFrom(books_.last_task + 1);
   buffers_.clear();  // what nobody uses ends here, and with it its record
 }
@@ -276,7 +314,7 @@ void Recovery::RestoreArenas() {
       if (there) map = *std::move(mapped);
     }
     if (!there) {
-      core_.recorder.Erase(Kind::kArena, id);
+      core_.recorder.Erase(TenantId{record.tenant()}, Kind::kArena, id);
       continue;
     }
     auto arena =
@@ -362,7 +400,7 @@ void Recovery::RestoreArrays() {
     if (!record.name().empty()) RestoreArray(id, record);
   }
   for (const auto& [id, part] : array_parts_) {
-    if (part.use_count() == 1) core_.recorder.Erase(Kind::kArray, id);  // of nothing
+    if (part.use_count() == 1) core_.recorder.Erase(part->tenant, Kind::kArray, id);  // of nothing
   }
   array_parts_.clear();
 }
@@ -370,12 +408,16 @@ void Recovery::RestoreArrays() {
 void Recovery::RestoreArray(uint64_t id, const recovery::ArrayRecord& record) {
   auto array = MakePooled<session::Array>();
   array->record = id;
+  array->tenant = TenantId{record.tenant()};
   if (core_.durability != nullptr) array->durable = record.durable();
   array->error = StatusFrom(record.error());
   array->create_time = TimeFrom(record.create_time(), absl::Time());
   array->expire_time = TimeFrom(record.expire_time(), absl::InfiniteFuture());
   auto buffer = buffers_.find(record.buffer());
-  if (buffer != buffers_.end()) array->buffer = buffer->second;
+  if (buffer != buffers_.end()) {
+    array->buffer = buffer->second;
+    array->tenant = array->buffer->tenant;  // parts of others once did not say it themselves
+  }
   if (auto info = InfoFrom(record.info()); info.ok()) {
     array->info = *std::move(info);
   } else {
@@ -392,10 +434,10 @@ void Recovery::RestoreArray(uint64_t id, const recovery::ArrayRecord& record) {
   auto name = session::ParseArrayName(record.name(), "name");
   absl::Status added = name.status();
   if (added.ok()) {
-    added = core_.catalogue.AddArray(TenantId{record.tenant()}, *name, array, core_.Now());
+    added = core_.catalogue.AddArray(array->tenant, *name, array, core_.Now());
   }
   if (!added.ok()) {
-    core_.recorder.Erase(Kind::kArray, id);
+    core_.recorder.Erase(array->tenant, Kind::kArray, id);
     return;
   }
   if (!name->session.empty() && array->buffer != nullptr && !array->buffer->replicas.empty() &&
@@ -447,8 +489,8 @@ void Recovery::AbandonUnacceptedJobs() {
             core_.catalogue.RemoveArray(tenant, *name, core_.Now()).IgnoreError();
         }
       }
-      core_.recorder.Erase(Kind::kTask, task->first);
-      core_.recorder.Erase(Kind::kDispatch, task->first);
+      core_.recorder.Erase(tenant, Kind::kTask, task->first);
+      core_.recorder.Erase(tenant, Kind::kDispatch, task->first);
       task = books_.tasks.erase(task);
     }
     core_.catalogue.DeleteSession(tenant, session.id());
@@ -534,8 +576,9 @@ void Recovery::End(uint64_t id, const absl::Status& status) {
     auto buffer = buffers_.find(record.uses(i).buffer());
     if (spoiled && buffer != buffers_.end()) buffer->second->Spoil(status);
   }
-  core_.recorder.Erase(Kind::kTask, id);
-  core_.recorder.Erase(Kind::kDispatch, id);
+  const TenantId tenant{record.tenant()};
+  core_.recorder.Erase(tenant, Kind::kTask, id);
+  core_.recorder.Erase(tenant, Kind::kDispatch, id);
   if (!record.of_job()) return;
   recovery::TaskResultRecord& result = books_.results[id];
   if (!status.ok()) SetStatus(status, result.mutable_status());
@@ -543,7 +586,7 @@ void Recovery::End(uint64_t id, const absl::Status& status) {
   result.set_end_time(ToRecord(core_.Now()));
   if (dispatch != books_.dispatches.end())
     result.set_dispatch_time(dispatch->second.dispatch_time());
-  core_.recorder.Set(Kind::kTaskResult, id, result);
+  core_.recorder.Set(tenant, Kind::kTaskResult, id, result);
 }
 
 std::shared_ptr<Task> Recovery::MakeTask(uint64_t id, const recovery::TaskRecord& record,
@@ -565,7 +608,7 @@ std::shared_ptr<Task> Recovery::MakeTask(uint64_t id, const recovery::TaskRecord
   plan.flops = record.flops();
   plan.required_kind = record.required_kind();
   if (record.replay() != 0) {
-    task->replay = FindReplay(record.replay());
+    task->replay = FindReplay(task->tenant, record.replay());
     if (task->replay == nullptr) {
       *error = DataLost();
     } else {
@@ -612,12 +655,12 @@ std::shared_ptr<Task> Recovery::MakeTask(uint64_t id, const recovery::TaskRecord
 }
 
 // One for all tasks that name it, and in the books for as long as they need it.
-std::shared_ptr<Replay> Recovery::FindReplay(uint64_t record) {
+std::shared_ptr<Replay> Recovery::FindReplay(const TenantId& tenant, uint64_t record) {
   std::shared_ptr<Replay>& replay = replays_[record];
   auto found = books_.replays.find(record);
   if (replay == nullptr && found != books_.replays.end()) {
     replay = std::make_shared<Replay>(core_.recorder.NewId(), GraphFrom(found->second));
-    core_.recorder.Adopt(*replay, record);
+    core_.recorder.Adopt(tenant, *replay, record);
   }
   return replay;
 }
@@ -642,7 +685,7 @@ void Recovery::RestoreTasks() {
       task->recall = StatusFrom(dispatch->second.recall());
       task->lost_input = StatusFrom(dispatch->second.lost_input());
     }
-    core_.recorder.TakenBack(id);
+    core_.recorder.TakenBack(*task);
     for (const Use& use : task->uses) {
       if (use.buffer != nullptr && use.fresh) use.buffer->KeepOnly(-1);
     }
@@ -651,7 +694,7 @@ void Recovery::RestoreTasks() {
     resumed_.push_back(task);
   }
   for (const auto& [id, record] : books_.replays) {
-    if (replays_.count(id) == 0) core_.recorder.Erase(Kind::kReplay, id);
+    if (replays_.count(id) == 0) core_.recorder.EraseWherever(Kind::kReplay, id);
   }
 }
 
@@ -681,7 +724,7 @@ void Recovery::RestoreJobs() {
   }
   Locked lock(core_);
   for (const auto& [id, result] : books_.results) {
-    if (wanted.count(id) == 0) core_.recorder.Erase(Kind::kTaskResult, id);
+    if (wanted.count(id) == 0) core_.recorder.EraseWherever(Kind::kTaskResult, id);
   }
 }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/recovery/journal.h"
+#include "server/recovery/journals.h"
 #include "server/recovery/records.pb.h"
 #include "server/scheduler/arrays.h"
 #include "server/scheduler/core.h"
@@ -22,12 +22,12 @@
 
 namespace stride::scheduler {
 
-// Makes the engine what an earlier daemon's was when it died, from the journal and the descriptors
+// Makes the engine what an earlier daemon's was when it died, from the journals and the descriptors
 // that a keeper has, and has it go on from there. Once, before anybody can ask for anything.
 //
 // What cannot be had any more says so: arrays on a device that is gone carry DATA_LOST, and arrays
-// that a task was changing in place when the daemon died carry WORKER_LOST. A journal that is
-// damaged, or that kills every daemon that reads it, is let go as a whole.
+// that a task was changing in place when the daemon died carry WORKER_LOST. Journals of which one
+// is damaged, or that kill every daemon that reads them, are let go as a whole.
 class Recovery {
  public:
   struct Parts {
@@ -42,12 +42,12 @@ class Recovery {
   };
   explicit Recovery(Parts parts) : parts_(parts), core_(*parts.core) {}
 
-  // Afterwards the engine records into the journal, old or new. `keeper` must keep, and outlive the
-  // engine. True when there was something to go on from.
+  // Afterwards the engine records into the journals, old or new. `keeper` must keep, and outlive
+  // the engine. True when there was something to go on from.
   bool Run(keeper::Keeper* keeper, std::vector<NamedFd> kept);
 
  private:
-  // The journal, parsed.
+  // The journals, parsed.
   struct Books {
     std::map<uint64_t, recovery::SessionRecord> sessions;
     std::map<uint64_t, recovery::ArrayRecord> arrays;
@@ -66,8 +66,9 @@ class Recovery {
     uint64_t last_id = 0, last_task = 0;
   };
 
-  absl::StatusOr<std::unique_ptr<recovery::Journal>> OpenJournal();
-  absl::Status Read(const recovery::Journal& journal);
+  absl::StatusOr<std::unique_ptr<recovery::Journals>> OpenJournals();
+  absl::Status Read(const recovery::Journals& journals);
+  std::map<uint64_t, std::string> Owners() const;
   void StartAnew(const absl::Status& why);
   void EndOldWorkers();
   void ForgetDescriptors();
@@ -87,7 +88,7 @@ class Recovery {
   bool Repeatable(const recovery::DispatchRecord& dispatch) const;
   bool WasRunning(const recovery::DispatchRecord& dispatch) const;
   void RestoreTasks();
-  std::shared_ptr<Replay> FindReplay(uint64_t record);
+  std::shared_ptr<Replay> FindReplay(const TenantId& tenant, uint64_t record);
   std::shared_ptr<Task> MakeTask(uint64_t id, const recovery::TaskRecord& record,
                                  absl::Status* error);
   absl::Status InputError(uint64_t id) const;

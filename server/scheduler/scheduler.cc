@@ -411,7 +411,7 @@ void Scheduler::Housekeep() {
     ForgetReplays(lane);
     if (!idle || lane.last_used > idle_since || lane.worker == nullptr) return;
     std::shared_ptr<broker::Worker> worker = std::exchange(lane.worker, nullptr);
-    core_->recorder.WorkerGone(std::exchange(lane.worker_record, 0));
+    core_->recorder.WorkerGone(lane.tenant, std::exchange(lane.worker_record, 0));
     lane.mapped.clear();
     lane.loaded.clear();
     lane.graphs.clear();

@@ -45,7 +45,7 @@ struct Shards {
 // What a handle or a name stands for: a typed view of a buffer, an array spread over devices, or
 // the first error. Guarded by the scheduler's lock, except what is const.
 struct Array {
-  TenantId tenant;     // of arrays in a catalogue
+  TenantId tenant;     // of arrays in a catalogue, and of their parts
   CatalogueName name;  // empty for results that only travel inline
   SharedInfo info;
   std::shared_ptr<store::Buffer>

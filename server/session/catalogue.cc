@@ -166,6 +166,12 @@ bool Catalogue::Has(const TenantId& tenant, const ArrayName& name) const {
   return session != sessions_.end() && session->second->arrays.count(name.handle) > 0;
 }
 
+void Catalogue::SetTenant(Array& array, const TenantId& tenant) {
+  array.tenant = tenant;
+  if (array.shards == nullptr) return;
+  for (const auto& part : array.shards->parts) part->tenant = tenant;
+}
+
 absl::Status Catalogue::AddArray(const TenantId& tenant, const ArrayName& name,
                                  std::shared_ptr<Array> array, absl::Time now) {
   if (!name.session.empty()) {
@@ -174,7 +180,7 @@ absl::Status Catalogue::AddArray(const TenantId& tenant, const ArrayName& name,
     return AddArray(**session, name.handle, std::move(array));
   }
   array->name = CatalogueName(name.ToString());
-  array->tenant = tenant;
+  SetTenant(*array, tenant);
   if (name.tenant != tenant.value) {
     return ArrayNotFound(name);
   }
@@ -185,7 +191,7 @@ absl::Status Catalogue::AddArray(const TenantId& tenant, const ArrayName& name,
 
 absl::Status Catalogue::AddArray(Session& session, uint64_t handle, std::shared_ptr<Array> array) {
   array->name = CatalogueName(session.name, handle);
-  array->tenant = session.tenant;
+  SetTenant(*array, session.tenant);
   auto [it, inserted] = session.arrays.try_emplace(handle, std::move(array));
   if (inserted) Tell(it->second);
   return inserted ? absl::OkStatus() : Taken(CatalogueName(session.name, handle).ToString());

@@ -100,6 +100,7 @@ class Catalogue {
                                                                  absl::Time now, std::string* next);
 
  private:
+  static void SetTenant(Array& array, const TenantId& tenant);
   // By tenant and id; looked up by references to both, which need not be copied.
   struct KeyLess {
     using is_transparent = void;

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "gmock/gmock.h"
+#include "server/base/stripe.h"
 #include "tests/support/daemon/daemon.h"
 #include "tests/support/daemon/expect.h"
 #include "tests/support/daemon/load.h"
@@ -243,7 +244,10 @@ INSTANTIATE_TEST_SUITE_P(InRecovery, CrashPointTest,
                          [](const auto& info) { return "n" + std::to_string(info.index); });
 
 TEST(RestartTest, WithoutItsHolderTheDaemonEnds) {
-  Daemon daemon({"--supervise", "--drain-timeout=1s"}, {}, {"STRIDE_CRASH_POINT=holder.store:4"});
+  // It has the socket and two files of each journal by then.
+  constexpr int kStored = 1 + 2 * (kNumStripes + 1);
+  Daemon daemon({"--supervise", "--drain-timeout=1s"}, {},
+                {"STRIDE_CRASH_POINT=holder.store:" + std::to_string(kStored + 1)});
   const pid_t serving = daemon.ServingPid();
   Client client = daemon.Connect();
   auto put = client.Put(Iota<double>(1000), {1000});  // needs an arena, which the holder dies of

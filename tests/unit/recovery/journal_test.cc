@@ -10,26 +10,12 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/base/crc32c.h"
+#include "tests/support/memory_keeper.h"
 
 namespace stride::recovery {
 namespace {
 
 using Records = std::map<uint64_t, std::string>;
-
-// Keeps descriptors in this process.
-class MemoryKeeper : public keeper::Keeper {
- public:
-  bool keeps() const override { return true; }
-  absl::Status Store(const std::string& name, int fd) override {
-    kept[name] = UniqueFd(dup(fd));
-    return absl::OkStatus();
-  }
-  void Remove(const std::string& name) override { kept.erase(name); }
-  std::vector<NamedFd> TakeAll() override { return {}; }
-
-  UniqueFd Copy(const char* name) { return UniqueFd(dup(kept.at(name).get())); }
-  std::map<std::string, UniqueFd> kept;
-};
 
 Records Content(const Journal& journal) {
   Records content;
@@ -37,25 +23,33 @@ Records Content(const Journal& journal) {
   return content;
 }
 
+constexpr char kName[] = "books";
+
 class JournalTest : public ::testing::Test {
  protected:
   std::unique_ptr<Journal> Create() {
-    auto journal = Journal::Create(&keeper_);
+    auto journal = Journal::Create(&keeper_, kName);
     EXPECT_TRUE(journal.ok()) << journal.status();
     return *std::move(journal);
   }
   absl::StatusOr<std::unique_ptr<Journal>> Open() {
-    return Journal::Open(&keeper_, keeper_.Copy(Journal::kFileNames[0]),
-                         keeper_.Copy(Journal::kFileNames[1]));
+    auto files = keeper_.Copy();
+    return Journal::Open(&keeper_, kName, std::move(files.at(Journal::FileName(kName, 0))),
+                         std::move(files.at(Journal::FileName(kName, 1))));
   }
   Records Reopened() {
     auto journal = Open();
     EXPECT_TRUE(journal.ok()) << journal.status();
     return journal.ok() ? Content(**journal) : Records{};
   }
-  int fd(int index) { return keeper_.kept.at(Journal::kFileNames[index]).get(); }
+  // Of the file; ours for the test.
+  int fd(int index) {
+    auto files = keeper_.Copy();
+    return lent_.emplace_back(std::move(files.at(Journal::FileName(kName, index)))).get();
+  }
 
-  MemoryKeeper keeper_;
+  testing::MemoryKeeper keeper_;
+  std::vector<UniqueFd> lent_;
 };
 
 TEST(Crc32cTest, KnownValues) {
@@ -169,7 +163,7 @@ TEST_F(JournalTest, FilesThatAreCutOffOrNoJournalsAreDamage) {
   ASSERT_EQ(pipe(ends), 0);
   pipe_ends[0].Reset(ends[0]);
   pipe_ends[1].Reset(ends[1]);
-  EXPECT_FALSE(Journal::Open(&keeper_, std::move(pipe_ends[0]), {}).ok());
+  EXPECT_FALSE(Journal::Open(&keeper_, kName, std::move(pipe_ends[0]), {}).ok());
 }
 
 // Long enough for many compactions and growths.
@@ -197,6 +191,40 @@ TEST_F(JournalTest, RandomChangesAreReadBack) {
   EXPECT_EQ(Reopened(), expected);
   EXPECT_GT(journal->generation(), 2u);
   EXPECT_EQ(journal->num_records(), expected.size());
+}
+
+// A file grows with what is alive, and is given back some time after.
+TEST_F(JournalTest, TheMemoryOfMuchWorkGoesBack) {
+  auto journal = Create();
+  auto bytes_of_files = [&] {
+    off_t bytes = 0;
+    for (int i = 0; i < 2; ++i) bytes += lseek(fd(i), 0, SEEK_END);
+    return static_cast<uint64_t>(bytes);
+  };
+  auto work = [&](uint64_t records) {
+    for (uint64_t key = 1; key <= records; ++key) {
+      journal->Set(key, std::string(100'000, 'a'));
+      ASSERT_TRUE(journal->Commit().ok());
+    }
+    for (uint64_t key = 1; key <= records; ++key) {
+      if (key != 7) journal->Erase(key);
+      ASSERT_TRUE(journal->Commit().ok());
+    }
+  };
+  const uint64_t at_first = bytes_of_files();
+  work(300);
+  const uint64_t at_most = bytes_of_files();
+  EXPECT_GT(at_most, 3 * at_first);
+  // Not while such work may come again.
+  journal->Trim();
+  EXPECT_EQ(bytes_of_files(), at_most);
+  for (int i = 0; i < 60; ++i) {
+    journal->Trim();
+    EXPECT_EQ(Reopened(), (Records{{7, std::string(100'000, 'a')}})) << i;
+  }
+  EXPECT_LT(bytes_of_files(), 2 * at_first);
+  work(50);
+  EXPECT_EQ(Reopened().size(), 1u);
 }
 
 // Runs of keys that come and go, as kinds with ids that are counted up, and some that stay.

@@ -1,6 +1,5 @@
 // Tenants side by side in the engine: what one of them does in a section of its own holds up no
 // other, and what they share comes out right.
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -12,17 +11,17 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
 #include "server/base/stripe.h"
-#include "server/base/unique_fd.h"
 #include "server/durable/store.h"
 #include "server/keeper/keeper.h"
 #include "server/scheduler/engine.h"
 #include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
+#include "tests/support/memory_keeper.h"
+#include "tests/support/one_journal.h"
 
 namespace stride::scheduler {
 namespace {
@@ -30,37 +29,12 @@ namespace {
 using ::stride::testing::FakeBroker;
 using ::stride::testing::FakeWorker;
 using ::stride::testing::HostDevice;
+using ::stride::testing::MemoryKeeper;
 using ::stride::testing::StagedDevice;
+using ::stride::testing::WithOneJournal;
 
 constexpr char kSession[] = "sessions/s";
 constexpr int64_t kElements = 256;
-
-// In this process.
-class MemoryKeeper : public keeper::Keeper {
- public:
-  bool keeps() const override { return true; }
-  absl::Status Store(const std::string& name, int fd) override {
-    UniqueFd copy(fcntl(fd, F_DUPFD_CLOEXEC, 0));
-    absl::MutexLock lock(&mutex_);
-    files_[name] = std::move(copy);
-    return absl::OkStatus();
-  }
-  void Remove(const std::string& name) override {
-    absl::MutexLock lock(&mutex_);
-    files_.erase(name);
-  }
-  std::vector<NamedFd> TakeAll() override {
-    absl::MutexLock lock(&mutex_);
-    std::vector<NamedFd> all;
-    for (const auto& [name, fd] : files_)
-      all.push_back({name, UniqueFd(fcntl(fd.get(), F_DUPFD_CLOEXEC, 0))});
-    return all;
-  }
-
- private:
-  absl::Mutex mutex_;
-  std::map<std::string, UniqueFd> files_ ABSL_GUARDED_BY(mutex_);
-};
 
 class SectionsTest : public ::testing::Test {
  protected:
@@ -257,8 +231,8 @@ TEST_F(SectionsTest, ManyTenantsAtOnce) {
   EXPECT_EQ(succeeded, kOperations);
 }
 
-// Sections of many tenants write one journal, and note what is to go to disk. A successor finds
-// what they left: no more and no less.
+// Sections of many tenants write their journals, and note what is to go to disk. A successor finds
+// what they left: no more and no less. So it does of what one journal has of all.
 TEST_F(SectionsTest, WhatManyTenantsLeftIsFoundAgain) {
   constexpr int kTenants = 5;
   constexpr uint64_t kNamed = 1, kFirst = 10, kRounds = 150;
@@ -301,27 +275,33 @@ TEST_F(SectionsTest, WhatManyTenantsLeftIsFoundAgain) {
   End();
   store.reset();
 
-  store = open();
-  Start({HostDevice(0)}, {}, {}, &keeper, store.get());
-  for (const TenantId& tenant : tenants) {
-    v1::ListArraysRequest request;
-    request.set_parent(kSession);
-    auto arrays = engine_->ListArrays(tenant, request);
-    ASSERT_TRUE(arrays.ok()) << arrays.status();
-    std::vector<std::string> names;
-    for (const v1::Array& array : arrays->arrays()) {
-      names.push_back(array.name());
-      EXPECT_EQ(array.state(), v1::Array::STATE_READY) << array.name();
+  for (const char* left : {"in stripes", "in one", "in stripes again"}) {
+    SCOPED_TRACE(left);
+    if (left == std::string("in one")) keeper.Replace(WithOneJournal(keeper.Copy()));
+    store = open();
+    Start({HostDevice(0)}, {}, {}, &keeper, store.get());
+    for (const TenantId& tenant : tenants) {
+      v1::ListArraysRequest request;
+      request.set_parent(kSession);
+      auto arrays = engine_->ListArrays(tenant, request);
+      ASSERT_TRUE(arrays.ok()) << arrays.status();
+      std::vector<std::string> names;
+      for (const v1::Array& array : arrays->arrays()) {
+        names.push_back(array.name());
+        EXPECT_EQ(array.state(), v1::Array::STATE_READY) << array.name();
+      }
+      EXPECT_EQ(names,
+                (std::vector<std::string>{absl::StrCat(kSession, "/arrays/", kNamed),
+                                          absl::StrCat(kSession, "/arrays/", kFirst + kRounds)}));
+      auto named =
+          engine_->GetArray(tenant, absl::StrCat("tenants/", tenant.value, "/arrays/kept"));
+      ASSERT_TRUE(named.ok()) << named.status();
+      EXPECT_EQ(named->state(), v1::Array::STATE_READY);
     }
-    EXPECT_EQ(names,
-              (std::vector<std::string>{absl::StrCat(kSession, "/arrays/", kNamed),
-                                        absl::StrCat(kSession, "/arrays/", kFirst + kRounds)}));
-    auto named = engine_->GetArray(tenant, absl::StrCat("tenants/", tenant.value, "/arrays/kept"));
-    ASSERT_TRUE(named.ok()) << named.status();
-    EXPECT_EQ(named->state(), v1::Array::STATE_READY);
+    engine_->StopRecording();
+    End();
+    store.reset();
   }
-  engine_->StopRecording();
-  End();
 }
 
 }  // namespace
