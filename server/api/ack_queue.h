@@ -25,7 +25,10 @@ struct PendingAck {
   // kReady: the outputs of an accepted operation, in one or the other.
   session::PendingArrays pending;
   std::vector<v1::Array> arrays;
-  std::shared_ptr<scheduler::Ticket> ticket;      // kWait
+  // kWait, and what is told beside how it ended.
+  std::shared_ptr<scheduler::Ticket> ticket;
+  std::vector<bool> wanted;  // WantedInline
+  bool timeline = false;
   std::unique_ptr<scheduler::InlineFetch> fetch;  // kFetch
   uint64_t before = 0;                            // kSynchronize: operations up to this number
 };

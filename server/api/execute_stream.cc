@@ -50,16 +50,7 @@ absl::StatusOr<absl::Time> DeadlineOf(const v1::Command& command) {
 }
 
 absl::Status CheckOperation(const v1::Operation& operation) {
-  if (absl::Status status = CheckCounts(operation); !status.ok()) {
-    return PrefixField(status, "operation.");
-  }
-  for (const OutputPlace& place : OutputsOf(operation)) {
-    if (!place.output->inline_result()) continue;
-    return InvalidField(
-        v1::ERROR_REASON_INVALID_FIELD, absl::StrCat("operation.", place.field(), ".inline_result"),
-        "inline results are for Run; here keep the result under a handle and fetch it");
-  }
-  return absl::OkStatus();
+  return PrefixField(CheckCounts(operation), "operation.");
 }
 
 void SetStatus(const absl::Status& status, v1::CommandResult* result) {
@@ -185,18 +176,25 @@ void ExecuteStream::TakeOperation(const v1::Command& command, absl::Duration upl
   if (status.ok()) status = call_.AwaitUploadRate(upload_delay);
   if (status.ok()) {
     auto ticket = engine_.Submit(call_.tenant(), session_, command.operation(), *deadline);
-    status = PrefixField(ticket.status(), "operation.");
-    if (ticket.ok()) ack->ticket = *std::move(ticket);
+    status = ticket.status();
+    if (ticket.ok()) {
+      ack->ticket = *std::move(ticket);
+      ack->wanted = WantedInline(command.operation());
+      status = CheckInlineSize(ack->wanted, *ack->ticket);
+    }
+    status = PrefixField(status, "operation.");
   }
   if (!status.ok()) {
     operations_->Refused(status);
     ack->status = std::move(status);
+    if (auto unwanted = std::exchange(ack->ticket, nullptr)) unwanted->Cancel();
     return;
   }
   operations_->Accepted(*ack->ticket);
   audit_.Accepted(ack->ticket);
-  if (command.wait()) {
+  if (command.wait() || !ack->wanted.empty()) {
     ack->kind = PendingAck::Kind::kWait;
+    ack->timeline = command.wait();
   } else {
     if (!ack->ticket->NotePending(&ack->pending)) ack->arrays = ack->ticket->Describe();
     ack->ticket.reset();  // it holds arrays
@@ -260,6 +258,13 @@ bool ExecuteStream::AnswerAfterWait(PendingAck& ack, AckWriter& writer) {
   return writer.Add(std::move(result));
 }
 
+absl::Status ExecuteStream::AddInlineResults(PendingAck& ack, Results* results) {
+  if (AddResults(ack.wanted, ack.ticket->TakeOutcome(ack.wanted), results)) return absl::OkStatus();
+  return WaitFor(call_, call_.deadline(), [&](absl::Time deadline) {
+    return ReadMissing(ack.wanted, *ack.ticket, deadline, results);
+  });
+}
+
 absl::Time ExecuteStream::Soon() const { return std::min(call_.deadline(), absl::Now() + kSoon); }
 
 template <typename Wait>
@@ -278,8 +283,12 @@ absl::Status ExecuteStream::Complete(PendingAck& ack, AckWriter* writer,
     case PendingAck::Kind::kWait: {
       absl::Status status =
           Await(writer, [&](absl::Time deadline) { return ack.ticket->Wait(deadline); });
-      Describe(*ack.ticket, result);
-      *result->mutable_timeline() = ack.ticket->timeline();
+      if (status.ok() && !ack.wanted.empty()) {
+        status = AddInlineResults(ack, result->mutable_results());
+      } else {
+        Describe(*ack.ticket, result);
+      }
+      if (ack.timeline) *result->mutable_timeline() = ack.ticket->timeline();
       return PrefixField(status, "operation.");
     }
     case PendingAck::Kind::kFetch: {

@@ -12,6 +12,7 @@
 #include "server/api/batch_audit.h"
 #include "server/api/call.h"
 #include "server/api/command_wire.h"
+#include "server/api/inline_outputs.h"
 #include "server/api/operation_log.h"
 #include "server/scheduler/engine.h"
 #include "stride/v1/compute_service.pb.h"
@@ -66,6 +67,7 @@ class ExecuteStream {
   // are there go first.
   template <typename Wait>
   auto Await(AckWriter* writer, Wait wait) -> decltype(wait(absl::Time()));
+  absl::Status AddInlineResults(PendingAck& ack, Results* results);
   absl::Time Soon() const;
   void RenewWhenDue();
 

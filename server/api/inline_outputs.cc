@@ -1,9 +1,18 @@
 #include "server/api/inline_outputs.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 
 namespace stride::api {
+namespace {
+
+// Framing and description of one result, generously.
+constexpr int64_t kResultOverhead = 1024;
+
+}  // namespace
 
 std::string OutputPlace::field() const {
   if (!of_kernel) return absl::StrCat("outputs[", index, "]");
@@ -29,6 +38,49 @@ OutputPlaces OutputsOf(const v1::Operation& operation) {
   }
   for (int i = 0; i < operation.outputs_size(); ++i) places.push_back({&operation.outputs(i), i});
   return places;
+}
+
+std::vector<bool> WantedInline(const v1::Operation& operation) {
+  const OutputPlaces places = OutputsOf(operation);
+  const auto is_wanted = [](const OutputPlace& place) { return place.output->inline_result(); };
+  if (std::none_of(places.begin(), places.end(), is_wanted)) return {};
+  std::vector<bool> wanted;
+  for (const OutputPlace& place : places) wanted.push_back(is_wanted(place));
+  return wanted;
+}
+
+absl::Status CheckInlineSize(const std::vector<bool>& wanted, const scheduler::Ticket& ticket) {
+  int64_t total = 0;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i]) total += ticket.OutputBytes(static_cast<int>(i)) + kResultOverhead;
+  }
+  return total > kMaxMessageBytes ? InlineTooLarge("outputs", total) : absl::OkStatus();
+}
+
+bool AddResults(const std::vector<bool>& wanted, scheduler::Ticket::Outcome outcome,
+                Results* results) {
+  bool complete = true;
+  for (size_t i = 0; i < outcome.arrays.size(); ++i) {
+    v1::Result* result = results->Add();
+    *result->mutable_array() = std::move(outcome.arrays[i]);
+    if (i >= wanted.size() || !wanted[i]) continue;
+    complete = complete && outcome.values[i].has_value();
+    if (outcome.values[i].has_value())
+      *result->mutable_inline_array() = *std::move(outcome.values[i]);
+  }
+  return complete;
+}
+
+absl::Status ReadMissing(const std::vector<bool>& wanted, scheduler::Ticket& ticket,
+                         absl::Time deadline, Results* results) {
+  for (int i = 0; i < results->size() && i < static_cast<int>(wanted.size()); ++i) {
+    v1::Result* result = results->Mutable(i);
+    if (!wanted[i] || result->has_inline_array()) continue;
+    auto value = ticket.ReadInline(i, deadline);
+    if (!value.ok()) return value.status();
+    *result->mutable_inline_array() = *std::move(value);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status InlineTooLarge(std::string_view field, int64_t size) {

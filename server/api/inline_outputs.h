@@ -3,9 +3,14 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "google/protobuf/repeated_ptr_field.h"
+#include "server/scheduler/engine.h"
+#include "stride/v1/compute_service.pb.h"
 #include "stride/v1/operation.pb.h"
 
 namespace stride::api {
@@ -26,6 +31,21 @@ OutputPlaces OutputsOf(const v1::Operation& operation);
 
 // Bytes of one message, framing included: the default limit of gRPC clients.
 constexpr int64_t kMaxMessageBytes = int64_t{4} << 20;
+
+// Of each output, whether its bytes travel in the reply; empty: none do.
+std::vector<bool> WantedInline(const v1::Operation& operation);
+
+// Sizes are known from acceptance on, so that results too large for their reply are refused before
+// they are computed: SIZE_LIMIT.
+absl::Status CheckInlineSize(const std::vector<bool>& wanted, const scheduler::Ticket& ticket);
+
+using Results = google::protobuf::RepeatedPtrField<v1::Result>;
+// Of a ticket that has succeeded: one result for each output, with the bytes of the wanted ones.
+// False: of some of these bytes that takes a wait, which ReadMissing is for.
+bool AddResults(const std::vector<bool>& wanted, scheduler::Ticket::Outcome outcome,
+                Results* results);
+absl::Status ReadMissing(const std::vector<bool>& wanted, scheduler::Ticket& ticket,
+                         absl::Time deadline, Results* results);
 
 // SIZE_LIMIT: results of `size` bytes do not fit one message.
 absl::Status InlineTooLarge(std::string_view field, int64_t size);

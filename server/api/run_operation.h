@@ -41,7 +41,7 @@ class RunOperation {
   const v1::RunRequest& request_;
   v1::RunResponse& response_;
   std::shared_ptr<scheduler::Ticket> ticket_;
-  std::vector<bool> wanted_;  // of each output, whether its bytes travel in the reply
+  std::vector<bool> wanted_;  // WantedInline
 };
 
 }  // namespace stride::api

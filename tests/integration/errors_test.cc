@@ -1079,6 +1079,8 @@ TEST_F(MalformedTest, ExecuteTellsEachCommand) {
     commands { id: 7 }
     commands { id: 8 synchronize {} }
     commands { id: 9 fetch { handle: 999 } }
+    commands { id: 10 operation { creation { fill { spec { data_type: DATA_TYPE_FLOAT64 shape: 1000000 } } } outputs { inline_result: true } } }
+    commands { id: 11 operation { gather { input { @F2 } indices { inline_array { spec { data_type: DATA_TYPE_INT32 shape: 1 } data: '\005\000\000\000' } } } outputs { inline_result: true } } }
   )"),
                                                 &request);
   const Outcome outcome = rpc_->Call("ComputeService/Execute", request);
@@ -1093,16 +1095,18 @@ TEST_F(MalformedTest, ExecuteTellsEachCommand) {
       order.push_back(result.id());
     }
   }
-  EXPECT_THAT(order, ::testing::ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 9));
+  EXPECT_THAT(order, ::testing::ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11));
   const std::map<uint64_t, std::string> reasons = {{1, "SHAPE_MISMATCH"},
                                                    {2, "SHAPE_MISMATCH"},
                                                    {3, ""},
                                                    {4, "SHAPE_MISMATCH"},
                                                    {5, ""},
-                                                   {6, "INVALID_FIELD"},
+                                                   {6, ""},
                                                    {7, "INVALID_FIELD"},
                                                    {8, "SHAPE_MISMATCH"},
-                                                   {9, "ARRAY_NOT_FOUND"}};
+                                                   {9, "ARRAY_NOT_FOUND"},
+                                                   {10, "SIZE_LIMIT"},
+                                                   {11, "DATA_OUT_OF_RANGE"}};
   for (const auto& [id, reason] : reasons) {
     SCOPED_TRACE(id);
     const Outcome told = ReadStatus(results[id].status().SerializeAsString());

@@ -54,6 +54,41 @@ class LazyTest(client_case.ClientCase):
             self.same(result, (np.arange(5.0) + 1) * 2 - np.arange(5.0))
         self.assertEqual(sent.kinds, ["copy", "expression"])
 
+    def test_a_number_comes_back_from_what_computes_it(self):
+        x = st.asarray(np.arange(5.0)) + 0
+        np.asarray(x)
+        with Sent(self.session) as sent:
+            total = st.sum(x)
+            self.assertEqual(float(total), 10)
+            self.assertEqual(float(total), 10)  # the host knows it
+            self.assertEqual(float(st.max(x) * 2), 8)
+            self.assertTrue(total == 10)
+        returned = [command.operation.outputs[0].inline_result for command in sent.commands if command.HasField("operation")]
+        self.assertEqual(sent.kinds, ["reduction", "reduction", "ufunc", "copy", "ufunc"])  # the copy sends what the host knows
+        self.assertEqual(returned, [True, False, True, False, True])
+        self.assertFalse(any(command.HasField("fetch") for command in sent.commands))
+        # It is an array as any other all the same: the service has it when it needs it.
+        self.same(x / total, np.arange(5.0) / 10)
+        self.assertEqual(total.shape, ())
+        total += 1
+        self.assertEqual(float(total), 11)
+        self.assertEqual(total.to_numpy().dtype, np.float64)
+        # A view's is not computed by a command of its own, and an array's place is kept.
+        self.assertEqual(float(x[3]), 3)
+        first, second = st.asarray(7), st.asarray(2)
+        self.assertEqual([int(one) for one in divmod(first + 0, second)], [3, 1])
+
+    def test_a_number_that_could_not_be_computed_is_tried_again(self):
+        x = st.asarray(np.arange(5.0)) + 0
+        index = st.asarray(np.array([7])) + 0
+        wrong = st.sum(st.take(x, index))  # wrong number
+        for _ in range(2):
+            with self.assertRaises(IndexError) as raised:
+                float(wrong)
+            self.assertIn(f":{line_of('wrong number')}", raised.exception.origin)
+        with self.assertRaises(IndexError):
+            self.same(x + wrong, x)
+
     def test_what_is_held_is_computed_once(self):
         x = st.asarray(np.arange(5.0)) + 0
         np.asarray(x)

@@ -261,24 +261,29 @@ class Session:
             return host
         if node.nbytes > FETCH_INLINE_BYTES:
             return self._read_bulk(node, progress)
-        return self.accept(node, self._wait(self._fetch(node)))
+        answer = Answer()
+        self.flush((), lambda flush: flush.read(node, answer))
+        return self.accept(node, self._wait(answer), answer.origin)
 
     def read_own(self, node: Node, progress=None) -> np.ndarray:
         """The elements, in memory that is the caller's alone."""
         values = self.read(node, progress)
         return values if node.nbytes > FETCH_INLINE_BYTES and values is not node.host else np.array(values)
 
-    def accept(self, node: Node, result) -> np.ndarray:
-        """The elements out of the answer to a fetch."""
+    def accept(self, node: Node, result, origin=None) -> np.ndarray:
+        """The elements out of the answer to a fetch, or to the command that computed them. `origin`: Answer's."""
         failure = self._stream.take_failure(node.handle)
         if result.HasField("status") and result.status.code:
-            raise self._error(result.status, node)
+            raise self._error(result.status, node, origin)
         self._tell(failure)
         values = np.ndarray(node.shape, node.dtype, result.results[0].inline_array.data)
         if values.nbytes <= _CACHE_BYTES:
             values = values.copy()  # so that it can be handed over
             values.setflags(write=False)
-            node.keep(values)
+            if node.handle:
+                node.keep(values)
+            else:
+                node.returned(values)
         return values
 
     def hand_over(self, node: Node) -> np.ndarray:
@@ -345,9 +350,9 @@ class Session:
     def late(self) -> _errors.DeadlineExceeded:
         return _errors.DeadlineExceeded(f"The result was not there within {self.timeout:g} s")
 
-    def _error(self, status, node: Node) -> _errors.StrideError:
+    def _error(self, status, node: Node, origin=None) -> _errors.StrideError:
         error = _errors.from_status(status)
-        error.origin = self._origin_of(node)
+        error.origin = _origin.describe(origin) if origin is not None else self._origin_of(node)
         return error
 
     def _tell(self, failure) -> None:

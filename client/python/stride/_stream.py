@@ -31,13 +31,14 @@ _CLOSE_SECONDS = 5
 class Answer:
     """To a command, once it is `done`: a CommandResult, or why there is none."""
 
-    __slots__ = ("done", "result", "error", "future")
+    __slots__ = ("done", "result", "error", "future", "origin")
 
     def __init__(self):
         self.done = False
         self.result: Optional[pb.CommandResult] = None
         self.error: Optional[_errors.StrideError] = None
         self.future: Optional[Future] = None  # told too; see CommandStream.future_of
+        self.origin: object = None  # of an operation that failed: who recorded what it failed of
 
 
 class Note(NamedTuple):
@@ -287,6 +288,8 @@ class CommandStream:
             if note is None:
                 continue
             if note.answer is not None:
+                if note.operation is not None and result.HasField("status") and result.status.code:
+                    note.answer.origin = self._origin_of_failure(note, _handles(note.operation))
                 self._done(note.answer, result, None)
             elif note.operation is not None and result.HasField("status") and result.status.code:
                 self._remember(note)
@@ -326,12 +329,16 @@ class CommandStream:
     def _remember(self, note: Note) -> None:
         # The lock is held. What was refused because of an operand carries that operand's error.
         operands = list(_handles(note.operation))
-        origin = next((self._refused[handle] for handle in operands if handle in self._refused), note.origin)
+        origin = self._origin_of_failure(note, operands)
         written = operands if note.operation.HasField("kernel_launch") else []
         for handle in (*(output.handle for output in note.operation.outputs), *written):
             self._refused.setdefault(handle, origin)
         while len(self._refused) > _MAX_REFUSED:
             del self._refused[next(iter(self._refused))]
+
+    def _origin_of_failure(self, note: Note, operands) -> object:
+        # The lock is held.
+        return next((self._refused[handle] for handle in operands if handle in self._refused), note.origin)
 
     def take_failure(self, handle: Optional[int] = None) -> Optional["LaunchFailure"]:
         """Of a launch of a kernel that was given this array, or any, and failed: told once. One that never ran left its arrays as they were, so that they

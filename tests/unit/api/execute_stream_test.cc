@@ -35,6 +35,13 @@ class Commands {
     command->mutable_operation()->add_outputs()->set_handle(to);
     return *this;
   }
+  // A copy that comes back with its answer.
+  Commands& Return(uint64_t from) {
+    v1::Command* command = Add();
+    command->mutable_operation()->mutable_copy()->mutable_input()->set_handle(from);
+    command->mutable_operation()->add_outputs()->set_inline_result(true);
+    return *this;
+  }
   Commands& Fetch(uint64_t handle) {
     Add()->mutable_fetch()->set_handle(handle);
     return *this;
@@ -109,9 +116,7 @@ TEST_F(ExecuteTest, AnErrorOfOneCommandStopsNoOther) {
   commands.Copy(404, 1).Store(2, "x");
   commands.Add();
   commands.Add()->mutable_operation();
-  v1::Command* inline_result = commands.Add();
-  inline_result->mutable_operation()->mutable_copy()->mutable_input()->set_handle(2);
-  inline_result->mutable_operation()->add_outputs()->set_inline_result(true);
+  commands.Return(404);
   v1::Command* timeout = commands.Store(3, "y").request().mutable_commands(5);
   timeout->mutable_timeout()->set_seconds(-1);
   commands.Fetch(2);
@@ -120,7 +125,7 @@ TEST_F(ExecuteTest, AnErrorOfOneCommandStopsNoOther) {
   EXPECT_EQ(results[1].status().code(), 0);
   EXPECT_EQ(DetailsOf(results[2].status()).field(), "kind");
   EXPECT_EQ(DetailsOf(results[3].status()).field(), "operation.kind");
-  EXPECT_EQ(DetailsOf(results[4].status()).field(), "operation.outputs[0].inline_result");
+  EXPECT_EQ(results[4].status().code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_EQ(DetailsOf(results[5].status()).field(), "timeout");
   EXPECT_EQ(results[6].results(0).inline_array().data(), "x");
 }
@@ -146,6 +151,62 @@ TEST_F(ExecuteTest, AWaitHoldsBackAnswersButNotAcceptance) {
   EXPECT_EQ(rest[2].id(), 4u);
   stream->WritesDone();
   EXPECT_TRUE(stream->Finish().ok());
+}
+
+TEST_F(ExecuteTest, AnInlineResultComesWithTheAnswerWhenTheWorkIsDone) {
+  for (bool at_once : {true, false}) {
+    SCOPED_TRACE(at_once);
+    server_.engine().SetReadsAtOnce(at_once);
+    server_.engine().Hold();
+    const int before = server_.engine().num_submitted();
+    Commands commands;
+    commands.Store(1, "a").Return(1).Store(2, "b").Release(1).Release(2);
+    grpc::ClientContext context;
+    auto stream = stub_->Execute(&context);
+    ASSERT_TRUE(stream->Write(commands.request()));
+    auto first = Read(*stream, 1);
+    EXPECT_EQ(first[0].id(), 1u);
+    while (server_.engine().num_submitted() < before + 3) absl::SleepFor(absl::Milliseconds(1));
+    server_.engine().LetGo();
+    auto rest = Read(*stream, 4);
+    EXPECT_EQ(rest[0].id(), 2u);
+    EXPECT_FALSE(rest[0].has_timeline());
+    ASSERT_EQ(rest[0].results_size(), 1);
+    EXPECT_EQ(rest[0].results(0).inline_array().data(), "a");
+    EXPECT_EQ(rest[0].results(0).array().state(), v1::Array::STATE_READY);
+    EXPECT_FALSE(rest[1].results(0).has_inline_array());
+    stream->WritesDone();
+    EXPECT_TRUE(stream->Finish().ok());
+  }
+}
+
+TEST_F(ExecuteTest, AnInlineResultThatDoesNotFitItsAnswerIsCancelled) {
+  server_.engine().Hold();
+  Commands commands;
+  commands.Store(1, std::string(3 << 20, 'x')).Copy(1, 2);
+  v1::Operation& operation = *commands.Add()->mutable_operation();
+  operation.mutable_creation()->mutable_fill()->mutable_spec()->set_data_type(v1::DATA_TYPE_UINT8);
+  operation.mutable_creation()->mutable_fill()->mutable_spec()->add_shape(5 << 20);
+  operation.add_outputs()->set_inline_result(true);
+  auto results = RunAll(commands);
+  EXPECT_EQ(results[1].status().code(), 0);
+  EXPECT_EQ(DetailsOf(results[2].status()).field(), "operation.outputs");
+  EXPECT_EQ(DetailsOf(results[2].status()).info.reason(), "SIZE_LIMIT");
+  EXPECT_EQ(server_.engine().num_cancelled(), 1);
+}
+
+TEST_F(ExecuteTest, AnInlineResultOfWorkThatFailsIsItsError) {
+  server_.engine().FailNextWork(MakeError(absl::StatusCode::kOutOfRange,
+                                          v1::ERROR_REASON_DATA_OUT_OF_RANGE, "beyond the end"));
+  Commands commands;
+  v1::Command* failing = commands.Add();
+  failing->mutable_operation()->mutable_copy()->mutable_input()->mutable_inline_array()->set_data(
+      "a");
+  failing->mutable_operation()->add_outputs()->set_inline_result(true);
+  commands.Synchronize();
+  auto results = RunAll(commands);
+  EXPECT_EQ(results[0].status().code(), grpc::StatusCode::OUT_OF_RANGE);
+  EXPECT_EQ(results[1].status().code(), grpc::StatusCode::OUT_OF_RANGE);
 }
 
 // What ends soon is answered in one message with what was there before.
