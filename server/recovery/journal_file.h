@@ -19,7 +19,7 @@ namespace stride::recovery {
 class JournalFile {
  public:
   static constexpr uint64_t kFirstBatch = 4096;
-  static constexpr uint64_t kSmallestFile = uint64_t{4} << 20;
+  static constexpr uint64_t kSmallestFile = uint64_t{1} << 20;
   static constexpr uint32_t kErased = UINT32_MAX;
 
   struct BatchHeader {

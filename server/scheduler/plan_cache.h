@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "absl/base/call_once.h"
 #include "absl/types/span.h"
 #include "server/broker/compiled_module.h"
 #include "server/ops/partial_results.h"
@@ -38,6 +39,10 @@ struct Planned {
   // Its compiled code by target, as long as somebody has it. Guarded by the engine's lock.
   mutable std::map<std::string, std::weak_ptr<const broker::CompiledModule>> modules;
   mutable SpreadPlans spread;  // likewise
+  // What the recorder writes of it with every task, made at the first; empty where it makes that
+  // anew each time. Of these two any thread.
+  mutable absl::once_flag record_made;
+  mutable std::string record;
 };
 
 inline std::shared_ptr<Planned> MakePlanned(ops::Plan plan) {

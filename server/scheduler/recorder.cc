@@ -1,7 +1,9 @@
 #include "server/scheduler/recorder.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "absl/base/call_once.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/crash_point.h"
 #include "server/broker/worker.h"
@@ -24,11 +26,44 @@ uint32_t FlagsOf(const Use& use) {
   return (use.read ? kUseRead : 0) | (use.write ? kUseWrite : 0) | (use.fresh ? kUseFresh : 0);
 }
 
-// Straight into the journal's memory.
-void Put(recovery::Journal& journal, uint64_t key, const google::protobuf::MessageLite& record) {
-  size_t size = record.ByteSizeLong();
+// Straight into the journal's memory. `begin`: fields that are serialized already.
+void Put(recovery::Journal& journal, uint64_t key, const google::protobuf::MessageLite& record,
+         std::string_view begin = {}) {
+  const size_t size = begin.size() + record.ByteSizeLong();
   char* room = journal.Set(key, static_cast<uint32_t>(size));
-  if (room != nullptr) record.SerializeWithCachedSizesToArray(reinterpret_cast<uint8_t*>(room));
+  if (room == nullptr) return;
+  room = std::copy(begin.begin(), begin.end(), room);
+  record.SerializeWithCachedSizesToArray(reinterpret_cast<uint8_t*>(room));
+}
+
+// A task's record has its plan's part in it, which is the same for all tasks of a plan. Larger ones
+// are not kept beside their plan: the code of kernels.
+constexpr size_t kMostKeptOfPlan = 4096;
+
+// Calls `use` with the record while it has the plan's part, of which the larger is lent.
+template <typename Use>
+void WithPlan(const ops::Plan& plan, recovery::TaskRecord& record, Use use) {
+  record.set_num_outputs(static_cast<uint32_t>(plan.outputs.size()));
+  record.mutable_zeroed_outputs()->Add(plan.zeroed_outputs.begin(), plan.zeroed_outputs.end());
+  record.set_bytes(plan.bytes);
+  record.set_flops(plan.flops);
+  record.set_required_kind(plan.required_kind);
+  record.unsafe_arena_set_allocated_task(const_cast<wire::Task*>(&plan.task));
+  if (plan.code.has_value())
+    record.unsafe_arena_set_allocated_code(const_cast<wire::Code*>(&*plan.code));
+  use();
+  record.unsafe_arena_release_task();
+  if (plan.code.has_value()) record.unsafe_arena_release_code();
+}
+
+const std::string& RecordOf(const Planned& planned) {
+  absl::call_once(planned.record_made, [&planned] {
+    recovery::TaskRecord record;
+    WithPlan(planned.plan, record, [&] {
+      if (record.ByteSizeLong() <= kMostKeptOfPlan) record.SerializeToString(&planned.record);
+    });
+  });
+  return planned.record;
 }
 
 }  // namespace
@@ -332,11 +367,6 @@ void Recorder::WriteBody(const Task& task, Part& part) {
     }
     record.set_arguments_bound(task.kernel->bound);
   }
-  record.set_num_outputs(static_cast<uint32_t>(task.plan().outputs.size()));
-  record.mutable_zeroed_outputs()->Add(task.plan().zeroed_outputs.begin(),
-                                       task.plan().zeroed_outputs.end());
-  record.set_bytes(task.plan().bytes);
-  record.set_flops(task.plan().flops);
   for (const Use& use : task.uses) {
     recovery::UseRecord* out = record.add_uses();
     if (use.buffer == nullptr) continue;
@@ -345,7 +375,6 @@ void Recorder::WriteBody(const Task& task, Part& part) {
   }
   if (task.pinned_device >= 0)
     record.set_pinned_device(core_->broker->devices()[task.pinned_device].id());
-  record.set_required_kind(task.plan().required_kind);
   record.set_priority(task.priority);
   record.set_drop_other_replicas(task.drop_other_replicas);
   record.set_deadline(ToRecord(task.deadline));
@@ -353,13 +382,12 @@ void Recorder::WriteBody(const Task& task, Part& part) {
   record.set_of_job(task.of_job);
   if (task.replay != nullptr) record.set_replay(task.replay->record);
   if (task.state == TaskState::kDispatched) FillDispatch(task, record.mutable_dispatch());
-  // Lent, not copied: they are the larger part.
-  auto& plan = const_cast<ops::Plan&>(task.plan());
-  record.unsafe_arena_set_allocated_task(&plan.task);
-  if (plan.code.has_value()) record.unsafe_arena_set_allocated_code(&*plan.code);
-  Put(*part.journal, Key(Kind::kTask, task.id), record);
-  record.unsafe_arena_release_task();
-  if (plan.code.has_value()) record.unsafe_arena_release_code();
+  const uint64_t key = Key(Kind::kTask, task.id);
+  if (const std::string& of_plan = RecordOf(*task.planned); !of_plan.empty()) {
+    Put(*part.journal, key, record, of_plan);
+  } else {
+    WithPlan(task.plan(), record, [&] { Put(*part.journal, key, record); });
+  }
 }
 
 void Recorder::Adopt(const TenantId& tenant, Replay& replay, uint64_t record) {
