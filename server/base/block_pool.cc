@@ -24,6 +24,22 @@ struct FreeBlock {
   FreeBlock* next;
 };
 
+// Asks for a block's lines, to be written. They are in another processor's cache where another
+// thread has let go of them, as with all that a client's operations are made of: to fetch them one
+// by one as they are filled in takes longer than to fill them in.
+void Prefetch(const void* block, size_t bytes) {
+  if (block == nullptr) return;
+  const char* const begin = static_cast<const char*>(block);
+  for (size_t i = 0; i < bytes; i += BlockPool::kUnitBytes) {
+#if defined(__x86_64__)
+    // What the builtin makes without -mprfchw asks for them to be read.
+    asm volatile("prefetchw %0" : : "m"(begin[i]));
+#else
+    __builtin_prefetch(begin + i, 1);
+#endif
+  }
+}
+
 // Free blocks of one size, linked through themselves.
 struct Magazine {
   FreeBlock* first = nullptr;
@@ -112,7 +128,9 @@ class Cache {
       if (pair.loaded.count == 0) pair.loaded = Depot::Get().Take(size);
       if (pair.loaded.count == 0) return nullptr;
     }
-    return pair.loaded.Pop();
+    void* const block = pair.loaded.Pop();
+    Prefetch(pair.loaded.first, (size + 1) * BlockPool::kUnitBytes);  // the next one's
+    return block;
   }
 
   void Give(void* block, size_t size) {

@@ -51,12 +51,13 @@ absl::StatusOr<std::unique_ptr<Journal>> Journal::Open(keeper::Keeper* keeper,
   JournalFile files[2];
   UniqueFd* descriptors[2] = {&first, &second};
   for (int i = 0; i < 2; ++i) {
-    const bool missing = !descriptors[i]->valid();
-    auto file = missing ? JournalFile::Create() : JournalFile::Open(std::move(*descriptors[i]));
+    // It may have been the newer one.
+    if (!descriptors[i]->valid())
+      return absl::DataLossError(
+          absl::StrCat("the journal is damaged: ", FileName(name, i), " is missing"));
+    auto file = JournalFile::Open(std::move(*descriptors[i]));
     if (!file.ok()) return file.status();
     files[i] = *std::move(file);
-    if (!missing) continue;
-    if (absl::Status status = journal->StoreFile(i, files[i]); !status.ok()) return status;
   }
   int newer = files[1].generation() > files[0].generation() ? 1 : 0;
   if (files[newer].generation() == 0)

@@ -32,8 +32,8 @@ class Journal {
   static absl::StatusOr<std::unique_ptr<Journal>> Create(keeper::Keeper* keeper,
                                                          const std::string& name);
   // The one that an earlier process left in these files, to be read and gone on with. DATA_LOSS
-  // when anything in it is not as it was written; nothing of it is believed then. An
-  // invalid descriptor is of a file that is missing: it is replaced.
+  // when anything in it is not as it was written, or a file is missing (an invalid descriptor);
+  // nothing of it is believed then.
   static absl::StatusOr<std::unique_ptr<Journal>> Open(keeper::Keeper* keeper,
                                                        const std::string& name, UniqueFd first,
                                                        UniqueFd second);

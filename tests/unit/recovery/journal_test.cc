@@ -163,7 +163,24 @@ TEST_F(JournalTest, FilesThatAreCutOffOrNoJournalsAreDamage) {
   ASSERT_EQ(pipe(ends), 0);
   pipe_ends[0].Reset(ends[0]);
   pipe_ends[1].Reset(ends[1]);
-  EXPECT_FALSE(Journal::Open(&keeper_, kName, std::move(pipe_ends[0]), {}).ok());
+  EXPECT_FALSE(
+      Journal::Open(&keeper_, kName, std::move(pipe_ends[0]), std::move(pipe_ends[1])).ok());
+}
+
+// It may have been the newer one: what the other has was true once.
+TEST_F(JournalTest, AMissingFileIsDamage) {
+  auto journal = Create();
+  journal->Set(1, "one");
+  ASSERT_TRUE(journal->Commit().ok());
+  for (int missing = 0; missing < 2; ++missing) {
+    auto files = keeper_.Copy();
+    files[Journal::FileName(kName, missing)] = UniqueFd();
+    EXPECT_EQ(Journal::Open(&keeper_, kName, std::move(files[Journal::FileName(kName, 0)]),
+                            std::move(files[Journal::FileName(kName, 1)]))
+                  .status()
+                  .code(),
+              absl::StatusCode::kDataLoss);
+  }
 }
 
 // Long enough for many compactions and growths.
