@@ -27,6 +27,10 @@ std::string Journal::FileName(const std::string& journal, int file) {
   return absl::StrCat(journal, "-", file);
 }
 
+void Journal::LetGo() {
+  for (int i = 0; i < 2; ++i) keeper_->Remove(FileName(name_, i));
+}
+
 absl::StatusOr<std::unique_ptr<Journal>> Journal::Create(keeper::Keeper* keeper,
                                                          const std::string& name) {
   std::unique_ptr<Journal> journal(new Journal(keeper, name));
@@ -64,7 +68,6 @@ absl::StatusOr<std::unique_ptr<Journal>> Journal::Open(keeper::Keeper* keeper,
     return absl::DataLossError("the journal is damaged: no file of it is valid");
   journal->file_ = std::move(files[newer]);
   journal->other_ = std::move(files[1 - newer]);
-  journal->file_index_ = newer;
   if (absl::Status status = journal->ReadBack(); !status.ok()) return status;
   return journal;
 }
@@ -149,7 +152,6 @@ void Journal::Compact() {
   other_.SetGeneration(file_.generation() + 1);
   STRIDE_CRASH_POINT("journal.after_compaction");
   std::swap(file_, other_);
-  file_index_ = 1 - file_index_;
   wanted_ = std::max(wanted_, end_);
   end_ = position;
 }

@@ -64,6 +64,9 @@ class Journal {
   uint32_t CountAttempt() { return file_.CountAttempt(); }
   void ResetAttempts() { file_.ResetAttempts(); }
 
+  // A successor does not find it. Any thread.
+  void LetGo();
+
  private:
   Journal(keeper::Keeper* keeper, std::string name) : keeper_(keeper), name_(std::move(name)) {}
   absl::Status ReadBack();
@@ -75,7 +78,6 @@ class Journal {
   keeper::Keeper* const keeper_;
   const std::string name_;
   JournalFile file_, other_;
-  int file_index_ = 0;  // the name of file_; the other has the other
   RecordIndex index_;
   uint64_t live_bytes_ = 0;  // of records, their headers included
   uint64_t end_ = 0;         // of what was appended

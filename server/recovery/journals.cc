@@ -26,8 +26,6 @@ absl::StatusOr<std::unique_ptr<Journal>> OpenNamed(keeper::Keeper* keeper, const
     auto found = kept->find(Journal::FileName(name, i));
     if (found != kept->end()) files[i] = std::move(found->second);
   }
-  if (!files[0].valid() && !files[1].valid())
-    return absl::NotFoundError(absl::StrCat("the journal is damaged: ", name, " is missing"));
   return Journal::Open(keeper, name, std::move(files[0]), std::move(files[1]));
 }
 
@@ -64,6 +62,9 @@ absl::Status Journals::Complete() {
 
 absl::StatusOr<std::unique_ptr<Journals>> Journals::Open(keeper::Keeper* keeper,
                                                          std::map<std::string, UniqueFd>* kept) {
+  if (kept->count(Journal::FileName(kCommonName, 0)) == 0 &&
+      kept->count(Journal::FileName(kCommonName, 1)) == 0)
+    return absl::NotFoundError("");
   std::unique_ptr<Journals> journals(new Journals(keeper));
   auto common = OpenNamed(keeper, kCommonName, kept);
   if (!common.ok()) return common.status();
@@ -84,7 +85,6 @@ absl::StatusOr<std::unique_ptr<Journals>> Journals::Open(keeper::Keeper* keeper,
   }
   for (int stripe = 0; stripe < kNumStripes; ++stripe) {
     auto journal = OpenNamed(keeper, NameOf(stripe), kept);
-    if (absl::IsNotFound(journal.status())) return absl::DataLossError(journal.status().message());
     if (!journal.ok()) return journal.status();
     journals->stripes_[stripe] = *std::move(journal);
   }
@@ -120,10 +120,8 @@ absl::Status Journals::DealOut(const std::function<int(uint64_t)>& stripe_of) {
 }
 
 void Journals::LetGo() {
-  for (int i = 0; i < 2; ++i) keeper_->Remove(Journal::FileName(kCommonName, i));
-  for (int stripe = 0; stripe < kNumStripes; ++stripe) {
-    for (int i = 0; i < 2; ++i) keeper_->Remove(Journal::FileName(NameOf(stripe), i));
-  }
+  common_->LetGo();
+  for (const auto& journal : stripes_) journal->LetGo();
 }
 
 }  // namespace stride::recovery

@@ -46,7 +46,7 @@ class Journals {
   static constexpr int kNobody = -1;
   absl::Status DealOut(const std::function<int(uint64_t key)>& stripe_of);
 
-  // A successor finds none of it. What two threads may call at once, beside anything else.
+  // A successor finds none of them. Any thread.
   void LetGo();
 
  private:

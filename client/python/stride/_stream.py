@@ -287,11 +287,12 @@ class CommandStream:
             note = waiting.get(result.id)
             if note is None:
                 continue
+            failed = note.operation is not None and result.HasField("status") and result.status.code
             if note.answer is not None:
-                if note.operation is not None and result.HasField("status") and result.status.code:
+                if failed:
                     note.answer.origin = self._origin_of_failure(note, _handles(note.operation))
                 self._done(note.answer, result, None)
-            elif note.operation is not None and result.HasField("status") and result.status.code:
+            elif failed:
                 self._remember(note)
                 if note.operation.HasField("kernel_launch"):
                     failure = LaunchFailure(result.status, note.origin)
