@@ -25,13 +25,13 @@ bool AckQueue::Push(absl::Span<PendingAck> acks, bool more) {
     ++outstanding_;
   }
   more_ = more;
-  if (!more || acks_.size() >= kManyAcks) for_popper_.notify_one();
+  if (!more || acks_.size() >= kManyAcks) for_popper_.Notify();
   return true;
 }
 
 void AckQueue::StopHoldingBack() {
   more_ = false;
-  for_popper_.notify_one();
+  for_popper_.Notify();
 }
 
 void AckQueue::Close() {
@@ -46,17 +46,13 @@ void AckQueue::Break() {
   broken_ = true;
   dropped.swap(acks_);
   for_pusher_.notify_one();
-  for_popper_.notify_one();
+  for_popper_.Notify();
 }
 
 AckQueue::Next AckQueue::Pop(absl::Time deadline, std::vector<PendingAck>* acks) {
   std::unique_lock lock(mutex_);
   auto ready = [&] { return broken_ || closed_ || !acks_.empty(); };
-  if (deadline == absl::InfiniteFuture()) {
-    for_popper_.wait(lock, ready);
-  } else if (!for_popper_.wait_until(lock, absl::ToChronoTime(deadline), ready)) {
-    return Next::kTimeout;
-  }
+  if (!for_popper_.Wait(lock, deadline, ready)) return Next::kTimeout;
   if (broken_ || acks_.empty()) return Next::kEnd;
   acks->swap(acks_);
   return Next::kAcks;

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "server/base/watched_condition.h"
 #include "server/scheduler/engine.h"
 #include "server/session/array_description.h"
 #include "stride/v1/array.pb.h"
@@ -63,7 +64,8 @@ class AckQueue {
 
   const size_t capacity_;
   mutable std::mutex mutex_;
-  std::condition_variable for_pusher_, for_popper_;
+  std::condition_variable for_pusher_;
+  WatchedCondition for_popper_;
   std::vector<PendingAck> acks_;  // guarded by mutex_, as are all below
   size_t outstanding_ = 0;        // queued, and popped but not done
   bool more_ = false;             // the last Push said so

@@ -26,10 +26,6 @@ struct Header {
 static_assert(sizeof(Header) == FrameSocket::kHeaderBytes);
 static_assert(std::endian::native == std::endian::little);
 
-// A client that calls one operation after the other is back within so much time, and a thread that
-// sleeps would be woken too late.
-constexpr absl::Duration kWatch = absl::Microseconds(100);
-
 // Slices below it are sent together with the header.
 constexpr size_t kSmallBytes = 4096;
 

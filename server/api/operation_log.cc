@@ -33,7 +33,7 @@ void OperationLog::Ended(Entry& entry, const absl::Status& status) {
   entry.ended = true;
   if (!status.ok()) Note(entry.number, status);
   while (!entries_.empty() && entries_.front().ended) entries_.pop_front();
-  if (EndedUpTo(awaited_)) ended_.notify_all();
+  if (EndedUpTo(awaited_)) ended_.Notify();
 }
 
 void OperationLog::Note(uint64_t number, const absl::Status& status) {
@@ -45,14 +45,9 @@ void OperationLog::Note(uint64_t number, const absl::Status& status) {
 bool OperationLog::AwaitEnd(uint64_t number, absl::Time deadline,
                             std::unique_lock<std::mutex>& lock) {
   awaited_ = number;
-  auto ended = [&] { return EndedUpTo(number); };
-  if (deadline == absl::InfiniteFuture()) {
-    ended_.wait(lock, ended);
-  } else {
-    ended_.wait_until(lock, absl::ToChronoTime(deadline), ended);
-  }
+  const bool ended = ended_.Wait(lock, deadline, [&] { return EndedUpTo(number); });
   awaited_ = UINT64_MAX;
-  return ended();
+  return ended;
 }
 
 bool OperationLog::HaveEnded(uint64_t number, absl::Time deadline) {

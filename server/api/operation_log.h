@@ -1,6 +1,5 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -11,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "server/base/watched_condition.h"
 #include "server/scheduler/engine.h"
 
 namespace stride::api {
@@ -54,7 +54,7 @@ class OperationLog : public std::enable_shared_from_this<OperationLog> {
   }
 
   mutable std::mutex mutex_;
-  std::condition_variable ended_;
+  WatchedCondition ended_;
   uint64_t last_ = 0;  // guarded by mutex_, as are all below
   // From the first on that has not ended: they end nearly in order.
   std::deque<Entry> entries_;

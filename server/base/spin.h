@@ -9,6 +9,10 @@ namespace stride {
 // that sleeps takes 5 to 10 us to wake, as long as a small job takes on a GPU. Only where
 // processors are plenty, and the processor is offered to others meanwhile.
 
+// How long a thread watches for what usually follows soon: the next command of a client in a
+// request-reply loop, with some 100 us of work on a device in between, or the end of that work.
+inline constexpr absl::Duration kWatch = absl::Microseconds(250);
+
 // Asks `done` until it says yes or `time` is over; its last answer. With fewer than 8 processors it
 // asks not at all: false. At most a quarter of the processors do so at once; for others it asks
 // once. Any thread.

@@ -3,12 +3,6 @@
 #include "server/base/spin.h"
 
 namespace stride {
-namespace {
-
-// A small job on a GPU has ended within it.
-constexpr absl::Duration kShortWait = absl::Microseconds(100);
-
-}  // namespace
 
 bool Await(absl::Mutex& mutex, const absl::Condition& condition, absl::Time deadline) {
   Surroundings* simulated = simulated_surroundings;
@@ -29,7 +23,7 @@ bool Await(absl::Mutex& mutex, const absl::Condition& condition, absl::Time dead
 bool Await(const absl::Notification& notification, absl::Time deadline) {
   Surroundings* simulated = simulated_surroundings;
   if (simulated == nullptr) {
-    return SpinUntil([&] { return notification.HasBeenNotified(); }, kShortWait) ||
+    return SpinUntil([&] { return notification.HasBeenNotified(); }, kWatch) ||
            notification.WaitForNotificationWithDeadline(deadline);
   }
   simulated->Wait([&] { return notification.HasBeenNotified(); }, deadline);

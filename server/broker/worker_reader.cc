@@ -19,8 +19,6 @@ namespace {
 // take.
 constexpr absl::Duration kExitGrace = absl::Seconds(1);
 constexpr absl::Duration kHeartbeatPeriod = absl::Seconds(5);
-// A client in a request-reply loop is back within this.
-constexpr absl::Duration kLinger = absl::Microseconds(200);
 constexpr size_t kEventBlockBytes = 16 << 10;
 
 }  // namespace
@@ -41,7 +39,7 @@ void WorkerProcess::ReadUntilEnd() {
                         {errors_.descriptor(), POLLIN, 0}};
     if (!open) entries[0].fd = -1;
     // A worker that has just answered may soon answer again.
-    if (just_heard) SpinUntil([&] { return poll(&entries[0], 1, 0) != 0; }, kLinger);
+    if (just_heard) SpinUntil([&] { return poll(&entries[0], 1, 0) != 0; }, kWatch);
     absl::Duration wait =
         std::min({UntilDeadline(), kHeartbeatPeriod, options_.silence_timeout / 4});
     poll(entries, 4, static_cast<int>(absl::ToInt64Milliseconds(wait)) + 1);

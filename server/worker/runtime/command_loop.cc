@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/spin.h"
 #include "server/wire/status.h"
 
 namespace stride::worker {
@@ -16,8 +17,6 @@ constexpr uint32_t kProtocolVersion = 2;
 constexpr absl::Duration kIdleHeartbeat = absl::Milliseconds(500);
 // As messages, most packets are smaller than this; a larger one takes more.
 constexpr size_t kCommandBytes = 64 << 10;
-// A client in a request-reply loop is back within this.
-constexpr absl::Duration kLinger = absl::Microseconds(200);
 
 int NumDescriptors(const wire::Command& command) {
   switch (command.kind_case()) {
@@ -59,7 +58,7 @@ int CommandLoop::Run() {
   for (;;) {
     arena.Reset();
     wire::Command& command = *google::protobuf::Arena::CreateMessage<wire::Command>(&arena);
-    auto outcome = channel_->Receive(&command, &descriptors, kIdleHeartbeat, kLinger);
+    auto outcome = channel_->Receive(&command, &descriptors, kIdleHeartbeat, kWatch);
     if (!outcome.ok()) events_.Fatal(0, outcome.status(), /*context_lost=*/false);
     if (started) {
       auto* page = reinterpret_cast<wire::StatusPage*>(status_page_.data());

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+
+#include "absl/time/time.h"
+#include "server/base/spin.h"
+
+namespace stride {
+
+// A condition variable whose waiter watches for kWatch before it sleeps (SpinUntil): for what is
+// mostly there within microseconds. Its mutex is the caller's. One thread waits at a time.
+class WatchedCondition {
+ public:
+  // What is waited for may have come. Caller holds the mutex.
+  void Notify() {
+    num_notices_.fetch_add(1, std::memory_order_release);
+    changed_.notify_one();
+  }
+
+  // Whether `holds` does, which is asked with the lock, by `deadline`.
+  template <typename Predicate>
+  bool Wait(std::unique_lock<std::mutex>& lock, absl::Time deadline, Predicate holds) {
+    if (holds()) return true;
+    const uint32_t seen = num_notices_.load(std::memory_order_relaxed);
+    lock.unlock();
+    SpinUntil([&] { return num_notices_.load(std::memory_order_acquire) != seen; }, kWatch);
+    lock.lock();
+    if (deadline != absl::InfiniteFuture())
+      return changed_.wait_until(lock, absl::ToChronoTime(deadline), holds);
+    changed_.wait(lock, holds);
+    return true;
+  }
+
+ private:
+  std::condition_variable changed_;
+  std::atomic<uint32_t> num_notices_{0};
+};
+
+}  // namespace stride
