@@ -131,9 +131,13 @@ void CompletionPoller::Run() {
     } else if (fault != CUDA_SUCCESS) {
       EndProcess(static_cast<CUresult>(fault));
     } else if (under_way == 0) {
-      if (now - progress < kLinger) continue;
-      if (!AwaitWork()) return;
-      progress = checked = Clock::now();
+      if (now - progress < kLinger) {
+        Pause(now - progress);
+      } else if (AwaitWork()) {
+        progress = checked = Clock::now();
+      } else {
+        return;
+      }
     } else {
       if (now - std::max(progress, checked) > kCheck) {
         CheckDevice();
