@@ -15,8 +15,11 @@
 #include <thread>
 #include <type_traits>
 
-#include "bench/device/device_operation.h"
+#include "bench/device/check.h"
+#include "bench/device/cpu_operation.h"
+#include "bench/device/options.h"
 #include "bench/device/plain.h"
+#include "bench/device/values.h"
 #include "bench/service/report.h"
 #include "server/worker/cpu/lower/blas.h"
 
@@ -32,52 +35,29 @@ constexpr char kUsage[] =
 
 constexpr std::chrono::milliseconds kBlasWatches{40};
 
-struct Options {
+struct CpuOptions : Options {
   int64_t side = 4000;
-  int rounds = 15;
-  std::string only, json;
 };
 
-std::optional<Options> Parse(int argc, char** argv) {
-  Options options;
+std::optional<CpuOptions> Parse(int argc, char** argv) {
+  CpuOptions options;
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     const size_t equals = argument.find('=');
     if (equals == std::string::npos) return std::nullopt;
     const std::string name = argument.substr(0, equals), value = argument.substr(equals + 1);
     const int64_t number = std::atoll(value.c_str());
-    if (name == "--only")
-      options.only = value;
-    else if (name == "--json")
-      options.json = value;
-    else if (name == "--side" && number > 0 && number <= 1 << 14)
+    if (name == "--side" && number > 0 && number <= 1 << 14)
       options.side = number;
-    else if (name == "--rounds" && number > 0)
-      options.rounds = static_cast<int>(number);
-    else
+    else if (!TakeOption(name, value, &options))
       return std::nullopt;
   }
   return options;
 }
 
-[[noreturn]] void Die(const std::string& what) {
-  std::fprintf(stderr, "cpu_operations_bench: %s\n", what.c_str());
-  std::exit(1);
-}
-
-template <typename T>
-constexpr DType TypeOf() {
-  if constexpr (std::is_same_v<T, float>) return DType::kFloat32;
-  if constexpr (std::is_same_v<T, double>) return DType::kFloat64;
-  return DType::kInt32;
-}
-
-// Values that no order of addition rounds much, and every extreme of which is there more than once.
 template <typename T>
 void Fill(T* values, int64_t count) {
-  for (int64_t i = 0; i < count; ++i)
-    values[i] =
-        static_cast<T>(static_cast<int32_t>(static_cast<uint32_t>(i) * 2654435761u >> 20)) / 16;
+  for (int64_t i = 0; i < count; ++i) values[i] = ValueAt<T>(i);
 }
 
 // What a row or column of `count` values that are `step` apart makes.
@@ -95,7 +75,7 @@ double Expected(R::Function function, const T* values, int64_t count, int64_t st
 
 class Bench {
  public:
-  explicit Bench(const Options& options) : options_(options) {}
+  explicit Bench(const CpuOptions& options) : options_(options) {}
 
   void Run() {
     report_.Section("Reductions and products on the CPU device, without a daemon");
@@ -114,10 +94,6 @@ class Bench {
 
  private:
   using Work = std::function<void(cpu::ThreadPool&)>;
-
-  bool Wanted(const std::string& id) const {
-    return ("/" + id).find(options_.only) != std::string::npos;
-  }
 
   // Several times a turn what takes microseconds.
   void Compare(const std::string& id, const Work& ours, const std::string& baseline_name,
@@ -168,8 +144,8 @@ class Bench {
   template <typename T>
   void Reduce(const std::string& id, R::Function function, const std::vector<int64_t>& shape,
               int axis) {
-    if (!Wanted(id)) return;
-    DeviceOperation operation(ReductionOf(function, {axis}), {Contiguous(TypeOf<T>(), shape)});
+    if (!options_.Wants(id)) return;
+    CpuOperation operation(ReductionOf(function, {axis}), {Contiguous(TypeOf<T>(), shape)});
     T* const values = operation.template Input<T>(0);
     const int64_t count = options_.side * options_.side / shape.back() * shape.back();
     Fill(values, count);
@@ -187,7 +163,7 @@ class Bench {
   }
 
   template <typename T>
-  void CheckReduced(const std::string& id, R::Function function, DeviceOperation& operation,
+  void CheckReduced(const std::string& id, R::Function function, CpuOperation& operation,
                     const T* values, const std::vector<int64_t>& shape, int axis) {
     const bool rows = axis == static_cast<int>(shape.size()) - 1;
     const int64_t num_results = shape.size() == 1 ? 1 : shape[1 - axis];
@@ -250,8 +226,8 @@ class Bench {
   template <typename T>
   void Multiply(const std::string& id, const ArrayInfo& left, const ArrayInfo& right,
                 const std::function<void(const T*, const T*, T*)>& baseline) {
-    if (!Wanted(id)) return;
-    DeviceOperation operation(MatmulOf(), {left, right});
+    if (!options_.Wants(id)) return;
+    CpuOperation operation(MatmulOf(), {left, right});
     Fill(operation.template Input<T>(0), left.num_elements());
     Fill(operation.template Input<T>(1), right.num_elements());
     std::vector<T> want(left.num_elements());
@@ -276,7 +252,7 @@ class Bench {
     }
   }
 
-  const Options options_;
+  const CpuOptions options_;
   Report report_;
   std::atomic<uint64_t> seen_{0};
 };

@@ -1,47 +1,43 @@
-// One operation as the daemon plans it, in a worker's loops, without a daemon or a worker.
+// One operation as the daemon plans it, for a device without a daemon.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
-#include "server/base/memory_file.h"
 #include "server/ops/plan.h"
-#include "server/worker/cpu/lower/lowering.h"
 
 namespace stride::bench {
 
-// Inputs and output lie one after another in an arena, as arrays do: shared memory, mapped between
-// guards. Ends the process when something fails.
+// Its inputs and its output lie one after another in an arena, as arrays do. Ends the process when
+// there is no plan.
 class DeviceOperation {
  public:
-  // `inputs` fit the operation's operands in order; their content is zero.
-  DeviceOperation(const v1::Operation& operation, const std::vector<ArrayInfo>& inputs);
+  // `inputs` fit the operation's operands in order. `one_buffer`: they are views of the first's.
+  DeviceOperation(const v1::Operation& operation, const std::vector<ArrayInfo>& inputs,
+                  bool one_buffer = false);
 
-  template <typename T>
-  T* Input(int i) {
-    return reinterpret_cast<T*>(memory_.data() + offsets_[i]);
-  }
-  template <typename T>
-  T* Output() {
-    return reinterpret_cast<T*>(memory_.data() + offsets_.back());
-  }
+  // Bytes from the arena's start, and of all of it.
+  uint64_t InputOffset(int i) const { return offsets_[i]; }
+  uint64_t OutputOffset() const { return offsets_.back(); }
+  uint64_t size() const { return size_; }
+  const ArrayInfo& output() const { return plan_.outputs[0]; }
 
-  void Run(cpu::ThreadPool& pool);
+  // What must be compiled and loaded before; none: the device knows what to do.
+  const std::optional<wire::Code>& code() const { return plan_.code; }
+  wire::Task TaskIn(uint64_t arena, uint64_t module) const;
 
  private:
-  void Compile(const wire::Code& code);
-
-  wire::Task task_;
+  ops::Plan plan_;
   std::vector<uint64_t> offsets_;  // of the inputs, then of the output
-  MemoryMap memory_;
-  cpu::ArenaTable arenas_;
-  cpu::ModuleTable modules_;
+  uint64_t size_ = 0;
 };
 
 // Operands that are handles; their arrays go beside.
 v1::Operation ReductionOf(v1::Reduction::Function function, std::vector<int32_t> axes);
 v1::Operation MatmulOf();
+// Of the first so many of the inputs x, y and z.
+v1::Operation ExpressionOf(const std::string& text, int num_inputs);
 
 }  // namespace stride::bench
