@@ -46,6 +46,10 @@ std::string Json(const Row& row) {
            ", \"baseline_name\": " + Quoted(row.baseline_name) +
            ", \"ratio\": " + Text("%.4g", row.ours.median() / row.baseline->median());
   }
+  if (row.limit_s > 0) {
+    out += ", \"limit_s\": " + Text("%.9g", row.limit_s) +
+           ", \"limit_name\": " + Quoted(row.limit_name);
+  }
   return out + "}";
 }
 
@@ -54,6 +58,11 @@ std::string Json(const Row& row) {
 void Report::AddDevice(const std::string& name, const std::string& model) {
   std::printf("%s: %s\n", name.c_str(), model.c_str());
   devices_.emplace_back(name, model);
+}
+
+void Report::AddMissing(const std::string& what) {
+  std::printf("missing: %s\n", what.c_str());
+  missing_.push_back(what);
 }
 
 void Report::Section(const std::string& title) {
@@ -79,10 +88,12 @@ void Report::Add(Row row) {
 bool Report::WriteJson(const std::string& path) const {
   std::FILE* file = std::fopen(path.c_str(), "w");
   if (!file) return false;
-  std::string devices;
+  std::string devices, missing;
   for (const auto& [name, model] : devices_)
     devices += (devices.empty() ? "" : ", ") + Quoted(name) + ": " + Quoted(model);
-  std::fprintf(file, "{\"devices\": {%s}, \"rows\": [\n", devices.c_str());
+  for (const std::string& what : missing_) missing += (missing.empty() ? "" : ", ") + Quoted(what);
+  std::fprintf(file, "{\"devices\": {%s}, \"missing\": [%s], \"rows\": [\n", devices.c_str(),
+               missing.c_str());
   for (size_t i = 0; i < rows_.size(); ++i) {
     std::fprintf(file, "  %s%s\n", Json(rows_[i]).c_str(), i + 1 < rows_.size() ? "," : "");
   }

@@ -21,6 +21,9 @@ struct Row {
   std::optional<Times> baseline;
   // Bytes moved by one turn; 0: none to speak of.
   int64_t bytes = 0;
+  // What the machine could do at best, in seconds, and by which measure; 0: nobody knows.
+  double limit_s = 0;
+  std::string limit_name;
 };
 
 class Report {
@@ -31,12 +34,15 @@ class Report {
   void Section(const std::string& title);
   // `cpu:0` and what it is.
   void AddDevice(const std::string& name, const std::string& model);
+  // What was not measured, and why.
+  void AddMissing(const std::string& what);
   // False when the file cannot be written.
   bool WriteJson(const std::string& path) const;
 
  private:
   std::vector<std::pair<std::string, std::string>> devices_;
   std::vector<Row> rows_;
+  std::vector<std::string> missing_;
 };
 
 }  // namespace stride::bench
