@@ -46,6 +46,10 @@ def _operations(bin, rows, quick):
     return [str(bin / "cpu_operations_bench"), f"--json={rows}", *sizes]
 
 
+def _device(bin, rows, quick):
+    return [str(bin / "cuda_operations_bench"), f"--json={rows}", *(["--rounds=2", "--quick"] if quick else ["--rounds=15"])]
+
+
 def _workers(bin, rows, quick):
     sizes = ["--benchmark_repetitions=3", "--benchmark_min_time=0.02"] if quick else ["--benchmark_repetitions=9", "--benchmark_min_time=0.1"]
     return [str(bin / "worker_bench"), f"--benchmark_out={rows}", "--benchmark_out_format=json", *sizes, str(bin)]
@@ -61,8 +65,9 @@ PARTS = [
     Part("clients", _clients, limit_s=240),
     Part("kernels", _kernels, optional=True),
     Part("operations", _operations, optional=True),
+    Part("device", _device, optional=True),
     Part("workers", _workers, optional=True),
-    Part("peers", _script("peers", ["--repeats", "9"], ["--scale", "0.01", "--repeats", "3"]), limit_s=300),
+    Part("peers", _script("peers", ["--repeats", "9"], ["--scale", "0.01", "--repeats", "3"]), limit_s=400),
     Part("shards", _script("shards", ["--columns", "20000"], ["--elements", "100000", "--rows", "64", "--columns", "4096", "--repeats", "3"]), limit_s=200),
     Part("chains", _script("chain", [], ["--length", "50", "--repeats", "2"])),
     Part("replay", _script("program", ["--repeats", "15"], ["--length", "8", "--repeats", "2", "--ahead", "2"])),

@@ -11,7 +11,7 @@ from gpu_check.paths import BUILD, DIST, PACK, ROOT
 
 # Without the CPU device: its compiler holds LLVM and is larger than all of these.
 _PRODUCTS = ["strided", "stride", "stride-worker-cuda", "stride-demo"]
-_BENCHMARKS = ["service_bench", "worker_bench"]
+_BENCHMARKS = ["service_bench", "worker_bench", "cuda_operations_bench"]
 _LABEL = "gpu"
 # What every Linux has; other shared libraries travel along.
 _SYSTEM_LIBRARIES = ("linux-vdso", "ld-linux", "libc.so", "libm.so", "libdl.so", "librt.so", "libpthread.so",

@@ -19,8 +19,9 @@ _KILLS = os.environ.get("STRIDE_TEST_KILLS", "100")
 _MEASURED = "measured: "
 # For the tests that are Python programs.
 _PYTHON_NEEDS = ("numpy", "grpc", "google")
-# What a suite says when it skips all of its tests; GoogleTest counts them as passed.
+# What a suite says when it skips all of its tests, which GoogleTest counts as passed, and a benchmark that has nothing to measure.
 _NO_DEVICE = "no device of kind"
+_FOUND_NONE = "it found no device on a machine with a GPU"
 
 
 class GpuRun:
@@ -56,7 +57,7 @@ class GpuRun:
         if why := ended.why_bad():
             self.log.failed(name, why, ended)
         elif _NO_DEVICE in ended.output:
-            self.log.failed(name, "it found no device on a machine with a GPU", ended)
+            self.log.failed(name, _FOUND_NONE, ended)
         elif "[==========]" in ended.output and passed == 0:
             self.log.failed(name, f"{skipped} tests skipped, none ran, on a machine with a GPU", ended)
         else:
@@ -123,6 +124,8 @@ class GpuRun:
     def _show(self, name: str, ended: Ended) -> None:
         if why := ended.why_bad():
             self.log.failed(name, why, ended)
+        elif _NO_DEVICE in ended.output:
+            self.log.failed(name, _FOUND_NONE, ended)
         else:
             self.log.say(f"=== {name}\n{ended.output}")
             self.log.passed(name, "ended well", ended.seconds)

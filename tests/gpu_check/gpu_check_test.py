@@ -82,6 +82,14 @@ class GpuCheckTest(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("blind: it found no device", summary)
 
+    def test_a_benchmark_that_finds_no_device_is_a_failure(self):
+        self.program("a_bench", "echo 'missing: no device of kind cuda: no driver'")
+        self.program("b_bench", "echo 'add 1.0 us'")
+        code, summary = self.run_tests({}, part="bench")
+        self.assertEqual(code, 1)
+        self.assertIn("a_bench: it found no device", summary)
+        self.assertIn("PASS    b_bench", summary)
+
     def test_measurements_are_in_the_summary(self):
         _, summary = self.run_tests({"measures": "echo 'measured: 5 ms'"})
         self.assertIn("measured: 5 ms", summary)

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cuda.h>
+
+#include <memory>
+
+#include "server/store/dtype.h"
+
+namespace stride::bench {
+
+// cuBLAS as a C++ program calls it, in its default math mode: float32 stays float32 (no TF32). Ends
+// the process when something fails.
+class Cublas {
+ public:
+  // Of the context that is current.
+  explicit Cublas(CUstream stream);
+  ~Cublas();
+  Cublas(const Cublas&) = delete;
+  Cublas& operator=(const Cublas&) = delete;
+
+  // left (m x k) by right (k x n), row-major and without gaps; `right_transposed`: it lies as n x
+  // k.
+  struct Product {
+    int m = 0, n = 0, k = 0;
+    CUdeviceptr left = 0, right = 0, output = 0;
+    bool right_transposed = false;
+  };
+  // Enqueues cublasSgemm or cublasDgemm.
+  void Multiply(DType dtype, const Product& product);
+
+ private:
+  struct Functions;
+  const std::unique_ptr<const Functions> functions_;
+  void* handle_ = nullptr;
+};
+
+}  // namespace stride::bench
