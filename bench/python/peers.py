@@ -5,9 +5,12 @@ installed, in blocks of a few turns each, round after round in the same run.
 
 A row is a workload; its times are in milliseconds, the median and the 99th percentile (of fewer than 100 repeats the longest); the ratio is ours by the
 peer's, below 1 where we are faster. `limit` is what the bytes that have to move take at the rate of a plain copy in the same memory, measured in the same
-run. Every peer's result is compared with NumPy's. Connects as stride.connect does; the devices beside which peers run are those of this machine."""
+run. Rows "one of 16 in a row" begin 16 operations and wait once: the rate at which work is done, where others have how long a program waits for one
+result. There only peers stand that begin work without waiting for it. Every peer's result is compared with NumPy's. Connects as stride.connect does; the
+devices beside which peers run are those of this machine."""
 
 import argparse
+import copy
 import os
 import statistics
 import sys
@@ -27,10 +30,16 @@ def trigonometric(xp, x):
 
 
 class Peer:
-    """A library: arrays in, arrays out, and when its work is done. `fused` compiles a function of arrays, where the library can."""
+    """A library: arrays in, arrays out, and when its work is done. `fused` compiles a function of arrays, where the library can. It `queues` when calls
+    return before the work is done, so that several in a row take less than one by one."""
 
     name = ""
     xp = None
+    queues = False
+
+    def called(self, function):
+        """Its name in the row of this function."""
+        return self.name
 
     def put(self, host):
         return self.xp.asarray(host)
@@ -38,23 +47,30 @@ class Peer:
     def get(self, array):
         return np.asarray(array)
 
-    def sync(self, array):
-        pass
+    def sync(self, results):
+        """Waits for all that was begun, which made an array or a list of them."""
 
     def fused(self, function):
         return lambda *arrays: function(self.xp, *arrays)
+
+    def trim(self):
+        """Gives back memory that it keeps for later arrays."""
 
 
 class Stride(Peer):
     name = "stride"
     xp = st
+    queues = True
 
-    def sync(self, array):
+    def sync(self, results=None):
         st.current_session().synchronize()
+
+    def trim(self):
+        self.sync()  # tells the daemon what nobody holds any more
 
     def put(self, host):
         array = st.asarray(host)
-        self.sync(array)
+        self.sync()
         return array
 
 
@@ -65,6 +81,10 @@ class NumPy(Peer):
 
 class CuPy(Peer):
     name = "CuPy"
+    queues = True
+
+    def called(self, function):
+        return "CuPy, fused kernel" if function in ELEMENTWISE else self.name
 
     def __init__(self):
         import cupy
@@ -76,8 +96,11 @@ class CuPy(Peer):
     def get(self, array):
         return self.xp.asnumpy(array)
 
-    def sync(self, array):
+    def sync(self, results):
         self.xp.cuda.get_current_stream().synchronize()
+
+    def trim(self):
+        self.xp.get_default_memory_pool().free_all_blocks()
 
     def fused(self, function):
         if function not in ELEMENTWISE:  # fuse knows few others
@@ -92,6 +115,7 @@ class CuPy(Peer):
 
 class Jax(Peer):
     name = "JAX"
+    queues = True
 
     def __init__(self):
         os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
@@ -103,8 +127,8 @@ class Jax(Peer):
     def put(self, host):
         return self.jax.device_put(host)
 
-    def sync(self, array):
-        array.block_until_ready()
+    def sync(self, results):
+        self.jax.block_until_ready(results)
 
     def fused(self, function):
         return self.jax.jit(lambda *arrays: function(self.xp, *arrays))
@@ -117,6 +141,7 @@ class Torch(Peer):
         import torch
 
         self.xp, self.device = torch, "cuda" if torch.cuda.is_available() else "cpu"
+        self.queues = self.device == "cuda"
 
     def put(self, host):
         return self.xp.from_numpy(host).to(self.device)
@@ -124,9 +149,13 @@ class Torch(Peer):
     def get(self, array):
         return array.cpu().numpy()
 
-    def sync(self, array):
+    def sync(self, results):
         if self.device == "cuda":
             self.xp.cuda.synchronize()
+
+    def trim(self):
+        if self.device == "cuda":
+            self.xp.cuda.empty_cache()
 
 
 class Numexpr(Peer):
@@ -164,7 +193,7 @@ class Numba(Peer):
         from numba import cuda
 
         self.xp = np
-        self.on_gpu = cuda.is_available()
+        self.on_gpu = self.queues = cuda.is_available()
         self.cuda = cuda
 
         def trigonometric_of_one(x):  # a lambda's name is none that numba's CUDA target can write down
@@ -178,7 +207,7 @@ class Numba(Peer):
     def get(self, array):
         return array.copy_to_host() if hasattr(array, "copy_to_host") else array
 
-    def sync(self, array):
+    def sync(self, results):
         if self.on_gpu:
             self.cuda.synchronize()
 
@@ -227,6 +256,10 @@ EXPRESSIONS = {trigonometric: "cos(x)**2 + sin(x)**2", add: "x + y", multiply_ad
                selu: "1.05 * where(x > 0, x, 1.67 * exp(x) - 1.67)", total: "sum(x)"}
 
 
+# Operations begun before one wait.
+IN_A_ROW = 16
+
+
 class Workload:
     """`key` is its row's, stable; `copied` elements of 4 or 8 bytes have to be read or written at least; None: not bound by memory. `to_host`: the arrays come from NumPy and the
     result goes back, inside the measured time; `number`: only the result does."""
@@ -234,6 +267,12 @@ class Workload:
     def __init__(self, key, name, function, inputs, *, copied=None, to_host=False, number=False, tolerance=1e-5):
         self.key, self.name, self.function, self.inputs, self.copied = key, name, function, inputs, copied
         self.to_host, self.number, self.tolerance = to_host, number, tolerance
+        self.in_a_row = 1
+
+    def and_in_a_row(self):
+        row = copy.copy(self)
+        row.key, row.name, row.in_a_row = f"{self.key}_in_a_row", f"{self.name}, one of {IN_A_ROW} in a row", IN_A_ROW
+        return self, row
 
 
 def workloads(scale, gpu):
@@ -248,11 +287,11 @@ def workloads(scale, gpu):
     n, big = count(1e7), count(1e8 if gpu else 1e7)
     ramp = np.arange(n, dtype=np.float32)
     yield Workload("trigonometric_to_host", "cos^2+sin^2 1e7 f32, NumPy in and out", trigonometric, [ramp], to_host=True)
-    yield Workload("trigonometric", "cos^2+sin^2 1e7 f32, resident", trigonometric, [ramp], copied=2 * n)
+    yield from Workload("trigonometric", "cos^2+sin^2 1e7 f32, resident", trigonometric, [ramp], copied=2 * n).and_in_a_row()
     yield Workload("small_add_to_host", "1000-element add, NumPy in and out", add, [floats(1000), floats(1000)], to_host=True)
-    yield Workload("add", f"x+y {big:.0e} f32, resident", add, [floats(big), floats(big)], copied=3 * big)
-    yield Workload("multiply_add", f"x+y*z {big:.0e} f32, resident", multiply_add, [floats(big), floats(big), floats(big)], copied=4 * big)
-    yield Workload("choose", f"where(x>0.5,y,z) {big:.0e} f32, resident", choose, [floats(big), floats(big), floats(big)], copied=4 * big)
+    yield from Workload("add", f"x+y {big:.0e} f32, resident", add, [floats(big), floats(big)], copied=3 * big).and_in_a_row()
+    yield from Workload("multiply_add", f"x+y*z {big:.0e} f32, resident", multiply_add, [floats(big), floats(big), floats(big)], copied=4 * big).and_in_a_row()
+    yield from Workload("choose", f"where(x>0.5,y,z) {big:.0e} f32, resident", choose, [floats(big), floats(big), floats(big)], copied=4 * big).and_in_a_row()
     yield Workload("selu", "selu 1e6 f32, resident", selu, [floats(count(1e6)) - np.float32(0.5)], copied=2 * count(1e6))
     yield Workload("sum", "sum 3e7 f32 to a number", total, [floats(count(3e7))], copied=count(3e7), number=True, tolerance=1e-4)
     integers = random.integers(0, 1000, count(3e7), dtype=np.int32)
@@ -262,16 +301,16 @@ def workloads(scale, gpu):
     yield Workload("sum_columns", f"{count(5e3)}x5000 f32, sums of columns", column_totals, [lines], copied=lines.size, tolerance=1e-4)
     yield Workload("argmax", f"argmax of {lines.size:.1e} f32 to a number", place_of_greatest, [lines.reshape(-1)], copied=lines.size, number=True, tolerance=0)
     rows, columns = count(1e4), 300_000 if gpu else 10_000
-    yield Workload("matvec", f"{rows}x{columns} f32 by vector, resident", product, [floats(rows, columns), floats(columns)], copied=rows * columns, tolerance=1e-3)
+    yield from Workload("matvec", f"{rows}x{columns} f32 by vector, resident", product, [floats(rows, columns), floats(columns)], copied=rows * columns, tolerance=1e-3).and_in_a_row()
     yield Workload("vecmat", f"vector by {rows}x{rows} f32, resident", product, [floats(rows), floats(rows, rows)], copied=rows * rows, tolerance=1e-3)
     for dtype in (np.float32, np.float64):
         left, right = floats(1024, 2048, dtype=dtype), floats(2048, 512, dtype=dtype)
-        yield Workload(f"matmul_{np.dtype(dtype)}", f"matmul 1024x2048x512 {np.dtype(dtype)}, resident", product, [left, right], tolerance=1e-3)
+        yield from Workload(f"matmul_{np.dtype(dtype)}", f"matmul 1024x2048x512 {np.dtype(dtype)}, resident", product, [left, right], tolerance=1e-3).and_in_a_row()
         yield Workload(f"matmul_{np.dtype(dtype)}_to_host", f"matmul 1024x2048x512 {np.dtype(dtype)}, NumPy in and out", product, [left, right], to_host=True, tolerance=1e-3)
-    yield Workload("matmul_square_float64", "matmul 1000x1000 f64, resident", product, [floats(1000, 1000, dtype=np.float64)] * 2)
+    yield from Workload("matmul_square_float64", "matmul 1000x1000 f64, resident", product, [floats(1000, 1000, dtype=np.float64)] * 2).and_in_a_row()
     side = count(3000)
     square = floats(side, side)
-    yield Workload("matmul_transpose_float32", f"{side}x{side} f32 by its transpose, resident", product, [square, np.ascontiguousarray(square.T)], tolerance=1e-3)
+    yield from Workload("matmul_transpose_float32", f"{side}x{side} f32 by its transpose, resident", product, [square, np.ascontiguousarray(square.T)], tolerance=1e-3).and_in_a_row()
 
 
 def prepare(peer, workload):
@@ -286,9 +325,9 @@ def prepare(peer, workload):
         return lambda: np.float64(peer.get(function(*arrays)))
 
     def turn():
-        result = function(*arrays)
-        peer.sync(result)
-        return result
+        results = [function(*arrays) for _ in range(workload.in_a_row)]  # all are kept, so that all are computed
+        peer.sync(results)
+        return results
 
     return turn
 
@@ -301,7 +340,8 @@ def copy_rate(peers):
             target = peer.xp.empty_like(source)
 
             def copy():
-                target.data.copy_from_device_async(source.data, source.nbytes, peer.xp.cuda.get_current_stream())
+                for _ in range(IN_A_ROW):
+                    target.data.copy_from_device_async(source.data, source.nbytes, peer.xp.cuda.get_current_stream())
                 peer.sync(target)
 
             break
@@ -310,32 +350,38 @@ def copy_rate(peers):
         target = np.empty_like(source)
 
         def copy():
-            np.copyto(target, source)
+            for _ in range(IN_A_ROW):
+                np.copyto(target, source)
 
     times = [timed(copy)[0] for _ in range(12)]
-    return 2 * source.nbytes / statistics.median(times[2:])
+    return IN_A_ROW * 2 * source.nbytes / statistics.median(times[2:])
 
 
 # OpenBLAS's threads, ours and NumPy's, watch for more work for 2^26 cycles: on cores that the next turn has to have.
 WATCHING_S = 0.04
 
 
-def rows_of(key, what, times, device, *, limit=0, num_bytes=0):
-    """One for each peer."""
+def rows_of(key, what, times, device, *, called=None, limit=0, num_bytes=0):
+    """One for each peer, which the row's id knows by its own name and the row by what it is `called`."""
+    called = called or {}
     ours = times.pop("stride")
     fields = dict(bytes=num_bytes, limit_s=limit, limit_name="a plain copy" if limit else "")
     if not times:
         return [Row(f"peer/{key}/alone/{device}", what, ours, **fields)]
-    return [Row(f"peer/{key}/{name.lower().replace(' ', '_')}/{device}", what, ours, name, theirs, **fields) for name, theirs in times.items()]
+    return [Row(f"peer/{key}/{name.lower().replace(' ', '_')}/{device}", what, ours, called.get(name, name), theirs, **fields) for name, theirs in times.items()]
+
+
+# Of the first column.
+_WIDTH = 62
 
 
 def show(rows):
     for i, row in enumerate(rows):
         if i == 0:
             limit = f"{row.limit_s * 1e3:9.3f}" if row.limit_s else " " * 9
-            print(f"{row.what:46}{row.ours.median_s * 1e3:10.3f}{row.ours.p99_s * 1e3:10.3f}{limit}", flush=True)
+            print(f"{row.what:{_WIDTH}}{row.ours.median_s * 1e3:10.3f}{row.ours.p99_s * 1e3:10.3f}{limit}", flush=True)
         if row.baseline:
-            print(f"    {row.baseline_name:42}{row.baseline.median_s * 1e3:10.3f}{row.baseline.p99_s * 1e3:10.3f}{'':9}{row.ratio:8.2f}", flush=True)
+            print(f"    {row.baseline_name:{_WIDTH - 4}}{row.baseline.median_s * 1e3:10.3f}{row.baseline.p99_s * 1e3:10.3f}{'':9}{row.ratio:8.2f}", flush=True)
 
 
 class Flight:
@@ -410,9 +456,23 @@ def open_peers(missing):
 
 
 def run(workload, peers, repeats, rate, device, missing):
-    turns = {}
-    want = np.asarray(workload.function(np, *workload.inputs), np.float64) if workload.inputs[0].size < 1e9 else None
-    for peer in [Stride(), *peers]:
+    turns, called = {}, {}
+    checked = slice(None) if workload.in_a_row == 1 else slice(1_000_000)  # the same was checked as a whole in the row before
+
+    def comparable(values):
+        return np.asarray(np.atleast_1d(values)[checked], np.float64)
+
+    want = comparable(workload.function(np, *workload.inputs)) if workload.inputs[0].size < 1e9 else None
+
+    def check(peer, result):
+        got = result if workload.to_host or workload.number else peer.get(result[-1])
+        if want is not None:
+            np.testing.assert_allclose(comparable(got), want, rtol=workload.tolerance, atol=workload.tolerance, err_msg=peer.name)
+
+    stride = Stride()
+    for peer in [stride, *peers]:
+        if workload.in_a_row > 1 and not peer.queues:
+            continue
         try:
             turn = prepare(peer, workload)
             if turn is None:
@@ -424,13 +484,13 @@ def run(workload, peers, repeats, rate, device, missing):
             missing[f"{peer.name}, {workload.name}"] = (str(error).splitlines() or [type(error).__name__])[0][:90]
             print(f"    {peer.name} does not do this: {missing[f'{peer.name}, {workload.name}']}")
             continue
-        if want is not None:
-            got = np.asarray(result if workload.to_host or workload.number else peer.get(result), np.float64)
-            np.testing.assert_allclose(got, want, rtol=workload.tolerance, atol=workload.tolerance, err_msg=peer.name)
-        turns[peer.name] = turn
+        check(peer, result)
+        turns[peer.name], called[peer.name] = turn, peer.called(workload.function)
     limit = workload.copied * workload.inputs[0].itemsize / rate if workload.copied else 0
     pause_s = WATCHING_S if workload.function is product else 0.0
-    return rows_of(workload.key, workload.name, measure(turns, repeats, pause_s), device, limit=limit)
+    times = measure(turns, repeats, pause_s, workload.in_a_row)
+    check(stride, turns["stride"]())  # what cannot be computed is told by who reads it, and takes no time
+    return rows_of(workload.key, workload.name, times, device, called=called, limit=limit)
 
 
 def main():
@@ -447,11 +507,13 @@ def main():
         result.devices = models(devices)
         device = next(iter(result.devices))
         print(f"{', '.join(result.devices)}; {options.repeats} rounds; ms")
-        print(f"{'':46}{'median':>10}{'p99':>10}{'limit':>9}{'ratio':>8}")
+        print(f"{'':{_WIDTH}}{'median':>10}{'p99':>10}{'limit':>9}{'ratio':>8}")
         rate = copy_rate(peers)
         for workload in workloads(options.scale, any(device.kind == "cuda" for device in devices)):
             if options.only in workload.name:
                 result.rows += run(workload, peers, options.repeats, rate, device, missing)
+                for peer in [Stride(), *peers]:
+                    peer.trim()
                 show([row for row in result.rows if row.id.startswith(f"peer/{workload.key}/")])
         if options.only in "upload and download":
             for rows in transfers(options.scale, options.repeats, device, missing):

@@ -15,16 +15,17 @@ def timed(turn):
     return time.perf_counter() - begin, result
 
 
-def measure(turns, repeats, pause_s=0.0):
+def measure(turns, repeats, pause_s=0.0, in_a_row=1):
     """In rounds, so that what disturbs the machine disturbs all. In each, every library has a block of turns, of which the first is not measured: it finds caches
-    and clocks as the library before left them. `turns` are functions by name; before each block nothing runs for `pause_s`."""
+    and clocks as the library before left them. `turns` are functions by name; before each block nothing runs for `pause_s`. A turn
+    does its work `in_a_row` times: the times are those of one."""
     times = {name: [] for name in turns}
     for _ in range(repeats):
         for name, turn in turns.items():
             time.sleep(pause_s)
             turn()
             times[name] += _block(turn)
-    return {name: Times.of(one) for name, one in times.items()}
+    return {name: Times.of(seconds / in_a_row for seconds in one) for name, one in times.items()}
 
 
 def _block(turn):

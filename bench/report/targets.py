@@ -52,12 +52,16 @@ TARGETS = [
     Target(rf"peer/(upload|download)/arrow_flight/{_ANY}", "ratio", 0.5),
     Target(rf"peer/trigonometric_to_host/(cupy|numba)/{_GPU}", "ratio", 0.2),
     Target(rf"peer/trigonometric_to_host/numpy/{_GPU}", "median", 4e-3),
-    Target(rf"peer/trigonometric/cupy/{_GPU}", "ratio", 1.0),
-    Target(rf"peer/(add|multiply_add|choose)/numpy/{_GPU}", "limit", 1 / 0.9),
+    # A rate: one wait from Python for the whole row.
+    Target(rf"peer/trigonometric_in_a_row/cupy/{_GPU}", "ratio", 1.0),
     Target(rf"peer/sum/cupy/{_GPU}", "ratio", 1.0),
     Target(rf"peer/sum/numpy/{_GPU}", "tail", 1.3),
-    Target(rf"peer/matvec/numpy/{_GPU}", "limit", 1 / 0.95),
-    Target(rf"peer/matmul\w*/cupy/{_GPU}", "ratio", 1 / 0.98),
+    # A worker's device without a daemon. Of what memory bounds the limit is the driver's copy on the device: the bytes that the operation has to read and write,
+    # at the bytes a second that the copy of a large array reads and writes.
+    Target(rf"device/(add|multiply_add|choose)/{_GPU}", "limit", 1 / 0.9),
+    Target(rf"device/matvec/{_GPU}", "limit", 1 / 0.95),
+    # Beside cuBLAS called directly.
+    Target(rf"device/matmul_\w+/{_GPU}", "ratio", 1 / 0.98),
     Target(rf"shards/sum/2/{_GPU}", "ratio", 1.0),
     Target(rf"shards/matvec_rows/2/{_GPU}", "ratio", 1 / 1.95),
     Target(rf"shards/matvec_rows/4/{_GPU}", "ratio", 1 / 3.9),

@@ -79,7 +79,7 @@ class DeviceTest(unittest.TestCase):
 class RoundsTest(unittest.TestCase):
     """A clock that only turns move."""
 
-    def measured(self, seconds, repeats, pause_s=0.0):
+    def measured(self, seconds, repeats, pause_s=0.0, in_a_row=1):
         turns, now = [], [0.0]
 
         def turn(name):
@@ -87,7 +87,7 @@ class RoundsTest(unittest.TestCase):
             now[0] += seconds[name] * (10 if turns[-2:-1] != [name] else 1)  # the first after another library's
 
         with mock.patch("time.perf_counter", lambda: now[0]), mock.patch("time.sleep") as sleep:
-            times = measure({name: lambda name=name: turn(name) for name in seconds}, repeats, pause_s)
+            times = measure({name: lambda name=name: turn(name) for name in seconds}, repeats, pause_s, in_a_row)
         return "".join(turns), times, sleep
 
     def test_blocks_of_few_turns_the_first_not_measured(self):
@@ -97,6 +97,12 @@ class RoundsTest(unittest.TestCase):
         self.assertAlmostEqual(times["a"].p99_s, 0.001)
         self.assertAlmostEqual(times["c"].p99_s, 0.3)
         self.assertEqual(sleep.call_args_list, [mock.call(0.04)] * 6)
+
+    def test_times_of_one_of_several_in_a_row(self):
+        turns, times, _ = self.measured({"a": 0.032, "b": 0.16}, 1, in_a_row=16)
+        self.assertEqual(turns, "aaa" + "bb")
+        self.assertAlmostEqual(times["a"].median_s, 0.002)
+        self.assertAlmostEqual(times["b"].p99_s, 0.01)
 
     def test_one_library_alone(self):
         self.assertEqual(self.measured({"a": 1.0}, 1)[1]["a"].count, 1)
@@ -113,10 +119,23 @@ class TargetTest(unittest.TestCase):
         self.assertIs(self.met(row("compile_cached/cpu:0", 1.1e-3)), False)
         self.assertIs(self.met(row("stream_compute/unix/cpu:0", 1.29e-4, 1e-4)), True)
         self.assertIs(self.met(row("stream_compute/unix/cpu:0", 1.31e-4, 1e-4)), False)
-        self.assertIs(self.met(row("peer/add/numpy/cuda:0", 1.0e-3, 1, limit_s=0.95e-3)), True)
-        self.assertIs(self.met(row("peer/add/numpy/cuda:0", 1.0e-3, 1, limit_s=0.85e-3)), False)
+        self.assertIs(self.met(row("device/add/cuda:0", 1.0e-3, 1, limit_s=0.91e-3)), True)
+        self.assertIs(self.met(row("device/add/cuda:0", 1.0e-3, 1, limit_s=0.89e-3)), False)
         steady, wild = (Row("peer/sum/numpy/cuda:0", "sum", times(1e-3, p99)) for p99 in (1.2e-3, 1.4e-3))
         self.assertEqual((self.met(steady), self.met(wild)), (True, False))
+
+    def test_rates_of_a_gpu_are_judged_where_no_round_trip_is_in_them(self):
+        for id, ours, met in (
+            ("device/matmul_1024x2048x512_float32", 1.02, True),
+            ("device/matmul_3000_by_its_transpose_float32", 1.03, False),
+            ("peer/trigonometric_in_a_row/cupy", 1.0, True),
+            ("peer/trigonometric_in_a_row/cupy", 1.01, False),
+        ):
+            self.assertIs(self.met(row(f"{id}/cuda:0", ours, 1.0)), met, id)
+        for id, limit, met in (("choose", 0.9, True), ("multiply_add", 0.89, False), ("matvec", 0.95, True), ("matvec", 0.94, False)):
+            self.assertIs(self.met(row(f"device/{id}/cuda:0", 1.0, limit, limit_s=limit)), met, id)
+        for id in ("peer/matmul_float32/cupy", "peer/add/numpy", "peer/matvec/numpy", "peer/trigonometric/cupy", "device/trigonometric", "device/sum"):
+            self.assertIsNone(target_of(row(f"{id}/cuda:0", 1, 1)), id)
 
     def test_a_row_without_the_number_is_not_judged(self):
         self.assertIsNone(self.met(row("compile_cold/cpu:0", 1e-2)))

@@ -10,7 +10,7 @@ import unittest
 
 class BenchRunTest(unittest.TestCase):
     def test_a_quick_run_of_the_small_parts(self):
-        parts = "latency,clients,compile,peers,chains,replay"
+        parts = "latency,clients,compile,device,peers,chains,replay"
         with tempfile.TemporaryDirectory() as folder:
             command = [ROOT / "ci" / "bench", BUILD, "--quick", f"--only={parts}", "--results", folder]
             run = subprocess.run(command, capture_output=True, text=True, timeout=280)
@@ -22,6 +22,9 @@ class BenchRunTest(unittest.TestCase):
         ids = {row["id"] for row in content["rows"]}
         for id in ("run/unix", "compile_cached", "kernel_cold", "clients/10", "peer/trigonometric/numpy", "python_chain/x___1", "python_program/call"):
             self.assertIn(f"{id}/{device}", ids)
+        self.assertTrue(any(id.startswith("peer/trigonometric_in_a_row/") and id.endswith(device) for id in ids), ids)
+        if device.startswith("cpu"):
+            self.assertRegex(" ".join(content["missing"]), "operations on a GPU|cuda_operations_bench is not built")
         for row in content["rows"]:
             self.assertGreater(row["ours"]["median_s"], 0, row)
             self.assertIn(row["what"].strip(), run.stdout)
