@@ -55,6 +55,29 @@ class ReductionTest(client_case.ClientCase):
         self.check("sum", np.array([1.5, 2.5]), dtype=np.int64)
         self.assertEqual(int(st.sum(st.arange(100000))), 4999950000)
 
+    def test_none_is_taken_for_another(self):
+        # Operations are copies of such as were made before: these differ in one thing each, and all are recorded before the first is sent.
+        hosts = [self.values(np.dtype(np.int32), (2, 3)) + i for i in range(2)]
+        arrays = [st.asarray(host) + 0 for host in hosts]
+        asked = [(name, kwargs) for name in ("sum", "prod", "max", "min", "any", "all", "count_nonzero")
+                 for kwargs in ({}, {"axis": 0}, {"axis": 1}, {"axis": (0, 1), "keepdims": True}, {"axis": 1, "keepdims": True})]
+        asked += [(name, {"dtype": dtype, **more}) for name in ("sum", "prod") for dtype in (np.int8, np.int32, np.float64)
+                  for more in ({}, {"initial": 3}, {"where": hosts[0] > 2})]
+        asked += [(name, {"axis": 0, "initial": 1}) for name in ("sum", "max")]
+        reduced = [(getattr(np, name).reduce, getattr(st, name).reduce, kwargs) for name in ("add", "multiply", "maximum")
+                   for kwargs in ({}, {"axis": 1}, {"keepdims": True})]
+        reduced += [(getattr(np, name), getattr(st, name), kwargs) for name, kwargs in asked]
+        for _ in range(2):
+            pending = [(theirs(host, **kwargs), ours(x, **kwargs), (theirs, kwargs)) for theirs, ours, kwargs in reduced for host, x in zip(hosts, arrays)]
+            for expected, ours, which in reversed(pending):
+                with self.subTest(which=which):
+                    self.same(ours, expected)
+        # The daemon's shape, too.
+        host = self.values(np.dtype(np.int32), (3, 3))
+        x = st.asarray(host) + 0
+        for keepdims in (False, True, False):
+            self.same(x - st.sum(x, axis=1, keepdims=keepdims), host - np.sum(host, axis=1, keepdims=keepdims))
+
     def test_empty(self):
         empty = st.zeros((0, 2))
         self.same(st.sum(empty, axis=0), np.zeros(2))

@@ -156,7 +156,7 @@ class Array(NumpyMethods):
     def _one(self, what: str):
         if self.size != 1:
             raise TypeError(f"only an array of one element converts to {what}; this one has the shape {self.shape}")
-        return self._read().reshape(()).item()
+        return self._read().item()
 
     def __bool__(self) -> bool:
         if self.size != 1:

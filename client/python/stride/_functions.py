@@ -160,8 +160,7 @@ class Ufunc(_Defined):
 
 def _reduced(name: str, array: Array, dtype, axes, more: tuple, keepdims: bool, initial, where) -> Array:
     axes = tuple(range(array.ndim)) if axes is None else axes
-    return _reductions.reduce_by(name, array._node, axes, keepdims, dtype, None, _reductions.mask_node(where, array._node),
-                                 _reductions.initial_number(initial), tuple(one._node for one in more))
+    return _reductions.reduce_by(name, array._node, axes, keepdims, dtype, None, where, initial, tuple(one._node for one in more))
 
 
 class Reduction(_Defined):

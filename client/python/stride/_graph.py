@@ -2,7 +2,7 @@
 
 import weakref
 from math import prod
-from typing import Callable, List, Optional, Tuple, Union
+from typing import Callable, List, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 
@@ -83,6 +83,14 @@ def _is_deferred(one: Union["Node", Number]) -> bool:
 Build = Callable[["Flush", "Node", list], None]
 
 
+class Prepared(NamedTuple):
+    """In place of a Build, where all inputs are nodes: `operation` is copied, and `fill(copy, handles)` puts in the inputs' handles. Made once for all operations
+    that differ in nothing else, since to copy one costs less than to make it. Nobody changes `operation`. As after `Flush.begin`, `fill` must not fail."""
+
+    operation: pb.Operation
+    fill: Callable[[pb.Operation, List[int]], None]
+
+
 class Node:
     """One value. Deferred while `op` is set; sent once `handle` is; on the host when `host` is and its buffer was not written since.
 
@@ -91,7 +99,7 @@ class Node:
     __slots__ = ("session", "shape", "dtype", "strides", "op", "inputs", "handle", "held", "uses", "weight", "origin", "host",
                  "host_version", "buffer", "device", "__weakref__")
 
-    def __init__(self, session, shape, dtype, op: Union[str, Build, None], inputs: tuple, origin):
+    def __init__(self, session, shape, dtype, op: Union[str, Build, Prepared, None], inputs: tuple, origin):
         self.session = session
         self.shape = shape
         self.dtype = dtype
@@ -195,7 +203,7 @@ def defer(session, shape, dtype, op: Build, inputs: tuple) -> Node:
     return node
 
 
-def record(session, shape, dtype, op: Build, inputs: tuple, depth: int = 0, picks: bool = False) -> Node:
+def record(session, shape, dtype, op: Union[Build, Prepared], inputs: tuple, depth: int = 0, picks: bool = False) -> Node:
     """As `defer`, for what takes time and is never fused into its readers: sent at once where it is long, so that the device works while the program goes on.
 
     `depth`: products summed for each element of the result, where to compute them may take longer than to move inputs and result. `picks`: of the first input
@@ -335,19 +343,25 @@ class Flush:
         self.request = compute_service_pb2.ExecuteRequest()
         self.commands = self.request.commands
         self.notes = {}
+        self._begun: tuple = (0, None, None)  # the last that `begin` added: the handle that it makes, its output and its note
         self._scratch: List[int] = []
 
-    def begin(self, handle: int, origin) -> pb.Operation:
-        """Adds a command that makes `handle`; the caller fills in its kind, which is no view, and does nothing then that may fail: what there is is sent."""
+    def begin(self, handle: int, origin, prepared: Optional[pb.Operation] = None) -> pb.Operation:
+        """Adds a command that makes `handle`; the caller fills in its kind, which is no view, and does nothing then that may fail: what there is is sent.
+        `prepared` is copied."""
         session = self.session
         command_id = session.next_id()
         command = self.commands.add()
         command.id = command_id
         operation = command.operation
-        operation.outputs.add().handle = handle
+        if prepared is not None:
+            operation.CopyFrom(prepared)
+        output = operation.outputs.add()
+        output.handle = handle
         if session.device:
             operation.device = session.device
-        self.notes[command_id] = Note(None, origin, operation)
+        note = self.notes[command_id] = Note(None, origin, operation)
+        self._begun = handle, output, note
         return operation
 
     def operation(self, handle: int, origin, **kind) -> pb.Operation:
@@ -391,15 +405,17 @@ class Flush:
 
     def _return(self, handle: int, answer) -> bool:
         """Whether the last command alone makes this array, and now returns it."""
-        command = self.commands[-1]
-        operation = command.operation
-        if len(operation.outputs) != 1 or operation.HasField("view") or operation.HasField("program_call"):
-            return False
-        output = operation.outputs[0]
-        if output.handle != handle or output.existing or output.HasField("sharding"):
-            return False
+        begun, output, note = self._begun
+        if begun != handle:
+            command = self.commands[-1]
+            operation = command.operation
+            if len(operation.outputs) != 1 or operation.HasField("view") or operation.HasField("program_call"):
+                return False
+            output, note = operation.outputs[0], self.notes[command.id]
+            if output.handle != handle or output.existing or output.HasField("sharding"):
+                return False
         output.inline_result = True
-        self.notes[command.id] = self.notes[command.id]._replace(answer=answer)
+        note.answer = answer
         return True
 
     def fetch(self, handle: int, answer) -> None:
@@ -446,12 +462,17 @@ class Flush:
         return handle
 
     def _compute(self, node: Node, handle: int) -> None:
-        if type(node.op) is str:
+        op = node.op
+        if type(op) is str:
             self._elementwise(node, handle)
+            return
+        if type(op) is Prepared:
+            handles = list(map(self.materialise, node.inputs))
+            op.fill(self.begin(handle, node.origin, op.operation), handles)
             return
         node.handle = handle  # for builders that write into it
         try:
-            node.op(self, node, [self.operand(one) for one in node.inputs])
+            op(self, node, [self.operand(one) for one in node.inputs])
         except BaseException:
             node.handle = 0
             raise
@@ -470,7 +491,7 @@ class Flush:
         if len(origins) > 1:
             self.operation(handle, origins, expression=pb.Expression(text=text, inputs=inputs))
         else:
-            operands = [self.operand(one) if type(one) is Number else self.materialise(one) for one in node.inputs]
+            operands = [one.to_proto() if type(one) is Number else self.materialise(one) for one in node.inputs]
             ufunc = self.begin(handle, node.origin).ufunc
             ufunc.function = node.op
             add = ufunc.inputs.add
@@ -478,7 +499,7 @@ class Flush:
                 if type(one) is int:
                     add().handle = one  # copying an Operand costs more
                 else:
-                    add().CopyFrom(one)
+                    add().scalar.CopyFrom(one)
 
     def _expression(self, node: Node) -> tuple:
         """Text, inputs and origins of the nodes that are fused with this one."""

@@ -9,12 +9,9 @@ _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 def caller():
     """(code object, line) of the innermost frame outside this package; cheap, since every recorded operation asks."""
     frame = sys._getframe(2)
-    while frame is not None:
-        code = frame.f_code
-        if not code.co_filename.startswith(_HERE):
-            return code, frame.f_lineno
+    while frame is not None and frame.f_code.co_filename.startswith(_HERE):
         frame = frame.f_back
-    return None
+    return None if frame is None else (frame.f_code, frame.f_lineno)
 
 
 def describe(origin) -> str:

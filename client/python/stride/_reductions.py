@@ -1,5 +1,6 @@
 """Reductions, with NumPy's types."""
 
+import functools
 import math
 from typing import Optional, Union
 
@@ -8,7 +9,7 @@ import numpy as np
 from stride import _dtypes, _errors, _inference
 from stride._array import Array, node_of, wrap
 from stride._elementwise import absolute, square, sqrt
-from stride._graph import Node, Number, record
+from stride._graph import Node, Number, Prepared, record
 from stride.v1 import operation_pb2 as pb
 
 __all__ = ["all", "any", "argmax", "argmin", "count_nonzero", "max", "mean", "min", "norm", "prod", "std", "sum", "var"]
@@ -38,37 +39,46 @@ def initial_number(initial) -> Optional[Number]:
     return Number(initial)
 
 
-def reduce_by(function: Union[int, str], node: Node, axes: tuple, keepdims: bool, dtype: np.dtype, data_type=None, mask: Optional[Node] = None,
-              initial: Optional[Number] = None, more: tuple = ()) -> Array:
+def reduce_by(function: Union[int, str], node: Node, axes: tuple, keepdims: bool, dtype: np.dtype, data_type=None, where=True, initial=None,
+              more: tuple = ()) -> Array:
     """One operation. `function`: the service's number, or a ufunc's or reduction's name. `dtype` is the result's; `data_type` what the request asks for."""
     shape = _inference.broadcast(node.shape, *(one.shape for one in more)) if more else node.shape
     whole = len(axes) == len(shape) and not keepdims
     shape = () if whole else tuple([1 if i in axes else n for i, n in enumerate(shape) if keepdims or i not in axes])
-    start = None if initial is None else initial.to_proto()
+    prepared = _prepared(function, axes, keepdims, data_type)
+    if where is True and initial is None and not more:
+        return wrap(record(node.session, shape, dtype, prepared, (node,)))
+    mask, number = mask_node(where, node), initial_number(initial)
+    start = None if number is None else number.to_proto()
 
     def build(flush, result, operands):
-        reduction = flush.begin(result.handle, result.origin).reduction
+        reduction = flush.begin(result.handle, result.origin, prepared.operation).reduction
         reduction.input.CopyFrom(operands[0])
-        reduction.axes.extend(axes)
-        reduction.keep_dims = keepdims
         if more:
             reduction.more_inputs.extend(operands[1:1 + len(more)])
-        if isinstance(function, str):
-            reduction.function_name = function
-        else:
-            reduction.function = function
         if mask is not None:
             reduction.where.CopyFrom(operands[-1])
         if start is not None:
             reduction.initial.CopyFrom(start)
-        if data_type is not None:
-            reduction.data_type = _dtypes.NUMBERS[data_type]
 
     return wrap(record(node.session, shape, dtype, build, (node, *more) if mask is None else (node, *more, mask)))
 
 
-def _reduce(function: int, node: Node, axes: tuple, keepdims: bool, dtype: np.dtype, data_type=None, where=True, initial=None) -> Array:
-    return reduce_by(function, node, axes, keepdims, dtype, data_type, mask_node(where, node), initial_number(initial))
+@functools.lru_cache(maxsize=1024)
+def _prepared(function: Union[int, str], axes: tuple, keepdims: bool, data_type: Optional[np.dtype]) -> Prepared:
+    """A reduction by these, of any one input."""
+    reduction = pb.Reduction(axes=axes, keep_dims=keepdims)
+    if isinstance(function, str):
+        reduction.function_name = function
+    else:
+        reduction.function = function
+    if data_type is not None:
+        reduction.data_type = _dtypes.NUMBERS[data_type]
+    return Prepared(pb.Operation(reduction=reduction), _fill)
+
+
+def _fill(operation: pb.Operation, handles) -> None:
+    operation.reduction.input.handle = handles[0]
 
 
 def _of_one(array: Array, name: str, where, initial) -> Array:
@@ -91,7 +101,7 @@ def _summing(function: int, x, axis, dtype, keepdims: bool, initial, where) -> A
     axes = _inference.normal_axes(axis, len(node.shape))
     if not axes and node.shape:
         return _of_one(array.astype(dtype), "add" if function == _F.FUNCTION_SUM else "multiply", where, initial)
-    return _reduce(function, node, axes, keepdims, dtype, dtype, where, initial)
+    return reduce_by(function, node, axes, keepdims, dtype, dtype, where, initial)
 
 
 def sum(x, /, *, axis=None, dtype=None, keepdims: bool = False, initial=None, where=True) -> Array:  # noqa: A001
@@ -112,7 +122,7 @@ def _extreme(function: int, name: str, x, axis, keepdims: bool, initial, where) 
     if (initial is None and any_(node.shape[i] == 0 for i in axes)
             and math.prod(n for i, n in enumerate(node.shape) if i not in axes)):
         raise ValueError(f"an empty array has no {name}; its shape is {node.shape}")
-    return _reduce(function, node, axes, keepdims, node.dtype, None, where, initial)
+    return reduce_by(function, node, axes, keepdims, node.dtype, None, where, initial)
 
 
 any_ = any  # Python's, before ours has the name
@@ -138,7 +148,7 @@ def mean(x, /, *, axis=None, dtype=None, keepdims: bool = False, where=True) -> 
         from stride._elementwise import where as choose
 
         return choose(where, array.astype(dtype), float("nan"))
-    return _reduce(_F.FUNCTION_MEAN, array._node, axes, keepdims, dtype, None, where)
+    return reduce_by(_F.FUNCTION_MEAN, array._node, axes, keepdims, dtype, None, where)
 
 
 def var(x, /, *, axis=None, correction: float = 0.0, keepdims: bool = False, where=True) -> Array:
@@ -168,7 +178,7 @@ def _truth(function: int, x, axis, keepdims: bool, where) -> Array:
     axes = _inference.normal_axes(axis, array.ndim)
     if not axes and array.ndim:
         return _of_one(array.astype(bool), "logical_or" if function == _F.FUNCTION_ANY else "logical_and", where, None)
-    return _reduce(function, array._node, axes, keepdims, _dtypes.bool, None, where)
+    return reduce_by(function, array._node, axes, keepdims, _dtypes.bool, None, where)
 
 
 def any(x, /, *, axis=None, keepdims: bool = False, where=True) -> Array:  # noqa: A001
@@ -207,7 +217,7 @@ def count_nonzero(x, /, *, axis=None, keepdims: bool = False) -> Array:
     axes = _inference.normal_axes(axis, array.ndim)
     if not axes and array.ndim:
         return (array != 0).astype(_dtypes.int64)
-    return _reduce(_F.FUNCTION_COUNT_NONZERO, array._node, axes, keepdims, _dtypes.int64)
+    return reduce_by(_F.FUNCTION_COUNT_NONZERO, array._node, axes, keepdims, _dtypes.int64)
 
 
 def norm(x, /, *, axis=None, keepdims: bool = False) -> Array:
@@ -218,4 +228,4 @@ def norm(x, /, *, axis=None, keepdims: bool = False) -> Array:
     axes = _inference.normal_axes(axis, len(node.shape))
     if not axes and node.shape:
         return absolute(x).astype(dtype)
-    return _reduce(_F.FUNCTION_NORM, node, axes, keepdims, dtype)
+    return reduce_by(_F.FUNCTION_NORM, node, axes, keepdims, dtype)

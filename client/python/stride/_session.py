@@ -275,7 +275,8 @@ class Session:
         failure = self._stream.take_failure(node.handle)
         if result.HasField("status") and result.status.code:
             raise self._error(result.status, node, origin)
-        self._tell(failure)
+        if failure is not None:
+            self._tell(failure)
         values = np.ndarray(node.shape, node.dtype, result.results[0].inline_array.data)
         if values.nbytes <= _CACHE_BYTES:
             values = values.copy()  # so that it can be handed over

@@ -6,7 +6,7 @@ import threading
 import time
 from collections import deque
 from concurrent.futures import Future, InvalidStateError
-from typing import Callable, Deque, Dict, Iterator, List, NamedTuple, Optional, Set, Union
+from typing import Callable, Deque, Dict, Iterator, List, Optional, Set, Union
 
 from stride import _errors
 from stride._grpc_connection import GrpcConnection
@@ -41,13 +41,16 @@ class Answer:
         self.origin: object = None  # of an operation that failed: who recorded what it failed of
 
 
-class Note(NamedTuple):
-    """What is remembered of a command until its answer."""
+class Note:
+    """What is remembered of a command until its answer. Nobody changes it once the command was sent."""
 
-    answer: Optional[Answer] = None  # whoever waits for it has this
-    origin: object = None  # of an operation: the line that recorded it
-    operation: Optional[operation_pb2.Operation] = None
-    launch: object = None  # what CommandStream.launched has once it was done
+    __slots__ = ("answer", "origin", "operation", "launch")
+
+    def __init__(self, answer: Optional[Answer] = None, origin: object = None, operation: Optional[operation_pb2.Operation] = None, launch: object = None):
+        self.answer = answer  # whoever waits for it has this
+        self.origin = origin  # of an operation: the line that recorded it
+        self.operation = operation
+        self.launch = launch  # what CommandStream.launched has once it was done
 
 
 class LaunchFailure:

@@ -256,9 +256,7 @@ def reduce(name: str, x, axis=0, dtype=None, out: Optional[Array] = None, keepdi
         array = array.astype(bool, copy=False)
     elif not np.can_cast(array.dtype, kind, "same_kind"):
         array = array.astype(kind)
-    node = array._node
-    result = _reductions.reduce_by(name, node, axes, keepdims, kind, None if logical else kind, _reductions.mask_node(where, node),
-                                   _reductions.initial_number(initial))
+    result = _reductions.reduce_by(name, array._node, axes, keepdims, kind, None if logical else kind, where, initial)
     return _give(result, out, None, "same_kind")
 
 
