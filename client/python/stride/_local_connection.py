@@ -7,7 +7,7 @@ import socket
 import struct
 import time
 from collections import deque
-from typing import Deque, List, Optional, Tuple
+from typing import Deque, List, Optional, Tuple, Union
 
 import grpc
 from google.protobuf.message import DecodeError
@@ -20,6 +20,8 @@ from stride.v1 import compute_service_pb2, local_service_pb2 as pb, local_servic
 HEADER = struct.Struct("<IIQ")  # size, kind, timeout
 _HEADER_BYTES = HEADER.size
 _BUFFER_BYTES = 64 << 10
+_EXECUTE = pb.LOCAL_FRAME_EXECUTE
+_DO_NOT_WAIT = (socket.MSG_DONTWAIT,)
 # The daemon's are no larger than a gRPC answer may be; what says more is no frame.
 MAX_FRAME_BYTES = 64 << 20
 # Up to here a header is copied in front of its message, which is cheaper than a second call of the system.
@@ -72,7 +74,7 @@ class LocalConnection:
 
     def put(self, message: bytes) -> None:
         """An ExecuteRequest."""
-        header = HEADER.pack(len(message), pb.LOCAL_FRAME_EXECUTE, 0)
+        header = HEADER.pack(len(message), _EXECUTE, 0)
         if len(message) <= _MAX_JOINED_BYTES:
             self._unsent.append((header + message, []))
         else:
@@ -84,13 +86,13 @@ class LocalConnection:
         while unsent:
             message, counts = unsent[0]
             done = sum(counts)
-            if done == len(message):
-                unsent.popleft()
-                continue
             try:
-                counts.extend(map(self._socket.send, (memoryview(message)[done:] if done else message,), (socket.MSG_DONTWAIT,)))
+                # After an interrupt nothing may be left of it: to send that does nothing.
+                counts.extend(map(self._socket.send, (memoryview(message)[done:] if done else message,), _DO_NOT_WAIT))
             except BlockingIOError:
                 return False
+            if done + counts[-1] == len(message):
+                unsent.popleft()
         return True
 
     # --- receiving ---
@@ -112,8 +114,8 @@ class LocalConnection:
                 needed += size
                 if end - begin >= needed:
                     self._next = begin + needed
-                    message = bytes(buffer.view[begin + _HEADER_BYTES:self._next])
-                    response = decode(kind, message, pb.LOCAL_FRAME_EXECUTE, compute_service_pb2.ExecuteResponse)
+                    message = buffer.view[begin + _HEADER_BYTES:self._next]
+                    response = decode(kind, message, _EXECUTE, compute_service_pb2.ExecuteResponse)
                     if response is None:
                         raise _ended()
                     return response
@@ -152,11 +154,8 @@ class LocalConnection:
             end = time.monotonic() + _WATCH_SECONDS
             if deadline is not None:
                 end = min(end, deadline)
-            while not self._receive(buffer, room, socket.MSG_DONTWAIT):
-                if time.monotonic() > end:
-                    break
-            else:
-                return True
+            while not self._to_read.poll(0) and time.monotonic() < end:
+                pass
         if deadline is None and not or_room:
             return self._receive(buffer, room, 0)
         if deadline != 0:
@@ -196,7 +195,7 @@ class LocalConnection:
         self._socket.close()
 
 
-def decode(kind: int, message: bytes, expected: int, type_):
+def decode(kind: int, message: Union[bytes, memoryview], expected: int, type_):
     """The answer, of `type_`, that a frame of kind `expected` is; None where the frame says that the call has ended well. Raises why it has ended
     otherwise."""
     try:

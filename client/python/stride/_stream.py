@@ -209,9 +209,9 @@ class CommandStream:
             self._until(lambda: not self._watched)
 
     def _until(self, ready: Callable[[], bool], deadline: Optional[float] = None, or_room: bool = False) -> bool:
-        """Waits until `ready()`, which is called with the lock and without; reads meanwhile when nobody else does. False: the deadline came first.
+        """Waits until `ready()`, which is called with the lock and, after answers, without; reads meanwhile when nobody else does. False: the deadline came first.
         `or_room`: it is asked again when there is room to send."""
-        while not ready():
+        while True:
             connection = None
             try:
                 with self._lock:
@@ -226,7 +226,8 @@ class CommandStream:
                     # Nothing is called between these, so that no signal's handler runs there.
                     connection = self._connection
                     connection.reading = True
-                self._read(connection, ready, deadline, or_room)
+                if self._read(connection, ready, deadline, or_room):
+                    return True
             finally:
                 if connection is not None:
                     connection.reading = False
@@ -234,7 +235,6 @@ class CommandStream:
                         self._notify()  # somebody else's turn
             if deadline is not None and time.monotonic() >= deadline:
                 return ready()
-        return True
 
     def _wait_for_change(self, seconds: Optional[float]) -> None:
         # The lock is held.
@@ -249,13 +249,13 @@ class CommandStream:
         if self._num_waiting:
             self._changed.notify_all()
 
-    def _read(self, connection, ready, deadline: Optional[float] = None, or_room: bool = False) -> None:
-        """Takes answers until `ready()` or the deadline, or the end of the connection. It is this thread's turn to read."""
+    def _read(self, connection, ready, deadline: Optional[float] = None, or_room: bool = False) -> bool:
+        """Takes answers until one makes it `ready()`; False: the deadline, room or the end of the connection came first. It is this thread's turn to read."""
         try:
-            while not ready():
+            while True:
                 response = connection.receive(deadline, or_room)
                 if response is None:
-                    return
+                    return False
                 with self._lock:
                     self._take(response)
                     connection.advance()
@@ -263,8 +263,11 @@ class CommandStream:
                         self._changed.notify_all()
                 if self._told:
                     self._tell()
+                if ready():
+                    return True
         except _errors.StrideError as error:
             self._break(connection, error)
+            return False
 
     def _break(self, connection, error: _errors.StrideError) -> None:
         """It is this thread's turn to read."""
