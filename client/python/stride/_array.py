@@ -74,8 +74,6 @@ class Array(NumpyMethods):
 
     def to_device(self, device: str, /, *, stream: Optional[Any] = None) -> "Array":
         """A copy there; this array itself when that is where it is."""
-        from stride import _manipulation
-
         if stream is not None:
             raise ValueError("the service has no streams: stream must be None")
         return self if device == self.device else _manipulation.to_device(self, device)
@@ -98,16 +96,12 @@ class Array(NumpyMethods):
 
     @property
     def T(self) -> "Array":  # noqa: N802, NumPy's name
-        from stride import _manipulation
-
         if self.ndim != 2:
             raise ValueError(".T is for matrices; use permute_dims")
         return _manipulation.matrix_transpose(self)
 
     @property
     def mT(self) -> "Array":  # noqa: N802, the standard's name
-        from stride import _manipulation
-
         return _manipulation.matrix_transpose(self)
 
     @property
@@ -154,7 +148,7 @@ class Array(NumpyMethods):
         return self._read().tolist()
 
     def _one(self, what: str):
-        if self.size != 1:
+        if self._node.size != 1:
             raise TypeError(f"only an array of one element converts to {what}; this one has the shape {self.shape}")
         return self._read().item()
 
@@ -202,8 +196,6 @@ class Array(NumpyMethods):
     __hash__ = None  # type: ignore[assignment]
 
     def __copy__(self) -> "Array":
-        from stride import _manipulation
-
         return _manipulation.copy(self)
 
     def __reduce__(self):
@@ -218,13 +210,9 @@ class Array(NumpyMethods):
     # --- elements ---
 
     def __getitem__(self, key) -> "Array":
-        from stride import _indexing
-
         return _indexing.get(self, key)
 
     def __setitem__(self, key, value) -> None:
-        from stride import _indexing
-
         _indexing.set(self, key, value)
 
     # --- with other libraries ---
@@ -249,33 +237,21 @@ class Array(NumpyMethods):
     # --- methods that NumPy's arrays have too ---
 
     def astype(self, dtype, *, copy: bool = True) -> "Array":
-        from stride import _manipulation
-
         return _manipulation.astype(self, dtype, copy=copy)
 
     def reshape(self, *shape, copy: Optional[bool] = None) -> "Array":
-        from stride import _manipulation
-
         return _manipulation.reshape(self, shape[0] if len(shape) == 1 and not hasattr(shape[0], "__index__") else shape, copy=copy)
 
     def sum(self, axis=None, *, dtype=None, keepdims: bool = False) -> "Array":
-        from stride import _reductions
-
         return _reductions.sum(self, axis=axis, dtype=dtype, keepdims=keepdims)
 
     def mean(self, axis=None, *, keepdims: bool = False) -> "Array":
-        from stride import _reductions
-
         return _reductions.mean(self, axis=axis, keepdims=keepdims)
 
     def min(self, axis=None, *, keepdims: bool = False) -> "Array":
-        from stride import _reductions
-
         return _reductions.min(self, axis=axis, keepdims=keepdims)
 
     def max(self, axis=None, *, keepdims: bool = False) -> "Array":
-        from stride import _reductions
-
         return _reductions.max(self, axis=axis, keepdims=keepdims)
 
     # --- operators ---
@@ -326,14 +302,10 @@ class Array(NumpyMethods):
         def __ne__(self, other: Any) -> "Array": ...  # type: ignore[override]
 
     def __matmul__(self, other) -> "Array":
-        from stride import _linear_algebra
-
         other = _operand(self, other)
         return NotImplemented if other is NotImplemented else _linear_algebra.matmul_nodes(self._node, other)
 
     def __rmatmul__(self, other) -> "Array":
-        from stride import _linear_algebra
-
         other = _operand(self, other)
         return NotImplemented if other is NotImplemented else _linear_algebra.matmul_nodes(other, self._node)
 
@@ -428,8 +400,6 @@ def _assign_in_place(array: Array, result: Array, casting: str = "same_kind") ->
         result = result.astype(array.dtype)
     node = array._node
     if node.buffer is not None and node.buffer.num_nodes > 1:
-        from stride import _indexing
-
         _indexing.write(array, result)
         return array
     # Nobody else sees these elements: the name is given to the new ones, which may still be fused.
@@ -481,3 +451,6 @@ for _method, _function in {
     _operator = _binary(_function)[0]
     _operator.__name__ = f"__{_method}__"
     setattr(Array, _operator.__name__, _operator)
+
+# These stand on this module, and its methods on them.
+from stride import _indexing, _linear_algebra, _manipulation, _reductions  # noqa: E402

@@ -1,5 +1,6 @@
 """Values, recorded before they are computed, and how a flush turns them into commands."""
 
+import functools
 import weakref
 from math import prod
 from typing import Callable, List, NamedTuple, Optional, Tuple, Union
@@ -46,11 +47,13 @@ class Number:
 
     def __init__(self, value):
         self.value = value
-        if isinstance(value, (bool, np.generic)):
-            self.type = _dtypes.dtype_of(value.dtype) if isinstance(value, np.generic) else _dtypes.bool
+        kind = type(value)
+        if kind is int or kind is float or kind is complex:
+            self.type = kind
+        elif isinstance(value, np.generic):
+            self.type = _dtypes.dtype_of(value.dtype)
         else:
-            self.type = type(value) if type(value) in (int, float, complex) else next(
-                t for t in (int, float, complex) if isinstance(value, t))
+            self.type = _dtypes.bool if kind is bool else next(t for t in (int, float, complex) if isinstance(value, t))
 
     def to_proto(self) -> array_pb2.Scalar:
         scalar, value = array_pb2.Scalar(), self.value
@@ -128,7 +131,7 @@ class Node:
 
     @property
     def nbytes(self) -> int:
-        return self.size * self.dtype.itemsize
+        return prod(self.shape) * self.dtype.itemsize
 
     @property
     def deferred(self) -> bool:
@@ -325,9 +328,15 @@ _COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_
 def _check_range(name: str, value: int, dtype: np.dtype) -> None:
     if name in _COMPARISONS and -(2**63) <= value < 2**64:
         return
-    info = np.iinfo(dtype)
-    if not info.min <= value <= info.max:
+    least, greatest = _limits(dtype)
+    if not least <= value <= greatest:
         raise OverflowError(f"Python integer {value} out of bounds for {dtype}")
+
+
+@functools.lru_cache(maxsize=None)
+def _limits(dtype: np.dtype) -> Tuple[int, int]:
+    info = np.iinfo(dtype)
+    return info.min, info.max
 
 
 def spec_of(node: Node) -> array_pb2.ArraySpec:
@@ -394,7 +403,7 @@ class Flush:
     def read(self, node: Node, answer) -> None:
         """Adds what answers with the elements. A number comes back from the command that computes it, if nobody has had it computed yet: a worker writes it where the
         daemon reads it, and it needs no handle, no place on the device and no fetch. It stays deferred until it is there, so that it can be read again after an error."""
-        if node.op is not None and node.size == 1 and node.buffer is None and node.session is self.session and node.device == self.session.device:
+        if node.op is not None and prod(node.shape) == 1 and node.buffer is None and node.session is self.session and node.device == self.session.device:
             handle = self.session.next_id()
             self._compute(node, handle)
             if self._return(handle, answer):
