@@ -140,6 +140,16 @@ class ReceivingTest(unittest.TestCase):
         player.join()
         self.assertEqual(interrupts, rounds)
 
+    def test_what_has_gone_goes_once(self):
+        # As an interrupt leaves it that came between the call of the system and the end of `flush`.
+        sent = [pb.ExecuteRequest(session=name).SerializeToString() for name in ("first", "second")]
+        self.connection.put(sent[0])
+        message, counts = self.connection._unsent[0]
+        counts.append(self.connection._socket.send(message))
+        self.connection.put(sent[1])
+        self.assertTrue(self.connection.flush())
+        self.assertEqual(self.daemon.recv(1000), b"".join(HEADER.pack(len(one), EXECUTE, 0) + one for one in sent))
+
     def test_watching(self):
         here, there = socket.socketpair()
         watching = LocalConnection(here, watch=True)
