@@ -24,6 +24,7 @@ CudaDevice::~CudaDevice() {
   batch_.reset();
   scratch_.reset();
   if (compute_.get() != nullptr) driver_->cuStreamSynchronize(compute_.get());
+  side_marks_.reset();
   values_.reset();
   modules_.clear();
   if (copy_marks_ != nullptr) {
@@ -87,6 +88,11 @@ absl::Status CudaDevice::StartStreams() {
   if (!graphs.ok()) return graphs.status();
   graphs_ = *std::move(graphs);
   batch_.emplace(*driver_, compute_.get());
+  absl::StatusOr<SideMarks> side_marks = SideMarks::Create(
+      *driver_, compute_.get(),
+      status_page_.device_address() + offsetof(wire::StatusPage, completed_sequence));
+  if (!side_marks.ok()) return side_marks.status();
+  side_marks_.emplace(*std::move(side_marks));
   matmul_.emplace();
   linalg_.emplace();
   fft_.emplace();
@@ -319,6 +325,13 @@ absl::StatusOr<KernelModule*> CudaDevice::FindModule(uint64_t module) {
 void CudaDevice::CheckAlive() {
   const CUresult result = driver_->cuStreamQuery(compute_.get());
   if (IsSticky(result)) poller_->Fault(result);
+}
+
+void CudaDevice::JoinMarks() {
+  const std::optional<uint32_t> last = side_marks_->last();
+  if (!last.has_value() || poller_->HasEnded(CompletionPoller::kCompute, *last)) return;
+  const CUresult result = side_marks_->Join();
+  if (result != CUDA_SUCCESS) poller_->Fault(result);
 }
 
 void CudaDevice::WriteMark(CUstream stream, CUdeviceptr address, uint32_t mark) {

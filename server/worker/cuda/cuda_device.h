@@ -24,15 +24,16 @@
 #include "server/worker/cuda/lower/matmul.h"
 #include "server/worker/cuda/region_copier.h"
 #include "server/worker/cuda/scratch.h"
+#include "server/worker/cuda/side_marks.h"
 #include "server/worker/runtime/device.h"
 
 namespace stride::cuda {
 
 // An NVIDIA GPU. Tasks run on one stream, uploads and downloads on one each, and those from and to
 // regions on two more. After its launches, or with the last of them (codegen::EndMark), each piece
-// of work writes its number to host memory in stream order: tasks to
-// StatusPage::completed_sequence, so that the daemon can read after a fault which task was the
-// first not to end.
+// of work writes its number to host memory in stream order (long products on a stream beside
+// theirs, SideMarks): tasks to StatusPage::completed_sequence, so that the daemon can read after a
+// fault which task was the first not to end.
 class CudaDevice : public worker::Device {
  public:
   CudaDevice() = default;
@@ -112,6 +113,8 @@ class CudaDevice : public worker::Device {
   absl::StatusOr<KernelModule*> FindModule(uint64_t module);
   // Ends the process when the device is lost; otherwise returns.
   void CheckAlive();
+  // Before a task that may fault, or marks its end itself.
+  void JoinMarks();
   // Has the stream store `mark` at `address` when it comes there.
   void WriteMark(CUstream stream, CUdeviceptr address, uint32_t mark);
 
@@ -140,6 +143,7 @@ class CudaDevice : public worker::Device {
   // Tasks of one packet that are launched together.
   std::vector<CompletionPoller::Work> gathered_work_;
   std::vector<EmittedLaunch> gathered_;
+  std::optional<SideMarks> side_marks_;  // of long products
   std::optional<Matmul> matmul_;
   std::optional<Linalg> linalg_;
   std::optional<Fft> fft_;

@@ -13,6 +13,23 @@
 
 namespace stride::cuda {
 
+namespace {
+
+// From here on a product takes longer than to have its mark written beside it.
+constexpr double kLongProductFlops = 2e8;
+
+// It cannot fault: its operands have been checked, and its code is the library's.
+bool IsLongProduct(const wire::Task& task) {
+  if (!task.has_matmul() || task.matmul().module() != 0) return false;
+  const wire::MatmulLaunch& product = task.matmul();
+  double flops = 2.0 * static_cast<double>(product.m()) * static_cast<double>(product.n()) *
+                 static_cast<double>(product.k());
+  for (int64_t extent : product.batch_extents()) flops *= static_cast<double>(extent);
+  return flops >= kLongProductFlops;
+}
+
+}  // namespace
+
 void CudaDevice::BeginTask(uint32_t mark) {
   current_task_ = mark;
   arenas_.BeginUse(CompletionPoller::kCompute, mark);
@@ -35,6 +52,8 @@ void CudaDevice::Enqueue(const wire::Task& task) {
     fault = NewFaults(1);
   if (task.has_graph()) fault = NewGraphFaults(task.graph());
   poller_->Begin(CompletionPoller::kCompute, task.sequence(), mark, task.label());
+  const bool marked_beside = IsLongProduct(task);
+  if (!marked_beside) JoinMarks();
   TaskEnd end = EndOf(mark);
   absl::Status status = fault.status();
   if (status.ok()) {
@@ -46,7 +65,12 @@ void CudaDevice::Enqueue(const wire::Task& task) {
     wire::MarkFailed(*environment_.status_page, task.sequence());
   }
   scratch_->Trim();
-  if (!end.told) WriteMark(compute_.get(), end.mark.word, mark);
+  if (marked_beside) {
+    const CUresult result = side_marks_->Write(mark);
+    if (result != CUDA_SUCCESS) poller_->Fault(result);
+  } else if (!end.told) {
+    WriteMark(compute_.get(), end.mark.word, mark);
+  }
   poller_->Launched(CompletionPoller::kCompute, {std::move(status)},
                     std::exchange(task_faults_, {}));
 }
@@ -79,6 +103,7 @@ bool CudaDevice::Gather(const wire::Task& task) {
 
 void CudaDevice::LaunchGathered() {
   if (gathered_.empty()) return;
+  JoinMarks();
   const uint32_t last = gathered_work_.back().mark;
   environment_.status_page->started_sequence.store(last, std::memory_order_release);
   poller_->Begin(CompletionPoller::kCompute, absl::MakeSpan(gathered_work_));

@@ -29,6 +29,10 @@ namespace stride::cuda {
   X(cuStreamSynchronize)                         \
   X(cuStreamQuery)                               \
   X(cuStreamWriteValue32)                        \
+  X(cuStreamWaitEvent)                           \
+  X(cuEventCreate)                               \
+  X(cuEventRecord)                               \
+  X(cuEventDestroy)                              \
   X(cuMemHostRegister)                           \
   X(cuMemHostUnregister)                         \
   X(cuMemHostGetDevicePointer)                   \

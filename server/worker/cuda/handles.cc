@@ -51,6 +51,24 @@ Stream::~Stream() {
   if (driver_ != nullptr) driver_->cuStreamDestroy(stream_);
 }
 
+absl::StatusOr<Event> Event::Create(const Driver& driver) {
+  Event event;
+  STRIDE_CUDA_RETURN(driver.cuEventCreate(&event.event_, CU_EVENT_DISABLE_TIMING),
+                     "making an event");
+  event.driver_ = &driver;
+  return event;
+}
+
+Event& Event::operator=(Event&& other) noexcept {
+  std::swap(driver_, other.driver_);
+  std::swap(event_, other.event_);
+  return *this;
+}
+
+Event::~Event() {
+  if (driver_ != nullptr) driver_->cuEventDestroy(event_);
+}
+
 absl::StatusOr<Module> Module::Load(const Driver& driver, const void* image) {
   char log[4096] = {};
   CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};

@@ -48,6 +48,22 @@ class Stream {
   CUstream stream_ = nullptr;
 };
 
+// Tells where a stream has come to; takes no time.
+class Event {
+ public:
+  static absl::StatusOr<Event> Create(const Driver& driver);
+  Event() = default;
+  Event(Event&& other) noexcept { *this = std::move(other); }
+  Event& operator=(Event&& other) noexcept;
+  ~Event();
+
+  CUevent get() const { return event_; }
+
+ private:
+  const Driver* driver_ = nullptr;
+  CUevent event_ = nullptr;
+};
+
 // A loaded module.
 class Module {
  public:

@@ -21,6 +21,7 @@ constexpr uint64_t kFaultingTask = 3;
 constexpr char kSource[] = R"(
 #include <assert.h>
 extern "C" __global__ void fault_address(int* p) { *(volatile int*)64 = 1; }
+extern "C" __global__ void fault_behind_product(int* p) { *(volatile int*)64 = 1; }
 extern "C" __global__ void fault_assert(int* p) { assert(p[0] == 12345); }
 extern "C" __global__ void fault_trap(int* p) { __trap(); }
 )";
@@ -54,13 +55,24 @@ absl::StatusOr<wire::Task> FaultingTask(Harness& harness, const std::string& kin
   return task;
 }
 
+// Long enough for a GPU to tell of its end beside the stream.
+absl::StatusOr<wire::Task> ProductTask(Harness& harness) {
+  const DeviceArray ones =
+      harness.Put(Make(DType::kFloat32, {640, 640}, [](int64_t) { return Value(1); }));
+  DeviceArray output;
+  return harness.Prepare(MatmulOf(), {ones, ones}, nullptr, &output);
+}
+
 // Two tasks, one that faults, and one behind it: all enqueued without waiting, so that the device
 // meets the fault with more behind it. The last one's sequence.
 absl::StatusOr<uint64_t> SubmitOneByOne(Harness& harness, const std::string& kind) {
   absl::StatusOr<wire::Task> faulting = FaultingTask(harness, kind);
   if (!faulting.ok()) return faulting.status();
-  harness.Submit(ZeroTask());
-  harness.Submit(ZeroTask());
+  const absl::StatusOr<wire::Task> before =
+      kind == "behind_product" ? ProductTask(harness) : ZeroTask();
+  if (!before.ok()) return before.status();
+  harness.Submit(*before);
+  harness.Submit(*before);
   harness.Submit(*faulting);
   return harness.Submit(ZeroTask());
 }
@@ -172,6 +184,8 @@ class FaultTest : public DeviceTest {
 TEST_F(FaultTest, IllegalAddressEndsTheProcessAndIsBlamedOnItsTask) {
   Expect("address", "illegal memory access");
 }
+
+TEST_F(FaultTest, OneBehindProductsIsBlamed) { Expect("behind_product", "illegal memory access"); }
 
 TEST_F(FaultTest, OneOfSeveralThatCameTogetherIsBlamed) {
   Expect("function", "illegal memory access");

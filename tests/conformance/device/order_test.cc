@@ -57,6 +57,40 @@ TEST_F(OrderTest, ReportsComeOnceAndInOrder) {
             static_cast<uint32_t>(harness().last_sequence()));
 }
 
+// A GPU tells of the end of a long product beside its stream, and of the others' in it.
+TEST_F(OrderTest, ProductsAndOthersBetweenThemAreToldInOrder) {
+  constexpr int64_t kSide = 640;
+  const DeviceArray ones =
+      harness().Put(Make(DType::kFloat32, {kSide, kSide}, [](int64_t) { return Value(1); }));
+  DeviceArray output;
+  auto product = harness().Prepare(MatmulOf(), {ones, ones}, nullptr, &output);
+  ASSERT_TRUE(product.ok()) << product.status();
+  v1::Operation twice = UfuncOf("add", 2);
+  DeviceArray doubled;
+  auto addition = harness().Prepare(twice, {output, output}, nullptr, &doubled);
+  ASSERT_TRUE(addition.ok()) << addition.status();
+  wire::Task zeros;
+  zeros.mutable_zero_fill()->set_arena(output.arena);
+  zeros.mutable_zero_fill()->set_offset(output.offset);
+  zeros.mutable_zero_fill()->set_size(kSide * kSide * sizeof(float));
+  const size_t before = harness().recorder().tasks().size();
+  std::vector<wire::Task> tasks;
+  std::minstd_rand random(5);
+  for (int i = 0; i < 100; ++i) tasks.push_back(*(random() % 2 > 0 ? &*product : &*addition));
+  tasks.insert(tasks.end(), {zeros, *product, *addition, zeros});
+  const uint64_t last = harness().SubmitAll(tasks);
+  harness().device().Drain();
+  const auto reports = harness().recorder().tasks();
+  ASSERT_EQ(reports.size(), before + tasks.size());
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    EXPECT_EQ(reports[before + i].sequence, last + 1 - tasks.size() + i);
+    EXPECT_TRUE(reports[before + i].status.ok()) << i << ": " << reports[before + i].status;
+  }
+  EXPECT_EQ(harness().status_page().completed_sequence.load(), static_cast<uint32_t>(last));
+  EXPECT_EQ(harness().Get(doubled).At(kSide * kSide - 1), Value(2 * kSide));
+  EXPECT_EQ(harness().Get(output).At(kSide * kSide - 1), Value(0));
+}
+
 TEST_F(OrderTest, TasksThatComeTogetherRunInOrder) {
   const DeviceArray array = Zero(3000);
   const wire::Task task = Increment(array);
