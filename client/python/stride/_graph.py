@@ -17,9 +17,9 @@ MAX_WEIGHT = 64
 # Of one kernel: the daemon's limit for input arrays and the result together is 64 (numbers have one of their own, which a chain of MAX_WEIGHT cannot
 # reach).
 _MAX_ARRAYS = 63
-# Work from which on what is never fused into its readers is sent as soon as it is recorded (`record`), in bytes that a device moves: some 60 us of an H200,
-# which is more than a message costs, so that the device is not left waiting for the next one.
-LONG_BYTES = 256 << 20
+# Work from which on what is never fused into its readers is sent as soon as it is recorded (`record`), in bytes that a device moves: some 25 us of an H100,
+# which is what a message costs, so that the device is not left waiting for the next one.
+LONG_BYTES = 64 << 20
 # A product and its sum in float32 take as long as so many bytes of device memory: 67 TFLOP/s and 4.8 TB/s, by NVIDIA's data sheet of the H200.
 _BYTES_PER_PRODUCT = 2 * 4.8 / 67
 _MAX_ITEM_BYTES = 16

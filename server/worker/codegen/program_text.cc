@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "server/ops/op_table.h"
@@ -72,6 +73,10 @@ class Writer {
         value = absl::StrCat("st_cast<", type, ">(v", instruction.arguments(0), ")");
         break;
       case Instruction::KIND_OP: {
+        if (HasPartner(instruction)) {
+          value = SineOrCosine(instruction);
+          break;
+        }
         auto call = CallText(instruction);
         if (!call.ok()) return call.status();
         value = *call;
@@ -117,6 +122,37 @@ class Writer {
                       parameters, ") {\n  return ", ops::BodyOf(*row), ";\n}\n");
     }
     return absl::StrCat(function, "(", arguments, ")");
+  }
+
+  // A sine and a cosine of one value: most of the work, to bring it into the first quarter of a turn,
+  // is the same.
+  bool HasPartner(const Instruction& instruction) const {
+    const bool sine = instruction.op() == "sin";
+    if (!sine && instruction.op() != "cos") return false;
+    if (instruction.arguments_size() != 1) return false;
+    const DType dtype = TypeOf(instruction);
+    if (dtype != DType::kFloat32 && dtype != DType::kFloat64) return false;
+    if (TypeOf(program_.instructions(static_cast<int>(instruction.arguments(0)))) != dtype)
+      return false;
+    return std::any_of(program_.instructions().begin(), program_.instructions().end(),
+                       [&](const Instruction& other) {
+                         return other.kind() == Instruction::KIND_OP &&
+                                other.op() == (sine ? "cos" : "sin") &&
+                                other.arguments_size() == 1 &&
+                                other.arguments(0) == instruction.arguments(0) &&
+                                TypeOf(other) == dtype;
+                       });
+  }
+
+  // One of the two, which are computed where the first of them is.
+  std::string SineOrCosine(const Instruction& instruction) {
+    const uint32_t argument = instruction.arguments(0);
+    if (turned_.insert(argument).second) {
+      absl::StrAppend(&body_, "  ", TypeName(TypeOf(instruction)), " sin_v", argument, ", cos_v",
+                      argument, ";\n  st_sincos(v", argument, ", sin_v", argument, ", cos_v",
+                      argument, ");\n");
+    }
+    return absl::StrCat(instruction.op(), "_v", argument);
   }
 
   // The types that a client's function knows are the language's own.
@@ -205,6 +241,7 @@ class Writer {
   std::map<uint32_t, DType> scalars_;
   std::map<std::string, bool> function_known_;
   std::map<std::string, size_t> calls_;  // of functions with several results
+  std::set<uint32_t> turned_;            // values of which both sine and cosine are computed
   std::string functions_, body_;
 };
 

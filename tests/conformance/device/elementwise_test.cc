@@ -1,3 +1,6 @@
+#include <cmath>
+#include <string>
+
 #include "tests/conformance/device/harness.h"
 
 namespace stride::conformance {
@@ -47,6 +50,39 @@ TEST_F(ElementwiseTest, TakesAnyStrides) {
   ExpectSum(plain, Repeated(Counting(DType::kInt32, {6, 1}, 7), {6, 10}));
   ExpectSum(Transposed(Counting(DType::kFloat64, {3, 4, 5})),
             EverySecond(Reversed(Counting(DType::kFloat64, {3, 5, 8}, 1), 2), 2));
+}
+
+// Where both are needed they are computed together.
+TEST_F(ElementwiseTest, ASineAndACosineOfOneValueAreThoseOfEachAlone) {
+  for (DType dtype : {DType::kFloat32, DType::kFloat64}) {
+    // Over the whole range: fractions of a turn, and what takes many bits of pi to reduce.
+    const DeviceArray x = harness().Put(Make(dtype, {20000}, [](int64_t i) {
+      return Value((i % 2 == 0 ? 1 : -1) * (0.1 + 0.013 * static_cast<double>(i)) *
+                   std::pow(10.0, static_cast<double>(i % 23 - 2)));
+    }));
+    auto alone = [&](const char* function) {
+      auto result = harness().Compute(UfuncOf(function, 1), {x});
+      EXPECT_TRUE(result.ok()) << result.status();
+      return harness().Get(*result);
+    };
+    auto together = [&](const std::string& text) {
+      v1::Operation operation;
+      operation.mutable_expression()->set_text(text);
+      (*operation.mutable_expression()->mutable_inputs())["x"].set_handle(1);
+      operation.add_outputs()->set_handle(100);
+      auto result = harness().Compute(operation, {x});
+      EXPECT_TRUE(result.ok()) << result.status();
+      return harness().Get(*result);
+    };
+    const HostArray sine = alone("sin"), cosine = alone("cos");
+    const HostArray other_sine = together("sin(x) + 0 * cos(x)"),
+                    other_cosine = together("cos(x) + 0 * sin(x)");
+    for (int64_t i = 0; i < 20000; ++i) {
+      ASSERT_EQ(other_sine.At(i), sine.At(i)) << Name(dtype) << " " << i;
+      ASSERT_EQ(other_cosine.At(i), cosine.At(i)) << Name(dtype) << " " << i;
+    }
+    harness().Reset();
+  }
 }
 
 TEST_F(ElementwiseTest, WritesIntoAView) {

@@ -9,6 +9,16 @@
 
 ST_FLOAT1(sin, sinf, sin)
 ST_FLOAT1(cos, cosf, cos)
+#if ST_CUDA
+ST_FN void st_sincos(float a, float& s, float& c) { sincosf(a, &s, &c); }
+ST_FN void st_sincos(double a, double& s, double& c) { sincos(a, &s, &c); }
+#else
+template <typename T>
+ST_FN void st_sincos(T a, T& s, T& c) {
+  s = st_sin(a);
+  c = st_cos(a);
+}
+#endif
 ST_FLOAT1(tan, tanf, tan)
 ST_FLOAT1(arcsin, asinf, asin)
 ST_FLOAT1(arccos, acosf, acos)

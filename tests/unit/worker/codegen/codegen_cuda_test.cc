@@ -120,6 +120,33 @@ TEST_F(CodegenCuda, ReductionsCompile) {
   }
 }
 
+std::string TextOf(const std::string& expression, DType dtype) {
+  const ops::Input array = ops::testing::Array(dtype, {8});
+  auto plan =
+      ops::PlanOperation(ops::testing::ExpressionOf(expression, {"x", "y"}), {array, array}, {});
+  EXPECT_TRUE(plan.ok()) << plan.status();
+  auto text = EmitCuda(*plan->code);
+  EXPECT_TRUE(text.ok()) << text.status();
+  return *text;
+}
+
+size_t CountOf(const std::string& word, const std::string& text) {
+  size_t count = 0;
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++count;
+  return count;
+}
+
+TEST(CodegenCudaText, ASineAndACosineOfOneValueAreOneCall) {
+  const std::string call = "  st_sincos(v";
+  for (DType dtype : {DType::kFloat32, DType::kFloat64}) {
+    EXPECT_EQ(CountOf(call, TextOf("cos(x)**2 + sin(x)**2 + 0*y", dtype)), 1);
+    EXPECT_EQ(CountOf(call, TextOf("sin(x) * cos(x) - sin(y) * cos(y)", dtype)), 2);
+    EXPECT_EQ(CountOf(call, TextOf("sin(x) * cos(y)", dtype)), 0);
+    if (Nvrtc::Load() != nullptr)
+      EXPECT_EQ(CompileErrors(*Nvrtc::Load(), TextOf("sin(x) * cos(x) + y", dtype)), "");
+  }
+}
+
 TEST_F(CodegenCuda, MatmulAndStridedLoopsCompile) {
   std::vector<std::string> texts;
   for (DType dtype : AllTypes()) {
