@@ -124,8 +124,8 @@ class Writer {
     return absl::StrCat(function, "(", arguments, ")");
   }
 
-  // A sine and a cosine of one value: most of the work, to bring it into the first quarter of a turn,
-  // is the same.
+  // A sine and a cosine of one value: most of the work, to bring it into the first quarter of a
+  // turn, is the same.
   bool HasPartner(const Instruction& instruction) const {
     const bool sine = instruction.op() == "sin";
     if (!sine && instruction.op() != "cos") return false;

@@ -1,12 +1,11 @@
 #include "server/worker/cpu/code_compiler.h"
 
-#include <sys/stat.h>
-
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "llvm/Config/llvm-config.h"
+#include "server/base/executable_stamp.h"
 #include "server/store/dtype.h"
 #include "server/worker/codegen/client_text.h"
 #include "server/worker/codegen/emit.h"
@@ -158,10 +157,7 @@ absl::StatusOr<std::string> NativeTarget() {
 }
 
 std::string ToolchainName() {
-  struct stat info = {};
-  stat("/proc/self/exe", &info);
-  return absl::StrCat("clang ", LLVM_VERSION_STRING, " ", info.st_size, " ", info.st_mtim.tv_sec,
-                      ".", info.st_mtim.tv_nsec);
+  return absl::StrCat("clang ", LLVM_VERSION_STRING, " ", ExecutableStamp());
 }
 
 }  // namespace stride::cpu

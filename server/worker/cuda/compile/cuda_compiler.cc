@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "server/base/executable_stamp.h"
 #include "server/worker/codegen/client_text.h"
 #include "server/worker/codegen/emit.h"
 #include "server/worker/cuda/compile/compile_log.h"
@@ -158,7 +159,9 @@ CudaCompiler::CudaCompiler() : nvrtc_(Nvrtc::Load()) {
 
 std::string CudaCompiler::Toolchain() {
   absl::StatusOr<std::unique_ptr<const Nvrtc>> nvrtc = Nvrtc::Load();
-  return nvrtc.ok() ? absl::StrCat("nvrtc ", (*nvrtc)->version_text) : std::string();
+  if (!nvrtc.ok()) return "";
+  // What is emitted and how it is launched are this program's.
+  return absl::StrCat("nvrtc ", (*nvrtc)->version_text, " ", ExecutableStamp());
 }
 
 absl::StatusOr<CompiledCode> CudaCompiler::Compile(const std::string& target,

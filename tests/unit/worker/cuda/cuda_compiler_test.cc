@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "server/base/executable_stamp.h"
 #include "server/store/dtype.h"
 #include "server/worker/cuda/compile/cubin_info.h"
 #include "server/worker/cuda/compile/nvrtc.h"
@@ -52,6 +53,11 @@ class CudaCompilerTest : public testing::Test {
   static CudaCompiler* compiler_;
 };
 CudaCompiler* CudaCompilerTest::compiler_ = nullptr;
+
+// Compiled code is kept on disk under a name of which this is a part.
+TEST_F(CudaCompilerTest, TheToolchainIsAnotherForAnotherBuild) {
+  EXPECT_THAT(CudaCompiler::Toolchain(), HasSubstr(ExecutableStamp()));
+}
 
 TEST_F(CudaCompilerTest, DescribesParameters) {
   auto code = Compile(R"(
