@@ -31,7 +31,8 @@ class RecoveryTest : public ::testing::TestWithParam<int> {
 
   // Until there are so many, and those that start have started: nothing tells that of a spare.
   void AwaitWorkers(size_t count) {
-    ASSERT_TRUE(Eventually([&] { return daemon_.Workers().size() == count; }));
+    ASSERT_TRUE(Eventually([&] { return daemon_.Workers().size() == count; }))
+        << "workers: " << daemon_.Workers().size() << ", expected: " << count;
     std::this_thread::sleep_for(milliseconds(OnCpu() ? 200 : 1200));
   }
 
