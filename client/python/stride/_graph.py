@@ -352,7 +352,8 @@ class Flush:
         self.request = compute_service_pb2.ExecuteRequest()
         self.commands = self.request.commands
         self.notes = {}
-        self._begun: tuple = (0, None, None)  # the last that `begin` added: the handle that it makes, its output and its note
+        # The last that `begin` added: how many there were with it, the handle that it makes, its output and its note.
+        self._begun: tuple = (0, 0, None, None)
         self._scratch: List[int] = []
 
     def begin(self, handle: int, origin, prepared: Optional[pb.Operation] = None) -> pb.Operation:
@@ -370,7 +371,7 @@ class Flush:
         if session.device:
             operation.device = session.device
         note = self.notes[command_id] = Note(None, origin, operation)
-        self._begun = handle, output, note
+        self._begun = len(self.commands), handle, output, note
         return operation
 
     def operation(self, handle: int, origin, **kind) -> pb.Operation:
@@ -414,8 +415,8 @@ class Flush:
 
     def _return(self, handle: int, answer) -> bool:
         """Whether the last command alone makes this array, and now returns it."""
-        begun, output, note = self._begun
-        if begun != handle:
+        count, begun, output, note = self._begun
+        if begun != handle or count != len(self.commands):
             command = self.commands[-1]
             operation = command.operation
             if len(operation.outputs) != 1 or operation.HasField("view") or operation.HasField("program_call"):
