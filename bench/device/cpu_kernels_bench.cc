@@ -12,6 +12,8 @@
 #include <thread>
 #include <vector>
 
+#include "bench/device/check.h"
+#include "bench/device/main.h"
 #include "bench/device/plain.h"
 #include "bench/service/report.h"
 #include "server/worker/cpu/compiler/compiler.h"
@@ -148,19 +150,12 @@ std::optional<Options> Parse(int argc, char** argv) {
   return options;
 }
 
-[[noreturn]] void Die(const std::string& what) {
-  std::fprintf(stderr, "cpu_kernels_bench: %s\n", what.c_str());
-  std::exit(1);
-}
-
 // The kernels of kSource, ready to be launched.
 class Kernels {
  public:
   Kernels() {
-    auto compiled = Compile();
-    auto module = cpu::Module::LoadBytes(compiled.object);
-    if (!module.ok()) Die(module.status().ToString());
-    module_ = std::move(*module);
+    auto compiled = Expect(cpu::Compile({.source = kSource}));
+    module_ = Expect(cpu::Module::LoadBytes(compiled.object));
     kernels_ = std::move(compiled.kernels);
   }
   void Launch(cpu::ThreadPool& pool, const std::string& name, cpu::LaunchConfig launch,
@@ -172,33 +167,28 @@ class Kernels {
                              .static_shared_bytes = kernel.static_shared_bytes,
                              .private_bytes_per_thread = kernel.private_bytes_per_thread,
                              .per_thread = kernel.form == cpu::ThreadForm::kPerThread};
-      absl::Status status = cpu::Launch(pool, entry, launch, parameters, nullptr);
-      if (!status.ok()) Die(status.ToString());
+      Check(cpu::Launch(pool, entry, launch, parameters, nullptr));
       return;
     }
     Die("no kernel " + name);
   }
 
  private:
-  static cpu::CompileResult Compile() {
-    auto compiled = cpu::Compile({.source = kSource});
-    if (!compiled.ok()) Die(compiled.status().ToString());
-    return std::move(*compiled);
-  }
   std::unique_ptr<cpu::Module> module_;
   std::vector<cpu::CompiledKernel> kernels_;
 };
 
 class Bench {
  public:
-  explicit Bench(const Options& options)
+  Bench(const Options& options, Report& report)
       : options_(options),
         num_cores_(static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))),
         a_(options.elements),
         b_(options.elements),
         out_(options.elements),
         want_(options.elements),
-        integers_(options.elements) {
+        integers_(options.elements),
+        report_(report) {
     for (int64_t i = 0; i < options.elements; ++i) {
       a_[i] = static_cast<float>(i % 1000) * 0.01f - 5;
       b_[i] = static_cast<float>(i % 77);
@@ -214,8 +204,6 @@ class Bench {
     Products();
     for (bool wide : {false, true}) Blas(wide);
   }
-
-  bool WriteJson() const { return options_.json.empty() || report_.WriteJson(options_.json); }
 
  private:
   using Work = std::function<void(cpu::ThreadPool&)>;
@@ -412,9 +400,8 @@ class Bench {
     };
     Work ours = [&](cpu::ThreadPool& pool) {
       cpu::SetBlasThreads(pool.num_threads());
-      absl::Status status = cpu::MultiplyByBlas(wide ? DType::kFloat64 : DType::kFloat32,
-                                                view(left), view(right), view(got));
-      if (!status.ok()) Die(status.ToString());
+      Check(cpu::MultiplyByBlas(wide ? DType::kFloat64 : DType::kFloat32, view(left), view(right),
+                                view(got)));
     };
     Work direct = [&](cpu::ThreadPool& pool) {
       cpu::SetBlasThreads(pool.num_threads());
@@ -440,7 +427,7 @@ class Bench {
   const Kernels kernels_;
   std::vector<float> a_, b_, out_, want_;
   std::vector<int32_t> integers_;
-  Report report_;
+  Report& report_;
 };
 
 }  // namespace
@@ -448,14 +435,6 @@ class Bench {
 
 int main(int argc, char** argv) {
   using namespace stride::bench;
-  const auto options = Parse(argc, argv);
-  if (!options) {
-    std::fputs(kUsage, stderr);
-    return 2;
-  }
-  Bench bench(*options);
-  bench.Run();
-  if (bench.WriteJson()) return 0;
-  std::fprintf(stderr, "cpu_kernels_bench: cannot write %s\n", options->json.c_str());
-  return 1;
+  return RunProgram(Parse(argc, argv), kUsage,
+                    [](const Options& options, Report& report) { Bench(options, report).Run(); });
 }

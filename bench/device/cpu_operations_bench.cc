@@ -17,6 +17,7 @@
 
 #include "bench/device/check.h"
 #include "bench/device/cpu_operation.h"
+#include "bench/device/main.h"
 #include "bench/device/options.h"
 #include "bench/device/plain.h"
 #include "bench/device/values.h"
@@ -75,7 +76,7 @@ double Expected(R::Function function, const T* values, int64_t count, int64_t st
 
 class Bench {
  public:
-  explicit Bench(const CpuOptions& options) : options_(options) {}
+  Bench(const CpuOptions& options, Report& report) : options_(options), report_(report) {}
 
   void Run() {
     report_.Section("Reductions and products on the CPU device, without a daemon");
@@ -89,8 +90,6 @@ class Bench {
       Matrices<double>(side);
     }
   }
-
-  bool WriteJson() const { return options_.json.empty() || report_.WriteJson(options_.json); }
 
  private:
   using Work = std::function<void(cpu::ThreadPool&)>;
@@ -253,7 +252,7 @@ class Bench {
   }
 
   const CpuOptions options_;
-  Report report_;
+  Report& report_;
   std::atomic<uint64_t> seen_{0};
 };
 
@@ -262,14 +261,7 @@ class Bench {
 
 int main(int argc, char** argv) {
   using namespace stride::bench;
-  const auto options = Parse(argc, argv);
-  if (!options) {
-    std::fputs(kUsage, stderr);
-    return 2;
-  }
-  Bench bench(*options);
-  bench.Run();
-  if (bench.WriteJson()) return 0;
-  std::fprintf(stderr, "cpu_operations_bench: cannot write %s\n", options->json.c_str());
-  return 1;
+  return RunProgram(Parse(argc, argv), kUsage, [](const CpuOptions& options, Report& report) {
+    Bench(options, report).Run();
+  });
 }

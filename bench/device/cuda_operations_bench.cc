@@ -16,6 +16,7 @@
 #include "bench/device/cublas.h"
 #include "bench/device/cuda_harness.h"
 #include "bench/device/cuda_operation.h"
+#include "bench/device/main.h"
 #include "bench/device/options.h"
 #include "bench/device/values.h"
 #include "bench/service/report.h"
@@ -300,18 +301,12 @@ class Bench {
 
 int main(int argc, char** argv) {
   using namespace stride::bench;
-  const auto options = Parse(argc, argv);
-  if (!options) {
-    std::fputs(kUsage, stderr);
-    return 2;
-  }
-  Report report;
-  const auto harness = CudaHarness::Start();
-  if (harness.ok())
-    Bench(**harness, *options, report).Run();
-  else
-    report.AddMissing("operations on a GPU: no device of kind cuda: " +
-                      std::string(harness.status().message()));
-  if (options->json.empty() || report.WriteJson(options->json)) return 0;
-  Die("cannot write " + options->json);
+  return RunProgram(Parse(argc, argv), kUsage, [](const CudaOptions& options, Report& report) {
+    const auto harness = CudaHarness::Start();
+    if (harness.ok())
+      Bench(**harness, options, report).Run();
+    else
+      report.AddMissing("operations on a GPU: no device of kind cuda: " +
+                        std::string(harness.status().message()));
+  });
 }

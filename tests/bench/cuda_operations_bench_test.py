@@ -1,11 +1,6 @@
 """cuda_operations_bench runs, checks its own results and reports every row, with sane numbers; without a GPU it says so."""
 
-import json
-import pathlib
-import subprocess
-import sys
-import tempfile
-import unittest
+import program_case
 
 _NAMES = [
     "matmul_1024x2048x512_float32",
@@ -18,17 +13,12 @@ _NAMES = [
 _BOUND_BY_MEMORY = ["add", "multiply_add", "choose", "trigonometric", "sum", "matvec"]
 
 
-class CudaOperationsBenchTest(unittest.TestCase):
+class CudaOperationsBenchTest(program_case.ProgramCase):
     def run_quickly(self, *arguments):
-        with tempfile.TemporaryDirectory() as folder:
-            path = pathlib.Path(folder) / "rows.json"
-            command = [PROGRAM, "--quick", "--rounds=1", f"--json={path}", *arguments]
-            run = subprocess.run(command, capture_output=True, text=True, timeout=280)
-            self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
-            content = json.loads(path.read_text())
+        printed, content = self.run_program("--quick", "--rounds=1", *arguments)
         if not content["rows"]:
-            print(run.stdout)
-            self.assertRegex(run.stdout, "no device of kind cuda: .+")
+            print(printed)
+            self.assertRegex(printed, "no device of kind cuda: .+")
             self.assertRegex(content["missing"][0], "^operations on a GPU: no device of kind cuda: .+")
             self.assertEqual(content["devices"], {})
         return content
@@ -52,12 +42,8 @@ class CudaOperationsBenchTest(unittest.TestCase):
         self.assertIn(ids, ([], ["device/matmul_1000_float64/cuda:0"]))
 
     def test_wrong_arguments_are_refused(self):
-        for arguments in (["--rounds=0"], ["--quick=1"], ["--unknown=1"], ["word"]):
-            run = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=30)
-            self.assertEqual(run.returncode, 2, arguments)
-            self.assertIn("Usage:", run.stderr)
+        self.check_refuses(["--rounds=0"], ["--quick=1"], ["--unknown=1"], ["word"])
 
 
 if __name__ == "__main__":
-    PROGRAM = sys.argv.pop(1)
-    unittest.main()
+    program_case.main()

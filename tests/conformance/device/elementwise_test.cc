@@ -2,6 +2,7 @@
 #include <string>
 
 #include "tests/conformance/device/harness.h"
+#include "tests/support/plan_helpers.h"
 
 namespace stride::conformance {
 namespace {
@@ -66,11 +67,7 @@ TEST_F(ElementwiseTest, ASineAndACosineOfOneValueAreThoseOfEachAlone) {
       return harness().Get(*result);
     };
     auto together = [&](const std::string& text) {
-      v1::Operation operation;
-      operation.mutable_expression()->set_text(text);
-      (*operation.mutable_expression()->mutable_inputs())["x"].set_handle(1);
-      operation.add_outputs()->set_handle(100);
-      auto result = harness().Compute(operation, {x});
+      auto result = harness().Compute(ops::testing::ExpressionOf(text, {"x"}), {x});
       EXPECT_TRUE(result.ok()) << result.status();
       return harness().Get(*result);
     };
