@@ -18,7 +18,7 @@ int NumTakers() { return std::clamp(AvailableThreads() / 64, 1, 4); }
 int NumRepliers() { return std::clamp(AvailableThreads() / 4, 2, 8); }
 // Calls that may arrive before the first of them has been looked at; more wait in gRPC.
 constexpr int kAwaited = 64;
-constexpr absl::Duration kWatch = absl::Microseconds(50);
+constexpr absl::Duration kCallWatch = absl::Microseconds(50);
 
 }  // namespace
 
@@ -64,7 +64,7 @@ bool RunServer::Next(void** tag, bool* ok) {
           status = queue_->AsyncNext(tag, ok, gpr_inf_past(GPR_CLOCK_MONOTONIC));
           return status != Status::TIMEOUT;
         },
-        kWatch);
+        kCallWatch);
     watched_.store(false, std::memory_order_release);
   }
   if (status == Status::TIMEOUT) return queue_->Next(tag, ok);
