@@ -63,7 +63,8 @@ int SparePool::NextDevice(absl::Time* next) {
 
 void SparePool::Shelve(int device, absl::StatusOr<std::shared_ptr<Worker>> worker) {
   Shelf& shelf = shelves_[device];
-  if (worker.ok()) {
+  // One that has died since was not on the shelf when Prune looked.
+  if (worker.ok() && (*worker)->alive()) {
     shelf.pause = absl::ZeroDuration();
     if (!stopping_) shelf.ready.push_back(*std::move(worker));
     return;

@@ -37,7 +37,7 @@ struct WorkerOptions {
   absl::Duration silence_timeout = absl::Minutes(2);
   SandboxPolicy sandbox;
   std::function<void(const std::string&)> log;  // see BrokerOptions
-  // On the reader thread, once, as soon as the process is gone.
+  // On the reader thread, once, when the worker is dead: alive() is false by then.
   std::function<void()> gone;
 };
 

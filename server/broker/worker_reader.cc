@@ -244,6 +244,7 @@ void WorkerProcess::Bury() {
   errors_.Flush();
   WorkerDeath death = JudgeDeath();
   FailPending(death.cause);
+  if (options_.gone) options_.gone();
   ServeTheDead(death);
 }
 
@@ -251,7 +252,6 @@ void WorkerProcess::Bury() {
 void WorkerProcess::Reap() {
   if (std::exchange(reaped_, true)) return;
   exit_ = child_.Reap();
-  if (options_.gone) options_.gone();
 }
 
 WorkerDeath WorkerProcess::JudgeDeath() {

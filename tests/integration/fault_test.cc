@@ -3,6 +3,7 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <fstream>
@@ -233,6 +234,26 @@ TEST_F(FaultTest, KilledWhileIdle) {
     EXPECT_EQ(Get<int64_t>(client_, z)[99999], 2 * 99999);
   }
   EXPECT_EQ(Get<int64_t>(client_, x), data);
+}
+
+// Before anybody asks for it: the next tenant's first job would wait for a process.
+TEST_F(FaultTest, ASpareThatDiesIsReplaced) {
+  std::set<pid_t> dead;
+  for (int i = 0; i < 4; ++i) {
+    std::vector<pid_t> living;
+    ASSERT_TRUE(Eventually([&] {
+      living = daemon_.Workers();
+      return !living.empty() &&
+             std::none_of(living.begin(), living.end(), [&](pid_t pid) { return dead.count(pid); });
+    })) << "after "
+        << i;
+    // Until it is ready: who starts one that dies before starts another.
+    std::this_thread::sleep_for(std::chrono::milliseconds(OnCpu() ? 300 : 1500));
+    for (pid_t pid : daemon_.Workers()) {
+      kill(pid, SIGKILL);
+      dead.insert(pid);
+    }
+  }
 }
 
 TEST_F(FaultTest, KilledWhileRunning) {

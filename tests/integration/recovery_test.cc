@@ -103,7 +103,8 @@ TEST_P(RecoveryTest, AfterAFault) {
 
 TEST_P(RecoveryTest, AfterAKill) {
   Measure("kill -9 of its worker", [&] {
-    // The tenant's is the oldest: a spare is started after the one before has been taken.
+    // The tenant's is the oldest: a spare is started after the one before has been taken. Where a
+    // spare came too late it is the older one, and nobody waits for it.
     const auto workers = daemon_.Workers();
     ASSERT_EQ(kill(*std::min_element(workers.begin(), workers.end()), SIGKILL), 0);
   });
