@@ -15,7 +15,7 @@ namespace stride {
 // used after its end is found. Thread-safe.
 class BlockPool {
  public:
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_ADDRESS__) || defined(STRIDE_THREAD_SANITIZER)
   static constexpr bool kPools = false;
 #else
   static constexpr bool kPools = true;

@@ -29,7 +29,7 @@ std::vector<std::string> CompilerSandboxArguments(const SandboxPolicy& policy) {
 }
 
 bool KeepsStandardError(const SandboxPolicy& policy) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_ADDRESS__) || defined(STRIDE_THREAD_SANITIZER)
   return true;
 #else
   return policy.mode == SandboxPolicy::Mode::kOff;

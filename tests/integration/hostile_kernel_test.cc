@@ -33,7 +33,7 @@ using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_ADDRESS__) || defined(STRIDE_THREAD_SANITIZER)
 constexpr bool kSandboxed = false;  // nor are workers built with sanitizers
 #else
 constexpr bool kSandboxed = true;

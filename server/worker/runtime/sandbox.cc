@@ -23,7 +23,7 @@
 namespace stride::worker {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_ADDRESS__) || defined(STRIDE_THREAD_SANITIZER)
 constexpr bool kSanitized = true;  // their runtimes have threads, files and terabytes of their own
 #else
 constexpr bool kSanitized = false;

@@ -13,7 +13,7 @@
 namespace stride {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_ADDRESS__) || defined(STRIDE_THREAD_SANITIZER)
 constexpr bool kOwnAllocator = true;
 #else
 constexpr bool kOwnAllocator = false;

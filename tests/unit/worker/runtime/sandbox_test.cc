@@ -131,7 +131,7 @@ std::string TryToEscape() {
 
 class EscapeTest : public testing::TestWithParam<SyscallSet> {
   void SetUp() override {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_ADDRESS__) || defined(STRIDE_THREAD_SANITIZER)
     GTEST_SKIP() << "a build with sanitizers has no sandbox";
 #endif
   }
