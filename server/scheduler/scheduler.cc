@@ -23,10 +23,6 @@ absl::Status CancelledStatus(std::string_view text) {
   return MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED, text);
 }
 
-absl::Status LateStatus(std::string_view text) {
-  return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE, text);
-}
-
 }  // namespace
 
 Scheduler::Scheduler(Core* core)
@@ -65,7 +61,7 @@ absl::Status Scheduler::Enqueue(const std::shared_ptr<Task>& task,
   if (after != nullptr) LinkBehind(task, after);
   task->order = ++StripeFor(task->tenant).last_order;
   RegisterAccesses(task);
-  WatchDeadline(task);
+  WatchDeadline(*task);
   Evaluate(task);
   return absl::OkStatus();
 }
@@ -74,7 +70,7 @@ void Scheduler::Restore(const std::shared_ptr<Task>& task) {
   AddUnfinished(task);
   task->order = ++StripeFor(task->tenant).last_order;
   RegisterAccesses(task);
-  WatchDeadline(task);
+  WatchDeadline(*task);
 }
 
 void Scheduler::Resume(const std::shared_ptr<Task>& task) {
@@ -83,14 +79,6 @@ void Scheduler::Resume(const std::shared_ptr<Task>& task) {
   } else {
     Evaluate(task);
   }
-}
-
-void Scheduler::WatchDeadline(const std::shared_ptr<Task>& task) {
-  if (task->deadline == absl::InfiniteFuture()) return;
-  core_->timer.At(task->deadline, [this, weak = std::weak_ptr<Task>(task)] {
-    Locked lock(*core_);
-    if (auto task = weak.lock()) DeadlinePassed(task);
-  });
 }
 
 void Scheduler::Evaluate(const std::shared_ptr<Task>& task) {
@@ -302,24 +290,6 @@ void Scheduler::SetState(Task& task, TaskState state) {
     core_->Defer([observer = *task.observer, state] { observer(state); });
 }
 
-void Scheduler::DeadlinePassed(const std::shared_ptr<Task>& task) {
-  if (task->state == TaskState::kDone || task->deadline > core_->Now()) return;
-  if (task->host_access) {
-    Complete(task, LateStatus("the deadline passed before the operation ended"));
-    return;
-  }
-  if (task->stream != nullptr) {
-    StopStream(task, LateStatus("the deadline passed while the operation ran"));
-    return;
-  }
-  absl::Status unrun = LateStatus("the deadline passed before the operation ran");
-  if (task->state != TaskState::kDispatched) {
-    EndUnrun(task, unrun);
-    return;
-  }
-  Stop(task, unrun, LateStatus("the deadline passed while the operation ran"));
-}
-
 int Scheduler::HomeOf(int64_t bytes, int device) const {
   for (int place : {device, core_->memory_place(), core_->disk_place()}) {
     if (bytes <= static_cast<int64_t>(memory_.limit_bytes(place))) return place;
@@ -342,6 +312,7 @@ void Scheduler::AddUnfinished(const std::shared_ptr<Task>& task) {
 }
 
 void Scheduler::RemoveUnfinished(Task& task) {
+  ForgetDeadline(task);
   Stripe& stripe = StripeFor(task.tenant);
   auto of_tenant = stripe.unfinished.find(task.tenant);
   if (--of_tenant->second == 0) stripe.unfinished.erase(of_tenant);
@@ -374,6 +345,7 @@ void Scheduler::DropUnfinished() {
     std::move(stripe.unfinished_tasks.begin(), stripe.unfinished_tasks.end(),
               std::back_inserter(tasks));
     stripe.unfinished_tasks.clear();
+    stripe.deadlines.clear();
   }
   for (const auto& task : tasks) {
     for (const Use& use : task->uses) {

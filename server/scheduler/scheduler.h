@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/btree_map.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "server/scheduler/core.h"
@@ -262,8 +263,15 @@ class Scheduler {
   void Complete(const std::shared_ptr<Task>& task, absl::Status status);
   void WakeWaiters();
   void SetState(Task& task, TaskState state);
-  void WatchDeadline(const std::shared_ptr<Task>& task);
+
+  // deadlines.cc
+  void WatchDeadline(Task& task);
+  void ForgetDeadline(const Task& task);
+  void LookAtDeadlinesLater(int stripe);
+  // Called by the timer, which was asked to at `look`.
+  void LookAtDeadlines(int stripe, absl::Time look);
   void DeadlinePassed(const std::shared_ptr<Task>& task);
+
   void StartWorker(Lane& lane);
   void TryStart(Lane* lane, int tries, absl::Time first);
   void StartFailed(Lane& lane, const absl::Status& why);
@@ -275,12 +283,19 @@ class Scheduler {
 
   Core* const core_;
   Lanes lanes_;
+  // Tasks by their deadlines, and in their order where these are equal.
+  using Deadline = std::pair<absl::Time, uint64_t>;
+  static Deadline DeadlineKey(const Task& task) { return {task.deadline, task.order}; }
+  using Deadlines = absl::btree_map<Deadline, Task*, std::less<Deadline>,
+                                    PoolAllocator<std::pair<const Deadline, Task*>>>;
   // What belongs to the tenants of one stripe, and is guarded by it.
   struct alignas(64) Stripe {
     RunTimeModel model;
     std::map<TenantId, int> unfinished;
     std::vector<std::shared_ptr<Task>> unfinished_tasks;  // in no order
     std::atomic<int> num_unfinished{0};                   // of these, for any thread
+    Deadlines deadlines;                                  // of these
+    absl::Time next_look = absl::InfiniteFuture();        // when the timer looks at them
     uint64_t last_order = 0;                              // of the tasks accepted
     std::deque<std::shared_ptr<Task>, PoolAllocator<std::shared_ptr<Task>>>
         freed;  // of the tasks that Complete ends now: to be looked at again

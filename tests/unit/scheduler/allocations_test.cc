@@ -1,5 +1,6 @@
 // What a small operation takes from the heap on its way through the engine.
 #include <deque>
+#include <functional>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -45,7 +46,7 @@ class AllocationsTest : public ::testing::Test {
   }
 
   // One more of a chain: from what the last one makes, which nobody else needs.
-  void Go() {
+  void Go(absl::Time deadline = absl::InfiniteFuture()) {
     v1::Operation operation;
     operation.mutable_ufunc()->set_function("add");
     operation.mutable_ufunc()->add_inputs()->set_handle(last_);
@@ -55,10 +56,31 @@ class AllocationsTest : public ::testing::Test {
     release.add_handles(last_++);
     const std::string session = kSession;
     CountAllocations count(true);
-    auto ticket = engine_->Submit(kTenant, session, operation, absl::InfiniteFuture());
+    auto ticket = engine_->Submit(kTenant, session, operation, deadline);
     ASSERT_TRUE(ticket.ok()) << ticket.status();
     (*ticket)->OnDone([this](const absl::Status& status) { num_ended_ += status.ok(); });
     ASSERT_TRUE(engine_->Release(kTenant, session, release).ok());
+  }
+
+  // Thousands of them, some hundreds under way; of each `deadline` says how long it has.
+  void ExpectNothingTaken(const std::function<absl::Time()>& deadline) {
+    constexpr int kUnderWay = 300, kWarm = 5000, kMeasured = 5000;
+    Go();
+    std::shared_ptr<testing::FakeWorker> worker = broker_.WaitForWorker(1);
+    while (worker->num_held() == 0) absl::SleepFor(absl::Milliseconds(1));
+    for (int i = 0; i < kUnderWay; ++i) Go(deadline());
+    int64_t before = 0;
+    for (int i = 0; i < kWarm + kMeasured; ++i) {
+      if (i == kWarm) before = Allocations::count;
+      Go(deadline());
+      CountAllocations count(true);
+      ASSERT_TRUE(worker->EndNext());
+    }
+    // Tables grow now and then.
+    EXPECT_LT(Allocations::count - before, kMeasured / 50);
+    while (worker->EndNext()) {
+    }
+    EXPECT_EQ(num_ended_, 1 + kUnderWay + kWarm + kMeasured);
   }
 
   testing::FakeBroker broker_{{testing::HostDevice(0)}};
@@ -69,23 +91,14 @@ class AllocationsTest : public ::testing::Test {
 
 TEST_F(AllocationsTest, AnOperationOfManyTakesNothingFromTheHeap) {
   if (!BlockPool::kPools) GTEST_SKIP() << "blocks are not pooled under a sanitizer";
-  constexpr int kUnderWay = 300, kWarm = 5000, kMeasured = 5000;
-  Go();
-  std::shared_ptr<testing::FakeWorker> worker = broker_.WaitForWorker(1);
-  while (worker->num_held() == 0) absl::SleepFor(absl::Milliseconds(1));
-  for (int i = 0; i < kUnderWay; ++i) Go();
-  int64_t before = 0;
-  for (int i = 0; i < kWarm + kMeasured; ++i) {
-    if (i == kWarm) before = Allocations::count;
-    Go();
-    CountAllocations count(true);
-    ASSERT_TRUE(worker->EndNext());
-  }
-  // Tables grow now and then.
-  EXPECT_LT(Allocations::count - before, kMeasured / 50);
-  while (worker->EndNext()) {
-  }
-  EXPECT_EQ(num_ended_, 1 + kUnderWay + kWarm + kMeasured);
+  ExpectNothingTaken([] { return absl::InfiniteFuture(); });
+}
+
+// Each must end before the one that came before it, and what is kept of that goes with it.
+TEST_F(AllocationsTest, NorDoesItsDeadline) {
+  if (!BlockPool::kPools) GTEST_SKIP() << "blocks are not pooled under a sanitizer";
+  absl::Time next = absl::Now() + absl::Hours(10);
+  ExpectNothingTaken([&] { return next -= absl::Seconds(1); });
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <memory>
 #include <numeric>
+#include <random>
 #include <set>
 #include <string>
 #include <thread>
@@ -633,6 +634,42 @@ TEST_F(EngineTest, CancelledAndLateWorkNeverRuns) {
   EXPECT_EQ(State(2), v1::Array::STATE_FAILED);
   ASSERT_TRUE((*upload)->Write(std::string(4, '\0')).ok());
   ASSERT_TRUE((*upload)->Finish().ok());
+}
+
+// In no order, many at one moment, some beyond what the test waits for.
+TEST_F(EngineTest, OfManyDeadlinesEachIsKept) {
+  Start({HostDevice(0)}, /*hold=*/true);
+  v1::PutArrayRequest::Header header;
+  header.set_parent("sessions/s");
+  header.set_array_id("1");
+  header.mutable_spec()->set_data_type(v1::DATA_TYPE_FLOAT32);
+  header.mutable_spec()->add_shape(1);
+  auto upload = engine_->BeginUpload(kTenant, header, Soon());  // everything waits for it
+  ASSERT_TRUE(upload.ok());
+  const absl::Time begin = absl::Now();
+  struct One {
+    absl::Time deadline;
+    std::shared_ptr<Ticket> ticket;
+  };
+  std::vector<One> late, early;
+  std::mt19937 random(7);
+  for (uint64_t i = 0; i < 300; ++i) {
+    const bool in_time = i % 3 == 0;
+    const absl::Time deadline =
+        begin + (in_time ? absl::Hours(1 + i) : absl::Milliseconds(100 * (random() % 15)));
+    auto ticket = Submit(Add(1, 1, 2 + i), deadline);
+    ASSERT_TRUE(ticket.ok()) << ticket.status();
+    (in_time ? early : late).push_back({deadline, *ticket});
+  }
+  for (const One& one : late) {
+    EXPECT_EQ(one.ticket->Wait(Soon()).code(), absl::StatusCode::kDeadlineExceeded);
+    EXPECT_GE(absl::Now(), one.deadline);
+  }
+  for (const One& one : early) EXPECT_FALSE(one.ticket->done());
+  ASSERT_TRUE((*upload)->Write(std::string(4, '\0')).ok());
+  ASSERT_TRUE((*upload)->Finish().ok());
+  broker_->set_hold(false);
+  for (const One& one : early) EXPECT_TRUE(one.ticket->Wait(Soon()).ok());
 }
 
 TEST_F(EngineTest, ARunningTaskPastItsDeadlineIsKilledAfterItsGrace) {
