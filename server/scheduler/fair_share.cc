@@ -17,6 +17,11 @@ double ByWeight(double seconds, const FairShare::Flow& flow) {
   return seconds / std::max(kLeastWeight, flow.weight);
 }
 
+// By which they are compared: device time by weight, as far as it is known.
+double Standing(const FairShare::Flow& flow) {
+  return flow.virtual_seconds + ByWeight(flow.ahead_seconds, flow) + flow.behind;
+}
+
 bool MayBeNext(const FairShare::Flow& flow) { return flow.ready && !flow.overdue; }
 
 }  // namespace
@@ -26,27 +31,32 @@ void FairShare::Update(Flow& flow, bool ready, bool in_flight, absl::Time now) {
   bool active = ready || in_flight;
   if (!was_active && active) {
     // What ran alone until now is over and done with: the newcomer does not get as much first.
-    if (holder_ != nullptr && !OthersWait(*holder_)) {
-      ChargeAhead(*holder_, now);
-      floor_ = std::max(floor_, holder_->virtual_seconds);
-    }
+    const bool one_is_alone = holder_ != nullptr && !OthersWait(*holder_);
+    if (one_is_alone) floor_ = std::max(floor_, holder_->virtual_seconds);
     flow.virtual_seconds = std::max(flow.virtual_seconds, floor_);
+    if (one_is_alone) {
+      ChargeAhead(*holder_, now);
+      flow.behind = std::max(0.0, Standing(*holder_) - flow.virtual_seconds);
+      flow.behind_of = holder_;
+    }
     active_.push_back(&flow);
   }
   if (in_flight && !flow.in_flight) flow.running_since = now;
   if (!in_flight) {
-    flow.virtual_seconds -= ByWeight(std::exchange(flow.ahead_seconds, 0), flow);
+    Settle(flow, 0);
     flow.overdue = false;
   }
   flow.ready = ready;
   flow.in_flight = in_flight;
-  if (was_active && !active) active_.erase(std::find(active_.begin(), active_.end(), &flow));
+  if (was_active && !active) {
+    active_.erase(std::find(active_.begin(), active_.end(), &flow));
+    flow.behind = 0;
+    flow.behind_of = nullptr;
+  }
 }
 
 void FairShare::Charge(Flow& flow, double run_seconds, absl::Time now) {
-  double known = std::min(run_seconds, flow.ahead_seconds);
-  flow.ahead_seconds -= known;
-  flow.virtual_seconds += ByWeight(run_seconds - known, flow);
+  Settle(flow, run_seconds);
   flow.running_since = now;
   if (&flow != holder_) return;
   used_seconds_ += std::min(run_seconds, absl::ToDoubleSeconds(now - turn_start_));
@@ -56,10 +66,22 @@ void FairShare::Charge(Flow& flow, double run_seconds, absl::Time now) {
 // For the time since its last task ended, of which nothing was measured yet.
 void FairShare::ChargeAhead(Flow& flow, absl::Time now) {
   if (!flow.in_flight) return;
-  double seconds = std::max(0.0, absl::ToDoubleSeconds(now - flow.running_since));
-  flow.ahead_seconds += seconds;
-  flow.virtual_seconds += ByWeight(seconds, flow);
+  flow.ahead_seconds += std::max(0.0, absl::ToDoubleSeconds(now - flow.running_since));
   flow.running_since = now;
+}
+
+// Now it is known what the time on the clock was worth: of small tasks most passes between them,
+// and on a busy host while their process does not run.
+void FairShare::Settle(Flow& flow, double run_seconds) {
+  const double ahead = std::exchange(flow.ahead_seconds, 0);
+  flow.virtual_seconds += ByWeight(run_seconds, flow);
+  if (ahead == 0) return;
+  const double worth = std::min(1.0, run_seconds / ahead);
+  for (Flow* other : active_) {
+    if (other->behind_of != &flow) continue;
+    other->virtual_seconds += worth * std::exchange(other->behind, 0);
+    other->behind_of = nullptr;
+  }
 }
 
 void FairShare::Advance(absl::Time now) {
@@ -122,7 +144,7 @@ FairShare::Flow* FairShare::Next() const {
   Flow* next = nullptr;
   auto before = [](const Flow& a, const Flow& b) {
     if (a.overdue != b.overdue) return b.overdue;
-    if (a.virtual_seconds != b.virtual_seconds) return a.virtual_seconds < b.virtual_seconds;
+    if (Standing(a) != Standing(b)) return Standing(a) < Standing(b);
     return a.turn < b.turn;
   };
   for (Flow* flow : active_) {

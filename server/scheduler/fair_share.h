@@ -34,9 +34,14 @@ class FairShare {
     double weight = 1;     // may be set at any time; above 0
 
     // The rest is FairShare's.
-    double virtual_seconds = 0;  // device time by weight
-    double ahead_seconds = 0;    // charged already for what is still running
-    double stretch = 1;          // time on the clock for each measured second, of late
+    double virtual_seconds = 0;  // measured device time, by weight
+    // On the clock, of what is running and was not measured yet: counts as device time until then.
+    double ahead_seconds = 0;
+    // How far before it the lane was, by that, that was alone when this one came; by weight. What
+    // that turns out to be worth is added to `virtual_seconds`.
+    double behind = 0;
+    const Flow* behind_of = nullptr;
+    double stretch = 1;  // time on the clock for each measured second, of late
     absl::Time running_since;
     uint64_t turn = 0;   // number of its latest turn
     bool ready = false;  // has tasks to be sent
@@ -65,6 +70,7 @@ class FairShare {
   Flow* Next() const;
   void Begin(Flow* flow, absl::Time now);
   void ChargeAhead(Flow& flow, absl::Time now);
+  void Settle(Flow& flow, double run_seconds);
 
   const Options options_;
   std::vector<Flow*> active_;  // with something ready or in flight

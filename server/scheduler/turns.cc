@@ -83,13 +83,15 @@ void Scheduler::GiveTurns(int device) {
 
 void Scheduler::WakeForTurns(int device, absl::Time wake) {
   core_->timer.At(wake, [this, device] {
-    Locked lock(*core_);
     {
       Turns& turns = turns_[device];
       absl::MutexLock of_turns(&turns.mutex);
       turns.wake = absl::InfiniteFuture();
     }
-    GiveTurns(device);
+    while (FairShare::Flow* flow = NextTurn(device)) {
+      Locked lock(*core_, flow->lane->tenant);
+      Pump(*flow->lane);
+    }
   });
 }
 

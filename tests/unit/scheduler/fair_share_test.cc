@@ -220,6 +220,40 @@ TEST(FairShareTest, ATaskBegunAloneIsNotHeldAgainstItsLane) {
   EXPECT_EQ(share.TakeTurn(), &a) << "b was not there for those ten seconds";
 }
 
+// Small tasks of a process that the host did not let run for a while: what it had on the clock, and
+// not on the device, is not held against who came meanwhile.
+TEST(FairShareTest, ANewcomerDoesNotPayForTimeThatNobodyUsed) {
+  FairShare share(kOptions);
+  Flow busy, quiet;
+  absl::Time now = absl::FromUnixSeconds(1);
+  share.Update(busy, true, false, now);
+  share.Advance(now);
+  EXPECT_EQ(share.TakeTurn(), &busy);
+  share.Update(busy, true, true, now);
+  for (int round = 0; round < 100; ++round) {
+    now += absl::Milliseconds(40);
+    share.Update(quiet, true, false, now);
+    share.Advance(now);
+    now += kOptions.quantum;
+    share.Charge(busy, 1e-3, now);  // of sixty on the clock
+    if (round % 3 == 0) share.Update(busy, true, false, now);
+    share.Update(busy, true, true, now);
+    share.Advance(now);
+    now += kOptions.hand_over;
+    share.Charge(busy, 1e-5, now);
+    share.Advance(now);
+    ASSERT_EQ(share.TakeTurn(), &quiet) << "round " << round;
+    share.Update(quiet, false, true, now);
+    now += absl::Microseconds(20);
+    share.Charge(quiet, 1e-5, now);
+    share.Update(quiet, false, false, now);
+    share.Update(busy, true, false, now);
+    share.Advance(now);
+    ASSERT_EQ(share.TakeTurn(), &busy);
+    share.Update(busy, true, true, now);
+  }
+}
+
 TEST(FairShareTest, AloneAgainALaneIsFedThoughItsTaskIsLong) {
   FairShare share(kOptions);
   Flow a, b;
