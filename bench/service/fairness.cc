@@ -1,19 +1,23 @@
-// Tenants that share a device: what each gets, and how long one that asks for little waits while
-// another floods.
+// Tenants that share a device: what each gets, and how long one that asks for little waits beside
+// others that ask for much.
 #include <grpcpp/client_context.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/impl/codegen/client_unary_call.h>
+#include <grpcpp/impl/codegen/sync_stream.h>
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/channel_arguments.h>
 
 #include <atomic>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <thread>
 
 #include "bench/service/bench.h"
+#include "stride/v1/array_service.pb.h"
 #include "stride/v1/compute_service.pb.h"
 #include "stride/v1/job_service.pb.h"
+#include "stride/v1/session_service.pb.h"
 
 namespace stride::bench {
 namespace {
@@ -68,11 +72,9 @@ class Tenant {
     grpc::ClientContext context;
     context.AddMetadata("stride-tenant", name_);
     grpc::internal::RpcMethod rpc(method, grpc::internal::RpcMethod::NORMAL_RPC);
-    const grpc::Slice bytes(request.SerializeAsString());
-    const grpc::ByteBuffer out(&bytes, 1);
     grpc::ByteBuffer in;
     const grpc::Status status =
-        grpc::internal::BlockingUnaryCall(channel_.get(), rpc, &context, out, &in);
+        grpc::internal::BlockingUnaryCall(channel_.get(), rpc, &context, BytesOf(request), &in);
     grpc::Slice reply;
     if (!status.ok() || !in.DumpToSingleSlice(&reply).ok()) return std::nullopt;
     Response response;
@@ -81,7 +83,48 @@ class Tenant {
     return response;
   }
 
+  // Sends the same requests in one Execute call, and reads to its end.
+  bool Execute(const v1::ExecuteRequest& first, const std::vector<v1::ExecuteRequest>& rest) {
+    grpc::ClientContext context;
+    context.AddMetadata("stride-tenant", name_);
+    const grpc::internal::RpcMethod rpc("/stride.v1.ComputeService/Execute",
+                                        grpc::internal::RpcMethod::BIDI_STREAMING, channel_);
+    using Stream = grpc::ClientReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer>;
+    using Factory = grpc::internal::ClientReaderWriterFactory<grpc::ByteBuffer, grpc::ByteBuffer>;
+    const std::unique_ptr<Stream> stream(Factory::Create(channel_.get(), rpc, &context));
+    bool sent = stream->Write(BytesOf(first));
+    std::thread reader([&] {
+      for (grpc::ByteBuffer in; stream->Read(&in);) {
+      }
+    });
+    for (const v1::ExecuteRequest& request : rest) sent = sent && stream->Write(BytesOf(request));
+    stream->WritesDone();
+    reader.join();
+    return stream->Finish().ok() && sent;
+  }
+
+  // A whole array, in one message.
+  bool Put(const v1::PutArrayRequest& header, const v1::PutArrayRequest& data) {
+    grpc::ClientContext context;
+    context.AddMetadata("stride-tenant", name_);
+    const grpc::internal::RpcMethod rpc("/stride.v1.ArrayService/PutArray",
+                                        grpc::internal::RpcMethod::CLIENT_STREAMING, channel_);
+    grpc::ByteBuffer in;
+    using Stream = grpc::ClientWriter<grpc::ByteBuffer>;
+    const std::unique_ptr<Stream> stream(
+        grpc::internal::ClientWriterFactory<grpc::ByteBuffer>::Create(channel_.get(), rpc, &context,
+                                                                      &in));
+    const bool sent = stream->Write(BytesOf(header)) && stream->Write(BytesOf(data));
+    stream->WritesDone();
+    return stream->Finish().ok() && sent;
+  }
+
  private:
+  static grpc::ByteBuffer BytesOf(const google::protobuf::MessageLite& message) {
+    const grpc::Slice bytes(message.SerializeAsString());
+    return grpc::ByteBuffer(&bytes, 1);
+  }
+
   const std::string name_;
   std::shared_ptr<grpc::Channel> channel_;
 };
@@ -136,6 +179,104 @@ class Flood {
   std::thread thread_;
 };
 
+// Does one thing again and again until it is destroyed.
+class Neighbour {
+ public:
+  using Turn = std::function<bool(Tenant&)>;
+  Neighbour(const std::string& address, Turn turn)
+      : tenant_(address, "first"), turn_(std::move(turn)), thread_([this] {
+          while (!stop_ && !broken_) {
+            broken_ = !turn_(tenant_);
+            ++done_;
+          }
+        }) {}
+  ~Neighbour() {
+    stop_ = true;
+    thread_.join();
+  }
+  int64_t done() const { return done_; }
+  bool broken() const { return broken_; }
+
+ private:
+  Tenant tenant_;
+  const Turn turn_;
+  std::atomic<int64_t> done_{0};
+  std::atomic<bool> stop_{false}, broken_{false};
+  std::thread thread_;
+};
+
+// A session, so many small operations in a row, whose results it keeps, and its end.
+bool Rush(Tenant& tenant, const std::string& device) {
+  constexpr int kMessages = 20, kOperations = 1000;
+  auto made = tenant.Call<v1::CreateSessionResponse>("/stride.v1.SessionService/CreateSession",
+                                                     v1::CreateSessionRequest());
+  if (!made) return false;
+  v1::ExecuteRequest first;
+  first.set_session(made->session().name());
+  std::vector<v1::ExecuteRequest> rest(kMessages);
+  uint64_t handle = 0;
+  for (v1::ExecuteRequest& request : rest) {
+    for (int i = 0; i < kOperations; ++i) {
+      v1::Operation* operation = request.add_commands()->mutable_operation();
+      *operation = Fill(1, device);
+      operation->add_outputs()->set_handle(++handle);
+    }
+  }
+  const bool executed = tenant.Execute(first, rest);
+  v1::DeleteSessionRequest end;
+  end.set_name(made->session().name());
+  return tenant.Call<v1::DeleteSessionResponse>("/stride.v1.SessionService/DeleteSession", end) &&
+         executed;
+}
+
+// An array of 64 KiB, a hundred times, in a session of its own.
+bool Upload(Tenant& tenant, const std::string& device) {
+  constexpr int kArrays = 100, kElements = 16 << 10;
+  auto made = tenant.Call<v1::CreateSessionResponse>("/stride.v1.SessionService/CreateSession",
+                                                     v1::CreateSessionRequest());
+  if (!made) return false;
+  bool sent = true;
+  v1::PutArrayRequest header, data;
+  data.set_data(std::string(4 * kElements, 'x'));
+  for (int i = 1; i <= kArrays && sent; ++i) {
+    header.mutable_header()->set_parent(made->session().name());
+    header.mutable_header()->set_array_id(std::to_string(i));
+    header.mutable_header()->set_device(device);
+    auto* spec = header.mutable_header()->mutable_spec();
+    spec->set_data_type(v1::DATA_TYPE_FLOAT32);
+    spec->clear_shape();
+    spec->add_shape(kElements);
+    sent = tenant.Put(header, data);
+  }
+  v1::DeleteSessionRequest end;
+  end.set_name(made->session().name());
+  return tenant.Call<v1::DeleteSessionResponse>("/stride.v1.SessionService/DeleteSession", end) &&
+         sent;
+}
+
+// A job of as many operations as one may have, and one that is refused at its last.
+bool SendJobs(Tenant& tenant, const std::string& device) {
+  constexpr int kOperations = 10000;
+  v1::CreateJobRequest request;
+  for (int i = 1; i <= kOperations; ++i) {
+    v1::Operation* operation = request.mutable_job()->add_operations();
+    *operation = Fill(1, device);
+    operation->add_outputs()->set_handle(i);
+  }
+  auto made = tenant.Call<v1::CreateJobResponse>("/stride.v1.JobService/CreateJob", request);
+  if (!made) return false;
+  request.mutable_job()->mutable_operations(kOperations - 1)->mutable_ufunc()->set_function("none");
+  if (tenant.Call<v1::CreateJobResponse>("/stride.v1.JobService/CreateJob", request)) return false;
+  v1::GetJobRequest get;
+  get.set_name(made->job().name());
+  for (;;) {
+    auto job = tenant.Call<v1::GetJobResponse>("/stride.v1.JobService/GetJob", get);
+    if (!job || job->job().state() == v1::Job::STATE_FAILED) return false;
+    if (job->job().state() == v1::Job::STATE_SUCCEEDED) return true;
+    std::this_thread::sleep_for(milliseconds(2));
+  }
+}
+
 // Seconds for each of a flood's operations, over a while in which it goes on.
 struct Pace {
   explicit Pace(const Flood& flood) : flood(flood), before(flood.done()) {}
@@ -149,8 +290,9 @@ struct Pace {
   const Clock::time_point start = Clock::now();
 };
 
-void AwaitFirst(const Flood& flood) {
-  while (flood.done() == 0 && !flood.broken()) std::this_thread::sleep_for(milliseconds(1));
+template <typename Work>
+void AwaitFirst(const Work& work) {
+  while (work.done() == 0 && !work.broken()) std::this_thread::sleep_for(milliseconds(1));
 }
 
 Result<void> MeasureParts(const Setup& setup, const std::string& device, Report& report) {
@@ -218,6 +360,27 @@ Result<void> MeasureQuiet(const Setup& setup, const std::string& device, Report&
               .ours = flooded,
               .baseline_name = "nobody else there",
               .baseline = undisturbed});
+  const struct {
+    const char *id, *what;
+    bool (*turn)(Tenant&, const std::string&);
+  } neighbours[] = {
+      {"fair_quiet_rush/", "  while another sends small operations and ends sessions, ", Rush},
+      {"fair_quiet_uploads/", "  while another uploads arrays, ", Upload},
+      {"fair_quiet_jobs/", "  while another sends jobs of 10,000 operations, ", SendJobs}};
+  for (const auto& one : neighbours) {
+    Times times;
+    {
+      Neighbour neighbour(address, [&](Tenant& tenant) { return one.turn(tenant, device); });
+      AwaitFirst(neighbour);
+      BENCH_OK(measure(&times));
+      if (neighbour.broken()) return Broken("A neighbour's work breaks off");
+    }
+    report.Add({.id = one.id + ShortName(device),
+                .what = one.what + ShortName(device),
+                .ours = times,
+                .baseline_name = "nobody else there",
+                .baseline = undisturbed});
+  }
   return {};
 }
 
