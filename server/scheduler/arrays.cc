@@ -316,7 +316,7 @@ absl::StatusOr<ArrayPtr> Arrays::FindOrBeginReceiving(const TenantId& tenant,
     return status;
   }
   array->receiving->access = task;
-  receiving_.push_back({array, array->receiving});
+  NoteReceiving(array);
   return array;
 }
 
@@ -345,7 +345,7 @@ void Arrays::RestoreReceiving(const ArrayPtr& array, int device,
   scheduler_->Restore(task);
   scheduler_->Resume(task);
   array->receiving->access = task;
-  receiving_.push_back({array, array->receiving});
+  NoteReceiving(array);
 }
 
 absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginUpload(
@@ -375,7 +375,9 @@ absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginUpload(
   if (header.has_sharding() && !header.device().empty())
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "device", kNotBoth);
   {
-    Locked lock(*core_);
+    // A named array concerns more than its tenant; one that is spread, several devices.
+    const bool plain = !name->session.empty() && !header.has_sharding();
+    const Locked lock = plain ? Locked(*core_, tenant) : Locked(*core_);
     auto found = FindOrBeginReceiving(tenant, *name, header, *info);
     if (!found.ok()) return found.status();
     array = *found;
@@ -443,7 +445,7 @@ absl::StatusOr<ArrayPtr> Arrays::MakeShardedReceiver(const TenantId& tenant,
     parts.push_back(part);
     if (absl::Status status = scheduler_->Enqueue(task); !status.ok()) return end_all(status);
     part->receiving->access = task;
-    receiving_.push_back({part, part->receiving});
+    NoteReceiving(part);
   }
   ArrayPtr whole = WholeOf(info, *spread, parts);
   whole->expire_time = expire;
@@ -556,7 +558,7 @@ absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginOverwrite(const TenantId& t
   auto granted = std::make_shared<absl::Notification>();
   NotifyOnce(*task, granted);
   {
-    Locked lock(*core_);
+    Locked lock(*core_, tenant);
     if (absl::Status status = scheduler_->Enqueue(task); !status.ok()) return status;
   }
   if (!stride::Await(*granted, deadline)) {
@@ -751,8 +753,17 @@ absl::StatusOr<std::unique_ptr<InlineFetch>> Arrays::BeginFetch(const TenantId& 
   return std::make_unique<TakenFetch>(core_, scheduler_, tenant, *std::move(access), *size);
 }
 
+void Arrays::NoteReceiving(const ArrayPtr& array) {
+  receiving_[core_->StripeFor(array->buffer->tenant)].push_back({array, array->receiving});
+}
+
 void Arrays::EndLeases(absl::Time now) {
-  for (Incoming& incoming : receiving_) {
+  core_->AssertAll();
+  for (auto& receiving : receiving_) EndLeases(receiving, now);
+}
+
+void Arrays::EndLeases(std::vector<Incoming>& receiving, absl::Time now) {
+  for (Incoming& incoming : receiving) {
     auto task = std::static_pointer_cast<Task>(incoming.receiving->access);
     ArrayPtr array = incoming.array.lock();
     if (array == nullptr) {
@@ -778,10 +789,7 @@ void Arrays::EndLeases(absl::Time now) {
     core_->recorder.Changed(array);
     incoming.receiving = nullptr;
   }
-  receiving_.erase(
-      std::remove_if(receiving_.begin(), receiving_.end(),
-                     [](const Incoming& incoming) { return incoming.receiving == nullptr; }),
-      receiving_.end());
+  std::erase_if(receiving, [](const Incoming& incoming) { return incoming.receiving == nullptr; });
 }
 
 }  // namespace stride::scheduler

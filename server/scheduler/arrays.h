@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -7,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/synchronization/notification.h"
+#include "server/base/stripe.h"
 #include "server/scheduler/core.h"
 #include "server/scheduler/engine.h"
 #include "server/scheduler/operations.h"
@@ -92,7 +94,7 @@ class Arrays {
   void RestoreReceiving(const std::shared_ptr<session::Array>& array, int device,
                         const recovery::ReceivingRecord& record);
 
-  // Frees incomplete uploads whose lease ended. Caller holds the lock.
+  // Frees incomplete uploads whose lease ended. Caller holds all locks.
   void EndLeases(absl::Time now);
 
  private:
@@ -126,7 +128,10 @@ class Arrays {
     std::weak_ptr<session::Array> array;
     std::shared_ptr<session::Receiving> receiving;
   };
-  std::vector<Incoming> receiving_;  // guarded by the lock
+  void NoteReceiving(const std::shared_ptr<session::Array>& array);
+  // Takes off the list what is complete, and ends what nobody will complete.
+  void EndLeases(std::vector<Incoming>& receiving, absl::Time now);
+  std::array<std::vector<Incoming>, kNumStripes> receiving_;  // of each stripe, guarded by it
 };
 
 }  // namespace stride::scheduler

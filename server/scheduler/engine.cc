@@ -23,6 +23,7 @@
 #include "server/scheduler/recovery.h"
 #include "server/scheduler/regions.h"
 #include "server/scheduler/scheduler.h"
+#include "server/scheduler/session_end.h"
 #include "server/session/resource_name.h"
 
 namespace stride::scheduler {
@@ -252,11 +253,13 @@ class EngineImpl : public Engine {
   absl::Status DeleteSession(const TenantId& tenant, const std::string& name) override {
     auto id = session::ParseSessionName(name, "name");
     if (!id.ok()) return id.status();
-    Locked lock(core_);
-    auto session = core_.catalogue.FindSession(tenant, *id, core_.Now());
+    absl::StatusOr<std::shared_ptr<session::Session>> session = nullptr;
+    {
+      Locked lock(core_, tenant);
+      session = core_.catalogue.CloseSession(tenant, *id);
+    }
     if (!session.ok()) return session.status();
-    CancelWork(**session);
-    core_.catalogue.DeleteSession(tenant, *id);
+    EndSession(&core_, &scheduler_, **session);
     return absl::OkStatus();
   }
 
@@ -421,7 +424,6 @@ class EngineImpl : public Engine {
  private:
   void BeginDurability(bool recovered);
   void ScheduleHousekeeping();
-  void CancelWork(session::Session& session);
 
   // The code of modules, for those made before `modules_`.
   Programs::FindModule FindModule() {
@@ -584,43 +586,26 @@ bool EngineImpl::Drain(absl::Time deadline) {
 void EngineImpl::ScheduleHousekeeping() {
   core_.timer.At(core_.Now() + core_.options.housekeeping_interval, [this] {
     jobs_.Retire(core_.Now());
+    // One by one: it may take some time, and is nobody else's.
+    ForEachBit(core_.used_stripes.load(), [this](int stripe) {
+      Locked lock(core_, stripe);
+      scheduler_.memory().Reclaim();
+      core_.recorder.Trim(stripe);
+    });
     {
       Locked lock(core_);
-      for (const auto& session : core_.catalogue.TakeExpiredSessions(core_.Now()))
-        CancelWork(*session);
+      for (const auto& session : core_.catalogue.CloseExpiredSessions(core_.Now())) {
+        core_.executor.Run([this, session] { EndSession(&core_, &scheduler_, *session); });
+      }
       core_.catalogue.TakeExpiredArrays(core_.Now());
       arrays_.EndLeases(core_.Now());
       scheduler_.Housekeep();
     }
-    // One by one: it may take some time, and is nobody else's.
-    ForEachBit(core_.used_stripes.load(), [this](int stripe) {
-      Locked lock(core_, stripe);
-      core_.recorder.Trim(stripe);
-    });
     ScheduleHousekeeping();
   });
 }
 
 // Queued work of a session that ends never runs. Caller holds the lock.
-void EngineImpl::CancelWork(session::Session& session) {
-  std::vector<std::shared_ptr<session::Array>> arrays;
-  for (const auto& [handle, array] : session.arrays) {
-    arrays.push_back(array);
-    if (array->shards == nullptr) continue;
-    for (const auto& part : array->shards->parts) arrays.push_back(part);
-  }
-  for (const auto& array : arrays) {
-    if (auto receiving = std::exchange(array->receiving, nullptr)) {
-      scheduler_.Finish(std::static_pointer_cast<Task>(receiving->access),
-                        MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED,
-                                  "the session ended during the upload"));
-    }
-    if (array->buffer == nullptr || array->buffer->writer == nullptr) continue;
-    // A view's buffer may be a named array's, with work of other sessions.
-    auto writer = std::static_pointer_cast<Task>(array->buffer->writer);
-    if (writer->session.get() == &session) scheduler_.Cancel(writer);
-  }
-}
 
 }  // namespace
 

@@ -17,6 +17,7 @@
 #include "server/scheduler/describe.h"
 #include "server/scheduler/durability.h"
 #include "server/scheduler/record_convert.h"
+#include "server/scheduler/session_end.h"
 #include "server/session/resource_name.h"
 
 namespace stride::scheduler {
@@ -160,7 +161,7 @@ absl::StatusOr<v1::Job> Jobs::Accept(const TenantId& tenant, const v1::CreateJob
   Update(record);
   STRIDE_CRASH_POINT("job.after_acceptance");
   {
-    Locked engine_lock(*core_);
+    Locked engine_lock(*core_, tenant);
     scheduler_->Finish(record->gate, absl::OkStatus());
   }
   return record->job;
@@ -205,13 +206,17 @@ absl::Status Jobs::SubmitAll(const RecordPtr& record, const v1::Job& job, absl::
   return absl::OkStatus();
 }
 
-// Called on engine threads without the engine's lock; the job may be gone by then.
+// Called on engine threads without the engine's lock; the job may be gone by then. Many tasks
+// change before anybody has looked: one look is for all of them.
 std::function<void(TaskState)> Jobs::ObserverOf(const RecordPtr& record) {
-  auto changed = [this, weak = std::weak_ptr<Record>(record)] {
+  auto look = [this, weak = std::weak_ptr<Record>(record), asked = record->look_asked] {
     absl::MutexLock lock(&mutex_);
+    asked->store(false);  // what changes from here on is seen by the next
     if (RecordPtr record = weak.lock()) Update(record);
   };
-  return [this, changed](TaskState) { core_->executor.Run(changed); };
+  return [this, look, asked = record->look_asked](TaskState) {
+    if (!asked->exchange(true)) core_->executor.Run(look);
+  };
 }
 
 void Jobs::Save(const Record& record) {
@@ -417,26 +422,43 @@ void Jobs::UpdateAll() {
 }
 
 void Jobs::Abandon(const RecordPtr& record) {
+  {
+    Locked lock(*core_, record->tenant);
+    // As if it had never been: what others have queued behind it is not told, and no result is
+    // kept.
+    for (const auto& task : record->tasks) {
+      if (task == nullptr) continue;
+      task->of_job = false;
+      core_->recorder.Erase(record->tenant, recovery::Kind::kTaskResult,
+                            task->id);  // of one that ended at once
+    }
+    const absl::Status why = absl::CancelledError("the job was not accepted");
+    for (const auto& task : record->helpers) scheduler_->Finish(task, why);
+    for (const auto& task : record->tasks) {
+      if (task != nullptr) scheduler_->Finish(task, why);
+    }
+    if (record->gate != nullptr) scheduler_->Finish(record->gate, absl::OkStatus());
+  }
+  TakeOutArrays(*record);
   Locked lock(*core_);
-  // As if it had never been: what others have queued behind it is not told, and no result is kept.
-  for (const auto& task : record->tasks) {
-    if (task == nullptr) continue;
-    task->of_job = false;
-    core_->recorder.Erase(record->tenant, recovery::Kind::kTaskResult,
-                          task->id);  // of one that ended at once
-  }
-  for (const auto& task : record->helpers)
-    scheduler_->Finish(task, absl::CancelledError("the job was not accepted"));
-  for (const auto& task : record->tasks) {
-    if (task != nullptr) scheduler_->Finish(task, absl::CancelledError("the job was not accepted"));
-  }
-  if (record->gate != nullptr) scheduler_->Finish(record->gate, absl::OkStatus());
   for (const auto& array : record->made) {
     auto name = session::ParseArrayName(array->name.ToString(), "name");
     if (name.ok()) core_->catalogue.RemoveArray(record->tenant, *name, core_->Now()).IgnoreError();
   }
   if (auto id = session::ParseSessionName(record->session, "session"); id.ok())
     core_->catalogue.DeleteSession(record->tenant, *id);
+}
+
+// Nothing finds the session afterwards; a section of all is to end it, and is short.
+void Jobs::TakeOutArrays(const Record& record) {
+  auto id = session::ParseSessionName(record.session, "session");
+  if (!id.ok()) return;
+  absl::StatusOr<std::shared_ptr<session::Session>> session = nullptr;
+  {
+    Locked lock(*core_, record.tenant);
+    session = core_->catalogue.CloseSession(record.tenant, *id);
+  }
+  if (session.ok()) EmptySession(core_, scheduler_, **session);
 }
 
 void Jobs::CancelAll(const Record& record) {
@@ -446,61 +468,88 @@ void Jobs::CancelAll(const Record& record) {
   }
 }
 
+// It never goes back, though work that a worker's death undid may wait again.
+Jobs::Progress Jobs::Look(const Record& record) const {
+  Progress seen;
+  v1::Job::State state = std::max(record.job.state(), v1::Job::STATE_QUEUED);
+  for (const auto& helper : record.helpers) state = std::max(state, StateOf(*helper));
+  for (size_t i = 0; i < record.tasks.size(); ++i) {
+    const auto& task = record.tasks[i];
+    if (task == nullptr) continue;
+    state = std::max(state, StateOf(*task));
+    seen.all_done = seen.all_done && task->state == TaskState::kDone;
+    if (task->state != TaskState::kDone || task->result.ok()) continue;
+    // The first cause. What was cancelled because of it may come before it.
+    if (seen.error.ok() || (absl::IsCancelled(seen.error) && !absl::IsCancelled(task->result)))
+      seen.error =
+          PrefixField(task->result, absl::StrCat("job.operations[", record.operations[i], "]."));
+  }
+  if (seen.all_done) state = seen.error.ok() ? v1::Job::STATE_SUCCEEDED : v1::Job::STATE_FAILED;
+  if (seen.all_done && record.cancel_requested && absl::IsCancelled(seen.error))
+    state = v1::Job::STATE_CANCELLED;
+  seen.state = state;
+  return seen;
+}
+
+void Jobs::DescribeWork(Record& record) const {
+  record.job.clear_timelines();
+  for (size_t i = 0; i < record.tasks.size(); ++i) {
+    const auto& task = record.tasks[i];
+    if (task != nullptr && task->state == TaskState::kDone && IsLast(record, i))
+      *record.job.add_timelines() = DescribeTimeline(*core_, *task);
+  }
+  record.job.clear_results();
+  for (const auto& array : record.named_results)
+    *record.job.add_results() = scheduler::Describe(*core_, *array);
+}
+
+void Jobs::AddEvent(Record& record) {
+  v1::WatchJobResponse event;
+  event.set_sequence(record.num_forgotten_events + record.events.size() + 1);
+  SetTimestamp(core_->Now(), event.mutable_time());
+  event.set_state(record.job.state());
+  *event.mutable_job() = record.job;
+  record.events.push_back(std::move(event));
+  Save(record);
+}
+
 void Jobs::Update(const RecordPtr& record) {
   if (IsFinal(record->job.state())) return;
-  // It never goes back, though work that a worker's death undid may wait again.
-  v1::Job::State state = std::max(record->job.state(), v1::Job::STATE_QUEUED);
-  absl::Status error;
+  bool described = false;
   {
-    Locked lock(*core_);
-    bool all_done = true;
-    for (const auto& helper : record->helpers) state = std::max(state, StateOf(*helper));
-    for (size_t i = 0; i < record->tasks.size(); ++i) {
-      const auto& task = record->tasks[i];
-      if (task == nullptr) continue;
-      state = std::max(state, StateOf(*task));
-      all_done = all_done && task->state == TaskState::kDone;
-      if (task->state != TaskState::kDone || task->result.ok()) continue;
-      // The first cause. What was cancelled because of it may come before it.
-      if (error.ok() || (absl::IsCancelled(error) && !absl::IsCancelled(task->result)))
-        error =
-            PrefixField(task->result, absl::StrCat("job.operations[", record->operations[i], "]."));
+    Locked lock(*core_, record->tenant);
+    const Progress seen = Look(*record);
+    if (!seen.all_done && seen.error.ok()) {
+      if (seen.state == record->job.state()) return;
+      record->job.set_state(seen.state);
+      DescribeWork(*record);
+      AddEvent(*record);
+      return;
     }
-    if (!error.ok() && !all_done) CancelAll(*record);
-    if (all_done) state = error.ok() ? v1::Job::STATE_SUCCEEDED : v1::Job::STATE_FAILED;
-    if (all_done && record->cancel_requested && error.code() == absl::StatusCode::kCancelled)
-      state = v1::Job::STATE_CANCELLED;
-    if (state == record->job.state()) return;
-    record->job.set_state(state);
-    if (all_done && !error.ok()) SetStatus(error, record->job.mutable_error());
-    record->job.clear_timelines();
-    for (size_t i = 0; i < record->tasks.size(); ++i) {
-      const auto& task = record->tasks[i];
-      if (task != nullptr && task->state == TaskState::kDone && IsLast(*record, i))
-        *record->job.add_timelines() = DescribeTimeline(*core_, *task);
-    }
-    record->job.clear_results();
-    for (const auto& array : record->named_results)
-      *record->job.add_results() = scheduler::Describe(*core_, *array);
-    if (IsFinal(state)) {
-      SetTimestamp(core_->Now(), record->job.mutable_end_time());
-      record->final_time = core_->Now();
-      record->place.reset();
-      if (auto id = session::ParseSessionName(record->session, "session"); id.ok())
-        core_->catalogue.DeleteSession(record->tenant, *id);
-      TellEnd(*record, error);
-    }
-    v1::WatchJobResponse event;
-    event.set_sequence(record->num_forgotten_events + record->events.size() + 1);
-    SetTimestamp(core_->Now(), event.mutable_time());
-    event.set_state(state);
-    *event.mutable_job() = record->job;
-    record->events.push_back(std::move(event));
-    Save(*record);
-    if (IsFinal(state) && core_->durability != nullptr) {
-      core_->durability->JobEnded(record->session, record->durable, record->job,
-                                  record->named_results);
-    }
+    // An end is everybody's business, since it is that of a session; this, the longer part, is not.
+    if (seen.all_done) DescribeWork(*record);
+    described = seen.all_done;
+  }
+  if (described) TakeOutArrays(*record);
+  Locked lock(*core_);
+  const Progress seen = Look(*record);
+  if (!seen.error.ok() && !seen.all_done) CancelAll(*record);
+  if (seen.state == record->job.state()) return;
+  record->job.set_state(seen.state);
+  if (!described) DescribeWork(*record);
+  if (seen.all_done) {
+    if (!seen.error.ok()) SetStatus(seen.error, record->job.mutable_error());
+    SetTimestamp(core_->Now(), record->job.mutable_end_time());
+    record->final_time = core_->Now();
+    record->place.reset();
+    if (auto id = session::ParseSessionName(record->session, "session"); id.ok())
+      core_->catalogue.DeleteSession(record->tenant, *id);
+    TellEnd(*record, seen.error);
+  }
+  AddEvent(*record);
+  if (seen.all_done && core_->durability != nullptr) {
+    core_->durability->JobEnded(record->session, record->durable, record->job,
+                                record->named_results);
   }
 }
 

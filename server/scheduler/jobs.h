@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <string>
@@ -73,6 +74,8 @@ class Jobs {
     std::vector<std::shared_ptr<session::Array>> named_results;
     std::vector<std::shared_ptr<session::Array>> made;  // those that were not there before
     std::shared_ptr<Task> gate;  // holds the tasks back until all operations were accepted
+    // Whether somebody is about to look at its tasks, and has not begun.
+    const std::shared_ptr<std::atomic<bool>> look_asked = std::make_shared<std::atomic<bool>>();
     std::vector<v1::WatchJobResponse> events;
     uint64_t num_forgotten_events = 0;  // those before `events`, told by an earlier daemon
     std::string id, request_id;
@@ -98,13 +101,27 @@ class Jobs {
   absl::Status SubmitAll(const RecordPtr& record, const v1::Job& job, absl::Time deadline);
   std::function<void(TaskState)> ObserverOf(const RecordPtr& record);
   void Abandon(const RecordPtr& record);
+  // Of its session, when nothing of it is at work any more.
+  void TakeOutArrays(const Record& record);
   // Both locks are held.
   void Save(const Record& record);
   void Forget(const Record& record);
   // Caller holds the engine's lock.
   void CancelAll(const Record& record);
-  // Looks at the tasks and tells a new event when the job's state has changed.
+  // Looks at the tasks and tells a new event when the job's state has changed. Caller holds our
+  // lock.
   void Update(const RecordPtr& record);
+  // How far its tasks have come. Of this and the next two: caller holds our lock and the tenant's.
+  struct Progress {
+    v1::Job::State state = v1::Job::STATE_UNSPECIFIED;
+    absl::Status error;
+    bool all_done = true;
+  };
+  Progress Look(const Record& record) const;
+  // The job's timelines and results, as they are now.
+  void DescribeWork(Record& record) const;
+  // The job as it is now, in its new state.
+  void AddEvent(Record& record);
   // To whoever keeps an account of jobs. Caller holds both locks.
   static bool IsLast(const Record& record, size_t task);
   void TellEnd(const Record& record, const absl::Status& outcome) const;

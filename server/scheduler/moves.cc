@@ -358,6 +358,15 @@ absl::StatusOr<store::Allocation> Scheduler::BlockingAllocate(Lane& lane, uint64
   bool needs_worker = !lane.description.host_memory() && core_->IsDevice(lane.device);
   int num_workers = 0;
   std::shared_ptr<broker::Worker> asked;
+  {
+    // As a rule there is room where the lane's other arrays are: nobody else is concerned.
+    Locked lock(*core_, lane.tenant);
+    store::Allocation allocation;
+    if (lane.memory_queue.empty() && memory_.AllocateAtHand(lane, size, &allocation)) {
+      lane.last_used = core_->Now();
+      return allocation;
+    }
+  }
   Locked lock(*core_);
   const uint64_t turn = ++last_memory_turn_;
   absl::Time give_up = core_->Now() + core_->options.memory_patience;

@@ -101,7 +101,7 @@ class Recorder : public session::Catalogue::Observer {
   void WorkerAdopted(uint64_t record, const Lane& lane);
   void WorkerGone(const TenantId& tenant, uint64_t record);
 
-  // Jobs and modules, which know when they change.
+  // Jobs and modules, which know when they change. Caller has the tenant's stripe.
   uint64_t NewId() { return ++last_id_; }  // any thread
   void Set(const TenantId& tenant, recovery::Kind kind, uint64_t id,
            const google::protobuf::MessageLite& record);

@@ -87,7 +87,7 @@ Regions::~Regions() {
 }
 
 absl::Status Regions::CheckSession(const TenantId& tenant, const std::string& id) {
-  Locked lock(*core_);
+  Locked lock(*core_, tenant);
   return core_->catalogue.FindSession(tenant, id, core_->Now()).status();
 }
 
@@ -115,7 +115,7 @@ absl::StatusOr<v1::CreateRegionResponse> Regions::Create(const TenantId& tenant,
   const absl::Time expire_time = core_->Now() + ticket_life_;
   SetTimestamp(expire_time, response.mutable_expire_time());
   std::shared_ptr<Region> region;  // goes after the locks where the session has ended meanwhile
-  Locked lock(*core_);
+  Locked lock(*core_, tenant);
   auto still = core_->catalogue.FindSession(tenant, *session, core_->Now());
   absl::MutexLock mine(&mutex_);
   region = std::make_shared<Region>(++last_id_, response.region().name(), tenant, *session,

@@ -20,14 +20,14 @@ constexpr int64_t kFilePieceBytes = int64_t{1} << 20;
 ArrayWriter::~ArrayWriter() {
   shared_.reset();  // its worker is used until then
   if (lane_ == nullptr) return;
-  Locked lock(*core_);
+  Locked lock(*core_, lane_->tenant);
   --lane_->num_copies;
 }
 
 absl::Status ArrayWriter::Open(Lane& lane, const store::Allocation& target, int64_t offset,
                                absl::Time deadline) {
   {
-    Locked lock(*core_);
+    Locked lock(*core_, lane.tenant);
     ++lane.num_copies;
     lane_ = &lane;
   }
@@ -197,7 +197,7 @@ absl::StatusOr<v1::Array> RangedUpload::Finish() {
                      ", sent: ", position_ - begin_));
   }
   if (absl::Status status = writer_.Finish(); !status.ok()) return status;
-  Locked lock(*core_);
+  Locked lock(*core_, array_->buffer->tenant);
   // It was deleted meanwhile, and views of it say so.
   if (!array_->buffer->error.ok()) return array_->buffer->error;
   complete_ = true;
@@ -212,7 +212,7 @@ absl::Status ReceivingUpload::Open(absl::Time deadline) {
   store::Allocation target;
   bool have = false;
   {
-    Locked lock(*core_);
+    Locked lock(*core_, array_->buffer->tenant);
     if (!array_->buffer->error.ok()) return array_->buffer->error;
     Hold();
     lane = &scheduler_->LaneFor(array_->buffer->tenant, receiving_->device);
@@ -225,7 +225,7 @@ absl::Status ReceivingUpload::Open(absl::Time deadline) {
     if (absl::IsResourceExhausted(allocated.status()) && lane->device == core_->memory_place()) {
       // What is larger than the device may lie in a file as well.
       {
-        Locked lock(*core_);
+        Locked lock(*core_, array_->buffer->tenant);
         lane = &scheduler_->LaneFor(array_->buffer->tenant, core_->disk_place());
       }
       auto in_file = scheduler_->BlockingAllocate(*lane, array_->buffer->size);
@@ -233,7 +233,7 @@ absl::Status ReceivingUpload::Open(absl::Time deadline) {
     }
     if (!allocated.ok()) return allocated.status();
     target = *allocated;
-    Locked lock(*core_);
+    Locked lock(*core_, array_->buffer->tenant);
     if (receiving_->device != lane->device) {
       receiving_->device = lane->device;
       core_->recorder.Changed(array_);
@@ -256,7 +256,7 @@ void ReceivingUpload::Completed() {
 ReceivingUpload::~ReceivingUpload() {
   // What was written stays, so that the client can go on from there.
   bool arrived = !complete_ && writer_.Finish().ok();
-  Locked lock(*core_);
+  Locked lock(*core_, array_->buffer->tenant);
   LetGo();
   if (arrived && array_->receiving != nullptr) {
     receiving_->ranges.Add(begin_, position_);
@@ -270,7 +270,7 @@ absl::Status OverwriteUpload::Open(absl::Time deadline) {
   Lane* lane = nullptr;
   store::Allocation target;
   {
-    Locked lock(*core_);
+    Locked lock(*core_, array_->buffer->tenant);
     if (!array_->buffer->error.ok()) return array_->buffer->error;
     auto& replicas = array_->buffer->replicas;
     if (replicas.empty())
@@ -288,7 +288,7 @@ absl::Status OverwriteUpload::Open(absl::Time deadline) {
 
 OverwriteUpload::~OverwriteUpload() {
   writer_.Finish().IgnoreError();
-  Locked lock(*core_);
+  Locked lock(*core_, array_->buffer->tenant);
   LetGo();
   scheduler_->Finish(task_, absl::OkStatus());
 }

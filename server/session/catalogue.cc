@@ -59,12 +59,18 @@ void Catalogue::Restore(std::shared_ptr<Session> session) {
   sessions_[key] = std::move(session);
 }
 
-Catalogue::SessionMap::iterator Catalogue::Erase(SessionMap::iterator session) {
-  for (auto& [handle, array] : session->second->arrays) TellRemoved(*array);
-  for (Observer* observer : observers_) observer->Removed(*session->second);
-  std::shared_ptr<Session>& latest = latest_[StripeOf(session->first.first)];
-  if (session->second == latest) latest = nullptr;
-  return sessions_.erase(session);
+void Catalogue::Close(Session& session) {
+  session.closed = true;
+  std::shared_ptr<Session>& latest = latest_[StripeOf(session.tenant)];
+  if (latest.get() == &session) latest = nullptr;
+}
+
+absl::StatusOr<std::shared_ptr<Session>> Catalogue::CloseSession(const TenantId& tenant,
+                                                                 std::string_view id) {
+  const std::shared_ptr<Session> session = Lookup(tenant, id);
+  if (session == nullptr) return SessionNotFound(id);
+  Close(*session);
+  return session;
 }
 
 void Catalogue::Tell(const std::shared_ptr<Array>& added) {
@@ -110,14 +116,18 @@ const std::shared_ptr<Session>& Catalogue::Lookup(const TenantId& tenant, std::s
   const bool again = latest != nullptr && latest->id == id && latest->tenant == tenant;
   if (!again) {
     auto it = sessions_.find(KeyView(tenant, id));
-    latest = it != sessions_.end() ? it->second : nullptr;
+    latest = it != sessions_.end() && !it->second->closed ? it->second : nullptr;
   }
   return latest;
 }
 
 void Catalogue::DeleteSession(const TenantId& tenant, const std::string& id) {
   auto it = sessions_.find(KeyView(tenant, id));
-  if (it != sessions_.end()) Erase(it);
+  if (it == sessions_.end()) return;
+  Close(*it->second);
+  for (auto& [handle, array] : it->second->arrays) TellRemoved(*array);
+  for (Observer* observer : observers_) observer->Removed(*it->second);
+  sessions_.erase(it);
 }
 
 void Catalogue::ReleaseHandle(Session& session, uint64_t handle) {
@@ -127,17 +137,14 @@ void Catalogue::ReleaseHandle(Session& session, uint64_t handle) {
   session.arrays.erase(it);
 }
 
-std::vector<std::shared_ptr<Session>> Catalogue::TakeExpiredSessions(absl::Time now) {
-  std::vector<std::shared_ptr<Session>> taken;
-  for (auto it = sessions_.begin(); it != sessions_.end();) {
-    if (it->second->num_pins == 0 && it->second->expire_time <= now) {
-      taken.push_back(it->second);
-      it = Erase(it);
-    } else {
-      ++it;
-    }
+std::vector<std::shared_ptr<Session>> Catalogue::CloseExpiredSessions(absl::Time now) {
+  std::vector<std::shared_ptr<Session>> expired;
+  for (const auto& [key, session] : sessions_) {
+    if (session->num_pins > 0 || session->expire_time > now || session->closed) continue;
+    Close(*session);
+    expired.push_back(session);
   }
-  return taken;
+  return expired;
 }
 
 absl::StatusOr<std::shared_ptr<Array>> Catalogue::FindArray(const Session& session,

@@ -30,6 +30,8 @@ struct Session {
   absl::Duration ttl;
   absl::Time expire_time;
   int num_pins = 0;  // open streams and running jobs: the session does not expire under them
+  // It is ending: nobody finds it any more, and its name stays taken until its arrays are gone.
+  bool closed = false;
   // Device of the session's last placement, so that arrays that are used together start out
   // together; -1: none yet.
   int home_device = -1;
@@ -68,12 +70,16 @@ class Catalogue {
   absl::StatusOr<std::shared_ptr<Session>> FindSessionNamed(const TenantId& tenant,
                                                             std::string_view name,
                                                             std::string_view field, absl::Time now);
+  // Closes it, which its end begins with.
+  absl::StatusOr<std::shared_ptr<Session>> CloseSession(const TenantId& tenant,
+                                                        std::string_view id);
+  // One that is not there is no error.
   void DeleteSession(const TenantId& tenant, const std::string& id);
   // A handle that stands for nothing is no error.
   void ReleaseHandle(Session& session, uint64_t handle);
   // As an earlier daemon had it.
   void Restore(std::shared_ptr<Session> session);
-  std::vector<std::shared_ptr<Session>> TakeExpiredSessions(absl::Time now);
+  std::vector<std::shared_ptr<Session>> CloseExpiredSessions(absl::Time now);
 
   absl::StatusOr<std::shared_ptr<Array>> FindArray(const TenantId& tenant, const ArrayName& name,
                                                    absl::Time now);
@@ -114,9 +120,9 @@ class Catalogue {
   template <typename T>
   using ByKey = std::map<std::pair<TenantId, std::string>, std::shared_ptr<T>, KeyLess>;
   using SessionMap = ByKey<Session>;
-  // Null: there is none.
+  void Close(Session& session);
+  // Null: there is none, or it is closed.
   const std::shared_ptr<Session>& Lookup(const TenantId& tenant, std::string_view id);
-  SessionMap::iterator Erase(SessionMap::iterator session);
   void Tell(const std::shared_ptr<Array>& added);
   void TellRemoved(Array& array);
 

@@ -12,9 +12,13 @@
 
 #include "gmock/gmock.h"
 #include "server/base/stripe.h"
+#include "stride/v1/array_service.pb.h"
+#include "stride/v1/compute_service.pb.h"
+#include "stride/v1/session_service.pb.h"
 #include "tests/support/daemon/daemon.h"
 #include "tests/support/daemon/expect.h"
 #include "tests/support/daemon/load.h"
+#include "tests/support/daemon/rpc.h"
 
 namespace stride::testing {
 namespace {
@@ -201,6 +205,43 @@ extern "C" __global__ void slow_change(double* x, const int* turns) {
             (std::vector<double>{4, 5}));
   EXPECT_EQ(MustFail(client.Fetch<double>(x)).reason, "WORKER_LOST");
   EXPECT_EQ(MustFail(client.Fetch<double>(behind)).reason, "WORKER_LOST");
+}
+
+// A session's arrays go in parts. One that was cut off in the middle is there, as far as it had not
+// gone, and can be ended.
+TEST(RestartTest, AnEndOfASessionThatWasCutOffIsNoHalfOne) {
+  Daemon daemon({"--supervise"}, {}, {"STRIDE_CRASH_POINT=session.part_gone:2"});
+  const Rpc rpc(daemon.address());
+  v1::GetSessionRequest get;
+  get.set_name(
+      rpc.Get<v1::CreateSessionResponse>("SessionService/CreateSession", v1::CreateSessionRequest())
+          .session()
+          .name());
+  v1::ExecuteRequest fill;
+  fill.set_session(get.name());
+  for (uint64_t handle = 1; handle <= 1000; ++handle) {
+    v1::Command* command = fill.add_commands();
+    auto* spec = command->mutable_operation()->mutable_creation()->mutable_fill()->mutable_spec();
+    spec->set_data_type(v1::DATA_TYPE_FLOAT32);
+    spec->add_shape(1);
+    command->mutable_operation()->add_outputs()->set_handle(handle);
+    if (handle == 1000) command->set_wait(true);
+  }
+  ASSERT_TRUE(rpc.Call("ComputeService/Execute", fill).ok());
+  v1::DeleteSessionRequest end;
+  end.set_name(get.name());
+  EXPECT_EQ(rpc.Call("SessionService/DeleteSession", end).code, 14) << "UNAVAILABLE";
+  ASSERT_TRUE(daemon.WaitReady(2, kPatience)) << daemon.Log();
+  v1::ListArraysRequest list;
+  list.set_parent(get.name());
+  list.set_page_size(1000);
+  const int left = rpc.Get<v1::ListArraysResponse>("ArrayService/ListArrays", list).arrays_size();
+  EXPECT_GT(left, 0);
+  EXPECT_LT(left, 1000);
+  EXPECT_TRUE(rpc.Call("SessionService/DeleteSession", end).ok());
+  EXPECT_EQ(rpc.Call("SessionService/GetSession", get).reason, "SESSION_NOT_FOUND");
+  Client client = daemon.Connect();
+  ExpectNoArraysLeft(client);
 }
 
 // One death at each step, under load.

@@ -85,6 +85,44 @@ class SectionsTest : public ::testing::Test {
     EXPECT_TRUE(engine_->Release(tenant, kSession, release).ok());
   }
 
+  void Put(const TenantId& tenant, uint64_t handle, char byte, bool overwrite) {
+    v1::PutArrayRequest::Header header;
+    header.set_parent(kSession);
+    header.set_array_id(absl::StrCat(handle));
+    header.mutable_spec()->set_data_type(v1::DATA_TYPE_INT32);
+    header.mutable_spec()->add_shape(kElements);
+    header.set_overwrite(overwrite);
+    auto upload = engine_->BeginUpload(tenant, header, absl::InfiniteFuture());
+    ASSERT_TRUE(upload.ok()) << upload.status();
+    ASSERT_TRUE((*upload)->Write(std::string(4 * kElements, byte)).ok());
+    auto array = (*upload)->Finish();
+    EXPECT_TRUE(array.ok()) << array.status();
+  }
+  std::string Fetch(const TenantId& tenant, uint64_t handle) {
+    v1::FetchArrayRequest request;
+    request.set_name(absl::StrCat(kSession, "/arrays/", handle));
+    auto download = engine_->BeginDownload(tenant, request, absl::InfiniteFuture());
+    EXPECT_TRUE(download.ok()) << download.status();
+    if (!download.ok()) return "";
+    std::string bytes;
+    for (;;) {
+      auto chunk = (*download)->Next(1 << 20);
+      EXPECT_TRUE(chunk.ok()) << chunk.status();
+      if (!chunk.ok() || chunk->bytes.empty()) return bytes;
+      bytes.append(chunk->bytes);
+    }
+  }
+
+  // Of all its arrays. Takes no section.
+  int64_t ArrayBytes(const TenantId& tenant) {
+    std::map<int, session::TenantAccounts::DeviceShare> devices;
+    const v1::Usage usage = engine_->accounts().Describe(tenant, &devices);
+    for (const v1::QuotaUsage& quota : usage.quotas()) {
+      if (quota.name() == "array-bytes") return quota.used();
+    }
+    return -1;
+  }
+
   // Calls `work` while the tenant's section lasts, on another thread.
   void Within(const TenantId& tenant, const std::shared_ptr<Ticket>& ticket,
               const std::function<void()>& work) {
@@ -140,6 +178,41 @@ TEST_F(SectionsTest, AnotherTenantsSectionHoldsNobodyUp) {
 }
 
 // What concerns all waits for those who are within, and they see it whole.
+// Bytes that come in, in place of others too, and go out again.
+TEST_F(SectionsTest, NorDoesItHoldUpAnUpload) {
+  for (const wire::DeviceDescription& device : {HostDevice(0), StagedDevice(0)}) {
+    Start({device}, {kA, kB}, {.housekeeping_interval = absl::InfiniteDuration()});
+    auto mine = Submit(kA, Fill(1));
+    ASSERT_TRUE(mine->Wait(absl::InfiniteFuture()).ok());
+    ASSERT_TRUE(Submit(kB, Fill(1))->Wait(absl::InfiniteFuture()).ok());  // has a worker, memory
+    Within(kA, mine, [&] {
+      for (uint64_t handle = 2; handle < 50; ++handle) {
+        Put(kB, handle, 'a', /*overwrite=*/false);
+        Put(kB, handle, 'b', /*overwrite=*/true);
+        EXPECT_EQ(Fetch(kB, handle), std::string(4 * kElements, 'b'));
+        Release(kB, handle);
+      }
+    });
+    End();
+  }
+}
+
+// Its arrays, of which there may be millions; that it is gone concerns everybody.
+TEST_F(SectionsTest, NorTheEndOfASession) {
+  Start({HostDevice(0)}, {kA, kB}, {.housekeeping_interval = absl::InfiniteDuration()});
+  auto mine = Submit(kA, Fill(1));
+  ASSERT_TRUE(mine->Wait(absl::InfiniteFuture()).ok());
+  for (uint64_t handle = 1; handle <= 1000; ++handle)
+    ASSERT_TRUE(Submit(kB, Fill(handle))->Wait(absl::InfiniteFuture()).ok());
+  ASSERT_EQ(ArrayBytes(kB), 1000 * 4 * kElements);
+  std::thread end;
+  Within(kA, mine, [&] {
+    end = std::thread([&] { EXPECT_TRUE(engine_->DeleteSession(kB, kSession).ok()); });
+    while (ArrayBytes(kB) > 0) absl::SleepFor(absl::Milliseconds(1));
+  });
+  end.join();
+}
+
 TEST_F(SectionsTest, WhatConcernsAllWaitsForEverySection) {
   Start({HostDevice(0)}, {kA, kB});
   auto mine = Submit(kA, Fill(1));

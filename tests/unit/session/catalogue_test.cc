@@ -14,13 +14,33 @@ TEST(Catalogue, SessionsExpireWhenNothingUsesThem) {
   auto session = catalogue.CreateSession(kTenant, "s", absl::Seconds(10), kNow, 5);
   ASSERT_TRUE(session.ok());
   EXPECT_TRUE(catalogue.FindSession(kTenant, "s", kNow + absl::Seconds(9)).ok());
-  EXPECT_EQ(catalogue.TakeExpiredSessions(kNow + absl::Seconds(18)).size(), 0u)
+  EXPECT_EQ(catalogue.CloseExpiredSessions(kNow + absl::Seconds(18)).size(), 0u)
       << "the call renewed it";
   ++(*session)->num_pins;
-  EXPECT_EQ(catalogue.TakeExpiredSessions(kNow + absl::Seconds(30)).size(), 0u) << "pinned";
+  EXPECT_EQ(catalogue.CloseExpiredSessions(kNow + absl::Seconds(30)).size(), 0u) << "pinned";
   --(*session)->num_pins;
-  EXPECT_EQ(catalogue.TakeExpiredSessions(kNow + absl::Seconds(30)).size(), 1u);
+  EXPECT_EQ(catalogue.CloseExpiredSessions(kNow + absl::Seconds(30)).size(), 1u);
   EXPECT_FALSE(catalogue.FindSession(kTenant, "s", kNow).ok());
+  EXPECT_EQ(catalogue.CloseExpiredSessions(kNow + absl::Seconds(30)).size(), 0u) << "once";
+}
+
+TEST(Catalogue, AClosedSessionIsFoundByNobodyAndKeepsItsName) {
+  Catalogue catalogue;
+  auto session = catalogue.CreateSession(kTenant, "s", absl::Seconds(10), kNow, 5);
+  ASSERT_TRUE(session.ok());
+  ASSERT_TRUE(catalogue.AddArray(**session, 7, std::make_shared<Array>()).ok());
+  auto closed = catalogue.CloseSession(kTenant, "s");
+  ASSERT_TRUE(closed.ok());
+  EXPECT_EQ(*closed, *session);
+  EXPECT_TRUE(absl::IsNotFound(catalogue.FindSession(kTenant, "s", kNow).status()));
+  EXPECT_TRUE(absl::IsNotFound(catalogue.CloseSession(kTenant, "s").status()));
+  EXPECT_TRUE(
+      absl::IsNotFound(catalogue.FindArray(kTenant, {.session = "s", .handle = 7}, kNow).status()));
+  EXPECT_EQ((*session)->arrays.size(), 1u) << "whoever closed it takes them out";
+  EXPECT_TRUE(absl::IsAlreadyExists(
+      catalogue.CreateSession(kTenant, "s", absl::Seconds(10), kNow, 5).status()));
+  catalogue.DeleteSession(kTenant, "s");
+  EXPECT_TRUE(catalogue.CreateSession(kTenant, "s", absl::Seconds(10), kNow, 5).ok());
 }
 
 TEST(Catalogue, RefusesTakenNamesAndTooManySessions) {

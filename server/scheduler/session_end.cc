@@ -1,0 +1,76 @@
+#include "server/scheduler/session_end.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "server/base/crash_point.h"
+#include "server/base/error.h"
+
+namespace stride::scheduler {
+namespace {
+
+using session::Array;
+using session::Session;
+
+// Arrays of one section: a few hundred microseconds.
+constexpr int kPart = 256;
+
+// What makes its content, if that is the session's own: a view's buffer may be a named array's,
+// with work of other sessions.
+std::shared_ptr<Task> WorkOn(const Session& session, const Array& array) {
+  if (array.buffer == nullptr || array.buffer->writer == nullptr) return nullptr;
+  auto writer = std::static_pointer_cast<Task>(array.buffer->writer);
+  return writer->session.get() == &session ? writer : nullptr;
+}
+
+bool IsAtWork(const Session& session, const Array& array) {
+  if (array.receiving != nullptr || WorkOn(session, array) != nullptr) return true;
+  return array.shards != nullptr &&
+         std::any_of(array.shards->parts.begin(), array.shards->parts.end(),
+                     [&](const auto& part) { return IsAtWork(session, *part); });
+}
+
+void StopWork(Scheduler& scheduler, const Session& session, Array& array) {
+  if (array.shards != nullptr) {
+    for (const auto& part : array.shards->parts) StopWork(scheduler, session, *part);
+  }
+  if (auto receiving = std::exchange(array.receiving, nullptr)) {
+    scheduler.Finish(std::static_pointer_cast<Task>(receiving->access),
+                     MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED,
+                               "the session ended during the upload"));
+  }
+  if (auto work = WorkOn(session, array)) scheduler.Cancel(work);
+}
+
+}  // namespace
+
+void EmptySession(Core* core, Scheduler* scheduler, Session& session) {
+  // To cancel takes a section of all.
+  for (bool all = false, more = true; more;) {
+    std::optional<Locked> lock;
+    all ? lock.emplace(*core) : lock.emplace(*core, session.tenant);
+    bool stopped = false;
+    for (int i = 0; i < kPart && !session.arrays.empty(); ++i) {
+      const auto [handle, array] = *session.arrays.begin();
+      if (IsAtWork(session, *array)) {
+        stopped = !all;
+        if (stopped) break;
+        StopWork(*scheduler, session, *array);
+      }
+      core->catalogue.ReleaseHandle(session, handle);
+    }
+    all = stopped;
+    more = !session.arrays.empty();
+    lock.reset();
+    STRIDE_CRASH_POINT("session.part_gone");
+  }
+}
+
+void EndSession(Core* core, Scheduler* scheduler, Session& session) {
+  EmptySession(core, scheduler, session);
+  Locked lock(*core);
+  core->catalogue.DeleteSession(session.tenant, session.id);
+}
+
+}  // namespace stride::scheduler
