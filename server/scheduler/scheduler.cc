@@ -204,11 +204,11 @@ void Scheduler::Unplace(Task& task) {
   --account.queue_depth;
   task.lane->last_used = core_->Now();
   task.lane->preparing.Remove(task);
-  if (task.queued_ready) {  // one that was sent is not: a thousand may stand there
+  if (task.queued_ready) {  // one that was sent is not: thousands may stand there
     auto& ready = task.lane->ready;
-    ready.erase(std::remove_if(ready.begin(), ready.end(),
-                               [&](const auto& other) { return other.get() == &task; }),
-                ready.end());
+    auto place = std::find_if(ready.begin(), ready.end(),
+                              [&](const auto& other) { return other.get() == &task; });
+    if (place != ready.end()) ready.erase(place);
   }
   task.queued_ready = false;
   task.lane = nullptr;

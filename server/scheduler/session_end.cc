@@ -24,11 +24,14 @@ std::shared_ptr<Task> WorkOn(const Session& session, const Array& array) {
   return writer->session.get() == &session ? writer : nullptr;
 }
 
-bool IsAtWork(const Session& session, const Array& array) {
-  if (array.receiving != nullptr || WorkOn(session, array) != nullptr) return true;
-  return array.shards != nullptr &&
-         std::any_of(array.shards->parts.begin(), array.shards->parts.end(),
-                     [&](const auto& part) { return IsAtWork(session, *part); });
+// Whether to cancel that takes a section of all: it is with a worker, or in pieces.
+bool IsUnderWay(const Session& session, const Array& array) {
+  if (array.shards != nullptr) {
+    return std::any_of(array.shards->parts.begin(), array.shards->parts.end(),
+                       [&](const auto& part) { return IsUnderWay(session, *part); });
+  }
+  const std::shared_ptr<Task> work = WorkOn(session, array);
+  return work != nullptr && (work->state == TaskState::kDispatched || work->stream != nullptr);
 }
 
 void StopWork(Scheduler& scheduler, const Session& session, Array& array) {
@@ -46,18 +49,15 @@ void StopWork(Scheduler& scheduler, const Session& session, Array& array) {
 }  // namespace
 
 void EmptySession(Core* core, Scheduler* scheduler, Session& session) {
-  // To cancel takes a section of all.
   for (bool all = false, more = true; more;) {
     std::optional<Locked> lock;
     all ? lock.emplace(*core) : lock.emplace(*core, session.tenant);
     bool stopped = false;
     for (int i = 0; i < kPart && !session.arrays.empty(); ++i) {
       const auto [handle, array] = *session.arrays.begin();
-      if (IsAtWork(session, *array)) {
-        stopped = !all;
-        if (stopped) break;
-        StopWork(*scheduler, session, *array);
-      }
+      stopped = !all && IsUnderWay(session, *array);
+      if (stopped) break;
+      StopWork(*scheduler, session, *array);
       core->catalogue.ReleaseHandle(session, handle);
     }
     all = stopped;
