@@ -462,10 +462,8 @@ void Jobs::TakeOutArrays(const Record& record) {
 }
 
 void Jobs::CancelAll(const Record& record) {
-  for (const auto& task : record.helpers) scheduler_->Cancel(task);
-  for (const auto& task : record.tasks) {
-    if (task != nullptr) scheduler_->Cancel(task);
-  }
+  scheduler_->CancelAll(record.tenant, record.helpers);
+  scheduler_->CancelAll(record.tenant, record.tasks);
 }
 
 // It never goes back, though work that a worker's death undid may wait again.
@@ -514,30 +512,33 @@ void Jobs::AddEvent(Record& record) {
 }
 
 void Jobs::Update(const RecordPtr& record) {
-  if (IsFinal(record->job.state())) return;
-  bool described = false;
-  {
-    Locked lock(*core_, record->tenant);
+  while (!IsFinal(record->job.state())) {
+    Progress before;
+    {
+      Locked lock(*core_, record->tenant);
+      before = Look(*record);
+      if (!before.all_done && before.error.ok()) {
+        if (before.state == record->job.state()) return;
+        record->job.set_state(before.state);
+        DescribeWork(*record);
+        AddEvent(*record);
+        return;
+      }
+      // An end is everybody's business, since it is that of a session; this, the longer part, is
+      // not.
+      if (before.all_done) DescribeWork(*record);
+    }
+    before.all_done ? TakeOutArrays(*record) : CancelAll(*record);
+    Locked lock(*core_);
     const Progress seen = Look(*record);
-    if (!seen.all_done && seen.error.ok()) {
-      if (seen.state == record->job.state()) return;
-      record->job.set_state(seen.state);
+    if (seen.all_done && !before.all_done) continue;  // that was quick
+    if (seen.state == record->job.state()) return;
+    record->job.set_state(seen.state);
+    if (!seen.all_done) {
       DescribeWork(*record);
       AddEvent(*record);
       return;
     }
-    // An end is everybody's business, since it is that of a session; this, the longer part, is not.
-    if (seen.all_done) DescribeWork(*record);
-    described = seen.all_done;
-  }
-  if (described) TakeOutArrays(*record);
-  Locked lock(*core_);
-  const Progress seen = Look(*record);
-  if (!seen.error.ok() && !seen.all_done) CancelAll(*record);
-  if (seen.state == record->job.state()) return;
-  record->job.set_state(seen.state);
-  if (!described) DescribeWork(*record);
-  if (seen.all_done) {
     if (!seen.error.ok()) SetStatus(seen.error, record->job.mutable_error());
     SetTimestamp(core_->Now(), record->job.mutable_end_time());
     record->final_time = core_->Now();
@@ -545,11 +546,11 @@ void Jobs::Update(const RecordPtr& record) {
     if (auto id = session::ParseSessionName(record->session, "session"); id.ok())
       core_->catalogue.DeleteSession(record->tenant, *id);
     TellEnd(*record, seen.error);
-  }
-  AddEvent(*record);
-  if (seen.all_done && core_->durability != nullptr) {
-    core_->durability->JobEnded(record->session, record->durable, record->job,
-                                record->named_results);
+    AddEvent(*record);
+    if (core_->durability != nullptr) {
+      core_->durability->JobEnded(record->session, record->durable, record->job,
+                                  record->named_results);
+    }
   }
 }
 
@@ -634,8 +635,8 @@ absl::StatusOr<v1::Job> Jobs::Cancel(const TenantId& tenant, const std::string& 
     Save(**record);
     if (core_->durability != nullptr)
       *durable_number = core_->durability->CancelRequested((*record)->durable);
-    CancelAll(**record);
   }
+  CancelAll(**record);
   Update(*record);
   return (*record)->job;
 }

@@ -106,7 +106,7 @@ class Jobs {
   // Both locks are held.
   void Save(const Record& record);
   void Forget(const Record& record);
-  // Caller holds the engine's lock.
+  // Caller holds our lock.
   void CancelAll(const Record& record);
   // Looks at the tasks and tells a new event when the job's state has changed. Caller holds our
   // lock.

@@ -55,6 +55,13 @@ class Scheduler {
   // Ends it: at once if it waits, or when its worker has taken it out of its queue; a running one
   // when it ends by itself within the grace, else its worker is killed.
   void Cancel(const std::shared_ptr<Task>& task);
+  // All of a tenant's, of which some may be null; a few hundred in a section. The lock must not be
+  // held.
+  void CancelAll(const TenantId& tenant, absl::Span<const std::shared_ptr<Task>> tasks);
+  // Whether Cancel takes a section of all: the task is with a worker, or in pieces.
+  static bool IsUnderWay(const Task& task) {
+    return task.stream != nullptr || (task.state == TaskState::kDispatched && !task.host_access);
+  }
 
   // Of a buffer whose num_holders one had raised to keep it where it is.
   void LetGo(store::Buffer& buffer);

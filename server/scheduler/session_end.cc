@@ -24,14 +24,13 @@ std::shared_ptr<Task> WorkOn(const Session& session, const Array& array) {
   return writer->session.get() == &session ? writer : nullptr;
 }
 
-// Whether to cancel that takes a section of all: it is with a worker, or in pieces.
 bool IsUnderWay(const Session& session, const Array& array) {
   if (array.shards != nullptr) {
     return std::any_of(array.shards->parts.begin(), array.shards->parts.end(),
                        [&](const auto& part) { return IsUnderWay(session, *part); });
   }
   const std::shared_ptr<Task> work = WorkOn(session, array);
-  return work != nullptr && (work->state == TaskState::kDispatched || work->stream != nullptr);
+  return work != nullptr && Scheduler::IsUnderWay(*work);
 }
 
 void StopWork(Scheduler& scheduler, const Session& session, Array& array) {

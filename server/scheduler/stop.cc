@@ -1,5 +1,7 @@
 // Scheduler: ending a task that is in its worker's queue, perhaps running.
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "server/base/error.h"
 #include "server/scheduler/argument_text.h"
@@ -21,6 +23,29 @@ void Scheduler::Stop(const std::shared_ptr<Task>& task, absl::Status unrun, absl
                     Locked lock(*core_);
                     if (auto task = weak.lock()) RecallUnanswered(task);
                   });
+}
+
+void Scheduler::CancelAll(const TenantId& tenant, absl::Span<const std::shared_ptr<Task>> tasks) {
+  constexpr size_t kPart = 256;
+  while (!tasks.empty()) {
+    const auto part = tasks.first(std::min(kPart, tasks.size()));
+    tasks.remove_prefix(part.size());
+    std::vector<std::shared_ptr<Task>> under_way;
+    {
+      Locked lock(*core_, tenant);
+      for (const auto& task : part) {
+        if (task == nullptr) continue;
+        if (IsUnderWay(*task)) {
+          under_way.push_back(task);
+        } else {
+          Cancel(task);
+        }
+      }
+    }
+    if (under_way.empty()) continue;
+    Locked lock(*core_);
+    for (const auto& task : under_way) Cancel(task);
+  }
 }
 
 // Of the first task in flight, if it is to end. Its worker need not have answered the recall: a

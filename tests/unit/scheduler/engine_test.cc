@@ -638,7 +638,7 @@ TEST_F(EngineTest, CancelledAndLateWorkNeverRuns) {
 
 // In no order, many at one moment, some beyond what the test waits for.
 TEST_F(EngineTest, OfManyDeadlinesEachIsKept) {
-  Start({HostDevice(0)}, /*hold=*/true);
+  Start({HostDevice(0)});
   v1::PutArrayRequest::Header header;
   header.set_parent("sessions/s");
   header.set_array_id("1");
@@ -668,7 +668,6 @@ TEST_F(EngineTest, OfManyDeadlinesEachIsKept) {
   for (const One& one : early) EXPECT_FALSE(one.ticket->done());
   ASSERT_TRUE((*upload)->Write(std::string(4, '\0')).ok());
   ASSERT_TRUE((*upload)->Finish().ok());
-  broker_->set_hold(false);
   for (const One& one : early) EXPECT_TRUE(one.ticket->Wait(Soon()).ok());
 }
 
