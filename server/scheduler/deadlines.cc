@@ -2,6 +2,7 @@
 // with its task, and the timer is asked once for all of a stripe.
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "server/base/error.h"
@@ -13,6 +14,8 @@ namespace {
 // The timer keeps what it was asked for. So it is not asked for what is further away: deadlines
 // that come one before the other would each leave something there, for as long as a client likes.
 constexpr absl::Duration kFurthestLook = absl::Seconds(1);
+// Tasks that end in one section.
+constexpr int kPart = 256;
 
 absl::Status LateStatus(std::string_view text) {
   return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE, text);
@@ -47,24 +50,26 @@ void Scheduler::LookAtDeadlines(int stripe, absl::Time look) {
   const auto passed = [&] {
     return !mine.deadlines.empty() && mine.deadlines.begin()->first.first <= core_->Now();
   };
-  {
-    Locked lock(*core_, stripe);
-    if (mine.next_look != look) return;  // it has looked, or will, for one that came later
-    if (!passed()) {
-      mine.next_look = absl::InfiniteFuture();
-      LookAtDeadlinesLater(stripe);
-      return;
+  // Thousands may have the same one: in parts, and of all only what is under way.
+  for (bool all = false, more = true; more;) {
+    std::optional<Locked> lock;
+    all ? lock.emplace(*core_) : lock.emplace(*core_, stripe);
+    if (mine.next_look != look) return;  // another look comes, for one that is earlier
+    bool under_way = false;
+    for (int i = 0; i < kPart && passed(); ++i) {
+      const auto first = mine.deadlines.begin();
+      const std::shared_ptr<Task> task = first->second->shared_from_this();
+      under_way = !all && IsUnderWay(*task);
+      if (under_way) break;
+      mine.deadlines.erase(first);
+      DeadlinePassed(task);
     }
+    all = under_way;
+    more = passed();
+    if (more) continue;
+    mine.next_look = absl::InfiniteFuture();
+    LookAtDeadlinesLater(stripe);
   }
-  Locked lock(*core_);
-  while (passed()) {
-    const auto first = mine.deadlines.begin();
-    const std::shared_ptr<Task> task = first->second->shared_from_this();
-    mine.deadlines.erase(first);
-    DeadlinePassed(task);
-  }
-  mine.next_look = absl::InfiniteFuture();
-  LookAtDeadlinesLater(stripe);
 }
 
 void Scheduler::DeadlinePassed(const std::shared_ptr<Task>& task) {

@@ -605,8 +605,6 @@ void EngineImpl::ScheduleHousekeeping() {
   });
 }
 
-// Queued work of a session that ends never runs. Caller holds the lock.
-
 }  // namespace
 
 std::unique_ptr<Engine> Engine::Create(EngineOptions options, broker::Broker* broker,
