@@ -108,12 +108,13 @@ absl::StatusOr<v1::Job> Jobs::Accept(const TenantId& tenant, const v1::CreateJob
   if (*owner != tenant.value)
     return NotFound(v1::ERROR_REASON_JOB_NOT_FOUND, "tenant", absl::StrCat("tenants/", *owner));
   if (absl::Status status = CheckJob(request); !status.ok()) return status;
-  absl::MutexLock lock(&mutex_);
+  Stripe& mine = StripeFor(tenant);
+  absl::MutexLock lock(&mine.mutex);
   if (!request.request_id().empty()) {
-    auto it = requests_.find({tenant, request.request_id()});
-    if (it != requests_.end()) {
-      auto first = jobs_.find({tenant, it->second});
-      if (first != jobs_.end()) {
+    auto it = mine.requests.find({tenant, request.request_id()});
+    if (it != mine.requests.end()) {
+      auto first = mine.jobs.find({tenant, it->second});
+      if (first != mine.jobs.end()) {
         *durable_number = first->second->durable_number;
         return first->second->job;
       }
@@ -123,7 +124,7 @@ absl::StatusOr<v1::Job> Jobs::Accept(const TenantId& tenant, const v1::CreateJob
   if (!place.ok()) return place.status();
   // Random: a number would tell one tenant how many jobs the others have made.
   std::string id = request.job_id().empty() ? absl::StrCat("job-", RandomId(16)) : request.job_id();
-  if (jobs_.count({tenant, id}) > 0) {
+  if (mine.jobs.count({tenant, id}) > 0) {
     return MakeError(absl::StatusCode::kAlreadyExists, v1::ERROR_REASON_ALREADY_EXISTS,
                      absl::StrCat("the job exists already: ", id), {{"name", id}});
   }
@@ -149,9 +150,9 @@ absl::StatusOr<v1::Job> Jobs::Accept(const TenantId& tenant, const v1::CreateJob
   record->id = id;
   record->request_id = request.request_id();
   record->record = core_->recorder.NewId();
-  jobs_[{tenant, id}] = record;
+  mine.jobs[{tenant, id}] = record;
   core_->accounts->AddJob(tenant);
-  if (!request.request_id().empty()) requests_[{tenant, request.request_id()}] = id;
+  if (!request.request_id().empty()) mine.requests[{tenant, request.request_id()}] = id;
   STRIDE_CRASH_POINT("job.before_acceptance");
   {
     Locked engine_lock(*core_);
@@ -209,8 +210,9 @@ absl::Status Jobs::SubmitAll(const RecordPtr& record, const v1::Job& job, absl::
 // Called on engine threads without the engine's lock; the job may be gone by then. Many tasks
 // change before anybody has looked: one look is for all of them.
 std::function<void(TaskState)> Jobs::ObserverOf(const RecordPtr& record) {
-  auto look = [this, weak = std::weak_ptr<Record>(record), asked = record->look_asked] {
-    absl::MutexLock lock(&mutex_);
+  auto look = [this, mine = &StripeFor(record->tenant), weak = std::weak_ptr<Record>(record),
+               asked = record->look_asked] {
+    absl::MutexLock lock(&mine->mutex);
     asked->store(false);  // what changes from here on is seen by the next
     if (RecordPtr record = weak.lock()) Update(record);
   };
@@ -282,7 +284,8 @@ void Jobs::Restore(uint64_t id, const recovery::JobRecord& record, const Restore
     auto array = things.arrays.find(array_id);
     if (array != things.arrays.end()) restored->named_results.push_back(array->second);
   }
-  absl::MutexLock lock(&mutex_);
+  Stripe& mine = StripeFor(restored->tenant);
+  absl::MutexLock lock(&mine.mutex);
   Locked engine_lock(*core_);
   for (uint64_t task_id : record.tasks()) {
     auto unfinished = things.unfinished.find(task_id);
@@ -304,9 +307,9 @@ void Jobs::Restore(uint64_t id, const recovery::JobRecord& record, const Restore
     if (restored->cancel_requested && task != nullptr) scheduler_->Cancel(task);
   }
   if (core_->durability != nullptr) RestoreRow(*restored, record.durable());
-  jobs_[{restored->tenant, restored->id}] = restored;
+  mine.jobs[{restored->tenant, restored->id}] = restored;
   if (!restored->request_id.empty())
-    requests_[{restored->tenant, restored->request_id}] = restored->id;
+    mine.requests[{restored->tenant, restored->request_id}] = restored->id;
 }
 
 // Both locks are held.
@@ -338,7 +341,8 @@ void Jobs::RestoreFromDisk(const durable::JobRow& row) {
   record->record = core_->recorder.NewId();
   // Above all that a watcher may have seen of it.
   record->num_forgotten_events = absl::ToUnixSeconds(core_->Now());
-  absl::MutexLock lock(&mutex_);
+  Stripe& mine = StripeFor(record->tenant);
+  absl::MutexLock lock(&mine.mutex);
   v1::Job end;
   if (!row.ended.empty() && end.ParseFromString(row.ended) && IsFinal(end.state())) {
     end.mutable_operations()->Swap(record->job.mutable_operations());
@@ -349,8 +353,8 @@ void Jobs::RestoreFromDisk(const durable::JobRow& row) {
     record->place = core_->accounts->RestoreJob(record->tenant);
     if (absl::Status status = Rerun(record, row); !status.ok()) EndUnrun(record, status);
   }
-  jobs_[{record->tenant, record->id}] = record;
-  if (!record->request_id.empty()) requests_[{record->tenant, record->request_id}] = record->id;
+  mine.jobs[{record->tenant, record->id}] = record;
+  if (!record->request_id.empty()) mine.requests[{record->tenant, record->request_id}] = record->id;
   if (IsFinal(record->job.state())) {
     Locked engine_lock(*core_);
     v1::WatchJobResponse event;
@@ -417,8 +421,10 @@ void Jobs::EndUnrun(const RecordPtr& record, const absl::Status& status) {
 }
 
 void Jobs::UpdateAll() {
-  absl::MutexLock lock(&mutex_);
-  for (const auto& [key, record] : jobs_) Update(record);
+  for (Stripe& stripe : stripes_) {
+    absl::MutexLock lock(&stripe.mutex);
+    for (const auto& [key, record] : stripe.jobs) Update(record);
+  }
 }
 
 void Jobs::Abandon(const RecordPtr& record) {
@@ -577,18 +583,20 @@ void Jobs::TellEnd(const Record& record, const absl::Status& outcome) const {
   core_->options.job_ended(end);
 }
 
-absl::StatusOr<Jobs::RecordPtr> Jobs::Find(const TenantId& tenant, const std::string& name) {
+absl::StatusOr<Jobs::RecordPtr> Jobs::Find(const Stripe& stripe, const TenantId& tenant,
+                                           const std::string& name) {
   auto parsed = session::ParseTenantResource(name, "jobs", "name");
   if (!parsed.ok()) return parsed.status();
-  auto it = jobs_.find({tenant, parsed->id});
-  if (it == jobs_.end() || parsed->tenant != tenant.value)
+  auto it = stripe.jobs.find({tenant, parsed->id});
+  if (it == stripe.jobs.end() || parsed->tenant != tenant.value)
     return NotFound(v1::ERROR_REASON_JOB_NOT_FOUND, "job", name);
   return it->second;
 }
 
 absl::StatusOr<v1::Job> Jobs::Get(const TenantId& tenant, const std::string& name) {
-  absl::MutexLock lock(&mutex_);
-  auto record = Find(tenant, name);
+  Stripe& mine = StripeFor(tenant);
+  absl::MutexLock lock(&mine.mutex);
+  auto record = Find(mine, tenant, name);
   if (!record.ok()) return record.status();
   return (*record)->job;
 }
@@ -602,10 +610,11 @@ absl::StatusOr<v1::ListJobsResponse> Jobs::List(const TenantId& tenant,
   auto page_size = PageSize(request.page_size());
   if (!page_size.ok()) return page_size.status();
   v1::ListJobsResponse response;
-  absl::MutexLock lock(&mutex_);
+  Stripe& mine = StripeFor(tenant);
+  absl::MutexLock lock(&mine.mutex);
   std::string last;
-  for (auto it = jobs_.upper_bound({tenant, request.page_token()});
-       it != jobs_.end() && it->first.first == tenant; ++it) {
+  for (auto it = mine.jobs.upper_bound({tenant, request.page_token()});
+       it != mine.jobs.end() && it->first.first == tenant; ++it) {
     if (response.jobs_size() == *page_size) {
       response.set_next_page_token(last);
       break;
@@ -625,8 +634,9 @@ absl::StatusOr<v1::Job> Jobs::Cancel(const TenantId& tenant, const std::string& 
 
 absl::StatusOr<v1::Job> Jobs::Cancel(const TenantId& tenant, const std::string& name,
                                      uint64_t* durable_number) {
-  absl::MutexLock lock(&mutex_);
-  auto record = Find(tenant, name);
+  Stripe& mine = StripeFor(tenant);
+  absl::MutexLock lock(&mine.mutex);
+  auto record = Find(mine, tenant, name);
   if (!record.ok()) return record.status();
   if (IsFinal((*record)->job.state())) return (*record)->job;
   (*record)->cancel_requested = true;
@@ -642,8 +652,9 @@ absl::StatusOr<v1::Job> Jobs::Cancel(const TenantId& tenant, const std::string& 
 }
 
 absl::Status Jobs::Delete(const TenantId& tenant, const std::string& name) {
-  absl::MutexLock lock(&mutex_);
-  auto record = Find(tenant, name);
+  Stripe& mine = StripeFor(tenant);
+  absl::MutexLock lock(&mine.mutex);
+  auto record = Find(mine, tenant, name);
   if (!record.ok()) return record.status();
   if (!IsFinal((*record)->job.state())) {
     return MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_WRONG_STATE,
@@ -655,7 +666,10 @@ absl::Status Jobs::Delete(const TenantId& tenant, const std::string& name) {
     Locked engine_lock(*core_);
     Forget(**record);
   }
-  jobs_.erase({tenant, parsed->id});
+  // Unless that request has made another job since.
+  const auto request = mine.requests.find({tenant, (*record)->request_id});
+  if (request != mine.requests.end() && request->second == parsed->id) mine.requests.erase(request);
+  mine.jobs.erase({tenant, parsed->id});
   return absl::OkStatus();
 }
 
@@ -663,13 +677,14 @@ absl::StatusOr<std::vector<v1::WatchJobResponse>> Jobs::NextEvents(const TenantI
                                                                    const std::string& name,
                                                                    uint64_t after_sequence,
                                                                    absl::Time deadline) {
-  absl::MutexLock lock(&mutex_);
-  auto record = Find(tenant, name);
+  Stripe& mine = StripeFor(tenant);
+  absl::MutexLock lock(&mine.mutex);
+  auto record = Find(mine, tenant, name);
   if (!record.ok()) return record.status();
   const Record& job = **record;
   auto num_events = [&] { return job.num_forgotten_events + job.events.size(); };
   auto told = [&] { return num_events() > after_sequence || IsFinal(job.job.state()); };
-  Await(mutex_, absl::Condition(&told), deadline);
+  Await(mine.mutex, absl::Condition(&told), deadline);
   // A fresh watcher gets the present state; what led to it is of no use to it.
   if (after_sequence == 0 && !job.events.empty())
     return std::vector<v1::WatchJobResponse>{job.events.back()};
@@ -680,18 +695,21 @@ absl::StatusOr<std::vector<v1::WatchJobResponse>> Jobs::NextEvents(const TenantI
 }
 
 void Jobs::Retire(absl::Time now) {
-  absl::MutexLock lock(&mutex_);
-  for (auto it = jobs_.begin(); it != jobs_.end();) {
-    bool old = IsFinal(it->second->job.state()) &&
-               it->second->final_time + core_->options.job_retention < now;
-    if (old) {
+  for (Stripe& stripe : stripes_) {
+    absl::MutexLock lock(&stripe.mutex);
+    const auto num_retired = std::erase_if(stripe.jobs, [&](const auto& entry) {
+      Record& record = *entry.second;
+      const bool old =
+          IsFinal(record.job.state()) && record.final_time + core_->options.job_retention < now;
+      if (!old) return false;
       Locked engine_lock(*core_);
-      Forget(*it->second);
-    }
-    it = old ? jobs_.erase(it) : std::next(it);
-  }
-  for (auto it = requests_.begin(); it != requests_.end();) {
-    it = jobs_.count({it->first.first, it->second}) == 0 ? requests_.erase(it) : std::next(it);
+      Forget(record);
+      return true;
+    });
+    if (num_retired == 0) continue;
+    std::erase_if(stripe.requests, [&](const auto& request) {
+      return stripe.jobs.count({request.first.first, request.second}) == 0;
+    });
   }
 }
 

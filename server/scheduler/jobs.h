@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <map>
 #include <memory>
@@ -9,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "server/base/stripe.h"
 #include "server/scheduler/core.h"
 #include "server/scheduler/engine.h"
 #include "server/scheduler/operations.h"
@@ -88,6 +90,15 @@ class Jobs {
   };
   using RecordPtr = std::shared_ptr<Record>;
 
+  // Jobs of the tenants of one stripe. Its lock is held while a job's operations are accepted, and
+  // "our lock" wherever one is spoken of; the engine's is taken under it.
+  struct alignas(64) Stripe {
+    absl::Mutex mutex;
+    std::map<std::pair<TenantId, std::string>, RecordPtr> jobs ABSL_GUARDED_BY(mutex);
+    std::map<std::pair<TenantId, std::string>, std::string> requests
+        ABSL_GUARDED_BY(mutex);  // request_id -> job id
+  };
+
   absl::StatusOr<v1::Job> Accept(const TenantId& tenant, const v1::CreateJobRequest& request,
                                  uint64_t* durable_number);
   absl::StatusOr<v1::Job> Cancel(const TenantId& tenant, const std::string& name,
@@ -97,7 +108,9 @@ class Jobs {
   void RestoreRow(Record& record, uint64_t row);
   // Both locks are held.
   void Keep(Record& record);
-  absl::StatusOr<RecordPtr> Find(const TenantId& tenant, const std::string& name);
+  static absl::StatusOr<RecordPtr> Find(const Stripe& stripe, const TenantId& tenant,
+                                        const std::string& name)
+      ABSL_SHARED_LOCKS_REQUIRED(stripe.mutex);
   absl::Status SubmitAll(const RecordPtr& record, const v1::Job& job, absl::Time deadline);
   std::function<void(TaskState)> ObserverOf(const RecordPtr& record);
   void Abandon(const RecordPtr& record);
@@ -130,10 +143,8 @@ class Jobs {
   Core* const core_;
   Scheduler* const scheduler_;
   Operations* const operations_;
-  absl::Mutex mutex_;
-  std::map<std::pair<TenantId, std::string>, RecordPtr> jobs_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::pair<TenantId, std::string>, std::string> requests_
-      ABSL_GUARDED_BY(mutex_);  // request_id -> job id
+  Stripe& StripeFor(const TenantId& tenant) { return stripes_[StripeOf(tenant)]; }
+  std::array<Stripe, kNumStripes> stripes_;
 };
 
 }  // namespace stride::scheduler

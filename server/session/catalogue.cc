@@ -220,7 +220,8 @@ absl::StatusOr<std::shared_ptr<Array>> Catalogue::RemoveArray(const TenantId& te
 
 std::vector<std::shared_ptr<Array>> Catalogue::TakeExpiredArrays(absl::Time now) {
   std::vector<std::shared_ptr<Array>> taken;
-  for (auto it = named_.begin(); it != named_.end();) {
+  auto it = named_.lower_bound(next_looked_at_);
+  for (int i = 0; i < kMostLookedAt && it != named_.end(); ++i) {
     if (it->second->expire_time <= now) {
       taken.push_back(it->second);
       TellRemoved(*it->second);
@@ -229,6 +230,7 @@ std::vector<std::shared_ptr<Array>> Catalogue::TakeExpiredArrays(absl::Time now)
       ++it;
     }
   }
+  next_looked_at_ = it != named_.end() ? it->first : Key();
   return taken;
 }
 

@@ -95,6 +95,9 @@ class Catalogue {
   // Returns what was removed, so that its memory goes when the caller drops it.
   absl::StatusOr<std::shared_ptr<Array>> RemoveArray(const TenantId& tenant, const ArrayName& name,
                                                      absl::Time now);
+  // Of so many at most: the next call goes on behind them. Others wait meanwhile, and a tenant may
+  // have millions.
+  static constexpr int kMostLookedAt = 10000;
   std::vector<std::shared_ptr<Array>> TakeExpiredArrays(absl::Time now);
 
   // In name order, from `token` on (exclusive); `next` gets the token of the next page or stays
@@ -116,9 +119,10 @@ class Catalogue {
       return order != 0 ? order < 0 : a.second < b.second;
     }
   };
+  using Key = std::pair<TenantId, std::string>;
   using KeyView = std::pair<const TenantId&, std::string_view>;
   template <typename T>
-  using ByKey = std::map<std::pair<TenantId, std::string>, std::shared_ptr<T>, KeyLess>;
+  using ByKey = std::map<Key, std::shared_ptr<T>, KeyLess>;
   using SessionMap = ByKey<Session>;
   void Close(Session& session);
   // Null: there is none, or it is closed.
@@ -132,6 +136,7 @@ class Catalogue {
   // it is gone.
   std::array<std::shared_ptr<Session>, kNumStripes> latest_;
   ByKey<Array> named_;
+  Key next_looked_at_;  // of the named arrays, by TakeExpiredArrays
 };
 
 }  // namespace stride::session

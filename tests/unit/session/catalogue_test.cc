@@ -79,6 +79,35 @@ TEST(Catalogue, FindsSessionsByTheirNames) {
   EXPECT_TRUE(absl::IsNotFound(find(kTenant, "sessions/b").status())) << "though it was found last";
 }
 
+TEST(Catalogue, OfMillionsOfNamedArraysSomeAreLookedAtForTheirEnd) {
+  Catalogue catalogue;
+  constexpr int kArrays = 5 * Catalogue::kMostLookedAt / 2;
+  for (int i = 0; i < kArrays; ++i) {
+    auto array = std::make_shared<Array>();
+    if (i % 2 == 0) array->expire_time = kNow;
+    const TenantId tenant{absl::StrCat("t", i % 3)};
+    ASSERT_TRUE(
+        catalogue
+            .AddArray(tenant, {.tenant = tenant.value, .id = absl::StrCat("a", i)}, array, kNow)
+            .ok());
+  }
+  size_t taken = 0;
+  for (int i = 0; i < 3; ++i) {
+    const size_t now = catalogue.TakeExpiredArrays(kNow).size();
+    EXPECT_LT(now, Catalogue::kMostLookedAt);
+    EXPECT_GT(now, 0u);
+    taken += now;
+  }
+  EXPECT_EQ(taken, kArrays / 2);
+  EXPECT_EQ(catalogue.TakeExpiredArrays(kNow).size(), 0u);
+  auto late = std::make_shared<Array>();
+  late->expire_time = kNow;
+  ASSERT_TRUE(catalogue.AddArray(TenantId{"t0"}, {.tenant = "t0", .id = "a"}, late, kNow).ok());
+  taken = catalogue.TakeExpiredArrays(kNow).size();
+  taken += catalogue.TakeExpiredArrays(kNow).size();
+  EXPECT_EQ(taken, 1u) << "it begins anew";
+}
+
 TEST(Catalogue, NamesWhatItKeeps) {
   Catalogue catalogue;
   auto session = catalogue.CreateSession(kTenant, "s", absl::Hours(1), kNow, 5);
