@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "server/base/ids.h"
 #include "server/broker/compiled_module.h"
 #include "server/wire/plan.pb.h"
 
@@ -22,11 +23,13 @@ class Compiler {
                                                        const wire::Code& code) = 0;
 
   // `done` is called exactly once: at once on this thread when the module is in memory, else on a
-  // compiler thread. Equal requests under way are joined. INVALID_ARGUMENT (COMPILE_FAILED, with
+  // compiler thread. Equal requests under way are joined; otherwise each tenant waits for its own
+  // alone, as long as not too many ask at once. INVALID_ARGUMENT (COMPILE_FAILED, with
   // the log) when the code is wrong, or (UNKNOWN_ENTRY, metadata `entry`) when it lacks a kernel
   // that was asked for; DEADLINE_EXCEEDED when it took too long; ABORTED when the
   // compiler died.
-  virtual void Compile(const std::string& target, const wire::Code& code, Done done) = 0;
+  virtual void Compile(const TenantId& tenant, const std::string& target, const wire::Code& code,
+                       Done done) = 0;
 };
 
 }  // namespace stride::broker

@@ -28,7 +28,11 @@ CompilerPool::CompilerPool(CompilerOptions options, Spawner* spawner)
       memory_(options_.memory_bytes, options_.memory_modules),
       files_(options_.cache_directory, options_.disk_bytes) {
   absl::MutexLock lock(&mutex_);
-  for (const auto& [name, kind] : options_.kinds) queues_[name].kind = kind;
+  for (const auto& [name, kind] : options_.kinds) {
+    queues_.emplace(
+        name, Queue{.kind = kind,
+                    .jobs = CompileQueue(options_.num_compilers, options_.num_more_compilers)});
+  }
 }
 
 const CompilerOptions::Kind* CompilerPool::FindKind(const std::string& target) const {
@@ -46,8 +50,9 @@ std::shared_ptr<const CompiledModule> CompilerPool::Lookup(const std::string& ta
   return memory_.Find(KeyOf(target, SerializeCode(code)));
 }
 
-void CompilerPool::Compile(const std::string& target, const wire::Code& code, Done done) {
-  Job job{.key = {}, .target = target, .code = SerializeCode(code)};
+void CompilerPool::Compile(const TenantId& tenant, const std::string& target,
+                           const wire::Code& code, Done done) {
+  Job job{.tenant = tenant, .key = {}, .target = target, .code = SerializeCode(code)};
   job.key = KeyOf(target, job.code);
   if (Module module = memory_.Find(job.key)) return done(std::move(module));
   if (FindKind(target) == nullptr) {
@@ -56,32 +61,49 @@ void CompilerPool::Compile(const std::string& target, const wire::Code& code, Do
   {
     absl::MutexLock lock(&mutex_);
     if (!stopping_) {
-      std::vector<Done>& waiting = waiting_[job.key];
-      waiting.push_back(std::move(done));
-      if (waiting.size() == 1) Enqueue(std::move(job));
+      Waiting& waiting = waiting_[job.key];
+      waiting.calls.push_back(std::move(done));
+      // Another's place in the queue may be far behind one's own.
+      if (waiting.begun || !waiting.tenants.insert(tenant).second) return;
+      Queue& queue = QueueFor(target);
+      queue.jobs.Add(std::move(job));
+      StartThread(queue);
       return;
     }
   }
   done(ShuttingDown());
 }
 
-void CompilerPool::Enqueue(Job job) {
-  Queue& queue = queues_.at(job.target.substr(0, job.target.find(':')));
-  queue.jobs.push_back(std::move(job));
-  bool all_busy = queue.num_idle < static_cast<int>(queue.jobs.size());
-  if (all_busy && queue.num_threads < options_.num_compilers) {
-    ++queue.num_threads;
-    threads_.emplace_back([this, &queue] { RunThread(&queue); });
+CompilerPool::Queue& CompilerPool::QueueFor(const std::string& target) {
+  return queues_.at(target.substr(0, target.find(':')));
+}
+
+void CompilerPool::StartThread(Queue& queue) {
+  if (queue.num_idle >= static_cast<int>(queue.jobs.num_waiting())) return;
+  const bool one_of_few = queue.num_threads < options_.num_compilers;
+  const bool all_at_work = queue.jobs.num_running() == queue.num_threads;
+  if (!one_of_few && !(all_at_work && queue.jobs.CanBegin())) return;
+  ++queue.num_threads;
+  threads_.emplace_back([this, &queue] { RunThread(&queue); });
+}
+
+std::optional<CompilerPool::Job> CompilerPool::Begin(Queue& queue) {
+  while (queue.jobs.CanBegin()) {
+    Job job = queue.jobs.Begin();
+    auto waiting = waiting_.find(job.key);
+    if (waiting != waiting_.end() && !std::exchange(waiting->second.begun, true)) return job;
+    queue.jobs.End(job.tenant);
   }
+  return std::nullopt;
 }
 
 void CompilerPool::RunThread(Queue* queue) {
   std::unique_ptr<CompilerProcess> process;
   auto due = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return stopping_ || !queue->jobs.empty();
+    return stopping_ || queue->jobs.CanBegin();
   };
   for (;;) {
-    Job job;
+    std::optional<Job> job;
     {
       absl::MutexLock lock(&mutex_);
       ++queue->num_idle;
@@ -90,14 +112,15 @@ void CompilerPool::RunThread(Queue* queue) {
       --queue->num_idle;
       if (stopping_) break;
       if (woken) {
-        job = std::move(queue->jobs.front());
-        queue->jobs.pop_front();
+        job = Begin(*queue);
+        if (!job.has_value()) continue;
+        StartThread(*queue);  // for others, who do not wait for this one
       }
     }
-    if (job.key.empty()) {
+    if (!job.has_value()) {
       process.reset();
     } else {
-      Finish(job.key, Make(*queue, job, &process));
+      Finish(*queue, *job, Make(*queue, *job, &process));
     }
   }
 }
@@ -168,15 +191,16 @@ absl::StatusOr<CompilerPool::Module> CompilerPool::Keep(const Job& job, wire::Co
   return module;
 }
 
-void CompilerPool::Finish(const std::string& key, const absl::StatusOr<Module>& result) {
-  std::vector<Done> waiting;
+void CompilerPool::Finish(Queue& queue, const Job& job, const absl::StatusOr<Module>& result) {
+  std::vector<Done> calls;
   {
     absl::MutexLock lock(&mutex_);
-    auto found = waiting_.find(key);
-    waiting = std::move(found->second);
+    queue.jobs.End(job.tenant);
+    auto found = waiting_.find(job.key);
+    calls = std::move(found->second.calls);
     waiting_.erase(found);
   }
-  for (Done& done : waiting) done(result);
+  for (Done& done : calls) done(result);
 }
 
 void CompilerPool::Shutdown() {
@@ -188,13 +212,13 @@ void CompilerPool::Shutdown() {
     threads.swap(threads_);
   }
   for (std::thread& thread : threads) thread.join();
-  std::map<std::string, std::vector<Done>> waiting;
+  std::map<std::string, Waiting> waiting;
   {
     absl::MutexLock lock(&mutex_);
     waiting.swap(waiting_);
   }
-  for (auto& [key, calls] : waiting) {
-    for (Done& done : calls) done(ShuttingDown());
+  for (auto& [key, one] : waiting) {
+    for (Done& done : one.calls) done(ShuttingDown());
   }
 }
 

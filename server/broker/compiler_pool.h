@@ -1,9 +1,10 @@
 #pragma once
 
 #include <atomic>
-#include <deque>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "server/broker/compile_queue.h"
 #include "server/broker/compiler.h"
 #include "server/broker/compiler_process.h"
 #include "server/broker/module_cache.h"
@@ -27,6 +29,8 @@ struct CompilerOptions {
   std::map<std::string, Kind> kinds;  // by the part of a target before its colon
   std::string cache_directory;        // empty: memory only
   int num_compilers = 2;              // processes of a kind, at most
+  // And so many more for tenants who have nothing being compiled: they wait for nobody's code.
+  int num_more_compilers = 6;
   absl::Duration timeout = absl::Seconds(60);
   absl::Duration idle_time = absl::Seconds(60);  // a process unused for so long is let go
   int max_compilations = 64;  // of one process, so that what it leaks stays small
@@ -46,33 +50,42 @@ class CompilerPool : public Compiler {
 
   std::shared_ptr<const CompiledModule> Lookup(const std::string& target,
                                                const wire::Code& code) override;
-  void Compile(const std::string& target, const wire::Code& code, Done done) override;
+  void Compile(const TenantId& tenant, const std::string& target, const wire::Code& code,
+               Done done) override;
 
   // Kills the processes, answers what waits with UNAVAILABLE, joins the threads.
   void Shutdown();
 
  private:
-  struct Job {
-    std::string key, target, code;
-  };
+  using Job = CompileQueue::Job;
   struct Queue {
     CompilerOptions::Kind kind;
-    std::deque<Job> jobs;
+    CompileQueue jobs;
     int num_threads = 0;
     int num_idle = 0;
+  };
+  // For one code.
+  struct Waiting {
+    std::vector<Done> calls;
+    std::set<TenantId> tenants;  // in whose queue it is
+    bool begun = false;
   };
   using Module = std::shared_ptr<const CompiledModule>;
 
   const CompilerOptions::Kind* FindKind(const std::string& target) const;
   std::string KeyOf(const std::string& target, const std::string& code) const;
-  void Enqueue(Job job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Queue& QueueFor(const std::string& target) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // A thread more, if there is work for it.
+  void StartThread(Queue& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The next one that nobody else has made or makes; none: there is no such.
+  std::optional<Job> Begin(Queue& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RunThread(Queue* queue);
   absl::StatusOr<Module> Make(const Queue& queue, const Job& job,
                               std::unique_ptr<CompilerProcess>* process);
   absl::StatusOr<CompilerProcess::Output> RunProcess(const std::string& executable, const Job& job,
                                                      std::unique_ptr<CompilerProcess>* process);
   absl::StatusOr<Module> Keep(const Job& job, wire::CompileReply reply, const std::string& object);
-  void Finish(const std::string& key, const absl::StatusOr<Module>& result);
+  void Finish(Queue& queue, const Job& job, const absl::StatusOr<Module>& result);
   // Lets Shutdown kill the process while it compiles. False when it is too late to begin.
   bool SetRunning(CompilerProcess* process, bool running);
 
@@ -84,7 +97,7 @@ class CompilerPool : public Compiler {
 
   absl::Mutex mutex_;
   std::map<std::string, Queue> queues_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::string, std::vector<Done>> waiting_ ABSL_GUARDED_BY(mutex_);  // by key
+  std::map<std::string, Waiting> waiting_ ABSL_GUARDED_BY(mutex_);  // by key
   std::vector<CompilerProcess*> running_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::thread> threads_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

@@ -61,7 +61,7 @@ absl::StatusOr<v1::Function> Functions::Create(const TenantId& tenant,
   if (auto targets = Targets(read->device_kind); !targets.ok()) return targets.status();
   const Key key{tenant, request.function_id()};
   if (absl::Status status = Reserve(key); !status.ok()) return status;
-  absl::Status compiled = Compile(*read, deadline);
+  absl::Status compiled = Compile(tenant, *read, deadline);
   uint64_t number = 0;
   auto lock = std::make_unique<Locked>(*core_);
   creating_.erase(key);
@@ -119,7 +119,8 @@ absl::StatusOr<std::set<std::string>> Functions::Targets(const std::string& devi
 }
 
 // For every device that may run it; their code is then there when it is first used.
-absl::Status Functions::Compile(const ops::ClientFunction& function, absl::Time deadline) {
+absl::Status Functions::Compile(const TenantId& tenant, const ops::ClientFunction& function,
+                                absl::Time deadline) {
   auto codes = ops::TrialCodes(function);
   if (!codes.ok()) return codes.status();
   auto targets = Targets(function.device_kind);
@@ -129,7 +130,7 @@ absl::Status Functions::Compile(const ops::ClientFunction& function, absl::Time 
   for (const std::string& target : *targets) {
     for (const wire::Code& code : *codes) {
       core_->broker->compiler().Compile(
-          target, code, [outcome](const auto& result) { outcome->End(result.status()); });
+          tenant, target, code, [outcome](const auto& result) { outcome->End(result.status()); });
     }
   }
   auto done = [&outcome] { return outcome->left == 0; };

@@ -56,7 +56,8 @@ class Functions {
   // Takes the name for a function to be made.
   absl::Status Reserve(const Key& key);
   void Save(const Key& key, const Entry& entry);
-  absl::Status Compile(const ops::ClientFunction& function, absl::Time deadline);
+  absl::Status Compile(const TenantId& tenant, const ops::ClientFunction& function,
+                       absl::Time deadline);
   // The targets that the function is compiled for: those of its kind of device.
   absl::StatusOr<std::set<std::string>> Targets(const std::string& device_kind) const;
 

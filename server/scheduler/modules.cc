@@ -247,9 +247,9 @@ absl::Status Modules::AddKernels(const TenantId& tenant, int device, const wire:
   using Compiled = std::shared_ptr<const broker::CompiledModule>;
   const std::string& target = core_->broker->devices()[device].target();
   auto compiled = std::make_shared<Promise<Compiled>>();
-  core_->broker->compiler().Compile(target, code, [compiled](absl::StatusOr<Compiled> result) {
-    compiled->Set(std::move(result));
-  });
+  core_->broker->compiler().Compile(
+      tenant, target, code,
+      [compiled](absl::StatusOr<Compiled> result) { compiled->Set(std::move(result)); });
   auto result = compiled->Wait(deadline);
   if (!result.ok()) return AtModule(result.status(), code.source());
   absl::StrAppend(module->mutable_log(), (*result)->log);

@@ -109,7 +109,8 @@ bool Scheduler::HaveCode(const std::shared_ptr<Task>& task) {
   task->compile_start = core_->Now();
   // Off the lock: the compiler may call back at once.
   core_->executor.Run([this, task, target] {
-    core_->broker->compiler().Compile(target, *task->plan().code, [this, task](auto module) {
+    const wire::Code& code = *task->plan().code;
+    core_->broker->compiler().Compile(task->tenant, target, code, [this, task](auto module) {
       Locked lock(*core_, task->tenant);
       task->compile_requested = false;
       task->compile_end = core_->Now();

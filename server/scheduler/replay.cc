@@ -219,7 +219,8 @@ bool Scheduler::HaveReplay(const std::shared_ptr<Task>& task) {
     const std::vector<wire::Code>& codes = task->replay->graph.codes;
     for (size_t i = 0; i < codes.size(); ++i) {
       core_->broker->compiler().Compile(
-          target, codes[i], [one_ended, i](Module module) { one_ended(i, std::move(module)); });
+          task->tenant, target, codes[i],
+          [one_ended, i](Module module) { one_ended(i, std::move(module)); });
     }
     one_ended(codes.size(), Module(nullptr));
   });

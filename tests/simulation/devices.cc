@@ -389,7 +389,8 @@ std::shared_ptr<const broker::CompiledModule> Devices::Lookup(const std::string&
   return found == modules_.end() ? nullptr : found->second;
 }
 
-void Devices::Compile(const std::string& target, const wire::Code& code, Done done) {
+void Devices::Compile(const TenantId&, const std::string& target, const wire::Code& code,
+                      Done done) {
   world_->Sleep(world_->Latency());
   if (world_->Chance(hazards_->compile_fails)) {
     done(Killed());

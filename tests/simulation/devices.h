@@ -148,7 +148,8 @@ class Devices : public broker::Broker, public broker::Compiler {
 
   std::shared_ptr<const broker::CompiledModule> Lookup(const std::string& target,
                                                        const wire::Code& code) override;
-  void Compile(const std::string& target, const wire::Code& code, Done done) override;
+  void Compile(const TenantId& tenant, const std::string& target, const wire::Code& code,
+               Done done) override;
 
   // The daemon is gone, its workers not yet.
   void GoOnAlone();

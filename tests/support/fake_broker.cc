@@ -500,7 +500,8 @@ std::shared_ptr<const broker::CompiledModule> FakeBroker::Lookup(const std::stri
   return it == modules_.end() ? nullptr : it->second;
 }
 
-void FakeBroker::Compile(const std::string& target, const wire::Code& code, Done done) {
+void FakeBroker::Compile(const TenantId&, const std::string& target, const wire::Code& code,
+                         Done done) {
   if (!compile_error_.ok()) {
     done(compile_error_);
     return;

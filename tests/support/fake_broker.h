@@ -160,7 +160,8 @@ class FakeBroker : public broker::Broker, public broker::Compiler {
 
   std::shared_ptr<const broker::CompiledModule> Lookup(const std::string& target,
                                                        const wire::Code& code) override;
-  void Compile(const std::string& target, const wire::Code& code, Done done) override;
+  void Compile(const TenantId& tenant, const std::string& target, const wire::Code& code,
+               Done done) override;
 
   // Test side.
   // Of workers that start from now on; also while the engine runs.

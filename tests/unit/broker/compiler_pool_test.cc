@@ -18,6 +18,8 @@ namespace {
 namespace fs = std::filesystem;
 using Module = std::shared_ptr<const CompiledModule>;
 
+const TenantId kTenant{"a"}, kOther{"b"};
+
 class CompilerPoolTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -46,7 +48,7 @@ class CompilerPoolTest : public testing::Test {
   absl::StatusOr<Module> Compile(const std::string& text) {
     absl::StatusOr<Module> result = absl::InternalError("not called");
     absl::Notification called;
-    pool_->Compile("fake:1", Source(text), [&](absl::StatusOr<Module> module) {
+    pool_->Compile(kTenant, "fake:1", Source(text), [&](absl::StatusOr<Module> module) {
       result = std::move(module);
       called.Notify();
     });
@@ -108,7 +110,7 @@ TEST_F(CompilerPoolTest, EqualRequestsUnderWayAreJoined) {
   absl::Mutex mutex;
   std::vector<Module> modules;
   for (int i = 0; i < kRequests; ++i) {
-    pool_->Compile("fake:1", Source("slow"), [&](absl::StatusOr<Module> module) {
+    pool_->Compile(kTenant, "fake:1", Source("slow"), [&](absl::StatusOr<Module> module) {
       absl::MutexLock lock(&mutex);
       modules.push_back(*module);
     });
@@ -117,6 +119,37 @@ TEST_F(CompilerPoolTest, EqualRequestsUnderWayAreJoined) {
   mutex.Await(absl::Condition(
       +[](std::vector<Module>* modules) { return modules->size() == kRequests; }, &modules));
   for (const Module& module : modules) EXPECT_EQ(module, modules[0]);
+}
+
+// One's queue, and one that takes all the time it may, are nobody else's.
+TEST_F(CompilerPoolTest, ATenantDoesNotWaitForAnothersCode) {
+  options_.num_compilers = 1;
+  Restart();
+  absl::Mutex mutex;
+  int num_done = 0;
+  const auto count = [&](const absl::StatusOr<Module>&) {
+    absl::MutexLock lock(&mutex);
+    ++num_done;
+  };
+  pool_->Compile(kTenant, "fake:1", Source("hang"), count);
+  for (int i = 0; i < 100; ++i)
+    pool_->Compile(kTenant, "fake:1", Source(absl::StrCat("object ", i)), count);
+  const auto compile = [&](const std::string& text) {
+    absl::Notification called;
+    pool_->Compile(kOther, "fake:1", Source(text), [&](const absl::StatusOr<Module>& module) {
+      EXPECT_TRUE(module.ok()) << module.status();
+      called.Notify();
+    });
+    called.WaitForNotification();
+  };
+  compile("object x");
+  compile("object y");
+  compile("object 99");  // though it is in the queue already, as its last
+  {
+    absl::MutexLock lock(&mutex);
+    EXPECT_EQ(num_done, 1) << "what both wanted; the first in that queue goes on";
+  }
+  pool_->Shutdown();
 }
 
 TEST_F(CompilerPoolTest, WrongCodeCarriesTheLogAndIsNotKept) {
@@ -241,7 +274,7 @@ TEST_F(CompilerPoolTest, ShutdownAnswersEverything) {
   absl::Mutex mutex;
   std::vector<absl::Status> answers;
   for (const char* text : {"hang", "object x", "object y"}) {
-    pool_->Compile("fake:1", Source(text), [&](absl::StatusOr<Module> module) {
+    pool_->Compile(kTenant, "fake:1", Source(text), [&](absl::StatusOr<Module> module) {
       absl::MutexLock lock(&mutex);
       answers.push_back(module.status());
     });

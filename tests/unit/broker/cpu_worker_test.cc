@@ -64,7 +64,7 @@ class CpuWorkerTest : public testing::Test {
   static std::shared_ptr<const CompiledModule> Compile(const wire::Code& code) {
     absl::Notification called;
     std::shared_ptr<const CompiledModule> result;
-    broker_->compiler().Compile(broker_->devices()[0].target(), code,
+    broker_->compiler().Compile(TenantId{"t"}, broker_->devices()[0].target(), code,
                                 [&](absl::StatusOr<std::shared_ptr<const CompiledModule>> module) {
                                   EXPECT_TRUE(module.ok()) << module.status();
                                   if (module.ok()) result = *module;

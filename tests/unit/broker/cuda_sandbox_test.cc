@@ -126,7 +126,7 @@ class CudaSandboxTest : public testing::Test {
   static std::shared_ptr<const CompiledModule> Compile(Broker& broker) {
     std::shared_ptr<const CompiledModule> module;
     absl::Notification done;
-    broker.compiler().Compile(broker.devices()[0].target(), CodeOf(kSource),
+    broker.compiler().Compile(TenantId{"t"}, broker.devices()[0].target(), CodeOf(kSource),
                               [&](absl::StatusOr<std::shared_ptr<const CompiledModule>> result) {
                                 EXPECT_TRUE(result.ok()) << result.status();
                                 if (result.ok()) module = *result;
