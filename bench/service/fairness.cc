@@ -83,7 +83,7 @@ class Tenant {
     return response;
   }
 
-  // Sends the same requests in one Execute call, and reads to its end.
+  // One Execute call with these requests, read to its end.
   bool Execute(const v1::ExecuteRequest& first, const std::vector<v1::ExecuteRequest>& rest) {
     grpc::ClientContext context;
     context.AddMetadata("stride-tenant", name_);
@@ -129,6 +129,18 @@ class Tenant {
   std::shared_ptr<grpc::Channel> channel_;
 };
 
+// Waits for a job's end; false: it has failed, or is not there.
+bool Succeeds(Tenant& tenant, const std::string& job) {
+  v1::GetJobRequest request;
+  request.set_name(job);
+  for (;;) {
+    auto now = tenant.Call<v1::GetJobResponse>("/stride.v1.JobService/GetJob", request);
+    if (!now || now->job().state() == v1::Job::STATE_FAILED) return false;
+    if (now->job().state() == v1::Job::STATE_SUCCEEDED) return true;
+    std::this_thread::sleep_for(milliseconds(2));
+  }
+}
+
 // Keeps a tenant's queue full until it is destroyed.
 class Flood {
  public:
@@ -161,14 +173,7 @@ class Flood {
     return job ? job->job().name() : "";
   }
   void Await(const std::string& name) {
-    v1::GetJobRequest request;
-    request.set_name(name);
-    while (!broken_) {
-      auto job = tenant_.Call<v1::GetJobResponse>("/stride.v1.JobService/GetJob", request);
-      broken_ = !job || job->job().state() == v1::Job::STATE_FAILED;
-      if (job && job->job().state() == v1::Job::STATE_SUCCEEDED) break;
-      std::this_thread::sleep_for(milliseconds(2));
-    }
+    broken_ = broken_ || !Succeeds(tenant_, name);
     if (!broken_) done_ += kFloodOperations;
   }
 
@@ -205,53 +210,53 @@ class Neighbour {
   std::thread thread_;
 };
 
-// A session, so many small operations in a row, whose results it keeps, and its end.
-bool Rush(Tenant& tenant, const std::string& device) {
-  constexpr int kMessages = 20, kOperations = 1000;
+// Does it in a session of its own, which then ends.
+bool InSession(Tenant& tenant, const std::function<bool(const std::string&)>& work) {
   auto made = tenant.Call<v1::CreateSessionResponse>("/stride.v1.SessionService/CreateSession",
                                                      v1::CreateSessionRequest());
   if (!made) return false;
-  v1::ExecuteRequest first;
-  first.set_session(made->session().name());
-  std::vector<v1::ExecuteRequest> rest(kMessages);
-  uint64_t handle = 0;
-  for (v1::ExecuteRequest& request : rest) {
-    for (int i = 0; i < kOperations; ++i) {
-      v1::Operation* operation = request.add_commands()->mutable_operation();
-      *operation = Fill(1, device);
-      operation->add_outputs()->set_handle(++handle);
-    }
-  }
-  const bool executed = tenant.Execute(first, rest);
+  const bool done = work(made->session().name());
   v1::DeleteSessionRequest end;
   end.set_name(made->session().name());
   return tenant.Call<v1::DeleteSessionResponse>("/stride.v1.SessionService/DeleteSession", end) &&
-         executed;
+         done;
 }
 
-// An array of 64 KiB, a hundred times, in a session of its own.
+// So many small operations in a row, whose results are kept until the session ends.
+bool Rush(Tenant& tenant, const std::string& device) {
+  constexpr int kMessages = 20, kOperations = 1000;
+  return InSession(tenant, [&](const std::string& session) {
+    v1::ExecuteRequest first;
+    first.set_session(session);
+    std::vector<v1::ExecuteRequest> rest(kMessages);
+    uint64_t handle = 0;
+    for (v1::ExecuteRequest& request : rest) {
+      for (int i = 0; i < kOperations; ++i) {
+        v1::Operation* operation = request.add_commands()->mutable_operation();
+        *operation = Fill(1, device);
+        operation->add_outputs()->set_handle(++handle);
+      }
+    }
+    return tenant.Execute(first, rest);
+  });
+}
+
+// A hundred arrays of 64 KiB.
 bool Upload(Tenant& tenant, const std::string& device) {
   constexpr int kArrays = 100, kElements = 16 << 10;
-  auto made = tenant.Call<v1::CreateSessionResponse>("/stride.v1.SessionService/CreateSession",
-                                                     v1::CreateSessionRequest());
-  if (!made) return false;
-  bool sent = true;
-  v1::PutArrayRequest header, data;
-  data.set_data(std::string(4 * kElements, 'x'));
-  for (int i = 1; i <= kArrays && sent; ++i) {
-    header.mutable_header()->set_parent(made->session().name());
-    header.mutable_header()->set_array_id(std::to_string(i));
+  return InSession(tenant, [&](const std::string& session) {
+    v1::PutArrayRequest header, data;
+    header.mutable_header()->set_parent(session);
     header.mutable_header()->set_device(device);
-    auto* spec = header.mutable_header()->mutable_spec();
-    spec->set_data_type(v1::DATA_TYPE_FLOAT32);
-    spec->clear_shape();
-    spec->add_shape(kElements);
-    sent = tenant.Put(header, data);
-  }
-  v1::DeleteSessionRequest end;
-  end.set_name(made->session().name());
-  return tenant.Call<v1::DeleteSessionResponse>("/stride.v1.SessionService/DeleteSession", end) &&
-         sent;
+    header.mutable_header()->mutable_spec()->set_data_type(v1::DATA_TYPE_FLOAT32);
+    header.mutable_header()->mutable_spec()->add_shape(kElements);
+    data.set_data(std::string(4 * kElements, 'x'));
+    for (int i = 1; i <= kArrays; ++i) {
+      header.mutable_header()->set_array_id(std::to_string(i));
+      if (!tenant.Put(header, data)) return false;
+    }
+    return true;
+  });
 }
 
 // A job of as many operations as one may have, and one that is refused at its last.
@@ -267,14 +272,7 @@ bool SendJobs(Tenant& tenant, const std::string& device) {
   if (!made) return false;
   request.mutable_job()->mutable_operations(kOperations - 1)->mutable_ufunc()->set_function("none");
   if (tenant.Call<v1::CreateJobResponse>("/stride.v1.JobService/CreateJob", request)) return false;
-  v1::GetJobRequest get;
-  get.set_name(made->job().name());
-  for (;;) {
-    auto job = tenant.Call<v1::GetJobResponse>("/stride.v1.JobService/GetJob", get);
-    if (!job || job->job().state() == v1::Job::STATE_FAILED) return false;
-    if (job->job().state() == v1::Job::STATE_SUCCEEDED) return true;
-    std::this_thread::sleep_for(milliseconds(2));
-  }
+  return Succeeds(tenant, made->job().name());
 }
 
 // Seconds for each of a flood's operations, over a while in which it goes on.

@@ -2,10 +2,10 @@
 // with its task, and the timer is asked once for all of a stripe.
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <string_view>
 
 #include "server/base/error.h"
+#include "server/scheduler/in_parts.h"
 #include "server/scheduler/scheduler.h"
 
 namespace stride::scheduler {
@@ -14,8 +14,6 @@ namespace {
 // The timer keeps what it was asked for. So it is not asked for what is further away: deadlines
 // that come one before the other would each leave something there, for as long as a client likes.
 constexpr absl::Duration kFurthestLook = absl::Seconds(1);
-// Tasks that end in one section.
-constexpr int kPart = 256;
 
 absl::Status LateStatus(std::string_view text) {
   return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE, text);
@@ -47,29 +45,21 @@ void Scheduler::LookAtDeadlinesLater(int stripe) {
 
 void Scheduler::LookAtDeadlines(int stripe, absl::Time look) {
   Stripe& mine = stripes_[stripe];
-  const auto passed = [&] {
-    return !mine.deadlines.empty() && mine.deadlines.begin()->first.first <= core_->Now();
-  };
-  // Thousands may have the same one: in parts, and of all only what is under way.
-  for (bool all = false, more = true; more;) {
-    std::optional<Locked> lock;
-    all ? lock.emplace(*core_) : lock.emplace(*core_, stripe);
-    if (mine.next_look != look) return;  // another look comes, for one that is earlier
-    bool under_way = false;
-    for (int i = 0; i < kPart && passed(); ++i) {
-      const auto first = mine.deadlines.begin();
-      const std::shared_ptr<Task> task = first->second->shared_from_this();
-      under_way = !all && IsUnderWay(*task);
-      if (under_way) break;
-      mine.deadlines.erase(first);
-      DeadlinePassed(task);
+  // Thousands may have the same one.
+  InParts(*core_, stripe, [&] {
+    if (mine.next_look != look) return Step::kEnd;  // another look comes, for one that is earlier
+    const auto first = mine.deadlines.begin();
+    if (first == mine.deadlines.end() || first->first.first > core_->Now()) {
+      mine.next_look = absl::InfiniteFuture();
+      LookAtDeadlinesLater(stripe);
+      return Step::kEnd;
     }
-    all = under_way;
-    more = passed();
-    if (more) continue;
-    mine.next_look = absl::InfiniteFuture();
-    LookAtDeadlinesLater(stripe);
-  }
+    const std::shared_ptr<Task> task = first->second->shared_from_this();
+    if (IsUnderWay(*task) && !core_->HoldsAll()) return Step::kNeedsAll;
+    mine.deadlines.erase(first);
+    DeadlinePassed(task);
+    return Step::kDone;
+  });
 }
 
 void Scheduler::DeadlinePassed(const std::shared_ptr<Task>& task) {

@@ -1,20 +1,16 @@
 #include "server/scheduler/session_end.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
-#include "server/base/crash_point.h"
 #include "server/base/error.h"
+#include "server/scheduler/in_parts.h"
 
 namespace stride::scheduler {
 namespace {
 
 using session::Array;
 using session::Session;
-
-// Arrays of one section: a few hundred microseconds.
-constexpr int kPart = 256;
 
 // What makes its content, if that is the session's own: a view's buffer may be a named array's,
 // with work of other sessions.
@@ -48,22 +44,14 @@ void StopWork(Scheduler& scheduler, const Session& session, Array& array) {
 }  // namespace
 
 void EmptySession(Core* core, Scheduler* scheduler, Session& session) {
-  for (bool all = false, more = true; more;) {
-    std::optional<Locked> lock;
-    all ? lock.emplace(*core) : lock.emplace(*core, session.tenant);
-    bool stopped = false;
-    for (int i = 0; i < kPart && !session.arrays.empty(); ++i) {
-      const auto [handle, array] = *session.arrays.begin();
-      stopped = !all && IsUnderWay(session, *array);
-      if (stopped) break;
-      StopWork(*scheduler, session, *array);
-      core->catalogue.ReleaseHandle(session, handle);
-    }
-    all = stopped;
-    more = !session.arrays.empty();
-    lock.reset();
-    STRIDE_CRASH_POINT("session.part_gone");
-  }
+  InParts(*core, StripeOf(session.tenant), [&] {
+    if (session.arrays.empty()) return Step::kEnd;
+    const auto [handle, array] = *session.arrays.begin();
+    if (IsUnderWay(session, *array) && !core->HoldsAll()) return Step::kNeedsAll;
+    StopWork(*scheduler, session, *array);
+    core->catalogue.ReleaseHandle(session, handle);
+    return Step::kDone;
+  });
 }
 
 void EndSession(Core* core, Scheduler* scheduler, Session& session) {

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <memory>
-
 #include "server/scheduler/core.h"
 #include "server/scheduler/scheduler.h"
 #include "server/session/catalogue.h"

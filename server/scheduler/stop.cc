@@ -1,10 +1,9 @@
 // Scheduler: ending a task that is in its worker's queue, perhaps running.
-#include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "server/base/error.h"
 #include "server/scheduler/argument_text.h"
+#include "server/scheduler/in_parts.h"
 #include "server/scheduler/scheduler.h"
 #include "server/wire/status_page.h"
 
@@ -26,26 +25,14 @@ void Scheduler::Stop(const std::shared_ptr<Task>& task, absl::Status unrun, absl
 }
 
 void Scheduler::CancelAll(const TenantId& tenant, absl::Span<const std::shared_ptr<Task>> tasks) {
-  constexpr size_t kPart = 256;
-  while (!tasks.empty()) {
-    const auto part = tasks.first(std::min(kPart, tasks.size()));
-    tasks.remove_prefix(part.size());
-    std::vector<std::shared_ptr<Task>> under_way;
-    {
-      Locked lock(*core_, tenant);
-      for (const auto& task : part) {
-        if (task == nullptr) continue;
-        if (IsUnderWay(*task)) {
-          under_way.push_back(task);
-        } else {
-          Cancel(task);
-        }
-      }
-    }
-    if (under_way.empty()) continue;
-    Locked lock(*core_);
-    for (const auto& task : under_way) Cancel(task);
-  }
+  InParts(*core_, StripeOf(tenant), [&] {
+    if (tasks.empty()) return Step::kEnd;
+    const std::shared_ptr<Task>& task = tasks.front();
+    if (task != nullptr && IsUnderWay(*task) && !core_->HoldsAll()) return Step::kNeedsAll;
+    if (task != nullptr) Cancel(task);
+    tasks.remove_prefix(1);
+    return Step::kDone;
+  });
 }
 
 // Of the first task in flight, if it is to end. Its worker need not have answered the recall: a

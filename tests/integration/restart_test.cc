@@ -210,7 +210,7 @@ extern "C" __global__ void slow_change(double* x, const int* turns) {
 // A session's arrays go in parts. One that was cut off in the middle is there, as far as it had not
 // gone, and can be ended.
 TEST(RestartTest, AnEndOfASessionThatWasCutOffIsNoHalfOne) {
-  Daemon daemon({"--supervise"}, {}, {"STRIDE_CRASH_POINT=session.part_gone:2"});
+  Daemon daemon({"--supervise"}, {}, {"STRIDE_CRASH_POINT=scheduler.part_done:2"});
   const Rpc rpc(daemon.address());
   v1::GetSessionRequest get;
   get.set_name(

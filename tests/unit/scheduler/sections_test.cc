@@ -177,7 +177,6 @@ TEST_F(SectionsTest, AnotherTenantsSectionHoldsNobodyUp) {
   }
 }
 
-// What concerns all waits for those who are within, and they see it whole.
 // Bytes that come in, in place of others too, and go out again.
 TEST_F(SectionsTest, NorDoesItHoldUpAnUpload) {
   for (const wire::DeviceDescription& device : {HostDevice(0), StagedDevice(0)}) {
@@ -213,6 +212,7 @@ TEST_F(SectionsTest, NorTheEndOfASession) {
   end.join();
 }
 
+// What concerns all waits for those who are within, and they see it whole.
 TEST_F(SectionsTest, WhatConcernsAllWaitsForEverySection) {
   Start({HostDevice(0)}, {kA, kB});
   auto mine = Submit(kA, Fill(1));
