@@ -48,13 +48,18 @@ class EngineTest : public ::testing::Test {
 
   static absl::Time Soon() { return absl::Now() + absl::Seconds(20); }
 
-  absl::StatusOr<v1::Array> Put(uint64_t handle, std::vector<float> values,
-                                std::string device = "") {
+  // Of an upload of so many float32.
+  static v1::PutArrayRequest::Header HeaderOf(uint64_t handle, int64_t count) {
     v1::PutArrayRequest::Header header;
     header.set_parent("sessions/s");
     header.set_array_id(absl::StrCat(handle));
     header.mutable_spec()->set_data_type(v1::DATA_TYPE_FLOAT32);
-    header.mutable_spec()->add_shape(static_cast<int64_t>(values.size()));
+    header.mutable_spec()->add_shape(count);
+    return header;
+  }
+  absl::StatusOr<v1::Array> Put(uint64_t handle, std::vector<float> values,
+                                std::string device = "") {
+    v1::PutArrayRequest::Header header = HeaderOf(handle, static_cast<int64_t>(values.size()));
     header.set_device(device);
     auto upload = engine_->BeginUpload(kTenant, header, Soon());
     if (!upload.ok()) return upload.status();
@@ -618,13 +623,8 @@ TEST_F(EngineTest, AnInputMovesToTheDeviceThatWasAskedFor) {
 
 TEST_F(EngineTest, CancelledAndLateWorkNeverRuns) {
   Start({HostDevice(0)}, /*hold=*/true);
-  v1::PutArrayRequest::Header header;
-  header.set_parent("sessions/s");
-  header.set_array_id("1");
-  header.mutable_spec()->set_data_type(v1::DATA_TYPE_FLOAT32);
-  header.mutable_spec()->add_shape(1);
-  auto upload =
-      engine_->BeginUpload(kTenant, header, Soon());  // not finished: everything waits for it
+  // Not finished: everything waits for it.
+  auto upload = engine_->BeginUpload(kTenant, HeaderOf(1, 1), Soon());
   ASSERT_TRUE(upload.ok());
   auto cancelled = Submit(Add(1, 1, 2));
   auto late = Submit(Add(1, 1, 3), absl::Now() + absl::Milliseconds(20));
@@ -639,12 +639,8 @@ TEST_F(EngineTest, CancelledAndLateWorkNeverRuns) {
 // In no order, many at one moment, some beyond what the test waits for.
 TEST_F(EngineTest, OfManyDeadlinesEachIsKept) {
   Start({HostDevice(0)});
-  v1::PutArrayRequest::Header header;
-  header.set_parent("sessions/s");
-  header.set_array_id("1");
-  header.mutable_spec()->set_data_type(v1::DATA_TYPE_FLOAT32);
-  header.mutable_spec()->add_shape(1);
-  auto upload = engine_->BeginUpload(kTenant, header, Soon());  // everything waits for it
+  // Everything waits for it.
+  auto upload = engine_->BeginUpload(kTenant, HeaderOf(1, 1), Soon());
   ASSERT_TRUE(upload.ok());
   const absl::Time begin = absl::Now();
   struct One {
