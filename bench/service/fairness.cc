@@ -275,15 +275,15 @@ bool SendJobs(Tenant& tenant, const std::string& device) {
   return Succeeds(tenant, made->job().name());
 }
 
-// Seconds for each of a flood's operations, over a while in which it goes on.
+// Seconds for each operation of what goes on meanwhile; `done` counts those that have ended.
 struct Pace {
-  explicit Pace(const Flood& flood) : flood(flood), before(flood.done()) {}
+  explicit Pace(std::function<int64_t()> done) : done(std::move(done)), before(this->done()) {}
   std::optional<double> Stop() const {
-    const int64_t count = flood.done() - before;
+    const int64_t count = done() - before;
     if (count == 0) return std::nullopt;
     return SecondsSince(start) / static_cast<double>(count);
   }
-  const Flood& flood;
+  const std::function<int64_t()> done;
   const int64_t before;
   const Clock::time_point start = Clock::now();
 };
@@ -299,12 +299,12 @@ Result<void> MeasureParts(const Setup& setup, const std::string& device, Report&
   for (int i = 0; i < setup.num_rounds; ++i) {
     Flood a(address, "first", device);
     AwaitFirst(a);
-    Pace only(a);
+    const Pace only([&] { return a.done(); });
     std::this_thread::sleep_for(milliseconds(700));
     const auto lone = only.Stop();
     Flood b(address, "second", device);
     AwaitFirst(b);
-    Pace pace_a(a), pace_b(b);
+    const Pace pace_a([&] { return a.done(); }), pace_b([&] { return b.done(); });
     std::this_thread::sleep_for(milliseconds(1500));
     const auto part_a = pace_a.Stop(), part_b = pace_b.Stop();
     if (a.broken() || b.broken()) return Broken("A flood of jobs breaks off");
@@ -344,20 +344,43 @@ Result<void> MeasureQuiet(const Setup& setup, const std::string& device, Report&
     }
     return {};
   };
-  Times warm, undisturbed, flooded;
+  Times warm, undisturbed, flooded, flooded_twice, kernel, disturbed_kernel;
   BENCH_OK(measure(&warm));
   BENCH_OK(measure(&undisturbed));
   {
     Flood flood(address, "first", device);
     AwaitFirst(flood);
     BENCH_OK(measure(&flooded));
-    if (flood.broken()) return Broken("A flood of jobs breaks off");
+    Flood second(address, "second", device);
+    AwaitFirst(second);
+    const auto kernels = [&] { return flood.done() + second.done(); };
+    for (int i = 0; i < setup.num_rounds; ++i) {
+      const Pace by_themselves(kernels);
+      std::this_thread::sleep_for(milliseconds(700));
+      if (const auto pace = by_themselves.Stop()) kernel.Add(*pace);
+      const Pace disturbed(kernels);
+      BENCH_OK(measure(&flooded_twice));
+      if (const auto pace = disturbed.Stop()) disturbed_kernel.Add(*pace);
+    }
+    if (flood.broken() || second.broken()) return Broken("A flood of jobs breaks off");
   }
   report.Add({.id = "fair_quiet/" + ShortName(device),
               .what = "Run fill, 1000 float32, while another floods, " + ShortName(device),
               .ours = flooded,
               .baseline_name = "nobody else there",
               .baseline = undisturbed});
+  report.Add({.id = "fair_quiet_two/" + ShortName(device),
+              .what = "  while two flood, " + ShortName(device),
+              .ours = flooded_twice,
+              .baseline_name = "nobody else there",
+              .baseline = undisturbed});
+  if (kernel.count() == 0 || disturbed_kernel.count() == 0)
+    return Broken("No flood of jobs gets anywhere");
+  report.Add({.id = "fair_cost/" + ShortName(device),
+              .what = "  a kernel of the two beside it, " + ShortName(device),
+              .ours = disturbed_kernel,
+              .baseline_name = "the two alone",
+              .baseline = kernel});
   const struct {
     const char *id, *what;
     bool (*turn)(Tenant&, const std::string&);

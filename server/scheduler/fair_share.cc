@@ -39,6 +39,7 @@ void FairShare::Update(Flow& flow, bool ready, bool in_flight, absl::Time now) {
       flow.behind = std::max(0.0, Standing(*holder_) - flow.virtual_seconds);
       flow.behind_of = holder_;
     }
+    flow.woke = true;
     active_.push_back(&flow);
   }
   if (in_flight && !flow.in_flight) flow.running_since = now;
@@ -94,9 +95,12 @@ void FairShare::Advance(absl::Time now) {
     over_since_ = absl::InfiniteFuture();
     return;
   }
-  absl::Duration used = std::max(absl::Seconds(used_seconds_), now - turn_start_);
-  if (used < options_.quantum && !holder_->overdue) return;
-  over_since_ = std::min(over_since_, now);
+  if (over_since_ == absl::InfiniteFuture()) {
+    const bool over = now >= TurnEnd() || absl::Seconds(used_seconds_) >= options_.quantum;
+    if (!over && !holder_->overdue) return;
+    ChargeAhead(*holder_, now);
+    over_since_ = now;
+  }
   Flow* next = Next();
   if (next == holder_) {
     Begin(next, now);
@@ -123,14 +127,23 @@ double FairShare::Allowance(const Flow& flow, absl::Time now) const {
                               [&](const Flow* other) { return other != &flow && other->ready; });
     return alone ? std::numeric_limits<double>::infinity() : quantum / flow.stretch;
   }
-  double left = absl::ToDoubleSeconds(turn_start_ + options_.quantum - now);
+  if (over_since_ != absl::InfiniteFuture()) return 0;
+  const double left = absl::ToDoubleSeconds(std::min(TurnEnd() - now, options_.yield_after));
   return std::max(0.0, std::min(quantum - used_seconds_, left / flow.stretch));
 }
 
 absl::Time FairShare::wake() const {
   if (holder_ == nullptr || !OthersWait(*holder_)) return absl::InfiniteFuture();
   if (over_since_ != absl::InfiniteFuture()) return over_since_ + options_.hand_over;
-  return turn_start_ + options_.quantum;
+  return TurnEnd();
+}
+
+// Of the holder's turn, with others waiting; the next may be its own, if it has still used least.
+absl::Time FairShare::TurnEnd() const {
+  const bool one_woke = std::any_of(active_.begin(), active_.end(), [&](const Flow* other) {
+    return other != holder_ && other->woke && MayBeNext(*other);
+  });
+  return turn_start_ + (one_woke ? options_.yield_after : options_.quantum);
 }
 
 bool FairShare::OthersWait(const Flow& flow) const {
@@ -159,6 +172,7 @@ void FairShare::Begin(Flow* flow, absl::Time now) {
   if (flow == nullptr) return;
   turn_start_ = now;
   used_seconds_ = 0;
+  flow->woke = false;
   flow->turn = ++num_turns_;
   floor_ = std::max(floor_, flow->virtual_seconds);
 }

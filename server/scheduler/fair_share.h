@@ -14,10 +14,12 @@ struct Lane;
 // several lanes have work only one is given new tasks at a time. A lane that has used least, by its
 // weight, comes next; one that was idle starts level with the others, not ahead of them.
 //
-// A turn ends after a quantum, or when the lane has nothing to do. Then the tasks it has in flight
-// have a short time to end; if they do not (a long or endless kernel), the next lane is let in all
-// the same, and the device's own time slicing shares it between the two. A lane that is alone has
-// no bound at all.
+// A turn ends after a quantum, or when the lane has nothing to do; after a part of a quantum
+// (`yield_after`) where a lane wakes up that has used no more than the holder, so that one that
+// asks for little now and then does not wait for whole quanta of those that always have work. Then
+// the tasks in flight have a short time to end; if they do not (a long or endless kernel), the next
+// lane is let in all the same, and the device's own time slicing shares it between the two. A lane
+// that is alone has no bound at all.
 //
 // Only decides: no clock, no lock, no task. Guarded by its owner's lock, but for what a lane reads
 // of its own Flow.
@@ -25,6 +27,7 @@ class FairShare {
  public:
   struct Options {
     absl::Duration quantum = absl::Milliseconds(20);
+    absl::Duration yield_after = absl::Milliseconds(4);  // also what may be in flight beside others
     absl::Duration hand_over = absl::Milliseconds(5);  // for what is in flight when a turn ends
   };
 
@@ -46,6 +49,7 @@ class FairShare {
     uint64_t turn = 0;   // number of its latest turn
     bool ready = false;  // has tasks to be sent
     bool in_flight = false;
+    bool woke = false;     // was idle, and has had no turn since
     bool overdue = false;  // its tasks in flight outlasted its turn; until they have ended
   };
 
@@ -68,6 +72,7 @@ class FairShare {
  private:
   bool OthersWait(const Flow& flow) const;
   Flow* Next() const;
+  absl::Time TurnEnd() const;
   void Begin(Flow* flow, absl::Time now);
   void ChargeAhead(Flow& flow, absl::Time now);
   void Settle(Flow& flow, double run_seconds);

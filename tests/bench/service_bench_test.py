@@ -22,7 +22,7 @@ _COMPARED = (
         for way in ("up", "down")
         for against in againsts
     ]
-    + [f"{name}/{{device}}" for name in ("fair_throughput", "fair_part", "fair_quiet", "fair_quiet_rush", "fair_quiet_uploads", "fair_quiet_jobs")]
+    + [f"{name}/{{device}}" for name in ("fair_throughput", "fair_part", "fair_quiet", "fair_quiet_two", "fair_cost", "fair_quiet_rush", "fair_quiet_uploads", "fair_quiet_jobs")]
     + [f"{name}/{{device}}{suffix}" for name in ("expression", "sum") for suffix in ("", "/device")]
     + [f"{name}_cold/{{device}}" for name in ("compile", "kernel")]
 )  # fmt: skip
