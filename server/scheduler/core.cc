@@ -1,24 +1,17 @@
 #include "server/scheduler/core.h"
 
 #include "server/base/crash_point.h"
-#include "server/base/spin.h"
 
 namespace stride::scheduler {
 namespace {
 
-constexpr absl::Duration kPatience = absl::Microseconds(100);
-
-// Whoever has it gives it back within microseconds: to sleep meanwhile takes longer.
-void Take(absl::Mutex& mutex) ABSL_NO_THREAD_SAFETY_ANALYSIS {
-  const auto take = [&mutex] { return mutex.TryLock(); };
-  if (!take() && !SpinUntil(take, kPatience)) mutex.Lock();
-}
-
 // All stripes that are in use, and so all that can be; Core::mutex is held.
-void TakeStripes(Section& section) {
+void TakeStripes(Section& section) ABSL_NO_THREAD_SAFETY_ANALYSIS {
   section.stripe = Section::kAll;
   section.taken = section.core->used_stripes.load(std::memory_order_relaxed);
-  ForEachBit(section.taken, [&](int stripe) { Take(section.core->stripes[stripe].mutex); });
+  ForEachBit(section.taken, [&](int stripe) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    section.core->stripes[stripe].mutex.Lock();
+  });
   section.core->reclaimer->LevelUses();
 }
 
@@ -43,7 +36,7 @@ void DoDeferred(Section::Deferred deferred,
 Locked::Locked(Core& core) : core_(core) {
   if (JoinAround(/*all=*/true)) return;
   section_.emplace().core = &core;
-  Take(core.mutex);
+  core.mutex.Lock();
   TakeStripes(*section_);
   current_section = &*section_;
 }
@@ -56,10 +49,24 @@ Locked::Locked(Core& core, int stripe) : core_(core) {
   section.taken = uint64_t{1} << section.stripe;
   if ((core.used_stripes.load(std::memory_order_acquire) & section.taken) == 0) {
     // Not while somebody has all that were in use.
-    absl::MutexLock lock(&core.mutex);
+    core.mutex.Lock();
     core.used_stripes.fetch_or(section.taken, std::memory_order_release);
+    core.mutex.Unlock();
   }
-  Take(core.stripes[section.stripe].mutex);
+  core.stripes[section.stripe].mutex.Lock();
+  current_section = &section;
+}
+
+Locked::Locked(Core& core, const TenantId& tenant, IfFree) : core_(core) {
+  assert(current_section == nullptr);
+  const int stripe = StripeOf(tenant);
+  // Or a section of all would not have it.
+  assert((core.used_stripes.load(std::memory_order_acquire) & uint64_t{1} << stripe) != 0);
+  if (!core.stripes[stripe].mutex.TryLock()) return;
+  Section& section = section_.emplace();
+  section.core = &core;
+  section.stripe = stripe;
+  section.taken = uint64_t{1} << stripe;
   current_section = &section;
 }
 
@@ -72,7 +79,7 @@ bool Locked::JoinAround(bool all) {
   // Its own tenant's sections come between; nobody is in the middle of anything here.
   EndPart();
   GiveStripes(*around);
-  Take(core_.mutex);
+  core_.mutex.Lock();
   TakeStripes(*around);
   return true;
 }
@@ -110,8 +117,8 @@ bool Locked::Await(const absl::Condition& condition,
   if (condition.Eval()) return true;
   GiveBack();
   DoDeferred(std::exchange(section_->deferred, {}), std::exchange(section_->outgoing, {}));
-  Take(core_.mutex);
-  const bool holds = stride::Await(core_.mutex, condition, deadline);
+  core_.mutex.Lock();
+  const bool holds = stride::Await(core_.mutex.base(), condition, deadline);
   TakeStripes(*section_);
   current_section = &*section_;
   return holds;

@@ -17,6 +17,7 @@
 #include "server/base/bits.h"
 #include "server/base/block_pool.h"
 #include "server/base/executor.h"
+#include "server/base/fair_mutex.h"
 #include "server/base/stripe.h"
 #include "server/base/surroundings.h"
 #include "server/base/timer.h"
@@ -108,9 +109,9 @@ struct Core {
       });
 
   // --- locks. Taken by Locked alone: this one first, then stripes in their order. ---
-  absl::Mutex mutex;  // of those who have all, and of those who wait for something (Locked::Await)
+  FairMutex mutex;  // of those who have all, and of those who wait for something (Locked::Await)
   struct alignas(64) Stripe {
-    absl::Mutex mutex;
+    FairMutex mutex;
   };
   std::array<Stripe, kNumStripes> stripes;
   // Those that any tenant has come to, one bit each; others need no locking. One is added under
@@ -155,6 +156,7 @@ struct Core {
   Executor executor{64};  // moves and callbacks, which may wait for what starter does
   Executor starter{8};    // workers and arenas: waits for nothing else of ours
   Executor streams{64};   // operations in pieces, which wait for all of these
+  Executor turns{16};     // lanes whose turn has begun: waits for their tenants' stripes alone
 
   // No function of the timer or the executor runs afterwards. The lock must not be held.
   void Stop() {
@@ -162,6 +164,7 @@ struct Core {
     streams.Stop();
     executor.Stop();
     starter.Stop();
+    turns.Stop();
   }
 
   // The index of the device of this id; -1: there is none.
@@ -204,6 +207,11 @@ class Locked {
   // Of the tenant's stripe alone. Within a section of all it is that.
   Locked(Core& core, const TenantId& tenant) : Locked(core, StripeOf(tenant)) {}
   Locked(Core& core, int stripe);
+  // Likewise, if nobody has it now: otherwise `holds` is false, and this does nothing. Not within
+  // another section.
+  enum class IfFree { kOnly };
+  Locked(Core& core, const TenantId& tenant, IfFree);
+  bool holds() const { return section_.has_value(); }
   ~Locked();
   Locked(const Locked&) = delete;
   Locked& operator=(const Locked&) = delete;

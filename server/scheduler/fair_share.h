@@ -28,7 +28,7 @@ class FairShare {
   struct Options {
     absl::Duration quantum = absl::Milliseconds(20);
     absl::Duration yield_after = absl::Milliseconds(4);  // also what may be in flight beside others
-    absl::Duration hand_over = absl::Milliseconds(5);  // for what is in flight when a turn ends
+    absl::Duration hand_over = absl::Milliseconds(5);    // for what is in flight when a turn ends
   };
 
   // One lane's account. Belongs to the lane, and must live as long as the FairShare.

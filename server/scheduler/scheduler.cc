@@ -19,15 +19,16 @@ namespace {
 // second a GiB.
 constexpr uint64_t kKeepEmptyBytes = uint64_t{512} << 20;
 
+// Of a quantum, that a lane has at least. The default's 4 ms are 30 changes of tenants on a GPU
+// (docs/isolation.md), so that one that wakes up whenever it may would cost the others 7 % of
+// their part.
+constexpr int kYieldPart = 5;
+
 absl::Status CancelledStatus(std::string_view text) {
   return MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED, text);
 }
 
 }  // namespace
-
-// Of a quantum, that a lane has at least. The default's 4 ms are 30 changes of tenants on a GPU
-// (docs/isolation.md), so that one that wakes up whenever it may costs the others 6 % of their part.
-constexpr int kYieldPart = 5;
 
 Scheduler::Scheduler(Core* core)
     : core_(core),

@@ -211,6 +211,7 @@ class Scheduler {
   double Budget(Lane& lane);
   void GiveTurns(int device);
   FairShare::Flow* NextTurn(int device);
+  void BeginTurn(Lane& lane);
   void WakeForTurns(int device, absl::Time wake);
 
   void Pump(Lane& lane);

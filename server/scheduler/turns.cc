@@ -72,13 +72,22 @@ void Scheduler::GiveTurns(int device) {
     if (core_->HoldsAll() || StripeOf(lane.tenant) == section.stripe) {
       Pump(lane);
     } else {
-      core_->Defer([this, &lane] {
-        Locked lock(*core_, lane.tenant);
-        Pump(lane);
-      });
+      core_->Defer([this, &lane] { BeginTurn(lane); });
     }
   }
   giving.erase(std::find(giving.begin(), giving.end(), device));
+}
+
+// Without a lock. Does not wait for the lane's stripe: this thread is another tenant's, or all's.
+void Scheduler::BeginTurn(Lane& lane) {
+  if (Locked lock(*core_, lane.tenant, Locked::IfFree::kOnly); lock.holds()) {
+    Pump(lane);
+    return;
+  }
+  core_->turns.Run([this, &lane] {
+    Locked lock(*core_, lane.tenant);
+    Pump(lane);
+  });
 }
 
 void Scheduler::WakeForTurns(int device, absl::Time wake) {
@@ -88,10 +97,7 @@ void Scheduler::WakeForTurns(int device, absl::Time wake) {
       absl::MutexLock of_turns(&turns.mutex);
       turns.wake = absl::InfiniteFuture();
     }
-    while (FairShare::Flow* flow = NextTurn(device)) {
-      Locked lock(*core_, flow->lane->tenant);
-      Pump(*flow->lane);
-    }
+    while (FairShare::Flow* flow = NextTurn(device)) BeginTurn(*flow->lane);
   });
 }
 

@@ -80,7 +80,9 @@ TEST(BlockPoolTest, ServesManyThreadsAtOnce) {
       std::vector<std::shared_ptr<std::pair<int, int>>> kept(300);
       for (int i = 0; i < kTurns; ++i) {
         auto& place = kept[static_cast<size_t>(i * 7 % 300)];
-        if (place != nullptr) ASSERT_EQ(place->first, t);
+        if (place != nullptr) {
+          ASSERT_EQ(place->first, t);
+        }
         place = MakePooled<std::pair<int, int>>(t, i);
       }
     });

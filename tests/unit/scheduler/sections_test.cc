@@ -196,6 +196,25 @@ TEST_F(SectionsTest, NorDoesItHoldUpAnUpload) {
   }
 }
 
+// Whose device it is next: the thread that has found it out is another tenant's.
+TEST_F(SectionsTest, NorTheBeginOfItsTurn) {
+  Start({HostDevice(0)}, {kA, kB},
+        {.housekeeping_interval = absl::InfiniteDuration(), .fair_quantum = absl::Hours(1)});
+  auto ended = Submit(kA, Fill(1));
+  ASSERT_TRUE(ended->Wait(absl::InfiniteFuture()).ok());
+  ASSERT_TRUE(Submit(kB, Fill(1))->Wait(absl::InfiniteFuture()).ok());
+  auto worker = broker_->WaitForWorker(2);
+  worker->Hold();
+  auto running = Submit(kB, Fill(2)), waiting = Submit(kA, Fill(2));
+  ASSERT_EQ(worker->num_held(), 1);
+  Within(kA, ended, [&] {
+    EXPECT_TRUE(worker->EndNext());
+    EXPECT_TRUE(running->Wait(absl::InfiniteFuture()).ok());
+    EXPECT_FALSE(waiting->done());
+  });
+  EXPECT_TRUE(waiting->Wait(absl::InfiniteFuture()).ok());
+}
+
 // Its arrays, of which there may be millions; that it is gone concerns everybody.
 TEST_F(SectionsTest, NorTheEndOfASession) {
   Start({HostDevice(0)}, {kA, kB}, {.housekeeping_interval = absl::InfiniteDuration()});

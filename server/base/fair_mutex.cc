@@ -1,0 +1,49 @@
+#include "server/base/fair_mutex.h"
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "server/base/spin.h"
+
+namespace stride {
+namespace {
+
+// Whoever has it gives it back within microseconds: to sleep meanwhile takes longer.
+constexpr absl::Duration kWatchFor = absl::Microseconds(100);
+constexpr int64_t kPatienceNanos = 1'000'000;
+// A sleeping thread wakes up and takes the lock within the first of these; on a machine with too
+// much to do it may take longer.
+constexpr absl::Duration kStep = absl::Microseconds(50);
+constexpr int kSteps = 40;
+
+}  // namespace
+
+void FairMutex::Lock() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  if (num_waiting() > 0) LetInFirst();
+  const auto take = [this] { return mutex_.TryLock(); };
+  if (!take() && !SpinUntil(take, kWatchFor)) Wait();
+}
+
+// One that has waited for long.
+void FairMutex::LetInFirst() {
+  const int64_t since = waiting_since_.load(std::memory_order_relaxed);
+  if (absl::GetCurrentTimeNanos() - since < kPatienceNanos) return;
+  for (int i = 0; i < kSteps; ++i) {
+    if (num_waiting() == 0 || waiting_since_.load(std::memory_order_relaxed) != since) return;
+    absl::SleepFor(kStep);
+  }
+}
+
+void FairMutex::Wait() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  // Who finds somebody waiting must not find the time of an earlier one.
+  if (num_waiting() == 0) NoteTime();
+  num_waiting_.fetch_add(1, std::memory_order_release);
+  mutex_.Lock();
+  NoteTime();  // the next one has its own millisecond
+  num_waiting_.fetch_sub(1, std::memory_order_release);
+}
+
+void FairMutex::NoteTime() {
+  waiting_since_.store(absl::GetCurrentTimeNanos(), std::memory_order_relaxed);
+}
+
+}  // namespace stride
