@@ -170,6 +170,37 @@ void Durability::Ended(const Task& task, bool begun) {
   }
 }
 
+void AcceptedJob::Of(const v1::Job& asked) {
+  v1::Job accepted = asked;
+  accepted.clear_state();
+  accepted.clear_error();
+  accepted.clear_timelines();
+  accepted.clear_results();
+  accepted.SerializeToString(&job);
+  std::set<std::string> told;
+  auto add = [&](const std::string& name, bool made) {
+    if (session::ParseArrayName(name, "name").ok() && told.insert(name).second)
+      arrays.emplace_back(name, made);
+  };
+  // An array that it makes is not one that it finds, though it uses it too.
+  for (const v1::Operation& operation : asked.operations()) {
+    for (const ops::OutputField& field : ops::CollectOutputs(operation)) {
+      if (field.output->target_case() == v1::Output::kName && !field.output->existing())
+        add(field.output->name(), /*made=*/true);
+    }
+  }
+  for (const v1::Operation& operation : asked.operations()) {
+    for (const ops::OperandField& field : ops::CollectOperands(operation)) {
+      if (field.operand->source_case() == v1::Operand::kName)
+        add(field.operand->name(), /*made=*/false);
+    }
+    for (const ops::OutputField& field : ops::CollectOutputs(operation)) {
+      if (field.output->target_case() == v1::Output::kName && field.output->existing())
+        add(field.output->name(), /*made=*/false);
+    }
+  }
+}
+
 uint64_t Durability::Accepted(const AcceptedJob& job, uint64_t* number) {
   *number = 0;
   if (stopped_) return 0;
@@ -180,42 +211,19 @@ uint64_t Durability::Accepted(const AcceptedJob& job, uint64_t* number) {
   record.set_tenant(job.tenant.value);
   record.set_id(job.id);
   record.set_request_id(job.request_id);
-  v1::Job accepted = *job.job;
-  accepted.clear_state();
-  accepted.clear_error();
-  accepted.clear_timelines();
-  accepted.clear_results();
-  accepted.SerializeToString(record.mutable_job());
-  std::set<std::string> told;
-  auto add = [&](const std::string& name, bool made) {
-    auto parsed = session::ParseArrayName(name, "name");
-    if (!parsed.ok() || !told.insert(name).second) return;
-    auto array = core_->catalogue.FindArray(job.tenant, *parsed, core_->Now());
+  record.set_job(job.job);
+  for (const auto& [name, made] : job.arrays) {
+    auto array = core_->catalogue.FindArray(job.tenant, *session::ParseArrayName(name, "name"),
+                                            core_->Now());
     recovery::NamedArrayRecord* out = record.add_arrays();
     out->set_name(name);
     out->set_made(made);
     out->set_row(array.ok() ? (*array)->durable : 0);
     ContentPtr content = array.ok() ? Find((*array)->buffer.get()) : nullptr;
     bool fresh = content != nullptr && content->names.size() == 1 && content->num_kept == 0;
-    if (!made || !fresh) return;
+    if (!made || !fresh) continue;
     content->made_by = SessionId(job.session);
     jobs_[content->made_by].used.push_back(content);
-  };
-  for (const v1::Operation& operation : job.job->operations()) {
-    for (const ops::OutputField& field : ops::CollectOutputs(operation)) {
-      if (field.output->target_case() == v1::Output::kName && !field.output->existing())
-        add(field.output->name(), /*made=*/true);
-    }
-  }
-  for (const v1::Operation& operation : job.job->operations()) {
-    for (const ops::OperandField& field : ops::CollectOperands(operation)) {
-      if (field.operand->source_case() == v1::Operand::kName)
-        add(field.operand->name(), /*made=*/false);
-    }
-    for (const ops::OutputField& field : ops::CollectOutputs(operation)) {
-      if (field.output->target_case() == v1::Output::kName && field.output->existing())
-        add(field.output->name(), /*made=*/false);
-    }
   }
   NoteRenamed(job.row, record);
   jobs_[SessionId(job.session)].row = row;
@@ -232,16 +240,20 @@ uint64_t Durability::CancelRequested(uint64_t row) {
   return store_->Queue(std::move(change));
 }
 
-void Durability::JobEnded(const std::string& session, uint64_t row, const v1::Job& job,
+std::string Durability::EndOf(const v1::Job& job) {
+  v1::Job end = job;
+  end.clear_operations();  // the row has them
+  return end.SerializeAsString();
+}
+
+void Durability::JobEnded(const std::string& session, uint64_t row, std::string end,
                           const std::vector<std::shared_ptr<session::Array>>& named_results) {
   if (stopped_ || row == 0) return;
   std::string id = SessionId(session);
   KeptJob& kept = jobs_[id];
   kept.row = row;
   kept.ended = true;
-  v1::Job end = job;
-  end.clear_operations();  // the row has them
-  end.SerializeToString(&kept.end);
+  kept.end = std::move(end);
   for (const auto& array : named_results) {
     ContentPtr content = Find(array->buffer.get());  // null: it is not a tenant's, or is gone
     if (content != nullptr) kept.awaited.emplace_back(content, content->num_changes);

@@ -29,6 +29,18 @@ class DurableJobRecord;
 
 namespace stride::scheduler {
 
+// A job that is to be on disk.
+struct AcceptedJob {
+  TenantId tenant;
+  std::string session;
+  std::string id, request_id;
+  uint64_t row = 0;  // of one that is accepted again after a reboot
+  // What takes long for many operations (Of); without a lock.
+  std::string job;                                   // serialized, as it was asked for
+  std::vector<std::pair<std::string, bool>> arrays;  // each named one, and whether it makes it
+  void Of(const v1::Job& job);
+};
+
 // Which named arrays and jobs are on disk (durable/store.h), and which have to be written: for the
 // day when the machine was off and no journal is left.
 //
@@ -79,13 +91,6 @@ class Durability : public session::Catalogue::Observer {
   void Ended(const Task& task, bool begun);
 
   // --- jobs; `session` is the job's own and names it here ---
-  struct AcceptedJob {
-    TenantId tenant;
-    std::string session;
-    std::string id, request_id;
-    const v1::Job* job = nullptr;
-    uint64_t row = 0;  // of one that is accepted again after a reboot
-  };
   // The id of its row; the number to wait for goes to `number`. 0: it is not kept.
   uint64_t Accepted(const AcceptedJob& job, uint64_t* number);
   // One that a journal had; false: it is not on disk. `begun`: it may have used arrays.
@@ -94,8 +99,10 @@ class Durability : public session::Catalogue::Observer {
   bool HasEnded(uint64_t row) const;
   // The number to wait for; 0: none.
   uint64_t CancelRequested(uint64_t row);
-  void JobEnded(const std::string& session, uint64_t row, const v1::Job& job,
+  // `end`: EndOf the job.
+  void JobEnded(const std::string& session, uint64_t row, std::string end,
                 const std::vector<std::shared_ptr<session::Array>>& named_results);
+  static std::string EndOf(const v1::Job& job);  // serialized; without a lock
   void Forgotten(const std::string& session, uint64_t row);
   // Whether an accepted job's inputs are what they were; lets go what it had made, which it makes
   // anew. DATA_LOSS otherwise.

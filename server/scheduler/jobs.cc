@@ -154,10 +154,7 @@ absl::StatusOr<v1::Job> Jobs::Accept(const TenantId& tenant, const v1::CreateJob
   core_->accounts->AddJob(tenant);
   if (!request.request_id().empty()) mine.requests[{tenant, request.request_id()}] = id;
   STRIDE_CRASH_POINT("job.before_acceptance");
-  {
-    Locked engine_lock(*core_);
-    Keep(*record);
-  }
+  Keep(*record);
   *durable_number = record->durable_number;
   Update(record);
   STRIDE_CRASH_POINT("job.after_acceptance");
@@ -246,15 +243,21 @@ void Jobs::Save(const Record& record) {
   }
 }
 
+AcceptedJob Jobs::AcceptedOf(const Record& record) {
+  AcceptedJob accepted{.tenant = record.tenant,
+                       .session = record.session,
+                       .id = record.id,
+                       .request_id = record.request_id,
+                       .row = record.durable};
+  accepted.Of(record.job);
+  return accepted;
+}
+
 void Jobs::Keep(Record& record) {
   if (core_->durability == nullptr) return;
-  record.durable = core_->durability->Accepted({.tenant = record.tenant,
-                                                .session = record.session,
-                                                .id = record.id,
-                                                .request_id = record.request_id,
-                                                .job = &record.job,
-                                                .row = record.durable},
-                                               &record.durable_number);
+  const AcceptedJob accepted = AcceptedOf(record);
+  Locked lock(*core_);
+  record.durable = core_->durability->Accepted(accepted, &record.durable_number);
 }
 
 void Jobs::Forget(const Record& record) {
@@ -320,10 +323,11 @@ void Jobs::RestoreRow(Record& record, uint64_t row) {
     record.durable = row;
   } else {
     record.durable = 0;
-    Keep(record);
+    record.durable = durability.Accepted(AcceptedOf(record), &record.durable_number);
   }
   if (!IsFinal(record.job.state()) || durability.HasEnded(record.durable)) return;
-  durability.JobEnded(record.session, record.durable, record.job, record.named_results);
+  durability.JobEnded(record.session, record.durable, Durability::EndOf(record.job),
+                      record.named_results);
 }
 
 void Jobs::RestoreFromDisk(const durable::JobRow& row) {
@@ -404,7 +408,6 @@ absl::Status Jobs::Rerun(const RecordPtr& record, const durable::JobRow& row) {
         absl::StatusCode::kDataLoss, v1::ERROR_REASON_DATA_LOST,
         absl::StrCat("the job cannot run again after the machine was off: ", status.message()));
   }
-  Locked lock(*core_);
   Keep(*record);
   return absl::OkStatus();
 }
@@ -517,47 +520,66 @@ void Jobs::AddEvent(Record& record) {
   Save(record);
 }
 
+// Its work is looked at, described and told of in its tenant's sections: it may have 10,000
+// operations.
 void Jobs::Update(const RecordPtr& record) {
   while (!IsFinal(record->job.state())) {
-    Progress before;
+    Progress seen;
     {
       Locked lock(*core_, record->tenant);
-      before = Look(*record);
-      if (!before.all_done && before.error.ok()) {
-        if (before.state == record->job.state()) return;
-        record->job.set_state(before.state);
-        DescribeWork(*record);
-        AddEvent(*record);
+      seen = Look(*record);
+      if (!seen.all_done && seen.error.ok()) {
+        Advance(*record, seen);
         return;
       }
-      // An end is everybody's business, since it is that of a session; this, the longer part, is
-      // not.
-      if (before.all_done) DescribeWork(*record);
+      if (seen.all_done) DescribeWork(*record);
     }
-    before.all_done ? TakeOutArrays(*record) : CancelAll(*record);
-    Locked lock(*core_);
-    const Progress seen = Look(*record);
-    if (seen.all_done && !before.all_done) continue;  // that was quick
-    if (seen.state == record->job.state()) return;
-    record->job.set_state(seen.state);
-    if (!seen.all_done) {
-      DescribeWork(*record);
-      AddEvent(*record);
+    if (seen.all_done) {
+      End(*record);
       return;
     }
-    if (!seen.error.ok()) SetStatus(seen.error, record->job.mutable_error());
-    SetTimestamp(core_->Now(), record->job.mutable_end_time());
-    record->final_time = core_->Now();
-    record->place.reset();
-    if (auto id = session::ParseSessionName(record->session, "session"); id.ok())
-      core_->catalogue.DeleteSession(record->tenant, *id);
-    TellEnd(*record, seen.error);
-    AddEvent(*record);
-    if (core_->durability != nullptr) {
-      core_->durability->JobEnded(record->session, record->durable, record->job,
-                                  record->named_results);
-    }
+    CancelAll(*record);
+    Locked lock(*core_, record->tenant);
+    seen = Look(*record);
+    if (seen.all_done) continue;  // that was quick
+    Advance(*record, seen);
+    return;
   }
+}
+
+// It has not ended.
+void Jobs::Advance(Record& record, const Progress& seen) {
+  if (seen.state == record.job.state()) return;
+  record.job.set_state(seen.state);
+  DescribeWork(record);
+  AddEvent(record);
+}
+
+// All is done, and described. Cut off by the daemon's death it is begun again: until its end is
+// written it has not ended, and then a successor sees to what goes to disk.
+void Jobs::End(Record& record) {
+  TakeOutArrays(record);
+  if (auto id = session::ParseSessionName(record.session, "session"); id.ok()) {
+    Locked lock(*core_);
+    core_->catalogue.DeleteSession(record.tenant, *id);
+  }
+  STRIDE_CRASH_POINT("job.before_end");
+  {
+    Locked lock(*core_, record.tenant);
+    const Progress seen = Look(record);
+    record.job.set_state(seen.state);
+    if (!seen.error.ok()) SetStatus(seen.error, record.job.mutable_error());
+    SetTimestamp(core_->Now(), record.job.mutable_end_time());
+    record.final_time = core_->Now();
+    record.place.reset();
+    TellEnd(record, seen.error);
+    AddEvent(record);
+  }
+  STRIDE_CRASH_POINT("job.after_end");
+  if (core_->durability == nullptr) return;
+  std::string end = Durability::EndOf(record.job);
+  Locked lock(*core_);
+  core_->durability->JobEnded(record.session, record.durable, std::move(end), record.named_results);
 }
 
 // Of its operation's tasks.
@@ -641,10 +663,12 @@ absl::StatusOr<v1::Job> Jobs::Cancel(const TenantId& tenant, const std::string& 
   if (IsFinal((*record)->job.state())) return (*record)->job;
   (*record)->cancel_requested = true;
   {
-    Locked engine_lock(*core_);
+    Locked engine_lock(*core_, tenant);
     Save(**record);
-    if (core_->durability != nullptr)
-      *durable_number = core_->durability->CancelRequested((*record)->durable);
+  }
+  if (core_->durability != nullptr) {
+    Locked engine_lock(*core_);
+    *durable_number = core_->durability->CancelRequested((*record)->durable);
   }
   CancelAll(**record);
   Update(*record);

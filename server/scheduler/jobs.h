@@ -27,6 +27,8 @@ struct JobRow;
 
 namespace stride::scheduler {
 
+struct AcceptedJob;
+
 // Work that outlives its client: a job's operations are tasks of a session that belongs to the job.
 // Thread-safe; its own lock is taken before the engine's.
 class Jobs {
@@ -106,7 +108,9 @@ class Jobs {
   absl::Status Rerun(const RecordPtr& record, const durable::JobRow& row);
   void EndUnrun(const RecordPtr& record, const absl::Status& status);
   void RestoreRow(Record& record, uint64_t row);
-  // Both locks are held.
+  static AcceptedJob AcceptedOf(const Record& record);
+  // On disk, where jobs are kept there. Caller holds our lock and not the engine's, which is asked
+  // for when the long part is done.
   void Keep(Record& record);
   static absl::StatusOr<RecordPtr> Find(const Stripe& stripe, const TenantId& tenant,
                                         const std::string& name)
@@ -124,7 +128,9 @@ class Jobs {
   // Looks at the tasks and tells a new event when the job's state has changed. Caller holds our
   // lock.
   void Update(const RecordPtr& record);
-  // How far its tasks have come. Of this and the next two: caller holds our lock and the tenant's.
+  void End(Record& record);  // part of it
+  // How far its tasks have come. Of this and the next three: caller holds our lock and the
+  // tenant's.
   struct Progress {
     v1::Job::State state = v1::Job::STATE_UNSPECIFIED;
     absl::Status error;
@@ -133,6 +139,7 @@ class Jobs {
   Progress Look(const Record& record) const;
   // The job's timelines and results, as they are now.
   void DescribeWork(Record& record) const;
+  void Advance(Record& record, const Progress& seen);
   // The job as it is now, in its new state.
   void AddEvent(Record& record);
   // To whoever keeps an account of jobs. Caller holds both locks.

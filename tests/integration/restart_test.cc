@@ -270,8 +270,9 @@ INSTANTIATE_TEST_SUITE_P(
                       "journal.after_commit:51", "journal.before_commit:300",
                       "scheduler.before_submit:20", "scheduler.after_submit:21",
                       "scheduler.before_completion:22", "job.before_acceptance:3",
-                      "job.after_acceptance:3", "journal.before_compaction:1",
-                      "journal.compaction:1", "journal.after_compaction:2"),
+                      "job.after_acceptance:3", "job.before_end:3", "job.after_end:3",
+                      "journal.before_compaction:1", "journal.compaction:1",
+                      "journal.after_compaction:2"),
     [](const auto& info) {
       std::string name = info.param;
       for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
