@@ -170,7 +170,7 @@ void Durability::Ended(const Task& task, bool begun) {
   }
 }
 
-void AcceptedJob::Of(const v1::Job& asked) {
+void AcceptedJob::SetJob(const v1::Job& asked) {
   v1::Job accepted = asked;
   accepted.clear_state();
   accepted.clear_error();

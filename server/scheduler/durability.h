@@ -35,10 +35,10 @@ struct AcceptedJob {
   std::string session;
   std::string id, request_id;
   uint64_t row = 0;  // of one that is accepted again after a reboot
-  // What takes long for many operations (Of); without a lock.
+  // By SetJob, which takes long for many operations; without a lock.
   std::string job;                                   // serialized, as it was asked for
   std::vector<std::pair<std::string, bool>> arrays;  // each named one, and whether it makes it
-  void Of(const v1::Job& job);
+  void SetJob(const v1::Job& asked);
 };
 
 // Which named arrays and jobs are on disk (durable/store.h), and which have to be written: for the

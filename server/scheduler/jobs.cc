@@ -249,7 +249,7 @@ AcceptedJob Jobs::AcceptedOf(const Record& record) {
                        .id = record.id,
                        .request_id = record.request_id,
                        .row = record.durable};
-  accepted.Of(record.job);
+  accepted.SetJob(record.job);
   return accepted;
 }
 
