@@ -60,13 +60,15 @@ Locked::Locked(Core& core, int stripe) : core_(core) {
 Locked::Locked(Core& core, const TenantId& tenant, IfFree) : core_(core) {
   assert(current_section == nullptr);
   const int stripe = StripeOf(tenant);
-  // Or a section of all would not have it.
-  assert((core.used_stripes.load(std::memory_order_acquire) & uint64_t{1} << stripe) != 0);
+  const uint64_t bit = uint64_t{1} << stripe;
+  // Of one that no section of its own has come to yet, as after a restart, a section of all has no
+  // lock: adding it would be to wait.
+  if ((core.used_stripes.load(std::memory_order_acquire) & bit) == 0) return;
   if (!core.stripes[stripe].mutex.TryLock()) return;
   Section& section = section_.emplace();
   section.core = &core;
   section.stripe = stripe;
-  section.taken = uint64_t{1} << stripe;
+  section.taken = bit;
   current_section = &section;
 }
 
@@ -87,6 +89,8 @@ bool Locked::JoinAround(bool all) {
 void Locked::EndPart() {
   core_.recorder.Commit();
   Section& section = core_.section();
+  // Or a section of all would not wait for this one.
+  assert((section.taken & ~core_.used_stripes.load(std::memory_order_relaxed)) == 0);
   for (const DeviceChange& change : section.device_changes)
     change.AddTo(core_.device_accounts[change.device]);
   section.device_changes.clear();

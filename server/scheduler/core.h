@@ -207,8 +207,8 @@ class Locked {
   // Of the tenant's stripe alone. Within a section of all it is that.
   Locked(Core& core, const TenantId& tenant) : Locked(core, StripeOf(tenant)) {}
   Locked(Core& core, int stripe);
-  // Likewise, if nobody has it now: otherwise `holds` is false, and this does nothing. Not within
-  // another section.
+  // Likewise, if nobody has it now; else, and where one would have to wait for another reason,
+  // `holds` is false, and this does nothing. Not within another section.
   enum class IfFree { kOnly };
   Locked(Core& core, const TenantId& tenant, IfFree);
   bool holds() const { return section_.has_value(); }
