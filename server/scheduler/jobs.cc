@@ -535,7 +535,7 @@ void Jobs::Update(const RecordPtr& record) {
       if (seen.all_done) DescribeWork(*record);
     }
     if (seen.all_done) {
-      End(*record);
+      End(*record, seen);
       return;
     }
     CancelAll(*record);
@@ -557,7 +557,7 @@ void Jobs::Advance(Record& record, const Progress& seen) {
 
 // All is done, and described. Cut off by the daemon's death it is begun again: until its end is
 // written it has not ended, and then a successor sees to what goes to disk.
-void Jobs::End(Record& record) {
+void Jobs::End(Record& record, const Progress& seen) {
   TakeOutArrays(record);
   if (auto id = session::ParseSessionName(record.session, "session"); id.ok()) {
     Locked lock(*core_);
@@ -566,7 +566,6 @@ void Jobs::End(Record& record) {
   STRIDE_CRASH_POINT("job.before_end");
   {
     Locked lock(*core_, record.tenant);
-    const Progress seen = Look(record);
     record.job.set_state(seen.state);
     if (!seen.error.ok()) SetStatus(seen.error, record.job.mutable_error());
     SetTimestamp(core_->Now(), record.job.mutable_end_time());

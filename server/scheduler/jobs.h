@@ -128,7 +128,6 @@ class Jobs {
   // Looks at the tasks and tells a new event when the job's state has changed. Caller holds our
   // lock.
   void Update(const RecordPtr& record);
-  void End(Record& record);  // part of it
   // How far its tasks have come. Of this and the next three: caller holds our lock and the
   // tenant's.
   struct Progress {
@@ -142,6 +141,8 @@ class Jobs {
   void Advance(Record& record, const Progress& seen);
   // The job as it is now, in its new state.
   void AddEvent(Record& record);
+  // Part of Update.
+  void End(Record& record, const Progress& seen);
   // To whoever keeps an account of jobs. Caller holds both locks.
   static bool IsLast(const Record& record, size_t task);
   void TellEnd(const Record& record, const absl::Status& outcome) const;

@@ -80,6 +80,16 @@ class Device {
   absl::Time begun_;
 };
 
+// `a` has the turn and a task in flight, `b` has come behind it. Returns when that is.
+absl::Time BeginOneAndLetAnotherWait(FairShare& share, Flow& a, Flow& b) {
+  const absl::Time now = absl::FromUnixSeconds(1);
+  share.Update(a, true, false, now);
+  share.Advance(now);
+  share.Update(a, true, true, now);
+  share.Update(b, true, false, now);
+  return now;
+}
+
 TEST(FairShareTest, DeviceTimeIsSharedByWeight) {
   Device device;
   auto& one = device.Add(1, 100e-6, 1 << 20);
@@ -168,11 +178,7 @@ TEST(FairShareTest, WakingUpOftenBringsNoMoreThanAPart) {
 TEST(FairShareTest, ThoseWhoAlwaysHaveWorkChangeOnceAQuantum) {
   FairShare share(kOptions);
   Flow a, b;
-  absl::Time now = absl::FromUnixSeconds(1);
-  share.Update(a, true, false, now);
-  share.Advance(now);
-  share.Update(a, true, true, now);
-  share.Update(b, true, false, now);
+  absl::Time now = BeginOneAndLetAnotherWait(share, a, b);
   now += kOptions.yield_after;
   for (int i = 0; i < 10; ++i) {
     Flow& holder = i % 2 == 0 ? a : b;
@@ -313,11 +319,7 @@ TEST(FairShareTest, ANewcomerDoesNotPayForTimeThatNobodyUsed) {
 TEST(FairShareTest, AloneAgainALaneIsFedThoughItsTaskIsLong) {
   FairShare share(kOptions);
   Flow a, b;
-  absl::Time now = absl::FromUnixSeconds(1);
-  share.Update(a, true, false, now);
-  share.Advance(now);
-  share.Update(a, true, true, now);
-  share.Update(b, true, false, now);
+  absl::Time now = BeginOneAndLetAnotherWait(share, a, b);
   for (int i = 0; i < 2; ++i) {
     now += kOptions.quantum;
     share.Advance(now);
