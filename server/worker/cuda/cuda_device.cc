@@ -88,9 +88,8 @@ absl::Status CudaDevice::StartStreams() {
   if (!graphs.ok()) return graphs.status();
   graphs_ = *std::move(graphs);
   batch_.emplace(*driver_, compute_.get());
-  absl::StatusOr<SideMarks> side_marks = SideMarks::Create(
-      *driver_, compute_.get(),
-      status_page_.device_address() + offsetof(wire::StatusPage, completed_sequence));
+  absl::StatusOr<SideMarks> side_marks =
+      SideMarks::Create(*driver_, compute_.get(), CompletedWord());
   if (!side_marks.ok()) return side_marks.status();
   side_marks_.emplace(*std::move(side_marks));
   matmul_.emplace();
@@ -327,18 +326,22 @@ void CudaDevice::CheckAlive() {
   if (IsSticky(result)) poller_->Fault(result);
 }
 
-void CudaDevice::JoinMarks() {
-  const std::optional<uint32_t> last = side_marks_->last();
-  if (!last.has_value() || poller_->HasEnded(CompletionPoller::kCompute, *last)) return;
-  const CUresult result = side_marks_->Join();
+CUdeviceptr CudaDevice::CompletedWord() const {
+  return status_page_.device_address() + offsetof(wire::StatusPage, completed_sequence);
+}
+
+void CudaDevice::RequireMark(CUresult result) {
   if (result != CUDA_SUCCESS) poller_->Fault(result);
 }
 
+void CudaDevice::JoinMarks() {
+  const std::optional<uint32_t> last = side_marks_->last();
+  if (!last.has_value() || poller_->HasEnded(CompletionPoller::kCompute, *last)) return;
+  RequireMark(side_marks_->Join());
+}
+
 void CudaDevice::WriteMark(CUstream stream, CUdeviceptr address, uint32_t mark) {
-  const CUresult result =
-      driver_->cuStreamWriteValue32(stream, address, mark, CU_STREAM_WRITE_VALUE_DEFAULT);
-  // Without marks nothing would ever be reported.
-  if (result != CUDA_SUCCESS) poller_->Fault(result);
+  RequireMark(driver_->cuStreamWriteValue32(stream, address, mark, CU_STREAM_WRITE_VALUE_DEFAULT));
 }
 
 }  // namespace stride::cuda

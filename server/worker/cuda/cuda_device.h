@@ -32,8 +32,9 @@ namespace stride::cuda {
 // An NVIDIA GPU. Tasks run on one stream, uploads and downloads on one each, and those from and to
 // regions on two more. After its launches, or with the last of them (codegen::EndMark), each piece
 // of work writes its number to host memory in stream order (long products on a stream beside
-// theirs, SideMarks): tasks to StatusPage::completed_sequence, so that the daemon can read after a
-// fault which task was the first not to end.
+// theirs, SideMarks; a few short ones that came together with the last of them): tasks to
+// StatusPage::completed_sequence, so that the daemon can read after a fault which task was the
+// first not to end.
 class CudaDevice : public worker::Device {
  public:
   CudaDevice() = default;
@@ -76,7 +77,12 @@ class CudaDevice : public worker::Device {
   static constexpr uint64_t kProgramScratch = std::numeric_limits<uint64_t>::max();
   static constexpr uint64_t kProgramScratchBytes = 16 << 20;
 
+  // Which mark tells a task's end.
+  enum class Mark { kItsOwn, kOfTheNext };
+
   absl::Status StartStreams();
+  // `told_by` the next's: it cannot fault, the next cannot either, and is enqueued right behind.
+  void Enqueue(const wire::Task& task, Mark told_by);
   // A task, or a step of a graph, on `stream`. `fault`, `device_fault`: see GraphTable::LowerStep.
   absl::Status Lower(const wire::Task& task, CUstream stream, codegen::RoutineFault* fault,
                      CUdeviceptr device_fault, TaskEnd* end = nullptr);
@@ -113,6 +119,10 @@ class CudaDevice : public worker::Device {
   absl::StatusOr<KernelModule*> FindModule(uint64_t module);
   // Ends the process when the device is lost; otherwise returns.
   void CheckAlive();
+  // Of StatusPage::completed_sequence, as the device sees it.
+  CUdeviceptr CompletedWord() const;
+  // Ends the process unless the mark was enqueued: without marks nothing would ever be reported.
+  void RequireMark(CUresult result);
   // Before a task that may fault, or marks its end itself.
   void JoinMarks();
   // Has the stream store `mark` at `address` when it comes there.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
+#include <optional>
 #include <utility>
 
 #include "server/worker/cuda/cuda_device.h"
@@ -17,15 +18,25 @@ namespace {
 
 // From here on a product takes longer than to have its mark written beside it.
 constexpr double kLongProductFlops = 2e8;
+// Up to here it takes no longer than to be launched and marked, and so many share a mark: that of
+// the last.
+constexpr double kShortProductFlops = 5e8;
+constexpr int kShareMark = 4;
 
-// It cannot fault: its operands have been checked, and its code is the library's.
-bool IsLongProduct(const wire::Task& task) {
-  if (!task.has_matmul() || task.matmul().module() != 0) return false;
+// How many operations of a product by the library, which cannot fault: its operands have been
+// checked, and its code is the library's. Nothing: it is no such product.
+std::optional<double> LibraryProductFlops(const wire::Task& task) {
+  if (!task.has_matmul() || task.matmul().module() != 0) return std::nullopt;
   const wire::MatmulLaunch& product = task.matmul();
   double flops = 2.0 * static_cast<double>(product.m()) * static_cast<double>(product.n()) *
                  static_cast<double>(product.k());
   for (int64_t extent : product.batch_extents()) flops *= static_cast<double>(extent);
-  return flops >= kLongProductFlops;
+  return flops;
+}
+
+bool IsShortProduct(const wire::Task& task) {
+  const std::optional<double> flops = LibraryProductFlops(task);
+  return flops.has_value() && *flops <= kShortProductFlops;
 }
 
 }  // namespace
@@ -37,12 +48,12 @@ void CudaDevice::BeginTask(uint32_t mark) {
 }
 
 TaskEnd CudaDevice::EndOf(uint32_t mark) const {
-  const CUdeviceptr word =
-      status_page_.device_address() + offsetof(wire::StatusPage, completed_sequence);
-  return {{word, scratch_->end_arrivals(), mark}};
+  return {{CompletedWord(), scratch_->end_arrivals(), mark}};
 }
 
-void CudaDevice::Enqueue(const wire::Task& task) {
+void CudaDevice::Enqueue(const wire::Task& task) { Enqueue(task, Mark::kItsOwn); }
+
+void CudaDevice::Enqueue(const wire::Task& task, Mark told_by) {
   const uint32_t mark = static_cast<uint32_t>(task.sequence());
   environment_.status_page->started_sequence.store(mark, std::memory_order_release);
   BeginTask(mark);
@@ -52,7 +63,7 @@ void CudaDevice::Enqueue(const wire::Task& task) {
     fault = NewFaults(1);
   if (task.has_graph()) fault = NewGraphFaults(task.graph());
   poller_->Begin(CompletionPoller::kCompute, task.sequence(), mark, task.label());
-  const bool marked_beside = IsLongProduct(task);
+  const bool marked_beside = LibraryProductFlops(task).value_or(0) >= kLongProductFlops;
   if (!marked_beside) JoinMarks();
   TaskEnd end = EndOf(mark);
   absl::Status status = fault.status();
@@ -65,9 +76,10 @@ void CudaDevice::Enqueue(const wire::Task& task) {
     wire::MarkFailed(*environment_.status_page, task.sequence());
   }
   scratch_->Trim();
-  if (marked_beside) {
-    const CUresult result = side_marks_->Write(mark);
-    if (result != CUDA_SUCCESS) poller_->Fault(result);
+  if (told_by == Mark::kOfTheNext) {
+    // Nothing is written.
+  } else if (marked_beside) {
+    RequireMark(side_marks_->Write(mark));
   } else if (!end.told) {
     WriteMark(compute_.get(), end.mark.word, mark);
   }
@@ -76,10 +88,14 @@ void CudaDevice::Enqueue(const wire::Task& task) {
 }
 
 void CudaDevice::EnqueueAll(const google::protobuf::RepeatedPtrField<wire::Task>& tasks) {
-  for (const wire::Task& task : tasks) {
-    if (batches_ && Gather(task)) continue;
+  int unmarked = 0;
+  for (int i = 0; i < tasks.size(); ++i) {
+    if (batches_ && Gather(tasks[i])) continue;
     LaunchGathered();
-    Enqueue(task);
+    const bool share = unmarked + 1 < kShareMark && i + 1 < tasks.size() &&
+                       IsShortProduct(tasks[i]) && IsShortProduct(tasks[i + 1]);
+    unmarked = share ? unmarked + 1 : 0;
+    Enqueue(tasks[i], share ? Mark::kOfTheNext : Mark::kItsOwn);
   }
   LaunchGathered();
 }

@@ -34,71 +34,37 @@ absl::Status Context::MakeCurrent() const {
 }
 
 absl::StatusOr<Stream> Stream::Create(const Driver& driver) {
-  Stream stream;
-  STRIDE_CUDA_RETURN(driver.cuStreamCreateWithPriority(&stream.stream_, CU_STREAM_NON_BLOCKING, 0),
+  CUstream stream = nullptr;
+  STRIDE_CUDA_RETURN(driver.cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, 0),
                      "making a stream");
-  stream.driver_ = &driver;
-  return stream;
-}
-
-Stream& Stream::operator=(Stream&& other) noexcept {
-  std::swap(driver_, other.driver_);
-  std::swap(stream_, other.stream_);
-  return *this;
-}
-
-Stream::~Stream() {
-  if (driver_ != nullptr) driver_->cuStreamDestroy(stream_);
+  return Stream(driver, stream);
 }
 
 absl::StatusOr<Event> Event::Create(const Driver& driver) {
-  Event event;
-  STRIDE_CUDA_RETURN(driver.cuEventCreate(&event.event_, CU_EVENT_DISABLE_TIMING),
-                     "making an event");
-  event.driver_ = &driver;
-  return event;
-}
-
-Event& Event::operator=(Event&& other) noexcept {
-  std::swap(driver_, other.driver_);
-  std::swap(event_, other.event_);
-  return *this;
-}
-
-Event::~Event() {
-  if (driver_ != nullptr) driver_->cuEventDestroy(event_);
+  CUevent event = nullptr;
+  STRIDE_CUDA_RETURN(driver.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), "making an event");
+  return Event(driver, event);
 }
 
 absl::StatusOr<Module> Module::Load(const Driver& driver, const void* image) {
   char log[4096] = {};
   CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
   void* values[] = {log, reinterpret_cast<void*>(sizeof(log) - 1)};
-  Module module;
-  CUresult result = driver.cuModuleLoadDataEx(&module.module_, image, 2, options, values);
+  CUmodule module = nullptr;
+  CUresult result = driver.cuModuleLoadDataEx(&module, image, 2, options, values);
   if (result != CUDA_SUCCESS) {
     absl::Status status = ToStatus(result, "loading a module");
     if (log[0] == '\0') return status;
     return absl::Status(status.code(),
                         absl::StrCat(std::string(status.message()), ": ", std::string(log)));
   }
-  module.driver_ = &driver;
-  return module;
-}
-
-Module& Module::operator=(Module&& other) noexcept {
-  std::swap(driver_, other.driver_);
-  std::swap(module_, other.module_);
-  return *this;
-}
-
-Module::~Module() {
-  if (driver_ != nullptr) driver_->cuModuleUnload(module_);
+  return Module(driver, module);
 }
 
 absl::StatusOr<Module::Variable> Module::Global(const char* symbol) const {
   Variable variable;
   const CUresult result =
-      driver_->cuModuleGetGlobal(&variable.address, &variable.size, module_, symbol);
+      driver().cuModuleGetGlobal(&variable.address, &variable.size, get(), symbol);
   if (result == CUDA_ERROR_NOT_FOUND) {
     return absl::NotFoundError(absl::StrCat("no variable `", symbol, "` in the module"));
   }
@@ -108,59 +74,38 @@ absl::StatusOr<Module::Variable> Module::Global(const char* symbol) const {
 
 absl::StatusOr<CUfunction> Module::Function(const char* symbol) const {
   CUfunction function = nullptr;
-  STRIDE_CUDA_RETURN(driver_->cuModuleGetFunction(&function, module_, symbol),
+  STRIDE_CUDA_RETURN(driver().cuModuleGetFunction(&function, get(), symbol),
                      absl::StrCat("looking for kernel `", symbol, "`"));
   return function;
 }
 
 absl::StatusOr<DriverGraph> DriverGraph::Create(const Driver& driver) {
-  DriverGraph graph;
-  graph.driver_ = &driver;
-  STRIDE_CUDA_RETURN(driver.cuGraphCreate(&graph.graph_, 0), "making a graph");
-  return graph;
+  CUgraph graph = nullptr;
+  STRIDE_CUDA_RETURN(driver.cuGraphCreate(&graph, 0), "making a graph");
+  return DriverGraph(driver, graph);
 }
 
 absl::StatusOr<DriverGraph> DriverGraph::EndCapture(const Driver& driver, CUstream stream) {
-  DriverGraph graph;
-  graph.driver_ = &driver;
-  STRIDE_CUDA_RETURN(driver.cuStreamEndCapture(stream, &graph.graph_), "capturing steps");
-  if (graph.graph_ == nullptr) return absl::InternalError("nothing was captured");
-  return graph;
-}
-
-DriverGraph& DriverGraph::operator=(DriverGraph&& other) noexcept {
-  std::swap(driver_, other.driver_);
-  std::swap(graph_, other.graph_);
-  return *this;
-}
-
-DriverGraph::~DriverGraph() {
-  if (graph_ != nullptr) driver_->cuGraphDestroy(graph_);
+  CUgraph graph = nullptr;
+  const CUresult result = driver.cuStreamEndCapture(stream, &graph);
+  DriverGraph captured(driver, graph);
+  STRIDE_CUDA_RETURN(result, "capturing steps");
+  if (graph == nullptr) return absl::InternalError("nothing was captured");
+  return captured;
 }
 
 absl::StatusOr<GraphExecutable> GraphExecutable::Create(const Driver& driver,
                                                         const DriverGraph& graph) {
-  GraphExecutable executable;
-  STRIDE_CUDA_RETURN(driver.cuGraphInstantiateWithFlags(&executable.executable_, graph.get(), 0),
+  CUgraphExec executable = nullptr;
+  STRIDE_CUDA_RETURN(driver.cuGraphInstantiateWithFlags(&executable, graph.get(), 0),
                      "making a graph ready");
-  executable.driver_ = &driver;
-  return executable;
-}
-
-GraphExecutable& GraphExecutable::operator=(GraphExecutable&& other) noexcept {
-  std::swap(driver_, other.driver_);
-  std::swap(executable_, other.executable_);
-  return *this;
-}
-
-GraphExecutable::~GraphExecutable() {
-  if (driver_ != nullptr) driver_->cuGraphExecDestroy(executable_);
+  return GraphExecutable(driver, executable);
 }
 
 bool GraphExecutable::Update(const DriverGraph& graph) {
-  if (driver_ == nullptr) return false;
+  if (get() == nullptr) return false;
   CUgraphExecUpdateResultInfo info{};
-  return driver_->cuGraphExecUpdate(executable_, graph.get(), &info) == CUDA_SUCCESS;
+  return driver().cuGraphExecUpdate(get(), graph.get(), &info) == CUDA_SUCCESS;
 }
 
 absl::StatusOr<PinnedRegion> PinnedRegion::Register(const Driver& driver, void* data,

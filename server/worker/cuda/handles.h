@@ -32,48 +32,53 @@ class Context {
   CUcontext context_ = nullptr;
 };
 
-// A stream that does not wait for the default stream.
-class Stream {
+// A handle, null or of one thing, which `kDestroy` of the driver destroys.
+template <typename T, auto kDestroy>
+class Handle {
  public:
-  static absl::StatusOr<Stream> Create(const Driver& driver);
-  Stream() = default;
-  Stream(Stream&& other) noexcept { *this = std::move(other); }
-  Stream& operator=(Stream&& other) noexcept;
-  ~Stream();
+  Handle() = default;
+  Handle(const Driver& driver, T handle) : driver_(&driver), handle_(handle) {}
+  Handle(Handle&& other) noexcept { *this = std::move(other); }
+  Handle& operator=(Handle&& other) noexcept {
+    std::swap(driver_, other.driver_);
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~Handle() {
+    if (handle_ != nullptr) (driver_->*kDestroy)(handle_);
+  }
 
-  CUstream get() const { return stream_; }
+  T get() const { return handle_; }
+
+ protected:
+  const Driver& driver() const { return *driver_; }  // of what is not null
 
  private:
   const Driver* driver_ = nullptr;
-  CUstream stream_ = nullptr;
+  T handle_ = nullptr;
+};
+
+// A stream that does not wait for the default stream.
+class Stream : public Handle<CUstream, &Driver::cuStreamDestroy> {
+ public:
+  static absl::StatusOr<Stream> Create(const Driver& driver);
+  using Handle::Handle;
 };
 
 // Tells where a stream has come to; takes no time.
-class Event {
+class Event : public Handle<CUevent, &Driver::cuEventDestroy> {
  public:
   static absl::StatusOr<Event> Create(const Driver& driver);
-  Event() = default;
-  Event(Event&& other) noexcept { *this = std::move(other); }
-  Event& operator=(Event&& other) noexcept;
-  ~Event();
-
-  CUevent get() const { return event_; }
-
- private:
-  const Driver* driver_ = nullptr;
-  CUevent event_ = nullptr;
+  using Handle::Handle;
 };
 
 // A loaded module.
-class Module {
+class Module : public Handle<CUmodule, &Driver::cuModuleUnload> {
  public:
   // `image` is a cubin, a fatbin or PTX; PTX must end in a zero byte. INVALID_ARGUMENT with the
   // driver's words when the device cannot run it.
   static absl::StatusOr<Module> Load(const Driver& driver, const void* image);
-  Module() = default;
-  Module(Module&& other) noexcept { *this = std::move(other); }
-  Module& operator=(Module&& other) noexcept;
-  ~Module();
+  using Handle::Handle;
 
   absl::StatusOr<CUfunction> Function(const char* symbol) const;
   struct Variable {
@@ -82,48 +87,27 @@ class Module {
   };
   // NOT_FOUND when there is none.
   absl::StatusOr<Variable> Global(const char* symbol) const;
-
- private:
-  const Driver* driver_ = nullptr;
-  CUmodule module_ = nullptr;
 };
 
 // Launches and what follows what among them, from which executables are made.
-class DriverGraph {
+class DriverGraph : public Handle<CUgraph, &Driver::cuGraphDestroy> {
  public:
   // An empty one.
   static absl::StatusOr<DriverGraph> Create(const Driver& driver);
   // What was captured of the stream, which is not captured any more, whatever comes of it.
   static absl::StatusOr<DriverGraph> EndCapture(const Driver& driver, CUstream stream);
-  DriverGraph() = default;
-  DriverGraph(DriverGraph&& other) noexcept { *this = std::move(other); }
-  DriverGraph& operator=(DriverGraph&& other) noexcept;
-  ~DriverGraph();
-
-  CUgraph get() const { return graph_; }
-
- private:
-  const Driver* driver_ = nullptr;
-  CUgraph graph_ = nullptr;
+  using Handle::Handle;
 };
 
 // A graph made ready to be launched. It may be destroyed while it runs: the driver lets it end.
-class GraphExecutable {
+class GraphExecutable : public Handle<CUgraphExec, &Driver::cuGraphExecDestroy> {
  public:
   static absl::StatusOr<GraphExecutable> Create(const Driver& driver, const DriverGraph& graph);
-  GraphExecutable() = default;
-  GraphExecutable(GraphExecutable&& other) noexcept { *this = std::move(other); }
-  GraphExecutable& operator=(GraphExecutable&& other) noexcept;
-  ~GraphExecutable();
+  using Handle::Handle;
 
   // Makes it one of this graph. False: the two differ by more than the driver can change, or there
   // is no executable yet.
   bool Update(const DriverGraph& graph);
-  CUgraphExec get() const { return executable_; }
-
- private:
-  const Driver* driver_ = nullptr;
-  CUgraphExec executable_ = nullptr;
 };
 
 // Host memory pinned for DMA and mapped for the device.

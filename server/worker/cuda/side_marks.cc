@@ -33,7 +33,7 @@ CUresult SideMarks::Write(uint32_t mark) {
 }
 
 CUresult SideMarks::Join() {
-  if (!std::exchange(last_, std::nullopt).has_value()) return CUDA_SUCCESS;
+  last_.reset();
   const CUresult result = driver_->cuEventRecord(written_.get(), beside_.get());
   if (result != CUDA_SUCCESS) return result;
   return driver_->cuStreamWaitEvent(stream_, written_.get(), 0);

@@ -25,7 +25,7 @@ class SideMarks {
   CUresult Write(uint32_t mark);
   // The last mark that Write was given since Join.
   std::optional<uint32_t> last() const { return last_; }
-  // What is enqueued from now on begins when every mark has been written.
+  // What is enqueued from now on begins when every mark has been written. There is a last one.
   CUresult Join();
 
  private:

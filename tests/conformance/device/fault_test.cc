@@ -22,6 +22,7 @@ constexpr char kSource[] = R"(
 #include <assert.h>
 extern "C" __global__ void fault_address(int* p) { *(volatile int*)64 = 1; }
 extern "C" __global__ void fault_behind_product(int* p) { *(volatile int*)64 = 1; }
+extern "C" __global__ void fault_behind_short_products(int* p) { *(volatile int*)64 = 1; }
 extern "C" __global__ void fault_assert(int* p) { assert(p[0] == 12345); }
 extern "C" __global__ void fault_trap(int* p) { __trap(); }
 )";
@@ -55,10 +56,10 @@ absl::StatusOr<wire::Task> FaultingTask(Harness& harness, const std::string& kin
   return task;
 }
 
-// Long enough for a GPU to tell of its end beside the stream.
-absl::StatusOr<wire::Task> ProductTask(Harness& harness) {
+// Of 640 on a side a GPU tells beside the stream, of 500 with the next.
+absl::StatusOr<wire::Task> ProductTask(Harness& harness, int64_t side) {
   const DeviceArray ones =
-      harness.Put(Make(DType::kFloat32, {640, 640}, [](int64_t) { return Value(1); }));
+      harness.Put(Make(DType::kFloat32, {side, side}, [](int64_t) { return Value(1); }));
   DeviceArray output;
   return harness.Prepare(MatmulOf(), {ones, ones}, nullptr, &output);
 }
@@ -69,12 +70,21 @@ absl::StatusOr<uint64_t> SubmitOneByOne(Harness& harness, const std::string& kin
   absl::StatusOr<wire::Task> faulting = FaultingTask(harness, kind);
   if (!faulting.ok()) return faulting.status();
   const absl::StatusOr<wire::Task> before =
-      kind == "behind_product" ? ProductTask(harness) : ZeroTask();
+      kind == "behind_product" ? ProductTask(harness, 640) : ZeroTask();
   if (!before.ok()) return before.status();
   harness.Submit(*before);
   harness.Submit(*before);
   harness.Submit(*faulting);
   return harness.Submit(ZeroTask());
+}
+
+// The same behind products, in one packet.
+absl::StatusOr<uint64_t> SubmitBehindShortProducts(Harness& harness, const std::string& kind) {
+  absl::StatusOr<wire::Task> faulting = FaultingTask(harness, kind);
+  if (!faulting.ok()) return faulting.status();
+  const absl::StatusOr<wire::Task> product = ProductTask(harness, 500);
+  if (!product.ok()) return product.status();
+  return harness.SubmitAll({*product, *product, *faulting, *product});
 }
 
 // One element, by `function`, a client's.
@@ -86,7 +96,7 @@ absl::StatusOr<wire::Task> ApplyTask(Harness& harness, const std::string& functi
   return task;
 }
 
-// The same, all of one kind and in one packet.
+// Two and one that faults and one behind it, all of one kind and in one packet.
 absl::StatusOr<uint64_t> SubmitTogether(Harness& harness) {
   const DeviceArray array = harness.Put(Make(DType::kInt32, {1}, [](int64_t) { return Value(0); }));
   std::vector<wire::Task> packet;
@@ -187,6 +197,10 @@ TEST_F(FaultTest, IllegalAddressEndsTheProcessAndIsBlamedOnItsTask) {
 
 TEST_F(FaultTest, OneBehindProductsIsBlamed) { Expect("behind_product", "illegal memory access"); }
 
+TEST_F(FaultTest, OneBehindShortProductsThatCameWithItIsBlamed) {
+  Expect("behind_short_products", "illegal memory access");
+}
+
 TEST_F(FaultTest, OneOfSeveralThatCameTogetherIsBlamed) {
   Expect("function", "illegal memory access");
 }
@@ -205,7 +219,9 @@ int RunFaultChild(const std::string& kind) {
     std::fprintf(stderr, "child: %s\n", harness.status().ToString().c_str());
     return 3;
   }
-  auto last = kind == "function" ? SubmitTogether(**harness) : SubmitOneByOne(**harness, kind);
+  auto last = kind == "function"                ? SubmitTogether(**harness)
+              : kind == "behind_short_products" ? SubmitBehindShortProducts(**harness, kind)
+                                                : SubmitOneByOne(**harness, kind);
   if (!last.ok()) {
     std::fprintf(stderr, "child: %s\n", last.status().ToString().c_str());
     return 4;

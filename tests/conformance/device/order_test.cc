@@ -57,27 +57,37 @@ TEST_F(OrderTest, ReportsComeOnceAndInOrder) {
             static_cast<uint32_t>(harness().last_sequence()));
 }
 
-// A GPU tells of the end of a long product beside its stream, and of the others' in it.
+// A GPU tells of the end of a long product beside its stream, of the others' in it, and of that of
+// a short one with the next.
 TEST_F(OrderTest, ProductsAndOthersBetweenThemAreToldInOrder) {
-  constexpr int64_t kSide = 640;
-  const DeviceArray ones =
-      harness().Put(Make(DType::kFloat32, {kSide, kSide}, [](int64_t) { return Value(1); }));
-  DeviceArray output;
-  auto product = harness().Prepare(MatmulOf(), {ones, ones}, nullptr, &output);
-  ASSERT_TRUE(product.ok()) << product.status();
-  v1::Operation twice = UfuncOf("add", 2);
-  DeviceArray doubled;
-  auto addition = harness().Prepare(twice, {output, output}, nullptr, &doubled);
-  ASSERT_TRUE(addition.ok()) << addition.status();
+  struct Product {
+    int64_t side;
+    DeviceArray output, doubled;
+  };
+  Product products[] = {{64, {}, {}}, {500, {}, {}}, {640, {}, {}}};
+  std::vector<wire::Task> kinds;
+  for (Product& one : products) {
+    const DeviceArray ones = harness().Put(
+        Make(DType::kFloat32, {one.side, one.side}, [](int64_t) { return Value(1); }));
+    auto product = harness().Prepare(MatmulOf(), {ones, ones}, nullptr, &one.output);
+    ASSERT_TRUE(product.ok()) << product.status();
+    auto addition =
+        harness().Prepare(UfuncOf("add", 2), {one.output, one.output}, nullptr, &one.doubled);
+    ASSERT_TRUE(addition.ok()) << addition.status();
+    // Three times as often as the others, so that some follow each other.
+    kinds.insert(kinds.end(), {*product, *product, *product, *addition});
+  }
   wire::Task zeros;
-  zeros.mutable_zero_fill()->set_arena(output.arena);
-  zeros.mutable_zero_fill()->set_offset(output.offset);
-  zeros.mutable_zero_fill()->set_size(kSide * kSide * sizeof(float));
+  zeros.mutable_zero_fill()->set_arena(products[2].output.arena);
+  zeros.mutable_zero_fill()->set_offset(products[2].output.offset);
+  zeros.mutable_zero_fill()->set_size(products[2].side * products[2].side * sizeof(float));
   const size_t before = harness().recorder().tasks().size();
-  std::vector<wire::Task> tasks;
+  std::vector<wire::Task> tasks = kinds;
   std::minstd_rand random(5);
-  for (int i = 0; i < 100; ++i) tasks.push_back(*(random() % 2 > 0 ? &*product : &*addition));
-  tasks.insert(tasks.end(), {zeros, *product, *addition, zeros});
+  for (int i = 0; i < 200; ++i) tasks.push_back(kinds[random() % kinds.size()]);
+  tasks.insert(tasks.end(), kinds.begin(), kinds.end());
+  tasks.push_back(zeros);
+  tasks.insert(tasks.end(), 7, kinds[4]);  // the last ones are products
   const uint64_t last = harness().SubmitAll(tasks);
   harness().device().Drain();
   const auto reports = harness().recorder().tasks();
@@ -87,8 +97,12 @@ TEST_F(OrderTest, ProductsAndOthersBetweenThemAreToldInOrder) {
     EXPECT_TRUE(reports[before + i].status.ok()) << i << ": " << reports[before + i].status;
   }
   EXPECT_EQ(harness().status_page().completed_sequence.load(), static_cast<uint32_t>(last));
-  EXPECT_EQ(harness().Get(doubled).At(kSide * kSide - 1), Value(2 * kSide));
-  EXPECT_EQ(harness().Get(output).At(kSide * kSide - 1), Value(0));
+  for (const Product& one : products) {
+    const Value sum = one.side == 640 ? Value(0) : Value(static_cast<double>(one.side));
+    EXPECT_EQ(harness().Get(one.output).At(one.side * one.side - 1), sum);
+    EXPECT_EQ(harness().Get(one.doubled).At(one.side * one.side - 1),
+              Value(static_cast<double>(2 * one.side)));
+  }
 }
 
 TEST_F(OrderTest, TasksThatComeTogetherRunInOrder) {
