@@ -362,6 +362,7 @@ TEST_F(QueueTest, CancelEndsAJobInAWorkersQueue) {
       Operation::Ufunc("add", {client_.Open(output), Operand(1)}).OnDevice(device_));
   Array independent = client_.Compute(Cosine(x));
   Must(dependent.Spec());
+  EXPECT_TRUE(Eventually([&] { return State(job.name) != Job::State::kQueued; }));
   EXPECT_EQ(State(job.name), Job::State::kScheduled) << "it waits for its turn";
   Must(client_.CancelJob(job.name));
   EXPECT_TRUE(Eventually([&] { return Must(client_.GetJob(job.name)).final(); }));
