@@ -32,8 +32,10 @@ void Pause(absl::Duration passed) {
 
 }  // namespace
 
+bool ProcessorsArePlenty() { return NumProcessors() >= kPlenty; }
+
 bool SpinUntil(absl::FunctionRef<bool()> done, absl::Duration time) {
-  if (NumProcessors() < kPlenty || time == absl::ZeroDuration()) return false;
+  if (!ProcessorsArePlenty() || time == absl::ZeroDuration()) return false;
   if (done()) return true;
   bool ended = false;
   if (num_spinning.fetch_add(1) < NumProcessors() / 4) {

@@ -13,7 +13,10 @@ namespace stride {
 // request-reply loop, with some 100 us of work on a device in between, or the end of that work.
 inline constexpr absl::Duration kWatch = absl::Microseconds(250);
 
-// Asks `done` until it says yes or `time` is over; its last answer. With fewer than 8 processors it
+// Whether there are enough for that: 8 or more.
+bool ProcessorsArePlenty();
+
+// Asks `done` until it says yes or `time` is over; its last answer. Where they are few it
 // asks not at all: false. At most a quarter of the processors do so at once; for others it asks
 // once. Any thread.
 bool SpinUntil(absl::FunctionRef<bool()> done, absl::Duration time);

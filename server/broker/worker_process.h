@@ -114,7 +114,10 @@ class WorkerProcess : public Worker {
   // The reader thread.
   void Run();
   void ReadUntilEnd();
-  bool ReadEvent();  // false: nothing more will come
+  enum class Heard { kNothing, kEvent, kEnd };
+  Heard ReadEvent();
+  bool ReadEvents();  // false: nothing more will come
+  bool MoreResultsToCome() const;
   absl::Status Take(wire::Event& event, std::vector<UniqueFd> descriptors);
   absl::Status TakeStarted(const wire::Started& started);
   absl::Status TakeTasks(const wire::TasksDone& done);

@@ -5,6 +5,12 @@
 namespace stride::scheduler {
 namespace {
 
+uint64_t BitOf(int stripe) { return uint64_t{1} << stripe; }
+
+bool IsUsed(const Core& core, int stripe) {
+  return (core.used_stripes.load(std::memory_order_acquire) & BitOf(stripe)) != 0;
+}
+
 // All stripes that are in use, and so all that can be; Core::mutex is held.
 void TakeStripes(Section& section) ABSL_NO_THREAD_SAFETY_ANALYSIS {
   section.stripe = Section::kAll;
@@ -43,32 +49,30 @@ Locked::Locked(Core& core) : core_(core) {
 
 Locked::Locked(Core& core, int stripe) : core_(core) {
   if (JoinAround(/*all=*/false)) return;
-  Section& section = section_.emplace();
-  section.core = &core;
-  section.stripe = stripe;
-  section.taken = uint64_t{1} << section.stripe;
-  if ((core.used_stripes.load(std::memory_order_acquire) & section.taken) == 0) {
+  if (!IsUsed(core, stripe)) {
     // Not while somebody has all that were in use.
     core.mutex.Lock();
-    core.used_stripes.fetch_or(section.taken, std::memory_order_release);
+    core.used_stripes.fetch_or(BitOf(stripe), std::memory_order_release);
     core.mutex.Unlock();
   }
-  core.stripes[section.stripe].mutex.Lock();
-  current_section = &section;
+  core.stripes[stripe].mutex.Lock();
+  BeginOf(stripe);
 }
 
 Locked::Locked(Core& core, const TenantId& tenant, IfFree) : core_(core) {
   assert(current_section == nullptr);
   const int stripe = StripeOf(tenant);
-  const uint64_t bit = uint64_t{1} << stripe;
   // Of one that no section of its own has come to yet, as after a restart, a section of all has no
   // lock: adding it would be to wait.
-  if ((core.used_stripes.load(std::memory_order_acquire) & bit) == 0) return;
-  if (!core.stripes[stripe].mutex.TryLock()) return;
+  if (IsUsed(core, stripe) && core.stripes[stripe].mutex.TryLock()) BeginOf(stripe);
+}
+
+// Its lock is held.
+void Locked::BeginOf(int stripe) {
   Section& section = section_.emplace();
-  section.core = &core;
+  section.core = &core_;
   section.stripe = stripe;
-  section.taken = bit;
+  section.taken = BitOf(stripe);
   current_section = &section;
 }
 

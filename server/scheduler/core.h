@@ -226,6 +226,7 @@ class Locked {
 
  private:
   bool JoinAround(bool all);
+  void BeginOf(int stripe);
   void EndPart();
   void GiveBack();
 

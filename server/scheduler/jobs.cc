@@ -448,18 +448,19 @@ void Jobs::Abandon(const RecordPtr& record) {
     }
     if (record->gate != nullptr) scheduler_->Finish(record->gate, absl::OkStatus());
   }
-  TakeOutArrays(*record);
-  Locked lock(*core_);
-  for (const auto& array : record->made) {
-    auto name = session::ParseArrayName(array->name.ToString(), "name");
-    if (name.ok()) core_->catalogue.RemoveArray(record->tenant, *name, core_->Now()).IgnoreError();
+  {
+    // Before its session: a successor knows by that what is still to be abandoned.
+    Locked lock(*core_);
+    for (const auto& array : record->made) {
+      auto name = session::ParseArrayName(array->name.ToString(), "name");
+      if (name.ok())
+        core_->catalogue.RemoveArray(record->tenant, *name, core_->Now()).IgnoreError();
+    }
   }
-  if (auto id = session::ParseSessionName(record->session, "session"); id.ok())
-    core_->catalogue.DeleteSession(record->tenant, *id);
+  EndOwnSession(*record);
 }
 
-// Nothing finds the session afterwards; a section of all is to end it, and is short.
-void Jobs::TakeOutArrays(const Record& record) {
+void Jobs::EndOwnSession(const Record& record) {
   auto id = session::ParseSessionName(record.session, "session");
   if (!id.ok()) return;
   absl::StatusOr<std::shared_ptr<session::Session>> session = nullptr;
@@ -467,7 +468,7 @@ void Jobs::TakeOutArrays(const Record& record) {
     Locked lock(*core_, record.tenant);
     session = core_->catalogue.CloseSession(record.tenant, *id);
   }
-  if (session.ok()) EmptySession(core_, scheduler_, **session);
+  if (session.ok()) EndSession(core_, scheduler_, **session);
 }
 
 void Jobs::CancelAll(const Record& record) {
@@ -558,11 +559,7 @@ void Jobs::Advance(Record& record, const Progress& seen) {
 // All is done, and described. Cut off by the daemon's death it is begun again: until its end is
 // written it has not ended, and then a successor sees to what goes to disk.
 void Jobs::End(Record& record, const Progress& seen) {
-  TakeOutArrays(record);
-  if (auto id = session::ParseSessionName(record.session, "session"); id.ok()) {
-    Locked lock(*core_);
-    core_->catalogue.DeleteSession(record.tenant, *id);
-  }
+  EndOwnSession(record);
   STRIDE_CRASH_POINT("job.before_end");
   {
     Locked lock(*core_, record.tenant);

@@ -43,7 +43,7 @@ void StopWork(Scheduler& scheduler, const Session& session, Array& array) {
 
 }  // namespace
 
-void EmptySession(Core* core, Scheduler* scheduler, Session& session) {
+void EndSession(Core* core, Scheduler* scheduler, Session& session) {
   InParts(*core, StripeOf(session.tenant), [&] {
     if (session.arrays.empty()) return Step::kEnd;
     const auto [handle, array] = *session.arrays.begin();
@@ -52,10 +52,6 @@ void EmptySession(Core* core, Scheduler* scheduler, Session& session) {
     core->catalogue.ReleaseHandle(session, handle);
     return Step::kDone;
   });
-}
-
-void EndSession(Core* core, Scheduler* scheduler, Session& session) {
-  EmptySession(core, scheduler, session);
   Locked lock(*core);
   core->catalogue.DeleteSession(session.tenant, session.id);
 }

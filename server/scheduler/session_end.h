@@ -6,12 +6,9 @@
 
 namespace stride::scheduler {
 
-// Takes all arrays out of a session that has been closed, some hundreds at a time: a session may
-// have millions, and nobody else is to wait for them. What it still computes or receives is
-// cancelled. Any thread; the lock must not be held.
-void EmptySession(Core* core, Scheduler* scheduler, session::Session& session);
-
-// The same, and then the session itself.
+// Ends a session that has been closed: takes all arrays out of it, some hundreds at a time (it may
+// have millions, and nobody else is to wait for them), and then itself. What it still computes or
+// receives is cancelled. Any thread; the lock must not be held.
 void EndSession(Core* core, Scheduler* scheduler, session::Session& session);
 
 }  // namespace stride::scheduler

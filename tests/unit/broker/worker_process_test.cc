@@ -7,8 +7,13 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <numeric>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 #include "server/base/error.h"
 #include "server/wire/status.h"
 #include "tests/support/descriptors.h"
@@ -18,6 +23,7 @@ namespace stride::broker {
 namespace {
 
 using ::stride::testing::NumDescriptors;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
@@ -93,6 +99,38 @@ TEST_F(WorkerProcessTest, ResultsAreKeptUntilAdoption) {
   worker_->Adopt(recorder_.callbacks());
   EXPECT_THAT(recorder_.WaitForResults(1), SizeIs(1));
   EXPECT_TRUE(recorder_.WaitForDeath().has_value());
+}
+
+// Whoever takes results in holds a lock that others want.
+TEST_F(WorkerProcessTest, ResultsThatCameMeanwhileAreDeliveredTogether) {
+  auto worker = WorkerProcess::Start(Options(), &spawner_, &list_);
+  ASSERT_TRUE(worker.ok()) << worker.status();
+  worker_ = *std::move(worker);
+  absl::Notification taken, go_on;
+  absl::Mutex mutex;
+  std::vector<size_t> sizes;
+  worker_->Adopt({.tasks_done = [&](absl::Span<const wire::TaskResult> results) {
+    absl::MutexLock lock(&mutex);
+    sizes.push_back(results.size());
+    if (sizes.size() > 1) return;
+    taken.Notify();
+    go_on.WaitForNotification();
+  }});
+  ASSERT_TRUE(Submit({"a"}).ok());
+  taken.WaitForNotification();
+  // Each is an event of its own.
+  for (uint64_t i = 2; i <= 5; ++i) {
+    ASSERT_TRUE(Submit({"b"}).ok());
+    while (worker_->progress().completed_sequence < i) absl::SleepFor(absl::Milliseconds(1));
+  }
+  ASSERT_TRUE(Submit({"wait"}).ok());
+  go_on.Notify();
+  absl::MutexLock lock(&mutex);
+  auto all = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    return std::accumulate(sizes.begin(), sizes.end(), size_t{0}) == 5;
+  };
+  ASSERT_TRUE(mutex.AwaitWithTimeout(absl::Condition(&all), absl::Seconds(20)));
+  EXPECT_THAT(sizes, ElementsAre(1, 4));
 }
 
 TEST_F(WorkerProcessTest, ManyTasksTakeSeveralPackets) {
