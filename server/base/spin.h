@@ -16,9 +16,9 @@ inline constexpr absl::Duration kWatch = absl::Microseconds(250);
 // Whether there are enough for that: 8 or more.
 bool ProcessorsArePlenty();
 
-// Asks `done` until it says yes or `time` is over; its last answer. Where they are few it
-// asks not at all: false. At most a quarter of the processors do so at once; for others it asks
-// once. Any thread.
+// Asks `done` until it says yes or `time` is over; its last answer. Where they are few it asks
+// not at all: false. At most a quarter of the processors do so at once; for others it asks once.
+// Any thread.
 bool SpinUntil(absl::FunctionRef<bool()> done, absl::Duration time);
 
 }  // namespace stride

@@ -34,4 +34,7 @@ inline int StripeOf(const TenantId& tenant) {
 }
 static_assert(kNumStripes == 1 << 6);
 
+// In a set of stripes.
+constexpr uint64_t StripeBit(int stripe) { return uint64_t{1} << stripe; }
+
 }  // namespace stride

@@ -5,10 +5,8 @@
 namespace stride::scheduler {
 namespace {
 
-uint64_t BitOf(int stripe) { return uint64_t{1} << stripe; }
-
 bool IsUsed(const Core& core, int stripe) {
-  return (core.used_stripes.load(std::memory_order_acquire) & BitOf(stripe)) != 0;
+  return (core.used_stripes.load(std::memory_order_acquire) & StripeBit(stripe)) != 0;
 }
 
 // All stripes that are in use, and so all that can be; Core::mutex is held.
@@ -52,7 +50,7 @@ Locked::Locked(Core& core, int stripe) : core_(core) {
   if (!IsUsed(core, stripe)) {
     // Not while somebody has all that were in use.
     core.mutex.Lock();
-    core.used_stripes.fetch_or(BitOf(stripe), std::memory_order_release);
+    core.used_stripes.fetch_or(StripeBit(stripe), std::memory_order_release);
     core.mutex.Unlock();
   }
   core.stripes[stripe].mutex.Lock();
@@ -72,7 +70,7 @@ void Locked::BeginOf(int stripe) {
   Section& section = section_.emplace();
   section.core = &core_;
   section.stripe = stripe;
-  section.taken = BitOf(stripe);
+  section.taken = StripeBit(stripe);
   current_section = &section;
 }
 

@@ -251,16 +251,7 @@ class EngineImpl : public Engine {
     return GetSession(tenant, name);
   }
   absl::Status DeleteSession(const TenantId& tenant, const std::string& name) override {
-    auto id = session::ParseSessionName(name, "name");
-    if (!id.ok()) return id.status();
-    absl::StatusOr<std::shared_ptr<session::Session>> session = nullptr;
-    {
-      Locked lock(core_, tenant);
-      session = core_.catalogue.CloseSession(tenant, *id);
-    }
-    if (!session.ok()) return session.status();
-    EndSession(&core_, &scheduler_, **session);
-    return absl::OkStatus();
+    return EndSession(&core_, &scheduler_, tenant, name);
   }
 
   absl::StatusOr<v1::Array> CreateArray(const TenantId& tenant,

@@ -457,18 +457,7 @@ void Jobs::Abandon(const RecordPtr& record) {
         core_->catalogue.RemoveArray(record->tenant, *name, core_->Now()).IgnoreError();
     }
   }
-  EndOwnSession(*record);
-}
-
-void Jobs::EndOwnSession(const Record& record) {
-  auto id = session::ParseSessionName(record.session, "session");
-  if (!id.ok()) return;
-  absl::StatusOr<std::shared_ptr<session::Session>> session = nullptr;
-  {
-    Locked lock(*core_, record.tenant);
-    session = core_->catalogue.CloseSession(record.tenant, *id);
-  }
-  if (session.ok()) EndSession(core_, scheduler_, **session);
+  EndSession(core_, scheduler_, record->tenant, record->session).IgnoreError();
 }
 
 void Jobs::CancelAll(const Record& record) {
@@ -559,7 +548,8 @@ void Jobs::Advance(Record& record, const Progress& seen) {
 // All is done, and described. Cut off by the daemon's death it is begun again: until its end is
 // written it has not ended, and then a successor sees to what goes to disk.
 void Jobs::End(Record& record, const Progress& seen) {
-  EndOwnSession(record);
+  // A successor may find it gone already.
+  EndSession(core_, scheduler_, record.tenant, record.session).IgnoreError();
   STRIDE_CRASH_POINT("job.before_end");
   {
     Locked lock(*core_, record.tenant);

@@ -118,8 +118,6 @@ class Jobs {
   absl::Status SubmitAll(const RecordPtr& record, const v1::Job& job, absl::Time deadline);
   std::function<void(TaskState)> ObserverOf(const RecordPtr& record);
   void Abandon(const RecordPtr& record);
-  // When nothing of it is at work any more.
-  void EndOwnSession(const Record& record);
   // Both locks are held.
   void Save(const Record& record);
   void Forget(const Record& record);

@@ -127,7 +127,7 @@ void Recorder::Broken(const absl::Status& status) {
 // This thread has the tenant's stripe.
 Recorder::Part& Recorder::PartOf(const TenantId& tenant) {
   const int stripe = core_->StripeFor(tenant);
-  if (core_->HoldsAll()) touched_ |= uint64_t{1} << stripe;
+  if (core_->HoldsAll()) touched_ |= StripeBit(stripe);
   return parts_[stripe];
 }
 

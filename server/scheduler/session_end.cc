@@ -5,6 +5,7 @@
 
 #include "server/base/error.h"
 #include "server/scheduler/in_parts.h"
+#include "server/session/resource_name.h"
 
 namespace stride::scheduler {
 namespace {
@@ -54,6 +55,20 @@ void EndSession(Core* core, Scheduler* scheduler, Session& session) {
   });
   Locked lock(*core);
   core->catalogue.DeleteSession(session.tenant, session.id);
+}
+
+absl::Status EndSession(Core* core, Scheduler* scheduler, const TenantId& tenant,
+                        const std::string& name) {
+  const auto id = session::ParseSessionName(name, "name");
+  if (!id.ok()) return id.status();
+  absl::StatusOr<std::shared_ptr<Session>> session = nullptr;
+  {
+    Locked lock(*core, tenant);
+    session = core->catalogue.CloseSession(tenant, *id);
+  }
+  if (!session.ok()) return session.status();
+  EndSession(core, scheduler, **session);
+  return absl::OkStatus();
 }
 
 }  // namespace stride::scheduler

@@ -127,7 +127,7 @@ class Reclaimer {
 
   friend struct Buffer;
   void Enter(int stripe) {
-    const uint64_t bit = uint64_t{1} << stripe;
+    const uint64_t bit = StripeBit(stripe);
     if ((used_.load(std::memory_order_relaxed) & bit) == 0) used_.fetch_or(bit);
   }
   std::atomic<uint64_t> used_{0};

@@ -46,11 +46,12 @@ class WorkerProcessTest : public ::testing::Test {
     return options;
   }
 
-  void StartAdopted() {
+  void StartAdopted() { StartAdopted(recorder_.callbacks()); }
+  void StartAdopted(WorkerCallbacks callbacks) {
     auto worker = WorkerProcess::Start(Options(), &spawner_, &list_);
     ASSERT_TRUE(worker.ok()) << worker.status();
     worker_ = *std::move(worker);
-    worker_->Adopt(recorder_.callbacks());
+    worker_->Adopt(std::move(callbacks));
   }
 
   absl::Status Submit(std::vector<std::string> labels) {
@@ -103,13 +104,10 @@ TEST_F(WorkerProcessTest, ResultsAreKeptUntilAdoption) {
 
 // Whoever takes results in holds a lock that others want.
 TEST_F(WorkerProcessTest, ResultsThatCameMeanwhileAreDeliveredTogether) {
-  auto worker = WorkerProcess::Start(Options(), &spawner_, &list_);
-  ASSERT_TRUE(worker.ok()) << worker.status();
-  worker_ = *std::move(worker);
   absl::Notification taken, go_on;
   absl::Mutex mutex;
   std::vector<size_t> sizes;
-  worker_->Adopt({.tasks_done = [&](absl::Span<const wire::TaskResult> results) {
+  StartAdopted({.tasks_done = [&](absl::Span<const wire::TaskResult> results) {
     absl::MutexLock lock(&mutex);
     sizes.push_back(results.size());
     if (sizes.size() > 1) return;
