@@ -10,6 +10,7 @@
 #include "server/api/rpc_counters.h"
 #include "server/api/tls.h"
 #include "server/audit/audit_log.h"
+#include "server/base/steady_time.h"
 #include "server/base/unique_fd.h"
 #include "server/identity/identity.h"
 #include "server/metrics/sampler.h"
@@ -53,7 +54,7 @@ class Front {
   virtual void BeginDrain() = 0;
   // Takes no more connections, ends watches, lets calls in progress end until `deadline`, then
   // cancels them. Idempotent.
-  virtual void Stop(absl::Time deadline) = 0;
+  virtual void Stop(SteadyTime deadline) = 0;
 
   // Where it listens.
   virtual std::vector<Address> addresses() const = 0;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "server/base/steady_wait.h"
 #include "server/base/surroundings.h"
 
 namespace stride {
@@ -48,7 +49,7 @@ void Executor::Loop(Threads::iterator self) {
                    ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return closing_ || !queue_.empty(); };
   while (true) {
     ++idle_;
-    mutex_.AwaitWithTimeout(absl::Condition(&ready), idle_time_);
+    SteadyAwait(mutex_, absl::Condition(&ready), MachineTime() + idle_time_);
     --idle_;
     if (queue_.empty()) break;
     std::function<void()> work = std::move(queue_.front());

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "server/base/crash_point.h"
+#include "server/base/surroundings.h"
 
 namespace stride::durable {
 namespace {
@@ -75,10 +75,9 @@ absl::Status DurableStore::Lock() {
   std::string path = absl::StrCat(options_.folder, "/lock");
   lock_.Reset(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!lock_.valid()) return absl::ErrnoToStatus(errno, "opening its lock");
-  absl::Time give_up = absl::Now() + kLockPatience;
+  SteadyTime give_up = Now() + kLockPatience;
   while (flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (absl::Now() > give_up)
-      return absl::FailedPreconditionError("another process has the folder");
+    if (Now() > give_up) return absl::FailedPreconditionError("another process has the folder");
     absl::SleepFor(absl::Milliseconds(20));
   }
   return absl::OkStatus();
@@ -110,7 +109,7 @@ absl::Status DurableStore::OpenDatabase() {
 }
 
 void DurableStore::SetAside(const absl::Status& why) {
-  std::string name = absl::StrCat("damaged-", absl::ToUnixSeconds(absl::Now()));
+  std::string name = absl::StrCat("damaged-", absl::ToUnixSeconds(WallNow()));
   std::string folder = absl::StrCat(options_.folder, "/", name);
   options_.log(absl::StrCat(
       "THE DATABASE OF ARRAYS AND JOBS IS DAMAGED and was set aside, with its files, as ", name,
@@ -164,13 +163,13 @@ uint64_t DurableStore::Queue(Change change) {
   return ++queued_;
 }
 
-bool DurableStore::Await(uint64_t number, absl::Time deadline) {
+bool DurableStore::Await(uint64_t number, SteadyTime deadline) {
   if (number == 0) return false;
   absl::MutexLock lock(&mutex_);
   auto known = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return committed_ >= number || failing_ || closing_;
   };
-  mutex_.AwaitWithDeadline(absl::Condition(&known), deadline);
+  stride::Await(mutex_, absl::Condition(&known), deadline);
   return committed_ >= number;
 }
 
@@ -220,7 +219,7 @@ void DurableStore::Loop() {
         return closing_ || (!queue_.empty() && !failing_);
       };
       if (failing_) {
-        mutex_.AwaitWithTimeout(absl::Condition(&closing_), kRetry);
+        stride::Await(mutex_, absl::Condition(&closing_), Now() + kRetry);
       } else {
         mutex_.Await(absl::Condition(&wanted));
       }

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "server/base/steady_time.h"
 #include "server/base/unique_fd.h"
 #include "server/durable/content_file.h"
 #include "server/durable/database.h"
@@ -51,7 +52,7 @@ class DurableStore {
   // waits for the disk that a job is no longer taken, and `done` is not called.
   uint64_t Queue(Change change) ABSL_LOCKS_EXCLUDED(mutex_);
   // True once it is on disk; false when the disk fails or at the deadline.
-  bool Await(uint64_t number, absl::Time deadline) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool Await(uint64_t number, SteadyTime deadline) ABSL_LOCKS_EXCLUDED(mutex_);
   // The number of the last call of Queue.
   uint64_t last() const ABSL_LOCKS_EXCLUDED(mutex_);
 

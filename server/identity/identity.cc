@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "server/base/surroundings.h"
 #include "server/identity/tenants_file.h"
 
 namespace stride::identity {
@@ -32,7 +32,7 @@ std::shared_ptr<const TenantTable> Identity::table() const {
 }
 
 std::optional<Principal> Identity::FromToken(std::string_view token) const {
-  return table()->FindToken(token, absl::Now());
+  return table()->FindToken(token, WallNow());
 }
 
 std::optional<Principal> Identity::FromCertificate(const std::vector<std::string>& names) const {
@@ -71,7 +71,7 @@ absl::Status Identity::Read() {
 }
 
 void Identity::Watch() {
-  timer_.At(absl::Now() + options_.interval, [this] {
+  timer_.At(Now() + options_.interval, [this] {
     bool same = false;
     {
       absl::MutexLock lock(&reading_);

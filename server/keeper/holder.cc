@@ -17,9 +17,9 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "server/base/crash_point.h"
+#include "server/base/surroundings.h"
 #include "server/keeper/holder_protocol.h"
 #include "server/keeper/keeper.h"
 #include "server/keeper/packet.h"
@@ -65,7 +65,7 @@ class Holder {
   void AnswerStore(const std::string& name, UniqueFd fd);
   void Reap();
   std::optional<int> Ended(int status);
-  std::optional<int> PauseBeforeStart(absl::Time until, bool for_orphans);
+  std::optional<int> PauseBeforeStart(SteadyTime until, bool for_orphans);
 
   HolderOptions options_;
   std::vector<NamedFd> kept_;
@@ -77,7 +77,7 @@ class Holder {
   bool have_children_ = true;
   int ending_ = 0;           // the signal that asked for the end
   bool ever_ready_ = false;  // some daemon served
-  std::optional<absl::Time> ready_time_;
+  std::optional<SteadyTime> ready_time_;
   absl::Duration pause_ = absl::ZeroDuration();
 };
 
@@ -192,7 +192,7 @@ void Holder::Answer() {
     }
     case kReady:
       ever_ready_ = true;
-      ready_time_ = absl::Now();
+      ready_time_ = Now();
       break;
   }
 }
@@ -220,7 +220,7 @@ std::optional<int> Holder::Ended(int status) {
   int code = by_signal ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   if (code == 0 || ending_ != 0) return code;
   if (!by_signal && !ever_ready_) return code;
-  bool served = ready_time_.has_value() && absl::Now() - *ready_time_ >= kServedLong;
+  bool served = ready_time_.has_value() && Now() - *ready_time_ >= kServedLong;
   pause_ = served ? absl::ZeroDuration() : std::clamp(pause_ * 2, kFirstPause, kLongestPause);
   options_.log(absl::StrCat("the daemon ",
                             by_signal ? "was killed by signal " : "exited with code ",
@@ -229,18 +229,17 @@ std::optional<int> Holder::Ended(int status) {
   NextCrashPoint();
   STRIDE_CRASH_POINT("holder.before_restart");
   // What it left behind first: nothing of it may touch the memory that the next one takes over.
-  if (auto end = PauseBeforeStart(absl::Now() + kOrphansTime, /*for_orphans=*/true)) return end;
-  return PauseBeforeStart(absl::Now() + pause_, /*for_orphans=*/false);
+  if (auto end = PauseBeforeStart(Now() + kOrphansTime, /*for_orphans=*/true)) return end;
+  return PauseBeforeStart(Now() + pause_, /*for_orphans=*/false);
 }
 
-std::optional<int> Holder::PauseBeforeStart(absl::Time until, bool for_orphans) {
+std::optional<int> Holder::PauseBeforeStart(SteadyTime until, bool for_orphans) {
   for (;;) {
     TakeSignals();
     if (for_orphans) Reap();
     if (ending_ != 0) return 128 + ending_;
     if (for_orphans && !have_children_) return std::nullopt;
-    int64_t left =
-        absl::ToInt64Milliseconds(absl::Ceil(until - absl::Now(), absl::Milliseconds(1)));
+    int64_t left = absl::ToInt64Milliseconds(absl::Ceil(until - Now(), absl::Milliseconds(1)));
     if (left <= 0) return std::nullopt;
     pollfd entry{signals_.get(), POLLIN, 0};
     poll(&entry, 1, static_cast<int>(left));

@@ -3,8 +3,8 @@
 #include <malloc.h>
 #include <sys/resource.h>
 
-#include "absl/time/clock.h"
 #include "server/base/block_pool.h"
+#include "server/base/surroundings.h"
 
 namespace stride {
 namespace {
@@ -23,7 +23,7 @@ absl::Duration ProcessorTime() {
 }  // namespace
 
 bool IdleMemory::Look() {
-  const absl::Time now = absl::Now();
+  const SteadyTime now = Now();
   const absl::Duration used = ProcessorTime();
   const bool idle = used - last_processor_time_ < kIdleShare * (now - last_);
   last_ = now;

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "absl/time/time.h"
+#include "server/base/steady_time.h"
 
 namespace stride {
 
@@ -17,7 +18,7 @@ class IdleMemory {
   bool Look();
 
  private:
-  absl::Time last_;
+  SteadyTime last_;
   absl::Duration last_processor_time_;
 };
 

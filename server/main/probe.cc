@@ -7,8 +7,8 @@
 
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "grpc/health/v1/health.grpc.pb.h"
+#include "server/api/grpc_time.h"
 
 namespace stride {
 
@@ -34,7 +34,7 @@ bool Probe::Answers(absl::Duration timeout) {
         grpc::CreateInsecureChannelFromFd("daemon", fd.Release()));
   }
   grpc::ClientContext context;
-  context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
+  context.set_deadline(api::ToGrpcTime(MachineTime() + timeout));
   grpc::health::v1::HealthCheckRequest request;
   grpc::health::v1::HealthCheckResponse response;
   bool answers = channel_->stub->Check(&context, request, &response).ok();

@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "server/api/log.h"
 #include "server/base/error.h"
 #include "server/base/machine_limits.h"
+#include "server/base/surroundings.h"
 #include "server/main/logging.h"
 #include "server/main/sockets.h"
 #include "server/store/spill_file.h"
@@ -272,19 +272,19 @@ absl::Status Server::Build(const Config& config, size_t max_descriptors,
   front_ = *std::move(front);
   addresses_ = front_->addresses();
   // Clients are served already; who asks whether it is ready hears the devices' truth.
-  engine_->AwaitHealth(absl::Now() + kFirstHealth);
+  engine_->AwaitHealth(Now() + kFirstHealth);
   return absl::OkStatus();
 }
 
 bool Server::Responds(absl::Duration patience) { return engine_->Responds(patience); }
 
-void Server::Drain(absl::Time deadline) {
+void Server::Drain(SteadyTime deadline) {
   front_->BeginDrain();
   // The front closes them and removes their files.
   for (const std::string& name : kept_sockets_) keeper_->Remove(name);
   if (!engine_->Drain(deadline))
     api::LogWarning("the drain timeout passed; work that was accepted is given up");
-  front_->Stop(absl::Now() + kAnswerTime);
+  front_->Stop(Now() + kAnswerTime);
 }
 
 Server::~Server() {

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "server/api/log.h"
+#include "server/base/surroundings.h"
 #include "server/main/idle_memory.h"
 #include "server/main/parent_watch.h"
 #include "server/main/probe.h"
@@ -37,11 +37,11 @@ class Heartbeat {
 
   int PollMillis() const {
     if (interval_ == absl::InfiniteDuration()) return -1;
-    return static_cast<int>(std::max<int64_t>(0, absl::ToInt64Milliseconds(next_ - absl::Now())));
+    return static_cast<int>(std::max<int64_t>(0, absl::ToInt64Milliseconds(next_ - Now())));
   }
 
   void Beat() {
-    if (interval_ == absl::InfiniteDuration() || absl::Now() < next_) return;
+    if (interval_ == absl::InfiniteDuration() || Now() < next_) return;
     if (!probe_.Answers(std::min(interval_ / 2, kLongestProbe))) {
       api::LogWarning("the daemon does not answer its own health call; the watchdog is not fed");
     } else if (!server_->Responds(interval_ / 2)) {
@@ -49,7 +49,7 @@ class Heartbeat {
     } else {
       notifier_.Notify("WATCHDOG=1");
     }
-    next_ = absl::Now() + interval_;
+    next_ = Now() + interval_;
   }
 
  private:
@@ -57,7 +57,7 @@ class Heartbeat {
   const absl::Duration interval_;
   Server* const server_;
   Probe probe_;
-  absl::Time next_ = absl::Now();
+  SteadyTime next_ = Now();
 };
 
 // Until a reason to stop; it is returned in words.
@@ -65,12 +65,12 @@ std::string WaitForEnd(const UniqueFd& parent, Signals& signals, Heartbeat& hear
                        Server& server) {
   pollfd polled[] = {{signals.fd(), POLLIN, 0}, {parent.valid() ? parent.get() : -1, POLLIN, 0}};
   IdleMemory memory;
-  absl::Time look = absl::Now();
+  SteadyTime look = Now();
   for (;;) {
     heartbeat.Beat();
-    if (absl::Now() >= look) {
+    if (Now() >= look) {
       memory.Look();
-      look = absl::Now() + IdleMemory::kInterval;
+      look = Now() + IdleMemory::kInterval;
     }
     const int beat = heartbeat.PollMillis();
     const auto wait = static_cast<int>(absl::ToInt64Milliseconds(IdleMemory::kInterval));
@@ -87,10 +87,10 @@ std::string WaitForEnd(const UniqueFd& parent, Signals& signals, Heartbeat& hear
 // The work goes on in `draining`; a further signal means that a person does not want to wait. A
 // drain that hangs past its time ends all the same.
 void WaitForDrain(const Config& config, std::future<void>& draining, Signals& signals) {
-  absl::Time give_up = absl::Now() + config.drain_timeout + kStopTime;
+  SteadyTime give_up = Now() + config.drain_timeout + kStopTime;
   while (draining.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready) {
     int signal = signals.Next();
-    if (absl::Now() > give_up) {
+    if (Now() > give_up) {
       api::LogError("stopping took too long; given up");
       _exit(1);
     }
@@ -129,7 +129,7 @@ int Supervise(const Config& config, const Notifier& notifier, Signals& signals,
   api::LogInfo(absl::StrCat("draining: ", reason));
   notifier.Notify("STOPPING=1\nSTATUS=draining");
   std::future<void> draining = std::async(std::launch::async, [&] {
-    server->Drain(absl::Now() + config.drain_timeout);
+    server->Drain(Now() + config.drain_timeout);
     server.reset();
   });
   WaitForDrain(config, draining, signals);

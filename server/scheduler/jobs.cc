@@ -12,6 +12,7 @@
 #include "server/base/error.h"
 #include "server/base/page_size.h"
 #include "server/base/random_id.h"
+#include "server/base/surroundings.h"
 #include "server/ops/plan.h"
 #include "server/recovery/records.pb.h"
 #include "server/scheduler/describe.h"
@@ -61,10 +62,10 @@ std::shared_ptr<Task> FinishedTask(const Core& core, const recovery::TaskResultR
   auto task = MakePooled<Task>();
   task->state = TaskState::kDone;
   task->result = StatusFrom(result.status());
-  task->submit_time = TimeFrom(result.submit_time(), absl::Time());
-  task->dispatch_time = TimeFrom(result.dispatch_time(), absl::Time());
-  task->begin_time = TimeFrom(result.begin_time(), absl::Time());
-  task->end_time = TimeFrom(result.end_time(), absl::Time());
+  task->submit_time = TimeFrom(result.submit_time(), SteadyTime());
+  task->dispatch_time = TimeFrom(result.dispatch_time(), SteadyTime());
+  task->begin_time = TimeFrom(result.begin_time(), SteadyTime());
+  task->end_time = TimeFrom(result.end_time(), SteadyTime());
   task->run_seconds = result.run_seconds();
   task->ran_on_device = core.DeviceIndex(result.device());
   return task;
@@ -74,14 +75,14 @@ absl::Duration ToDuration(const google::protobuf::Duration& duration) {
   return absl::Seconds(duration.seconds()) + absl::Nanoseconds(duration.nanos());
 }
 
-absl::Time TimeOf(const google::protobuf::Timestamp& time) {
-  return absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos());
+SteadyTime TimeOf(const google::protobuf::Timestamp& time) {
+  return FromWallTime(absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos()));
 }
 
 // How far one task brings its job: in its worker's queue it still waits for its turn.
 v1::Job::State StateOf(const Task& task) {
   bool succeeded = task.state == TaskState::kDone && task.result.ok();
-  if (succeeded || task.begin_time != absl::Time()) return v1::Job::STATE_RUNNING;
+  if (succeeded || task.begin_time != SteadyTime()) return v1::Job::STATE_RUNNING;
   bool placed = task.state == TaskState::kPreparing || task.state == TaskState::kDispatched;
   return placed ? v1::Job::STATE_SCHEDULED : v1::Job::STATE_QUEUED;
 }
@@ -138,9 +139,9 @@ absl::StatusOr<v1::Job> Jobs::Accept(const TenantId& tenant, const v1::CreateJob
   record->job.clear_results();
   record->job.set_state(v1::Job::STATE_UNSPECIFIED);
   SetTimestamp(core_->Now(), record->job.mutable_create_time());
-  absl::Time deadline = request.job().has_timeout()
+  SteadyTime deadline = request.job().has_timeout()
                             ? core_->Now() + ToDuration(request.job().timeout())
-                            : absl::InfiniteFuture();
+                            : SteadyTime::InfiniteFuture();
   absl::Status status = SubmitAll(record, request.job(), deadline);
   if (!status.ok() || request.validate_only()) {
     Abandon(record);
@@ -165,7 +166,7 @@ absl::StatusOr<v1::Job> Jobs::Accept(const TenantId& tenant, const v1::CreateJob
   return record->job;
 }
 
-absl::Status Jobs::SubmitAll(const RecordPtr& record, const v1::Job& job, absl::Time deadline) {
+absl::Status Jobs::SubmitAll(const RecordPtr& record, const v1::Job& job, SteadyTime deadline) {
   std::string id = absl::StrCat("job-", RandomId(24));
   record->session = absl::StrCat("sessions/", id);
   record->gate = MakePooled<Task>();
@@ -274,7 +275,7 @@ void Jobs::Restore(uint64_t id, const recovery::JobRecord& record, const Restore
   restored->job.ParseFromString(record.job());
   restored->request_id = record.request_id();
   restored->cancel_requested = record.cancel_requested();
-  restored->final_time = TimeFrom(record.final_time(), absl::InfiniteFuture());
+  restored->final_time = TimeFrom(record.final_time(), SteadyTime::InfiniteFuture());
   restored->record = id;
   if (!IsFinal(restored->job.state()))
     restored->place = core_->accounts->RestoreJob(restored->tenant);
@@ -344,7 +345,7 @@ void Jobs::RestoreFromDisk(const durable::JobRow& row) {
   record->cancel_requested = row.cancel_requested;
   record->record = core_->recorder.NewId();
   // Above all that a watcher may have seen of it.
-  record->num_forgotten_events = absl::ToUnixSeconds(core_->Now());
+  record->num_forgotten_events = absl::ToUnixSeconds(WallNow());
   Stripe& mine = StripeFor(record->tenant);
   absl::MutexLock lock(&mine.mutex);
   v1::Job end;
@@ -394,8 +395,8 @@ absl::Status Jobs::Rerun(const RecordPtr& record, const durable::JobRow& row) {
     if (!status.ok()) return status;
   }
   v1::Job job = record->job;
-  absl::Time deadline = job.has_timeout() ? TimeOf(job.create_time()) + ToDuration(job.timeout())
-                                          : absl::InfiniteFuture();
+  SteadyTime deadline = job.has_timeout() ? TimeOf(job.create_time()) + ToDuration(job.timeout())
+                                          : SteadyTime::InfiniteFuture();
   absl::Status status = SubmitAll(record, job, deadline);
   if (!status.ok()) {
     Abandon(record);
@@ -686,7 +687,7 @@ absl::Status Jobs::Delete(const TenantId& tenant, const std::string& name) {
 absl::StatusOr<std::vector<v1::WatchJobResponse>> Jobs::NextEvents(const TenantId& tenant,
                                                                    const std::string& name,
                                                                    uint64_t after_sequence,
-                                                                   absl::Time deadline) {
+                                                                   SteadyTime deadline) {
   Stripe& mine = StripeFor(tenant);
   absl::MutexLock lock(&mine.mutex);
   auto record = Find(mine, tenant, name);
@@ -704,7 +705,7 @@ absl::StatusOr<std::vector<v1::WatchJobResponse>> Jobs::NextEvents(const TenantI
                                            job.events.end());
 }
 
-void Jobs::Retire(absl::Time now) {
+void Jobs::Retire(SteadyTime now) {
   for (Stripe& stripe : stripes_) {
     absl::MutexLock lock(&stripe.mutex);
     const auto num_retired = std::erase_if(stripe.jobs, [&](const auto& entry) {

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "server/base/steady_time.h"
 #include "server/base/stripe.h"
 #include "server/scheduler/core.h"
 #include "server/scheduler/engine.h"
@@ -45,7 +46,7 @@ class Jobs {
   absl::StatusOr<std::vector<v1::WatchJobResponse>> NextEvents(const TenantId& tenant,
                                                                const std::string& name,
                                                                uint64_t after_sequence,
-                                                               absl::Time deadline);
+                                                               SteadyTime deadline);
   // As an earlier daemon had it; its unfinished tasks are there, not resumed yet. The lock must not
   // be held.
   struct Restored {
@@ -63,7 +64,7 @@ class Jobs {
   void UpdateAll();
 
   // Forgets jobs that have been final for long.
-  void Retire(absl::Time now);
+  void Retire(SteadyTime now);
 
  private:
   struct Record {
@@ -88,7 +89,7 @@ class Jobs {
     uint64_t durable_number = 0;  // of the row's writing, to wait for
     std::shared_ptr<const void> place;  // in the tenant's quota; until it is final
     bool cancel_requested = false;
-    absl::Time final_time = absl::InfiniteFuture();
+    SteadyTime final_time = SteadyTime::InfiniteFuture();
   };
   using RecordPtr = std::shared_ptr<Record>;
 
@@ -115,7 +116,7 @@ class Jobs {
   static absl::StatusOr<RecordPtr> Find(const Stripe& stripe, const TenantId& tenant,
                                         const std::string& name)
       ABSL_SHARED_LOCKS_REQUIRED(stripe.mutex);
-  absl::Status SubmitAll(const RecordPtr& record, const v1::Job& job, absl::Time deadline);
+  absl::Status SubmitAll(const RecordPtr& record, const v1::Job& job, SteadyTime deadline);
   std::function<void(TaskState)> ObserverOf(const RecordPtr& record);
   void Abandon(const RecordPtr& record);
   // Both locks are held.

@@ -11,6 +11,7 @@
 #include "server/base/block_pool.h"
 #include "server/base/device_name.h"
 #include "server/base/error.h"
+#include "server/base/steady_time.h"
 #include "server/ops/operands.h"
 #include "server/ops/plan.h"
 #include "server/scheduler/array_spec.h"
@@ -144,7 +145,7 @@ absl::StatusOr<int> Operations::FindDevice(const std::string& name) const {
 absl::StatusOr<Operations::Accepted> Operations::Submit(const TenantId& tenant,
                                                         const std::string& session,
                                                         const v1::Operation& operation,
-                                                        absl::Time deadline, Extras extras) {
+                                                        SteadyTime deadline, Extras extras) {
   std::optional<Locked> lock;
   if (NeedsAll(operation, extras)) {
     lock.emplace(*core_);
@@ -362,7 +363,7 @@ absl::Status Operations::ResolveOutput(const TenantId& tenant, const v1::Output&
 
 absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
                                                         const v1::Operation& operation,
-                                                        absl::Time deadline, Resolved& resolved,
+                                                        SteadyTime deadline, Resolved& resolved,
                                                         std::shared_ptr<const Planned> known) {
   const Infos inputs = InfosOf(resolved.inputs);
   Infos existing;
@@ -490,7 +491,7 @@ absl::StatusOr<std::shared_ptr<const Planned>> Operations::PlanFor(
 }
 
 std::shared_ptr<Task> Operations::NewTask(const TenantId& tenant, std::string label,
-                                          absl::Time deadline, const Resolved& resolved,
+                                          SteadyTime deadline, const Resolved& resolved,
                                           std::shared_ptr<const Planned> planned) {
   auto task = MakePooled<Task>(std::move(planned));
   task->id = next_task_++;
@@ -546,7 +547,7 @@ absl::StatusOr<Programs::Ready> Operations::FindProgram(const TenantId& tenant,
 absl::StatusOr<Operations::Accepted> Operations::LaunchProgram(const TenantId& tenant,
                                                                const Programs::Ready& ready,
                                                                const std::string& label,
-                                                               absl::Time deadline,
+                                                               SteadyTime deadline,
                                                                const Resolved& resolved) {
   const size_t num_outputs = ready.plan->outputs.size();
   if (resolved.targets.size() != num_outputs) {
@@ -576,7 +577,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchProgram(const TenantId& t
 
 absl::StatusOr<Operations::Accepted> Operations::LaunchSteps(const TenantId& tenant,
                                                              const Programs::Ready& ready,
-                                                             absl::Time deadline,
+                                                             SteadyTime deadline,
                                                              const Resolved& resolved) {
   const ops::ProgramPlan& plan = *ready.plan;
   std::map<uint64_t, ArrayPtr> arrays;
@@ -634,7 +635,7 @@ bool Operations::FitsADevice(const Replay& replay, const Resolved& resolved) con
 absl::StatusOr<Operations::Accepted> Operations::LaunchReplay(const TenantId& tenant,
                                                               const std::shared_ptr<Replay>& replay,
                                                               const std::string& label,
-                                                              absl::Time deadline,
+                                                              SteadyTime deadline,
                                                               const Resolved& resolved) {
   const ops::ProgramGraph& graph = replay->graph;
   std::shared_ptr<Task> task =
@@ -678,7 +679,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchReplay(const TenantId& te
 }
 
 absl::StatusOr<Operations::Accepted> Operations::LaunchThroughTemporary(
-    const TenantId& tenant, const v1::Operation& operation, absl::Time deadline,
+    const TenantId& tenant, const v1::Operation& operation, SteadyTime deadline,
     Resolved& resolved) {
   Resolved first = resolved;
   for (auto& target : first.targets) target = {.is_inline = true};
@@ -711,7 +712,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchThroughTemporary(
 }
 
 absl::StatusOr<Operations::Accepted> Operations::LaunchConverted(
-    const TenantId& tenant, const v1::Operation& operation, absl::Time deadline,
+    const TenantId& tenant, const v1::Operation& operation, SteadyTime deadline,
     const Resolved& resolved, const std::vector<std::optional<DType>>& types) {
   Resolved converted = resolved;
   for (size_t i = 0; i < types.size(); ++i) {
@@ -726,7 +727,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchConverted(
 absl::StatusOr<Operations::Accepted> Operations::LaunchCopy(const TenantId& tenant,
                                                             const ArrayPtr& array,
                                                             std::optional<DType> type,
-                                                            absl::Time deadline,
+                                                            SteadyTime deadline,
                                                             const Resolved& around) {
   v1::Operation copy;
   copy.mutable_copy()->mutable_input()->set_handle(1);  // stands for the array; looked up already
@@ -746,7 +747,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchCopy(const TenantId& tena
 
 absl::StatusOr<Operations::Accepted> Operations::LaunchMove(const TenantId& tenant,
                                                             const v1::Operation& operation,
-                                                            absl::Time deadline,
+                                                            SteadyTime deadline,
                                                             Resolved& resolved) {
   if (resolved.device < 0) {
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "device",
@@ -832,7 +833,7 @@ void Operations::PublishError(const TenantId& tenant, const std::string& session
 absl::StatusOr<ArrayPtr> Operations::MakeContiguous(const TenantId& tenant, const ArrayPtr& array) {
   Resolved around;
   around.now = core_->Now();
-  auto accepted = LaunchCopy(tenant, array, std::nullopt, absl::InfiniteFuture(), around);
+  auto accepted = LaunchCopy(tenant, array, std::nullopt, SteadyTime::InfiniteFuture(), around);
   if (!accepted.ok()) return accepted.status();
   return accepted->outputs[0];
 }

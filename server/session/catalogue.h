@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "server/base/block_pool.h"
 #include "server/base/ids.h"
+#include "server/base/steady_time.h"
 #include "server/base/stripe.h"
 #include "server/session/array.h"
 #include "server/session/resource_name.h"
@@ -26,9 +27,9 @@ struct Session {
   std::string id;
   std::shared_ptr<const std::string> name;  // `sessions/{id}`; the catalogue sets it
   TenantId tenant;
-  absl::Time create_time;
+  SteadyTime create_time;
   absl::Duration ttl;
-  absl::Time expire_time;
+  SteadyTime expire_time;
   int num_pins = 0;  // open streams and running jobs: the session does not expire under them
   // It is ending: nobody finds it any more, and its name stays taken until its arrays are gone.
   bool closed = false;
@@ -61,15 +62,15 @@ class Catalogue {
 
   absl::StatusOr<std::shared_ptr<Session>> CreateSession(const TenantId& tenant,
                                                          const std::string& id, absl::Duration ttl,
-                                                         absl::Time now, int max_sessions);
+                                                         SteadyTime now, int max_sessions);
   int NumSessions(const TenantId& tenant) const;
   // Renews the session.
   absl::StatusOr<std::shared_ptr<Session>> FindSession(const TenantId& tenant, std::string_view id,
-                                                       absl::Time now);
+                                                       SteadyTime now);
   // By `sessions/{id}`; errors name the field where that stands.
   absl::StatusOr<std::shared_ptr<Session>> FindSessionNamed(const TenantId& tenant,
                                                             std::string_view name,
-                                                            std::string_view field, absl::Time now);
+                                                            std::string_view field, SteadyTime now);
   // Closes it, which its end begins with.
   absl::StatusOr<std::shared_ptr<Session>> CloseSession(const TenantId& tenant,
                                                         std::string_view id);
@@ -79,26 +80,26 @@ class Catalogue {
   void ReleaseHandle(Session& session, uint64_t handle);
   // As an earlier daemon had it.
   void Restore(std::shared_ptr<Session> session);
-  std::vector<std::shared_ptr<Session>> CloseExpiredSessions(absl::Time now);
+  std::vector<std::shared_ptr<Session>> CloseExpiredSessions(SteadyTime now);
 
   absl::StatusOr<std::shared_ptr<Array>> FindArray(const TenantId& tenant, const ArrayName& name,
-                                                   absl::Time now);
+                                                   SteadyTime now);
   static absl::StatusOr<std::shared_ptr<Array>> FindArray(const Session& session, uint64_t handle);
   // Whether FindArray would find one; for those who expect that it does not.
   bool Has(const TenantId& tenant, const ArrayName& name) const;
   // ALREADY_EXISTS when the name is taken, SESSION_NOT_FOUND; otherwise stores `array`, whose name
   // is set here.
   absl::Status AddArray(const TenantId& tenant, const ArrayName& name, std::shared_ptr<Array> array,
-                        absl::Time now);
+                        SteadyTime now);
   // Likewise, under a handle of a session that is in the catalogue.
   absl::Status AddArray(Session& session, uint64_t handle, std::shared_ptr<Array> array);
   // Returns what was removed, so that its memory goes when the caller drops it.
   absl::StatusOr<std::shared_ptr<Array>> RemoveArray(const TenantId& tenant, const ArrayName& name,
-                                                     absl::Time now);
+                                                     SteadyTime now);
   // Of so many at most: the next call goes on behind them. Others wait meanwhile, and a tenant may
   // have millions.
   static constexpr int kMostLookedAt = 10000;
-  std::vector<std::shared_ptr<Array>> TakeExpiredArrays(absl::Time now);
+  std::vector<std::shared_ptr<Array>> TakeExpiredArrays(SteadyTime now);
 
   // In name order, from `token` on (exclusive); `next` gets the token of the next page or stays
   // empty.
@@ -106,7 +107,7 @@ class Catalogue {
                                                                  const std::string& parent,
                                                                  int page_size,
                                                                  const std::string& token,
-                                                                 absl::Time now, std::string* next);
+                                                                 SteadyTime now, std::string* next);
 
  private:
   static void SetTenant(Array& array, const TenantId& tenant);

@@ -3,6 +3,7 @@
 #include "client/cpp/src/address.h"
 #include "client/cpp/src/core.h"
 #include "client/cpp/src/credentials.h"
+#include "client/cpp/src/grpc_time.h"
 #include "client/cpp/src/status.h"
 
 namespace stride {
@@ -15,8 +16,8 @@ Result<Client> Client::Connect(const ConnectOptions& options) {
   auto credentials = internal::MakeCredentials(complete, *target);
   if (!credentials) return credentials.error();
   auto core = std::make_shared<internal::Core>(complete, *target, *credentials);
-  if (!core->channels.control()->WaitForConnected(std::chrono::system_clock::now() +
-                                                  complete.connect_timeout)) {
+  if (!core->channels.control()->WaitForConnected(
+          internal::GrpcTimeAfter(complete.connect_timeout))) {
     const std::string doubt =
         complete.tls_ca.empty() ? "" : ", or one of the certificates is not trusted";
     return internal::LocalError(Code::kUnavailable,

@@ -11,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/base/surroundings.h"
 
 namespace stride::durable {
 namespace {
@@ -45,7 +46,7 @@ class StoreTest : public ::testing::Test {
     return store_->TakeRows();
   }
 
-  static absl::Time Soon() { return absl::Now() + absl::Seconds(20); }
+  static SteadyTime Soon() { return Now() + absl::Seconds(20); }
 
   // Writes an array's file and row; the ids of both.
   std::pair<uint64_t, uint64_t> Keep(const std::string& bytes, const std::string& record,
@@ -333,9 +334,8 @@ TEST_F(StoreTest, WhatCannotBeWrittenIsToldAndTriedAgain) {
   EXPECT_FALSE((*writer)->Write(std::string(2 << 20, 'b')).ok());
   ASSERT_EQ(system(absl::StrCat("mount -o remount,size=64m ", disk).c_str()), 0);
   uint64_t last = (*store)->last();
-  absl::Time give_up = Soon();
-  while (!(*store)->Await(last, give_up) && absl::Now() < give_up)
-    absl::SleepFor(absl::Milliseconds(50));
+  SteadyTime give_up = Soon();
+  while (!(*store)->Await(last, give_up) && Now() < give_up) absl::SleepFor(absl::Milliseconds(50));
   EXPECT_TRUE((*store)->Await(last, Soon()));
   store->reset();
   writer->reset();

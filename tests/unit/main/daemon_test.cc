@@ -20,6 +20,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/api/listening_socket.h"
+#include "server/base/surroundings.h"
 #include "server/base/unique_fd.h"
 #include "server/main/probe.h"
 
@@ -69,9 +70,9 @@ class Daemon {
 
   // Reads the log until it has `text`; the whole log so far.
   std::string LogUntil(const std::string& text) {
-    absl::Time deadline = absl::Now() + absl::Seconds(30);
+    SteadyTime deadline = Now() + absl::Seconds(30);
     char buffer[4096];
-    while (seen_.find(text) == std::string::npos && absl::Now() < deadline) {
+    while (seen_.find(text) == std::string::npos && Now() < deadline) {
       pollfd polled{log_.get(), POLLIN, 0};
       if (poll(&polled, 1, 1000) != 1) continue;
       ssize_t size = read(log_.get(), buffer, sizeof(buffer));

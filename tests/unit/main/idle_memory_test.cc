@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "server/base/surroundings.h"
 #include "server/main/process_limits.h"
 
 namespace stride {
@@ -20,7 +21,7 @@ constexpr bool kOwnAllocator = false;
 #endif
 
 void Spend(absl::Duration time) {
-  for (absl::Time end = absl::Now() + time; absl::Now() < end;) {
+  for (SteadyTime end = Now() + time; Now() < end;) {
   }
 }
 

@@ -16,6 +16,7 @@
 #include "google/rpc/error_details.pb.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"
+#include "server/base/surroundings.h"
 #include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
 
@@ -46,7 +47,7 @@ class EngineTest : public ::testing::Test {
     engine_.reset();
   }
 
-  static absl::Time Soon() { return absl::Now() + absl::Seconds(20); }
+  static SteadyTime Soon() { return Now() + absl::Seconds(20); }
 
   // Of an upload of so many float32.
   static v1::PutArrayRequest::Header HeaderOf(uint64_t handle, int64_t count) {
@@ -95,8 +96,8 @@ class EngineTest : public ::testing::Test {
     operation.set_device(device);
     return operation;
   }
-  absl::StatusOr<std::shared_ptr<Ticket>> Submit(const v1::Operation& operation,
-                                                 absl::Time deadline = absl::InfiniteFuture()) {
+  absl::StatusOr<std::shared_ptr<Ticket>> Submit(
+      const v1::Operation& operation, SteadyTime deadline = SteadyTime::InfiniteFuture()) {
     return engine_->Submit(kTenant, "sessions/s", operation, deadline);
   }
   v1::Array::State State(uint64_t handle) {
@@ -449,7 +450,7 @@ TEST_F(EngineTest, AFetchWaitsForWhatWasAcceptedBeforeItAlone) {
   auto fetch = engine_->BeginFetch(kTenant, "sessions/s", 2);
   ASSERT_TRUE(fetch.ok()) << fetch.status();
   auto later = Submit(Add(2, 2, 3));
-  EXPECT_TRUE(absl::IsDeadlineExceeded((*fetch)->Read(absl::Now()).status()));
+  EXPECT_TRUE(absl::IsDeadlineExceeded((*fetch)->Read(Now()).status()));
   auto worker = broker_->WaitForWorker(1);
   while (worker->num_held() < 2) absl::SleepFor(absl::Milliseconds(1));
   worker->EndNext();
@@ -627,7 +628,7 @@ TEST_F(EngineTest, CancelledAndLateWorkNeverRuns) {
   auto upload = engine_->BeginUpload(kTenant, HeaderOf(1, 1), Soon());
   ASSERT_TRUE(upload.ok());
   auto cancelled = Submit(Add(1, 1, 2));
-  auto late = Submit(Add(1, 1, 3), absl::Now() + absl::Milliseconds(20));
+  auto late = Submit(Add(1, 1, 3), Now() + absl::Milliseconds(20));
   (*cancelled)->Cancel();
   EXPECT_EQ((*cancelled)->Wait(Soon()).code(), absl::StatusCode::kCancelled);
   EXPECT_EQ((*late)->Wait(Soon()).code(), absl::StatusCode::kDeadlineExceeded);
@@ -642,16 +643,16 @@ TEST_F(EngineTest, OfManyDeadlinesEachIsKept) {
   // Everything waits for it.
   auto upload = engine_->BeginUpload(kTenant, HeaderOf(1, 1), Soon());
   ASSERT_TRUE(upload.ok());
-  const absl::Time begin = absl::Now();
+  const SteadyTime begin = Now();
   struct One {
-    absl::Time deadline;
+    SteadyTime deadline;
     std::shared_ptr<Ticket> ticket;
   };
   std::vector<One> late, early;
   std::mt19937 random(7);
   for (uint64_t i = 0; i < 300; ++i) {
     const bool in_time = i % 3 == 0;
-    const absl::Time deadline =
+    const SteadyTime deadline =
         begin + (in_time ? absl::Hours(1 + i) : absl::Milliseconds(100 * (random() % 15)));
     auto ticket = Submit(Add(1, 1, 2 + i), deadline);
     ASSERT_TRUE(ticket.ok()) << ticket.status();
@@ -659,7 +660,7 @@ TEST_F(EngineTest, OfManyDeadlinesEachIsKept) {
   }
   for (const One& one : late) {
     EXPECT_EQ(one.ticket->Wait(Soon()).code(), absl::StatusCode::kDeadlineExceeded);
-    EXPECT_GE(absl::Now(), one.deadline);
+    EXPECT_GE(Now(), one.deadline);
   }
   for (const One& one : early) EXPECT_FALSE(one.ticket->done());
   ASSERT_TRUE((*upload)->Write(std::string(4, '\0')).ok());
@@ -670,7 +671,7 @@ TEST_F(EngineTest, OfManyDeadlinesEachIsKept) {
 TEST_F(EngineTest, ARunningTaskPastItsDeadlineIsKilledAfterItsGrace) {
   Start({HostDevice(0)}, /*hold=*/true, {.kill_grace = absl::Milliseconds(10)});
   ASSERT_TRUE(Put(1, {1}).ok());
-  auto endless = Submit(Add(1, 1, 2), absl::Now() + absl::Milliseconds(50));
+  auto endless = Submit(Add(1, 1, 2), Now() + absl::Milliseconds(50));
   auto next = Submit(Add(1, 1, 3));
   auto worker = broker_->WaitForWorker(1);
   while (worker->num_held() < 2) absl::SleepFor(absl::Milliseconds(1));
@@ -758,10 +759,10 @@ TEST_F(QueuedBehindTest, ARunningTaskThatIsCancelledIsKilledAfterItsGrace) {
   auto next = Submit(Add(1, 1, 102));
   AwaitHeld(3);
   broker_->set_hold(false);
-  absl::Time begin = absl::Now();
+  SteadyTime begin = Now();
   front_->Cancel();
   EXPECT_EQ(front_->Wait(Soon()).code(), absl::StatusCode::kCancelled);
-  EXPECT_GE(absl::Now() - begin, absl::Milliseconds(20));
+  EXPECT_GE(Now() - begin, absl::Milliseconds(20));
   EXPECT_EQ((*needs_it)->Wait(Soon()).code(), absl::StatusCode::kCancelled);
   EXPECT_TRUE((*next)->Wait(Soon()).ok()) << "the queue behind it is sent again";
   EXPECT_EQ(State(100), v1::Array::STATE_FAILED);
@@ -805,7 +806,7 @@ TEST_F(QueuedBehindTest, ACancelledTaskEndsBeforeTheOneInFront) {
 
 TEST_F(QueuedBehindTest, ADeadlineEndsATaskBeforeTheOneInFront) {
   StartWithFront({.kill_grace = absl::Milliseconds(1)});
-  auto late = Submit(Add(1, 1, 2), absl::Now() + absl::Milliseconds(50));
+  auto late = Submit(Add(1, 1, 2), Now() + absl::Milliseconds(50));
   AwaitHeld(2);
   EXPECT_EQ((*late)->Wait(Soon()).code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_FALSE(front_->done());
@@ -884,8 +885,8 @@ TEST_F(QueuedBehindTest, ATaskInAStreamIsGivenUpAndItsMemoryHeldUntilItRan) {
   EndAll();
   EXPECT_TRUE(front_->Wait(Soon()).ok());
   EXPECT_TRUE((*independent)->Wait(Soon()).ok());
-  absl::Time soon = Soon();
-  while (engine_->SampleDevices()[0].array_bytes() >= held && absl::Now() < soon)
+  SteadyTime soon = Soon();
+  while (engine_->SampleDevices()[0].array_bytes() >= held && Now() < soon)
     absl::SleepFor(absl::Milliseconds(1));
   EXPECT_LT(engine_->SampleDevices()[0].array_bytes(), held);
   EXPECT_EQ(engine_->SampleDevices()[0].worker_restarts(), 0);
@@ -898,7 +899,7 @@ TEST_F(QueuedBehindTest, ATaskInAStreamThatChangesAnArrayIsWaitedFor) {
   AwaitHeld(2);
   (*begun)->Cancel();
   AwaitCancels(1);
-  EXPECT_FALSE((*begun)->Wait(absl::Now() + absl::Milliseconds(20)).ok());
+  EXPECT_FALSE((*begun)->Wait(Now() + absl::Milliseconds(20)).ok());
   EXPECT_FALSE((*begun)->done());
   EndAll();
   EXPECT_TRUE((*begun)->Wait(Soon()).ok());
@@ -1647,7 +1648,7 @@ TEST_F(OrderTest, AMoveThatIsCancelledLeavesLaterReadersBehindTheWriter) {
   EXPECT_TRUE(absl::IsCancelled((*moved)->Wait(Soon())));
   auto fetch = engine_->BeginFetch(kTenant, "sessions/s", 2);
   ASSERT_TRUE(fetch.ok()) << fetch.status();
-  EXPECT_TRUE(absl::IsDeadlineExceeded((*fetch)->Read(absl::Now()).status()));
+  EXPECT_TRUE(absl::IsDeadlineExceeded((*fetch)->Read(Now()).status()));
   auto worker = broker_->WaitForWorker(1);
   while (!worker->EndNext()) absl::SleepFor(absl::Milliseconds(1));
   EXPECT_TRUE((*fetch)->Read(Soon()).ok());
@@ -1672,7 +1673,7 @@ TEST_F(OrderTest, AWriteThatIsCancelledLeavesLaterReadersBehindTheLastWriter) {
   ASSERT_TRUE(fetch.ok()) << fetch.status();
   ASSERT_TRUE(worker->EndNext());
   absl::SleepFor(absl::Milliseconds(20));
-  EXPECT_TRUE(absl::IsDeadlineExceeded((*fetch)->Read(absl::Now()).status()));
+  EXPECT_TRUE(absl::IsDeadlineExceeded((*fetch)->Read(Now()).status()));
   ASSERT_TRUE(worker->EndNext());
   EXPECT_TRUE((*fetch)->Read(Soon()).ok());
 }

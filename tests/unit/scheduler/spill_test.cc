@@ -17,6 +17,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"
+#include "server/base/surroundings.h"
 #include "server/scheduler/engine.h"
 #include "server/store/spill_file.h"
 #include "tests/support/end_engine.h"
@@ -75,7 +76,7 @@ class SpillTest : public ::testing::Test {
     std::filesystem::remove_all(folder_);
   }
 
-  static absl::Time Soon() { return absl::Now() + absl::Seconds(20); }
+  static SteadyTime Soon() { return Now() + absl::Seconds(20); }
   static std::string Session(const TenantId& tenant) {
     return absl::StrCat("sessions/", tenant.value);
   }
@@ -145,7 +146,7 @@ class SpillTest : public ::testing::Test {
     return operation;
   }
   std::shared_ptr<Ticket> Submit(const v1::Operation& operation, const TenantId& tenant = kTenant) {
-    auto ticket = engine_->Submit(tenant, Session(tenant), operation, absl::InfiniteFuture());
+    auto ticket = engine_->Submit(tenant, Session(tenant), operation, SteadyTime::InfiniteFuture());
     EXPECT_TRUE(ticket.ok()) << ticket.status();
     return ticket.ok() ? *ticket : nullptr;
   }
@@ -160,9 +161,9 @@ class SpillTest : public ::testing::Test {
   }
   template <typename Predicate>
   static bool Eventually(Predicate holds, absl::Duration time = absl::Seconds(20)) {
-    absl::Time end = absl::Now() + time;
+    SteadyTime end = Now() + time;
     while (!holds()) {
-      if (absl::Now() > end) return false;
+      if (Now() > end) return false;
       absl::SleepFor(absl::Milliseconds(2));
     }
     return true;
@@ -624,8 +625,7 @@ class StreamKindTest : public SpillKindTest {
                                         absl::Duration patience = absl::InfiniteDuration()) {
     Start({Device(GetParam(), kMiB)}, {}, /*hold=*/true);
     EXPECT_TRUE(Put(1, kLarge).ok());
-    auto submitted =
-        engine_->Submit(kTenant, Session(kTenant), Negate(1, 2), absl::Now() + patience);
+    auto submitted = engine_->Submit(kTenant, Session(kTenant), Negate(1, 2), Now() + patience);
     EXPECT_TRUE(submitted.ok()) << submitted.status();
     *ticket = *submitted;
     auto worker = broker_->WaitForWorker(1);
