@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "server/base/folder.h"
 #include "server/base/steady_time.h"
 #include "server/base/unique_fd.h"
 #include "server/durable/content_file.h"
@@ -20,8 +22,11 @@
 
 namespace stride::durable {
 
+// Of arrays' files, in the store's folder.
+inline constexpr char kFilesFolder[] = "arrays";
+
 struct StoreOptions {
-  std::string folder;     // is made; nobody else's files are in it
+  std::string folder;     // is made; no link below it is followed (base/folder.h)
   int64_t max_bytes = 0;  // of arrays' files
   std::function<void(const std::string&)> log = [](const std::string&) {};
 };
@@ -66,10 +71,10 @@ class DurableStore {
   int64_t max_bytes() const { return options_.max_bytes; }
 
   absl::StatusOr<std::unique_ptr<ContentWriter>> Write(uint64_t content) {
-    return ContentWriter::Create(files_, content);
+    return ContentWriter::Create(&*files_, content);
   }
   absl::StatusOr<std::unique_ptr<ContentReader>> Read(const ContentRow& row) {
-    return ContentReader::Open(files_, row);
+    return ContentReader::Open(*files_, row);
   }
   void Remove(uint64_t content);
 
@@ -77,7 +82,8 @@ class DurableStore {
   void Close() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  explicit DurableStore(StoreOptions options);
+  DurableStore(StoreOptions options, Folder folder);
+  absl::Status OpenFiles();
   absl::Status Lock();
   absl::Status OpenDatabase();
   void SetAside(const absl::Status& why);
@@ -86,7 +92,8 @@ class DurableStore {
   void Commit(std::vector<Change>& changes);
 
   const StoreOptions options_;
-  const std::string path_, files_;
+  const Folder folder_;
+  std::optional<Folder> files_;  // there once it is open
   UniqueFd lock_;
   Rows rows_;
   std::unique_ptr<Database> database_;  // the thread's, once it runs

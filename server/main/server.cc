@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/api/log.h"
 #include "server/base/error.h"
+#include "server/base/folder.h"
 #include "server/base/machine_limits.h"
 #include "server/base/surroundings.h"
 #include "server/main/logging.h"
@@ -26,10 +27,30 @@ constexpr absl::Duration kAnswerTime = absl::Seconds(1);
 // For the first canaries: a worker's start on each device.
 constexpr absl::Duration kFirstHealth = absl::Seconds(5);
 
+// What the state folder has in it.
+constexpr char kCodeCache[] = "code-cache", kDurable[] = "durable", kSpill[] = "spill";
+
 std::string StateDirectory(const Config& config) {
   const char* from_systemd = std::getenv("STATE_DIRECTORY");
   if (!config.state_dir.empty() || from_systemd == nullptr) return config.state_dir;
   return std::string(from_systemd).substr(0, std::string(from_systemd).find(':'));
+}
+
+// Whoever may write the state folder, or has put a link into it, could have the daemon run their
+// code, and write and remove files anywhere: then it does not start.
+absl::Status CheckStateFolder(const Config& config) {
+  const std::string state = StateDirectory(config);
+  if (state.empty()) return absl::OkStatus();
+  auto root = Folder::MakeRoot(state);
+  if (!root.ok()) return root.status();
+  if (auto folder = root->Make(kCodeCache); !folder.ok()) return folder.status();
+  // Made by whoever uses them.
+  const auto status_of = [](const absl::StatusOr<Folder>& folder) {
+    return absl::IsNotFound(folder.status()) ? absl::OkStatus() : folder.status();
+  };
+  if (absl::Status status = status_of(root->Open(kSpill)); !status.ok()) return status;
+  auto kept = root->Open(kDurable);
+  return kept.ok() ? status_of(kept->Open(durable::kFilesFolder)) : status_of(kept);
 }
 
 absl::StatusOr<std::string> WorkerDirectory(const Config& config) {
@@ -45,14 +66,8 @@ absl::StatusOr<broker::BrokerOptions> BrokerOptionsOf(const Config& config) {
   auto workers = WorkerDirectory(config);
   if (!workers.ok()) return workers.status();
   options.worker_directory = *std::move(workers);
-  if (std::string state = StateDirectory(config); !state.empty()) {
-    options.cache_directory = absl::StrCat(state, "/code-cache");
-    std::error_code error;
-    std::filesystem::create_directories(options.cache_directory, error);
-    if (error)
-      return absl::FailedPreconditionError(
-          absl::StrCat("cannot make the folder ", options.cache_directory, ": ", error.message()));
-  }
+  if (std::string state = StateDirectory(config); !state.empty())
+    options.cache_directory = absl::StrCat(state, "/", kCodeCache);
   options.staging_bytes = config.staging_bytes;
   options.num_spares = config.spare_workers;
   options.cpu_devices = config.cpu_devices;
@@ -108,7 +123,7 @@ std::unique_ptr<durable::DurableStore> OpenDurable(const Config& config) {
   std::string state = StateDirectory(config);
   if (state.empty() || config.durable_bytes == 0) return nullptr;
   auto store =
-      durable::DurableStore::Open({absl::StrCat(state, "/durable"), config.durable_bytes,
+      durable::DurableStore::Open({absl::StrCat(state, "/", kDurable), config.durable_bytes,
                                    [](const std::string& line) { api::LogWarning(line); }});
   if (store.ok()) return *std::move(store);
   api::LogError(
@@ -142,7 +157,7 @@ absl::Status SetSpill(const Config& config, const std::vector<wire::DeviceDescri
     return absl::OkStatus();
   }
   if (config.spill_disk_bytes == 0) return absl::OkStatus();
-  options->spill_folder = absl::StrCat(state, "/spill");
+  options->spill_folder = absl::StrCat(state, "/", kSpill);
   if (absl::Status status = store::PrepareSpillFolder(options->spill_folder); !status.ok())
     return status;
   options->spill_disk_bytes = config.spill_disk_bytes;
@@ -223,6 +238,7 @@ void Server::Reload() {
 absl::Status Server::Build(const Config& config, size_t max_descriptors,
                            std::vector<NamedFd> passed) {
   if (absl::Status status = OpenBooks(config); !status.ok()) return status;
+  if (absl::Status status = CheckStateFolder(config); !status.ok()) return status;
   std::vector<NamedFd> kept = keeper_->TakeAll();
   // First: an address that is taken shows before any worker starts. Clients wait in the backlog
   // until all is there.

@@ -239,7 +239,7 @@ v1::Usage TenantAccounts::Describe(const TenantId& tenant,
   identity::Quota quota = Effective(part, tenant);
   SumArrayTime(account, now);
   usage.set_tenant(absl::StrCat("tenants/", tenant.value));
-  SetTimestamp(start_, usage.mutable_start_time());
+  SetTimestamp(DateOf(start_), usage.mutable_start_time());
   SetTimestamp(now, usage.mutable_time());
   usage.set_upload_bytes(account.uploaded);
   usage.set_download_bytes(account.downloaded);

@@ -433,8 +433,9 @@ TEST_F(TlsTest, NewCertificatesAreTakenWhenTheyAreGoodTogether) {
   // The certificate without its key: the old pair goes on.
   std::filesystem::rename(folder_ / "renewed.pem", folder_ / "daemon.pem");
   EXPECT_EQ(Must(TenantOf(old)), "tenants/a");
-  EXPECT_TRUE(daemon_->WaitForLog("TLS files are refused", std::chrono::seconds(10)));
+  EXPECT_TRUE(daemon_->WaitForLog("TLS files are refused", std::chrono::seconds(60)));
   std::filesystem::rename(folder_ / "renewed.key", folder_ / "daemon.key");
+  EXPECT_TRUE(daemon_->WaitForLog("TLS certificates read", std::chrono::seconds(60)));
   ConnectOptions renewed = old;
   renewed.tls_ca = next.certificate();
   EXPECT_EQ(Must(TenantOf(renewed)), "tenants/a");

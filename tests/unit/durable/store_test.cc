@@ -221,6 +221,40 @@ TEST_F(StoreTest, FilesWithoutARowGo) {
   EXPECT_EQ(store_->used_bytes(), 4);
 }
 
+// Whoever could put a link there would have every file behind it removed.
+TEST_F(StoreTest, NoLinkIsFollowed) {
+  const std::string elsewhere = folder_ + "/elsewhere";
+  fs::create_directory(elsewhere);
+  std::ofstream(elsewhere + "/0000000000000001.content") << "precious";
+  std::ofstream(elsewhere + "/rows.db") << "";
+  const auto open = [&] { return DurableStore::Open({.folder = state()}).status(); };
+  fs::create_directory_symlink(elsewhere, state());
+  EXPECT_EQ(open().code(), absl::StatusCode::kFailedPrecondition);
+  fs::remove(state());
+  fs::create_directory(state());
+  fs::create_directory_symlink(elsewhere, state() + "/arrays");
+  EXPECT_EQ(open().code(), absl::StatusCode::kFailedPrecondition);
+  fs::remove(state() + "/arrays");
+  for (const char* name : {"rows.db", "lock"}) {
+    fs::remove(state() + "/" + name);
+    fs::create_symlink(elsewhere + "/rows.db", state() + "/" + name);
+    EXPECT_EQ(open().code(), absl::StatusCode::kFailedPrecondition) << name;
+    fs::remove(state() + "/" + name);
+  }
+  EXPECT_TRUE(fs::exists(elsewhere + "/0000000000000001.content"));
+  EXPECT_EQ(fs::file_size(elsewhere + "/rows.db"), 0u);
+  EXPECT_TRUE(open().ok()) << open();
+}
+
+TEST_F(StoreTest, FilesThatAreNotOursStay) {
+  Reopen();
+  for (const char* name : {"notes.txt", "1.content", "zzzzzzzzzzzzzzzz.content", "x.content.tmp"})
+    std::ofstream(state() + "/arrays/" + name) << "somebody's";
+  std::ofstream(FileOf(77)) << "an orphan";
+  Reopen();
+  EXPECT_EQ(NumFiles(), 4);
+}
+
 TEST_F(StoreTest, AWriterThatIsDroppedLeavesNothing) {
   Reopen();
   {
