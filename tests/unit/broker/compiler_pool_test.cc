@@ -11,6 +11,7 @@
 #include "absl/synchronization/notification.h"
 #include "server/base/error.h"
 #include "server/base/memory_file.h"
+#include "tests/support/await.h"
 
 namespace stride::broker {
 namespace {
@@ -52,7 +53,7 @@ class CompilerPoolTest : public testing::Test {
       result = std::move(module);
       called.Notify();
     });
-    called.WaitForNotification();
+    AWAIT(called.HasBeenNotified());
     return result;
   }
 
@@ -140,7 +141,7 @@ TEST_F(CompilerPoolTest, ATenantDoesNotWaitForAnothersCode) {
       EXPECT_TRUE(module.ok()) << module.status();
       called.Notify();
     });
-    called.WaitForNotification();
+    AWAIT(called.HasBeenNotified());
   };
   compile("object x");
   compile("object y");
