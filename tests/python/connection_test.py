@@ -1,6 +1,8 @@
 """Connecting, failing, devices, transfers."""
 
 import asyncio
+import contextlib
+import io
 import os
 import shutil
 import subprocess
@@ -84,6 +86,23 @@ class ConnectionTest(client_case.ClientCase):
         self.assertEqual([device.name for device in devices], ["devices/cpu:0"])
         self.assertTrue(devices[0].serving)
         self.assertEqual(devices[0].num_compute_units, 2)
+
+    def test_devices_of_the_current_session(self):
+        self.assertEqual(st.devices(), self.session.devices())
+
+    def test_a_session_shows_what_is_documented_and_nothing_else(self):
+        documented = {"address", "array", "close", "closed", "device", "devices", "empty_shared", "list_arrays", "name", "synchronize",
+                      "tenant", "timeout", "transport", "watch_devices"}
+        self.assertEqual({name for name in dir(self.session) if not name.startswith("_")}, documented)
+
+    def test_show_config(self):
+        config = st.show_config(mode="dicts")
+        self.assertEqual((config["numpy"], config["address"], config["devices"]), (np.__version__, self.daemon.address, "devices/cpu:0"))
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            st.show_config()
+        self.assertEqual([line.split()[0] for line in printed.getvalue().splitlines()], list(config))
+        with self.assertRaises(ValueError):
+            st.show_config(mode="yaml")
 
     def test_metrics(self):
         rounds = list(self.session.watch_devices(0.05, max_samples=3))
