@@ -62,9 +62,9 @@ def connect(address: Optional[str] = None, *, token: Optional[str] = None, tls_c
     if address is None:
         executable = _daemon.find_daemon()
         if executable is None:
-            raise _errors.Unavailable("No daemon is named (STRIDE_ADDRESS), none listens on this machine, and no strided was found in PATH to "
-                                      "start one")
-        daemon = _daemon.PrivateDaemon(executable)
+            raise _errors.Unavailable("No strided was found to start a private daemon, and no daemon listens on this machine: put strided into PATH, "
+                                      "or name it by STRIDE_DAEMON, or name a daemon by STRIDE_ADDRESS")
+        daemon = _daemon.PrivateDaemon(executable, cache=_daemon.user_cache())
         address = daemon.address
     try:
         target = _address.target_of(address)
