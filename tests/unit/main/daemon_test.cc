@@ -39,6 +39,7 @@ class Daemon {
     EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
     log_ = UniqueFd(ends[0]);
     UniqueFd write_end(ends[1]);
+    arguments.push_back("--worker-dir=/");  // the devices are fakes
     // The shell knows the process id that the program will have.
     const char* program = inherited < 0 ? STRIDED : "/bin/sh";
     if (inherited >= 0) {
