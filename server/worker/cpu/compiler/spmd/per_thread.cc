@@ -11,6 +11,7 @@
 #include "llvm/IR/Dominators.h"
 #include "server/worker/cpu/compiler/spmd/kernel_shape.h"
 #include "server/worker/cpu/compiler/spmd/normalize.h"
+#include "server/worker/cpu/compiler/spmd/volatile_cuts.h"
 #include "server/worker/cpu/kernel/block_context.h"
 
 namespace stride::cpu::spmd {
@@ -88,6 +89,7 @@ void ClearSlot(IRBuilder<>& builder, Shape& shape, Value* array, uint64_t bytes,
 
 absl::Status MakePerThread(llvm::Function& function, uint64_t& bytes_per_thread,
                            bool& has_barrier) {
+  MeetInStep(function);
   absl::StatusOr<Shape> normal = NormalizePerThread(function);
   if (!normal.ok()) return normal.status();
   Shape& shape = *normal;

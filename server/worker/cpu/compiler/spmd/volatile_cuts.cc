@@ -9,6 +9,7 @@
 #include "llvm/ADT/PostOrderIterator.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/PostDominators.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/CFG.h"
 #include "llvm/IR/Dominators.h"
@@ -271,6 +272,18 @@ class Cutter {
   Since since_;
 };
 
+// Whether a cut lies between a branch and where its ways meet.
+bool IsCutBefore(BasicBlock& branch, BasicBlock* meeting) {
+  llvm::SetVector<BasicBlock*> seen;
+  for (BasicBlock* next : llvm::successors(&branch)) seen.insert(next);
+  for (size_t i = 0; i < seen.size(); ++i) {
+    if (seen[i] == meeting) continue;
+    if (HasCut(seen[i])) return true;
+    for (BasicBlock* next : llvm::successors(seen[i])) seen.insert(next);
+  }
+  return false;
+}
+
 // Whether there were any.
 bool RemoveAnchors(llvm::Function& function) {
   bool found = false;
@@ -310,6 +323,24 @@ absl::Status CutInStep(llvm::Function& kernel) {
   }
   Cutter(kernel).Run();
   return absl::OkStatus();
+}
+
+void MeetInStep(llvm::Function& kernel) {
+  if (llvm::none_of(kernel, [](const BasicBlock& block) { return HasCut(&block); })) return;
+  llvm::PostDominatorTree post(kernel);
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (BasicBlock& block : kernel) {
+      auto* node = llvm::succ_size(&block) < 2 ? nullptr : post.getNode(&block);
+      BasicBlock* meeting =
+          node == nullptr || node->getIDom() == nullptr ? nullptr : node->getIDom()->getBlock();
+      if (meeting == nullptr || CalleeName(*meeting->getFirstNonPHI()) == kInStep ||
+          !IsCutBefore(block, meeting))
+        continue;
+      InsertBefore(&*meeting->getFirstInsertionPt(), kInStep);
+      changed = true;
+    }
+  }
 }
 
 absl::Status RefuseInStep(llvm::Function& function) {

@@ -20,7 +20,11 @@ void AnchorVolatileAccesses(llvm::Module& module);
 // round, and both forms let those go on first that are deepest in loops, then earliest.
 absl::Status CutInStep(llvm::Function& kernel);
 
-// The same for a function that no kernel's own body is: UNIMPLEMENTED when it has such an access.
+// For fibers, in such a kernel: where the ways from a branch meet again, all wait for each other if
+// some were to wait on their way. The loop form does so at every cut.
+void MeetInStep(llvm::Function& kernel);
+
+// In a function that is not a kernel's own body: UNIMPLEMENTED when it has such an access.
 absl::Status RefuseInStep(llvm::Function& function);
 
 }  // namespace stride::cpu::spmd

@@ -342,6 +342,229 @@ __global__ void k(int* out, const int* in, int* scratch) {
   EXPECT_NE(recursive.status.message().find("volatile"), std::string::npos) << recursive.status;
 }
 
+// Random programs of one warp over volatile memory, as source and as what lanes that run in step
+// leave.
+class RandomWarp {
+ public:
+  explicit RandomWarp(unsigned seed) : random_(seed) { statements_ = Block(3, 6, 0); }
+
+  std::string Source() const {
+    return "__global__ void k(int* out, const int* in, int* scratch) {\n"
+           "  __shared__ volatile int s[64];\n"
+           "  const unsigned t = threadIdx.x;\n"
+           "  unsigned a = in[t], b = t * 7, i0 = 0, i1 = 0, i2 = 0;\n"
+           "  s[t] = t; s[t + 32] = 3 * t;\n" +
+           Text(statements_) + "  s[t] += a + b;\n  out[t] = s[t] + s[t + 32];\n}\n";
+  }
+
+  std::vector<int> Run(const std::vector<int>& in) {
+    for (unsigned t = 0; t < 32; ++t) {
+      lanes_[t] = {static_cast<unsigned>(in[t]), t * 7, {}};
+      memory_[t] = t;
+      memory_[t + 32] = 3 * t;
+    }
+    Run(statements_, Lanes(32, true));
+    std::vector<int> out;
+    for (unsigned t = 0; t < 32; ++t) memory_[t] += lanes_[t].a + lanes_[t].b;
+    for (unsigned t = 0; t < 32; ++t) out.push_back(static_cast<int>(memory_[t] + memory_[t + 32]));
+    return out;
+  }
+
+ private:
+  using Lanes = std::vector<bool>;
+  struct Lane {
+    unsigned a = 0, b = 0;
+    unsigned counter[3] = {};
+  };
+  struct Statement {
+    enum { kRead, kWrite, kAdd, kIf, kFor } what = kRead;
+    unsigned x = 0, y = 0, depth = 0;
+    std::vector<Statement> body;
+  };
+
+  unsigned Below(unsigned limit) { return static_cast<unsigned>(random_() % limit); }
+
+  std::vector<Statement> Block(int levels, unsigned most, unsigned depth) {
+    std::vector<Statement> block(1 + Below(most));
+    for (Statement& one : block) {
+      const unsigned kind = Below(levels > 0 ? 10 : 6);
+      one.x = Below(64);
+      one.y = Below(8);
+      one.depth = depth;
+      if (kind < 2) {
+        one.what = Statement::kRead;
+      } else if (kind < 4) {
+        one.what = Statement::kWrite;
+      } else if (kind < 6) {
+        one.what = Statement::kAdd;
+      } else if (kind < 8 || depth == 3) {
+        one.what = Statement::kIf;
+        one.body = Block(levels - 1, 3, depth);
+      } else {
+        one.what = Statement::kFor;
+        one.body = Block(levels - 1, 3, depth + 1);
+      }
+    }
+    return block;
+  }
+
+  // As the source has it, each access a step of all lanes that are there.
+  static std::string Text(const std::vector<Statement>& block) {
+    std::string text;
+    for (const Statement& one : block) {
+      const std::string x = std::to_string(one.x), y = std::to_string(one.y),
+                        i = "i" + std::to_string(one.depth);
+      switch (one.what) {
+        case Statement::kRead:
+          text += "a = a * 3 + s[(t * " + std::to_string(one.y | 1) + " + " + x + ") & 63];\n";
+          break;
+        case Statement::kWrite:
+          text += "s[(t + " + x + ") & 63] = a + b + " + y + ";\n";
+          break;
+        case Statement::kAdd:
+          text += "s[t] += s[(t + " + x + ") & 63]; b += s[t ^ " + y + "];\n";
+          break;
+        case Statement::kIf:
+          text += "if (((t + " + x + ") & " + std::to_string(1 + one.y) + ") != 0) {\n" +
+                  Text(one.body) + "}\n";
+          break;
+        case Statement::kFor:
+          text += "for (" + i + " = 0; " + i + " < ((t >> " + std::to_string(one.y % 4) +
+                  ") & 3) + 1; ++" + i + ") {\n" + Text(one.body) + "}\n";
+      }
+    }
+    return text;
+  }
+
+  template <class F>
+  void ForEach(const Lanes& here, F f) {
+    for (unsigned t = 0; t < 32; ++t) {
+      if (here[t]) f(t, lanes_[t]);
+    }
+  }
+
+  void Run(const std::vector<Statement>& block, const Lanes& here) {
+    for (const Statement& one : block) Run(one, here);
+  }
+  void Run(const Statement& one, const Lanes& here) {
+    Lanes in(32);
+    unsigned read[32] = {};
+    switch (one.what) {
+      case Statement::kRead:
+        return ForEach(here, [&](unsigned t, Lane& lane) {
+          lane.a = lane.a * 3 + memory_[(t * (one.y | 1) + one.x) & 63];
+        });
+      case Statement::kWrite:
+        return ForEach(here, [&](unsigned t, Lane& lane) {
+          memory_[(t + one.x) & 63] = lane.a + lane.b + one.y;
+        });
+      case Statement::kAdd:
+        ForEach(here, [&](unsigned t, Lane&) { read[t] = memory_[t] + memory_[(t + one.x) & 63]; });
+        ForEach(here, [&](unsigned t, Lane&) { memory_[t] = read[t]; });
+        return ForEach(here, [&](unsigned t, Lane& lane) { lane.b += memory_[t ^ one.y]; });
+      case Statement::kIf:
+        ForEach(here, [&](unsigned t, Lane&) { in[t] = ((t + one.x) & (1 + one.y)) != 0; });
+        return Run(one.body, in);
+      case Statement::kFor:
+        for (unsigned round = 0; round < 4; ++round) {
+          in.assign(32, false);
+          ForEach(here, [&](unsigned t, Lane&) { in[t] = round < ((t >> (one.y % 4)) & 3) + 1; });
+          Run(one.body, in);
+        }
+    }
+  }
+
+  std::mt19937 random_;
+  std::vector<Statement> statements_;
+  Lane lanes_[32];
+  unsigned memory_[64] = {};
+};
+
+TEST(WarpSynchronousForm, RandomProgramsRunInStep) {
+  int loops = 0;
+  ThreadPool pool(1);
+  for (unsigned seed = 1; seed <= 6; ++seed) {
+    RandomWarp program(seed);
+    std::mt19937 random(seed);
+    std::vector<int> in(32);
+    for (int& value : in) value = static_cast<int>(random() % 1000);
+    const std::vector<int> want = program.Run(in);
+    for (ThreadForm form : {ThreadForm::kLoops, ThreadForm::kPerThread}) {
+      Loaded loaded = Build(program.Source(), form);
+      if (form == ThreadForm::kLoops && absl::IsUnimplemented(loaded.status)) continue;
+      ASSERT_TRUE(loaded.status.ok()) << loaded.status << "\n" << program.Source();
+      loops += form == ThreadForm::kLoops ? 1 : 0;
+      std::vector<int> out(32);
+      Arguments arguments{out.data(), in.data(), nullptr};
+      absl::Status status =
+          Launch(pool, loaded.entry, {{1, 1, 1}, {32, 1, 1}}, &arguments, nullptr);
+      ASSERT_TRUE(status.ok()) << status;
+      EXPECT_EQ(out, want) << "seed " << seed << (form == ThreadForm::kLoops ? ", loops" : "")
+                           << "\n"
+                           << program.Source();
+    }
+  }
+  EXPECT_GT(loops, 3);
+}
+
+// Every operation with a mask; one that lacks the thread that calls is refused by name.
+TEST(WarpMasks, TheCallerMustBeNamed) {
+  const std::pair<const char*, const char*> operations[] = {
+      {"__ballot_sync", "__ballot_sync(m, 1)"},
+      {"__any_sync", "__any_sync(m, 1)"},
+      {"__all_sync", "__all_sync(m, 1)"},
+      {"__shfl_sync", "__shfl_sync(m, 5, 0)"},
+      {"__shfl_up_sync", "__shfl_up_sync(m, 5, 1)"},
+      {"__shfl_down_sync", "__shfl_down_sync(m, 5, 1)"},
+      {"__shfl_xor_sync", "__shfl_xor_sync(m, 5, 1)"},
+      {"__match_any_sync", "__match_any_sync(m, 5)"},
+      {"__reduce_add_sync", "__reduce_add_sync(m, 5)"},
+      {"__reduce_min_sync", "__reduce_min_sync(m, 5u)"},
+      {"__reduce_max_sync", "__reduce_max_sync(m, 5)"},
+      {"__reduce_and_sync", "__reduce_and_sync(m, 5u)"},
+      {"__reduce_or_sync", "__reduce_or_sync(m, 5u)"},
+      {"__reduce_xor_sync", "__reduce_xor_sync(m, 5u)"},
+      {"__syncwarp", "(__syncwarp(m), 1)"},
+  };
+  ThreadPool pool(1);
+  std::string source;
+  std::vector<std::string> entries;
+  for (auto& [name, call] : operations) {
+    entries.push_back(std::string("k") + std::to_string(entries.size()));
+    source += "__global__ void " + entries.back() + "(int* out, const int* in, int* scratch) {\n" +
+              "  unsigned m = in[threadIdx.x];\n  out[threadIdx.x] = (int)" + call + ";\n}\n";
+  }
+  for (std::optional<ThreadForm> form :
+       {std::optional<ThreadForm>(), std::optional<ThreadForm>(ThreadForm::kPerThread)}) {
+    CompileRequest request{.source = source, .entries = entries, .form = form};
+    absl::StatusOr<CompileResult> compiled = Compile(request);
+    ASSERT_TRUE(compiled.ok()) << compiled.status();
+    auto module = Module::LoadBytes(compiled->object);
+    ASSERT_TRUE(module.ok()) << module.status();
+    for (size_t i = 0; i < entries.size(); ++i) {
+      const CompiledKernel& kernel = compiled->kernels[i];
+      KernelEntry entry{.name = kernel.name,
+                        .function = (*module)->Symbol(kernel.symbol),
+                        .private_bytes_per_thread = kernel.private_bytes_per_thread,
+                        .per_thread = kernel.form == ThreadForm::kPerThread};
+      auto run = [&](unsigned mask) {
+        std::vector<int> in(32, static_cast<int>(mask)), out(32);
+        Arguments arguments{out.data(), in.data(), nullptr};
+        return Launch(pool, entry, {{1, 1, 1}, {16, 1, 1}}, &arguments, nullptr);
+      };
+      EXPECT_TRUE(run(~0u).ok()) << operations[i].first;
+      EXPECT_TRUE(run(0xffffu).ok()) << operations[i].first;
+      for (unsigned mask : {0u, 0xfffeu, 0xffff0000u, 1u << 15}) {
+        absl::Status status = run(mask);
+        EXPECT_EQ(status.code(), absl::StatusCode::kAborted) << operations[i].first << " " << mask;
+        EXPECT_NE(status.message().find(std::string(operations[i].first) + ": the mask"),
+                  std::string::npos)
+            << status;
+      }
+    }
+  }
+}
+
 // A thread's own volatile variables are nobody else's.
 TEST(WarpSynchronousForm, PrivateVariablesCutNothing) {
   Loaded loaded = Build(R"(__global__ void k(int* out, const int* in, int* scratch) {
