@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "server/base/random_id.h"
+#include "server/base/system_error.h"
 
 namespace stride {
 namespace {
@@ -46,7 +47,7 @@ absl::Status OpenError(int error, const std::string& path) {
     return absl::FailedPreconditionError(
         absl::StrCat(path, " is no folder, or a symbolic link, and none is followed there"));
   }
-  return absl::ErrnoToStatus(error, absl::StrCat("opening ", path));
+  return SystemError(error, absl::StrCat("opening ", path));
 }
 
 absl::Status CheckOwner(const struct stat& info, const std::string& path) {
@@ -71,7 +72,7 @@ absl::StatusOr<Folder> Folder::OpenAt(int parent, const std::string& name, int f
   UniqueFd fd(openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags));
   if (!fd.valid()) return OpenError(errno, shown);
   struct stat info;
-  if (fstat(fd.get(), &info) != 0) return absl::ErrnoToStatus(errno, "looking at a folder");
+  if (fstat(fd.get(), &info) != 0) return SystemError(errno, "looking at a folder");
   if (absl::Status status = CheckOwner(info, shown); !status.ok()) return status;
   return Folder(std::move(fd), shown);
 }
@@ -121,7 +122,7 @@ absl::StatusOr<UniqueFd> Folder::OpenFile(const std::string& name, int flags, mo
 
 absl::StatusOr<UniqueFd> Folder::MakeNamelessFile() const {
   UniqueFd file(openat(fd(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR));
-  if (!file.valid()) return absl::ErrnoToStatus(errno, absl::StrCat("making a file in ", name_));
+  if (!file.valid()) return SystemError(errno, absl::StrCat("making a file in ", name_));
   return file;
 }
 
@@ -135,8 +136,7 @@ absl::StatusOr<UniqueFd> Folder::MakeFile(std::string* prefix) const {
       *prefix = std::move(name);
       return file;
     }
-    if (errno != EEXIST)
-      return absl::ErrnoToStatus(errno, absl::StrCat("making a file in ", name_));
+    if (errno != EEXIST) return SystemError(errno, absl::StrCat("making a file in ", name_));
   }
   return absl::InternalError(absl::StrCat("no new name is free in ", name_));
 }
@@ -145,7 +145,7 @@ absl::Status Folder::Rename(const std::string& from, const Folder& folder,
                             const std::string& to) const {
   if (!IsName(from) || !IsName(to)) return BadName();
   if (renameat(fd(), from.c_str(), folder.fd(), to.c_str()) != 0)
-    return absl::ErrnoToStatus(errno, absl::StrCat("renaming ", Shown(from)));
+    return SystemError(errno, absl::StrCat("renaming ", Shown(from)));
   return absl::OkStatus();
 }
 
@@ -156,21 +156,21 @@ bool Folder::Remove(const std::string& name) const {
 absl::StatusOr<std::vector<std::string>> Folder::List() const {
   // An open file of its own: a duplicate would share the place in the list.
   UniqueFd own(openat(fd(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!own.valid()) return absl::ErrnoToStatus(errno, absl::StrCat("listing ", name_));
+  if (!own.valid()) return SystemError(errno, absl::StrCat("listing ", name_));
   std::unique_ptr<DIR, int (*)(DIR*)> listing(fdopendir(own.get()), closedir);
-  if (listing == nullptr) return absl::ErrnoToStatus(errno, absl::StrCat("listing ", name_));
+  if (listing == nullptr) return SystemError(errno, absl::StrCat("listing ", name_));
   own.Release();
   std::vector<std::string> names;
   errno = 0;
   while (const dirent* entry = readdir(listing.get())) {
     if (IsName(entry->d_name)) names.emplace_back(entry->d_name);
   }
-  if (errno != 0) return absl::ErrnoToStatus(errno, absl::StrCat("listing ", name_));
+  if (errno != 0) return SystemError(errno, absl::StrCat("listing ", name_));
   return names;
 }
 
 absl::Status Folder::Sync() const {
-  if (fsync(fd()) != 0) return absl::ErrnoToStatus(errno, absl::StrCat("writing ", name_));
+  if (fsync(fd()) != 0) return SystemError(errno, absl::StrCat("writing ", name_));
   return absl::OkStatus();
 }
 

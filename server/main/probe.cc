@@ -11,6 +11,7 @@
 #include "absl/synchronization/mutex.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "server/api/grpc_time.h"
+#include "server/base/steady_time.h"
 
 namespace stride {
 

@@ -17,6 +17,7 @@
 #include "server/base/surroundings.h"
 #include "server/main/logging.h"
 #include "server/main/sockets.h"
+#include "server/main/worker_folder.h"
 #include "server/store/spill_file.h"
 
 namespace stride {
@@ -36,38 +37,45 @@ std::string StateDirectory(const Config& config) {
   return std::string(from_systemd).substr(0, std::string(from_systemd).find(':'));
 }
 
-// Whoever may write the state folder, or has put a link into it, could have the daemon run their
+// Compiled code lies in a folder of its own: files that outgrow its bound are removed there. The
+// folder that it lies in; empty: it is not kept.
+std::string CodeCacheParent(const Config& config) {
+  return config.cache_dir.empty() ? StateDirectory(config) : config.cache_dir;
+}
+
+// OK where there is none.
+absl::Status CheckFolder(const absl::StatusOr<Folder>& folder) {
+  return absl::IsNotFound(folder.status()) ? absl::OkStatus() : folder.status();
+}
+
+// Whoever may write these folders, or has put a link into one, could have the daemon run their
 // code, and write and remove files anywhere: then it does not start.
-absl::Status CheckStateFolder(const Config& config) {
+absl::Status CheckFolders(const Config& config) {
+  if (const std::string cache = CodeCacheParent(config); !cache.empty()) {
+    auto root = Folder::MakeRoot(cache);
+    if (!root.ok()) return root.status();
+    if (auto folder = root->Make(kCodeCache); !folder.ok()) return folder.status();
+  }
   const std::string state = StateDirectory(config);
   if (state.empty()) return absl::OkStatus();
   auto root = Folder::MakeRoot(state);
   if (!root.ok()) return root.status();
-  if (auto folder = root->Make(kCodeCache); !folder.ok()) return folder.status();
   // Made by whoever uses them.
-  const auto status_of = [](const absl::StatusOr<Folder>& folder) {
-    return absl::IsNotFound(folder.status()) ? absl::OkStatus() : folder.status();
-  };
-  if (absl::Status status = status_of(root->Open(kSpill)); !status.ok()) return status;
+  if (absl::Status status = CheckFolder(root->Open(kSpill)); !status.ok()) return status;
   auto kept = root->Open(kDurable);
-  return kept.ok() ? status_of(kept->Open(durable::kFilesFolder)) : status_of(kept);
-}
-
-absl::StatusOr<std::string> WorkerDirectory(const Config& config) {
-  if (!config.worker_dir.empty()) return config.worker_dir;
-  std::error_code error;
-  std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (error) return absl::InternalError("cannot tell where strided lies; give --worker-dir");
-  return self.parent_path().string();
+  return kept.ok() ? CheckFolder(kept->Open(durable::kFilesFolder)) : CheckFolder(kept);
 }
 
 absl::StatusOr<broker::BrokerOptions> BrokerOptionsOf(const Config& config) {
   broker::BrokerOptions options;
-  auto workers = WorkerDirectory(config);
-  if (!workers.ok()) return workers.status();
-  options.worker_directory = *std::move(workers);
-  if (std::string state = StateDirectory(config); !state.empty())
-    options.cache_directory = absl::StrCat(state, "/", kCodeCache);
+  options.worker_directory = config.worker_dir;
+  if (options.worker_directory.empty()) {
+    auto workers = FindOwnWorkerFolder();
+    if (!workers.ok()) return workers.status();
+    options.worker_directory = *std::move(workers);
+  }
+  if (const std::string cache = CodeCacheParent(config); !cache.empty())
+    options.cache_directory = absl::StrCat(cache, "/", kCodeCache);
   options.staging_bytes = config.staging_bytes;
   options.num_spares = config.spare_workers;
   options.cpu_devices = config.cpu_devices;
@@ -238,7 +246,7 @@ void Server::Reload() {
 absl::Status Server::Build(const Config& config, size_t max_descriptors,
                            std::vector<NamedFd> passed) {
   if (absl::Status status = OpenBooks(config); !status.ok()) return status;
-  if (absl::Status status = CheckStateFolder(config); !status.ok()) return status;
+  if (absl::Status status = CheckFolders(config); !status.ok()) return status;
   std::vector<NamedFd> kept = keeper_->TakeAll();
   // First: an address that is taken shows before any worker starts. Clients wait in the backlog
   // until all is there.

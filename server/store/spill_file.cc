@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/base/folder.h"
+#include "server/base/system_error.h"
 
 namespace stride::store {
 namespace {

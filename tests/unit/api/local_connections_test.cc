@@ -111,7 +111,7 @@ class LocalConnectionTest : public ::testing::Test {
   }
   template <typename Condition>
   static bool Becomes(Condition condition) {
-    const SteadyTime deadline = Now() + absl::Seconds(20);
+    const SteadyTime deadline = Now() + absl::Seconds(100);
     bool become = condition();
     for (; !become && Now() < deadline; become = condition()) absl::SleepFor(absl::Milliseconds(1));
     return become;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "server/base/surroundings.h"
 
 namespace stride {
 namespace {

@@ -42,6 +42,7 @@ class Daemon {
     EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
     log_ = UniqueFd(ends[0]);
     UniqueFd write_end(ends[1]);
+    arguments.push_back("--worker-dir=/");  // the devices are fakes
     // The shell knows the process id that the program will have.
     const char* program = inherited < 0 ? STRIDED : "/bin/sh";
     if (inherited >= 0) {
@@ -72,7 +73,7 @@ class Daemon {
 
   // Reads the log until it has `text`; the whole log so far.
   std::string LogUntil(const std::string& text) {
-    SteadyTime deadline = Now() + absl::Seconds(90);
+    SteadyTime deadline = Now() + absl::Seconds(100);
     char buffer[4096];
     while (seen_.find(text) == std::string::npos && Now() < deadline) {
       pollfd polled{log_.get(), POLLIN, 0};

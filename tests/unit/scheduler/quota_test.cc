@@ -11,6 +11,7 @@
 #include "server/base/error.h"
 #include "server/base/surroundings.h"
 #include "server/scheduler/engine.h"
+#include "tests/support/await.h"
 #include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
 
@@ -187,7 +188,7 @@ TEST_F(QuotaTest, SessionsAndJobsAreBoundedApart) {
   ExpectQuota(NewSession(kA, "u").status(), "sessions");
   // It has begun, and ends as it would.
   std::shared_ptr<::stride::testing::FakeWorker> worker = broker_->WaitForWorker(1);
-  while (!worker->EndNext()) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->EndNext());
   for (int i = 0; i < 2000 && Used(kA)["jobs"] > 0; ++i) absl::SleepFor(absl::Milliseconds(5));
   EXPECT_EQ(Used(kA)["jobs"], 0);
   EXPECT_TRUE(engine_->CreateJob(kA, request).ok());
@@ -205,10 +206,10 @@ TEST_F(QuotaTest, UsageTellsWorkAndBytesOfOneTenant) {
   ASSERT_TRUE(Put(kA, 1000, 1).ok());
   auto ticket = Submit(kA, Fill(8, 2));
   ASSERT_TRUE(ticket.ok());
-  ASSERT_TRUE((*ticket)->Wait(Now() + absl::Seconds(20)).ok());
+  ASSERT_TRUE((*ticket)->Wait(Now() + absl::Seconds(100)).ok());
   auto fetch = engine_->BeginFetch(kA, "sessions/s", 2);
   ASSERT_TRUE(fetch.ok()) << fetch.status();
-  ASSERT_TRUE((*fetch)->Read(Now() + absl::Seconds(20)).ok());
+  ASSERT_TRUE((*fetch)->Read(Now() + absl::Seconds(100)).ok());
   v1::Usage usage = engine_->GetUsage(kA);
   EXPECT_EQ(usage.tenant(), "tenants/a");
   EXPECT_EQ(usage.operations(), 1);

@@ -28,7 +28,7 @@ using ::stride::testing::StagedDevice;
 const TenantId kA{"a"}, kB{"b"};
 constexpr int64_t kMiB = int64_t{1} << 20;
 
-SteadyTime Soon() { return Now() + absl::Seconds(20); }
+SteadyTime Soon() { return Now() + absl::Seconds(100); }
 
 std::string FieldOf(const absl::Status& status) {
   google::rpc::BadRequest request;
