@@ -38,6 +38,12 @@ void MakeParents(const std::string& path) {
                                       shows_when_it_is_opened);
 }
 
+// With one at its end a link is followed all the same.
+std::string WithoutSlash(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
 absl::Status OpenError(int error, const std::string& path) {
   if (error == ELOOP) {
     return absl::FailedPreconditionError(
@@ -92,11 +98,11 @@ absl::StatusOr<Folder> Folder::MakeRoot(const std::string& path) {
 
 absl::StatusOr<Folder> Folder::MakeIn(const std::string& path) {
   MakeParents(path);
-  return MakeAt(AT_FDCWD, path, path);
+  return MakeAt(AT_FDCWD, WithoutSlash(path), path);
 }
 
 absl::StatusOr<Folder> Folder::OpenIn(const std::string& path) {
-  return OpenAt(AT_FDCWD, path, O_NOFOLLOW, path);
+  return OpenAt(AT_FDCWD, WithoutSlash(path), O_NOFOLLOW, path);
 }
 
 absl::StatusOr<Folder> Folder::Make(const std::string& name) const {

@@ -19,8 +19,8 @@ namespace stride {
 // Movable; its functions are thread-safe.
 class Folder {
  public:
-  // The administrator names it: links in `path` are followed. It and its parents are made where
-  // they are missing, for this user alone.
+  // The administrator names it: links in `path` are followed. It is made where it is missing, for
+  // this user alone, and so are its parents.
   static absl::StatusOr<Folder> MakeRoot(const std::string& path);
   // A folder in one of the administrator's: the last part of `path` must be no link. `MakeIn` makes
   // it, and its parents, where it is missing, and takes the rights of others to it away.

@@ -54,7 +54,6 @@ absl::Duration IdleMemory::Look() {
   const SteadyTime begin = Now();
   const bool idle = IsIdle(begin);
   const int64_t resident = ResidentBytes();
-  if (stuck_bytes_ < 0) stuck_bytes_ = std::max<int64_t>(0, resident - UsedBytes());
   // The count is spared where it cannot come to much.
   if (resident - stuck_bytes_ < kMuch) {
     much_was_free_ = false;

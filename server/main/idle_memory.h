@@ -29,7 +29,7 @@ class IdleMemory {
   SteadyTime last_;
   absl::Duration last_processor_time_;
   // Resident bytes beyond those in use that no trim gives back: code, stacks, holes too small.
-  int64_t stuck_bytes_ = -1;
+  int64_t stuck_bytes_ = 0;
   bool much_was_free_ = false;
   int num_trims_ = 0;
 };

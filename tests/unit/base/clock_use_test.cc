@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "server/base/surroundings.h"
 
 namespace stride {
 namespace {

@@ -86,7 +86,8 @@ TEST_F(FolderTest, NoLinkBelowItIsFollowed) {
   fs::create_directory_symlink(base_ + "/elsewhere", base_ + "/real/link");
   for (const absl::Status& status : {root->Open("link").status(), root->Make("link").status(),
                                      Folder::MakeIn(base_ + "/state/link").status(),
-                                     Folder::OpenIn(base_ + "/state/link").status()}) {
+                                     Folder::OpenIn(base_ + "/state/link").status(),
+                                     Folder::OpenIn(base_ + "/state/link/").status()}) {
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
     EXPECT_THAT(Text(status), HasSubstr("symbolic link"));
   }

@@ -60,7 +60,7 @@ class IdleMemoryTest : public ::testing::Test {
 
 TEST_F(IdleMemoryTest, AProcessWithLittleToDoGivesItBackAtTheFirstLook) {
   auto kept = Messages();
-  absl::SleepFor(absl::Milliseconds(500));
+  absl::SleepFor(absl::Seconds(4));  // in which filling them is little
   memory_.Look();
   EXPECT_EQ(memory_.num_trims(), 1);
   kept.clear();

@@ -1,6 +1,5 @@
 #include "client/cpp/src/local_connection.h"
 
-#include "server/base/surroundings.h"
 #include "stride/v1/compute_service.pb.h"
 #include "tests/unit/client/cpp/local_peer.h"
 
