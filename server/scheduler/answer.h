@@ -10,14 +10,14 @@
 #include "google/protobuf/repeated_ptr_field.h"
 #include "server/base/ids.h"
 
-// How large an answer about things that clients made may become. What a client made is as large as
-// its requests were, and there is any number of it; gRPC asserts that an answer is below 2 GiB, and
-// clients take 4 MiB where nobody told them otherwise.
+// Bounds of answers about things that clients made. Such a thing is as large as its requests were,
+// and there is any number of them. gRPC asserts that an answer is below 2 GiB; by default its
+// clients take 4 MiB.
 namespace stride::scheduler {
 
 // A page of a list ends before it is larger, unless one entry is.
 inline constexpr size_t kMaxPageBytes = size_t{1} << 20;
-// Of one thing, so that it fits into a message of 4 MiB with what surrounds it.
+// An answer about one thing: it fits a message of 4 MiB with what surrounds it.
 inline constexpr size_t kMaxAnswerBytes = (size_t{4} << 20) - 256;
 
 // Fields of a message, by their paths (`log`, `ufunc.body`). The message has a field `omitted`.
@@ -52,7 +52,7 @@ auto EntriesAfter(const Map& map, const TenantId& tenant, const std::string& tok
   return entries;
 }
 
-// Of these as many as a page has, by number and by bytes. `write(entry, message)` fills one in.
+// As many of these as a page has, by number and by bytes. `write(entry, message)` fills one in.
 // The token of the next page is the last id of this one, so that what comes and goes in between
 // moves nothing; it stays empty after the last page.
 template <typename Entry, typename Message, typename Write>

@@ -26,7 +26,7 @@ namespace {
 
 // Copied while everybody waits: about a microsecond.
 constexpr int64_t kMostReadAtOnce = 16 << 10;
-// That an upload has got so far. All of them are told of wherever the array is described.
+// An upload may have so many. Every description of the array lists them.
 constexpr size_t kMaxUploadRanges = 10000;
 constexpr char kNotBoth[] = "an array is on one device or spread over several; not with `sharding`";
 

@@ -20,15 +20,15 @@ namespace {
 // Of one tenant. Each is at most 64 KiB of text for each of its bodies.
 constexpr int64_t kMaxFunctions = 1000;
 
-// What lists leave out.
-const OmittedFields& LeftOutOfLists() {
+// The fields that lists leave out.
+const OmittedFields& OmittedInFunctionLists() {
   static const OmittedFields kLeftOut(
       {"ufunc.body", "reduction.map", "reduction.combine", "reduction.finish", "gufunc.body"});
   return kLeftOut;
 }
 
-// What an answer that is too large leaves out.
-const OmittedFields& Large() {
+// The fields that an answer leaves out when it is too large.
+const OmittedFields& OmittedInFunctions() {
   static const OmittedFields kLarge({"ufunc.body", "reduction.map", "reduction.combine",
                                      "reduction.finish", "gufunc.body", "ufunc", "reduction",
                                      "gufunc"});
@@ -42,7 +42,7 @@ int64_t CostOf(const v1::Function& function) {
 
 v1::Function AnswerOf(const v1::Function& function) {
   v1::Function answer = function;
-  Large().Fit(&answer);
+  OmittedInFunctions().Fit(&answer);
   return answer;
 }
 
@@ -248,8 +248,8 @@ absl::StatusOr<v1::ListFunctionsResponse> Functions::List(const TenantId& tenant
   WritePage(
       found, *page_size,
       [](const auto& function, v1::Function* listed) {
-        LeftOutOfLists().CopyWithout(*function, listed);
-        Large().Fit(listed);
+        OmittedInFunctionLists().CopyWithout(*function, listed);
+        OmittedInFunctions().Fit(listed);
       },
       response.mutable_functions(), response.mutable_next_page_token());
   return response;

@@ -28,17 +28,17 @@ namespace {
 constexpr int kMaxOperations = 10000;
 constexpr size_t kMaxLabel = 256;
 
-// What lists leave out, and what an answer that is too large leaves out first.
-const OmittedFields& LeftOutOfLists() {
+// The fields that lists leave out, and those that an answer leaves out when it is too large.
+const OmittedFields& OmittedInJobLists() {
   static const OmittedFields kLeftOut({"operations"});
   return kLeftOut;
 }
-const OmittedFields& Large() {
+const OmittedFields& OmittedInJobs() {
   static const OmittedFields kLarge({"operations", "timelines", "results", "error"});
   return kLarge;
 }
 
-// What of a job changes, of one that has both.
+// Takes out of a whole job all that never changes.
 void KeepWhatChanges(v1::Job* job) {
   v1::Job now;
   now.set_state(job->state());
@@ -49,7 +49,7 @@ void KeepWhatChanges(v1::Job* job) {
   job->Swap(&now);
 }
 
-// And what does not.
+// Takes out of it all that changes.
 void KeepWhatWasAsked(v1::Job* job) {
   job->clear_state();
   job->clear_error();
@@ -129,7 +129,7 @@ bool Jobs::IsFinal(v1::Job::State state) {
 void Jobs::View::WriteTo(v1::Job* job) const {
   *job = *asked;
   job->MergeFrom(*now);
-  Large().Fit(job);
+  OmittedInJobs().Fit(job);
 }
 
 v1::Job Jobs::View::Write() const {
@@ -206,7 +206,7 @@ absl::StatusOr<Jobs::View> Jobs::Accept(const TenantId& tenant, const v1::Create
   STRIDE_CRASH_POINT("job.before_acceptance");
   Keep(*record);
   *durable_number = record->durable_number;
-  const std::shared_ptr<Task> gate = record->gate;  // which the record may let go of at once
+  const std::shared_ptr<Task> gate = record->gate;  // which the record may drop at once
   Update(record);
   STRIDE_CRASH_POINT("job.after_acceptance");
   {
@@ -287,7 +287,7 @@ void Jobs::Save(const Record& record) {
   out.set_final_time(ToRecord(record.final_time));
   out.set_num_events(record.num_forgotten_events + record.events.size());
   if (!record.events.empty()) {
-    // Of the job as it is.
+    // Its job is the record's.
     v1::WatchJobResponse event;
     event.set_sequence(record.events.back().sequence);
     SetTimestamp(record.events.back().time, event.mutable_time());
@@ -664,8 +664,8 @@ void Jobs::NoteFinished(Stripe& mine, Record& record) {
   MakeRoom(mine, record.tenant, 0);
 }
 
-// What its tasks came to is written down. They hold what they worked on, and the results are to go
-// when their names do.
+// The outcome of its tasks is written down. They hold the arrays that they worked on, and results
+// are to go when their names do.
 void Jobs::LetGo(Record& record) {
   record.tasks = {};
   record.operations = {};
@@ -750,9 +750,9 @@ absl::StatusOr<v1::ListJobsResponse> Jobs::List(const TenantId& tenant,
   WritePage(
       found, *page_size,
       [](const View& view, v1::Job* listed) {
-        LeftOutOfLists().CopyWithout(*view.asked, listed);
+        OmittedInJobLists().CopyWithout(*view.asked, listed);
         listed->MergeFrom(*view.now);
-        Large().Fit(listed);
+        OmittedInJobs().Fit(listed);
       },
       response.mutable_jobs(), response.mutable_next_page_token());
   return response;

@@ -74,7 +74,7 @@ class Jobs {
   struct Record {
     TenantId tenant;
     std::string session;  // `sessions/{id}`, the job's own
-    // The job is these two together. Neither ever changes: one is replaced, and whoever is told of
+    // The job is these two together. Neither ever changes: one is replaced, and readers of
     // the job copies them without a lock.
     std::shared_ptr<const v1::Job> asked;  // what never changes
     std::shared_ptr<const v1::Job> now =
@@ -108,7 +108,7 @@ class Jobs {
     absl::Time final_time = absl::InfiniteFuture();
   };
   using RecordPtr = std::shared_ptr<Record>;
-  // What is told of a job: taken under our lock, written without it.
+  // A job for an answer: taken under our lock, written without it.
   struct View {
     std::shared_ptr<const v1::Job> asked, now;
     void WriteTo(v1::Job* job) const;
@@ -167,9 +167,9 @@ class Jobs {
   void AddEvent(Record& record, v1::Job now);
   // Part of Update. `work`: DescribeWork.
   void End(Record& record, const Progress& seen, v1::Job work);
-  // Of one that has ended.
+  // The job has ended.
   static void LetGo(Record& record);
-  // What it costs to keep.
+  // The bytes that it costs to keep.
   static int64_t CostOf(const Record& record);
   void NoteFinished(Stripe& mine, Record& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mine.mutex);
   // Forgets those that ended first, until so many bytes more would be within the quota.

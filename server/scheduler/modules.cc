@@ -24,12 +24,12 @@ namespace {
 constexpr size_t kMaxCodeBytes = 8 << 20;
 constexpr int kMaxGlobals = 256;  // as of a launch
 
-// What lists leave out, and what an answer that is too large leaves out first.
-const OmittedFields& LeftOutOfLists() {
+// The fields that lists leave out, and those that an answer leaves out when it is too large.
+const OmittedFields& OmittedInModuleLists() {
   static const OmittedFields kLeftOut({"log", "source", "ptx", "binary"});
   return kLeftOut;
 }
-const OmittedFields& Large() {
+const OmittedFields& OmittedInModules() {
   static const OmittedFields kLarge({"log", "source", "ptx", "binary", "kernels", "global_infos",
                                      "entries", "globals", "options"});
   return kLarge;
@@ -41,7 +41,7 @@ int64_t CostOf(const v1::Module& module) {
 
 v1::Module AnswerOf(const v1::Module& module) {
   v1::Module answer = module;
-  Large().Fit(&answer);
+  OmittedInModules().Fit(&answer);
   return answer;
 }
 
@@ -401,8 +401,8 @@ absl::StatusOr<v1::ListModulesResponse> Modules::List(const TenantId& tenant,
   WritePage(
       found, *page_size,
       [](const auto& module, v1::Module* listed) {
-        LeftOutOfLists().CopyWithout(*module, listed);
-        Large().Fit(listed);
+        OmittedInModuleLists().CopyWithout(*module, listed);
+        OmittedInModules().Fit(listed);
       },
       response.mutable_modules(), response.mutable_next_page_token());
   return response;

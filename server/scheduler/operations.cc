@@ -119,7 +119,7 @@ std::vector<ops::Input> CopiesOf(absl::Span<const ArrayInfo* const> infos) {
   return copies;
 }
 
-// Of one that is queued: its operation, with its code in the plan and both in the journal. Other
+// A queued one keeps its operation, with its code in the plan and both in the journal. Other
 // operations are as large as their numbers are few, or share their plans.
 int64_t KernelControlBytes(const v1::Operation& operation) {
   return 3 * static_cast<int64_t>(operation.ByteSizeLong());
@@ -820,9 +820,22 @@ absl::Status Operations::Publish(const TenantId& tenant, Resolved& resolved) {
     absl::Status status = target.handle != 0
                               ? core_->catalogue.AddArray(*resolved.session, target.handle, array)
                               : core_->catalogue.AddArray(tenant, target.name, array, resolved.now);
-    if (!status.ok()) return status;
+    if (status.ok()) continue;
+    // All or none: nothing will make what the others stand for.
+    for (size_t k = 0; k < j; ++k) Unpublish(tenant, resolved, k);
+    return status;
   }
   return absl::OkStatus();
+}
+
+void Operations::Unpublish(const TenantId& tenant, const Resolved& resolved, size_t output) {
+  const auto& target = resolved.targets[output];
+  if (target.is_inline || target.existing != nullptr) return;
+  if (target.handle != 0) {
+    core_->catalogue.ReleaseHandle(*resolved.session, target.handle);
+  } else {
+    core_->catalogue.RemoveArray(tenant, target.name, resolved.now).IgnoreError();
+  }
 }
 
 void Operations::PublishError(const TenantId& tenant, const std::string& session,

@@ -25,8 +25,8 @@ constexpr size_t kMaxProgramBytes = 1 << 20;
 // Of one program. A client that goes through more shapes plans anew now and then.
 constexpr size_t kMaxPlans = 32;
 
-// What lists leave out. A program is small enough for any other answer.
-const OmittedFields& LeftOutOfLists() {
+// The fields that lists leave out. A program is small enough for any other answer.
+const OmittedFields& OmittedInProgramLists() {
   static const OmittedFields kLeftOut({"operations"});
   return kLeftOut;
 }
@@ -270,7 +270,7 @@ void Programs::Keep(const TenantId& tenant, const std::string& name, const Draft
   }
   std::string kind = KindOf(draft.inputs);
   if (plans.count(kind) > 0) return;
-  // Without the room the next call plans anew.
+  // Without the room the next call plans again.
   if (it->second.control.Grow(cost).ok()) plans[std::move(kind)] = ready;
 }
 
@@ -365,7 +365,7 @@ absl::StatusOr<v1::ListProgramsResponse> Programs::List(const TenantId& tenant,
   WritePage(
       found, *page_size,
       [](const auto& program, v1::Program* listed) {
-        LeftOutOfLists().CopyWithout(*program, listed);
+        OmittedInProgramLists().CopyWithout(*program, listed);
       },
       response.mutable_programs(), response.mutable_next_page_token());
   return response;

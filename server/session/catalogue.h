@@ -51,7 +51,7 @@ struct Session {
 // NOT_FOUND in the same words as for what does not exist.
 class Catalogue {
  public:
-  // What is entered is charged to its tenant's account.
+  // Entries are charged to their tenants' accounts.
   explicit Catalogue(std::shared_ptr<TenantAccounts> accounts = std::make_shared<TenantAccounts>())
       : accounts_(std::move(accounts)) {}
 

@@ -34,7 +34,7 @@ class ControlCharge {
   // Null: nothing was charged.
   const std::shared_ptr<ControlAccount>& account() const { return account_; }
 
-  // What the thing has come to. Counted whatever the limit is.
+  // The thing has come to so much. Counted whatever the limit is.
   void Set(int64_t bytes);
   // RESOURCE_EXHAUSTED when so much more would be too much.
   absl::Status Grow(int64_t bytes);
@@ -70,9 +70,10 @@ class RoomMaker {
   std::function<void(const TenantId&)> make_ ABSL_GUARDED_BY(mutex_);
 };
 
-// One tenant's control bytes: the memory that the daemon keeps for the tenant's things beside their
-// content. Every kind of thing is charged here and nowhere else, with at least what it costs
-// (server/session/control_cost.h). Things that may be dropped do not stand in the way of others.
+// One tenant's control bytes: the memory that the daemon keeps for the tenant's things, without the
+// content of arrays. Every kind of thing is charged here and nowhere else, with at least what it
+// costs (server/session/control_cost.h). Things that may be dropped do not stand in the way of
+// others.
 //
 // Thread-safe: a tenant's own atomics, which its things alone touch.
 class ControlAccount : public std::enable_shared_from_this<ControlAccount> {
@@ -82,7 +83,7 @@ class ControlAccount : public std::enable_shared_from_this<ControlAccount> {
 
   // RESOURCE_EXHAUSTED (QUOTA, `control-bytes`) when so much more would be too much.
   absl::StatusOr<ControlCharge> Take(int64_t bytes);
-  // Of what is there already: counted whatever the limit is.
+  // For a thing that is there already: counted whatever the limit is.
   ControlCharge Hold(int64_t bytes) {
     Add(bytes);
     return {shared_from_this(), bytes};
@@ -92,7 +93,7 @@ class ControlAccount : public std::enable_shared_from_this<ControlAccount> {
 
   // How many bytes too many there are, were `more` taken: what has to be dropped.
   int64_t Excess(int64_t more) const;
-  // What was asked for is made; another lack of room asks again.
+  // The room was made; another lack of it asks again.
   void RoomMade() { asked_.store(false); }
 
   void set_limit(int64_t limit) { limit_.store(limit, std::memory_order_relaxed); }

@@ -4,12 +4,12 @@
 
 #include "google/protobuf/message.h"
 
-// What things cost the daemon to keep: memory of its own and of its journal. Measured, and rounded
+// Costs of things to the daemon: memory of its own and of its journal. Measured, and rounded
 // up (tests/unit/scheduler/quota_test.cc compares with the heap).
 namespace stride::session {
 
 inline constexpr int64_t kSessionControlBytes = 2048;
-// A handle. The buffer behind it counts apart (store::Buffer), and so does its error.
+// A handle. Its buffer counts apart (store::Buffer), and so does its error.
 inline constexpr int64_t kArrayControlBytes = 768;
 inline constexpr int64_t kAxisControlBytes = 32;
 inline constexpr int64_t kNamedArrayControlBytes = 2048;  // and four times its name
@@ -23,7 +23,7 @@ inline constexpr int64_t kProgramControlBytes = 4096;
 inline constexpr int64_t kPlannedOperationControlBytes =
     12288;  // of a program, for one kind of inputs
 
-// A message in memory, and serialized in the journal, where an older one may lie beside.
+// A message in memory, and serialized in the journal, which may have an older one too.
 inline int64_t ControlBytesOf(const google::protobuf::Message& message) {
   return static_cast<int64_t>(message.SpaceUsedLong() + 2 * message.ByteSizeLong());
 }

@@ -154,7 +154,7 @@ std::shared_ptr<const void> TenantAccounts::HoldInlineBytes(const TenantId& tena
   return std::shared_ptr<const void>(this, [self = shared_from_this(), tenant, bytes](const void*) {
     Part& part = self->PartOf(tenant);
     absl::MutexLock lock(&part.mutex);
-    AccountOf(part, tenant).inline_bytes -= bytes;
+    self->AccountOf(part, tenant).inline_bytes -= bytes;
   });
 }
 
@@ -182,7 +182,7 @@ std::shared_ptr<const void> TenantAccounts::JobPlace(const TenantId& tenant) {
   return std::shared_ptr<const void>(this, [self = shared_from_this(), tenant](const void*) {
     Part& part = self->PartOf(tenant);
     absl::MutexLock lock(&part.mutex);
-    --AccountOf(part, tenant).live_jobs;
+    --self->AccountOf(part, tenant).live_jobs;
   });
 }
 

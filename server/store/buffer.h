@@ -44,9 +44,9 @@ class Reclaimer {
     int device;
     Allocation allocation;
   };
-  // Told of every buffer's size when it is made, and of its negative when it dies; likewise of the
-  // memory that the buffer itself takes, and its error. Called on any thread, with the scheduler's
-  // lock or without; must not block.
+  // Hears every buffer's size when it is made, and its negative when it dies; so too the memory
+  // that the buffer itself takes, and its error. Called on any thread, with the scheduler's lock or
+  // without; must not block.
   using Account = std::function<void(const TenantId& tenant, int64_t bytes, int64_t control_bytes)>;
 
   Reclaimer() = default;
@@ -191,7 +191,7 @@ struct Buffer : std::enable_shared_from_this<Buffer> {
   void SetIncoming(bool is);
   // Its content is not what it should be; the first error stays.
   void Spoil(const absl::Status& status);
-  // The same of one that an earlier daemon had: nobody is told.
+  // The same for one that an earlier daemon had: no listener hears of it.
   void RestoreError(const absl::Status& status);
 
   // A block of it may go for nothing: there is another copy, or the content is spoiled.
