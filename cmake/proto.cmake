@@ -17,7 +17,7 @@ function(stride_proto_library target)
     endif()
     add_custom_command(
       OUTPUT ${files}
-      COMMAND ${STRIDE_PROTOC} ${flags} -I ${ARG_ROOT} -I ${STRIDE_GOOGLEAPIS_DIR} ${proto}
+      COMMAND ${STRIDE_PROTOC} ${flags} -I ${ARG_ROOT} -I ${CMAKE_SOURCE_DIR}/proto ${proto}
       DEPENDS ${ARG_ROOT}/${proto}
       VERBATIM)
     list(APPEND generated ${files})

@@ -51,7 +51,8 @@ class CliTest(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
         # No daemon of this machine is found: neither by name nor where one would listen.
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith("STRIDE_")}
-        self.environment["XDG_RUNTIME_DIR"] = str(self.folder)
+        self.environment["XDG_RUNTIME_DIR"] = self.environment["XDG_CACHE_HOME"] = str(self.folder)
+        (self.folder / "stride").mkdir(mode=0o700)
         random = np.random.default_rng(1)
         self.x = random.standard_normal((300, 40)).astype(np.float32)
         self.a = random.integers(-1000, 1000, 4096, dtype=np.int32)
@@ -188,6 +189,30 @@ class CliTest(unittest.TestCase):
         done = self.stride("ufunc", "add", "a.npy", "b.npy", "-o", "c.npy", code=3)
         self.assertIn("(4096,) (5,)", done.stderr)
         self.assertFalse((self.folder / "c.npy").exists())
+
+    def test_compiled_code_is_kept_for_the_next_command(self):
+        for call in ("first", "second"):
+            self.stride("ufunc", "x * 3 + cos(x)", "x=x.npy", "-o", "y.npy")
+            kept = list((self.folder / "stride/code-cache").glob("*.module"))
+            self.assertTrue(kept)
+            if call == "first":
+                first = {path: path.stat().st_ino for path in kept}
+                for path in kept:
+                    os.utime(path, (1, 1))
+        # A file that is read is marked as used; one that is made again is another file.
+        self.assertEqual({path: path.stat().st_ino for path in kept}, first)
+        self.assertTrue(any(path.stat().st_mtime > 1 for path in kept))
+        self.assertEqual((self.folder / "stride/code-cache").stat().st_mode & 0o777, 0o700)
+
+    def test_a_cache_folder_that_others_may_write_is_not_used(self):
+        (self.folder / "stride").chmod(0o777)
+        self.stride("ufunc", "negative", "a.npy", "-o", "c.npy")
+        self.assertEqual(list((self.folder / "stride").iterdir()), [])
+        (self.folder / "stride").rmdir()
+        (self.folder / "elsewhere").mkdir(mode=0o700)
+        (self.folder / "stride").symlink_to("elsewhere")
+        self.stride("ufunc", "negative", "a.npy", "-o", "c.npy")
+        self.assertEqual(list((self.folder / "elsewhere").iterdir()), [])
 
     def test_nothing_is_left(self):
         before = set(self.folder.iterdir())

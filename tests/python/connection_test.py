@@ -1,7 +1,10 @@
 """Connecting, failing, devices, transfers."""
 
 import asyncio
+import contextlib
+import io
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
@@ -14,7 +17,7 @@ import numpy as np
 
 import client_case
 import stride as st
-from stride import _session, aio
+from stride import _daemon, _session, aio
 from stride._local_connection import LocalConnections
 
 
@@ -58,6 +61,37 @@ class ConnectionTest(client_case.ClientCase):
         with self.assertRaises(ProcessLookupError):
             os.kill(int(pid), 0)
 
+    def test_a_private_daemon_keeps_compiled_code_for_the_next_program(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = "import stride as st\nprint(float(st.sum(st.cos(st.ones(3)) * 7)))\n"
+            environment = {**os.environ, "STRIDE_DAEMON": client_case.strided(), "XDG_RUNTIME_DIR": "", "STRIDE_ADDRESS": "", "XDG_CACHE_HOME": folder}
+            cache = pathlib.Path(folder) / "stride"
+            for call in ("first", "second"):
+                done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=100)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                kept = {path: path.stat().st_ino for path in (cache / "code-cache").glob("*.module")}
+                self.assertTrue(kept)
+                if call == "first":
+                    first = kept
+                    for path in kept:
+                        os.utime(path, (1, 1))
+            # A file that is read is marked as used; one that is made again is another file.
+            self.assertEqual(kept, first)
+            self.assertTrue(any(path.stat().st_mtime > 1 for path in kept))
+            self.assertEqual([(path.stat().st_mode & 0o777) for path in (cache, cache / "code-cache")], [0o700, 0o700])
+
+    def test_a_cache_folder_that_others_may_write_is_not_used(self):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, {"XDG_CACHE_HOME": folder}):
+            self.assertEqual(_daemon.user_cache(), folder + "/stride")
+            os.chmod(folder + "/stride", 0o777)
+            self.assertIsNone(_daemon.user_cache())
+            os.rename(folder + "/stride", folder + "/other")
+            os.chmod(folder + "/other", 0o700)
+            os.symlink("other", folder + "/stride")
+            self.assertIsNone(_daemon.user_cache())
+        with mock.patch.dict(os.environ, {"XDG_CACHE_HOME": "/proc/nonexistent"}):
+            self.assertIsNone(_daemon.user_cache())
+
     def test_a_token_does_not_travel_unencrypted(self):
         with self.assertRaisesRegex(st.InvalidArgument, "unencrypted"):
             st.connect("gpu.example.org:7433", token="secret")
@@ -84,6 +118,23 @@ class ConnectionTest(client_case.ClientCase):
         self.assertEqual([device.name for device in devices], ["devices/cpu:0"])
         self.assertTrue(devices[0].serving)
         self.assertEqual(devices[0].num_compute_units, 2)
+
+    def test_devices_of_the_current_session(self):
+        self.assertEqual(st.devices(), self.session.devices())
+
+    def test_a_session_shows_what_is_documented_and_nothing_else(self):
+        documented = {"address", "array", "close", "closed", "device", "devices", "empty_shared", "list_arrays", "name", "synchronize",
+                      "tenant", "timeout", "transport", "watch_devices"}
+        self.assertEqual({name for name in dir(self.session) if not name.startswith("_")}, documented)
+
+    def test_show_config(self):
+        config = st.show_config(mode="dicts")
+        self.assertEqual((config["numpy"], config["address"], config["devices"]), (np.__version__, self.daemon.address, "devices/cpu:0"))
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            st.show_config()
+        self.assertEqual([line.split()[0] for line in printed.getvalue().splitlines()], list(config))
+        with self.assertRaises(ValueError):
+            st.show_config(mode="yaml")
 
     def test_metrics(self):
         rounds = list(self.session.watch_devices(0.05, max_samples=3))
