@@ -70,7 +70,7 @@ class Daemon {
 
   // Reads the log until it has `text`; the whole log so far.
   std::string LogUntil(const std::string& text) {
-    absl::Time deadline = absl::Now() + absl::Seconds(30);
+    absl::Time deadline = absl::Now() + absl::Seconds(100);
     char buffer[4096];
     while (seen_.find(text) == std::string::npos && absl::Now() < deadline) {
       pollfd polled{log_.get(), POLLIN, 0};
