@@ -19,7 +19,7 @@ _PROTOBUFS = ("protobuf==5.26.1", "protobuf>=5,<6", "protobuf>=6,<7", "protobuf>
 _OLDEST_GRPC = "grpcio==1.62.3"  # of the spring of 2024, as protobuf 5
 _PROGRAM = """
 import os, sys, warnings
-warnings.simplefilter("error")
+warnings.simplefilter("error", UserWarning)  # protobuf's own, of generated code
 import google.protobuf, grpc, numpy
 import stride as st
 assert st.__file__.startswith(sys.argv[2]), st.__file__
