@@ -12,7 +12,7 @@ from typing import Dict, Iterator, List, Optional
 import grpc
 import numpy as np
 
-from stride import _address, _daemon, _dtypes, _errors, _origin, _shared, _transfer
+from stride import _address, _daemon, _dtypes, _errors, _origin, _reach, _shared, _transfer
 from stride._channels import Channels, make_credentials
 from stride._graph import MAX_WEIGHT, Flush, Node, spec_of
 from stride._helpers import Helpers
@@ -70,7 +70,17 @@ def connect(address: Optional[str] = None, *, token: Optional[str] = None, tls_c
         target = _address.target_of(address)
         credentials = make_credentials(target, token, tls_ca, tls_cert, tls_key)
         num_bulk = num_bulk_channels or max(2, min(8, (os.cpu_count() or 2) // 2))
-        session = Session(address, Channels(target, credentials, tls_server_name, num_bulk), daemon, device, timeout, local)
+        refused = _reach.refused(target)
+        if refused is not None:
+            raise refused
+        channels = Channels(target, credentials, tls_server_name, num_bulk)
+        try:
+            grpc.channel_ready_future(channels.control).result(_CONNECT_SECONDS)
+        except grpc.FutureTimeoutError:
+            error = _reach.why_unreachable(address, target, tls_ca, tls_cert, channels.control)
+            channels.close()
+            raise error from None
+        session = Session(address, channels, daemon, device, timeout, local)
     except BaseException:
         if daemon is not None:
             daemon.stop()
@@ -116,11 +126,6 @@ class Session:
         self._arrays = array_service_pb2_grpc.ArrayServiceStub(channels.control)
         self._sessions = session_service_pb2_grpc.SessionServiceStub(channels.control)
         self._helpers = Helpers()
-        try:
-            grpc.channel_ready_future(channels.control).result(_CONNECT_SECONDS)
-        except grpc.FutureTimeoutError:
-            channels.close()
-            raise _errors.Unavailable(f"Nothing answers at {address}") from None
         request = session_service_pb2.CreateSessionRequest()
         request.ttl.seconds = _TTL_SECONDS
         try:
