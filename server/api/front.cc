@@ -71,7 +71,7 @@ class FrontImpl final : public Front {
   FrontImpl(const FrontOptions& options, scheduler::Engine* engine, metrics::Sampler* sampler)
       : authenticator_(AuthenticatorOf(options)),
         call_gate_(std::max(1, options.max_threads / 2), options.max_threads),
-        environment_{authenticator_.get(), &counters_, options.audit, &call_gate_},
+        environment_{authenticator_.get(), &counters_, options.audit, &call_gate_, &bytes_},
         gate_(options.max_bulk_streams),
         transfer_(engine, &gate_),
         arrays_(&environment_, engine, &transfer_),
@@ -115,6 +115,7 @@ class FrontImpl final : public Front {
   std::unique_ptr<Authenticator> authenticator_;
   RpcCounters counters_;
   CallGate call_gate_;
+  ByteBudget bytes_;
   CallEnvironment environment_;
   transfer::BulkGate gate_;
   ArrayTransfer transfer_;
