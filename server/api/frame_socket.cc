@@ -38,10 +38,11 @@ absl::Duration TimeoutOf(uint64_t nanoseconds) {
 
 }  // namespace
 
-FrameSocket::FrameSocket(UniqueFd fd, absl::Duration idle, ByteBudget::Charge room)
+FrameSocket::FrameSocket(UniqueFd fd, absl::Duration idle, absl::Duration frame_time,
+                         ByteBudget::Charge room)
     : fd_(std::move(fd)),
       buffer_(kBufferBytes),
-      idle_(absl::ToChronoNanoseconds(idle)),
+      frame_time_(absl::ToChronoNanoseconds(frame_time)),
       room_(std::move(room)) {
   const timeval timeout = absl::ToTimeval(idle);
   setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
@@ -90,7 +91,7 @@ absl::Status FrameSocket::Fill(size_t size) {
     may_end_ = false;
     end_ += static_cast<size_t>(received);
     // More of it is to come.
-    if (!due_.has_value()) due_ = std::chrono::steady_clock::now() + idle_;
+    if (!due_.has_value()) due_ = std::chrono::steady_clock::now() + frame_time_;
   }
   return absl::OkStatus();
 }
@@ -110,7 +111,7 @@ bool FrameSocket::Discard(size_t size) {
 
 absl::Status FrameSocket::ReadHeader(size_t* size, absl::Duration* timeout) {
   due_.reset();
-  if (begin_ != end_) due_ = std::chrono::steady_clock::now() + idle_;
+  if (begin_ != end_) due_ = std::chrono::steady_clock::now() + frame_time_;
   if (absl::Status status = Fill(kHeaderBytes); !status.ok()) return status;
   Header header;
   std::memcpy(&header, buffer_.data() + begin_, sizeof(header));

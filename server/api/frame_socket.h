@@ -34,11 +34,11 @@ class FrameSocket {
   static constexpr size_t kMaxMessageBytes = 16 << 20;
   static constexpr size_t kBufferBytes = 64 << 10;
 
-  // A connected stream socket that blocks. `idle`: at most so long is a first frame waited for, and
-  // the rest of one that has begun; a large one has a second more for each 64 KiB. Room for large
-  // messages is charged to `room`.
+  // A connected stream socket that blocks. `idle`: at most so long is a first frame waited for.
+  // `frame_time`: and the rest of one that has begun; a large one has a second more for each 64
+  // KiB. Room for large messages is charged to `room`.
   explicit FrameSocket(UniqueFd fd, absl::Duration idle = absl::Minutes(1),
-                       ByteBudget::Charge room = {});
+                       absl::Duration frame_time = absl::Minutes(1), ByteBudget::Charge room = {});
 
   // The next frame; blocks. OUT_OF_RANGE at the end, INVALID_ARGUMENT for what is none: then there
   // is no next. RESOURCE_EXHAUSTED where there is no room for it: it was dropped, and the next one
@@ -80,7 +80,7 @@ class FrameSocket {
   bool may_end_ = false;        // where nothing comes for too long
   // When the frame that has begun must be complete.
   std::optional<std::chrono::steady_clock::time_point> due_;
-  const std::chrono::steady_clock::duration idle_;
+  const std::chrono::steady_clock::duration frame_time_;
   v1::LocalFrame last_kind_ = v1::LOCAL_FRAME_UNSPECIFIED;
   ByteBudget::Charge room_;
   std::string out_;

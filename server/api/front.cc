@@ -185,6 +185,7 @@ absl::Status FrontImpl::Start(const FrontOptions& options, std::vector<Listening
   if (absl::Status status = HeaderGuard::Check(); !status.ok()) return status;
   // Each takes a thread, however short: as with calls in progress, half of them are left to others.
   HeaderGuard::SetResetBurst(std::max(kLeastResetBurst, options.max_threads / 2));
+  HeaderGuard::SetMessageTime(options.message_time);
   AddReflection();
   if (options.tls.enabled()) {
     auto tls = MakeTlsCredentials(options.tls, LogWarning);
@@ -205,6 +206,7 @@ absl::Status FrontImpl::Start(const FrontOptions& options, std::vector<Listening
   }
   auto deliver = [this, encrypted](UniqueFd connection, int listening_fd, const std::string& peer) {
     if (encrypted.count(listening_fd) > 0) {
+      HeaderGuard::WatchEncrypted(connection.get(), peer);
       Deliver(*tls_acceptor_, std::move(connection), listening_fd);
     } else {
       DeliverPlain(std::move(connection), listening_fd, peer);

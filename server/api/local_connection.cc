@@ -153,7 +153,8 @@ LocalConnection::LocalConnection(CallEnvironment* environment, scheduler::Engine
     : environment_(*environment),
       engine_(engine),
       transfer_(*transfer),
-      socket_(std::move(socket), absl::Minutes(1), ByteBudget::Charge(environment->bytes, tenant)),
+      socket_(std::move(socket), absl::Minutes(1), absl::Minutes(1),
+              ByteBudget::Charge(environment->bytes, tenant)),
       caller_{std::move(authenticate), std::move(peer), [this] { return socket_.hung_up(); }} {}
 
 void LocalConnection::Serve() {

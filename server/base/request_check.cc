@@ -452,18 +452,12 @@ absl::Status Explain(const Found& found, absl::Span<const std::string_view> piec
   const std::string path = Path(pieces, found.begin).To(shape, size);
   const std::string field =
       found.number == 0 ? path : Under(path, NameOf(shape, path, found.number));
-  const std::string where = path.empty() ? shape.name : path;
   auto invalid = [&](std::string_view text) {
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field, text);
   };
   switch (found.fault) {
-    case Fault::kUnknown: {
-      const std::string text = absl::StrCat(
-          where, " has a field ", found.number,
-          " that this daemon does not know; leave it out, or use a daemon that knows it");
-      return AtField(NotImplemented(absl::StrCat("field ", found.number, " of ", where), text),
-                     field, text);
-    }
+    case Fault::kUnknown:
+      return UnknownField(shape.name, path, found.number);
     case Fault::kTooMany:
       return InvalidField(v1::ERROR_REASON_SIZE_LIMIT, field,
                           absl::StrCat("the message has too many elements: they would take more "
@@ -486,7 +480,8 @@ absl::Status Explain(const Found& found, absl::Span<const std::string_view> piec
     case Fault::kNotUtf8:
       return invalid("malformed: the text is not valid UTF-8");
     default:
-      return invalid(absl::StrCat("malformed: this is no ", shape.name, " of the contract"));
+      return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field.empty() ? "message" : field,
+                          absl::StrCat("malformed: this is no ", shape.name, " of the contract"));
   }
 }
 
@@ -501,6 +496,15 @@ uint64_t SizeOf(absl::Span<const std::string_view> pieces) {
 const MessageShape& ShapeOf(const pb::Descriptor* type) {
   static Shapes& shapes = *new Shapes();
   return shapes.Of(type);
+}
+
+absl::Status UnknownField(std::string_view type, std::string_view path, uint32_t number) {
+  const std::string where(path.empty() ? type : path);
+  const std::string text =
+      absl::StrCat(where, " has a field ", number,
+                   " that this daemon does not know; leave it out, or use a daemon that knows it");
+  return AtField(NotImplemented(absl::StrCat("field ", number, " of ", where), text),
+                 Under(std::string(path), absl::StrCat(number)), text);
 }
 
 absl::StatusOr<int64_t> CheckRequest(absl::Span<const std::string_view> pieces,

@@ -38,6 +38,10 @@ const MessageShape& ShapeOf() {
 absl::StatusOr<int64_t> CheckRequest(absl::Span<const std::string_view> pieces,
                                      const MessageShape& shape, const RequestLimits& limits);
 
+// The errors of a field that the contract has not, and of one that is no field of it at all, for
+// those who read messages themselves. `path` is of the message, empty for the whole.
+absl::Status UnknownField(std::string_view type, std::string_view path, uint32_t number);
+
 // Why protobuf takes a message that CheckRequest has passed for malformed: INVALID_ARGUMENT that
 // names the text that is no UTF-8.
 absl::Status WhyMalformed(absl::Span<const std::string_view> pieces, const MessageShape& shape);
