@@ -15,7 +15,7 @@ namespace stride::api {
 // its connections have on average. Thread-safe.
 class HeldBytes {
  public:
-  static constexpr int64_t kBytes = int64_t{256} << 20;
+  static constexpr int64_t kBytes = int64_t{192} << 20;
   // No connection ends that has less.
   static constexpr int64_t kAlways = 128 << 10;
 

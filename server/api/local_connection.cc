@@ -84,7 +84,7 @@ class ExecuteWire final : public CommandWire {
     // What the last one took has been given back.
     charge_.Set(0).IgnoreError();
     if (!frames_.Next()) return false;
-    absl::Status status = Parse(frames_.frame(), kContentRequest, &charge_, request);
+    absl::Status status = Parse(frames_.frame(), kLocalRequest, &charge_, request);
     return status.ok() || frames_.Fail(std::move(status));
   }
   bool Write(const v1::ExecuteResponse& response) override {
@@ -231,7 +231,7 @@ bool LocalConnection::ServeRun(const Frame& frame) {
   absl::Status status = call.status();
   if (status.ok()) {
     charge = ByteBudget::Charge(environment_.bytes, call.tenant());
-    status = Parse(frame, kContentRequest, &charge, request);
+    status = Parse(frame, kLocalRequest, &charge, request);
   }
   if (status.ok()) status = Run(call, *request, response);
   const google::rpc::Status shown = call.FinishLocal(status);

@@ -16,6 +16,8 @@ namespace stride::api {
 // commands.
 inline constexpr RequestLimits kControlRequest{64 << 10, 1 << 20};
 inline constexpr RequestLimits kContentRequest{(4 << 20) + (64 << 10), 32 << 20};
+// By a local connection, whose frames are larger.
+inline constexpr RequestLimits kLocalRequest{16 << 20, 48 << 20};
 // Requests that take no more than this are not charged: the number of calls bounds them.
 inline constexpr int64_t kUncharged = 16 << 10;
 
