@@ -9,7 +9,7 @@ import numpy as np
 
 from stride import _dtypes, _inference
 from stride._origin import caller
-from stride._stream import Note
+from stride._stream import Note, has_arrays
 from stride.v1 import array_pb2, compute_service_pb2, operation_pb2 as pb
 
 # Longest chain recorded before it is sent: the grammar of expressions ends at 100 levels, and the device should not wait for the program.
@@ -387,8 +387,9 @@ class Flush:
         return operation
 
     def add(self, operation: pb.Operation, origin, launch=None) -> pb.Operation:
-        """`launch`: of a kernel's, what CommandStream.launched knows it by. The first is answered when it is done, and what is behind it after that."""
-        wait = launch is not None and launch not in self.session._stream.launched
+        """`launch`: of a kernel's, what CommandStream.launched knows it by. The first is answered when it is done, and what is behind it after that; so is each
+        that has no array, since nothing else would tell of its fault."""
+        wait = launch is not None and (launch not in self.session._stream.launched or not has_arrays(operation))
         command_id = self.session.next_id()
         operation = self.commands.add(id=command_id, operation=operation, wait=wait).operation
         self._place(operation)

@@ -107,6 +107,7 @@ class Session:
         self._ids = itertools.count(1)
         self.next_id = self._ids.__next__
         self.released: deque = deque()  # handles that nobody holds any more
+        self._told: set = set()  # what errors said that were raised since the last synchronize
         self._recorded: list = []  # weak references to nodes that may still be deferred
         self._lock = threading.RLock()
         self._closed = threading.Event()
@@ -232,8 +233,8 @@ class Session:
         raise ValueError("arrays of different sessions cannot meet; download one and upload it again")
 
     def synchronize(self) -> None:
-        """Sends everything recorded and waits until it has been computed. Errors are told by the arrays; those of launches that never ran are raised here, where
-        no read of an array has told them."""
+        """Sends everything recorded and waits until it has been computed. Errors are told by the arrays; those of launches that never ran, and faults of kernels,
+        are raised here, where no read of an array has told them."""
         answer = Answer()
 
         def add(flush):
@@ -242,8 +243,14 @@ class Session:
             flush.notes[command] = Note(answer)
 
         self.settle(add)
-        self._wait(answer)
+        result = self._wait(answer)
+        told, self._told = self._told, set()
         self._tell(self._stream.take_failure())
+        # A kernel that writes no array leaves its fault in none.
+        if result.HasField("status") and result.status.code and result.status.message not in told:
+            error = _errors.from_status(result.status)
+            if error.reason == "KERNEL_FAULT":
+                raise error
 
     def fetch_future(self, node: Node) -> Future:
         """Sends what computes `node` and asks for its bytes; resolves to a CommandResult."""
@@ -353,11 +360,13 @@ class Session:
 
     def _error(self, status, node: Node, origin=None) -> _errors.StrideError:
         error = _errors.from_status(status)
+        self._told.add(status.message)
         error.origin = _origin.describe(origin) if origin is not None else self._origin_of(node)
         return error
 
     def _tell(self, failure) -> None:
         if failure is not None:
+            self._told.add(failure.status.message)
             error = _errors.from_status(failure.status)
             # As in the errors that arrays carry, fields are the operation's.
             prefix = "operation."
