@@ -519,7 +519,8 @@ void Simulation::Compute() {
   if (world_.Chance(0.15)) {
     // Of whole nanoseconds, like everything that is kept.
     SteadyTime deadline = world_.Now() + world_.Latency() * (1 + world_.Below(20));
-    op->deadline = absl::FromUnixNanos(absl::ToUnixNanos(deadline));
+    op->deadline =
+        SteadyTime::SinceBoot(absl::Nanoseconds(absl::ToInt64Nanoseconds(deadline.since_boot())));
   }
   std::optional<Named> target;
   if (kind != Op::Kind::kSum && world_.Chance(0.4)) {
