@@ -36,9 +36,9 @@ absl::StatusOr<std::string> FindWorkerFolder(const std::vector<std::string>& fol
   for (const std::string& folder : folders) {
     if (HoldsWorker(folder)) return folder;
   }
-  return absl::NotFoundError(absl::StrCat("no device can be served: there is no stride-worker-* program in ",
-                                          absl::StrJoin(folders, " or "),
-                                          "; install the workers there, or give --worker-dir"));
+  return absl::NotFoundError(absl::StrCat(
+      "no device can be served: there is no stride-worker-* program in ",
+      absl::StrJoin(folders, " or "), "; install the workers there, or give --worker-dir"));
 }
 
 absl::StatusOr<std::string> FindOwnWorkerFolder() {

@@ -8,7 +8,8 @@
 
 namespace stride {
 
-// Where the workers of a daemon that lies in `folder` may lie: beside it, as in a build tree, and in
+// Where the workers of a daemon that lies in `folder` may lie: beside it, as in a build tree, and
+// in
 // ../lib/stride, as `cmake --install` and the packages put them.
 std::vector<std::string> WorkerFoldersOf(std::string_view folder);
 

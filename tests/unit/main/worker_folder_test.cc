@@ -56,8 +56,9 @@ TEST_F(WorkerFolderTest, NoWorker_NamesEveryFolderSearched) {
   AddFile("bin/stride-worker-cpu", 0644);  // no program
   AddFile("lib/stride/stride-compiler-cpu", 0755);
   const std::string message(Find().status().message());
-  EXPECT_THAT(message, AllOf(HasSubstr((root_ / "bin").string()),
-                             HasSubstr((root_ / "lib/stride").string()), HasSubstr("--worker-dir")));
+  EXPECT_THAT(message,
+              AllOf(HasSubstr((root_ / "bin").string()), HasSubstr((root_ / "lib/stride").string()),
+                    HasSubstr("--worker-dir")));
 }
 
 }  // namespace
