@@ -17,7 +17,7 @@ RUN scripts/setup --build-only
 COPY . .
 RUN cmake --preset portable -DSTRIDE_BUILD_TESTS=OFF -DSTRIDE_BUILD_BENCH=OFF \
  && cmake --build --preset portable \
- && DESTDIR=/image cmake --install build/portable --prefix /usr --strip \
+ && DESTDIR=/image cmake --install build/portable --component runtime --prefix /usr --strip \
  && MAX_GLIBC=${MAX_GLIBC} ci/check-portable /image/usr/bin/* /image/usr/lib/stride/* \
  && mkdir -p /image/var/lib/stride /image/run/stride && chmod 0700 /image/var/lib/stride
 

@@ -476,10 +476,14 @@ std::vector<v1::Device> EngineImpl::ListDevices() {
     device.set_kind(description.kind());
     device.set_model(description.model());
     device.set_index(description.index());
-    bool serves = health.serving() && health.known();
-    device.set_state(serves ? v1::Device::STATE_SERVING : v1::Device::STATE_NOT_SERVING);
-    if (!serves)
-      device.set_state_reason(health.reason().empty() ? "not tried yet" : health.reason());
+    const bool serves = health.serving() && health.known();
+    device.set_state(serves             ? v1::Device::STATE_SERVING
+                     : health.serving() ? v1::Device::STATE_STARTING
+                                        : v1::Device::STATE_NOT_SERVING);
+    if (!serves) {
+      device.set_state_reason(health.reason().empty() ? "the daemon has just started and tries it"
+                                                      : health.reason());
+    }
     device.set_memory_total_bytes(description.memory_bytes());
     device.set_num_compute_units(description.num_compute_units());
     device.set_target(description.target());

@@ -269,14 +269,19 @@ absl::StatusOr<v1::Module> Modules::Build(const TenantId& tenant,
   wire::Code code;
   *code.mutable_source() = source;
   std::set<std::string> targets;
+  const bool cuda_only = source.kind() != wire::Source::KIND_CUDA_CPP;
   const auto& devices = core_->broker->devices();
   for (size_t i = 0; i < devices.size(); ++i) {
-    bool cuda_only = source.kind() != wire::Source::KIND_CUDA_CPP;
     if (!request.device_kind().empty() && devices[i].kind() != request.device_kind()) continue;
     if (cuda_only && devices[i].kind() != "cuda") continue;
     if (!targets.insert(devices[i].target()).second) continue;
     absl::Status status = AddKernels(tenant, static_cast<int>(i), code, deadline, &module);
     if (!status.ok()) return PrefixField(status, "module.");
+  }
+  if (targets.empty() && cuda_only &&
+      (request.device_kind().empty() || request.device_kind() == "cuda")) {
+    return NotImplemented(
+        "cuda code", "no device here can run this module: PTX and binaries need one of kind: cuda");
   }
   if (targets.empty()) {
     return MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_DEVICE_NOT_SERVING,

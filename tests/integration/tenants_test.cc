@@ -379,16 +379,23 @@ TEST_F(TlsTest, ATokenOverTlsComputes) {
 
 TEST_F(TlsTest, NothingIsSpokenInTheClear) {
   Start();
-  EXPECT_FALSE(TenantOf({.address = address_,
-                         .connect_timeout = std::chrono::milliseconds(1000),
-                         .default_timeout = std::chrono::seconds(2)})
-                   .ok());
+  EXPECT_THAT(MustFail(TenantOf({.address = address_,
+                                 .connect_timeout = std::chrono::milliseconds(1000),
+                                 .default_timeout = std::chrono::seconds(2)}))
+                  .message,
+              HasSubstr("speaks TLS"));
   // Nor does a client believe another's certificate.
   Authority stranger(folder_, "stranger");
   ConnectOptions options = Options();
   options.tls_ca = stranger.certificate();
   options.connect_timeout = std::chrono::milliseconds(1000);
-  EXPECT_TRUE(IsError(MustFail(TenantOf(options)), Code::kUnavailable, ""));
+  const Error untrusted = MustFail(TenantOf(options));
+  EXPECT_TRUE(IsError(untrusted, Code::kUnavailable, ""));
+  EXPECT_THAT(untrusted.message, HasSubstr("not trusted"));
+  // And one that expects encryption says that there is none.
+  Daemon plain({"--listen=tcp:127.0.0.1:0"});
+  options.address = TcpAddress(plain);
+  EXPECT_THAT(MustFail(TenantOf(options)).message, HasSubstr("speaks no TLS"));
 }
 
 TEST_F(TlsTest, ACertificateTellsTheTenantWhereOneIsNeeded) {

@@ -18,7 +18,7 @@ option csharp_namespace = "Stride.V1";
 option go_package = "stride/v1;stridev1";
 option java_multiple_files = true;
 option java_package = "stride.v1";
-option objc_class_prefix = "ST";
+option objc_class_prefix = "STR";
 option php_namespace = "Stride\\\\V1";
 option ruby_package = "Stride::V1";
 service ToyService {

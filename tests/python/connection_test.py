@@ -6,6 +6,7 @@ import io
 import os
 import pathlib
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -18,7 +19,14 @@ import numpy as np
 import client_case
 import stride as st
 from stride import _daemon, _session, aio
+from stride._daemon import PrivateDaemon
 from stride._local_connection import LocalConnections
+
+
+def _free_port():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
 
 
 class ConnectionTest(client_case.ClientCase):
@@ -29,6 +37,52 @@ class ConnectionTest(client_case.ClientCase):
         with self.assertRaises(st.Unavailable) as raised:
             st.connect("unix:/nonexistent/socket")
         self.assertIsInstance(raised.exception, ConnectionError)
+
+    def test_each_cause_has_its_sentence(self):
+        with mock.patch.object(_session, "_CONNECT_SECONDS", 0.2), tempfile.TemporaryDirectory() as folder:
+            with self.assertRaisesRegex(st.Unavailable, "there is no socket"):
+                st.connect(f"unix:{folder}/none")
+            with socket.socket(socket.AF_UNIX) as dead:
+                dead.bind(folder + "/dead")
+            with self.assertRaisesRegex(st.Unavailable, "nothing listens on the socket"):
+                st.connect(f"unix:{folder}/dead")
+            with self.assertRaisesRegex(st.Unavailable, "nothing listens there"):
+                st.connect("127.0.0.1:1")
+            with self.assertRaisesRegex(st.Unavailable, "leads to no address"):
+                st.connect("nowhere.invalid:7433")
+
+    def test_a_socket_that_this_user_may_not_open(self):
+        program = ("import os, sys, stride as st\nif os.geteuid() == 0:\n    os.seteuid(65534)\n"
+                   "try:\n    st.connect(sys.argv[1])\nexcept st.PermissionDenied as error:\n    print(error)\n")
+        with tempfile.TemporaryDirectory() as folder:
+            with socket.socket(socket.AF_UNIX) as listening:
+                listening.bind(folder + "/s")
+                listening.listen()
+                os.chmod(folder + "/s", 0)
+                done = subprocess.run([sys.executable, "-c", program, f"unix:{folder}/s"], capture_output=True, text=True, timeout=100)
+        self.assertIn("may not open the daemon's socket", done.stdout, done.stderr)
+
+    def test_tls_and_plain_are_told_apart(self):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(_session, "_CONNECT_SECONDS", 1.0):
+            for name in ("daemon", "stranger"):
+                subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=" + name,
+                                "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", f"{folder}/{name}.key", "-out", f"{folder}/{name}.pem"],
+                               check=True, capture_output=True)
+            port = _free_port()
+            address = f"127.0.0.1:{port}"
+            tls = PrivateDaemon(client_case.strided(), [*client_case.FLAGS, f"--listen=tcp:{address}", f"--tls-cert={folder}/daemon.pem",
+                                                        f"--tls-key={folder}/daemon.key"])
+            self.addCleanup(tls.stop)
+            with self.assertRaisesRegex(st.Unavailable, "speaks TLS there"):
+                st.connect(address)
+            with self.assertRaisesRegex(st.Unavailable, "not trusted"):
+                st.connect(address, tls_ca=folder + "/stranger.pem")
+            st.connect(address, tls_ca=folder + "/daemon.pem").close()
+            tls.stop()
+            plain = PrivateDaemon(client_case.strided(), [*client_case.FLAGS, f"--listen=tcp:{address}"])
+            self.addCleanup(plain.stop)
+            with self.assertRaisesRegex(st.Unavailable, "speaks no TLS"):
+                st.connect(address, tls_ca=folder + "/daemon.pem")
 
     def test_address_from_the_environment(self):
         with mock.patch.dict(os.environ, {"STRIDE_ADDRESS": self.daemon.address}):

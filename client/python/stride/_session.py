@@ -12,7 +12,7 @@ from typing import Dict, Iterator, List, Optional
 import grpc
 import numpy as np
 
-from stride import _address, _daemon, _dtypes, _errors, _origin, _shared, _transfer
+from stride import _address, _daemon, _dtypes, _errors, _origin, _reach, _shared, _transfer
 from stride._channels import Channels, make_credentials
 from stride._graph import MAX_WEIGHT, Flush, Node, spec_of
 from stride._helpers import Helpers
@@ -70,7 +70,17 @@ def connect(address: Optional[str] = None, *, token: Optional[str] = None, tls_c
         target = _address.target_of(address)
         credentials = make_credentials(target, token, tls_ca, tls_cert, tls_key)
         num_bulk = num_bulk_channels or max(2, min(8, (os.cpu_count() or 2) // 2))
-        session = Session(address, Channels(target, credentials, tls_server_name, num_bulk), daemon, device, timeout, local)
+        refused = _reach.refused(target)
+        if refused is not None:
+            raise refused
+        channels = Channels(target, credentials, tls_server_name, num_bulk)
+        try:
+            grpc.channel_ready_future(channels.control).result(_CONNECT_SECONDS)
+        except grpc.FutureTimeoutError:
+            error = _reach.why_unreachable(address, target, tls_ca, tls_cert, channels.control)
+            channels.close()
+            raise error from None
+        session = Session(address, channels, daemon, device, timeout, local)
     except BaseException:
         if daemon is not None:
             daemon.stop()
@@ -107,7 +117,8 @@ class Session:
         self._daemon = daemon
         self._ids = itertools.count(1)
         self._next_id = self._ids.__next__
-        self._released: deque = deque()  # handles that nobody holds any more
+        self._released: deque = deque()  # handles without a Python object
+        self._reported: set = set()  # messages of errors raised since the last synchronize
         self._recorded: list = []  # weak references to nodes that may still be deferred
         self._lock = threading.RLock()
         self._closed = threading.Event()
@@ -116,11 +127,6 @@ class Session:
         self._arrays = array_service_pb2_grpc.ArrayServiceStub(channels.control)
         self._sessions = session_service_pb2_grpc.SessionServiceStub(channels.control)
         self._helpers = Helpers()
-        try:
-            grpc.channel_ready_future(channels.control).result(_CONNECT_SECONDS)
-        except grpc.FutureTimeoutError:
-            channels.close()
-            raise _errors.Unavailable(f"Nothing answers at {address}") from None
         request = session_service_pb2.CreateSessionRequest()
         request.ttl.seconds = _TTL_SECONDS
         try:
@@ -241,8 +247,8 @@ class Session:
         raise ValueError("arrays of different sessions cannot meet; download one and upload it again")
 
     def synchronize(self) -> None:
-        """Sends everything recorded and waits until it has been computed. Errors are told by the arrays; those of launches that never ran are raised here, where
-        no read of an array has told them."""
+        """Sends everything recorded and waits until it has been computed. Errors are told by the arrays; those of launches that never ran, and faults of kernels,
+        are raised here, where no read of an array has told them."""
         answer = Answer()
 
         def add(flush):
@@ -251,8 +257,14 @@ class Session:
             flush.notes[command] = Note(answer)
 
         self._settle(add)
-        self._wait(answer)
+        result = self._wait(answer)
+        reported, self._reported = self._reported, set()
         self._tell(self._stream.take_failure())
+        # A kernel that writes no array leaves its fault in none.
+        if result.HasField("status") and result.status.code and result.status.message not in reported:
+            error = _errors.from_status(result.status)
+            if error.reason == "KERNEL_FAULT":
+                raise error
 
     def _fetch_future(self, node: Node) -> Future:
         """Sends what computes `node` and asks for its bytes; resolves to a CommandResult."""
@@ -362,11 +374,13 @@ class Session:
 
     def _error(self, status, node: Node, origin=None) -> _errors.StrideError:
         error = _errors.from_status(status)
+        self._reported.add(status.message)
         error.origin = _origin.describe(origin) if origin is not None else self._origin_of(node)
         return error
 
     def _tell(self, failure) -> None:
         if failure is not None:
+            self._reported.add(failure.status.message)
             error = _errors.from_status(failure.status)
             # As in the errors that arrays carry, fields are the operation's.
             prefix = "operation."
