@@ -415,7 +415,7 @@ TEST_F(ControlBytesTest, TheChargeCoversTheHeap) {
   kinds["large module"] = [this](int i) { return Module(absl::StrCat("l", i), 100000); };
   kinds["function with a long text"] = [this](int i) {
     std::string text = "a";
-    for (int k = 0; k < 200; ++k) text += " + a";
+    for (int k = 0; k < 100; ++k) text += " + a";
     return Function(absl::StrCat("long", i), text);
   };
   kinds["long program"] = [this](int i) { return Program(absl::StrCat("long", i), 100); };
