@@ -12,8 +12,12 @@ class DeviceServiceAdapter final : public v1::DeviceService::Service {
  public:
   // All must outlive the server.
   DeviceServiceAdapter(CallEnvironment* environment, scheduler::Engine* engine,
-                       metrics::Sampler* sampler)
-      : environment_(*environment), engine_(engine), sampler_(sampler) {}
+                       metrics::Sampler* sampler, int64_t max_descriptors, int64_t max_connections)
+      : environment_(*environment),
+        engine_(engine),
+        sampler_(sampler),
+        max_descriptors_(max_descriptors),
+        max_connections_(max_connections) {}
 
   grpc::Status ListDevices(grpc::ServerContext* context, const v1::ListDevicesRequest* request,
                            v1::ListDevicesResponse* response) override;
@@ -31,6 +35,7 @@ class DeviceServiceAdapter final : public v1::DeviceService::Service {
   CallEnvironment& environment_;
   scheduler::Engine* const engine_;
   metrics::Sampler* const sampler_;
+  const int64_t max_descriptors_, max_connections_;
 };
 
 }  // namespace stride::api

@@ -35,6 +35,7 @@ struct FrontOptions {
   // carries.
   int stream_window_bytes = 0;
   ListenerLimits listener;
+  int64_t max_descriptors = 0;  // of this process, for clients to see
   // Memory is shared with clients that come by a Unix socket.
   bool share_regions = false;
 };

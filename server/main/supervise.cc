@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <cstring>
 #include <future>
@@ -84,13 +85,30 @@ std::string WaitForEnd(const UniqueFd& parent, Signals& signals, Heartbeat& hear
   }
 }
 
+// How far the end has come; the draining thread tells.
+struct Ending {
+  std::atomic<bool> drained{false};   // accepted work has ended, or was given up
+  std::atomic<bool> recorded{false};  // nothing is left that a successor, or a disk, is to have
+};
+
 // The work goes on in `draining`; a further signal means that a person does not want to wait. A
-// drain that hangs past its time ends all the same.
-void WaitForDrain(const Config& config, std::future<void>& draining, Signals& signals) {
+// drain that hangs past its time ends all the same, and so does what comes after it: when all is
+// recorded, workers that a driver keeps for long are the kernel's to end.
+void WaitForDrain(const Config& config, const Ending& ending, std::future<void>& draining,
+                  Signals& signals) {
   absl::Time give_up = absl::Now() + config.drain_timeout + kStopTime;
+  bool drained = false;
   while (draining.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready) {
     int signal = signals.Next();
+    if (!drained && ending.drained) {
+      drained = true;
+      give_up = std::min(give_up, absl::Now() + kStopTime);
+    }
     if (absl::Now() > give_up) {
+      if (ending.recorded) {
+        api::LogWarning("workers take long to end; they are left to the kernel");
+        _exit(0);
+      }
       api::LogError("stopping took too long; given up");
       _exit(1);
     }
@@ -128,11 +146,15 @@ int Supervise(const Config& config, const Notifier& notifier, Signals& signals,
   std::string reason = WaitForEnd(parent, signals, heartbeat, *server);
   api::LogInfo(absl::StrCat("draining: ", reason));
   notifier.Notify("STOPPING=1\nSTATUS=draining");
+  Ending ending;
   std::future<void> draining = std::async(std::launch::async, [&] {
     server->Drain(absl::Now() + config.drain_timeout);
+    ending.drained = true;
+    server->StopRecording();
+    ending.recorded = true;
     server.reset();
   });
-  WaitForDrain(config, draining, signals);
+  WaitForDrain(config, ending, draining, signals);
   api::LogInfo("stopped");
   return 0;
 }

@@ -35,6 +35,17 @@ void DeviceHealth::Failed(const std::string& why, absl::Time now) {
   next_canary_ = now + std::min(pause, options_.longest_retry);
 }
 
+void DeviceHealth::Suspect(absl::Time now) {
+  if (options_.interval == absl::InfiniteDuration() || state_ == State::kIll) return;
+  // Not before its time after a failure: these are to be apart.
+  if (num_failures_ == 0) next_canary_ = std::min(next_canary_, now);
+}
+
+void DeviceHealth::CouldNotTell(absl::Time now) {
+  if (options_.interval == absl::InfiniteDuration()) return;
+  next_canary_ = now + options_.retry;
+}
+
 void DeviceHealth::LostWorker(const TenantId& tenant, absl::Time now) {
   if (options_.interval == absl::InfiniteDuration()) return;
   losses_.emplace_back(now, tenant);

@@ -50,8 +50,12 @@ class DeviceHealth {
   }
   // The canary came back with the right answer.
   void Passed(absl::Time now);
-  // A canary failed, or a worker could not be started.
+  // A canary failed.
   void Failed(const std::string& why, absl::Time now);
+  // A tenant's worker does not start: reason enough for a canary, but no evidence.
+  void Suspect(absl::Time now);
+  // A canary could not be sent, for lack of what others use: it tells nothing.
+  void CouldNotTell(absl::Time now);
   // A worker died with nothing running, and not because anybody killed it.
   void LostWorker(const TenantId& tenant, absl::Time now);
   // The hardware itself reports an error that only a reset can cure.
