@@ -13,6 +13,7 @@
 #include "server/base/error.h"
 #include "server/base/memory_file.h"
 #include "server/wire/exit_code.h"
+#include "tests/support/await.h"
 
 namespace stride::broker {
 namespace {
@@ -54,7 +55,7 @@ class CompilerPoolTest : public testing::Test {
       result = std::move(module);
       called.Notify();
     });
-    called.WaitForNotification();
+    AWAIT(called.HasBeenNotified());
     return result;
   }
 
@@ -142,7 +143,7 @@ TEST_F(CompilerPoolTest, ATenantDoesNotWaitForAnothersCode) {
       EXPECT_TRUE(module.ok()) << module.status();
       called.Notify();
     });
-    called.WaitForNotification();
+    AWAIT(called.HasBeenNotified());
   };
   compile("object x");
   compile("object y");
