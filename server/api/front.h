@@ -38,6 +38,7 @@ struct FrontOptions {
   // In how long a message must be complete, or a call without one; large ones have more.
   absl::Duration message_time = absl::Minutes(1);
   ListenerLimits listener;
+  int64_t max_descriptors = 0;  // of this process, for clients to see
   // Memory is shared with clients that come by a Unix socket.
   bool share_regions = false;
 };

@@ -275,8 +275,10 @@ absl::Status Stream::ReadRuns(const store::Buffer& buffer, const ops::Region& re
       return absl::OkStatus();
     });
   }
+  std::optional<WorkerInUse> in_use;
   std::shared_ptr<broker::Worker> worker;
   if (from->device != core_->disk_place()) {
+    in_use.emplace(core_, from);
     auto there = scheduler_->BlockingWorker(*from, source.arena);
     if (!there.ok()) return there.status();
     worker = *std::move(there);
