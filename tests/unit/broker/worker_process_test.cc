@@ -17,6 +17,7 @@
 #include "absl/time/clock.h"
 #include "server/base/error.h"
 #include "server/wire/status.h"
+#include "tests/support/await.h"
 #include "tests/support/descriptors.h"
 #include "tests/unit/broker/recorder.h"
 
@@ -113,14 +114,14 @@ TEST_F(WorkerProcessTest, ResultsThatCameMeanwhileAreDeliveredTogether) {
     sizes.push_back(results.size());
     if (sizes.size() > 1) return;
     taken.Notify();
-    go_on.WaitForNotification();
+    AWAIT(go_on.HasBeenNotified());
   }});
   ASSERT_TRUE(Submit({"a"}).ok());
-  taken.WaitForNotification();
+  AWAIT(taken.HasBeenNotified());
   // Each is an event of its own.
   for (uint64_t i = 2; i <= 5; ++i) {
     ASSERT_TRUE(Submit({"b"}).ok());
-    while (worker_->progress().completed_sequence < i) absl::SleepFor(absl::Milliseconds(1));
+    AWAIT(worker_->progress().completed_sequence >= i);
   }
   ASSERT_TRUE(Submit({"wait"}).ok());
   go_on.Notify();
