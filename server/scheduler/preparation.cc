@@ -192,6 +192,7 @@ void Scheduler::TryStart(Lane* lane, int tries, absl::Time first) {
     }
     lane->num_start_failures = 0;
     lane->worker = *worker;
+    lane->processor_time.Begin((*worker)->pid());
     lane->worker_record = record;
     core_->recorder.WorkerAdopted(record, *lane);
     lane->mapped.clear();

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
@@ -325,6 +326,38 @@ TEST_F(HostileTest, ThreadsStandBeforeTheFirstKernel) {
     Must(client.Synchronize());
   }
   EXPECT_EQ(threads(), before);
+}
+
+// Usage has what the kernel's clock of the process says, not what tasks took.
+TEST_F(HostileTest, AllProcessorTimeIsCharged) {
+  Daemon daemon({"--cpu-devices=1x2", "--trust-tenant-header", "--require-sandbox"});
+  Client client = daemon.Connect();
+  KernelOptions launch = Launch("work", {});
+  launch.code = R"(extern "C" __global__ void work(long long* out, long long n) {
+    volatile long long x = 1;
+    for (long long i = 0; i < n; ++i) x = x * 3 + i;
+    out[blockIdx.x] = x;
+  })";
+  launch.grid = {8};
+  Array out = client.Zeros({DataType::kInt64, {8}});
+  launch.arguments = {out, int64_t{100'000'000}};
+  client.Kernel(launch);
+  Must(client.Synchronize());
+  double used = 0;  // by the worker that is not a spare
+  for (pid_t pid : daemon.Workers()) {
+    const std::string stat = ReadFile("/proc/" + std::to_string(pid) + "/stat");
+    if (stat.rfind(')') == std::string::npos) continue;
+    std::istringstream rest(stat.substr(stat.rfind(')') + 1));
+    std::string skipped;
+    for (int i = 0; i < 11; ++i) rest >> skipped;
+    int64_t user = 0, system = 0;
+    rest >> user >> system;
+    used = std::max(used,
+                    static_cast<double>(user + system) / static_cast<double>(sysconf(_SC_CLK_TCK)));
+  }
+  EXPECT_GT(used, 0.5);
+  // Less what its start took, which is nobody's.
+  EXPECT_GE(Must(client.GetUsage()).device_seconds, used - 0.25);
 }
 
 // The handler of faults trusts nothing that the kernel may have written over: the thread's own
