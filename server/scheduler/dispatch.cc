@@ -278,6 +278,17 @@ absl::Status Scheduler::LoadModule(const std::shared_ptr<const broker::CompiledM
   return sent;
 }
 
+void Scheduler::Charge(Lane& lane, double run_seconds) {
+  if (lane.description.kind() == "cpu") run_seconds = lane.processor_time.Take(run_seconds);
+  core_->accounts->AddDeviceTime(lane.tenant, lane.device, run_seconds);
+}
+
+void Scheduler::ChargeWorkers(const TenantId& tenant) {
+  lanes_.ForEach([&](Lane& lane) {
+    if (lane.tenant == tenant && lane.worker != nullptr) Charge(lane, 0);
+  });
+}
+
 void Scheduler::TasksDone(Lane& lane, const broker::Worker* worker,
                           absl::Span<const wire::TaskResult> results) {
   if (lane.worker.get() != worker) return;
@@ -286,7 +297,7 @@ void Scheduler::TasksDone(Lane& lane, const broker::Worker* worker,
   double device_seconds = 0;
   for (const wire::TaskResult& result : results)
     device_seconds += std::max(0.0, result.run_seconds());
-  core_->accounts->AddDeviceTime(lane.tenant, lane.device, device_seconds);
+  Charge(lane, device_seconds);
   ChargeTurn(lane, device_seconds);
   Section::Deferred& deferred = core_->section().deferred;
   deferred.reserve(deferred.size() + results.size());
@@ -395,8 +406,7 @@ void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker,
     health_.LostWorker(lane.device, lane.tenant);
   // What ran until its end cut it short has used the device too.
   if (culprit != nullptr && culprit->begin_time != SteadyTime()) {
-    core_->accounts->AddDeviceTime(lane.tenant, lane.device,
-                                   absl::ToDoubleSeconds(core_->Now() - culprit->begin_time));
+    Charge(lane, absl::ToDoubleSeconds(core_->Now() - culprit->begin_time));
   }
   if (culprit != nullptr) ++culprit->num_deaths;
   std::vector<std::shared_ptr<Task>> tasks;

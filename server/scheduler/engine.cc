@@ -574,6 +574,10 @@ bool EngineImpl::Responds(absl::Duration patience) {
 
 v1::Usage EngineImpl::GetUsage(const TenantId& tenant) {
   std::map<int, session::TenantAccounts::DeviceShare> devices;
+  {
+    Locked lock(core_);
+    scheduler_.ChargeWorkers(tenant);
+  }
   v1::Usage usage = core_.accounts->Describe(tenant, &devices);
   for (const auto& [index, share] : devices) {
     v1::DeviceUsage* device = usage.add_devices();

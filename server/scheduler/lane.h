@@ -18,6 +18,7 @@
 #include "server/broker/worker.h"
 #include "server/ops/bind.h"
 #include "server/scheduler/fair_share.h"
+#include "server/scheduler/processor_time.h"
 #include "server/scheduler/task.h"
 #include "server/scheduler/worker_seats.h"
 #include "server/store/arena_pool.h"
@@ -77,6 +78,7 @@ struct Lane {
   std::map<uint64_t, bool> mapped;
   std::set<uint64_t> loaded;  // modules that the worker has
   std::map<uint64_t, absl::Status> load_errors;
+  ProcessorTime processor_time;  // of a CPU device's worker
   std::map<uint64_t, wire::ModuleLoaded>
       attributes;                     // of loaded modules, as far as the worker has told
   std::atomic<uint64_t> num_told{0};  // of these, ever

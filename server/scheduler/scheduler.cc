@@ -392,6 +392,7 @@ void Scheduler::Housekeep() {
   lanes_.ForEach([&](Lane& lane) {
     bool idle =
         lane.preparing.empty() && lane.in_flight.empty() && lane.num_copies == 0 && !lane.growing;
+    if (lane.worker != nullptr) Charge(lane, 0);
     bool keep = !idle || lane.last_used + core_->options.keep_empty_time > core_->Now();
     memory_.Trim(lane, keep ? kKeepEmptyBytes : 0);
     ForgetReplays(lane);

@@ -87,6 +87,8 @@ class Scheduler {
   int HomeOf(int64_t bytes, int device) const;
 
   int num_unfinished(const TenantId& tenant) const;
+  // Charges the tenant for what its workers have used since their last tasks ended. With all locks.
+  void ChargeWorkers(const TenantId& tenant);
   // Of all tenants. Any thread, without a lock.
   int num_unfinished() const;
 
@@ -221,6 +223,8 @@ class Scheduler {
   // turns.cc
   void NoteDemand(Lane& lane);
   void ChargeTurn(Lane& lane, double run_seconds);
+  // dispatch.cc: to the tenant's account, what tasks reported, or what the worker's process used.
+  void Charge(Lane& lane, double run_seconds);
   double Budget(Lane& lane);
   void GiveTurns(int device);
   FairShare::Flow* NextTurn(int device);

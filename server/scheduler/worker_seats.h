@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "server/base/steady_time.h"
 
 namespace stride::scheduler {
 

@@ -102,6 +102,7 @@ void Scheduler::WorkerStarted(Lane& lane, std::shared_ptr<broker::Worker> worker
   lane.num_start_failures = 0;
   lane.first_lack = SteadyTime::InfiniteFuture();
   lane.worker = std::move(worker);
+  lane.processor_time.Begin(lane.worker->pid());
   lane.worker_record = record;
   lane.last_used = core_->Now();
   core_->recorder.WorkerAdopted(record, lane);
@@ -277,6 +278,7 @@ bool Scheduler::GiveWay(std::optional<int> device) {
 // Its arrays stay: their memory is the daemon's. What is empty goes with it.
 void Scheduler::EndWorker(Lane& lane) {
   core_->AssertAll();
+  Charge(lane, 0);
   memory_.Trim(lane, 0);
   std::shared_ptr<broker::Worker> worker = std::exchange(lane.worker, nullptr);
   core_->recorder.WorkerGone(lane.tenant, std::exchange(lane.worker_record, 0));

@@ -12,7 +12,7 @@ namespace {
 
 using Seat = WorkerSeats::Seat;
 
-const SteadyTime kNow = absl::FromUnixSeconds(1000);
+const SteadyTime kNow = SteadyTime::SinceBoot(absl::Seconds(1000));
 
 class WorkerSeatsTest : public ::testing::Test {
  protected:
