@@ -332,6 +332,8 @@ void Recovery::RestoreBuffers() {
         MakePooled<store::Buffer>(TenantId{record.tenant()}, record.size(), core_.reclaimer);
     buffer->record = id;
     buffer->error = StatusFrom(record.error());
+    for (const recovery::LostWriteRecord& lost : record.lost_writes())
+      buffer->lost_writes.push_back({lost.session(), StatusFrom(lost.status())});
     buffer->kept = record.kept();
     buffer->loading = record.loading();
     // Changes are not followed now.

@@ -172,6 +172,28 @@ void Buffer::Spoil(const absl::Status& status) {
   BlocksChanged();
 }
 
+namespace {
+
+// The errors take memory: beyond so many the oldest goes, of a session that hardly lives any more.
+constexpr size_t kMostLostWrites = 64;
+
+}  // namespace
+
+void Buffer::LoseWrite(const std::string& session, const absl::Status& status) {
+  if (!LostWriteOf(session).ok()) return;
+  if (lost_writes.size() == kMostLostWrites) lost_writes.erase(lost_writes.begin());
+  lost_writes.push_back({session, status});
+  Changed();
+}
+
+const absl::Status& Buffer::LostWriteOf(std::string_view session) const {
+  static const absl::Status& none = *new absl::Status();
+  for (const LostWrite& lost : lost_writes) {
+    if (lost.session == session) return lost.status;
+  }
+  return none;
+}
+
 void Buffer::SetKept(uint64_t file) {
   if (std::exchange(kept, file) != file) Changed();
 }

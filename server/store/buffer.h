@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -190,6 +191,11 @@ struct Buffer : std::enable_shared_from_this<Buffer> {
   void SetIncoming(bool is);
   // Its content is not what it should be; the first error stays.
   void Spoil(const absl::Status& status);
+  // A write in place by the session, `sessions/{id}`, was refused or ended before it ran. The
+  // content is good, but not for that session: it counts on the write. Its first error stays.
+  void LoseWrite(const std::string& session, const absl::Status& status);
+  // Why the session's write was lost; OK: none was.
+  const absl::Status& LostWriteOf(std::string_view session) const;
 
   // A block of it may go for nothing: there is another copy, or the content is spoiled.
   bool spare() const { return replicas.size() > 1 || inline_bytes != nullptr || !error.ok(); }
@@ -202,6 +208,12 @@ struct Buffer : std::enable_shared_from_this<Buffer> {
   std::shared_ptr<const std::string> inline_bytes;
   // First error that spoiled the content; OK while it is good. Set by Spoil.
   absl::Status error;
+  // Set by LoseWrite.
+  struct LostWrite {
+    std::string session;
+    absl::Status status;
+  };
+  std::vector<LostWrite> lost_writes;
   uint64_t num_writes = 0;  // begun: a copy that was under way then is of no use
   bool incoming = false;    // set by SetIncoming
   // Unfinished accesses, for ordering: the last writer, and the readers since.

@@ -52,6 +52,17 @@ class InvalidArgument(StrideError, ValueError):
     code = "INVALID_ARGUMENT"
 
 
+class AxisError(InvalidArgument, np.exceptions.AxisError):
+    """An axis that the array does not have. NumPy's too, and so both a ValueError and an IndexError."""
+
+    def __init__(self, message: str, axis: Optional[int] = None, ndim: Optional[int] = None, **details):
+        super().__init__(message, **details)
+        self.axis, self.ndim = axis, ndim
+
+    def __reduce__(self):
+        return type(self), (self.message, self.axis, self.ndim), self.__dict__
+
+
 class ShapeMismatch(InvalidArgument):
     """SHAPE_MISMATCH: shapes do not broadcast or do not fit the operation."""
 
@@ -182,4 +193,4 @@ def from_rpc(error: grpc.RpcError) -> StrideError:
     return from_status(status_pb2.Status(code=error.code().value[0], message=error.details() or error.code().name))
 
 
-__all__ = ["StrideError", "TracingError", *sorted({kind.__name__ for kind in (*_BY_CODE.values(), *_BY_REASON.values())})]
+__all__ = ["AxisError", "StrideError", "TracingError", *sorted({kind.__name__ for kind in (*_BY_CODE.values(), *_BY_REASON.values())})]

@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 
-from stride import _creation, _elementwise, _errors, _functions, _linear_algebra, _manipulation, _reductions, _routines, _ufunc, fft, linalg
+from stride import _creation, _elementwise, _errors, _functions, _inference, _linear_algebra, _manipulation, _reductions, _routines, _ufunc, fft, linalg
 from stride._array import Array
 
 _NAMES = {*_elementwise.UNARY, *_elementwise.BINARY, "divmod", "frexp", "modf"}
@@ -110,7 +110,7 @@ _FUNCTIONS = {
     np.concatenate: lambda arrays, axis=0: _manipulation.concat(arrays, axis=axis),
     np.stack: lambda arrays, axis=0: _manipulation.stack(arrays, axis=axis),
     np.where: _elementwise.where,
-    np.clip: lambda a, a_min=None, a_max=None: _elementwise.clip(a, a_min, a_max),
+    np.clip: lambda a, a_min=None, a_max=None, out=None, *, min=None, max=None, **kwargs: _clip(a, a_min, a_max, out, min, max, **kwargs),
     np.real: _elementwise.real, np.imag: _elementwise.imag,
     np.round: lambda a, decimals=0: _elementwise.round(a) if decimals == 0 else _no_decimals(),
     np.reshape: lambda a, shape, **kwargs: _manipulation.reshape(a, shape, **kwargs),
@@ -127,16 +127,20 @@ _FUNCTIONS = {
     np.empty_like: lambda a, dtype=None: _creation.empty_like(a, dtype=dtype),
     np.full_like: lambda a, fill_value, dtype=None: _creation.full_like(a, fill_value, dtype=dtype),
     np.tril: lambda m, k=0: _creation.tril(m, k=k), np.triu: lambda m, k=0: _creation.triu(m, k=k),
-    np.dot: lambda a, b: _linear_algebra.matmul(a, b) if a.ndim and b.ndim <= 2 else _elementwise.multiply(a, b),
+    np.dot: _linear_algebra.dot,
     np.tensordot: lambda a, b, axes=2: _linear_algebra.tensordot(a, b, axes=axes),
     np.outer: lambda a, b: linalg.outer(_manipulation.reshape(a, (a.size,)), _manipulation.reshape(b, (b.size,))),
-    np.trace: lambda a, offset=0, dtype=None: linalg.trace(a, offset=offset, dtype=dtype),
-    np.diagonal: lambda a, offset=0: linalg.diagonal(a, offset=offset),
+    # NumPy's are of the first two axes, the standard's, in linalg, of the last two.
+    np.trace: lambda a, offset=0, axis1=0, axis2=1, dtype=None: linalg.trace(_matrices_last(a, axis1, axis2), offset=offset, dtype=dtype),
+    np.diagonal: lambda a, offset=0, axis1=0, axis2=1: linalg.diagonal(_matrices_last(a, axis1, axis2), offset=offset),
     np.sort: _ordered(_routines.sort), np.argsort: _ordered(_routines.argsort),
     np.cumsum: _cumulative(_routines.cumulative_sum), np.cumprod: _cumulative(_routines.cumulative_prod),
-    np.take: lambda a, indices, axis=None: _routines.take(_manipulation.reshape(a, (a.size,)) if axis is None else a, indices, axis=axis or 0),
+    np.take: lambda a, indices, axis=None, mode="raise": _routines.take(
+        _manipulation.reshape(a, (a.size,)) if axis is None else a, indices, axis=axis or 0, mode=mode),
     np.take_along_axis: lambda arr, indices, axis=-1: _routines.take_along_axis(arr, indices, axis=axis),
     np.nonzero: _routines.nonzero, np.put: lambda a, ind, v, mode="raise": _routines.put(a, ind, v, mode=mode),
+    np.isin: _routines.isin, np.meshgrid: lambda *xi, indexing="xy": _creation.meshgrid(*xi, indexing=indexing),
+    np.broadcast_arrays: lambda *args: _manipulation.broadcast_arrays(*args),
     np.put_along_axis: lambda arr, indices, values, axis: _routines.put_along_axis(arr, indices, values, axis=axis),
     np.bincount: _routines.bincount, np.histogram: lambda a, bins=10, range=None, density=None, weights=None: _histogram(
         a, bins, range, density, weights),
@@ -151,16 +155,35 @@ _FUNCTIONS = {
 }
 
 
+def _clip(a, a_min, a_max, out, min, max, casting="same_kind"):  # noqa: A002
+    if (a_min is not None or a_max is not None) and (min is not None or max is not None):
+        raise ValueError("the bounds of clip are a_min and a_max or min and max")
+    result = _elementwise.clip(a, a_min if min is None else min, a_max if max is None else max)
+    return _with_host_outs(lambda given: _ufunc._give(result, given, None, casting), {"out": (out,), "casting": casting})
+
+
 def _histogram(a, bins, range, density, weights):  # noqa: A002
     if density:
         raise _unimplemented("numpy.histogram with density")
     return _routines.histogram(a, bins, range, weights)
 
 
-def _unique(x, return_index, return_inverse, return_counts, **kwargs):
-    if any(value not in (None, True) for value in kwargs.values()):
-        raise _unimplemented(f"numpy.unique with {', '.join(kwargs)}")
-    all_ = _routines.unique_all(x)
+def _matrices_last(a, axis1: int, axis2: int) -> Array:
+    axes = [_inference.normal_axis(one, a.ndim) for one in (axis1, axis2)] if a.ndim > 1 else []
+    if len(axes) < 2:
+        raise _errors.ShapeMismatch(f"diagonals are of arrays of two axes or more, not of {a.ndim}", reason="SHAPE_MISMATCH")
+    if axes[0] == axes[1]:
+        raise ValueError("axis1 and axis2 cannot be the same")
+    return _manipulation.moveaxis(a, tuple(axes), (-2, -1))
+
+
+def _unique(x, return_index, return_inverse, return_counts, axis=None, *, equal_nan=True, sorted=True):  # noqa: A002
+    if axis is not None:
+        raise _unimplemented("numpy.unique with axis")
+    if not (return_index or return_inverse or return_counts):
+        values = _routines.unique(x, values_only=True, equal_nan=equal_nan)
+        return values.values if isinstance(values, _routines.UniqueAll) else values
+    all_ = _routines.unique(x, equal_nan=equal_nan)
     results = (all_.values,) + (all_.indices,) * return_index + (all_.inverse_indices,) * return_inverse + (all_.counts,) * return_counts
     return results[0] if len(results) == 1 else results
 

@@ -243,7 +243,7 @@ class Session:
 
         self.settle(add)
         self._wait(answer)
-        self._tell(self._stream.take_failure())
+        self._tell(self._stream.take_failure(any_=True))
 
     def fetch_future(self, node: Node) -> Future:
         """Sends what computes `node` and asks for its bytes; resolves to a CommandResult."""
@@ -272,7 +272,7 @@ class Session:
 
     def accept(self, node: Node, result, origin=None) -> np.ndarray:
         """The elements out of the answer to a fetch, or to the command that computed them. `origin`: Answer's."""
-        failure = self._stream.take_failure(node.handle)
+        failure = self._stream.take_failure(node.buffer)
         if result.HasField("status") and result.status.code:
             raise self._error(result.status, node, origin)
         if failure is not None:
@@ -302,7 +302,7 @@ class Session:
     def _read_bulk(self, node: Node, progress) -> np.ndarray:
         try:
             self._await_acceptance(node)
-            self._tell(self._stream.take_failure(node.handle))
+            self._tell(self._stream.take_failure(node.buffer))
             return _transfer.fetch(self._channels, self._shared, self._helpers, f"{self.name}/arrays/{node.handle}", node.dtype, node.shape,
                                    progress=progress, timeout=self.timeout)
         except _errors.StrideError as error:
