@@ -9,6 +9,7 @@
 #include "absl/synchronization/notification.h"
 #include "server/base/error.h"
 #include "server/scheduler/links.h"
+#include "server/scheduler/out_of_memory.h"
 #include "server/scheduler/scheduler.h"
 #include "server/scheduler/staged_copy.h"
 #include "server/store/spill_file.h"
@@ -391,15 +392,7 @@ absl::StatusOr<store::Allocation> Scheduler::BlockingAllocate(Lane& lane, uint64
       case Memory::Outcome::kAllocated:
         return allocation;
       case Memory::Outcome::kFull:
-        return TryLater(
-            absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_DEVICE_MEMORY,
-            absl::StrCat("the device has no memory left for this array; delete arrays or use "
-                         "another device. "
-                         "Needed: ",
-                         size, " bytes, limit: ", memory_.limit_bytes(lane.device), " bytes"),
-            absl::Seconds(1),
-            {{"device", absl::StrCat("devices/", lane.description.id())},
-             {"bytes", absl::StrCat(size)}});
+        return OutOfMemory(lane.description.id(), size, memory_.limit_bytes(lane.device));
       case Memory::Outcome::kLater: {
         auto changed = [&] { return memory_changes_ != seen || ending_; };
         ++num_memory_waiters_;  // or nobody would tell

@@ -446,8 +446,9 @@ def operands_of(arguments, session=None) -> tuple:
     operands = tuple(
         one._node if type(one) is Array else Number(one) if isinstance(one, _SCALARS) else node_of(one, session)
         for one in arguments)
-    if session is None and all(type(one) is Number for one in operands):
-        operands = (node_of(arguments[0], session),) + operands[1:]
+    if all(type(one) is Number for one in operands):
+        first = arguments[0]
+        operands = (node_of(np.full((), first, np.int64) if type(first) is int else first, session),) + operands[1:]
     return operands
 
 

@@ -291,13 +291,21 @@ def _element(view: Node) -> Array:
 def set(array: Array, key, value) -> None:  # noqa: A001
     keys = _as_keys(key)
     is_element = len(keys) == array.ndim and all(isinstance(one, (int, np.integer)) for one in keys)
+    lone_mask = len(keys) == 1 and isinstance(keys[0], Array) and keys[0].dtype.kind == "b" and keys[0].ndim == array.ndim
     keys = _expand(keys, array.ndim)
     if any(isinstance(one, Array) for one in keys):
+        value = loosely_converted(value, array)
+        if lone_mask and value.ndim > 1:  # NumPy's own rule
+            raise TypeError(f"a mask of all axes takes a value of one axis at most, not {value.ndim}")
         _set_by_arrays(array, keys, value)
         return
     target = wrap(_view_of(array._node, keys))
     check_writable(target)
-    write(target, fitted(element(value, array) if is_element else converted(value, array), target.shape))
+    is_sequence = isinstance(value, (list, tuple))
+    value = element(value, array) if is_element else converted(value, array)
+    if is_sequence and value.ndim > target.ndim:
+        raise ValueError(f"a sequence of {value.ndim} levels is assigned to {target.ndim} axes")
+    write(target, fitted(value, target.shape))
 
 
 def check_writable(array: Array) -> None:
@@ -341,6 +349,11 @@ def converted(value, array: Array) -> Array:
     return wrap(node_of(host, array.session))
 
 
+def loosely_converted(value, array: Array) -> Array:
+    """The same, of what goes to places that arrays name: there NumPy casts its own scalars as it does arrays."""
+    return converted(np.asarray(value) if isinstance(value, np.generic) else value, array)
+
+
 def fitted(value: Array, shape) -> Array:
     """The value, which broadcasts to the shape once leading axes of one element are gone."""
     trimmed = value.shape
@@ -352,7 +365,7 @@ def fitted(value: Array, shape) -> Array:
     return value if trimmed == value.shape else value.reshape(trimmed)
 
 
-def _set_by_arrays(array: Array, keys: list, value) -> None:
+def _set_by_arrays(array: Array, keys: list, value: Array) -> None:
     from stride import _elementwise, _routines
 
     scalar = _scalar_mask(array, keys)
@@ -367,17 +380,12 @@ def _set_by_arrays(array: Array, keys: list, value) -> None:
         return
     by = _ByArrays(array, _fitting_masks(array, keys))
     check_writable(by.view)
-    value = converted(np.asarray(value) if isinstance(value, np.generic) else value, array)
     if by.mask is None:
         _routines.scatter(by.view, by.arrays, fitted(value, by.shape()), by.axis)
     elif value.ndim == 0:
         mask = by.mask.reshape(by.mask.shape + (1,) * (by.view.ndim - by.axis - by.mask.ndim))
         write(by.view, _elementwise.where(mask, value, by.view))
     else:
-        # NumPy's own rule where the mask is the whole index.
-        whole = by.mask.shape == array.shape
-        if whole and value.ndim > 1:
-            raise TypeError(f"a mask of all axes takes a value of one axis at most, not {value.ndim}")
         by.arrays, by.mask = list(_routines.nonzero(by.mask)), None
         _routines.scatter(by.view, by.arrays, fitted(value, by.shape()), by.axis)
 

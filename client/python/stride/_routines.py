@@ -157,7 +157,7 @@ def take_along_axis(x, indices, /, *, axis: Optional[int] = -1) -> Array:
         x, axis = _manipulation.reshape(x, (x.size,)), 0
     axis, _ = _along_axis(x, indices, axis)
     _indexing.check_bounds(indices, axis, x.shape[axis])
-    return gather(x, [indices], axis, along_axis=True)
+    return gather(x, _places(x, indices, axis), 0) if _widens(x, indices, axis) else gather(x, [indices], axis, along_axis=True)
 
 
 def compress(x: Array, mask: Array, axis: int) -> Array:
@@ -216,7 +216,7 @@ def put(x: Array, indices, values, /, *, mode: str = "raise") -> None:
             indices = indices.astype(np.int64)
         indices = wrap(node_of(indices.astype(np.int64) if indices.dtype.kind == "b" else indices, x.session))
     indices = _indices(indices)
-    values = _indexing.converted(values, x)
+    values = _indexing.loosely_converted(values, x)
     if not indices.size or not values.size:
         return
     indices = _manipulation.reshape(indices, (indices.size,))
@@ -244,12 +244,16 @@ def put_along_axis(x: Array, indices, values, /, *, axis: Optional[int] = -1) ->
     if axis is None:
         if indices.ndim != 1:
             raise ValueError(f"without an axis the indices have one axis, not {indices.ndim}")
-        values = _indexing.fitted(_indexing.converted(values, x), indices.shape)
+        values = _indexing.fitted(_indexing.loosely_converted(values, x), indices.shape)
         put(x, indices, _manipulation.broadcast_to(values, indices.shape))
         return
     axis, shape = _along_axis(x, indices, axis)
     _indexing.check_bounds(indices, axis, x.shape[axis])
-    scatter(x, [indices], _indexing.fitted(_indexing.converted(values, x), shape), axis, along_axis=True)
+    values = _indexing.fitted(_indexing.loosely_converted(values, x), shape)
+    if _widens(x, indices, axis):
+        scatter(x, _places(x, indices, axis), values, 0)
+    else:
+        scatter(x, [indices], values, axis, along_axis=True)
 
 
 def _along_axis(x: Array, indices: Array, axis: int) -> Tuple[int, tuple]:
@@ -263,6 +267,19 @@ def _along_axis(x: Array, indices: Array, axis: int) -> Tuple[int, tuple]:
             raise IndexError(f"indices of shape {indices.shape} do not broadcast along axis {axis} of an array of shape {x.shape}")
         shape.append(taken if i == axis or extent == 1 else extent)
     return axis, tuple(shape)
+
+
+def _widens(x: Array, indices: Array, axis: int) -> bool:
+    """Whether an axis of one element meets more indices: each element of it is then taken several times, which the service's operation does not do."""
+    return any(i != axis and extent == 1 and taken != 1 for i, (extent, taken) in enumerate(zip(x.shape, indices.shape)))
+
+
+def _places(x: Array, indices: Array, axis: int) -> List[Array]:
+    """Indices of all axes in place of indices along one."""
+    from stride import _creation
+
+    return [indices if i == axis else _manipulation.reshape(_creation.arange(extent), tuple(extent if i == j else 1 for j in range(x.ndim)))
+            for i, extent in enumerate(x.shape)]
 
 
 def _changed(x, name: str) -> None:

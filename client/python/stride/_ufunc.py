@@ -6,7 +6,7 @@ from typing import List, Optional
 import numpy as np
 
 from stride import _array, _dtypes, _errors, _inference
-from stride._array import _SCALARS, Array, node_of, operands_of, wrap
+from stride._array import _SCALARS, Array, host_array, node_of, operands_of, wrap
 from stride._graph import Node, Number, check_numbers, elementwise, record, record_several, write_in_place
 from stride.v1 import operation_pb2 as pb
 
@@ -288,7 +288,7 @@ def apply_at(name: str, a: Array, indices, value) -> None:
     _indexing.check_writable(a)
     keys = _indexing._as_keys(indices)
     target = a
-    if len(keys) <= a.ndim and all(isinstance(one, (int, np.integer)) or isinstance(one, Array) and one.dtype.kind != "b" for one in keys):
+    if 0 < len(keys) <= a.ndim and all(isinstance(one, (int, np.integer)) or isinstance(one, Array) and one.dtype.kind != "b" for one in keys):
         places = [one if isinstance(one, Array) else wrap(node_of(np.asarray(one), a.session)) for one in keys]
         for axis, (one, extent) in enumerate(zip(places, a.shape)):
             _indexing.check_bounds(one, axis, extent)
@@ -341,7 +341,10 @@ def reduceat(name: str, x, indices, axis: int = 0, dtype=None, out: Optional[Arr
     if not np.can_cast(array.dtype, kind, "same_kind"):
         array = array.astype(kind)
     if not isinstance(indices, Array):
-        indices = np.asarray(indices, np.int64)
+        indices = host_array(indices)
+        if indices.dtype.kind not in "iu" and indices.size:
+            raise _errors.DataTypeMismatch(f"{name}.reduceat takes indices of integers, not of {indices.dtype}", reason="DATA_TYPE_MISMATCH")
+        indices = indices.astype(np.int64)
         extent = array.shape[axis]
         wrong = indices[(indices < 0) | (indices >= extent)]
         if wrong.size:
