@@ -247,7 +247,7 @@ class Array(NumpyMethods):
     def __array_namespace__(self, *, api_version: Optional[str] = None):
         import stride
 
-        if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+        if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"):
             raise ValueError(f"no such version of the array API here: {api_version}")
         return stride
 

@@ -223,4 +223,6 @@ def replies(stream):
     raise failure
 
 
-__all__ = ["AxisError", "StrideError", "TracingError", *sorted({kind.__name__ for kind in (*_BY_CODE.values(), *_BY_REASON.values())})]
+__all__ = ["Aborted", "AlreadyExists", "AxisError", "Cancelled", "CompileError", "DataLoss", "DataTypeMismatch", "DeadlineExceeded", "DeviceMemoryError",
+           "ExpressionError", "FailedPrecondition", "Internal", "InvalidArgument", "KernelFault", "LinAlgError", "NotFound", "OutOfRange", "PermissionDenied",
+           "QuotaExceeded", "ResourceExhausted", "ShapeMismatch", "StrideError", "TracingError", "Unauthenticated", "Unavailable", "Unimplemented"]

@@ -1,8 +1,7 @@
 """Functions that move elements by what other elements say: indices, order, running results."""
 
 import math
-from collections import namedtuple
-from typing import List, Optional, Tuple
+from typing import List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
@@ -296,9 +295,21 @@ def linear_places(x: Array, indices) -> Array:
 
 # --- sets ---
 
-UniqueAll = namedtuple("UniqueAll", "values indices inverse_indices counts")
-UniqueCounts = namedtuple("UniqueCounts", "values counts")
-UniqueInverse = namedtuple("UniqueInverse", "values inverse_indices")
+class UniqueAll(NamedTuple):
+    values: Array
+    indices: Array
+    inverse_indices: Array
+    counts: Array
+
+
+class UniqueCounts(NamedTuple):
+    values: Array
+    counts: Array
+
+
+class UniqueInverse(NamedTuple):
+    values: Array
+    inverse_indices: Array
 
 
 def unique(x, values_only: bool = False, equal_nan: bool = False):

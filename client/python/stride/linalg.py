@@ -3,8 +3,7 @@
 A matrix for which there is no result (singular, not positive definite) is told when a result is read, by LinAlgError."""
 
 import math
-from collections import namedtuple
-from typing import Optional
+from typing import NamedTuple, Optional
 
 import numpy as np
 
@@ -20,11 +19,30 @@ __all__ = ["LinAlgError", "cholesky", "cond", "cross", "det", "diagonal", "eig",
            "matrix_power", "matrix_rank", "matrix_transpose", "norm", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals",
            "tensordot", "trace", "vecdot", "vector_norm"]
 
-EigResult = namedtuple("EigResult", "eigenvalues eigenvectors")
-EighResult = namedtuple("EighResult", "eigenvalues eigenvectors")
-QRResult = namedtuple("QRResult", "Q R")
-SlogdetResult = namedtuple("SlogdetResult", "sign logabsdet")
-SVDResult = namedtuple("SVDResult", "U S Vh")
+class EigResult(NamedTuple):
+    eigenvalues: Array
+    eigenvectors: Array
+
+
+class EighResult(NamedTuple):
+    eigenvalues: Array
+    eigenvectors: Array
+
+
+class QRResult(NamedTuple):
+    Q: Array
+    R: Array
+
+
+class SlogdetResult(NamedTuple):
+    sign: Array
+    logabsdet: Array
+
+
+class SVDResult(NamedTuple):
+    U: Array
+    S: Array
+    Vh: Array
 
 
 # --- what the service has ---
