@@ -196,6 +196,28 @@ class ElementwiseTest(client_case.ClientCase):
         with self.assertRaises(st.DataTypeMismatch):
             st.asarray(np.array(["a"]))
 
+    def test_clip_has_the_common_type(self):
+        for dtype in (np.int64, np.uint8, np.float32, np.float64):
+            x = np.arange(5).astype(dtype)
+            for low, high in ((0.5, 1.5), (1, None), (None, 2), (np.float64(0.5), 3), (np.int64(1), np.int64(3)), (-1, 300), (np.arange(5.0), 4), (2, 1)):
+                self.same(np.clip(st.asarray(x), low, high), np.clip(x, low, high))
+        out = st.zeros(3)
+        self.assertIs(np.clip(st.asarray([1.0, 5.0, 9.0]), 2, 6, out=out), out)
+        self.same(out, [2.0, 5.0, 6.0])
+        self.same(np.clip(st.asarray([1, 5]), min=2), [2, 5])
+
+    def test_names_of_one_function(self):
+        for table in (_elementwise.UNARY, _elementwise.BINARY):
+            for name, public in table.items():
+                if public:
+                    self.assertIs(getattr(st, public), getattr(st, name))
+
+    def test_functions_of_numbers_alone(self):
+        out = st.zeros(2)
+        st.add(1, 2, out=out)
+        self.same(out, [3.0, 3.0])
+        self.same(st.add(1, 2), 3)
+
 
 if __name__ == "__main__":
     client_case.main()

@@ -37,6 +37,12 @@ class Buffer:
         self.version = 0
 
 
+class FrozenStrides(tuple):
+    """Of a broadcast array and its views, which are for reading: one element stands in several places."""
+
+    __slots__ = ()
+
+
 _KINDS = {int: "i", float: "f", complex: "c"}
 
 

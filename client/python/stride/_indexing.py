@@ -9,7 +9,7 @@ import numpy as np
 
 from stride import _errors, _inference, _origin
 from stride._array import Array, host_array, node_of, wrap
-from stride._graph import Node, defer, write_in_place
+from stride._graph import FrozenStrides, Node, defer, write_in_place
 from stride.v1 import operation_pb2 as pb
 
 _INT64 = np.iinfo(np.int64)
@@ -120,7 +120,7 @@ def make_view(node: Node, steps: list, shape, strides, host=None) -> Node:
         flush.operation(view.handle, view.origin, view=pb.View(input=operands[0], steps=steps))
 
     view = defer(node.session, tuple(shape), node.dtype, build, (node,))
-    view.strides = tuple(strides)
+    view.strides = FrozenStrides(strides) if type(node.strides) is FrozenStrides else tuple(strides)
     view.share_buffer(node)
     view.device = node.device
     cached = node.cached()
@@ -309,9 +309,8 @@ def set(array: Array, key, value) -> None:  # noqa: A001
 
 
 def check_writable(array: Array) -> None:
-    """A view in which one element stands in several places is for reading, as in NumPy."""
-    node = array._node
-    if node.strides is not None and any(stride == 0 and n > 1 for n, stride in zip(node.shape, node.strides)):
+    """What is broadcast is for reading, as in NumPy, and so are views of it."""
+    if type(array._node.strides) is FrozenStrides:
         raise ValueError("assignment destination is read-only: elements of a broadcast array stand in several places; copy it first")
 
 

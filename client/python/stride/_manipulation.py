@@ -9,7 +9,7 @@ import numpy as np
 
 from stride import _dtypes, _errors, _inference
 from stride._array import Array, array_of, host_array, node_of, wrap
-from stride._graph import Node, record, spec_of
+from stride._graph import FrozenStrides, Node, record, spec_of
 from stride._indexing import make_view
 from stride._session import _device_name
 from stride.v1 import operation_pb2 as pb
@@ -148,7 +148,9 @@ def broadcast_to(x, /, shape) -> Array:
     extra = len(shape) - len(node.shape)
     strides = [0] * extra + [0 if n != m else s for n, m, s in zip(node.shape, shape[extra:], _strides(node))]
     steps = [pb.View.Step(broadcast=pb.View.Broadcast(shape=shape))]
-    return wrap(make_view(node, steps, shape, strides, lambda host: np.broadcast_to(host, shape)))
+    view = make_view(node, steps, shape, strides, lambda host: np.broadcast_to(host, shape))
+    view.strides = FrozenStrides(strides)
+    return wrap(view)
 
 
 def broadcast_shapes(*shapes) -> Tuple[int, ...]:

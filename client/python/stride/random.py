@@ -302,6 +302,9 @@ def _checked(value, name: str, most: float = math.inf):
 
 def _size(size, *parameters) -> tuple:
     """`size`, or the shape that the parameters broadcast to."""
+    for one in parameters:
+        if isinstance(one, np.ndarray):
+            host_array(one)  # refuses masked ones
     if size is not None:
         return _shape(size)
     return _inference.broadcast((), *(one.shape for one in parameters if isinstance(one, (Array, np.ndarray))))
