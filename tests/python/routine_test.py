@@ -259,6 +259,19 @@ class RoutineTest(client_case.ClientCase):
             with self.assertRaisesRegex(ValueError, "read-only"):
                 write()
 
+    def test_what_may_be_a_copy_is_read_only(self):
+        """Views in NumPy: a write would be lost here."""
+        z, x = st.asarray(np.arange(9).reshape(3, 3) * (1 + 1j)), st.asarray(self.host[0, :3, :3])
+        for one in (z.real, z.imag, np.diagonal(x), st.linalg.diagonal(x), z.real[0], np.diagonal(x)[1:], st.broadcast_to(x, (2, 3, 3))[0]):
+            for write in (lambda: one.__setitem__(..., 1), lambda: one.__iadd__(1), lambda: st.add(one, 1, out=one)):
+                with self.assertRaisesRegex(ValueError, "read-only"):
+                    write()
+        self.same(z.real * 2 + z.imag, np.arange(9.0).reshape(3, 3) * 3)
+        self.same(st.reshape(z.real, (9,))[::2] + 0, np.arange(9.0)[::2])
+        real = x.real  # the array itself
+        real += 1
+        self.same(x, real.to_numpy())
+
     def test_complex_values_into_real_arrays(self):
         for key in ([0, 1], slice(0, 2), np.array([True, True, False])):
             ours, theirs = st.zeros(3), np.zeros(3)

@@ -108,11 +108,13 @@ class Array(NumpyMethods):
 
     @property
     def real(self) -> "Array":
-        return wrap(elementwise("real", (self._node,))) if self.dtype.kind == "c" else self
+        """For reading, but of an array of real numbers: that is the array itself."""
+        return wrap(elementwise("real", (self._node,)).freeze()) if self.dtype.kind == "c" else self
 
     @property
     def imag(self) -> "Array":
-        return wrap(elementwise("imag", (self._node,)))
+        """For reading."""
+        return wrap(elementwise("imag", (self._node,)).freeze())
 
     # --- reading ---
 
@@ -454,6 +456,7 @@ def operands_of(arguments, session=None) -> tuple:
 
 def _assign_in_place(array: Array, result: Array, casting: str = "same_kind") -> Array:
     """`array op= x`: the array becomes `result`, in its own type. Views see it too."""
+    _indexing.check_writable(array)
     if result.shape != array.shape:
         raise _errors.ShapeMismatch(f"an array of shape {array.shape} cannot take a result of shape {result.shape} in place")
     if not np.can_cast(result.dtype, array.dtype, casting):

@@ -38,7 +38,8 @@ class Buffer:
 
 
 class FrozenStrides(tuple):
-    """Of a broadcast array and its views, which are for reading: one element stands in several places."""
+    """Of what is for reading, and of its views: broadcast arrays, of which one element stands in several places, and what is a view in NumPy and may be a
+    copy here, so that a write would be lost."""
 
     __slots__ = ()
 
@@ -159,6 +160,10 @@ class Node:
             self.buffer = Buffer()
             self.host_version = 0
         return self.buffer
+
+    def freeze(self) -> "Node":
+        self.strides = FrozenStrides(self.strides or _inference.contiguous_strides(self.shape))
+        return self
 
     def share_buffer(self, base: "Node") -> None:
         self.buffer = base.own_buffer()

@@ -309,9 +309,10 @@ def set(array: Array, key, value) -> None:  # noqa: A001
 
 
 def check_writable(array: Array) -> None:
-    """What is broadcast is for reading, as in NumPy, and so are views of it."""
+    """What is broadcast, a diagonal or a part of complex numbers is for reading, and so are views of it."""
     if type(array._node.strides) is FrozenStrides:
-        raise ValueError("assignment destination is read-only: elements of a broadcast array stand in several places; copy it first")
+        raise ValueError("assignment destination is read-only: what is broadcast, a diagonal, or the real or imaginary part of an array; write the array "
+                         "itself, or a copy of this")
 
 
 def element(value, array: Array) -> Array:

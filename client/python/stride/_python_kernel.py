@@ -78,9 +78,9 @@ class Kernel:
         for argument, writes in zip(arguments, written):
             if isinstance(argument, (Array, np.ndarray)):
                 array = argument if isinstance(argument, Array) else wrap(node_of(argument, session))
+                if writes:
+                    _indexing.check_writable(array)
                 if not _is_contiguous(array._node):
-                    if writes:
-                        _indexing.check_writable(array)
                     array = _manipulation.copy(array)
                     if writes:
                         copies.append((argument, array))

@@ -212,15 +212,15 @@ def det(x, /) -> Array:
 # --- made of other operations ---
 
 def diagonal(x, /, *, offset: int = 0) -> Array:
-    """A view of an array without gaps, else a copy."""
+    """For reading. A view of an array without gaps, else a copy."""
     x = _matrix(x, "diagonal")
     *batch, m, n = x.shape
     count = max(0, min(m, n - offset) if offset >= 0 else min(m + offset, n))
     start = offset if offset >= 0 else -offset * n
     flat = _manipulation.reshape(x, (*batch, m * n))
-    if not count:
-        return flat[..., 0:0]
-    return flat[..., start:start + (count - 1) * (n + 1) + 1:n + 1]
+    taken = flat[..., start:start + (count - 1) * (n + 1) + 1:n + 1] if count else flat[..., 0:0]
+    taken._node.freeze()
+    return taken
 
 
 def trace(x, /, *, offset: int = 0, dtype=None) -> Array:
