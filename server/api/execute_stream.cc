@@ -14,6 +14,7 @@
 #include "server/api/serve.h"
 #include "server/api/status.h"
 #include "server/base/error.h"
+#include "server/base/system_error.h"
 #include "server/session/resource_name.h"
 
 namespace stride::api {
@@ -73,16 +74,16 @@ void Fill(PendingAck& ack, v1::CommandResult* result) {
 }  // namespace
 
 absl::Status ExecuteStream::Run() {
-  std::thread writer;
   const v1::ExecuteRequest* first = Read();
   if (first == nullptr) return call_.cancelled() ? call_.EndOfWait() : absl::OkStatus();
   if (absl::Status status = TakeSession(*first); !status.ok()) return status;
-  writer = std::thread([this] { WriteAll(); });
+  absl::StatusOr<std::thread> writer = StartThread([this] { WriteAll(); });
+  if (!writer.ok()) return writer.status();
   absl::Status status = CheckCommands(*first);
   if (status.ok()) TakeAll(*first);
   if (status.ok()) status = ReadAll();
   queue_.Close();
-  writer.join();
+  writer->join();
   return call_.cancelled() ? call_.EndOfWait() : status;
 }
 

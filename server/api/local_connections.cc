@@ -8,6 +8,7 @@
 
 #include "absl/time/clock.h"
 #include "server/base/random_id.h"
+#include "server/base/system_error.h"
 
 namespace stride::api {
 namespace {
@@ -46,12 +47,12 @@ absl::StatusOr<UniqueFd> LocalConnections::Redeem(std::string_view secret) {
   if (it == guests_.end() || stopping_) return absl::NotFoundError("no such ticket");
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-    return absl::ErrnoToStatus(errno, "making a connection");
+    return SystemError(errno, "making a connection");
   UniqueFd ours(ends[0]), theirs(ends[1]);
   Guest guest = std::move(it->second);
   guests_.erase(it);
-  connections_.emplace_back(&environment_, engine_, transfer_, std::move(guest.authenticate),
-                            std::move(guest.peer), std::move(ours));
+  connections_.emplace_back(&environment_, engine_, transfer_, guest.tenant,
+                            std::move(guest.authenticate), std::move(guest.peer), std::move(ours));
   threads_.Run([this, tenant = std::move(guest.tenant),
                 connection = std::prev(connections_.end())] { Serve(connection, tenant); });
   return theirs;

@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "server/base/system_error.h"
+
 extern "C" {  // glibc 2.36 forgot it in this header
 #include <sys/pidfd.h>
 }
@@ -80,13 +82,13 @@ absl::StatusOr<ChildProcess> ChildProcess::Start(const SpawnRequest& request) {
   pid_t pid = -1;
   int error = posix_spawn(&pid, request.executable.c_str(), &settings.actions, &settings.attributes,
                           Pointers(arguments).data(), Pointers(environment).data());
-  if (error != 0) return absl::ErrnoToStatus(error, "starting a process");
+  if (error != 0) return SystemError(error, "starting a process");
   UniqueFd pidfd(pidfd_open(pid, 0));
   if (!pidfd.valid()) {
     error = errno;
     kill(pid, SIGKILL);
     waitpid(pid, nullptr, 0);
-    return absl::ErrnoToStatus(error, "watching a process");
+    return SystemError(error, "watching a process");
   }
   return ChildProcess(pid, std::move(pidfd));
 }

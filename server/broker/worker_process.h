@@ -56,7 +56,7 @@ class WorkerProcess : public Worker {
   const wire::DeviceDescription& device() const override { return options_.device; }
   bool alive() const override;
   int status_page() const override { return page_file_.get(); }
-  int process() const override { return process_.get(); }
+  int process() const override { return child_.descriptor(); }
   void Adopt(WorkerCallbacks callbacks) override;
   absl::StatusOr<UniqueFd> CreateArena(uint64_t arena, uint64_t size) override;
   absl::Status MapArena(uint64_t arena, uint64_t size, int fd) override;
@@ -91,6 +91,7 @@ class WorkerProcess : public Worker {
  private:
   struct Parts {  // what Start makes before the object exists
     UniqueFd socket, staging_file, page_file, errors;
+    Wakeup wakeup;
     MemoryMap staging, page;
   };
   enum class State { kStarting, kReady, kDead };
@@ -133,6 +134,7 @@ class WorkerProcess : public Worker {
   void Bury();
   void Reap();
   WorkerDeath JudgeDeath();
+  absl::Status PendingStatus(const absl::Status& cause) const;
   void FailPending(const absl::Status& cause);
   void ServeTheDead(const WorkerDeath& death);
   absl::Duration UntilDeadline() const;
@@ -154,7 +156,7 @@ class WorkerProcess : public Worker {
   Outbox outbox_{&channel_};
   MemoryMap staging_map_;
   MemoryMap page_map_;
-  UniqueFd page_file_, process_;
+  UniqueFd page_file_;  // until the worker is adopted
   StagingPool staging_;
   ErrorRelay errors_;  // the reader thread's
   WorkerList* const list_;

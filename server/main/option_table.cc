@@ -142,13 +142,18 @@ std::vector<Option> MakeOptions() {
        "$STATE_DIRECTORY; "
        "with neither nothing is kept.",
        Text(&Config::state_dir)},
+      {"cache-dir", "DIR",
+       "Folder for compiled code alone, in code-cache below it. Default: the state folder. For a "
+       "daemon whose state goes with it, and that shall not compile all again.",
+       Text(&Config::cache_dir)},
       {"durable-bytes", "BYTES",
        "Bytes of named arrays that are kept in the state folder too, so that they outlive the "
        "machine's being off, as jobs then do. One that finds no room is kept in memory only. 0: "
        "neither is kept there. Default 17179869184.",
        Number(&Config::durable_bytes, 0, int64_t{1} << 50)},
       {"worker-dir", "DIR",
-       "Folder of the stride-worker-* programs. Default: the folder of strided.",
+       "Folder of the stride-worker-* programs. Default: the folder of strided, or ../lib/stride "
+       "from there.",
        Text(&Config::worker_dir)},
       {"cpu-devices", "LIST",
        "CPU devices to make: a list of THREADS or COUNTxTHREADS, 0 threads for all cores; 2x1 is "

@@ -16,6 +16,7 @@
 #include "server/base/machine_limits.h"
 #include "server/main/logging.h"
 #include "server/main/sockets.h"
+#include "server/main/worker_folder.h"
 #include "server/store/spill_file.h"
 
 namespace stride {
@@ -32,21 +33,23 @@ std::string StateDirectory(const Config& config) {
   return std::string(from_systemd).substr(0, std::string(from_systemd).find(':'));
 }
 
-absl::StatusOr<std::string> WorkerDirectory(const Config& config) {
-  if (!config.worker_dir.empty()) return config.worker_dir;
-  std::error_code error;
-  std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (error) return absl::InternalError("cannot tell where strided lies; give --worker-dir");
-  return self.parent_path().string();
+// Compiled code lies in a folder of its own: files that outgrow its bound are removed there.
+std::string CodeCacheDirectory(const Config& config) {
+  if (!config.cache_dir.empty()) return absl::StrCat(config.cache_dir, "/code-cache");
+  std::string state = StateDirectory(config);
+  return state.empty() ? "" : absl::StrCat(state, "/code-cache");
 }
 
 absl::StatusOr<broker::BrokerOptions> BrokerOptionsOf(const Config& config) {
   broker::BrokerOptions options;
-  auto workers = WorkerDirectory(config);
-  if (!workers.ok()) return workers.status();
-  options.worker_directory = *std::move(workers);
-  if (std::string state = StateDirectory(config); !state.empty()) {
-    options.cache_directory = absl::StrCat(state, "/code-cache");
+  options.worker_directory = config.worker_dir;
+  if (options.worker_directory.empty()) {
+    auto workers = FindOwnWorkerFolder();
+    if (!workers.ok()) return workers.status();
+    options.worker_directory = *std::move(workers);
+  }
+  options.cache_directory = CodeCacheDirectory(config);
+  if (!options.cache_directory.empty()) {
     std::error_code error;
     std::filesystem::create_directories(options.cache_directory, error);
     if (error)
@@ -76,6 +79,9 @@ scheduler::EngineOptions EngineOptionsOf(const Config& config) {
   options.max_device_memory_bytes = config.device_memory_bytes;
   options.region_bytes =
       config.region_bytes >= 0 ? config.region_bytes : AvailableMemoryBytes() / 8;
+  // The default of one tenant, as deploy/tenants.conf says.
+  options.control_bytes =
+      std::clamp<int64_t>(AvailableMemoryBytes() / 8, int64_t{64} << 20, int64_t{1} << 30);
   options.max_queued_tasks = config.max_queued;
   options.max_sessions = config.max_sessions;
   options.default_session_ttl = config.session_ttl;

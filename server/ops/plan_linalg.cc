@@ -232,8 +232,6 @@ absl::StatusOr<Plan> PlanLinalg(const v1::Linalg& linalg, Inputs inputs,
   if (!problem.ok()) return problem.status();
 
   Plan plan;
-  // The GPU's library has no such routine that works (worker/cuda/lower/linalg.cc).
-  if (linalg.function() == Function::FUNCTION_EIG) plan.required_kind = "cpu";
   auto* launch = plan.task.mutable_linalg();
   const std::vector<Result> results = ResultsOf(linalg, *problem);
   for (size_t j = 0; j < results.size(); ++j) {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "server/base/error.h"
+#include "server/base/system_error.h"
 #include "server/scheduler/links.h"
 #include "server/scheduler/out_of_memory.h"
 #include "server/scheduler/scheduler.h"
@@ -37,7 +38,9 @@ void CopyMemory(std::byte* to, std::string_view from) {
   size_t begin = 0;
   for (size_t left = num_threads; left > 1; --left) {
     const size_t count = (from.size() - begin) / left;
-    others.emplace_back([=] { std::memcpy(to + begin, from.data() + begin, count); });
+    auto other = StartThread([=] { std::memcpy(to + begin, from.data() + begin, count); });
+    if (!other.ok()) break;  // this one does it
+    others.push_back(*std::move(other));
     begin += count;
   }
   std::memcpy(to + begin, from.data() + begin, from.size() - begin);

@@ -331,9 +331,9 @@ void Recovery::RestoreBuffers() {
     auto buffer =
         MakePooled<store::Buffer>(TenantId{record.tenant()}, record.size(), core_.reclaimer);
     buffer->record = id;
-    buffer->error = StatusFrom(record.error());
+    buffer->RestoreError(StatusFrom(record.error()));
     for (const recovery::LostWriteRecord& lost : record.lost_writes())
-      buffer->lost_writes.push_back({lost.session(), StatusFrom(lost.status())});
+      buffer->RestoreLostWrite({lost.session(), StatusFrom(lost.status())});
     buffer->kept = record.kept();
     buffer->loading = record.loading();
     // Changes are not followed now.
@@ -436,7 +436,8 @@ void Recovery::RestoreArray(uint64_t id, const recovery::ArrayRecord& record) {
   auto name = session::ParseArrayName(record.name(), "name");
   absl::Status added = name.status();
   if (added.ok()) {
-    added = core_.catalogue.AddArray(array->tenant, *name, array, core_.Now());
+    added = core_.catalogue.AddArray(array->tenant, *name, array, core_.Now(),
+                                     session::Catalogue::Quota::kExempt);
   }
   if (!added.ok()) {
     core_.recorder.Erase(array->tenant, Kind::kArray, id);
@@ -628,6 +629,10 @@ std::shared_ptr<Task> Recovery::MakeTask(uint64_t id, const recovery::TaskRecord
                                                                    : std::nullopt);
     }
     task->kernel->bound = record.arguments_bound();
+    task->kernel->control =
+        core_.accounts->ControlOf(task->tenant)
+            ->Hold(3 * static_cast<int64_t>(task->kernel->operation->ByteSizeLong() +
+                                            record.code().ByteSizeLong()));
   }
   for (const recovery::UseRecord& use : record.uses()) {
     Use made{.read = (use.flags() & kUseRead) != 0,

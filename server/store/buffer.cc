@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "server/base/bits.h"
+#include "server/base/status_bytes.h"
 
 namespace stride::store {
 
@@ -141,7 +142,7 @@ void Reclaimer::TakeOut(Part& part, Buffer& buffer) {
 
 Buffer::~Buffer() {
   reclaimer_->Retire(*this);
-  reclaimer_->Count(tenant, -size);
+  reclaimer_->Count(tenant, -size, -control_bytes_);
 }
 
 void Buffer::BlocksChanged() {
@@ -168,7 +169,7 @@ void Buffer::AddReplica(int device, const Allocation& allocation) {
 
 void Buffer::Spoil(const absl::Status& status) {
   if (!error.ok()) return;
-  error = status;
+  RestoreError(status);
   BlocksChanged();
 }
 
@@ -181,9 +182,23 @@ constexpr size_t kMostLostWrites = 64;
 
 void Buffer::LoseWrite(const std::string& session, const absl::Status& status) {
   if (!LostWriteOf(session).ok()) return;
-  if (lost_writes.size() == kMostLostWrites) lost_writes.erase(lost_writes.begin());
-  lost_writes.push_back({session, status});
+  RestoreLostWrite({session, status});
   Changed();
+}
+
+void Buffer::RestoreLostWrite(LostWrite lost) {
+  auto count = [this](const LostWrite& one, int64_t sign) {
+    const int64_t bytes =
+        sign * (static_cast<int64_t>(one.session.size()) + StatusBytes(one.status));
+    control_bytes_ += bytes;
+    reclaimer_->Count(tenant, 0, bytes);
+  };
+  if (lost_writes.size() == kMostLostWrites) {
+    count(lost_writes.front(), -1);
+    lost_writes.erase(lost_writes.begin());
+  }
+  count(lost, 1);
+  lost_writes.push_back(std::move(lost));
 }
 
 const absl::Status& Buffer::LostWriteOf(std::string_view session) const {
@@ -192,6 +207,14 @@ const absl::Status& Buffer::LostWriteOf(std::string_view session) const {
     if (lost.session == session) return lost.status;
   }
   return none;
+}
+
+void Buffer::RestoreError(const absl::Status& status) {
+  error = status;
+  const int64_t bytes = StatusBytes(status);
+  if (bytes == 0) return;
+  control_bytes_ += bytes;
+  reclaimer_->Count(tenant, 0, bytes);
 }
 
 void Buffer::SetKept(uint64_t file) {

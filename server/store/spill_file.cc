@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
+#include "server/base/system_error.h"
 
 namespace stride::store {
 namespace {
@@ -23,7 +24,7 @@ absl::StatusOr<UniqueFd> OpenNameless(const std::string& folder) {
   if (fd.valid()) return fd;
   std::string path = absl::StrCat(folder, "/", kPrefix, "XXXXXX");
   fd = UniqueFd(mkostemp(path.data(), O_CLOEXEC));
-  if (!fd.valid()) return absl::ErrnoToStatus(errno, "making a spill file");
+  if (!fd.valid()) return SystemError(errno, "making a spill file");
   if (unlink(path.c_str()) != 0) return absl::ErrnoToStatus(errno, "hiding a spill file");
   return fd;
 }

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/message_descriptors.h"
 #include "server/base/spin.h"
+#include "server/base/system_error.h"
 
 namespace stride::wire {
 namespace {
@@ -52,7 +53,7 @@ absl::Status SendError(int error) {
 absl::StatusOr<std::pair<UniqueFd, UniqueFd>> CreateSocketPair() {
   int fds[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0) {
-    return absl::ErrnoToStatus(errno, "making a socket pair");
+    return SystemError(errno, "making a socket pair");
   }
   return std::make_pair(UniqueFd(fds[0]), UniqueFd(fds[1]));
 }

@@ -155,21 +155,23 @@ class LinalgTest(client_case.ClientCase):
         self.near(st.linalg.inv(st.eye(2) * 2), np.eye(2) / 2)
 
     def test_eig(self):
-        if all(device.kind != "cpu" for device in self.session.devices()):
-            with self.assertRaisesRegex(st.StrideError, "kind: cpu"):
-                np.asarray(st.linalg.eigvals(st.ones((2, 2))))
+        try:
+            np.asarray(st.linalg.eigvals(st.ones((2, 2))))
+        except st.Unimplemented as error:
+            self.assertIn("cusolverDnXgeev", str(error))  # a GPU with CUDA before 12.8
+            self.assertNotEqual(client_case.DEVICE_KIND, "cpu")
             return
         for dtype in TYPES:
             for shape in ((1, 1), (5, 5), (2, 4, 4)):
                 x = self.matrix(shape, dtype)
                 values, vectors = np.linalg.eig(st.asarray(x))
-                self.assertEqual(values.dtype.kind + vectors.dtype.kind, "cc")
+                self.assertEqual([one.dtype for one in (values, vectors)], [one.dtype for one in np.linalg.eig(x)])
                 v, w = np.asarray(vectors), np.asarray(values)
-                tolerance = 1e-4 if v.dtype == np.complex64 else 1e-11
+                tolerance = 1e-4 if np.finfo(dtype).eps > 1e-10 else 1e-11
                 np.testing.assert_allclose(x @ v, v * w[..., None, :], atol=tolerance)
                 np.testing.assert_allclose(np.sort_complex(np.asarray(st.linalg.eigvals(st.asarray(x)))),
                                            np.sort_complex(np.linalg.eigvals(x).astype(w.dtype)), rtol=100 * tolerance, atol=100 * tolerance)
-        self.near(st.linalg.eigvals(st.asarray([[2, 0], [0, 3]])), np.array([2, 3], complex))
+        self.near(st.linalg.eigvals(st.asarray([[2, 0], [0, 3]])), np.array([2.0, 3.0]))
         with self.assertRaises(st.ShapeMismatch):
             st.linalg.eig(st.ones((2, 3)))
 

@@ -228,7 +228,7 @@ def asarray(obj, /, *, dtype=None, device: Optional[str] = None, copy: Optional[
     obj = host_array(obj)
     if dtype is not None:
         obj = obj.astype(dtype, copy=False)
-    return wrap(current_session().upload(obj, device, progress, sharding))
+    return wrap(current_session()._upload(obj, device, progress, sharding))
 
 
 def from_sequence(obj, dtype: Optional[np.dtype] = None) -> np.ndarray:

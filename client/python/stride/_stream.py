@@ -63,8 +63,8 @@ class LaunchFailure:
         self.status, self.origin, self.thread, self.buffers = status, note.origin, note.thread, note.written
 
     def concerns(self, buffer) -> bool:
-        """Whether the array with this buffer is one of its own. The thread that launched may have computed any other from these."""
-        return self.thread == threading.get_ident() or any(one is buffer for one in self.buffers)
+        """Whether the array with this buffer is one of its own, if it has any. The thread that launched may have computed any other from these."""
+        return not self.buffers or self.thread == threading.get_ident() or any(one is buffer for one in self.buffers)
 
 
 def _handles(message) -> Iterator[int]:
@@ -81,6 +81,11 @@ def _handles(message) -> Iterator[int]:
                 yield part.handle
             elif hasattr(part, "ListFields"):
                 yield from _handles(part)
+
+
+def has_arrays(operation: operation_pb2.Operation) -> bool:
+    """Whether one of its arrays can carry an error."""
+    return any(_handles(operation))
 
 
 class CommandStream:
@@ -308,7 +313,8 @@ class CommandStream:
             elif failed:
                 self._remember(note)
                 if note.operation.HasField("kernel_launch"):
-                    self._failures.append(LaunchFailure(result.status, note))
+                    if note.written or not has_arrays(note.operation):  # else its new arrays carry the error
+                        self._failures.append(LaunchFailure(result.status, note))
             elif note.launch is not None:
                 self.launched.add(note.launch)
             del waiting[result.id]

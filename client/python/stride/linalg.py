@@ -149,18 +149,31 @@ def _complex(dtype: np.dtype) -> np.dtype:
     return {_dtypes.float32: _dtypes.complex64, _dtypes.float64: _dtypes.complex128}.get(dtype, dtype)
 
 
+def _real_if_all_are(x: Array, values: Array) -> bool:
+    """Whether eigenvalues of `x` are to be given as real numbers, as NumPy does where all of them are: a look at them, one round trip. A function that
+    is traced cannot look at values and keeps complex numbers."""
+    if x.dtype.kind == "c" or x._node.session._is_trace or values.session._is_trace:
+        return False
+    return not bool(_reductions.any(_elementwise.imag(values) != 0))
+
+
 def eig(x, /) -> EigResult:
-    """On a CPU device of the daemon. Of any square matrices: eigenvalues in no order, and the right eigenvectors as columns; always complex."""
+    """Eigenvalues of any square matrices, in no order, and the right eigenvectors as columns. Complex, or real as NumPy's where the matrices are and all
+    eigenvalues are; in `jit` and `vmap` always complex."""
     x = _matrix(x, "eig", square=True)
     dtype = _complex(_floating("eig", x.dtype))
-    return EigResult(*_compute("eig", "EIG", (x,), [(x.shape[:-1], dtype), (x.shape, dtype)]))
+    values, vectors = _compute("eig", "EIG", (x,), [(x.shape[:-1], dtype), (x.shape, dtype)])
+    if _real_if_all_are(x, values):
+        values, vectors = _elementwise.real(values), _elementwise.real(vectors)
+    return EigResult(values, vectors)
 
 
 def eigvals(x, /) -> Array:
     """The eigenvalues of `eig` alone."""
     x = _matrix(x, "eigvals", square=True)
     dtype = _complex(_floating("eigvals", x.dtype))
-    return _compute("eigvals", "EIG", (x,), [(x.shape[:-1], dtype)], values_only=True)[0]
+    values = _compute("eigvals", "EIG", (x,), [(x.shape[:-1], dtype)], values_only=True)[0]
+    return _elementwise.real(values) if _real_if_all_are(x, values) else values
 
 
 def inv(x, /) -> Array:
@@ -278,6 +291,10 @@ def _tolerance(values: Array, shape, dtype, rtol) -> Array:
 
 
 def matrix_rank(x, /, *, rtol=None) -> Array:
+    """How many singular values count as other than zero. A vector's rank is 1, or 0 where it is zero."""
+    x = _array(x)
+    if x.ndim < 2:
+        return _reductions.any(x != 0).astype(_dtypes.int64)
     x = _matrix(x, "matrix_rank")
     if not min(x.shape[-2:]):
         return _creation.zeros(x.shape[:-2], dtype=_dtypes.int64)
@@ -291,12 +308,11 @@ def pinv(x, /, *, rtol=None) -> Array:
         return _creation.zeros((*x.shape[:-2], x.shape[-1], x.shape[-2]), dtype=_floating("pinv", x.dtype))
     u, s, vh = svd(x, full_matrices=False)
     inverse = _elementwise.where(s > _tolerance(s, x.shape, s.dtype, rtol), 1 / s, 0)
-    v, uh = (_manipulation.matrix_transpose(_conjugate(one)) for one in (vh, u))
-    return matmul(v * _manipulation.expand_dims(inverse, axis=-2), uh)
+    return matmul(_adjoint(vh) * _manipulation.expand_dims(inverse, axis=-2), _adjoint(u))
 
 
-def _conjugate(x: Array) -> Array:
-    return _elementwise.conjugate(x) if x.dtype.kind == "c" else x
+def _adjoint(x: Array) -> Array:
+    return _manipulation.matrix_transpose(_elementwise.conjugate(x) if x.dtype.kind == "c" else x)
 
 
 def lstsq(a, b, rcond: Optional[float] = None):
@@ -306,9 +322,18 @@ def lstsq(a, b, rcond: Optional[float] = None):
         raise _errors.ShapeMismatch(f"linalg.lstsq takes one matrix and as many rows of right-hand sides, not {a.shape} and {b.shape}",
                                     reason="SHAPE_MISMATCH")
     m, n = a.shape
+    dtype = _floating("lstsq", a.dtype, b.dtype)
+    a, b = a.astype(dtype, copy=False), b.astype(dtype, copy=False)
     right = _manipulation.reshape(b, (m, 1)) if b.ndim == 1 else b
-    x = matmul(pinv(a, rtol=rcond), right)
-    rank, values = int(matrix_rank(a, rtol=rcond)), svdvals(a)
+    u, values, vh = svd(a, full_matrices=False)
+    if m and n:
+        counts = values > _tolerance(values, a.shape, values.dtype, rcond)
+        inverse = _elementwise.where(counts, 1 / values, 0)
+        # One factor after another: the product of all would lose what a small singular value leaves.
+        x = matmul(_adjoint(vh), _manipulation.expand_dims(inverse, axis=-1) * matmul(_adjoint(u), right))
+        rank = int(_reductions.count_nonzero(counts))
+    else:
+        x, rank = _creation.zeros((n, right.shape[1]), dtype=dtype), 0
     if rank == n and m > n:
         residuals = _reductions.sum(_elementwise.square(_elementwise.absolute(right - matmul(a, x))), axis=0)
     else:
@@ -371,8 +396,17 @@ def norm(x, ord=None, axis=None, keepdims: bool = False) -> Array:  # noqa: A002
 
 
 def cond(x, p=None) -> Array:
-    x = _matrix(x, "cond")
+    """The norm times that of the inverse, or the ratio of singular values. inf of a singular matrix; nan only of a matrix with a nan."""
+    x = _matrix(x, "cond", square=p not in (None, 2, -2))
+    if not min(x.shape[-2:]):
+        raise LinAlgError("linalg.cond of matrices without elements is not defined", reason="LINEAR_ALGEBRA")
     if p in (None, 2, -2):
         values = svdvals(x)
-        return values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
-    return matrix_norm(x, ord=p) * matrix_norm(inv(x), ord=p)
+        ratio = values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
+    else:
+        # A singular matrix has no inverse; another takes its place.
+        singular = _reductions.any(_lu(x, "cond")[0] == 0, axis=-1)
+        inverse = inv(_elementwise.where(_manipulation.expand_dims(singular, axis=(-2, -1)), _creation.eye(x.shape[-1], dtype=x.dtype), x))
+        ratio = _elementwise.where(singular, math.inf, matrix_norm(x, ord=p) * matrix_norm(inverse, ord=p))
+    undefined = _elementwise.isnan(ratio) & ~_reductions.any(_elementwise.isnan(x), axis=(-2, -1))
+    return _elementwise.where(undefined, math.inf, ratio)

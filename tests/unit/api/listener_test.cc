@@ -50,7 +50,7 @@ bool ClosedByPeer(const UniqueFd& fd, int timeout_ms) {
 bool Answers(const std::shared_ptr<grpc::Channel>& channel) {
   grpc::ClientContext context;
   context.set_wait_for_ready(true);
-  context.set_deadline(absl::ToChronoTime(absl::Now() + absl::Seconds(10)));
+  context.set_deadline(absl::ToChronoTime(absl::Now() + absl::Seconds(100)));
   grpc::health::v1::HealthCheckRequest request;
   grpc::health::v1::HealthCheckResponse response;
   return grpc::health::v1::Health::NewStub(channel)->Check(&context, request, &response).ok();
@@ -146,7 +146,7 @@ TEST(ListenerTest, SurvivesRunningOutOfDescriptors) {
   char failed = 0;
   ASSERT_EQ(read(ready[0], &failed, 1), 1);
   EXPECT_EQ(failed, 0);
-  absl::Time give_up = absl::Now() + absl::Seconds(10);
+  absl::Time give_up = absl::Now() + absl::Seconds(100);
   while (server.front().connections().refused_exhausted == 0 && absl::Now() < give_up) {
     absl::SleepFor(absl::Milliseconds(5));
   }

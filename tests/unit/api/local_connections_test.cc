@@ -110,7 +110,7 @@ class LocalConnectionTest : public ::testing::Test {
   }
   template <typename Condition>
   static bool Becomes(Condition condition) {
-    const absl::Time deadline = absl::Now() + absl::Seconds(20);
+    const absl::Time deadline = absl::Now() + absl::Seconds(100);
     bool become = condition();
     for (; !become && absl::Now() < deadline; become = condition())
       absl::SleepFor(absl::Milliseconds(1));

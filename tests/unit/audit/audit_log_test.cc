@@ -13,6 +13,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/await.h"
 
 namespace stride::audit {
 namespace {
@@ -111,7 +112,7 @@ TEST_F(AuditLogTest, AStuckDiskCostsLinesThatAreToldLater) {
     char buffer[65536];
     for (ssize_t got; (got = read(reader, buffer, sizeof(buffer))) > 0;) all.append(buffer, got);
   });
-  while ((*log)->num_dropped() == 0) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT((*log)->num_dropped() != 0);
   absl::SleepFor(absl::Milliseconds(100));
   (*log)->Write({.event = "last"});
   log->reset();

@@ -14,6 +14,7 @@
 #include "server/broker/broker.h"
 #include "server/broker/compiler_process.h"
 #include "server/broker/content_key.h"
+#include "tests/support/await.h"
 #include "tests/unit/broker/recorder.h"
 
 namespace stride::broker {
@@ -132,7 +133,7 @@ class CudaSandboxTest : public testing::Test {
                                 if (result.ok()) module = *result;
                                 done.Notify();
                               });
-    done.WaitForNotification();
+    AWAIT(done.HasBeenNotified());
     return module;
   }
 };

@@ -45,7 +45,7 @@ class StoreTest : public ::testing::Test {
     return store_->TakeRows();
   }
 
-  static absl::Time Soon() { return absl::Now() + absl::Seconds(20); }
+  static absl::Time Soon() { return absl::Now() + absl::Seconds(100); }
 
   // Writes an array's file and row; the ids of both.
   std::pair<uint64_t, uint64_t> Keep(const std::string& bytes, const std::string& record,

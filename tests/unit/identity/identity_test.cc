@@ -13,10 +13,12 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/await.h"
 
 namespace stride::identity {
 namespace {
 
+using ::stride::testing::Eventually;
 using ::testing::HasSubstr;
 
 class IdentityTest : public ::testing::Test {
@@ -46,14 +48,6 @@ class IdentityTest : public ::testing::Test {
   std::string log() {
     std::lock_guard lock(mutex_);
     return log_;
-  }
-  template <typename Predicate>
-  static bool Eventually(Predicate holds) {
-    for (int i = 0; i < 2000; ++i) {
-      if (holds()) return true;
-      absl::SleepFor(absl::Milliseconds(5));
-    }
-    return false;
   }
 
   std::string folder_, path_;

@@ -13,9 +13,12 @@
 
 #include "gtest/gtest.h"
 #include "server/keeper/holder_keeper.h"
+#include "tests/support/await.h"
 
 namespace stride::keeper {
 namespace {
+
+using ::stride::testing::Eventually;
 
 // What the processes of a test tell each other.
 struct Board {
@@ -49,14 +52,6 @@ class HolderTest : public ::testing::Test {
     int status = 0;
     waitpid(holder_, &status, 0);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-  }
-  template <typename Predicate>
-  bool Eventually(Predicate holds) {
-    for (int i = 0; i < 5000; ++i) {
-      if (holds()) return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    return false;
   }
 
   Board* const board_;

@@ -39,6 +39,7 @@ class Daemon {
     EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
     log_ = UniqueFd(ends[0]);
     UniqueFd write_end(ends[1]);
+    arguments.push_back("--worker-dir=/");  // the devices are fakes
     // The shell knows the process id that the program will have.
     const char* program = inherited < 0 ? STRIDED : "/bin/sh";
     if (inherited >= 0) {
@@ -69,7 +70,7 @@ class Daemon {
 
   // Reads the log until it has `text`; the whole log so far.
   std::string LogUntil(const std::string& text) {
-    absl::Time deadline = absl::Now() + absl::Seconds(30);
+    absl::Time deadline = absl::Now() + absl::Seconds(100);
     char buffer[4096];
     while (seen_.find(text) == std::string::npos && absl::Now() < deadline) {
       pollfd polled{log_.get(), POLLIN, 0};

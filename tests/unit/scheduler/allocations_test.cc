@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 #include "server/base/block_pool.h"
 #include "server/scheduler/engine.h"
+#include "tests/support/await.h"
 #include "tests/support/count_allocations.h"
 #include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
@@ -35,7 +36,7 @@ class AllocationsTest : public ::testing::Test {
     header.set_array_id(absl::StrCat(kFirst));
     header.mutable_spec()->set_data_type(v1::DATA_TYPE_FLOAT32);
     header.mutable_spec()->add_shape(4);
-    auto upload = engine_->BeginUpload(kTenant, header, absl::Now() + absl::Seconds(20));
+    auto upload = engine_->BeginUpload(kTenant, header, absl::Now() + absl::Seconds(100));
     ASSERT_TRUE(upload.ok()) << upload.status();
     ASSERT_TRUE((*upload)->Write(std::string(16, '\0')).ok());
     ASSERT_TRUE((*upload)->Finish().ok());
@@ -67,7 +68,7 @@ class AllocationsTest : public ::testing::Test {
     constexpr int kUnderWay = 300, kWarm = 5000, kMeasured = 5000;
     Go();
     std::shared_ptr<testing::FakeWorker> worker = broker_.WaitForWorker(1);
-    while (worker->num_held() == 0) absl::SleepFor(absl::Milliseconds(1));
+    AWAIT(worker->num_held() != 0);
     for (int i = 0; i < kUnderWay; ++i) Go(deadline());
     int64_t before = 0;
     for (int i = 0; i < kWarm + kMeasured; ++i) {

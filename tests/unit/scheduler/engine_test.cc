@@ -16,12 +16,14 @@
 #include "google/rpc/error_details.pb.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"
+#include "tests/support/await.h"
 #include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
 
 namespace stride::scheduler {
 namespace {
 
+using ::stride::testing::Eventually;
 using ::stride::testing::FakeBroker;
 using ::stride::testing::FakeWorker;
 using ::stride::testing::HostDevice;
@@ -46,7 +48,7 @@ class EngineTest : public ::testing::Test {
     engine_.reset();
   }
 
-  static absl::Time Soon() { return absl::Now() + absl::Seconds(20); }
+  static absl::Time Soon() { return absl::Now() + absl::Seconds(100); }
 
   // Of an upload of so many float32.
   static v1::PutArrayRequest::Header HeaderOf(uint64_t handle, int64_t count) {
@@ -127,7 +129,7 @@ TEST_F(EngineTest, ABusyWorkerGetsManyTasksInOnePacket) {
   ASSERT_TRUE(Put(1, {1, 2, 3}).ok());
   for (int i = 0; i < kBusy; ++i) ASSERT_TRUE(Submit(Add(1, 1, 100 + i)).ok());
   std::shared_ptr<FakeWorker> worker = broker_->WaitForWorker(1);
-  while (worker->num_held() < kBusy) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->num_held() >= kBusy);
   const int packets = worker->num_packets();
   // Each uses the result before it.
   for (int i = 0; i < kMore; ++i) ASSERT_TRUE(Submit(Add(1, i == 0 ? 1 : 199 + i, 200 + i)).ok());
@@ -147,7 +149,7 @@ TEST_F(EngineTest, WhatIsAcceptedTogetherTravelsTogether) {
   auto warm = Submit(Add(1, 1, 99));
   ASSERT_TRUE(warm.ok());
   std::shared_ptr<FakeWorker> worker = broker_->WaitForWorker(1);
-  while (!worker->EndNext()) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->EndNext());
   ASSERT_TRUE((*warm)->Wait(Soon()).ok());
   const int packets = worker->num_packets();
   std::atomic<int> num_ended = 0;
@@ -168,7 +170,7 @@ TEST_F(EngineTest, WhatIsAcceptedTogetherTravelsTogether) {
   auto after = Submit(Add(1, 200 + kMore, 300));
   ASSERT_TRUE(after.ok());
   EXPECT_EQ(worker->num_packets(), packets + 3);
-  while (num_ended < 1 + kMore) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(num_ended >= 1 + kMore);
   ASSERT_TRUE(worker->EndNext());
 }
 
@@ -184,7 +186,7 @@ TEST_F(EngineTest, WhatIsNotedOfAPendingArrayIsItsDescription) {
   ASSERT_TRUE((*ticket)->NotePending(&noted));
   ASSERT_EQ(noted.size(), 1u);
   std::shared_ptr<FakeWorker> worker = broker_->WaitForWorker(1);
-  while (!worker->EndNext()) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->EndNext());
   ASSERT_TRUE((*ticket)->Wait(Soon()).ok());
   v1::Array told;
   session::Describe(noted[0], &told);
@@ -218,7 +220,7 @@ TEST_F(EngineTest, AFullPacketDoesNotWait) {
   ASSERT_TRUE(Put(1, {1, 2, 3}).ok());
   for (int i = 0; i < kBusy; ++i) ASSERT_TRUE(Submit(Add(1, 1, 100 + i)).ok());
   std::shared_ptr<FakeWorker> worker = broker_->WaitForWorker(1);
-  while (worker->num_held() < kBusy) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->num_held() >= kBusy);
   for (int i = 0; i < kFull; ++i) ASSERT_TRUE(Submit(Add(1, 1, 200 + i)).ok());
   EXPECT_EQ(worker->num_held(), kBusy + kFull);
   while (worker->EndNext()) {
@@ -292,7 +294,7 @@ TEST_F(InPlaceTest, AnArrayThatIsBeingWrittenIsNotReadAtOnce) {
   auto ticket = Submit(first);
   ASSERT_TRUE(ticket.ok()) << ticket.status();
   std::shared_ptr<FakeWorker> worker = broker_->WaitForWorker(1);
-  while (!worker->EndNext()) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->EndNext());
   ASSERT_TRUE((*ticket)->Wait(Soon()).ok());
   EXPECT_TRUE((*ticket)->TakeOutcome({true}).values[0].has_value());
   v1::Operation second = Add(7, 7, 7);
@@ -300,7 +302,7 @@ TEST_F(InPlaceTest, AnArrayThatIsBeingWrittenIsNotReadAtOnce) {
   auto writer = Submit(second);
   ASSERT_TRUE(writer.ok()) << writer.status();
   EXPECT_FALSE((*ticket)->TakeOutcome({true}).values[0].has_value());
-  while (!worker->EndNext()) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->EndNext());
   ASSERT_TRUE((*writer)->Wait(Soon()).ok());
   EXPECT_TRUE((*ticket)->TakeOutcome({true}).values[0].has_value());
 }
@@ -326,7 +328,7 @@ TEST_F(InPlaceTest, AWorkersDeathIsMadeGoodByTheNext) {
   auto ticket = Submit(AddInline(1000));
   ASSERT_TRUE(ticket.ok()) << ticket.status();
   std::shared_ptr<FakeWorker> worker = broker_->WaitForWorker(1);
-  while (worker->num_held() == 0) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->num_held() != 0);
   broker_->set_hold(false);
   worker->DieRunning(MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "killed"),
                      /*fault=*/false);
@@ -403,7 +405,7 @@ TEST_F(EngineTest, ADependentFollowsInTheSameQueueBeforeItsInputIsDone) {
   auto second = Submit(Add(2, 1, 3));
   ASSERT_TRUE(first.ok() && second.ok());
   auto worker = broker_->WaitForWorker(1);
-  while (worker->num_held() < 2) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->num_held() >= 2);
   EXPECT_FALSE((*first)->done());
   worker->EndNext();
   EXPECT_TRUE((*first)->Wait(Soon()).ok());
@@ -438,7 +440,7 @@ TEST_F(EngineTest, AFetchReadsWhatWasThereWhenItWasTaken) {
   EXPECT_FALSE((*later)->done());
   early->reset();
   auto worker = broker_->WaitForWorker(1);
-  while (!worker->EndNext()) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->EndNext());
   EXPECT_TRUE((*later)->Wait(Soon()).ok());
 }
 
@@ -451,7 +453,7 @@ TEST_F(EngineTest, AFetchWaitsForWhatWasAcceptedBeforeItAlone) {
   auto later = Submit(Add(2, 2, 3));
   EXPECT_TRUE(absl::IsDeadlineExceeded((*fetch)->Read(absl::Now()).status()));
   auto worker = broker_->WaitForWorker(1);
-  while (worker->num_held() < 2) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->num_held() >= 2);
   worker->EndNext();
   EXPECT_TRUE((*fetch)->Read(Soon()).ok());
   EXPECT_FALSE((*later)->done());
@@ -466,7 +468,7 @@ TEST_F(EngineTest, TheFirstErrorTravelsDownTheChain) {
   auto first = Submit(Add(1, 1, 2));
   auto second = Submit(Add(2, 1, 3));
   auto worker = broker_->WaitForWorker(1);
-  while (worker->num_held() < 2) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->num_held() >= 2);
   worker->EndNext(absl::FailedPreconditionError("it broke"));
   worker->EndNext();
   EXPECT_EQ((*first)->Wait(Soon()).message(), "it broke");
@@ -552,7 +554,7 @@ TEST_F(EngineTest, AFaultFailsOnlyItsOwnJobAndTheQueueIsSentAgain) {
   auto innocent = Submit(Add(1, 1, 3));
   auto dependent = Submit(Add(2, 1, 4));
   auto worker = broker_->WaitForWorker(1);
-  while (worker->num_held() < 3) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->num_held() >= 3);
   broker_->set_hold(false);
   worker->DieRunning(MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_KERNEL_FAULT,
                                "illegal address"),
@@ -571,7 +573,7 @@ TEST_F(EngineTest, AKilledWorkerCostsNothingWhenItsTaskCanRunAgain) {
   ASSERT_TRUE(Put(1, {1, 2}).ok());
   auto ticket = Submit(Add(1, 1, 2));
   auto worker = broker_->WaitForWorker(1);
-  while (worker->num_held() < 1) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->num_held() >= 1);
   broker_->set_hold(false);
   worker->DieRunning(MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "killed"),
                      false);
@@ -609,7 +611,7 @@ TEST_F(EngineTest, EndsWhileACopyWaitsForAWorker) {
   broker_->set_die_at_start(1000);
   from->DieAtCopy(1);
   ASSERT_TRUE(Submit(Add(1, 1, 4, "devices/cpu:0")).ok());
-  while (broker_->num_starts() < 7) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(broker_->num_starts() >= 7);
   engine_ = nullptr;
   broker_->Shutdown();
   broker_ = nullptr;
@@ -633,7 +635,7 @@ TEST_F(EngineTest, AKilledWorkerFailsATaskThatOverwroteItsInput) {
   auto ticket = Submit(in_place);
   ASSERT_TRUE(ticket.ok()) << ticket.status();
   auto worker = broker_->WaitForWorker(1);
-  while (worker->num_held() < 1) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->num_held() >= 1);
   broker_->set_hold(false);
   worker->DieRunning(MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "killed"),
                      false);
@@ -655,7 +657,7 @@ TEST_F(EngineTest, IndependentWorkSpreadsOverDevices) {
     tickets.push_back(*ticket);
   }
   auto a = broker_->WaitForWorker(1), b = broker_->WaitForWorker(2);
-  while (a->num_held() + b->num_held() < 10) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(a->num_held() + b->num_held() >= 10);
   EXPECT_EQ(a->num_held(), 5);
   EXPECT_EQ(b->num_held(), 5);
   while (a->EndNext() || b->EndNext()) {
@@ -738,7 +740,7 @@ TEST_F(EngineTest, ARunningTaskPastItsDeadlineIsKilledAfterItsGrace) {
   auto endless = Submit(Add(1, 1, 2), absl::Now() + absl::Milliseconds(50));
   auto next = Submit(Add(1, 1, 3));
   auto worker = broker_->WaitForWorker(1);
-  while (worker->num_held() < 2) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->num_held() >= 2);
   broker_->set_hold(false);
   EXPECT_EQ((*endless)->Wait(Soon()).code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_TRUE((*next)->Wait(Soon()).ok()) << "the queue behind it is sent again";
@@ -751,7 +753,7 @@ TEST_F(EngineTest, OfTwoReadyTasksTheOneOfHigherPriorityIsSentFirst) {
   auto first = Submit(Add(1, 1, 100));
   ASSERT_TRUE(first.ok());
   auto worker = broker_->WaitForWorker(1);
-  while (!worker->EndNext()) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->EndNext());
   ASSERT_TRUE((*first)->Wait(Soon()).ok());
   // As many as a worker's queue takes, eight alone and then in whole packets; the last of them
   // wait.
@@ -797,12 +799,8 @@ class QueuedBehindTest : public EngineTest {
     worker_ = broker_->WaitForWorker(1);
     AwaitHeld(1);
   }
-  void AwaitHeld(int count) {
-    while (worker_->num_held() < count) absl::SleepFor(absl::Milliseconds(1));
-  }
-  void AwaitCancels(size_t count) {
-    while (worker_->cancels().size() < count) absl::SleepFor(absl::Milliseconds(1));
-  }
+  void AwaitHeld(int count) { AWAIT(worker_->num_held() >= count); }
+  void AwaitCancels(size_t count) { AWAIT(worker_->cancels().size() >= count); }
   void EndAll() {
     while (worker_->EndNext()) {
     }
@@ -1062,7 +1060,7 @@ TEST_F(QueuedBehindTest, AJobRunsWhenItsWorkerHasBegunIt) {
   ASSERT_TRUE(job.ok()) << job.status();
   auto state = [&] { return engine_->GetJob(kTenant, job->name())->state(); };
   AwaitHeld(2);
-  while (state() == v1::Job::STATE_QUEUED) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(state() != v1::Job::STATE_QUEUED);
   EXPECT_EQ(state(), v1::Job::STATE_SCHEDULED) << "it waits for its turn";
   worker_->set_begins(false);
   worker_->EndNext();
@@ -1070,10 +1068,10 @@ TEST_F(QueuedBehindTest, AJobRunsWhenItsWorkerHasBegunIt) {
   absl::SleepFor(absl::Milliseconds(10));  // the page is looked at more than once
   EXPECT_EQ(state(), v1::Job::STATE_SCHEDULED) << "first in the queue, but not begun";
   worker_->set_begins(true);
-  while (state() == v1::Job::STATE_SCHEDULED) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(state() != v1::Job::STATE_SCHEDULED);
   EXPECT_EQ(state(), v1::Job::STATE_RUNNING);
   worker_->EndNext();
-  while (state() == v1::Job::STATE_RUNNING) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(state() != v1::Job::STATE_RUNNING);
   auto done = engine_->GetJob(kTenant, job->name());
   EXPECT_EQ(done->state(), v1::Job::STATE_SUCCEEDED);
   ASSERT_EQ(done->timelines_size(), 1);
@@ -1128,8 +1126,7 @@ TEST_F(HelperCopiesTest, AreCancelledWithTheirJob) {
     ASSERT_TRUE(job.ok()) << job.status();
     AwaitHeld(held += 2);
     ASSERT_TRUE(engine_->CancelJob(kTenant, job->name()).ok());
-    while (engine_->GetJob(kTenant, job->name())->state() < v1::Job::STATE_SUCCEEDED)
-      absl::SleepFor(absl::Milliseconds(1));
+    AWAIT(engine_->GetJob(kTenant, job->name())->state() >= v1::Job::STATE_SUCCEEDED);
     EXPECT_EQ(engine_->GetJob(kTenant, job->name())->state(), v1::Job::STATE_CANCELLED);
   }
   std::set<uint64_t> taken_out;
@@ -1167,7 +1164,7 @@ TEST_F(EngineTest, ATaskWhoseInputWasOverwrittenSinceIsNotRunAgain) {
     in_place.mutable_outputs(0)->set_existing(true);
     auto writer = Submit(in_place);
     auto worker = broker_->WaitForWorker(1);
-    while (worker->num_held() < 2) absl::SleepFor(absl::Milliseconds(1));
+    AWAIT(worker->num_held() >= 2);
     broker_->set_hold(false);
     worker->Die(
         {.cause = MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "killed"),
@@ -1201,8 +1198,7 @@ TEST_F(EngineTest, NorIsATaskWhoseResultSuchATaskHasUsed) {
     ASSERT_TRUE(ticket.ok()) << ticket.status();
     tickets.push_back(*ticket);
     auto worker = broker_->WaitForWorker(1);
-    while (worker->num_held() < static_cast<int>(tickets.size()))
-      absl::SleepFor(absl::Milliseconds(1));
+    AWAIT(worker->num_held() >= static_cast<int>(tickets.size()));
   }
   broker_->set_hold(false);
   broker_->WaitForWorker(1)->Die(
@@ -1224,7 +1220,7 @@ TEST_F(EngineTest, TheLossOfAWorkerIsToldWithWhatItRan) {
   ASSERT_TRUE(Put(1, {1}).ok());
   auto ticket = Submit(Add(1, 1, 2));
   auto worker = broker_->WaitForWorker(1);
-  while (worker->num_held() < 1) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->num_held() >= 1);
   broker_->set_hold(false);
   worker->DieRunning(MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_KERNEL_FAULT,
                                "illegal address"),
@@ -1254,7 +1250,7 @@ TEST_F(EngineTest, AFailedJobsFieldsAreToldFromTheRequest) {
   auto job = engine_->CreateJob(kTenant, request);
   ASSERT_TRUE(job.ok()) << job.status();
   auto state = [&] { return engine_->GetJob(kTenant, job->name())->state(); };
-  while (state() < v1::Job::STATE_SUCCEEDED) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(state() >= v1::Job::STATE_SUCCEEDED);
   auto failed = engine_->GetJob(kTenant, job->name());
   ASSERT_EQ(failed->state(), v1::Job::STATE_FAILED);
   std::vector<std::string> fields;
@@ -1286,13 +1282,13 @@ TEST_F(EngineTest, AFullDeviceRefusesAndRecovers) {
   ASSERT_TRUE(engine_->CreateArray(kTenant, request).ok());
   request.set_array_id("2");
   ASSERT_TRUE(engine_->CreateArray(kTenant, request).ok()) << "accepted; the device tells later";
-  while (State(2) == v1::Array::STATE_PENDING) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(State(2) != v1::Array::STATE_PENDING);
   auto full = engine_->GetArray(kTenant, "sessions/s/arrays/2");
   EXPECT_EQ(full->error().code(), static_cast<int>(absl::StatusCode::kResourceExhausted));
   ASSERT_TRUE(engine_->DeleteArray(kTenant, "sessions/s/arrays/1").ok());
   request.set_array_id("3");
   ASSERT_TRUE(engine_->CreateArray(kTenant, request).ok());
-  while (State(3) == v1::Array::STATE_PENDING) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(State(3) != v1::Array::STATE_PENDING);
   EXPECT_EQ(State(3), v1::Array::STATE_READY);
 }
 
@@ -1466,13 +1462,6 @@ TEST_F(EngineTest, CompileErrorsComeBackAsTheyAre) {
   EXPECT_EQ((*ticket)->Wait(Soon()).message(), "kernel.cu:1: what is this");
 }
 
-// Looks until it holds, for what housekeeping does in its own time.
-template <typename Predicate>
-bool Eventually(Predicate holds) {
-  for (int i = 0; i < 10000 && !holds(); ++i) absl::SleepFor(absl::Milliseconds(1));
-  return holds();
-}
-
 class IdleWorkerTest : public EngineTest,
                        public ::testing::WithParamInterface<wire::DeviceDescription> {};
 
@@ -1500,7 +1489,7 @@ TEST_P(IdleWorkerTest, ABusyOneStays) {
   auto ticket = Submit(Add(1, 1, 2));
   ASSERT_TRUE(ticket.ok());
   auto worker = broker_->WaitForWorker(1);
-  while (worker->num_held() < 1) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->num_held() >= 1);
   absl::SleepFor(absl::Milliseconds(1500));  // housekeeping comes once a second
   EXPECT_TRUE(worker->alive());
   worker->EndNext();
@@ -1514,7 +1503,7 @@ TEST_F(EngineTest, AnExpiredSessionFreesItsArraysWhileOthersWork) {
   Start({HostDevice(0)});
   v1::CreateSessionRequest request;
   request.set_session_id("short");
-  request.mutable_ttl()->set_nanos(200000000);
+  request.mutable_ttl()->set_seconds(2);
   ASSERT_TRUE(engine_->CreateSession(kTenant, request).ok());
   v1::PutArrayRequest::Header header;
   header.set_parent("sessions/short");
@@ -1714,7 +1703,7 @@ TEST_F(OrderTest, AMoveThatIsCancelledLeavesLaterReadersBehindTheWriter) {
   ASSERT_TRUE(fetch.ok()) << fetch.status();
   EXPECT_TRUE(absl::IsDeadlineExceeded((*fetch)->Read(absl::Now()).status()));
   auto worker = broker_->WaitForWorker(1);
-  while (!worker->EndNext()) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->EndNext());
   EXPECT_TRUE((*fetch)->Read(Soon()).ok());
 }
 
@@ -1730,7 +1719,7 @@ TEST_F(OrderTest, AWriteThatIsCancelledLeavesLaterReadersBehindTheLastWriter) {
   auto needs_it = Submit(InPlace(1, 2));
   ASSERT_TRUE(other.ok() && needs_it.ok());
   auto worker = broker_->WaitForWorker(1);
-  while (worker->num_held() < 4) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->num_held() >= 4);
   (*other)->Cancel();
   EXPECT_TRUE(absl::IsCancelled((*needs_it)->Wait(Soon())));
   auto fetch = engine_->BeginFetch(kTenant, "sessions/s", 1);
@@ -1764,7 +1753,7 @@ TEST_F(OrderTest, AWriteThatFailedIsNotTakenForDoneWhenItsWorkerDies) {
     ASSERT_TRUE(Put(1, {1, 2}).ok());
     auto writer = Submit(InPlace(1, 1));
     auto worker = broker_->WaitForWorker(1);
-    while (worker->num_held() < 1) absl::SleepFor(absl::Milliseconds(1));
+    AWAIT(worker->num_held() >= 1);
     broker_->set_hold(false);
     broker::WorkerDeath death{
         .cause = MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "killed"),
@@ -1789,7 +1778,7 @@ TEST_F(OrderTest, AWriteBehindOneThatFailedIsLostAndOneThatWasTakenOutRunsAgain)
     auto fresh = Submit(Add(1, 1, 3));
     auto writer = Submit(InPlace(2, 3));
     auto worker = broker_->WaitForWorker(1);
-    while (worker->num_held() < 2) absl::SleepFor(absl::Milliseconds(1));
+    AWAIT(worker->num_held() >= 2);
     broker_->set_hold(false);
     broker::WorkerDeath death{
         .cause = MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "killed"),

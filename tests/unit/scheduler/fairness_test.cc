@@ -7,6 +7,7 @@
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
 #include "server/scheduler/engine.h"
+#include "tests/support/await.h"
 #include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
 
@@ -65,7 +66,7 @@ TEST_F(FairnessTest, MeasuredTimeIsSharedByWeight) {
     tickets.push_back(Fill(kB));
   }
   double a_before = a->run_seconds(), b_before = b->run_seconds();
-  while (b->num_ended() < kTasks * 95 / 100) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(b->num_ended() >= kTasks * 95 / 100);
   double a_ran = a->run_seconds() - a_before, b_ran = b->run_seconds() - b_before;
   EXPECT_LT(a->num_ended(), kTasks) << "both had work all the time";
   EXPECT_NEAR(b_ran / a_ran, 3, 0.15) << a_ran << " s and " << b_ran << " s";
@@ -78,7 +79,7 @@ TEST_F(FairnessTest, ALongTaskDelaysAnotherTenantForAQuantumAtMost) {
   auto long_one = Fill(kA);
   auto behind = Fill(kA);
   auto a = broker_->WaitForWorker(1);
-  while (a->num_held() < 2) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(a->num_held() >= 2);
   broker_->set_hold(false);
   for (int i = 0; i < 5; ++i) {
     absl::Time begin = absl::Now();
@@ -99,20 +100,20 @@ TEST_F(FairnessTest, ALoneTenantKeepsADeepQueueAndASecondOneEndsThat) {
   std::vector<std::shared_ptr<Ticket>> tickets;
   for (int i = 0; i < 300; ++i) tickets.push_back(Fill(kA));
   auto a = broker_->WaitForWorker(1);
-  while (a->num_held() < 256) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(a->num_held() >= 256);
   // Each takes 10 ms, and the engine learns it.
   for (int i = 0; i < 100; ++i) a->EndNext(absl::OkStatus(), 10e-3);
   EXPECT_EQ(a->num_held(), 200);
   auto waiting = Fill(kB);
   auto b = broker_->WaitForWorker(2);
-  while (b->num_held() < 1) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(b->num_held() >= 1);
   for (int i = 0; i < 200; ++i) tickets.push_back(Fill(kA));
   absl::SleepFor(absl::Milliseconds(50));
   // It is on time slices now: nothing more is sent before what it has is done.
   EXPECT_EQ(a->num_held(), 200);
   b->EndNext(absl::OkStatus(), 10e-3);
   EXPECT_TRUE(waiting->Wait(absl::InfiniteFuture()).ok());
-  while (a->num_held() < 256) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(a->num_held() >= 256);
   while (a->EndNext(absl::OkStatus(), 1e-5)) {
   }
   for (const auto& ticket : tickets) {

@@ -10,6 +10,7 @@
 #include "gtest/gtest.h"
 #include "server/base/error.h"
 #include "server/scheduler/engine.h"
+#include "tests/support/await.h"
 #include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
 
@@ -186,7 +187,7 @@ TEST_F(QuotaTest, SessionsAndJobsAreBoundedApart) {
   ExpectQuota(NewSession(kA, "u").status(), "sessions");
   // It has begun, and ends as it would.
   std::shared_ptr<::stride::testing::FakeWorker> worker = broker_->WaitForWorker(1);
-  while (!worker->EndNext()) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->EndNext());
   for (int i = 0; i < 2000 && Used(kA)["jobs"] > 0; ++i) absl::SleepFor(absl::Milliseconds(5));
   EXPECT_EQ(Used(kA)["jobs"], 0);
   EXPECT_TRUE(engine_->CreateJob(kA, request).ok());
@@ -204,10 +205,10 @@ TEST_F(QuotaTest, UsageTellsWorkAndBytesOfOneTenant) {
   ASSERT_TRUE(Put(kA, 1000, 1).ok());
   auto ticket = Submit(kA, Fill(8, 2));
   ASSERT_TRUE(ticket.ok());
-  ASSERT_TRUE((*ticket)->Wait(absl::Now() + absl::Seconds(20)).ok());
+  ASSERT_TRUE((*ticket)->Wait(absl::Now() + absl::Seconds(100)).ok());
   auto fetch = engine_->BeginFetch(kA, "sessions/s", 2);
   ASSERT_TRUE(fetch.ok()) << fetch.status();
-  ASSERT_TRUE((*fetch)->Read(absl::Now() + absl::Seconds(20)).ok());
+  ASSERT_TRUE((*fetch)->Read(absl::Now() + absl::Seconds(100)).ok());
   v1::Usage usage = engine_->GetUsage(kA);
   EXPECT_EQ(usage.tenant(), "tenants/a");
   EXPECT_EQ(usage.operations(), 1);

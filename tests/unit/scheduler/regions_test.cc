@@ -27,7 +27,7 @@ using ::stride::testing::StagedDevice;
 const TenantId kA{"a"}, kB{"b"};
 constexpr int64_t kMiB = int64_t{1} << 20;
 
-absl::Time Soon() { return absl::Now() + absl::Seconds(20); }
+absl::Time Soon() { return absl::Now() + absl::Seconds(100); }
 
 std::string FieldOf(const absl::Status& status) {
   google::rpc::BadRequest request;

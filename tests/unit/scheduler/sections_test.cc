@@ -18,6 +18,7 @@
 #include "server/durable/store.h"
 #include "server/keeper/keeper.h"
 #include "server/scheduler/engine.h"
+#include "tests/support/await.h"
 #include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
 #include "tests/support/memory_keeper.h"
@@ -131,11 +132,11 @@ class SectionsTest : public ::testing::Test {
       v1::Array array;
       ticket->Describe([&] {
         inside.Notify();
-        leave.WaitForNotification();
+        AWAIT(leave.HasBeenNotified());
         return &array;
       });
     });
-    inside.WaitForNotification();
+    AWAIT(inside.HasBeenNotified());
     work();
     leave.Notify();
     section.join();
@@ -169,7 +170,7 @@ TEST_F(SectionsTest, AnotherTenantsSectionHoldsNobodyUp) {
           EXPECT_TRUE(status.ok()) << status;
           told.Notify();
         });
-        told.WaitForNotification();
+        AWAIT(told.HasBeenNotified());
         EXPECT_EQ(ticket->TakeOutcome({false}).arrays.size(), 1u);
       }
     });
@@ -226,7 +227,7 @@ TEST_F(SectionsTest, NorTheEndOfASession) {
   std::thread end;
   Within(kA, mine, [&] {
     end = std::thread([&] { EXPECT_TRUE(engine_->DeleteSession(kB, kSession).ok()); });
-    while (ArrayBytes(kB) > 0) absl::SleepFor(absl::Milliseconds(1));
+    AWAIT(ArrayBytes(kB) <= 0);
   });
   end.join();
 }

@@ -23,6 +23,7 @@
 #include "server/base/error.h"
 #include "server/scheduler/engine.h"
 #include "server/store/spill_file.h"
+#include "tests/support/await.h"
 #include "tests/support/descriptors.h"
 #include "tests/support/fake_broker.h"
 
@@ -30,6 +31,7 @@ namespace stride::scheduler {
 namespace {
 
 namespace fs = std::filesystem;
+using ::stride::testing::Eventually;
 using ::stride::testing::FakeBroker;
 using ::stride::testing::HostDevice;
 using ::stride::testing::NumDescriptors;
@@ -113,7 +115,7 @@ class SpillDiskTest : public ::testing::TestWithParam<const char*> {
     ASSERT_EQ(posix_fallocate(fd.get(), 0, FreeBytes() - all_but), 0);
   }
 
-  static absl::Time Soon() { return absl::Now() + absl::Seconds(20); }
+  static absl::Time Soon() { return absl::Now() + absl::Seconds(100); }
   static std::string Content(uint64_t handle, int64_t size) {
     std::mt19937 random(static_cast<uint32_t>(handle));
     std::string bytes(static_cast<size_t>(size), '\0');
@@ -177,13 +179,6 @@ class SpillDiskTest : public ::testing::TestWithParam<const char*> {
     EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
     EXPECT_EQ(ReasonOf(status), v1::ERROR_REASON_DEVICE_MEMORY) << status;
     EXPECT_TRUE(status.GetPayload("type.googleapis.com/google.rpc.RetryInfo").has_value());
-  }
-  template <typename Predicate>
-  static bool Eventually(Predicate holds) {
-    for (absl::Time end = Soon(); !holds(); absl::SleepFor(absl::Milliseconds(10))) {
-      if (absl::Now() > end) return false;
-    }
-    return true;
   }
   int64_t NumLines(const std::string& text) {
     std::lock_guard lock(mutex_);

@@ -19,12 +19,14 @@
 #include "server/base/error.h"
 #include "server/scheduler/engine.h"
 #include "server/store/spill_file.h"
+#include "tests/support/await.h"
 #include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
 
 namespace stride::scheduler {
 namespace {
 
+using ::stride::testing::Eventually;
 using ::stride::testing::FakeBroker;
 using ::stride::testing::FakeWorker;
 using ::stride::testing::HostDevice;
@@ -75,7 +77,7 @@ class SpillTest : public ::testing::Test {
     std::filesystem::remove_all(folder_);
   }
 
-  static absl::Time Soon() { return absl::Now() + absl::Seconds(20); }
+  static absl::Time Soon() { return absl::Now() + absl::Seconds(100); }
   static std::string Session(const TenantId& tenant) {
     return absl::StrCat("sessions/", tenant.value);
   }
@@ -157,15 +159,6 @@ class SpillTest : public ::testing::Test {
     v1::Release release;
     release.add_handles(handle);
     ASSERT_TRUE(engine_->Release(tenant, Session(tenant), release).ok());
-  }
-  template <typename Predicate>
-  static bool Eventually(Predicate holds, absl::Duration time = absl::Seconds(20)) {
-    absl::Time end = absl::Now() + time;
-    while (!holds()) {
-      if (absl::Now() > end) return false;
-      absl::SleepFor(absl::Milliseconds(2));
-    }
-    return true;
   }
 
   std::unique_ptr<FakeBroker> broker_;
@@ -269,7 +262,7 @@ TEST_P(SpillKindTest, EverythingReturnsToZero) {
     return spill.memory_bytes == 0 && spill.disk_bytes == 0 && spill.memory_arena_bytes == 0 &&
            spill.disk_arena_bytes == 0 && device.array_bytes() == 0 && device.arena_bytes() == 0;
   };
-  EXPECT_TRUE(Eventually(zero, absl::Seconds(12)));
+  EXPECT_TRUE(Eventually(zero));
 }
 
 // More than the device has is asked for at once; each task has all it needs in its turn.
@@ -641,7 +634,7 @@ class StreamKindTest : public SpillKindTest {
       return spill.memory_arena_bytes == 0 && spill.disk_arena_bytes == 0 &&
              device.arena_bytes() == 0 && device.queue_depth() == 0;
     };
-    EXPECT_TRUE(Eventually(zero, absl::Seconds(12)));
+    EXPECT_TRUE(Eventually(zero));
   }
 };
 

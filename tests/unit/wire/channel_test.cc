@@ -61,7 +61,7 @@ TEST_F(ChannelTest, WaitsAsLongAsItIsTold) {
       absl::SleepFor(absl::Milliseconds(3));
       ASSERT_TRUE(left_->Send(PingCommand(3)).ok());
     });
-    EXPECT_EQ(right_->Receive(&received_, &fds_, absl::Seconds(20), spin).value(),
+    EXPECT_EQ(right_->Receive(&received_, &fds_, absl::Seconds(100), spin).value(),
               Outcome::kMessage);
     EXPECT_EQ(received_.ping().id(), 3u);
     sender.join();

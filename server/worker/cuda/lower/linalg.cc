@@ -1,9 +1,13 @@
 #include "server/worker/cuda/lower/linalg.h"
 
 #include <algorithm>
+#include <string_view>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "server/worker/cuda/cuda_status.h"
+#include "server/worker/cuda/lower/element_types.h"
 
 namespace stride::cuda {
 namespace {
@@ -13,7 +17,7 @@ using Request = wire::LinalgLaunch;
 constexpr uint64_t kAlignment = 256;
 constexpr uint64_t kFaultBytes = 64;
 constexpr char kNoteEntry[] = "stride_note_info";
-constexpr uint32_t kNoteThreads = 256;
+constexpr uint32_t kThreads = 256;
 
 // What MatrixFaultWord says, for each matrix whose info is not 0; the greatest word stays.
 constexpr char kNoteKernel[] = R"(.version 7.0
@@ -60,12 +64,143 @@ done:
 }
 )";
 
+// Of real numbers: 1 to `info` where one is not finite.
+constexpr char kFiniteKernel[] = R"(
+.visible .entry stride_check_finite_$SIZE(
+  .param .u64 numbers, .param .u64 count, .param .u64 info)
+{
+  .reg .pred %p<3>;
+  .reg .b32 %r<6>;
+  .reg .b64 %d<10>;
+  .reg .$TYPE %v<2>;
+  ld.param.u64 %d1, [numbers];
+  ld.param.u64 %d2, [count];
+  ld.param.u64 %d3, [info];
+  cvta.to.global.u64 %d1, %d1;
+  cvta.to.global.u64 %d3, %d3;
+  mov.u32 %r1, %ctaid.x;
+  mov.u32 %r2, %ntid.x;
+  mov.u32 %r3, %tid.x;
+  mov.u32 %r4, %nctaid.x;
+  mul.wide.u32 %d4, %r1, %r2;
+  cvt.u64.u32 %d5, %r3;
+  add.s64 %d4, %d4, %d5;
+  mul.wide.u32 %d6, %r4, %r2;
+loop:
+  setp.ge.s64 %p1, %d4, %d2;
+  @%p1 bra done;
+  mad.lo.s64 %d7, %d4, $SIZE, %d1;
+  ld.global.$TYPE %v1, [%d7];
+  testp.finite.$TYPE %p2, %v1;
+  @%p2 bra next;
+  mov.u32 %r5, 1;
+  st.global.u32 [%d3], %r5;
+next:
+  add.s64 %d4, %d4, %d6;
+  bra loop;
+done:
+  ret;
+}
+)";
+
+// Eigenvectors of a real matrix as complex numbers, row by row, from what Solver::Eig leaves: of a
+// pair of conjugate eigenvalues the real parts in one column, the imaginary parts in the next. One
+// thread an element, striding over the matrix by the grid's width. Where the library has found no
+// eigenvalues any numbers are in their place: no column but those of the matrix is read.
+constexpr char kJoinKernel[] = R"(
+.visible .entry stride_join_vectors_$SIZE(
+  .param .u64 values, .param .u64 vectors, .param .u64 destination, .param .u64 order)
+{
+  .reg .pred %p<5>;
+  .reg .b32 %r<5>;
+  .reg .b64 %d<20>;
+  .reg .$TYPE %v<6>;
+  ld.param.u64 %d1, [values];
+  ld.param.u64 %d2, [vectors];
+  ld.param.u64 %d3, [destination];
+  ld.param.u64 %d4, [order];
+  cvta.to.global.u64 %d1, %d1;
+  cvta.to.global.u64 %d2, %d2;
+  cvta.to.global.u64 %d3, %d3;
+  mad.lo.s64 %d1, %d4, $SIZE, %d1;
+  mul.lo.s64 %d5, %d4, %d4;
+  sub.s64 %d13, %d4, 1;
+  mov.$TYPE %v5, $ZERO;
+  mov.u32 %r1, %ctaid.x;
+  mov.u32 %r2, %ntid.x;
+  mov.u32 %r3, %tid.x;
+  mov.u32 %r4, %nctaid.x;
+  mul.wide.u32 %d6, %r1, %r2;
+  cvt.u64.u32 %d7, %r3;
+  add.s64 %d6, %d6, %d7;
+  mul.wide.u32 %d7, %r4, %r2;
+loop:
+  setp.ge.s64 %p1, %d6, %d5;
+  @%p1 bra done;
+  div.s64 %d8, %d6, %d4;
+  mul.lo.s64 %d9, %d8, %d4;
+  sub.s64 %d9, %d6, %d9;
+  mad.lo.s64 %d10, %d9, $SIZE, %d1;
+  ld.global.$TYPE %v1, [%d10];
+  setp.lt.$TYPE %p2, %v1, %v5;
+  setp.gt.$TYPE %p3, %v1, %v5;
+  or.pred %p4, %p2, %p3;
+  sub.s64 %d11, %d9, 1;
+  max.s64 %d11, %d11, 0;
+  selp.b64 %d11, %d11, %d9, %p2;
+  add.s64 %d12, %d9, 1;
+  min.s64 %d12, %d12, %d13;
+  selp.b64 %d12, %d12, %d9, %p3;
+  mad.lo.s64 %d14, %d11, %d4, %d8;
+  mad.lo.s64 %d14, %d14, $SIZE, %d2;
+  ld.global.$TYPE %v2, [%d14];
+  mad.lo.s64 %d15, %d12, %d4, %d8;
+  mad.lo.s64 %d15, %d15, $SIZE, %d2;
+  ld.global.$TYPE %v3, [%d15];
+  neg.$TYPE %v4, %v3;
+  selp.$TYPE %v3, %v4, %v3, %p2;
+  selp.$TYPE %v3, %v3, %v5, %p4;
+  mad.lo.s64 %d16, %d6, $PAIR, %d3;
+  st.global.$TYPE [%d16], %v2;
+  st.global.$TYPE [%d16+$SIZE], %v3;
+  add.s64 %d6, %d6, %d7;
+  bra loop;
+done:
+  ret;
+}
+)";
+
+struct RealType {
+  const char *size, *pair, *type, *zero;
+};
+constexpr RealType kRealTypes[] = {{"4", "8", "f32", "0f00000000"},
+                                   {"8", "16", "f64", "0d0000000000000000"}};
+
+std::string FiniteEntry(std::string_view size) {
+  return absl::StrCat("stride_check_finite_", std::string(size));
+}
+std::string JoinEntry(std::string_view size) {
+  return absl::StrCat("stride_join_vectors_", std::string(size));
+}
+// The size of the dtype's real numbers.
+std::string RealSize(DType dtype) { return IsDoublePrecision(dtype) ? "8" : "4"; }
+
+// One thread an element, as far as the device has room for them.
+Grid GridOver(int64_t elements, const LaunchLimits& limits) {
+  Grid grid;
+  grid.block[0] = kThreads;
+  grid.grid[0] = static_cast<uint32_t>(
+      std::min<int64_t>((elements + kThreads - 1) / kThreads, 32ll * limits.num_multiprocessors));
+  return grid;
+}
+
 codegen::RoutineFault::Kind FaultKind(Request::Function function) {
   switch (function) {
     case Request::FUNCTION_CHOLESKY:
       return codegen::RoutineFault::kNotPositiveDefinite;
     case Request::FUNCTION_SVD:
     case Request::FUNCTION_EIGH:
+    case Request::FUNCTION_EIG:
       return codegen::RoutineFault::kNotConverged;
     case Request::FUNCTION_INVERSE:
     case Request::FUNCTION_SOLVE:
@@ -142,6 +277,7 @@ struct Linalg::Job {
   // Matrices in the library's order: the input, and what else the function makes.
   CUdeviceptr fault = 0, infos = 0, a = 0, b = 0, c = 0, vector = 0;
   Solver::Call call;            // notes what it finds
+  SolverWork second;            // what a second call needs
   CUdeviceptr unused_info = 0;  // of calls that cannot find anything
 
   int64_t m() const { return launch.m(); }
@@ -155,7 +291,18 @@ struct Linalg::Job {
   bool wide() const { return m() < n(); }
 };
 
-const char* Linalg::Ptx() { return kNoteKernel; }
+std::string Linalg::Ptx() {
+  std::string text = kNoteKernel;
+  for (const RealType& real : kRealTypes) {
+    for (const char* kernel : {kFiniteKernel, kJoinKernel}) {
+      absl::StrAppend(&text, absl::StrReplaceAll(kernel, {{"$SIZE", real.size},
+                                                          {"$PAIR", real.pair},
+                                                          {"$TYPE", real.type},
+                                                          {"$ZERO", real.zero}}));
+    }
+  }
+  return text;
+}
 
 absl::Status Linalg::Prepare(const Lowering& lowering) {
   if (prepared_) return absl::OkStatus();
@@ -165,16 +312,23 @@ absl::Status Linalg::Prepare(const Lowering& lowering) {
     solver_ = *std::move(solver);
   }
   wire::ModuleDescription description;
-  wire::KernelDescription* kernel = description.add_kernels();
-  kernel->set_entry(kNoteEntry);
-  kernel->set_symbol(kNoteEntry);
-  kernel->set_parameters_known(true);
-  for (int i = 0; i < 4; ++i) {
-    wire::Parameter* parameter = kernel->add_parameters();
-    parameter->set_offset(8 * i);
-    parameter->set_size(8);
+  auto add = [&](const std::string& entry, int num_parameters) {
+    wire::KernelDescription* kernel = description.add_kernels();
+    kernel->set_entry(entry);
+    kernel->set_symbol(entry);
+    kernel->set_parameters_known(true);
+    for (int i = 0; i < num_parameters; ++i) {
+      wire::Parameter* parameter = kernel->add_parameters();
+      parameter->set_offset(8 * i);
+      parameter->set_size(8);
+    }
+  };
+  add(kNoteEntry, 4);
+  for (const RealType& real : kRealTypes) {
+    add(FiniteEntry(real.size), 3);
+    add(JoinEntry(real.size), 4);
   }
-  auto module = KernelModule::Load(lowering.driver, kNoteKernel, description);
+  auto module = KernelModule::Load(lowering.driver, Ptx().c_str(), description);
   if (!module.ok()) return module.status();
   module_ = *std::move(module);
   prepared_ = true;
@@ -183,11 +337,6 @@ absl::Status Linalg::Prepare(const Lowering& lowering) {
 
 absl::Status Linalg::Lower(const Lowering& lowering, const Request& launch,
                            codegen::RoutineFault* fault) {
-  // cuSOLVER's cusolverDnXgeev reads past its memory here (CUDA 13.0).
-  if (launch.function() == Request::FUNCTION_EIG) {
-    return absl::UnimplementedError(
-        "eigenvalues of general matrices (Linalg.FUNCTION_EIG) on a GPU; the CPU device has them");
-  }
   auto shape = codegen::ReadLinalg(launch);
   if (!shape.ok()) return shape.status();
   Job job{lowering, launch, *std::move(shape)};
@@ -222,7 +371,7 @@ absl::Status Linalg::ReserveScratch(Job& job) {
   // Any array of the dtype, which the library does not read.
   const CUdeviceptr sample = job.inputs[0];
   uint64_t a = Bytes(m, n, item), b = 0, c = 0, vector = 0;
-  absl::StatusOr<SolverWork> work = SolverWork(), more = SolverWork();
+  absl::StatusOr<SolverWork> work = SolverWork(), second = SolverWork();
   if (m > 0 && n > 0) {
     switch (job.launch.function()) {
       case Request::FUNCTION_CHOLESKY:
@@ -233,7 +382,7 @@ absl::Status Linalg::ReserveScratch(Job& job) {
         a = Bytes(m, std::max(n, columns), item);
         vector = Bytes(job.least(), 1, item);
         work = solver_->QrWork(dtype, m, n, sample);
-        if (columns > 0) more = solver_->QWork(dtype, m, columns, job.least(), sample);
+        if (columns > 0) second = solver_->QWork(dtype, m, columns, job.least(), sample);
         break;
       }
       case Request::FUNCTION_SVD: {
@@ -249,6 +398,12 @@ absl::Status Linalg::ReserveScratch(Job& job) {
       case Request::FUNCTION_EIGH:
         work = solver_->EighWork(dtype, !values_only, upper, n, sample);
         break;
+      case Request::FUNCTION_EIG:
+        // The library's eigenvectors, and of a real matrix its eigenvalues' parts.
+        if (!values_only) b = a;
+        if (!IsComplex(dtype)) vector = Bytes(n, 2, item);
+        work = solver_->EigWork(dtype, !values_only, n, sample);
+        break;
       case Request::FUNCTION_INVERSE:
       case Request::FUNCTION_SOLVE:
         b = Bytes(n, job.launch.function() == Request::FUNCTION_SOLVE ? job.launch.k() : n, item);
@@ -259,15 +414,16 @@ absl::Status Linalg::ReserveScratch(Job& job) {
     }
   }
   if (!work.ok()) return work.status();
-  if (!more.ok()) return more.status();
-  job.call.size = {std::max(work->device_bytes, more->device_bytes),
-                   std::max(work->host_bytes, more->host_bytes)};
+  if (!second.ok()) return second.status();
+  job.call.need = *work;
+  job.call.work_bytes = std::max(work->device_bytes(), second->device_bytes());
+  job.second = *second;
   Layout layout;
   const uint64_t fault_at = layout.Add(kFaultBytes), unused_at = layout.Add(sizeof(int));
   const uint64_t infos_at = layout.Add(Bytes(job.shape.num_matrices, 1, sizeof(int)));
   const uint64_t cleared = layout.size();
   const uint64_t a_at = layout.Add(a), b_at = layout.Add(b), c_at = layout.Add(c),
-                 vector_at = layout.Add(vector), work_at = layout.Add(job.call.size.device_bytes);
+                 vector_at = layout.Add(vector), work_at = layout.Add(job.call.work_bytes);
   auto scratch = job.lowering.scratch.Reserve(layout.size());
   if (!scratch.ok()) return scratch.status();
   job.fault = *scratch + fault_at;
@@ -309,6 +465,8 @@ absl::Status Linalg::RunMatrix(Job& job, int64_t index) {
       return Svd(job);
     case Request::FUNCTION_EIGH:
       return Eigh(job);
+    case Request::FUNCTION_EIG:
+      return Eig(job);
     case Request::FUNCTION_LU:
       return Lu(job);
     default:
@@ -362,6 +520,7 @@ absl::Status Linalg::Qr(Job& job) {
   if (!s.ok()) return s;
   s = CopyOut(job, job.a, job.m(), values_only ? 0 : 1, 0, job.n());
   if (!s.ok() || values_only) return s;
+  call.need = job.second;
   s = solver_->Q(dtype, job.m(), job.columns(), job.least(), job.a, job.vector, call);
   return s.ok() ? CopyOut(job, job.a, job.m(), 0) : s;
 }
@@ -401,6 +560,49 @@ absl::Status Linalg::Eigh(Job& job) {
   return s.ok() && vectors ? CopyOut(job, job.a, job.n(), 1) : s;
 }
 
+absl::StatusOr<bool> Linalg::IsFinite(Job& job) {
+  absl::StatusOr<Kernel*> kernel = module_.Find(FiniteEntry(RealSize(job.shape.dtype)));
+  if (!kernel.ok()) return kernel.status();
+  uint64_t numbers = job.a, info = job.call.info;
+  int64_t count = job.n() * job.n() * (IsComplex(job.shape.dtype) ? 2 : 1);
+  void* parameters[] = {&numbers, &count, &info};
+  absl::Status launched = Launch(job.lowering.driver, job.lowering.stream, **kernel,
+                                 GridOver(count, job.lowering.limits), absl::MakeSpan(parameters));
+  if (!launched.ok()) return launched;
+  int found = 0;
+  STRIDE_CUDA_RETURN(
+      job.lowering.driver.cuMemcpyDtoHAsync(&found, info, sizeof(found), job.lowering.stream),
+      "fetching whether a matrix is finite");
+  STRIDE_CUDA_RETURN(job.lowering.driver.cuStreamSynchronize(job.lowering.stream),
+                     "awaiting whether a matrix is finite");
+  return found == 0;
+}
+
+absl::Status Linalg::Eig(Job& job) {
+  const bool vectors = !job.launch.values_only(), is_complex = IsComplex(job.shape.dtype);
+  if (absl::Status s = CopyIn(job, 0, job.a); !s.ok()) return s;
+  // The library iterates on the host: numbers that are not finite may keep it for ever.
+  absl::StatusOr<bool> finite = IsFinite(job);
+  if (!finite.ok()) return finite.status();
+  if (!*finite) return absl::OkStatus();
+  absl::Status s =
+      solver_->Eig(job.shape.dtype, vectors, job.n(), job.a, is_complex ? job.out[0] : job.vector,
+                   vectors ? job.b : 0, job.call);
+  if (!s.ok()) return s;
+  if (is_complex) return vectors ? CopyOut(job, job.b, job.n(), 1) : absl::OkStatus();
+  // All real parts, then all imaginary ones, become pairs.
+  const GatherSource pairs{job.vector, job.n(), 2, 1, 1, job.n(), 0};
+  s = gather_.Run(job.lowering, pairs, job.item, job.out[0]);
+  if (!s.ok() || !vectors) return s;
+  absl::StatusOr<Kernel*> kernel = module_.Find(JoinEntry(RealSize(job.shape.dtype)));
+  if (!kernel.ok()) return kernel.status();
+  uint64_t values = job.vector, packed = job.b, to = job.out[1];
+  int64_t order = job.n();
+  void* parameters[] = {&values, &packed, &to, &order};
+  return Launch(job.lowering.driver, job.lowering.stream, **kernel,
+                GridOver(order * order, job.lowering.limits), absl::MakeSpan(parameters));
+}
+
 absl::Status Linalg::Solve(Job& job) {
   const DType dtype = job.shape.dtype;
   const bool inverse = job.launch.function() == Request::FUNCTION_INVERSE;
@@ -427,7 +629,7 @@ absl::Status Linalg::NoteFaults(Job& job) {
   absl::StatusOr<Kernel*> kernel = module_.Find(kNoteEntry);
   if (!kernel.ok()) return kernel.status();
   Grid grid;
-  grid.block[0] = kNoteThreads;
+  grid.block[0] = kThreads;
   uint64_t infos = job.infos, fault = job.fault, kind = FaultKind(job.launch.function());
   int64_t count = job.shape.num_matrices;
   void* parameters[] = {&infos, &count, &fault, &kind};

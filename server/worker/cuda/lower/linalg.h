@@ -1,8 +1,10 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "server/wire/plan.pb.h"
 #include "server/worker/codegen/linalg_shape.h"
 #include "server/worker/codegen/routine_fault.h"
@@ -22,8 +24,8 @@ class Linalg {
   absl::Status Lower(const Lowering& lowering, const wire::LinalgLaunch& launch,
                      codegen::RoutineFault* fault);
 
-  // The text of the kernel that notes a fault; for tests.
-  static const char* Ptx();
+  // The text of all kernels; for tests.
+  static std::string Ptx();
 
  private:
   struct Job;
@@ -34,6 +36,9 @@ class Linalg {
   absl::Status Qr(Job& job);
   absl::Status Svd(Job& job);
   absl::Status Eigh(Job& job);
+  absl::Status Eig(Job& job);
+  // Whether all elements of the copy are finite. Waits for the stream; notes it if they are not.
+  absl::StatusOr<bool> IsFinite(Job& job);
   absl::Status Solve(Job& job);
   absl::Status Lu(Job& job);
   // A matrix into the library's order, or back.

@@ -4,35 +4,36 @@
 
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "server/store/dtype.h"
 #include "server/worker/cuda/driver.h"
+#include "server/worker/cuda/lower/solver_work.h"
 
 namespace stride::cuda {
-
-// Memory that one call of the library works in.
-struct SolverWork {
-  uint64_t device_bytes = 0;
-  uint64_t host_bytes = 0;
-};
 
 // cuSOLVER's dense routines, opened at run time. Matrices are column-major without gaps, of
 // float32, float64, complex64 or complex128. Calls enqueue on the stream; some wait for the device
 // in between. Each writes an int to `info` on the device: 0, or above 0 what it found in the data.
-// The ...Work functions tell what memory the call needs; `sample` is any array of the dtype on the
-// device. Not thread-safe.
+// The ...Work functions ask the library what memory the call of the same arguments needs; the call
+// is refused without it. `sample` is any array of the dtype on the device. Not thread-safe.
 class Solver {
  public:
   // Opens the library: UNIMPLEMENTED when it is not installed. Makes its handle, which takes long.
   static absl::StatusOr<std::unique_ptr<Solver>> Open(const Driver& driver, CUstream stream);
+  // The same with the functions that `find` returns; null: the library has no such function.
+  static absl::StatusOr<std::unique_ptr<Solver>> Create(const Driver& driver, CUstream stream,
+                                                        absl::FunctionRef<void*(const char*)> find);
   ~Solver();
 
   // Where a call works and reports.
   struct Call {
+    SolverWork need;  // of the same routine and arguments
     CUdeviceptr work = 0;
-    SolverWork size;
+    uint64_t work_bytes = 0;  // at `work`
     CUdeviceptr info = 0;
   };
 
@@ -43,13 +44,14 @@ class Solver {
   absl::StatusOr<SolverWork> LuWork(DType dtype, int64_t m, int64_t n, CUdeviceptr sample);
   absl::Status Lu(DType dtype, int64_t m, int64_t n, CUdeviceptr a, CUdeviceptr pivots,
                   const Call& call);
+  // Takes no work memory.
   absl::Status SolveByLu(DType dtype, int64_t n, int64_t num_right, CUdeviceptr lu,
                          CUdeviceptr pivots, CUdeviceptr b, CUdeviceptr info);
 
   absl::StatusOr<SolverWork> QrWork(DType dtype, int64_t m, int64_t n, CUdeviceptr sample);
   absl::Status Qr(DType dtype, int64_t m, int64_t n, CUdeviceptr a, CUdeviceptr tau,
                   const Call& call);
-  // Q's first columns, in place of the reflectors that Qr left.
+  // Q's first columns, in place of the reflectors that Qr left. Counts in 32 bits.
   absl::StatusOr<SolverWork> QWork(DType dtype, int64_t m, int64_t columns, int64_t num_reflectors,
                                    CUdeviceptr sample);
   absl::Status Q(DType dtype, int64_t m, int64_t columns, int64_t num_reflectors, CUdeviceptr a,
@@ -67,10 +69,22 @@ class Solver {
   absl::Status Eigh(DType dtype, bool vectors, bool upper, int64_t n, CUdeviceptr a, CUdeviceptr w,
                     const Call& call);
 
+  // Of any square matrix, which is lost. `right`: right eigenvectors, unless 0. Of a real matrix
+  // all results are real: `w` has all real parts, then all imaginary parts; of a pair of conjugate
+  // eigenvalues `right` has the real parts in one column, the imaginary parts in the next.
+  // UNIMPLEMENTED where the library has no cusolverDnXgeev (before CUDA 12.8).
+  absl::StatusOr<SolverWork> EigWork(DType dtype, bool vectors, int64_t n, CUdeviceptr sample);
+  absl::Status Eig(DType dtype, bool vectors, int64_t n, CUdeviceptr a, CUdeviceptr w,
+                   CUdeviceptr right, const Call& call);
+
  private:
   struct Functions;
   Solver(const Driver& driver, CUstream stream, std::unique_ptr<Functions> functions);
   absl::Status Start();
+  // `run(WorkPlaces)` calls the library, once it is certain that the call has what it needs.
+  template <typename Run>
+  absl::Status RunIn(const Call& call, const SolverRoutine& routine, std::string_view doing,
+                     Run run);
   // Memory that stays while calls that were given it may still run.
   void* HostWork(uint64_t bytes);
 

@@ -19,12 +19,16 @@ TEST(LibraryPtxTest, FourierTransformsHaveTheirCopiesAndScales) {
   EXPECT_EQ((*kernels)[4].parameters.size(), 3u);
 }
 
-TEST(LibraryPtxTest, LinearAlgebraNotesItsFaults) {
+TEST(LibraryPtxTest, LinearAlgebraNotesItsFaultsAndJoinsEigenvectors) {
   auto kernels = ReadPtx(Linalg::Ptx());
   ASSERT_TRUE(kernels.ok()) << kernels.status();
-  ASSERT_EQ(kernels->size(), 1u);
+  ASSERT_EQ(kernels->size(), 5u);
   EXPECT_EQ((*kernels)[0].symbol, "stride_note_info");
   EXPECT_EQ((*kernels)[0].parameters.size(), 4u);
+  EXPECT_EQ((*kernels)[1].symbol, "stride_check_finite_4");
+  EXPECT_EQ((*kernels)[1].parameters.size(), 3u);
+  EXPECT_EQ((*kernels)[4].symbol, "stride_join_vectors_8");
+  EXPECT_EQ((*kernels)[4].parameters.size(), 4u);
 }
 
 }  // namespace

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/store/dtype.h"
+
+namespace stride::cuda {
+
+// One routine of a library for matrices of one kind: what its need of work memory depends on.
+struct SolverRoutine {
+  std::string_view name;  // of a literal
+  DType dtype = DType::kFloat64;
+  int64_t m = 0, n = 0, k = 0;
+  char vectors = 'N';
+  bool upper = false;
+
+  bool operator==(const SolverRoutine& other) const {
+    return name == other.name && dtype == other.dtype && m == other.m && n == other.n &&
+           k == other.k && vectors == other.vectors && upper == other.upper;
+  }
+};
+
+// Work memory that a library has asked for, for one routine. There is no other way to make one than
+// to ask, and a size is read only after the library has written it.
+class SolverWork {
+ public:
+  // Of no routine: no call takes it.
+  SolverWork() = default;
+
+  // `ask(size_t* device_bytes, size_t* host_bytes)` calls the library and returns a status.
+  // INTERNAL when the library reports success and leaves a size unwritten.
+  template <typename Ask>
+  static absl::StatusOr<SolverWork> AskFor(const SolverRoutine& routine, Ask ask) {
+    SolverWork work;
+    work.routine_ = routine;
+    absl::Status asked = ask(&work.device_bytes_, &work.host_bytes_);
+    if (asked.ok()) asked = work.CheckWritten();
+    if (!asked.ok()) return asked;
+    return work;
+  }
+
+  size_t device_bytes() const { return routine_.name.empty() ? 0 : device_bytes_; }
+  size_t host_bytes() const { return routine_.name.empty() ? 0 : host_bytes_; }
+
+  // That a call of `routine` may work in `given_bytes` bytes of device memory at `address`.
+  // INTERNAL when the library was not asked about this routine, or is given less than it asked for.
+  absl::Status CheckGiven(const SolverRoutine& routine, uint64_t address,
+                          uint64_t given_bytes) const;
+
+ private:
+  // No library asks for so much.
+  static constexpr size_t kUnwritten = ~size_t{0};
+
+  absl::Status CheckWritten() const;
+
+  SolverRoutine routine_;
+  size_t device_bytes_ = kUnwritten;
+  size_t host_bytes_ = kUnwritten;
+};
+
+}  // namespace stride::cuda
