@@ -47,9 +47,9 @@ __array_api_version__ = "2025.12"
 # In a form that type checkers read: what a typed package imports is its own business unless it says so.
 __all__ = [
     "Array", "Device", "DeviceSample", "Global", "Kernel", "RawKernel", "RawModule", "Session", "Sharding", "Struct", "abi", "aio", "asnumpy", "atomic",
-    "blockDim", "blockIdx", "bool", "complex128", "complex64", "connect", "cuda", "current_session", "e", "fft", "float16", "float32", "float64", "grid",
+    "blockDim", "blockIdx", "bool", "complex128", "complex64", "connect", "cuda", "current_session", "devices", "e", "fft", "float16", "float32", "float64", "grid",
     "gridDim", "gridsize", "guvectorize", "inf", "int16", "int32", "int64", "int8", "jit", "kernel", "linalg", "local", "nan", "newaxis", "pi", "random",
-    "reshard", "shared", "syncthreads", "syncwarp", "threadIdx", "uint16", "uint32", "uint64", "uint8", "vectorize", "vmap"]
+    "reshard", "shared", "show_config", "syncthreads", "syncwarp", "threadIdx", "uint16", "uint32", "uint64", "uint8", "vectorize", "vmap"]
 __all__ += _creation.__all__
 __all__ += _elementwise.__all__
 __all__ += _errors.__all__
