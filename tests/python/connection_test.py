@@ -419,14 +419,24 @@ class ConnectionTest(client_case.ClientCase):
         with st.connect(self.daemon.address, local=client_case.LOCAL) as session:
             large = st.asarray(np.zeros(1 << 20)) + 0
             large[st.asarray([1 << 30]) + 0] = 1.0
-            errors = [failing(lambda: st.load("none")), failing(lambda: st.job("none")), failing(lambda: list(session.watch_devices(names=["devices/none"]))),
-                      failing(large.to_numpy), failing(lambda: st.Module("no code")), failing(lambda: (st.ones(2)[st.asarray([4]) + 0]).tolist()),
-                      failing(lambda: st.sum(st.ones(2), axis=3)), failing(lambda: list(st.Job(session, job_service_pb2.Job(name="tenants/default/jobs/x")).watch()))]
+            errors = [
+                failing(lambda: st.load("none")),
+                failing(lambda: st.job("none")),
+                failing(lambda: list(session.watch_devices(names=["devices/none"]))),
+                failing(large.to_numpy),
+                failing(lambda: st.Module("no code")),
+                failing(lambda: (st.ones(2)[st.asarray([4]) + 0]).tolist()),
+                failing(lambda: st.sum(st.ones(2), axis=3)),
+                failing(lambda: list(st.Job(session, job_service_pb2.Job(name="tenants/default/jobs/x")).watch())),
+            ]
         errors.append(failing(lambda: session.devices()))
         for error in errors:
             with self.subTest(error=error):
                 again = pickle.loads(pickle.dumps(error))
-                self.assertEqual((type(again), str(again), again.reason, again.fields), (type(error), str(error), error.reason, error.fields))
+                self.assertEqual(
+                    (type(again), str(again), again.reason, again.fields),
+                    (type(error), str(error), error.reason, error.fields),
+                )
                 seen = error
                 while seen is not None:
                     self.assertNotIsInstance(seen, grpc.RpcError)
@@ -449,7 +459,9 @@ class ConnectionTest(client_case.ClientCase):
 
     def test_an_array_that_never_fits(self):
         """No time is named after which it would."""
-        with st.connect(self.daemon.address, local=client_case.LOCAL), self.assertRaises(st.ResourceExhausted) as raised:
+        with st.connect(self.daemon.address, local=client_case.LOCAL), self.assertRaises(
+            st.ResourceExhausted
+        ) as raised:
             x = st.zeros(1 << 40)
             x[0] = 1.0
             x[1].item()

@@ -1,4 +1,5 @@
-"""Random writes in place beside NumPy: what NumPy accepts gives the same elements, and what it refuses fails here with the same kind of error, at the line or
+"""Random writes in place beside NumPy: what NumPy accepts gives the same elements, and what it refuses fails here with
+the same kind of error, at the line or
 at the next read of the array. Nothing is lost without an error. Seeds are fixed."""
 
 import random
@@ -59,7 +60,9 @@ class Case:
         """Of integers; sometimes one is out of range."""
         rng = self.rng
         shape = shape if shape is not None else rng.choice(((0,), (1,), (2,), (3,), (3,), (2, 2)))
-        values = np.array([rng.randrange(-extent, extent) if extent else 0 for _ in range(int(np.prod(shape)))], np.int64).reshape(shape)
+        values = np.array(
+            [rng.randrange(-extent, extent) if extent else 0 for _ in range(int(np.prod(shape)))], np.int64
+        ).reshape(shape)
         if values.size and self.fault == "bounds" and rng.random() < 0.7:
             values.flat[rng.randrange(values.size)] = extent + rng.randrange(2)
         return values
@@ -69,7 +72,9 @@ class Case:
 
     def slice(self):
         rng = self.rng
-        return slice(*(rng.choice((None, None, -3, -1, 0, 1, 2, 5)) for _ in range(2)), rng.choice((None, 1, 2, -1, -2)))
+        return slice(
+            *(rng.choice((None, None, -3, -1, 0, 1, 2, 5)) for _ in range(2)), rng.choice((None, 1, 2, -1, -2))
+        )
 
     def key(self):
         """An index of the target, right but for bounds and, sometimes, the number of its parts."""
@@ -167,7 +172,9 @@ class Case:
             value = 3
 
         def run(module, array, give):
-            getattr(module, name).at(array, tuple(self.given(one, i, give) for i, one in enumerate(key)), self.given(value, 5, give))
+            getattr(module, name).at(
+                array, tuple(self.given(one, i, give) for i, one in enumerate(key)), self.given(value, 5, give)
+            )
 
         return f"{name}.at(x, {key!r}, {value!r})", run
 

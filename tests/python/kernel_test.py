@@ -308,7 +308,12 @@ class KernelTest(client_case.ClientCase):
     def test_a_launch_that_never_ran_fails_the_next_read(self):
         """Of its arrays, of views and bases of these, and of what is computed from them."""
         broken = st.RawKernel('extern "C" __global__ void f(float* x) { x[0] = nothing; }', "f")
-        for use in (lambda x, view: x.tolist(), lambda x, view: view.tolist(), lambda x, view: float(st.sum(x)), lambda x, view: (view + 1).tolist()):
+        for use in (
+            lambda x, view: x.tolist(),
+            lambda x, view: view.tolist(),
+            lambda x, view: float(st.sum(x)),
+            lambda x, view: (view + 1).tolist(),
+        ):
             for of_view in (False, True):
                 x = st.asarray(np.zeros(4, np.float32)) + np.float32(0)
                 view = x[:2]

@@ -44,7 +44,11 @@ class StubsTest(unittest.TestCase):
         self.assertEqual(len(set(stride.__all__)), len(stride.__all__))
         for file in (stride, stride._errors):
             for node in ast.walk(ast.parse(pathlib.Path(file.__file__).read_text())):
-                written = node.value if isinstance(node, (ast.Assign, ast.AugAssign)) and "__all__" in ast.unparse(node).split("=")[0] else None
+                written = (
+                    node.value
+                    if isinstance(node, (ast.Assign, ast.AugAssign)) and "__all__" in ast.unparse(node).split("=")[0]
+                    else None
+                )
                 is_list = isinstance(written, ast.List) and all(isinstance(one, ast.Constant) for one in written.elts)
                 self.assertTrue(written is None or is_list or ast.unparse(written).endswith(".__all__"))
         stub = ast.parse(pathlib.Path(_elementwise.__file__).with_suffix(".pyi").read_text())

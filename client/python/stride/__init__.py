@@ -5,8 +5,8 @@
         x = st.arange(1_000_000, dtype=st.float32)
         print(float(st.sum(st.cos(x) ** 2 + st.sin(x) ** 2)))
 
-The module is an array API namespace (2025.12). Operations record themselves; reading a value computes it, in one round trip.
-Long ones that fuse with nothing, such as products of large matrices, begin as soon as they are recorded."""
+The module is an array API namespace (2025.12). Operations record themselves; reading a value computes it, in one round
+trip. Long ones that fuse with nothing, such as products of large matrices, begin as soon as they are recorded."""
 
 import math as _math
 
@@ -14,7 +14,19 @@ import numpy as _numpy
 from numpy import (bool, complex64, complex128, float16, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32,  # noqa: A004
                    uint64)
 
-from stride import _creation, _dtypes, _elementwise, _errors, _functions, _inspection, _linear_algebra, _manipulation, _named, _reductions, _routines
+from stride import (
+    _creation,
+    _dtypes,
+    _elementwise,
+    _errors,
+    _functions,
+    _inspection,
+    _linear_algebra,
+    _manipulation,
+    _named,
+    _reductions,
+    _routines,
+)
 from stride import aio, fft, linalg, random
 from stride._about import devices, show_config
 from stride._array import Array
@@ -46,10 +58,13 @@ __array_api_version__ = "2025.12"
 
 # In a form that type checkers read: what a typed package imports is its own business unless it says so.
 __all__ = [
-    "Array", "Device", "DeviceSample", "Global", "Kernel", "RawKernel", "RawModule", "Session", "Sharding", "Struct", "abi", "aio", "asnumpy", "atomic",
-    "blockDim", "blockIdx", "bool", "complex128", "complex64", "connect", "cuda", "current_session", "devices", "e", "fft", "float16", "float32", "float64", "grid",
-    "gridDim", "gridsize", "guvectorize", "inf", "int16", "int32", "int64", "int8", "jit", "kernel", "linalg", "local", "nan", "newaxis", "pi", "random",
-    "reshard", "shared", "show_config", "syncthreads", "syncwarp", "threadIdx", "uint16", "uint32", "uint64", "uint8", "vectorize", "vmap"]
+    "Array", "Device", "DeviceSample", "Global", "Kernel", "RawKernel", "RawModule", "Session", "Sharding",
+    "Struct", "abi", "aio", "asnumpy", "atomic", "blockDim", "blockIdx", "bool", "complex128", "complex64",
+    "connect", "cuda", "current_session", "devices", "e", "fft", "float16", "float32", "float64", "grid", "gridDim",
+    "gridsize", "guvectorize", "inf", "int16", "int32", "int64", "int8", "jit", "kernel", "linalg", "local", "nan",
+    "newaxis", "pi", "random", "reshard", "shared", "show_config", "syncthreads", "syncwarp", "threadIdx", "uint16",
+    "uint32", "uint64", "uint8", "vectorize", "vmap",
+]
 __all__ += _creation.__all__
 __all__ += _elementwise.__all__
 __all__ += _errors.__all__

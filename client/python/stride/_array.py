@@ -14,7 +14,14 @@ if TYPE_CHECKING:
 
 _SCALARS = (bool, int, float, complex, np.generic)
 # What makes an object of another library one that computes with arrays itself.
-_ARRAY_LIKE = ("__array_ufunc__", "__array__", "__array_namespace__", "__array_priority__", "__dlpack__", "__cuda_array_interface__")
+_ARRAY_LIKE = (
+    "__array_ufunc__",
+    "__array__",
+    "__array_namespace__",
+    "__array_priority__",
+    "__dlpack__",
+    "__cuda_array_interface__",
+)
 
 
 class Array(NumpyMethods):
@@ -215,7 +222,8 @@ class Array(NumpyMethods):
         return format(self.item(), spec) if spec and self.size == 1 else format(str(self), spec)
 
     def __hash__(self) -> int:
-        """A number's, of an array without axes: `x[0]` is a key as NumPy's scalars are. It must not be written while it is one."""
+        """A number's, of an array without axes: `x[0]` is a key as NumPy's scalars are. It must not be written while it
+        is one."""
         if self.shape:
             raise TypeError("an array is not hashable; only one without axes is, as its number")
         return hash(self.item())
@@ -390,7 +398,9 @@ def _text(array: Array, separator: str, prefix: str) -> str:
     for axis, extent in enumerate(array.shape):
         if extent > 2 * edge + 1:  # one more stands for what is left out
             before = (slice(None),) * axis
-            edges = _manipulation.concat([edges[(*before, slice(0, edge + 1))], edges[(*before, slice(extent - edge, None))]], axis=axis)
+            edges = _manipulation.concat(
+                [edges[(*before, slice(0, edge + 1))], edges[(*before, slice(extent - edge, None))]], axis=axis
+            )
     return np.array2string(edges._read(), separator=separator, prefix=prefix, threshold=0)
 
 
@@ -418,14 +428,17 @@ def _operand(array: Array, other):
 
 
 def host_array(anything) -> np.ndarray:
-    """What NumPy takes for an array: where everything that is not the service's comes in. Arrays of the service within lists are read."""
+    """What NumPy takes for an array: where everything that is not the service's comes in. Arrays of the service within
+    lists are read."""
     if isinstance(anything, (list, tuple)):
         from stride import _creation
 
         return _creation.from_sequence(anything)
     if isinstance(anything, np.ma.MaskedArray):
-        raise _errors.DataTypeMismatch("a masked array is not taken in, since the service has no masks and what is masked would count; give "
-                                       "`x.filled(value)`, or `x.data` and `where=~x.mask`")
+        raise _errors.DataTypeMismatch(
+            "a masked array is not taken in, since the service has no masks and what is masked would count; give "
+            "`x.filled(value)`, or `x.data` and `where=~x.mask`"
+        )
     return np.asarray(anything)
 
 

@@ -31,8 +31,11 @@ def number_of(value, name: str):
     """A bound or a step: a number, or an array without axes, such as reductions give."""
     if isinstance(value, (Array, np.ndarray)):
         if value.ndim:
-            raise _errors.Unimplemented(f"{name} is a number or an array without axes here, not an array of shape {value.shape}",
-                                        reason="NOT_IMPLEMENTED", metadata={"feature": name})
+            raise _errors.Unimplemented(
+                f"{name} is a number or an array without axes here, not an array of shape {value.shape}",
+                reason="NOT_IMPLEMENTED",
+                metadata={"feature": name},
+            )
         return host_array(value)[()]
     if not isinstance(value, _SCALARS):
         raise TypeError(f"{name} is a number, not {type(value).__name__}")
@@ -224,7 +227,11 @@ def asarray(obj, /, *, dtype=None, device: Optional[str] = None, copy: Optional[
     if isinstance(obj, (list, tuple)):
         obj = from_sequence(obj, dtype)
     elif not isinstance(obj, np.ndarray):
-        obj = _from_other(obj) if dtype is None or hasattr(obj, "__array__") or hasattr(obj, "__dlpack__") else np.asarray(obj, dtype)
+        obj = (
+            _from_other(obj)
+            if dtype is None or hasattr(obj, "__array__") or hasattr(obj, "__dlpack__")
+            else np.asarray(obj, dtype)
+        )
     obj = host_array(obj)
     if dtype is not None:
         obj = obj.astype(dtype, copy=False)

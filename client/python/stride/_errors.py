@@ -166,7 +166,8 @@ _BY_REASON = {
     "KERNEL_FAULT": KernelFault, "DEVICE_MEMORY": DeviceMemoryError, "QUOTA": QuotaExceeded, "LINEAR_ALGEBRA": LinAlgError,
 }
 _HINTS = {
-    "SESSION_NOT_FOUND": ". The daemon has been restarted, or the session was idle for too long: its arrays are lost. Connect again with stride.connect()",
+    "SESSION_NOT_FOUND": ". The daemon has been restarted, or the session was idle for too long: its arrays are lost. "
+    "Connect again with stride.connect()"
 }
 _CODE_NAMES = {code.value[0]: code.name for code in grpc.StatusCode}
 
@@ -187,7 +188,8 @@ def from_status(status, origin: str = "") -> StrideError:
 
 
 def from_rpc(error: grpc.RpcError) -> StrideError:
-    """The exception for a call that failed. Raised behind the handler, not within: the call, which has locks, would be its context, which pickles take along."""
+    """The exception for a call that failed. Raised behind the handler, not within: the call, which has locks, would be
+    its context, which pickles take along."""
     for key, value in error.trailing_metadata() or ():
         if key == "grpc-status-details-bin":
             status = status_pb2.Status.FromString(value)
@@ -200,8 +202,11 @@ def from_rpc(error: grpc.RpcError) -> StrideError:
 
 
 def connection_lost(why: str) -> Unavailable:
-    return Unavailable(f"The connection to the daemon is lost ({why}). Arrays of a daemon that has ended are lost with it; once one serves again, "
-                       "connect again with stride.connect()")
+    return Unavailable(
+        f"The connection to the daemon is lost ({why}). Arrays of a daemon that has ended are lost with it; "
+        "once one serves again, "
+        "connect again with stride.connect()"
+    )
 
 
 def call(method, *arguments, **options):
@@ -223,6 +228,31 @@ def replies(stream):
     raise failure
 
 
-__all__ = ["Aborted", "AlreadyExists", "AxisError", "Cancelled", "CompileError", "DataLoss", "DataTypeMismatch", "DeadlineExceeded", "DeviceMemoryError",
-           "ExpressionError", "FailedPrecondition", "Internal", "InvalidArgument", "KernelFault", "LinAlgError", "NotFound", "OutOfRange", "PermissionDenied",
-           "QuotaExceeded", "ResourceExhausted", "ShapeMismatch", "StrideError", "TracingError", "Unauthenticated", "Unavailable", "Unimplemented"]
+__all__ = [
+    "Aborted",
+    "AlreadyExists",
+    "AxisError",
+    "Cancelled",
+    "CompileError",
+    "DataLoss",
+    "DataTypeMismatch",
+    "DeadlineExceeded",
+    "DeviceMemoryError",
+    "ExpressionError",
+    "FailedPrecondition",
+    "Internal",
+    "InvalidArgument",
+    "KernelFault",
+    "LinAlgError",
+    "NotFound",
+    "OutOfRange",
+    "PermissionDenied",
+    "QuotaExceeded",
+    "ResourceExhausted",
+    "ShapeMismatch",
+    "StrideError",
+    "TracingError",
+    "Unauthenticated",
+    "Unavailable",
+    "Unimplemented",
+]

@@ -159,7 +159,9 @@ class Ufunc(_Defined):
         types = [a.dtype] if unary else [a.dtype, value.type if type(value) is Number else value.dtype]
         result = self._choose(types, None).outputs[0]
         if not np.can_cast(result, a.dtype, "same_kind"):
-            raise _errors.DataTypeMismatch(f"{self.__name__}.at: {result} is not cast to {a.dtype}", reason="DATA_TYPE_MISMATCH")
+            raise _errors.DataTypeMismatch(
+                f"{self.__name__}.at: {result} is not cast to {a.dtype}", reason="DATA_TYPE_MISMATCH"
+            )
         apply_at(self.__name__, a, indices, value)
 
 

@@ -38,7 +38,8 @@ class Buffer:
 
 
 class FrozenStrides(tuple):
-    """Of what is for reading, and of its views: broadcast arrays, of which one element stands in several places, and what is a view in NumPy and may be a
+    """Of what is for reading, and of its views: broadcast arrays, of which one element stands in several places, and
+    what is a view in NumPy and may be a
     copy here, so that a write would be lost."""
 
     __slots__ = ()
@@ -308,7 +309,9 @@ def elementwise(name: str, inputs: tuple) -> Node:
             types.append(one.type)
     loop, dtype = _inference.elementwise(name, *types)
     if int in types:
-        inputs = tuple([_fitting(name, one, loop) if type(one) is Number and one.type is int else one for one in inputs])
+        inputs = tuple(
+            [_fitting(name, one, loop) if type(one) is Number and one.type is int else one for one in inputs]
+        )
     if name == "power" and loop.kind == "i":
         _check_exponent(inputs[1])
     node = Node(session, shape, dtype, name, inputs, caller())
@@ -346,7 +349,9 @@ def _fitting(name: str, number: Number, loop: np.dtype) -> Number:
     value = number.value
     if loop.kind in "iu":
         if name in _COMPARISONS and not -(2**63) <= value < 2**64:
-            return Number(float("inf") if value > 0 else float("-inf"))  # which compares with each integer as the value does
+            return Number(
+                float("inf") if value > 0 else float("-inf")
+            )  # which compares with each integer as the value does
         check_range(name, value, loop)
     elif loop.kind == "b":
         check_range(name, value, np.dtype(np.int64))
@@ -399,7 +404,8 @@ def _limits(dtype: np.dtype) -> Tuple[int, int]:
 
 
 def write_in_place(node: Node, make: Callable[["Flush"], pb.Operation]) -> None:
-    """Sends the operation `make(flush)`, whose output is the array of `node`, after everything recorded: that reads the elements as they were. What it writes
+    """Sends the operation `make(flush)`, whose output is the array of `node`, after everything recorded: that reads the
+    elements as they were. What it writes
     next to it is told by the next read; what is wrong with shapes and types the caller has found out."""
     session, origin = node.session, caller()
     session._settle()
@@ -463,7 +469,8 @@ class Flush:
 
     def add(self, operation: pb.Operation, origin, launch=None, written=()) -> pb.Operation:
         """`launch`: the kernel's identity for CommandStream.launched. The daemon answers its first launch when it is done, and the
-        commands after it later. A kernel without arrays is answered so each time: no array could report its fault. `written`: of a
+        commands after it later. A kernel without arrays is answered so each time: no array could report its fault.
+        `written`: of a
         kernel's launch, the buffers of its arrays."""
         wait = launch is not None and (launch not in self.session._stream.launched or not has_arrays(operation))
         command_id = self.session._next_id()

@@ -147,7 +147,10 @@ def _view_of(node: Node, keys: list) -> Node:
 
 
 def out_of_bounds(index, axis: int, extent: int) -> _errors.OutOfRange:
-    return _errors.OutOfRange(f"index {index} is out of bounds for axis {axis} with {extent} elements", origin=_origin.describe(_origin.caller()))
+    return _errors.OutOfRange(
+        f"index {index} is out of bounds for axis {axis} with {extent} elements",
+        origin=_origin.describe(_origin.caller()),
+    )
 
 
 def check_bounds(indices: Array, axis: int, extent: int) -> None:
@@ -162,7 +165,9 @@ def broadcast_indices(arrays) -> tuple:
     try:
         return _inference.broadcast(*(one.shape for one in arrays))
     except ValueError:
-        raise IndexError("the shapes of index arrays do not broadcast: " + ", ".join(str(one.shape) for one in arrays)) from None
+        raise IndexError(
+            "the shapes of index arrays do not broadcast: " + ", ".join(str(one.shape) for one in arrays)
+        ) from None
 
 
 class _ByArrays:
@@ -291,7 +296,9 @@ def _element(view: Node) -> Array:
 def set(array: Array, key, value) -> None:  # noqa: A001
     keys = _as_keys(key)
     is_element = len(keys) == array.ndim and all(isinstance(one, (int, np.integer)) for one in keys)
-    lone_mask = len(keys) == 1 and isinstance(keys[0], Array) and keys[0].dtype.kind == "b" and keys[0].ndim == array.ndim
+    lone_mask = (
+        len(keys) == 1 and isinstance(keys[0], Array) and keys[0].dtype.kind == "b" and keys[0].ndim == array.ndim
+    )
     keys = _expand(keys, array.ndim)
     if any(isinstance(one, Array) for one in keys):
         value = loosely_converted(value, array)
@@ -311,15 +318,22 @@ def set(array: Array, key, value) -> None:  # noqa: A001
 def check_writable(array: Array) -> None:
     """What is broadcast, a diagonal or a part of complex numbers is for reading, and so are views of it."""
     if type(array._node.strides) is FrozenStrides:
-        raise ValueError("assignment destination is read-only: what is broadcast, a diagonal, or the real or imaginary part of an array; write the array "
-                         "itself, or a copy of this")
+        raise ValueError(
+            "assignment destination is read-only: what is broadcast, a diagonal, or the real or imaginary part of an "
+            "array; write the array "
+            "itself, or a copy of this"
+        )
 
 
 def element(value, array: Array) -> Array:
     """What NumPy makes of a value that is assigned to one element; it takes no sequence of one."""
     if isinstance(value, Array):
         if value.ndim:
-            _as_numpy_does(np.zeros(1, array.dtype), 0, np.zeros(value.shape, value.dtype) if value.size < 2 else np.zeros(2, value.dtype))
+            _as_numpy_does(
+                np.zeros(1, array.dtype),
+                0,
+                np.zeros(value.shape, value.dtype) if value.size < 2 else np.zeros(2, value.dtype),
+            )
         return converted(value, array)
     host = np.zeros(1, array.dtype)
     _as_numpy_does(host, 0, host_array(value) if isinstance(value, np.ndarray) else value)
@@ -331,12 +345,15 @@ def _as_numpy_does(host: np.ndarray, key, value) -> None:
 
 
 def converted(value, array: Array) -> Array:
-    """A value in the type of the array that it is assigned to, with NumPy's rules, errors and warnings: arrays are cast whatever is lost, Python's numbers
+    """A value in the type of the array that it is assigned to, with NumPy's rules, errors and warnings: arrays are cast
+    whatever is lost, Python's numbers
     must fit."""
     dtype = array.dtype
     if isinstance(value, Array):
         if value.dtype.kind == "c" and dtype.kind not in "cb":
-            warnings.warn("Casting complex values to real discards the imaginary part", np.exceptions.ComplexWarning, stacklevel=4)
+            warnings.warn(
+                "Casting complex values to real discards the imaginary part", np.exceptions.ComplexWarning, stacklevel=4
+            )
         return value.astype(dtype, copy=False)
     if isinstance(value, (list, tuple)):
         from stride import _creation
@@ -360,8 +377,10 @@ def fitted(value: Array, shape) -> Array:
     while len(trimmed) > len(shape) and trimmed[0] == 1:
         trimmed = trimmed[1:]
     if len(trimmed) > len(shape) or any(n not in (1, m) for n, m in zip(trimmed[::-1], shape[::-1])):
-        raise _errors.ShapeMismatch(f"a value of shape {value.shape} does not broadcast to the shape {tuple(shape)} that is assigned",
-                                    reason="SHAPE_MISMATCH")
+        raise _errors.ShapeMismatch(
+            f"a value of shape {value.shape} does not broadcast to the shape {tuple(shape)} that is assigned",
+            reason="SHAPE_MISMATCH",
+        )
     return value if trimmed == value.shape else value.reshape(trimmed)
 
 

@@ -70,8 +70,14 @@ class RawKernel:
         from stride._session import _device_name, current_session
 
         session = session or next((one.session for one in _launch.arrays_of(values)), None) or current_session()
-        launch = pb.KernelLaunch(entry=self.name, options=self.options, grid=_dim3(grid, "grid"), block=_dim3(block, "block"),
-                                 shared_memory_bytes=shared_memory_bytes, cooperative=cooperative)
+        launch = pb.KernelLaunch(
+            entry=self.name,
+            options=self.options,
+            grid=_dim3(grid, "grid"),
+            block=_dim3(block, "block"),
+            shared_memory_bytes=shared_memory_bytes,
+            cooperative=cooperative,
+        )
         setattr(launch, self._kind, self._code_for(session))
         variables = {name: _launch.uploaded(value, session) for name, value in _launch.merged(self._constants(), constants).items()}
         # Whatever was recorded before reads what the kernel may write.
@@ -86,7 +92,12 @@ class RawKernel:
             # What is wrong with a launch is found at once where the code is at hand; the first of its kind is waited for.
             known = (self._kind, launch.module or self._code, self.name, self.options, operation.device, tuple(variables),
                      tuple(getattr(one, "dtype", type(one)) for one in (*values, *variables.values())))
-            flush.add(operation, origin, known, [one._node.own_buffer() for one in _launch.arrays_of((*values, *variables.values()))])
+            flush.add(
+                operation,
+                origin,
+                known,
+                [one._node.own_buffer() for one in _launch.arrays_of((*values, *variables.values()))],
+            )
 
         session._flush((), add)
         for one in written:

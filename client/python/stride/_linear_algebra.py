@@ -38,7 +38,8 @@ def matmul(x1, x2, /) -> Array:
 
 
 def dot(x1, x2, /, out: Optional[Array] = None) -> Array:
-    """NumPy's dot: over the last axis of `x1` and the last but one of `x2`; a product of elements where one has no axes."""
+    """NumPy's dot: over the last axis of `x1` and the last but one of `x2`; a product of elements where one has no
+    axes."""
     from stride import _ufunc
 
     session = next((x.session for x in (x1, x2) if isinstance(x, Array)), None)
@@ -53,8 +54,10 @@ def dot(x1, x2, /, out: Optional[Array] = None) -> Array:
         else:
             result = tensordot(x1, x2, axes=((-1,), (-2,)))
     if out is not None and (out.shape, out.dtype) != (result.shape, result.dtype):
-        raise _errors.ShapeMismatch(f"dot: out= is of {out.dtype} and shape {out.shape}, the result of {result.dtype} and {result.shape}",
-                                    reason="SHAPE_MISMATCH")
+        raise _errors.ShapeMismatch(
+            f"dot: out= is of {out.dtype} and shape {out.shape}, the result of {result.dtype} and {result.shape}",
+            reason="SHAPE_MISMATCH",
+        )
     return _ufunc._give(result, out, None, "same_kind")
 
 

@@ -174,7 +174,11 @@ def expand_dims(x, /, axis=0) -> Array:
 
 def squeeze(x, /, axis=None) -> Array:
     node = node_of(x)
-    axes = tuple(i for i, n in enumerate(node.shape) if n == 1) if axis is None else _inference.reduced_axes(axis, len(node.shape))
+    axes = (
+        tuple(i for i, n in enumerate(node.shape) if n == 1)
+        if axis is None
+        else _inference.reduced_axes(axis, len(node.shape))
+    )
     if any(node.shape[i] != 1 for i in axes):
         raise ValueError(f"only axes of one element can be removed: {axis} of {node.shape}")
     return reshape(x, tuple(n for i, n in enumerate(node.shape) if i not in axes))
@@ -266,9 +270,13 @@ def repeat(x, repeats, /, *, axis: Optional[int] = None) -> Array:
     extent = x.shape[axis]
     counts = host_array(repeats)
     if counts.dtype.kind not in "biu" and counts.size:
-        raise _errors.DataTypeMismatch(f"repeat counts with integers, not with {counts.dtype}", reason="DATA_TYPE_MISMATCH")
+        raise _errors.DataTypeMismatch(
+            f"repeat counts with integers, not with {counts.dtype}", reason="DATA_TYPE_MISMATCH"
+        )
     if counts.ndim > 1 or counts.ndim and counts.shape[0] not in (1, extent):
-        raise _errors.ShapeMismatch(f"repeat's counts of shape {counts.shape} do not fit an axis of {extent} elements", reason="SHAPE_MISMATCH")
+        raise _errors.ShapeMismatch(
+            f"repeat's counts of shape {counts.shape} do not fit an axis of {extent} elements", reason="SHAPE_MISMATCH"
+        )
     counts = np.broadcast_to(counts.astype(np.int64), (extent,)) if counts.ndim else counts
     if counts.ndim and extent and counts.min() != counts.max():
         return _repeat_each(x, counts.tolist(), axis)

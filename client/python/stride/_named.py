@@ -28,21 +28,27 @@ def _describe(session: Session, name: str) -> array_pb2.Array:
 # --- arrays ---
 
 def _is_file(name) -> bool:
-    """Whether NumPy's `save` and `load` are meant: an open file, a path object, or a string that ends in `.npy` or `.npz`. Other strings are names."""
+    """Whether NumPy's `save` and `load` are meant: an open file, a path object, or a string that ends in `.npy` or
+    `.npz`. Other strings are names."""
     if not isinstance(name, str):
         return isinstance(name, os.PathLike) or hasattr(name, "read") or hasattr(name, "write")
     return name.endswith((".npy", ".npz"))
 
 
 def load(name: Union[str, os.PathLike, IO[bytes]], *, session: Optional[Session] = None) -> Array:
-    """The array saved under a name, itself and not a copy: assignments change it for all who load it. A string that ends in `.npy`, a path object or an open
+    """The array saved under a name, itself and not a copy: assignments change it for all who load it. A string that
+    ends in `.npy`, a path object or an open
     file is NumPy's file instead, whose array is uploaded."""
     session = session or current_session()
     if _is_file(name):
         values = np.load(name)
         if not isinstance(values, np.ndarray):
             values.close()
-            raise _errors.Unimplemented(f"{name} has several arrays; take them out with numpy.load", reason="NOT_IMPLEMENTED", metadata={"feature": "npz"})
+            raise _errors.Unimplemented(
+                f"{name} has several arrays; take them out with numpy.load",
+                reason="NOT_IMPLEMENTED",
+                metadata={"feature": "npz"},
+            )
         return wrap(session._upload(values))
     full = _full(session, name)
     described = _describe(session, full)
@@ -59,14 +65,21 @@ def load(name: Union[str, os.PathLike, IO[bytes]], *, session: Optional[Session]
 
 
 def save(name: Union[str, os.PathLike, IO[bytes]], x, *, overwrite: bool = False, ttl: Optional[float] = None) -> str:
-    """Computes `x` and keeps it under a name, for good or for `ttl` seconds; gives the full name. AlreadyExists unless `overwrite`. A string that ends in
-    `.npy`, a path object or an open file is NumPy's file instead, written by this program; an existing one is replaced, as by `numpy.save`."""
+    """Computes `x` and keeps it under a name, for good or for `ttl` seconds; gives the full name. AlreadyExists unless
+    `overwrite`. A string that ends in
+    `.npy`, a path object or an open file is NumPy's file instead, written by this program; an existing one is
+    replaced, as by `numpy.save`.
+    """
     node = node_of(x)
     if _is_file(name):
         if ttl is not None:
             raise ValueError("ttl is of arrays kept by the daemon, not of files")
         if isinstance(name, str) and name.endswith(".npz"):
-            raise _errors.Unimplemented("a file of several arrays is written with numpy.savez", reason="NOT_IMPLEMENTED", metadata={"feature": "npz"})
+            raise _errors.Unimplemented(
+                "a file of several arrays is written with numpy.savez",
+                reason="NOT_IMPLEMENTED",
+                metadata={"feature": "npz"},
+            )
         np.save(name, node.session._read(node))
         return str(name if isinstance(name, (str, os.PathLike)) else getattr(name, "name", ""))
     session = node.session

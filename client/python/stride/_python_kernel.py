@@ -168,7 +168,9 @@ def _run(text: str, entry: str, session, inputs: tuple, results, numbers: Sequen
     grid = max(1, min(_MAX_BLOCKS, -(-num_threads // _BLOCK)))
 
     def build(flush, operands, handles, origin):
-        launch = pb.KernelLaunch(entry=entry, source=text, options=options, grid=_dim3(grid, "grid"), block=_dim3(_BLOCK, "block"))
+        launch = pb.KernelLaunch(
+            entry=entry, source=text, options=options, grid=_dim3(grid, "grid"), block=_dim3(_BLOCK, "block")
+        )
         for one in operands:
             if one.HasField("scalar"):
                 launch.arguments.add(scalar=one.scalar)

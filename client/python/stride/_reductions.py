@@ -164,7 +164,9 @@ def _whole_mean(array: Array, axis, dtype: np.dtype, keepdims: bool, where) -> A
     else:
         from stride import _manipulation
 
-        taken = _manipulation.broadcast_to(where if isinstance(where, Array) else wrap(node_of(where, array.session)), array.shape)
+        taken = _manipulation.broadcast_to(
+            where if isinstance(where, Array) else wrap(node_of(where, array.session)), array.shape
+        )
         count = count_nonzero(taken, axis=axes, keepdims=keepdims)
     return (total / count).astype(dtype)
 

@@ -10,8 +10,28 @@ from stride._array import _SCALARS, Array, array_of, host_array, node_of, wrap
 from stride._graph import Node, Number, record, record_several, write_in_place
 from stride.v1 import operation_pb2 as pb
 
-__all__ = ["argsort", "bincount", "cumulative_prod", "cumulative_sum", "group_reduce", "group_sum", "histogram", "isin", "nonzero", "put", "put_along_axis", "searchsorted",
-           "sort", "take", "take_along_axis", "top_k", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
+__all__ = [
+    "argsort",
+    "bincount",
+    "cumulative_prod",
+    "cumulative_sum",
+    "group_reduce",
+    "group_sum",
+    "histogram",
+    "isin",
+    "nonzero",
+    "put",
+    "put_along_axis",
+    "searchsorted",
+    "sort",
+    "take",
+    "take_along_axis",
+    "top_k",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
+]
 
 _MODES = {"raise": pb.INDEX_MODE_RAISE, "wrap": pb.INDEX_MODE_WRAP, "clip": pb.INDEX_MODE_CLIP}
 
@@ -40,7 +60,10 @@ def _record(kind: str, message, shape, dtype, nodes: tuple, fill, picks: bool = 
 def _sort(x, axis: Optional[int], descending: bool, indices: bool, name: str) -> Array:
     node = node_of(x)
     if axis is None:
-        node, axis = _manipulation.reshape(wrap(node) if not isinstance(x, Array) else x, (math.prod(node.shape),))._node, 0
+        node, axis = (
+            _manipulation.reshape(wrap(node) if not isinstance(x, Array) else x, (math.prod(node.shape),))._node,
+            0,
+        )
     axis = _inference.normal_axis(axis, len(node.shape))
     message = pb.Sort(axis=axis, descending=descending, indices=indices)
     return _record("sort", message, node.shape, _dtypes.int64 if indices else node.dtype, (node,),
@@ -61,13 +84,19 @@ def searchsorted(x1, x2, /, *, side: str = "left", sorter=None) -> Array:
         raise ValueError(f"side is left or right, not {side}")
     x1 = _array(x1)
     if x1.ndim != 1:
-        raise _errors.ShapeMismatch(f"searchsorted takes one axis of sorted elements, not {x1.ndim}", reason="SHAPE_MISMATCH")
+        raise _errors.ShapeMismatch(
+            f"searchsorted takes one axis of sorted elements, not {x1.ndim}", reason="SHAPE_MISMATCH"
+        )
     if sorter is not None:
         sorter = _array(sorter)
         if sorter.dtype.kind not in "iu":
-            raise _errors.DataTypeMismatch(f"searchsorted's sorter is of integers, not of {sorter.dtype}", reason="DATA_TYPE_MISMATCH")
+            raise _errors.DataTypeMismatch(
+                f"searchsorted's sorter is of integers, not of {sorter.dtype}", reason="DATA_TYPE_MISMATCH"
+            )
         if sorter.shape != x1.shape:
-            raise _errors.ShapeMismatch(f"searchsorted's sorter has the shape {sorter.shape}, what it sorts {x1.shape}", reason="SHAPE_MISMATCH")
+            raise _errors.ShapeMismatch(
+                f"searchsorted's sorter has the shape {sorter.shape}, what it sorts {x1.shape}", reason="SHAPE_MISMATCH"
+            )
         x1 = take(x1, sorter)
     nodes = (x1._node, node_of(x2, x1.session))
 
@@ -156,7 +185,11 @@ def take_along_axis(x, indices, /, *, axis: Optional[int] = -1) -> Array:
         x, axis = _manipulation.reshape(x, (x.size,)), 0
     axis, _ = _along_axis(x, indices, axis)
     _indexing.check_bounds(indices, axis, x.shape[axis])
-    return gather(x, _places(x, indices, axis), 0) if _widens(x, indices, axis) else gather(x, [indices], axis, along_axis=True)
+    return (
+        gather(x, _places(x, indices, axis), 0)
+        if _widens(x, indices, axis)
+        else gather(x, [indices], axis, along_axis=True)
+    )
 
 
 def compress(x: Array, mask: Array, axis: int) -> Array:
@@ -190,7 +223,8 @@ def nonzero(x, /) -> Tuple[Array, ...]:
 
 
 def scatter(target: Array, indices: List[Array], values: Array, axis: int, along_axis: bool = False, mode: str = "raise") -> None:
-    """`target[..., i, j] = values`, in place; among equal indices the last counts. The values broadcast to what the indices take, the caller has seen to it."""
+    """`target[..., i, j] = values`, in place; among equal indices the last counts. The values broadcast to what the
+    indices take, the caller has seen to it."""
     from stride import _indexing
 
     _indexing.check_writable(target)
@@ -263,22 +297,33 @@ def _along_axis(x: Array, indices: Array, axis: int) -> Tuple[int, tuple]:
     shape = []
     for i, (extent, taken) in enumerate(zip(x.shape, indices.shape)):
         if i != axis and taken not in (1, extent) and extent != 1:
-            raise IndexError(f"indices of shape {indices.shape} do not broadcast along axis {axis} of an array of shape {x.shape}")
+            raise IndexError(
+                f"indices of shape {indices.shape} do not broadcast along axis {axis} of an array of shape {x.shape}"
+            )
         shape.append(taken if i == axis or extent == 1 else extent)
     return axis, tuple(shape)
 
 
 def _widens(x: Array, indices: Array, axis: int) -> bool:
-    """Whether an axis of one element meets more indices: each element of it is then taken several times, which the service's operation does not do."""
-    return any(i != axis and extent == 1 and taken != 1 for i, (extent, taken) in enumerate(zip(x.shape, indices.shape)))
+    """Whether an axis of one element meets more indices: each element of it is then taken several times, which the
+    service's operation does not do."""
+    return any(
+        i != axis and extent == 1 and taken != 1 for i, (extent, taken) in enumerate(zip(x.shape, indices.shape))
+    )
 
 
 def _places(x: Array, indices: Array, axis: int) -> List[Array]:
     """Indices of all axes in place of indices along one."""
     from stride import _creation
 
-    return [indices if i == axis else _manipulation.reshape(_creation.arange(extent), tuple(extent if i == j else 1 for j in range(x.ndim)))
-            for i, extent in enumerate(x.shape)]
+    return [
+        (
+            indices
+            if i == axis
+            else _manipulation.reshape(_creation.arange(extent), tuple(extent if i == j else 1 for j in range(x.ndim)))
+        )
+        for i, extent in enumerate(x.shape)
+    ]
 
 
 def _changed(x, name: str) -> None:
@@ -313,7 +358,8 @@ class UniqueInverse(NamedTuple):
 
 
 def unique(x, values_only: bool = False, equal_nan: bool = False):
-    """UniqueAll, or the values. NaN differs from itself, as the standard wants; with `equal_nan` it does not, as NumPy's `unique` has it."""
+    """UniqueAll, or the values. NaN differs from itself, as the standard wants; with `equal_nan` it does not, as
+    NumPy's `unique` has it."""
     from stride import _creation
 
     x = _array(x)
@@ -325,7 +371,9 @@ def unique(x, values_only: bool = False, equal_nan: bool = False):
         return UniqueAll(flat, empty, _manipulation.reshape(empty, x.shape), empty)
     differs = ordered[1:] != ordered[:-1]
     if equal_nan and ordered.dtype.kind not in "biu":
-        differs = _elementwise.logical_and(differs, _elementwise.logical_not(_elementwise.isnan(ordered[:-1])))  # they are last
+        differs = _elementwise.logical_and(
+            differs, _elementwise.logical_not(_elementwise.isnan(ordered[:-1]))
+        )  # they are last
     first = _manipulation.concat([_creation.ones((1,), dtype=_dtypes.bool), differs])
     values = compress(ordered, first, 0)
     if values_only:
@@ -357,7 +405,8 @@ def unique_values(x, /) -> Array:
 
 
 def isin(x1, x2, /, *, assume_unique: bool = False, invert: bool = False, kind: Optional[str] = None) -> Array:
-    """Whether each element of `x1` is one of `x2`. `assume_unique` and `kind` are NumPy's, and change nothing of the result."""
+    """Whether each element of `x1` is one of `x2`. `assume_unique` and `kind` are NumPy's, and change nothing of the
+    result."""
     if kind not in (None, "sort", "table"):
         raise ValueError(f"kind is sort or table, not {kind!r}")
     x1, x2 = _beside(x1, x2), _beside(x2, x1)

@@ -35,7 +35,8 @@ _TTL_SECONDS = 600
 # Nodes remembered before those that are gone are forgotten.
 _SWEEP_AFTER = 2_000
 
-# Those of the process that are open and were entered, or connected first; the last is that of a thread that entered none.
+# Those of the process that are open and were entered, or connected first; the last is that of a thread that entered
+# none.
 _default: List["Session"] = []
 # Those that this thread, or asyncio's task, has entered, innermost last.
 _entered: "contextvars.ContextVar[Tuple[Session, ...]]" = contextvars.ContextVar("stride_sessions", default=())
@@ -58,7 +59,8 @@ def connect(address: Optional[str] = None, *, token: Optional[str] = None, tls_c
     """Connects to a daemon: at `address` (`unix:/path`, `host:7433`), else STRIDE_ADDRESS, else the machine's socket, else a
     private daemon, which ends with the session, where `strided` is found (STRIDE_DAEMON, PATH).
 
-    The first session becomes the one that creation functions use; `with` makes it so for a block, in this thread or task, and closes it. `device` is where
+    The first session becomes the one that creation functions use; `with` makes it so for a block, in this thread or
+    task, and closes it. `device` is where
     operations run (`cuda:0`; default: where they are expected to end first), `timeout` the seconds that a read may take. Without `local` commands travel
     by gRPC even where the daemon has a faster connection for its own host (`Session.transport`)."""
     daemon = None
@@ -95,7 +97,8 @@ def connect(address: Optional[str] = None, *, token: Optional[str] = None, tls_c
 
 
 def current_session() -> "Session":
-    """The session that creation functions use: the innermost that this thread, or task, is within by `with`, else the process's, which the first call
+    """The session that creation functions use: the innermost that this thread, or task, is within by `with`, else the
+    process's, which the first call
     connects."""
     if _tracing.traces:
         return _tracing.traces[-1]

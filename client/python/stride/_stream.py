@@ -46,8 +46,14 @@ class Note:
 
     __slots__ = ("answer", "origin", "operation", "launch", "written", "thread")
 
-    def __init__(self, answer: Optional[Answer] = None, origin: object = None, operation: Optional[operation_pb2.Operation] = None, launch: object = None,
-                 written: Sequence = ()):
+    def __init__(
+        self,
+        answer: Optional[Answer] = None,
+        origin: object = None,
+        operation: Optional[operation_pb2.Operation] = None,
+        launch: object = None,
+        written: Sequence = (),
+    ):
         self.answer = answer  # whoever waits for it has this
         self.origin = origin  # of an operation: the line that recorded it
         self.operation = operation
@@ -63,7 +69,8 @@ class LaunchFailure:
         self.status, self.origin, self.thread, self.buffers = status, note.origin, note.thread, note.written
 
     def concerns(self, buffer) -> bool:
-        """Whether the array with this buffer is one of its own, if it has any. The thread that launched may have computed any other from these."""
+        """Whether the array with this buffer is one of its own, if it has any. The thread that launched may have
+        computed any other from these."""
         return not self.buffers or self.thread == threading.get_ident() or any(one is buffer for one in self.buffers)
 
 
@@ -360,7 +367,8 @@ class CommandStream:
         return next((self._refused[handle] for handle in operands if handle in self._refused), note.origin)
 
     def take_failure(self, buffer: object = None, any_: bool = False) -> Optional["LaunchFailure"]:
-        """Of a launch of a kernel that failed, for a read of an array with this buffer, or for `any_`: raised once. One that never ran left its arrays as
+        """Of a launch of a kernel that failed, for a read of an array with this buffer, or for `any_`: raised once. One
+        that never ran left its arrays as
         they were, so that they carry no error."""
         if not self._failures:
             return None

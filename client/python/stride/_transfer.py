@@ -42,7 +42,12 @@ def _each_part(channels, helpers, size, move) -> None:
             move(stub, begin, end)
 
     ranges = cut_ranges(size, channels.num_bulk, _MIN_PART_BYTES)
-    _errors.call(helpers.run, work, [array_service_pb2_grpc.ArrayServiceStub(channels.bulk(i)) for i in range(len(ranges))], ranges)
+    _errors.call(
+        helpers.run,
+        work,
+        [array_service_pb2_grpc.ArrayServiceStub(channels.bulk(i)) for i in range(len(ranges))],
+        ranges,
+    )
 
 
 # --- through a region ---

@@ -288,7 +288,9 @@ def apply_at(name: str, a: Array, indices, value) -> None:
     _indexing.check_writable(a)
     keys = _indexing._as_keys(indices)
     target = a
-    if 0 < len(keys) <= a.ndim and all(isinstance(one, (int, np.integer)) or isinstance(one, Array) and one.dtype.kind != "b" for one in keys):
+    if 0 < len(keys) <= a.ndim and all(
+        isinstance(one, (int, np.integer)) or isinstance(one, Array) and one.dtype.kind != "b" for one in keys
+    ):
         places = [one if isinstance(one, Array) else wrap(node_of(np.asarray(one), a.session)) for one in keys]
         for axis, (one, extent) in enumerate(zip(places, a.shape)):
             _indexing.check_bounds(one, axis, extent)
@@ -300,8 +302,11 @@ def apply_at(name: str, a: Array, indices, value) -> None:
         target = _manipulation.reshape(a if a._node.strides is None else _manipulation.copy(a), (a.size,))
     if type(value) is Node:
         if len(value.shape) > len(shape) or any(n not in (1, m) for n, m in zip(value.shape[::-1], shape[::-1])):
-            raise _errors.ShapeMismatch(f"{name}.at: values of shape {value.shape} do not broadcast to the shape {shape} of what the indices take",
-                                        reason="SHAPE_MISMATCH")
+            raise _errors.ShapeMismatch(
+                f"{name}.at: values of shape {value.shape} do not broadcast to the shape {shape} of what the indices "
+                "take",
+                reason="SHAPE_MISMATCH",
+            )
         if value.shape != shape and target is not a:
             value = _manipulation.copy(_manipulation.broadcast_to(wrap(value), shape))._node
     nodes = [one._node for one in places]
@@ -343,7 +348,9 @@ def reduceat(name: str, x, indices, axis: int = 0, dtype=None, out: Optional[Arr
     if not isinstance(indices, Array):
         indices = host_array(indices)
         if indices.dtype.kind not in "iu" and indices.size:
-            raise _errors.DataTypeMismatch(f"{name}.reduceat takes indices of integers, not of {indices.dtype}", reason="DATA_TYPE_MISMATCH")
+            raise _errors.DataTypeMismatch(
+                f"{name}.reduceat takes indices of integers, not of {indices.dtype}", reason="DATA_TYPE_MISMATCH"
+            )
         indices = indices.astype(np.int64)
         extent = array.shape[axis]
         wrong = indices[(indices < 0) | (indices >= extent)]
