@@ -195,8 +195,8 @@ class Array(NumpyMethods):
     def _rows(self) -> Iterator["Array"]:
         """Read in blocks, rather than an element at a time."""
         count = self.shape[0]
-        if self._node.session.is_trace or self.nbytes <= _BLOCK_BYTES:
-            if not self._node.session.is_trace:
+        if self._node.session._is_trace or self.nbytes <= _BLOCK_BYTES:
+            if not self._node.session._is_trace:
                 self._read()
             yield from (self[i] for i in range(count))
             return

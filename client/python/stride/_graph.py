@@ -374,7 +374,7 @@ def _check_exponent(exponent: Union["Node", Number]) -> None:
     else:
         host = exponent.cached()
         if host is None:
-            if exponent.session.is_trace:
+            if exponent.session._is_trace:
                 return  # nothing can be read there
             from stride import _array, _reductions
 

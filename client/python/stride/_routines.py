@@ -515,7 +515,7 @@ def histogram(x, /, bins=10, range=None, weights=None) -> Tuple[Array, Array]:  
         edges = _array(bins)
         if edges.ndim != 1 or edges.size < 2:
             raise ValueError("the edges of bins are one axis of two or more")
-        if not edges.session.is_trace:  # where nothing can be read
+        if not edges.session._is_trace:  # where nothing can be read
             known = edges._read()
             if (known[:-1] > known[1:]).any():
                 raise ValueError("the edges of bins must not fall")
