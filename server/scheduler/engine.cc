@@ -312,6 +312,10 @@ class EngineImpl : public Engine {
     if (!accepted.ok()) return accepted.status();
     return MakePooled<TaskTicket>(&core_, &scheduler_, &arrays_, tenant, *std::move(accepted));
   }
+  void Refuse(const TenantId& tenant, const std::string& session, const v1::Operation& operation,
+              const absl::Status& status) override {
+    operations_.Refuse(tenant, session, operation, status);
+  }
   absl::Status Release(const TenantId& tenant, const std::string& session,
                        const v1::Release& release) override {
     Locked lock(core_, tenant);

@@ -319,11 +319,15 @@ class Engine {
   virtual std::unique_ptr<Together> BeginTogether(const TenantId& tenant) { return nullptr; }
   // `session` is `sessions/{id}` or empty when no handle is used. On error nothing was done, except
   // that the operation's new handles, where they are well-formed and free, now stand for that
-  // error. The work is cancelled at `deadline`.
+  // error, as do the existing ones that it was to write in place, with all that share their memory
+  // in the session. The work is cancelled at `deadline`.
   virtual absl::StatusOr<std::shared_ptr<Ticket>> Submit(const TenantId& tenant,
                                                          const std::string& session,
                                                          const v1::Operation& operation,
                                                          SteadyTime deadline) = 0;
+  // What Submit does with an operation's handles on error, for one that never comes to Submit.
+  virtual void Refuse(const TenantId& tenant, const std::string& session,
+                      const v1::Operation& operation, const absl::Status& status) {}
   virtual absl::Status Release(const TenantId& tenant, const std::string& session,
                                const v1::Release& release) = 0;
   // Does not wait. SIZE_LIMIT above max_inline_bytes.

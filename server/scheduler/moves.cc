@@ -12,6 +12,7 @@
 #include "server/base/surroundings.h"
 #include "server/base/system_error.h"
 #include "server/scheduler/links.h"
+#include "server/scheduler/out_of_memory.h"
 #include "server/scheduler/scheduler.h"
 #include "server/scheduler/staged_copy.h"
 #include "server/store/spill_file.h"
@@ -404,15 +405,7 @@ absl::StatusOr<store::Allocation> Scheduler::BlockingAllocate(Lane& lane, uint64
         return allocation;
       case Memory::Outcome::kFull:
         if (!lane.grow_lack.ok()) return lane.grow_lack;
-        return TryLater(
-            absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_DEVICE_MEMORY,
-            absl::StrCat("the device has no memory left for this array; delete arrays or use "
-                         "another device. "
-                         "Needed: ",
-                         size, " bytes, limit: ", memory_.limit_bytes(lane.device), " bytes"),
-            absl::Seconds(1),
-            {{"device", absl::StrCat("devices/", lane.description.id())},
-             {"bytes", absl::StrCat(size)}});
+        return OutOfMemory(lane.description.id(), size, memory_.limit_bytes(lane.device));
       case Memory::Outcome::kLater: {
         auto changed = [&] { return memory_changes_ != seen || ending_; };
         ++num_memory_waiters_;  // or nobody would tell

@@ -8,21 +8,16 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/base/steady_time.h"
+#include "server/scheduler/out_of_memory.h"
 #include "server/scheduler/scheduler.h"
 
 namespace stride::scheduler {
 namespace {
 
-absl::Status OutOfMemory(const Lane& lane, uint64_t size, uint64_t limit) {
+// A device without memory, or a machine without the means to map more of it.
+absl::Status NoMemoryFor(const Lane& lane, uint64_t size, uint64_t limit) {
   if (!lane.grow_lack.ok()) return lane.grow_lack;
-  return TryLater(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_DEVICE_MEMORY,
-                  absl::StrCat("the device has no memory left for this array; delete arrays or use "
-                               "another device. Needed: ",
-                               size, " bytes, limit: ", limit, " bytes"),
-                  absl::Seconds(1),
-                  {{"device", absl::StrCat("devices/", lane.description.id())},
-                   {"bytes", absl::StrCat(size)},
-                   {"limit", absl::StrCat(limit)}});
+  return OutOfMemory(lane.description.id(), size, limit);
 }
 
 // A compiler's refusal, at the field of the launch that is to blame.
@@ -239,7 +234,7 @@ bool Scheduler::TakeMemory(const std::shared_ptr<Task>& task, const Buffers& lac
   uint64_t limit = memory_.limit_bytes(lane.device);
   uint64_t all = BytesOf(*task);
   if (all > limit) {
-    BeginStream(task, OutOfMemory(lane, all, limit));
+    BeginStream(task, NoMemoryFor(lane, all, limit));
     return false;
   }
   LetGo(*task);  // it had all and lost some: who waits holds nothing, or others wait for it
@@ -265,7 +260,7 @@ bool Scheduler::TakeMemory(const std::shared_ptr<Task>& task, const Buffers& lac
     while (count > 0) Memory::Free(lane, blocks[--count]);
     Unhold(*task);
     if (outcome == Memory::Outcome::kFull && !MayComeFree(lane.device)) {
-      EndUnrun(task, OutOfMemory(lane, all, limit));
+      EndUnrun(task, NoMemoryFor(lane, all, limit));
     } else {
       EnterMemoryQueue(task);
     }
