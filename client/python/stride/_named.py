@@ -1,6 +1,7 @@
 """What outlives a session: named arrays, jobs, and modules of kernels. They belong to the tenant."""
 
 import uuid
+import warnings
 from typing import Callable, Dict, Iterator, List, Optional, Sequence
 
 import grpc
@@ -19,6 +20,12 @@ __all__ = ["Job", "Module", "delete_array", "job", "jobs", "load", "modules", "n
 
 def _full(session: Session, name: str, collection: str = "arrays") -> str:
     return name if "/" in name else f"{session.tenant}/{collection}/{name}"
+
+
+def _warn_if_private(session: Session, what: str) -> None:
+    if session._daemon is not None:
+        warnings.warn(f"{what} is gone when this session ends: it is in a private daemon, which ends with it. Start strided and name it by "
+                      "STRIDE_ADDRESS to keep it", UserWarning, stacklevel=3)
 
 
 def _describe(session: Session, name: str) -> array_pb2.Array:
@@ -45,10 +52,12 @@ def load(name: str, *, session: Optional[Session] = None) -> Array:
 
 
 def save(name: str, x, *, overwrite: bool = False, ttl: Optional[float] = None) -> str:
-    """Computes `x` and keeps it under a name, for good or for `ttl` seconds; gives the full name. AlreadyExists unless `overwrite`."""
+    """Computes `x` and keeps it under a name, for good or for `ttl` seconds; gives the full name. AlreadyExists unless `overwrite`.
+    Warns where the session has a private daemon, which ends with it."""
     node = node_of(x)
     session = node.session
     full = _full(session, name)
+    _warn_if_private(session, f"The array {full}")
     exists = False
     if overwrite:
         try:
@@ -162,6 +171,7 @@ def submit(function: Callable, *arguments, results: Sequence[str], label: str = 
     from stride._trace import at, flatten, trace
 
     session = session or current_session()
+    _warn_if_private(session, "What the job makes")
     names, placeholders, specs = [], [], []
     for one in arguments:
         if isinstance(one, str):
