@@ -26,4 +26,6 @@ function(stride_proto_library target)
   target_include_directories(${target} SYSTEM PUBLIC $<BUILD_INTERFACE:${out}>)
   target_link_libraries(${target} PUBLIC ${ARG_DEPS})
   target_compile_options(${target} PRIVATE -w)
+  # Generated files define the same static names.
+  set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
 endfunction()

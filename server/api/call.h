@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "google/rpc/status.pb.h"
 #include "server/api/authenticator.h"
+#include "server/api/byte_budget.h"
 #include "server/api/call_gate.h"
 #include "server/api/rpc_counters.h"
 #include "server/audit/audit_log.h"
@@ -27,6 +28,7 @@ struct CallEnvironment {
   RpcCounters* counters = nullptr;
   audit::AuditLog* audit = nullptr;  // null: nothing is audited
   CallGate* gate = nullptr;          // none: no limit
+  ByteBudget* bytes = nullptr;       // of requests; none: no limit
   // Set when the daemon stops: watches end, so that they do not hold it up.
   std::atomic<bool> stopping{false};
 };
@@ -55,6 +57,10 @@ class Call {
   const TenantId& tenant() const { return caller_.tenant; }
   // As gRPC names peers.
   std::string peer() const { return context_ == nullptr ? local_->peer : context_->peer(); }
+  // Authenticates the same caller again, whenever it is asked to (Authenticator::Remember).
+  Authenticator::Again RememberCaller() const {
+    return environment_.authenticator->Remember(*context_);
+  }
   // Why the call must not go on: authentication failed, or the tenant has too many in progress.
   const absl::Status& status() const { return status_; }
   // InfiniteFuture when the client set none.

@@ -55,7 +55,7 @@ absl::StatusOr<v1::Device> DeviceServiceAdapter::Find(const std::string& name) {
 }
 
 absl::Status DeviceServiceAdapter::Watch(Call& call, const v1::WatchDevicesRequest& request,
-                                         grpc::ServerWriter<v1::WatchDevicesResponse>* writer) {
+                                         ResponseWriter* writer) {
   auto interval = IntervalOf(request);
   if (!interval.ok()) return interval.status();
   if (request.max_samples() < 0) {
@@ -84,25 +84,20 @@ absl::Status DeviceServiceAdapter::Watch(Call& call, const v1::WatchDevicesReque
   }
 }
 
-grpc::Status DeviceServiceAdapter::ListDevices(grpc::ServerContext* context,
-                                               const v1::ListDevicesRequest* request,
-                                               v1::ListDevicesResponse* response) {
-  return Serve(environment_, context, "DeviceService/ListDevices",
-               [&](Call& call) { return List(*request, response); });
-}
-
-grpc::Status DeviceServiceAdapter::GetDevice(grpc::ServerContext* context,
-                                             const v1::GetDeviceRequest* request,
-                                             v1::GetDeviceResponse* response) {
-  return Serve(environment_, context, "DeviceService/GetDevice",
-               [&](Call& call) { return Into(Find(request->name()), response->mutable_device()); });
-}
-
-grpc::Status DeviceServiceAdapter::WatchDevices(
-    grpc::ServerContext* context, const v1::WatchDevicesRequest* request,
-    grpc::ServerWriter<v1::WatchDevicesResponse>* writer) {
-  return Serve(environment_, context, "DeviceService/WatchDevices",
-               [&](Call& call) { return Watch(call, *request, writer); });
+void DeviceServiceAdapter::AddMethods() {
+  Unary<v1::ListDevicesRequest, v1::ListDevicesResponse>(
+      "DeviceService/ListDevices", kControlRequest,
+      [this](Call& call, const auto& request, auto* response) { return List(request, response); });
+  Unary<v1::GetDeviceRequest, v1::GetDeviceResponse>(
+      "DeviceService/GetDevice", kControlRequest,
+      [this](Call& call, const auto& request, auto* response) {
+        return Into(Find(request.name()), response->mutable_device());
+      });
+  Responses<v1::WatchDevicesRequest>(
+      "DeviceService/WatchDevices", kControlRequest,
+      [this](Call& call, const auto& request, ResponseWriter* writer) {
+        return Watch(call, request, writer);
+      });
 }
 
 }  // namespace stride::api

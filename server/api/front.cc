@@ -72,7 +72,7 @@ class FrontImpl final : public Front {
   FrontImpl(const FrontOptions& options, scheduler::Engine* engine, metrics::Sampler* sampler)
       : authenticator_(AuthenticatorOf(options)),
         call_gate_(std::max(1, options.max_threads / 2), options.max_threads),
-        environment_{authenticator_.get(), &counters_, options.audit, &call_gate_},
+        environment_{authenticator_.get(), &counters_, options.audit, &call_gate_, &bytes_},
         gate_(options.max_bulk_streams),
         transfer_(engine, &gate_),
         arrays_(&environment_, engine, &transfer_),
@@ -117,6 +117,7 @@ class FrontImpl final : public Front {
   std::unique_ptr<Authenticator> authenticator_;
   RpcCounters counters_;
   CallGate call_gate_;
+  ByteBudget bytes_;
   CallEnvironment environment_;
   transfer::BulkGate gate_;
   ArrayTransfer transfer_;
@@ -195,6 +196,7 @@ absl::Status FrontImpl::Start(const FrontOptions& options, std::vector<Listening
   if (absl::Status status = HeaderGuard::Check(); !status.ok()) return status;
   // Each takes a thread, however short: as with calls in progress, half of them are left to others.
   HeaderGuard::SetResetBurst(std::max(kLeastResetBurst, options.max_threads / 2));
+  HeaderGuard::SetMessageTime(options.message_time);
   AddReflection();
   if (options.tls.enabled()) {
     auto tls = MakeTlsCredentials(options.tls, LogWarning);
@@ -215,6 +217,7 @@ absl::Status FrontImpl::Start(const FrontOptions& options, std::vector<Listening
   }
   auto deliver = [this, encrypted](UniqueFd connection, int listening_fd, const std::string& peer) {
     if (encrypted.count(listening_fd) > 0) {
+      HeaderGuard::WatchEncrypted(connection.get(), peer);
       Deliver(*tls_acceptor_, std::move(connection), listening_fd);
     } else {
       DeliverPlain(std::move(connection), listening_fd, peer);

@@ -51,8 +51,8 @@ absl::StatusOr<UniqueFd> LocalConnections::Redeem(std::string_view secret) {
   UniqueFd ours(ends[0]), theirs(ends[1]);
   Guest guest = std::move(it->second);
   guests_.erase(it);
-  connections_.emplace_back(&environment_, engine_, transfer_, std::move(guest.authenticate),
-                            std::move(guest.peer), std::move(ours));
+  connections_.emplace_back(&environment_, engine_, transfer_, guest.tenant,
+                            std::move(guest.authenticate), std::move(guest.peer), std::move(ours));
   threads_.Run([this, tenant = std::move(guest.tenant),
                 connection = std::prev(connections_.end())] { Serve(connection, tenant); });
   return theirs;

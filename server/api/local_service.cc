@@ -5,11 +5,10 @@
 
 namespace stride::api {
 
-absl::StatusOr<v1::ConnectResponse> LocalServiceAdapter::Invite(
-    const Call& call, const grpc::ServerContext& context) {
+absl::StatusOr<v1::ConnectResponse> LocalServiceAdapter::Invite(const Call& call) {
   if (socket_path_.empty())
     return NotImplemented("local connections", "this daemon listens on no Unix socket");
-  auto ticket = connections_.Invite(call, environment_.authenticator->Remember(context));
+  auto ticket = connections_.Invite(call, call.RememberCaller());
   if (!ticket.ok()) return ticket.status();
   v1::ConnectResponse response;
   response.set_socket_path(socket_path_);
@@ -18,10 +17,10 @@ absl::StatusOr<v1::ConnectResponse> LocalServiceAdapter::Invite(
   return response;
 }
 
-grpc::Status LocalServiceAdapter::Connect(grpc::ServerContext* context, const v1::ConnectRequest*,
-                                          v1::ConnectResponse* response) {
-  return Serve(environment_, context, "LocalService/Connect",
-               [&](Call& call) { return Into(Invite(call, *context), response); });
+void LocalServiceAdapter::AddMethods() {
+  Unary<v1::ConnectRequest, v1::ConnectResponse>(
+      "LocalService/Connect", kControlRequest,
+      [this](Call& call, const auto&, auto* response) { return Into(Invite(call), response); });
 }
 
 }  // namespace stride::api

@@ -134,6 +134,7 @@ class WorkerProcess : public Worker {
   void Bury();
   void Reap();
   WorkerDeath JudgeDeath();
+  absl::Status PendingStatus(const absl::Status& cause) const;
   void FailPending(const absl::Status& cause);
   void ServeTheDead(const WorkerDeath& death);
   absl::Duration UntilDeadline() const;

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/arena.h"
+#include "server/base/error.h"
 #include "server/base/spin.h"
 #include "server/broker/verdict.h"
 #include "server/broker/worker_process.h"
@@ -308,8 +309,17 @@ WorkerDeath WorkerProcess::JudgeDeath() {
   return death;
 }
 
+// A worker that was ended for one operation has that operation's end as its cause. Copies, modules
+// and memory that were under way belong to others, who try again with the next worker.
+absl::Status WorkerProcess::PendingStatus(const absl::Status& cause) const {
+  const v1::ErrorReason reason = ReasonOf(cause);
+  const bool of_the_process =
+      reason == v1::ERROR_REASON_WORKER_LOST || reason == v1::ERROR_REASON_KERNEL_FAULT;
+  return of_the_process ? cause : DeadStatus();
+}
+
 void WorkerProcess::FailPending(const absl::Status& cause) {
-  absl::Status status = cause.ok() ? DeadStatus() : cause;
+  const absl::Status status = PendingStatus(cause);
   std::vector<EventLedger::CopyDone> copies;
   std::vector<LoadDone> loads;
   {

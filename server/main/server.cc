@@ -79,6 +79,9 @@ scheduler::EngineOptions EngineOptionsOf(const Config& config) {
   options.max_device_memory_bytes = config.device_memory_bytes;
   options.region_bytes =
       config.region_bytes >= 0 ? config.region_bytes : AvailableMemoryBytes() / 8;
+  // The default of one tenant, as deploy/tenants.conf says.
+  options.control_bytes =
+      std::clamp<int64_t>(AvailableMemoryBytes() / 8, int64_t{64} << 20, int64_t{1} << 30);
   options.max_queued_tasks = config.max_queued;
   options.max_sessions = config.max_sessions;
   options.default_session_ttl = config.session_ttl;

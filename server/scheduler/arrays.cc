@@ -9,6 +9,7 @@
 #include "server/base/error.h"
 #include "server/base/page_size.h"
 #include "server/recovery/records.pb.h"
+#include "server/scheduler/answer.h"
 #include "server/scheduler/array_spec.h"
 #include "server/scheduler/describe.h"
 #include "server/scheduler/durability.h"
@@ -25,6 +26,8 @@ namespace {
 
 // Copied while everybody waits: about a microsecond.
 constexpr int64_t kMostReadAtOnce = 16 << 10;
+// An upload may have so many. Every description of the array lists them.
+constexpr size_t kMaxUploadRanges = 10000;
 constexpr char kNotBoth[] = "an array is on one device or spread over several; not with `sharding`";
 
 absl::StatusOr<absl::Time> ExpireTime(bool has_ttl, const google::protobuf::Duration& ttl,
@@ -183,12 +186,16 @@ absl::StatusOr<v1::ListArraysResponse> Arrays::List(const TenantId& tenant,
   auto page_size = PageSize(request.page_size());
   if (!page_size.ok()) return page_size.status();
   v1::ListArraysResponse response;
-  Locked lock(*core_);
-  auto page =
-      core_->catalogue.ListArrays(tenant, request.parent(), *page_size, request.page_token(),
-                                  core_->Now(), response.mutable_next_page_token());
-  if (!page.ok()) return page.status();
-  for (const ArrayPtr& array : *page) *response.add_arrays() = Describe(*core_, *array);
+  Locked lock(*core_, tenant);
+  auto found = core_->catalogue.ListArrays(tenant, request.parent(), *page_size,
+                                           request.page_token(), core_->Now());
+  if (!found.ok()) return found.status();
+  // As they are at one moment, and so with the lock: of its own tenants alone, and no more than a
+  // page has.
+  WritePage(
+      *found, *page_size,
+      [this](const ArrayPtr& array, v1::Array* listed) { Describe(*core_, *array, listed); },
+      response.mutable_arrays(), response.mutable_next_page_token());
   return response;
 }
 
@@ -382,6 +389,14 @@ absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginUpload(
     if (!found.ok()) return found.status();
     array = *found;
     receiving = array->receiving;
+    if (receiving != nullptr && receiving->ranges.ranges().size() >= kMaxUploadRanges &&
+        receiving->ranges.IsApart(begin, end)) {
+      return InvalidField(v1::ERROR_REASON_SIZE_LIMIT, "range",
+                          absl::StrCat("the upload has too many ranges apart from each other; "
+                                       "fill the gaps between them first. Limit: ",
+                                       kMaxUploadRanges),
+                          {{"limit", absl::StrCat(kMaxUploadRanges)}});
+    }
     if (receiving != nullptr) {
       ++receiving->num_calls;
       receiving->lease_end = absl::InfiniteFuture();
@@ -754,6 +769,7 @@ absl::StatusOr<std::unique_ptr<InlineFetch>> Arrays::BeginFetch(const TenantId& 
 }
 
 void Arrays::NoteReceiving(const ArrayPtr& array) {
+  array->receiving->CountFor(*core_->accounts->ControlOf(array->buffer->tenant));
   receiving_[core_->StripeFor(array->buffer->tenant)].push_back({array, array->receiving});
 }
 

@@ -254,10 +254,10 @@ void Scheduler::LoadModule(const std::shared_ptr<const broker::CompiledModule>& 
   if (module == nullptr || !lane.loaded.insert(module->id).second) return;
   auto loaded = [this, lane = &lane, id = module->id](absl::StatusOr<wire::ModuleLoaded> result) {
     Locked lock(*core_, lane->tenant);
-    absl::Status status = result.status();
-    if (result.ok()) status = wire::ToStatus(result->status());
-    if (!status.ok()) lane->load_errors[id] = status;
+    // Of a worker that is gone: its successor loads the module anew.
     if (!result.ok()) return;
+    absl::Status status = wire::ToStatus(result->status());
+    if (!status.ok()) lane->load_errors[id] = status;
     lane->attributes[id] = *std::move(result);
     ++lane->num_told;
     if (lane->num_asking > 0) WakeWaiters();

@@ -86,7 +86,9 @@ bool Durability::RestoreArray(const durable::ArrayRow& row,
   ByteExtent extent = Extent(array->info);
   if (buffer->error.ok() && (extent.begin < 0 || extent.end > buffer->size)) return false;
   array->buffer = buffer;
-  if (!core_->catalogue.AddArray(tenant, *name, array, core_->Now()).ok()) return false;
+  absl::Status added = core_->catalogue.AddArray(tenant, *name, array, core_->Now(),
+                                                 session::Catalogue::Quota::kExempt);
+  if (!added.ok()) return false;
   if (is_new && buffer->error.ok()) BeginLoad(Find(buffer.get()), buffer, content->second);
   if (!buffer->error.ok()) {
     // What the disk says of it is true already.

@@ -182,6 +182,9 @@ class EngineImpl : public Engine {
         functions_(&core_),
         programs_(&core_, &functions_, FindModule()),
         jobs_(&core_, &scheduler_, &operations_) {
+    core_.accounts->room().Set([this](const TenantId& tenant) {
+      core_.executor.Run([this, tenant] { jobs_.MakeRoom(tenant); });
+    });
     core_.catalogue.add_observer(&core_.recorder);
     core_.catalogue.add_observer(&programs_);
     core_.catalogue.add_observer(&regions_);
@@ -202,6 +205,7 @@ class EngineImpl : public Engine {
     scheduler_.health().Start();
   }
   ~EngineImpl() override {
+    core_.accounts->room().Set(nullptr);
     scheduler_.health().Stop();
     if (durability_ != nullptr) durability_->Stop();
     {
@@ -241,7 +245,7 @@ class EngineImpl : public Engine {
   absl::StatusOr<v1::Session> GetSession(const TenantId& tenant, const std::string& name) override {
     auto id = session::ParseSessionName(name, "name");
     if (!id.ok()) return id.status();
-    Locked lock(core_);
+    Locked lock(core_, tenant);
     auto session = core_.catalogue.FindSession(tenant, *id, core_.Now());
     if (!session.ok()) return session.status();
     return Describe(**session);
@@ -552,7 +556,7 @@ v1::Usage EngineImpl::GetUsage(const TenantId& tenant) {
     device->set_operations(share.operations);
   }
   identity::Quota quota = core_.accounts->QuotaOf(tenant);
-  Locked lock(core_);
+  Locked lock(core_, tenant);
   auto add = [&](const char* quota_name, int64_t used, std::optional<int64_t> limit) {
     v1::QuotaUsage* line = usage.add_quotas();
     line->set_name(quota_name);

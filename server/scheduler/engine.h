@@ -70,6 +70,7 @@ struct EngineOptions {
   // it where its quota says nothing else. 0: none.
   int64_t region_bytes = 0;
   // Of one tenant, where its quota says nothing else. More are refused.
+  int64_t control_bytes = int64_t{1} << 30;
   int max_queued_tasks = 100000;
   int max_sessions = 10000;
   int64_t max_inline_bytes = 4 << 20;

@@ -47,8 +47,9 @@ class Functions {
  private:
   using Key = std::pair<TenantId, std::string>;
   struct Entry {
-    v1::Function function;
+    std::shared_ptr<const v1::Function> function;  // as its client gave it
     std::shared_ptr<const ops::ClientFunction> read;
+    session::ControlCharge control;
     uint64_t record = 0;   // id in the journal
     uint64_t durable = 0;  // its row on disk; 0: it is not kept there
   };

@@ -1,8 +1,9 @@
 #include "server/scheduler/modules.h"
 
 #include <memory>
-#include <optional>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
@@ -12,7 +13,9 @@
 #include "server/base/page_size.h"
 #include "server/ops/compiler_options.h"
 #include "server/recovery/records.pb.h"
+#include "server/scheduler/answer.h"
 #include "server/scheduler/describe.h"
+#include "server/session/control_cost.h"
 #include "server/session/resource_name.h"
 
 namespace stride::scheduler {
@@ -20,6 +23,27 @@ namespace {
 
 constexpr size_t kMaxCodeBytes = 8 << 20;
 constexpr int kMaxGlobals = 256;  // as of a launch
+
+// The fields that lists leave out, and those that an answer leaves out when it is too large.
+const OmittedFields& OmittedInModuleLists() {
+  static const OmittedFields kLeftOut({"log", "source", "ptx", "binary"});
+  return kLeftOut;
+}
+const OmittedFields& OmittedInModules() {
+  static const OmittedFields kLarge({"log", "source", "ptx", "binary", "kernels", "global_infos",
+                                     "entries", "globals", "options"});
+  return kLarge;
+}
+
+int64_t CostOf(const v1::Module& module) {
+  return session::kModuleControlBytes + session::ControlBytesOf(module);
+}
+
+v1::Module AnswerOf(const v1::Module& module) {
+  v1::Module answer = module;
+  OmittedInModules().Fit(&answer);
+  return answer;
+}
 
 // A value that another thread delivers. Shared by both, since the waiter may give up first.
 template <typename T>
@@ -165,38 +189,56 @@ absl::StatusOr<v1::Module> Modules::Create(const TenantId& tenant,
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "module_id",
                         "must match [a-zA-Z0-9][a-zA-Z0-9._-]{0,254}");
   }
+  // Before it is compiled, with what it has at least.
+  auto charge = core_->accounts->ControlOf(tenant)->Take(CostOf(request.module()));
+  if (!charge.ok()) return charge.status();
   auto existing = Reserve({tenant, id}, /*may_exist=*/request.module_id().empty(), deadline);
   if (!existing.ok()) return existing.status();
-  if (existing->has_value()) return **existing;
-  auto module = Build(tenant, request, *source, id, deadline);
-  Locked lock(*core_);
-  creating_.erase({tenant, id});
-  if (module.ok()) {
-    Entry& entry = modules_[{tenant, id}];
+  if (*existing != nullptr) return AnswerOf(**existing);
+  auto built = Build(tenant, request, *source, id, deadline);
+  Entry entry;
+  recovery::ModuleRecord record;
+  if (built.ok()) {
     entry.record = core_->recorder.NewId();
-    entry.module = *module;
-    Save(tenant, id, entry);
+    entry.module = std::make_shared<const v1::Module>(*std::move(built));
+    entry.control = *std::move(charge);
+    entry.control.Set(CostOf(*entry.module));
+    record = RecordOf(tenant, id, *entry.module);
   }
-  return module;
+  const std::shared_ptr<const v1::Module> module = entry.module;
+  {
+    Locked lock(*core_);
+    creating_.erase({tenant, id});
+    if (module != nullptr) {
+      core_->recorder.Set(tenant, recovery::Kind::kModule, entry.record, record);
+      modules_[{tenant, id}] = std::move(entry);
+    }
+  }
+  if (module == nullptr) return built.status();
+  return AnswerOf(*module);
 }
 
-void Modules::Save(const TenantId& tenant, const std::string& id, const Entry& entry) {
-  if (!core_->recorder.on()) return;
+recovery::ModuleRecord Modules::RecordOf(const TenantId& tenant, const std::string& id,
+                                         const v1::Module& module) const {
   recovery::ModuleRecord record;
+  if (!core_->recorder.on()) return record;
   record.set_tenant(tenant.value);
   record.set_id(id);
-  entry.module.SerializeToString(record.mutable_module());
-  core_->recorder.Set(tenant, recovery::Kind::kModule, entry.record, record);
+  module.SerializeToString(record.mutable_module());
+  return record;
 }
 
 void Modules::Restore(uint64_t id, const recovery::ModuleRecord& record) {
+  auto module = std::make_shared<v1::Module>();
+  module->ParseFromString(record.module());
   Entry& entry = modules_[{TenantId{record.tenant()}, record.id()}];
   entry.record = id;
-  entry.module.ParseFromString(record.module());
+  entry.control = core_->accounts->ControlOf(TenantId{record.tenant()})->Hold(CostOf(*module));
+  entry.module = std::move(module);
 }
 
-absl::StatusOr<std::optional<v1::Module>> Modules::Reserve(const Key& key, bool may_exist,
-                                                           absl::Time deadline) {
+absl::StatusOr<std::shared_ptr<const v1::Module>> Modules::Reserve(const Key& key, bool may_exist,
+                                                                   absl::Time deadline) {
   Locked lock(*core_);
   auto free = [&] { return creating_.count(key) == 0; };
   if (!lock.Await(absl::Condition(&free), deadline)) {
@@ -206,7 +248,7 @@ absl::StatusOr<std::optional<v1::Module>> Modules::Reserve(const Key& key, bool 
   auto it = modules_.find(key);
   if (it == modules_.end()) {
     creating_.insert(key);
-    return std::nullopt;
+    return nullptr;
   }
   if (may_exist) return it->second.module;
   return MakeError(absl::StatusCode::kAlreadyExists, v1::ERROR_REASON_ALREADY_EXISTS,
@@ -220,6 +262,8 @@ absl::StatusOr<v1::Module> Modules::Build(const TenantId& tenant,
   v1::Module module = request.module();
   module.clear_kernels();
   module.clear_global_infos();
+  module.clear_log();
+  module.clear_omitted();
   module.set_name(absl::StrCat("tenants/", tenant.value, "/modules/", id));
   SetTimestamp(core_->Now(), module.mutable_create_time());
   wire::Code code;
@@ -334,11 +378,14 @@ absl::StatusOr<wire::ModuleLoaded> Modules::Attributes(
 absl::StatusOr<v1::Module> Modules::Get(const TenantId& tenant, const std::string& name) {
   auto parsed = session::ParseTenantResource(name, "modules", "name");
   if (!parsed.ok()) return parsed.status();
-  Locked lock(*core_);
-  auto it = modules_.find({tenant, parsed->id});
-  if (it == modules_.end() || parsed->tenant != tenant.value)
-    return NotFound(v1::ERROR_REASON_MODULE_NOT_FOUND, "module", name);
-  return it->second.module;
+  std::shared_ptr<const v1::Module> module;
+  {
+    Locked lock(*core_, tenant);
+    auto it = modules_.find({tenant, parsed->id});
+    if (it != modules_.end() && parsed->tenant == tenant.value) module = it->second.module;
+  }
+  if (module == nullptr) return NotFound(v1::ERROR_REASON_MODULE_NOT_FOUND, "module", name);
+  return AnswerOf(*module);
 }
 
 absl::StatusOr<v1::ListModulesResponse> Modules::List(const TenantId& tenant,
@@ -349,18 +396,20 @@ absl::StatusOr<v1::ListModulesResponse> Modules::List(const TenantId& tenant,
     return NotFound(v1::ERROR_REASON_MODULE_NOT_FOUND, "tenant", absl::StrCat("tenants/", *owner));
   auto page_size = PageSize(request.page_size());
   if (!page_size.ok()) return page_size.status();
-  v1::ListModulesResponse response;
-  Locked lock(*core_);
-  std::string last;
-  for (auto it = modules_.upper_bound({tenant, request.page_token()});
-       it != modules_.end() && it->first.first == tenant; ++it) {
-    if (response.modules_size() == *page_size) {
-      response.set_next_page_token(last);
-      break;
-    }
-    *response.add_modules() = it->second.module;
-    last = it->first.second;
+  std::vector<std::pair<std::string, std::shared_ptr<const v1::Module>>> found;
+  {
+    Locked lock(*core_, tenant);
+    found = EntriesAfter(modules_, tenant, request.page_token(), *page_size,
+                         [](const Entry& entry) { return entry.module; });
   }
+  v1::ListModulesResponse response;
+  WritePage(
+      found, *page_size,
+      [](const auto& module, v1::Module* listed) {
+        OmittedInModuleLists().CopyWithout(*module, listed);
+        OmittedInModules().Fit(listed);
+      },
+      response.mutable_modules(), response.mutable_next_page_token());
   return response;
 }
 
@@ -383,7 +432,7 @@ absl::StatusOr<wire::Source> Modules::Find(const TenantId& tenant, const std::st
   auto it = modules_.find({tenant, parsed->id});
   if (it == modules_.end() || parsed->tenant != tenant.value)
     return NotFound(v1::ERROR_REASON_MODULE_NOT_FOUND, "module", name);
-  return SourceOf(it->second.module, "");
+  return SourceOf(*it->second.module, "");
 }
 
 }  // namespace stride::scheduler

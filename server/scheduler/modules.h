@@ -1,7 +1,7 @@
 #pragma once
 
 #include <map>
-#include <optional>
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -38,16 +38,19 @@ class Modules {
 
  private:
   struct Entry {
-    v1::Module module;
+    std::shared_ptr<const v1::Module> module;
+    session::ControlCharge control;
     uint64_t record = 0;  // id in the journal
   };
-  void Save(const TenantId& tenant, const std::string& id, const Entry& entry);
+  // For the journal; empty where there is none.
+  recovery::ModuleRecord RecordOf(const TenantId& tenant, const std::string& id,
+                                  const v1::Module& module) const;
   using Key = std::pair<TenantId, std::string>;
 
-  // Takes the name for a module to be made, once no other call is making it; or gives the module
-  // that has it, ALREADY_EXISTS unless it `may_exist`.
-  absl::StatusOr<std::optional<v1::Module>> Reserve(const Key& key, bool may_exist,
-                                                    absl::Time deadline);
+  // Takes the name for a module to be made, once no other call is making it (null); or gives the
+  // module that has it, ALREADY_EXISTS unless it `may_exist`.
+  absl::StatusOr<std::shared_ptr<const v1::Module>> Reserve(const Key& key, bool may_exist,
+                                                            absl::Time deadline);
   absl::StatusOr<v1::Module> Build(const TenantId& tenant, const v1::CreateModuleRequest& request,
                                    const wire::Source& source, const std::string& id,
                                    absl::Time deadline);

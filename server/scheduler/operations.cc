@@ -11,6 +11,7 @@
 #include "server/base/block_pool.h"
 #include "server/base/device_name.h"
 #include "server/base/error.h"
+#include "server/base/status_bytes.h"
 #include "server/ops/operands.h"
 #include "server/ops/plan.h"
 #include "server/scheduler/array_spec.h"
@@ -116,6 +117,12 @@ std::vector<ops::Input> CopiesOf(absl::Span<const ArrayInfo* const> infos) {
   for (const ArrayInfo* info : infos)
     copies.push_back(info != nullptr ? ops::Input(*info) : std::nullopt);
   return copies;
+}
+
+// A queued one keeps its operation, with its code in the plan and both in the journal. Other
+// operations are as large as their numbers are few, or share their plans.
+int64_t KernelControlBytes(const v1::Operation& operation) {
+  return 3 * static_cast<int64_t>(operation.ByteSizeLong());
 }
 
 bool Overlap(const ArrayInfo& a, const ArrayInfo& b) {
@@ -430,6 +437,9 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
     auto kept = std::make_shared<v1::Operation>(operation);
     kept->mutable_kernel_launch()->clear_code();  // the plan has it
     task->kernel->operation = std::move(kept);
+    auto charge = core_->accounts->ControlOf(tenant)->Take(KernelControlBytes(operation));
+    if (!charge.ok()) return charge.status();
+    task->kernel->control = *std::move(charge);
   }
   for (size_t j = 0; j < resolved.targets.size(); ++j) {
     ArrayPtr array = resolved.targets[j].existing;
@@ -515,6 +525,7 @@ absl::Status Operations::Begin(const TenantId& tenant, const std::shared_ptr<Tas
     for (const auto& output : resolved.outputs) {
       if (output->buffer == nullptr || output->buffer->writer != nullptr) continue;
       output->error = status;
+      output->control.Set(output->control.bytes() + StatusBytes(status));
       core_->recorder.Changed(output);
     }
     return status;
@@ -791,6 +802,9 @@ absl::Status Operations::PrepareKernel(const TenantId& tenant, const v1::Operati
     auto code = CodeOfModule(*std::move(source), launch);
     if (!code.ok()) return code.status();
     auto planned = MakePlanned(task->plan());
+    absl::Status charged =
+        task->kernel->control.Grow(3 * static_cast<int64_t>(code->ByteSizeLong()));
+    if (!charged.ok()) return charged;
     planned->plan.required_kind = ops::RequiredKind(*code);
     planned->plan.code = *std::move(code);
     task->planned = std::move(planned);
@@ -806,9 +820,22 @@ absl::Status Operations::Publish(const TenantId& tenant, Resolved& resolved) {
     absl::Status status = target.handle != 0
                               ? core_->catalogue.AddArray(*resolved.session, target.handle, array)
                               : core_->catalogue.AddArray(tenant, target.name, array, resolved.now);
-    if (!status.ok()) return status;
+    if (status.ok()) continue;
+    // All or none: nothing will make what the others stand for.
+    for (size_t k = 0; k < j; ++k) Unpublish(tenant, resolved, k);
+    return status;
   }
   return absl::OkStatus();
+}
+
+void Operations::Unpublish(const TenantId& tenant, const Resolved& resolved, size_t output) {
+  const auto& target = resolved.targets[output];
+  if (target.is_inline || target.existing != nullptr) return;
+  if (target.handle != 0) {
+    core_->catalogue.ReleaseHandle(*resolved.session, target.handle);
+  } else {
+    core_->catalogue.RemoveArray(tenant, target.name, resolved.now).IgnoreError();
+  }
 }
 
 void Operations::PublishError(const TenantId& tenant, const std::string& session,

@@ -149,6 +149,7 @@ class Operations {
                                       absl::Time deadline, Resolved& resolved);
   absl::Status PrepareKernel(const TenantId& tenant, const v1::Operation& operation, Task* task);
   absl::Status Publish(const TenantId& tenant, Resolved& resolved);
+  void Unpublish(const TenantId& tenant, const Resolved& resolved, size_t output);
   void PublishError(const TenantId& tenant, const std::string& session,
                     const v1::Operation& operation, const absl::Status& status);
 

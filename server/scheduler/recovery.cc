@@ -331,7 +331,7 @@ void Recovery::RestoreBuffers() {
     auto buffer =
         MakePooled<store::Buffer>(TenantId{record.tenant()}, record.size(), core_.reclaimer);
     buffer->record = id;
-    buffer->error = StatusFrom(record.error());
+    buffer->RestoreError(StatusFrom(record.error()));
     buffer->kept = record.kept();
     buffer->loading = record.loading();
     // Changes are not followed now.
@@ -434,7 +434,8 @@ void Recovery::RestoreArray(uint64_t id, const recovery::ArrayRecord& record) {
   auto name = session::ParseArrayName(record.name(), "name");
   absl::Status added = name.status();
   if (added.ok()) {
-    added = core_.catalogue.AddArray(array->tenant, *name, array, core_.Now());
+    added = core_.catalogue.AddArray(array->tenant, *name, array, core_.Now(),
+                                     session::Catalogue::Quota::kExempt);
   }
   if (!added.ok()) {
     core_.recorder.Erase(array->tenant, Kind::kArray, id);
@@ -626,6 +627,10 @@ std::shared_ptr<Task> Recovery::MakeTask(uint64_t id, const recovery::TaskRecord
                                                                    : std::nullopt);
     }
     task->kernel->bound = record.arguments_bound();
+    task->kernel->control =
+        core_.accounts->ControlOf(task->tenant)
+            ->Hold(3 * static_cast<int64_t>(task->kernel->operation->ByteSizeLong() +
+                                            record.code().ByteSizeLong()));
   }
   for (const recovery::UseRecord& use : record.uses()) {
     Use made{.read = (use.flags() & kUseRead) != 0,

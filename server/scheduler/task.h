@@ -62,6 +62,7 @@ struct KernelArguments {
   std::shared_ptr<const v1::Operation> operation;
   std::vector<ops::Input> inputs;
   bool bound = false;
+  session::ControlCharge control;  // of these and the code
 };
 
 // One unit of scheduling: an operation on one device, or the daemon's own access to an array (an

@@ -244,7 +244,7 @@ absl::Status ReceivingUpload::Open(absl::Time deadline) {
 }
 
 void ReceivingUpload::Completed() {
-  receiving_->ranges.Add(begin_, end_);
+  receiving_->AddRange(begin_, end_);
   core_->recorder.Changed(array_);
   scheduler_->account(receiving_->device).upload_bytes += end_ - begin_;
   if (!receiving_->ranges.Covers(array_->info->size_bytes())) return;
@@ -259,7 +259,7 @@ ReceivingUpload::~ReceivingUpload() {
   Locked lock(*core_, array_->buffer->tenant);
   LetGo();
   if (arrived && array_->receiving != nullptr) {
-    receiving_->ranges.Add(begin_, position_);
+    receiving_->AddRange(begin_, position_);
     core_->recorder.Changed(array_);
   }
   --receiving_->num_calls;

@@ -9,6 +9,8 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "server/base/ids.h"
+#include "server/session/control_account.h"
+#include "server/session/control_cost.h"
 #include "server/session/resource_name.h"
 #include "server/store/array_info.h"
 #include "server/store/buffer.h"
@@ -23,6 +25,16 @@ struct Receiving {
   std::shared_ptr<store::Access> access;  // keeps readers waiting until it is complete
   int num_calls = 0;                      // calls writing now
   absl::Time lease_end;
+  ControlCharge control;
+  void CountFor(ControlAccount& account) { control = account.Hold(Cost()); }
+  void AddRange(int64_t begin, int64_t end) {
+    ranges.Add(begin, end);
+    control.Set(Cost());
+  }
+  int64_t Cost() const {
+    return kUploadControlBytes +
+           static_cast<int64_t>(ranges.ranges().size()) * kUploadRangeControlBytes;
+  }
   int device = -1;
   absl::Mutex allocation;  // held, without the scheduler's lock, by the call that gets the memory;
                            // others wait on it
@@ -58,6 +70,7 @@ struct Array {
   uint64_t record = 0;                   // id of its record in the journal; 0: none
   bool changed = false;                  // waits for the recorder
   uint64_t durable = 0;                  // id of its row on disk; 0: none
+  ControlCharge control;                 // while it is in a catalogue, and for who still has it
 
   // The first error that spoiled it, or a part of it.
   const absl::Status& status() const {

@@ -9,7 +9,7 @@ import numpy as np
 
 from stride import _dtypes, _inference
 from stride._origin import caller
-from stride._stream import Note
+from stride._stream import Note, has_arrays
 from stride.v1 import array_pb2, compute_service_pb2, operation_pb2 as pb
 
 # Longest chain recorded before it is sent: the grammar of expressions ends at 100 levels, and the device should not wait for the program.
@@ -387,8 +387,9 @@ class Flush:
         return operation
 
     def add(self, operation: pb.Operation, origin, launch=None) -> pb.Operation:
-        """`launch`: of a kernel's, what CommandStream.launched knows it by. The first is answered when it is done, and what is behind it after that."""
-        wait = launch is not None and launch not in self.session._stream.launched
+        """`launch`: the kernel's identity for CommandStream.launched. The daemon answers its first launch when it is done, and the
+        commands after it later. A kernel without arrays is answered so each time: no array could report its fault."""
+        wait = launch is not None and (launch not in self.session._stream.launched or not has_arrays(operation))
         command_id = self.session._next_id()
         operation = self.commands.add(id=command_id, operation=operation, wait=wait).operation
         self._place(operation)

@@ -117,7 +117,8 @@ class Session:
         self._daemon = daemon
         self._ids = itertools.count(1)
         self._next_id = self._ids.__next__
-        self._released: deque = deque()  # handles that nobody holds any more
+        self._released: deque = deque()  # handles without a Python object
+        self._reported: set = set()  # messages of errors raised since the last synchronize
         self._recorded: list = []  # weak references to nodes that may still be deferred
         self._lock = threading.RLock()
         self._closed = threading.Event()
@@ -246,8 +247,8 @@ class Session:
         raise ValueError("arrays of different sessions cannot meet; download one and upload it again")
 
     def synchronize(self) -> None:
-        """Sends everything recorded and waits until it has been computed. Errors are told by the arrays; those of launches that never ran are raised here, where
-        no read of an array has told them."""
+        """Sends everything recorded and waits until it has been computed. Errors are told by the arrays; those of launches that never ran, and faults of kernels,
+        are raised here, where no read of an array has told them."""
         answer = Answer()
 
         def add(flush):
@@ -256,8 +257,14 @@ class Session:
             flush.notes[command] = Note(answer)
 
         self._settle(add)
-        self._wait(answer)
+        result = self._wait(answer)
+        reported, self._reported = self._reported, set()
         self._tell(self._stream.take_failure())
+        # A kernel that writes no array leaves its fault in none.
+        if result.HasField("status") and result.status.code and result.status.message not in reported:
+            error = _errors.from_status(result.status)
+            if error.reason == "KERNEL_FAULT":
+                raise error
 
     def _fetch_future(self, node: Node) -> Future:
         """Sends what computes `node` and asks for its bytes; resolves to a CommandResult."""
@@ -367,11 +374,13 @@ class Session:
 
     def _error(self, status, node: Node, origin=None) -> _errors.StrideError:
         error = _errors.from_status(status)
+        self._reported.add(status.message)
         error.origin = _origin.describe(origin) if origin is not None else self._origin_of(node)
         return error
 
     def _tell(self, failure) -> None:
         if failure is not None:
+            self._reported.add(failure.status.message)
             error = _errors.from_status(failure.status)
             # As in the errors that arrays carry, fields are the operation's.
             prefix = "operation."

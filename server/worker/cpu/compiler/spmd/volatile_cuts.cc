@@ -132,7 +132,8 @@ Accesses AccessesOf(const Instruction& instruction) {
   if (call == nullptr || !call->mayReadOrWriteMemory() || llvm::isa<llvm::IntrinsicInst>(call) ||
       CalleeName(*call).starts_with("__stride_") || IsContext(call->getCalledOperand()))
     return 0;
-  return In(kAnywhere, kRead | kWrite);
+  // A function that could not be inlined: RefuseInStep has let it have volatile reads at most.
+  return In(kAnywhere, kRead | kWrite | kVolatileRead);
 }
 
 bool IsVolatile(const Instruction& instruction) {
@@ -144,6 +145,19 @@ bool IsVolatile(const Instruction& instruction) {
 Value* PointerOf(Instruction& instruction) {
   if (auto* memory = llvm::dyn_cast<llvm::MemIntrinsic>(&instruction)) return memory->getRawDest();
   return const_cast<Value*>(llvm::getLoadStorePointerOperand(&instruction));
+}
+
+// Whether a function that it calls looks at volatile memory.
+bool CallsVolatile(llvm::Function& kernel) {
+  for (const Instruction& call : llvm::instructions(kernel)) {
+    const auto* base = llvm::dyn_cast<llvm::CallBase>(&call);
+    llvm::Function* callee = base == nullptr ? nullptr : base->getCalledFunction();
+    if (callee == nullptr || callee->isDeclaration()) continue;
+    for (Instruction& instruction : llvm::instructions(*callee)) {
+      if (IsVolatile(instruction) && SpaceOf(PointerOf(instruction)) != kNowhere) return true;
+    }
+  }
+  return false;
 }
 
 // Threads are together at each of these, or wait for each other.
@@ -312,7 +326,8 @@ void AnchorVolatileAccesses(llvm::Module& module) {
 }
 
 absl::Status CutInStep(llvm::Function& kernel) {
-  if (!RemoveAnchors(kernel)) return absl::OkStatus();
+  const bool anchored = RemoveAnchors(kernel);
+  if (!anchored && !CallsVolatile(kernel)) return absl::OkStatus();
   for (const Instruction& instruction : llvm::instructions(kernel)) {
     const auto* copy = llvm::dyn_cast<llvm::MemTransferInst>(&instruction);
     if (copy != nullptr && copy->isVolatile() && SpaceOf(copy->getRawSource()) != kNowhere &&
@@ -345,14 +360,17 @@ void MeetInStep(llvm::Function& kernel) {
 
 absl::Status RefuseInStep(llvm::Function& function) {
   if (!RemoveAnchors(function)) return absl::OkStatus();
-  for (Instruction& instruction : llvm::instructions(function)) {
-    if (!IsVolatile(instruction) || SpaceOf(PointerOf(instruction)) == kNowhere) continue;
-    return absl::UnimplementedError(absl::StrCat(
-        "the CPU device has no volatile access to memory that threads share in functions that call "
-        "themselves or are called through a pointer: ",
-        function.getName().str()));
+  Accesses all = 0;
+  for (const Instruction& instruction : llvm::instructions(function)) {
+    // It may call itself: what that does it does itself.
+    if (!llvm::isa<llvm::CallBase>(instruction) || llvm::isa<llvm::MemIntrinsic>(instruction))
+      all |= AccessesOf(instruction);
   }
-  return absl::OkStatus();
+  if (!Meet(all, all)) return absl::OkStatus();
+  return absl::UnimplementedError(absl::StrCat(
+      "the CPU device has no volatile access to memory that threads share, and write, in functions "
+      "that call themselves or are called through a pointer: ",
+      function.getName().str()));
 }
 
 }  // namespace stride::cpu::spmd

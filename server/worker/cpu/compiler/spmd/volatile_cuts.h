@@ -24,7 +24,8 @@ absl::Status CutInStep(llvm::Function& kernel);
 // some were to wait on their way. The loop form does so at every cut.
 void MeetInStep(llvm::Function& kernel);
 
-// In a function that is not a kernel's own body: UNIMPLEMENTED when it has such an access.
+// In a function that is not a kernel's own body, which cannot be cut: UNIMPLEMENTED when its
+// threads both write and read such memory.
 absl::Status RefuseInStep(llvm::Function& function);
 
 }  // namespace stride::cpu::spmd
