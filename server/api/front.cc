@@ -60,6 +60,16 @@ void AddReflection() {
   std::call_once(once, grpc::reflection::InitProtoReflectionServerBuilderPlugin);
 }
 
+std::vector<std::string> ServiceNames() {
+  return {v1::ArrayService::service_full_name(),  v1::ComputeService::service_full_name(),
+          v1::DeviceService::service_full_name(), v1::FunctionService::service_full_name(),
+          v1::JobService::service_full_name(),    v1::KernelService::service_full_name(),
+          v1::LocalService::service_full_name(),  v1::ProgramService::service_full_name(),
+          v1::RegionService::service_full_name(), v1::SessionService::service_full_name(),
+          v1::TenantService::service_full_name(), "grpc.health.v1.Health",
+          "grpc.reflection.v1.ServerReflection"};
+}
+
 std::unique_ptr<Authenticator> AuthenticatorOf(const FrontOptions& options) {
   auto trusting = MakeTrustingAuthenticator(options.trust_tenant_header);
   if (options.identity == nullptr) return trusting;
@@ -90,7 +100,7 @@ class FrontImpl final : public Front {
         sessions_(&environment_, engine),
         tenants_(&environment_, engine),
         health_(&environment_, engine),
-        reflection_(&environment_),
+        reflection_(&environment_, ServiceNames()),
         engine_(engine) {}
 
   ~FrontImpl() override { Stop(absl::Now()); }
@@ -176,14 +186,6 @@ void FrontImpl::Configure(const FrontOptions& options, grpc::ServerBuilder* buil
            &regions_, &sessions_, &tenants_, &health_, &reflection_}) {
     builder->RegisterService(service);
   }
-  reflection_.SetServices(
-      {v1::ArrayService::service_full_name(), v1::ComputeService::service_full_name(),
-       v1::DeviceService::service_full_name(), v1::FunctionService::service_full_name(),
-       v1::JobService::service_full_name(), v1::KernelService::service_full_name(),
-       v1::LocalService::service_full_name(), v1::ProgramService::service_full_name(),
-       v1::RegionService::service_full_name(), v1::SessionService::service_full_name(),
-       v1::TenantService::service_full_name(), grpc::health::v1::Health::service_full_name(),
-       grpc::reflection::v1::ServerReflection::service_full_name()});
   runs_.AddTo(builder);
   constexpr auto kFromFd = grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD;
   plain_acceptor_ = builder->experimental().AddExternalConnectionAcceptor(

@@ -2,6 +2,11 @@
 
 #include <set>
 
+#include <grpcpp/impl/rpc_service_method.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/slice.h>
+
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/descriptor.pb.h"
@@ -14,6 +19,20 @@ using google::protobuf::FileDescriptor;
 using grpc::reflection::v1::ServerReflectionRequest;
 using grpc::reflection::v1::ServerReflectionResponse;
 
+// Each holds a thread, for strangers too.
+constexpr int kMaxReflectionCalls = 16;
+// A name or two.
+constexpr size_t kMaxReflectionBytes = 4 << 10;
+
+bool ParseReflection(const grpc::ByteBuffer& bytes, ServerReflectionRequest* request) {
+  std::vector<grpc::Slice> slices;
+  if (bytes.Length() > kMaxReflectionBytes || !bytes.Dump(&slices).ok()) return false;
+  std::string text;
+  for (const grpc::Slice& slice : slices)
+    text.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  return request->ParseFromString(text);
+}
+
 // The file and what it imports, each once.
 void AddFile(const FileDescriptor* file, std::set<std::string>* seen,
              ServerReflectionResponse* response) {
@@ -25,14 +44,16 @@ void AddFile(const FileDescriptor* file, std::set<std::string>* seen,
   for (int i = 0; i < file->dependency_count(); ++i) AddFile(file->dependency(i), seen, response);
 }
 
-void SetError(grpc::StatusCode code, const std::string& text, ServerReflectionResponse* response) {
+void SetReflectionError(grpc::StatusCode code, const std::string& text,
+                        ServerReflectionResponse* response) {
   response->mutable_error_response()->set_error_code(code);
   response->mutable_error_response()->set_error_message(text);
 }
 
 void AnswerWithFile(const FileDescriptor* file, const std::string& name,
                     ServerReflectionResponse* response) {
-  if (file == nullptr) return SetError(grpc::StatusCode::NOT_FOUND, "not known: " + name, response);
+  if (file == nullptr)
+    return SetReflectionError(grpc::StatusCode::NOT_FOUND, "not known: " + name, response);
   std::set<std::string> seen;
   AddFile(file, &seen, response);
 }
@@ -54,32 +75,58 @@ void ReflectionService::Answer(const ServerReflectionRequest& request,
       return AnswerWithFile(pool.FindFileContainingSymbol(request.file_containing_symbol()),
                             request.file_containing_symbol(), response);
     case ServerReflectionRequest::kFileContainingExtension:
-      return SetError(grpc::StatusCode::NOT_FOUND, "the contract has no extensions", response);
+      return SetReflectionError(grpc::StatusCode::NOT_FOUND, "the contract has no extensions",
+                                response);
     case ServerReflectionRequest::kAllExtensionNumbersOfType: {
       const std::string& name = request.all_extension_numbers_of_type();
       if (pool.FindMessageTypeByName(name) == nullptr)
-        return SetError(grpc::StatusCode::NOT_FOUND, "not known: " + name, response);
+        return SetReflectionError(grpc::StatusCode::NOT_FOUND, "not known: " + name, response);
       response->mutable_all_extension_numbers_response()->set_base_type_name(name);
       return;
     }
     default:
-      return SetError(grpc::StatusCode::INVALID_ARGUMENT, "the request asks for nothing", response);
+      return SetReflectionError(grpc::StatusCode::INVALID_ARGUMENT, "the request asks for nothing",
+                                response);
   }
 }
 
-grpc::Status ReflectionService::ServerReflectionInfo(
-    grpc::ServerContext* context,
-    grpc::ServerReaderWriter<ServerReflectionResponse, ServerReflectionRequest>* stream) {
-  environment_.counters->Started("ServerReflection/ServerReflectionInfo");
+ReflectionService::ReflectionService(CallEnvironment* environment,
+                                     std::vector<std::string> services)
+    : environment_(*environment), services_(std::move(services)) {
+  AddMethod(new grpc::internal::RpcServiceMethod(
+      "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+      grpc::internal::RpcMethod::BIDI_STREAMING,
+      RawHandler([this](grpc::ServerContext*, RawStream* stream) {
+        environment_.counters->Started("ServerReflection/ServerReflectionInfo");
+        const grpc::Status status = Serve(stream);
+        environment_.counters->Handled("ServerReflection/ServerReflectionInfo", status.error_code(),
+                                       absl::ZeroDuration());
+        return status;
+      }).release()));
+}
+
+grpc::Status ReflectionService::Serve(RawStream* stream) {
+  const absl::Cleanup leave = [this] { --num_calls_; };
+  if (++num_calls_ > kMaxReflectionCalls) {
+    return grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED,
+                        absl::StrCat("too many calls at once; the limit is ", kMaxReflectionCalls));
+  }
+  grpc::ByteBuffer bytes;
   ServerReflectionRequest request;
-  while (stream->Read(&request)) {
+  while (stream->Read(&bytes)) {
+    if (!ParseReflection(bytes, &request)) {
+      return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT,
+                          absl::StrCat("malformed: this is no ServerReflectionRequest of at most ",
+                                       kMaxReflectionBytes, " bytes"));
+    }
     ServerReflectionResponse response;
     response.set_valid_host(request.host());
     *response.mutable_original_request() = request;
     Answer(request, &response);
-    if (!stream->Write(response)) break;
+    const std::string text = response.SerializeAsString();
+    const grpc::Slice slice(text);
+    if (!stream->Write(grpc::ByteBuffer(&slice, 1))) break;
   }
-  environment_.counters->Handled("ServerReflection/ServerReflectionInfo", 0, absl::ZeroDuration());
   return grpc::Status::OK;
 }
 
