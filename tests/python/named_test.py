@@ -5,6 +5,8 @@ import os
 import pathlib
 import tempfile
 import unittest
+import warnings
+from unittest import mock
 
 import numpy as np
 
@@ -18,6 +20,18 @@ template <class T> __global__ void scale(T* x, T by) { x[threadIdx.x] *= by; }
 
 
 class NamedTest(client_case.ClientCase):
+    def test_a_private_daemon_keeps_nothing_and_says_so(self):
+        environment = {"STRIDE_DAEMON": client_case.strided(), "STRIDE_ADDRESS": "", "XDG_RUNTIME_DIR": "", "HOME": "/nonexistent"}
+        with mock.patch.dict(os.environ, environment), mock.patch("stride._address.default_address", return_value=None):
+            with st.connect():
+                with self.assertWarnsRegex(UserWarning, "gone when this session ends.*STRIDE_ADDRESS"):
+                    st.save("short", st.ones(3))
+                with self.assertWarnsRegex(UserWarning, "gone when this session ends"):
+                    st.submit(lambda x: x + 1, "short", results=["next"]).wait()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            st.delete_array(st.save("kept", st.ones(3)))
+
     def test_arrays(self):
         x = np.arange(6.0).reshape(2, 3)
         full = st.save("weights", st.asarray(x) * 2)

@@ -2,6 +2,7 @@
 
 import os
 import uuid
+import warnings
 from typing import IO, Callable, Dict, Iterator, List, Optional, Sequence, Union
 
 import numpy as np
@@ -19,6 +20,12 @@ __all__ = ["Job", "Module", "delete_array", "job", "jobs", "load", "modules", "n
 
 def _full(session: Session, name: str, collection: str = "arrays") -> str:
     return name if "/" in name else f"{session.tenant}/{collection}/{name}"
+
+
+def _warn_if_private(session: Session, what: str) -> None:
+    if session._daemon is not None:
+        warnings.warn(f"{what} is gone when this session ends: it is in a private daemon, which ends with it. Start strided and name it by "
+                      "STRIDE_ADDRESS to keep it", UserWarning, stacklevel=3)
 
 
 def _describe(session: Session, name: str) -> array_pb2.Array:
@@ -68,7 +75,7 @@ def save(name: Union[str, os.PathLike, IO[bytes]], x, *, overwrite: bool = False
     """Computes `x` and keeps it under a name, for good or for `ttl` seconds; gives the full name. AlreadyExists unless
     `overwrite`. A string that ends in
     `.npy`, a path object or an open file is NumPy's file instead, written by this program; an existing one is
-    replaced, as by `numpy.save`.
+    replaced, as by `numpy.save`. Warns where a name is kept by a private daemon, which ends with its session.
     """
     node = node_of(x)
     if _is_file(name):
@@ -84,6 +91,7 @@ def save(name: Union[str, os.PathLike, IO[bytes]], x, *, overwrite: bool = False
         return str(name if isinstance(name, (str, os.PathLike)) else getattr(name, "name", ""))
     session = node.session
     full = _full(session, name)
+    _warn_if_private(session, f"The array {full}")
     exists = False
     if overwrite:
         try:
@@ -195,6 +203,7 @@ def submit(function: Callable, *arguments, results: Sequence[str], label: str = 
     from stride._trace import at, flatten, trace
 
     session = session or current_session()
+    _warn_if_private(session, "What the job makes")
     names, placeholders, specs = [], [], []
     for one in arguments:
         if isinstance(one, str):
