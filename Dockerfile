@@ -17,7 +17,7 @@ RUN scripts/setup --build-only
 COPY . .
 RUN cmake --preset portable -DSTRIDE_BUILD_TESTS=OFF -DSTRIDE_BUILD_BENCH=OFF \
  && cmake --build --preset portable \
- && DESTDIR=/image cmake --install build/portable --prefix /usr --strip \
+ && DESTDIR=/image cmake --install build/portable --component runtime --prefix /usr --strip \
  && MAX_GLIBC=${MAX_GLIBC} ci/check-portable /image/usr/bin/* /image/usr/lib/stride/* \
  && mkdir -p /image/var/lib/stride /image/run/stride && chmod 0700 /image/var/lib/stride
 
@@ -32,5 +32,5 @@ STOPSIGNAL SIGTERM
 # Asks the daemon, and no device for work: a busy one is healthy.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 CMD ["stride", "devices", "--json"]
 # Two processes: the first keeps arrays, jobs and the socket, and starts the second again when it dies.
-ENTRYPOINT ["strided", "--supervise", "--worker-dir=/usr/lib/stride", "--state-dir=/var/lib/stride", "--log-format=json"]
+ENTRYPOINT ["strided", "--supervise", "--state-dir=/var/lib/stride", "--log-format=json"]
 CMD ["--listen=unix:/run/stride/stride.sock"]

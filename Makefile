@@ -25,7 +25,8 @@ sanitize: setup  ## every test under the address and undefined-behaviour sanitiz
 	@JOBS=$(JOBS) ci/sanitize asan
 	@JOBS=$(JOBS) ci/sanitize tsan
 
-demo: build  ## build, then watch Stride run its workloads on this machine
+demo: configure  ## build the programs, then watch Stride run its workloads on this machine
+	@cmake --build --preset $(PRESET) -j $(JOBS) --target demo-programs
 	@scripts/demo build/$(PRESET)
 
 bench: setup  ## build the release preset, run the benchmarks, print one table (ONLY=part,..., QUICK=1)

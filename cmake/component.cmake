@@ -1,14 +1,25 @@
-# stride_component(name SRCS a.cc ... DEPS target ...): one folder, one static library named stride_<name>.
-# The link line is the architecture diagram: DEPS lists only what the folder may see.
+# stride_component(name SRCS a.cc ... [TOGETHER [APART a.cc ...]] DEPS target ...): one folder, one static library named stride_<name>.
+# The link line is the architecture diagram: DEPS lists only what the folder may see. TOGETHER compiles the sources several
+# at a time (STRIDE_UNITY), since parsing the same headers is most of the work; APART lists those that define the local names of others.
 function(stride_component name)
-  cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "TOGETHER" "" "SRCS;APART;DEPS" ${ARGN})
   if(ARG_SRCS)
     add_library(stride_${name} STATIC ${ARG_SRCS})
     target_include_directories(stride_${name} PUBLIC $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>)
     target_link_libraries(stride_${name} PUBLIC ${ARG_DEPS})
+    if(ARG_TOGETHER)
+      stride_unity(stride_${name} APART ${ARG_APART})
+    endif()
   else()
     add_library(stride_${name} INTERFACE)
     target_include_directories(stride_${name} INTERFACE ${CMAKE_SOURCE_DIR})
     target_link_libraries(stride_${name} INTERFACE ${ARG_DEPS})
   endif()
+endfunction()
+
+# stride_unity(target [APART a.cc ...]): compiles the target's sources together where STRIDE_UNITY is on.
+function(stride_unity target)
+  cmake_parse_arguments(ARG "" "" "APART" ${ARGN})
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${STRIDE_UNITY} UNITY_BUILD_BATCH_SIZE 8)
+  set_source_files_properties(${ARG_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()

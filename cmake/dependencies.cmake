@@ -25,11 +25,6 @@ endif()
 find_program(STRIDE_PROTOC protoc REQUIRED)
 find_program(STRIDE_GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
 
-# google/rpc/*.proto come with the googleapis-common-protos package that scripts/setup puts in .venv.
-file(GLOB _stride_googleapis ${CMAKE_SOURCE_DIR}/.venv/lib/python3*/site-packages)
-find_path(STRIDE_GOOGLEAPIS_DIR google/rpc/error_details.proto
-  HINTS ${_stride_googleapis} ENV STRIDE_GOOGLEAPIS_DIR REQUIRED)
-
 add_library(stride_protobuf INTERFACE)
 target_link_libraries(stride_protobuf INTERFACE protobuf::libprotobuf Threads::Threads)
 add_library(stride_grpc INTERFACE)

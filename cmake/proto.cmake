@@ -17,7 +17,7 @@ function(stride_proto_library target)
     endif()
     add_custom_command(
       OUTPUT ${files}
-      COMMAND ${STRIDE_PROTOC} ${flags} -I ${ARG_ROOT} -I ${STRIDE_GOOGLEAPIS_DIR} ${proto}
+      COMMAND ${STRIDE_PROTOC} ${flags} -I ${ARG_ROOT} -I ${CMAKE_SOURCE_DIR}/proto ${proto}
       DEPENDS ${ARG_ROOT}/${proto}
       VERBATIM)
     list(APPEND generated ${files})
@@ -26,4 +26,6 @@ function(stride_proto_library target)
   target_include_directories(${target} SYSTEM PUBLIC $<BUILD_INTERFACE:${out}>)
   target_link_libraries(${target} PUBLIC ${ARG_DEPS})
   target_compile_options(${target} PRIVATE -w)
+  # Generated files define the same static names.
+  set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
 endfunction()

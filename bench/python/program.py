@@ -51,7 +51,7 @@ def main():
     def in_a_row(function, x):
         for _ in range(options.ahead - 1):
             result = function(x)
-            result.session.settle()
+            result.session._settle()
         return np.asarray(function(x))
 
     with st.connect() as session:

@@ -4,7 +4,6 @@ import importlib.resources
 import pathlib
 import tempfile
 
-import grpc_tools
 from google.protobuf import descriptor_pb2
 from grpc_tools import protoc
 
@@ -12,22 +11,31 @@ from grpc_tools import protoc
 def compile_protos(root: pathlib.Path) -> descriptor_pb2.FileDescriptorSet:
     """The files of our own contract under root, in order of their names, without what they import and without source positions.
 
-    `grpc/` holds gRPC's standard services, whose shape is not ours to choose.
+    `grpc/` and `google/` hold standard messages and services, whose shape is not ours to choose.
 
     Raises ValueError when they do not compile; the compiler has then printed why.
     """
     names = sorted(str(path.relative_to(root)) for path in root.rglob("*.proto"))
-    files = [name for name in names if not name.startswith("grpc/")]
+    files = [name for name in names if not name.startswith(("grpc/", "google/"))]
     if not files:
         raise ValueError(f"no .proto files under {root}")
-    # google/protobuf comes with grpc_tools, google/rpc and google/api with googleapis-common-protos.
-    site_packages = pathlib.Path(grpc_tools.__file__).parent.parent
+    return normalized(_compile(root, files))
+
+
+def compile_for_client(root: pathlib.Path) -> descriptor_pb2.FileDescriptorSet:
+    """What a client needs to make its messages: our own files and google/rpc, each after what it imports."""
+    files = sorted(str(path.relative_to(root)) for folder in ("google/rpc", "stride") for path in (root / folder).rglob("*.proto"))
+    compiled = _compile(root, files, "--include_imports")
+    return descriptor_pb2.FileDescriptorSet(file=[file for file in compiled.file if not file.name.startswith("google/protobuf/")])
+
+
+def _compile(root: pathlib.Path, files: list[str], *options: str) -> descriptor_pb2.FileDescriptorSet:
     well_known = importlib.resources.files("grpc_tools") / "_proto"
     with tempfile.NamedTemporaryFile(suffix=".binpb") as out:
-        arguments = ["protoc", f"-I{root}", f"-I{well_known}", f"-I{site_packages}"]
-        if protoc.main([*arguments, f"--descriptor_set_out={out.name}", *files]) != 0:
+        arguments = ["protoc", f"-I{root}", f"-I{well_known}"]
+        if protoc.main([*arguments, *options, f"--descriptor_set_out={out.name}", *files]) != 0:
             raise ValueError("the .proto files do not compile")
-        return normalized(descriptor_pb2.FileDescriptorSet.FromString(out.read()))
+        return descriptor_pb2.FileDescriptorSet.FromString(out.read())
 
 
 def normalized(files: descriptor_pb2.FileDescriptorSet) -> descriptor_pb2.FileDescriptorSet:

@@ -121,10 +121,10 @@ Result<std::vector<Device>> Context::ListTriedDevices(Client& client) const {
   for (;;) {
     auto devices = client.ListDevices(Call());
     if (!devices || devices->empty() || std::chrono::steady_clock::now() > end) return devices;
-    const auto serving = std::count_if(devices->begin(), devices->end(), [](const Device& device) {
-      return device.state == Device::State::kServing;
+    const bool tried = std::none_of(devices->begin(), devices->end(), [](const Device& device) {
+      return device.state == Device::State::kStarting;
     });
-    if (serving >= (is_private() ? std::ssize(*devices) : 1)) return devices;
+    if (tried) return devices;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
 }

@@ -10,6 +10,7 @@ namespace {
 const char* StateName(Device::State state) {
   return state == Device::State::kServing      ? "SERVING"
          : state == Device::State::kNotServing ? "NOT_SERVING"
+         : state == Device::State::kStarting   ? "STARTING"
                                                : "UNSPECIFIED";
 }
 
@@ -30,7 +31,7 @@ Json ToJson(const Device& device) {
 Result<void> Run(Context& context) {
   auto client = context.Connect();
   if (!client) return client.error();
-  auto devices = (*client)->ListDevices(context.Call());
+  auto devices = context.ListTriedDevices(**client);
   if (!devices) return devices.error();
   if (context.json()) {
     std::vector<Json> items;

@@ -43,8 +43,12 @@ void Print(Context& context, const Job& job) {
   std::printf("%s %s%s%s\n", job.name.c_str(), Name(job.state), job.label.empty() ? "" : "  ",
               job.label.c_str());
   for (const auto& timeline : job.timelines) {
-    std::printf("  %s: queue %s, run %s\n", timeline.device.c_str(),
-                FormatTime(timeline.queue).c_str(), FormatTime(timeline.run).c_str());
+    std::printf("  %s: queue %s", timeline.device.c_str(), FormatTime(timeline.queue).c_str());
+    if (timeline.compile.count() > 0)
+      std::printf(" (compiling %s)", FormatTime(timeline.compile).c_str());
+    if (timeline.upload.count() > 0)
+      std::printf(", moving in %s", FormatTime(timeline.upload).c_str());
+    std::printf(", run %s\n", FormatTime(timeline.run).c_str());
   }
   for (const auto& result : job.results)
     std::printf("  %s %s\n", result.name.c_str(), ToString(result.spec).c_str());

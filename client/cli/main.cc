@@ -39,6 +39,11 @@ void WatchSignals(const Cancellation& cancellation) {
 }
 
 int Report(const Error& error, bool json) {
+  if (interrupted) {
+    std::fflush(stdout);
+    std::fputs("stride: interrupted\n", stderr);
+    return kInterrupted;
+  }
   if (json) {
     std::vector<Json> fields;
     for (const auto& violation : error.violations) {
@@ -56,7 +61,7 @@ int Report(const Error& error, bool json) {
   }
   std::fflush(stdout);
   std::fprintf(stderr, "stride: %s\n", error.ToString().c_str());
-  return interrupted ? kInterrupted : static_cast<int>(error.code);
+  return static_cast<int>(error.code);
 }
 
 const Command* Find(const std::string& name) {

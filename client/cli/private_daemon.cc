@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -63,13 +64,35 @@ std::string FindDaemon() {
   return "";
 }
 
+std::string UserCacheFolder() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  fs::path folder;
+  if (cache && *cache == '/') {
+    folder = cache;
+  } else if (home && *home == '/') {
+    folder = fs::path(home) / ".cache";
+  } else {
+    return "";
+  }
+  std::error_code ignored;
+  fs::create_directories(folder, ignored);
+  folder /= "stride";
+  mkdir(folder.c_str(), 0700);
+  struct stat status;
+  const bool own = lstat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
+                   status.st_uid == geteuid() && (status.st_mode & 022) == 0;
+  return own && access(folder.c_str(), W_OK | X_OK) == 0 ? folder.string() : "";
+}
+
 Result<std::unique_ptr<PrivateDaemon>> PrivateDaemon::Start(
     const Cancellation& cancellation, const std::vector<std::string>& arguments) {
   const std::string executable = FindDaemon();
   if (executable.empty()) {
     return Unavailable(
-        "No daemon is running and no strided was found beside this program or in PATH. Start one, "
-        "or name one with --address");
+        "No daemon is running, and no strided to start one was found beside this program or in "
+        "PATH "
+        "(or name it by STRIDE_DAEMON). Install strided, or name a daemon with --address");
   }
   std::unique_ptr<PrivateDaemon> daemon(new PrivateDaemon);
   daemon->directory_ = MakeDirectory();
@@ -89,6 +112,8 @@ Result<void> PrivateDaemon::Spawn(const std::string& executable,
   std::vector<std::string> arguments = {executable, "--listen=" + address_, "--state-dir=" + state,
                                         "--durable-bytes=0",
                                         "--parent-pid=" + std::to_string(getpid())};
+  if (const std::string cache = UserCacheFolder(); !cache.empty())
+    arguments.push_back("--cache-dir=" + cache);
   arguments.insert(arguments.end(), more.begin(), more.end());
   std::vector<char*> argv;
   for (auto& argument : arguments) argv.push_back(argument.data());

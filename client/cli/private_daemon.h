@@ -42,4 +42,9 @@ class PrivateDaemon {
 // Where strided is; empty when nowhere.
 std::string FindDaemon();
 
+// The user's folder for what the next private daemon can use again, made where it is missing:
+// `stride` in $XDG_CACHE_HOME, else in ~/.cache. Empty where there is none that this user alone may
+// write: code from it is run.
+std::string UserCacheFolder();
+
 }  // namespace stride::cli

@@ -1,73 +1,79 @@
-"""Makes the protobuf and gRPC stubs from proto/stride/v1 while building; they travel in the wheel."""
+"""Writes the types of stride.v1's modules, which are made at import, into the wheel: for editors and type checkers."""
 
 import pathlib
-import re
+from typing import Iterator
 
+from google.protobuf import descriptor_pb2
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-HERE = pathlib.Path(__file__).resolve().parent
-# In the repository; an sdist carries a copy beside this file.
-PROTO = next((p for p in (HERE / "proto", HERE.parents[1] / "proto") if p.is_dir()), HERE / "proto")
-RPC = ("google/rpc/status.proto", "google/rpc/error_details.proto")
+_Field = descriptor_pb2.FieldDescriptorProto
+_NUMBERS = {_Field.TYPE_DOUBLE: "float", _Field.TYPE_FLOAT: "float", _Field.TYPE_BOOL: "bool", _Field.TYPE_STRING: "str", _Field.TYPE_BYTES: "bytes"}
 
 
-def _compile(arguments):
-    from grpc_tools import protoc
+class _Types:
+    """The .pyi text of one file's messages."""
 
-    if protoc.main(["protoc", *arguments]) != 0:
-        raise SystemExit("the .proto files do not compile")
+    def __init__(self, file: descriptor_pb2.FileDescriptorProto):
+        self._file = file
+
+    def text(self) -> str:
+        file = self._file
+        lines = ["from typing import Any, List", "from google.protobuf import descriptor, message", ""]
+        for dependency in file.dependency:
+            module = dependency[:-len(".proto")].replace("/", ".") + "_pb2"
+            if not module.startswith("google.rpc"):
+                lines.append(f"import {module}")
+        lines += ["", "DESCRIPTOR: descriptor.FileDescriptor", ""]
+        for enum in file.enum_type:
+            lines += self._enum(enum, "")
+        for one in file.message_type:
+            lines += self._message(one, "")
+        return "\n".join(lines) + "\n"
+
+    def _enum(self, enum, indent: str) -> Iterator[str]:
+        yield f"{indent}class {enum.name}(int):"
+        yield f"{indent}    @staticmethod"
+        yield f"{indent}    def Name(number: int) -> str: ..."
+        yield f"{indent}    @staticmethod"
+        yield f"{indent}    def Value(name: str) -> int: ..."
+        for value in enum.value:
+            yield f"{indent}{value.name}: int"
+
+    def _message(self, one, indent: str) -> Iterator[str]:
+        yield f"{indent}class {one.name}(message.Message):"
+        inner = indent + "    "
+        yield f"{inner}DESCRIPTOR: descriptor.Descriptor"
+        for enum in one.enum_type:
+            yield from self._enum(enum, inner)
+        for nested in one.nested_type:
+            if not nested.options.map_entry:
+                yield from self._message(nested, inner)
+        for field in one.field:
+            # Containers have more methods than a list or a dict, and those of messages others.
+            repeated = field.label == _Field.LABEL_REPEATED
+            yield f"{inner}{field.name}: {'Any' if repeated else self._type(field)}"
+        yield f"{inner}def __init__(self, **fields: Any) -> None: ..."
+
+    def _type(self, field) -> str:
+        if field.type != _Field.TYPE_MESSAGE:
+            return _NUMBERS.get(field.type, "int")
+        name = field.type_name.lstrip(".")
+        prefix = self._file.package + "."
+        if name.startswith(prefix) and name[len(prefix):].split(".")[0] in {one.name for one in self._file.message_type}:
+            return name[len(prefix):]
+        return "Any"
 
 
-def _rewrite(folder, pattern, replacement):
-    for file in folder.glob("*.py"):
-        file.write_text(re.sub(pattern, replacement, file.read_text(), flags=re.MULTILINE))
-
-
-def make_stubs(out):
-    """Compiles the contract into `out`/stride/v1 and google.rpc, which googleapis-common-protos may not be there to give, into stride/_rpc."""
-    import google
-    import grpc_tools
-
-    well_known = pathlib.Path(grpc_tools.__file__).parent / "_proto"
-    roots = [pathlib.Path(p).parent for p in google.__path__ if (pathlib.Path(p) / "rpc/status.proto").exists()]
-    includes = [f"-I{PROTO}", *(f"-I{p}" for p in roots), f"-I{well_known}"]
-    out.mkdir(parents=True, exist_ok=True)
-    sources = sorted(p.relative_to(PROTO).as_posix() for p in (PROTO / "stride/v1").glob("*.proto"))
-    _compile([*includes, f"--python_out={out}", f"--grpc_python_out={out}", f"--pyi_out={out}", *sources])
-    _compile([*includes, f"--python_out={out}", *RPC])
-    v1, rpc = out / "stride/v1", out / "stride/_rpc"
-    rpc.mkdir(exist_ok=True)
-    for name in ("status_pb2", "error_details_pb2"):
-        (out / f"google/rpc/{name}.py").replace(rpc / f"_{name}.py")
-        # One program may hold each google.rpc message once: whoever has them already gives them to us.
-        (rpc / f"{name}.py").write_text(
-            f"try:\n    from google.rpc.{name} import *  # noqa: F401,F403\n    from google.rpc.{name} import DESCRIPTOR  # noqa: F401\n"
-            f"except ImportError:\n    from stride._rpc._{name} import *  # noqa: F401,F403\n"
-            f"    from stride._rpc._{name} import DESCRIPTOR  # noqa: F401\n")
-    (out / "google/rpc").rmdir()
-    (out / "google").rmdir()
-    # The services' files do not need their grpc counterparts, nor those of messages alone.
-    for file in v1.glob("*_pb2_grpc.py"):
-        if "Stub" not in file.read_text():
-            file.unlink()
-    for file in (*v1.glob("*.py"), *v1.glob("*.pyi")):
-        file.write_text(re.sub(r"^from google\.rpc import", "from stride._rpc import", file.read_text(), flags=re.MULTILINE))
-    for folder in (v1, rpc):
-        (folder / "__init__.py").write_text("")
-
-
-class BuildWithStubs(build_py):
+class BuildWithTypes(build_py):
     def run(self):
         super().run()
-        make_stubs(pathlib.Path(self.build_lib))
+        v1 = pathlib.Path(self.build_lib) / "stride/v1"
+        files = descriptor_pb2.FileDescriptorSet.FromString((v1 / "contract.binpb").read_bytes())
+        for file in files.file:
+            if file.name.startswith("stride/v1/"):
+                stem = pathlib.PurePosixPath(file.name).stem
+                (v1 / f"{stem}_pb2.pyi").write_text(_Types(file).text())
 
 
-def requirements():
-    """The stubs ask for no older protobuf and grpcio than those that made them."""
-    from importlib.metadata import version
-
-    return [f"grpcio>={version('grpcio')}", f"protobuf>={version('protobuf')}", "numpy>=2.0"]
-
-
-setup(cmdclass={"build_py": BuildWithStubs}, install_requires=requirements())
+setup(cmdclass={"build_py": BuildWithTypes})

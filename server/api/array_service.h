@@ -2,6 +2,7 @@
 
 #include "server/api/array_transfer.h"
 #include "server/api/call.h"
+#include "server/api/raw_methods.h"
 #include "server/scheduler/engine.h"
 #include "stride/v1/array_service.grpc.pb.h"
 
@@ -9,23 +10,17 @@ namespace stride::api {
 
 // The adapter of ArrayService. PutArray and FetchArray see the bytes of their messages
 // (array_transfer.h).
-class ArrayServiceAdapter final : public v1::ArrayService::Service {
+class ArrayServiceAdapter final : public RawService<v1::ArrayService::Service> {
  public:
   // All must outlive the server.
   ArrayServiceAdapter(CallEnvironment* environment, scheduler::Engine* engine,
-                      ArrayTransfer* transfer);
-
-  grpc::Status CreateArray(grpc::ServerContext* context, const v1::CreateArrayRequest* request,
-                           v1::CreateArrayResponse* response) override;
-  grpc::Status GetArray(grpc::ServerContext* context, const v1::GetArrayRequest* request,
-                        v1::GetArrayResponse* response) override;
-  grpc::Status ListArrays(grpc::ServerContext* context, const v1::ListArraysRequest* request,
-                          v1::ListArraysResponse* response) override;
-  grpc::Status DeleteArray(grpc::ServerContext* context, const v1::DeleteArrayRequest* request,
-                           v1::DeleteArrayResponse* response) override;
+                      ArrayTransfer* transfer)
+      : RawService(environment), engine_(engine), transfer_(*transfer) {
+    AddMethods();
+  }
 
  private:
-  CallEnvironment& environment_;
+  void AddMethods();
   scheduler::Engine* const engine_;
   ArrayTransfer& transfer_;
 };

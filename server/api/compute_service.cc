@@ -1,29 +1,49 @@
 #include "server/api/compute_service.h"
 
 #include "server/api/execute_stream.h"
-#include "server/api/serve.h"
 
 namespace stride::api {
 namespace {
 
-using Stream = grpc::ServerReaderWriter<v1::ExecuteResponse, v1::ExecuteRequest>;
-
 class StreamWire final : public CommandWire {
  public:
-  explicit StreamWire(Stream* stream) : stream_(*stream) {}
-  bool Read(v1::ExecuteRequest* request) override { return stream_.Read(request); }
-  bool Write(const v1::ExecuteResponse& response) override { return stream_.Write(response); }
+  StreamWire(RawStream* stream, ByteBudget::Charge charge)
+      : stream_(*stream), charge_(std::move(charge)) {}
+
+  bool Read(v1::ExecuteRequest* request) override {
+    // What the last one took has been given back.
+    charge_.Set(0).IgnoreError();
+    grpc::ByteBuffer bytes;
+    if (!stream_.Read(&bytes)) return false;
+    status_ =
+        ParseRequest(bytes, ShapeOf<v1::ExecuteRequest>(), kContentRequest, &charge_, request);
+    return status_.ok();
+  }
+  bool Write(const v1::ExecuteResponse& response) override {
+    return ResponseWriter(&stream_).Write(response);
+  }
+
+  // Why there are no more requests, where that is the last one's fault.
+  const absl::Status& status() const { return status_; }
 
  private:
-  Stream& stream_;
+  RawStream& stream_;
+  ByteBudget::Charge charge_;
+  absl::Status status_;
 };
 
 }  // namespace
 
-grpc::Status ComputeServiceAdapter::Execute(grpc::ServerContext* context, Stream* stream) {
-  StreamWire wire(stream);
-  return Serve(environment_, context, "ComputeService/Execute",
-               [&](Call& call) { return ExecuteStream(&call, engine_, &wire).Run(); });
+ComputeServiceAdapter::ComputeServiceAdapter(CallEnvironment* environment,
+                                             scheduler::Engine* engine)
+    : RawService(environment), engine_(engine), run_index_(Asynchronous("ComputeService/Run")) {
+  Stream("ComputeService/Execute", [this](Call& call, RawStream* stream) {
+    // Tells whoever watches the connection that the messages are taken (stream_bytes.h).
+    stream->SendInitialMetadata();
+    StreamWire wire(stream, ByteBudget::Charge(environment_.bytes, call.tenant()));
+    absl::Status status = ExecuteStream(&call, engine_, &wire).Run();
+    return wire.status().ok() ? status : wire.status();
+  });
 }
 
 }  // namespace stride::api

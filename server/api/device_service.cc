@@ -10,6 +10,7 @@
 #include "server/base/device_name.h"
 #include "server/base/error.h"
 #include "server/base/page_size.h"
+#include "server/base/surroundings.h"
 
 namespace stride::api {
 namespace {
@@ -55,7 +56,7 @@ absl::StatusOr<v1::Device> DeviceServiceAdapter::Find(const std::string& name) {
 }
 
 absl::Status DeviceServiceAdapter::Watch(Call& call, const v1::WatchDevicesRequest& request,
-                                         grpc::ServerWriter<v1::WatchDevicesResponse>* writer) {
+                                         ResponseWriter* writer) {
   auto interval = IntervalOf(request);
   if (!interval.ok()) return interval.status();
   if (request.max_samples() < 0) {
@@ -68,7 +69,7 @@ absl::Status DeviceServiceAdapter::Watch(Call& call, const v1::WatchDevicesReque
     names.insert(device->name());
   }
   std::unique_ptr<metrics::Watch> watch = sampler_->NewWatch();
-  absl::Time next = absl::Now();
+  SteadyTime next = Now();
   for (int64_t sample = 1;; ++sample) {
     v1::WatchDevicesResponse response;
     for (v1::DeviceSample& reading : watch->Sample()) {
@@ -78,31 +79,25 @@ absl::Status DeviceServiceAdapter::Watch(Call& call, const v1::WatchDevicesReque
     // A slow reader blocks here: samples are skipped, never queued.
     if (!writer->Write(response)) return call.EndOfWait();
     if (sample == request.max_samples()) return absl::OkStatus();
-    next = std::max(next + *interval, absl::Now());
-    if (!call.Sleep(next - absl::Now()))
-      return call.stopping() ? StoppingError() : call.EndOfWait();
+    next = std::max(next + *interval, Now());
+    if (!call.Sleep(next - Now())) return call.stopping() ? StoppingError() : call.EndOfWait();
   }
 }
 
-grpc::Status DeviceServiceAdapter::ListDevices(grpc::ServerContext* context,
-                                               const v1::ListDevicesRequest* request,
-                                               v1::ListDevicesResponse* response) {
-  return Serve(environment_, context, "DeviceService/ListDevices",
-               [&](Call& call) { return List(*request, response); });
-}
-
-grpc::Status DeviceServiceAdapter::GetDevice(grpc::ServerContext* context,
-                                             const v1::GetDeviceRequest* request,
-                                             v1::GetDeviceResponse* response) {
-  return Serve(environment_, context, "DeviceService/GetDevice",
-               [&](Call& call) { return Into(Find(request->name()), response->mutable_device()); });
-}
-
-grpc::Status DeviceServiceAdapter::WatchDevices(
-    grpc::ServerContext* context, const v1::WatchDevicesRequest* request,
-    grpc::ServerWriter<v1::WatchDevicesResponse>* writer) {
-  return Serve(environment_, context, "DeviceService/WatchDevices",
-               [&](Call& call) { return Watch(call, *request, writer); });
+void DeviceServiceAdapter::AddMethods() {
+  Unary<v1::ListDevicesRequest, v1::ListDevicesResponse>(
+      "DeviceService/ListDevices", kControlRequest,
+      [this](Call& call, const auto& request, auto* response) { return List(request, response); });
+  Unary<v1::GetDeviceRequest, v1::GetDeviceResponse>(
+      "DeviceService/GetDevice", kControlRequest,
+      [this](Call& call, const auto& request, auto* response) {
+        return Into(Find(request.name()), response->mutable_device());
+      });
+  Responses<v1::WatchDevicesRequest>(
+      "DeviceService/WatchDevices", kControlRequest,
+      [this](Call& call, const auto& request, ResponseWriter* writer) {
+        return Watch(call, request, writer);
+      });
 }
 
 }  // namespace stride::api

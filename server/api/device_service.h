@@ -1,6 +1,7 @@
 #pragma once
 
 #include "server/api/call.h"
+#include "server/api/raw_methods.h"
 #include "server/metrics/sampler.h"
 #include "server/scheduler/engine.h"
 #include "stride/v1/device_service.grpc.pb.h"
@@ -8,27 +9,21 @@
 namespace stride::api {
 
 // The adapter of DeviceService. A watch holds its thread for as long as the client listens.
-class DeviceServiceAdapter final : public v1::DeviceService::Service {
+class DeviceServiceAdapter final : public RawService<v1::DeviceService::Service> {
  public:
   // All must outlive the server.
   DeviceServiceAdapter(CallEnvironment* environment, scheduler::Engine* engine,
                        metrics::Sampler* sampler)
-      : environment_(*environment), engine_(engine), sampler_(sampler) {}
-
-  grpc::Status ListDevices(grpc::ServerContext* context, const v1::ListDevicesRequest* request,
-                           v1::ListDevicesResponse* response) override;
-  grpc::Status GetDevice(grpc::ServerContext* context, const v1::GetDeviceRequest* request,
-                         v1::GetDeviceResponse* response) override;
-  grpc::Status WatchDevices(grpc::ServerContext* context, const v1::WatchDevicesRequest* request,
-                            grpc::ServerWriter<v1::WatchDevicesResponse>* writer) override;
+      : RawService(environment), engine_(engine), sampler_(sampler) {
+    AddMethods();
+  }
 
  private:
+  void AddMethods();
   absl::Status List(const v1::ListDevicesRequest& request, v1::ListDevicesResponse* response);
   absl::StatusOr<v1::Device> Find(const std::string& name);
-  absl::Status Watch(Call& call, const v1::WatchDevicesRequest& request,
-                     grpc::ServerWriter<v1::WatchDevicesResponse>* writer);
+  absl::Status Watch(Call& call, const v1::WatchDevicesRequest& request, ResponseWriter* writer);
 
-  CallEnvironment& environment_;
   scheduler::Engine* const engine_;
   metrics::Sampler* const sampler_;
 };

@@ -26,6 +26,8 @@ struct Header {
 static_assert(sizeof(Header) == FrameSocket::kHeaderBytes);
 static_assert(std::endian::native == std::endian::little);
 
+// The least that a client must send of a large message.
+constexpr size_t kBytesPerSecond = 64 << 10;
 // Slices below it are sent together with the header.
 constexpr size_t kSmallBytes = 4096;
 
@@ -36,8 +38,12 @@ absl::Duration TimeoutOf(uint64_t nanoseconds) {
 
 }  // namespace
 
-FrameSocket::FrameSocket(UniqueFd fd, absl::Duration idle)
-    : fd_(std::move(fd)), buffer_(kBufferBytes) {
+FrameSocket::FrameSocket(UniqueFd fd, absl::Duration idle, absl::Duration frame_time,
+                         ByteBudget::Charge room)
+    : fd_(std::move(fd)),
+      buffer_(kBufferBytes),
+      frame_time_(absl::ToChronoNanoseconds(frame_time)),
+      room_(std::move(room)) {
   const timeval timeout = absl::ToTimeval(idle);
   setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
 }
@@ -59,45 +65,92 @@ int64_t FrameSocket::Receive() {
       kWatch);
   while (!come && (size = receive(0)) < 0 && errno == EAGAIN) {
     if (may_end_) StopReading();
+    if (Late()) return -1;
   }
   return size;
 }
 
-bool FrameSocket::Fill(size_t size) {
+bool FrameSocket::Late() const {
+  return due_.has_value() && std::chrono::steady_clock::now() > *due_;
+}
+
+absl::Status FrameSocket::Fill(size_t size) {
   while (end_ - begin_ < size) {
     if (begin_ > 0 && begin_ + size > buffer_.size()) {
       std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
       end_ -= std::exchange(begin_, 0);
     }
-    if (end_ == buffer_.size()) buffer_.resize(std::min(size, 2 * buffer_.size()));
+    if (end_ == buffer_.size()) {
+      const size_t larger = std::min(size, 2 * buffer_.size());
+      absl::Status status = room_.Set(static_cast<int64_t>(larger));
+      if (!status.ok()) return status;
+      buffer_.resize(larger);
+    }
     const int64_t received = Receive();
-    if (received <= 0) return false;
+    if (received <= 0 || Late()) return absl::OutOfRangeError("the connection has ended");
     may_end_ = false;
     end_ += static_cast<size_t>(received);
+    // More of it is to come.
+    if (!due_.has_value()) due_ = std::chrono::steady_clock::now() + frame_time_;
   }
-  return true;
+  return absl::OkStatus();
+}
+
+bool FrameSocket::Discard(size_t size) {
+  for (;;) {
+    const size_t taken = std::min(size, end_ - begin_);
+    begin_ += taken;
+    size -= taken;
+    if (size == 0) return true;
+    begin_ = end_ = 0;
+    const int64_t received = Receive();
+    if (received <= 0 || Late()) return false;
+    end_ = static_cast<size_t>(received);
+  }
+}
+
+absl::Status FrameSocket::ReadHeader(size_t* size, absl::Duration* timeout) {
+  due_.reset();
+  if (begin_ != end_) due_ = std::chrono::steady_clock::now() + frame_time_;
+  if (absl::Status status = Fill(kHeaderBytes); !status.ok()) return status;
+  Header header;
+  std::memcpy(&header, buffer_.data() + begin_, sizeof(header));
+  *size = header.size;
+  *timeout = TimeoutOf(header.timeout_ns);
+  last_kind_ = static_cast<v1::LocalFrame>(header.kind);
+  if (*size > kMaxMessageBytes) {
+    return InvalidField(
+        v1::ERROR_REASON_SIZE_LIMIT, "size",
+        absl::StrCat("a message has at most ", kMaxMessageBytes, " bytes, not ", *size),
+        {{"limit", std::to_string(kMaxMessageBytes)}, {"value", std::to_string(*size)}});
+  }
+  if (due_.has_value()) *due_ += std::chrono::seconds(*size / kBytesPerSecond);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Frame> FrameSocket::Read(bool first) {
   if (begin_ == end_) begin_ = end_ = 0;
   may_end_ = first && begin_ == end_;
-  if (!Fill(kHeaderBytes)) return absl::OutOfRangeError("the connection has ended");
-  Header header;
-  std::memcpy(&header, buffer_.data() + begin_, sizeof(header));
-  const size_t size = header.size;
-  if (size > kMaxMessageBytes) {
-    return InvalidField(
-        v1::ERROR_REASON_SIZE_LIMIT, "size",
-        absl::StrCat("a message has at most ", kMaxMessageBytes, " bytes, not ", size),
-        {{"limit", std::to_string(kMaxMessageBytes)}, {"value", std::to_string(size)}});
-  }
   Frame frame;
-  frame.kind = static_cast<v1::LocalFrame>(header.kind);
-  frame.timeout = TimeoutOf(header.timeout_ns);
-  if (!Fill(kHeaderBytes + size)) return absl::OutOfRangeError("the connection has ended");
+  size_t size = 0;
+  if (absl::Status status = ReadHeader(&size, &frame.timeout); !status.ok()) return status;
+  frame.kind = last_kind_;
+  if (absl::Status status = Fill(kHeaderBytes + size); !status.ok()) {
+    if (!absl::IsResourceExhausted(status) || Discard(kHeaderBytes + size)) return status;
+    return absl::OutOfRangeError("the connection has ended");
+  }
   frame.message = {buffer_.data() + begin_ + kHeaderBytes, size};
   begin_ += kHeaderBytes + size;
   return frame;
+}
+
+bool FrameSocket::Drop(v1::LocalFrame* kind) {
+  size_t size = 0;
+  absl::Duration timeout;
+  may_end_ = false;
+  if (!ReadHeader(&size, &timeout).ok()) return false;
+  *kind = last_kind_;
+  return Discard(kHeaderBytes + size);
 }
 
 bool FrameSocket::Write(v1::LocalFrame kind, const google::protobuf::MessageLite& message) {
@@ -142,6 +195,7 @@ void FrameSocket::Shrink() {
   std::memcpy(smaller.data(), buffer_.data() + begin_, end_ - begin_);
   buffer_.swap(smaller);
   end_ -= std::exchange(begin_, 0);
+  room_.Set(0).IgnoreError();
 }
 
 bool FrameSocket::hung_up() const {

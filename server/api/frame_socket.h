@@ -1,6 +1,8 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "google/protobuf/message_lite.h"
+#include "server/api/byte_budget.h"
 #include "server/base/unique_fd.h"
 #include "stride/v1/local_service.pb.h"
 
@@ -32,12 +35,20 @@ class FrameSocket {
   static constexpr size_t kBufferBytes = 64 << 10;
 
   // A connected stream socket that blocks. `idle`: at most so long is a first frame waited for.
-  explicit FrameSocket(UniqueFd fd, absl::Duration idle = absl::Minutes(1));
+  // `frame_time`: and the rest of one that has begun; a large one has a second more for each 64
+  // KiB. Room for large messages is charged to `room`.
+  explicit FrameSocket(UniqueFd fd, absl::Duration idle = absl::Minutes(1),
+                       absl::Duration frame_time = absl::Minutes(1), ByteBudget::Charge room = {});
 
   // The next frame; blocks. OUT_OF_RANGE at the end, INVALID_ARGUMENT for what is none: then there
-  // is no next. Room for a large message is taken as its bytes come. `first`: of a call. When none
+  // is no next. RESOURCE_EXHAUSTED where there is no room for it: it was dropped, and the next one
+  // can be read. Room for a large message is taken as its bytes come. `first`: of a call. When none
   // comes for too long the client can send no more, and what it had sent by then is read.
   absl::StatusOr<Frame> Read(bool first = false);
+  // The next frame, without its message, which needs no room. False at the end.
+  bool Drop(v1::LocalFrame* kind);
+  // Of the frame that was read or dropped last.
+  v1::LocalFrame last_kind() const { return last_kind_; }
   // Blocks while the client does not read. False: it is gone.
   bool Write(v1::LocalFrame kind, const google::protobuf::MessageLite& message);
   // A serialized message, sent from where it lies.
@@ -54,15 +65,24 @@ class FrameSocket {
 
  private:
   bool Send(const void* data, size_t size);
-  // At least `size` bytes from begin_ on. False at the end.
-  bool Fill(size_t size);
+  // At least `size` bytes from begin_ on. OUT_OF_RANGE at the end, RESOURCE_EXHAUSTED without room.
+  absl::Status Fill(size_t size);
+  // Reads and forgets so many bytes from begin_ on.
+  bool Discard(size_t size);
+  absl::Status ReadHeader(size_t* size, absl::Duration* timeout);
   // Some bytes into the buffer's free part; 0 or less at the end.
   int64_t Receive();
+  bool Late() const;
 
   const UniqueFd fd_;
   std::vector<char> buffer_;
   size_t begin_ = 0, end_ = 0;  // what has come and was not read
   bool may_end_ = false;        // where nothing comes for too long
+  // When the frame that has begun must be complete.
+  std::optional<std::chrono::steady_clock::time_point> due_;
+  const std::chrono::steady_clock::duration frame_time_;
+  v1::LocalFrame last_kind_ = v1::LOCAL_FRAME_UNSPECIFIED;
+  ByteBudget::Charge room_;
   std::string out_;
 };
 

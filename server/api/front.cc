@@ -18,6 +18,7 @@
 #include "server/api/compute_service.h"
 #include "server/api/device_service.h"
 #include "server/api/function_service.h"
+#include "server/api/grpc_time.h"
 #include "server/api/header_guard.h"
 #include "server/api/health_service.h"
 #include "server/api/job_service.h"
@@ -31,6 +32,7 @@
 #include "server/api/session_service.h"
 #include "server/api/tenant_service.h"
 #include "server/api/ticket_socket.h"
+#include "server/base/surroundings.h"
 
 namespace stride::api {
 namespace {
@@ -71,7 +73,7 @@ class FrontImpl final : public Front {
   FrontImpl(const FrontOptions& options, scheduler::Engine* engine, metrics::Sampler* sampler)
       : authenticator_(AuthenticatorOf(options)),
         call_gate_(std::max(1, options.max_threads / 2), options.max_threads),
-        environment_{authenticator_.get(), &counters_, options.audit, &call_gate_},
+        environment_{authenticator_.get(), &counters_, options.audit, &call_gate_, &bytes_},
         gate_(options.max_bulk_streams),
         transfer_(engine, &gate_),
         arrays_(&environment_, engine, &transfer_),
@@ -91,11 +93,11 @@ class FrontImpl final : public Front {
         health_(&environment_, engine),
         engine_(engine) {}
 
-  ~FrontImpl() override { Stop(absl::Now()); }
+  ~FrontImpl() override { Stop(Now()); }
 
   absl::Status Start(const FrontOptions& options, std::vector<ListeningSocket> sockets);
   void BeginDrain() override { health_.BeginDrain(); }
-  void Stop(absl::Time deadline) override;
+  void Stop(SteadyTime deadline) override;
   std::vector<Address> addresses() const override { return addresses_; }
   UniqueFd Connect() override;
   const RpcCounters& counters() const override { return counters_; }
@@ -115,6 +117,7 @@ class FrontImpl final : public Front {
   std::unique_ptr<Authenticator> authenticator_;
   RpcCounters counters_;
   CallGate call_gate_;
+  ByteBudget bytes_;
   CallEnvironment environment_;
   transfer::BulkGate gate_;
   ArrayTransfer transfer_;
@@ -184,6 +187,7 @@ absl::Status FrontImpl::Start(const FrontOptions& options, std::vector<Listening
   if (absl::Status status = HeaderGuard::Check(); !status.ok()) return status;
   // Each takes a thread, however short: as with calls in progress, half of them are left to others.
   HeaderGuard::SetResetBurst(std::max(kLeastResetBurst, options.max_threads / 2));
+  HeaderGuard::SetMessageTime(options.message_time);
   AddReflection();
   if (options.tls.enabled()) {
     auto tls = MakeTlsCredentials(options.tls, LogWarning);
@@ -204,6 +208,7 @@ absl::Status FrontImpl::Start(const FrontOptions& options, std::vector<Listening
   }
   auto deliver = [this, encrypted](UniqueFd connection, int listening_fd, const std::string& peer) {
     if (encrypted.count(listening_fd) > 0) {
+      HeaderGuard::WatchEncrypted(connection.get(), peer);
       Deliver(*tls_acceptor_, std::move(connection), listening_fd);
     } else {
       DeliverPlain(std::move(connection), listening_fd, peer);
@@ -269,12 +274,12 @@ UniqueFd FrontImpl::Connect() {
   return UniqueFd(ends[1]);
 }
 
-void FrontImpl::Stop(absl::Time deadline) {
+void FrontImpl::Stop(SteadyTime deadline) {
   health_.BeginDrain();
   if (listener_ != nullptr) listener_->Stop();
   environment_.stopping = true;
   ticket_socket_.reset();
-  if (server_ != nullptr) server_->Shutdown(absl::ToChronoTime(deadline));
+  if (server_ != nullptr) server_->Shutdown(ToGrpcTime(deadline));
   local_connections_.Stop(deadline);
   runs_.Stop();
 }

@@ -9,24 +9,31 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "absl/base/attributes.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
 #include "server/api/header_blocks.h"
+#include "server/api/held_bytes.h"
 #include "server/api/log.h"
 #include "server/api/reset_budget.h"
+#include "server/api/stream_bytes.h"
+#include "server/base/surroundings.h"
 
 #ifdef STRIDE_PORTABLE
 // gRPC and OpenSSL are archives: the linker puts us between them (--wrap).
 #define STRIDE_OURS(name) __wrap_##name
 extern "C" ssize_t __real_recvmsg(int, msghdr*, int);
+extern "C" ssize_t __real_sendmsg(int, const msghdr*, int);
 extern "C" int __real_SSL_read(SSL*, void*, int);
+extern "C" int __real_SSL_write(SSL*, const void*, int);
 #else
 // The executable's functions go before those of the libraries that it loads.
 #define STRIDE_OURS(name) name
@@ -36,6 +43,12 @@ namespace stride::api {
 namespace {
 
 constexpr absl::Duration kLogInterval = absl::Seconds(10);
+constexpr std::chrono::seconds kMessageTime(60);
+// How often a connection's messages are looked at for those that are late.
+constexpr std::chrono::seconds kLateInterval(1);
+// Changes of what a connection holds that are not told to the account of all.
+constexpr int64_t kGrain = 16 << 10;
+constexpr std::chrono::milliseconds kPurgeInterval(100);
 
 std::atomic<int64_t> num_ended{0};
 
@@ -49,8 +62,8 @@ class Reason {
     ++num_ended;
     std::lock_guard lock(mutex_);
     ++total_;
-    if (absl::Now() < next_) return;
-    next_ = absl::Now() + kLogInterval;
+    if (Now() < next_) return;
+    next_ = Now() + kLogInterval;
     LogWarning(absl::StrCat("connection ended: ", text_, ", from ", peer, "; ", total_,
                             " such connections since the start"));
   }
@@ -59,7 +72,7 @@ class Reason {
   const char* const text_;
   std::mutex mutex_;
   int64_t total_ = 0;
-  absl::Time next_ = absl::InfinitePast();
+  SteadyTime next_ = SteadyTime::InfinitePast();
 };
 
 // These are never destroyed: gRPC's threads may read until the process ends.
@@ -73,34 +86,103 @@ Reason& Resets() {
   return reason;
 }
 
+Reason& Messages() {
+  static Reason& reason =
+      *new Reason("too many bytes of messages that are not complete or not taken");
+  return reason;
+}
+
+Reason& Lateness() {
+  static Reason& reason = *new Reason("a message was not complete in its time");
+  return reason;
+}
+
+Reason& Streams() {
+  static Reason& reason = *new Reason("too many calls at once");
+  return reason;
+}
+
+HeldBytes& Held() {
+  static HeldBytes& held = *new HeldBytes();
+  return held;
+}
+
+std::atomic<std::chrono::steady_clock::duration> message_time{kMessageTime};
+
+// Forgets connections that gRPC has closed.
+void Purge();
+
 ResetBudget& Budget() {
   static ResetBudget& budget = *new ResetBudget();
   return budget;
 }
 
-// gRPC reads a connection on one thread at a time, so nobody waits for the lock.
+// gRPC reads a connection on one thread at a time, and writes on one, so that hardly anybody waits
+// for the lock.
 class Watched {
  public:
-  // `account`: whose resets they are.
+  // `peer`: whose bytes they are. `account`: whose resets.
   Watched(std::string peer, std::string account)
       : peer_(std::move(peer)), account_(std::move(account)) {}
+  ~Watched() { Over(); }
 
+  // What has just been received. False: the connection is to end.
   bool Take(const void* bytes, size_t size) {
+    const auto now = std::chrono::steady_clock::now();
     std::lock_guard lock(mutex_);
     if (ended_) return false;
     Reason* reason = nullptr;
-    if (!blocks_.Take(static_cast<const uint8_t*>(bytes), size)) reason = &Headers();
+    const auto* begin = static_cast<const uint8_t*>(bytes);
+    if (!blocks_.Take(begin, size)) reason = &Headers();
+    if (!streams_.Received(begin, size, now)) reason = &Streams();
     uint64_t resets = blocks_.TakeResets();
-    if (resets > 0 && !Budget().Take(account_, resets, absl::Now())) reason = &Resets();
-    ended_ = reason != nullptr;
-    if (ended_) reason->Log(peer_);
-    return !ended_;
+    if (resets > 0 && !Budget().Take(account_, resets, Now())) reason = &Resets();
+    if (!Account()) reason = &Messages();
+    if (now >= next_look_) {
+      next_look_ = now + kLateInterval;
+      if (streams_.Late(now, message_time)) reason = &Lateness();
+    }
+    if (reason == nullptr) return true;
+    ended_ = true;
+    reason->Log(peer_);
+    Release();
+    return false;
+  }
+
+  // What has just been sent.
+  void Sent(const void* bytes, size_t size) {
+    std::lock_guard lock(mutex_);
+    if (ended_) return;
+    streams_.Sent(static_cast<const uint8_t*>(bytes), size);
+    Account();
+  }
+
+  // The connection is: gRPC holds nothing of it, and nothing more comes.
+  void Over() {
+    std::lock_guard lock(mutex_);
+    ended_ = true;
+    Release();
   }
 
  private:
+  bool Account() {
+    const int64_t held = streams_.held();
+    if (std::abs(held - told_) < kGrain) return true;
+    if (Held().Change(peer_, std::exchange(told_, held), held)) return true;
+    // Perhaps much of it was of connections that are no more.
+    Purge();
+    return Held().Fits(peer_, held);
+  }
+  void Release() {
+    if (told_ != 0) Held().Change(peer_, std::exchange(told_, 0), 0);
+  }
+
   const std::string peer_, account_;
   std::mutex mutex_;
   HeaderBlocks blocks_;
+  StreamBytes streams_;
+  int64_t told_ = 0;  // to the account of all
+  StreamBytes::Time next_look_;
   bool ended_ = false;
 };
 
@@ -108,37 +190,60 @@ class Watched {
 // inode tells whether the number is still that connection's.
 class Descriptors {
  public:
-  void Add(int fd, std::shared_ptr<Watched> watched) {
-    struct stat info;
-    if (fstat(fd, &info) != 0) return;
-    absl::WriterMutexLock lock(&mutex_);
-    entries_[fd] = {info.st_dev, info.st_ino, std::move(watched)};
-  }
-
-  // Null: not watched.
-  std::shared_ptr<Watched> Find(int fd) {
-    {
-      absl::ReaderMutexLock lock(&mutex_);
-      auto it = entries_.find(fd);
-      if (it == entries_.end()) return nullptr;
-      struct stat info;
-      bool same = fstat(fd, &info) == 0 && info.st_dev == it->second.device &&
-                  info.st_ino == it->second.inode;
-      if (same) return it->second.watched;
-    }
-    absl::WriterMutexLock lock(&mutex_);
-    // Nobody adds this number meanwhile: its present owner is reading from it.
-    entries_.erase(fd);
-    return nullptr;
-  }
-
- private:
   struct Entry {
     dev_t device = 0;
     ino_t inode = 0;
-    std::shared_ptr<Watched> watched;
+    std::shared_ptr<Watched> watched;              // null: encrypted
+    std::shared_ptr<const std::string> encrypted;  // then whose it is
   };
+
+  void Add(int fd, std::shared_ptr<Watched> watched,
+           std::shared_ptr<const std::string> encrypted = nullptr) {
+    struct stat info;
+    if (fstat(fd, &info) != 0) return;
+    Entry entry{info.st_dev, info.st_ino, std::move(watched), std::move(encrypted)};
+    absl::WriterMutexLock lock(&mutex_);
+    std::swap(entries_[fd], entry);
+  }
+
+  // Forgets those that are no more.
+  void Purge() {
+    std::vector<std::shared_ptr<Watched>> over;
+    absl::WriterMutexLock lock(&mutex_);
+    const auto now = std::chrono::steady_clock::now();
+    if (now < next_purge_) return;
+    next_purge_ = now + kPurgeInterval;
+    for (auto it = entries_.begin(); it != entries_.end();) {
+      struct stat info;
+      const bool same = fstat(it->first, &info) == 0 && info.st_dev == it->second.device &&
+                        info.st_ino == it->second.inode;
+      if (!same) over.push_back(std::move(it->second.watched));
+      it = same ? std::next(it) : entries_.erase(it);
+    }
+  }
+
+  // Empty: not watched.
+  Entry Find(int fd) {
+    Entry over;  // goes without the lock
+    {
+      absl::ReaderMutexLock lock(&mutex_);
+      auto it = entries_.find(fd);
+      if (it == entries_.end()) return {};
+      struct stat info;
+      bool same = fstat(fd, &info) == 0 && info.st_dev == it->second.device &&
+                  info.st_ino == it->second.inode;
+      if (same) return it->second;
+    }
+    absl::WriterMutexLock lock(&mutex_);
+    // Nobody adds this number meanwhile: its present owner is reading from it.
+    std::swap(over, entries_[fd]);
+    entries_.erase(fd);
+    return {};
+  }
+
+ private:
   absl::Mutex mutex_;
+  std::chrono::steady_clock::time_point next_purge_;
   std::unordered_map<int, Entry> entries_;
 };
 
@@ -148,28 +253,42 @@ Descriptors& Plain() {
   return descriptors;
 }
 
-bool Fine(Watched& watched, const msghdr& message, size_t size) {
+void Purge() { Plain().Purge(); }
+
+// look(bytes, size) for each part of the first `size` bytes of a message, until it says no.
+template <typename Look>
+bool EachPart(const msghdr& message, size_t size, Look look) {
   for (size_t i = 0; i < message.msg_iovlen && size > 0; ++i) {
     const iovec& part = message.msg_iov[i];
     size_t taken = std::min(part.iov_len, size);
-    if (!watched.Take(part.iov_base, taken)) return false;
+    if (!look(part.iov_base, taken)) return false;
     size -= taken;
   }
   return true;
 }
 
+// The peer of the encrypted connection that this thread has read from last. gRPC decrypts what it
+// has read on the thread that read it.
+thread_local std::shared_ptr<const std::string> encrypted_peer;
+
 void Forget(void*, void* watched, CRYPTO_EX_DATA*, int, long, void*) {  // NOLINT: OpenSSL's type
   delete static_cast<Watched*>(watched);
 }
 
+int Index() {
+  static const int index = SSL_get_ex_new_index(0, nullptr, nullptr, nullptr, Forget);
+  return index;
+}
+
 // What follows this TLS connection goes with it.
 bool FineEncrypted(SSL* ssl, const void* bytes, size_t size) {
-  static const int index = SSL_get_ex_new_index(0, nullptr, nullptr, nullptr, Forget);
-  auto* watched = static_cast<Watched*>(SSL_get_ex_data(ssl, index));
+  auto* watched = static_cast<Watched*>(SSL_get_ex_data(ssl, Index()));
   if (watched == nullptr) {
     static std::atomic<uint64_t> number{0};
-    auto fresh = std::make_unique<Watched>("a TLS connection", absl::StrCat("TLS ", ++number));
-    if (SSL_set_ex_data(ssl, index, fresh.get()) != 1) return false;
+    auto fresh =
+        std::make_unique<Watched>(encrypted_peer == nullptr ? "a TLS connection" : *encrypted_peer,
+                                  absl::StrCat("TLS ", ++number));
+    if (SSL_set_ex_data(ssl, Index(), fresh.get()) != 1) return false;
     watched = fresh.release();
   }
   return watched->Take(bytes, size);
@@ -181,6 +300,24 @@ ssize_t NextRecvmsg(int fd, msghdr* message, int flags) {
 #else
   static const auto next = reinterpret_cast<decltype(&recvmsg)>(dlsym(RTLD_NEXT, "recvmsg"));
   return next(fd, message, flags);
+#endif
+}
+
+ssize_t NextSendmsg(int fd, const msghdr* message, int flags) {
+#ifdef STRIDE_PORTABLE
+  return __real_sendmsg(fd, message, flags);
+#else
+  static const auto next = reinterpret_cast<decltype(&sendmsg)>(dlsym(RTLD_NEXT, "sendmsg"));
+  return next(fd, message, flags);
+#endif
+}
+
+int NextSslWrite(SSL* ssl, const void* buffer, int size) {
+#ifdef STRIDE_PORTABLE
+  return __real_SSL_write(ssl, buffer, size);
+#else
+  static const auto next = reinterpret_cast<decltype(&SSL_write)>(dlsym(RTLD_NEXT, "SSL_write"));
+  return next(ssl, buffer, size);
 #endif
 }
 
@@ -198,10 +335,12 @@ int NextSslRead(SSL* ssl, void* buffer, int size) {
 absl::Status HeaderGuard::Check() {
 #ifndef STRIDE_PORTABLE
   if (dlsym(RTLD_DEFAULT, "recvmsg") != reinterpret_cast<void*>(&recvmsg) ||
-      dlsym(RTLD_DEFAULT, "SSL_read") != reinterpret_cast<void*>(&SSL_read)) {
+      dlsym(RTLD_DEFAULT, "SSL_read") != reinterpret_cast<void*>(&SSL_read) ||
+      dlsym(RTLD_DEFAULT, "sendmsg") != reinterpret_cast<void*>(&sendmsg) ||
+      dlsym(RTLD_DEFAULT, "SSL_write") != reinterpret_cast<void*>(&SSL_write)) {
     return absl::FailedPreconditionError(
-        "what clients send cannot be watched: gRPC would find other functions for reading than "
-        "this program's");
+        "what clients send cannot be watched: gRPC would find other functions for reading and "
+        "writing than this program's");
   }
 #endif
   return absl::OkStatus();
@@ -210,6 +349,16 @@ absl::Status HeaderGuard::Check() {
 void HeaderGuard::Watch(int fd, const std::string& peer) {
   Plain().Add(fd, std::make_shared<Watched>(peer, peer));
 }
+
+void HeaderGuard::WatchEncrypted(int fd, const std::string& peer) {
+  Plain().Add(fd, nullptr, std::make_shared<const std::string>(peer));
+}
+
+void HeaderGuard::SetMessageTime(absl::Duration time) {
+  message_time = absl::ToChronoNanoseconds(time);
+}
+
+int64_t HeaderGuard::held_bytes() { return Held().total(); }
 
 void HeaderGuard::SetResetBurst(int burst) { Budget().set_burst(burst); }
 
@@ -223,13 +372,48 @@ ABSL_ATTRIBUTE_NOINLINE __attribute__((visibility("default"))) ssize_t STRIDE_OU
     int fd, msghdr* message, int flags) {
   using namespace stride::api;
   ssize_t size = NextRecvmsg(fd, message, flags);
-  if (size <= 0 || (flags & (MSG_PEEK | MSG_ERRQUEUE)) != 0) return size;
-  std::shared_ptr<Watched> watched = Plain().Find(fd);
-  if (watched == nullptr || Fine(*watched, *message, static_cast<size_t>(size))) return size;
+  if ((flags & (MSG_PEEK | MSG_ERRQUEUE)) != 0) return size;
+  if (size < 0 && (errno == EAGAIN || errno == EINTR)) return size;
+  const int error = errno;
+  Descriptors::Entry entry = Plain().Find(fd);
+  errno = error;
+  if (size > 0 && entry.encrypted != nullptr) encrypted_peer = std::move(entry.encrypted);
+  if (entry.watched == nullptr) return size;
+  if (size <= 0) {
+    entry.watched->Over();
+    errno = error;
+    return size;
+  }
+  auto look = [&](const void* bytes, size_t count) { return entry.watched->Take(bytes, count); };
+  if (EachPart(*message, static_cast<size_t>(size), look)) return size;
   // gRPC closes it, but may take its time.
   shutdown(fd, SHUT_RDWR);
   errno = ECONNRESET;
   return -1;
+}
+
+ABSL_ATTRIBUTE_NOINLINE __attribute__((visibility("default"))) ssize_t STRIDE_OURS(sendmsg)(
+    int fd, const msghdr* message, int flags) {
+  using namespace stride::api;
+  const ssize_t size = NextSendmsg(fd, message, flags);
+  if (size <= 0) return size;
+  const Descriptors::Entry entry = Plain().Find(fd);
+  if (entry.watched == nullptr) return size;
+  EachPart(*message, static_cast<size_t>(size), [&](const void* bytes, size_t count) {
+    entry.watched->Sent(bytes, count);
+    return true;
+  });
+  return size;
+}
+
+ABSL_ATTRIBUTE_NOINLINE __attribute__((visibility("default"))) int STRIDE_OURS(SSL_write)(
+    SSL* ssl, const void* buffer, int size) {
+  using namespace stride::api;
+  const int written = NextSslWrite(ssl, buffer, size);
+  if (written <= 0 || !SSL_is_server(ssl)) return written;
+  auto* watched = static_cast<Watched*>(SSL_get_ex_data(ssl, Index()));
+  if (watched != nullptr) watched->Sent(buffer, static_cast<size_t>(written));
+  return written;
 }
 
 ABSL_ATTRIBUTE_NOINLINE __attribute__((visibility("default"))) int STRIDE_OURS(SSL_read)(

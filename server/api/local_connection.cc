@@ -6,12 +6,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "google/protobuf/arena.h"
 #include "server/api/execute_stream.h"
+#include "server/api/request_parser.h"
 #include "server/api/run_operation.h"
 #include "server/api/status.h"
 #include "server/base/error.h"
+#include "server/base/surroundings.h"
 
 namespace stride::api {
 
@@ -47,18 +48,16 @@ namespace {
 
 constexpr absl::Duration kRetryDelay = absl::Milliseconds(200);
 
-absl::Time DeadlineOf(const Frame& frame) {
-  return frame.timeout > absl::ZeroDuration() ? absl::Now() + frame.timeout
-                                              : absl::InfiniteFuture();
+SteadyTime DeadlineOf(const Frame& frame) {
+  return frame.timeout > absl::ZeroDuration() ? Now() + frame.timeout
+                                              : SteadyTime::InfiniteFuture();
 }
 
-absl::Status Unreadable(std::string_view what) {
-  return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "message",
-                      absl::StrCat("cannot be read as ", std::string(what)));
-}
-
-bool Parse(const Frame& frame, google::protobuf::MessageLite* message) {
-  return message->ParseFromArray(frame.message.data(), static_cast<int>(frame.message.size()));
+template <typename Message>
+absl::Status Parse(const Frame& frame, const RequestLimits& limits, ByteBudget::Charge* charge,
+                   Message* message) {
+  return ParseRequest(absl::MakeConstSpan(&frame.message, 1), ShapeOf<Message>(), limits, charge,
+                      message);
 }
 
 // `where`: where in a connection's order of frames it came.
@@ -70,19 +69,23 @@ absl::Status WrongKind(std::string_view where) {
 // OK once it has ended, well or not. Otherwise why nobody waits for that any more.
 absl::Status AwaitEnd(const Call& call, scheduler::Ticket& ticket) {
   for (;;) {
-    const absl::Time until = std::min(call.deadline(), absl::Now() + kPollInterval);
+    const SteadyTime until = std::min(call.deadline(), Now() + kPollInterval);
     ticket.Wait(until).IgnoreError();
     if (ticket.done()) return absl::OkStatus();
-    if (call.cancelled() || absl::Now() >= call.deadline()) return call.EndOfWait();
+    if (call.cancelled() || Now() >= call.deadline()) return call.EndOfWait();
   }
 }
 
 class ExecuteWire final : public CommandWire {
  public:
-  ExecuteWire(FrameSocket* socket, FrameReader* frames) : socket_(*socket), frames_(*frames) {}
+  ExecuteWire(FrameSocket* socket, FrameReader* frames, ByteBudget::Charge charge)
+      : socket_(*socket), frames_(*frames), charge_(std::move(charge)) {}
   bool Read(v1::ExecuteRequest* request) override {
-    return frames_.Next() &&
-           (Parse(frames_.frame(), request) || frames_.Fail(Unreadable("an ExecuteRequest")));
+    // What the last one took has been given back.
+    charge_.Set(0).IgnoreError();
+    if (!frames_.Next()) return false;
+    absl::Status status = Parse(frames_.frame(), kLocalRequest, &charge_, request);
+    return status.ok() || frames_.Fail(std::move(status));
   }
   bool Write(const v1::ExecuteResponse& response) override {
     return socket_.Write(v1::LOCAL_FRAME_EXECUTE, response);
@@ -91,6 +94,7 @@ class ExecuteWire final : public CommandWire {
  private:
   FrameSocket& socket_;
   FrameReader& frames_;
+  ByteBudget::Charge charge_;
 };
 
 class FramesPutWire final : public PutWire {
@@ -133,24 +137,31 @@ bool FrameReader::Next() {
 }
 
 bool FrameReader::Skip() {
-  while (Next()) {
+  while (!ended_) {
+    v1::LocalFrame kind = frame_.kind;
+    if (std::exchange(begun_, true) && !socket_.Drop(&kind)) return false;
+    ended_ = kind == end_;
+    if (!ended_ && kind != kind_) return false;
   }
-  return ended_;
+  return true;
 }
 
 LocalConnection::LocalConnection(CallEnvironment* environment, scheduler::Engine* engine,
-                                 ArrayTransfer* transfer, Authenticator::Again authenticate,
-                                 std::string peer, UniqueFd socket)
+                                 ArrayTransfer* transfer, const TenantId& tenant,
+                                 Authenticator::Again authenticate, std::string peer,
+                                 UniqueFd socket)
     : environment_(*environment),
       engine_(engine),
       transfer_(*transfer),
-      socket_(std::move(socket)),
+      socket_(std::move(socket), absl::Minutes(1), absl::Minutes(1),
+              ByteBudget::Charge(environment->bytes, tenant)),
       caller_{std::move(authenticate), std::move(peer), [this] { return socket_.hung_up(); }} {}
 
 void LocalConnection::Serve() {
   for (;;) {
     auto frame = socket_.Read(/*first=*/true);
     if (!frame.ok()) {
+      if (absl::IsResourceExhausted(frame.status()) && RefuseCall(frame.status())) continue;
       if (!absl::IsOutOfRange(frame.status())) Refuse(frame.status());
       break;
     }
@@ -193,19 +204,36 @@ bool LocalConnection::ServeOne(const Frame& frame) {
   }
 }
 
+bool LocalConnection::RefuseCall(const absl::Status& status) {
+  const v1::LocalFrame kind = socket_.last_kind();
+  const google::rpc::Status shown = ToRpcStatus(status);
+  socket_.Shrink();
+  auto skip = [&](v1::LocalFrame end) {
+    FrameReader frames(&socket_, Frame{kind, absl::ZeroDuration(), ""}, kind, end);
+    return Finish(frames, shown);
+  };
+  if (kind == v1::LOCAL_FRAME_EXECUTE) return skip(v1::LOCAL_FRAME_EXECUTE_END);
+  if (kind == v1::LOCAL_FRAME_PUT) return skip(v1::LOCAL_FRAME_PUT_END);
+  return socket_.Write(v1::LOCAL_FRAME_STATUS, shown);
+}
+
 bool LocalConnection::Refuse(const absl::Status& status) {
   socket_.Write(v1::LOCAL_FRAME_STATUS, ToRpcStatus(status));
   return false;
 }
 
 bool LocalConnection::ServeRun(const Frame& frame) {
+  ByteBudget::Charge charge;
   google::protobuf::Arena arena;
   auto* request = google::protobuf::Arena::CreateMessage<v1::RunRequest>(&arena);
   auto* response = google::protobuf::Arena::CreateMessage<v1::RunResponse>(&arena);
   Call call(environment_, &caller_, DeadlineOf(frame), "ComputeService/Run");
   absl::Status status = call.status();
-  if (status.ok())
-    status = Parse(frame, request) ? Run(call, *request, response) : Unreadable("a RunRequest");
+  if (status.ok()) {
+    charge = ByteBudget::Charge(environment_.bytes, call.tenant());
+    status = Parse(frame, kLocalRequest, &charge, request);
+  }
+  if (status.ok()) status = Run(call, *request, response);
   const google::rpc::Status shown = call.FinishLocal(status);
   return status.ok() ? socket_.Write(v1::LOCAL_FRAME_RUN, *response)
                      : socket_.Write(v1::LOCAL_FRAME_STATUS, shown);
@@ -228,8 +256,8 @@ absl::Status LocalConnection::Run(Call& call, const v1::RunRequest& request,
 
 bool LocalConnection::ServeExecute(const Frame& frame) {
   FrameReader frames(&socket_, frame, v1::LOCAL_FRAME_EXECUTE, v1::LOCAL_FRAME_EXECUTE_END);
-  ExecuteWire wire(&socket_, &frames);
-  Call call(environment_, &caller_, absl::InfiniteFuture(), "ComputeService/Execute");
+  Call call(environment_, &caller_, SteadyTime::InfiniteFuture(), "ComputeService/Execute");
+  ExecuteWire wire(&socket_, &frames, ByteBudget::Charge(environment_.bytes, call.tenant()));
   absl::Status status = call.status();
   if (status.ok()) status = ExecuteStream(&call, engine_, &wire).Run();
   if (absl::IsOutOfRange(frames.status())) {
@@ -260,14 +288,16 @@ bool LocalConnection::ServeFetch(const Frame& frame) {
   FramesFetchWire wire(&socket_);
   Call call(environment_, &caller_, DeadlineOf(frame), "ArrayService/FetchArray");
   absl::Status status = call.status();
-  if (status.ok() && !Parse(frame, &request)) status = Unreadable("a FetchArrayRequest");
+  ByteBudget::Charge charge(environment_.bytes, call.tenant());
+  if (status.ok()) status = Parse(frame, kControlRequest, &charge, &request);
   if (status.ok()) status = transfer_.Fetch(call, request, wire);
   return socket_.Write(v1::LOCAL_FRAME_STATUS, call.FinishLocal(status));
 }
 
 bool LocalConnection::Finish(FrameReader& frames, const google::rpc::Status& shown) {
   if (!socket_.Write(v1::LOCAL_FRAME_STATUS, shown)) return false;
-  return frames.status().ok() && frames.Skip();
+  const bool whole = frames.status().ok() || absl::IsResourceExhausted(frames.status());
+  return whole && frames.Skip();
 }
 
 }  // namespace stride::api

@@ -21,9 +21,10 @@ class FrameReader;
 // second thread that writes (execute_stream.h).
 class LocalConnection {
  public:
-  // `socket` is connected. All but it must outlive this.
+  // `socket` is connected. All but it must outlive this. `tenant`: who pays for room.
   LocalConnection(CallEnvironment* environment, scheduler::Engine* engine, ArrayTransfer* transfer,
-                  Authenticator::Again authenticate, std::string peer, UniqueFd socket);
+                  const TenantId& tenant, Authenticator::Again authenticate, std::string peer,
+                  UniqueFd socket);
 
   // Until the client closes it, sends what is no frame, or begins no call for a minute, or the
   // daemon ends it. On a thread of its own.
@@ -37,6 +38,8 @@ class LocalConnection {
  private:
   // False: no more calls.
   bool ServeOne(const Frame& frame);
+  // A call whose first frame has found no room. False: no more calls.
+  bool RefuseCall(const absl::Status& status);
   bool ServeRun(const Frame& frame);
   bool ServeExecute(const Frame& frame);
   bool ServePut(const Frame& frame);

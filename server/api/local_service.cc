@@ -2,26 +2,26 @@
 
 #include "server/api/serve.h"
 #include "server/base/error.h"
+#include "server/base/surroundings.h"
 
 namespace stride::api {
 
-absl::StatusOr<v1::ConnectResponse> LocalServiceAdapter::Invite(
-    const Call& call, const grpc::ServerContext& context) {
+absl::StatusOr<v1::ConnectResponse> LocalServiceAdapter::Invite(const Call& call) {
   if (socket_path_.empty())
     return NotImplemented("local connections", "this daemon listens on no Unix socket");
-  auto ticket = connections_.Invite(call, environment_.authenticator->Remember(context));
+  auto ticket = connections_.Invite(call, call.RememberCaller());
   if (!ticket.ok()) return ticket.status();
   v1::ConnectResponse response;
   response.set_socket_path(socket_path_);
   response.set_ticket(ticket->secret);
-  response.mutable_expire_time()->set_seconds(absl::ToUnixSeconds(ticket->expire_time));
+  response.mutable_expire_time()->set_seconds(absl::ToUnixSeconds(DateOf(ticket->expire_time)));
   return response;
 }
 
-grpc::Status LocalServiceAdapter::Connect(grpc::ServerContext* context, const v1::ConnectRequest*,
-                                          v1::ConnectResponse* response) {
-  return Serve(environment_, context, "LocalService/Connect",
-               [&](Call& call) { return Into(Invite(call, *context), response); });
+void LocalServiceAdapter::AddMethods() {
+  Unary<v1::ConnectRequest, v1::ConnectResponse>(
+      "LocalService/Connect", kControlRequest,
+      [this](Call& call, const auto&, auto* response) { return Into(Invite(call), response); });
 }
 
 }  // namespace stride::api

@@ -4,38 +4,31 @@
 
 namespace stride::api {
 
-grpc::Status ProgramServiceAdapter::CreateProgram(grpc::ServerContext* context,
-                                                  const v1::CreateProgramRequest* request,
-                                                  v1::CreateProgramResponse* response) {
-  return Serve(environment_, context, "ProgramService/CreateProgram", [&](Call& call) {
-    audit::Record* record = call.Audit();
-    absl::Status status = Into(engine_->CreateProgram(call.tenant(), *request), response);
-    if (record != nullptr) record->resource = response->program().name();
-    return status;
-  });
-}
-
-grpc::Status ProgramServiceAdapter::GetProgram(grpc::ServerContext* context,
-                                               const v1::GetProgramRequest* request,
-                                               v1::GetProgramResponse* response) {
-  return Serve(environment_, context, "ProgramService/GetProgram", [&](Call& call) {
-    return Into(engine_->GetProgram(call.tenant(), request->name()), response->mutable_program());
-  });
-}
-
-grpc::Status ProgramServiceAdapter::ListPrograms(grpc::ServerContext* context,
-                                                 const v1::ListProgramsRequest* request,
-                                                 v1::ListProgramsResponse* response) {
-  return Serve(environment_, context, "ProgramService/ListPrograms", [&](Call& call) {
-    return Into(engine_->ListPrograms(call.tenant(), *request), response);
-  });
-}
-
-grpc::Status ProgramServiceAdapter::DeleteProgram(grpc::ServerContext* context,
-                                                  const v1::DeleteProgramRequest* request,
-                                                  v1::DeleteProgramResponse* response) {
-  return Serve(environment_, context, "ProgramService/DeleteProgram",
-               [&](Call& call) { return engine_->DeleteProgram(call.tenant(), request->name()); });
+void ProgramServiceAdapter::AddMethods() {
+  Unary<v1::CreateProgramRequest, v1::CreateProgramResponse>(
+      "ProgramService/CreateProgram", kContentRequest,
+      [this](Call& call, const auto& request, auto* response) {
+        audit::Record* record = call.Audit();
+        absl::Status status = Into(engine_->CreateProgram(call.tenant(), request), response);
+        if (record != nullptr) record->resource = response->program().name();
+        return status;
+      });
+  Unary<v1::GetProgramRequest, v1::GetProgramResponse>(
+      "ProgramService/GetProgram", kControlRequest,
+      [this](Call& call, const auto& request, auto* response) {
+        return Into(engine_->GetProgram(call.tenant(), request.name()),
+                    response->mutable_program());
+      });
+  Unary<v1::ListProgramsRequest, v1::ListProgramsResponse>(
+      "ProgramService/ListPrograms", kControlRequest,
+      [this](Call& call, const auto& request, auto* response) {
+        return Into(engine_->ListPrograms(call.tenant(), request), response);
+      });
+  Unary<v1::DeleteProgramRequest, v1::DeleteProgramResponse>(
+      "ProgramService/DeleteProgram", kControlRequest,
+      [this](Call& call, const auto& request, auto* response) {
+        return engine_->DeleteProgram(call.tenant(), request.name());
+      });
 }
 
 }  // namespace stride::api

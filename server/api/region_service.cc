@@ -17,22 +17,20 @@ absl::StatusOr<v1::CreateRegionResponse> RegionServiceAdapter::Create(
   return response;
 }
 
-grpc::Status RegionServiceAdapter::CreateRegion(grpc::ServerContext* context,
-                                                const v1::CreateRegionRequest* request,
-                                                v1::CreateRegionResponse* response) {
-  return Serve(environment_, context, "RegionService/CreateRegion", [&](Call& call) {
-    audit::Record* record = call.Audit();
-    absl::Status status = Into(Create(call, *request), response);
-    if (record != nullptr) record->resource = response->region().name();
-    return status;
-  });
-}
-
-grpc::Status RegionServiceAdapter::DeleteRegion(grpc::ServerContext* context,
-                                                const v1::DeleteRegionRequest* request,
-                                                v1::DeleteRegionResponse*) {
-  return Serve(environment_, context, "RegionService/DeleteRegion",
-               [&](Call& call) { return engine_->DeleteRegion(call.tenant(), request->name()); });
+void RegionServiceAdapter::AddMethods() {
+  Unary<v1::CreateRegionRequest, v1::CreateRegionResponse>(
+      "RegionService/CreateRegion", kControlRequest,
+      [this](Call& call, const auto& request, auto* response) {
+        audit::Record* record = call.Audit();
+        absl::Status status = Into(Create(call, request), response);
+        if (record != nullptr) record->resource = response->region().name();
+        return status;
+      });
+  Unary<v1::DeleteRegionRequest, v1::DeleteRegionResponse>(
+      "RegionService/DeleteRegion", kControlRequest,
+      [this](Call& call, const auto& request, auto* response) {
+        return engine_->DeleteRegion(call.tenant(), request.name());
+      });
 }
 
 }  // namespace stride::api

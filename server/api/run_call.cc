@@ -3,7 +3,9 @@
 #include <utility>
 
 #include "server/api/compute_service.h"
+#include "server/api/request_parser.h"
 #include "server/api/run_server.h"
+#include "server/base/error.h"
 
 namespace stride::api {
 namespace {
@@ -23,8 +25,8 @@ void RunCall::Await(RunServer* server) {
   for (Event* event : {&call->arrived_, &call->call_ended_, &call->reply_sent_})
     server->Expect(event, call);
   call->context_.AsyncNotifyWhenDone(&call->call_ended_);
-  server->service_->RequestRun(&call->context_, &call->request_, &call->responder_,
-                               server->queue_.get(), server->queue_.get(), &call->arrived_);
+  server->service_->RequestRun(&call->context_, &call->stream_, server->queue_.get(),
+                               &call->arrived_);
 }
 
 void RunCall::Arrived(bool ok) {
@@ -35,16 +37,38 @@ void RunCall::Arrived(bool ok) {
   }
   Await(&server_);
   call_.emplace(server_.environment_, &context_, kMethod);
-  absl::Status status = call_->status();
+  if (!call_->status().ok()) return Refuse(call_->status());
+  server_.Expect(&received_, shared_from_this());
+  stream_.Read(&bytes_, &received_);
+}
+
+void RunCall::Received(bool ok) {
+  absl::Status status = Parse(ok);
   if (status.ok()) status = operation_.Check();
-  if (!status.ok()) {
-    absl::MutexLock lock(&mutex_);
-    state_ = State::kEnding;
-  }
-  if (!status.ok()) return End(status);
+  if (!status.ok()) return Refuse(status);
   const absl::Duration delay = server_.engine_->accounts().UploadDelay(call_->tenant());
   if (!operation_.MayWait(delay)) return Begin(delay);
   server_.waiting_.Run([self = shared_from_this(), delay] { self->Begin(delay); });
+}
+
+absl::Status RunCall::Parse(bool ok) {
+  if (!ok) {
+    if (context_.IsCancelled()) return call_->EndOfWait();
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "", "the call has no message");
+  }
+  charge_ = ByteBudget::Charge(server_.environment_.bytes, call_->tenant());
+  absl::Status status =
+      ParseRequest(bytes_, ShapeOf<v1::RunRequest>(), kContentRequest, &charge_, &request_);
+  bytes_.Clear();
+  return status;
+}
+
+void RunCall::Refuse(const absl::Status& status) {
+  {
+    absl::MutexLock lock(&mutex_);
+    state_ = State::kEnding;
+  }
+  End(status);
 }
 
 void RunCall::Begin(absl::Duration upload_delay) {
@@ -101,12 +125,13 @@ void RunCall::ReadTheRest() { End(operation_.ReadTheRest(call_->deadline())); }
 
 void RunCall::End(const absl::Status& status) {
   operation_.Audit(*call_);
-  const grpc::Status shown = call_->Finish(status);
+  const absl::Status answered = status.ok() ? SerializeResponse(response_, &bytes_) : status;
+  const grpc::Status shown = call_->Finish(answered);
   call_.reset();  // it is under way no longer, whatever its client does now
   if (shown.ok()) {
-    responder_.Finish(response_, shown, &reply_sent_);
+    stream_.WriteAndFinish(bytes_, {}, shown, &reply_sent_);
   } else {
-    responder_.FinishWithError(shown, &reply_sent_);
+    stream_.Finish(shown, &reply_sent_);
   }
 }
 

@@ -4,12 +4,14 @@
 #include <optional>
 
 #include <grpcpp/server_context.h>
-#include <grpcpp/support/async_unary_call.h>
+#include <grpcpp/support/async_stream.h>
+#include <grpcpp/support/byte_buffer.h>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "server/api/byte_budget.h"
 #include "server/api/call.h"
 #include "server/api/run_operation.h"
 #include "stride/v1/compute_service.pb.h"
@@ -20,9 +22,10 @@ class RunServer;
 
 // One call of ComputeService.Run, from the wait for it to the end of its reply. It lives as long as
 // events of the completion queue are to come. What happens to it happens in this order, each on the
-// thread that brings it: Arrived and Begin (a thread of the server's, or of its executor when
-// something must be waited for), OperationEnded (the engine's), Reply (likewise, or the
-// executor's), ReplySent. CallEnded comes when the client has its reply or is gone.
+// thread that brings it: Arrived (its metadata; a caller that is not known ends here), Received
+// (its message) and Begin (a thread of the server's, or of its executor when something must be
+// waited for), OperationEnded (the engine's), Reply (likewise, or the executor's), ReplySent.
+// CallEnded comes when the client has its reply or is gone.
 class RunCall : public std::enable_shared_from_this<RunCall> {
  public:
   // Something that the completion queue brings; its address is the tag.
@@ -37,14 +40,19 @@ class RunCall : public std::enable_shared_from_this<RunCall> {
 
  private:
   void Arrived(bool ok);
+  void Received(bool ok);
   void CallEnded(bool ok);
   void ReplySent(bool ok);
 
+  // The message as it came, into request_.
+  absl::Status Parse(bool ok);
   // Submits it, and has itself told of its end.
   void Begin(absl::Duration upload_delay);
   void OperationEnded();
   void Reply();
   void ReadTheRest();
+  // Before the operation began.
+  void Refuse(const absl::Status& status);
   // Once, by whoever moved state_ to kEnding.
   void End(const absl::Status& status);
 
@@ -52,9 +60,12 @@ class RunCall : public std::enable_shared_from_this<RunCall> {
   grpc::ServerContext context_;
   v1::RunRequest request_;
   v1::RunResponse response_;
-  grpc::ServerAsyncResponseWriter<v1::RunResponse> responder_{&context_};
+  grpc::ByteBuffer bytes_;  // the request as it came, and then the response
+  grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream_{&context_};
+  ByteBudget::Charge charge_;
   RunOperation operation_;
   Event arrived_{&RunCall::Arrived, nullptr};
+  Event received_{&RunCall::Received, nullptr};
   Event call_ended_{&RunCall::CallEnded, nullptr};
   Event reply_sent_{&RunCall::ReplySent, nullptr};
   std::optional<Call> call_;  // from Arrived to End

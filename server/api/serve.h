@@ -2,17 +2,10 @@
 
 #include <utility>
 
-#include "server/api/call.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 namespace stride::api {
-
-// The frame of every RPC: authenticate, run `body(call)` (which returns absl::Status), finish.
-template <typename Body>
-grpc::Status Serve(CallEnvironment& environment, grpc::ServerContext* context, const char* method,
-                   Body body) {
-  Call call(environment, context, method);
-  return call.Finish(call.status().ok() ? body(call) : call.status());
-}
 
 // Moves a result to where the reply wants it.
 template <typename T>

@@ -4,35 +4,29 @@
 
 namespace stride::api {
 
-grpc::Status SessionServiceAdapter::CreateSession(grpc::ServerContext* context,
-                                                  const v1::CreateSessionRequest* request,
-                                                  v1::CreateSessionResponse* response) {
-  return Serve(environment_, context, "SessionService/CreateSession", [&](Call& call) {
-    return Into(engine_->CreateSession(call.tenant(), *request), response->mutable_session());
-  });
-}
-
-grpc::Status SessionServiceAdapter::GetSession(grpc::ServerContext* context,
-                                               const v1::GetSessionRequest* request,
-                                               v1::GetSessionResponse* response) {
-  return Serve(environment_, context, "SessionService/GetSession", [&](Call& call) {
-    return Into(engine_->GetSession(call.tenant(), request->name()), response->mutable_session());
-  });
-}
-
-grpc::Status SessionServiceAdapter::RenewSession(grpc::ServerContext* context,
-                                                 const v1::RenewSessionRequest* request,
-                                                 v1::RenewSessionResponse* response) {
-  return Serve(environment_, context, "SessionService/RenewSession", [&](Call& call) {
-    return Into(engine_->RenewSession(call.tenant(), request->name()), response->mutable_session());
-  });
-}
-
-grpc::Status SessionServiceAdapter::DeleteSession(grpc::ServerContext* context,
-                                                  const v1::DeleteSessionRequest* request,
-                                                  v1::DeleteSessionResponse* response) {
-  return Serve(environment_, context, "SessionService/DeleteSession",
-               [&](Call& call) { return engine_->DeleteSession(call.tenant(), request->name()); });
+void SessionServiceAdapter::AddMethods() {
+  Unary<v1::CreateSessionRequest, v1::CreateSessionResponse>(
+      "SessionService/CreateSession", kControlRequest,
+      [this](Call& call, const auto& request, auto* response) {
+        return Into(engine_->CreateSession(call.tenant(), request), response->mutable_session());
+      });
+  Unary<v1::GetSessionRequest, v1::GetSessionResponse>(
+      "SessionService/GetSession", kControlRequest,
+      [this](Call& call, const auto& request, auto* response) {
+        return Into(engine_->GetSession(call.tenant(), request.name()),
+                    response->mutable_session());
+      });
+  Unary<v1::RenewSessionRequest, v1::RenewSessionResponse>(
+      "SessionService/RenewSession", kControlRequest,
+      [this](Call& call, const auto& request, auto* response) {
+        return Into(engine_->RenewSession(call.tenant(), request.name()),
+                    response->mutable_session());
+      });
+  Unary<v1::DeleteSessionRequest, v1::DeleteSessionResponse>(
+      "SessionService/DeleteSession", kControlRequest,
+      [this](Call& call, const auto& request, auto* response) {
+        return engine_->DeleteSession(call.tenant(), request.name());
+      });
 }
 
 }  // namespace stride::api

@@ -4,13 +4,13 @@
 
 namespace stride::api {
 
-grpc::Status TenantServiceAdapter::GetUsage(grpc::ServerContext* context,
-                                            const v1::GetUsageRequest* /*request*/,
-                                            v1::GetUsageResponse* response) {
-  return Serve(environment_, context, "TenantService/GetUsage", [&](Call& call) {
-    *response->mutable_usage() = engine_->GetUsage(call.tenant());
-    return absl::OkStatus();
-  });
+void TenantServiceAdapter::AddMethods() {
+  Unary<v1::GetUsageRequest, v1::GetUsageResponse>(
+      "TenantService/GetUsage", kControlRequest,
+      [this](Call& call, const auto& request, auto* response) {
+        *response->mutable_usage() = engine_->GetUsage(call.tenant());
+        return absl::OkStatus();
+      });
 }
 
 }  // namespace stride::api

@@ -1,10 +1,20 @@
 #include "server/base/executor.h"
 
+#include <stdexcept>
 #include <utility>
 
+#include "server/base/steady_wait.h"
 #include "server/base/surroundings.h"
+#include "server/base/system_error.h"
 
 namespace stride {
+namespace {
+
+// For an executor's first thread, where the machine has none at the moment.
+constexpr int kTries = 200;
+constexpr absl::Duration kPause = absl::Milliseconds(10);
+
+}  // namespace
 
 void Executor::Stop() {
   Threads threads;
@@ -33,7 +43,18 @@ void Executor::Run(std::function<void()> work) {
   if (!closing_ && static_cast<int>(queue_.size()) > idle_ &&
       static_cast<int>(threads_.size()) < max_threads_) {
     auto self = threads_.emplace(threads_.end());
-    *self = std::thread([this, self] { Loop(self); });
+    absl::StatusOr<std::thread> thread = StartThread([this, self] { Loop(self); });
+    // Where the machine gives no thread, the others do the work. The first one is tried for.
+    for (int i = 1; !thread.ok() && threads_.size() == 1; ++i) {
+      if (i == kTries) throw std::runtime_error("the machine has no thread for this process");
+      absl::SleepFor(kPause);
+      thread = StartThread([this, self] { Loop(self); });
+    }
+    if (thread.ok()) {
+      *self = *std::move(thread);
+    } else {
+      threads_.erase(self);
+    }
   }
 }
 
@@ -48,7 +69,7 @@ void Executor::Loop(Threads::iterator self) {
                    ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return closing_ || !queue_.empty(); };
   while (true) {
     ++idle_;
-    mutex_.AwaitWithTimeout(absl::Condition(&ready), idle_time_);
+    SteadyAwait(mutex_, absl::Condition(&ready), MachineTime() + idle_time_);
     --idle_;
     if (queue_.empty()) break;
     std::function<void()> work = std::move(queue_.front());

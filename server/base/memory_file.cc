@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/system_error.h"
 
 namespace stride {
 namespace {
@@ -20,7 +21,7 @@ absl::Status WriteAll(int fd, std::string_view content) {
   while (!content.empty()) {
     ssize_t written = write(fd, content.data(), content.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return absl::ErrnoToStatus(errno, "filling a memory file");
+    if (written < 0) return SystemError(errno, "filling a memory file");
     content.remove_prefix(written);
   }
   return absl::OkStatus();
@@ -30,29 +31,29 @@ absl::Status WriteAll(int fd, std::string_view content) {
 
 absl::StatusOr<UniqueFd> CreateMemoryFile(const char* name, uint64_t size) {
   UniqueFd fd(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!fd.valid()) return absl::ErrnoToStatus(errno, "creating a memory file");
+  if (!fd.valid()) return SystemError(errno, "creating a memory file");
   if (ftruncate(fd.get(), static_cast<off_t>(size)) != 0) {
-    return absl::ErrnoToStatus(errno, "sizing a memory file");
+    return SystemError(errno, "sizing a memory file");
   }
   if (fcntl(fd.get(), F_ADD_SEALS, kSizeSeals | F_SEAL_SEAL) != 0) {
-    return absl::ErrnoToStatus(errno, "sealing a memory file");
+    return SystemError(errno, "sealing a memory file");
   }
   return fd;
 }
 
 absl::StatusOr<UniqueFd> CreateSealedCopy(const char* name, std::string_view content) {
   UniqueFd fd(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!fd.valid()) return absl::ErrnoToStatus(errno, "creating a memory file");
+  if (!fd.valid()) return SystemError(errno, "creating a memory file");
   if (absl::Status status = WriteAll(fd.get(), content); !status.ok()) return status;
   if (fcntl(fd.get(), F_ADD_SEALS, kSizeSeals | F_SEAL_WRITE | F_SEAL_SEAL) != 0) {
-    return absl::ErrnoToStatus(errno, "sealing a memory file");
+    return SystemError(errno, "sealing a memory file");
   }
   return fd;
 }
 
 absl::StatusOr<UniqueFd> ReopenForReading(int fd) {
   UniqueFd copy(open(absl::StrCat("/proc/self/fd/", fd).c_str(), O_RDONLY | O_CLOEXEC));
-  if (!copy.valid()) return absl::ErrnoToStatus(errno, "opening a memory file again");
+  if (!copy.valid()) return SystemError(errno, "opening a memory file again");
   return copy;
 }
 
@@ -63,7 +64,7 @@ absl::Status CheckMemoryFile(int fd, uint64_t size) {
     return absl::InvalidArgumentError("the memory file may shrink: its size is not sealed");
   }
   struct stat info;
-  if (fstat(fd, &info) != 0) return absl::ErrnoToStatus(errno, "asking a memory file's size");
+  if (fstat(fd, &info) != 0) return SystemError(errno, "asking a memory file's size");
   if (static_cast<uint64_t>(info.st_size) < size) {
     return absl::InvalidArgumentError("the memory file is smaller than declared");
   }
@@ -72,7 +73,7 @@ absl::Status CheckMemoryFile(int fd, uint64_t size) {
 
 absl::StatusOr<uint64_t> MemoryFileSize(int fd) {
   struct stat info;
-  if (fstat(fd, &info) != 0) return absl::ErrnoToStatus(errno, "asking a memory file's size");
+  if (fstat(fd, &info) != 0) return SystemError(errno, "asking a memory file's size");
   return static_cast<uint64_t>(info.st_size);
 }
 
@@ -94,7 +95,7 @@ absl::StatusOr<MemoryMap> MemoryMap::Map(int fd, uint64_t size, bool writable) {
   if (size == 0) return map;
   int protection = writable ? PROT_READ | PROT_WRITE : PROT_READ;
   void* address = mmap(nullptr, size, protection, MAP_SHARED, fd, 0);
-  if (address == MAP_FAILED) return absl::ErrnoToStatus(errno, "mapping a memory file");
+  if (address == MAP_FAILED) return SystemError(errno, "mapping a memory file");
   map.data_ = static_cast<std::byte*>(address);
   map.size_ = size;
   return map;

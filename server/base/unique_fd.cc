@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "absl/status/status.h"
+#include "server/base/system_error.h"
 
 namespace stride {
 
@@ -16,7 +17,7 @@ void UniqueFd::Reset(int fd) {
 
 absl::StatusOr<UniqueFd> UniqueFd::Duplicate() const {
   int copy = fcntl(fd_, F_DUPFD_CLOEXEC, 0);
-  if (copy < 0) return absl::ErrnoToStatus(errno, "duplicating a file descriptor");
+  if (copy < 0) return SystemError(errno, "duplicating a file descriptor");
   return UniqueFd(copy);
 }
 

@@ -143,7 +143,9 @@ absl::StatusOr<std::unique_ptr<Broker>> Broker::Create(BrokerOptions options) {
   }
   ApplyOptions(options, &*found);
   if (found->devices.empty()) {
-    std::string text = "no device was found";
+    std::string text =
+        absl::StrCat("no device was found by the stride-worker-* programs in ",
+                     options.worker_directory, found->notes.empty() ? ": there is none" : "");
     for (const std::string& note : found->notes) absl::StrAppend(&text, "; ", note);
     return absl::FailedPreconditionError(text);
   }

@@ -10,9 +10,13 @@
 #include <cerrno>
 #include <utility>
 
+#include "server/base/system_error.h"
+
 extern "C" {  // glibc 2.36 forgot it in this header
 #include <sys/pidfd.h>
 }
+
+#include "server/base/surroundings.h"
 
 namespace stride::broker {
 namespace {
@@ -80,13 +84,13 @@ absl::StatusOr<ChildProcess> ChildProcess::Start(const SpawnRequest& request) {
   pid_t pid = -1;
   int error = posix_spawn(&pid, request.executable.c_str(), &settings.actions, &settings.attributes,
                           Pointers(arguments).data(), Pointers(environment).data());
-  if (error != 0) return absl::ErrnoToStatus(error, "starting a process");
+  if (error != 0) return SystemError(error, "starting a process");
   UniqueFd pidfd(pidfd_open(pid, 0));
   if (!pidfd.valid()) {
     error = errno;
     kill(pid, SIGKILL);
     waitpid(pid, nullptr, 0);
-    return absl::ErrnoToStatus(error, "watching a process");
+    return SystemError(error, "watching a process");
   }
   return ChildProcess(pid, std::move(pidfd));
 }
@@ -109,10 +113,10 @@ ChildProcess::~ChildProcess() {
 void ChildProcess::Kill() const { pidfd_send_signal(pidfd_.get(), SIGKILL, nullptr, 0); }
 
 bool ChildProcess::WaitEnded(absl::Duration timeout) const {
-  absl::Time deadline = absl::Now() + timeout;
+  SteadyTime deadline = Now() + timeout;
   for (;;) {
     pollfd entry{pidfd_.get(), POLLIN, 0};
-    int64_t left = std::max<int64_t>(0, absl::ToInt64Milliseconds(deadline - absl::Now()) + 1);
+    int64_t left = std::max<int64_t>(0, absl::ToInt64Milliseconds(deadline - Now()) + 1);
     int ready = poll(&entry, 1, static_cast<int>(left));
     if (ready > 0) return true;
     if (ready == 0) return false;

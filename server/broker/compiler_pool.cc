@@ -7,13 +7,12 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/base/memory_file.h"
+#include "server/base/surroundings.h"
+#include "server/base/system_error.h"
 #include "server/broker/content_key.h"
 
 namespace stride::broker {
 namespace {
-
-// Compilers that are killed over one request before it fails: the machine's memory may be short.
-constexpr int kMaxKills = 3;
 
 absl::Status ShuttingDown() {
   return MakeError(absl::StatusCode::kUnavailable, v1::ERROR_REASON_DRAINING,
@@ -32,6 +31,11 @@ CompilerPool::CompilerPool(CompilerOptions options, Spawner* spawner)
     queues_.emplace(
         name, Queue{.kind = kind,
                     .jobs = CompileQueue(options_.num_compilers, options_.num_more_compilers)});
+  }
+  // One for each kind is there from the start: no request finds the machine without a thread.
+  for (auto& [name, queue] : queues_) {
+    ++queue.num_threads;
+    threads_.emplace_back([this, queue = &queue] { RunThread(queue); });
   }
 }
 
@@ -67,7 +71,7 @@ void CompilerPool::Compile(const TenantId& tenant, const std::string& target,
       if (waiting.begun || !waiting.tenants.insert(tenant).second) return;
       Queue& queue = QueueFor(target);
       queue.jobs.Add(std::move(job));
-      StartThread(queue);
+      AddThread(queue);
       return;
     }
   }
@@ -78,13 +82,16 @@ CompilerPool::Queue& CompilerPool::QueueFor(const std::string& target) {
   return queues_.at(target.substr(0, target.find(':')));
 }
 
-void CompilerPool::StartThread(Queue& queue) {
+void CompilerPool::AddThread(Queue& queue) {
   if (queue.num_idle >= static_cast<int>(queue.jobs.num_waiting())) return;
   const bool one_of_few = queue.num_threads < options_.num_compilers;
   const bool all_at_work = queue.jobs.num_running() == queue.num_threads;
   if (!one_of_few && !(all_at_work && queue.jobs.CanBegin())) return;
+  // Where the machine gives no thread, those that there are do the work.
+  absl::StatusOr<std::thread> thread = StartThread([this, &queue] { RunThread(&queue); });
+  if (!thread.ok()) return;
   ++queue.num_threads;
-  threads_.emplace_back([this, &queue] { RunThread(&queue); });
+  threads_.push_back(*std::move(thread));
 }
 
 std::optional<CompilerPool::Job> CompilerPool::Begin(Queue& queue) {
@@ -107,14 +114,14 @@ void CompilerPool::RunThread(Queue* queue) {
     {
       absl::MutexLock lock(&mutex_);
       ++queue->num_idle;
-      bool woken = mutex_.AwaitWithTimeout(absl::Condition(&due),
-                                           process ? options_.idle_time : absl::InfiniteDuration());
+      bool woken = Await(mutex_, absl::Condition(&due),
+                         process ? Now() + options_.idle_time : SteadyTime::InfiniteFuture());
       --queue->num_idle;
       if (stopping_) break;
       if (woken) {
         job = Begin(*queue);
         if (!job.has_value()) continue;
-        StartThread(*queue);  // for others, who do not wait for this one
+        AddThread(*queue);  // for others, who do not wait for this one
       }
     }
     if (!job.has_value()) {
@@ -147,23 +154,21 @@ absl::StatusOr<CompilerPool::Module> CompilerPool::Make(const Queue& queue, cons
 
 absl::StatusOr<CompilerProcess::Output> CompilerPool::RunProcess(
     const std::string& executable, const Job& job, std::unique_ptr<CompilerProcess>* process) {
-  int kills = 0;
-  for (bool fresh = false;;) {
+  for (CompilerVerdict verdict;;) {
     if (*process == nullptr) {
       auto started = CompilerProcess::Start(executable, options_.sandbox, spawner_);
       if (!started.ok()) return started.status();
       *process = *std::move(started);
-      fresh = true;
     }
+    const bool fresh = (*process)->num_compiled() == 0;
     if (!SetRunning(process->get(), true)) return ShuttingDown();
     auto output = (*process)->Compile(job.target, job.code, options_.timeout);
     bool stopping = !SetRunning(process->get(), false);
     if (!output.ok() && stopping) return ShuttingDown();
-    // A process that was used before may have died idle, or of what an earlier source left in it:
-    // only a fresh one's death is this source's doing, and then it is not killed from outside.
-    bool died = absl::IsUnavailable(output.status()) || absl::IsAborted(output.status());
-    bool killed = (*process)->was_killed() && ++kills < kMaxKills;
-    if (!died || (fresh && !killed)) return output;
+    const CompilerDeath death = (*process)->death();
+    if (death == CompilerDeath::kNone) return output;
+    verdict.Died(death, fresh);
+    if (!verdict.may_try_again()) return verdict.status(options_.timeout);
     process->reset();
   }
 }

@@ -76,7 +76,7 @@ class CompilerPool : public Compiler {
   std::string KeyOf(const std::string& target, const std::string& code) const;
   Queue& QueueFor(const std::string& target) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // A thread more, if there is work for it.
-  void StartThread(Queue& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AddThread(Queue& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The next one that nobody else has made or makes; none: there is no such.
   std::optional<Job> Begin(Queue& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RunThread(Queue* queue);

@@ -1,19 +1,22 @@
 #include "server/broker/compiler_process.h"
 
-#include <csignal>
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/base/memory_file.h"
-#include "server/broker/verdict.h"
 #include "server/wire/status.h"
 
 namespace stride::broker {
 namespace {
 
+// A wait that is not worth another look.
+constexpr absl::Duration kLeastWait = absl::Milliseconds(1);
 constexpr absl::Duration kSendTimeout = absl::Seconds(2);
-constexpr absl::Duration kExitGrace = absl::Seconds(1);
+// To be gone after its socket is closed: a busy machine takes its time over a large process, and
+// one that is killed for it would count as killed from outside.
+constexpr absl::Duration kExitGrace = absl::Seconds(10);
 // Larger code travels in a descriptor; wire::kMaxPacketBytes less room for the rest.
 constexpr size_t kMaxInlineCodeBytes = 96 << 10;
 constexpr uint64_t kMaxObjectBytes = 256 << 20;
@@ -34,13 +37,7 @@ bool LeavesProcessUsable(const absl::Status& status) {
   return absl::IsInvalidArgument(status) || absl::IsUnimplemented(status);
 }
 
-absl::Status Lie() {
-  return MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST,
-                   "the compiler process sent an answer that makes no sense and was stopped");
-}
-
 absl::StatusOr<std::string> ReadObject(const UniqueFd& fd, uint64_t size) {
-  if (size > kMaxObjectBytes || !CheckMemoryFile(fd.get(), size).ok()) return Lie();
   auto map = MemoryMap::Map(fd.get(), size, /*writable=*/false);
   if (!map.ok()) return map.status();
   return std::string(map->view());
@@ -92,34 +89,58 @@ absl::StatusOr<CompilerProcess::Output> CompilerProcess::Compile(const std::stri
   ++num_compiled_;
   usable_ = false;  // until it has answered as it should
   absl::Status sent = SendRequest(target, serialized_code);
+  if (absl::IsUnavailable(sent)) return Dead(DeathOf(End()));  // it died idle, or as it started
   if (!sent.ok()) return sent;
   wire::CompileReply reply;
   std::vector<UniqueFd> descriptors;
-  auto outcome = channel_.Receive(&reply, &descriptors, timeout);
+  auto outcome = Await(&reply, &descriptors, timeout);
   if (!outcome.ok()) return Lie();
   if (*outcome == wire::Channel::Outcome::kTimeout) {
     child_.Kill();
-    return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
-                     absl::StrCat("compiling took longer than ", absl::FormatDuration(timeout)));
+    return Dead(CompilerDeath::kTime);
   }
   if (*outcome == wire::Channel::Outcome::kClosed) {
-    if (!child_.WaitEnded(kExitGrace)) child_.Kill();
-    const ChildExit exit = child_.Reap();
-    was_killed_ = exit.by_signal && exit.code == SIGKILL;
-    return JudgeCompilerExit(exit);
+    return Dead(DeathOf(End()));
   }
   auto output = Check(std::move(reply), std::move(descriptors));
-  usable_ = output.ok() || LeavesProcessUsable(output.status());
+  usable_ = death_ == CompilerDeath::kNone && (output.ok() || LeavesProcessUsable(output.status()));
   return output;
 }
 
-absl::StatusOr<CompilerProcess::Output> CompilerProcess::Check(
-    wire::CompileReply reply, std::vector<UniqueFd> descriptors) const {
+absl::StatusOr<wire::Channel::Outcome> CompilerProcess::Await(wire::CompileReply* reply,
+                                                              std::vector<UniqueFd>* descriptors,
+                                                              absl::Duration timeout) {
+  const absl::Duration waited = WaitedForProcessor(child_.pid());
+  absl::Duration taken;
+  for (absl::Duration allowed = timeout;;) {
+    auto outcome = channel_.Receive(reply, descriptors, allowed - taken);
+    if (!outcome.ok() || *outcome != wire::Channel::Outcome::kTimeout) return outcome;
+    taken = allowed;
+    allowed = ClockTimeFor(timeout, WaitedForProcessor(child_.pid()) - waited);
+    if (allowed <= taken + kLeastWait) return outcome;
+  }
+}
+
+ChildExit CompilerProcess::End() {
+  if (!child_.WaitEnded(kExitGrace)) child_.Kill();
+  return child_.Reap();
+}
+
+absl::Status CompilerProcess::Dead(CompilerDeath death) {
+  usable_ = false;
+  death_ = death;
+  return absl::AbortedError("the compiler process died");
+}
+
+absl::StatusOr<CompilerProcess::Output> CompilerProcess::Check(wire::CompileReply reply,
+                                                               std::vector<UniqueFd> descriptors) {
   if (reply.id() != last_id_) return Lie();
   if (reply.status().code() != 0) return descriptors.empty() ? Refusal(reply) : Lie();
   if (descriptors.size() != 1) return Lie();
   // Of a compiler that was taken over, too, a log is short.
   if (reply.log().size() > wire::kMaxStatusText) return Lie();
+  if (reply.size() > kMaxObjectBytes || !CheckMemoryFile(descriptors[0].get(), reply.size()).ok())
+    return Lie();
   auto object = ReadObject(descriptors[0], reply.size());
   if (!object.ok()) return object.status();
   return Output{std::move(reply), *std::move(object)};

@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/broker/child_process.h"
+#include "server/broker/compiler_death.h"
 #include "server/broker/sandbox.h"
 #include "server/broker/spawner.h"
 #include "server/wire/channel.h"
@@ -27,14 +28,14 @@ class CompilerProcess {
                                                                 Spawner* spawner);
 
   // INVALID_ARGUMENT with the log when the code is wrong, UNIMPLEMENTED when the device kind cannot
-  // run it; after these the process is as good as before. DEADLINE_EXCEEDED, ABORTED: the process
-  // is of no use any more.
+  // run it; after these the process is as good as before. Otherwise it is of no use any more, and
+  // `death` says whether it died. `timeout` is for an idle machine: time in which the process waits
+  // for a processor does not count, within a bound.
   absl::StatusOr<Output> Compile(const std::string& target, const std::string& serialized_code,
                                  absl::Duration timeout);
 
   bool usable() const { return usable_; }
-  // It died of SIGKILL, which no source can bring about: somebody outside did, or memory ran out.
-  bool was_killed() const { return was_killed_; }
+  CompilerDeath death() const { return death_; }
   int num_compiled() const { return num_compiled_; }
   void Kill() const { child_.Kill(); }
 
@@ -42,12 +43,18 @@ class CompilerProcess {
   CompilerProcess(ChildProcess child, UniqueFd socket)
       : child_(std::move(child)), channel_(std::move(socket)) {}
   absl::Status SendRequest(const std::string& target, const std::string& serialized_code);
-  absl::StatusOr<Output> Check(wire::CompileReply reply, std::vector<UniqueFd> descriptors) const;
+  absl::StatusOr<Output> Check(wire::CompileReply reply, std::vector<UniqueFd> descriptors);
+  absl::StatusOr<wire::Channel::Outcome> Await(wire::CompileReply* reply,
+                                               std::vector<UniqueFd>* descriptors,
+                                               absl::Duration timeout);
+  ChildExit End();  // of one that has closed its socket
+  absl::Status Dead(CompilerDeath death);
+  absl::Status Lie() { return Dead(CompilerDeath::kLie); }
 
   ChildProcess child_;
   wire::Channel channel_;
   bool usable_ = true;
-  bool was_killed_ = false;
+  CompilerDeath death_ = CompilerDeath::kNone;
   int num_compiled_ = 0;
   uint64_t last_id_ = 0;
 };

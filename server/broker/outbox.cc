@@ -7,6 +7,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/system_error.h"
 
 namespace stride::broker {
 
@@ -21,7 +22,7 @@ absl::Status Outbox::Add(absl::Span<const std::string_view> pieces,
   Packet packet;
   for (int descriptor : descriptors) {
     UniqueFd copy(fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
-    if (!copy.valid()) return absl::ErrnoToStatus(errno, "duplicating a descriptor");
+    if (!copy.valid()) return SystemError(errno, "duplicating a descriptor");
     packet.descriptors.push_back(std::move(copy));
   }
   absl::MutexLock lock(&mutex_);

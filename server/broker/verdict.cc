@@ -1,9 +1,11 @@
 #include "server/broker/verdict.h"
 
+#include <cerrno>
 #include <csignal>
 
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
+#include "server/base/system_error.h"
 #include "server/wire/exit_code.h"
 
 namespace stride::broker {
@@ -43,6 +45,8 @@ std::string_view FaultOf(int signal) {
 
 absl::Status JudgeExit(const ChildExit& exit, bool in_task, bool was_asked_to_end) {
   if (was_asked_to_end && !exit.by_signal && exit.code == 0) return absl::OkStatus();
+  if (!exit.by_signal && (exit.code == wire::kNoThreadExit || exit.code == wire::kNoSandboxExit))
+    return SystemError(EUSERS, "a worker's threads and namespaces");
   if (!exit.by_signal) {
     return Lost(absl::StrCat("the worker process exited by itself, with code ", exit.code));
   }
@@ -66,20 +70,6 @@ absl::Status JudgeStuck(std::string_view what, absl::Duration time) {
 absl::Status JudgeUnreachable(const absl::Status& why) {
   return Lost(absl::StrCat("the worker process was stopped: it could not be sent its commands: ",
                            why.message()));
-}
-
-absl::Status JudgeCompilerExit(const ChildExit& exit) {
-  if (!exit.by_signal && exit.code == wire::kOutOfMemoryExit) {
-    return MakeError(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_COMPILE_FAILED,
-                     "compiling this source needs more memory than one compilation may use");
-  }
-  if (exit.by_signal && exit.code == SIGXCPU) {
-    return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
-                     "the compiler used up its processor time");
-  }
-  if (exit.by_signal && exit.code == SIGKILL)
-    return Lost("compilers were killed from outside, or for lack of memory, over this source");
-  return Lost("the compiler process died on this source");
 }
 
 }  // namespace stride::broker

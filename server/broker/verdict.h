@@ -25,8 +25,4 @@ absl::Status JudgeStuck(std::string_view what, absl::Duration time);
 // It could not be sent what it was to do.
 absl::Status JudgeUnreachable(const absl::Status& why);
 
-// A compiler's end without an answer: DEADLINE_EXCEEDED when it used up its processor time, else
-// ABORTED.
-absl::Status JudgeCompilerExit(const ChildExit& exit);
-
 }  // namespace stride::broker

@@ -3,11 +3,19 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
+
+#include "server/base/system_error.h"
 
 namespace stride::broker {
 
-Wakeup::Wakeup() : fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+absl::StatusOr<Wakeup> Wakeup::Create() {
+  Wakeup wakeup;
+  wakeup.fd_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wakeup.fd_.valid()) return SystemError(errno, "making an event");
+  return wakeup;
+}
 
 void Wakeup::Signal() {
   uint64_t one = 1;

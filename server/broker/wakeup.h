@@ -1,5 +1,6 @@
 #pragma once
 
+#include "absl/status/statusor.h"
 #include "server/base/unique_fd.h"
 
 namespace stride::broker {
@@ -7,7 +8,8 @@ namespace stride::broker {
 // Interrupts a thread's poll (eventfd). Thread-safe.
 class Wakeup {
  public:
-  Wakeup();
+  Wakeup() = default;  // of no use
+  static absl::StatusOr<Wakeup> Create();
   void Signal();
   void Clear();
   int descriptor() const { return fd_.get(); }

@@ -11,6 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
+#include "server/base/surroundings.h"
+#include "server/base/system_error.h"
 #include "server/broker/verdict.h"
 #include "server/wire/status.h"
 
@@ -52,7 +54,7 @@ absl::StatusOr<WorkerProcess::Parts> WorkerProcess::MakeParts(const WorkerOption
   parts.socket = std::move(sockets->first);
   child->socket = std::move(sockets->second);
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "making a pipe");
+  if (pipe2(ends, O_CLOEXEC) != 0) return SystemError(errno, "making a pipe");
   parts.errors = UniqueFd(ends[0]);
   child->standard_error = UniqueFd(ends[1]);
   // Our end alone: a worker waits for a slow daemon, the daemon for no worker.
@@ -65,6 +67,9 @@ absl::StatusOr<WorkerProcess::Parts> WorkerProcess::MakeParts(const WorkerOption
   if (!staging_map.ok()) return staging_map.status();
   auto page_map = MemoryMap::Map(page->get(), wire::kStatusPageBytes, /*writable=*/false);
   if (!page_map.ok()) return page_map.status();
+  auto wakeup = Wakeup::Create();
+  if (!wakeup.ok()) return wakeup.status();
+  parts.wakeup = *std::move(wakeup);
   parts.staging_file = *std::move(staging);
   parts.page_file = *std::move(page);
   parts.staging = *std::move(staging_map);
@@ -94,9 +99,14 @@ absl::StatusOr<std::shared_ptr<Worker>> WorkerProcess::Start(WorkerOptions optio
   UniqueFd staging_file = std::move(parts->staging_file);
   std::shared_ptr<WorkerProcess> self(
       new WorkerProcess(std::move(options), *std::move(parts), *std::move(child), list));
-  std::shared_ptr<Worker> handle(self.get(), [self](Worker*) { self->Release(); });
   list->Add(self);
-  std::thread([self] { self->Run(); }).detach();
+  absl::StatusOr<std::thread> reader = StartThread([self] { self->Run(); });
+  if (!reader.ok()) {
+    list->Remove(self->id());
+    return reader.status();  // the process ends with its object
+  }
+  reader->detach();
+  std::shared_ptr<Worker> handle(self.get(), [self](Worker*) { self->Release(); });
   if (absl::Status s = self->SendStart(staging_file.get(), self->page_file_.get()); !s.ok())
     return s;
   if (absl::Status s = self->AwaitReady(); !s.ok()) return s;
@@ -113,10 +123,10 @@ WorkerProcess::WorkerProcess(WorkerOptions options, Parts parts, ChildProcess ch
       staging_map_(std::move(parts.staging)),
       page_map_(std::move(parts.page)),
       page_file_(std::move(parts.page_file)),
-      process_(dup(child_.descriptor())),
       staging_(staging_map_.data(), staging_map_.size(), options_.slot_bytes),
       errors_(std::move(parts.errors), options_.log),
-      list_(list) {}
+      list_(list),
+      wakeup_(std::move(parts.wakeup)) {}
 
 absl::Status WorkerProcess::SendStart(int staging_file, int page_file) {
   wire::Command command;
@@ -135,7 +145,7 @@ absl::Status WorkerProcess::AwaitReady() {
   absl::MutexLock lock(&mutex_);
   auto settled = [this]()
                      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return state_ != State::kStarting; };
-  if (!mutex_.AwaitWithTimeout(absl::Condition(&settled), options_.start_timeout)) {
+  if (!Await(mutex_, absl::Condition(&settled), Now() + options_.start_timeout)) {
     Condemn(JudgeStuck("did not get ready", options_.start_timeout));
     mutex_.Await(absl::Condition(&settled));
   }
@@ -152,6 +162,7 @@ void WorkerProcess::Adopt(WorkerCallbacks callbacks) {
     absl::MutexLock lock(&mutex_);
     callbacks_ = std::move(callbacks);
     adopted_ = true;
+    page_file_.Reset();  // both have it mapped, and the keeper has it where there is one
   }
   wakeup_.Signal();
 }
@@ -199,7 +210,7 @@ absl::StatusOr<UniqueFd> WorkerProcess::CreateArena(uint64_t arena, uint64_t siz
   auto answered = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return ledger_.ArenaAnswered(arena);
   };
-  bool in_time = !sent.ok() || mutex_.AwaitWithTimeout(absl::Condition(&answered), kArenaTimeout);
+  bool in_time = !sent.ok() || Await(mutex_, absl::Condition(&answered), Now() + kArenaTimeout);
   absl::StatusOr<UniqueFd> result = ledger_.TakeArena(arena);
   if (!sent.ok()) return sent;
   if (!in_time) {
@@ -425,7 +436,7 @@ void WorkerProcess::Shutdown() {
     absl::MutexLock lock(&mutex_);
     if (state_ == State::kDead) return;
     asked_to_end_ = true;
-    deadline_ = std::min(deadline_, absl::Now() + kShutdownGrace);
+    deadline_ = std::min(deadline_, Now() + kShutdownGrace);
   }
   wire::Command command;
   command.mutable_shutdown();

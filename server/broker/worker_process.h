@@ -11,6 +11,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "server/base/memory_file.h"
+#include "server/base/steady_time.h"
 #include "server/broker/child_process.h"
 #include "server/broker/error_relay.h"
 #include "server/broker/event_ledger.h"
@@ -56,7 +57,7 @@ class WorkerProcess : public Worker {
   const wire::DeviceDescription& device() const override { return options_.device; }
   bool alive() const override;
   int status_page() const override { return page_file_.get(); }
-  int process() const override { return process_.get(); }
+  int process() const override { return child_.descriptor(); }
   void Adopt(WorkerCallbacks callbacks) override;
   absl::StatusOr<UniqueFd> CreateArena(uint64_t arena, uint64_t size) override;
   absl::Status MapArena(uint64_t arena, uint64_t size, int fd) override;
@@ -91,6 +92,7 @@ class WorkerProcess : public Worker {
  private:
   struct Parts {  // what Start makes before the object exists
     UniqueFd socket, staging_file, page_file, errors;
+    Wakeup wakeup;
     MemoryMap staging, page;
   };
   enum class State { kStarting, kReady, kDead };
@@ -133,6 +135,7 @@ class WorkerProcess : public Worker {
   void Bury();
   void Reap();
   WorkerDeath JudgeDeath();
+  absl::Status PendingStatus(const absl::Status& cause) const;
   void FailPending(const absl::Status& cause);
   void ServeTheDead(const WorkerDeath& death);
   absl::Duration UntilDeadline() const;
@@ -140,7 +143,7 @@ class WorkerProcess : public Worker {
   // The reader thread's: the heartbeat as last seen, when it looked, and for how long it stood
   // still.
   uint64_t heartbeat_ = 0;
-  absl::Time heartbeat_check_ = absl::InfiniteFuture();
+  SteadyTime heartbeat_check_ = SteadyTime::InfiniteFuture();
   absl::Duration silence_;
 
   const WorkerOptions options_;
@@ -154,7 +157,7 @@ class WorkerProcess : public Worker {
   Outbox outbox_{&channel_};
   MemoryMap staging_map_;
   MemoryMap page_map_;
-  UniqueFd page_file_, process_;
+  UniqueFd page_file_;  // until the worker is adopted
   StagingPool staging_;
   ErrorRelay errors_;  // the reader thread's
   WorkerList* const list_;
@@ -166,7 +169,7 @@ class WorkerProcess : public Worker {
   std::optional<absl::Status> cause_ ABSL_GUARDED_BY(mutex_);  // the first one known
   uint64_t faulting_sequence_ ABSL_GUARDED_BY(mutex_) = 0;
   bool asked_to_end_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Time deadline_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();  // to have ended
+  SteadyTime deadline_ ABSL_GUARDED_BY(mutex_) = SteadyTime::InfiniteFuture();  // to have ended
   bool adopted_ ABSL_GUARDED_BY(mutex_) = false;
   bool released_ ABSL_GUARDED_BY(mutex_) = false;  // nobody can call any more, or the broker ends
   bool serving_ ABSL_GUARDED_BY(mutex_) = true;    // the reader thread still takes deferred calls

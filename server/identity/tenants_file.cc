@@ -99,6 +99,7 @@ class Reader {
     static constexpr std::pair<absl::string_view, std::optional<int64_t> Quota::*> kBytes[] = {
         {"array-bytes", &Quota::array_bytes},
         {"inline-bytes", &Quota::inline_bytes},
+        {"control-bytes", &Quota::control_bytes},
         {"region-bytes", &Quota::region_bytes},
         {"upload-bytes-per-second", &Quota::upload_bytes_per_second}};
     static constexpr std::pair<absl::string_view, std::optional<int64_t> Quota::*> kCounts[] = {

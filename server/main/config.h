@@ -29,6 +29,7 @@ struct Config {
   std::string audit_log;
 
   std::string state_dir;
+  std::string cache_dir;
   int64_t durable_bytes = int64_t{16} << 30;
   std::string worker_dir;
   std::vector<int> cpu_devices;  // threads of each; 0: all cores
@@ -62,6 +63,7 @@ struct Config {
 
   absl::Duration drain_timeout = absl::Seconds(30);
   bool supervise = false;
+  absl::Duration hang_timeout = absl::Seconds(30);  // zero: never
   int parent_pid = 0;
   std::string log_level = "info";
   LogFormat log_format = LogFormat::kAuto;

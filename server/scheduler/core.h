@@ -32,7 +32,8 @@
 namespace stride::scheduler {
 
 inline identity::Quota DefaultQuota(const EngineOptions& options) {
-  return {.operations = options.max_queued_tasks,
+  return {.control_bytes = options.control_bytes,
+          .operations = options.max_queued_tasks,
           .sessions = options.max_sessions,
           .region_bytes = options.region_bytes / 2};
 }
@@ -104,8 +105,8 @@ struct Core {
   const std::shared_ptr<session::TenantAccounts> accounts =
       std::make_shared<session::TenantAccounts>(DefaultQuota(options));
   const std::shared_ptr<store::Reclaimer> reclaimer = std::make_shared<store::Reclaimer>(
-      [accounts = accounts](const TenantId& tenant, int64_t bytes) {
-        accounts->AddArrayBytes(tenant, bytes);
+      [accounts = accounts](const TenantId& tenant, int64_t bytes, int64_t control_bytes) {
+        accounts->AddArrayBytes(tenant, bytes, control_bytes);
       });
 
   // --- locks. Taken by Locked alone: this one first, then stripes in their order. ---
@@ -147,7 +148,7 @@ struct Core {
   std::vector<DeviceAccount> device_accounts =
       std::vector<DeviceAccount>(broker->devices().size() + 2);
 
-  session::Catalogue catalogue;
+  session::Catalogue catalogue{accounts};
   bool draining = false;
   Recorder recorder{this};
   Durability* durability = nullptr;  // null: nothing is kept on disk
@@ -193,7 +194,7 @@ struct Core {
     return DeviceIndex(id);
   }
 
-  absl::Time Now() const { return stride::Now(); }
+  SteadyTime Now() const { return stride::Now(); }
 };
 
 // A section: has the locks while it lives. What was changed meanwhile is recorded before they are
@@ -219,7 +220,7 @@ class Locked {
   // Of a section of all: ends it, waits until the condition holds or the deadline, and begins
   // another. The condition is looked at when a section of all ends, with Core::mutex alone: it may
   // depend on what only such sections change, and on atomics whose changes are followed by one.
-  bool Await(const absl::Condition& condition, absl::Time deadline);
+  bool Await(const absl::Condition& condition, SteadyTime deadline);
 
   // This one is Engine::Together.
   void BeginTogether() { section_->together = true; }

@@ -254,10 +254,10 @@ void Scheduler::LoadModule(const std::shared_ptr<const broker::CompiledModule>& 
   if (module == nullptr || !lane.loaded.insert(module->id).second) return;
   auto loaded = [this, lane = &lane, id = module->id](absl::StatusOr<wire::ModuleLoaded> result) {
     Locked lock(*core_, lane->tenant);
-    absl::Status status = result.status();
-    if (result.ok()) status = wire::ToStatus(result->status());
-    if (!status.ok()) lane->load_errors[id] = status;
+    // Of a worker that is gone: its successor loads the module anew.
     if (!result.ok()) return;
+    absl::Status status = wire::ToStatus(result->status());
+    if (!status.ok()) lane->load_errors[id] = status;
     lane->attributes[id] = *std::move(result);
     ++lane->num_told;
     if (lane->num_asking > 0) WakeWaiters();
@@ -314,8 +314,8 @@ void Scheduler::TaskEnded(Lane& lane, const std::shared_ptr<Task>& task,
   // It followed a task that failed after this one was sent: what it computed is from spoiled input.
   if (absl::Status error = FirstInputError(*task); status.ok() && !error.ok()) status = error;
   // The device measured it best: what was seen of its start came no earlier than that.
-  absl::Time begin = std::max(task->dispatch_time, core_->Now() - absl::Seconds(task->run_seconds));
-  task->begin_time = task->begin_time == absl::Time() ? begin : std::min(task->begin_time, begin);
+  SteadyTime begin = std::max(task->dispatch_time, core_->Now() - absl::Seconds(task->run_seconds));
+  task->begin_time = task->begin_time == SteadyTime() ? begin : std::min(task->begin_time, begin);
   core_->section().ChangeOf(lane.device).busy_seconds += result.run_seconds();
   if (status.ok()) {
     health_.Worked(lane.device);
@@ -379,7 +379,7 @@ void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker,
   if (culprit == nullptr && ReasonOf(death.cause) == v1::ERROR_REASON_WORKER_LOST)
     health_.LostWorker(lane.device, lane.tenant);
   // What ran until its end cut it short has used the device too.
-  if (culprit != nullptr && culprit->begin_time != absl::Time()) {
+  if (culprit != nullptr && culprit->begin_time != SteadyTime()) {
     core_->accounts->AddDeviceTime(lane.tenant, lane.device,
                                    absl::ToDoubleSeconds(core_->Now() - culprit->begin_time));
   }
@@ -458,7 +458,7 @@ void Scheduler::TakeBack(const std::shared_ptr<Task>& task) {
 void Scheduler::LeaveQueue(const std::shared_ptr<Task>& task) {
   Unplace(*task);
   task->run_seconds = 0;
-  task->begin_time = absl::Time();
+  task->begin_time = SteadyTime();
   task->recall_asked = task->recall_refused = task->grace_begun = false;
   task->num_recalls = 0;
   SetState(*task, TaskState::kWaiting);

@@ -11,6 +11,7 @@
 #include "server/base/crash_point.h"
 #include "server/base/error.h"
 #include "server/base/random_id.h"
+#include "server/base/surroundings.h"
 #include "server/scheduler/arrays.h"
 #include "server/scheduler/core.h"
 #include "server/scheduler/describe.h"
@@ -39,7 +40,7 @@ class TaskTicket : public Ticket {
         tenant_(std::move(tenant)),
         accepted_(std::move(accepted)) {}
 
-  absl::Status Wait(absl::Time deadline) override {
+  absl::Status Wait(SteadyTime deadline) override {
     absl::Status first;
     for (const auto& task : Awaited()) {
       if (!Await(task->finished, deadline)) {
@@ -128,7 +129,7 @@ class TaskTicket : public Ticket {
     if (accepted_.task != nullptr) out.timeline = DescribeTimeline(*core_, *accepted_.task);
     return out;
   }
-  absl::StatusOr<v1::InlineArray> ReadInline(int output, absl::Time deadline) override {
+  absl::StatusOr<v1::InlineArray> ReadInline(int output, SteadyTime deadline) override {
     return arrays_->ReadInline(tenant_, accepted_.outputs[output], deadline);
   }
 
@@ -182,6 +183,9 @@ class EngineImpl : public Engine {
         functions_(&core_),
         programs_(&core_, &functions_, FindModule()),
         jobs_(&core_, &scheduler_, &operations_) {
+    core_.accounts->room().Set([this](const TenantId& tenant) {
+      core_.executor.Run([this, tenant] { jobs_.MakeRoom(tenant); });
+    });
     core_.catalogue.add_observer(&core_.recorder);
     core_.catalogue.add_observer(&programs_);
     core_.catalogue.add_observer(&regions_);
@@ -202,6 +206,7 @@ class EngineImpl : public Engine {
     scheduler_.health().Start();
   }
   ~EngineImpl() override {
+    core_.accounts->room().Set(nullptr);
     scheduler_.health().Stop();
     if (durability_ != nullptr) durability_->Stop();
     {
@@ -241,7 +246,7 @@ class EngineImpl : public Engine {
   absl::StatusOr<v1::Session> GetSession(const TenantId& tenant, const std::string& name) override {
     auto id = session::ParseSessionName(name, "name");
     if (!id.ok()) return id.status();
-    Locked lock(core_);
+    Locked lock(core_, tenant);
     auto session = core_.catalogue.FindSession(tenant, *id, core_.Now());
     if (!session.ok()) return session.status();
     return Describe(**session);
@@ -270,12 +275,12 @@ class EngineImpl : public Engine {
   }
   absl::StatusOr<std::unique_ptr<Upload>> BeginUpload(const TenantId& tenant,
                                                       const v1::PutArrayRequest::Header& header,
-                                                      absl::Time deadline) override {
+                                                      SteadyTime deadline) override {
     return arrays_.BeginUpload(tenant, header, deadline);
   }
   absl::StatusOr<std::unique_ptr<Download>> BeginDownload(const TenantId& tenant,
                                                           const v1::FetchArrayRequest& request,
-                                                          absl::Time deadline) override {
+                                                          SteadyTime deadline) override {
     return arrays_.BeginDownload(tenant, request, deadline);
   }
 
@@ -300,7 +305,7 @@ class EngineImpl : public Engine {
   }
   absl::StatusOr<std::shared_ptr<Ticket>> Submit(const TenantId& tenant, const std::string& session,
                                                  const v1::Operation& operation,
-                                                 absl::Time deadline) override {
+                                                 SteadyTime deadline) override {
     auto accepted = operations_.Submit(tenant, session, operation, deadline);
     if (!accepted.ok()) return accepted.status();
     return MakePooled<TaskTicket>(&core_, &scheduler_, &arrays_, tenant, *std::move(accepted));
@@ -341,13 +346,13 @@ class EngineImpl : public Engine {
   absl::StatusOr<std::vector<v1::WatchJobResponse>> NextJobEvents(const TenantId& tenant,
                                                                   const std::string& name,
                                                                   uint64_t after_sequence,
-                                                                  absl::Time deadline) override {
+                                                                  SteadyTime deadline) override {
     return jobs_.NextEvents(tenant, name, after_sequence, deadline);
   }
 
   absl::StatusOr<v1::Module> CreateModule(const TenantId& tenant,
                                           const v1::CreateModuleRequest& request,
-                                          absl::Time deadline) override {
+                                          SteadyTime deadline) override {
     return modules_.Create(tenant, request, deadline);
   }
   absl::StatusOr<v1::Module> GetModule(const TenantId& tenant, const std::string& name) override {
@@ -363,7 +368,7 @@ class EngineImpl : public Engine {
 
   absl::StatusOr<v1::Function> CreateFunction(const TenantId& tenant,
                                               const v1::CreateFunctionRequest& request,
-                                              absl::Time deadline) override {
+                                              SteadyTime deadline) override {
     return functions_.Create(tenant, request, deadline);
   }
   absl::StatusOr<v1::Function> GetFunction(const TenantId& tenant,
@@ -402,10 +407,10 @@ class EngineImpl : public Engine {
     Locked lock(core_);
     return scheduler_.SampleSpill();
   }
-  void AwaitHealth(absl::Time deadline) override;
+  void AwaitHealth(SteadyTime deadline) override;
   void DeviceBroke(const std::string& device, const std::string& why) override;
   bool Responds(absl::Duration patience) override;
-  bool Drain(absl::Time deadline) override;
+  bool Drain(SteadyTime deadline) override;
   void StopRecording() override {
     if (durability_ != nullptr) durability_->Stop();
     Locked lock(core_);
@@ -472,10 +477,14 @@ std::vector<v1::Device> EngineImpl::ListDevices() {
     device.set_kind(description.kind());
     device.set_model(description.model());
     device.set_index(description.index());
-    bool serves = health.serving() && health.known();
-    device.set_state(serves ? v1::Device::STATE_SERVING : v1::Device::STATE_NOT_SERVING);
-    if (!serves)
-      device.set_state_reason(health.reason().empty() ? "not tried yet" : health.reason());
+    const bool serves = health.serving() && health.known();
+    device.set_state(serves             ? v1::Device::STATE_SERVING
+                     : health.serving() ? v1::Device::STATE_STARTING
+                                        : v1::Device::STATE_NOT_SERVING);
+    if (!serves) {
+      device.set_state_reason(health.reason().empty() ? "the daemon has just started and tries it"
+                                                      : health.reason());
+    }
     device.set_memory_total_bytes(description.memory_bytes());
     device.set_num_compute_units(description.num_compute_units());
     device.set_target(description.target());
@@ -516,7 +525,7 @@ std::vector<v1::DeviceSample> EngineImpl::SampleDevices() {
   return out;
 }
 
-void EngineImpl::AwaitHealth(absl::Time deadline) {
+void EngineImpl::AwaitHealth(SteadyTime deadline) {
   Locked lock(core_);
   auto known = [this] { return scheduler_.health().AllKnown(); };
   lock.Await(absl::Condition(&known), deadline);
@@ -548,7 +557,7 @@ v1::Usage EngineImpl::GetUsage(const TenantId& tenant) {
     device->set_operations(share.operations);
   }
   identity::Quota quota = core_.accounts->QuotaOf(tenant);
-  Locked lock(core_);
+  Locked lock(core_, tenant);
   auto add = [&](const char* quota_name, int64_t used, std::optional<int64_t> limit) {
     v1::QuotaUsage* line = usage.add_quotas();
     line->set_name(quota_name);
@@ -562,7 +571,7 @@ v1::Usage EngineImpl::GetUsage(const TenantId& tenant) {
   return usage;
 }
 
-bool EngineImpl::Drain(absl::Time deadline) {
+bool EngineImpl::Drain(SteadyTime deadline) {
   bool ended = false;
   {
     Locked lock(core_);

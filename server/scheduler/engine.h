@@ -16,6 +16,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "server/base/ids.h"
+#include "server/base/steady_time.h"
 #include "server/broker/broker.h"
 #include "server/keeper/keeper.h"
 #include "server/scheduler/health.h"
@@ -70,6 +71,7 @@ struct EngineOptions {
   // it where its quota says nothing else. 0: none.
   int64_t region_bytes = 0;
   // Of one tenant, where its quota says nothing else. More are refused.
+  int64_t control_bytes = int64_t{1} << 30;
   int max_queued_tasks = 100000;
   int max_sessions = 10000;
   int64_t max_inline_bytes = 4 << 20;
@@ -132,7 +134,7 @@ class Ticket {
   virtual ~Ticket() = default;
   // Blocks until the operation ended or `deadline`; DEADLINE_EXCEEDED then says only that the wait
   // ended. OK when it succeeded, else its error.
-  virtual absl::Status Wait(absl::Time deadline) = 0;
+  virtual absl::Status Wait(SteadyTime deadline) = 0;
   virtual bool done() const = 0;
   // Asks for its end: queued work never runs; its outputs carry CANCELLED.
   virtual void Cancel() = 0;
@@ -164,7 +166,7 @@ class Ticket {
   virtual Outcome TakeOutcome(const std::vector<bool>& wanted) = 0;
   // After success, for an output that asked for inline_result: its bytes in C order. Blocks for the
   // download.
-  virtual absl::StatusOr<v1::InlineArray> ReadInline(int output, absl::Time deadline) = 0;
+  virtual absl::StatusOr<v1::InlineArray> ReadInline(int output, SteadyTime deadline) = 0;
 };
 
 // One PutArray call in progress. One thread at a time. Dropped before Finish: the bytes so far stay
@@ -223,7 +225,7 @@ class InlineFetch {
  public:
   virtual ~InlineFetch() = default;
   // Waits for the array and returns its bytes. After DEADLINE_EXCEEDED it may be called again.
-  virtual absl::StatusOr<v1::InlineArray> Read(absl::Time deadline) = 0;
+  virtual absl::StatusOr<v1::InlineArray> Read(SteadyTime deadline) = 0;
 };
 
 // Everything the services ask for. Owns sessions, arrays, jobs, modules and the queues of all
@@ -265,10 +267,10 @@ class Engine {
       const TenantId& tenant, const v1::ListArraysRequest& request) = 0;
   virtual absl::Status DeleteArray(const TenantId& tenant, const std::string& name) = 0;
   virtual absl::StatusOr<std::unique_ptr<Upload>> BeginUpload(
-      const TenantId& tenant, const v1::PutArrayRequest::Header& header, absl::Time deadline) = 0;
+      const TenantId& tenant, const v1::PutArrayRequest::Header& header, SteadyTime deadline) = 0;
   // Waits until the array is ready.
   virtual absl::StatusOr<std::unique_ptr<Download>> BeginDownload(
-      const TenantId& tenant, const v1::FetchArrayRequest& request, absl::Time deadline) = 0;
+      const TenantId& tenant, const v1::FetchArrayRequest& request, SteadyTime deadline) = 0;
 
   // --- regions: memory shared with clients of this host ---
   // All but `socket_path`. Takes memory: up to a second a GiB.
@@ -307,7 +309,7 @@ class Engine {
   virtual absl::StatusOr<std::shared_ptr<Ticket>> Submit(const TenantId& tenant,
                                                          const std::string& session,
                                                          const v1::Operation& operation,
-                                                         absl::Time deadline) = 0;
+                                                         SteadyTime deadline) = 0;
   virtual absl::Status Release(const TenantId& tenant, const std::string& session,
                                const v1::Release& release) = 0;
   // Does not wait. SIZE_LIMIT above max_inline_bytes.
@@ -328,12 +330,12 @@ class Engine {
   virtual absl::StatusOr<std::vector<v1::WatchJobResponse>> NextJobEvents(const TenantId& tenant,
                                                                           const std::string& name,
                                                                           uint64_t after_sequence,
-                                                                          absl::Time deadline) = 0;
+                                                                          SteadyTime deadline) = 0;
 
   // --- modules ---
   virtual absl::StatusOr<v1::Module> CreateModule(const TenantId& tenant,
                                                   const v1::CreateModuleRequest& request,
-                                                  absl::Time deadline) = 0;
+                                                  SteadyTime deadline) = 0;
   virtual absl::StatusOr<v1::Module> GetModule(const TenantId& tenant, const std::string& name) = 0;
   virtual absl::StatusOr<v1::ListModulesResponse> ListModules(
       const TenantId& tenant, const v1::ListModulesRequest& request) = 0;
@@ -342,7 +344,7 @@ class Engine {
   // --- functions ---
   virtual absl::StatusOr<v1::Function> CreateFunction(const TenantId& tenant,
                                                       const v1::CreateFunctionRequest& request,
-                                                      absl::Time deadline) = 0;
+                                                      SteadyTime deadline) = 0;
   virtual absl::StatusOr<v1::Function> GetFunction(const TenantId& tenant,
                                                    const std::string& name) = 0;
   virtual absl::StatusOr<v1::ListFunctionsResponse> ListFunctions(
@@ -366,7 +368,7 @@ class Engine {
   virtual SpillSample SampleSpill() { return {}; }
 
   // Until something is known of each device's health, or `deadline`.
-  virtual void AwaitHealth(absl::Time deadline) = 0;
+  virtual void AwaitHealth(SteadyTime deadline) = 0;
   // The hardware of a device, `devices/{id}`, reports an error that only a reset can cure.
   virtual void DeviceBroke(const std::string& device, const std::string& why) = 0;
   // Whether the lock can be had and a thread is there to run what must wait, within this time: of
@@ -379,7 +381,7 @@ class Engine {
 
   // Refuses new work with UNAVAILABLE (DRAINING) and waits until what was accepted has ended, or
   // `deadline`. True when all ended.
-  virtual bool Drain(absl::Time deadline) = 0;
+  virtual bool Drain(SteadyTime deadline) = 0;
   // What happens from here on is the end of this process, not news for the next one.
   virtual void StopRecording() {}
 };

@@ -40,9 +40,15 @@ absl::Status Scheduler::NoDeviceFor(const Task& task) const {
                     {{"device", name}});
   }
   const std::string& kind = task.plan().required_kind;
+  // PTX and binaries: what the devices here, or the one that was asked for, cannot do.
+  if (!kind.empty()) {
+    return NotImplemented(absl::StrCat(kind, " code"),
+                          absl::StrCat("no device here that it may use can run this operation; it "
+                                       "needs one of kind: ",
+                                       kind));
+  }
   return MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_DEVICE_NOT_SERVING,
-                   absl::StrCat("no device here can run this operation; it needs one of kind: ",
-                                kind.empty() ? "any" : kind));
+                   "no device here can run this operation");
 }
 
 }  // namespace stride::scheduler

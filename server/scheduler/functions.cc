@@ -6,10 +6,13 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/base/page_size.h"
+#include "server/base/steady_time.h"
 #include "server/ops/trial_plans.h"
 #include "server/recovery/records.pb.h"
+#include "server/scheduler/answer.h"
 #include "server/scheduler/describe.h"
 #include "server/scheduler/durability.h"
+#include "server/session/control_cost.h"
 #include "server/session/resource_name.h"
 
 namespace stride::scheduler {
@@ -17,6 +20,32 @@ namespace {
 
 // Of one tenant. Each is at most 64 KiB of text for each of its bodies.
 constexpr int64_t kMaxFunctions = 1000;
+
+// The fields that lists leave out.
+const OmittedFields& OmittedInFunctionLists() {
+  static const OmittedFields kLeftOut(
+      {"ufunc.body", "reduction.map", "reduction.combine", "reduction.finish", "gufunc.body"});
+  return kLeftOut;
+}
+
+// The fields that an answer leaves out when it is too large.
+const OmittedFields& OmittedInFunctions() {
+  static const OmittedFields kLarge({"ufunc.body", "reduction.map", "reduction.combine",
+                                     "reduction.finish", "gufunc.body", "ufunc", "reduction",
+                                     "gufunc"});
+  return kLarge;
+}
+
+// As it was given, as it was read, and in the journal.
+int64_t CostOf(const v1::Function& function) {
+  return session::kFunctionControlBytes + 2 * session::ControlBytesOf(function);
+}
+
+v1::Function AnswerOf(const v1::Function& function) {
+  v1::Function answer = function;
+  OmittedInFunctions().Fit(&answer);
+  return answer;
+}
 
 absl::Status Unknown(std::string_view type, const std::string& name) {
   return NotFound(v1::ERROR_REASON_FUNCTION_NOT_FOUND, type, name);
@@ -49,7 +78,7 @@ struct Outcome {
 
 absl::StatusOr<v1::Function> Functions::Create(const TenantId& tenant,
                                                const v1::CreateFunctionRequest& request,
-                                               absl::Time deadline) {
+                                               SteadyTime deadline) {
   auto owner = session::ParseParent(request.parent(), tenant, "parent");
   if (!owner.ok()) return owner.status();
   if (*owner != tenant.value) return Unknown("tenant", absl::StrCat("tenants/", *owner));
@@ -59,9 +88,15 @@ absl::StatusOr<v1::Function> Functions::Create(const TenantId& tenant,
   if (!read.ok()) return PrefixField(read.status(), "function.");
   read->device_kind = request.device_kind();
   if (auto targets = Targets(read->device_kind); !targets.ok()) return targets.status();
+  auto charge = core_->accounts->ControlOf(tenant)->Take(CostOf(request.function()));
+  if (!charge.ok()) return charge.status();
   const Key key{tenant, request.function_id()};
   if (absl::Status status = Reserve(key); !status.ok()) return status;
   absl::Status compiled = Compile(tenant, *read, deadline);
+  auto function = std::make_shared<v1::Function>(request.function());
+  function->set_name(absl::StrCat("tenants/", tenant.value, "/functions/", key.second));
+  function->clear_omitted();
+  SetTimestamp(core_->Now(), function->mutable_create_time());
   uint64_t number = 0;
   auto lock = std::make_unique<Locked>(*core_);
   creating_.erase(key);
@@ -71,18 +106,18 @@ absl::StatusOr<v1::Function> Functions::Create(const TenantId& tenant,
   Entry& entry = functions_[key];
   entry.record = core_->recorder.NewId();
   entry.read = std::make_shared<const ops::ClientFunction>(*std::move(read));
-  entry.function = request.function();
-  entry.function.set_name(absl::StrCat("tenants/", tenant.value, "/functions/", key.second));
-  SetTimestamp(core_->Now(), entry.function.mutable_create_time());
+  entry.control = *std::move(charge);
+  entry.control.Set(CostOf(*function));
+  entry.function = std::move(function);
   if (core_->durability != nullptr) {
     entry.durable = core_->durability->Defined(durable::DefinitionRow::kFunction,
                                                RecordOf(key, entry), &number);
   }
   Save(key, entry);
-  const v1::Function made = entry.function;
+  const std::shared_ptr<const v1::Function> made = entry.function;
   lock.reset();
   if (number != 0) core_->durability->Await(number);
-  return made;
+  return AnswerOf(*made);
 }
 
 absl::Status Functions::Reserve(const Key& key) {
@@ -120,7 +155,7 @@ absl::StatusOr<std::set<std::string>> Functions::Targets(const std::string& devi
 
 // For every device that may run it; their code is then there when it is first used.
 absl::Status Functions::Compile(const TenantId& tenant, const ops::ClientFunction& function,
-                                absl::Time deadline) {
+                                SteadyTime deadline) {
   auto codes = ops::TrialCodes(function);
   if (!codes.ok()) return codes.status();
   auto targets = Targets(function.device_kind);
@@ -135,7 +170,7 @@ absl::Status Functions::Compile(const TenantId& tenant, const ops::ClientFunctio
   }
   auto done = [&outcome] { return outcome->left == 0; };
   absl::MutexLock lock(&outcome->mutex);
-  if (outcome->mutex.AwaitWithDeadline(absl::Condition(&done), deadline)) return outcome->first;
+  if (Await(outcome->mutex, absl::Condition(&done), deadline)) return outcome->first;
   return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
                    "the deadline passed during compilation");
 }
@@ -149,7 +184,7 @@ recovery::FunctionRecord Functions::RecordOf(const Key& key, const Entry& entry)
   recovery::FunctionRecord record;
   record.set_tenant(key.first.value);
   record.set_id(key.second);
-  entry.function.SerializeToString(record.mutable_function());
+  entry.function->SerializeToString(record.mutable_function());
   record.set_device_kind(entry.read->device_kind);
   record.set_durable(entry.durable);
   return record;
@@ -169,14 +204,17 @@ void Functions::Restore(uint64_t id, const recovery::FunctionRecord& record) {
   entry.record = id;
   entry.durable = record.durable();
   if (core_->durability != nullptr) core_->durability->RestoredDefinition(entry.durable);
-  if (!entry.function.ParseFromString(record.function())) return;
-  auto read = ops::ReadFunction(entry.function, record.id());
+  auto function = std::make_shared<v1::Function>();
+  if (!function->ParseFromString(record.function())) return;
+  auto read = ops::ReadFunction(*function, record.id());
   if (!read.ok()) {
     core_->options.log(
         absl::StrCat("a function that this version does not know was dropped: ", record.id()));
     return;
   }
   read->device_kind = record.device_kind();
+  entry.control = core_->accounts->ControlOf(TenantId{record.tenant()})->Hold(CostOf(*function));
+  entry.function = std::move(function);
   entry.read = std::make_shared<const ops::ClientFunction>(*std::move(read));
   functions_[{TenantId{record.tenant()}, record.id()}] = std::move(entry);
 }
@@ -184,10 +222,14 @@ void Functions::Restore(uint64_t id, const recovery::FunctionRecord& record) {
 absl::StatusOr<v1::Function> Functions::Get(const TenantId& tenant, const std::string& name) {
   auto parsed = session::ParseTenantResource(name, "functions", "name");
   if (!parsed.ok()) return parsed.status();
-  Locked lock(*core_);
-  auto it = functions_.find({tenant, parsed->id});
-  if (it == functions_.end() || parsed->tenant != tenant.value) return Unknown("function", name);
-  return it->second.function;
+  std::shared_ptr<const v1::Function> function;
+  {
+    Locked lock(*core_, tenant);
+    auto it = functions_.find({tenant, parsed->id});
+    if (it != functions_.end() && parsed->tenant == tenant.value) function = it->second.function;
+  }
+  if (function == nullptr) return Unknown("function", name);
+  return AnswerOf(*function);
 }
 
 absl::StatusOr<v1::ListFunctionsResponse> Functions::List(const TenantId& tenant,
@@ -197,18 +239,20 @@ absl::StatusOr<v1::ListFunctionsResponse> Functions::List(const TenantId& tenant
   if (*owner != tenant.value) return Unknown("tenant", absl::StrCat("tenants/", *owner));
   auto page_size = PageSize(request.page_size());
   if (!page_size.ok()) return page_size.status();
-  v1::ListFunctionsResponse response;
-  Locked lock(*core_);
-  std::string last;
-  for (auto it = functions_.upper_bound({tenant, request.page_token()});
-       it != functions_.end() && it->first.first == tenant; ++it) {
-    if (response.functions_size() == *page_size) {
-      response.set_next_page_token(last);
-      break;
-    }
-    *response.add_functions() = it->second.function;
-    last = it->first.second;
+  std::vector<std::pair<std::string, std::shared_ptr<const v1::Function>>> found;
+  {
+    Locked lock(*core_, tenant);
+    found = EntriesAfter(functions_, tenant, request.page_token(), *page_size,
+                         [](const Entry& entry) { return entry.function; });
   }
+  v1::ListFunctionsResponse response;
+  WritePage(
+      found, *page_size,
+      [](const auto& function, v1::Function* listed) {
+        OmittedInFunctionLists().CopyWithout(*function, listed);
+        OmittedInFunctions().Fit(listed);
+      },
+      response.mutable_functions(), response.mutable_next_page_token());
   return response;
 }
 

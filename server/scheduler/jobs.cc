@@ -12,12 +12,15 @@
 #include "server/base/error.h"
 #include "server/base/page_size.h"
 #include "server/base/random_id.h"
+#include "server/base/surroundings.h"
 #include "server/ops/plan.h"
 #include "server/recovery/records.pb.h"
+#include "server/scheduler/answer.h"
 #include "server/scheduler/describe.h"
 #include "server/scheduler/durability.h"
 #include "server/scheduler/record_convert.h"
 #include "server/scheduler/session_end.h"
+#include "server/session/control_cost.h"
 #include "server/session/resource_name.h"
 
 namespace stride::scheduler {
@@ -25,6 +28,37 @@ namespace {
 
 constexpr int kMaxOperations = 10000;
 constexpr size_t kMaxLabel = 256;
+
+// The fields that lists leave out, and those that an answer leaves out when it is too large.
+const OmittedFields& OmittedInJobLists() {
+  static const OmittedFields kLeftOut({"operations"});
+  return kLeftOut;
+}
+const OmittedFields& OmittedInJobs() {
+  static const OmittedFields kLarge({"operations", "timelines", "results", "error"});
+  return kLarge;
+}
+
+// Takes out of a whole job all that never changes.
+void KeepWhatChanges(v1::Job* job) {
+  v1::Job now;
+  now.set_state(job->state());
+  if (job->has_error()) now.mutable_error()->Swap(job->mutable_error());
+  if (job->has_end_time()) now.mutable_end_time()->Swap(job->mutable_end_time());
+  now.mutable_timelines()->Swap(job->mutable_timelines());
+  now.mutable_results()->Swap(job->mutable_results());
+  job->Swap(&now);
+}
+
+// Takes out of it all that changes.
+void KeepWhatWasAsked(v1::Job* job) {
+  job->clear_state();
+  job->clear_error();
+  job->clear_end_time();
+  job->clear_timelines();
+  job->clear_results();
+  job->clear_omitted();
+}
 
 absl::Status CheckJob(const v1::CreateJobRequest& request) {
   if (request.job().operations().empty() || request.job().operations_size() > kMaxOperations) {
@@ -61,10 +95,10 @@ std::shared_ptr<Task> FinishedTask(const Core& core, const recovery::TaskResultR
   auto task = MakePooled<Task>();
   task->state = TaskState::kDone;
   task->result = StatusFrom(result.status());
-  task->submit_time = TimeFrom(result.submit_time(), absl::Time());
-  task->dispatch_time = TimeFrom(result.dispatch_time(), absl::Time());
-  task->begin_time = TimeFrom(result.begin_time(), absl::Time());
-  task->end_time = TimeFrom(result.end_time(), absl::Time());
+  task->submit_time = TimeFrom(result.submit_time(), SteadyTime());
+  task->dispatch_time = TimeFrom(result.dispatch_time(), SteadyTime());
+  task->begin_time = TimeFrom(result.begin_time(), SteadyTime());
+  task->end_time = TimeFrom(result.end_time(), SteadyTime());
   task->run_seconds = result.run_seconds();
   task->ran_on_device = core.DeviceIndex(result.device());
   return task;
@@ -74,14 +108,14 @@ absl::Duration ToDuration(const google::protobuf::Duration& duration) {
   return absl::Seconds(duration.seconds()) + absl::Nanoseconds(duration.nanos());
 }
 
-absl::Time TimeOf(const google::protobuf::Timestamp& time) {
-  return absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos());
+SteadyTime TimeOf(const google::protobuf::Timestamp& time) {
+  return FromWallTime(absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos()));
 }
 
 // How far one task brings its job: in its worker's queue it still waits for its turn.
 v1::Job::State StateOf(const Task& task) {
   bool succeeded = task.state == TaskState::kDone && task.result.ok();
-  if (succeeded || task.begin_time != absl::Time()) return v1::Job::STATE_RUNNING;
+  if (succeeded || task.begin_time != SteadyTime()) return v1::Job::STATE_RUNNING;
   bool placed = task.state == TaskState::kPreparing || task.state == TaskState::kDispatched;
   return placed ? v1::Job::STATE_SCHEDULED : v1::Job::STATE_QUEUED;
 }
@@ -93,16 +127,29 @@ bool Jobs::IsFinal(v1::Job::State state) {
          state == v1::Job::STATE_CANCELLED;
 }
 
-absl::StatusOr<v1::Job> Jobs::Create(const TenantId& tenant, const v1::CreateJobRequest& request) {
-  uint64_t durable_number = 0;
-  auto job = Accept(tenant, request, &durable_number);
-  // Without our lock: jobs that come meanwhile are written together with this one.
-  if (job.ok() && durable_number != 0) core_->durability->Await(durable_number);
+void Jobs::View::WriteTo(v1::Job* job) const {
+  *job = *asked;
+  job->MergeFrom(*now);
+  OmittedInJobs().Fit(job);
+}
+
+v1::Job Jobs::View::Write() const {
+  v1::Job job;
+  WriteTo(&job);
   return job;
 }
 
-absl::StatusOr<v1::Job> Jobs::Accept(const TenantId& tenant, const v1::CreateJobRequest& request,
-                                     uint64_t* durable_number) {
+absl::StatusOr<v1::Job> Jobs::Create(const TenantId& tenant, const v1::CreateJobRequest& request) {
+  uint64_t durable_number = 0;
+  auto job = Accept(tenant, request, &durable_number);
+  if (!job.ok()) return job.status();
+  // Without our lock: jobs that come meanwhile are written together with this one.
+  if (durable_number != 0) core_->durability->Await(durable_number);
+  return job->Write();
+}
+
+absl::StatusOr<Jobs::View> Jobs::Accept(const TenantId& tenant, const v1::CreateJobRequest& request,
+                                        uint64_t* durable_number) {
   auto owner = session::ParseParent(request.parent(), tenant, "parent");
   if (!owner.ok()) return owner.status();
   if (*owner != tenant.value)
@@ -116,7 +163,7 @@ absl::StatusOr<v1::Job> Jobs::Accept(const TenantId& tenant, const v1::CreateJob
       auto first = mine.jobs.find({tenant, it->second});
       if (first != mine.jobs.end()) {
         *durable_number = first->second->durable_number;
-        return first->second->job;
+        return ViewOf(*first->second);
       }
     }
   }
@@ -128,24 +175,28 @@ absl::StatusOr<v1::Job> Jobs::Accept(const TenantId& tenant, const v1::CreateJob
     return MakeError(absl::StatusCode::kAlreadyExists, v1::ERROR_REASON_ALREADY_EXISTS,
                      absl::StrCat("the job exists already: ", id), {{"name", id}});
   }
+  const int64_t cost = session::kJobControlBytes + session::ControlBytesOf(request.job()) +
+                       request.job().operations_size() * session::kJobOperationControlBytes;
+  MakeRoom(mine, tenant, cost);
+  auto charge = core_->accounts->ControlOf(tenant)->Take(cost);
+  if (!charge.ok()) return charge.status();
   auto record = std::make_shared<Record>();
   record->tenant = tenant;
   record->place = *std::move(place);
-  record->job = request.job();
-  record->job.set_name(absl::StrCat("tenants/", tenant.value, "/jobs/", id));
-  record->job.clear_error();
-  record->job.clear_timelines();
-  record->job.clear_results();
-  record->job.set_state(v1::Job::STATE_UNSPECIFIED);
-  SetTimestamp(core_->Now(), record->job.mutable_create_time());
-  absl::Time deadline = request.job().has_timeout()
+  record->control = *std::move(charge);
+  auto asked = std::make_shared<v1::Job>(request.job());
+  KeepWhatWasAsked(asked.get());
+  asked->set_name(absl::StrCat("tenants/", tenant.value, "/jobs/", id));
+  SetTimestamp(core_->Now(), asked->mutable_create_time());
+  record->asked = std::move(asked);
+  SteadyTime deadline = request.job().has_timeout()
                             ? core_->Now() + ToDuration(request.job().timeout())
-                            : absl::InfiniteFuture();
+                            : SteadyTime::InfiniteFuture();
   absl::Status status = SubmitAll(record, request.job(), deadline);
   if (!status.ok() || request.validate_only()) {
     Abandon(record);
     if (!status.ok()) return status;
-    return record->job;
+    return ViewOf(*record);
   }
   record->id = id;
   record->request_id = request.request_id();
@@ -156,16 +207,17 @@ absl::StatusOr<v1::Job> Jobs::Accept(const TenantId& tenant, const v1::CreateJob
   STRIDE_CRASH_POINT("job.before_acceptance");
   Keep(*record);
   *durable_number = record->durable_number;
+  const std::shared_ptr<Task> gate = record->gate;  // which the record may drop at once
   Update(record);
   STRIDE_CRASH_POINT("job.after_acceptance");
   {
     Locked engine_lock(*core_, tenant);
-    scheduler_->Finish(record->gate, absl::OkStatus());
+    scheduler_->Finish(gate, absl::OkStatus());
   }
-  return record->job;
+  return ViewOf(*record);
 }
 
-absl::Status Jobs::SubmitAll(const RecordPtr& record, const v1::Job& job, absl::Time deadline) {
+absl::Status Jobs::SubmitAll(const RecordPtr& record, const v1::Job& job, SteadyTime deadline) {
   std::string id = absl::StrCat("job-", RandomId(24));
   record->session = absl::StrCat("sessions/", id);
   record->gate = MakePooled<Task>();
@@ -224,7 +276,9 @@ void Jobs::Save(const Record& record) {
   out.set_tenant(record.tenant.value);
   out.set_id(record.id);
   out.set_session(record.session);
-  record.job.SerializeToString(out.mutable_job());
+  // One after the other they are one job.
+  record.asked->AppendToString(out.mutable_job());
+  record.now->AppendToString(out.mutable_job());
   for (const auto& task : record.tasks) out.add_tasks(task != nullptr ? task->id : 0);
   out.mutable_operations()->Add(record.operations.begin(), record.operations.end());
   for (const auto& array : record.named_results) out.add_named_results(array->record);
@@ -233,9 +287,15 @@ void Jobs::Save(const Record& record) {
   out.set_durable(record.durable);
   out.set_final_time(ToRecord(record.final_time));
   out.set_num_events(record.num_forgotten_events + record.events.size());
-  if (!record.events.empty()) record.events.back().SerializeToString(out.mutable_last_event());
+  if (!record.events.empty()) {
+    // Its job is the record's.
+    v1::WatchJobResponse event;
+    event.set_sequence(record.events.back().sequence);
+    SetTimestamp(DateOf(record.events.back().time), event.mutable_time());
+    event.SerializeToString(out.mutable_last_event());
+  }
   core_->recorder.Set(record.tenant, recovery::Kind::kJob, record.record, out);
-  if (!IsFinal(record.job.state())) return;
+  if (!IsFinal(record.state())) return;
   core_->recorder.Commit();  // results that are not written yet would come after
   for (const auto& task : record.tasks) {
     if (task == nullptr) continue;
@@ -249,7 +309,7 @@ AcceptedJob Jobs::AcceptedOf(const Record& record) {
                        .id = record.id,
                        .request_id = record.request_id,
                        .row = record.durable};
-  accepted.SetJob(record.job);
+  accepted.SetJob(*record.asked);
   return accepted;
 }
 
@@ -271,17 +331,22 @@ void Jobs::Restore(uint64_t id, const recovery::JobRecord& record, const Restore
   restored->tenant = TenantId{record.tenant()};
   restored->id = record.id();
   restored->session = record.session();
-  restored->job.ParseFromString(record.job());
+  auto asked = std::make_shared<v1::Job>();
+  asked->ParseFromString(record.job());
+  auto now = std::make_shared<v1::Job>(*asked);
+  KeepWhatChanges(now.get());
+  KeepWhatWasAsked(asked.get());
+  restored->asked = std::move(asked);
+  restored->now = std::move(now);
   restored->request_id = record.request_id();
   restored->cancel_requested = record.cancel_requested();
-  restored->final_time = TimeFrom(record.final_time(), absl::InfiniteFuture());
+  restored->final_time = TimeFrom(record.final_time(), SteadyTime::InfiniteFuture());
   restored->record = id;
-  if (!IsFinal(restored->job.state()))
-    restored->place = core_->accounts->RestoreJob(restored->tenant);
+  if (!IsFinal(restored->state())) restored->place = core_->accounts->RestoreJob(restored->tenant);
   v1::WatchJobResponse last;
   if (record.num_events() > 0 && last.ParseFromString(record.last_event())) {
     restored->num_forgotten_events = record.num_events() - 1;
-    restored->events.push_back(std::move(last));
+    restored->events.push_back({last.sequence(), TimeOf(last.time()), restored->now});
   }
   for (uint64_t array_id : record.named_results()) {
     auto array = things.arrays.find(array_id);
@@ -311,6 +376,15 @@ void Jobs::Restore(uint64_t id, const recovery::JobRecord& record, const Restore
   }
   if (core_->durability != nullptr) RestoreRow(*restored, record.durable());
   mine.jobs[{restored->tenant, restored->id}] = restored;
+  restored->control = core_->accounts->ControlOf(restored->tenant)->Hold(CostOf(*restored));
+  if (IsFinal(restored->state())) {
+    LetGo(*restored);
+    restored->control.MakeDroppable();
+    mine.finished.emplace(restored->tenant, restored->final_time, restored->id);
+  } else {
+    restored->control.Set(restored->control.bytes() +
+                          restored->asked->operations_size() * session::kJobOperationControlBytes);
+  }
   if (!restored->request_id.empty())
     mine.requests[{restored->tenant, restored->request_id}] = restored->id;
 }
@@ -318,25 +392,27 @@ void Jobs::Restore(uint64_t id, const recovery::JobRecord& record, const Restore
 // Both locks are held.
 void Jobs::RestoreRow(Record& record, uint64_t row) {
   Durability& durability = *core_->durability;
-  bool begun = record.job.state() > v1::Job::STATE_QUEUED;
+  bool begun = record.state() > v1::Job::STATE_QUEUED;
   if (durability.Restored(record.session, row, begun)) {
     record.durable = row;
   } else {
     record.durable = 0;
     record.durable = durability.Accepted(AcceptedOf(record), &record.durable_number);
   }
-  if (!IsFinal(record.job.state()) || durability.HasEnded(record.durable)) return;
-  durability.JobEnded(record.session, record.durable, Durability::EndOf(record.job),
-                      record.named_results);
+  if (!IsFinal(record.state()) || durability.HasEnded(record.durable)) return;
+  durability.JobEnded(record.session, record.durable, EndOf(record), record.named_results);
 }
 
 void Jobs::RestoreFromDisk(const durable::JobRow& row) {
   recovery::DurableJobRecord kept;
   auto record = std::make_shared<Record>();
-  if (!kept.ParseFromString(row.accepted) || !record->job.ParseFromString(kept.job())) {
+  auto asked = std::make_shared<v1::Job>();
+  if (!kept.ParseFromString(row.accepted) || !asked->ParseFromString(kept.job())) {
     core_->options.log(absl::StrCat("damaged on disk and given up: the row of job ", row.id));
     return;
   }
+  KeepWhatWasAsked(asked.get());
+  record->asked = std::move(asked);
   record->tenant = TenantId{kept.tenant()};
   record->id = kept.id();
   record->request_id = kept.request_id();
@@ -344,14 +420,14 @@ void Jobs::RestoreFromDisk(const durable::JobRow& row) {
   record->cancel_requested = row.cancel_requested;
   record->record = core_->recorder.NewId();
   // Above all that a watcher may have seen of it.
-  record->num_forgotten_events = absl::ToUnixSeconds(core_->Now());
+  record->num_forgotten_events = absl::ToUnixSeconds(WallNow());
   Stripe& mine = StripeFor(record->tenant);
   absl::MutexLock lock(&mine.mutex);
   v1::Job end;
   if (!row.ended.empty() && end.ParseFromString(row.ended) && IsFinal(end.state())) {
-    end.mutable_operations()->Swap(record->job.mutable_operations());
-    record->job = std::move(end);
-    record->final_time = TimeOf(record->job.end_time());
+    KeepWhatChanges(&end);
+    record->now = std::make_shared<const v1::Job>(std::move(end));
+    record->final_time = TimeOf(record->now->end_time());
     record->session = absl::StrCat("sessions/job-ended-", row.id);
   } else {
     record->place = core_->accounts->RestoreJob(record->tenant);
@@ -359,21 +435,23 @@ void Jobs::RestoreFromDisk(const durable::JobRow& row) {
   }
   mine.jobs[{record->tenant, record->id}] = record;
   if (!record->request_id.empty()) mine.requests[{record->tenant, record->request_id}] = record->id;
-  if (IsFinal(record->job.state())) {
+  record->control = core_->accounts->ControlOf(record->tenant)
+                        ->Hold(CostOf(*record) + record->asked->operations_size() *
+                                                     session::kJobOperationControlBytes);
+  if (IsFinal(record->state())) {
     Locked engine_lock(*core_);
-    v1::WatchJobResponse event;
-    event.set_sequence(record->num_forgotten_events + 1);
-    SetTimestamp(core_->Now(), event.mutable_time());
-    event.set_state(record->job.state());
-    *event.mutable_job() = record->job;
-    record->events.push_back(std::move(event));
+    record->events.push_back({record->num_forgotten_events + 1, core_->Now(), record->now});
+    record->control.Set(CostOf(*record));
+    record->control.MakeDroppable();
+    mine.finished.emplace(record->tenant, record->final_time, record->id);
     Save(*record);
     return;
   }
+  const std::shared_ptr<Task> gate = record->gate;
   Update(record);
-  if (record->gate == nullptr) return;
+  if (gate == nullptr) return;
   Locked engine_lock(*core_);
-  scheduler_->Finish(record->gate, absl::OkStatus());
+  scheduler_->Finish(gate, absl::OkStatus());
 }
 
 // Our lock is held.
@@ -393,9 +471,9 @@ absl::Status Jobs::Rerun(const RecordPtr& record, const durable::JobRow& row) {
     absl::Status status = core_->durability->PrepareRerun(record->tenant, kept);
     if (!status.ok()) return status;
   }
-  v1::Job job = record->job;
-  absl::Time deadline = job.has_timeout() ? TimeOf(job.create_time()) + ToDuration(job.timeout())
-                                          : absl::InfiniteFuture();
+  const v1::Job& job = *record->asked;
+  SteadyTime deadline = job.has_timeout() ? TimeOf(job.create_time()) + ToDuration(job.timeout())
+                                          : SteadyTime::InfiniteFuture();
   absl::Status status = SubmitAll(record, job, deadline);
   if (!status.ok()) {
     Abandon(record);
@@ -426,7 +504,9 @@ void Jobs::EndUnrun(const RecordPtr& record, const absl::Status& status) {
 void Jobs::UpdateAll() {
   for (Stripe& stripe : stripes_) {
     absl::MutexLock lock(&stripe.mutex);
-    for (const auto& [key, record] : stripe.jobs) Update(record);
+    // One that has ended may go at once.
+    const std::map<std::pair<TenantId, std::string>, RecordPtr> jobs = stripe.jobs;
+    for (const auto& [key, record] : jobs) Update(record);
   }
 }
 
@@ -468,7 +548,7 @@ void Jobs::CancelAll(const Record& record) {
 // It never goes back, though work that a worker's death undid may wait again.
 Jobs::Progress Jobs::Look(const Record& record) const {
   Progress seen;
-  v1::Job::State state = std::max(record.job.state(), v1::Job::STATE_QUEUED);
+  v1::Job::State state = std::max(record.state(), v1::Job::STATE_QUEUED);
   for (const auto& helper : record.helpers) state = std::max(state, StateOf(*helper));
   for (size_t i = 0; i < record.tasks.size(); ++i) {
     const auto& task = record.tasks[i];
@@ -488,33 +568,31 @@ Jobs::Progress Jobs::Look(const Record& record) const {
   return seen;
 }
 
-void Jobs::DescribeWork(Record& record) const {
-  record.job.clear_timelines();
+v1::Job Jobs::DescribeWork(const Record& record) const {
+  v1::Job work;
   for (size_t i = 0; i < record.tasks.size(); ++i) {
     const auto& task = record.tasks[i];
     if (task != nullptr && task->state == TaskState::kDone && IsLast(record, i))
-      *record.job.add_timelines() = DescribeTimeline(*core_, *task);
+      *work.add_timelines() = DescribeTimeline(*core_, *task);
   }
-  record.job.clear_results();
   for (const auto& array : record.named_results)
-    *record.job.add_results() = scheduler::Describe(*core_, *array);
+    *work.add_results() = scheduler::Describe(*core_, *array);
+  return work;
 }
 
-void Jobs::AddEvent(Record& record) {
-  v1::WatchJobResponse event;
-  event.set_sequence(record.num_forgotten_events + record.events.size() + 1);
-  SetTimestamp(core_->Now(), event.mutable_time());
-  event.set_state(record.job.state());
-  *event.mutable_job() = record.job;
-  record.events.push_back(std::move(event));
+void Jobs::AddEvent(Record& record, v1::Job now) {
+  record.now = std::make_shared<const v1::Job>(std::move(now));
+  record.events.push_back(
+      {record.num_forgotten_events + record.events.size() + 1, core_->Now(), record.now});
   Save(record);
 }
 
 // Its work is looked at, described and told of in its tenant's sections: it may have 10,000
 // operations.
 void Jobs::Update(const RecordPtr& record) {
-  while (!IsFinal(record->job.state())) {
+  while (!IsFinal(record->state())) {
     Progress seen;
+    v1::Job work;
     {
       Locked lock(*core_, record->tenant);
       seen = Look(*record);
@@ -522,10 +600,10 @@ void Jobs::Update(const RecordPtr& record) {
         Advance(*record, seen);
         return;
       }
-      if (seen.all_done) DescribeWork(*record);
+      if (seen.all_done) work = DescribeWork(*record);
     }
     if (seen.all_done) {
-      End(*record, seen);
+      End(*record, seen, std::move(work));
       return;
     }
     CancelAll(*record);
@@ -539,33 +617,74 @@ void Jobs::Update(const RecordPtr& record) {
 
 // It has not ended.
 void Jobs::Advance(Record& record, const Progress& seen) {
-  if (seen.state == record.job.state()) return;
-  record.job.set_state(seen.state);
-  DescribeWork(record);
-  AddEvent(record);
+  if (seen.state == record.state()) return;
+  v1::Job now = DescribeWork(record);
+  now.set_state(seen.state);
+  AddEvent(record, std::move(now));
 }
 
 // All is done, and described. Cut off by the daemon's death it is begun again: until its end is
 // written it has not ended, and then a successor sees to what goes to disk.
-void Jobs::End(Record& record, const Progress& seen) {
+void Jobs::End(Record& record, const Progress& seen, v1::Job work) {
   // A successor may find it gone already.
   EndSession(core_, scheduler_, record.tenant, record.session).IgnoreError();
   STRIDE_CRASH_POINT("job.before_end");
+  work.set_state(seen.state);
+  if (!seen.error.ok()) SetStatus(seen.error, work.mutable_error());
   {
     Locked lock(*core_, record.tenant);
-    record.job.set_state(seen.state);
-    if (!seen.error.ok()) SetStatus(seen.error, record.job.mutable_error());
-    SetTimestamp(core_->Now(), record.job.mutable_end_time());
+    SetTimestamp(core_->Now(), work.mutable_end_time());
     record.final_time = core_->Now();
     record.place.reset();
     TellEnd(record, seen.error);
-    AddEvent(record);
+    AddEvent(record, std::move(work));
   }
   STRIDE_CRASH_POINT("job.after_end");
-  if (core_->durability == nullptr) return;
-  std::string end = Durability::EndOf(record.job);
-  Locked lock(*core_);
-  core_->durability->JobEnded(record.session, record.durable, std::move(end), record.named_results);
+  if (core_->durability != nullptr) {
+    std::string end = EndOf(record);
+    Locked lock(*core_);
+    core_->durability->JobEnded(record.session, record.durable, std::move(end),
+                                record.named_results);
+  }
+  LetGo(record);
+  Stripe& mine = StripeFor(record.tenant);
+  mine.mutex.AssertHeld();
+  NoteFinished(mine, record);
+}
+
+int64_t Jobs::CostOf(const Record& record) {
+  int64_t bytes = session::kJobControlBytes + session::ControlBytesOf(*record.asked);
+  for (const Record::Event& event : record.events) bytes += session::ControlBytesOf(*event.now);
+  return bytes;
+}
+
+void Jobs::NoteFinished(Stripe& mine, Record& record) {
+  record.control.Set(CostOf(record));
+  record.control.MakeDroppable();
+  mine.finished.emplace(record.tenant, record.final_time, record.id);
+  MakeRoom(mine, record.tenant, 0);
+}
+
+// The outcome of its tasks is written down. They hold the arrays that they worked on, and results
+// are to go when their names do.
+void Jobs::LetGo(Record& record) {
+  record.tasks = {};
+  record.operations = {};
+  record.helpers = {};
+  record.named_results = {};
+  record.made = {};
+  record.gate = nullptr;
+}
+
+std::string Jobs::EndOf(const Record& record) {
+  v1::Job end = *record.now;
+  const v1::Job& asked = *record.asked;
+  end.set_name(asked.name());
+  end.set_label(asked.label());
+  end.set_priority(asked.priority());
+  if (asked.has_timeout()) *end.mutable_timeout() = asked.timeout();
+  *end.mutable_create_time() = asked.create_time();
+  return Durability::EndOf(end);
 }
 
 // Of its operation's tasks.
@@ -575,7 +694,7 @@ bool Jobs::IsLast(const Record& record, size_t task) {
 
 void Jobs::TellEnd(const Record& record, const absl::Status& outcome) const {
   if (!core_->options.job_ended) return;
-  JobEnd end{.tenant = record.tenant, .job = record.job.name(), .outcome = outcome};
+  JobEnd end{.tenant = record.tenant, .job = record.name(), .outcome = outcome};
   std::set<int> devices;
   for (size_t i = 0; i < record.tasks.size(); ++i) {
     const auto& task = record.tasks[i];
@@ -602,11 +721,15 @@ absl::StatusOr<Jobs::RecordPtr> Jobs::Find(const Stripe& stripe, const TenantId&
 }
 
 absl::StatusOr<v1::Job> Jobs::Get(const TenantId& tenant, const std::string& name) {
-  Stripe& mine = StripeFor(tenant);
-  absl::MutexLock lock(&mine.mutex);
-  auto record = Find(mine, tenant, name);
-  if (!record.ok()) return record.status();
-  return (*record)->job;
+  View view;
+  {
+    Stripe& mine = StripeFor(tenant);
+    absl::MutexLock lock(&mine.mutex);
+    auto record = Find(mine, tenant, name);
+    if (!record.ok()) return record.status();
+    view = ViewOf(**record);
+  }
+  return view.Write();
 }
 
 absl::StatusOr<v1::ListJobsResponse> Jobs::List(const TenantId& tenant,
@@ -617,19 +740,22 @@ absl::StatusOr<v1::ListJobsResponse> Jobs::List(const TenantId& tenant,
     return NotFound(v1::ERROR_REASON_JOB_NOT_FOUND, "tenant", absl::StrCat("tenants/", *owner));
   auto page_size = PageSize(request.page_size());
   if (!page_size.ok()) return page_size.status();
-  v1::ListJobsResponse response;
-  Stripe& mine = StripeFor(tenant);
-  absl::MutexLock lock(&mine.mutex);
-  std::string last;
-  for (auto it = mine.jobs.upper_bound({tenant, request.page_token()});
-       it != mine.jobs.end() && it->first.first == tenant; ++it) {
-    if (response.jobs_size() == *page_size) {
-      response.set_next_page_token(last);
-      break;
-    }
-    *response.add_jobs() = it->second->job;
-    last = it->first.second;
+  std::vector<std::pair<std::string, View>> found;
+  {
+    Stripe& mine = StripeFor(tenant);
+    absl::MutexLock lock(&mine.mutex);
+    found = EntriesAfter(mine.jobs, tenant, request.page_token(), *page_size,
+                         [](const RecordPtr& record) { return ViewOf(*record); });
   }
+  v1::ListJobsResponse response;
+  WritePage(
+      found, *page_size,
+      [](const View& view, v1::Job* listed) {
+        OmittedInJobLists().CopyWithout(*view.asked, listed);
+        listed->MergeFrom(*view.now);
+        OmittedInJobs().Fit(listed);
+      },
+      response.mutable_jobs(), response.mutable_next_page_token());
   return response;
 }
 
@@ -637,16 +763,17 @@ absl::StatusOr<v1::Job> Jobs::Cancel(const TenantId& tenant, const std::string& 
   uint64_t durable_number = 0;
   auto job = Cancel(tenant, name, &durable_number);
   if (durable_number != 0) core_->durability->Await(durable_number);
-  return job;
+  if (!job.ok()) return job.status();
+  return job->Write();
 }
 
-absl::StatusOr<v1::Job> Jobs::Cancel(const TenantId& tenant, const std::string& name,
-                                     uint64_t* durable_number) {
+absl::StatusOr<Jobs::View> Jobs::Cancel(const TenantId& tenant, const std::string& name,
+                                        uint64_t* durable_number) {
   Stripe& mine = StripeFor(tenant);
   absl::MutexLock lock(&mine.mutex);
   auto record = Find(mine, tenant, name);
   if (!record.ok()) return record.status();
-  if (IsFinal((*record)->job.state())) return (*record)->job;
+  if (IsFinal((*record)->state())) return ViewOf(**record);
   (*record)->cancel_requested = true;
   {
     Locked engine_lock(*core_, tenant);
@@ -658,7 +785,7 @@ absl::StatusOr<v1::Job> Jobs::Cancel(const TenantId& tenant, const std::string& 
   }
   CancelAll(**record);
   Update(*record);
-  return (*record)->job;
+  return ViewOf(**record);
 }
 
 absl::Status Jobs::Delete(const TenantId& tenant, const std::string& name) {
@@ -666,60 +793,95 @@ absl::Status Jobs::Delete(const TenantId& tenant, const std::string& name) {
   absl::MutexLock lock(&mine.mutex);
   auto record = Find(mine, tenant, name);
   if (!record.ok()) return record.status();
-  if (!IsFinal((*record)->job.state())) {
+  if (!IsFinal((*record)->state())) {
     return MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_WRONG_STATE,
                      absl::StrCat("the job has not ended; cancel it first: ", name),
                      {{"name", name}});
   }
-  auto parsed = session::ParseTenantResource(name, "jobs", "name");
+  Drop(mine, *record);
+  return absl::OkStatus();
+}
+
+void Jobs::Drop(Stripe& mine, const RecordPtr& dropped) {
+  const RecordPtr record = dropped;  // which may lie where it is erased
   {
     Locked engine_lock(*core_);
-    Forget(**record);
+    Forget(*record);
   }
+  mine.finished.erase({record->tenant, record->final_time, record->id});
   // Unless that request has made another job since.
-  const auto request = mine.requests.find({tenant, (*record)->request_id});
-  if (request != mine.requests.end() && request->second == parsed->id) mine.requests.erase(request);
-  mine.jobs.erase({tenant, parsed->id});
-  return absl::OkStatus();
+  const auto request = mine.requests.find({record->tenant, record->request_id});
+  if (request != mine.requests.end() && request->second == record->id) mine.requests.erase(request);
+  mine.jobs.erase({record->tenant, record->id});
 }
 
 absl::StatusOr<std::vector<v1::WatchJobResponse>> Jobs::NextEvents(const TenantId& tenant,
                                                                    const std::string& name,
                                                                    uint64_t after_sequence,
-                                                                   absl::Time deadline) {
-  Stripe& mine = StripeFor(tenant);
-  absl::MutexLock lock(&mine.mutex);
-  auto record = Find(mine, tenant, name);
-  if (!record.ok()) return record.status();
-  const Record& job = **record;
-  auto num_events = [&] { return job.num_forgotten_events + job.events.size(); };
-  auto told = [&] { return num_events() > after_sequence || IsFinal(job.job.state()); };
-  Await(mine.mutex, absl::Condition(&told), deadline);
-  // A fresh watcher gets the present state; what led to it is of no use to it.
-  if (after_sequence == 0 && !job.events.empty())
-    return std::vector<v1::WatchJobResponse>{job.events.back()};
-  if (after_sequence >= num_events()) return std::vector<v1::WatchJobResponse>{};
-  uint64_t skipped = after_sequence - std::min(after_sequence, job.num_forgotten_events);
-  return std::vector<v1::WatchJobResponse>(job.events.begin() + static_cast<ptrdiff_t>(skipped),
-                                           job.events.end());
+                                                                   SteadyTime deadline) {
+  std::shared_ptr<const v1::Job> asked;
+  std::vector<Record::Event> events;
+  {
+    Stripe& mine = StripeFor(tenant);
+    absl::MutexLock lock(&mine.mutex);
+    auto record = Find(mine, tenant, name);
+    if (!record.ok()) return record.status();
+    const Record& job = **record;
+    auto num_events = [&] { return job.num_forgotten_events + job.events.size(); };
+    auto told = [&] { return num_events() > after_sequence || IsFinal(job.state()); };
+    Await(mine.mutex, absl::Condition(&told), deadline);
+    asked = job.asked;
+    if (after_sequence == 0 && !job.events.empty()) {
+      // A fresh watcher gets the present state; what led to it is of no use to it.
+      events = {job.events.back()};
+    } else if (after_sequence < num_events()) {
+      uint64_t skipped = after_sequence - std::min(after_sequence, job.num_forgotten_events);
+      events.assign(job.events.begin() + static_cast<ptrdiff_t>(skipped), job.events.end());
+    }
+  }
+  std::vector<v1::WatchJobResponse> responses;
+  for (const Record::Event& event : events) {
+    v1::WatchJobResponse& response = responses.emplace_back();
+    response.set_sequence(event.sequence);
+    SetTimestamp(DateOf(event.time), response.mutable_time());
+    response.set_state(event.now->state());
+    View{asked, event.now}.WriteTo(response.mutable_job());
+  }
+  return responses;
 }
 
-void Jobs::Retire(absl::Time now) {
+void Jobs::Retire(SteadyTime now) {
   for (Stripe& stripe : stripes_) {
     absl::MutexLock lock(&stripe.mutex);
-    const auto num_retired = std::erase_if(stripe.jobs, [&](const auto& entry) {
-      Record& record = *entry.second;
-      const bool old =
-          IsFinal(record.job.state()) && record.final_time + core_->options.job_retention < now;
-      if (!old) return false;
-      Locked engine_lock(*core_);
-      Forget(record);
-      return true;
-    });
-    if (num_retired == 0) continue;
-    std::erase_if(stripe.requests, [&](const auto& request) {
-      return stripe.jobs.count({request.first.first, request.second}) == 0;
-    });
+    for (auto it = stripe.finished.begin(); it != stripe.finished.end();) {
+      const TenantId tenant = std::get<0>(*it);
+      // The tenant's first ended first.
+      while (it != stripe.finished.end() && std::get<0>(*it) == tenant &&
+             std::get<1>(*it) + core_->options.job_retention < now) {
+        const RecordPtr record = stripe.jobs.at({tenant, std::get<2>(*it)});
+        Drop(stripe, record);
+        it = stripe.finished.lower_bound({tenant, SteadyTime::InfinitePast(), ""});
+      }
+      // The next tenant's; no id begins with this character.
+      it = stripe.finished.upper_bound({tenant, SteadyTime::InfiniteFuture(), "\x7f"});
+    }
+  }
+}
+
+void Jobs::MakeRoom(const TenantId& tenant) {
+  Stripe& mine = StripeFor(tenant);
+  absl::MutexLock lock(&mine.mutex);
+  core_->accounts->ControlOf(tenant)->RoomMade();
+  MakeRoom(mine, tenant, 0);
+}
+
+void Jobs::MakeRoom(Stripe& mine, const TenantId& tenant, int64_t bytes) {
+  const std::shared_ptr<session::ControlAccount> account = core_->accounts->ControlOf(tenant);
+  while (account->Excess(bytes) > 0) {
+    auto first = mine.finished.lower_bound({tenant, SteadyTime::InfinitePast(), ""});
+    if (first == mine.finished.end() || std::get<0>(*first) != tenant) return;
+    const RecordPtr record = mine.jobs.at({tenant, std::get<2>(*first)});
+    Drop(mine, record);
   }
 }
 

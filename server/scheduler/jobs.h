@@ -4,12 +4,15 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "server/base/steady_time.h"
 #include "server/base/stripe.h"
 #include "server/scheduler/core.h"
 #include "server/scheduler/engine.h"
@@ -45,7 +48,7 @@ class Jobs {
   absl::StatusOr<std::vector<v1::WatchJobResponse>> NextEvents(const TenantId& tenant,
                                                                const std::string& name,
                                                                uint64_t after_sequence,
-                                                               absl::Time deadline);
+                                                               SteadyTime deadline);
   // As an earlier daemon had it; its unfinished tasks are there, not resumed yet. The lock must not
   // be held.
   struct Restored {
@@ -63,13 +66,22 @@ class Jobs {
   void UpdateAll();
 
   // Forgets jobs that have been final for long.
-  void Retire(absl::Time now);
+  void Retire(SteadyTime now);
+  // Forgets final jobs of the tenant, those that ended first, until its things are within its quota
+  // of control bytes, or there are no more. The lock must not be held.
+  void MakeRoom(const TenantId& tenant);
 
  private:
   struct Record {
     TenantId tenant;
     std::string session;  // `sessions/{id}`, the job's own
-    v1::Job job;          // as of the last event
+    // The job is these two together. Neither ever changes: one is replaced, and readers of
+    // the job copies them without a lock.
+    std::shared_ptr<const v1::Job> asked;  // what never changes
+    std::shared_ptr<const v1::Job> now =
+        std::make_shared<v1::Job>();  // the rest, as of the last event
+    v1::Job::State state() const { return now->state(); }
+    const std::string& name() const { return asked->name(); }
     // One for each operation, null: a view; of a program that runs step by step all, its last one
     // last.
     std::vector<std::shared_ptr<Task>> tasks;
@@ -80,17 +92,30 @@ class Jobs {
     std::shared_ptr<Task> gate;  // holds the tasks back until all operations were accepted
     // Whether somebody is about to look at its tasks, and has not begun.
     const std::shared_ptr<std::atomic<bool>> look_asked = std::make_shared<std::atomic<bool>>();
-    std::vector<v1::WatchJobResponse> events;
+    struct Event {
+      uint64_t sequence = 0;
+      SteadyTime time;
+      std::shared_ptr<const v1::Job> now;
+    };
+    std::vector<Event> events;
     uint64_t num_forgotten_events = 0;  // those before `events`, told by an earlier daemon
     std::string id, request_id;
     uint64_t record = 0;          // id in the journal; 0: not accepted yet, or nothing is recorded
     uint64_t durable = 0;         // id of its row on disk; 0: none
     uint64_t durable_number = 0;  // of the row's writing, to wait for
     std::shared_ptr<const void> place;  // in the tenant's quota; until it is final
+    session::ControlCharge control;
     bool cancel_requested = false;
-    absl::Time final_time = absl::InfiniteFuture();
+    SteadyTime final_time = SteadyTime::InfiniteFuture();
   };
   using RecordPtr = std::shared_ptr<Record>;
+  // A job for an answer: taken under our lock, written without it.
+  struct View {
+    std::shared_ptr<const v1::Job> asked, now;
+    void WriteTo(v1::Job* job) const;
+    v1::Job Write() const;  // no larger than an answer may be
+  };
+  static View ViewOf(const Record& record) { return {record.asked, record.now}; }
 
   // Jobs of the tenants of one stripe. Its lock is held while a job's operations are accepted, and
   // "our lock" wherever one is spoken of; the engine's is taken under it.
@@ -99,12 +124,14 @@ class Jobs {
     std::map<std::pair<TenantId, std::string>, RecordPtr> jobs ABSL_GUARDED_BY(mutex);
     std::map<std::pair<TenantId, std::string>, std::string> requests
         ABSL_GUARDED_BY(mutex);  // request_id -> job id
+    // Final ones, by the time of their end.
+    std::set<std::tuple<TenantId, SteadyTime, std::string>> finished ABSL_GUARDED_BY(mutex);
   };
 
-  absl::StatusOr<v1::Job> Accept(const TenantId& tenant, const v1::CreateJobRequest& request,
-                                 uint64_t* durable_number);
-  absl::StatusOr<v1::Job> Cancel(const TenantId& tenant, const std::string& name,
-                                 uint64_t* durable_number);
+  absl::StatusOr<View> Accept(const TenantId& tenant, const v1::CreateJobRequest& request,
+                              uint64_t* durable_number);
+  absl::StatusOr<View> Cancel(const TenantId& tenant, const std::string& name,
+                              uint64_t* durable_number);
   absl::Status Rerun(const RecordPtr& record, const durable::JobRow& row);
   void EndUnrun(const RecordPtr& record, const absl::Status& status);
   void RestoreRow(Record& record, uint64_t row);
@@ -115,7 +142,7 @@ class Jobs {
   static absl::StatusOr<RecordPtr> Find(const Stripe& stripe, const TenantId& tenant,
                                         const std::string& name)
       ABSL_SHARED_LOCKS_REQUIRED(stripe.mutex);
-  absl::Status SubmitAll(const RecordPtr& record, const v1::Job& job, absl::Time deadline);
+  absl::Status SubmitAll(const RecordPtr& record, const v1::Job& job, SteadyTime deadline);
   std::function<void(TaskState)> ObserverOf(const RecordPtr& record);
   void Abandon(const RecordPtr& record);
   // Both locks are held.
@@ -135,12 +162,22 @@ class Jobs {
   };
   Progress Look(const Record& record) const;
   // The job's timelines and results, as they are now.
-  void DescribeWork(Record& record) const;
+  v1::Job DescribeWork(const Record& record) const;
   void Advance(Record& record, const Progress& seen);
-  // The job as it is now, in its new state.
-  void AddEvent(Record& record);
-  // Part of Update.
-  void End(Record& record, const Progress& seen);
+  // `now`: the job in its new state.
+  void AddEvent(Record& record, v1::Job now);
+  // Part of Update. `work`: DescribeWork.
+  void End(Record& record, const Progress& seen, v1::Job work);
+  // The job has ended.
+  static void LetGo(Record& record);
+  // The bytes that it costs to keep.
+  static int64_t CostOf(const Record& record);
+  void NoteFinished(Stripe& mine, Record& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mine.mutex);
+  // Forgets those that ended first, until so many bytes more would be within the quota.
+  void MakeRoom(Stripe& mine, const TenantId& tenant, int64_t bytes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mine.mutex);
+  void Drop(Stripe& mine, const RecordPtr& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mine.mutex);
+  static std::string EndOf(const Record& record);
   // To whoever keeps an account of jobs. Caller holds both locks.
   static bool IsLast(const Record& record, size_t task);
   void TellEnd(const Record& record, const absl::Status& outcome) const;

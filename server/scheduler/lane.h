@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "server/base/ids.h"
+#include "server/base/steady_time.h"
 #include "server/broker/worker.h"
 #include "server/ops/bind.h"
 #include "server/scheduler/fair_share.h"
@@ -121,7 +122,7 @@ struct Lane {
   bool killed = false;      // its worker, for a task that outlived its grace
   int num_copies = 0;       // transfers that use the worker now
   int num_holding = 0;      // tasks here that have their memory
-  absl::Time last_used;
+  SteadyTime last_used;
   // Operations in pieces: one at a time. Those that wait for it are still being prepared.
   bool streaming = false;
   std::deque<std::shared_ptr<Task>> streams;

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "server/base/steady_time.h"
 #include "server/scheduler/core.h"
 #include "server/scheduler/lane.h"
 #include "server/scheduler/lanes.h"
@@ -94,9 +95,9 @@ class Memory {
   // Reclaim's, by stripe: empty between its calls.
   std::array<std::vector<store::Reclaimer::Entry>, kNumStripes> reclaimed_;
   std::atomic<uint64_t> next_arena_{1};
-  absl::Time next_file_;  // the disk was full: it is not asked for room again before this
+  SteadyTime next_file_;  // the disk was full: it is not asked for room again before this
   bool file_error_told_ = false;
-  absl::Time next_file_log_;
+  SteadyTime next_file_log_;
 };
 
 }  // namespace stride::scheduler

@@ -1,8 +1,9 @@
 #include "server/scheduler/modules.h"
 
 #include <memory>
-#include <optional>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
@@ -10,9 +11,12 @@
 #include "absl/synchronization/notification.h"
 #include "server/base/error.h"
 #include "server/base/page_size.h"
+#include "server/base/steady_time.h"
 #include "server/ops/compiler_options.h"
 #include "server/recovery/records.pb.h"
+#include "server/scheduler/answer.h"
 #include "server/scheduler/describe.h"
+#include "server/session/control_cost.h"
 #include "server/session/resource_name.h"
 
 namespace stride::scheduler {
@@ -20,6 +24,27 @@ namespace {
 
 constexpr size_t kMaxCodeBytes = 8 << 20;
 constexpr int kMaxGlobals = 256;  // as of a launch
+
+// The fields that lists leave out, and those that an answer leaves out when it is too large.
+const OmittedFields& OmittedInModuleLists() {
+  static const OmittedFields kLeftOut({"log", "source", "ptx", "binary"});
+  return kLeftOut;
+}
+const OmittedFields& OmittedInModules() {
+  static const OmittedFields kLarge({"log", "source", "ptx", "binary", "kernels", "global_infos",
+                                     "entries", "globals", "options"});
+  return kLarge;
+}
+
+int64_t CostOf(const v1::Module& module) {
+  return session::kModuleControlBytes + session::ControlBytesOf(module);
+}
+
+v1::Module AnswerOf(const v1::Module& module) {
+  v1::Module answer = module;
+  OmittedInModules().Fit(&answer);
+  return answer;
+}
 
 // A value that another thread delivers. Shared by both, since the waiter may give up first.
 template <typename T>
@@ -29,7 +54,7 @@ class Promise {
     value_ = std::move(value);
     ready_.Notify();
   }
-  absl::StatusOr<T> Wait(absl::Time deadline) {
+  absl::StatusOr<T> Wait(SteadyTime deadline) {
     if (Await(ready_, deadline)) return value_;
     return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
                      "the deadline passed during compilation");
@@ -145,7 +170,7 @@ void AddGlobals(const wire::ModuleDescription& described, const wire::ModuleLoad
 
 absl::StatusOr<v1::Module> Modules::Create(const TenantId& tenant,
                                            const v1::CreateModuleRequest& request,
-                                           absl::Time deadline) {
+                                           SteadyTime deadline) {
   auto owner = session::ParseParent(request.parent(), tenant, "parent");
   if (!owner.ok()) return owner.status();
   if (*owner != tenant.value)
@@ -165,38 +190,56 @@ absl::StatusOr<v1::Module> Modules::Create(const TenantId& tenant,
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "module_id",
                         "must match [a-zA-Z0-9][a-zA-Z0-9._-]{0,254}");
   }
+  // Before it is compiled, with what it has at least.
+  auto charge = core_->accounts->ControlOf(tenant)->Take(CostOf(request.module()));
+  if (!charge.ok()) return charge.status();
   auto existing = Reserve({tenant, id}, /*may_exist=*/request.module_id().empty(), deadline);
   if (!existing.ok()) return existing.status();
-  if (existing->has_value()) return **existing;
-  auto module = Build(tenant, request, *source, id, deadline);
-  Locked lock(*core_);
-  creating_.erase({tenant, id});
-  if (module.ok()) {
-    Entry& entry = modules_[{tenant, id}];
+  if (*existing != nullptr) return AnswerOf(**existing);
+  auto built = Build(tenant, request, *source, id, deadline);
+  Entry entry;
+  recovery::ModuleRecord record;
+  if (built.ok()) {
     entry.record = core_->recorder.NewId();
-    entry.module = *module;
-    Save(tenant, id, entry);
+    entry.module = std::make_shared<const v1::Module>(*std::move(built));
+    entry.control = *std::move(charge);
+    entry.control.Set(CostOf(*entry.module));
+    record = RecordOf(tenant, id, *entry.module);
   }
-  return module;
+  const std::shared_ptr<const v1::Module> module = entry.module;
+  {
+    Locked lock(*core_);
+    creating_.erase({tenant, id});
+    if (module != nullptr) {
+      core_->recorder.Set(tenant, recovery::Kind::kModule, entry.record, record);
+      modules_[{tenant, id}] = std::move(entry);
+    }
+  }
+  if (module == nullptr) return built.status();
+  return AnswerOf(*module);
 }
 
-void Modules::Save(const TenantId& tenant, const std::string& id, const Entry& entry) {
-  if (!core_->recorder.on()) return;
+recovery::ModuleRecord Modules::RecordOf(const TenantId& tenant, const std::string& id,
+                                         const v1::Module& module) const {
   recovery::ModuleRecord record;
+  if (!core_->recorder.on()) return record;
   record.set_tenant(tenant.value);
   record.set_id(id);
-  entry.module.SerializeToString(record.mutable_module());
-  core_->recorder.Set(tenant, recovery::Kind::kModule, entry.record, record);
+  module.SerializeToString(record.mutable_module());
+  return record;
 }
 
 void Modules::Restore(uint64_t id, const recovery::ModuleRecord& record) {
+  auto module = std::make_shared<v1::Module>();
+  module->ParseFromString(record.module());
   Entry& entry = modules_[{TenantId{record.tenant()}, record.id()}];
   entry.record = id;
-  entry.module.ParseFromString(record.module());
+  entry.control = core_->accounts->ControlOf(TenantId{record.tenant()})->Hold(CostOf(*module));
+  entry.module = std::move(module);
 }
 
-absl::StatusOr<std::optional<v1::Module>> Modules::Reserve(const Key& key, bool may_exist,
-                                                           absl::Time deadline) {
+absl::StatusOr<std::shared_ptr<const v1::Module>> Modules::Reserve(const Key& key, bool may_exist,
+                                                                   SteadyTime deadline) {
   Locked lock(*core_);
   auto free = [&] { return creating_.count(key) == 0; };
   if (!lock.Await(absl::Condition(&free), deadline)) {
@@ -206,7 +249,7 @@ absl::StatusOr<std::optional<v1::Module>> Modules::Reserve(const Key& key, bool 
   auto it = modules_.find(key);
   if (it == modules_.end()) {
     creating_.insert(key);
-    return std::nullopt;
+    return nullptr;
   }
   if (may_exist) return it->second.module;
   return MakeError(absl::StatusCode::kAlreadyExists, v1::ERROR_REASON_ALREADY_EXISTS,
@@ -216,23 +259,30 @@ absl::StatusOr<std::optional<v1::Module>> Modules::Reserve(const Key& key, bool 
 absl::StatusOr<v1::Module> Modules::Build(const TenantId& tenant,
                                           const v1::CreateModuleRequest& request,
                                           const wire::Source& source, const std::string& id,
-                                          absl::Time deadline) {
+                                          SteadyTime deadline) {
   v1::Module module = request.module();
   module.clear_kernels();
   module.clear_global_infos();
+  module.clear_log();
+  module.clear_omitted();
   module.set_name(absl::StrCat("tenants/", tenant.value, "/modules/", id));
   SetTimestamp(core_->Now(), module.mutable_create_time());
   wire::Code code;
   *code.mutable_source() = source;
   std::set<std::string> targets;
+  const bool cuda_only = source.kind() != wire::Source::KIND_CUDA_CPP;
   const auto& devices = core_->broker->devices();
   for (size_t i = 0; i < devices.size(); ++i) {
-    bool cuda_only = source.kind() != wire::Source::KIND_CUDA_CPP;
     if (!request.device_kind().empty() && devices[i].kind() != request.device_kind()) continue;
     if (cuda_only && devices[i].kind() != "cuda") continue;
     if (!targets.insert(devices[i].target()).second) continue;
     absl::Status status = AddKernels(tenant, static_cast<int>(i), code, deadline, &module);
     if (!status.ok()) return PrefixField(status, "module.");
+  }
+  if (targets.empty() && cuda_only &&
+      (request.device_kind().empty() || request.device_kind() == "cuda")) {
+    return NotImplemented(
+        "cuda code", "no device here can run this module: PTX and binaries need one of kind: cuda");
   }
   if (targets.empty()) {
     return MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_DEVICE_NOT_SERVING,
@@ -243,7 +293,7 @@ absl::StatusOr<v1::Module> Modules::Build(const TenantId& tenant,
 }
 
 absl::Status Modules::AddKernels(const TenantId& tenant, int device, const wire::Code& code,
-                                 absl::Time deadline, v1::Module* module) {
+                                 SteadyTime deadline, v1::Module* module) {
   using Compiled = std::shared_ptr<const broker::CompiledModule>;
   const std::string& target = core_->broker->devices()[device].target();
   auto compiled = std::make_shared<Promise<Compiled>>();
@@ -289,7 +339,7 @@ absl::Status Modules::AddKernels(const TenantId& tenant, int device, const wire:
 
 absl::StatusOr<wire::ModuleLoaded> Modules::Attributes(
     Lane& lane, const std::shared_ptr<broker::Worker>& worker,
-    const broker::CompiledModule& compiled, absl::Time deadline) {
+    const broker::CompiledModule& compiled, SteadyTime deadline) {
   uint64_t id = compiled.id;
   bool load;
   {
@@ -329,11 +379,14 @@ absl::StatusOr<wire::ModuleLoaded> Modules::Attributes(
 absl::StatusOr<v1::Module> Modules::Get(const TenantId& tenant, const std::string& name) {
   auto parsed = session::ParseTenantResource(name, "modules", "name");
   if (!parsed.ok()) return parsed.status();
-  Locked lock(*core_);
-  auto it = modules_.find({tenant, parsed->id});
-  if (it == modules_.end() || parsed->tenant != tenant.value)
-    return NotFound(v1::ERROR_REASON_MODULE_NOT_FOUND, "module", name);
-  return it->second.module;
+  std::shared_ptr<const v1::Module> module;
+  {
+    Locked lock(*core_, tenant);
+    auto it = modules_.find({tenant, parsed->id});
+    if (it != modules_.end() && parsed->tenant == tenant.value) module = it->second.module;
+  }
+  if (module == nullptr) return NotFound(v1::ERROR_REASON_MODULE_NOT_FOUND, "module", name);
+  return AnswerOf(*module);
 }
 
 absl::StatusOr<v1::ListModulesResponse> Modules::List(const TenantId& tenant,
@@ -344,18 +397,20 @@ absl::StatusOr<v1::ListModulesResponse> Modules::List(const TenantId& tenant,
     return NotFound(v1::ERROR_REASON_MODULE_NOT_FOUND, "tenant", absl::StrCat("tenants/", *owner));
   auto page_size = PageSize(request.page_size());
   if (!page_size.ok()) return page_size.status();
-  v1::ListModulesResponse response;
-  Locked lock(*core_);
-  std::string last;
-  for (auto it = modules_.upper_bound({tenant, request.page_token()});
-       it != modules_.end() && it->first.first == tenant; ++it) {
-    if (response.modules_size() == *page_size) {
-      response.set_next_page_token(last);
-      break;
-    }
-    *response.add_modules() = it->second.module;
-    last = it->first.second;
+  std::vector<std::pair<std::string, std::shared_ptr<const v1::Module>>> found;
+  {
+    Locked lock(*core_, tenant);
+    found = EntriesAfter(modules_, tenant, request.page_token(), *page_size,
+                         [](const Entry& entry) { return entry.module; });
   }
+  v1::ListModulesResponse response;
+  WritePage(
+      found, *page_size,
+      [](const auto& module, v1::Module* listed) {
+        OmittedInModuleLists().CopyWithout(*module, listed);
+        OmittedInModules().Fit(listed);
+      },
+      response.mutable_modules(), response.mutable_next_page_token());
   return response;
 }
 
@@ -378,7 +433,7 @@ absl::StatusOr<wire::Source> Modules::Find(const TenantId& tenant, const std::st
   auto it = modules_.find({tenant, parsed->id});
   if (it == modules_.end() || parsed->tenant != tenant.value)
     return NotFound(v1::ERROR_REASON_MODULE_NOT_FOUND, "module", name);
-  return SourceOf(it->second.module, "");
+  return SourceOf(*it->second.module, "");
 }
 
 }  // namespace stride::scheduler

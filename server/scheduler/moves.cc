@@ -8,6 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "server/base/error.h"
+#include "server/base/surroundings.h"
+#include "server/base/system_error.h"
 #include "server/scheduler/links.h"
 #include "server/scheduler/scheduler.h"
 #include "server/scheduler/staged_copy.h"
@@ -36,7 +38,9 @@ void CopyMemory(std::byte* to, std::string_view from) {
   size_t begin = 0;
   for (size_t left = num_threads; left > 1; --left) {
     const size_t count = (from.size() - begin) / left;
-    others.emplace_back([=] { std::memcpy(to + begin, from.data() + begin, count); });
+    auto other = StartThread([=] { std::memcpy(to + begin, from.data() + begin, count); });
+    if (!other.ok()) break;  // this one does it
+    others.push_back(*std::move(other));
     begin += count;
   }
   std::memcpy(to + begin, from.data() + begin, from.size() - begin);
@@ -55,7 +59,7 @@ void Scheduler::StartMove(const std::shared_ptr<Task>& task,
                           const store::Allocation& target) {
   core_->AssertAll();
   Lane& lane = *task->lane;
-  if (task->move_start == absl::Time()) task->move_start = core_->Now();
+  if (task->move_start == SteadyTime()) task->move_start = core_->Now();
   bool returns = !buffer->replicas.empty() && !core_->IsDevice(buffer->replicas.begin()->first);
   if (returns) spilled_.returned_bytes += buffer->size;
   auto move = [this, lane = &lane, buffer, target, num_writes = buffer->num_writes] {
@@ -200,7 +204,7 @@ absl::Status Scheduler::CopyFromPeer(Lane& from, const store::Allocation& source
                             result = std::move(status);
                             ended.Notify();
                           });
-  stride::Await(ended, absl::InfiniteFuture());
+  stride::Await(ended, SteadyTime::InfiniteFuture());
   Locked lock(*core_);
   --to.num_copies;
   --from.num_copies;
@@ -227,7 +231,7 @@ absl::Status Scheduler::CopyBlock(Lane* from, const store::Allocation& source,
     auto worker = BlockingWorker(*from, source.arena);
     if (!worker.ok()) return worker.status();
     reader = std::make_unique<StagedReader>(*worker, source.arena->id, source.offset, size,
-                                            absl::InfiniteFuture());
+                                            SteadyTime::InfiniteFuture());
   }
 
   std::unique_ptr<StagedWriter> writer;
@@ -239,7 +243,7 @@ absl::Status Scheduler::CopyBlock(Lane* from, const store::Allocation& source,
     auto worker = BlockingWorker(to, target.arena);
     if (!worker.ok()) return worker.status();
     writer = std::make_unique<StagedWriter>(*worker, target.arena->id, target.offset,
-                                            absl::InfiniteFuture());
+                                            SteadyTime::InfiniteFuture());
   }
   auto put = [&](std::string_view piece) -> absl::Status {
     if (writer != nullptr) return writer->Write(piece);
@@ -343,7 +347,7 @@ absl::Status Scheduler::AwaitWorker(Lane& lane, Locked& lock) {
     auto changed = [&] {
       return lane.worker != nullptr || lane.num_start_tries != tries || ending_;
     };
-    lock.Await(absl::Condition(&changed), absl::InfiniteFuture());
+    lock.Await(absl::Condition(&changed), SteadyTime::InfiniteFuture());
     if (lane.worker == nullptr && (ending_ || !lane.start_error.ok())) {
       return TryLater(
           absl::StatusCode::kUnavailable, v1::ERROR_REASON_DEVICE_NOT_SERVING,
@@ -369,7 +373,7 @@ absl::StatusOr<store::Allocation> Scheduler::BlockingAllocate(Lane& lane, uint64
   }
   Locked lock(*core_);
   const uint64_t turn = ++last_memory_turn_;
-  absl::Time give_up = core_->Now() + core_->options.memory_patience;
+  SteadyTime give_up = core_->Now() + core_->options.memory_patience;
   while (true) {
     // One that dies while it makes an arena has a successor.
     if (needs_worker && (lane.worker == nullptr || lane.worker != asked)) {

@@ -11,6 +11,8 @@
 #include "server/base/block_pool.h"
 #include "server/base/device_name.h"
 #include "server/base/error.h"
+#include "server/base/status_bytes.h"
+#include "server/base/steady_time.h"
 #include "server/ops/operands.h"
 #include "server/ops/plan.h"
 #include "server/scheduler/array_spec.h"
@@ -118,6 +120,12 @@ std::vector<ops::Input> CopiesOf(absl::Span<const ArrayInfo* const> infos) {
   return copies;
 }
 
+// A queued one keeps its operation, with its code in the plan and both in the journal. Other
+// operations are as large as their numbers are few, or share their plans.
+int64_t KernelControlBytes(const v1::Operation& operation) {
+  return 3 * static_cast<int64_t>(operation.ByteSizeLong());
+}
+
 bool Overlap(const ArrayInfo& a, const ArrayInfo& b) {
   ByteExtent x = Extent(a), y = Extent(b);
   return x.begin < y.end && y.begin < x.end;
@@ -144,7 +152,7 @@ absl::StatusOr<int> Operations::FindDevice(const std::string& name) const {
 absl::StatusOr<Operations::Accepted> Operations::Submit(const TenantId& tenant,
                                                         const std::string& session,
                                                         const v1::Operation& operation,
-                                                        absl::Time deadline, Extras extras) {
+                                                        SteadyTime deadline, Extras extras) {
   std::optional<Locked> lock;
   if (NeedsAll(operation, extras)) {
     lock.emplace(*core_);
@@ -362,7 +370,7 @@ absl::Status Operations::ResolveOutput(const TenantId& tenant, const v1::Output&
 
 absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
                                                         const v1::Operation& operation,
-                                                        absl::Time deadline, Resolved& resolved,
+                                                        SteadyTime deadline, Resolved& resolved,
                                                         std::shared_ptr<const Planned> known) {
   const Infos inputs = InfosOf(resolved.inputs);
   Infos existing;
@@ -430,6 +438,9 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
     auto kept = std::make_shared<v1::Operation>(operation);
     kept->mutable_kernel_launch()->clear_code();  // the plan has it
     task->kernel->operation = std::move(kept);
+    auto charge = core_->accounts->ControlOf(tenant)->Take(KernelControlBytes(operation));
+    if (!charge.ok()) return charge.status();
+    task->kernel->control = *std::move(charge);
   }
   for (size_t j = 0; j < resolved.targets.size(); ++j) {
     ArrayPtr array = resolved.targets[j].existing;
@@ -490,7 +501,7 @@ absl::StatusOr<std::shared_ptr<const Planned>> Operations::PlanFor(
 }
 
 std::shared_ptr<Task> Operations::NewTask(const TenantId& tenant, std::string label,
-                                          absl::Time deadline, const Resolved& resolved,
+                                          SteadyTime deadline, const Resolved& resolved,
                                           std::shared_ptr<const Planned> planned) {
   auto task = MakePooled<Task>(std::move(planned));
   task->id = next_task_++;
@@ -515,6 +526,7 @@ absl::Status Operations::Begin(const TenantId& tenant, const std::shared_ptr<Tas
     for (const auto& output : resolved.outputs) {
       if (output->buffer == nullptr || output->buffer->writer != nullptr) continue;
       output->error = status;
+      output->control.Set(output->control.bytes() + StatusBytes(status));
       core_->recorder.Changed(output);
     }
     return status;
@@ -546,7 +558,7 @@ absl::StatusOr<Programs::Ready> Operations::FindProgram(const TenantId& tenant,
 absl::StatusOr<Operations::Accepted> Operations::LaunchProgram(const TenantId& tenant,
                                                                const Programs::Ready& ready,
                                                                const std::string& label,
-                                                               absl::Time deadline,
+                                                               SteadyTime deadline,
                                                                const Resolved& resolved) {
   const size_t num_outputs = ready.plan->outputs.size();
   if (resolved.targets.size() != num_outputs) {
@@ -576,7 +588,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchProgram(const TenantId& t
 
 absl::StatusOr<Operations::Accepted> Operations::LaunchSteps(const TenantId& tenant,
                                                              const Programs::Ready& ready,
-                                                             absl::Time deadline,
+                                                             SteadyTime deadline,
                                                              const Resolved& resolved) {
   const ops::ProgramPlan& plan = *ready.plan;
   std::map<uint64_t, ArrayPtr> arrays;
@@ -634,7 +646,7 @@ bool Operations::FitsADevice(const Replay& replay, const Resolved& resolved) con
 absl::StatusOr<Operations::Accepted> Operations::LaunchReplay(const TenantId& tenant,
                                                               const std::shared_ptr<Replay>& replay,
                                                               const std::string& label,
-                                                              absl::Time deadline,
+                                                              SteadyTime deadline,
                                                               const Resolved& resolved) {
   const ops::ProgramGraph& graph = replay->graph;
   std::shared_ptr<Task> task =
@@ -678,7 +690,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchReplay(const TenantId& te
 }
 
 absl::StatusOr<Operations::Accepted> Operations::LaunchThroughTemporary(
-    const TenantId& tenant, const v1::Operation& operation, absl::Time deadline,
+    const TenantId& tenant, const v1::Operation& operation, SteadyTime deadline,
     Resolved& resolved) {
   Resolved first = resolved;
   for (auto& target : first.targets) target = {.is_inline = true};
@@ -711,7 +723,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchThroughTemporary(
 }
 
 absl::StatusOr<Operations::Accepted> Operations::LaunchConverted(
-    const TenantId& tenant, const v1::Operation& operation, absl::Time deadline,
+    const TenantId& tenant, const v1::Operation& operation, SteadyTime deadline,
     const Resolved& resolved, const std::vector<std::optional<DType>>& types) {
   Resolved converted = resolved;
   for (size_t i = 0; i < types.size(); ++i) {
@@ -726,7 +738,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchConverted(
 absl::StatusOr<Operations::Accepted> Operations::LaunchCopy(const TenantId& tenant,
                                                             const ArrayPtr& array,
                                                             std::optional<DType> type,
-                                                            absl::Time deadline,
+                                                            SteadyTime deadline,
                                                             const Resolved& around) {
   v1::Operation copy;
   copy.mutable_copy()->mutable_input()->set_handle(1);  // stands for the array; looked up already
@@ -746,7 +758,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchCopy(const TenantId& tena
 
 absl::StatusOr<Operations::Accepted> Operations::LaunchMove(const TenantId& tenant,
                                                             const v1::Operation& operation,
-                                                            absl::Time deadline,
+                                                            SteadyTime deadline,
                                                             Resolved& resolved) {
   if (resolved.device < 0) {
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "device",
@@ -791,6 +803,9 @@ absl::Status Operations::PrepareKernel(const TenantId& tenant, const v1::Operati
     auto code = CodeOfModule(*std::move(source), launch);
     if (!code.ok()) return code.status();
     auto planned = MakePlanned(task->plan());
+    absl::Status charged =
+        task->kernel->control.Grow(3 * static_cast<int64_t>(code->ByteSizeLong()));
+    if (!charged.ok()) return charged;
     planned->plan.required_kind = ops::RequiredKind(*code);
     planned->plan.code = *std::move(code);
     task->planned = std::move(planned);
@@ -806,9 +821,22 @@ absl::Status Operations::Publish(const TenantId& tenant, Resolved& resolved) {
     absl::Status status = target.handle != 0
                               ? core_->catalogue.AddArray(*resolved.session, target.handle, array)
                               : core_->catalogue.AddArray(tenant, target.name, array, resolved.now);
-    if (!status.ok()) return status;
+    if (status.ok()) continue;
+    // All or none: nothing will make what the others stand for.
+    for (size_t k = 0; k < j; ++k) Unpublish(tenant, resolved, k);
+    return status;
   }
   return absl::OkStatus();
+}
+
+void Operations::Unpublish(const TenantId& tenant, const Resolved& resolved, size_t output) {
+  const auto& target = resolved.targets[output];
+  if (target.is_inline || target.existing != nullptr) return;
+  if (target.handle != 0) {
+    core_->catalogue.ReleaseHandle(*resolved.session, target.handle);
+  } else {
+    core_->catalogue.RemoveArray(tenant, target.name, resolved.now).IgnoreError();
+  }
 }
 
 void Operations::PublishError(const TenantId& tenant, const std::string& session,
@@ -832,7 +860,7 @@ void Operations::PublishError(const TenantId& tenant, const std::string& session
 absl::StatusOr<ArrayPtr> Operations::MakeContiguous(const TenantId& tenant, const ArrayPtr& array) {
   Resolved around;
   around.now = core_->Now();
-  auto accepted = LaunchCopy(tenant, array, std::nullopt, absl::InfiniteFuture(), around);
+  auto accepted = LaunchCopy(tenant, array, std::nullopt, SteadyTime::InfiniteFuture(), around);
   if (!accepted.ok()) return accepted.status();
   return accepted->outputs[0];
 }

@@ -7,6 +7,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
+#include "server/base/steady_time.h"
 #include "server/ops/scratch_bytes.h"
 #include "server/scheduler/scheduler.h"
 #include "server/scheduler/start_retry.h"
@@ -171,7 +172,7 @@ void Scheduler::StartWorker(Lane& lane) {
   TryStart(&lane, /*tries=*/1, core_->Now());
 }
 
-void Scheduler::TryStart(Lane* lane, int tries, absl::Time first) {
+void Scheduler::TryStart(Lane* lane, int tries, SteadyTime first) {
   core_->starter.Run([this, lane, tries, first] {
     auto worker = core_->broker->StartWorker(lane->device);
     // One that dies while it starts is replaced like any other.
@@ -314,7 +315,7 @@ bool Scheduler::FillAtHand(Task& task, store::Buffer& buffer, const store::Alloc
   }
   const void* const bytes = BytesAtHand(buffer, block);
   if (bytes == nullptr) return false;
-  if (task.move_start == absl::Time()) task.move_start = core_->Now();
+  if (task.move_start == SteadyTime()) task.move_start = core_->Now();
   std::memcpy(block.data(), bytes, static_cast<size_t>(buffer.size));
   buffer.AddReplica(task.lane->device, block);
   task.move_end = core_->Now();

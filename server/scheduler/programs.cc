@@ -8,10 +8,12 @@
 #include "server/base/page_size.h"
 #include "server/ops/shape.h"
 #include "server/recovery/records.pb.h"
+#include "server/scheduler/answer.h"
 #include "server/scheduler/describe.h"
 #include "server/scheduler/durability.h"
 #include "server/scheduler/functions.h"
 #include "server/scheduler/operations.h"
+#include "server/session/control_cost.h"
 #include "server/session/resource_name.h"
 
 namespace stride::scheduler {
@@ -22,6 +24,24 @@ constexpr int64_t kMaxPrograms = 1000;
 constexpr size_t kMaxProgramBytes = 1 << 20;
 // Of one program. A client that goes through more shapes plans anew now and then.
 constexpr size_t kMaxPlans = 32;
+
+// The fields that lists leave out. A program is small enough for any other answer.
+const OmittedFields& OmittedInProgramLists() {
+  static const OmittedFields kLeftOut({"operations"});
+  return kLeftOut;
+}
+
+// As it was given and, where it calls others, with these in the place of the calls.
+int64_t CostOf(const v1::Program& program, const v1::Program& whole) {
+  return session::kProgramControlBytes + session::ControlBytesOf(program) +
+         (&whole != &program ? session::ControlBytesOf(whole) : 0);
+}
+
+// A plan of it, for one kind of inputs.
+int64_t PlanCostOf(const v1::Program& whole) {
+  return whole.operations_size() * session::kPlannedOperationControlBytes +
+         3 * static_cast<int64_t>(whole.ByteSizeLong());
+}
 
 absl::Status Unknown(std::string_view type, const std::string& name) {
   return NotFound(v1::ERROR_REASON_PROGRAM_NOT_FOUND, type, name);
@@ -92,6 +112,7 @@ absl::StatusOr<v1::CreateProgramResponse> Programs::Create(
   v1::CreateProgramResponse response;
   Entry entry;
   v1::Program given = request.program();
+  given.clear_omitted();
   given.set_name(absl::StrCat("tenants/", tenant.value, "/programs/", key.second));
   SetTimestamp(core_->Now(), given.mutable_create_time());
   entry.program = std::make_shared<const v1::Program>(std::move(given));
@@ -102,6 +123,11 @@ absl::StatusOr<v1::CreateProgramResponse> Programs::Create(
     auto whole = Inlined(tenant, entry.program);
     if (!whole.ok()) return PrefixField(whole.status(), "program.");
     entry.whole = *std::move(whole);
+    int64_t cost = CostOf(*entry.program, *entry.whole);
+    if (DeclaresInputs(request.program())) cost += PlanCostOf(*entry.whole);
+    auto charge = core_->accounts->ControlOf(tenant)->Take(cost);
+    if (!charge.ok()) return charge.status();
+    entry.control = *std::move(charge);
     draft = DraftOf(tenant, entry.whole, std::move(inputs));
     if (!draft.ok()) return PrefixField(draft.status(), "program.");
   }
@@ -109,8 +135,16 @@ absl::StatusOr<v1::CreateProgramResponse> Programs::Create(
     auto ready = MakePlan(*draft);
     if (!ready.ok()) return PrefixField(ready.status(), "program.");
     Describe(*ready, &response);
+    const size_t bytes = response.ByteSizeLong() + entry.program->ByteSizeLong();
+    if (bytes > kMaxAnswerBytes) {
+      return InvalidField(
+          v1::ERROR_REASON_SIZE_LIMIT, "program.outputs",
+          absl::StrCat("what the results are does not fit an answer. Bytes: ", bytes,
+                       ", limit: ", kMaxAnswerBytes, "; declare no inputs, or fewer results"));
+    }
     entry.plans[KindOf(draft->inputs)] = *std::move(ready);
   }
+  const std::shared_ptr<const v1::Program> program = entry.program;
   uint64_t number = 0;
   {
     Locked lock(*core_);
@@ -122,9 +156,9 @@ absl::StatusOr<v1::CreateProgramResponse> Programs::Create(
                                                  RecordOf(key, entry), &number);
     }
     Save(key, entry);
-    *response.mutable_program() = *entry.program;
     programs_[key] = std::move(entry);
   }
+  *response.mutable_program() = *program;
   if (number != 0) core_->durability->Await(number);
   return response;
 }
@@ -229,8 +263,15 @@ void Programs::Keep(const TenantId& tenant, const std::string& name, const Draft
   auto it = programs_.find({tenant, parsed->id});
   if (it == programs_.end() || it->second.whole != draft.program) return;  // deleted meanwhile
   std::map<std::string, Ready>& plans = it->second.plans;
-  if (plans.size() >= kMaxPlans) plans.clear();
-  plans[KindOf(draft.inputs)] = ready;
+  const int64_t cost = PlanCostOf(*it->second.whole);
+  if (plans.size() >= kMaxPlans) {
+    it->second.control.Set(it->second.control.bytes() - cost * static_cast<int64_t>(plans.size()));
+    plans.clear();
+  }
+  std::string kind = KindOf(draft.inputs);
+  if (plans.count(kind) > 0) return;
+  // Without the room the next call plans again.
+  if (it->second.control.Grow(cost).ok()) plans[std::move(kind)] = ready;
 }
 
 bool Programs::IsOfSession(const Key& key) const {
@@ -291,15 +332,20 @@ void Programs::Restore(uint64_t id, const recovery::ProgramRecord& record) {
   if (core_->durability != nullptr) core_->durability->RestoredDefinition(entry.durable);
   entry.program = std::make_shared<const v1::Program>(std::move(program));
   entry.whole = calls ? std::make_shared<const v1::Program>(std::move(whole)) : entry.program;
+  entry.control = core_->accounts->ControlOf(key.first)->Hold(CostOf(*entry.program, *entry.whole));
 }
 
 absl::StatusOr<v1::Program> Programs::Get(const TenantId& tenant, const std::string& name) {
   auto parsed = session::ParseTenantResource(name, "programs", "name");
   if (!parsed.ok()) return parsed.status();
-  Locked lock(*core_);
-  auto it = programs_.find({tenant, parsed->id});
-  if (it == programs_.end() || parsed->tenant != tenant.value) return Unknown("program", name);
-  return *it->second.program;
+  std::shared_ptr<const v1::Program> program;
+  {
+    Locked lock(*core_, tenant);
+    auto it = programs_.find({tenant, parsed->id});
+    if (it != programs_.end() && parsed->tenant == tenant.value) program = it->second.program;
+  }
+  if (program == nullptr) return Unknown("program", name);
+  return *program;
 }
 
 absl::StatusOr<v1::ListProgramsResponse> Programs::List(const TenantId& tenant,
@@ -309,18 +355,19 @@ absl::StatusOr<v1::ListProgramsResponse> Programs::List(const TenantId& tenant,
   if (*owner != tenant.value) return Unknown("tenant", absl::StrCat("tenants/", *owner));
   auto page_size = PageSize(request.page_size());
   if (!page_size.ok()) return page_size.status();
-  v1::ListProgramsResponse response;
-  Locked lock(*core_);
-  std::string last;
-  for (auto it = programs_.upper_bound({tenant, request.page_token()});
-       it != programs_.end() && it->first.first == tenant; ++it) {
-    if (response.programs_size() == *page_size) {
-      response.set_next_page_token(last);
-      break;
-    }
-    *response.add_programs() = *it->second.program;
-    last = it->first.second;
+  std::vector<std::pair<std::string, std::shared_ptr<const v1::Program>>> found;
+  {
+    Locked lock(*core_, tenant);
+    found = EntriesAfter(programs_, tenant, request.page_token(), *page_size,
+                         [](const Entry& entry) { return entry.program; });
   }
+  v1::ListProgramsResponse response;
+  WritePage(
+      found, *page_size,
+      [](const auto& program, v1::Program* listed) {
+        OmittedInProgramLists().CopyWithout(*program, listed);
+      },
+      response.mutable_programs(), response.mutable_next_page_token());
   return response;
 }
 

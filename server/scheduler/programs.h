@@ -90,6 +90,7 @@ class Programs : public session::Catalogue::Observer {
     // Without calls of other programs: what is planned. The same where there are none.
     std::shared_ptr<const v1::Program> whole;
     std::map<std::string, Ready> plans;  // by the inputs' descriptions
+    session::ControlCharge control;      // with its plans
     uint64_t record = 0;                 // id in the journal
     uint64_t durable = 0;                // its row on disk; 0: it is not kept there
     bool of_session = false;

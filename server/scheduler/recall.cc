@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/base/steady_time.h"
 #include "server/scheduler/hazards.h"
 #include "server/scheduler/scheduler.h"
 #include "server/wire/status_page.h"
@@ -179,7 +180,7 @@ void Scheduler::NoteStart(Lane& lane) {
   if (lane.worker == nullptr || lane.in_flight.empty()) return;
   const Lane::InFlight& first = lane.in_flight.front();
   Task* task = first.task.get();
-  if (task == nullptr || task->observer == nullptr || task->begin_time != absl::Time()) return;
+  if (task == nullptr || task->observer == nullptr || task->begin_time != SteadyTime()) return;
   if (AtOrBefore(first.sequence, lane.worker->progress().started_sequence)) {
     task->begin_time = core_->Now();
     core_->Defer([observer = *task->observer] { observer(TaskState::kDispatched); });

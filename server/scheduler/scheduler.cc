@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
+#include "server/base/steady_time.h"
 #include "server/scheduler/durability.h"
 #include "server/scheduler/hazards.h"
 #include "server/scheduler/links.h"
@@ -380,7 +381,7 @@ void Scheduler::Housekeep() {
   memory_.Reclaim();
   RetryMemory();  // arrays may have been deleted
   LogSpill();
-  absl::Time idle_since = core_->Now() - core_->options.worker_idle_timeout;
+  SteadyTime idle_since = core_->Now() - core_->options.worker_idle_timeout;
   lanes_.ForEach([&](Lane& lane) {
     bool idle =
         lane.preparing.empty() && lane.in_flight.empty() && lane.num_copies == 0 && !lane.growing;

@@ -15,6 +15,7 @@
 #include "absl/container/btree_map.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "server/base/steady_time.h"
 #include "server/scheduler/core.h"
 #include "server/scheduler/fair_share.h"
 #include "server/scheduler/health_watch.h"
@@ -217,7 +218,7 @@ class Scheduler {
   void GiveTurns(int device);
   FairShare::Flow* NextTurn(int device);
   void BeginTurn(Lane& lane);
-  void WakeForTurns(int device, absl::Time wake);
+  void WakeForTurns(int device, SteadyTime wake);
 
   void Pump(Lane& lane);
   // Pump, unless the worker is busy and what is ready may wait for its next answer, or for what is
@@ -282,11 +283,11 @@ class Scheduler {
   void ForgetDeadline(const Task& task);
   void LookAtDeadlinesLater(int stripe);
   // Called by the timer, which was asked to at `look`.
-  void LookAtDeadlines(int stripe, absl::Time look);
+  void LookAtDeadlines(int stripe, SteadyTime look);
   void DeadlinePassed(const std::shared_ptr<Task>& task);
 
   void StartWorker(Lane& lane);
-  void TryStart(Lane* lane, int tries, absl::Time first);
+  void TryStart(Lane* lane, int tries, SteadyTime first);
   void StartFailed(Lane& lane, const absl::Status& why);
   // Until the lane has a worker, or none can be started.
   absl::Status AwaitWorker(Lane& lane, Locked& lock);
@@ -297,7 +298,7 @@ class Scheduler {
   Core* const core_;
   Lanes lanes_;
   // Tasks by their deadlines, and in their order where these are equal.
-  using Deadline = std::pair<absl::Time, uint64_t>;
+  using Deadline = std::pair<SteadyTime, uint64_t>;
   static Deadline DeadlineKey(const Task& task) { return {task.deadline, task.order}; }
   using Deadlines = absl::btree_map<Deadline, Task*, std::less<Deadline>,
                                     PoolAllocator<std::pair<const Deadline, Task*>>>;
@@ -308,7 +309,7 @@ class Scheduler {
     std::vector<std::shared_ptr<Task>> unfinished_tasks;  // in no order
     std::atomic<int> num_unfinished{0};                   // of these, for any thread
     Deadlines deadlines;                                  // of these
-    absl::Time next_look = absl::InfiniteFuture();        // when the timer looks at them
+    SteadyTime next_look = SteadyTime::InfiniteFuture();  // when the timer looks at them
     uint64_t last_order = 0;                              // of the tasks accepted
     std::deque<std::shared_ptr<Task>, PoolAllocator<std::shared_ptr<Task>>>
         freed;  // of the tasks that Complete ends now: to be looked at again
@@ -326,7 +327,8 @@ class Scheduler {
     explicit Turns(FairShare::Options options) : share(options) {}
     absl::Mutex mutex;
     FairShare share ABSL_GUARDED_BY(mutex);
-    absl::Time wake ABSL_GUARDED_BY(mutex) = absl::InfiniteFuture();  // when the timer will look
+    SteadyTime wake ABSL_GUARDED_BY(mutex) =
+        SteadyTime::InfiniteFuture();  // when the timer will look
   };
   std::deque<Turns> turns_;
   void AddUnfinished(const std::shared_ptr<Task>& task);
@@ -347,12 +349,12 @@ class Scheduler {
   struct Spilling {
     int under_way = 0;
     bool failed = false;      // the last ones did: who asks next is told so once
-    absl::Time closed_until;  // writing there failed: nothing is sent there before this
+    SteadyTime closed_until;  // writing there failed: nothing is sent there before this
   };
   std::vector<Spilling> spilling_;
   SpillSample spilled_;
   int64_t logged_spilled_bytes_ = 0;
-  absl::Time next_spill_log_;
+  SteadyTime next_spill_log_;
   std::atomic<uint64_t> memory_changes_{0};  // counts MemoryChanged while somebody waits for it
   uint64_t last_memory_turn_ = 0;            // of those who came to wait for memory
   std::atomic<int> num_memory_waiters_{0};   // tasks in lanes' queues, and threads

@@ -195,7 +195,7 @@ absl::Status Stream::Start(int64_t index) {
 absl::Status Stream::Await(const Task& task) {
   Locked lock(*core_);
   auto ended = [&] { return task.finished.HasBeenNotified() || scheduler_->ending_; };
-  lock.Await(absl::Condition(&ended), absl::InfiniteFuture());
+  lock.Await(absl::Condition(&ended), SteadyTime::InfiniteFuture());
   if (task.finished.HasBeenNotified()) return task.result;
   return MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED, "the daemon ends");
 }
@@ -206,7 +206,7 @@ absl::Status Stream::EndFirst() {
   {
     Locked lock(*core_);
     task_->run_seconds += first.task->run_seconds;
-    if (task_->begin_time == absl::Time()) {
+    if (task_->begin_time == SteadyTime()) {
       task_->begin_time = first.task->begin_time;
       if (task_->observer != nullptr)
         core_->Defer([observer = *task_->observer] { observer(TaskState::kDispatched); });
@@ -289,7 +289,7 @@ absl::Status Stream::ReadRuns(const store::Buffer& buffer, const ops::Region& re
                            reinterpret_cast<std::byte*>(out->data() + out->size() - count), count);
     }
     StagedReader reader(worker, source.arena->id, source.offset + offset, count,
-                        absl::InfiniteFuture());
+                        SteadyTime::InfiniteFuture());
     for (size_t done = 0; done < count;) {
       auto chunk = reader.Next(count - done);
       if (!chunk.ok()) return chunk.status();

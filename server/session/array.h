@@ -9,6 +9,9 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "server/base/ids.h"
+#include "server/base/steady_time.h"
+#include "server/session/control_account.h"
+#include "server/session/control_cost.h"
 #include "server/session/resource_name.h"
 #include "server/store/array_info.h"
 #include "server/store/buffer.h"
@@ -22,7 +25,17 @@ struct Receiving {
   store::RangeSet ranges;
   std::shared_ptr<store::Access> access;  // keeps readers waiting until it is complete
   int num_calls = 0;                      // calls writing now
-  absl::Time lease_end;
+  SteadyTime lease_end;
+  ControlCharge control;
+  void CountFor(ControlAccount& account) { control = account.Hold(Cost()); }
+  void AddRange(int64_t begin, int64_t end) {
+    ranges.Add(begin, end);
+    control.Set(Cost());
+  }
+  int64_t Cost() const {
+    return kUploadControlBytes +
+           static_cast<int64_t>(ranges.ranges().size()) * kUploadRangeControlBytes;
+  }
   int device = -1;
   absl::Mutex allocation;  // held, without the scheduler's lock, by the call that gets the memory;
                            // others wait on it
@@ -52,12 +65,13 @@ struct Array {
       buffer;  // null when the array could not even be planned: `error` tells why; or with `shards`
   std::shared_ptr<const Shards> shards;  // null: in one piece; `info` is of the whole
   absl::Status error;
-  absl::Time create_time;
-  absl::Time expire_time = absl::InfiniteFuture();
+  SteadyTime create_time;
+  SteadyTime expire_time = SteadyTime::InfiniteFuture();
   std::shared_ptr<Receiving> receiving;  // while an upload is incomplete
   uint64_t record = 0;                   // id of its record in the journal; 0: none
   bool changed = false;                  // waits for the recorder
   uint64_t durable = 0;                  // id of its row on disk; 0: none
+  ControlCharge control;                 // while it is in a catalogue, and for who still has it
 
   // The first error that spoiled it, or a part of it.
   const absl::Status& status() const {

@@ -5,6 +5,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
+#include "server/base/status_bytes.h"
+#include "server/base/steady_time.h"
+#include "server/session/control_cost.h"
 
 namespace stride::session {
 namespace {
@@ -30,7 +33,7 @@ absl::Status Taken(const std::string& name) {
 absl::StatusOr<std::shared_ptr<Session>> Catalogue::CreateSession(const TenantId& tenant,
                                                                   const std::string& id,
                                                                   absl::Duration ttl,
-                                                                  absl::Time now,
+                                                                  SteadyTime now,
                                                                   int max_sessions) {
   auto key = std::make_pair(tenant, id);
   if (sessions_.count(key) > 0) return Taken(SessionName(id));
@@ -40,7 +43,10 @@ absl::StatusOr<std::shared_ptr<Session>> Catalogue::CreateSession(const TenantId
         v1::ERROR_REASON_QUOTA, tenant.value, "too many open sessions; delete some",
         {.quota = "sessions", .limit = max_sessions, .used = count, .asked = 1}, absl::Seconds(10));
   }
+  auto charge = accounts_->ControlOf(tenant)->Take(kSessionControlBytes);
+  if (!charge.ok()) return charge.status();
   auto session = std::make_shared<Session>();
+  session->control = *std::move(charge);
   session->id = id;
   session->name = std::make_shared<const std::string>(SessionName(id));
   session->tenant = tenant;
@@ -54,6 +60,7 @@ absl::StatusOr<std::shared_ptr<Session>> Catalogue::CreateSession(const TenantId
 
 void Catalogue::Restore(std::shared_ptr<Session> session) {
   session->name = std::make_shared<const std::string>(SessionName(session->id));
+  session->control = accounts_->ControlOf(session->tenant)->Hold(kSessionControlBytes);
   for (Observer* observer : observers_) observer->Added(*session);
   std::pair<TenantId, std::string> key(session->tenant, session->id);
   sessions_[key] = std::move(session);
@@ -91,7 +98,7 @@ int Catalogue::NumSessions(const TenantId& tenant) const {
 
 absl::StatusOr<std::shared_ptr<Session>> Catalogue::FindSession(const TenantId& tenant,
                                                                 std::string_view id,
-                                                                absl::Time now) {
+                                                                SteadyTime now) {
   const std::shared_ptr<Session>& session = Lookup(tenant, id);
   if (session == nullptr) return SessionNotFound(id);
   session->expire_time = now + session->ttl;
@@ -101,7 +108,7 @@ absl::StatusOr<std::shared_ptr<Session>> Catalogue::FindSession(const TenantId& 
 absl::StatusOr<std::shared_ptr<Session>> Catalogue::FindSessionNamed(const TenantId& tenant,
                                                                      std::string_view name,
                                                                      std::string_view field,
-                                                                     absl::Time now) {
+                                                                     SteadyTime now) {
   // What is found was well-formed when it was made.
   if (name.starts_with(kSessions)) {
     auto session = FindSession(tenant, name.substr(kSessions.size()), now);
@@ -137,7 +144,7 @@ void Catalogue::ReleaseHandle(Session& session, uint64_t handle) {
   session.arrays.erase(it);
 }
 
-std::vector<std::shared_ptr<Session>> Catalogue::CloseExpiredSessions(absl::Time now) {
+std::vector<std::shared_ptr<Session>> Catalogue::CloseExpiredSessions(SteadyTime now) {
   std::vector<std::shared_ptr<Session>> expired;
   for (const auto& [key, session] : sessions_) {
     if (session->num_pins > 0 || session->expire_time > now || session->closed) continue;
@@ -155,7 +162,7 @@ absl::StatusOr<std::shared_ptr<Array>> Catalogue::FindArray(const Session& sessi
 }
 
 absl::StatusOr<std::shared_ptr<Array>> Catalogue::FindArray(const TenantId& tenant,
-                                                            const ArrayName& name, absl::Time now) {
+                                                            const ArrayName& name, SteadyTime now) {
   if (!name.session.empty()) {
     auto session = FindSession(tenant, name.session, now);
     if (!session.ok()) return session.status();
@@ -179,34 +186,61 @@ void Catalogue::SetTenant(Array& array, const TenantId& tenant) {
   for (const auto& part : array.shards->parts) part->tenant = tenant;
 }
 
+// The cost of a handle or a name; its buffer counts itself.
+absl::Status Catalogue::Charge(ControlAccount& account, int64_t bytes, Quota quota, Array& array) {
+  const size_t num_parts = array.shards != nullptr ? array.shards->parts.size() : 0;
+  const auto num_axes = static_cast<int64_t>(array.info->shape.size());
+  bytes +=
+      (1 + static_cast<int64_t>(num_parts)) * (kArrayControlBytes + num_axes * kAxisControlBytes);
+  bytes += StatusBytes(array.error);
+  if (quota == Quota::kExempt) {
+    array.control = account.Hold(bytes);
+    return absl::OkStatus();
+  }
+  auto charge = account.Take(bytes);
+  if (charge.ok()) array.control = *std::move(charge);
+  return charge.status();
+}
+
 absl::Status Catalogue::AddArray(const TenantId& tenant, const ArrayName& name,
-                                 std::shared_ptr<Array> array, absl::Time now) {
+                                 std::shared_ptr<Array> array, SteadyTime now, Quota quota) {
   if (!name.session.empty()) {
     auto session = FindSession(tenant, name.session, now);
     if (!session.ok()) return session.status();
-    return AddArray(**session, name.handle, std::move(array));
+    return AddArray(**session, name.handle, std::move(array), quota);
   }
   array->name = CatalogueName(name.ToString());
   SetTenant(*array, tenant);
   if (name.tenant != tenant.value) {
     return ArrayNotFound(name);
   }
-  auto [it, inserted] = named_.emplace(std::make_pair(tenant, name.id), array);
-  if (inserted) Tell(array);
-  return inserted ? absl::OkStatus() : Taken(array->name.ToString());
+  if (named_.count(KeyView(tenant, name.id)) > 0) return Taken(array->name.ToString());
+  const auto bytes = kNamedArrayControlBytes + 4 * static_cast<int64_t>(name.id.size());
+  absl::Status charged = Charge(*accounts_->ControlOf(tenant), bytes, quota, *array);
+  if (!charged.ok()) return charged;
+  named_.emplace(std::make_pair(tenant, name.id), array);
+  Tell(array);
+  return absl::OkStatus();
 }
 
-absl::Status Catalogue::AddArray(Session& session, uint64_t handle, std::shared_ptr<Array> array) {
+absl::Status Catalogue::AddArray(Session& session, uint64_t handle, std::shared_ptr<Array> array,
+                                 Quota quota) {
   array->name = CatalogueName(session.name, handle);
   SetTenant(*array, session.tenant);
   auto [it, inserted] = session.arrays.try_emplace(handle, std::move(array));
-  if (inserted) Tell(it->second);
-  return inserted ? absl::OkStatus() : Taken(CatalogueName(session.name, handle).ToString());
+  if (!inserted) return Taken(CatalogueName(session.name, handle).ToString());
+  if (absl::Status charged = Charge(*session.control.account(), 0, quota, *it->second);
+      !charged.ok()) {
+    session.arrays.erase(it);
+    return charged;
+  }
+  Tell(it->second);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::shared_ptr<Array>> Catalogue::RemoveArray(const TenantId& tenant,
                                                               const ArrayName& name,
-                                                              absl::Time now) {
+                                                              SteadyTime now) {
   auto array = FindArray(tenant, name, now);
   if (!array.ok()) return array.status();
   TellRemoved(**array);
@@ -218,7 +252,7 @@ absl::StatusOr<std::shared_ptr<Array>> Catalogue::RemoveArray(const TenantId& te
   return array;
 }
 
-std::vector<std::shared_ptr<Array>> Catalogue::TakeExpiredArrays(absl::Time now) {
+std::vector<std::shared_ptr<Array>> Catalogue::TakeExpiredArrays(SteadyTime now) {
   std::vector<std::shared_ptr<Array>> taken;
   auto it = named_.lower_bound(next_looked_at_);
   for (int i = 0; i < kMostLookedAt && it != named_.end(); ++i) {
@@ -234,10 +268,11 @@ std::vector<std::shared_ptr<Array>> Catalogue::TakeExpiredArrays(absl::Time now)
   return taken;
 }
 
-absl::StatusOr<std::vector<std::shared_ptr<Array>>> Catalogue::ListArrays(
+absl::StatusOr<std::vector<std::pair<std::string, std::shared_ptr<Array>>>> Catalogue::ListArrays(
     const TenantId& tenant, const std::string& parent, int page_size, const std::string& token,
-    absl::Time now, std::string* next) {
-  std::vector<std::shared_ptr<Array>> page;
+    SteadyTime now) {
+  std::vector<std::pair<std::string, std::shared_ptr<Array>>> page;
+  auto is_full = [&] { return page.size() > static_cast<size_t>(page_size); };
   if (parent.rfind("sessions/", 0) == 0) {
     auto id = ParseSessionName(parent, "parent");
     if (!id.ok()) return id.status();
@@ -248,19 +283,9 @@ absl::StatusOr<std::vector<std::shared_ptr<Array>>> Catalogue::ListArrays(
       return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "page_token",
                           "not a token of an earlier page");
     }
-    std::vector<uint64_t> handles;
-    for (const auto& [handle, array] : (*session)->arrays) {
-      if (handle > after) handles.push_back(handle);
-    }
-    std::sort(handles.begin(), handles.end());
-    for (uint64_t handle : handles) {
-      if (static_cast<int>(page.size()) == page_size) {
-        *next = absl::StrCat(after);
-        break;
-      }
-      page.push_back((*session)->arrays[handle]);
-      after = handle;
-    }
+    const auto& arrays = (*session)->arrays;
+    for (auto it = arrays.upper_bound(after); it != arrays.end() && !is_full(); ++it)
+      page.emplace_back(absl::StrCat(it->first), it->second);
     return page;
   }
   auto owner = ParseParent(parent, tenant, "parent");
@@ -268,16 +293,9 @@ absl::StatusOr<std::vector<std::shared_ptr<Array>>> Catalogue::ListArrays(
   if (*owner != tenant.value) {
     return NotFound(v1::ERROR_REASON_ARRAY_NOT_FOUND, "tenant", absl::StrCat("tenants/", *owner));
   }
-  std::string last;
-  for (auto it = named_.upper_bound({tenant, token});
-       it != named_.end() && it->first.first == tenant; ++it) {
-    if (static_cast<int>(page.size()) == page_size) {
-      *next = last;
-      break;
-    }
-    page.push_back(it->second);
-    last = it->first.second;
-  }
+  for (auto it = named_.upper_bound(KeyView(tenant, token));
+       it != named_.end() && it->first.first == tenant && !is_full(); ++it)
+    page.emplace_back(it->first.second, it->second);
   return page;
 }
 

@@ -15,9 +15,12 @@
 #include "absl/time/time.h"
 #include "server/base/block_pool.h"
 #include "server/base/ids.h"
+#include "server/base/steady_time.h"
 #include "server/base/stripe.h"
 #include "server/session/array.h"
+#include "server/session/control_account.h"
 #include "server/session/resource_name.h"
+#include "server/session/tenant_accounts.h"
 
 namespace stride::session {
 
@@ -26,10 +29,11 @@ struct Session {
   std::string id;
   std::shared_ptr<const std::string> name;  // `sessions/{id}`; the catalogue sets it
   TenantId tenant;
-  absl::Time create_time;
+  SteadyTime create_time;
   absl::Duration ttl;
-  absl::Time expire_time;
-  int num_pins = 0;  // open streams and running jobs: the session does not expire under them
+  SteadyTime expire_time;
+  int num_pins = 0;       // open streams and running jobs: the session does not expire under them
+  ControlCharge control;  // and the account that its handles are charged to
   // It is ending: nobody finds it any more, and its name stays taken until its arrays are gone.
   bool closed = false;
   // Device of the session's last placement, so that arrays that are used together start out
@@ -48,6 +52,10 @@ struct Session {
 // NOT_FOUND in the same words as for what does not exist.
 class Catalogue {
  public:
+  // Entries are charged to their tenants' accounts.
+  explicit Catalogue(std::shared_ptr<TenantAccounts> accounts = std::make_shared<TenantAccounts>())
+      : accounts_(std::move(accounts)) {}
+
   // Hears of everything that is entered and taken out. A session's arrays go before it.
   class Observer {
    public:
@@ -61,15 +69,15 @@ class Catalogue {
 
   absl::StatusOr<std::shared_ptr<Session>> CreateSession(const TenantId& tenant,
                                                          const std::string& id, absl::Duration ttl,
-                                                         absl::Time now, int max_sessions);
+                                                         SteadyTime now, int max_sessions);
   int NumSessions(const TenantId& tenant) const;
   // Renews the session.
   absl::StatusOr<std::shared_ptr<Session>> FindSession(const TenantId& tenant, std::string_view id,
-                                                       absl::Time now);
+                                                       SteadyTime now);
   // By `sessions/{id}`; errors name the field where that stands.
   absl::StatusOr<std::shared_ptr<Session>> FindSessionNamed(const TenantId& tenant,
                                                             std::string_view name,
-                                                            std::string_view field, absl::Time now);
+                                                            std::string_view field, SteadyTime now);
   // Closes it, which its end begins with.
   absl::StatusOr<std::shared_ptr<Session>> CloseSession(const TenantId& tenant,
                                                         std::string_view id);
@@ -79,37 +87,39 @@ class Catalogue {
   void ReleaseHandle(Session& session, uint64_t handle);
   // As an earlier daemon had it.
   void Restore(std::shared_ptr<Session> session);
-  std::vector<std::shared_ptr<Session>> CloseExpiredSessions(absl::Time now);
+  std::vector<std::shared_ptr<Session>> CloseExpiredSessions(SteadyTime now);
 
   absl::StatusOr<std::shared_ptr<Array>> FindArray(const TenantId& tenant, const ArrayName& name,
-                                                   absl::Time now);
+                                                   SteadyTime now);
   static absl::StatusOr<std::shared_ptr<Array>> FindArray(const Session& session, uint64_t handle);
   // Whether FindArray would find one; for those who expect that it does not.
   bool Has(const TenantId& tenant, const ArrayName& name) const;
-  // ALREADY_EXISTS when the name is taken, SESSION_NOT_FOUND; otherwise stores `array`, whose name
-  // is set here.
+  // ALREADY_EXISTS when the name is taken, SESSION_NOT_FOUND, RESOURCE_EXHAUSTED beyond the quota;
+  // otherwise stores `array`, whose name is set here. To one that was there before, as an earlier
+  // daemon knew it, no quota applies.
+  enum class Quota { kApplies, kExempt };
   absl::Status AddArray(const TenantId& tenant, const ArrayName& name, std::shared_ptr<Array> array,
-                        absl::Time now);
+                        SteadyTime now, Quota quota = Quota::kApplies);
   // Likewise, under a handle of a session that is in the catalogue.
-  absl::Status AddArray(Session& session, uint64_t handle, std::shared_ptr<Array> array);
+  absl::Status AddArray(Session& session, uint64_t handle, std::shared_ptr<Array> array,
+                        Quota quota = Quota::kApplies);
   // Returns what was removed, so that its memory goes when the caller drops it.
   absl::StatusOr<std::shared_ptr<Array>> RemoveArray(const TenantId& tenant, const ArrayName& name,
-                                                     absl::Time now);
+                                                     SteadyTime now);
   // Of so many at most: the next call goes on behind them. Others wait meanwhile, and a tenant may
   // have millions.
   static constexpr int kMostLookedAt = 10000;
-  std::vector<std::shared_ptr<Array>> TakeExpiredArrays(absl::Time now);
+  std::vector<std::shared_ptr<Array>> TakeExpiredArrays(SteadyTime now);
 
-  // In name order, from `token` on (exclusive); `next` gets the token of the next page or stays
-  // empty.
-  absl::StatusOr<std::vector<std::shared_ptr<Array>>> ListArrays(const TenantId& tenant,
-                                                                 const std::string& parent,
-                                                                 int page_size,
-                                                                 const std::string& token,
-                                                                 absl::Time now, std::string* next);
+  // With their ids or handles as text, in the order of these, from `token` on (exclusive): one more
+  // than `page_size`, if there are as many.
+  absl::StatusOr<std::vector<std::pair<std::string, std::shared_ptr<Array>>>> ListArrays(
+      const TenantId& tenant, const std::string& parent, int page_size, const std::string& token,
+      SteadyTime now);
 
  private:
   static void SetTenant(Array& array, const TenantId& tenant);
+  static absl::Status Charge(ControlAccount& account, int64_t bytes, Quota quota, Array& array);
   // By tenant and id; looked up by references to both, which need not be copied.
   struct KeyLess {
     using is_transparent = void;
@@ -130,6 +140,7 @@ class Catalogue {
   void Tell(const std::shared_ptr<Array>& added);
   void TellRemoved(Array& array);
 
+  const std::shared_ptr<TenantAccounts> accounts_;
   std::vector<Observer*> observers_;
   SessionMap sessions_;
   // That was found last, of each stripe of tenants: the same comes again and again. Null: none, or

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "server/base/error.h"
+#include "server/base/surroundings.h"
 #include "server/session/array_description.h"
 
 namespace stride::session {
@@ -57,7 +58,20 @@ void TenantAccounts::SetQuotas(const std::map<TenantId, identity::Quota>& quotas
   for (Part& part : parts_) {
     absl::MutexLock lock(&part.mutex);
     part.quotas = now;
+    for (auto& [tenant, account] : part.accounts)
+      account.control->set_limit(ControlLimit(*now, tenant));
   }
+}
+
+int64_t TenantAccounts::ControlLimit(const Quotas& quotas, const TenantId& tenant) const {
+  return LimitOf(quotas.own, quotas.others, defaults_, tenant, &identity::Quota::control_bytes)
+      .value_or(INT64_MAX);
+}
+
+std::shared_ptr<ControlAccount> TenantAccounts::ControlOf(const TenantId& tenant) const {
+  Part& part = PartOf(tenant);
+  absl::MutexLock lock(&part.mutex);
+  return AccountOf(part, tenant).control;
 }
 
 identity::Quota TenantAccounts::QuotaOf(const TenantId& tenant) const {
@@ -73,19 +87,25 @@ int64_t TenantAccounts::MaxOperations(const TenantId& tenant) const {
                   &identity::Quota::operations);
 }
 
-TenantAccounts::Account& TenantAccounts::AccountOf(Part& part, const TenantId& tenant) {
-  if (part.latest == nullptr || part.latest->first != tenant)
-    part.latest = &*part.accounts.try_emplace(tenant).first;
+TenantAccounts::Account& TenantAccounts::AccountOf(Part& part, const TenantId& tenant) const {
+  if (part.latest == nullptr || part.latest->first != tenant) {
+    auto [it, is_new] = part.accounts.try_emplace(tenant);
+    if (is_new) {
+      it->second.control =
+          std::make_shared<ControlAccount>(tenant, ControlLimit(*part.quotas, tenant), room_);
+    }
+    part.latest = &*it;
+  }
   return part.latest->second;
 }
 
 identity::Quota TenantAccounts::Effective(const Part& part, const TenantId& tenant) const {
   auto it = part.quotas->own.find(tenant);
   identity::Quota quota = it == part.quotas->own.end() ? part.quotas->others : it->second;
-  for (auto member :
-       {&identity::Quota::array_bytes, &identity::Quota::inline_bytes, &identity::Quota::operations,
-        &identity::Quota::jobs, &identity::Quota::sessions,
-        &identity::Quota::upload_bytes_per_second, &identity::Quota::region_bytes}) {
+  for (auto member : {&identity::Quota::array_bytes, &identity::Quota::inline_bytes,
+                      &identity::Quota::control_bytes, &identity::Quota::operations,
+                      &identity::Quota::jobs, &identity::Quota::sessions,
+                      &identity::Quota::upload_bytes_per_second, &identity::Quota::region_bytes}) {
     if (!(quota.*member).has_value()) quota.*member = defaults_.*member;
   }
   return quota;
@@ -108,7 +128,7 @@ absl::Status TenantAccounts::CheckInlineBytes(const TenantId& tenant, int64_t by
                Effective(part, tenant).inline_bytes, AccountOf(part, tenant).inline_bytes, bytes);
 }
 
-void TenantAccounts::SumArrayTime(Account& account, absl::Time now) {
+void TenantAccounts::SumArrayTime(Account& account, SteadyTime now) {
   if (account.array_bytes > 0) {
     account.array_byte_seconds += static_cast<double>(account.array_bytes) *
                                   std::max(0.0, absl::ToDoubleSeconds(now - account.array_time));
@@ -116,12 +136,13 @@ void TenantAccounts::SumArrayTime(Account& account, absl::Time now) {
   account.array_time = now;
 }
 
-void TenantAccounts::AddArrayBytes(const TenantId& tenant, int64_t bytes) {
+void TenantAccounts::AddArrayBytes(const TenantId& tenant, int64_t bytes, int64_t control_bytes) {
   Part& part = PartOf(tenant);
   absl::MutexLock lock(&part.mutex);
   Account& account = AccountOf(part, tenant);
   SumArrayTime(account, Now());
   account.array_bytes += bytes;
+  account.control->Add(control_bytes);
 }
 
 std::shared_ptr<const void> TenantAccounts::HoldInlineBytes(const TenantId& tenant, int64_t bytes) {
@@ -134,7 +155,7 @@ std::shared_ptr<const void> TenantAccounts::HoldInlineBytes(const TenantId& tena
   return std::shared_ptr<const void>(this, [self = shared_from_this(), tenant, bytes](const void*) {
     Part& part = self->PartOf(tenant);
     absl::MutexLock lock(&part.mutex);
-    AccountOf(part, tenant).inline_bytes -= bytes;
+    self->AccountOf(part, tenant).inline_bytes -= bytes;
   });
 }
 
@@ -162,7 +183,7 @@ std::shared_ptr<const void> TenantAccounts::JobPlace(const TenantId& tenant) {
   return std::shared_ptr<const void>(this, [self = shared_from_this(), tenant](const void*) {
     Part& part = self->PartOf(tenant);
     absl::MutexLock lock(&part.mutex);
-    --AccountOf(part, tenant).live_jobs;
+    --self->AccountOf(part, tenant).live_jobs;
   });
 }
 
@@ -178,7 +199,7 @@ int64_t TenantAccounts::live_jobs(const TenantId& tenant) const {
   return AccountOf(part, tenant).live_jobs;
 }
 
-double TenantAccounts::Debt(const Account& account, double rate, absl::Time now) {
+double TenantAccounts::Debt(const Account& account, double rate, SteadyTime now) {
   double earned = rate * std::max(0.0, absl::ToDoubleSeconds(now - account.debt_time));
   return std::max(-rate * kBurstSeconds, account.debt - earned);
 }
@@ -191,7 +212,7 @@ absl::Duration TenantAccounts::AddUpload(const TenantId& tenant, int64_t bytes) 
   std::optional<int64_t> limit = Effective(part, tenant).upload_bytes_per_second;
   if (!limit.has_value()) return absl::ZeroDuration();
   double rate = static_cast<double>(*limit);
-  absl::Time now = Now();
+  SteadyTime now = Now();
   account.debt = Debt(account, rate, now) + static_cast<double>(bytes);
   account.debt_time = now;
   return absl::Seconds(std::max(0.0, account.debt / rate));
@@ -231,14 +252,14 @@ void TenantAccounts::AddOperation(const TenantId& tenant, int device, bool succe
 v1::Usage TenantAccounts::Describe(const TenantId& tenant,
                                    std::map<int, DeviceShare>* devices) const {
   v1::Usage usage;
-  absl::Time now = Now();
+  SteadyTime now = Now();
   Part& part = PartOf(tenant);
   absl::MutexLock lock(&part.mutex);
   Account& account = AccountOf(part, tenant);
   identity::Quota quota = Effective(part, tenant);
   SumArrayTime(account, now);
   usage.set_tenant(absl::StrCat("tenants/", tenant.value));
-  SetTimestamp(start_, usage.mutable_start_time());
+  SetTimestamp(DateOf(start_), usage.mutable_start_time());
   SetTimestamp(now, usage.mutable_time());
   usage.set_upload_bytes(account.uploaded);
   usage.set_download_bytes(account.downloaded);
@@ -252,6 +273,7 @@ v1::Usage TenantAccounts::Describe(const TenantId& tenant,
   *devices = account.devices;
   AddQuota("array-bytes", account.array_bytes, quota.array_bytes, &usage);
   AddQuota("inline-bytes", account.inline_bytes, quota.inline_bytes, &usage);
+  AddQuota("control-bytes", account.control->used(), quota.control_bytes, &usage);
   AddQuota("jobs", account.live_jobs, quota.jobs, &usage);
   return usage;
 }

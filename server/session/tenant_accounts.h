@@ -16,6 +16,7 @@
 #include "server/base/stripe.h"
 #include "server/base/surroundings.h"
 #include "server/identity/quota.h"
+#include "server/session/control_account.h"
 #include "stride/v1/tenant_service.pb.h"
 
 namespace stride::session {
@@ -40,9 +41,15 @@ class TenantAccounts : public std::enable_shared_from_this<TenantAccounts> {
   // RESOURCE_EXHAUSTED (QUOTA) when this much more would be too much.
   absl::Status CheckArrayBytes(const TenantId& tenant, int64_t bytes) const;
   absl::Status CheckInlineBytes(const TenantId& tenant, int64_t bytes) const;
-  void AddArrayBytes(const TenantId& tenant, int64_t bytes);  // negative: they are gone
+  // `control_bytes`: what the daemon keeps for them. Negative: they are gone.
+  void AddArrayBytes(const TenantId& tenant, int64_t bytes, int64_t control_bytes);
   // Counted while the result lives.
   std::shared_ptr<const void> HoldInlineBytes(const TenantId& tenant, int64_t bytes);
+
+  // --- what the daemon keeps for a tenant's things of every kind ---
+  std::shared_ptr<ControlAccount> ControlOf(const TenantId& tenant) const;
+  // Asked for room by all of these.
+  RoomMaker& room() { return *room_; }
 
   // One more job that has not ended, for as long as the result lives.
   absl::StatusOr<std::shared_ptr<const void>> EnterJob(const TenantId& tenant);
@@ -72,15 +79,16 @@ class TenantAccounts : public std::enable_shared_from_this<TenantAccounts> {
 
  private:
   struct Account {
+    std::shared_ptr<ControlAccount> control;
     int64_t array_bytes = 0, inline_bytes = 0, live_jobs = 0;
     double array_byte_seconds = 0;
-    absl::Time array_time;  // up to which array_byte_seconds is summed
+    SteadyTime array_time;  // up to which array_byte_seconds is summed
     int64_t uploaded = 0, downloaded = 0;
     int64_t operations = 0, failed = 0, jobs = 0;
     std::map<int, DeviceShare> devices;
     // Upload rate: bytes sent and not yet earned, as of debt_time.
     double debt = 0;
-    absl::Time debt_time;
+    SteadyTime debt_time;
   };
   // Gives the job's place back at its end.
   std::shared_ptr<const void> JobPlace(const TenantId& tenant);
@@ -98,15 +106,17 @@ class TenantAccounts : public std::enable_shared_from_this<TenantAccounts> {
     std::pair<const TenantId, Account>* latest ABSL_GUARDED_BY(mutex) = nullptr;
   };
   Part& PartOf(const TenantId& tenant) const { return parts_[StripeOf(tenant)]; }
-  static Account& AccountOf(Part& part, const TenantId& tenant)
+  Account& AccountOf(Part& part, const TenantId& tenant) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(part.mutex);
+  int64_t ControlLimit(const Quotas& quotas, const TenantId& tenant) const;
   identity::Quota Effective(const Part& part, const TenantId& tenant) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(part.mutex);
-  static void SumArrayTime(Account& account, absl::Time now);
-  static double Debt(const Account& account, double rate, absl::Time now);
+  static void SumArrayTime(Account& account, SteadyTime now);
+  static double Debt(const Account& account, double rate, SteadyTime now);
 
   const identity::Quota defaults_;
-  const absl::Time start_ = Now();
+  const std::shared_ptr<RoomMaker> room_ = std::make_shared<RoomMaker>();
+  const SteadyTime start_ = Now();
   // Most daemons limit no uploads; then nobody need look.
   std::atomic<bool> any_rate_{false};
   mutable std::array<Part, kNumStripes> parts_;

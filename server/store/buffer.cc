@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "server/base/bits.h"
+#include "server/base/status_bytes.h"
 
 namespace stride::store {
 
@@ -141,7 +142,7 @@ void Reclaimer::TakeOut(Part& part, Buffer& buffer) {
 
 Buffer::~Buffer() {
   reclaimer_->Retire(*this);
-  reclaimer_->Count(tenant, -size);
+  reclaimer_->Count(tenant, -size, -control_bytes_);
 }
 
 void Buffer::BlocksChanged() {
@@ -168,8 +169,16 @@ void Buffer::AddReplica(int device, const Allocation& allocation) {
 
 void Buffer::Spoil(const absl::Status& status) {
   if (!error.ok()) return;
-  error = status;
+  RestoreError(status);
   BlocksChanged();
+}
+
+void Buffer::RestoreError(const absl::Status& status) {
+  error = status;
+  const int64_t bytes = StatusBytes(status);
+  if (bytes == 0) return;
+  control_bytes_ += bytes;
+  reclaimer_->Count(tenant, 0, bytes);
 }
 
 void Buffer::SetKept(uint64_t file) {

@@ -44,9 +44,10 @@ class Reclaimer {
     int device;
     Allocation allocation;
   };
-  // Told of every buffer's size when it is made, and of its negative when it dies. Called on any
-  // thread, with the scheduler's lock or without; must not block.
-  using Account = std::function<void(const TenantId& tenant, int64_t bytes)>;
+  // Hears every buffer's size when it is made, and its negative when it dies; so too the memory
+  // that the buffer itself takes, and its error. Called on any thread, with the scheduler's lock or
+  // without; must not block.
+  using Account = std::function<void(const TenantId& tenant, int64_t bytes, int64_t control_bytes)>;
 
   Reclaimer() = default;
   explicit Reclaimer(Account account) : account_(std::move(account)) {}
@@ -54,8 +55,8 @@ class Reclaimer {
   void Add(Entry entry);
   // The stripe's, in place of what `entries` has, in its memory where that is enough.
   void TakeAll(int stripe, std::vector<Entry>* entries);
-  void Count(const TenantId& tenant, int64_t bytes) const {
-    if (account_) account_(tenant, bytes);
+  void Count(const TenantId& tenant, int64_t bytes, int64_t control_bytes) const {
+    if (account_) account_(tenant, bytes, control_bytes);
   }
 
   // Where a buffer stands in an order by last use.
@@ -170,7 +171,7 @@ struct Buffer : std::enable_shared_from_this<Buffer> {
         stripe(StripeOf(this->tenant)),
         reclaimer_(std::move(reclaimer)) {
     reclaimer_->Enter(stripe);
-    reclaimer_->Count(this->tenant, size);
+    reclaimer_->Count(this->tenant, size, control_bytes_);
   }
   ~Buffer();
   Buffer(const Buffer&) = delete;
@@ -190,6 +191,8 @@ struct Buffer : std::enable_shared_from_this<Buffer> {
   void SetIncoming(bool is);
   // Its content is not what it should be; the first error stays.
   void Spoil(const absl::Status& status);
+  // The same for one that an earlier daemon had: no listener hears of it.
+  void RestoreError(const absl::Status& status);
 
   // A block of it may go for nothing: there is another copy, or the content is spoiled.
   bool spare() const { return replicas.size() > 1 || inline_bytes != nullptr || !error.ok(); }
@@ -224,6 +227,9 @@ struct Buffer : std::enable_shared_from_this<Buffer> {
   void Changed();
   void BlocksChanged();
   std::shared_ptr<Reclaimer> reclaimer_;
+  // Measured, with its block and its record, and rounded up.
+  static constexpr int64_t kControlBytes = 768;
+  int64_t control_bytes_ = kControlBytes;
 
   // Where the reclaimer has it, guarded by its lock.
   friend class Reclaimer;

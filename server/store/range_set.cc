@@ -16,6 +16,12 @@ void RangeSet::Add(int64_t begin, int64_t end) {
   ranges_[begin] = end;
 }
 
+bool RangeSet::IsApart(int64_t begin, int64_t end) const {
+  if (begin >= end) return false;
+  auto next = ranges_.upper_bound(end);  // the first that begins after it
+  return next == ranges_.begin() || std::prev(next)->second < begin;
+}
+
 bool RangeSet::Covers(int64_t size) const {
   if (size == 0) return true;
   return ranges_.size() == 1 && ranges_.begin()->first == 0 && ranges_.begin()->second >= size;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "server/base/error.h"
+#include "server/base/system_error.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23  // Linux 5.14
@@ -25,11 +26,11 @@ absl::StatusOr<UniqueFd> CreateFile(int64_t size) {
   UniqueFd fd(memfd_create(kName, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL));
   if (!fd.valid() && errno == EINVAL)
     fd.Reset(memfd_create(kName, MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!fd.valid()) return absl::ErrnoToStatus(errno, "creating a region");
+  if (!fd.valid()) return SystemError(errno, "creating a region");
   if (ftruncate(fd.get(), static_cast<off_t>(size)) != 0)
-    return absl::ErrnoToStatus(errno, "sizing a region");
+    return SystemError(errno, "sizing a region");
   if (fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
-    return absl::ErrnoToStatus(errno, "sealing a region");
+    return SystemError(errno, "sealing a region");
   return fd;
 }
 

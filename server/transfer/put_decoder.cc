@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
+#include "server/base/request_check.h"
 
 namespace stride::transfer {
 namespace {
@@ -13,8 +15,11 @@ namespace {
 constexpr uint32_t kHeaderField = 1;
 constexpr uint32_t kDataField = 2;
 constexpr uint32_t kChunkField = 3;
-constexpr int kMaxGroupDepth = 100;  // as protobuf's own parsers have it
 constexpr uint64_t kMaxLength = INT32_MAX;
+constexpr RequestLimits kLimits{PutDecoder::kMaxHeaderBytes, 1 << 20};
+// A header has a Duration, whose parts are judged together.
+template <typename Message>
+constexpr bool kOnce = std::is_same_v<Message, v1::PutArrayRequest::Header>;
 
 enum class WireType : uint32_t {
   kVarint = 0,
@@ -53,14 +58,12 @@ class Cursor {
     if (size > remaining_) return false;
     while (size > 0) {
       std::string_view piece = slices_[index_].substr(offset_, size);
-      if (out != nullptr) out->push_back(piece);
+      out->push_back(piece);
       size -= piece.size();
       Advance(piece.size());
     }
     return true;
   }
-
-  bool Skip(uint64_t size) { return Take(size, nullptr); }
 
  private:
   // `count` bytes within the present slice.
@@ -101,37 +104,6 @@ bool ReadLength(Cursor& cursor, uint64_t* length) {
   return cursor.ReadVarint(length, 5) && *length <= kMaxLength;
 }
 
-bool SkipField(Cursor& cursor, Tag tag, int depth);
-
-bool SkipGroup(Cursor& cursor, uint32_t field, int depth) {
-  if (depth >= kMaxGroupDepth) return false;
-  for (;;) {
-    Tag tag;
-    if (!ReadTag(cursor, &tag)) return false;
-    if (tag.type == WireType::kEndGroup) return tag.field == field;
-    if (!SkipField(cursor, tag, depth + 1)) return false;
-  }
-}
-
-bool SkipField(Cursor& cursor, Tag tag, int depth) {
-  uint64_t value = 0;
-  switch (tag.type) {
-    case WireType::kVarint:
-      return cursor.ReadVarint(&value);
-    case WireType::kFixed64:
-      return cursor.Skip(8);
-    case WireType::kBytes:
-      return ReadLength(cursor, &value) && cursor.Skip(value);
-    case WireType::kGroup:
-      return SkipGroup(cursor, tag.field, depth);
-    case WireType::kEndGroup:
-      return false;
-    case WireType::kFixed32:
-      return cursor.Skip(4);
-  }
-  return false;
-}
-
 absl::Status Malformed(std::string_view field, std::string_view text) {
   return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field, text);
 }
@@ -142,7 +114,8 @@ absl::Status TooLarge(std::string_view field, int64_t limit) {
                       {{"limit", std::to_string(limit)}});
 }
 
-// Merges a message field, as protobuf does when it comes twice.
+// Merges a message field, as protobuf does when it comes twice; where a part of it may come once
+// alone (CheckRequest), so may this.
 template <typename Message>
 absl::Status DecodeMessage(Cursor& cursor, std::string_view field, std::optional<Message>* out) {
   uint64_t length = 0;
@@ -152,9 +125,14 @@ absl::Status DecodeMessage(Cursor& cursor, std::string_view field, std::optional
   if (!cursor.Take(length, &pieces)) return Malformed(field, "cut short");
   std::string bytes;
   for (std::string_view piece : pieces) bytes.append(piece);
+  const std::string_view all = bytes;
+  auto checked = CheckRequest(absl::MakeConstSpan(&all, 1), ShapeOf<Message>(), kLimits);
+  if (!checked.ok()) return PrefixField(checked.status(), absl::StrCat(std::string(field), "."));
+  if (out->has_value() && kOnce<Message>) return Malformed(field, "malformed: it is set twice");
   if (!out->has_value()) out->emplace();
-  if (!(*out)->MergeFromString(bytes)) return Malformed(field, "malformed message");
-  return absl::OkStatus();
+  if ((*out)->MergeFromString(bytes)) return absl::OkStatus();
+  return PrefixField(WhyMalformed(absl::MakeConstSpan(&all, 1), ShapeOf<Message>()),
+                     absl::StrCat(std::string(field), "."));
 }
 
 absl::Status DecodeData(Cursor& cursor, PutMessage* message) {
@@ -182,8 +160,11 @@ absl::StatusOr<PutMessage> DecodePutMessage(absl::Span<const std::string_view> s
       status = DecodeData(cursor, &message);
     } else if (tag.field == kChunkField && tag.type == WireType::kBytes) {
       status = DecodeMessage(cursor, "chunk", &message.chunk);
-    } else if (!SkipField(cursor, tag, 0)) {
-      status = Malformed("", "malformed PutArrayRequest: bad unknown field");
+    } else if (tag.field <= kChunkField || tag.type == WireType::kGroup ||
+               tag.type == WireType::kEndGroup) {
+      status = Malformed("", "malformed PutArrayRequest: a field of another type");
+    } else {
+      status = UnknownField("PutArrayRequest", "", tag.field);
     }
     if (!status.ok()) return status;
   }

@@ -22,9 +22,9 @@ struct PutMessage {
 };
 
 // Reads the wire form of one PutArrayRequest scattered over `slices`. Agrees with protobuf on every
-// input: fields in any order, the last `data` wins, headers and chunks merge, unknown fields are
-// skipped.
-// INVALID_ARGUMENT names the field that is malformed or too large. Pure; keeps nothing.
+// input that CheckRequest lets through: fields in any order, the last `data` wins, chunks merge.
+// UNIMPLEMENTED names a field that is not known, INVALID_ARGUMENT a field that is malformed or too
+// large. Pure; keeps nothing.
 absl::StatusOr<PutMessage> DecodePutMessage(absl::Span<const std::string_view> slices);
 
 // The rules of a whole PutArray call: the first message has the header alone, every other has data

@@ -11,6 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/message_descriptors.h"
 #include "server/base/spin.h"
+#include "server/base/surroundings.h"
+#include "server/base/system_error.h"
 
 namespace stride::wire {
 namespace {
@@ -24,10 +26,10 @@ int PollMilliseconds(absl::Duration timeout) {
 // Returns when a packet, the end or an error can be read, or, with EAGAIN in errno, after
 // `timeout`.
 void WaitReadable(int fd, absl::Duration timeout) {
-  const absl::Time deadline = absl::Now() + timeout;
+  const SteadyTime deadline = Now() + timeout;
   for (;;) {
     pollfd entry{fd, POLLIN, 0};
-    const absl::Duration left = std::max(deadline - absl::Now(), absl::ZeroDuration());
+    const absl::Duration left = std::max(deadline - Now(), absl::ZeroDuration());
     if (poll(&entry, 1, PollMilliseconds(left)) >= 0 || errno != EINTR) return;
   }
 }
@@ -52,7 +54,7 @@ absl::Status SendError(int error) {
 absl::StatusOr<std::pair<UniqueFd, UniqueFd>> CreateSocketPair() {
   int fds[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0) {
-    return absl::ErrnoToStatus(errno, "making a socket pair");
+    return SystemError(errno, "making a socket pair");
   }
   return std::make_pair(UniqueFd(fds[0]), UniqueFd(fds[1]));
 }

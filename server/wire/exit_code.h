@@ -8,5 +8,7 @@ namespace stride::wire {
 inline constexpr int kNoSandboxExit = 71;
 // A compiler met its memory's bound.
 inline constexpr int kOutOfMemoryExit = 75;
+// The machine gave it no thread when it started; beyond those of sysexits.h.
+inline constexpr int kNoThreadExit = 79;
 
 }  // namespace stride::wire

@@ -35,7 +35,7 @@ FLAGS = ["--cpu-devices=1x1", "--trust-tenant-header", "--session-ttl=1s", "--ma
 # Of the bystander's call in progress: three blocks of the smallest size.
 CALM_BYTES = 768
 # What the daemon may say while it is attacked, beside information.
-EXPECTED_LOG = re.compile(r"connections refused|connection ended: (headers without end|too many cancelled calls)|sandbox|warning (grpc|protobuf): |complaints of libraries")
+EXPECTED_LOG = re.compile(r"connections refused|connection ended: (headers without end|too many cancelled calls|too many bytes of messages|too many calls at once|a message was not complete)|sandbox|warning (grpc|protobuf): |complaints of libraries")
 MOST_LOG_BYTES = 100000
 
 STRIDED = ""
@@ -65,13 +65,15 @@ class AttackCase(unittest.TestCase):
     """One daemon for the suite. `self.attack(work)` runs work(deadline) and checks everything."""
 
     flags = FLAGS
+    # Of those who are not the attacker, where the daemon wants to know them.
+    token = ""
 
     @classmethod
     def setUpClass(cls):
         cls._stubs = tempfile.TemporaryDirectory()
         stubs.make(cls._stubs.name)
         cls.daemon = DaemonProcess(STRIDED, cls.flags)
-        cls.calm = Bystander(cls.daemon.unix, cls._stubs.name)
+        cls.calm = Bystander(cls.daemon.unix, cls._stubs.name, cls.token)
         # An attacker has a machine of its own; here it must not take the daemon's turn on a core.
         os.nice(5)
         cls.channel = cls.new_channel()
@@ -91,7 +93,8 @@ class AttackCase(unittest.TestCase):
     def array_bytes(self):
         pb = stubs.module("device_service_pb2")
         devices = stubs.module("device_service_pb2_grpc").DeviceServiceStub(self.channel)
-        watch = devices.WatchDevices(pb.WatchDevicesRequest(max_samples=1), timeout=20)
+        metadata = [("authorization", f"Bearer {self.token}")] if self.token else []
+        watch = devices.WatchDevices(pb.WatchDevicesRequest(max_samples=1), metadata=metadata, timeout=20)
         return sum(sample.array_bytes for response in watch for sample in response.samples)
 
     def state(self):

@@ -37,7 +37,7 @@ class NotifyTest(unittest.TestCase):
         self.log = open(self.folder / "log", "w+")
         self.addCleanup(self.log.close)
         self.daemon = subprocess.Popen(
-            [_STRIDED, f"--listen={self.address}", f"--state-dir={self.folder}/state", f"--worker-dir={_WORKERS}"],
+            [_STRIDED, f"--listen={self.address}", f"--state-dir={self.folder}/state"],
             env=environment,
             stderr=self.log,
             stdout=self.log,
@@ -76,5 +76,5 @@ class NotifyTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    _STRIDED, _WORKERS = sys.argv[1:3]
+    _STRIDED = sys.argv[1]
     unittest.main(argv=sys.argv[:1])

@@ -314,7 +314,7 @@ TEST_F(ArrayTest, TtlEndsANamedArray) {
 TEST_F(ArrayTest, IdleSessionEnds) {
   const Rpc rpc(daemon_->address());
   v1::CreateSessionRequest create;
-  create.mutable_ttl()->set_nanos(300'000'000);
+  create.mutable_ttl()->set_seconds(3);
   const auto session =
       rpc.Get<v1::CreateSessionResponse>("SessionService/CreateSession", create).session();
   v1::ListArraysRequest list;
@@ -325,7 +325,7 @@ TEST_F(ArrayTest, IdleSessionEnds) {
   // Looking renews it, so look less often than it lives.
   bool ended = false;
   for (int i = 0; i < 20 && !ended; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(400));
+    std::this_thread::sleep_for(std::chrono::milliseconds(3500));
     ended = rpc.Call("SessionService/GetSession", get).reason == "SESSION_NOT_FOUND";
   }
   EXPECT_TRUE(ended);

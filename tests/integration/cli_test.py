@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -31,6 +32,14 @@ extern "C" __global__ void add(const int* a, const int* b, int* out, int n) {
   if (i < n) out[i] = a[i] + b[i];
 }
 """
+_WAIT = """
+extern "C" __global__ void wait(int* out) {
+  volatile int go = 1;
+  while (go) {
+  }
+  out[0] = 1;
+}
+"""
 # As for the suites in C++; the command takes what the machine has.
 _KIND = os.environ.get("STRIDE_TEST_DEVICE_KIND", "cpu")
 
@@ -51,7 +60,8 @@ class CliTest(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
         # No daemon of this machine is found: neither by name nor where one would listen.
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith("STRIDE_")}
-        self.environment["XDG_RUNTIME_DIR"] = str(self.folder)
+        self.environment["XDG_RUNTIME_DIR"] = self.environment["XDG_CACHE_HOME"] = str(self.folder)
+        (self.folder / "stride").mkdir(mode=0o700)
         random = np.random.default_rng(1)
         self.x = random.standard_normal((300, 40)).astype(np.float32)
         self.a = random.integers(-1000, 1000, 4096, dtype=np.int32)
@@ -188,6 +198,63 @@ class CliTest(unittest.TestCase):
         done = self.stride("ufunc", "add", "a.npy", "b.npy", "-o", "c.npy", code=3)
         self.assertIn("(4096,) (5,)", done.stderr)
         self.assertFalse((self.folder / "c.npy").exists())
+
+    def test_compiled_code_is_kept_for_the_next_command(self):
+        for call in ("first", "second"):
+            self.stride("ufunc", "x * 3 + cos(x)", "x=x.npy", "-o", "y.npy")
+            kept = list((self.folder / "stride/code-cache").glob("*.module"))
+            self.assertTrue(kept)
+            if call == "first":
+                first = {path: path.stat().st_ino for path in kept}
+                for path in kept:
+                    os.utime(path, (1, 1))
+        # A file that is read is marked as used; one that is made again is another file.
+        self.assertEqual({path: path.stat().st_ino for path in kept}, first)
+        self.assertTrue(any(path.stat().st_mtime > 1 for path in kept))
+        self.assertEqual((self.folder / "stride/code-cache").stat().st_mode & 0o777, 0o700)
+
+    def test_a_cache_folder_that_others_may_write_is_not_used(self):
+        (self.folder / "stride").chmod(0o777)
+        self.stride("ufunc", "negative", "a.npy", "-o", "c.npy")
+        self.assertEqual(list((self.folder / "stride").iterdir()), [])
+        (self.folder / "stride").rmdir()
+        (self.folder / "elsewhere").mkdir(mode=0o700)
+        (self.folder / "stride").symlink_to("elsewhere")
+        self.stride("ufunc", "negative", "a.npy", "-o", "c.npy")
+        self.assertEqual(list((self.folder / "elsewhere").iterdir()), [])
+
+    def test_an_error_is_told_once(self):
+        self.save(b=self.b[:5])
+        lines = self.stride("ufunc", "add", "a.npy", "b.npy", "-o", "c.npy", code=3).stderr.strip().splitlines()
+        self.assertEqual(len(lines), len(set(lines)), lines)
+        self.assertEqual(sum("(4096,) (5,)" in line for line in lines), 1, lines)
+
+    def test_ctrl_c_is_one_line(self):
+        (self.folder / "wait.cu").write_text(_WAIT)
+        command = [_STRIDE, "kernel", "wait.cu", "--entry", "wait", "--grid", "1", "--block", "1", "out:int32[1]", "-o", "c.npy"]
+        process = subprocess.Popen(command, cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.kill)
+        # A private daemon's socket: the command is past its start.
+        while not list(self.folder.glob("stride.*/s")) and process.poll() is None:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=120)
+        self.assertEqual((process.returncode, stdout, stderr), (130, "", "stride: interrupted\n"))
+
+    def test_jobs_tell_of_compiling(self):
+        daemon = pathlib.Path(_STRIDE).parent / "strided"
+        socket = f"unix:{self.folder}/s"
+        with open(self.folder / "log", "w") as log:
+            process = subprocess.Popen([daemon, f"--listen={socket}", f"--state-dir={self.folder}/state", f"--parent-pid={os.getpid()}"], stdout=log, stderr=log)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.terminate)
+        while not (self.folder / "s").exists() and process.poll() is None:
+            time.sleep(0.05)
+        # Right after the start no device is called broken: it is waited for.
+        self.assertNotIn("NOT_SERVING", self.stride("devices", "--address", socket).stdout)
+        self.stride("put", "a.npy", "a", "--address", socket)
+        done = self.stride("jobs", "submit", "ufunc", "a * 7 - 3", "a=a", "--to", "b", "--wait", "--address", socket)
+        self.assertRegex(done.stdout, r"queue \S+ \S+ \(compiling \S+ \S+\)")
 
     def test_nothing_is_left(self):
         before = set(self.folder.iterdir())

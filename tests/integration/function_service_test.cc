@@ -222,7 +222,7 @@ TEST(FunctionRestartTest, FunctionsOutliveTheDaemon) {
   ASSERT_TRUE(caller.Create("scaled", kScaled).ok());
   const int times = daemon.TimesReady();
   kill(daemon.ServingPid(), SIGKILL);
-  ASSERT_TRUE(daemon.WaitReady(times + 1, std::chrono::seconds(30))) << daemon.Log();
+  ASSERT_TRUE(daemon.WaitReady(times + 1, std::chrono::seconds(100))) << daemon.Log();
   Caller again(daemon.address());
   EXPECT_THAT(again.Values("ufunc { function: 'scaled' inputs { @(1 2) } inputs { @(3) } }"),
               ElementsAre(13, 23));

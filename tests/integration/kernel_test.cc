@@ -126,7 +126,7 @@ TEST(KernelRestartTest, GlobalsOutliveTheDaemon) {
   Must(second.at(0).Spec());  // both are accepted
   const int times = daemon.TimesReady();
   kill(daemon.ServingPid(), SIGKILL);
-  ASSERT_TRUE(daemon.WaitReady(times + 1, std::chrono::seconds(20)));
+  ASSERT_TRUE(daemon.WaitReady(times + 1, std::chrono::seconds(100)));
   auto got = [&](const Array& array) {
     return Must(Persist([&] { return client.Fetch<float>(array); }));
   };

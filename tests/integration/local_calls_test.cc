@@ -51,7 +51,7 @@ TEST(LocalCallsTest, OneConnectionCarriesRunsAndOneCommands) {
     Client client = daemon.Connect();
     UseAll(client);
   }
-  ASSERT_TRUE(daemon.WaitForLog("method=SessionService/DeleteSession ", std::chrono::seconds(10)));
+  ASSERT_TRUE(daemon.WaitForLog("method=SessionService/DeleteSession ", std::chrono::seconds(100)));
   EXPECT_EQ(NumConnects(daemon), 2);
 }
 
@@ -70,7 +70,7 @@ TEST(LocalCallsTest, ArraysThatAreOneCallTravelByThem) {
     EXPECT_EQ(error.code, Code::kNotFound) << error.ToString();
     ExpectSum(client, 1);
   }
-  ASSERT_TRUE(daemon.WaitForLog("method=SessionService/DeleteSession ", std::chrono::seconds(10)));
+  ASSERT_TRUE(daemon.WaitForLog("method=SessionService/DeleteSession ", std::chrono::seconds(100)));
   EXPECT_EQ(NumLines(daemon, "method=ArrayService/PutArray "), 5);
   // A part under way while the next is copied has one of its own.
   EXPECT_LE(NumConnects(daemon), 3);
@@ -83,7 +83,7 @@ TEST(LocalCallsTest, AClientMayDoWithoutThem) {
     UseAll(client);
     Must(client.Put(std::vector<int32_t>(1000), {1000}));
   }
-  ASSERT_TRUE(daemon.WaitForLog("method=SessionService/DeleteSession ", std::chrono::seconds(10)));
+  ASSERT_TRUE(daemon.WaitForLog("method=SessionService/DeleteSession ", std::chrono::seconds(100)));
   EXPECT_EQ(NumConnects(daemon), 0);
 }
 
@@ -94,7 +94,7 @@ TEST(LocalCallsTest, WhereThereIsNoRoomCallsGoByGrpc) {
   ExpectSum(first, 1);
   UseAll(second);
   UseAll(first);
-  ASSERT_TRUE(daemon.WaitForLog("code=RESOURCE_EXHAUSTED", std::chrono::seconds(10)));
+  ASSERT_TRUE(daemon.WaitForLog("code=RESOURCE_EXHAUSTED", std::chrono::seconds(100)));
   EXPECT_GE(NumConnects(daemon), 3);
 }
 
@@ -116,7 +116,7 @@ TEST(LocalCallsTest, ADaemonThatIsReplacedGivesOthers) {
   UseAll(client);
   const int times = daemon.TimesReady();
   kill(daemon.ServingPid(), SIGKILL);
-  ASSERT_TRUE(daemon.WaitReady(times + 1, std::chrono::seconds(20))) << daemon.Log();
+  ASSERT_TRUE(daemon.WaitReady(times + 1, std::chrono::seconds(100))) << daemon.Log();
   Must(Persist([&] { return client.Run(Add(1, 1)); }));
   Must(Persist([&] { return client.Synchronize(); }));
   UseAll(client);

@@ -117,7 +117,7 @@ TEST(ProgramTest, ReplaysWithNewInputs) {
   // It outlives the daemon.
   const int times = daemon.TimesReady();
   kill(daemon.ServingPid(), SIGKILL);
-  ASSERT_TRUE(daemon.WaitReady(times + 1, std::chrono::seconds(30))) << daemon.Log();
+  ASSERT_TRUE(daemon.WaitReady(times + 1, std::chrono::seconds(100))) << daemon.Log();
   Caller again(daemon.address());
   EXPECT_THAT(again.Values(again.CallOf("squares", {{1, 2, 3}, {1, 1, 1}}, 2)).at(1),
               ElementsAre(29));
@@ -419,7 +419,7 @@ TEST(ProgramTest, CallsPrograms) {
   check(caller);
   const int times = daemon.TimesReady();
   kill(daemon.ServingPid(), SIGKILL);
-  ASSERT_TRUE(daemon.WaitReady(times + 1, std::chrono::seconds(30))) << daemon.Log();
+  ASSERT_TRUE(daemon.WaitReady(times + 1, std::chrono::seconds(100))) << daemon.Log();
   Caller again(daemon.address());
   check(again);
 }

@@ -254,7 +254,7 @@ TEST(RebootTest, AChangeReachesTheDisk) {
   // A restart after a reboot has it from the journal, and leaves what is on disk alone.
   const std::set<std::string> files = machine.Files();
   kill(machine.daemon().ServingPid(), SIGKILL);
-  ASSERT_TRUE(machine.daemon().WaitReady(2, std::chrono::seconds(30)));
+  ASSERT_TRUE(machine.daemon().WaitReady(2, std::chrono::seconds(100)));
   client = machine.daemon().Connect();
   EXPECT_EQ(Get<double>(client, client.Open(Named("x"))), Iota<double>(1000, 1));
   machine.Settle(client);
@@ -492,7 +492,7 @@ TEST(RebootTest, WhatDoesNotFitIsToldAndNotKept) {
   machine.Settle(client);
   Must(client.Put(Iota<double>(10000), {10000}, {.name = Named("too-much")}));
   ASSERT_TRUE(
-      machine.daemon().WaitForLog("an array is not kept on disk", std::chrono::seconds(20)));
+      machine.daemon().WaitForLog("an array is not kept on disk", std::chrono::seconds(100)));
   EXPECT_THAT(machine.Log(), HasSubstr(Named("too-much")));
   EXPECT_EQ(machine.Files().size(), 1u);
   // When there is room again, it is.
@@ -644,7 +644,7 @@ TEST(RebootTest, RandomRebootsUnderLoad) {
     std::this_thread::sleep_for(milliseconds(100 + 150 * (i % 5)));
     if (i % 3 == 2) {  // a restart in between
       kill(machine.daemon().ServingPid(), SIGKILL);
-      machine.daemon().WaitReady(2, std::chrono::seconds(30));
+      machine.daemon().WaitReady(2, std::chrono::seconds(100));
       std::this_thread::sleep_for(milliseconds(50));
     }
     kill(machine.daemon().pid(), SIGKILL);

@@ -158,7 +158,7 @@ TEST(RegionTest, ADaemonThatIsReplacedGivesAnother) {
   for (int round = 0; round < 2; ++round) {
     const int times = daemon.TimesReady();
     kill(daemon.ServingPid(), SIGKILL);
-    ASSERT_TRUE(daemon.WaitReady(times + 1, std::chrono::seconds(20))) << daemon.Log();
+    ASSERT_TRUE(daemon.WaitReady(times + 1, std::chrono::seconds(100))) << daemon.Log();
     // Its region is not known any more: bytes travel in messages, then by another region.
     std::vector<std::byte> out(9 * kMiB);
     ASSERT_TRUE(Eventually([&] { return client.FetchBytes(array, out, DataType::kUint8).ok(); }));
@@ -180,7 +180,7 @@ TEST(RegionTest, DeathsWhileBytesTravel) {
       std::this_thread::sleep_for(std::chrono::milliseconds(60));
       const int times = daemon.TimesReady();
       kill(daemon.ServingPid(), SIGKILL);
-      daemon.WaitReady(times + 1, std::chrono::seconds(20));
+      daemon.WaitReady(times + 1, std::chrono::seconds(100));
     }
     stop = true;
   });

@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cctype>
 #include <cstdio>
 #include <filesystem>
@@ -61,7 +62,41 @@ TEST(RestartTest, ArraysSessionsAndSocketsOutliveTheDaemon) {
   }
 }
 
+TEST(RestartTest, ADaemonThatHangsIsReplacedAndNothingIsLost) {
+  Daemon daemon({"--supervise", "--hang-timeout=10s"});
+  Client client = daemon.Connect();
+  const std::vector<float> content = Iota<float>(1000);
+  Array array = Must(client.Put(content, {1000}));
+  const int times = daemon.TimesReady();
+  kill(daemon.ServingPid(), SIGSTOP);
+  ASSERT_TRUE(daemon.WaitReady(times + 1, 2 * kPatience)) << daemon.Log();
+  EXPECT_EQ(Must(Persist([&] { return client.Fetch<float>(array); })), content);
+}
+
 // In host memory and in files, while more are on their way there.
+TEST(RestartTest, AnUploadThatIsCutGoesOn) {
+  Daemon daemon({"--supervise"});
+  // In messages too: shared memory is gone with the daemon that lent it.
+  for (const bool shared : {false, true}) {
+    Client client = Must(Client::Connect({.address = daemon.address(), .share_memory = shared}));
+    const std::vector<float> content = Iota<float>(8 << 20);
+    const std::string name = Named(shared ? "shared" : "messages");
+    std::atomic<int64_t> sent = 0;
+    std::atomic<bool> killed = false;
+    PutOptions options;
+    options.name = name;
+    options.progress = [&](int64_t bytes) {
+      sent += bytes;
+      if (sent > int64_t{4} << 20 && !killed.exchange(true)) kill(daemon.ServingPid(), SIGKILL);
+    };
+    auto put = client.Put(content, {8 << 20}, options);
+    ASSERT_TRUE(put.ok()) << put.error().ToString() << daemon.Log();
+    EXPECT_TRUE(killed);
+    EXPECT_EQ(sent, int64_t{8} << 22);
+    EXPECT_EQ(Must(Persist([&] { return client.Fetch<float>(*put); })), content);
+  }
+}
+
 TEST(RestartTest, ArraysThatHadLeftTheDeviceOutliveTheDaemon) {
   std::string state = "/tmp/stride-spill.XXXXXX";
   ASSERT_NE(mkdtemp(state.data()), nullptr);

@@ -126,15 +126,14 @@ TEST_F(ScheduleTest, QueueLimitTellsWhenToTryAgain) {
 }
 
 TEST_F(ScheduleTest, RunEndsAtItsDeadline) {
-  Array blocked = Blocked(seconds(2));
+  Array blocked = Blocked(seconds(10));
   Must(blocked.Spec());
-  const auto begin = std::chrono::steady_clock::now();
   CallOptions options;
   options.timeout = milliseconds(200);
   const Error error =
       MustFail(client_.Run(Operation::Ufunc("add", {blocked, Operand(1)}), options));
   EXPECT_EQ(error.code, Code::kDeadlineExceeded) << error.ToString();
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, milliseconds(1500));
+  EXPECT_EQ(Must(blocked.Describe()).state, ArrayInfo::State::kPending);
 }
 
 TEST_F(ScheduleTest, CancelledRunNeverRuns) {

@@ -259,7 +259,7 @@ TEST_F(StreamTest, ARestartBeginsAgain) {
                          [&](const Job& now) { return now.state != Job::State::kRunning; }));
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     kill(daemon.ServingPid(), SIGKILL);
-    ASSERT_TRUE(daemon.WaitReady(in_place ? 2 : 3, std::chrono::seconds(30))) << daemon.Log();
+    ASSERT_TRUE(daemon.WaitReady(in_place ? 2 : 3, std::chrono::seconds(100))) << daemon.Log();
     Client again = daemon.Connect();
     Must(again.WatchJob(job.name, [&](const Job& now) {
       job = now;

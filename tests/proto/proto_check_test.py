@@ -14,6 +14,13 @@ _FILE = "stride/v1/toy_service.proto"
 _TOY = """
 syntax = "proto3";
 package stride.v1;
+option csharp_namespace = "Stride.V1";
+option go_package = "stride/v1;stridev1";
+option java_multiple_files = true;
+option java_package = "stride.v1";
+option objc_class_prefix = "STR";
+option php_namespace = "Stride\\\\V1";
+option ruby_package = "Stride::V1";
 service ToyService {
   rpc Run(RunRequest) returns (RunResponse);
   rpc Watch(WatchRequest) returns (stream WatchResponse);
@@ -97,6 +104,8 @@ _LINT = [
     ("request name", "Run(RunRequest)", "Run(WatchRequest)", "is not named RunRequest"),
     ("shared message", "Run(RunRequest)", "Run(WatchRequest)", "is also used by"),
     ("package version", "package stride.v1;", "package stride;", "does not end in a version"),
+    ("Go import path", 'option go_package = "stride/v1;stridev1";', "", "go_package is missing"),
+    ("Java package", 'option java_package = "stride.v1";', "", "java_package is missing"),
     ("package folder", "package stride.v1;", "package stride.v2;", "does not match its folder"),
 ]
 

@@ -400,7 +400,7 @@ class TransferTest(client_case.ClientCase):
             with mock.patch.object(_shared.SharedMemory, "receive", (lambda *_: None) if bounce else _shared.SharedMemory.receive), \
                     mock.patch.object(_transfer, "_FETCHES_OF_THREAD", 100):  # calls are still to come
                 with self.assertRaises(KeyboardInterrupt):
-                    self.own.read(array._node, stop)
+                    self.own._read(array._node, stop)
             self.assertEqual(self.idle(), [])
             self.assertTrue(all(one._socket.fileno() < 0 for one in before))
             if bounce:

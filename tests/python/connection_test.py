@@ -1,8 +1,12 @@
 """Connecting, failing, devices, transfers."""
 
 import asyncio
+import contextlib
+import io
 import os
+import pathlib
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -14,8 +18,15 @@ import numpy as np
 
 import client_case
 import stride as st
-from stride import _session, aio
+from stride import _daemon, _session, aio
+from stride._daemon import PrivateDaemon
 from stride._local_connection import LocalConnections
+
+
+def _free_port():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
 
 
 class ConnectionTest(client_case.ClientCase):
@@ -26,6 +37,52 @@ class ConnectionTest(client_case.ClientCase):
         with self.assertRaises(st.Unavailable) as raised:
             st.connect("unix:/nonexistent/socket")
         self.assertIsInstance(raised.exception, ConnectionError)
+
+    def test_each_cause_has_its_sentence(self):
+        with mock.patch.object(_session, "_CONNECT_SECONDS", 0.2), tempfile.TemporaryDirectory() as folder:
+            with self.assertRaisesRegex(st.Unavailable, "there is no socket"):
+                st.connect(f"unix:{folder}/none")
+            with socket.socket(socket.AF_UNIX) as dead:
+                dead.bind(folder + "/dead")
+            with self.assertRaisesRegex(st.Unavailable, "nothing listens on the socket"):
+                st.connect(f"unix:{folder}/dead")
+            with self.assertRaisesRegex(st.Unavailable, "nothing listens there"):
+                st.connect("127.0.0.1:1")
+            with self.assertRaisesRegex(st.Unavailable, "leads to no address"):
+                st.connect("nowhere.invalid:7433")
+
+    def test_a_socket_that_this_user_may_not_open(self):
+        program = ("import os, sys, stride as st\nif os.geteuid() == 0:\n    os.seteuid(65534)\n"
+                   "try:\n    st.connect(sys.argv[1])\nexcept st.PermissionDenied as error:\n    print(error)\n")
+        with tempfile.TemporaryDirectory() as folder:
+            with socket.socket(socket.AF_UNIX) as listening:
+                listening.bind(folder + "/s")
+                listening.listen()
+                os.chmod(folder + "/s", 0)
+                done = subprocess.run([sys.executable, "-c", program, f"unix:{folder}/s"], capture_output=True, text=True, timeout=100)
+        self.assertIn("may not open the daemon's socket", done.stdout, done.stderr)
+
+    def test_tls_and_plain_are_told_apart(self):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(_session, "_CONNECT_SECONDS", 1.0):
+            for name in ("daemon", "stranger"):
+                subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=" + name,
+                                "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", f"{folder}/{name}.key", "-out", f"{folder}/{name}.pem"],
+                               check=True, capture_output=True)
+            port = _free_port()
+            address = f"127.0.0.1:{port}"
+            tls = PrivateDaemon(client_case.strided(), [*client_case.FLAGS, f"--listen=tcp:{address}", f"--tls-cert={folder}/daemon.pem",
+                                                        f"--tls-key={folder}/daemon.key"])
+            self.addCleanup(tls.stop)
+            with self.assertRaisesRegex(st.Unavailable, "speaks TLS there"):
+                st.connect(address)
+            with self.assertRaisesRegex(st.Unavailable, "not trusted"):
+                st.connect(address, tls_ca=folder + "/stranger.pem")
+            st.connect(address, tls_ca=folder + "/daemon.pem").close()
+            tls.stop()
+            plain = PrivateDaemon(client_case.strided(), [*client_case.FLAGS, f"--listen=tcp:{address}"])
+            self.addCleanup(plain.stop)
+            with self.assertRaisesRegex(st.Unavailable, "speaks no TLS"):
+                st.connect(address, tls_ca=folder + "/daemon.pem")
 
     def test_address_from_the_environment(self):
         with mock.patch.dict(os.environ, {"STRIDE_ADDRESS": self.daemon.address}):
@@ -58,6 +115,37 @@ class ConnectionTest(client_case.ClientCase):
         with self.assertRaises(ProcessLookupError):
             os.kill(int(pid), 0)
 
+    def test_a_private_daemon_keeps_compiled_code_for_the_next_program(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = "import stride as st\nprint(float(st.sum(st.cos(st.ones(3)) * 7)))\n"
+            environment = {**os.environ, "STRIDE_DAEMON": client_case.strided(), "XDG_RUNTIME_DIR": "", "STRIDE_ADDRESS": "", "XDG_CACHE_HOME": folder}
+            cache = pathlib.Path(folder) / "stride"
+            for call in ("first", "second"):
+                done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=100)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                kept = {path: path.stat().st_ino for path in (cache / "code-cache").glob("*.module")}
+                self.assertTrue(kept)
+                if call == "first":
+                    first = kept
+                    for path in kept:
+                        os.utime(path, (1, 1))
+            # A file that is read is marked as used; one that is made again is another file.
+            self.assertEqual(kept, first)
+            self.assertTrue(any(path.stat().st_mtime > 1 for path in kept))
+            self.assertEqual([(path.stat().st_mode & 0o777) for path in (cache, cache / "code-cache")], [0o700, 0o700])
+
+    def test_a_cache_folder_that_others_may_write_is_not_used(self):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, {"XDG_CACHE_HOME": folder}):
+            self.assertEqual(_daemon.user_cache(), folder + "/stride")
+            os.chmod(folder + "/stride", 0o777)
+            self.assertIsNone(_daemon.user_cache())
+            os.rename(folder + "/stride", folder + "/other")
+            os.chmod(folder + "/other", 0o700)
+            os.symlink("other", folder + "/stride")
+            self.assertIsNone(_daemon.user_cache())
+        with mock.patch.dict(os.environ, {"XDG_CACHE_HOME": "/proc/nonexistent"}):
+            self.assertIsNone(_daemon.user_cache())
+
     def test_a_token_does_not_travel_unencrypted(self):
         with self.assertRaisesRegex(st.InvalidArgument, "unencrypted"):
             st.connect("gpu.example.org:7433", token="secret")
@@ -84,6 +172,23 @@ class ConnectionTest(client_case.ClientCase):
         self.assertEqual([device.name for device in devices], ["devices/cpu:0"])
         self.assertTrue(devices[0].serving)
         self.assertEqual(devices[0].num_compute_units, 2)
+
+    def test_devices_of_the_current_session(self):
+        self.assertEqual(st.devices(), self.session.devices())
+
+    def test_a_session_shows_what_is_documented_and_nothing_else(self):
+        documented = {"address", "array", "close", "closed", "device", "devices", "empty_shared", "list_arrays", "name", "synchronize",
+                      "tenant", "timeout", "transport", "watch_devices"}
+        self.assertEqual({name for name in dir(self.session) if not name.startswith("_")}, documented)
+
+    def test_show_config(self):
+        config = st.show_config(mode="dicts")
+        self.assertEqual((config["numpy"], config["address"], config["devices"]), (np.__version__, self.daemon.address, "devices/cpu:0"))
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            st.show_config()
+        self.assertEqual([line.split()[0] for line in printed.getvalue().splitlines()], list(config))
+        with self.assertRaises(ValueError):
+            st.show_config(mode="yaml")
 
     def test_metrics(self):
         rounds = list(self.session.watch_devices(0.05, max_samples=3))

@@ -97,6 +97,37 @@ class KernelTest(client_case.ClientCase):
             self.session.synchronize()
         self.same(x, np.ones(10, np.float32))
 
+    def test_faults_of_kernels_that_write_no_array(self):
+        code = """
+        __device__ int total;
+        extern "C" __global__ void count(int n) { atomicAdd(&total, n); if (n < 0) *(volatile int*)(long long)64 = n; }
+        extern "C" __global__ void look(const float* x, int n) { if (x[0] > n) *(volatile int*)(long long)64 = n; }
+        """
+        count, look = st.RawKernel(code, "count"), st.RawKernel(code, "look")
+        x = st.ones(10, dtype=st.float32)
+        other = st.connect(self.daemon.address, timeout=120)
+        self.addCleanup(other.close)
+        # The first launch of its kind and a later one; told by synchronize, once.
+        for bad, good in ((lambda: count(1, 1, (-1,)), lambda: count(1, 1, (1,))), (lambda: look(1, 1, (x, 0)), lambda: look(1, 1, (x, 5)))):
+            for before in (0, 3):
+                for _ in range(before):
+                    good()
+                self.session.synchronize()
+                bad()
+                with self.assertRaises(st.KernelFault) as raised:
+                    self.session.synchronize()
+                self.assertIn("illegal memory access", str(raised.exception))
+                self.session.synchronize()
+                other.synchronize()
+                good()
+                self.session.synchronize()
+        # By a read of any array, once.
+        count(1, 1, (-1,))
+        with self.assertRaises(st.KernelFault):
+            (x + 1).to_numpy()
+        self.same(x + 1, np.full(10, 2, np.float32))
+        self.session.synchronize()
+
     def test_source_that_does_not_compile(self):
         y = st.ones(10, dtype=st.float32)
         st.RawKernel('extern "C" __global__ void f(float* y) { y[0] = nothing; }', "f")(1, 1, (y,))

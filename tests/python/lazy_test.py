@@ -335,7 +335,7 @@ class LazyTest(client_case.ClientCase):
             nodes = _graph.record_several(self.session, [((2,), x.dtype)] * 2, build, (x._node,))
         for node in (*nodes, *nodes):
             with self.assertRaisesRegex(ValueError, "no such command"):
-                self.session.read(node)
+                self.session._read(node)
 
     def test_nothing_is_sent_while_a_function_is_traced(self):
         x, host = self.matrix(32)

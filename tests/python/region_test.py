@@ -150,7 +150,7 @@ class RegionTest(client_case.ClientCase):
             raise KeyboardInterrupt
 
         with self.assertRaises(KeyboardInterrupt), mock.patch.object(_shared.SharedMemory, "receive", return_value=None):
-            self.own.read(array._node, stop)
+            self.own._read(array._node, stop)
         self.assertIsNot(self.own._shared._bounce, region)
         self.round_trip(np.full(9 * MIB, 3, np.uint8))
 

@@ -187,10 +187,10 @@ class ShardingTest(client_case.ClientCase):
         return operation
 
     def run_operation(self, nodes, operation):
-        self.session.run_and_wait(nodes, lambda flush: operation)
+        self.session._run_and_wait(nodes, lambda flush: operation)
 
     def handle_of(self, array):
-        self.session.flush((array._node,))
+        self.session._flush((array._node,))
         return array._node.handle
 
     def test_existing_outputs_and_masks(self):
@@ -274,7 +274,7 @@ class ShardingTest(client_case.ClientCase):
                     self.same(getattr(st, name)(y), np.asarray(getattr(np, name)(square)))
 
     def reduce(self, x, function, where=None, initial=None, axes=(), data_type=0):
-        handle = self.session.next_id()
+        handle = self.session._next_id()
         reduction = pb.Reduction(function=function, input=pb.Operand(handle=self.handle_of(x)), axes=axes, data_type=data_type)
         if where is not None:
             reduction.where.handle = self.handle_of(where)
@@ -399,7 +399,7 @@ class ShardingTest(client_case.ClientCase):
                      {"fill": pb.Creation.Fill(spec=spec)}, {"fill": pb.Creation.Fill(spec=spec, value=array_pb2.Scalar(float_value=2.5))}):
             names = []
             for one in (None, sharding):
-                handle = self.session.next_id()
+                handle = self.session._next_id()
                 self.run_operation((), self.operation(handle, sharding=one, creation=pb.Creation(**kind)))
                 names.append(f"{self.session.name}/arrays/{handle}")
             size = self.session._arrays.GetArray(array_service_pb2.GetArrayRequest(name=names[1])).array.size_bytes
@@ -444,7 +444,7 @@ class ShardingTest(client_case.ClientCase):
         # A result is spread as its inputs are.
         ufunc = pb.Ufunc(function="negative", inputs=[pb.Operand(handle=handle)])
         with self.assertRaises(NotImplementedError):
-            self.run_operation((), self.operation(self.session.next_id(), sharding=st.Sharding(0), ufunc=ufunc))
+            self.run_operation((), self.operation(self.session._next_id(), sharding=st.Sharding(0), ufunc=ufunc))
         kernel = pb.KernelLaunch(source="__global__ void k(double* x) {}", entry="k", arguments=[pb.KernelArgument(array=pb.Operand(handle=handle))])
         with self.assertRaises(NotImplementedError):
             self.run_operation((), pb.Operation(kernel_launch=kernel))

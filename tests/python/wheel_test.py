@@ -1,4 +1,5 @@
-"""The package as pip installs it: nothing of this repository, nor googleapis-common-protos, is needed to import it."""
+"""The package as pip installs it, from the repository, from an sdist and from a copy of its folder alone: nothing of this repository, nor
+googleapis-common-protos, is needed to import it."""
 
 import os
 import pathlib
@@ -8,7 +9,10 @@ import sys
 import tempfile
 import unittest
 
+from google.protobuf import descriptor_pb2
+
 import client_case
+import stride
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = """
@@ -26,23 +30,45 @@ with stride.connect(sys.argv[2]):
 
 
 class WheelTest(client_case.ClientCase):
+    def install(self, what, site):
+        done = subprocess.run([sys.executable, "-m", "pip", "-q", "install", "--no-deps", "--no-build-isolation", "--no-index", "--target", site, what],
+                              capture_output=True, text=True, timeout=200)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return pathlib.Path(site)
+
+    def run_program(self, site, folder):
+        done = subprocess.run([sys.executable, "-c", PROGRAM, str(site), self.daemon.address], cwd=folder,
+                              env={**os.environ, "PYTHONPATH": str(site)}, capture_output=True, text=True, timeout=100)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout, "[2 4 6]\nDEVICE_NOT_FOUND\n")
+
+    def test_sdist(self):
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copytree(ROOT / "client/python", folder + "/copy")
+            done = subprocess.run([sys.executable, "setup.py", "-q", "sdist", "--dist-dir", folder + "/dist"], cwd=folder + "/copy",
+                                  capture_output=True, text=True, timeout=200)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            archive, = pathlib.Path(folder, "dist").iterdir()
+            self.run_program(self.install(str(archive), folder + "/site"), folder)
+
+    def test_messages_are_those_of_the_protos(self):
+        """The copy that pip installs is not older than proto/; ci/check-proto --update renews it."""
+        site = pathlib.Path(stride.__file__).parent / "v1/contract.binpb"
+        built = {file.name: file for file in descriptor_pb2.FileDescriptorSet.FromString(site.read_bytes()).file}
+        for file in descriptor_pb2.FileDescriptorSet.FromString((ROOT / "client/python/stride/v1/contract.binpb").read_bytes()).file:
+            self.assertEqual(file, built[file.name], file.name)
+
     def test_install(self):
         with tempfile.TemporaryDirectory() as folder:
-            # A copy, since builds leave files beside their sources.
-            for part in ("client/python", "proto"):
-                shutil.copytree(ROOT / part, pathlib.Path(folder) / "repository" / part)
-            subprocess.run([sys.executable, "-m", "pip", "-q", "install", "--no-deps", "--no-build-isolation", "--no-index", "--target", folder + "/site",
-                            folder + "/repository/client/python"], check=True, timeout=200, capture_output=True)
-            site = pathlib.Path(folder) / "site"
+            # A copy, since builds leave files beside their sources; and alone: without proto/.
+            shutil.copytree(ROOT / "client/python", folder + "/copy")
+            site = self.install(folder + "/copy", folder + "/site")
             self.assertTrue((site / "stride/v1/compute_service_pb2.pyi").exists())
             self.assertTrue((site / "stride/py.typed").exists())
             metadata = next(site.glob("stride-*.dist-info/METADATA")).read_text()
             needed = sorted(line.split()[1].split(">")[0] for line in metadata.split("\n") if line.startswith("Requires-Dist"))
             self.assertEqual(needed, ["grpcio", "numpy", "protobuf"])
-            done = subprocess.run([sys.executable, "-c", PROGRAM, str(site), self.daemon.address], cwd=folder,
-                                  env={**os.environ, "PYTHONPATH": str(site)}, capture_output=True, text=True, timeout=100)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertEqual(done.stdout, "[2 4 6]\nDEVICE_NOT_FOUND\n")
+            self.run_program(site, folder)
 
 
 if __name__ == "__main__":

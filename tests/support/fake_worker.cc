@@ -1,6 +1,8 @@
 // stride-worker-fake: speaks the worker protocol through the real runtime and does what task
 // labels, the source to compile or STRIDE_WORKER_FAKE_START say.
+#include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -15,6 +17,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "server/base/memory_file.h"
 #include "server/wire/channel.h"
@@ -251,6 +254,30 @@ class FakeDevice : public Device {
   std::map<uint64_t, MemoryMap> arenas_, regions_;
 };
 
+// Ends the process as `how` says.
+[[noreturn]] void DieAs(absl::string_view how) {
+  int number = 0;
+  if (absl::ConsumePrefix(&how, "exit ") && absl::SimpleAtoi(how, &number)) _exit(number);
+  if (absl::ConsumePrefix(&how, "signal ") && absl::SimpleAtoi(how, &number)) {
+    signal(number, SIG_DFL);  // a sanitizer would report it
+    raise(number);
+  }
+  SleepForever();
+}
+
+// `TIMES FILE HOW`: the first so many processes that are asked die, each with a byte in the file.
+void DieAtFirst(absl::string_view order) {
+  std::vector<std::string> words = absl::StrSplit(order, absl::MaxSplits(' ', 2));
+  int times = 0;
+  if (words.size() != 3 || !absl::SimpleAtoi(words[0], &times)) _exit(64);
+  int fd = open(words[1].c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  struct stat info = {};
+  if (fd < 0 || fstat(fd, &info) != 0) _exit(64);
+  if (info.st_size >= times) return;
+  (void)!write(fd, "x", 1);
+  DieAs(words[2]);
+}
+
 // The source's text is an order; the object is what Device::LoadModule is to get.
 class FakeCompiler : public CodeCompiler {
  public:
@@ -263,6 +290,7 @@ class FakeCompiler : public CodeCompiler {
       signal(SIGSEGV, SIG_DFL);  // a sanitizer would report it
       raise(SIGSEGV);
     }
+    if (absl::ConsumePrefix(&order, "die ")) DieAtFirst(order);
     if (order == "hang") SleepForever();
     if (order == "spin") raise(SIGXCPU);
     if (order == "lie") SendRaw("\xff garbage");

@@ -27,6 +27,14 @@ Result<ArrayInfo> PutBulk(const BulkWays& ways, const std::string& parent,
                           std::span<const std::byte> data, const PutOptions& options,
                           std::chrono::nanoseconds default_timeout);
 
+// PutBulk for a named array that goes on where it was when the daemon is restarted meanwhile: the
+// daemon says which bytes it has, and the others are sent. Gives up when no daemon answers for
+// 30 s.
+Result<ArrayInfo> PutNamed(const BulkWays& ways, const std::string& parent,
+                           const std::string& array_id, const ArraySpec& spec,
+                           std::span<const std::byte> data, const PutOptions& options,
+                           std::chrono::nanoseconds default_timeout);
+
 // Receives an array's content, of exactly `out.size()` bytes.
 Result<void> FetchBulk(const BulkWays& ways, const std::string& name, std::span<std::byte> out,
                        const TransferOptions& options, std::chrono::nanoseconds default_timeout);

@@ -2,14 +2,18 @@
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/slice.h>
 
+#include <algorithm>
+#include <atomic>
 #include <condition_variable>
 
 #include "client/cpp/src/bulk.h"
 #include "client/cpp/src/convert.h"
+#include "client/cpp/src/grpc_time.h"
 #include "client/cpp/src/local_raw_call.h"
 #include "client/cpp/src/run_ranges.h"
 #include "client/cpp/src/shared_transfer.h"
 #include "client/cpp/src/status.h"
+#include "stride/v1/array_service.grpc.pb.h"
 #include "stride/v1/array_service.pb.h"
 
 namespace stride::internal {
@@ -21,6 +25,9 @@ constexpr uint8_t kDataTag = (2 << 3) | 2;
 // After a failed call the transport may still hold slices for a peer that does not read; then the
 // connection is given up.
 constexpr auto kPatience = std::chrono::seconds(1);
+// A daemon that is restarted is back in a second, on a busy machine in several.
+constexpr auto kDaemonReturns = std::chrono::seconds(30);
+constexpr int kMaxRestarts = 10;
 
 // Memory lent to the transport, slice by slice.
 class LentMemory {
@@ -113,12 +120,8 @@ std::optional<Result<ArrayInfo>> PutBySharedMemory(const BulkWays& ways, LocalCa
                          });
 }
 
-}  // namespace
-
-Result<ArrayInfo> PutBulk(const BulkWays& ways, const std::string& parent,
-                          const std::string& array_id, const ArraySpec& spec,
-                          std::span<const std::byte> data, const PutOptions& options,
-                          std::chrono::nanoseconds default_timeout) {
+v1::PutArrayRequest RequestOf(const std::string& parent, const std::string& array_id,
+                              const ArraySpec& spec, const PutOptions& options) {
   v1::PutArrayRequest request;
   auto* header = request.mutable_header();
   header->set_parent(parent);
@@ -128,18 +131,23 @@ Result<ArrayInfo> PutBulk(const BulkWays& ways, const std::string& parent,
   if (options.sharding) ToProto(*options.sharding, header->mutable_sharding());
   header->set_overwrite(options.overwrite);
   if (options.ttl.count() > 0) header->mutable_ttl()->set_seconds(options.ttl.count());
+  return request;
+}
 
-  const auto ranges = CutRanges(static_cast<int64_t>(data.size()), ways.channels.num_bulk());
-  LocalCalls* const local = ranges.size() == 1 ? &ways.local : nullptr;
-  if (auto put = PutBySharedMemory(ways, local, request, data, options, default_timeout))
-    return *std::move(put);
+// In messages. `ranges` are the whole of `data`, or what is missing of it.
+Result<ArrayInfo> PutRanges(const BulkWays& ways, LocalCalls* local,
+                            const v1::PutArrayRequest& request, std::span<const std::byte> data,
+                            const std::vector<Range>& ranges, const PutOptions& options,
+                            std::chrono::nanoseconds default_timeout) {
+  const bool in_parts =
+      ranges.size() > 1 || ranges[0].end - ranges[0].begin != static_cast<int64_t>(data.size());
   std::mutex mutex;
   ArrayInfo info;
   auto moved =
       RunRanges(ranges, options,
                 [&](int i, Range range, const TransferOptions& call_options) -> Result<void> {
                   v1::PutArrayRequest mine = request;
-                  if (ranges.size() > 1) {
+                  if (in_parts) {
                     mine.mutable_header()->mutable_range()->set_begin(range.begin);
                     mine.mutable_header()->mutable_range()->set_end(range.end);
                   }
@@ -165,6 +173,89 @@ Result<ArrayInfo> PutBulk(const BulkWays& ways, const std::string& parent,
                 });
   if (!moved) return moved.error();
   return info;
+}
+
+// What the daemon has of an upload that was cut; nothing: it does not know the array.
+std::optional<Result<v1::Array>> Describe(const BulkWays& ways, const std::string& name) {
+  grpc::ClientContext context;
+  context.set_wait_for_ready(true);
+  context.set_deadline(GrpcTimeAfter(kDaemonReturns));
+  v1::GetArrayRequest request;
+  request.set_name(name);
+  v1::GetArrayResponse response;
+  const grpc::Status status =
+      v1::ArrayService::NewStub(ways.channels.control())->GetArray(&context, request, &response);
+  if (status.error_code() == grpc::StatusCode::NOT_FOUND) return std::nullopt;
+  if (!status.ok()) return ToError(status);
+  return std::move(*response.mutable_array());
+}
+
+std::vector<Range> MissingOf(const v1::Array& array, int64_t size) {
+  std::vector<Range> missing;
+  int64_t at = 0;
+  for (const auto& range : array.received()) {
+    if (range.begin() > at) missing.push_back({at, range.begin()});
+    at = std::max(at, range.end());
+  }
+  if (at < size) missing.push_back({at, size});
+  return missing;
+}
+
+}  // namespace
+
+Result<ArrayInfo> PutBulk(const BulkWays& ways, const std::string& parent,
+                          const std::string& array_id, const ArraySpec& spec,
+                          std::span<const std::byte> data, const PutOptions& options,
+                          std::chrono::nanoseconds default_timeout) {
+  const v1::PutArrayRequest request = RequestOf(parent, array_id, spec, options);
+  const auto ranges = CutRanges(static_cast<int64_t>(data.size()), ways.channels.num_bulk());
+  LocalCalls* const local = ranges.size() == 1 ? &ways.local : nullptr;
+  if (auto put = PutBySharedMemory(ways, local, request, data, options, default_timeout))
+    return *std::move(put);
+  return PutRanges(ways, local, request, data, ranges, options, default_timeout);
+}
+
+Result<ArrayInfo> PutNamed(const BulkWays& ways, const std::string& parent,
+                           const std::string& array_id, const ArraySpec& spec,
+                           std::span<const std::byte> data, const PutOptions& options,
+                           std::chrono::nanoseconds default_timeout) {
+  const auto size = static_cast<int64_t>(data.size());
+  const std::string name = parent + "/arrays/" + array_id;
+  std::atomic<int64_t> reported = 0;
+  PutOptions counted = options;
+  counted.progress = [&](int64_t bytes) {
+    reported += bytes;
+    if (options.progress) options.progress(bytes);
+  };
+  // What was reported and did not arrive is taken back.
+  const auto report_as = [&](int64_t bytes) {
+    if (options.progress) options.progress(bytes - reported);
+    reported = bytes;
+  };
+  auto put = PutBulk(ways, parent, array_id, spec, data, counted, default_timeout);
+  for (int restarts = 0; !put && put.error().code == Code::kUnavailable && restarts < kMaxRestarts;
+       ++restarts) {
+    if (options.cancellation && options.cancellation->cancelled()) break;
+    const Error cut = put.error();
+    const auto known = Describe(ways, name);
+    if (known && !*known) return cut;  // no daemon returns
+    // An array that is overwritten says of its old content that it is ready.
+    if (!known || options.overwrite) {
+      report_as(0);
+      put = PutBulk(ways, parent, array_id, spec, data, counted, default_timeout);
+      continue;
+    }
+    const v1::Array& array = **known;
+    if (array.state() == v1::Array::STATE_READY) return FromProto(array);
+    const auto missing = MissingOf(array, size);
+    if (array.state() != v1::Array::STATE_PENDING || missing.empty()) return cut;
+    int64_t left = 0;
+    for (const Range& range : missing) left += range.end - range.begin;
+    report_as(size - left);
+    put = PutRanges(ways, nullptr, RequestOf(parent, array_id, spec, options), data, missing,
+                    counted, default_timeout);
+  }
+  return put;
 }
 
 }  // namespace stride::internal

@@ -93,8 +93,8 @@ Result<Array> PutState(const std::shared_ptr<internal::Core>& core, std::span<co
     const auto parts = SplitName(options.name);
     if (!parts)
       return LocalError(Code::kInvalidArgument, "Not an array's full name: " + options.name);
-    auto put = internal::PutBulk(core->bulk(), parts->first, parts->second, spec, data, options,
-                                 core->default_timeout);
+    auto put = internal::PutNamed(core->bulk(), parts->first, parts->second, spec, data, options,
+                                  core->default_timeout);
     if (!put) return put.error();
     return Array(std::make_shared<ArrayState>(core, options.name));
   }

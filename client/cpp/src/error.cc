@@ -28,7 +28,10 @@ std::string Error::ToString() const {
   std::string text = Name(code);
   if (!reason.empty()) text += " (" + reason + ")";
   text += ": " + message;
-  for (const auto& [field, description] : violations) text += "\n  " + field + ": " + description;
+  for (const auto& [field, description] : violations) {
+    // One field's description is often the message itself.
+    text += description == message ? " (field " + field + ")" : "\n  " + field + ": " + description;
+  }
   if (retry_delay) text += "\n  retry in " + std::to_string(retry_delay->count()) + " ms";
   return text;
 }

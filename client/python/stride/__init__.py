@@ -15,6 +15,7 @@ from numpy import (bool, complex64, complex128, float16, float32, float64, int8,
                    uint64)
 
 from stride import _dtypes, fft, linalg, random
+from stride._about import devices, show_config
 from stride._array import Array
 from stride._creation import *  # noqa: F401,F403
 from stride._elementwise import *  # noqa: F401,F403

@@ -85,7 +85,7 @@ class Array(NumpyMethods):
 
         if not self._node.handle and self._node.host is not None:
             return None
-        described = self._node.session.describe(self._node)
+        described = self._node.session._describe(self._node)
         return Sharding.from_proto(described.sharding) if described.HasField("sharding") else None
 
     def to_sharding(self, sharding: Optional["Sharding"], /) -> "Array":
@@ -115,25 +115,25 @@ class Array(NumpyMethods):
     # --- reading ---
 
     def _read(self) -> np.ndarray:
-        return self._node.session.read(self._node)
+        return self._node.session._read(self._node)
 
     def to_numpy(self, *, progress=None) -> np.ndarray:
         """A copy on the host. `progress(done_bytes, total_bytes)` is called while a large array comes down."""
-        return self._node.session.read_own(self._node, progress)
+        return self._node.session._read_own(self._node, progress)
 
     def __array__(self, dtype=None, copy=None) -> np.ndarray:
         if copy is False:
             raise ValueError("the elements are on a device: reading them is always a copy")
         if dtype is not None and np.dtype(dtype) != self.dtype:
             return self._read().astype(dtype)
-        return self._node.session.read_own(self._node)
+        return self._node.session._read_own(self._node)
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         """On the host, and a copy. With `copy=False`: of arrays small enough to be kept there, the host's own elements, which are handed over."""
         if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
             raise BufferError(f"only host memory is given, not device {tuple(dl_device)}")
         if copy is False:
-            return _exported(self._node.session.hand_over(self._node), max_version)
+            return _exported(self._node.session._hand_over(self._node), max_version)
         return _exported(self.to_numpy(), max_version)
 
     def __dlpack_device__(self) -> Tuple[int, int]:
@@ -366,7 +366,7 @@ def _operand(array: Array, other):
     if kind is int or kind is float or isinstance(other, _SCALARS):
         return Number(other)
     if isinstance(other, np.ndarray):
-        return array._node.session.upload(other)
+        return array._node.session._upload(other)
     return NotImplemented
 
 
@@ -376,7 +376,7 @@ def node_of(anything, session=None) -> Node:
         return anything._node
     from stride._session import current_session
 
-    return (session or current_session()).upload(np.asarray(anything))
+    return (session or current_session())._upload(np.asarray(anything))
 
 
 def operands_of(arguments, session=None) -> tuple:

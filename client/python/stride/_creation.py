@@ -173,7 +173,7 @@ def asarray(obj, /, *, dtype=None, device: Optional[str] = None, copy: Optional[
         obj = _from_lists(obj) if isinstance(obj, (list, tuple)) else _from_other(obj)
     if dtype is not None:
         obj = obj.astype(_dtypes.dtype_of(dtype))
-    return wrap(current_session().upload(obj, device, progress, sharding))
+    return wrap(current_session()._upload(obj, device, progress, sharding))
 
 
 def _from_lists(obj) -> np.ndarray:

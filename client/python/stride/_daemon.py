@@ -3,6 +3,7 @@
 import os
 import pathlib
 import shutil
+import stat
 import subprocess
 import tempfile
 import time
@@ -24,6 +25,27 @@ def find_daemon() -> Optional[str]:
     return os.environ.get("STRIDE_DAEMON") or shutil.which("strided")
 
 
+def user_cache() -> Optional[str]:
+    """The user's folder for what the next private daemon can use again, made where it is missing: `stride` in XDG_CACHE_HOME, else in ~/.cache.
+    None where there is none that this user alone may write: code from it is run."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(base):
+        home = os.environ.get("HOME", "")
+        if not os.path.isabs(home):
+            return None
+        base = os.path.join(home, ".cache")
+    folder = os.path.join(base, "stride")
+    try:
+        os.makedirs(base, exist_ok=True)
+        if not os.path.lexists(folder):
+            os.mkdir(folder, 0o700)
+        status = os.lstat(folder)
+    except OSError:
+        return None
+    own = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o022
+    return folder if own and os.access(folder, os.W_OK | os.X_OK) else None
+
+
 def _make_directory() -> str:
     # Socket paths are short (107 bytes): a long TMPDIR is passed over.
     for base in (os.environ.get("XDG_RUNTIME_DIR"), os.environ.get("TMPDIR"), "/tmp"):
@@ -33,14 +55,15 @@ def _make_directory() -> str:
 
 
 class PrivateDaemon:
-    """Owns the process, its socket and its folder; `stop` ends them. The daemon ends by itself when this process does."""
+    """Owns the process, its socket and its folder; `stop` ends them. The daemon ends by itself when this process does. Compiled code is kept in
+    `cache` where that is given."""
 
-    def __init__(self, executable: str, arguments: Optional[List[str]] = None):
+    def __init__(self, executable: str, arguments: Optional[List[str]] = None, cache: Optional[str] = None):
         self._folder = pathlib.Path(_make_directory())
         self.address = f"unix:{self._folder}/s"
         (self._folder / "state").mkdir()
         command = [executable, "--listen=" + self.address, f"--state-dir={self._folder}/state", "--durable-bytes=0",
-                   f"--parent-pid={os.getpid()}", *(arguments or [])]
+                   f"--parent-pid={os.getpid()}", *([f"--cache-dir={cache}"] if cache else []), *(arguments or [])]
         try:
             with open(self._folder / "log", "w") as log:
                 # Its own process group: Ctrl-C is for this program, which then stops the daemon in order.

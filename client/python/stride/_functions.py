@@ -17,7 +17,7 @@ import numpy as np
 from stride import _dtypes, _errors, _inference, _manipulation, _reductions, _ufunc
 from stride._array import _SCALARS, Array, node_of, operands_of, wrap
 from stride._graph import Node, Number, caller, meet, record, record_several
-from stride._named import _full, _tenant
+from stride._named import _full
 from stride._session import Session, current_session
 from stride._ufunc import _give, apply_at
 from stride.v1 import function_service_pb2 as proto, function_service_pb2_grpc, operation_pb2 as pb
@@ -54,7 +54,7 @@ class _Defined:
         return f"<stride function {self.__name__}>"
 
     def _register(self, session: Session) -> None:
-        while session.is_trace:
+        while session._is_trace:
             session = session.outer
         if session in self._known:
             return
@@ -107,7 +107,7 @@ class Ufunc(_Defined):
         if len(loop.outputs) == 1 and dtype is None and out is None and where is True:
             shape = _inference.broadcast(*(one.shape for one in operands if type(one) is Node))
             node = Node(session, shape, loop.outputs[0], self.__name__, operands, caller())
-            session.recorded(node)
+            session._record(node)
             return wrap(node)
         mask = _ufunc._mask_of(where, session)
         outs = _ufunc._outs(out, len(loop.outputs))
@@ -357,10 +357,10 @@ def define_gufunc(name: str, layout: str, signatures: Union[str, Sequence[str]],
 
 
 def functions(*, session: Optional[Session] = None) -> List[proto.Function]:
-    """Those that the tenant has."""
+    """Those that the tenant has, without their texts."""
     session = session or current_session()
     stub = function_service_pb2_grpc.FunctionServiceStub(session._channels.control)
-    replies = session._pages(stub.ListFunctions, proto.ListFunctionsRequest(parent=_tenant(session)))
+    replies = session._pages(stub.ListFunctions, proto.ListFunctionsRequest(parent=session.tenant))
     return [one for reply in replies for one in reply.functions]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from stride import _dtypes, _inference
 from stride._origin import caller
-from stride._stream import Note
+from stride._stream import Note, has_arrays
 from stride.v1 import array_pb2, compute_service_pb2, operation_pb2 as pb
 
 # Longest chain recorded before it is sent: the grammar of expressions ends at 100 levels, and the device should not wait for the program.
@@ -155,7 +155,7 @@ class Node:
 
     def written(self) -> None:
         """The service changes this value in place: what the host knows of it and its views is old."""
-        if self.session.is_trace:
+        if self.session._is_trace:
             self.session.check_written(self)
         if self.buffer is None:
             self.host = None
@@ -182,7 +182,7 @@ class Node:
     def __del__(self):
         # May run in any thread, at any moment: nothing here takes a lock.
         if self.handle:
-            self.session.released.append(self.handle)
+            self.session._released.append(self.handle)
         if self.buffer is not None:
             self.buffer.num_nodes -= 1
         if self.inputs:
@@ -191,9 +191,9 @@ class Node:
 
 def meet(first, second):
     """The session of a value made of values of two: while a function is traced, the trace's."""
-    if first is not second and not first.is_trace and not second.is_trace:
+    if first is not second and not first._is_trace and not second._is_trace:
         raise ValueError("arrays of different sessions cannot meet; download one and upload it again")
-    return second if second.depth > first.depth else first
+    return second if second._depth > first._depth else first
 
 
 def defer(session, shape, dtype, op: Build, inputs: tuple) -> Node:
@@ -202,7 +202,7 @@ def defer(session, shape, dtype, op: Build, inputs: tuple) -> Node:
         if type(one) is Node and one.session is not session:
             session = meet(session, one.session)
     node = Node(session, shape, dtype, op, inputs, caller())
-    session.recorded(node)
+    session._record(node)
     return node
 
 
@@ -218,7 +218,7 @@ def record(session, shape, dtype, op: Union[Build, Prepared], inputs: tuple, dep
             if one.session is not session:
                 session = meet(session, one.session)
     node = Node(session, shape, dtype, op, inputs, caller())
-    session.recorded(node)
+    session._record(node)
     # Most are far from it.
     if num_elements * _MAX_ITEM_BYTES >= LONG_BYTES or depth and size * depth * _BYTES_PER_PRODUCT >= LONG_BYTES:
         inputs = (node, *inputs[1:]) if picks else inputs
@@ -233,7 +233,7 @@ def record_several(session, results, build, inputs: tuple, num_products: int = 0
 
     def build_group(flush, node, operands):
         alive = [one() for one in group]
-        handles = [flush.scratch() if one is None else node.handle if one is node else flush.session.next_id() for one in alive]
+        handles = [flush.scratch() if one is None else node.handle if one is node else flush.session._next_id() for one in alive]
         build(flush, operands, handles, node.origin)
         for other, handle in zip(alive, handles):
             if other is not None and other is not node:
@@ -252,7 +252,7 @@ def _send_if_long(moved, num_products: int) -> None:
     if num_products * _BYTES_PER_PRODUCT < LONG_BYTES and sum(one.nbytes for one in moved if type(one) is Node) < LONG_BYTES:
         return
     if not _parts_long_expression(node):
-        node.session.send_early(node)
+        node.session._send_early(node)
 
 
 def _parts_long_expression(node: Node) -> bool:
@@ -296,7 +296,7 @@ def elementwise(name: str, inputs: tuple) -> Node:
             if type(one) is Number and one.type is int:
                 _check_range(name, one.value, loop)
     node = Node(session, shape, dtype, name, inputs, caller())
-    session.recorded(node)
+    session._record(node)
     return node
 
 
@@ -360,7 +360,7 @@ class Flush:
         """Adds a command that makes `handle`; the caller fills in its kind, which is no view, and does nothing then that may fail: what there is is sent.
         `prepared` is copied."""
         session = self.session
-        command_id = session.next_id()
+        command_id = session._next_id()
         command = self.commands.add()
         command.id = command_id
         operation = command.operation
@@ -376,7 +376,7 @@ class Flush:
 
     def operation(self, handle: int, origin, **kind) -> pb.Operation:
         """Adds a command; its output is `handle`."""
-        command_id = self.session.next_id()
+        command_id = self.session._next_id()
         operation = self.commands.add(id=command_id).operation
         for name, message in kind.items():
             getattr(operation, name).CopyFrom(message)
@@ -387,9 +387,10 @@ class Flush:
         return operation
 
     def add(self, operation: pb.Operation, origin, launch=None) -> pb.Operation:
-        """`launch`: of a kernel's, what CommandStream.launched knows it by. The first is answered when it is done, and what is behind it after that."""
-        wait = launch is not None and launch not in self.session._stream.launched
-        command_id = self.session.next_id()
+        """`launch`: the kernel's identity for CommandStream.launched. The daemon answers its first launch when it is done, and the
+        commands after it later. A kernel without arrays is answered so each time: no array could report its fault."""
+        wait = launch is not None and (launch not in self.session._stream.launched or not has_arrays(operation))
+        command_id = self.session._next_id()
         operation = self.commands.add(id=command_id, operation=operation, wait=wait).operation
         self._place(operation)
         self.notes[command_id] = Note(None, origin, operation, launch if wait else None)
@@ -405,7 +406,7 @@ class Flush:
         """Adds what answers with the elements. A number comes back from the command that computes it, if nobody has had it computed yet: a worker writes it where the
         daemon reads it, and it needs no handle, no place on the device and no fetch. It stays deferred until it is there, so that it can be read again after an error."""
         if node.op is not None and prod(node.shape) == 1 and node.buffer is None and node.session is self.session and node.device == self.session.device:
-            handle = self.session.next_id()
+            handle = self.session._next_id()
             self._compute(node, handle)
             if self._return(handle, answer):
                 node.handle = 0
@@ -429,7 +430,7 @@ class Flush:
         return True
 
     def fetch(self, handle: int, answer) -> None:
-        command_id = self.session.next_id()
+        command_id = self.session._next_id()
         command = self.commands.add()
         command.id = command_id
         command.fetch.handle = handle
@@ -437,18 +438,18 @@ class Flush:
 
     def scratch(self) -> int:
         """A handle that is released when the flush ends."""
-        handle = self.session.next_id()
+        handle = self.session._next_id()
         self._scratch.append(handle)
         return handle
 
     def finish(self) -> None:
         handles = self._scratch
-        released = self.session.released
+        released = self.session._released
         while released:
             handles.append(released.popleft())
         if handles:
             command = self.commands.add()
-            command.id = self.session.next_id()
+            command.id = self.session._next_id()
             command.release.handles.extend(handles)
             self._scratch = []
 
@@ -460,10 +461,10 @@ class Flush:
     def materialise(self, node: Node) -> int:
         """The handle of a node, which is computed by a command of its own unless it has been."""
         if node.session is not self.session:
-            return self.session.foreign(node)
+            return self.session._foreign(node)
         if node.handle:
             return node.handle
-        handle = self.session.next_id()
+        handle = self.session._next_id()
         if node.op is None:
             self._upload(node, handle)
         else:

@@ -300,12 +300,12 @@ def write(target: Array, value: Array) -> None:
     node, source = target._node, value.astype(target.dtype, copy=False)._node
     session = node.session
     # Whatever was recorded before reads the old elements.
-    session.settle()
+    session._settle()
 
     def add(flush):
         operation = pb.Operation(copy=pb.Copy(input=flush.operand(source)))
         operation.outputs.add(handle=flush.materialise(node), existing=True)
         flush.add(operation, node.origin)
 
-    session.flush((), add)
+    session._flush((), add)
     node.written()

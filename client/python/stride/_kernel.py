@@ -71,7 +71,7 @@ class RawKernel:
         setattr(launch, self._kind, self._code_for(session))
         variables = {name: _launch.uploaded(value, session) for name, value in _launch.merged(self._constants(), constants).items()}
         # Whatever was recorded before reads what the kernel may write.
-        session.settle()
+        session._settle()
         origin = _origin.caller()
 
         def add(flush):
@@ -84,7 +84,7 @@ class RawKernel:
                      tuple(getattr(one, "dtype", type(one)) for one in (*values, *variables.values())))
             flush.add(operation, origin, known)
 
-        session.flush((), add)
+        session._flush((), add)
         for one in written:
             one._node.written()
             one._node.origin = origin

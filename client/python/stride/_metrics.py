@@ -11,6 +11,7 @@ class Device:
     model: str
     index: int
     serving: bool
+    state: str  # SERVING, STARTING (the daemon has just started and tries it; work waits) or NOT_SERVING
     state_reason: str
     memory_total_bytes: int
     num_compute_units: int
@@ -20,8 +21,9 @@ class Device:
 
     @classmethod
     def from_proto(cls, device) -> "Device":
-        return cls(serving=device.state == device.STATE_SERVING,
-                   **{f.name: getattr(device, f.name) for f in fields(cls) if f.name != "serving"})
+        state = device.State.Name(device.state).replace("STATE_", "") if device.state in device.State.values() else "UNSPECIFIED"
+        return cls(serving=device.state == device.STATE_SERVING, state=state,
+                   **{f.name: getattr(device, f.name) for f in fields(cls) if f.name not in ("serving", "state")})
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ class RawModule:
 
     def _there(self, session: Optional[Session]) -> proto.Module:
         session = session or current_session()
-        while session.is_trace:
+        while session._is_trace:
             session = session.outer
         made = self._made.get(session)
         if made is None:

@@ -12,20 +12,13 @@ from stride._graph import defer, spec_of
 from stride._kernel import RawKernel
 from stride._session import Session, current_session
 from stride.v1 import array_pb2, array_service_pb2, job_service_pb2, job_service_pb2_grpc, kernel_service_pb2, \
-    kernel_service_pb2_grpc, operation_pb2 as pb, tenant_service_pb2, tenant_service_pb2_grpc
+    kernel_service_pb2_grpc, operation_pb2 as pb
 
 __all__ = ["Job", "Module", "delete_array", "job", "jobs", "load", "modules", "named_arrays", "save", "submit"]
 
 
-def _tenant(session: Session) -> str:
-    if not session.tenant:
-        stub = tenant_service_pb2_grpc.TenantServiceStub(session._channels.control)
-        session.tenant = session._call(stub.GetUsage, tenant_service_pb2.GetUsageRequest()).usage.tenant
-    return session.tenant
-
-
 def _full(session: Session, name: str, collection: str = "arrays") -> str:
-    return name if "/" in name else f"{_tenant(session)}/{collection}/{name}"
+    return name if "/" in name else f"{session.tenant}/{collection}/{name}"
 
 
 def _describe(session: Session, name: str) -> array_pb2.Array:
@@ -47,7 +40,7 @@ def load(name: str, *, session: Optional[Session] = None) -> Array:
 
     array = wrap(defer(session, tuple(described.shape), _dtypes.dtype_numbered(described.data_type), build, ()))
     # Its elements may change from elsewhere, and the name may go: it is bound now.
-    session.flush((array._node,))
+    session._flush((array._node,))
     return array
 
 
@@ -66,12 +59,12 @@ def save(name: str, x, *, overwrite: bool = False, ttl: Optional[float] = None) 
         except _errors.NotFound:
             pass
     if ttl is not None:
-        request = array_service_pb2.CreateArrayRequest(parent=_tenant(session), array_id=full.rsplit("/", 1)[1], spec=spec_of(node))
+        request = array_service_pb2.CreateArrayRequest(parent=session.tenant, array_id=full.rsplit("/", 1)[1], spec=spec_of(node))
         request.ttl.FromNanoseconds(int(ttl * 1e9))
         session._call(session._arrays.CreateArray, request)
         exists = True
     operation = pb.Operation(copy=pb.Copy(input=pb.Operand()), outputs=[pb.Output(name=full, existing=exists)])
-    session.run_and_wait((node,), lambda flush: operation.copy.input.CopyFrom(flush.operand(node)) or operation)
+    session._run_and_wait((node,), lambda flush: operation.copy.input.CopyFrom(flush.operand(node)) or operation)
     return full
 
 
@@ -83,7 +76,7 @@ def delete_array(name: str, *, session: Optional[Session] = None) -> None:
 def named_arrays(*, session: Optional[Session] = None) -> List[Dict]:
     """The tenant's: name, dtype, shape, bytes."""
     session = session or current_session()
-    return session.list_arrays(_tenant(session))
+    return session.list_arrays(session.tenant)
 
 
 # --- jobs ---
@@ -212,7 +205,7 @@ def job(name: str, *, session: Optional[Session] = None) -> Job:
 def jobs(*, session: Optional[Session] = None) -> List[Job]:
     session = session or current_session()
     stub = job_service_pb2_grpc.JobServiceStub(session._channels.control)
-    replies = session._pages(stub.ListJobs, job_service_pb2.ListJobsRequest(parent=_tenant(session)))
+    replies = session._pages(stub.ListJobs, job_service_pb2.ListJobsRequest(parent=session.tenant))
     return [Job(session, one) for reply in replies for one in reply.jobs]
 
 
@@ -266,5 +259,5 @@ class Module:
 def modules(*, session: Optional[Session] = None) -> List[Module]:
     session = session or current_session()
     stub = kernel_service_pb2_grpc.KernelServiceStub(session._channels.control)
-    replies = session._pages(stub.ListModules, kernel_service_pb2.ListModulesRequest(parent=_tenant(session)))
+    replies = session._pages(stub.ListModules, kernel_service_pb2.ListModulesRequest(parent=session.tenant))
     return [Module(session=session, _proto=one) for reply in replies for one in reply.modules]

@@ -173,7 +173,7 @@ def nonzero(x, /) -> Tuple[Array, ...]:
 def scatter(target: Array, indices: List[Array], values: Array, axis: int, along_axis: bool = False, mode: str = "raise") -> None:
     """`target[..., i, j] = values`, in place; among equal indices the last counts."""
     node, session = target._node, target.session
-    session.settle()
+    session._settle()
 
     def add(flush):
         operation = pb.Operation(scatter=pb.Scatter(values=flush.operand(values._node), axis=axis, along_axis=along_axis, mode=_mode(mode)))
@@ -181,7 +181,7 @@ def scatter(target: Array, indices: List[Array], values: Array, axis: int, along
         operation.outputs.add(handle=flush.materialise(node), existing=True)
         flush.add(operation, node.origin)
 
-    session.flush((), add)
+    session._flush((), add)
     node.written()
 
 

@@ -12,7 +12,7 @@ from typing import Dict, Iterator, List, Optional
 import grpc
 import numpy as np
 
-from stride import _address, _daemon, _dtypes, _errors, _origin, _shared, _transfer
+from stride import _address, _daemon, _dtypes, _errors, _origin, _reach, _shared, _transfer
 from stride._channels import Channels, make_credentials
 from stride._graph import MAX_WEIGHT, Flush, Node, spec_of
 from stride._helpers import Helpers
@@ -20,7 +20,8 @@ from stride._metrics import Device, DeviceSample
 from stride._local_connection import LocalConnections
 from stride._stream import Answer, CommandStream, Note
 from stride.v1 import array_pb2, array_service_pb2, array_service_pb2_grpc, compute_service_pb2_grpc, \
-    device_service_pb2, device_service_pb2_grpc, session_service_pb2, session_service_pb2_grpc
+    device_service_pb2, device_service_pb2_grpc, session_service_pb2, session_service_pb2_grpc, tenant_service_pb2, \
+    tenant_service_pb2_grpc
 
 # Up to here bytes travel inside commands; beyond, on connections of their own.
 INLINE_BYTES = 64 << 10
@@ -61,15 +62,25 @@ def connect(address: Optional[str] = None, *, token: Optional[str] = None, tls_c
     if address is None:
         executable = _daemon.find_daemon()
         if executable is None:
-            raise _errors.Unavailable("No daemon is named (STRIDE_ADDRESS), none listens on this machine, and no strided was found in PATH to "
-                                      "start one")
-        daemon = _daemon.PrivateDaemon(executable)
+            raise _errors.Unavailable("No strided was found to start a private daemon, and no daemon listens on this machine: put strided into PATH, "
+                                      "or name it by STRIDE_DAEMON, or name a daemon by STRIDE_ADDRESS")
+        daemon = _daemon.PrivateDaemon(executable, cache=_daemon.user_cache())
         address = daemon.address
     try:
         target = _address.target_of(address)
         credentials = make_credentials(target, token, tls_ca, tls_cert, tls_key)
         num_bulk = num_bulk_channels or max(2, min(8, (os.cpu_count() or 2) // 2))
-        session = Session(address, Channels(target, credentials, tls_server_name, num_bulk), daemon, device, timeout, local)
+        refused = _reach.refused(target)
+        if refused is not None:
+            raise refused
+        channels = Channels(target, credentials, tls_server_name, num_bulk)
+        try:
+            grpc.channel_ready_future(channels.control).result(_CONNECT_SECONDS)
+        except grpc.FutureTimeoutError:
+            error = _reach.why_unreachable(address, target, tls_ca, tls_cert, channels.control)
+            channels.close()
+            raise error from None
+        session = Session(address, channels, daemon, device, timeout, local)
     except BaseException:
         if daemon is not None:
             daemon.stop()
@@ -91,22 +102,23 @@ def current_session() -> "Session":
 class Session:
     """Thread-safe, though each array belongs to one thread at a time. Made by `connect`; ends with `close` or `with`."""
 
-    is_trace = False
-    depth = 0
-    flush_type = Flush
+    _is_trace = False
+    _depth = 0
+    _flush_type = Flush
     _inherited = False  # by a forked process
 
     def __init__(self, address: str, channels: Channels, daemon, device: Optional[str], timeout: Optional[float],
                  local: bool):
         self.address = address
         self.timeout = timeout
-        self.tenant = ""  # once it was asked for
+        self._tenant_name = ""  # once it was asked for
         self.device = _device_name(device)
         self._channels = channels
         self._daemon = daemon
         self._ids = itertools.count(1)
-        self.next_id = self._ids.__next__
-        self.released: deque = deque()  # handles that nobody holds any more
+        self._next_id = self._ids.__next__
+        self._released: deque = deque()  # handles without a Python object
+        self._reported: set = set()  # messages of errors raised since the last synchronize
         self._recorded: list = []  # weak references to nodes that may still be deferred
         self._lock = threading.RLock()
         self._closed = threading.Event()
@@ -115,11 +127,6 @@ class Session:
         self._arrays = array_service_pb2_grpc.ArrayServiceStub(channels.control)
         self._sessions = session_service_pb2_grpc.SessionServiceStub(channels.control)
         self._helpers = Helpers()
-        try:
-            grpc.channel_ready_future(channels.control).result(_CONNECT_SECONDS)
-        except grpc.FutureTimeoutError:
-            channels.close()
-            raise _errors.Unavailable(f"Nothing answers at {address}") from None
         request = session_service_pb2.CreateSessionRequest()
         request.ttl.seconds = _TTL_SECONDS
         try:
@@ -151,6 +158,14 @@ class Session:
         return self._closed.is_set()
 
     @property
+    def tenant(self) -> str:
+        """The tenant's name, such as `tenants/default`: the daemon is asked once."""
+        if not self._tenant_name:
+            stub = tenant_service_pb2_grpc.TenantServiceStub(self._channels.control)
+            self._tenant_name = self._call(stub.GetUsage, tenant_service_pb2.GetUsageRequest()).usage.tenant
+        return self._tenant_name
+
+    @property
     def transport(self) -> str:
         """What commands travel by: `local`, the daemon's own connection for clients of its host, or `grpc`."""
         self._check_open()
@@ -177,31 +192,31 @@ class Session:
 
     # --- recording and reading ---
 
-    def recorded(self, node: Node) -> None:
+    def _record(self, node: Node) -> None:
         recorded = self._recorded
         recorded.append(weakref.ref(node))
         if node.weight > MAX_WEIGHT:
-            self.flush([one for one in node.inputs if type(one) is Node and one.deferred])
+            self._flush([one for one in node.inputs if type(one) is Node and one.deferred])
             node.weight = 1
         if len(recorded) > _SWEEP_AFTER:
             self._recorded = [one for one in recorded if (alive := one()) is not None and alive.deferred]
             if len(self._recorded) > _SWEEP_AFTER // 2:
-                self.settle()
+                self._settle()
 
-    def send_early(self, node: Node) -> None:
+    def _send_early(self, node: Node) -> None:
         """Sends what computes a node that nobody reads yet. Raises nothing: a node that cannot be sent stays as it is, and who reads it is told why."""
-        if self.is_trace:
+        if self._is_trace:
             return
         try:
-            self.flush((node,))
+            self._flush((node,))
         except Exception:
             pass  # also what builders raise
 
-    def flush(self, nodes, then=None) -> None:
+    def _flush(self, nodes, then=None) -> None:
         """Sends what computes these nodes; `then(flush)` may add commands."""
         with self._lock:
             self._check_open()
-            flush = self.flush_type(self)
+            flush = self._flush_type(self)
             flush_ok = False
             try:
                 for node in nodes:
@@ -216,45 +231,51 @@ class Session:
                     if flush.commands:
                         self._stream.send(flush.request, flush.notes)
 
-    def settle(self, then=None) -> None:
+    def _settle(self, then=None) -> None:
         """Sends everything recorded that somebody still holds, as a write to what it reads must come after it; `then` as in flush."""
         with self._lock:
             recorded, self._recorded = self._recorded, []
             nodes = [node for one in recorded if (node := one()) is not None and node.deferred and node.held]
             if nodes or then is not None:
-                self.flush(nodes, then)
+                self._flush(nodes, then)
 
-    def foreign(self, node: Node) -> int:
+    def _foreign(self, node: Node) -> int:
         """The handle of another session's node: there is none."""
-        if node.session.is_trace:
+        if node.session._is_trace:
             raise _errors.TracingError("an array of a function that is traced (by jit or vmap) cannot be used outside it",
                                        origin=_origin.describe(node.origin))
         raise ValueError("arrays of different sessions cannot meet; download one and upload it again")
 
     def synchronize(self) -> None:
-        """Sends everything recorded and waits until it has been computed. Errors are told by the arrays; those of launches that never ran are raised here, where
-        no read of an array has told them."""
+        """Sends everything recorded and waits until it has been computed. Errors are told by the arrays; those of launches that never ran, and faults of kernels,
+        are raised here, where no read of an array has told them."""
         answer = Answer()
 
         def add(flush):
-            command = flush.session.next_id()
+            command = flush.session._next_id()
             flush.commands.add(id=command).synchronize.SetInParent()
             flush.notes[command] = Note(answer)
 
-        self.settle(add)
-        self._wait(answer)
+        self._settle(add)
+        result = self._wait(answer)
+        reported, self._reported = self._reported, set()
         self._tell(self._stream.take_failure())
+        # A kernel that writes no array leaves its fault in none.
+        if result.HasField("status") and result.status.code and result.status.message not in reported:
+            error = _errors.from_status(result.status)
+            if error.reason == "KERNEL_FAULT":
+                raise error
 
-    def fetch_future(self, node: Node) -> Future:
+    def _fetch_future(self, node: Node) -> Future:
         """Sends what computes `node` and asks for its bytes; resolves to a CommandResult."""
         return self._stream.future_of(self._fetch(node))
 
     def _fetch(self, node: Node) -> Answer:
         answer = Answer()
-        self.flush((node,), lambda flush: flush.fetch(node.handle, answer))
+        self._flush((node,), lambda flush: flush.fetch(node.handle, answer))
         return answer
 
-    def read(self, node: Node, progress=None) -> np.ndarray:
+    def _read(self, node: Node, progress=None) -> np.ndarray:
         """The elements, read-only when they stay cached. Raises what went wrong while they were computed."""
         host = node.cached()
         if host is not None:
@@ -262,15 +283,15 @@ class Session:
         if node.nbytes > FETCH_INLINE_BYTES:
             return self._read_bulk(node, progress)
         answer = Answer()
-        self.flush((), lambda flush: flush.read(node, answer))
-        return self.accept(node, self._wait(answer), answer.origin)
+        self._flush((), lambda flush: flush.read(node, answer))
+        return self._accept(node, self._wait(answer), answer.origin)
 
-    def read_own(self, node: Node, progress=None) -> np.ndarray:
+    def _read_own(self, node: Node, progress=None) -> np.ndarray:
         """The elements, in memory that is the caller's alone."""
-        values = self.read(node, progress)
+        values = self._read(node, progress)
         return values if node.nbytes > FETCH_INLINE_BYTES and values is not node.host else np.array(values)
 
-    def accept(self, node: Node, result, origin=None) -> np.ndarray:
+    def _accept(self, node: Node, result, origin=None) -> np.ndarray:
         """The elements out of the answer to a fetch, or to the command that computed them. `origin`: Answer's."""
         failure = self._stream.take_failure(node.handle)
         if result.HasField("status") and result.status.code:
@@ -287,14 +308,14 @@ class Session:
                 node.returned(values)
         return values
 
-    def hand_over(self, node: Node) -> np.ndarray:
+    def _hand_over(self, node: Node) -> np.ndarray:
         """The elements kept on the host, which from now on are the caller's alone: writing them changes no array of the service."""
         if node.nbytes > _CACHE_BYTES:
             raise BufferError("the elements are on a device: reading so many is always a copy")
-        values = self.read(node)
+        values = self._read(node)
         if not values.flags.owndata or node.buffer is not None and node.buffer.num_nodes > 1:
             return np.array(values)  # the host's elements of a view are part of another array's
-        self.flush((node,))  # the service must have them
+        self._flush((node,))  # the service must have them
         node.host = None
         values.setflags(write=True)
         return values
@@ -310,16 +331,16 @@ class Session:
                 error.origin = self._origin_of(node)
             raise
 
-    def run_and_wait(self, nodes, make) -> None:
+    def _run_and_wait(self, nodes, make) -> None:
         """Sends what computes these nodes, then the operation `make(flush)`, and waits until that has been done."""
         answer = Answer()
 
         def add(flush):
             command = flush.commands.add(operation=make(flush), wait=True)
-            command.id = flush.session.next_id()
+            command.id = flush.session._next_id()
             flush.notes[command.id] = Note(answer, _origin.caller(), command.operation)
 
-        self.flush(nodes, add)
+        self._flush(nodes, add)
         result = self._wait(answer)
         if result.HasField("status") and result.status.code:
             raise _errors.from_status(result.status)
@@ -329,7 +350,7 @@ class Session:
         answer = Answer()
 
         def add(flush):
-            command = flush.session.next_id()
+            command = flush.session._next_id()
             flush.commands.add(id=command).release.SetInParent()
             flush.notes[command] = Note(answer)
 
@@ -337,27 +358,29 @@ class Session:
             self._check_open()
             if node.session is self and node.handle and self._stream.all_answered():
                 return
-            self.flush((node,), add)
+            self._flush((node,), add)
         self._wait(answer)
 
     def _wait(self, answer: Answer):
         if not self._stream.wait(answer, self.timeout):
-            raise self.late()
+            raise self._late()
         if answer.error is not None:
             # Each raise has a traceback of its own.
             raise answer.error.with_traceback(None)
         return answer.result
 
-    def late(self) -> _errors.DeadlineExceeded:
+    def _late(self) -> _errors.DeadlineExceeded:
         return _errors.DeadlineExceeded(f"The result was not there within {self.timeout:g} s")
 
     def _error(self, status, node: Node, origin=None) -> _errors.StrideError:
         error = _errors.from_status(status)
+        self._reported.add(status.message)
         error.origin = _origin.describe(origin) if origin is not None else self._origin_of(node)
         return error
 
     def _tell(self, failure) -> None:
         if failure is not None:
+            self._reported.add(failure.status.message)
             error = _errors.from_status(failure.status)
             # As in the errors that arrays carry, fields are the operation's.
             prefix = "operation."
@@ -376,7 +399,7 @@ class Session:
 
     # --- bytes in ---
 
-    def upload(self, values: np.ndarray, device: Optional[str] = None, progress=None, sharding=None) -> Node:
+    def _upload(self, values: np.ndarray, device: Optional[str] = None, progress=None, sharding=None) -> Node:
         """A node with these elements, which are copied: kept here when few, else sent now."""
         self._check_open()
         dtype = _dtypes.dtype_of(values.dtype)
@@ -388,9 +411,9 @@ class Session:
             node.keep(host)
             return node
         values = np.ascontiguousarray(values, dtype).reshape(values.shape)
-        if self.released:
-            self.flush(())  # a program that only uploads sends nothing else, and this array may have the memory of the last
-        handle = self.next_id()
+        if self._released:
+            self._flush(())  # a program that only uploads sends nothing else, and this array may have the memory of the last
+        handle = self._next_id()
         _transfer.put(self._channels, self._shared, self._helpers, self.name, str(handle), spec_of(node), values, device=device,
                       progress=progress, timeout=self.timeout, sharding=None if sharding is None else sharding.to_proto())
         node.handle = handle
@@ -403,7 +426,7 @@ class Session:
         self._check_open()
         return self._shared.empty(shape, np.dtype(dtype))
 
-    def describe(self, node: Node) -> array_pb2.Array:
+    def _describe(self, node: Node) -> array_pb2.Array:
         """What the daemon knows of a value that is, or is to be, on its devices."""
         self._await_acceptance(node)
         request = array_service_pb2.GetArrayRequest(name=f"{self.name}/arrays/{node.handle}")

@@ -76,6 +76,11 @@ def _handles(message) -> Iterator[int]:
                 yield from _handles(part)
 
 
+def has_arrays(operation: operation_pb2.Operation) -> bool:
+    """Whether one of its arrays can carry an error."""
+    return any(_handles(operation))
+
+
 class CommandStream:
     """Owns one Execute call, opened by the first `send` and again after it broke: over a local connection where there is one, else by gRPC.
 
@@ -96,7 +101,8 @@ class CommandStream:
         self._refused: Dict[int, object] = {}  # by handle, the origin of the error that it carries
         # Launches that have been done before: code, variables, types of arguments. What is wrong with one more of them the daemon sees at once.
         self.launched: set = set()
-        self._failures: Dict[int, LaunchFailure] = {}  # by handle, of launches that nothing has told yet
+        # By handle, of launches that nothing has told yet; of one that had no array by its command's negative number.
+        self._failures: Dict[int, LaunchFailure] = {}
         self._closed = False
         self._watched: Set[Answer] = set()  # outstanding, with futures
         self._told: Deque[Answer] = deque()  # with futures that are to be resolved
@@ -302,7 +308,8 @@ class CommandStream:
                 self._remember(note)
                 if note.operation.HasField("kernel_launch"):
                     failure = LaunchFailure(result.status, note.origin)
-                    self._failures.update((handle, failure) for handle in _handles(note.operation) if handle)
+                    handles = [handle for handle in _handles(note.operation) if handle]
+                    self._failures.update((handle, failure) for handle in handles or [-result.id])
             elif note.launch is not None:
                 self.launched.add(note.launch)
             del waiting[result.id]
@@ -348,12 +355,12 @@ class CommandStream:
         return next((self._refused[handle] for handle in operands if handle in self._refused), note.origin)
 
     def take_failure(self, handle: Optional[int] = None) -> Optional["LaunchFailure"]:
-        """Of a launch of a kernel that was given this array, or any, and failed: told once. One that never ran left its arrays as they were, so that they
-        carry no error."""
+        """Of a launch of a kernel that was given this array, or none, or any at all, and failed: told once. One that never ran left its arrays as they were, so
+        that they carry no error."""
         if not self._failures:
             return None
         with self._lock:
-            failure = next(iter(self._failures.values()), None) if handle is None else self._failures.get(handle)
+            failure = next((one for key, one in self._failures.items() if handle is None or key < 0 or key == handle), None)
             if failure is not None:
                 self._failures = {one: other for one, other in self._failures.items() if other is not failure}
             return failure

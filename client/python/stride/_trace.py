@@ -35,15 +35,15 @@ class _TraceFlush(Flush):
 class Trace(_session.Session):
     """Stands in for a session while a function is traced. Its values cannot be read."""
 
-    is_trace = True
-    flush_type = _TraceFlush
+    _is_trace = True
+    _flush_type = _TraceFlush
 
     def __init__(self, outer: _session.Session):  # not the base's, which connects
         self.outer = outer
-        self.depth = outer.depth + 1
+        self._depth = outer._depth + 1
         self.address, self.timeout, self.device = outer.address, outer.timeout, outer.device
-        self.next_id = itertools.count(1).__next__
-        self.released: deque = deque()
+        self._next_id = itertools.count(1).__next__
+        self._released: deque = deque()
         self._recorded: list = []
         self.launched: set = set()
         self._lock = threading.RLock()
@@ -61,18 +61,18 @@ class Trace(_session.Session):
 
     def input(self, shape: tuple, dtype: np.dtype) -> Node:
         node = Node(self, shape, dtype, None, (), _origin.caller())
-        node.handle = self.next_id()
+        node.handle = self._next_id()
         self.specs[node.handle] = (shape, dtype)
         self.inputs.append(node)
         return node
 
-    def foreign(self, node: Node) -> int:
+    def _foreign(self, node: Node) -> int:
         """The handle of an array from outside, which is the same at every replay."""
-        if node.session.is_trace and node.session.closed:
+        if node.session._is_trace and node.session.closed:
             raise _errors.TracingError("an array of a function that was traced before is used outside that function", origin=_origin.describe(node.origin))
         known = self.captured.get(id(node))
         if known is None:
-            known = self.captured[id(node)] = node, self.next_id()
+            known = self.captured[id(node)] = node, self._next_id()
             self.specs[known[1]] = (node.shape, node.dtype)
         return known[1]
 
@@ -81,23 +81,27 @@ class Trace(_session.Session):
             raise _errors.TracingError("a traced function cannot write into its arguments, nor pass them to a RawKernel, which may; copy them first",
                                        origin=_origin.describe(_origin.caller()))
 
-    def upload(self, values: np.ndarray, device: Optional[str] = None, progress=None, sharding=None) -> Node:
+    def _upload(self, values: np.ndarray, device: Optional[str] = None, progress=None, sharding=None) -> Node:
         if values.nbytes <= _session.INLINE_BYTES and not device and not self.device and sharding is None:
-            return super().upload(values)
-        return self.outer.upload(values, device, progress, sharding)
+            return super()._upload(values)
+        return self.outer._upload(values, device, progress, sharding)
 
     def _unknown(self, *_, **__):
         raise _errors.TracingError("the elements of an array are not known while its function is traced (by jit or vmap): they cannot be read, nor decide "
                                    "what is computed or how large it is", origin=_origin.describe(_origin.caller()))
 
-    fetch_future = synchronize = _unknown
+    _fetch_future = synchronize = _unknown
 
-    def read(self, node: Node, progress=None) -> np.ndarray:
+    def _read(self, node: Node, progress=None) -> np.ndarray:
         host = node.cached()
         return host if host is not None else self._unknown()
 
     def devices(self):
         return self.outer.devices()
+
+    @property
+    def tenant(self) -> str:
+        return self.outer.tenant
 
     def close(self) -> None:
         self._closed.set()
@@ -189,7 +193,7 @@ class Template:
     def replay(self, session, nodes: List[Node]) -> List[Array]:
         """The outputs for these inputs, deferred."""
         inputs = (*nodes, *(node for node, _ in self.captured))
-        program = None if session.is_trace else self._register(session)
+        program = None if session._is_trace else self._register(session)
         if program is not None:
             name, constants = program[0], program[3]
 
@@ -203,7 +207,7 @@ class Template:
         def build(flush, operands, handles, origin):
             names = {name: operand.handle for name, operand in zip((*self.inputs, *(handle for _, handle in self.captured)), operands)}
             names.update(zip((one.handle for one in self.outputs), handles))
-            next_id = flush.session.next_id
+            next_id = flush.session._next_id
             for operation, paths, origin in self.commands:
                 if operation is None:
                     flush.commands.add(id=next_id()).release.handles.extend(names[one] for one in paths if one in names)
@@ -216,7 +220,7 @@ class Template:
                         name = names[handle] = next_id()
                     at(command.operation, path).handle = name
                 flush.notes[command.id] = Note(None, origin, command.operation)
-            if flush.session.is_trace:
+            if flush.session._is_trace:
                 flush.session.specs.update((name, self.specs[handle]) for handle, name in names.items() if handle in self.specs)
 
         return [wrap(node) for node in record_several(session, [(one.shape, one.dtype) for one in self.outputs], build, inputs)]
@@ -270,7 +274,7 @@ def unflatten(structure, leaves):
 def session_of(arrays) -> _session.Session:
     """The innermost that one of them belongs to."""
     sessions = [one.session for one in arrays if isinstance(one, Array)]
-    return max(sessions, key=lambda one: one.depth) if sessions else _session.current_session()
+    return max(sessions, key=lambda one: one._depth) if sessions else _session.current_session()
 
 
 def trace(function: Callable, structure, specs, outer) -> Tuple[Template, object]:
@@ -293,7 +297,7 @@ def trace(function: Callable, structure, specs, outer) -> Tuple[Template, object
         del result, arrays, arguments, kwargs, leaves
         for node in nodes:
             node.held = True
-        tracer.flush(nodes)
+        tracer._flush(nodes)
         _fill_specs(tracer)
         outputs = [Spec(node.handle, node.shape, node.dtype) for node in nodes]
         template = Template(tracer.commands, [node.handle for node in tracer.inputs], list(tracer.captured.values()), outputs, tracer.specs)
@@ -409,6 +413,6 @@ def jit(function: Callable) -> Callable:
 
 def _root(session) -> tuple:
     """What tells sessions apart, for as long as there are any."""
-    while session.is_trace:
+    while session._is_trace:
         session = session.outer
     return session.address, session.name

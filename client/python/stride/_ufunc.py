@@ -162,7 +162,7 @@ def _write_masked(name: str, operands, data_type, casting: str, mask: Node, out:
     target, session = out._node, out._node.session
     if _inference.broadcast(_shape_of((*operands, mask)), target.shape) != target.shape:
         raise _errors.ShapeMismatch(f"{name}: out= has the shape {target.shape}, the result {_shape_of((*operands, mask))}")
-    session.settle()
+    session._settle()
 
     def add(flush):
         message = _message(name, [flush.operand(one) for one in (*operands, mask)], data_type, casting, True)
@@ -170,7 +170,7 @@ def _write_masked(name: str, operands, data_type, casting: str, mask: Node, out:
         operation.outputs.add(handle=flush.materialise(target), existing=True)
         flush.add(operation, target.origin)
 
-    session.flush((), add)
+    session._flush((), add)
     target.written()
 
 
@@ -320,7 +320,7 @@ def apply_at(name: str, a: Array, indices, value) -> None:
         target = _manipulation.reshape(a if a._node.strides is None else _manipulation.copy(a), (a.size,))
     node, session = target._node, a._node.session
     nodes = [node_of(one, session) for one in keys]
-    session.settle()
+    session._settle()
 
     def add(flush):
         message = pb.ApplyAt(function=name, indices=[flush.operand(one) for one in nodes])
@@ -330,7 +330,7 @@ def apply_at(name: str, a: Array, indices, value) -> None:
         operation.outputs.add(handle=flush.materialise(node), existing=True)
         flush.add(operation, node.origin)
 
-    session.flush((), add)
+    session._flush((), add)
     node.written()
     if target is not a and a._node.strides is not None:
         _indexing.write(a, _manipulation.reshape(target, a.shape))

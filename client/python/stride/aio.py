@@ -44,13 +44,13 @@ async def fetch(array: Array) -> np.ndarray:
         return np.array(host)
     session = node.session
     if node.nbytes > _session.FETCH_INLINE_BYTES:
-        return await asyncio.get_running_loop().run_in_executor(None, session.read, node)
-    future = asyncio.wrap_future(session.fetch_future(node))
+        return await asyncio.get_running_loop().run_in_executor(None, session._read, node)
+    future = asyncio.wrap_future(session._fetch_future(node))
     try:
         result = await asyncio.wait_for(future, session.timeout)
     except asyncio.TimeoutError:
-        raise session.late() from None
-    return np.array(session.accept(node, result))
+        raise session._late() from None
+    return np.array(session._accept(node, result))
 
 
 async def wait(job: "_named.Job", timeout: Optional[float] = None) -> "_named.Job":

@@ -134,7 +134,7 @@ def _complex(dtype: np.dtype) -> np.dtype:
 def _real_if_all_are(x: Array, values: Array) -> bool:
     """Whether eigenvalues of `x` are to be given as real numbers, as NumPy does where all of them are: a look at them, one round trip. A function that
     is traced cannot look at values and keeps complex numbers."""
-    if x.dtype.kind == "c" or x._node.session.is_trace or values.session.is_trace:
+    if x.dtype.kind == "c" or x._node.session._is_trace or values.session._is_trace:
         return False
     return not bool(_reductions.any(_elementwise.imag(values) != 0))
 

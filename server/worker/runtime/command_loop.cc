@@ -4,10 +4,12 @@
 
 #include <cstdio>
 #include <memory>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/base/spin.h"
+#include "server/base/system_error.h"
 #include "server/wire/status.h"
 
 namespace stride::worker {
@@ -98,7 +100,11 @@ absl::Status CommandLoop::Start(const wire::Start& start, std::vector<UniqueFd> 
   environment.staging_bytes = staging_.size();
   environment.status_page = reinterpret_cast<wire::StatusPage*>(status_page_.data());
   environment.completions = &events_;
-  return device_->Start(environment);
+  try {
+    return device_->Start(environment);
+  } catch (const std::system_error& error) {  // a thread of its own that the machine does not give
+    return ThreadError(error.code().value());
+  }
 }
 
 absl::Status CommandLoop::MapShared(const wire::Start& start, std::vector<UniqueFd> descriptors) {

@@ -10,6 +10,7 @@
 #include <new>
 #include <thread>
 
+#include "server/base/system_error.h"
 #include "server/wire/exit_code.h"
 
 namespace stride::worker {
@@ -52,12 +53,14 @@ void AllowProcessorTime(absl::Duration time) {
 }
 
 void ExitWhenPeerGoes(int socket) {
-  std::thread([socket] {
+  absl::StatusOr<std::thread> watcher = StartThread([socket] {
     for (;;) {
       pollfd entry{socket, 0, 0};  // POLLHUP is always told
       if (poll(&entry, 1, -1) > 0) _exit(0);
     }
-  }).detach();
+  });
+  if (!watcher.ok()) _exit(wire::kNoThreadExit);
+  watcher->detach();
 }
 
 }  // namespace stride::worker

@@ -1,6 +1,7 @@
-// Compares our reader of PutArrayRequest with protobuf's own. The first byte of the input chooses
-// how the rest is cut into slices. With Clang: clang++ -fsanitize=fuzzer,address and the libraries
-// of target stride_transfer; the corpus beside this file also runs in put_decoder_test.
+// Compares our reader of PutArrayRequest with the judgement of all requests and protobuf's own. The
+// first byte of the input chooses how the rest is cut into slices. With Clang: clang++
+// -fsanitize=fuzzer,address and the libraries of target stride_transfer; the corpus beside this
+// file also runs in put_decoder_test.
 
 #include <cstdint>
 #include <cstdio>
@@ -9,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "server/base/request_check.h"
 #include "server/transfer/put_decoder.h"
 
 namespace {
@@ -38,7 +40,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   std::string_view input(reinterpret_cast<const char*>(bytes) + 1, size - 1);
   auto ours = stride::transfer::DecodePutMessage(Cut(input, bytes[0]));
   stride::v1::PutArrayRequest theirs;
-  bool accepted = theirs.ParseFromString(std::string(input));
+  const auto& shape = stride::ShapeOf<stride::v1::PutArrayRequest>();
+  const bool accepted =
+      stride::CheckRequest(absl::MakeConstSpan(&input, 1), shape, {1 << 30, 1 << 30}).ok() &&
+      theirs.ParseFromString(std::string(input));
   if (input.size() <= stride::transfer::PutDecoder::kMaxHeaderBytes) {
     Require(ours.ok() == accepted, "one accepts what the other refuses");
   }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "stride/client.h"
+#include "tests/support/await.h"
 #include "tests/support/daemon/device_kind.h"
 
 namespace stride::testing {
@@ -78,16 +79,5 @@ class Daemon {
   std::string log_;         // guarded by mutex_
   bool log_ended_ = false;  // guarded by mutex_
 };
-
-// Looks until it holds, for a state that nothing announces.
-template <typename Predicate>
-bool Eventually(Predicate holds, std::chrono::milliseconds time = std::chrono::seconds(20)) {
-  const auto deadline = std::chrono::steady_clock::now() + time;
-  while (!holds()) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
-  return true;
-}
 
 }  // namespace stride::testing

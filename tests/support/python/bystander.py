@@ -5,6 +5,7 @@ In a process of its own, so that what the attacker's does is not counted as the 
 """
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -18,9 +19,10 @@ TIMEOUT_SECONDS = 20
 class Bystander:
     """The process, from the test's side."""
 
-    def __init__(self, address, stubs):
+    def __init__(self, address, stubs, token=""):
         self._process = subprocess.Popen([sys.executable, str(pathlib.Path(__file__)), address, str(stubs)],
-                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                         env={**os.environ, "STRIDE_BYSTANDER_TOKEN": token})
         assert self._process.stdout.readline() == "ready\n", "the bystander cannot call"
 
     def begin(self):
@@ -51,6 +53,8 @@ class _Caller:
         import grpc
         import stubs
         self._error = grpc.RpcError
+        token = os.environ.get("STRIDE_BYSTANDER_TOKEN")
+        self._metadata = [("authorization", f"Bearer {token}")] if token else [("stride-tenant", "calm")]
         compute = stubs.module("compute_service_pb2")
         operation = stubs.module("operation_pb2")
         array = stubs.module("array_pb2")
@@ -67,7 +71,7 @@ class _Caller:
     def call(self):
         """What went wrong, or nothing."""
         try:
-            response = self._run(self._request, timeout=TIMEOUT_SECONDS, metadata=[("stride-tenant", "calm")])
+            response = self._run(self._request, timeout=TIMEOUT_SECONDS, metadata=self._metadata)
         except self._error as error:
             return f"{error.code()}: {error.details()}"
         return None if response.results[0].inline_array.data == self._expected else "a wrong result"

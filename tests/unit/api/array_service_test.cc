@@ -7,6 +7,8 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/base/steady_time.h"
+#include "tests/support/await.h"
 #include "tests/support/test_server.h"
 
 namespace stride::api {
@@ -163,10 +165,10 @@ TEST_F(ArrayServiceTest, AnAbandonedUploadIsDroppedUnfinished) {
   auto writer = stub_->PutArray(&context, &response);
   ASSERT_TRUE(writer->Write(Header("9", 4)));
   ASSERT_TRUE(writer->Write(Data("ab")));
-  while (server_.engine().num_open_uploads() == 0) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(server_.engine().num_open_uploads() != 0);
   context.TryCancel();
   EXPECT_EQ(writer->Finish().error_code(), grpc::StatusCode::CANCELLED);
-  while (server_.engine().num_open_uploads() != 0) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(server_.engine().num_open_uploads() == 0);
   EXPECT_EQ(server_.engine().BytesOf("sessions/s/arrays/9"), "");
 }
 
@@ -175,8 +177,9 @@ TEST_F(ArrayServiceTest, FetchOfAPendingArrayWaitsAndSeesTheDeadline) {
   v1::Operation operation;
   operation.mutable_copy()->mutable_input()->mutable_inline_array()->set_data("late");
   operation.add_outputs()->set_handle(5);
-  ASSERT_TRUE(
-      server_.engine().Submit({"default"}, "sessions/s", operation, absl::InfiniteFuture()).ok());
+  ASSERT_TRUE(server_.engine()
+                  .Submit({"default"}, "sessions/s", operation, SteadyTime::InfiniteFuture())
+                  .ok());
   v1::FetchArrayRequest request;
   request.set_name("sessions/s/arrays/5");
   {
@@ -206,7 +209,7 @@ TEST(BulkLimitTest, TooManyStreamsAreToldWhenToComeBack) {
   v1::PutArrayResponse first_response;
   auto first = stub->PutArray(&first_context, &first_response);
   ASSERT_TRUE(first->Write(Header("1", 1)));
-  while (server.engine().num_open_uploads() == 0) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(server.engine().num_open_uploads() != 0);
   grpc::ClientContext context;
   v1::FetchArrayRequest request;
   request.set_name("sessions/s/arrays/1");

@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 #include "server/base/error.h"
 #include "stride/v1/compute_service.grpc.pb.h"
+#include "tests/support/await.h"
 #include "tests/support/test_server.h"
 
 namespace stride::api {
@@ -140,7 +141,7 @@ TEST_F(ExecuteTest, AWaitHoldsBackAnswersButNotAcceptance) {
   auto first = Read(*stream, 1);
   EXPECT_EQ(first[0].id(), 1u);
   EXPECT_EQ(first[0].results(0).array().state(), v1::Array::STATE_PENDING);
-  while (server_.engine().num_submitted() < 4) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(server_.engine().num_submitted() >= 4);
   server_.engine().LetGo();
   auto rest = Read(*stream, 3);
   EXPECT_EQ(rest[0].id(), 2u);
@@ -166,7 +167,7 @@ TEST_F(ExecuteTest, AnInlineResultComesWithTheAnswerWhenTheWorkIsDone) {
     ASSERT_TRUE(stream->Write(commands.request()));
     auto first = Read(*stream, 1);
     EXPECT_EQ(first[0].id(), 1u);
-    while (server_.engine().num_submitted() < before + 3) absl::SleepFor(absl::Milliseconds(1));
+    AWAIT(server_.engine().num_submitted() >= before + 3);
     server_.engine().LetGo();
     auto rest = Read(*stream, 4);
     EXPECT_EQ(rest[0].id(), 2u);
@@ -266,7 +267,7 @@ TEST_F(ExecuteTest, AFetchIsBoundWhenItIsTaken) {
   auto stream = stub_->Execute(&context);
   ASSERT_TRUE(stream->Write(commands.request()));
   Read(*stream, 1);
-  while (server_.engine().num_submitted() < 2) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(server_.engine().num_submitted() >= 2);
   EXPECT_EQ(server_.engine().BytesOf("sessions/s/arrays/1"), "again");
   server_.engine().LetGo();
   auto rest = Read(*stream, 3);
@@ -291,7 +292,7 @@ TEST_F(ExecuteTest, UnansweredCommandsAreBounded) {
     stream->WritesDone();
   });
   const int bound = static_cast<int>(ExecuteStream::kMaxOutstanding);
-  while (server_.engine().num_submitted() < bound) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(server_.engine().num_submitted() >= bound);
   absl::SleepFor(absl::Milliseconds(100));
   EXPECT_LE(server_.engine().num_submitted(), bound + 1);
   server_.engine().LetGo();
@@ -308,7 +309,7 @@ TEST_F(ExecuteTest, ABrokenStreamCancelsNothing) {
     Commands commands;
     commands.Store(1, "a").Store(2, "b", true).Fetch(1);
     ASSERT_TRUE(stream->Write(commands.request()));
-    while (server_.engine().num_submitted() < 2) absl::SleepFor(absl::Milliseconds(1));
+    AWAIT(server_.engine().num_submitted() >= 2);
     context.TryCancel();
     EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::CANCELLED);
   }

@@ -143,6 +143,41 @@ TEST_F(FrameSocketTest, WhatWasNotReadStaysWhenItShrinks) {
   EXPECT_EQ(Next(), "last");
 }
 
+TEST_F(FrameSocketTest, TheRestOfAFrameIsNotWaitedForForEver) {
+  for (const size_t part : {size_t{3}, size_t{20}}) {
+    int ends[2];
+    ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    FrameSocket socket(UniqueFd(ends[0]), absl::Milliseconds(20), absl::Milliseconds(50));
+    LocalClient client{UniqueFd(ends[1])};
+    client.SendBytes(LocalClient::FrameOf(1, "two parts").substr(0, part));
+    EXPECT_TRUE(absl::IsOutOfRange(socket.Read().status()));
+  }
+}
+
+TEST_F(FrameSocketTest, AFrameWithoutRoomIsDroppedAndTheNextIsRead) {
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  ByteBudget budget(1 << 20);
+  FrameSocket socket(UniqueFd(ends[0]), absl::Minutes(1), absl::Minutes(1),
+                     ByteBudget::Charge(&budget, {"a"}));
+  LocalClient client{UniqueFd(ends[1])};
+  std::thread sender([&] {
+    for (const size_t size : {size_t{5} << 20, size_t{400} << 10, size_t{5} << 20, size_t{3}})
+      client.SendBytes(LocalClient::FrameOf(1, std::string(size, 'm')));
+  });
+  EXPECT_TRUE(absl::IsResourceExhausted(socket.Read().status()));
+  EXPECT_EQ(socket.last_kind(), v1::LOCAL_FRAME_RUN);
+  EXPECT_EQ(socket.Read()->message.size(), 400 << 10);
+  EXPECT_GE(budget.used(), 400 << 10);
+  v1::LocalFrame kind = v1::LOCAL_FRAME_UNSPECIFIED;
+  EXPECT_TRUE(socket.Drop(&kind));
+  EXPECT_EQ(kind, v1::LOCAL_FRAME_RUN);
+  EXPECT_EQ(socket.Read()->message, "mmm");
+  socket.Shrink();
+  EXPECT_EQ(budget.used(), 0);
+  sender.join();
+}
+
 TEST_F(FrameSocketTest, AFirstFrameIsNotWaitedForForEver) {
   int ends[2];
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);

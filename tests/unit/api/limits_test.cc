@@ -5,12 +5,16 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 #include <map>
 #include <string>
 
+#include "absl/time/clock.h"
 #include "gtest/gtest.h"
+#include "server/base/surroundings.h"
 #include "server/base/unique_fd.h"
+#include "stride/v1/compute_service.grpc.pb.h"
 #include "stride/v1/device_service.grpc.pb.h"
 #include "tests/support/test_server.h"
 
@@ -19,7 +23,15 @@ namespace {
 
 using stride::testing::TestServer;
 
-enum FrameType : uint8_t { kSettings = 4, kPing = 6, kGoaway = 7 };
+enum FrameType : uint8_t {
+  kData = 0,
+  kHeaders = 1,
+  kSettings = 4,
+  kPing = 6,
+  kGoaway = 7,
+  kWindowUpdate = 8
+};
+constexpr uint8_t kEndHeaders = 4;
 constexpr uint16_t kInitialWindowSize = 4;
 constexpr uint16_t kMaxHeaderListSize = 6;
 constexpr uint32_t kEnhanceYourCalm = 0xb;
@@ -28,6 +40,7 @@ struct Frame {
   uint8_t type = 0;
   uint8_t flags = 0;
   std::string payload;
+  uint32_t stream = 0;
 };
 
 uint32_t Number(const std::string& bytes, size_t at) {
@@ -54,8 +67,11 @@ class RawConnection {
 
   void Send(const Frame& frame) {
     std::string bytes(9, '\0');
+    bytes[1] = static_cast<char>(frame.payload.size() >> 8);
     bytes[2] = static_cast<char>(frame.payload.size());
     bytes[3] = static_cast<char>(frame.type);
+    bytes[4] = static_cast<char>(frame.flags);
+    bytes[8] = static_cast<char>(frame.stream);
     Write(bytes + frame.payload);
   }
   // False at the end of the connection.
@@ -66,6 +82,14 @@ class RawConnection {
     frame->type = static_cast<uint8_t>(header[3]);
     frame->flags = static_cast<uint8_t>(header[4]);
     return Read(size, &frame->payload);
+  }
+  // Whether the server has hung up; drops what has come.
+  bool ended() {
+    char bytes[4096];
+    ssize_t count;
+    while ((count = recv(fd_.get(), bytes, sizeof bytes, MSG_DONTWAIT)) > 0) {
+    }
+    return count == 0 || errno != EAGAIN;
   }
   std::map<uint16_t, uint32_t> Settings() {
     Frame frame;
@@ -151,6 +175,57 @@ TEST(LimitsTest, APingNowAndThenIsAnswered) {
   EXPECT_EQ(frame.type, kPing);
   EXPECT_EQ(frame.flags, 1) << "an acknowledgement";
   EXPECT_EQ(frame.payload, "12345678");
+}
+
+// A literal header that goes into no table.
+std::string Literal(const std::string& name, const std::string& value) {
+  std::string bytes(1, '\0');
+  for (const std::string* text : {&name, &value}) bytes += static_cast<char>(text->size()) + *text;
+  return bytes;
+}
+
+std::string RequestHeaders(const std::string& path) {
+  return Literal(":method", "POST") + Literal(":scheme", "http") + Literal(":path", path) +
+         Literal(":authority", "localhost") + Literal("te", "trailers") +
+         Literal("content-type", "application/grpc");
+}
+
+// Says something harmless until the connection ends.
+bool EndsSoon(RawConnection& connection) {
+  const SteadyTime end = Now() + absl::Seconds(100);
+  while (Now() < end) {
+    if (connection.ended()) return true;
+    connection.Send({.type = kWindowUpdate, .payload = std::string("\0\0\0\1", 4)});
+    absl::SleepFor(absl::Milliseconds(20));
+  }
+  return false;
+}
+
+TEST(LimitsTest, AMessageThatIsNotCompleteInItsTimeEndsItsConnection) {
+  FrontOptions options;
+  options.message_time = absl::Milliseconds(1);
+  TestServer server(options);
+  const std::string headers = RequestHeaders("/stride.v1.DeviceService/ListDevices");
+  for (const bool begun : {false, true}) {
+    RawConnection connection(server);
+    connection.Send({.type = kHeaders, .flags = kEndHeaders, .payload = headers, .stream = 1});
+    if (begun) {
+      connection.Send({.type = kData, .payload = std::string("\0\0\0\0\x64half", 9), .stream = 1});
+    }
+    EXPECT_TRUE(EndsSoon(connection)) << begun;
+  }
+  // Streams that are read may be silent.
+  auto stub = v1::ComputeService::NewStub(server.Connect());
+  grpc::ClientContext context;
+  auto stream = stub->Execute(&context);
+  stream->WaitForInitialMetadata();
+  RawConnection other(server);
+  other.Send({.type = kHeaders, .flags = kEndHeaders, .payload = headers, .stream = 1});
+  EXPECT_TRUE(EndsSoon(other));
+  stream->WritesDone();
+  v1::ExecuteResponse response;
+  EXPECT_FALSE(stream->Read(&response));
+  EXPECT_TRUE(stream->Finish().ok());
 }
 
 TEST(LimitsTest, TheWindowIsWhatTheOperatorSays) {

@@ -20,6 +20,7 @@
 #include "gtest/gtest.h"
 #include "server/api/header_blocks.h"
 #include "server/api/header_guard.h"
+#include "server/base/surroundings.h"
 #include "tests/support/test_server.h"
 
 namespace stride::api {
@@ -50,7 +51,7 @@ bool ClosedByPeer(const UniqueFd& fd, int timeout_ms) {
 bool Answers(const std::shared_ptr<grpc::Channel>& channel) {
   grpc::ClientContext context;
   context.set_wait_for_ready(true);
-  context.set_deadline(absl::ToChronoTime(absl::Now() + absl::Seconds(10)));
+  context.set_deadline(absl::ToChronoTime(absl::Now() + absl::Seconds(100)));
   grpc::health::v1::HealthCheckRequest request;
   grpc::health::v1::HealthCheckResponse response;
   return grpc::health::v1::Health::NewStub(channel)->Check(&context, request, &response).ok();
@@ -146,8 +147,8 @@ TEST(ListenerTest, SurvivesRunningOutOfDescriptors) {
   char failed = 0;
   ASSERT_EQ(read(ready[0], &failed, 1), 1);
   EXPECT_EQ(failed, 0);
-  absl::Time give_up = absl::Now() + absl::Seconds(10);
-  while (server.front().connections().refused_exhausted == 0 && absl::Now() < give_up) {
+  SteadyTime give_up = Now() + absl::Seconds(100);
+  while (server.front().connections().refused_exhausted == 0 && Now() < give_up) {
     absl::SleepFor(absl::Milliseconds(5));
   }
   EXPECT_GT(server.front().connections().refused_exhausted, 0)
@@ -162,7 +163,7 @@ TEST(ListenerTest, SurvivesRunningOutOfDescriptors) {
 TEST(ListenerTest, StopEndsAcceptingAndRemovesTheSocket) {
   TestServer server;
   EXPECT_TRUE(Answers(server.Connect()));
-  server.front().Stop(absl::Now() + absl::Seconds(5));
+  server.front().Stop(Now() + absl::Seconds(5));
   EXPECT_NE(access(server.target().substr(5).c_str(), F_OK), 0);
   EXPECT_FALSE(ConnectTo(server.target()).valid());
 }

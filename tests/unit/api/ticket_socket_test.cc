@@ -17,6 +17,8 @@
 #include "gtest/gtest.h"
 #include "server/base/memory_file.h"
 #include "server/base/message_descriptors.h"
+#include "server/base/surroundings.h"
+#include "tests/support/await.h"
 #include "tests/support/local_client.h"
 #include "tests/support/test_server.h"
 
@@ -70,9 +72,7 @@ class TicketSocketTest : public ::testing::Test {
     (void)!send(fd.get(), packet.data(), packet.size(), MSG_NOSIGNAL);
   }
   bool HeldBecome(int count) const {
-    const absl::Time deadline = absl::Now() + absl::Seconds(20);
-    while (num_held_ != count && absl::Now() < deadline) absl::SleepFor(absl::Milliseconds(1));
-    return num_held_ == count;
+    return ::stride::testing::Eventually([&] { return num_held_ == count; });
   }
   UniqueFd Redeem(const std::string& ticket) {
     UniqueFd fd = Connect();
@@ -94,8 +94,8 @@ TEST_F(TicketSocketTest, ATicketIsExchangedForTheDescriptor) {
   fstat(file_.get(), &ours);
   EXPECT_EQ(theirs.st_ino, ours.st_ino);
   // It is counted once it has been sent, which may be after it came.
-  const absl::Time deadline = absl::Now() + absl::Seconds(10);
-  while (socket_->stats().handed_out == 0 && absl::Now() < deadline)
+  const SteadyTime deadline = Now() + absl::Seconds(100);
+  while (socket_->stats().handed_out == 0 && Now() < deadline)
     absl::SleepFor(absl::Milliseconds(1));
   EXPECT_EQ(socket_->stats().handed_out, 1);
 }

@@ -7,6 +7,7 @@
 #include "absl/synchronization/barrier.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "tests/support/await.h"
 
 namespace stride {
 namespace {
@@ -19,13 +20,13 @@ TEST(ExecutorTest, ThreadsComeAsTheyAreNeededAndGoWhenTheyAreIdle) {
     for (int i = 0; i < 8; ++i) {
       executor.Run([&] {
         ++running;
-        go.WaitForNotification();
+        AWAIT(go.HasBeenNotified());
       });
     }
-    while (running < 4) absl::SleepFor(absl::Milliseconds(1));
+    AWAIT(running >= 4);
     EXPECT_EQ(executor.num_threads(), 4);
     go.Notify();
-    while (executor.num_threads() > 0) absl::SleepFor(absl::Milliseconds(1));
+    AWAIT(executor.num_threads() <= 0);
     EXPECT_EQ(running, 8);
   }
 }

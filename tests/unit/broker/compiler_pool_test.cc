@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 
@@ -11,6 +12,8 @@
 #include "absl/synchronization/notification.h"
 #include "server/base/error.h"
 #include "server/base/memory_file.h"
+#include "server/wire/exit_code.h"
+#include "tests/support/await.h"
 
 namespace stride::broker {
 namespace {
@@ -20,12 +23,12 @@ using Module = std::shared_ptr<const CompiledModule>;
 
 const TenantId kTenant{"a"}, kOther{"b"};
 
-class CompilerPoolTest : public testing::Test {
+class CompilerPoolTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = fs::path(testing::TempDir()) /
+    folder_ = fs::path(::testing::TempDir()) /
               absl::StrCat("compiler_pool_", getpid(), "_",
-                           testing::UnitTest::GetInstance()->current_test_info()->name());
+                           ::testing::UnitTest::GetInstance()->current_test_info()->name());
     options_.kinds["fake"] = {std::string(FAKE_WORKERS) + "/stride-worker-fake", "v1"};
     options_.cache_directory = folder_;
     Restart();
@@ -52,7 +55,7 @@ class CompilerPoolTest : public testing::Test {
       result = std::move(module);
       called.Notify();
     });
-    called.WaitForNotification();
+    AWAIT(called.HasBeenNotified());
     return result;
   }
 
@@ -140,7 +143,7 @@ TEST_F(CompilerPoolTest, ATenantDoesNotWaitForAnothersCode) {
       EXPECT_TRUE(module.ok()) << module.status();
       called.Notify();
     });
-    called.WaitForNotification();
+    AWAIT(called.HasBeenNotified());
   };
   compile("object x");
   compile("object y");
@@ -173,6 +176,92 @@ TEST_F(CompilerPoolTest, DeathOfACompilerIsOneRequestsError) {
     EXPECT_TRUE(Compile(std::string("object after ") + order).ok());
   }
   EXPECT_TRUE(absl::IsDeadlineExceeded(Compile("spin").status()));
+}
+
+// The ways in which a compiler ends, and how often that is believed to be a machine's doing.
+struct CompilerEnd {
+  std::string how;
+  CompilerDeath death;
+  int tries;  // of fresh processes
+  absl::StatusCode code;
+  v1::ErrorReason reason;
+};
+
+std::vector<CompilerEnd> CompilerEnds() {
+  using Code = absl::StatusCode;
+  const auto by_exit = [](int code) { return absl::StrCat("exit ", code); };
+  const auto by_signal = [](int signal) { return absl::StrCat("signal ", signal); };
+  return {
+      {by_signal(SIGSEGV), CompilerDeath::kCrash, 2, Code::kAborted, v1::ERROR_REASON_WORKER_LOST},
+      {by_signal(SIGABRT), CompilerDeath::kCrash, 2, Code::kAborted, v1::ERROR_REASON_WORKER_LOST},
+      {by_signal(SIGBUS), CompilerDeath::kCrash, 2, Code::kAborted, v1::ERROR_REASON_WORKER_LOST},
+      {by_exit(0), CompilerDeath::kCrash, 2, Code::kAborted, v1::ERROR_REASON_WORKER_LOST},
+      {by_signal(SIGXCPU), CompilerDeath::kTime, 2, Code::kDeadlineExceeded,
+       v1::ERROR_REASON_DEADLINE},
+      {by_exit(wire::kOutOfMemoryExit), CompilerDeath::kMemory, 2, Code::kResourceExhausted,
+       v1::ERROR_REASON_COMPILE_FAILED},
+      {by_exit(wire::kNoThreadExit), CompilerDeath::kNoStart, 2, Code::kUnavailable,
+       v1::ERROR_REASON_WORKER_LOST},
+      {by_exit(wire::kNoSandboxExit), CompilerDeath::kNoStart, 2, Code::kUnavailable,
+       v1::ERROR_REASON_WORKER_LOST},
+      {by_signal(SIGKILL), CompilerDeath::kKilled, 3, Code::kAborted, v1::ERROR_REASON_WORKER_LOST},
+  };
+}
+
+TEST_F(CompilerPoolTest, ADeathThatAFreshCompilerDoesNotRepeatIsNobodysError) {
+  options_.sandbox.mode = SandboxPolicy::Mode::kOff;  // its deaths are counted in a file
+  for (const CompilerEnd& end : CompilerEnds()) {
+    Restart();
+    const fs::path deaths = folder_ / "deaths";
+    auto module = Compile(absl::StrCat("die 1 ", deaths.string(), " ", end.how));
+    EXPECT_TRUE(module.ok()) << end.how << ": " << module.status();
+    EXPECT_EQ(fs::file_size(deaths), 1u) << end.how;
+    fs::remove(deaths);
+  }
+}
+
+TEST_F(CompilerPoolTest, ADeathThatRepeatsIsTheSourcesAndSaysWhich) {
+  options_.sandbox.mode = SandboxPolicy::Mode::kOff;
+  for (const CompilerEnd& end : CompilerEnds()) {
+    Restart();
+    const fs::path deaths = folder_ / "deaths";
+    absl::Status status = Compile(absl::StrCat("die 100 ", deaths.string(), " ", end.how)).status();
+    EXPECT_EQ(status.code(), end.code) << end.how << ": " << status;
+    EXPECT_EQ(ReasonOf(status), end.reason) << end.how;
+    EXPECT_EQ(fs::file_size(deaths), static_cast<uintmax_t>(end.tries)) << end.how;
+    fs::remove(deaths);
+  }
+}
+
+// What it kept from earlier sources may have used up its memory or its time.
+TEST_F(CompilerPoolTest, ADeathOfAUsedCompilerIsNotCounted) {
+  options_.sandbox.mode = SandboxPolicy::Mode::kOff;
+  options_.num_compilers = 1;
+  for (const CompilerEnd& end : CompilerEnds()) {
+    if (end.death == CompilerDeath::kKilled) continue;
+    Restart();
+    ASSERT_TRUE(Compile(absl::StrCat("object before ", end.how)).ok());
+    const fs::path deaths = folder_ / "deaths";
+    auto module = Compile(absl::StrCat("die 2 ", deaths.string(), " ", end.how));
+    EXPECT_TRUE(module.ok()) << end.how << ": " << module.status();
+    fs::remove(deaths);
+  }
+}
+
+TEST(CompilerDeathTest, ExitsAndSignals) {
+  for (const CompilerEnd& end : CompilerEnds()) {
+    const std::vector<std::string> words = absl::StrSplit(end.how, ' ');
+    EXPECT_EQ(DeathOf({words[0] == "signal", std::stoi(words[1])}), end.death) << end.how;
+  }
+}
+
+// A machine that is too busy to run the compiler says nothing of the source.
+TEST(CompilerDeathTest, WaitsForAProcessorExtendTheTime) {
+  EXPECT_EQ(ClockTimeFor(absl::Seconds(60), absl::ZeroDuration()), absl::Seconds(60));
+  EXPECT_EQ(ClockTimeFor(absl::Seconds(60), absl::Seconds(45)), absl::Seconds(105));
+  EXPECT_EQ(ClockTimeFor(absl::Seconds(60), absl::Hours(1)), absl::Minutes(5));
+  EXPECT_GE(WaitedForProcessor(getpid()), absl::ZeroDuration());
+  EXPECT_EQ(WaitedForProcessor(-1), absl::ZeroDuration()) << "there is no such process";
 }
 
 TEST_F(CompilerPoolTest, SlowCompilationIsEnded) {

@@ -15,6 +15,7 @@
 #include "server/broker/content_key.h"
 #include "server/ops/plan.h"
 #include "server/store/dtype.h"
+#include "tests/support/await.h"
 #include "tests/unit/broker/recorder.h"
 
 namespace stride::broker {
@@ -70,7 +71,7 @@ class CpuWorkerTest : public testing::Test {
                                   if (module.ok()) result = *module;
                                   called.Notify();
                                 });
-    called.WaitForNotification();
+    AWAIT(called.HasBeenNotified());
     return result;
   }
 

@@ -5,7 +5,6 @@
 #include <csignal>
 
 #include "server/base/error.h"
-#include "server/wire/exit_code.h"
 
 namespace stride::broker {
 namespace {
@@ -44,13 +43,6 @@ TEST(VerdictTest, AnAskedForEndIsNoError) {
   EXPECT_TRUE(JudgeExit({false, 0}, false, true).ok());
   EXPECT_FALSE(JudgeExit({false, 1}, false, true).ok());
   EXPECT_FALSE(JudgeExit({true, SIGSEGV}, false, true).ok());
-}
-
-TEST(VerdictTest, Compilers) {
-  EXPECT_TRUE(absl::IsDeadlineExceeded(JudgeCompilerExit({true, SIGXCPU})));
-  EXPECT_TRUE(absl::IsAborted(JudgeCompilerExit({true, SIGSEGV})));
-  EXPECT_TRUE(absl::IsAborted(JudgeCompilerExit({false, 0})));
-  EXPECT_TRUE(absl::IsResourceExhausted(JudgeCompilerExit({false, wire::kOutOfMemoryExit})));
 }
 
 }  // namespace

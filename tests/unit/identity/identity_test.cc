@@ -13,10 +13,12 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/await.h"
 
 namespace stride::identity {
 namespace {
 
+using ::stride::testing::Eventually;
 using ::testing::HasSubstr;
 
 class IdentityTest : public ::testing::Test {
@@ -46,14 +48,6 @@ class IdentityTest : public ::testing::Test {
   std::string log() {
     std::lock_guard lock(mutex_);
     return log_;
-  }
-  template <typename Predicate>
-  static bool Eventually(Predicate holds) {
-    for (int i = 0; i < 2000; ++i) {
-      if (holds()) return true;
-      absl::SleepFor(absl::Milliseconds(5));
-    }
-    return false;
   }
 
   std::string folder_, path_;
@@ -112,6 +106,38 @@ TEST_F(IdentityTest, ABadChangeIsRefusedAsAWholeAndToldOnce) {
   EXPECT_TRUE((*identity)->FromToken(first).has_value());
   Put(Tenant("b", second));
   EXPECT_TRUE(Eventually([&] { return (*identity)->FromToken(second).has_value(); }));
+}
+
+TEST_F(IdentityTest, AnEmptyFileIsTakenForOneThatIsBeingWritten) {
+  const std::string token = NewToken();
+  Put(Tenant("a", token));
+  auto identity = Identity::Open(path_, Quick());
+  ASSERT_TRUE(identity.ok()) << identity.status();
+  for (const char* text : {"", "# all that is written yet\n"}) {
+    const std::string told = log();
+    std::ofstream(path_, std::ios::trunc) << text;  // in place
+    if (*text != '\0' || told.empty()) {
+      ASSERT_TRUE(Eventually([&] { return log() != told; }));
+    }
+    EXPECT_THAT(log(), HasSubstr("names no tenant"));
+    EXPECT_TRUE((*identity)->FromToken(token).has_value());
+    EXPECT_FALSE((*identity)->Reload().ok());
+    EXPECT_TRUE((*identity)->FromToken(token).has_value());
+  }
+  // All can be shut out nevertheless.
+  Put("[tenant a]\n");
+  EXPECT_TRUE(Eventually([&] { return !(*identity)->FromToken(token).has_value(); }));
+}
+
+TEST_F(IdentityTest, AModeThatLetsEverybodyWriteIsNoticed) {
+  const std::string token = NewToken();
+  Put(Tenant("a", token));
+  auto identity = Identity::Open(path_, Quick());
+  ASSERT_TRUE(identity.ok()) << identity.status();
+  chmod(path_.c_str(), 0666);
+  ASSERT_TRUE(Eventually([&] { return !log().empty(); }));
+  EXPECT_THAT(log(), HasSubstr("chmod o-w"));
+  EXPECT_TRUE((*identity)->FromToken(token).has_value());
 }
 
 TEST_F(IdentityTest, FollowersHearOfEachTable) {

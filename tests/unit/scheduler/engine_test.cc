@@ -16,12 +16,15 @@
 #include "google/rpc/error_details.pb.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"
+#include "server/base/surroundings.h"
+#include "tests/support/await.h"
 #include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
 
 namespace stride::scheduler {
 namespace {
 
+using ::stride::testing::Eventually;
 using ::stride::testing::FakeBroker;
 using ::stride::testing::FakeWorker;
 using ::stride::testing::HostDevice;
@@ -46,7 +49,7 @@ class EngineTest : public ::testing::Test {
     engine_.reset();
   }
 
-  static absl::Time Soon() { return absl::Now() + absl::Seconds(20); }
+  static SteadyTime Soon() { return Now() + absl::Seconds(100); }
 
   // Of an upload of so many float32.
   static v1::PutArrayRequest::Header HeaderOf(uint64_t handle, int64_t count) {
@@ -95,8 +98,8 @@ class EngineTest : public ::testing::Test {
     operation.set_device(device);
     return operation;
   }
-  absl::StatusOr<std::shared_ptr<Ticket>> Submit(const v1::Operation& operation,
-                                                 absl::Time deadline = absl::InfiniteFuture()) {
+  absl::StatusOr<std::shared_ptr<Ticket>> Submit(
+      const v1::Operation& operation, SteadyTime deadline = SteadyTime::InfiniteFuture()) {
     return engine_->Submit(kTenant, "sessions/s", operation, deadline);
   }
   v1::Array::State State(uint64_t handle) {
@@ -127,7 +130,7 @@ TEST_F(EngineTest, ABusyWorkerGetsManyTasksInOnePacket) {
   ASSERT_TRUE(Put(1, {1, 2, 3}).ok());
   for (int i = 0; i < kBusy; ++i) ASSERT_TRUE(Submit(Add(1, 1, 100 + i)).ok());
   std::shared_ptr<FakeWorker> worker = broker_->WaitForWorker(1);
-  while (worker->num_held() < kBusy) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->num_held() >= kBusy);
   const int packets = worker->num_packets();
   // Each uses the result before it.
   for (int i = 0; i < kMore; ++i) ASSERT_TRUE(Submit(Add(1, i == 0 ? 1 : 199 + i, 200 + i)).ok());
@@ -147,7 +150,7 @@ TEST_F(EngineTest, WhatIsAcceptedTogetherTravelsTogether) {
   auto warm = Submit(Add(1, 1, 99));
   ASSERT_TRUE(warm.ok());
   std::shared_ptr<FakeWorker> worker = broker_->WaitForWorker(1);
-  while (!worker->EndNext()) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->EndNext());
   ASSERT_TRUE((*warm)->Wait(Soon()).ok());
   const int packets = worker->num_packets();
   std::atomic<int> num_ended = 0;
@@ -168,7 +171,7 @@ TEST_F(EngineTest, WhatIsAcceptedTogetherTravelsTogether) {
   auto after = Submit(Add(1, 200 + kMore, 300));
   ASSERT_TRUE(after.ok());
   EXPECT_EQ(worker->num_packets(), packets + 3);
-  while (num_ended < 1 + kMore) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(num_ended >= 1 + kMore);
   ASSERT_TRUE(worker->EndNext());
 }
 
@@ -184,7 +187,7 @@ TEST_F(EngineTest, WhatIsNotedOfAPendingArrayIsItsDescription) {
   ASSERT_TRUE((*ticket)->NotePending(&noted));
   ASSERT_EQ(noted.size(), 1u);
   std::shared_ptr<FakeWorker> worker = broker_->WaitForWorker(1);
-  while (!worker->EndNext()) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->EndNext());
   ASSERT_TRUE((*ticket)->Wait(Soon()).ok());
   v1::Array told;
   session::Describe(noted[0], &told);
@@ -218,7 +221,7 @@ TEST_F(EngineTest, AFullPacketDoesNotWait) {
   ASSERT_TRUE(Put(1, {1, 2, 3}).ok());
   for (int i = 0; i < kBusy; ++i) ASSERT_TRUE(Submit(Add(1, 1, 100 + i)).ok());
   std::shared_ptr<FakeWorker> worker = broker_->WaitForWorker(1);
-  while (worker->num_held() < kBusy) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->num_held() >= kBusy);
   for (int i = 0; i < kFull; ++i) ASSERT_TRUE(Submit(Add(1, 1, 200 + i)).ok());
   EXPECT_EQ(worker->num_held(), kBusy + kFull);
   while (worker->EndNext()) {
@@ -292,7 +295,7 @@ TEST_F(InPlaceTest, AnArrayThatIsBeingWrittenIsNotReadAtOnce) {
   auto ticket = Submit(first);
   ASSERT_TRUE(ticket.ok()) << ticket.status();
   std::shared_ptr<FakeWorker> worker = broker_->WaitForWorker(1);
-  while (!worker->EndNext()) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->EndNext());
   ASSERT_TRUE((*ticket)->Wait(Soon()).ok());
   EXPECT_TRUE((*ticket)->TakeOutcome({true}).values[0].has_value());
   v1::Operation second = Add(7, 7, 7);
@@ -300,7 +303,7 @@ TEST_F(InPlaceTest, AnArrayThatIsBeingWrittenIsNotReadAtOnce) {
   auto writer = Submit(second);
   ASSERT_TRUE(writer.ok()) << writer.status();
   EXPECT_FALSE((*ticket)->TakeOutcome({true}).values[0].has_value());
-  while (!worker->EndNext()) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->EndNext());
   ASSERT_TRUE((*writer)->Wait(Soon()).ok());
   EXPECT_TRUE((*ticket)->TakeOutcome({true}).values[0].has_value());
 }
@@ -326,7 +329,7 @@ TEST_F(InPlaceTest, AWorkersDeathIsMadeGoodByTheNext) {
   auto ticket = Submit(AddInline(1000));
   ASSERT_TRUE(ticket.ok()) << ticket.status();
   std::shared_ptr<FakeWorker> worker = broker_->WaitForWorker(1);
-  while (worker->num_held() == 0) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->num_held() != 0);
   broker_->set_hold(false);
   worker->DieRunning(MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "killed"),
                      /*fault=*/false);
@@ -403,7 +406,7 @@ TEST_F(EngineTest, ADependentFollowsInTheSameQueueBeforeItsInputIsDone) {
   auto second = Submit(Add(2, 1, 3));
   ASSERT_TRUE(first.ok() && second.ok());
   auto worker = broker_->WaitForWorker(1);
-  while (worker->num_held() < 2) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->num_held() >= 2);
   EXPECT_FALSE((*first)->done());
   worker->EndNext();
   EXPECT_TRUE((*first)->Wait(Soon()).ok());
@@ -438,7 +441,7 @@ TEST_F(EngineTest, AFetchReadsWhatWasThereWhenItWasTaken) {
   EXPECT_FALSE((*later)->done());
   early->reset();
   auto worker = broker_->WaitForWorker(1);
-  while (!worker->EndNext()) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->EndNext());
   EXPECT_TRUE((*later)->Wait(Soon()).ok());
 }
 
@@ -449,9 +452,9 @@ TEST_F(EngineTest, AFetchWaitsForWhatWasAcceptedBeforeItAlone) {
   auto fetch = engine_->BeginFetch(kTenant, "sessions/s", 2);
   ASSERT_TRUE(fetch.ok()) << fetch.status();
   auto later = Submit(Add(2, 2, 3));
-  EXPECT_TRUE(absl::IsDeadlineExceeded((*fetch)->Read(absl::Now()).status()));
+  EXPECT_TRUE(absl::IsDeadlineExceeded((*fetch)->Read(Now()).status()));
   auto worker = broker_->WaitForWorker(1);
-  while (worker->num_held() < 2) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->num_held() >= 2);
   worker->EndNext();
   EXPECT_TRUE((*fetch)->Read(Soon()).ok());
   EXPECT_FALSE((*later)->done());
@@ -466,7 +469,7 @@ TEST_F(EngineTest, TheFirstErrorTravelsDownTheChain) {
   auto first = Submit(Add(1, 1, 2));
   auto second = Submit(Add(2, 1, 3));
   auto worker = broker_->WaitForWorker(1);
-  while (worker->num_held() < 2) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->num_held() >= 2);
   worker->EndNext(absl::FailedPreconditionError("it broke"));
   worker->EndNext();
   EXPECT_EQ((*first)->Wait(Soon()).message(), "it broke");
@@ -487,7 +490,7 @@ TEST_F(EngineTest, AFaultFailsOnlyItsOwnJobAndTheQueueIsSentAgain) {
   auto innocent = Submit(Add(1, 1, 3));
   auto dependent = Submit(Add(2, 1, 4));
   auto worker = broker_->WaitForWorker(1);
-  while (worker->num_held() < 3) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->num_held() >= 3);
   broker_->set_hold(false);
   worker->DieRunning(MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_KERNEL_FAULT,
                                "illegal address"),
@@ -506,7 +509,7 @@ TEST_F(EngineTest, AKilledWorkerCostsNothingWhenItsTaskCanRunAgain) {
   ASSERT_TRUE(Put(1, {1, 2}).ok());
   auto ticket = Submit(Add(1, 1, 2));
   auto worker = broker_->WaitForWorker(1);
-  while (worker->num_held() < 1) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->num_held() >= 1);
   broker_->set_hold(false);
   worker->DieRunning(MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "killed"),
                      false);
@@ -544,7 +547,7 @@ TEST_F(EngineTest, EndsWhileACopyWaitsForAWorker) {
   broker_->set_die_at_start(1000);
   from->DieAtCopy(1);
   ASSERT_TRUE(Submit(Add(1, 1, 4, "devices/cpu:0")).ok());
-  while (broker_->num_starts() < 7) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(broker_->num_starts() >= 7);
   engine_ = nullptr;
   broker_->Shutdown();
   broker_ = nullptr;
@@ -568,7 +571,7 @@ TEST_F(EngineTest, AKilledWorkerFailsATaskThatOverwroteItsInput) {
   auto ticket = Submit(in_place);
   ASSERT_TRUE(ticket.ok()) << ticket.status();
   auto worker = broker_->WaitForWorker(1);
-  while (worker->num_held() < 1) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->num_held() >= 1);
   broker_->set_hold(false);
   worker->DieRunning(MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "killed"),
                      false);
@@ -590,7 +593,7 @@ TEST_F(EngineTest, IndependentWorkSpreadsOverDevices) {
     tickets.push_back(*ticket);
   }
   auto a = broker_->WaitForWorker(1), b = broker_->WaitForWorker(2);
-  while (a->num_held() + b->num_held() < 10) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(a->num_held() + b->num_held() >= 10);
   EXPECT_EQ(a->num_held(), 5);
   EXPECT_EQ(b->num_held(), 5);
   while (a->EndNext() || b->EndNext()) {
@@ -627,7 +630,7 @@ TEST_F(EngineTest, CancelledAndLateWorkNeverRuns) {
   auto upload = engine_->BeginUpload(kTenant, HeaderOf(1, 1), Soon());
   ASSERT_TRUE(upload.ok());
   auto cancelled = Submit(Add(1, 1, 2));
-  auto late = Submit(Add(1, 1, 3), absl::Now() + absl::Milliseconds(20));
+  auto late = Submit(Add(1, 1, 3), Now() + absl::Milliseconds(20));
   (*cancelled)->Cancel();
   EXPECT_EQ((*cancelled)->Wait(Soon()).code(), absl::StatusCode::kCancelled);
   EXPECT_EQ((*late)->Wait(Soon()).code(), absl::StatusCode::kDeadlineExceeded);
@@ -642,16 +645,16 @@ TEST_F(EngineTest, OfManyDeadlinesEachIsKept) {
   // Everything waits for it.
   auto upload = engine_->BeginUpload(kTenant, HeaderOf(1, 1), Soon());
   ASSERT_TRUE(upload.ok());
-  const absl::Time begin = absl::Now();
+  const SteadyTime begin = Now();
   struct One {
-    absl::Time deadline;
+    SteadyTime deadline;
     std::shared_ptr<Ticket> ticket;
   };
   std::vector<One> late, early;
   std::mt19937 random(7);
   for (uint64_t i = 0; i < 300; ++i) {
     const bool in_time = i % 3 == 0;
-    const absl::Time deadline =
+    const SteadyTime deadline =
         begin + (in_time ? absl::Hours(1 + i) : absl::Milliseconds(100 * (random() % 15)));
     auto ticket = Submit(Add(1, 1, 2 + i), deadline);
     ASSERT_TRUE(ticket.ok()) << ticket.status();
@@ -659,7 +662,7 @@ TEST_F(EngineTest, OfManyDeadlinesEachIsKept) {
   }
   for (const One& one : late) {
     EXPECT_EQ(one.ticket->Wait(Soon()).code(), absl::StatusCode::kDeadlineExceeded);
-    EXPECT_GE(absl::Now(), one.deadline);
+    EXPECT_GE(Now(), one.deadline);
   }
   for (const One& one : early) EXPECT_FALSE(one.ticket->done());
   ASSERT_TRUE((*upload)->Write(std::string(4, '\0')).ok());
@@ -670,10 +673,10 @@ TEST_F(EngineTest, OfManyDeadlinesEachIsKept) {
 TEST_F(EngineTest, ARunningTaskPastItsDeadlineIsKilledAfterItsGrace) {
   Start({HostDevice(0)}, /*hold=*/true, {.kill_grace = absl::Milliseconds(10)});
   ASSERT_TRUE(Put(1, {1}).ok());
-  auto endless = Submit(Add(1, 1, 2), absl::Now() + absl::Milliseconds(50));
+  auto endless = Submit(Add(1, 1, 2), Now() + absl::Milliseconds(50));
   auto next = Submit(Add(1, 1, 3));
   auto worker = broker_->WaitForWorker(1);
-  while (worker->num_held() < 2) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->num_held() >= 2);
   broker_->set_hold(false);
   EXPECT_EQ((*endless)->Wait(Soon()).code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_TRUE((*next)->Wait(Soon()).ok()) << "the queue behind it is sent again";
@@ -686,7 +689,7 @@ TEST_F(EngineTest, OfTwoReadyTasksTheOneOfHigherPriorityIsSentFirst) {
   auto first = Submit(Add(1, 1, 100));
   ASSERT_TRUE(first.ok());
   auto worker = broker_->WaitForWorker(1);
-  while (!worker->EndNext()) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->EndNext());
   ASSERT_TRUE((*first)->Wait(Soon()).ok());
   // As many as a worker's queue takes, eight alone and then in whole packets; the last of them
   // wait.
@@ -732,12 +735,8 @@ class QueuedBehindTest : public EngineTest {
     worker_ = broker_->WaitForWorker(1);
     AwaitHeld(1);
   }
-  void AwaitHeld(int count) {
-    while (worker_->num_held() < count) absl::SleepFor(absl::Milliseconds(1));
-  }
-  void AwaitCancels(size_t count) {
-    while (worker_->cancels().size() < count) absl::SleepFor(absl::Milliseconds(1));
-  }
+  void AwaitHeld(int count) { AWAIT(worker_->num_held() >= count); }
+  void AwaitCancels(size_t count) { AWAIT(worker_->cancels().size() >= count); }
   void EndAll() {
     while (worker_->EndNext()) {
     }
@@ -758,10 +757,10 @@ TEST_F(QueuedBehindTest, ARunningTaskThatIsCancelledIsKilledAfterItsGrace) {
   auto next = Submit(Add(1, 1, 102));
   AwaitHeld(3);
   broker_->set_hold(false);
-  absl::Time begin = absl::Now();
+  SteadyTime begin = Now();
   front_->Cancel();
   EXPECT_EQ(front_->Wait(Soon()).code(), absl::StatusCode::kCancelled);
-  EXPECT_GE(absl::Now() - begin, absl::Milliseconds(20));
+  EXPECT_GE(Now() - begin, absl::Milliseconds(20));
   EXPECT_EQ((*needs_it)->Wait(Soon()).code(), absl::StatusCode::kCancelled);
   EXPECT_TRUE((*next)->Wait(Soon()).ok()) << "the queue behind it is sent again";
   EXPECT_EQ(State(100), v1::Array::STATE_FAILED);
@@ -805,7 +804,7 @@ TEST_F(QueuedBehindTest, ACancelledTaskEndsBeforeTheOneInFront) {
 
 TEST_F(QueuedBehindTest, ADeadlineEndsATaskBeforeTheOneInFront) {
   StartWithFront({.kill_grace = absl::Milliseconds(1)});
-  auto late = Submit(Add(1, 1, 2), absl::Now() + absl::Milliseconds(50));
+  auto late = Submit(Add(1, 1, 2), Now() + absl::Milliseconds(50));
   AwaitHeld(2);
   EXPECT_EQ((*late)->Wait(Soon()).code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_FALSE(front_->done());
@@ -884,8 +883,8 @@ TEST_F(QueuedBehindTest, ATaskInAStreamIsGivenUpAndItsMemoryHeldUntilItRan) {
   EndAll();
   EXPECT_TRUE(front_->Wait(Soon()).ok());
   EXPECT_TRUE((*independent)->Wait(Soon()).ok());
-  absl::Time soon = Soon();
-  while (engine_->SampleDevices()[0].array_bytes() >= held && absl::Now() < soon)
+  SteadyTime soon = Soon();
+  while (engine_->SampleDevices()[0].array_bytes() >= held && Now() < soon)
     absl::SleepFor(absl::Milliseconds(1));
   EXPECT_LT(engine_->SampleDevices()[0].array_bytes(), held);
   EXPECT_EQ(engine_->SampleDevices()[0].worker_restarts(), 0);
@@ -898,7 +897,7 @@ TEST_F(QueuedBehindTest, ATaskInAStreamThatChangesAnArrayIsWaitedFor) {
   AwaitHeld(2);
   (*begun)->Cancel();
   AwaitCancels(1);
-  EXPECT_FALSE((*begun)->Wait(absl::Now() + absl::Milliseconds(20)).ok());
+  EXPECT_FALSE((*begun)->Wait(Now() + absl::Milliseconds(20)).ok());
   EXPECT_FALSE((*begun)->done());
   EndAll();
   EXPECT_TRUE((*begun)->Wait(Soon()).ok());
@@ -997,7 +996,7 @@ TEST_F(QueuedBehindTest, AJobRunsWhenItsWorkerHasBegunIt) {
   ASSERT_TRUE(job.ok()) << job.status();
   auto state = [&] { return engine_->GetJob(kTenant, job->name())->state(); };
   AwaitHeld(2);
-  while (state() == v1::Job::STATE_QUEUED) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(state() != v1::Job::STATE_QUEUED);
   EXPECT_EQ(state(), v1::Job::STATE_SCHEDULED) << "it waits for its turn";
   worker_->set_begins(false);
   worker_->EndNext();
@@ -1005,10 +1004,10 @@ TEST_F(QueuedBehindTest, AJobRunsWhenItsWorkerHasBegunIt) {
   absl::SleepFor(absl::Milliseconds(10));  // the page is looked at more than once
   EXPECT_EQ(state(), v1::Job::STATE_SCHEDULED) << "first in the queue, but not begun";
   worker_->set_begins(true);
-  while (state() == v1::Job::STATE_SCHEDULED) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(state() != v1::Job::STATE_SCHEDULED);
   EXPECT_EQ(state(), v1::Job::STATE_RUNNING);
   worker_->EndNext();
-  while (state() == v1::Job::STATE_RUNNING) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(state() != v1::Job::STATE_RUNNING);
   auto done = engine_->GetJob(kTenant, job->name());
   EXPECT_EQ(done->state(), v1::Job::STATE_SUCCEEDED);
   ASSERT_EQ(done->timelines_size(), 1);
@@ -1063,8 +1062,7 @@ TEST_F(HelperCopiesTest, AreCancelledWithTheirJob) {
     ASSERT_TRUE(job.ok()) << job.status();
     AwaitHeld(held += 2);
     ASSERT_TRUE(engine_->CancelJob(kTenant, job->name()).ok());
-    while (engine_->GetJob(kTenant, job->name())->state() < v1::Job::STATE_SUCCEEDED)
-      absl::SleepFor(absl::Milliseconds(1));
+    AWAIT(engine_->GetJob(kTenant, job->name())->state() >= v1::Job::STATE_SUCCEEDED);
     EXPECT_EQ(engine_->GetJob(kTenant, job->name())->state(), v1::Job::STATE_CANCELLED);
   }
   std::set<uint64_t> taken_out;
@@ -1102,7 +1100,7 @@ TEST_F(EngineTest, ATaskWhoseInputWasOverwrittenSinceIsNotRunAgain) {
     in_place.mutable_outputs(0)->set_existing(true);
     auto writer = Submit(in_place);
     auto worker = broker_->WaitForWorker(1);
-    while (worker->num_held() < 2) absl::SleepFor(absl::Milliseconds(1));
+    AWAIT(worker->num_held() >= 2);
     broker_->set_hold(false);
     worker->Die(
         {.cause = MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "killed"),
@@ -1136,8 +1134,7 @@ TEST_F(EngineTest, NorIsATaskWhoseResultSuchATaskHasUsed) {
     ASSERT_TRUE(ticket.ok()) << ticket.status();
     tickets.push_back(*ticket);
     auto worker = broker_->WaitForWorker(1);
-    while (worker->num_held() < static_cast<int>(tickets.size()))
-      absl::SleepFor(absl::Milliseconds(1));
+    AWAIT(worker->num_held() >= static_cast<int>(tickets.size()));
   }
   broker_->set_hold(false);
   broker_->WaitForWorker(1)->Die(
@@ -1159,7 +1156,7 @@ TEST_F(EngineTest, TheLossOfAWorkerIsToldWithWhatItRan) {
   ASSERT_TRUE(Put(1, {1}).ok());
   auto ticket = Submit(Add(1, 1, 2));
   auto worker = broker_->WaitForWorker(1);
-  while (worker->num_held() < 1) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->num_held() >= 1);
   broker_->set_hold(false);
   worker->DieRunning(MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_KERNEL_FAULT,
                                "illegal address"),
@@ -1189,7 +1186,7 @@ TEST_F(EngineTest, AFailedJobsFieldsAreToldFromTheRequest) {
   auto job = engine_->CreateJob(kTenant, request);
   ASSERT_TRUE(job.ok()) << job.status();
   auto state = [&] { return engine_->GetJob(kTenant, job->name())->state(); };
-  while (state() < v1::Job::STATE_SUCCEEDED) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(state() >= v1::Job::STATE_SUCCEEDED);
   auto failed = engine_->GetJob(kTenant, job->name());
   ASSERT_EQ(failed->state(), v1::Job::STATE_FAILED);
   std::vector<std::string> fields;
@@ -1221,13 +1218,13 @@ TEST_F(EngineTest, AFullDeviceRefusesAndRecovers) {
   ASSERT_TRUE(engine_->CreateArray(kTenant, request).ok());
   request.set_array_id("2");
   ASSERT_TRUE(engine_->CreateArray(kTenant, request).ok()) << "accepted; the device tells later";
-  while (State(2) == v1::Array::STATE_PENDING) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(State(2) != v1::Array::STATE_PENDING);
   auto full = engine_->GetArray(kTenant, "sessions/s/arrays/2");
   EXPECT_EQ(full->error().code(), static_cast<int>(absl::StatusCode::kResourceExhausted));
   ASSERT_TRUE(engine_->DeleteArray(kTenant, "sessions/s/arrays/1").ok());
   request.set_array_id("3");
   ASSERT_TRUE(engine_->CreateArray(kTenant, request).ok());
-  while (State(3) == v1::Array::STATE_PENDING) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(State(3) != v1::Array::STATE_PENDING);
   EXPECT_EQ(State(3), v1::Array::STATE_READY);
 }
 
@@ -1401,13 +1398,6 @@ TEST_F(EngineTest, CompileErrorsComeBackAsTheyAre) {
   EXPECT_EQ((*ticket)->Wait(Soon()).message(), "kernel.cu:1: what is this");
 }
 
-// Looks until it holds, for what housekeeping does in its own time.
-template <typename Predicate>
-bool Eventually(Predicate holds) {
-  for (int i = 0; i < 10000 && !holds(); ++i) absl::SleepFor(absl::Milliseconds(1));
-  return holds();
-}
-
 class IdleWorkerTest : public EngineTest,
                        public ::testing::WithParamInterface<wire::DeviceDescription> {};
 
@@ -1435,7 +1425,7 @@ TEST_P(IdleWorkerTest, ABusyOneStays) {
   auto ticket = Submit(Add(1, 1, 2));
   ASSERT_TRUE(ticket.ok());
   auto worker = broker_->WaitForWorker(1);
-  while (worker->num_held() < 1) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->num_held() >= 1);
   absl::SleepFor(absl::Milliseconds(1500));  // housekeeping comes once a second
   EXPECT_TRUE(worker->alive());
   worker->EndNext();
@@ -1449,7 +1439,7 @@ TEST_F(EngineTest, AnExpiredSessionFreesItsArraysWhileOthersWork) {
   Start({HostDevice(0)});
   v1::CreateSessionRequest request;
   request.set_session_id("short");
-  request.mutable_ttl()->set_nanos(200000000);
+  request.mutable_ttl()->set_seconds(2);
   ASSERT_TRUE(engine_->CreateSession(kTenant, request).ok());
   v1::PutArrayRequest::Header header;
   header.set_parent("sessions/short");
@@ -1647,9 +1637,9 @@ TEST_F(OrderTest, AMoveThatIsCancelledLeavesLaterReadersBehindTheWriter) {
   EXPECT_TRUE(absl::IsCancelled((*moved)->Wait(Soon())));
   auto fetch = engine_->BeginFetch(kTenant, "sessions/s", 2);
   ASSERT_TRUE(fetch.ok()) << fetch.status();
-  EXPECT_TRUE(absl::IsDeadlineExceeded((*fetch)->Read(absl::Now()).status()));
+  EXPECT_TRUE(absl::IsDeadlineExceeded((*fetch)->Read(Now()).status()));
   auto worker = broker_->WaitForWorker(1);
-  while (!worker->EndNext()) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->EndNext());
   EXPECT_TRUE((*fetch)->Read(Soon()).ok());
 }
 
@@ -1665,14 +1655,14 @@ TEST_F(OrderTest, AWriteThatIsCancelledLeavesLaterReadersBehindTheLastWriter) {
   auto needs_it = Submit(InPlace(1, 2));
   ASSERT_TRUE(other.ok() && needs_it.ok());
   auto worker = broker_->WaitForWorker(1);
-  while (worker->num_held() < 4) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->num_held() >= 4);
   (*other)->Cancel();
   EXPECT_TRUE(absl::IsCancelled((*needs_it)->Wait(Soon())));
   auto fetch = engine_->BeginFetch(kTenant, "sessions/s", 1);
   ASSERT_TRUE(fetch.ok()) << fetch.status();
   ASSERT_TRUE(worker->EndNext());
   absl::SleepFor(absl::Milliseconds(20));
-  EXPECT_TRUE(absl::IsDeadlineExceeded((*fetch)->Read(absl::Now()).status()));
+  EXPECT_TRUE(absl::IsDeadlineExceeded((*fetch)->Read(Now()).status()));
   ASSERT_TRUE(worker->EndNext());
   EXPECT_TRUE((*fetch)->Read(Soon()).ok());
 }
@@ -1699,7 +1689,7 @@ TEST_F(OrderTest, AWriteThatFailedIsNotTakenForDoneWhenItsWorkerDies) {
     ASSERT_TRUE(Put(1, {1, 2}).ok());
     auto writer = Submit(InPlace(1, 1));
     auto worker = broker_->WaitForWorker(1);
-    while (worker->num_held() < 1) absl::SleepFor(absl::Milliseconds(1));
+    AWAIT(worker->num_held() >= 1);
     broker_->set_hold(false);
     broker::WorkerDeath death{
         .cause = MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "killed"),
@@ -1724,7 +1714,7 @@ TEST_F(OrderTest, AWriteBehindOneThatFailedIsLostAndOneThatWasTakenOutRunsAgain)
     auto fresh = Submit(Add(1, 1, 3));
     auto writer = Submit(InPlace(2, 3));
     auto worker = broker_->WaitForWorker(1);
-    while (worker->num_held() < 2) absl::SleepFor(absl::Milliseconds(1));
+    AWAIT(worker->num_held() >= 2);
     broker_->set_hold(false);
     broker::WorkerDeath death{
         .cause = MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "killed"),

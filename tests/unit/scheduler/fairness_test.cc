@@ -6,7 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
+#include "server/base/surroundings.h"
 #include "server/scheduler/engine.h"
+#include "tests/support/await.h"
 #include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
 
@@ -39,7 +41,7 @@ class FairnessTest : public ::testing::Test {
     spec->set_data_type(v1::DATA_TYPE_INT32);
     spec->add_shape(4);
     operation.add_outputs()->set_inline_result(true);
-    auto ticket = engine_->Submit(tenant, "sessions/s", operation, absl::InfiniteFuture());
+    auto ticket = engine_->Submit(tenant, "sessions/s", operation, SteadyTime::InfiniteFuture());
     EXPECT_TRUE(ticket.ok()) << ticket.status();
     return *ticket;
   }
@@ -56,20 +58,20 @@ TEST_F(FairnessTest, MeasuredTimeIsSharedByWeight) {
   broker_->set_run_time(absl::Microseconds(200));
   constexpr int kTasks = 4000;
   std::vector<std::shared_ptr<Ticket>> tickets;
-  Fill(kA)->Wait(absl::InfiniteFuture()).IgnoreError();
+  Fill(kA)->Wait(SteadyTime::InfiniteFuture()).IgnoreError();
   auto a = broker_->WaitForWorker(1);
-  Fill(kB)->Wait(absl::InfiniteFuture()).IgnoreError();
+  Fill(kB)->Wait(SteadyTime::InfiniteFuture()).IgnoreError();
   auto b = broker_->WaitForWorker(2);
   for (int i = 0; i < kTasks; ++i) {
     tickets.push_back(Fill(kA));
     tickets.push_back(Fill(kB));
   }
   double a_before = a->run_seconds(), b_before = b->run_seconds();
-  while (b->num_ended() < kTasks * 95 / 100) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(b->num_ended() >= kTasks * 95 / 100);
   double a_ran = a->run_seconds() - a_before, b_ran = b->run_seconds() - b_before;
   EXPECT_LT(a->num_ended(), kTasks) << "both had work all the time";
   EXPECT_NEAR(b_ran / a_ran, 3, 0.15) << a_ran << " s and " << b_ran << " s";
-  for (const auto& ticket : tickets) EXPECT_TRUE(ticket->Wait(absl::InfiniteFuture()).ok());
+  for (const auto& ticket : tickets) EXPECT_TRUE(ticket->Wait(SteadyTime::InfiniteFuture()).ok());
 }
 
 TEST_F(FairnessTest, ALongTaskDelaysAnotherTenantForAQuantumAtMost) {
@@ -78,19 +80,18 @@ TEST_F(FairnessTest, ALongTaskDelaysAnotherTenantForAQuantumAtMost) {
   auto long_one = Fill(kA);
   auto behind = Fill(kA);
   auto a = broker_->WaitForWorker(1);
-  while (a->num_held() < 2) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(a->num_held() >= 2);
   broker_->set_hold(false);
   for (int i = 0; i < 5; ++i) {
-    absl::Time begin = absl::Now();
-    EXPECT_TRUE(Fill(kB)->Wait(absl::InfiniteFuture()).ok());
-    EXPECT_LT(absl::Now() - begin, absl::Milliseconds(100 + 20 + 300))
-        << "with room for a slow machine";
+    SteadyTime begin = Now();
+    EXPECT_TRUE(Fill(kB)->Wait(SteadyTime::InfiniteFuture()).ok());
+    EXPECT_LT(Now() - begin, absl::Milliseconds(100 + 20 + 300)) << "with room for a slow machine";
     EXPECT_FALSE(long_one->done());
   }
   a->EndNext(absl::OkStatus(), 1.0);
   a->EndNext();
-  EXPECT_TRUE(long_one->Wait(absl::InfiniteFuture()).ok());
-  EXPECT_TRUE(behind->Wait(absl::InfiniteFuture()).ok());
+  EXPECT_TRUE(long_one->Wait(SteadyTime::InfiniteFuture()).ok());
+  EXPECT_TRUE(behind->Wait(SteadyTime::InfiniteFuture()).ok());
 }
 
 TEST_F(FairnessTest, ALoneTenantKeepsADeepQueueAndASecondOneEndsThat) {
@@ -99,26 +100,26 @@ TEST_F(FairnessTest, ALoneTenantKeepsADeepQueueAndASecondOneEndsThat) {
   std::vector<std::shared_ptr<Ticket>> tickets;
   for (int i = 0; i < 300; ++i) tickets.push_back(Fill(kA));
   auto a = broker_->WaitForWorker(1);
-  while (a->num_held() < 256) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(a->num_held() >= 256);
   // Each takes 10 ms, and the engine learns it.
   for (int i = 0; i < 100; ++i) a->EndNext(absl::OkStatus(), 10e-3);
   EXPECT_EQ(a->num_held(), 200);
   auto waiting = Fill(kB);
   auto b = broker_->WaitForWorker(2);
-  while (b->num_held() < 1) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(b->num_held() >= 1);
   for (int i = 0; i < 200; ++i) tickets.push_back(Fill(kA));
   absl::SleepFor(absl::Milliseconds(50));
   // It is on time slices now: nothing more is sent before what it has is done.
   EXPECT_EQ(a->num_held(), 200);
   b->EndNext(absl::OkStatus(), 10e-3);
-  EXPECT_TRUE(waiting->Wait(absl::InfiniteFuture()).ok());
-  while (a->num_held() < 256) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_TRUE(waiting->Wait(SteadyTime::InfiniteFuture()).ok());
+  AWAIT(a->num_held() >= 256);
   while (a->EndNext(absl::OkStatus(), 1e-5)) {
   }
   for (const auto& ticket : tickets) {
     while (!ticket->done() && a->EndNext(absl::OkStatus(), 1e-5)) {
     }
-    EXPECT_TRUE(ticket->Wait(absl::InfiniteFuture()).ok());
+    EXPECT_TRUE(ticket->Wait(SteadyTime::InfiniteFuture()).ok());
   }
 }
 

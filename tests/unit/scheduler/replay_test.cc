@@ -6,7 +6,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"
+#include "server/base/surroundings.h"
 #include "server/scheduler/engine.h"
+#include "tests/support/await.h"
 #include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
 
@@ -60,12 +62,12 @@ class ReplayTest : public ::testing::Test {
     input->set_data(std::string(count * 4, '\0'));
     call.add_outputs()->set_handle(first_handle);
     call.add_outputs()->set_handle(first_handle + 1);
-    auto ticket = engine_->Submit(kTenant, "sessions/s", call, absl::Now() + absl::Seconds(20));
+    auto ticket = engine_->Submit(kTenant, "sessions/s", call, Now() + absl::Seconds(100));
     EXPECT_TRUE(ticket.ok()) << ticket.status();
     return ticket.ok() ? *ticket : nullptr;
   }
   absl::Status Wait(const std::shared_ptr<Ticket>& ticket) {
-    return ticket->Wait(absl::Now() + absl::Seconds(20));
+    return ticket->Wait(Now() + absl::Seconds(100));
   }
 
   std::unique_ptr<FakeBroker> broker_;
@@ -116,7 +118,7 @@ TEST_F(ReplayTest, AFailureIsEveryResults) {
   Create("p", 3);
   auto ticket = Call("p", 10);
   std::shared_ptr<FakeWorker> worker = broker_->WaitForWorker(1);
-  while (!worker->EndNext(absl::OutOfRangeError("index 7"))) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->EndNext(absl::OutOfRangeError("index 7")));
   EXPECT_TRUE(absl::IsOutOfRange(Wait(ticket)));
   for (const char* name : {"sessions/s/arrays/10", "sessions/s/arrays/11"}) {
     auto array = engine_->GetArray(kTenant, name);
@@ -130,10 +132,10 @@ TEST_F(ReplayTest, RunsAgainInTheNextWorker) {
   Create("p", 3);
   auto ticket = Call("p", 10);
   std::shared_ptr<FakeWorker> worker = broker_->WaitForWorker(1);
-  while (worker->num_held() == 0) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->num_held() != 0);
   worker->DieRunning(absl::AbortedError("killed"), /*fault=*/false);
   std::shared_ptr<FakeWorker> next = broker_->WaitForWorker(2);
-  while (!next->EndNext()) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(next->EndNext());
   EXPECT_TRUE(Wait(ticket).ok()) << Wait(ticket);
   EXPECT_EQ(next->num_graph_loads(), 1) << "it has nothing of the one before";
 }

@@ -12,7 +12,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"
+#include "server/base/surroundings.h"
 #include "server/scheduler/engine.h"
+#include "tests/support/await.h"
 #include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
 
@@ -59,7 +61,7 @@ class ShardedTest : public ::testing::Test {
     EXPECT_TRUE(EndEngine(*broker_, *engine_));
     engine_.reset();
   }
-  static absl::Time Soon() { return absl::Now() + absl::Seconds(20); }
+  static SteadyTime Soon() { return Now() + absl::Seconds(100); }
 
   v1::PutArrayRequest::Header HeaderOf(uint64_t handle, int64_t count) {
     v1::PutArrayRequest::Header header;
@@ -91,7 +93,7 @@ class ShardedTest : public ::testing::Test {
     return bytes;
   }
   absl::StatusOr<std::shared_ptr<Ticket>> Submit(const v1::Operation& operation) {
-    return engine_->Submit(kTenant, "sessions/s", operation, absl::InfiniteFuture());
+    return engine_->Submit(kTenant, "sessions/s", operation, SteadyTime::InfiniteFuture());
   }
   static v1::Operation Move(uint64_t input, uint64_t output, const std::string& device) {
     v1::Operation move;
@@ -112,9 +114,9 @@ class ShardedTest : public ::testing::Test {
   // The device's worker of which this is true, beside canaries' workers.
   template <typename Predicate>
   std::shared_ptr<FakeWorker> WorkerOf(const wire::DeviceDescription& device, Predicate holds) {
-    const absl::Time deadline = Soon();
+    const SteadyTime deadline = Soon();
     // One that is being started gets its tasks when it is there.
-    while (absl::Now() < deadline) {
+    while (Now() < deadline) {
       for (int i = 1; i <= broker_->num_workers(); ++i) {
         auto worker = broker_->WaitForWorker(i);
         if (worker->device().id() == device.id() && holds(*worker)) return worker;
@@ -315,12 +317,12 @@ TEST_F(ShardedTest, ANewWorkerCopiesOnceMore) {
   second->Hold();
   auto sum = Submit(Largest(1, 4));
   ASSERT_TRUE(sum.ok()) << sum.status();
-  while (!first->EndNext()) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(first->EndNext());
   // So many that what is ready waits for an answer.
   std::vector<std::shared_ptr<Ticket>> others;
   for (uint64_t i = 0; i < 8; ++i) others.push_back(*Submit(Negative(2, 10 + i, "devices/cuda:0")));
-  while (first->num_held() < 8) absl::SleepFor(absl::Milliseconds(1));
-  while (!second->EndNext()) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(first->num_held() >= 8);
+  AWAIT(second->EndNext());
   EXPECT_EQ(Combines(*first).size(), 1u);
   first->DieRunning(MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, "killed"),
                     /*fault=*/false);
@@ -358,7 +360,7 @@ class SmallDeviceTest : public ShardedTest {
     return Put(header, std::string(kSmall, 'y')).status();
   }
   void EndAllOfFirst(Ticket& ticket) {
-    while (!ticket.Wait(absl::Now() + absl::Milliseconds(1)).ok()) first_->EndNext();
+    while (!ticket.Wait(Now() + absl::Milliseconds(1)).ok()) first_->EndNext();
   }
 
   std::shared_ptr<FakeWorker> first_;
@@ -367,7 +369,7 @@ class SmallDeviceTest : public ShardedTest {
 TEST_F(SmallDeviceTest, APartialResultThatIsReadStays) {
   auto largest = Submit(Largest(1, 3));
   ASSERT_TRUE(largest.ok()) << largest.status();
-  while (first_->num_held() < 2) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(first_->num_held() >= 2);
   EXPECT_TRUE(ReadsPeer(Combines(*first_)[1], *first_));
   EXPECT_EQ(FillSecond(4).code(), absl::StatusCode::kResourceExhausted);
   EXPECT_TRUE(engine_->DeleteArray(kTenant, "sessions/s/arrays/4").ok());  // it could go on
@@ -382,13 +384,13 @@ TEST_F(SmallDeviceTest, APartialResultThatWasSpilledIsMoved) {
   ASSERT_TRUE(Put(header, "abcd").ok());
   // So many that the first partial result waits for an answer.
   for (uint64_t i = 0; i < 8; ++i) ASSERT_TRUE(Submit(Negative(3, 10 + i, "devices/cuda:0")).ok());
-  while (first_->num_held() < 8) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(first_->num_held() >= 8);
   std::shared_ptr<FakeWorker> second = WorkerThatReduced(StagedDevice(1));
   ASSERT_NE(second, nullptr);
   const int ended = second->num_ended();
   auto largest = Submit(Largest(1, 4));
   ASSERT_TRUE(largest.ok()) << largest.status();
-  while (second->num_ended() == ended) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(second->num_ended() != ended);
   const absl::Status filled = FillSecond(5);
   EXPECT_TRUE(filled.ok()) << filled;
   EndAllOfFirst(**largest);

@@ -17,14 +17,17 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"
+#include "server/base/surroundings.h"
 #include "server/scheduler/engine.h"
 #include "server/store/spill_file.h"
+#include "tests/support/await.h"
 #include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
 
 namespace stride::scheduler {
 namespace {
 
+using ::stride::testing::Eventually;
 using ::stride::testing::FakeBroker;
 using ::stride::testing::FakeWorker;
 using ::stride::testing::HostDevice;
@@ -75,7 +78,7 @@ class SpillTest : public ::testing::Test {
     std::filesystem::remove_all(folder_);
   }
 
-  static absl::Time Soon() { return absl::Now() + absl::Seconds(20); }
+  static SteadyTime Soon() { return Now() + absl::Seconds(100); }
   static std::string Session(const TenantId& tenant) {
     return absl::StrCat("sessions/", tenant.value);
   }
@@ -166,7 +169,7 @@ class SpillTest : public ::testing::Test {
     return operation;
   }
   std::shared_ptr<Ticket> Submit(const v1::Operation& operation, const TenantId& tenant = kTenant) {
-    auto ticket = engine_->Submit(tenant, Session(tenant), operation, absl::InfiniteFuture());
+    auto ticket = engine_->Submit(tenant, Session(tenant), operation, SteadyTime::InfiniteFuture());
     EXPECT_TRUE(ticket.ok()) << ticket.status();
     return ticket.ok() ? *ticket : nullptr;
   }
@@ -178,15 +181,6 @@ class SpillTest : public ::testing::Test {
     v1::Release release;
     release.add_handles(handle);
     ASSERT_TRUE(engine_->Release(tenant, Session(tenant), release).ok());
-  }
-  template <typename Predicate>
-  static bool Eventually(Predicate holds, absl::Duration time = absl::Seconds(20)) {
-    absl::Time end = absl::Now() + time;
-    while (!holds()) {
-      if (absl::Now() > end) return false;
-      absl::SleepFor(absl::Milliseconds(2));
-    }
-    return true;
   }
 
   std::unique_ptr<FakeBroker> broker_;
@@ -339,7 +333,7 @@ TEST_P(SpillKindTest, EverythingReturnsToZero) {
     return spill.memory_bytes == 0 && spill.disk_bytes == 0 && spill.memory_arena_bytes == 0 &&
            spill.disk_arena_bytes == 0 && device.array_bytes() == 0 && device.arena_bytes() == 0;
   };
-  EXPECT_TRUE(Eventually(zero, absl::Seconds(12)));
+  EXPECT_TRUE(Eventually(zero));
 }
 
 // More than the device has is asked for at once; each task has all it needs in its turn.
@@ -694,8 +688,7 @@ class StreamKindTest : public SpillKindTest {
                                         absl::Duration patience = absl::InfiniteDuration()) {
     Start({Device(GetParam(), kMiB)}, {}, /*hold=*/true);
     EXPECT_TRUE(Put(1, kLarge).ok());
-    auto submitted =
-        engine_->Submit(kTenant, Session(kTenant), Negate(1, 2), absl::Now() + patience);
+    auto submitted = engine_->Submit(kTenant, Session(kTenant), Negate(1, 2), Now() + patience);
     EXPECT_TRUE(submitted.ok()) << submitted.status();
     *ticket = *submitted;
     auto worker = broker_->WaitForWorker(1);
@@ -711,7 +704,7 @@ class StreamKindTest : public SpillKindTest {
       return spill.memory_arena_bytes == 0 && spill.disk_arena_bytes == 0 &&
              device.arena_bytes() == 0 && device.queue_depth() == 0;
     };
-    EXPECT_TRUE(Eventually(zero, absl::Seconds(12)));
+    EXPECT_TRUE(Eventually(zero));
   }
 };
 

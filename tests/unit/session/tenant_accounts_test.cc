@@ -8,6 +8,7 @@
 #include "google/rpc/error_details.pb.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"
+#include "server/base/surroundings.h"
 
 namespace stride::session {
 namespace {
@@ -41,7 +42,7 @@ TEST_F(TenantAccountsTest, WhatAQuotaDoesNotSayIsTheDefault) {
 TEST_F(TenantAccountsTest, ArrayBytesAreBoundedAndTheErrorTellsAll) {
   Set({.array_bytes = 100});
   EXPECT_TRUE(accounts_->CheckArrayBytes(kA, 100).ok());
-  accounts_->AddArrayBytes(kA, 90);
+  accounts_->AddArrayBytes(kA, 90, 0);
   EXPECT_TRUE(accounts_->CheckArrayBytes(kA, 10).ok());
   EXPECT_TRUE(accounts_->CheckArrayBytes(kB, 1000).ok());
   absl::Status status = accounts_->CheckArrayBytes(kA, 11);
@@ -59,18 +60,18 @@ TEST_F(TenantAccountsTest, ArrayBytesAreBoundedAndTheErrorTellsAll) {
   EXPECT_EQ(failure.violations(0).description(),
             "Quota array-bytes: limit 100, used 90, asked for 11");
   EXPECT_TRUE(status.GetPayload("type.googleapis.com/google.rpc.RetryInfo").has_value());
-  accounts_->AddArrayBytes(kA, -90);
+  accounts_->AddArrayBytes(kA, -90, 0);
   EXPECT_TRUE(accounts_->CheckArrayBytes(kA, 11).ok());
 }
 
 TEST_F(TenantAccountsTest, HugeSizesDoNotOverflow) {
   Set({.array_bytes = 100});
-  accounts_->AddArrayBytes(kA, 50);
+  accounts_->AddArrayBytes(kA, 50, 0);
   EXPECT_FALSE(accounts_->CheckArrayBytes(kA, INT64_MAX).ok());
 }
 
 TEST_F(TenantAccountsTest, ALoweredQuotaStopsNewOnesAlone) {
-  accounts_->AddArrayBytes(kA, 90);
+  accounts_->AddArrayBytes(kA, 90, 0);
   Set({.array_bytes = 10});
   EXPECT_FALSE(accounts_->CheckArrayBytes(kA, 1).ok());
   EXPECT_TRUE(accounts_->CheckArrayBytes(kA, 0).ok());
@@ -120,10 +121,10 @@ TEST_F(TenantAccountsTest, UploadsBeyondTheRateWait) {
 
 TEST_F(TenantAccountsTest, TheRateHoldsOverTime) {
   Set({.upload_bytes_per_second = 100000});
-  absl::Time start = absl::Now();
+  SteadyTime start = Now();
   for (int i = 0; i < 15; ++i) absl::SleepFor(accounts_->AddUpload(kA, 10000));
   // 150,000 bytes, 100,000 of them free.
-  EXPECT_GE(absl::Now() - start, absl::Milliseconds(490));
+  EXPECT_GE(Now() - start, absl::Milliseconds(490));
 }
 
 TEST_F(TenantAccountsTest, UsageIsOfOneTenant) {
@@ -134,7 +135,7 @@ TEST_F(TenantAccountsTest, UsageIsOfOneTenant) {
   accounts_->AddOperation(kA, 0, true);
   accounts_->AddOperation(kA, -1, false);
   accounts_->AddJob(kA);
-  accounts_->AddArrayBytes(kA, 1000);
+  accounts_->AddArrayBytes(kA, 1000, 0);
   absl::SleepFor(absl::Milliseconds(100));
   v1::Usage usage = Usage(kA);
   EXPECT_EQ(usage.tenant(), "tenants/a");
@@ -145,7 +146,7 @@ TEST_F(TenantAccountsTest, UsageIsOfOneTenant) {
   EXPECT_EQ(usage.operations_failed(), 1);
   EXPECT_EQ(usage.jobs(), 1);
   EXPECT_GE(usage.array_byte_seconds(), 99);
-  accounts_->AddArrayBytes(kA, -1000);
+  accounts_->AddArrayBytes(kA, -1000, 0);
   double sum = Usage(kA).array_byte_seconds();
   absl::SleepFor(absl::Milliseconds(20));
   EXPECT_DOUBLE_EQ(Usage(kA).array_byte_seconds(), sum);

@@ -93,19 +93,33 @@ TEST(PutDecoderTest, DataIsBorrowedFromTheSlices) {
   EXPECT_EQ(message->data_bytes, 8);
 }
 
-TEST(PutDecoderTest, UnknownFieldsAreSkipped) {
-  // Fields 3 (varint), 4 (fixed64), 5 (bytes), 6 (group with a nested field), 7 (fixed32), then
-  // data.
-  std::string bytes(
-      "\x18\x96\x01\x21"
-      "12345678"
-      "\x2a\x02xy\x33\x08\x01\x34\x3d"
-      "1234",
-      25);
-  bytes += DataMessage("d");
-  auto message = Decode(bytes);
-  ASSERT_TRUE(message.ok()) << message.status();
-  EXPECT_THAT(message->data, ElementsAre("d"));
+TEST(PutDecoderTest, UnknownFieldsAreRefusedByTheirNumber) {
+  // A varint, a fixed64, bytes and a fixed32, in the message and in its header.
+  const std::string unknown[] = {"\x20\x01", std::string("\x29\0\0\0\0\0\0\0\0", 9), "\x32\x01x",
+                                 std::string("\x3d\0\0\0\0", 5)};
+  int number = 4;
+  for (const std::string& field : unknown) {
+    const absl::Status status = Decode(field + DataMessage("d")).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status;
+    EXPECT_EQ(FieldOf(status), std::to_string(number++));
+  }
+  auto header = HeaderMessage().header().SerializeAsString() + "\x98\x06\x01";
+  const absl::Status status =
+      Decode("\x0a" + std::string(1, static_cast<char>(header.size())) + header).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status;
+  EXPECT_EQ(FieldOf(status), "header.99");
+}
+
+TEST(PutDecoderTest, AGroupIsMalformed) {
+  EXPECT_EQ(Decode("\x33\x34" + DataMessage("d")).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST(PutDecoderTest, ADurationOfTheHeaderIsJudged) {
+  auto message = HeaderMessage();
+  message.mutable_header()->mutable_ttl()->set_seconds(1);
+  message.mutable_header()->mutable_ttl()->set_nanos(-5);
+  EXPECT_EQ(FieldOf(Decode(message.SerializeAsString()).status()), "header.ttl");
 }
 
 TEST(PutDecoderTest, OrderOfMessagesIsChecked) {

@@ -10,7 +10,7 @@
 namespace stride {
 
 struct Device {
-  enum class State { kUnspecified, kServing, kNotServing };
+  enum class State { kUnspecified, kServing, kNotServing, kStarting };
   std::string name;  // `devices/cpu:0`, `devices/GPU-4a1c...`
   std::string kind;  // `cuda` or `cpu`
   std::string model;

@@ -23,6 +23,7 @@
 #include "server/worker/cpu/compiler/shared_object.h"
 #include "server/worker/cpu/compiler/spmd/shared_memory.h"
 #include "server/worker/cpu/compiler/spmd/spmd_pass.h"
+#include "server/worker/cpu/compiler/spmd/volatile_cuts.h"
 #include "server/worker/cpu/compiler/target.h"
 
 namespace stride::cpu {
@@ -42,6 +43,7 @@ absl::Status Lower(const CompileRequest& request, const Options& options, llvm::
   MarkForInlining(module, table);
   InlineMarked(module, machine);
   if (absl::Status status = spmd::LowerSharedMemory(module, table); !status.ok()) return status;
+  spmd::AnchorVolatileAccesses(module);
   Simplify(module, machine, options.optimization);
   if (absl::Status status = CutKernels(module, request.form, table); !status.ok()) return status;
   std::string problem;

@@ -14,6 +14,7 @@
 
 #include "client/npy/reader.h"
 #include "client/npy/writer.h"
+#include "tests/support/await.h"
 
 namespace stride::cli {
 namespace {
@@ -141,8 +142,7 @@ TEST_F(ProgramTest, AnInterruptStopsTheDaemonInOrder) {
     execl(STRIDE_PROGRAM, "stride", "top", "--interval", "1s", nullptr);
     _exit(127);
   }
-  while (NumPrivate() == 0 && waitpid(pid, nullptr, WNOHANG) == 0)
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  AWAIT(!(NumPrivate() == 0 && waitpid(pid, nullptr, WNOHANG) == 0));
   kill(pid, SIGINT);
   int status = 0;
   waitpid(pid, &status, 0);

@@ -1,6 +1,9 @@
 #include "stride/client.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -15,6 +18,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::FakeDaemon;
+using ::testing::HasSubstr;
 
 class ClientTest : public ::testing::Test {
  protected:
@@ -262,6 +266,32 @@ TEST_F(ClientTest, NoDaemonIsTold) {
       {.address = "unix:" + folder_ + "/none", .connect_timeout = milliseconds(200)});
   ASSERT_FALSE(none.ok());
   EXPECT_EQ(none.error().code, Code::kUnavailable);
+  EXPECT_THAT(none.error().message, HasSubstr("there is no socket"));
+}
+
+TEST_F(ClientTest, ASocketThatThisUserMayNotOpen_IsPermissionDeniedAtOnce) {
+  ASSERT_EQ(chmod((folder_ + "/s").c_str(), 0), 0);
+  // A thread may have another user than its process: no other does root find closed doors as.
+  std::optional<Error> error;
+  std::thread([&] {
+    if (geteuid() == 0) {
+      ASSERT_EQ(chmod(folder_.c_str(), 0755), 0);
+      ASSERT_EQ(syscall(SYS_setresuid, -1, 65534, -1), 0);
+    }
+    const auto client = Client::Connect(
+        {.address = "unix:" + folder_ + "/s", .connect_timeout = std::chrono::hours(1)});
+    if (!client.ok()) error = client.error();
+  }).join();
+  ASSERT_TRUE(error.has_value());
+  EXPECT_EQ(error->code, Code::kPermissionDenied);
+  EXPECT_THAT(error->message, HasSubstr("may not open"));
+}
+
+TEST_F(ClientTest, APortThatNothingListensOn_IsSaid) {
+  const auto none =
+      Client::Connect({.address = "127.0.0.1:1", .connect_timeout = milliseconds(200)});
+  ASSERT_FALSE(none.ok());
+  EXPECT_THAT(none.error().message, HasSubstr("nothing listens there"));
 }
 
 }  // namespace

@@ -177,7 +177,7 @@ TEST_F(LocalRawCallTest, DeadlinesAndCancellationsEndIt) {
   };
   grpc::ByteBuffer message;
   {
-    auto call = Begin(Method::kFetchArray, {.timeout = std::chrono::milliseconds(30)});
+    auto call = Begin(Method::kFetchArray, {.timeout = std::chrono::seconds(2)});
     EXPECT_TRUE(call->Write(Bytes({"which"})));
     EXPECT_FALSE(call->Read(&message));
     EXPECT_EQ(call->Finish().error().code, Code::kDeadlineExceeded);

@@ -1,6 +1,7 @@
 // The poller with a driver of a few fake functions: marks are written by the test in place of
 // streams.
 #include "server/worker/cuda/completion_poller.h"
+#include "tests/support/await.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -86,7 +87,7 @@ TEST_F(CompletionPollerTest, ReportsWhatItsMarkHasReached) {
   Task(2, absl::InternalError("x"));
   Task(3);
   marks_[0] = 2;
-  while (completions_.lines().size() < 2) std::this_thread::yield();
+  AWAIT(completions_.lines().size() >= 2);
   EXPECT_EQ(completions_.lines(), (Lines{"task 1", "task 2 failed"}));
   EXPECT_TRUE(poller_.HasEnded(CompletionPoller::kCompute, 2));
   EXPECT_FALSE(poller_.HasEnded(CompletionPoller::kCompute, 3));
@@ -110,7 +111,7 @@ TEST_F(CompletionPollerTest, WhatIsLaunchedTogetherIsReportedOneByOne) {
   marks_[0] = 3;  // some have ended before all are launched
   poller_.Launched(CompletionPoller::kCompute,
                    {absl::OkStatus(), absl::InternalError("x"), absl::OkStatus()});
-  while (completions_.lines().size() < 3) std::this_thread::yield();
+  AWAIT(completions_.lines().size() >= 3);
   EXPECT_EQ(completions_.lines(), (Lines{"task 1", "task 2", "task 3 failed"}));
   marks_[0] = 4;
   poller_.Drain();
@@ -122,7 +123,7 @@ TEST_F(CompletionPollerTest, LanesDoNotWaitForEachOther) {
   poller_.Begin(CompletionPoller::kDownload, 5, 1, "");
   poller_.Launched(CompletionPoller::kDownload, {absl::InternalError("x")});
   marks_[2] = 1;
-  while (completions_.lines().empty()) std::this_thread::yield();
+  AWAIT(!completions_.lines().empty());
   EXPECT_EQ(completions_.lines(), Lines{"copy 5 failed"});
   marks_[0] = 1;
   poller_.Drain();
@@ -141,7 +142,7 @@ TEST_F(CompletionPollerTest, MarksMayWrapAround) {
 // The command loop may be held in the driver meanwhile.
 TEST_F(CompletionPollerTest, BeatsWhileTheDeviceWorksAndNotWhenItIsIdle) {
   Task(1);
-  while (heartbeat_ < 3) std::this_thread::yield();
+  AWAIT(heartbeat_ >= 3);
   marks_[0] = 1;
   poller_.Drain();
   std::this_thread::sleep_for(std::chrono::milliseconds(2));

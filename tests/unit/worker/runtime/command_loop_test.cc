@@ -91,7 +91,8 @@ class CommandLoopTest : public testing::Test {
   wire::Event Next() {
     wire::Event event;
     std::vector<UniqueFd> descriptors;
-    EXPECT_EQ(daemon_->Receive(&event, &descriptors, absl::Seconds(20)).value(), Outcome::kMessage);
+    EXPECT_EQ(daemon_->Receive(&event, &descriptors, absl::Seconds(100)).value(),
+              Outcome::kMessage);
     return event;
   }
   void Submit(uint64_t first, uint64_t last) {

@@ -20,7 +20,8 @@ class EventSenderTest : public testing::Test {
   wire::Event Next() {
     wire::Event event;
     std::vector<UniqueFd> descriptors;
-    EXPECT_EQ(daemon_->Receive(&event, &descriptors, absl::Seconds(20)).value(), Outcome::kMessage);
+    EXPECT_EQ(daemon_->Receive(&event, &descriptors, absl::Seconds(100)).value(),
+              Outcome::kMessage);
     return event;
   }
   std::unique_ptr<wire::Channel> daemon_, worker_;

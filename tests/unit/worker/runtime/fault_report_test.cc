@@ -22,7 +22,7 @@ wire::Event Report(uint64_t sequence, absl::StatusCode code, const std::string& 
   wire::Channel channel(std::move(sockets->first));
   wire::Event event;
   std::vector<UniqueFd> descriptors;
-  EXPECT_EQ(channel.Receive(&event, &descriptors, absl::Seconds(10)).value(), Outcome::kMessage);
+  EXPECT_EQ(channel.Receive(&event, &descriptors, absl::Seconds(100)).value(), Outcome::kMessage);
   return event;
 }
 

@@ -51,7 +51,7 @@ class thread_block_tile {
   static STRIDE_METHOD unsigned lanes() { return (N == 32 ? ~0u : (1u << N) - 1) << first_lane(); }
 
  public:
-  static STRIDE_METHOD void sync() { __syncwarp(lanes()); }
+  static STRIDE_METHOD void sync() { __stride_wait_warp(lanes()); }
   static STRIDE_METHOD unsigned thread_rank() { return __stride_tid_linear() & (N - 1); }
   static STRIDE_METHOD constexpr unsigned size() { return N; }
   static STRIDE_METHOD constexpr unsigned num_threads() { return N; }
@@ -59,25 +59,27 @@ class thread_block_tile {
   static STRIDE_METHOD unsigned meta_group_size() { return (__stride::num_threads() + N - 1) / N; }
   template <class T>
   static STRIDE_METHOD T shfl(T v, int source) {
-    return __shfl_sync(lanes(), v, source, N);
+    return __stride::shuffle(lanes(), v, source, N);
   }
   template <class T>
   static STRIDE_METHOD T shfl_up(T v, unsigned delta) {
-    return __shfl_up_sync(lanes(), v, delta, N);
+    return __stride::shuffle_up(lanes(), v, delta, N);
   }
   template <class T>
   static STRIDE_METHOD T shfl_down(T v, unsigned delta) {
-    return __shfl_down_sync(lanes(), v, delta, N);
+    return __stride::shuffle_down(lanes(), v, delta, N);
   }
   template <class T>
   static STRIDE_METHOD T shfl_xor(T v, int other) {
-    return __shfl_xor_sync(lanes(), v, other, N);
+    return __stride::shuffle_xor(lanes(), v, other, N);
   }
   static STRIDE_METHOD unsigned ballot(int predicate) {
-    return __ballot_sync(lanes(), predicate) >> first_lane();
+    return __stride::vote(lanes(), predicate != 0).yes >> first_lane();
   }
   static STRIDE_METHOD int any(int predicate) { return ballot(predicate) != 0; }
-  static STRIDE_METHOD int all(int predicate) { return __all_sync(lanes(), predicate); }
+  static STRIDE_METHOD int all(int predicate) {
+    return __stride::vote(lanes(), predicate != 0).all();
+  }
 };
 template <unsigned N, class Parent>
 STRIDE_DEVICE thread_block_tile<N, Parent> tiled_partition(const Parent&) {
@@ -90,19 +92,21 @@ class coalesced_group {
 
  public:
   explicit STRIDE_METHOD coalesced_group(unsigned mask) : mask_(mask) {}
-  STRIDE_METHOD void sync() const { __syncwarp(mask_); }
+  STRIDE_METHOD void sync() const { __stride_wait_warp(mask_); }
   STRIDE_METHOD unsigned size() const { return __popc(mask_); }
   STRIDE_METHOD unsigned num_threads() const { return __popc(mask_); }
   STRIDE_METHOD unsigned thread_rank() const {
     return __popc(mask_ & ((1u << __stride::lane()) - 1));
   }
-  STRIDE_METHOD int any(int predicate) const { return __any_sync(mask_, predicate); }
-  STRIDE_METHOD int all(int predicate) const { return __all_sync(mask_, predicate); }
+  STRIDE_METHOD int any(int predicate) const {
+    return __stride::vote(mask_, predicate != 0).yes != 0;
+  }
+  STRIDE_METHOD int all(int predicate) const { return __stride::vote(mask_, predicate != 0).all(); }
   template <class T>
   STRIDE_METHOD T shfl(T v, unsigned rank) const {
     unsigned left = mask_;
     for (unsigned i = 0; i < rank; ++i) left &= left - 1;
-    return __shfl_sync(mask_, v, __ffs((int)left) - 1);
+    return __stride::shuffle(mask_, v, __ffs((int)left) - 1, 32);
   }
 };
 STRIDE_DEVICE coalesced_group coalesced_threads() { return coalesced_group(__activemask()); }

@@ -5,7 +5,6 @@
 
 STRIDE_DEVICE void __syncthreads() { __stride_cut(); }
 STRIDE_DEVICE void __barrier_sync(unsigned) { __stride_cut(); }
-STRIDE_DEVICE void __syncwarp(unsigned mask = 0xffffffffu) { __stride_wait_warp(mask); }
 
 namespace __stride {
 
@@ -15,10 +14,20 @@ typedef bool Bits32 __attribute__((ext_vector_type(32)));
 STRIDE_DEVICE unsigned lane() { return __stride_tid_linear() & 31u; }
 STRIDE_DEVICE unsigned first_of_warp() { return __stride_tid_linear() & ~31u; }
 
+// CUDA's rule for every mask, and undefined where it is broken: here the launch ends.
+STRIDE_DEVICE void check_mask(unsigned mask, const char* what) {
+  if ((1u << lane() & mask) == 0) fail(what, NULL, 0);
+}
+#define STRIDE_CHECK_MASK(mask, name) \
+  ::__stride::check_mask(             \
+      mask,                           \
+      name ": the mask does not name the thread that calls it (set the bit of its own lane)")
+
 // The lanes of this thread's warp that take part, and those of them whose predicate holds. With
 // mask 0 those take part that are here.
 struct Vote {
   unsigned present, yes;
+  STRIDE_METHOD bool all() const { return present == yes; }
 };
 STRIDE_DEVICE Vote vote(unsigned mask, bool predicate) {
   unsigned char* slot = (unsigned char*)__stride_slot(1);
@@ -56,59 +65,64 @@ STRIDE_DEVICE int __syncthreads_count(int predicate) { return __stride::count(pr
 STRIDE_DEVICE int __syncthreads_or(int predicate) { return __stride::count(predicate != 0) != 0; }
 STRIDE_DEVICE int __syncthreads_and(int predicate) { return __stride::count(predicate == 0) == 0; }
 
+STRIDE_DEVICE void __syncwarp(unsigned mask = 0xffffffffu) {
+  STRIDE_CHECK_MASK(mask, "__syncwarp");
+  __stride_wait_warp(mask);
+}
 STRIDE_DEVICE unsigned __ballot_sync(unsigned mask, int predicate) {
+  STRIDE_CHECK_MASK(mask, "__ballot_sync");
   return __stride::vote(mask, predicate != 0).yes;
 }
 STRIDE_DEVICE int __any_sync(unsigned mask, int predicate) {
+  STRIDE_CHECK_MASK(mask, "__any_sync");
   return __stride::vote(mask, predicate != 0).yes != 0;
 }
 STRIDE_DEVICE int __all_sync(unsigned mask, int predicate) {
-  __stride::Vote v = __stride::vote(mask, predicate != 0);
-  return v.present == v.yes;
+  STRIDE_CHECK_MASK(mask, "__all_sync");
+  return __stride::vote(mask, predicate != 0).all();
 }
 STRIDE_DEVICE unsigned __activemask() { return __stride_wait_warp(0); }
-STRIDE_DEVICE unsigned __ballot(int predicate) { return __ballot_sync(0, predicate); }
-STRIDE_DEVICE int __any(int predicate) { return __any_sync(0, predicate); }
-STRIDE_DEVICE int __all(int predicate) { return __all_sync(0, predicate); }
+STRIDE_DEVICE unsigned __ballot(int predicate) { return __stride::vote(0, predicate != 0).yes; }
+STRIDE_DEVICE int __any(int predicate) { return __stride::vote(0, predicate != 0).yes != 0; }
+STRIDE_DEVICE int __all(int predicate) { return __stride::vote(0, predicate != 0).all(); }
 
+// Each shuffle with a mask, and as old code has it with those lanes that are here.
+namespace __stride {
 template <class T>
-STRIDE_DEVICE T __shfl_sync(unsigned mask, T value, int source, int width = 32) {
-  unsigned lane = __stride::lane(), group = lane & ~(unsigned)(width - 1);
-  return __stride::exchange(mask, value, group | ((unsigned)source & (unsigned)(width - 1)));
+STRIDE_DEVICE T shuffle(unsigned mask, T value, int source, int width) {
+  unsigned group = lane() & ~(unsigned)(width - 1);
+  return exchange(mask, value, group | ((unsigned)source & (unsigned)(width - 1)));
 }
 template <class T>
-STRIDE_DEVICE T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32) {
-  unsigned lane = __stride::lane(), within = lane & (unsigned)(width - 1);
-  return __stride::exchange(mask, value, within < delta ? lane : lane - delta);
+STRIDE_DEVICE T shuffle_up(unsigned mask, T value, unsigned delta, int width) {
+  unsigned within = lane() & (unsigned)(width - 1);
+  return exchange(mask, value, within < delta ? lane() : lane() - delta);
 }
 template <class T>
-STRIDE_DEVICE T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32) {
-  unsigned lane = __stride::lane(), within = lane & (unsigned)(width - 1);
-  return __stride::exchange(mask, value, within + delta >= (unsigned)width ? lane : lane + delta);
+STRIDE_DEVICE T shuffle_down(unsigned mask, T value, unsigned delta, int width) {
+  unsigned within = lane() & (unsigned)(width - 1);
+  return exchange(mask, value, within + delta >= (unsigned)width ? lane() : lane() + delta);
 }
 template <class T>
-STRIDE_DEVICE T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = 32) {
-  unsigned lane = __stride::lane(), other = lane ^ (unsigned)lanes,
-           group = lane & ~(unsigned)(width - 1);
-  return __stride::exchange(mask, value,
-                            other >= group + (unsigned)width || other >= 32 ? lane : other);
+STRIDE_DEVICE T shuffle_xor(unsigned mask, T value, int lanes, int width) {
+  unsigned other = lane() ^ (unsigned)lanes, group = lane() & ~(unsigned)(width - 1);
+  return exchange(mask, value, other >= group + (unsigned)width || other >= 32 ? lane() : other);
 }
-template <class T>
-STRIDE_DEVICE T __shfl(T value, int source, int width = 32) {
-  return __shfl_sync(0, value, source, width);
-}
-template <class T>
-STRIDE_DEVICE T __shfl_up(T value, unsigned delta, int width = 32) {
-  return __shfl_up_sync(0, value, delta, width);
-}
-template <class T>
-STRIDE_DEVICE T __shfl_down(T value, unsigned delta, int width = 32) {
-  return __shfl_down_sync(0, value, delta, width);
-}
-template <class T>
-STRIDE_DEVICE T __shfl_xor(T value, int lanes, int width = 32) {
-  return __shfl_xor_sync(0, value, lanes, width);
-}
+}  // namespace __stride
+#define STRIDE_SHUFFLE(cuda, ours, Lanes)                                            \
+  template <class T>                                                                 \
+  STRIDE_DEVICE T cuda##_sync(unsigned mask, T value, Lanes lanes, int width = 32) { \
+    STRIDE_CHECK_MASK(mask, #cuda "_sync");                                          \
+    return __stride::ours(mask, value, lanes, width);                                \
+  }                                                                                  \
+  template <class T>                                                                 \
+  STRIDE_DEVICE T cuda(T value, Lanes lanes, int width = 32) {                       \
+    return __stride::ours(0, value, lanes, width);                                   \
+  }
+STRIDE_SHUFFLE(__shfl, shuffle, int)
+STRIDE_SHUFFLE(__shfl_up, shuffle_up, unsigned)
+STRIDE_SHUFFLE(__shfl_down, shuffle_down, unsigned)
+STRIDE_SHUFFLE(__shfl_xor, shuffle_xor, int)
 
 namespace __stride {
 // One thread's value after another's, over the lanes of `mask` that take part.
@@ -129,34 +143,44 @@ STRIDE_DEVICE T reduce_lanes(unsigned mask, T value, F combine) {
 }
 }  // namespace __stride
 STRIDE_DEVICE int __reduce_add_sync(unsigned m, int v) {
+  STRIDE_CHECK_MASK(m, "__reduce_add_sync");
   return __stride::reduce_lanes(m, v, [](int a, int b) { return a + b; });
 }
 STRIDE_DEVICE unsigned __reduce_add_sync(unsigned m, unsigned v) {
+  STRIDE_CHECK_MASK(m, "__reduce_add_sync");
   return __stride::reduce_lanes(m, v, [](unsigned a, unsigned b) { return a + b; });
 }
 STRIDE_DEVICE int __reduce_min_sync(unsigned m, int v) {
+  STRIDE_CHECK_MASK(m, "__reduce_min_sync");
   return __stride::reduce_lanes(m, v, [](int a, int b) { return a < b ? a : b; });
 }
 STRIDE_DEVICE unsigned __reduce_min_sync(unsigned m, unsigned v) {
+  STRIDE_CHECK_MASK(m, "__reduce_min_sync");
   return __stride::reduce_lanes(m, v, [](unsigned a, unsigned b) { return a < b ? a : b; });
 }
 STRIDE_DEVICE int __reduce_max_sync(unsigned m, int v) {
+  STRIDE_CHECK_MASK(m, "__reduce_max_sync");
   return __stride::reduce_lanes(m, v, [](int a, int b) { return a < b ? b : a; });
 }
 STRIDE_DEVICE unsigned __reduce_max_sync(unsigned m, unsigned v) {
+  STRIDE_CHECK_MASK(m, "__reduce_max_sync");
   return __stride::reduce_lanes(m, v, [](unsigned a, unsigned b) { return a < b ? b : a; });
 }
 STRIDE_DEVICE unsigned __reduce_and_sync(unsigned m, unsigned v) {
+  STRIDE_CHECK_MASK(m, "__reduce_and_sync");
   return __stride::reduce_lanes(m, v, [](unsigned a, unsigned b) { return a & b; });
 }
 STRIDE_DEVICE unsigned __reduce_or_sync(unsigned m, unsigned v) {
+  STRIDE_CHECK_MASK(m, "__reduce_or_sync");
   return __stride::reduce_lanes(m, v, [](unsigned a, unsigned b) { return a | b; });
 }
 STRIDE_DEVICE unsigned __reduce_xor_sync(unsigned m, unsigned v) {
+  STRIDE_CHECK_MASK(m, "__reduce_xor_sync");
   return __stride::reduce_lanes(m, v, [](unsigned a, unsigned b) { return a ^ b; });
 }
 template <class T>
 STRIDE_DEVICE unsigned __match_any_sync(unsigned mask, T value) {
+  STRIDE_CHECK_MASK(mask, "__match_any_sync");
   T* slot = (T*)__stride_slot(sizeof(T));
   slot[__stride_tid_linear()] = value;
   unsigned present = __stride_wait_warp(mask), result = 0;

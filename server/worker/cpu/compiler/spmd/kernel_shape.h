@@ -26,6 +26,8 @@ inline constexpr char kCut[] = "__stride_cut";          // waits for the block
 inline constexpr char kWaitGrid[] = "__stride_wait_grid";  // waits for the grid
 inline constexpr char kWaitWarp[] =
     "__stride_wait_warp";  // (mask): waits for lanes; those that go on together
+inline constexpr char kInStep[] =
+    "__stride_in_step";  // waits for the lanes of the warp that are on the way to it
 inline constexpr char kSlot[] =
     "__stride_slot";  // (bytes): an array with so many bytes for each thread
 inline constexpr char kSlotClear[] =

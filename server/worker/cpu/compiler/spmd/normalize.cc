@@ -263,7 +263,7 @@ absl::Status SplitAtCuts(Shape& shape) {
   std::vector<CallInst*> calls;
   for (Instruction& instruction : llvm::instructions(*shape.function)) {
     llvm::StringRef name = CalleeName(instruction);
-    if (name == kCut || name == kSlot || name == kSlotClear || name == kWaitWarp)
+    if (name == kCut || name == kSlot || name == kSlotClear || name == kWaitWarp || name == kInStep)
       calls.push_back(llvm::cast<CallInst>(&instruction));
   }
   for (CallInst* call : calls) {
@@ -275,7 +275,7 @@ absl::Status SplitAtCuts(Shape& shape) {
       IRBuilder<> builder(call);
       builder.SetInsertPoint(call->getNextNode());
       call->replaceAllUsesWith(PresentLanes(builder, shape, call->getArgOperand(0)));
-    } else if (name != kCut) {
+    } else if (name != kCut && name != kInStep) {
       auto* size = llvm::dyn_cast<llvm::ConstantInt>(call->getArgOperand(0));
       if (size == nullptr) return absl::InternalError("a slot with no constant size");
       bytes = size->getZExtValue();

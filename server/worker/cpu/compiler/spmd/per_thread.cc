@@ -1,11 +1,17 @@
 #include "server/worker/cpu/compiler/spmd/per_thread.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <vector>
 
 #include "absl/status/status.h"
-#include "llvm/IR/InstIterator.h"
+#include "llvm/ADT/PostOrderIterator.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/IR/CFG.h"
+#include "llvm/IR/Dominators.h"
 #include "server/worker/cpu/compiler/spmd/kernel_shape.h"
 #include "server/worker/cpu/compiler/spmd/normalize.h"
+#include "server/worker/cpu/compiler/spmd/volatile_cuts.h"
 #include "server/worker/cpu/kernel/block_context.h"
 
 namespace stride::cpu::spmd {
@@ -22,6 +28,25 @@ Value* Field(IRBuilder<>& builder, Value* context, uint64_t offset, llvm::Type* 
 
 // A fiber's stack holds small arrays alone.
 constexpr uint64_t kMovedArrayBytes = 2048;
+
+// The calls in the order in which fibers go on that wait for whoever is there: those deepest in
+// loops first, then the earliest, as in the loop form (see emit.cc).
+std::vector<llvm::Instruction*> InOrderOfWaiting(llvm::Function& function) {
+  llvm::DominatorTree dominators(function);
+  llvm::LoopInfo loops(dominators);
+  llvm::ReversePostOrderTraversal<llvm::Function*> order(&function);
+  std::vector<llvm::BasicBlock*> blocks(order.begin(), order.end());
+  std::stable_sort(blocks.begin(), blocks.end(), [&](llvm::BasicBlock* a, llvm::BasicBlock* b) {
+    return loops.getLoopDepth(a) > loops.getLoopDepth(b);
+  });
+  std::vector<llvm::Instruction*> calls;
+  for (llvm::BasicBlock* block : blocks) {
+    for (llvm::Instruction& instruction : *block) {
+      if (llvm::isa<CallInst>(instruction)) calls.push_back(&instruction);
+    }
+  }
+  return calls;
+}
 
 // The lanes that go on together; nothing of worth for a wait of the whole block.
 Value* Wait(IRBuilder<>& builder, Value* context, unsigned site, Value* mask, bool whole_block) {
@@ -64,15 +89,16 @@ void ClearSlot(IRBuilder<>& builder, Shape& shape, Value* array, uint64_t bytes,
 
 absl::Status MakePerThread(llvm::Function& function, uint64_t& bytes_per_thread,
                            bool& has_barrier) {
+  MeetInStep(function);
   absl::StatusOr<Shape> normal = NormalizePerThread(function);
   if (!normal.ok()) return normal.status();
   Shape& shape = *normal;
   if (absl::Status status = MovePrivateArrays(shape, kMovedArrayBytes); !status.ok()) return status;
   unsigned site = 0;
-  for (llvm::Instruction& instruction :
-       llvm::make_early_inc_range(llvm::instructions(*shape.function))) {
+  for (llvm::Instruction* place : InOrderOfWaiting(*shape.function)) {
+    llvm::Instruction& instruction = *place;
     llvm::StringRef name = CalleeName(instruction);
-    bool waits = name == kCut || name == kWaitWarp || name == kWaitGrid;
+    bool waits = name == kCut || name == kWaitWarp || name == kWaitGrid || name == kInStep;
     if (!waits && name != kSlot && name != kSlotClear) continue;
     IRBuilder<> builder(&instruction);
     if (name != kSlot) has_barrier = true;
@@ -81,6 +107,8 @@ absl::Status MakePerThread(llvm::Function& function, uint64_t& bytes_per_thread,
       Wait(builder, shape.context, ++site, builder.getInt32(0), true);
     } else if (name == kWaitGrid) {
       WaitForGrid(builder, shape.context);
+    } else if (name == kInStep) {
+      Wait(builder, shape.context, ++site, builder.getInt32(0), false);
     } else if (name == kWaitWarp) {
       result = Wait(builder, shape.context, ++site, instruction.getOperand(0), false);
     } else {

@@ -12,6 +12,7 @@
 #include "server/worker/cpu/compiler/spmd/regions.h"
 #include "server/worker/cpu/compiler/spmd/uniformity.h"
 #include "server/worker/cpu/compiler/spmd/values.h"
+#include "server/worker/cpu/compiler/spmd/volatile_cuts.h"
 
 namespace stride::cpu {
 namespace {
@@ -26,9 +27,10 @@ bool CallsItself(const llvm::Function& function) {
 }
 
 // Only a kernel's own body knows which thread it is.
-absl::Status CheckOtherFunctions(const llvm::Module& module, const llvm::StringSet<>& kernels) {
-  for (const llvm::Function& function : module) {
+absl::Status CheckOtherFunctions(llvm::Module& module, const llvm::StringSet<>& kernels) {
+  for (llvm::Function& function : module) {
     if (function.isDeclaration() || kernels.contains(function.getName())) continue;
+    if (absl::Status status = spmd::RefuseInStep(function); !status.ok()) return status;
     for (const llvm::Instruction& instruction : llvm::instructions(function)) {
       if (!spmd::CalleeName(instruction).starts_with("__stride_")) continue;
       return absl::UnimplementedError(
@@ -130,7 +132,9 @@ absl::Status CutKernels(llvm::Module& module, std::optional<ThreadForm> form, Ke
     llvm::Function* function = module.getFunction(kernel.symbol);
     if (function == nullptr)
       return absl::InternalError(absl::StrCat("the entry of `", kernel.name, "` is gone"));
-    if (absl::Status status = CutOne(*function, form, kernel); !status.ok()) {
+    absl::Status status = spmd::CutInStep(*function);
+    if (status.ok()) status = CutOne(*function, form, kernel);
+    if (!status.ok()) {
       return absl::Status(status.code(),
                           absl::StrCat("kernel `", kernel.name, "`: ", status.message()));
     }

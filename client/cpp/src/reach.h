@@ -1,0 +1,22 @@
+// Why a daemon cannot be reached, for a person: each cause has a sentence of its own.
+#pragma once
+
+#include <grpcpp/channel.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "stride/client.h"
+
+namespace stride::internal {
+
+// What nothing but an administrator cures: this user may not open the Unix socket. No value where
+// the socket can be opened, or something else is wrong with it.
+std::optional<Error> Refused(const std::string& target);
+
+// Looks again after a channel to `target` did not become ready in time. Blocks for seconds at most.
+Error WhyUnreachable(const ConnectOptions& options, const std::string& target,
+                     const std::shared_ptr<grpc::Channel>& channel);
+
+}  // namespace stride::internal

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+
+namespace stride::api {
+
+// What gRPC holds of the messages of all connections, before the daemon has taken them. A peer, and
+// a connection, may have no more than what is left to all others: one peer gets at most half, and
+// never what keeps another from a small message. Within a peer those give way that have more than
+// its connections have on average. Thread-safe.
+class HeldBytes {
+ public:
+  static constexpr int64_t kBytes = int64_t{192} << 20;
+  // No connection ends that has less.
+  static constexpr int64_t kAlways = 128 << 10;
+
+  explicit HeldBytes(int64_t max_bytes = kBytes) : max_bytes_(max_bytes) {}
+
+  // A connection of `peer` that had `before` has `now`. False: that is too much, and it must end.
+  bool Change(const std::string& peer, int64_t before, int64_t now);
+  // Whether a connection of `peer` may have the `now` that it has.
+  bool Fits(const std::string& peer, int64_t now) const;
+  int64_t total() const;
+
+ private:
+  struct Peer {
+    int64_t held = 0;
+    int64_t num_heavy = 0;  // connections with more than kAlways
+  };
+
+  bool FitsLocked(const Peer& peer, int64_t now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const int64_t max_bytes_;
+  mutable absl::Mutex mutex_;
+  int64_t total_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<std::string, Peer> peers_ ABSL_GUARDED_BY(mutex_);  // those that have something
+};
+
+}  // namespace stride::api

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string_view>
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "google/protobuf/message_lite.h"
+#include "server/api/byte_budget.h"
+#include "server/base/request_check.h"
+
+namespace stride::api {
+
+// What a request may be, by what its method needs: names and numbers, or sources, arrays and
+// commands.
+inline constexpr RequestLimits kControlRequest{64 << 10, 1 << 20};
+inline constexpr RequestLimits kContentRequest{(4 << 20) + (64 << 10), 32 << 20};
+// By a local connection, whose frames are larger.
+inline constexpr RequestLimits kLocalRequest{16 << 20, 48 << 20};
+// Requests that take no more than this are not charged: the number of calls bounds them.
+inline constexpr int64_t kUncharged = 16 << 10;
+
+// The only way from a client's bytes to a message: looks at them (CheckRequest), charges what they
+// take to the call, and parses. After an error the charge is what it was. OK leaves the objects
+// charged alone, since the bytes are soon given back.
+absl::Status ParseRequest(absl::Span<const std::string_view> pieces, const MessageShape& shape,
+                          const RequestLimits& limits, ByteBudget::Charge* charge,
+                          google::protobuf::MessageLite* request);
+absl::Status ParseRequest(const grpc::ByteBuffer& bytes, const MessageShape& shape,
+                          const RequestLimits& limits, ByteBudget::Charge* charge,
+                          google::protobuf::MessageLite* request);
+
+// RESOURCE_EXHAUSTED: it is larger than a message may be.
+absl::Status SerializeResponse(const google::protobuf::MessageLite& response,
+                               grpc::ByteBuffer* bytes);
+
+}  // namespace stride::api

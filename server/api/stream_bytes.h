@@ -1,0 +1,89 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/container/flat_hash_map.h"
+
+namespace stride::api {
+
+// Follows the frames of HTTP/2 that one side of a connection sends. Pure; one thread.
+class FrameWalk {
+ public:
+  struct Frame {
+    uint8_t type = 0, flags = 0;
+    uint32_t stream = 0;
+    uint32_t size = 0;
+  };
+
+  explicit FrameWalk(uint64_t preface_bytes) : skip_(preface_bytes) {}
+
+  // begin(frame) for each that begins in these bytes, data(frame, bytes, size) for what is there of
+  // the payload of DATA frames.
+  template <typename Begin, typename Data>
+  void Take(const uint8_t* bytes, size_t size, Begin begin, Data data);
+
+ private:
+  static constexpr size_t kHeaderBytes = 9;
+
+  Frame frame_;
+  uint64_t skip_;  // bytes until the next frame begins
+  uint8_t header_[kHeaderBytes];
+  size_t header_bytes_ = 0;  // of header_ that are there
+};
+
+// What gRPC 1.51 holds of a connection's messages, told from the frames of both directions: it has
+// no bound for that, and no time by which a message must be complete. Until the daemon answers on a
+// stream, all that came on it is held. Initial metadata ahead of an answer says that the stream is
+// read, and what is complete of it taken; then what has come of the next message is held alone.
+// A stream's end gives all back, whoever ends it. Pure; one thread.
+class StreamBytes {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+  using Duration = std::chrono::steady_clock::duration;
+
+  // What gRPC and the daemon have of a call without a message.
+  static constexpr int64_t kStreamBytes = 4 << 10;
+  // Far more than may be open at once (front.cc).
+  static constexpr size_t kMaxStreams = 2048;
+  // The least that a client must send of a message in a second, beside the time that all have.
+  static constexpr int64_t kBytesPerSecond = 64 << 10;
+
+  // Bytes that came from the client; its connection's preface is the first of them. False: too many
+  // streams are open.
+  bool Received(const uint8_t* bytes, size_t size, Time now);
+  // Bytes that went to it.
+  void Sent(const uint8_t* bytes, size_t size);
+
+  int64_t held() const { return held_; }
+  // Whether a message is not complete in its time: since its first byte, or since the call began
+  // where it has had none and no answer.
+  bool Late(Time now, Duration time) const;
+
+ private:
+  struct Stream {
+    int64_t held = 0;
+    int64_t partial = 0;  // of the message that has begun
+    int64_t left = 0;     // of it, once its length is known
+    uint32_t length = 0;
+    uint8_t prefix_bytes = 0;  // of its five that are there
+    bool taken = false;        // the daemon reads what comes
+    bool has_message = false;  // a whole one has come
+    Time begun;
+  };
+
+  static constexpr uint64_t kPrefaceBytes = 24;
+  static constexpr uint8_t kPrefixBytes = 5;
+
+  void TakeData(Stream& stream, const uint8_t* bytes, size_t size, Time now);
+  void Hold(Stream& stream, int64_t bytes);
+  void End(uint32_t stream);
+
+  FrameWalk received_{kPrefaceBytes}, sent_{0};
+  absl::flat_hash_map<uint32_t, Stream> streams_;
+  uint32_t last_stream_ = 0;
+  int64_t held_ = 0;
+};
+
+}  // namespace stride::api

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace stride {
+
+// The status of a failed system call, by its errno. Where this process or the machine lacks file
+// descriptors, processes or memory it is RESOURCE_EXHAUSTED (QUEUE_FULL, metadata `resource`) with
+// a retry delay, fit for a client; otherwise it is as absl::ErrnoToStatus makes it.
+absl::Status SystemError(int error, std::string_view doing);
+
+// Something is lacking that others use: it says nothing of who failed for it.
+inline bool IsLack(const absl::Status& status) { return absl::IsResourceExhausted(status); }
+
+// Of std::system_error, which the constructor of std::thread throws.
+absl::Status ThreadError(int error);
+
+// A thread, or the error where the machine gives none: std::thread alone would end the daemon.
+template <typename Function>
+absl::StatusOr<std::thread> StartThread(Function&& function) {
+  try {
+    return std::thread(std::forward<Function>(function));
+  } catch (const std::system_error& error) {
+    return ThreadError(error.code().value());
+  }
+}
+
+}  // namespace stride

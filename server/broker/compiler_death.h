@@ -1,0 +1,48 @@
+#pragma once
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "server/broker/child_process.h"
+
+namespace stride::broker {
+
+// Why a compiler gave no answer, or ended over one.
+enum class CompilerDeath {
+  kNone,
+  kKilled,   // SIGKILL: somebody outside, or the kernel for lack of memory
+  kMemory,   // the bound of one compilation's memory
+  kTime,     // its processor time, or the time that the answer may take
+  kNoStart,  // it ended before it could read anything: no sandbox, no threads
+  kCrash,    // a signal or an exit of its own
+  kLie,      // it answered nonsense
+};
+
+CompilerDeath DeathOf(const ChildExit& exit);
+
+// Whether a request is tried again in a fresh process, or the source is to blame. What a source
+// does to one fresh process it does to the next; what a busy machine does to one it seldom does to
+// two. Pure.
+class CompilerVerdict {
+ public:
+  // A process died. `fresh`: it had compiled nothing before. A process that had says nothing about
+  // this source: it may have died idle, or of what it kept from earlier ones.
+  void Died(CompilerDeath death, bool fresh);
+  bool may_try_again() const { return tries_again_; }
+  // Of the last death, for the client.
+  absl::Status status(absl::Duration time) const;
+
+ private:
+  int num_kills_ = 0;
+  int num_others_ = 0;  // of fresh processes
+  CompilerDeath last_ = CompilerDeath::kNone;
+  bool tries_again_ = true;
+};
+
+// How long a process waited for a processor so far, as the kernel counts; 0 where it does not.
+absl::Duration WaitedForProcessor(pid_t pid);
+
+// How long a compiler may take by the clock that may take `timeout` on an idle machine and has
+// waited so long for a processor: the wait is not the source's, up to a bound.
+absl::Duration ClockTimeFor(absl::Duration timeout, absl::Duration waited);
+
+}  // namespace stride::broker

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstddef>
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "google/protobuf/message.h"
+#include "google/protobuf/repeated_ptr_field.h"
+#include "server/base/ids.h"
+
+// Bounds of answers about things that clients made. Such a thing is as large as its requests were,
+// and there is any number of them. gRPC asserts that an answer is below 2 GiB; by default its
+// clients take 4 MiB.
+namespace stride::scheduler {
+
+// A page of a list ends before it is larger, unless one entry is.
+inline constexpr size_t kMaxPageBytes = size_t{1} << 20;
+// An answer about one thing: it fits a message of 4 MiB with what surrounds it.
+inline constexpr size_t kMaxAnswerBytes = (size_t{4} << 20) - 256;
+
+// Fields of a message, by their paths (`log`, `ufunc.body`). The message has a field `omitted`.
+class OmittedFields {
+ public:
+  OmittedFields(std::initializer_list<const char*> paths) : paths_(paths.begin(), paths.end()) {}
+
+  // Everything but these. `to` is empty; its `omitted` names those that `from` has.
+  void CopyWithout(const google::protobuf::Message& from, google::protobuf::Message* to) const;
+  // Leaves these out, one after the other, until the message is no larger than an answer may be;
+  // `omitted` names them.
+  void Fit(google::protobuf::Message* message) const;
+
+ private:
+  void Copy(const google::protobuf::Message& from, const std::string& prefix,
+            google::protobuf::Message* to) const;
+  std::vector<std::string> paths_;
+};
+
+// The entries of a map by tenant and id that come after the id `token`: one more than a page has.
+// `share` makes of an entry what holds it without the lock. In a section this is all that a list
+// does.
+template <typename Map, typename Share>
+auto EntriesAfter(const Map& map, const TenantId& tenant, const std::string& token, int page_size,
+                  Share share) {
+  std::vector<std::pair<std::string, decltype(share(map.begin()->second))>> entries;
+  for (auto it = map.upper_bound({tenant, token}); it != map.end() && it->first.first == tenant;
+       ++it) {
+    entries.emplace_back(it->first.second, share(it->second));
+    if (entries.size() > static_cast<size_t>(page_size)) break;
+  }
+  return entries;
+}
+
+// As many of these as a page has, by number and by bytes. `write(entry, message)` fills one in.
+// The token of the next page is the last id of this one, so that what comes and goes in between
+// moves nothing; it stays empty after the last page.
+template <typename Entry, typename Message, typename Write>
+void WritePage(const std::vector<std::pair<std::string, Entry>>& entries, int page_size,
+               Write write, google::protobuf::RepeatedPtrField<Message>* page, std::string* next) {
+  size_t bytes = 0;
+  for (const auto& [id, entry] : entries) {
+    Message* const message = page->Add();
+    write(entry, message);
+    bytes += message->ByteSizeLong();
+    const bool full = page->size() > page_size || (page->size() > 1 && bytes > kMaxPageBytes);
+    if (full) {
+      page->RemoveLast();
+      return;
+    }
+    *next = id;
+  }
+  next->clear();
+}
+
+}  // namespace stride::scheduler

@@ -1,0 +1,702 @@
+// What the daemon keeps for a tenant: charged for every kind of thing, bounded, given back; and the
+// lists that tell of it.
+#include <malloc.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/base/error.h"
+#include "server/base/stripe.h"
+#include "server/base/surroundings.h"
+#include "server/durable/store.h"
+#include "server/scheduler/answer.h"
+#include "server/scheduler/engine.h"
+#include "tests/support/end_engine.h"
+#include "tests/support/fake_broker.h"
+#include "tests/support/memory_keeper.h"
+
+namespace stride::scheduler {
+namespace {
+
+using ::stride::testing::FakeBroker;
+using ::stride::testing::HostDevice;
+using ::stride::testing::MemoryKeeper;
+using ::testing::Contains;
+using ::testing::Not;
+
+const TenantId kA{"a"}, kB{"b"};
+constexpr absl::Duration kPatience = absl::Seconds(100);
+
+class ControlBytesTest : public ::testing::Test {
+ protected:
+  void Start(int64_t control_bytes, MemoryKeeper* keeper = nullptr,
+             durable::DurableStore* store = nullptr,
+             absl::Duration housekeeping = absl::Milliseconds(100)) {
+    broker_ = std::make_unique<FakeBroker>(std::vector<wire::DeviceDescription>{HostDevice(0)});
+    EngineOptions options;
+    options.housekeeping_interval = housekeeping;
+    options.health.interval = absl::Hours(1);
+    engine_ = Engine::Create(std::move(options), broker_.get(), keeper,
+                             keeper != nullptr ? keeper->TakeAll() : std::vector<NamedFd>(), store);
+    engine_->accounts().SetQuotas(
+        {{kA, {.array_bytes = 64 << 20, .control_bytes = control_bytes, .jobs = 20}}}, {});
+    engine_->AwaitHealth(Now() + kPatience);
+  }
+  void End() {
+    if (engine_ == nullptr) return;
+    EXPECT_TRUE(EndEngine(*broker_, *engine_));
+    engine_.reset();
+  }
+  void TearDown() override { End(); }
+
+  absl::Status NewSession(const TenantId& tenant, const std::string& id) {
+    v1::CreateSessionRequest request;
+    request.set_session_id(id);
+    return engine_->CreateSession(tenant, request).status();
+  }
+  static v1::Operation Fill(int64_t bytes, uint64_t handle) {
+    v1::Operation operation;
+    auto* spec = operation.mutable_creation()->mutable_fill()->mutable_spec();
+    spec->set_data_type(v1::DATA_TYPE_UINT8);
+    spec->add_shape(bytes);
+    operation.add_outputs()->set_handle(handle);
+    return operation;
+  }
+  absl::Status Run(const v1::Operation& operation) {
+    auto ticket = engine_->Submit(kA, "sessions/s", operation, SteadyTime::InfiniteFuture());
+    return ticket.ok() ? (*ticket)->Wait(Now() + kPatience) : ticket.status();
+  }
+  absl::Status Named(int64_t bytes, const std::string& id) {
+    v1::CreateArrayRequest request;
+    request.set_parent("tenants/a");
+    request.set_array_id(id);
+    request.mutable_spec()->set_data_type(v1::DATA_TYPE_UINT8);
+    request.mutable_spec()->add_shape(bytes);
+    return engine_->CreateArray(kA, request).status();
+  }
+  // As if it had died, with what is under way.
+  void Die() {
+    engine_->StopRecording();
+    broker_->Shutdown();
+    engine_.reset();
+  }
+  // A handle that stands for an error, by an operand that is not there.
+  absl::Status Failed(uint64_t handle) {
+    v1::Operation copy;
+    copy.mutable_copy()->mutable_input()->set_handle(1u << 30);
+    copy.add_outputs()->set_handle(handle);
+    absl::Status status = Run(copy);
+    return absl::IsNotFound(status) ? absl::OkStatus() : status;
+  }
+  // An upload that has begun and does not go on.
+  absl::Status Upload(uint64_t handle) {
+    v1::PutArrayRequest::Header header;
+    header.set_parent("sessions/s");
+    header.set_array_id(absl::StrCat(handle));
+    header.mutable_spec()->set_data_type(v1::DATA_TYPE_UINT8);
+    header.mutable_spec()->add_shape(8);
+    return engine_->BeginUpload(kA, header, Now() + kPatience).status();
+  }
+  absl::Status Module(const std::string& id, size_t source_bytes, size_t entry_bytes = 1) {
+    v1::CreateModuleRequest request;
+    request.set_module_id(id);
+    request.mutable_module()->set_source(std::string(source_bytes, 's'));
+    request.mutable_module()->add_entries("f");
+    for (size_t bytes = 0; bytes + 1 < entry_bytes; bytes += 1000)
+      request.mutable_module()->add_entries(std::string(1000, 'e'));
+    return engine_->CreateModule(kA, request, Now() + kPatience).status();
+  }
+  absl::Status Function(const std::string& id, const std::string& text = "a + a") {
+    v1::CreateFunctionRequest request;
+    request.set_function_id(id);
+    auto* ufunc = request.mutable_function()->mutable_ufunc();
+    ufunc->add_signatures("float32->float32");
+    ufunc->mutable_body()->mutable_expression()->set_text(text);
+    ufunc->mutable_body()->mutable_expression()->add_parameters("a");
+    return engine_->CreateFunction(kA, request, Now() + kPatience).status();
+  }
+  absl::Status Program(const std::string& id, int num_steps = 3) {
+    v1::CreateProgramRequest request;
+    request.set_program_id(id);
+    auto* input = request.mutable_program()->add_inputs();
+    input->set_handle(1);
+    input->mutable_spec()->set_data_type(v1::DATA_TYPE_FLOAT32);
+    input->mutable_spec()->add_shape(4);
+    for (int i = 1; i <= num_steps; ++i) {
+      v1::Operation* step = request.mutable_program()->add_operations();
+      auto* ufunc = step->mutable_ufunc();
+      ufunc->set_function("add");
+      ufunc->add_inputs()->set_handle(i);
+      ufunc->add_inputs()->set_handle(i);
+      step->add_outputs()->set_handle(i + 1);
+    }
+    request.mutable_program()->add_outputs(num_steps + 1);
+    return engine_->CreateProgram(kA, request).status();
+  }
+  // Of empty fills. Comes back when it has ended.
+  absl::StatusOr<std::string> Job(int num_operations, const std::string& label = "") {
+    v1::CreateJobRequest request;
+    request.mutable_job()->set_label(label);
+    for (int i = 0; i < num_operations; ++i)
+      *request.mutable_job()->add_operations() = Fill(0, i + 1);
+    auto job = engine_->CreateJob(kA, request);
+    if (!job.ok()) return job.status();
+    return AwaitEnd(job->name());
+  }
+  absl::StatusOr<std::string> AwaitEnd(const std::string& name) {
+    uint64_t sequence = 0;
+    v1::Job::State state = v1::Job::STATE_UNSPECIFIED;
+    while (state < v1::Job::STATE_SUCCEEDED) {
+      auto events = engine_->NextJobEvents(kA, name, sequence, Now() + kPatience);
+      if (absl::IsNotFound(events.status())) return name;  // ended, and dropped already
+      if (!events.ok()) return events.status();
+      if (events->empty()) return absl::DeadlineExceededError(name);
+      sequence = events->back().sequence();
+      state = events->back().state();
+    }
+    if (state != v1::Job::STATE_SUCCEEDED) return absl::InternalError(v1::Job::State_Name(state));
+    return name;
+  }
+  int64_t Used(const TenantId& tenant = kA) {
+    const v1::Usage usage = engine_->GetUsage(tenant);
+    for (const auto& quota : usage.quotas()) {
+      if (quota.name() == "control-bytes") return quota.used();
+    }
+    return -1;
+  }
+  // What ends on other threads counts for a while.
+  bool ComesTo(int64_t used) {
+    const SteadyTime end = Now() + kPatience;
+    while (Used() != used && Now() < end) absl::SleepFor(absl::Milliseconds(1));
+    return Used() == used;
+  }
+  void DeleteAll() {
+    for (const char* session : {"sessions/s", "sessions/t"})
+      engine_->DeleteSession(kA, session).IgnoreError();
+    v1::ListArraysRequest arrays;
+    arrays.set_parent("tenants/a");
+    for (auto page = engine_->ListArrays(kA, arrays); page.ok() && page->arrays_size() > 0;
+         page = engine_->ListArrays(kA, arrays)) {
+      for (const auto& array : page->arrays())
+        ASSERT_TRUE(engine_->DeleteArray(kA, array.name()).ok());
+    }
+    for (auto page = engine_->ListJobs(kA, {}); page.ok() && page->jobs_size() > 0;
+         page = engine_->ListJobs(kA, {})) {
+      for (const auto& job : page->jobs()) {
+        ASSERT_TRUE(AwaitEnd(job.name()).ok());
+        ASSERT_TRUE(engine_->DeleteJob(kA, job.name()).ok());
+      }
+    }
+    for (auto page = engine_->ListModules(kA, {}); page.ok() && page->modules_size() > 0;
+         page = engine_->ListModules(kA, {})) {
+      for (const auto& module : page->modules())
+        ASSERT_TRUE(engine_->DeleteModule(kA, module.name()).ok());
+    }
+    for (auto page = engine_->ListFunctions(kA, {}); page.ok() && page->functions_size() > 0;
+         page = engine_->ListFunctions(kA, {})) {
+      for (const auto& function : page->functions())
+        ASSERT_TRUE(engine_->DeleteFunction(kA, function.name()).ok());
+    }
+    for (auto page = engine_->ListPrograms(kA, {}); page.ok() && page->programs_size() > 0;
+         page = engine_->ListPrograms(kA, {})) {
+      for (const auto& program : page->programs())
+        ASSERT_TRUE(engine_->DeleteProgram(kA, program.name()).ok());
+    }
+  }
+  // Makes one more of each kind, the i-th; the session `s` is there.
+  using Make = std::function<absl::Status(int)>;
+  std::map<std::string, Make> Kinds() {
+    return {
+        {"session", [this](int i) { return NewSession(kA, absl::StrCat("more-", i)); }},
+        {"empty array", [this](int i) { return Run(Fill(0, 1000000 + i)); }},
+        {"failed handle", [this](int i) { return Failed(2000000 + i); }},
+        {"upload", [this](int i) { return Upload(3000000 + i); }},
+        {"named array", [this](int i) { return Named(0, absl::StrCat("n", i)); }},
+        {"module", [this](int i) { return Module(absl::StrCat("m", i), 3000 + i); }},
+        {"function", [this](int i) { return Function(absl::StrCat("f", i)); }},
+        {"program", [this](int i) { return Program(absl::StrCat("p", i)); }},
+        {"program of a session", [this](int i) { return Program(absl::StrCat("s.p", i)); }},
+    };
+  }
+  static int64_t HeapBytes() {
+    malloc_trim(0);
+    const struct mallinfo2 info = mallinfo2();
+    return static_cast<int64_t>(info.uordblks + info.hblkhd);
+  }
+
+  std::unique_ptr<FakeBroker> broker_;
+  std::unique_ptr<Engine> engine_;
+};
+
+TEST_F(ControlBytesTest, EveryKindOfThingIsChargedAndGivenBack) {
+  Start(1 << 30);
+  EXPECT_EQ(Used(), 0);
+  ASSERT_TRUE(NewSession(kA, "s").ok());
+  for (const auto& [kind, make] : Kinds()) {
+    SCOPED_TRACE(kind);
+    const int64_t before = Used();
+    absl::Status status = make(1);
+    ASSERT_TRUE(status.ok()) << status;
+    EXPECT_GT(Used(), before);
+  }
+  const int64_t before = Used();
+  auto job = Job(2);
+  ASSERT_TRUE(job.ok()) << job.status();
+  EXPECT_GT(Used(), before);
+  EXPECT_EQ(Used(kB), 0);
+  ASSERT_TRUE(engine_->DeleteSession(kA, "sessions/more-1").ok());
+  DeleteAll();
+  EXPECT_TRUE(ComesTo(0)) << Used();
+}
+
+TEST_F(ControlBytesTest, EveryKindOfThingIsRefusedBeyondTheQuota) {
+  Start(0);
+  int num_kinds = 0;
+  for (const auto& [kind, make] : Kinds()) {
+    SCOPED_TRACE(kind);
+    engine_->accounts().SetQuotas({{kA, {.control_bytes = 100 << 10}}}, {});
+    ASSERT_TRUE(NewSession(kA, "s").ok());
+    absl::Status status;
+    int made = 0;
+    while (status.ok() && made < 1000) {
+      status = make(made);
+      made += status.ok();
+    }
+    if (kind == "failed handle") {
+      // The operation fails as it would; the handle stands for nothing.
+      EXPECT_TRUE(absl::IsNotFound(engine_->GetArray(kA, "sessions/s/arrays/2000999").status()));
+    } else {
+      EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+      EXPECT_EQ(ReasonOf(status), v1::ERROR_REASON_QUOTA);
+      EXPECT_EQ(MetadataOf(status, "quota"), "control-bytes") << status;
+      EXPECT_EQ(MetadataOf(status, "limit"), absl::StrCat(100 << 10));
+    }
+    EXPECT_GT(made, 0);
+    // A buffer counts before its handle does.
+    EXPECT_LE(Used(), (100 << 10) + 2048);
+    EXPECT_TRUE(NewSession(kB, absl::StrCat("s-", ++num_kinds)).ok());
+    for (int i = 0; i < made; ++i)
+      engine_->DeleteSession(kA, absl::StrCat("sessions/more-", i)).IgnoreError();
+    DeleteAll();
+    EXPECT_TRUE(ComesTo(0)) << Used();
+  }
+}
+
+TEST_F(ControlBytesTest, AJobThatIsTooLargeIsRefused) {
+  Start(100 << 10);
+  EXPECT_TRUE(Job(5).ok());
+  const absl::Status status = Job(100).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  EXPECT_EQ(MetadataOf(status, "quota"), "control-bytes");
+  EXPECT_EQ(engine_->accounts().live_jobs(kA), 0);
+}
+
+TEST_F(ControlBytesTest, NothingIsLeftOfAnOperationOfWhichOneResultIsRefused) {
+  Start(1 << 30);
+  ASSERT_TRUE(NewSession(kA, "s").ok());
+  v1::Operation divmod;
+  divmod.mutable_ufunc()->set_function("divmod");
+  for (int i = 0; i < 2; ++i) {
+    auto* scalar = divmod.mutable_ufunc()->add_inputs()->mutable_scalar();
+    scalar->set_float_value(3);
+    scalar->set_data_type(v1::DATA_TYPE_FLOAT32);
+  }
+  divmod.add_outputs()->set_handle(1);
+  divmod.add_outputs()->set_handle(2);
+  const int64_t empty = Used();
+  ASSERT_TRUE(Run(divmod).ok()) << Run(divmod);
+  const int64_t two = Used() - empty;
+  v1::Release release;
+  release.add_handles(1);
+  release.add_handles(2);
+  ASSERT_TRUE(engine_->Release(kA, "sessions/s", release).ok());
+  ASSERT_TRUE(ComesTo(empty));
+  // Room for all but the last handle.
+  engine_->accounts().SetQuotas({{kA, {.control_bytes = empty + two - 1}}}, {});
+  EXPECT_EQ(MetadataOf(Run(divmod), "quota"), "control-bytes");
+  v1::ListArraysRequest list;
+  list.set_parent("sessions/s");
+  auto left = engine_->ListArrays(kA, list);
+  ASSERT_TRUE(left.ok());
+  for (const v1::Array& array : left->arrays())
+    EXPECT_EQ(array.state(), v1::Array::STATE_FAILED) << array.ShortDebugString();
+}
+
+TEST_F(ControlBytesTest, JobsThatEndedFirstAreDroppedFirst) {
+  Start(200 << 10);
+  std::vector<std::string> names;
+  for (int i = 0; i < 40; ++i) {
+    auto job = Job(5, absl::StrCat(i));
+    ASSERT_TRUE(job.ok()) << job.status();
+    names.push_back(*job);
+    EXPECT_LE(Used(), 200 << 10);
+  }
+  EXPECT_TRUE(absl::IsNotFound(engine_->GetJob(kA, names.front()).status()));
+  std::vector<std::string> kept;
+  auto jobs = engine_->ListJobs(kA, {});
+  ASSERT_TRUE(jobs.ok());
+  std::set<std::string> listed;
+  for (const auto& job : jobs->jobs()) listed.insert(job.name());
+  ASSERT_GT(listed.size(), 1u);
+  for (size_t i = 0; i < names.size(); ++i)
+    EXPECT_EQ(listed.count(names[i]) > 0, i >= names.size() - listed.size()) << i;
+  // Other things are no reason to refuse: the jobs go.
+  ASSERT_TRUE(NewSession(kA, "s").ok());
+  absl::Status status;
+  int made = 0;
+  while (status.ok()) status = Run(Fill(0, ++made));
+  EXPECT_EQ(MetadataOf(status, "quota"), "control-bytes") << status;
+  const SteadyTime end = Now() + kPatience;
+  while (Used() > 203 << 10 && Now() < end) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_LE(Used(), 203 << 10);
+  EXPECT_EQ(engine_->ListJobs(kA, {})->jobs_size(), 0);
+  // Nor does a request's id name one that is no more.
+  v1::CreateJobRequest again;
+  again.set_request_id("same");
+  *again.mutable_job()->add_operations() = Fill(0, 1);
+  engine_->accounts().SetQuotas({{kA, {.control_bytes = 400 << 10}}}, {});
+  auto first = engine_->CreateJob(kA, again);
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(engine_->CreateJob(kA, again)->name(), first->name());
+}
+
+TEST_F(ControlBytesTest, AnEndedJobHoldsNoArray) {
+  Start(1 << 30);
+  v1::CreateJobRequest request;
+  v1::Operation fill = Fill(1 << 20, 1);
+  fill.mutable_outputs(0)->set_name("tenants/a/arrays/result");
+  *request.mutable_job()->add_operations() = fill;
+  auto job = engine_->CreateJob(kA, request);
+  ASSERT_TRUE(job.ok()) << job.status();
+  ASSERT_TRUE(AwaitEnd(job->name()).ok());
+  ASSERT_TRUE(engine_->DeleteArray(kA, "tenants/a/arrays/result").ok());
+  auto array_bytes = [&] { return engine_->GetUsage(kA).quotas(0).used(); };
+  ASSERT_EQ(engine_->GetUsage(kA).quotas(0).name(), "array-bytes");
+  const SteadyTime end = Now() + kPatience;
+  while (array_bytes() != 0 && Now() < end) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_EQ(array_bytes(), 0);
+  EXPECT_EQ(engine_->GetJob(kA, job->name())->results_size(), 1);
+}
+
+// Of every kind some hundreds: the heap grows by less than is charged.
+TEST_F(ControlBytesTest, TheChargeCoversTheHeap) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer's heap tells no sizes";
+#endif
+  Start(1 << 30);
+  ASSERT_TRUE(NewSession(kA, "s").ok());
+  std::map<std::string, Make> kinds = Kinds();
+  kinds["job"] = [this](int i) { return Job(50, absl::StrCat(i)).status(); };
+  kinds["job with source"] = [this](int i) {
+    v1::CreateJobRequest request;
+    for (int k = 0; k < 3; ++k) {
+      // The source is of an operation that fails: there is no such entry.
+      auto* launch = request.mutable_job()->add_operations()->mutable_kernel_launch();
+      launch->set_source(std::string(100000, 's'));
+      launch->set_entry("f");
+      launch->mutable_grid()->set_x(1);
+      launch->mutable_block()->set_x(1);
+    }
+    auto job = engine_->CreateJob(kA, request);
+    if (!job.ok()) return job.status();
+    AwaitEnd(job->name()).status().IgnoreError();
+    return absl::OkStatus();
+  };
+  kinds["large module"] = [this](int i) { return Module(absl::StrCat("l", i), 100000); };
+  kinds["function with a long text"] = [this](int i) {
+    std::string text = "a";
+    for (int k = 0; k < 100; ++k) text += " + a";
+    return Function(absl::StrCat("long", i), text);
+  };
+  kinds["long program"] = [this](int i) { return Program(absl::StrCat("long", i), 100); };
+  kinds["array with a long name"] = [this](int i) {
+    return Named(0, absl::StrCat(std::string(240, 'n'), i));
+  };
+  for (const auto& [kind, make] : kinds) {
+    SCOPED_TRACE(kind);
+    const bool large = kind.find("job") != kind.npos || kind.find("l") == 0;
+    const int warm_up = 20, count = large ? 100 : 400;
+    for (int i = 0; i < warm_up; ++i) {
+      absl::Status status = make(i);
+      ASSERT_TRUE(status.ok()) << status;
+    }
+    const int64_t used = Used(), heap = HeapBytes();
+    for (int i = warm_up; i < warm_up + count; ++i) {
+      absl::Status status = make(i);
+      ASSERT_TRUE(status.ok()) << status;
+    }
+    const int64_t charged = Used() - used, taken = HeapBytes() - heap;
+    EXPECT_GE(charged, taken);
+    RecordProperty(kind, absl::StrCat(charged / count, " charged, ", taken / count, " taken"));
+    std::printf("%-28s %8ld charged, %8ld taken\n", kind.c_str(),
+                static_cast<long>(charged / count), static_cast<long>(taken / count));
+  }
+}
+
+// What `make` makes is charged again by the next daemon, and gone when it is.
+TEST_F(ControlBytesTest, ARestartChargesAgain) {
+  MemoryKeeper keeper;
+  Start(1 << 30, &keeper);
+  ASSERT_TRUE(NewSession(kA, "s").ok());
+  for (const auto& [kind, make] : Kinds()) {
+    absl::Status status = make(1);
+    ASSERT_TRUE(status.ok()) << kind << ": " << status;
+  }
+  ASSERT_TRUE(Job(50).ok());
+  const int64_t before = Used();
+  Die();
+  // No quota applies to what is there.
+  Start(1000, &keeper);
+  EXPECT_GT(Used(), before / 2);
+  EXPECT_LE(Used(), before);
+  EXPECT_EQ(MetadataOf(NewSession(kA, "t"), "quota"), "control-bytes");
+  ASSERT_TRUE(engine_->DeleteSession(kA, "sessions/more-1").ok());
+  DeleteAll();
+  EXPECT_TRUE(ComesTo(0)) << Used();
+}
+
+TEST_F(ControlBytesTest, WhatIsReadFromDiskIsChargedAgain) {
+  const std::string folder = absl::StrCat(::testing::TempDir(), "/control-bytes-", getpid());
+  auto open = [&] {
+    return *durable::DurableStore::Open({.folder = folder, .max_bytes = 1 << 20});
+  };
+  auto store = open();
+  Start(1 << 30, nullptr, store.get());
+  ASSERT_TRUE(Named(8, "kept").ok());
+  ASSERT_TRUE(Function("f").ok());
+  ASSERT_TRUE(Program("p").ok());
+  ASSERT_TRUE(Job(50).ok());
+  const int64_t before = Used();
+  engine_->Drain(Now() + kPatience);
+  End();
+  store.reset();
+  store = open();
+  Start(1000, nullptr, store.get());
+  EXPECT_GT(Used(), before / 3);
+  EXPECT_LE(Used(), before);
+  DeleteAll();
+  EXPECT_TRUE(ComesTo(0)) << Used();
+  End();
+}
+
+// --- lists ---
+
+TEST_F(ControlBytesTest, ListsHaveNoCodeAndGetHas) {
+  Start(1 << 30);
+  ASSERT_TRUE(Module("m", 5000).ok());
+  ASSERT_TRUE(Function("f").ok());
+  ASSERT_TRUE(Program("p").ok());
+  auto job = Job(2);
+  ASSERT_TRUE(job.ok());
+  const v1::Module module = engine_->ListModules(kA, {})->modules(0);
+  EXPECT_EQ(module.code_case(), v1::Module::CODE_NOT_SET);
+  EXPECT_THAT(module.omitted(), Contains("source"));
+  EXPECT_EQ(module.kernels_size(), 1);
+  EXPECT_EQ(engine_->GetModule(kA, module.name())->source().size(), 5000u);
+  EXPECT_EQ(engine_->GetModule(kA, module.name())->omitted_size(), 0);
+  const v1::Function function = engine_->ListFunctions(kA, {})->functions(0);
+  EXPECT_EQ(function.kind_case(), v1::Function::kUfunc);
+  EXPECT_FALSE(function.ufunc().has_body());
+  EXPECT_EQ(function.ufunc().signatures_size(), 1);
+  EXPECT_THAT(function.omitted(), Contains("ufunc.body"));
+  EXPECT_TRUE(engine_->GetFunction(kA, function.name())->ufunc().has_body());
+  const v1::Program program = engine_->ListPrograms(kA, {})->programs(0);
+  EXPECT_EQ(program.operations_size(), 0);
+  EXPECT_EQ(program.inputs_size(), 1);
+  EXPECT_EQ(program.outputs_size(), 1);
+  EXPECT_EQ(engine_->GetProgram(kA, program.name())->operations_size(), 3);
+  const v1::Job listed = engine_->ListJobs(kA, {})->jobs(0);
+  EXPECT_EQ(listed.operations_size(), 0);
+  EXPECT_THAT(listed.omitted(), Contains("operations"));
+  EXPECT_EQ(listed.state(), v1::Job::STATE_SUCCEEDED);
+  EXPECT_EQ(listed.timelines_size(), 2);
+  EXPECT_TRUE(listed.has_create_time());
+  EXPECT_EQ(engine_->GetJob(kA, *job)->operations_size(), 2);
+}
+
+// Whatever field a message may get later, a list has it.
+TEST(OmittedFieldsTest, EverythingElseIsCopied) {
+  v1::Module module;
+  module.set_name("name");
+  module.set_source("source");
+  module.add_options("option");
+  module.add_entries("entry");
+  module.add_kernels()->set_entry("kernel");
+  module.set_log("log");
+  module.mutable_create_time()->set_seconds(1);
+  v1::Module copy;
+  OmittedFields({"log", "source", "ptx"}).CopyWithout(module, &copy);
+  module.clear_source();
+  module.clear_log();
+  module.add_omitted("log");
+  module.add_omitted("source");
+  EXPECT_EQ(copy.DebugString(), module.DebugString());
+}
+
+TEST_F(ControlBytesTest, PagesEndAtOneMebibyte) {
+  Start(1 << 30);
+  for (int i = 0; i < 7; ++i)
+    ASSERT_TRUE(Module(absl::StrCat("m", i), 100, i == 3 ? 1500000 : 400000).ok());
+  std::vector<std::string> names;
+  v1::ListModulesRequest request;
+  do {
+    auto page = engine_->ListModules(kA, request);
+    ASSERT_TRUE(page.ok()) << page.status();
+    ASSERT_GT(page->modules_size(), 0);
+    if (page->modules_size() > 1) {
+      EXPECT_LE(page->ByteSizeLong(), kMaxPageBytes + 1000);
+    }
+    for (const v1::Module& module : page->modules()) {
+      names.push_back(module.name());
+      // What goes in between moves nothing.
+      ASSERT_TRUE(engine_->DeleteModule(kA, module.name()).ok());
+    }
+    request.set_page_token(page->next_page_token());
+  } while (!request.page_token().empty());
+  std::vector<std::string> all;
+  for (int i = 0; i < 7; ++i) all.push_back(absl::StrCat("tenants/a/modules/m", i));
+  EXPECT_EQ(names, all);
+}
+
+TEST_F(ControlBytesTest, PagesOfArraysEndByNumberAndGoOnWhereTheyEnded) {
+  Start(1 << 30);
+  ASSERT_TRUE(NewSession(kA, "s").ok());
+  for (int i = 1; i <= 7; ++i) {
+    ASSERT_TRUE(Run(Fill(0, 3 * i)).ok());
+    ASSERT_TRUE(Named(0, absl::StrCat("n", i)).ok());
+  }
+  for (const char* parent : {"sessions/s", "tenants/a"}) {
+    v1::ListArraysRequest request;
+    request.set_parent(parent);
+    request.set_page_size(3);
+    std::vector<int> sizes;
+    do {
+      auto page = engine_->ListArrays(kA, request);
+      ASSERT_TRUE(page.ok()) << page.status();
+      sizes.push_back(page->arrays_size());
+      for (const v1::Array& array : page->arrays())
+        ASSERT_TRUE(engine_->DeleteArray(kA, array.name()).ok());
+      request.set_page_token(page->next_page_token());
+    } while (!request.page_token().empty());
+    EXPECT_EQ(sizes, (std::vector<int>{3, 3, 1})) << parent;
+  }
+}
+
+TEST_F(ControlBytesTest, AnswersAboutOneThingFitAMessage) {
+  Start(1 << 30);
+  // Larger than what comes by gRPC, with all its entries.
+  ASSERT_TRUE(Module("m", 6 << 20, 100).ok());
+  auto module = engine_->GetModule(kA, "tenants/a/modules/m");
+  ASSERT_TRUE(module.ok());
+  EXPECT_LE(module->ByteSizeLong(), kMaxAnswerBytes);
+  EXPECT_THAT(module->omitted(), Contains("source"));
+  EXPECT_GT(module->kernels_size(), 0);
+  EXPECT_THAT(module->omitted(), Not(Contains("kernels")));
+
+  v1::CreateJobRequest request;
+  for (int i = 0; i < 5; ++i) {
+    v1::Operation copy;
+    auto* array = copy.mutable_copy()->mutable_input()->mutable_inline_array();
+    array->mutable_spec()->set_data_type(v1::DATA_TYPE_UINT8);
+    array->mutable_spec()->add_shape(1 << 20);
+    array->set_data(std::string(1 << 20, 'x'));
+    copy.add_outputs()->set_handle(i + 1);
+    *request.mutable_job()->add_operations() = copy;
+  }
+  auto made = engine_->CreateJob(kA, request);
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_LE(made->ByteSizeLong(), kMaxAnswerBytes);
+  EXPECT_THAT(made->omitted(), Contains("operations"));
+  ASSERT_TRUE(AwaitEnd(made->name()).ok());
+  auto job = engine_->GetJob(kA, made->name());
+  ASSERT_TRUE(job.ok());
+  EXPECT_LE(job->ByteSizeLong(), kMaxAnswerBytes);
+  EXPECT_THAT(job->omitted(), Contains("operations"));
+  EXPECT_EQ(job->timelines_size(), 5);
+  auto events = engine_->NextJobEvents(kA, made->name(), 1, Now() + kPatience);
+  ASSERT_TRUE(events.ok());
+  for (const v1::WatchJobResponse& event : *events)
+    EXPECT_LE(event.ByteSizeLong(), size_t{4} << 20);
+}
+
+// A list takes the lock of its own tenants alone, and so nobody else's calls wait for it, nor it
+// for theirs.
+TEST_F(ControlBytesTest, ListsNeedNoLockOfOtherTenants) {
+  // Nothing else begins a section meanwhile.
+  Start(1 << 30, nullptr, nullptr, /*housekeeping=*/absl::Hours(1));
+  ASSERT_NE(StripeOf(kA), StripeOf(kB));
+  ASSERT_TRUE(NewSession(kA, "s").ok());
+  ASSERT_TRUE(NewSession(kB, "s").ok());
+  ASSERT_TRUE(Run(Fill(0, 1)).ok());
+  ASSERT_TRUE(Named(0, "n").ok());
+  ASSERT_TRUE(Module("m", 1000).ok());
+  ASSERT_TRUE(Function("f").ok());
+  ASSERT_TRUE(Program("p").ok());
+  auto job = Job(1);
+  ASSERT_TRUE(job.ok()) << job.status();
+  absl::Notification listed;
+  auto others = engine_->BeginTogether(kB);  // their lock
+  std::thread lists([&] {
+    v1::ListArraysRequest arrays;
+    for (const char* parent : {"sessions/s", "tenants/a"}) {
+      arrays.set_parent(parent);
+      EXPECT_EQ(engine_->ListArrays(kA, arrays)->arrays_size(), 1);
+    }
+    EXPECT_EQ(engine_->ListModules(kA, {})->modules_size(), 1);
+    EXPECT_EQ(engine_->ListFunctions(kA, {})->functions_size(), 1);
+    EXPECT_EQ(engine_->ListPrograms(kA, {})->programs_size(), 1);
+    EXPECT_EQ(engine_->ListJobs(kA, {})->jobs_size(), 1);
+    EXPECT_TRUE(engine_->GetModule(kA, "tenants/a/modules/m").ok());
+    EXPECT_TRUE(engine_->GetFunction(kA, "tenants/a/functions/f").ok());
+    EXPECT_TRUE(engine_->GetProgram(kA, "tenants/a/programs/p").ok());
+    EXPECT_TRUE(engine_->GetJob(kA, *job).ok());
+    EXPECT_TRUE(engine_->GetSession(kA, "sessions/s").ok());
+    EXPECT_TRUE(engine_->RenewSession(kA, "sessions/s").ok());
+    EXPECT_GT(Used(), 0);
+    listed.Notify();
+  });
+  EXPECT_TRUE(listed.WaitForNotificationWithTimeout(kPatience));
+  others.reset();
+  lists.join();
+}
+
+TEST_F(ControlBytesTest, RangesOfAnUploadThatLieApartAreBounded) {
+  Start(1 << 30);
+  ASSERT_TRUE(NewSession(kA, "s").ok());
+  v1::PutArrayRequest::Header header;
+  header.set_parent("sessions/s");
+  header.set_array_id("1");
+  header.mutable_spec()->set_data_type(v1::DATA_TYPE_UINT8);
+  header.mutable_spec()->add_shape(40000);
+  auto put = [&](int64_t begin) {
+    header.mutable_range()->set_begin(begin);
+    header.mutable_range()->set_end(begin + 1);
+    auto upload = engine_->BeginUpload(kA, header, Now() + kPatience);
+    if (!upload.ok()) return upload.status();
+    absl::Status written = (*upload)->Write("x");
+    return written.ok() ? (*upload)->Finish().status() : written;
+  };
+  const int64_t before = Used();
+  int64_t last = 0;
+  absl::Status status;
+  for (; status.ok() && last < 30000; last += 2) status = put(last);
+  EXPECT_EQ(ReasonOf(status), v1::ERROR_REASON_SIZE_LIMIT) << status;
+  EXPECT_EQ(MetadataOf(status, "limit"), "10000");
+  EXPECT_GT(Used(), before + 100 * 10000);
+  // What fills a gap is taken.
+  EXPECT_TRUE(put(1).ok());
+  EXPECT_TRUE(engine_->DeleteSession(kA, "sessions/s").ok());
+}
+
+}  // namespace
+}  // namespace stride::scheduler
