@@ -49,6 +49,15 @@ class Memory {
   // Of the lane's host memory that its device uses in place; false: there is none left. With the
   // lane's stripe.
   bool AllocateZeroCopy(Lane& lane, uint64_t size, store::Allocation* allocation);
+  // Counts memory of the lane's device that is not in arenas: a task's work memory, which its
+  // worker takes and gives back (ops/scratch_bytes.h). False: there is no room, empty arenas given
+  // back.
+  bool TakeScratch(Lane& lane, uint64_t bytes, uint64_t turn);
+  // With the lane's stripe.
+  void GiveBackScratch(const Lane& lane, uint64_t bytes);
+  // So much is not counted: a worker keeps it from task to task, in the part of the device that the
+  // limit leaves.
+  uint64_t uncounted_scratch_bytes(int device) const;
   // A block that any of these gave. With the lane's stripe.
   static void Free(Lane& lane, const store::Allocation& allocation);
 
@@ -69,7 +78,8 @@ class Memory {
   // Gives back the empty arenas of a device, but for those of other lanes where somebody came to
   // wait before.
   void TrimAll(const Lane& lane, uint64_t turn);
-  // Bytes of arenas that the device's limit still allows; below 0 after a limit was lowered.
+  // Bytes of arenas or of work memory that the device's limit still allows; below 0 after a limit
+  // was lowered.
   int64_t room(int device) const;
 
   uint64_t arena_bytes(int device) const;
@@ -90,6 +100,7 @@ class Memory {
   Lanes* const lanes_;
   const Hooks hooks_;
   std::map<int, uint64_t> reserved_;  // device -> bytes of arenas, those being made included
+  std::map<int, std::atomic<uint64_t>> scratch_;  // device -> bytes of tasks' work memory
   // Reclaim's, by stripe: empty between its calls.
   std::array<std::vector<store::Reclaimer::Entry>, kNumStripes> reclaimed_;
   std::atomic<uint64_t> next_arena_{1};

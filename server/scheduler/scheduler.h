@@ -148,6 +148,8 @@ class Scheduler {
   // has to be moved.
   bool FillAtHand(Task& task, store::Buffer& buffer, const store::Allocation& block);
   bool TakeMemory(const std::shared_ptr<Task>& task, const Buffers& lacking);
+  // Work memory of the task that is to be counted on its lane's device.
+  uint64_t CountedScratch(const Task& task) const;
   // Has it prepared in a section of all, after this one.
   void PrepareWithAll(const std::shared_ptr<Task>& task);
   void HaveInputs(const std::shared_ptr<Task>& task);
@@ -173,7 +175,10 @@ class Scheduler {
     Lane* to;  // null: there is another copy
     store::Allocation source, target;
   };
-  Memory::Outcome MakeRoom(Lane& lane, uint64_t size, uint64_t turn);
+  // The same for work memory, which lies in no arena.
+  Memory::Outcome AllocateScratch(Lane& lane, uint64_t bytes, uint64_t turn);
+  // For a block in an arena of the lane, or `outside` them all.
+  Memory::Outcome MakeRoom(Lane& lane, uint64_t size, uint64_t turn, bool outside = false);
   class Leavers;
   Memory::Outcome FindTarget(Spill* spill, uint64_t turn);
   Memory::Outcome Evict(int place, std::vector<Spill> spills);

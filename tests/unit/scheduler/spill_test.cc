@@ -134,6 +134,27 @@ class SpillTest : public ::testing::Test {
     ASSERT_TRUE(bytes.ok()) << handle << ": " << bytes.status();
     EXPECT_TRUE(*bytes == Content(handle, size)) << handle;
   }
+  // An n x n matrix of float32, and its inverse: beside both a worker takes two such matrices.
+  absl::Status PutMatrix(uint64_t handle, int64_t n) {
+    v1::PutArrayRequest::Header header;
+    header.set_parent(Session(kTenant));
+    header.set_array_id(absl::StrCat(handle));
+    header.mutable_spec()->set_data_type(v1::DATA_TYPE_FLOAT32);
+    header.mutable_spec()->add_shape(n);
+    header.mutable_spec()->add_shape(n);
+    header.mutable_range()->set_end(n * n * 4);
+    auto upload = engine_->BeginUpload(kTenant, header, Soon());
+    if (!upload.ok()) return upload.status();
+    absl::Status written = (*upload)->Write(Content(handle, n * n * 4));
+    return written.ok() ? (*upload)->Finish().status() : written;
+  }
+  static v1::Operation Inverse(uint64_t in, uint64_t out) {
+    v1::Operation operation;
+    operation.mutable_linalg()->set_function(v1::Linalg::FUNCTION_INVERSE);
+    operation.mutable_linalg()->add_operands()->set_handle(in);
+    operation.add_outputs()->set_handle(out);
+    return operation;
+  }
   bool OnDevice(uint64_t handle, const TenantId& tenant = kTenant) {
     auto array = engine_->GetArray(tenant, Name(handle, tenant));
     return array.ok() && array->devices_size() > 0;
@@ -241,6 +262,55 @@ TEST_P(SpillKindTest, FilesTakeWhatMemoryHasNoRoomForAndThenItIsAnError) {
   uint64_t next = 18;
   ASSERT_TRUE(Eventually([&] { return Put(next++).ok(); }));
   ExpectWhole(next - 1);
+}
+
+// A quarter for the matrix, one for its inverse, and half of the device to work in.
+TEST_P(SpillKindTest, ArraysLeaveForWhatATaskWorksIn) {
+  Start({Device(GetParam(), kMiB)}, {});
+  ASSERT_TRUE(PutMatrix(1, 256).ok());
+  for (uint64_t i = 2; i <= 4; ++i) ASSERT_TRUE(Put(i).ok());
+  ASSERT_EQ(engine_->SampleSpill().spilled_bytes, 0);
+  const absl::Status ran = Run(Inverse(1, 9));
+  ASSERT_TRUE(ran.ok()) << ran;
+  EXPECT_TRUE(OnDevice(1) && OnDevice(9));
+  for (uint64_t i = 2; i <= 4; ++i) EXPECT_FALSE(OnDevice(i)) << i;
+  EXPECT_EQ(engine_->SampleSpill().spilled_bytes, 3 * kQuarter);
+  // With the task's end that half is free for others.
+  for (uint64_t i = 5; i <= 6; ++i) ASSERT_TRUE(Put(i).ok());
+  EXPECT_EQ(engine_->SampleSpill().spilled_bytes, 3 * kQuarter);
+  EXPECT_TRUE(OnDevice(1) && OnDevice(5) && OnDevice(6) && OnDevice(9));
+  for (uint64_t i = 2; i <= 6; ++i) ExpectWhole(i);
+}
+
+TEST_P(SpillKindTest, WhatATaskWorksInHasToFitTheDeviceToo) {
+  Start({Device(GetParam(), kMiB)}, {});
+  ASSERT_TRUE(PutMatrix(1, 300).ok());  // 360,000 bytes
+  ASSERT_TRUE(Put(2).ok());
+  const absl::Status full = Run(Inverse(1, 9));
+  EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted) << full;
+  EXPECT_EQ(ReasonOf(full), v1::ERROR_REASON_DEVICE_MEMORY);
+  EXPECT_NE(full.message().find("Needed: 1440000 bytes"), absl::string_view::npos) << full;
+  ExpectWhole(1, 360000);
+  ExpectWhole(2);
+  ASSERT_TRUE(PutMatrix(3, 200).ok());
+  EXPECT_TRUE(Run(Inverse(3, 10)).ok());
+}
+
+TEST_P(SpillKindTest, WhatARunningTaskWorksInIsNobodyElses) {
+  Start({Device(GetParam(), kMiB)}, {.patience = absl::Milliseconds(300)}, /*hold=*/true);
+  ASSERT_TRUE(PutMatrix(1, 256).ok());
+  auto running = Submit(Inverse(1, 2));  // all of the device
+  auto worker = broker_->WaitForWorker(1);
+  ASSERT_TRUE(Eventually([&] { return worker->num_held() == 1; }, absl::Seconds(60)));
+  const absl::Status full = Put(3);
+  EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted) << full;
+  auto waiting = Submit(Inverse(1, 4));
+  worker->EndNext();
+  EXPECT_TRUE(running->Wait(Soon()).ok());
+  ASSERT_TRUE(Eventually([&] { return worker->num_held() == 1; }, absl::Seconds(60)));
+  worker->EndNext();
+  EXPECT_TRUE(waiting->Wait(Soon()).ok());
+  EXPECT_TRUE(Eventually([&] { return Put(3).ok(); }, absl::Seconds(60)));
 }
 
 TEST_P(SpillKindTest, WithNowhereToGoItIsAnError) {
