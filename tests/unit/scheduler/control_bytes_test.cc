@@ -440,6 +440,7 @@ TEST_F(ControlBytesTest, TheChargeCoversTheHeap) {
     std::printf("%-28s %8ld charged, %8ld taken\n", kind.c_str(),
                 static_cast<long>(charged / count), static_cast<long>(taken / count));
   }
+  DeleteAll();
 }
 
 // What `make` makes is charged again by the next daemon, and gone when it is.
