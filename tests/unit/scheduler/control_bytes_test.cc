@@ -457,7 +457,7 @@ TEST_F(ControlBytesTest, ARestartChargesAgain) {
   Die();
   // No quota applies to what is there.
   Start(1000, &keeper);
-  EXPECT_GT(Used(), before / 2);
+  EXPECT_GT(Used(), before / 3);  // no plans yet, and one event of the job
   EXPECT_LE(Used(), before);
   EXPECT_EQ(MetadataOf(NewSession(kA, "t"), "quota"), "control-bytes");
   ASSERT_TRUE(engine_->DeleteSession(kA, "sessions/more-1").ok());
