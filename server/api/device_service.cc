@@ -7,6 +7,7 @@
 
 #include "absl/strings/numbers.h"
 #include "server/api/serve.h"
+#include "server/base/descriptors.h"
 #include "server/base/device_name.h"
 #include "server/base/error.h"
 #include "server/base/page_size.h"
@@ -45,6 +46,11 @@ absl::Status DeviceServiceAdapter::List(const v1::ListDevicesRequest& request,
   int64_t end = std::min(count, std::min(begin, count) + *page_size);
   for (int64_t i = begin; i < end; ++i) *response->add_devices() = std::move(devices[i]);
   if (end < count) response->set_next_page_token(std::to_string(end));
+  v1::DaemonLimits* limits = response->mutable_limits();
+  limits->set_descriptors(max_descriptors_);
+  limits->set_open_descriptors(OpenDescriptors());
+  limits->set_connections(max_connections_);
+  limits->set_workers(engine_->MostWorkers());
   return absl::OkStatus();
 }
 

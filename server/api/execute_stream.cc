@@ -175,9 +175,11 @@ void ExecuteStream::TakeOperation(const v1::Command& command, absl::Duration upl
   absl::Status status = deadline.status();
   if (status.ok()) status = CheckOperation(command.operation());
   if (status.ok()) status = call_.AwaitUploadRate(upload_delay);
+  bool by_engine = false;
   if (status.ok()) {
     auto ticket = engine_.Submit(call_.tenant(), session_, command.operation(), *deadline);
     status = ticket.status();
+    by_engine = !status.ok();
     if (ticket.ok()) {
       ack->ticket = *std::move(ticket);
       ack->wanted = WantedInline(command.operation());
@@ -187,6 +189,7 @@ void ExecuteStream::TakeOperation(const v1::Command& command, absl::Duration upl
   }
   if (!status.ok()) {
     operations_->Refused(status);
+    if (!by_engine) engine_.Refuse(call_.tenant(), session_, command.operation(), status);
     ack->status = std::move(status);
     if (auto unwanted = std::exchange(ack->ticket, nullptr)) unwanted->Cancel();
     return;

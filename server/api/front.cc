@@ -27,6 +27,7 @@
 #include "server/api/local_service.h"
 #include "server/api/log.h"
 #include "server/api/program_service.h"
+#include "server/api/reflection_service.h"
 #include "server/api/region_service.h"
 #include "server/api/run_server.h"
 #include "server/api/session_service.h"
@@ -61,6 +62,16 @@ void AddReflection() {
   std::call_once(once, grpc::reflection::InitProtoReflectionServerBuilderPlugin);
 }
 
+std::vector<std::string> ServiceNames() {
+  return {v1::ArrayService::service_full_name(),  v1::ComputeService::service_full_name(),
+          v1::DeviceService::service_full_name(), v1::FunctionService::service_full_name(),
+          v1::JobService::service_full_name(),    v1::KernelService::service_full_name(),
+          v1::LocalService::service_full_name(),  v1::ProgramService::service_full_name(),
+          v1::RegionService::service_full_name(), v1::SessionService::service_full_name(),
+          v1::TenantService::service_full_name(), "grpc.health.v1.Health",
+          "grpc.reflection.v1.ServerReflection"};
+}
+
 std::unique_ptr<Authenticator> AuthenticatorOf(const FrontOptions& options) {
   auto trusting = MakeTrustingAuthenticator(options.trust_tenant_header);
   if (options.identity == nullptr) return trusting;
@@ -79,7 +90,8 @@ class FrontImpl final : public Front {
         arrays_(&environment_, engine, &transfer_),
         compute_(&environment_, engine),
         runs_(&environment_, engine, &compute_, options.max_threads),
-        devices_(&environment_, engine, sampler),
+        devices_(&environment_, engine, sampler, options.max_descriptors,
+                 static_cast<int64_t>(options.listener.max_connections)),
         functions_(&environment_, engine),
         jobs_(&environment_, engine),
         kernels_(&environment_, engine),
@@ -91,6 +103,7 @@ class FrontImpl final : public Front {
         sessions_(&environment_, engine),
         tenants_(&environment_, engine),
         health_(&environment_, engine),
+        reflection_(&environment_, ServiceNames()),
         engine_(engine) {}
 
   ~FrontImpl() override { Stop(Now()); }
@@ -135,6 +148,7 @@ class FrontImpl final : public Front {
   SessionServiceAdapter sessions_;
   TenantServiceAdapter tenants_;
   HealthService health_;
+  ReflectionService reflection_;
   scheduler::Engine* const engine_;
   std::unique_ptr<TicketSocket> ticket_socket_;   // null: no descriptors are handed out
   std::shared_ptr<grpc::ServerCredentials> tls_;  // null: no TLS
@@ -172,7 +186,7 @@ void FrontImpl::Configure(const FrontOptions& options, grpc::ServerBuilder* buil
   builder->AddChannelArgument(GRPC_ARG_TCP_READ_CHUNK_SIZE, kReadChunkBytes);
   for (grpc::Service* service : std::initializer_list<grpc::Service*>{
            &arrays_, &compute_, &devices_, &functions_, &jobs_, &kernels_, &local_, &programs_,
-           &regions_, &sessions_, &tenants_, &health_}) {
+           &regions_, &sessions_, &tenants_, &health_, &reflection_}) {
     builder->RegisterService(service);
   }
   runs_.AddTo(builder);

@@ -35,9 +35,10 @@ struct FrontOptions {
   // Bytes that a stream may have on its way to us; 0: gRPC's own growth with what the connection
   // carries.
   int stream_window_bytes = 0;
-  // In how long a message must be complete, or a call without one; large ones have more.
+  // In how long the first message of a call must be complete; large ones have more.
   absl::Duration message_time = absl::Minutes(1);
   ListenerLimits listener;
+  int64_t max_descriptors = 0;  // of this process, for clients to see
   // Memory is shared with clients that come by a Unix socket.
   bool share_regions = false;
 };

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/api/log.h"
+#include "server/base/descriptors.h"
 #include "server/base/error.h"
 #include "server/base/folder.h"
 #include "server/base/machine_limits.h"
@@ -129,6 +130,39 @@ scheduler::EngineOptions EngineOptionsOf(const Config& config) {
   return options;
 }
 
+// How the process's descriptors are dealt out: half for connections, a quarter for workers, the
+// rest for arenas and files. A sixteenth stays free of sessions, or no connection could be
+// accepted.
+constexpr size_t kShareOfConnections = 2, kShareOfWorkers = 4, kShareInReserve = 16;
+// Of one worker in this process: its socket, its standard error, its process, a wake-up, and one
+// for what is on its way to it.
+constexpr size_t kDescriptorsOfWorker = 5;
+
+int WorkersFor(size_t max_descriptors) {
+  return static_cast<int>(
+      std::max<size_t>(4, max_descriptors / kShareOfWorkers / kDescriptorsOfWorker));
+}
+
+void SetMachineLimits(size_t max_descriptors, scheduler::EngineOptions* options) {
+  options->max_workers = WorkersFor(max_descriptors);
+  options->host_memory_bytes = AvailableMemoryBytes();
+  options->max_processes = MostProcesses();
+  options->max_starts = std::clamp(AvailableThreads(), 2, 8);
+  options->descriptor_reserve = static_cast<int64_t>(max_descriptors / kShareInReserve);
+  options->free_descriptors = [max_descriptors] {
+    return static_cast<int64_t>(max_descriptors) - OpenDescriptors();
+  };
+}
+
+std::string DescribeLimits(const api::FrontOptions& front, scheduler::Engine& engine) {
+  std::string text = absl::StrCat("limits: ", front.max_descriptors, " file descriptors (",
+                                  OpenDescriptors(), " open), ", front.listener.max_connections,
+                                  " connections, ", engine.MostWorkers(), " workers at once");
+  for (const v1::Device& device : engine.ListDevices())
+    absl::StrAppend(&text, ", ", device.max_workers(), " on ", device.name());
+  return text;
+}
+
 // A daemon that cannot keep on disk serves all the same.
 std::unique_ptr<durable::DurableStore> OpenDurable(const Config& config) {
   std::string state = StateDirectory(config);
@@ -203,9 +237,9 @@ api::FrontOptions FrontOptionsOf(const Config& config, size_t max_descriptors) {
   options.stream_window_bytes = config.stream_window_bytes;
   options.max_threads = config.max_threads;
   options.share_regions = config.region_bytes != 0;
-  // The other half is for workers, arenas and files.
-  options.listener.max_connections =
-      std::min<size_t>(config.max_connections, std::max<size_t>(1, max_descriptors / 2));
+  options.listener.max_connections = std::min<size_t>(
+      config.max_connections, std::max<size_t>(1, max_descriptors / kShareOfConnections));
+  options.max_descriptors = static_cast<int64_t>(max_descriptors);
   options.listener.max_per_peer = config.max_connections_per_peer;
   return options;
 }
@@ -263,6 +297,14 @@ absl::Status Server::Build(const Config& config, size_t max_descriptors,
   broker_ = *std::move(broker);
   for (const std::string& note : broker_->notes()) api::LogInfo(note);
   scheduler::EngineOptions engine_options = EngineOptionsOf(config);
+  SetMachineLimits(max_descriptors, &engine_options);
+  std::string no_nvml;
+  if (!config.no_cuda) nvml_ = metrics::Nvml::Open(&no_nvml);
+  if (nvml_ != nullptr) {
+    engine_options.device_memory_used = [nvml = nvml_.get()](const std::string& id) {
+      return nvml->Read(id).memory_used_bytes;
+    };
+  }
   if (absl::Status status = SetSpill(config, broker_->devices(), &engine_options); !status.ok())
     return status;
   if (audit_ != nullptr) {
@@ -282,11 +324,9 @@ absl::Status Server::Build(const Config& config, size_t max_descriptors,
   metrics::Sources sources;
   sources.devices = [this] { return engine_->ListDevices(); };
   sources.own_account = [this] { return engine_->SampleDevices(); };
-  std::string reason;
-  if (!config.no_cuda) nvml_ = metrics::Nvml::Open(&reason);
   if (nvml_ != nullptr)
     sources.nvml = [this](const std::string& uuid) { return nvml_->Read(uuid); };
-  if (!reason.empty()) api::LogInfo("no GPU metrics: " + reason);
+  if (!no_nvml.empty()) api::LogInfo("no GPU metrics: " + no_nvml);
   if (nvml_ != nullptr) errors_ = ErrorWatch::Start(nvml_.get(), engine_.get());
   sampler_ = std::make_unique<metrics::Sampler>(std::move(sources));
 
@@ -300,6 +340,7 @@ absl::Status Server::Build(const Config& config, size_t max_descriptors,
   addresses_ = front_->addresses();
   // Clients are served already; who asks whether it is ready hears the devices' truth.
   engine_->AwaitHealth(Now() + kFirstHealth);
+  api::LogInfo(DescribeLimits(front_options, *engine_));
   return absl::OkStatus();
 }
 
@@ -314,11 +355,15 @@ void Server::Drain(SteadyTime deadline) {
   front_->Stop(Now() + kAnswerTime);
 }
 
-Server::~Server() {
+void Server::StopRecording() {
   front_.reset();
   errors_.reset();
   sampler_.reset();
   if (engine_ != nullptr) engine_->StopRecording();
+}
+
+Server::~Server() {
+  StopRecording();
   identity_.reset();  // it tells the engine of changes
   // First: its callbacks lead into the engine.
   if (broker_ != nullptr) broker_->Shutdown();

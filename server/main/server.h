@@ -49,6 +49,9 @@ class Server {
   // Health turns NOT_SERVING, new work is refused, accepted work goes on until `deadline`; then the
   // calls in progress end. Blocks.
   void Drain(SteadyTime deadline);
+  // After Drain: what happens from here on is the end of this process. Afterwards it may end at any
+  // moment.
+  void StopRecording();
 
  private:
   Server() = default;
@@ -61,11 +64,11 @@ class Server {
   // In the order of making; each needs those above it.
   std::vector<api::Address> addresses_;
   std::unique_ptr<audit::AuditLog> audit_;
+  std::unique_ptr<metrics::Nvml> nvml_;
   std::unique_ptr<broker::Broker> broker_;
   std::unique_ptr<durable::DurableStore> durable_;  // null: nothing is kept on disk
   std::unique_ptr<scheduler::Engine> engine_;
   std::unique_ptr<identity::Identity> identity_;
-  std::unique_ptr<metrics::Nvml> nvml_;
   std::unique_ptr<ErrorWatch> errors_;
   std::unique_ptr<metrics::Sampler> sampler_;
   std::unique_ptr<api::Front> front_;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <cstring>
 #include <future>
@@ -107,11 +108,19 @@ std::string WaitForEnd(const UniqueFd& parent, Signals& signals, Server& server)
   }
 }
 
+// How far the end has come; the draining thread tells.
+struct Ending {
+  std::atomic<bool> drained{false};   // accepted work has ended, or was given up
+  std::atomic<bool> recorded{false};  // nothing is left that a successor, or a disk, is to have
+};
+
 // The work goes on in `draining`; a further signal means that a person does not want to wait. A
-// drain that hangs past its time ends all the same.
-void WaitForDrain(const Config& config, std::future<void>& draining, Signals& signals,
-                  keeper::Keeper* keeper) {
+// drain that hangs past its time ends all the same, and so does the rest of the end: when all is
+// recorded, workers that a driver keeps for long are the kernel's to end.
+void WaitForDrain(const Config& config, const Ending& ending, std::future<void>& draining,
+                  Signals& signals, keeper::Keeper* keeper) {
   SteadyTime give_up = Now() + config.drain_timeout + kStopTime, sign = Now();
+  bool drained = false;
   while (draining.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready) {
     // It ends in a bounded time all by itself.
     if (Now() >= sign) {
@@ -119,7 +128,15 @@ void WaitForDrain(const Config& config, std::future<void>& draining, Signals& si
       sign = Now() + kDrainSigns;
     }
     int signal = signals.Next();
+    if (!drained && ending.drained) {
+      drained = true;
+      give_up = std::min(give_up, Now() + kStopTime);
+    }
     if (Now() > give_up) {
+      if (ending.recorded) {
+        api::LogWarning("workers take long to end; they are left to the kernel");
+        _exit(0);
+      }
       api::LogError("stopping took too long; given up");
       _exit(1);
     }
@@ -158,12 +175,16 @@ int Supervise(const Config& config, const Notifier& notifier, Signals& signals,
   api::LogInfo(absl::StrCat("draining: ", reason));
   notifier.Notify("STOPPING=1\nSTATUS=draining");
   heartbeat.BeginStop();
+  Ending ending;
   std::future<void> draining = std::async(std::launch::async, [&] {
     server->Drain(Now() + config.drain_timeout);
+    ending.drained = true;
+    server->StopRecording();
+    ending.recorded = true;
     heartbeat.Stop();
     server.reset();
   });
-  WaitForDrain(config, draining, signals, keeper);
+  WaitForDrain(config, ending, draining, signals, keeper);
   api::LogInfo("stopped");
   return 0;
 }

@@ -129,9 +129,9 @@ absl::Status Try(const std::shared_ptr<broker::Worker>& worker, Told& told, Stea
 
 }  // namespace
 
-absl::Status RunCanary(broker::Broker* broker, Timer* timer, int device, absl::Duration timeout) {
+CanaryResult RunCanary(broker::Broker* broker, Timer* timer, int device, absl::Duration timeout) {
   auto worker = broker->StartWorker(device);
-  if (!worker.ok()) return worker.status();
+  if (!worker.ok()) return {worker.status(), /*started=*/false};
   auto told = std::make_shared<Told>();
   (*worker)->Adopt({.tasks_done =
                         [told](absl::Span<const wire::TaskResult> results) {
@@ -155,7 +155,7 @@ absl::Status RunCanary(broker::Broker* broker, Timer* timer, int device, absl::D
   } else {
     (*worker)->Kill(absl::CancelledError("the canary failed"));
   }
-  return status;
+  return {status, /*started=*/true};
 }
 
 }  // namespace stride::scheduler

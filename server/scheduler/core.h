@@ -155,7 +155,7 @@ struct Core {
 
   Timer timer;
   Executor executor{64};  // moves and callbacks, which may wait for what starter does
-  Executor starter{8};    // workers and arenas: waits for nothing else of ours
+  Executor starter{16};   // workers and arenas: waits for nothing else of ours
   Executor streams{64};   // operations in pieces, which wait for all of these
   Executor turns{16};     // lanes whose turn has begun: waits for their tenants' stripes alone
 

@@ -202,6 +202,7 @@ class EngineImpl : public Engine {
     }
     if (durability_ != nullptr) BeginDurability(recovered);
     ScheduleHousekeeping();
+    scheduler_.MeasureWorkers();
     Locked lock(core_);
     scheduler_.health().Start();
   }
@@ -238,6 +239,7 @@ class EngineImpl : public Engine {
     // A job has a session too, and a quota of its own.
     int64_t limit = *core_.accounts->QuotaOf(tenant).sessions + core_.accounts->live_jobs(tenant);
     Locked lock(core_);
+    if (absl::Status admitted = AdmitSession(); !admitted.ok()) return admitted;
     auto session = core_.catalogue.CreateSession(
         tenant, id, ttl, core_.Now(), static_cast<int>(std::min<int64_t>(limit, INT_MAX)));
     if (!session.ok()) return session.status();
@@ -309,6 +311,10 @@ class EngineImpl : public Engine {
     auto accepted = operations_.Submit(tenant, session, operation, deadline);
     if (!accepted.ok()) return accepted.status();
     return MakePooled<TaskTicket>(&core_, &scheduler_, &arrays_, tenant, *std::move(accepted));
+  }
+  void Refuse(const TenantId& tenant, const std::string& session, const v1::Operation& operation,
+              const absl::Status& status) override {
+    operations_.Refuse(tenant, session, operation, status);
   }
   absl::Status Release(const TenantId& tenant, const std::string& session,
                        const v1::Release& release) override {
@@ -417,7 +423,13 @@ class EngineImpl : public Engine {
     core_.recorder.Stop();
   }
 
+  int MostWorkers() override {
+    Locked lock(core_);
+    return scheduler_.most_workers();
+  }
+
  private:
+  absl::Status AdmitSession();
   void BeginDurability(bool recovered);
   void ScheduleHousekeeping();
 
@@ -439,6 +451,21 @@ class EngineImpl : public Engine {
   Jobs jobs_;
   std::unique_ptr<Durability> durability_;  // null: nothing is kept on disk
 };
+
+// A session's arrays and its worker take descriptors. Those of idle workers come free first, for
+// those who come after.
+absl::Status EngineImpl::AdmitSession() {
+  const auto& count = core_.options.free_descriptors;
+  if (!count) return absl::OkStatus();
+  const int64_t free = count();
+  if (free > 2 * core_.options.descriptor_reserve) return absl::OkStatus();
+  scheduler_.GiveDescriptors();
+  if (free > core_.options.descriptor_reserve) return absl::OkStatus();
+  return TryLater(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_QUEUE_FULL,
+                  "the service has no file descriptors left for another session; end sessions, or "
+                  "raise its limit (`stride doctor` tells it)",
+                  absl::Seconds(1), {{"resource", "file descriptors"}});
+}
 
 // A journal is newer than what is on disk; without one the disk is all there is.
 void EngineImpl::BeginDurability(bool recovered) {
@@ -471,7 +498,8 @@ std::vector<v1::Device> EngineImpl::ListDevices() {
   std::vector<v1::Device> out;
   Locked lock(core_);
   for (const auto& description : core_.broker->devices()) {
-    const DeviceHealth& health = scheduler_.health().of(static_cast<int>(out.size()));
+    const auto index = static_cast<int>(out.size());
+    const DeviceHealth& health = scheduler_.health().of(index);
     v1::Device& device = out.emplace_back();
     device.set_name(absl::StrCat("devices/", description.id()));
     device.set_kind(description.kind());
@@ -490,6 +518,7 @@ std::vector<v1::Device> EngineImpl::ListDevices() {
     device.set_target(description.target());
     device.set_pci_bus_id(description.pci_bus_id());
     device.set_driver_version(description.driver_version());
+    device.set_max_workers(scheduler_.most_workers(index));
     for (const wire::Link& link : core_.broker->links()) {
       if (link.to() != description.id()) continue;
       v1::DeviceLink* out_link = device.add_links();
@@ -549,6 +578,10 @@ bool EngineImpl::Responds(absl::Duration patience) {
 
 v1::Usage EngineImpl::GetUsage(const TenantId& tenant) {
   std::map<int, session::TenantAccounts::DeviceShare> devices;
+  {
+    Locked lock(core_);
+    scheduler_.ChargeWorkers(tenant);
+  }
   v1::Usage usage = core_.accounts->Describe(tenant, &devices);
   for (const auto& [index, share] : devices) {
     v1::DeviceUsage* device = usage.add_devices();
@@ -586,6 +619,7 @@ bool EngineImpl::Drain(SteadyTime deadline) {
 void EngineImpl::ScheduleHousekeeping() {
   core_.timer.At(core_.Now() + core_.options.housekeeping_interval, [this] {
     jobs_.Retire(core_.Now());
+    scheduler_.MeasureWorkers();
     // One by one: it may take some time, and is nobody else's.
     ForEachBit(core_.used_stripes.load(), [this](int stripe) {
       Locked lock(core_, stripe);

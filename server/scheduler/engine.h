@@ -99,6 +99,20 @@ struct EngineOptions {
   // Share of device time of a tenant, against others'; above 0. Asked for often, under the engine's
   // lock; must not block. Empty: the tenants' quotas tell.
   std::function<double(const TenantId&)> tenant_weight;
+  // A worker that others wait for is kept at least so long by a lane that has work for it.
+  absl::Duration worker_turn = absl::Seconds(1);
+  int max_starts = 8;  // of workers, at a time
+  // What bounds the workers that run at once, beside the memory of their devices. 0: not known.
+  int max_workers = 0;            // as the process's descriptors allow
+  int64_t host_memory_bytes = 0;  // for workers and for arrays on CPU devices
+  int64_t max_processes = 0;      // processes and threads of the service
+  // Bytes of a device's memory that all processes have together; absent: not known. Asked each
+  // second, without a lock. May be empty.
+  std::function<std::optional<int64_t>(const std::string& device_id)> device_memory_used;
+  // Descriptors: a session is admitted while more than `descriptor_reserve` are free.
+  // `free_descriptors` is asked under the engine's lock and must be quick. Empty: no bound.
+  int64_t descriptor_reserve = 0;
+  std::function<int64_t()> free_descriptors;
   HealthOptions health;
   // Told when a device begins or ceases to serve, and then why; on an engine thread without a lock;
   // must not block. May be empty.
@@ -305,11 +319,15 @@ class Engine {
   virtual std::unique_ptr<Together> BeginTogether(const TenantId& tenant) { return nullptr; }
   // `session` is `sessions/{id}` or empty when no handle is used. On error nothing was done, except
   // that the operation's new handles, where they are well-formed and free, now stand for that
-  // error. The work is cancelled at `deadline`.
+  // error, as do the existing ones that it was to write in place, with all that share their memory
+  // in the session. The work is cancelled at `deadline`.
   virtual absl::StatusOr<std::shared_ptr<Ticket>> Submit(const TenantId& tenant,
                                                          const std::string& session,
                                                          const v1::Operation& operation,
                                                          SteadyTime deadline) = 0;
+  // What Submit does with an operation's handles on error, for one that never comes to Submit.
+  virtual void Refuse(const TenantId& tenant, const std::string& session,
+                      const v1::Operation& operation, const absl::Status& status) {}
   virtual absl::Status Release(const TenantId& tenant, const std::string& session,
                                const v1::Release& release) = 0;
   // Does not wait. SIZE_LIMIT above max_inline_bytes.
@@ -366,6 +384,9 @@ class Engine {
   // ListDevices. server/metrics adds what the hardware tells.
   virtual std::vector<v1::DeviceSample> SampleDevices() = 0;
   virtual SpillSample SampleSpill() { return {}; }
+
+  // How many workers may run at once, on all devices together, as far as is known now.
+  virtual int MostWorkers() { return 0; }
 
   // Until something is known of each device's health, or `deadline`.
   virtual void AwaitHealth(SteadyTime deadline) = 0;

@@ -38,6 +38,17 @@ void DeviceHealth::Failed(const std::string& why, SteadyTime now) {
   next_canary_ = now + std::min(pause, options_.longest_retry);
 }
 
+void DeviceHealth::Suspect(SteadyTime now) {
+  if (options_.interval == absl::InfiniteDuration() || state_ == State::kIll) return;
+  // Not before its time after a failure: these are to be apart.
+  if (num_failures_ == 0) next_canary_ = std::min(next_canary_, now);
+}
+
+void DeviceHealth::CouldNotTell(SteadyTime now) {
+  if (options_.interval == absl::InfiniteDuration()) return;
+  next_canary_ = now + options_.retry;
+}
+
 void DeviceHealth::LostWorker(const TenantId& tenant, SteadyTime now) {
   if (options_.interval == absl::InfiniteDuration()) return;
   losses_.emplace_back(now, tenant);

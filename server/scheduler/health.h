@@ -51,8 +51,12 @@ class DeviceHealth {
   }
   // The canary came back with the right answer.
   void Passed(SteadyTime now);
-  // A canary failed, or a worker could not be started.
+  // A canary failed.
   void Failed(const std::string& why, SteadyTime now);
+  // A tenant's worker does not start: reason enough for a canary, but no evidence.
+  void Suspect(SteadyTime now);
+  // A canary could not be sent, for lack of what others use: it tells nothing.
+  void CouldNotTell(SteadyTime now);
   // A worker died with nothing running, and not because anybody killed it.
   void LostWorker(const TenantId& tenant, SteadyTime now);
   // The hardware itself reports an error that only a reset can cure.

@@ -6,9 +6,11 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/base/steady_time.h"
 #include "server/scheduler/core.h"
@@ -24,8 +26,14 @@ namespace stride::scheduler {
 // the lane's stripe where that is said.
 class Memory {
  public:
-  // `changed` is called (with all locks) when a lane got an arena or failed to.
-  Memory(Core* core, Lanes* lanes, std::function<void(Lane&)> changed);
+  // Called with all locks.
+  struct Hooks {
+    std::function<void(Lane&)> changed;  // a lane got an arena or failed to
+    // An arena lacks what a worker has: of this device, or of the machine (descriptors, memory).
+    // True: one ends for it, and who waits for memory is told when it has.
+    std::function<bool(std::optional<int> device)> give_way;
+  };
+  Memory(Core* core, Lanes* lanes, Hooks hooks);
 
   enum class Outcome {
     kAllocated,
@@ -82,14 +90,15 @@ class Memory {
   bool MakeRoom(const Lane& lane, uint64_t size, uint64_t turn);
   Outcome Grow(Lane& lane, uint64_t size, uint64_t turn);
   Outcome AddHostArena(Lane& lane, uint64_t size);
-  std::shared_ptr<store::Arena> MakeHostArena(uint64_t size);
+  absl::StatusOr<std::shared_ptr<store::Arena>> MakeHostArena(uint64_t size);
+  Outcome Lacking(Lane& lane, const absl::Status& why);
   void RequestArena(Lane& lane, uint64_t size);
   // A file of `size` bytes; of `least` where the disk has no room for that.
   void RequestFile(Lane& lane, uint64_t size, uint64_t least);
 
   Core* const core_;
   Lanes* const lanes_;
-  const std::function<void(Lane&)> changed_;
+  const Hooks hooks_;
   std::map<int, uint64_t> reserved_;  // device -> bytes of arenas, those being made included
   std::map<int, std::atomic<uint64_t>> scratch_;  // device -> bytes of tasks' work memory
   // Reclaim's, by stripe: empty between its calls.

@@ -310,7 +310,8 @@ absl::Status Modules::AddKernels(const TenantId& tenant, int device, const wire:
     Locked lock(*core_);
     lane = &scheduler_->LaneFor(tenant, device);
   }
-  auto worker = scheduler_->BlockingWorker(*lane, nullptr);
+  const WorkerInUse in_use(core_, lane);
+  auto worker = scheduler_->BlockingWorker(*lane, nullptr, deadline);
   if (!worker.ok()) return worker.status();
   auto attributes = Attributes(*lane, *worker, **result, deadline);
   if (!attributes.ok()) return attributes.status();

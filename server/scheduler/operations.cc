@@ -829,6 +829,23 @@ absl::Status Operations::Publish(const TenantId& tenant, Resolved& resolved) {
   return absl::OkStatus();
 }
 
+namespace {
+
+// The session counts on a write to the array that was refused.
+void LoseWrite(const Array& array, const std::string& session, const absl::Status& status) {
+  if (array.buffer != nullptr) array.buffer->LoseWrite(session, status);
+  if (array.shards == nullptr) return;
+  for (const ArrayPtr& part : array.shards->parts) LoseWrite(*part, session, status);
+}
+
+}  // namespace
+
+void Operations::Refuse(const TenantId& tenant, const std::string& session,
+                        const v1::Operation& operation, const absl::Status& status) {
+  Locked lock(*core_, tenant);
+  PublishError(tenant, session, operation, status);
+}
+
 void Operations::Unpublish(const TenantId& tenant, const Resolved& resolved, size_t output) {
   const auto& target = resolved.targets[output];
   if (target.is_inline || target.existing != nullptr) return;
@@ -844,9 +861,13 @@ void Operations::PublishError(const TenantId& tenant, const std::string& session
   auto id = session::ParseSessionName(session, "session");
   if (!id.ok()) return;
   for (const ops::OutputField& field : ops::CollectOutputs(operation)) {
-    if (field.output->target_case() != v1::Output::kHandle || field.output->handle() == 0 ||
-        field.output->existing())
+    if (field.output->target_case() != v1::Output::kHandle || field.output->handle() == 0) continue;
+    if (field.output->existing()) {
+      auto found = core_->catalogue.FindArray(
+          tenant, {.session = *id, .handle = field.output->handle()}, core_->Now());
+      if (found.ok()) LoseWrite(**found, session, status);
       continue;
+    }
     auto array = MakePooled<Array>();
     array->error = status;
     array->create_time = core_->Now();

@@ -66,6 +66,10 @@ class Operations {
                                   const v1::Operation& operation, SteadyTime deadline,
                                   Extras extras = {});
 
+  // Of an operation that its caller refuses before or in place of Submit: see Engine::Refuse.
+  void Refuse(const TenantId& tenant, const std::string& session, const v1::Operation& operation,
+              const absl::Status& status);
+
   // Tasks get ids from here on.
   void GoOnFrom(uint64_t next_task) { next_task_ = next_task; }
 

@@ -9,22 +9,16 @@
 #include "server/base/error.h"
 #include "server/base/steady_time.h"
 #include "server/ops/scratch_bytes.h"
+#include "server/scheduler/out_of_memory.h"
 #include "server/scheduler/scheduler.h"
-#include "server/scheduler/start_retry.h"
 
 namespace stride::scheduler {
 namespace {
 
-absl::Status OutOfMemory(const Lane& lane, uint64_t size, uint64_t scratch, uint64_t limit) {
-  return TryLater(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_DEVICE_MEMORY,
-                  absl::StrCat("the device has no memory left for this array",
-                               scratch > 0 ? " and what the operation works in" : "",
-                               "; delete arrays or use another device. Needed: ", size,
-                               " bytes, limit: ", limit, " bytes"),
-                  absl::Seconds(1),
-                  {{"device", absl::StrCat("devices/", lane.description.id())},
-                   {"bytes", absl::StrCat(size)},
-                   {"limit", absl::StrCat(limit)}});
+// A device without memory, or a machine without the means to map more of it.
+absl::Status NoMemoryFor(const Lane& lane, uint64_t size, uint64_t scratch, uint64_t limit) {
+  if (!lane.grow_lack.ok()) return lane.grow_lack;
+  return OutOfMemory(lane.description.id(), size, limit, scratch);
 }
 
 // A compiler's refusal, at the field of the launch that is to blame.
@@ -161,92 +155,6 @@ bool Scheduler::HaveArguments(const std::shared_ptr<Task>& task) {
   return true;
 }
 
-bool Scheduler::HaveWorker(Lane& lane) {
-  if (lane.worker != nullptr) return true;
-  StartWorker(lane);
-  return false;
-}
-
-void Scheduler::StartWorker(Lane& lane) {
-  if (std::exchange(lane.starting, true)) return;
-  TryStart(&lane, /*tries=*/1, core_->Now());
-}
-
-void Scheduler::TryStart(Lane* lane, int tries, SteadyTime first) {
-  core_->starter.Run([this, lane, tries, first] {
-    auto worker = core_->broker->StartWorker(lane->device);
-    // One that dies while it starts is replaced like any other.
-    std::optional<absl::Duration> pause;
-    if (absl::IsAborted(worker.status()))
-      pause = PauseBeforeNextStart(tries, core_->Now() - first, core_->options.start_patience);
-    if (pause.has_value()) {
-      core_->timer.At(core_->Now() + *pause,
-                      [this, lane, tries, first] { TryStart(lane, tries + 1, first); });
-      return;
-    }
-    uint64_t record = worker.ok() ? core_->recorder.StoreWorker(**worker) : 0;
-    Locked lock(*core_);
-    lane->starting = false;
-    ++lane->num_start_tries;
-    lane->start_error = worker.status();
-    if (!worker.ok()) {
-      StartFailed(*lane, worker.status());
-      return;
-    }
-    lane->num_start_failures = 0;
-    lane->worker = *worker;
-    lane->worker_record = record;
-    core_->recorder.WorkerAdopted(record, *lane);
-    lane->mapped.clear();
-    lane->loaded.clear();
-    lane->load_errors.clear();
-    lane->attributes.clear();
-    lane->graphs.clear();
-    lane->recalls.clear();
-    lane->next_sequence = 1;
-    const broker::Worker* identity = worker->get();
-    (*worker)->Adopt({.tasks_done =
-                          [this, lane, identity](absl::Span<const wire::TaskResult> results) {
-                            Locked lock(*core_, lane->tenant);
-                            TasksDone(*lane, identity, results);
-                          },
-                      .cancelled =
-                          [this, lane, identity](uint64_t sequence, bool taken) {
-                            Locked lock(*core_);
-                            TasksCancelled(*lane, identity, sequence, taken);
-                          },
-                      .died =
-                          [this, lane, identity](const broker::WorkerDeath& death) {
-                            Locked lock(*core_);
-                            WorkerDied(*lane, identity, death);
-                          }});
-    PrepareAll(*lane);
-    Pump(*lane);
-  });
-}
-
-// Tried again until the device counts as ill, which sends its tasks elsewhere.
-void Scheduler::StartFailed(Lane& lane, const absl::Status& why) {
-  core_->AssertAll();
-  ++lane.num_start_failures;
-  health_.StartFailed(lane.device, why);
-  if (lane.preparing.empty()) return;
-  bool watched = core_->options.health.interval != absl::InfiniteDuration();
-  if (watched && lane.num_start_failures < core_->options.health.max_failures) {
-    StartWorker(lane);
-    return;
-  }
-  lane.num_start_failures = 0;
-  const std::vector<std::shared_ptr<Task>> tasks = lane.preparing.All();
-  absl::Status status =
-      TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_DEVICE_NOT_SERVING,
-               absl::StrCat("the device cannot run work now: devices/", lane.description.id()),
-               absl::Seconds(1));
-  for (const auto& task : tasks) {
-    if (task->state == TaskState::kPreparing) EndUnrun(task, status);
-  }
-}
-
 // All the memory that the task lacks, or none: two that each have a part of theirs would wait for
 // each other.
 bool Scheduler::HaveMemory(const std::shared_ptr<Task>& task) {
@@ -330,7 +238,7 @@ bool Scheduler::TakeMemory(const std::shared_ptr<Task>& task, const Buffers& lac
   const uint64_t scratch = CountedScratch(*task);
   uint64_t all = BytesOf(*task) + scratch;
   if (all > limit) {
-    BeginStream(task, OutOfMemory(lane, all, scratch, limit));
+    BeginStream(task, NoMemoryFor(lane, all, scratch, limit));
     return false;
   }
   LetGo(*task);  // it had all and lost some: who waits holds nothing, or others wait for it
@@ -358,7 +266,7 @@ bool Scheduler::TakeMemory(const std::shared_ptr<Task>& task, const Buffers& lac
     while (count > 0) Memory::Free(lane, blocks[--count]);
     Unhold(*task);
     if (outcome == Memory::Outcome::kFull && !MayComeFree(lane.device)) {
-      EndUnrun(task, OutOfMemory(lane, all, scratch, limit));
+      EndUnrun(task, NoMemoryFor(lane, all, scratch, limit));
     } else {
       EnterMemoryQueue(task);
     }

@@ -317,6 +317,11 @@ void Recorder::Write(store::Buffer& buffer, Part& part) {
     replica->set_size(block.size);
   }
   if (!buffer.error.ok()) SetStatus(buffer.error, record.mutable_error());
+  for (const store::Buffer::LostWrite& lost : buffer.lost_writes) {
+    recovery::LostWriteRecord* one = record.add_lost_writes();
+    one->set_session(lost.session);
+    SetStatus(lost.status, one->mutable_status());
+  }
   record.set_kept(buffer.kept);
   record.set_loading(buffer.loading);
   record.set_incoming(buffer.incoming);

@@ -333,6 +333,8 @@ void Recovery::RestoreBuffers() {
         MakePooled<store::Buffer>(TenantId{record.tenant()}, record.size(), core_.reclaimer);
     buffer->record = id;
     buffer->RestoreError(StatusFrom(record.error()));
+    for (const recovery::LostWriteRecord& lost : record.lost_writes())
+      buffer->RestoreLostWrite({lost.session(), StatusFrom(lost.status())});
     buffer->kept = record.kept();
     buffer->loading = record.loading();
     // Changes are not followed now.

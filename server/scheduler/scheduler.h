@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -25,6 +26,8 @@
 #include "server/scheduler/replay.h"
 #include "server/scheduler/run_time_model.h"
 #include "server/scheduler/task.h"
+#include "server/scheduler/worker_measure.h"
+#include "server/scheduler/worker_seats.h"
 
 namespace stride::scheduler {
 
@@ -73,23 +76,34 @@ class Scheduler {
   // A worker of the lane that has this arena mapped; starts one when there is none. Blocks: the
   // lock must NOT be held.
   absl::StatusOr<std::shared_ptr<broker::Worker>> BlockingWorker(
-      Lane& lane, const std::shared_ptr<store::Arena>& arena);
+      Lane& lane, const std::shared_ptr<store::Arena>& arena,
+      SteadyTime deadline = SteadyTime::InfiniteFuture());
   // A block on a device, waiting for memory where it must. The lock must NOT be held.
-  absl::StatusOr<store::Allocation> BlockingAllocate(Lane& lane, uint64_t size);
+  absl::StatusOr<store::Allocation> BlockingAllocate(
+      Lane& lane, uint64_t size, SteadyTime deadline = SteadyTime::InfiniteFuture());
 
   // Where an array of this size begins that is to be on `device`: there, or, when it is larger than
   // the device, where idle arrays go.
   int HomeOf(int64_t bytes, int device) const;
 
   int num_unfinished(const TenantId& tenant) const;
+  // Charges the tenant for what its workers have used since their last tasks ended. With all locks.
+  void ChargeWorkers(const TenantId& tenant);
   // Of all tenants. Any thread, without a lock.
   int num_unfinished() const;
 
   DeviceAccount& account(int device) const { return core_->device_accounts[device]; }
   // Of the work that it has, with what this section has changed of it.
   double QueueSeconds(int device) const;
-  // Caller has all.
+  // Caller has all, as for those that follow.
   int num_workers(int device) const;
+  // So many that the device has at once, as far as is known now.
+  int most_workers(int device) const { return seats_.most(device, core_->Now()); }
+  int most_workers() const { return seats_.most_of_all(core_->Now()); }
+  // What they cost, measured anew. The lock must NOT be held.
+  void MeasureWorkers();
+  // Ends idle workers, so that their descriptors can be had; false: there is none.
+  bool GiveDescriptors() { return GiveWay(std::nullopt); }
   HealthWatch& health() { return health_; }
 
   // Caller has all.
@@ -214,6 +228,8 @@ class Scheduler {
   // turns.cc
   void NoteDemand(Lane& lane);
   void ChargeTurn(Lane& lane, double run_seconds);
+  // dispatch.cc: to the tenant's account, what tasks reported, or what the worker's process used.
+  void Charge(Lane& lane, double run_seconds);
   double Budget(Lane& lane);
   void GiveTurns(int device);
   FairShare::Flow* NextTurn(int device);
@@ -232,8 +248,9 @@ class Scheduler {
   // `size`: what its ByteSizeLong has answered.
   void AddToPacket(const std::shared_ptr<Task>& task, Lane& lane, const wire::Task& bound,
                    size_t size);
-  void MapForTask(const Task& task, Lane& lane);
-  void LoadModule(const std::shared_ptr<const broker::CompiledModule>& module, Lane& lane);
+  absl::Status BringWhatItNeeds(const Task& task, Lane& lane);
+  absl::Status MapForTask(const Task& task, Lane& lane);
+  absl::Status LoadModule(const std::shared_ptr<const broker::CompiledModule>& module, Lane& lane);
 
   void TasksDone(Lane& lane, const broker::Worker* worker,
                  absl::Span<const wire::TaskResult> results);
@@ -246,7 +263,7 @@ class Scheduler {
 
   // replay.cc
   bool HaveReplay(const std::shared_ptr<Task>& task);
-  void LoadReplay(const Task& task, Lane& lane);
+  absl::Status LoadReplay(const Task& task, Lane& lane);
   void ForgetReplays(Lane& lane);
 
   // stop.cc
@@ -286,11 +303,30 @@ class Scheduler {
   void LookAtDeadlines(int stripe, SteadyTime look);
   void DeadlinePassed(const std::shared_ptr<Task>& task);
 
+  // worker_starts.cc
   void StartWorker(Lane& lane);
-  void TryStart(Lane* lane, int tries, SteadyTime first);
+  void WaitForWorker(Lane& lane);
+  void BeginStarts();
+  void TryStart(Lane& lane);
+  void WorkerStarted(Lane& lane, std::shared_ptr<broker::Worker> worker, uint64_t record);
+  void WorkerNotStarted(Lane& lane, const absl::Status& why);
+  void StartLacked(Lane& lane, const absl::Status& why);
   void StartFailed(Lane& lane, const absl::Status& why);
-  // Until the lane has a worker, or none can be started.
-  absl::Status AwaitWorker(Lane& lane, Locked& lock);
+  void EndStart(Lane& lane, const absl::Status& status);
+  absl::Status NoRoomFor(const Lane& lane) const;
+  static absl::Status CannotRunNow(const Lane& lane);
+  void CanaryEnded(int device);
+  static void ForgetWorker(Lane& lane);
+  static bool MayEndWorker(const Lane& lane);
+  static bool IsIdle(const Lane& lane);
+  bool GiveWay(std::optional<int> device);
+  void EndWorker(Lane& lane);
+  void AskToYield();
+  void YieldIfDone(Lane& lane);
+  void StopYielding();
+  void TendWorkers();
+  // Until the lane has a worker, or none can be started, or the deadline.
+  absl::Status AwaitWorker(Lane& lane, Locked& lock, SteadyTime deadline);
   // The lane's, with the arena mapped; null: there is none that lives.
   std::shared_ptr<broker::Worker> WorkerAtHand(Lane& lane,
                                                const std::shared_ptr<store::Arena>& arena);
@@ -322,6 +358,13 @@ class Scheduler {
   }
   Memory memory_;
   HealthWatch health_;
+  WorkerSeats seats_;
+  WorkerCosts costs_;
+  bool any_yielding_ = false;  // lanes, perhaps
+  // Of each device's memory before its first worker.
+  std::vector<std::optional<int64_t>> device_used_before_;
+  SteadyTime next_start_look_ =
+      SteadyTime::InfiniteFuture();  // when the timer looks at those in line
   // Of one device: whose turn it is. The mutex is taken under any other lock of ours.
   struct alignas(64) Turns {
     explicit Turns(FairShare::Options options) : share(options) {}
@@ -361,6 +404,26 @@ class Scheduler {
   std::atomic<bool> retry_memory_soon_{false};
   bool ending_ = false;
   std::set<std::pair<int, int>> broken_links_;  // from, to: copies failed there
+};
+
+// While it lives the lane's worker does not end for another's. The lock must not be held when it
+// comes or goes.
+class WorkerInUse {
+ public:
+  WorkerInUse(Core* core, Lane* lane) : core_(core), lane_(lane) {
+    Locked lock(*core_, lane_->tenant);
+    ++lane_->num_copies;
+  }
+  ~WorkerInUse() {
+    Locked lock(*core_, lane_->tenant);
+    --lane_->num_copies;
+  }
+  WorkerInUse(const WorkerInUse&) = delete;
+  WorkerInUse& operator=(const WorkerInUse&) = delete;
+
+ private:
+  Core* const core_;
+  Lane* const lane_;
 };
 
 }  // namespace stride::scheduler

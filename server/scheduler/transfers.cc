@@ -47,7 +47,7 @@ absl::Status ArrayWriter::Open(Lane& lane, const store::Allocation& target, int6
 }
 
 absl::Status ArrayWriter::OpenShared() {
-  auto worker = scheduler_->BlockingWorker(*lane_, target_.arena);
+  auto worker = scheduler_->BlockingWorker(*lane_, target_.arena, deadline_);
   if (!worker.ok()) return worker.status();
   if (absl::Status status = region_->MapIn(*worker); !status.ok()) return status;
   shared_ = std::make_unique<RegionCopies>(*worker, region_, /*to_device=*/true, target_.arena->id);
@@ -97,7 +97,7 @@ absl::Status ArrayWriter::Send(bool wait) {
 }
 
 absl::Status ArrayWriter::OpenStaged(uint64_t offset, SteadyTime deadline) {
-  auto worker = scheduler_->BlockingWorker(*lane_, target_.arena);
+  auto worker = scheduler_->BlockingWorker(*lane_, target_.arena, deadline);
   if (!worker.ok()) return worker.status();
   deadline_ = deadline;
   staged_ = std::make_unique<StagedWriter>(*worker, target_.arena->id, offset, deadline);
@@ -327,7 +327,7 @@ absl::Status ArrayDownload::Open() {
   }
   from_file_ = lane != nullptr && lane->device == core_->disk_place();
   if (lane == nullptr || source_.mapped() || from_file_) return absl::OkStatus();
-  auto worker = scheduler_->BlockingWorker(*lane, source_.arena);
+  auto worker = scheduler_->BlockingWorker(*lane, source_.arena, deadline_);
   if (!worker.ok()) return worker.status();
   if (region_ != nullptr) {
     num_requested_ = 0;

@@ -10,7 +10,7 @@ namespace stride::scheduler {
 
 void Scheduler::NoteDemand(Lane& lane) {
   FairShare::Flow& flow = lane.flow;
-  bool ready = !lane.ready.empty() && lane.worker != nullptr;
+  bool ready = !lane.ready.empty() && lane.worker != nullptr && !lane.yielding;
   bool in_flight = !lane.in_flight.empty();
   if (flow.ready == ready && flow.in_flight == in_flight) return;
   const double weight = core_->options.tenant_weight ? core_->options.tenant_weight(lane.tenant)

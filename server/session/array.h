@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
@@ -73,13 +74,20 @@ struct Array {
   uint64_t durable = 0;                  // id of its row on disk; 0: none
   ControlCharge control;                 // while it is in a catalogue, and for who still has it
 
-  // The first error that spoiled it, or a part of it.
-  const absl::Status& status() const {
+  // The first error that spoiled it, or a part of it, or that cost its session a write to it.
+  const absl::Status& status() const { return StatusFor(name.session()); }
+
+ private:
+  // `session` is empty for an array that stands in no session.
+  const absl::Status& StatusFor(std::string_view session) const {
     if (!error.ok()) return error;
-    if (buffer != nullptr) return buffer->error;
+    if (buffer != nullptr) {
+      if (!buffer->error.ok() || buffer->lost_writes.empty()) return buffer->error;
+      return buffer->LostWriteOf(session);
+    }
     if (shards == nullptr) return error;
     for (const auto& part : shards->parts) {
-      if (!part->status().ok()) return part->status();
+      if (const absl::Status& status = part->StatusFor(session); !status.ok()) return status;
     }
     return error;
   }

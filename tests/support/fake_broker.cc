@@ -443,6 +443,9 @@ absl::StatusOr<std::shared_ptr<broker::Worker>> FakeBroker::StartWorker(int devi
   if (die_at_start_ > 0 && die_at_start_-- > 0)
     return absl::AbortedError("the device process was killed");
   if (device == ill_) return absl::UnavailableError("it does not start");
+  const auto alive = std::count_if(workers_.begin(), workers_.end(),
+                                   [](const auto& worker) { return worker->alive(); });
+  if (alive >= most_workers_) return lack_;
   auto worker = std::make_shared<FakeWorker>(workers_.size() + 1, devices_[device]);
   worker->set_run_time(run_time_);
   if (hold_) worker->Hold();
@@ -462,6 +465,12 @@ std::shared_ptr<FakeWorker> FakeBroker::WaitForWorker(int count) {
 int FakeBroker::num_starts() const {
   absl::MutexLock lock(&mutex_);
   return num_starts_;
+}
+
+int FakeBroker::num_alive() const {
+  absl::MutexLock lock(&mutex_);
+  return static_cast<int>(std::count_if(workers_.begin(), workers_.end(),
+                                        [](const auto& worker) { return worker->alive(); }));
 }
 
 int FakeBroker::num_workers() const {

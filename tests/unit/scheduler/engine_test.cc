@@ -483,6 +483,71 @@ TEST_F(EngineTest, TheFirstErrorTravelsDownTheChain) {
   EXPECT_EQ(Fetch(3).status().message(), "it broke");
 }
 
+// What was accepted before the write reads the old content; whatever shares the memory is not read
+// as if the write had been done.
+TEST_F(EngineTest, ARefusedWriteInPlaceFailsLaterUsesOfTheArray) {
+  Start({HostDevice(0)}, /*hold=*/true);
+  ASSERT_TRUE(Put(1, {1, 2}).ok());
+  v1::Operation view;
+  view.mutable_view()->mutable_input()->set_handle(1);
+  v1::View::Slice* slice = view.mutable_view()->add_steps()->mutable_slice();
+  slice->set_start(0);
+  slice->set_stop(1);
+  view.add_outputs()->set_handle(2);
+  ASSERT_TRUE(Submit(view).ok());
+  auto before = Submit(Add(1, 1, 3));
+  v1::Operation write = Add(1, 1, 2);
+  write.mutable_outputs(0)->set_existing(true);
+  const absl::Status refusal = Submit(write).status();
+  ASSERT_EQ(ReasonOf(refusal), v1::ERROR_REASON_SHAPE_MISMATCH);
+  EXPECT_EQ(Submit(Add(1, 1, 4)).status(), refusal);
+  for (uint64_t handle : {1, 2, 4}) {
+    EXPECT_EQ(Fetch(handle).status(), refusal) << handle;
+    EXPECT_EQ(State(handle), v1::Array::STATE_FAILED) << handle;
+  }
+  std::shared_ptr<FakeWorker> worker = broker_->WaitForWorker(1);
+  while (!worker->EndNext()) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_TRUE((*before)->Wait(Soon()).ok());
+}
+
+// An array that outlives the session is whole for all others, and by its name.
+TEST_F(EngineTest, ARefusedWriteInPlaceSpoilsNoNamedArray) {
+  Start({HostDevice(0)});
+  const std::string name = "tenants/default/arrays/kept";
+  ASSERT_TRUE(Put(1, {1, 2}).ok());
+  v1::Operation keep;
+  keep.mutable_copy()->mutable_input()->set_handle(1);
+  keep.add_outputs()->set_name(name);
+  ASSERT_TRUE((*Submit(keep))->Wait(Soon()).ok());
+  v1::Operation load;
+  load.mutable_view()->mutable_input()->set_name(name);
+  load.add_outputs()->set_handle(2);
+  ASSERT_TRUE(Submit(load).ok());
+  v1::Operation write;
+  write.mutable_copy()->mutable_input()->set_handle(9);
+  write.add_outputs()->set_handle(2);
+  write.mutable_outputs(0)->set_existing(true);
+  EXPECT_EQ(ReasonOf(Submit(write).status()), v1::ERROR_REASON_ARRAY_NOT_FOUND);
+  EXPECT_EQ(ReasonOf(Fetch(2).status()), v1::ERROR_REASON_ARRAY_NOT_FOUND);
+  EXPECT_EQ(engine_->GetArray(kTenant, name)->state(), v1::Array::STATE_READY);
+}
+
+TEST_F(EngineTest, AWriteInPlaceWhoseInputFailsFailsLaterUsesOfTheArray) {
+  Start({HostDevice(0)}, /*hold=*/true);
+  ASSERT_TRUE(Put(1, {1, 2}).ok());
+  ASSERT_TRUE(Put(2, {5, 6}).ok());
+  auto input = Submit(Add(1, 1, 3));
+  v1::Operation write = Add(3, 3, 2);
+  write.mutable_outputs(0)->set_existing(true);
+  auto written = Submit(write);
+  std::shared_ptr<FakeWorker> worker = broker_->WaitForWorker(1);
+  while (worker->num_held() < 2) absl::SleepFor(absl::Milliseconds(1));
+  worker->EndNext(absl::FailedPreconditionError("it broke"));
+  worker->EndNext();
+  EXPECT_EQ((*written)->Wait(Soon()).message(), "it broke");
+  EXPECT_EQ(Fetch(2).status().message(), "it broke");
+}
+
 TEST_F(EngineTest, AFaultFailsOnlyItsOwnJobAndTheQueueIsSentAgain) {
   Start({HostDevice(0)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, {1, 2}).ok());

@@ -205,6 +205,7 @@ class Client {
 
   // --- devices ---
   Result<std::vector<Device>> ListDevices(const CallOptions& options = {});
+  Result<DaemonLimits> GetLimits(const CallOptions& options = {});
   // Calls `on_sample` on this thread with every round of samples until it returns false or
   // max_samples are seen.
   Result<void> WatchDevices(const WatchOptions& watch,
