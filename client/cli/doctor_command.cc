@@ -50,12 +50,47 @@ Check DeviceState(const Device& device) {
                   FormatBytes(static_cast<double>(device.memory_total_bytes)) + ", " +
                   device.target;
   if (!device.driver_version.empty()) check.finding += ", driver " + device.driver_version;
+  if (device.max_workers > 0)
+    check.finding += ", up to " + std::to_string(device.max_workers) + " tenants at once";
   if (!check.good) {
     check.finding += ": not serving: " + device.state_reason;
     check.advice = device.kind == "cuda"
                        ? "check nvidia-smi, the driver's version and who may open /dev/nvidia*"
                        : "the daemon's log tells why its worker did not start";
   }
+  return check;
+}
+
+// Descriptors of a daemon that are open before it counts as short of them: then sessions are soon
+// refused.
+constexpr double kFewDescriptors = 0.85;
+// A daemon with fewer descriptors serves few tenants.
+constexpr int64_t kPlentyOfDescriptors = 4096;
+
+Check Limits(Client& client, const CallOptions& options) {
+  Check check{.name = "limits", .good = true};
+  auto limits = client.GetLimits(options);
+  if (!limits) {
+    check.good = false;
+    check.finding = limits.error().ToString();
+    check.advice = "see whether strided and this client are of one version";
+    return check;
+  }
+  if (limits->descriptors == 0) {
+    check.finding = "this daemon does not tell them";
+    return check;
+  }
+  check.finding = std::to_string(limits->open_descriptors) + " of " +
+                  std::to_string(limits->descriptors) + " file descriptors open, up to " +
+                  std::to_string(limits->connections) + " connections and " +
+                  std::to_string(limits->workers) + " workers at once";
+  const bool few = limits->descriptors < kPlentyOfDescriptors;
+  check.good = static_cast<double>(limits->open_descriptors) <
+               kFewDescriptors * static_cast<double>(limits->descriptors);
+  const std::string advice =
+      "raise the hard limit of file descriptors (LimitNOFILE=, ulimit -Hn) and start strided again";
+  if (!check.good) check.advice = "sessions will be refused; " + advice;
+  if (check.good && few) check.finding += "; for more tenants " + advice;
   return check;
 }
 
@@ -95,6 +130,7 @@ std::vector<Check> Examine(Context& context) {
                       .finding = "there is none",
                       .advice = "install stride-worker-cpu or stride-worker-cuda beside strided"});
   }
+  checks.push_back(Limits(**client, context.Call()));
   checks.push_back(SharedMemory(**client));
   for (const auto& device : *devices) {
     checks.push_back(DeviceState(device));

@@ -7,9 +7,11 @@
 
 #include "absl/strings/numbers.h"
 #include "server/api/serve.h"
+#include "server/base/descriptors.h"
 #include "server/base/device_name.h"
 #include "server/base/error.h"
 #include "server/base/page_size.h"
+#include "server/base/surroundings.h"
 
 namespace stride::api {
 namespace {
@@ -44,6 +46,11 @@ absl::Status DeviceServiceAdapter::List(const v1::ListDevicesRequest& request,
   int64_t end = std::min(count, std::min(begin, count) + *page_size);
   for (int64_t i = begin; i < end; ++i) *response->add_devices() = std::move(devices[i]);
   if (end < count) response->set_next_page_token(std::to_string(end));
+  v1::DaemonLimits* limits = response->mutable_limits();
+  limits->set_descriptors(max_descriptors_);
+  limits->set_open_descriptors(OpenDescriptors());
+  limits->set_connections(max_connections_);
+  limits->set_workers(engine_->MostWorkers());
   return absl::OkStatus();
 }
 
@@ -68,7 +75,7 @@ absl::Status DeviceServiceAdapter::Watch(Call& call, const v1::WatchDevicesReque
     names.insert(device->name());
   }
   std::unique_ptr<metrics::Watch> watch = sampler_->NewWatch();
-  absl::Time next = absl::Now();
+  SteadyTime next = Now();
   for (int64_t sample = 1;; ++sample) {
     v1::WatchDevicesResponse response;
     for (v1::DeviceSample& reading : watch->Sample()) {
@@ -78,9 +85,8 @@ absl::Status DeviceServiceAdapter::Watch(Call& call, const v1::WatchDevicesReque
     // A slow reader blocks here: samples are skipped, never queued.
     if (!writer->Write(response)) return call.EndOfWait();
     if (sample == request.max_samples()) return absl::OkStatus();
-    next = std::max(next + *interval, absl::Now());
-    if (!call.Sleep(next - absl::Now()))
-      return call.stopping() ? StoppingError() : call.EndOfWait();
+    next = std::max(next + *interval, Now());
+    if (!call.Sleep(next - Now())) return call.stopping() ? StoppingError() : call.EndOfWait();
   }
 }
 

@@ -13,8 +13,12 @@ class DeviceServiceAdapter final : public RawService<v1::DeviceService::Service>
  public:
   // All must outlive the server.
   DeviceServiceAdapter(CallEnvironment* environment, scheduler::Engine* engine,
-                       metrics::Sampler* sampler)
-      : RawService(environment), engine_(engine), sampler_(sampler) {
+                       metrics::Sampler* sampler, int64_t max_descriptors, int64_t max_connections)
+      : RawService(environment),
+        engine_(engine),
+        sampler_(sampler),
+        max_descriptors_(max_descriptors),
+        max_connections_(max_connections) {
     AddMethods();
   }
 
@@ -26,6 +30,7 @@ class DeviceServiceAdapter final : public RawService<v1::DeviceService::Service>
 
   scheduler::Engine* const engine_;
   metrics::Sampler* const sampler_;
+  const int64_t max_descriptors_, max_connections_;
 };
 
 }  // namespace stride::api

@@ -18,6 +18,7 @@
 #include "server/api/compute_service.h"
 #include "server/api/device_service.h"
 #include "server/api/function_service.h"
+#include "server/api/grpc_time.h"
 #include "server/api/header_guard.h"
 #include "server/api/health_service.h"
 #include "server/api/job_service.h"
@@ -32,6 +33,7 @@
 #include "server/api/session_service.h"
 #include "server/api/tenant_service.h"
 #include "server/api/ticket_socket.h"
+#include "server/base/surroundings.h"
 
 namespace stride::api {
 namespace {
@@ -88,7 +90,8 @@ class FrontImpl final : public Front {
         arrays_(&environment_, engine, &transfer_),
         compute_(&environment_, engine),
         runs_(&environment_, engine, &compute_, options.max_threads),
-        devices_(&environment_, engine, sampler),
+        devices_(&environment_, engine, sampler, options.max_descriptors,
+                 static_cast<int64_t>(options.listener.max_connections)),
         functions_(&environment_, engine),
         jobs_(&environment_, engine),
         kernels_(&environment_, engine),
@@ -103,11 +106,11 @@ class FrontImpl final : public Front {
         reflection_(&environment_, ServiceNames()),
         engine_(engine) {}
 
-  ~FrontImpl() override { Stop(absl::Now()); }
+  ~FrontImpl() override { Stop(Now()); }
 
   absl::Status Start(const FrontOptions& options, std::vector<ListeningSocket> sockets);
   void BeginDrain() override { health_.BeginDrain(); }
-  void Stop(absl::Time deadline) override;
+  void Stop(SteadyTime deadline) override;
   std::vector<Address> addresses() const override { return addresses_; }
   UniqueFd Connect() override;
   const RpcCounters& counters() const override { return counters_; }
@@ -285,12 +288,12 @@ UniqueFd FrontImpl::Connect() {
   return UniqueFd(ends[1]);
 }
 
-void FrontImpl::Stop(absl::Time deadline) {
+void FrontImpl::Stop(SteadyTime deadline) {
   health_.BeginDrain();
   if (listener_ != nullptr) listener_->Stop();
   environment_.stopping = true;
   ticket_socket_.reset();
-  if (server_ != nullptr) server_->Shutdown(absl::ToChronoTime(deadline));
+  if (server_ != nullptr) server_->Shutdown(ToGrpcTime(deadline));
   local_connections_.Stop(deadline);
   runs_.Stop();
 }

@@ -1,6 +1,7 @@
 #include "server/base/machine_limits.h"
 
 #include <sched.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -62,6 +63,28 @@ int64_t AvailableMemoryBytes() {
     if (stream >> limit) bytes = std::min(bytes, limit);
   });
   return bytes;
+}
+
+int64_t MostProcesses() {
+  int64_t most = 0;
+  const auto bound = [&most](int64_t limit) {
+    if (limit > 0) most = most == 0 ? limit : std::min(most, limit);
+  };
+  rlimit of_user{};
+  // It binds no process with the right to disregard it.
+  if (getuid() != 0 && getrlimit(RLIMIT_NPROC, &of_user) == 0 && of_user.rlim_cur != RLIM_INFINITY)
+    bound(static_cast<int64_t>(of_user.rlim_cur));
+  ForEachLimit("pids.max", [&](const std::string& text) {  // "max", or a number
+    std::istringstream stream(text);
+    int64_t limit;
+    if (stream >> limit) bound(limit);
+  });
+  for (const char* name : {"/proc/sys/kernel/threads-max", "/proc/sys/kernel/pid_max"}) {
+    std::ifstream file(name);
+    int64_t limit;
+    if (file >> limit) bound(limit);
+  }
+  return most;
 }
 
 }  // namespace stride

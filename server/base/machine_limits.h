@@ -9,4 +9,7 @@ namespace stride {
 int AvailableThreads();
 int64_t AvailableMemoryBytes();
 
+// Processes and threads that this process's user and cgroup may have; 0: no bound is known.
+int64_t MostProcesses();
+
 }  // namespace stride

@@ -10,10 +10,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "server/api/log.h"
+#include "server/base/descriptors.h"
 #include "server/base/error.h"
+#include "server/base/folder.h"
 #include "server/base/machine_limits.h"
+#include "server/base/surroundings.h"
 #include "server/main/logging.h"
 #include "server/main/sockets.h"
 #include "server/main/worker_folder.h"
@@ -27,17 +29,42 @@ constexpr absl::Duration kAnswerTime = absl::Seconds(1);
 // For the first canaries: a worker's start on each device.
 constexpr absl::Duration kFirstHealth = absl::Seconds(5);
 
+// What the state folder has in it.
+constexpr char kCodeCache[] = "code-cache", kDurable[] = "durable", kSpill[] = "spill";
+
 std::string StateDirectory(const Config& config) {
   const char* from_systemd = std::getenv("STATE_DIRECTORY");
   if (!config.state_dir.empty() || from_systemd == nullptr) return config.state_dir;
   return std::string(from_systemd).substr(0, std::string(from_systemd).find(':'));
 }
 
-// Compiled code lies in a folder of its own: files that outgrow its bound are removed there.
-std::string CodeCacheDirectory(const Config& config) {
-  if (!config.cache_dir.empty()) return absl::StrCat(config.cache_dir, "/code-cache");
-  std::string state = StateDirectory(config);
-  return state.empty() ? "" : absl::StrCat(state, "/code-cache");
+// Compiled code lies in a folder of its own: files that outgrow its bound are removed there. The
+// folder that it lies in; empty: it is not kept.
+std::string CodeCacheParent(const Config& config) {
+  return config.cache_dir.empty() ? StateDirectory(config) : config.cache_dir;
+}
+
+// OK where there is none.
+absl::Status CheckFolder(const absl::StatusOr<Folder>& folder) {
+  return absl::IsNotFound(folder.status()) ? absl::OkStatus() : folder.status();
+}
+
+// Whoever may write these folders, or has put a link into one, could have the daemon run their
+// code, and write and remove files anywhere: then it does not start.
+absl::Status CheckFolders(const Config& config) {
+  if (const std::string cache = CodeCacheParent(config); !cache.empty()) {
+    auto root = Folder::MakeRoot(cache);
+    if (!root.ok()) return root.status();
+    if (auto folder = root->Make(kCodeCache); !folder.ok()) return folder.status();
+  }
+  const std::string state = StateDirectory(config);
+  if (state.empty()) return absl::OkStatus();
+  auto root = Folder::MakeRoot(state);
+  if (!root.ok()) return root.status();
+  // Made by whoever uses them.
+  if (absl::Status status = CheckFolder(root->Open(kSpill)); !status.ok()) return status;
+  auto kept = root->Open(kDurable);
+  return kept.ok() ? CheckFolder(kept->Open(durable::kFilesFolder)) : CheckFolder(kept);
 }
 
 absl::StatusOr<broker::BrokerOptions> BrokerOptionsOf(const Config& config) {
@@ -48,14 +75,8 @@ absl::StatusOr<broker::BrokerOptions> BrokerOptionsOf(const Config& config) {
     if (!workers.ok()) return workers.status();
     options.worker_directory = *std::move(workers);
   }
-  options.cache_directory = CodeCacheDirectory(config);
-  if (!options.cache_directory.empty()) {
-    std::error_code error;
-    std::filesystem::create_directories(options.cache_directory, error);
-    if (error)
-      return absl::FailedPreconditionError(
-          absl::StrCat("cannot make the folder ", options.cache_directory, ": ", error.message()));
-  }
+  if (const std::string cache = CodeCacheParent(config); !cache.empty())
+    options.cache_directory = absl::StrCat(cache, "/", kCodeCache);
   options.staging_bytes = config.staging_bytes;
   options.num_spares = config.spare_workers;
   options.cpu_devices = config.cpu_devices;
@@ -109,12 +130,45 @@ scheduler::EngineOptions EngineOptionsOf(const Config& config) {
   return options;
 }
 
+// How the process's descriptors are dealt out: half for connections, a quarter for workers, the
+// rest for arenas and files. A sixteenth stays free of sessions, or no connection could be
+// accepted.
+constexpr size_t kShareOfConnections = 2, kShareOfWorkers = 4, kShareInReserve = 16;
+// Of one worker in this process: its socket, its standard error, its process, a wake-up, and one
+// for what is on its way to it.
+constexpr size_t kDescriptorsOfWorker = 5;
+
+int WorkersFor(size_t max_descriptors) {
+  return static_cast<int>(
+      std::max<size_t>(4, max_descriptors / kShareOfWorkers / kDescriptorsOfWorker));
+}
+
+void SetMachineLimits(size_t max_descriptors, scheduler::EngineOptions* options) {
+  options->max_workers = WorkersFor(max_descriptors);
+  options->host_memory_bytes = AvailableMemoryBytes();
+  options->max_processes = MostProcesses();
+  options->max_starts = std::clamp(AvailableThreads(), 2, 8);
+  options->descriptor_reserve = static_cast<int64_t>(max_descriptors / kShareInReserve);
+  options->free_descriptors = [max_descriptors] {
+    return static_cast<int64_t>(max_descriptors) - OpenDescriptors();
+  };
+}
+
+std::string DescribeLimits(const api::FrontOptions& front, scheduler::Engine& engine) {
+  std::string text = absl::StrCat("limits: ", front.max_descriptors, " file descriptors (",
+                                  OpenDescriptors(), " open), ", front.listener.max_connections,
+                                  " connections, ", engine.MostWorkers(), " workers at once");
+  for (const v1::Device& device : engine.ListDevices())
+    absl::StrAppend(&text, ", ", device.max_workers(), " on ", device.name());
+  return text;
+}
+
 // A daemon that cannot keep on disk serves all the same.
 std::unique_ptr<durable::DurableStore> OpenDurable(const Config& config) {
   std::string state = StateDirectory(config);
   if (state.empty() || config.durable_bytes == 0) return nullptr;
   auto store =
-      durable::DurableStore::Open({absl::StrCat(state, "/durable"), config.durable_bytes,
+      durable::DurableStore::Open({absl::StrCat(state, "/", kDurable), config.durable_bytes,
                                    [](const std::string& line) { api::LogWarning(line); }});
   if (store.ok()) return *std::move(store);
   api::LogError(
@@ -148,7 +202,7 @@ absl::Status SetSpill(const Config& config, const std::vector<wire::DeviceDescri
     return absl::OkStatus();
   }
   if (config.spill_disk_bytes == 0) return absl::OkStatus();
-  options->spill_folder = absl::StrCat(state, "/spill");
+  options->spill_folder = absl::StrCat(state, "/", kSpill);
   if (absl::Status status = store::PrepareSpillFolder(options->spill_folder); !status.ok())
     return status;
   options->spill_disk_bytes = config.spill_disk_bytes;
@@ -183,9 +237,9 @@ api::FrontOptions FrontOptionsOf(const Config& config, size_t max_descriptors) {
   options.stream_window_bytes = config.stream_window_bytes;
   options.max_threads = config.max_threads;
   options.share_regions = config.region_bytes != 0;
-  // The other half is for workers, arenas and files.
-  options.listener.max_connections =
-      std::min<size_t>(config.max_connections, std::max<size_t>(1, max_descriptors / 2));
+  options.listener.max_connections = std::min<size_t>(
+      config.max_connections, std::max<size_t>(1, max_descriptors / kShareOfConnections));
+  options.max_descriptors = static_cast<int64_t>(max_descriptors);
   options.listener.max_per_peer = config.max_connections_per_peer;
   return options;
 }
@@ -229,6 +283,7 @@ void Server::Reload() {
 absl::Status Server::Build(const Config& config, size_t max_descriptors,
                            std::vector<NamedFd> passed) {
   if (absl::Status status = OpenBooks(config); !status.ok()) return status;
+  if (absl::Status status = CheckFolders(config); !status.ok()) return status;
   std::vector<NamedFd> kept = keeper_->TakeAll();
   // First: an address that is taken shows before any worker starts. Clients wait in the backlog
   // until all is there.
@@ -242,6 +297,14 @@ absl::Status Server::Build(const Config& config, size_t max_descriptors,
   broker_ = *std::move(broker);
   for (const std::string& note : broker_->notes()) api::LogInfo(note);
   scheduler::EngineOptions engine_options = EngineOptionsOf(config);
+  SetMachineLimits(max_descriptors, &engine_options);
+  std::string no_nvml;
+  if (!config.no_cuda) nvml_ = metrics::Nvml::Open(&no_nvml);
+  if (nvml_ != nullptr) {
+    engine_options.device_memory_used = [nvml = nvml_.get()](const std::string& id) {
+      return nvml->Read(id).memory_used_bytes;
+    };
+  }
   if (absl::Status status = SetSpill(config, broker_->devices(), &engine_options); !status.ok())
     return status;
   if (audit_ != nullptr) {
@@ -261,11 +324,9 @@ absl::Status Server::Build(const Config& config, size_t max_descriptors,
   metrics::Sources sources;
   sources.devices = [this] { return engine_->ListDevices(); };
   sources.own_account = [this] { return engine_->SampleDevices(); };
-  std::string reason;
-  if (!config.no_cuda) nvml_ = metrics::Nvml::Open(&reason);
   if (nvml_ != nullptr)
     sources.nvml = [this](const std::string& uuid) { return nvml_->Read(uuid); };
-  if (!reason.empty()) api::LogInfo("no GPU metrics: " + reason);
+  if (!no_nvml.empty()) api::LogInfo("no GPU metrics: " + no_nvml);
   if (nvml_ != nullptr) errors_ = ErrorWatch::Start(nvml_.get(), engine_.get());
   sampler_ = std::make_unique<metrics::Sampler>(std::move(sources));
 
@@ -278,26 +339,31 @@ absl::Status Server::Build(const Config& config, size_t max_descriptors,
   front_ = *std::move(front);
   addresses_ = front_->addresses();
   // Clients are served already; who asks whether it is ready hears the devices' truth.
-  engine_->AwaitHealth(absl::Now() + kFirstHealth);
+  engine_->AwaitHealth(Now() + kFirstHealth);
+  api::LogInfo(DescribeLimits(front_options, *engine_));
   return absl::OkStatus();
 }
 
 bool Server::Responds(absl::Duration patience) { return engine_->Responds(patience); }
 
-void Server::Drain(absl::Time deadline) {
+void Server::Drain(SteadyTime deadline) {
   front_->BeginDrain();
   // The front closes them and removes their files.
   for (const std::string& name : kept_sockets_) keeper_->Remove(name);
   if (!engine_->Drain(deadline))
     api::LogWarning("the drain timeout passed; work that was accepted is given up");
-  front_->Stop(absl::Now() + kAnswerTime);
+  front_->Stop(Now() + kAnswerTime);
 }
 
-Server::~Server() {
+void Server::StopRecording() {
   front_.reset();
   errors_.reset();
   sampler_.reset();
   if (engine_ != nullptr) engine_->StopRecording();
+}
+
+Server::~Server() {
+  StopRecording();
   identity_.reset();  // it tells the engine of changes
   // First: its callbacks lead into the engine.
   if (broker_ != nullptr) broker_->Shutdown();

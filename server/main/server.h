@@ -10,6 +10,7 @@
 #include "server/api/front.h"
 #include "server/api/listening_socket.h"
 #include "server/audit/audit_log.h"
+#include "server/base/steady_time.h"
 #include "server/base/unique_fd.h"
 #include "server/broker/broker.h"
 #include "server/durable/store.h"
@@ -47,7 +48,10 @@ class Server {
 
   // Health turns NOT_SERVING, new work is refused, accepted work goes on until `deadline`; then the
   // calls in progress end. Blocks.
-  void Drain(absl::Time deadline);
+  void Drain(SteadyTime deadline);
+  // After Drain: what happens from here on is the end of this process. Afterwards it may end at any
+  // moment.
+  void StopRecording();
 
  private:
   Server() = default;
@@ -60,11 +64,11 @@ class Server {
   // In the order of making; each needs those above it.
   std::vector<api::Address> addresses_;
   std::unique_ptr<audit::AuditLog> audit_;
+  std::unique_ptr<metrics::Nvml> nvml_;
   std::unique_ptr<broker::Broker> broker_;
   std::unique_ptr<durable::DurableStore> durable_;  // null: nothing is kept on disk
   std::unique_ptr<scheduler::Engine> engine_;
   std::unique_ptr<identity::Identity> identity_;
-  std::unique_ptr<metrics::Nvml> nvml_;
   std::unique_ptr<ErrorWatch> errors_;
   std::unique_ptr<metrics::Sampler> sampler_;
   std::unique_ptr<api::Front> front_;

@@ -10,6 +10,7 @@
 #include "server/base/crash_point.h"
 #include "server/base/error.h"
 #include "server/base/surroundings.h"
+#include "server/base/system_error.h"
 #include "server/scheduler/argument_text.h"
 #include "server/scheduler/fates.h"
 #include "server/scheduler/hazards.h"
@@ -97,7 +98,7 @@ void Scheduler::Pump(Lane& lane) {
 
 // Fills and sends one packet. True: there may be more to send.
 bool Scheduler::PumpOnce(Lane& lane) {
-  if (lane.ready.empty()) return false;
+  if (lane.ready.empty() || lane.yielding) return false;
   lane.packet.Clear();
   double budget = Budget(lane);
   while (!lane.ready.empty() && lane.in_flight.size() < kMaxInFlight && lane.worker != nullptr &&
@@ -136,9 +137,10 @@ bool Scheduler::PumpOnce(Lane& lane) {
     task->expected_seconds =
         std::isinf(budget) ? task->estimate_seconds : ExpectedSeconds(*task, lane);
     budget -= task->expected_seconds;
-    MapForTask(*task, lane);
-    LoadModule(task->module, lane);
-    if (task->replay != nullptr) LoadReplay(*task, lane);
+    if (absl::Status lack = BringWhatItNeeds(*task, lane); !lack.ok()) {
+      EndUnrun(task, lack);
+      continue;
+    }
     AddToPacket(task, lane, bound, size);
     // What follows it here may go in the same packet.
     const TaskList dependents = task->dependents;
@@ -237,21 +239,30 @@ void Scheduler::AddToPacket(const std::shared_ptr<Task>& task, Lane& lane, const
   SetState(*task, TaskState::kDispatched);
 }
 
-void Scheduler::MapForTask(const Task& task, Lane& lane) {
+// An error is a lack of descriptors here. Of a worker that is gone there is none: its death takes
+// the task back.
+absl::Status Scheduler::BringWhatItNeeds(const Task& task, Lane& lane) {
+  absl::Status status = MapForTask(task, lane);
+  if (!IsLack(status)) status = LoadModule(task.module, lane);
+  if (!IsLack(status) && task.replay != nullptr) status = LoadReplay(task, lane);
+  return IsLack(status) ? status : absl::OkStatus();
+}
+
+absl::Status Scheduler::MapForTask(const Task& task, Lane& lane) {
   const store::Arena* last = nullptr;
   for (const Use& use : task.uses) {
     if (use.buffer == nullptr) continue;
     const std::shared_ptr<store::Arena>& arena = BlockFor(task, use, lane)->arena;
     if (std::exchange(last, arena.get()) == arena.get()) continue;
     const bool peer = use.buffer->replicas.count(lane.device) == 0;
-    // A worker that is gone: its death takes the task back.
-    MapFor(lane, arena, peer).IgnoreError();
+    if (absl::Status status = MapFor(lane, arena, peer); !status.ok()) return status;
   }
+  return absl::OkStatus();
 }
 
-void Scheduler::LoadModule(const std::shared_ptr<const broker::CompiledModule>& module,
-                           Lane& lane) {
-  if (module == nullptr || !lane.loaded.insert(module->id).second) return;
+absl::Status Scheduler::LoadModule(const std::shared_ptr<const broker::CompiledModule>& module,
+                                   Lane& lane) {
+  if (module == nullptr || !lane.loaded.insert(module->id).second) return absl::OkStatus();
   auto loaded = [this, lane = &lane, id = module->id](absl::StatusOr<wire::ModuleLoaded> result) {
     Locked lock(*core_, lane->tenant);
     // Of a worker that is gone: its successor loads the module anew.
@@ -262,7 +273,20 @@ void Scheduler::LoadModule(const std::shared_ptr<const broker::CompiledModule>& 
     ++lane->num_told;
     if (lane->num_asking > 0) WakeWaiters();
   };
-  lane.worker->LoadModule(*module, loaded).IgnoreError();
+  absl::Status sent = lane.worker->LoadModule(*module, loaded);
+  if (IsLack(sent)) lane.loaded.erase(module->id);
+  return sent;
+}
+
+void Scheduler::Charge(Lane& lane, double run_seconds) {
+  if (lane.description.kind() == "cpu") run_seconds = lane.processor_time.Take(run_seconds);
+  core_->accounts->AddDeviceTime(lane.tenant, lane.device, run_seconds);
+}
+
+void Scheduler::ChargeWorkers(const TenantId& tenant) {
+  lanes_.ForEach([&](Lane& lane) {
+    if (lane.tenant == tenant && lane.worker != nullptr) Charge(lane, 0);
+  });
 }
 
 void Scheduler::TasksDone(Lane& lane, const broker::Worker* worker,
@@ -273,7 +297,7 @@ void Scheduler::TasksDone(Lane& lane, const broker::Worker* worker,
   double device_seconds = 0;
   for (const wire::TaskResult& result : results)
     device_seconds += std::max(0.0, result.run_seconds());
-  core_->accounts->AddDeviceTime(lane.tenant, lane.device, device_seconds);
+  Charge(lane, device_seconds);
   ChargeTurn(lane, device_seconds);
   Section::Deferred& deferred = core_->section().deferred;
   deferred.reserve(deferred.size() + results.size());
@@ -301,6 +325,11 @@ void Scheduler::TasksDone(Lane& lane, const broker::Worker* worker,
   MemoryChanged();
   NoteStart(lane);
   Pump(lane);
+  if (!lane.yielding || !lane.in_flight.empty()) return;
+  core_->Defer([this, &lane] {
+    Locked lock(*core_);
+    YieldIfDone(lane);
+  });
 }
 
 double Scheduler::ExpectedSeconds(const Task& task, const Lane& lane) const {
@@ -314,8 +343,8 @@ void Scheduler::TaskEnded(Lane& lane, const std::shared_ptr<Task>& task,
   // It followed a task that failed after this one was sent: what it computed is from spoiled input.
   if (absl::Status error = FirstInputError(*task); status.ok() && !error.ok()) status = error;
   // The device measured it best: what was seen of its start came no earlier than that.
-  absl::Time begin = std::max(task->dispatch_time, core_->Now() - absl::Seconds(task->run_seconds));
-  task->begin_time = task->begin_time == absl::Time() ? begin : std::min(task->begin_time, begin);
+  SteadyTime begin = std::max(task->dispatch_time, core_->Now() - absl::Seconds(task->run_seconds));
+  task->begin_time = task->begin_time == SteadyTime() ? begin : std::min(task->begin_time, begin);
   core_->section().ChangeOf(lane.device).busy_seconds += result.run_seconds();
   if (status.ok()) {
     health_.Worked(lane.device);
@@ -350,11 +379,8 @@ void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker,
   core_->AssertAll();
   if (lane.worker.get() != worker) return;
   lane.worker = nullptr;
-  lane.mapped.clear();
-  lane.loaded.clear();
-  lane.load_errors.clear();
-  lane.attributes.clear();
-  lane.graphs.clear();
+  lane.yielding = false;
+  ForgetWorker(lane);
   const uint64_t record = std::exchange(lane.worker_record, 0);
   lane.recalls.clear();
   ++account(lane.device).worker_restarts;
@@ -379,9 +405,8 @@ void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker,
   if (culprit == nullptr && ReasonOf(death.cause) == v1::ERROR_REASON_WORKER_LOST)
     health_.LostWorker(lane.device, lane.tenant);
   // What ran until its end cut it short has used the device too.
-  if (culprit != nullptr && culprit->begin_time != absl::Time()) {
-    core_->accounts->AddDeviceTime(lane.tenant, lane.device,
-                                   absl::ToDoubleSeconds(core_->Now() - culprit->begin_time));
+  if (culprit != nullptr && culprit->begin_time != SteadyTime()) {
+    Charge(lane, absl::ToDoubleSeconds(core_->Now() - culprit->begin_time));
   }
   if (culprit != nullptr) ++culprit->num_deaths;
   std::vector<std::shared_ptr<Task>> tasks;
@@ -458,7 +483,7 @@ void Scheduler::TakeBack(const std::shared_ptr<Task>& task) {
 void Scheduler::LeaveQueue(const std::shared_ptr<Task>& task) {
   Unplace(*task);
   task->run_seconds = 0;
-  task->begin_time = absl::Time();
+  task->begin_time = SteadyTime();
   task->recall_asked = task->recall_refused = task->grace_begun = false;
   task->num_recalls = 0;
   SetState(*task, TaskState::kWaiting);

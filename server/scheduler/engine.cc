@@ -11,6 +11,7 @@
 #include "server/base/crash_point.h"
 #include "server/base/error.h"
 #include "server/base/random_id.h"
+#include "server/base/surroundings.h"
 #include "server/scheduler/arrays.h"
 #include "server/scheduler/core.h"
 #include "server/scheduler/describe.h"
@@ -39,7 +40,7 @@ class TaskTicket : public Ticket {
         tenant_(std::move(tenant)),
         accepted_(std::move(accepted)) {}
 
-  absl::Status Wait(absl::Time deadline) override {
+  absl::Status Wait(SteadyTime deadline) override {
     absl::Status first;
     for (const auto& task : Awaited()) {
       if (!Await(task->finished, deadline)) {
@@ -128,7 +129,7 @@ class TaskTicket : public Ticket {
     if (accepted_.task != nullptr) out.timeline = DescribeTimeline(*core_, *accepted_.task);
     return out;
   }
-  absl::StatusOr<v1::InlineArray> ReadInline(int output, absl::Time deadline) override {
+  absl::StatusOr<v1::InlineArray> ReadInline(int output, SteadyTime deadline) override {
     return arrays_->ReadInline(tenant_, accepted_.outputs[output], deadline);
   }
 
@@ -201,6 +202,7 @@ class EngineImpl : public Engine {
     }
     if (durability_ != nullptr) BeginDurability(recovered);
     ScheduleHousekeeping();
+    scheduler_.MeasureWorkers();
     Locked lock(core_);
     scheduler_.health().Start();
   }
@@ -237,6 +239,7 @@ class EngineImpl : public Engine {
     // A job has a session too, and a quota of its own.
     int64_t limit = *core_.accounts->QuotaOf(tenant).sessions + core_.accounts->live_jobs(tenant);
     Locked lock(core_);
+    if (absl::Status admitted = AdmitSession(); !admitted.ok()) return admitted;
     auto session = core_.catalogue.CreateSession(
         tenant, id, ttl, core_.Now(), static_cast<int>(std::min<int64_t>(limit, INT_MAX)));
     if (!session.ok()) return session.status();
@@ -274,12 +277,12 @@ class EngineImpl : public Engine {
   }
   absl::StatusOr<std::unique_ptr<Upload>> BeginUpload(const TenantId& tenant,
                                                       const v1::PutArrayRequest::Header& header,
-                                                      absl::Time deadline) override {
+                                                      SteadyTime deadline) override {
     return arrays_.BeginUpload(tenant, header, deadline);
   }
   absl::StatusOr<std::unique_ptr<Download>> BeginDownload(const TenantId& tenant,
                                                           const v1::FetchArrayRequest& request,
-                                                          absl::Time deadline) override {
+                                                          SteadyTime deadline) override {
     return arrays_.BeginDownload(tenant, request, deadline);
   }
 
@@ -304,10 +307,14 @@ class EngineImpl : public Engine {
   }
   absl::StatusOr<std::shared_ptr<Ticket>> Submit(const TenantId& tenant, const std::string& session,
                                                  const v1::Operation& operation,
-                                                 absl::Time deadline) override {
+                                                 SteadyTime deadline) override {
     auto accepted = operations_.Submit(tenant, session, operation, deadline);
     if (!accepted.ok()) return accepted.status();
     return MakePooled<TaskTicket>(&core_, &scheduler_, &arrays_, tenant, *std::move(accepted));
+  }
+  void Refuse(const TenantId& tenant, const std::string& session, const v1::Operation& operation,
+              const absl::Status& status) override {
+    operations_.Refuse(tenant, session, operation, status);
   }
   absl::Status Release(const TenantId& tenant, const std::string& session,
                        const v1::Release& release) override {
@@ -345,13 +352,13 @@ class EngineImpl : public Engine {
   absl::StatusOr<std::vector<v1::WatchJobResponse>> NextJobEvents(const TenantId& tenant,
                                                                   const std::string& name,
                                                                   uint64_t after_sequence,
-                                                                  absl::Time deadline) override {
+                                                                  SteadyTime deadline) override {
     return jobs_.NextEvents(tenant, name, after_sequence, deadline);
   }
 
   absl::StatusOr<v1::Module> CreateModule(const TenantId& tenant,
                                           const v1::CreateModuleRequest& request,
-                                          absl::Time deadline) override {
+                                          SteadyTime deadline) override {
     return modules_.Create(tenant, request, deadline);
   }
   absl::StatusOr<v1::Module> GetModule(const TenantId& tenant, const std::string& name) override {
@@ -367,7 +374,7 @@ class EngineImpl : public Engine {
 
   absl::StatusOr<v1::Function> CreateFunction(const TenantId& tenant,
                                               const v1::CreateFunctionRequest& request,
-                                              absl::Time deadline) override {
+                                              SteadyTime deadline) override {
     return functions_.Create(tenant, request, deadline);
   }
   absl::StatusOr<v1::Function> GetFunction(const TenantId& tenant,
@@ -406,17 +413,23 @@ class EngineImpl : public Engine {
     Locked lock(core_);
     return scheduler_.SampleSpill();
   }
-  void AwaitHealth(absl::Time deadline) override;
+  void AwaitHealth(SteadyTime deadline) override;
   void DeviceBroke(const std::string& device, const std::string& why) override;
   bool Responds(absl::Duration patience) override;
-  bool Drain(absl::Time deadline) override;
+  bool Drain(SteadyTime deadline) override;
   void StopRecording() override {
     if (durability_ != nullptr) durability_->Stop();
     Locked lock(core_);
     core_.recorder.Stop();
   }
 
+  int MostWorkers() override {
+    Locked lock(core_);
+    return scheduler_.most_workers();
+  }
+
  private:
+  absl::Status AdmitSession();
   void BeginDurability(bool recovered);
   void ScheduleHousekeeping();
 
@@ -438,6 +451,21 @@ class EngineImpl : public Engine {
   Jobs jobs_;
   std::unique_ptr<Durability> durability_;  // null: nothing is kept on disk
 };
+
+// A session's arrays and its worker take descriptors. Those of idle workers come free first, for
+// those who come after.
+absl::Status EngineImpl::AdmitSession() {
+  const auto& count = core_.options.free_descriptors;
+  if (!count) return absl::OkStatus();
+  const int64_t free = count();
+  if (free > 2 * core_.options.descriptor_reserve) return absl::OkStatus();
+  scheduler_.GiveDescriptors();
+  if (free > core_.options.descriptor_reserve) return absl::OkStatus();
+  return TryLater(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_QUEUE_FULL,
+                  "the service has no file descriptors left for another session; end sessions, or "
+                  "raise its limit (`stride doctor` tells it)",
+                  absl::Seconds(1), {{"resource", "file descriptors"}});
+}
 
 // A journal is newer than what is on disk; without one the disk is all there is.
 void EngineImpl::BeginDurability(bool recovered) {
@@ -470,7 +498,8 @@ std::vector<v1::Device> EngineImpl::ListDevices() {
   std::vector<v1::Device> out;
   Locked lock(core_);
   for (const auto& description : core_.broker->devices()) {
-    const DeviceHealth& health = scheduler_.health().of(static_cast<int>(out.size()));
+    const auto index = static_cast<int>(out.size());
+    const DeviceHealth& health = scheduler_.health().of(index);
     v1::Device& device = out.emplace_back();
     device.set_name(absl::StrCat("devices/", description.id()));
     device.set_kind(description.kind());
@@ -489,6 +518,7 @@ std::vector<v1::Device> EngineImpl::ListDevices() {
     device.set_target(description.target());
     device.set_pci_bus_id(description.pci_bus_id());
     device.set_driver_version(description.driver_version());
+    device.set_max_workers(scheduler_.most_workers(index));
     for (const wire::Link& link : core_.broker->links()) {
       if (link.to() != description.id()) continue;
       v1::DeviceLink* out_link = device.add_links();
@@ -524,7 +554,7 @@ std::vector<v1::DeviceSample> EngineImpl::SampleDevices() {
   return out;
 }
 
-void EngineImpl::AwaitHealth(absl::Time deadline) {
+void EngineImpl::AwaitHealth(SteadyTime deadline) {
   Locked lock(core_);
   auto known = [this] { return scheduler_.health().AllKnown(); };
   lock.Await(absl::Condition(&known), deadline);
@@ -548,6 +578,10 @@ bool EngineImpl::Responds(absl::Duration patience) {
 
 v1::Usage EngineImpl::GetUsage(const TenantId& tenant) {
   std::map<int, session::TenantAccounts::DeviceShare> devices;
+  {
+    Locked lock(core_);
+    scheduler_.ChargeWorkers(tenant);
+  }
   v1::Usage usage = core_.accounts->Describe(tenant, &devices);
   for (const auto& [index, share] : devices) {
     v1::DeviceUsage* device = usage.add_devices();
@@ -570,7 +604,7 @@ v1::Usage EngineImpl::GetUsage(const TenantId& tenant) {
   return usage;
 }
 
-bool EngineImpl::Drain(absl::Time deadline) {
+bool EngineImpl::Drain(SteadyTime deadline) {
   bool ended = false;
   {
     Locked lock(core_);
@@ -585,6 +619,7 @@ bool EngineImpl::Drain(absl::Time deadline) {
 void EngineImpl::ScheduleHousekeeping() {
   core_.timer.At(core_.Now() + core_.options.housekeeping_interval, [this] {
     jobs_.Retire(core_.Now());
+    scheduler_.MeasureWorkers();
     // One by one: it may take some time, and is nobody else's.
     ForEachBit(core_.used_stripes.load(), [this](int stripe) {
       Locked lock(core_, stripe);

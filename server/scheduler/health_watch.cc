@@ -4,13 +4,15 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/steady_time.h"
+#include "server/base/system_error.h"
 #include "server/scheduler/canary.h"
 
 namespace stride::scheduler {
 
-HealthWatch::HealthWatch(Core* core, std::function<void(int)> changed)
+HealthWatch::HealthWatch(Core* core, Hooks hooks)
     : core_(core),
-      changed_(std::move(changed)),
+      hooks_(std::move(hooks)),
       executor_(static_cast<int>(std::max<size_t>(1, core->broker->devices().size()))) {
   for (size_t i = 0; i < core->broker->devices().size(); ++i)
     devices_.emplace_back(DeviceHealth(core->options.health, core->Now()));
@@ -38,7 +40,7 @@ void HealthWatch::Note(int device, Observe observe) {
                   serves = health.serving(),
                   reason = health.reason()] { listener(name, serves, reason); });
   }
-  changed_(device);
+  hooks_.changed(device);
 }
 
 void HealthWatch::Worked(int device) {
@@ -49,21 +51,20 @@ void HealthWatch::Worked(int device) {
       UpToDate(device).Worked(core_->Now());
     });
   } else {
-    watched.worked.store(absl::ToUnixNanos(core_->Now()), std::memory_order_relaxed);
+    watched.worked.store(absl::ToInt64Nanoseconds(core_->Now().since_boot()),
+                         std::memory_order_relaxed);
   }
 }
 
 DeviceHealth& HealthWatch::UpToDate(int device) {
   Watched& watched = devices_[device];
   const int64_t worked = watched.worked.exchange(0, std::memory_order_relaxed);
-  if (worked != 0) watched.health.Worked(absl::FromUnixNanos(worked));
+  if (worked != 0) watched.health.Worked(SteadyTime::SinceBoot(absl::Nanoseconds(worked)));
   return watched.health;
 }
 
-void HealthWatch::StartFailed(int device, const absl::Status& why) {
-  Note(device, [&](DeviceHealth& health) {
-    health.Failed(absl::StrCat("its worker does not start: ", why.message()), core_->Now());
-  });
+void HealthWatch::Suspect(int device) {
+  Note(device, [&](DeviceHealth& health) { health.Suspect(core_->Now()); });
 }
 
 void HealthWatch::LostWorker(int device, const TenantId& tenant) {
@@ -77,12 +78,12 @@ void HealthWatch::Broke(int device, const std::string& why) {
 // Sees to it that somebody looks when the next canary is due.
 void HealthWatch::Plan(int device) {
   Watched& watched = devices_[device];
-  absl::Time next = UpToDate(device).next_canary();
+  SteadyTime next = UpToDate(device).next_canary();
   if (watched.trying || watched.planned <= next) return;
   watched.planned = next;
   core_->timer.At(next, [this, device] {
     Locked lock(*core_);
-    devices_[device].planned = absl::InfiniteFuture();
+    devices_[device].planned = SteadyTime::InfiniteFuture();
     if (core_->Now() < UpToDate(device).next_canary()) {
       Plan(device);  // it has worked meanwhile
     } else {
@@ -94,17 +95,36 @@ void HealthWatch::Plan(int device) {
 void HealthWatch::Try(int device) {
   if (std::exchange(devices_[device].trying, true)) return;
   executor_.Run([this, device] {
-    absl::Status status =
+    const CanaryResult result =
         RunCanary(core_->broker, &core_->timer, device, core_->options.health.timeout);
     Locked lock(*core_);
     devices_[device].trying = false;
-    Note(device, [&](DeviceHealth& health) {
-      if (status.ok()) {
-        health.Passed(core_->Now());
-      } else {
-        health.Failed(absl::StrCat("its canary failed: ", status.message()), core_->Now());
-      }
-    });
+    Tell(device, result);
+    hooks_.tried(device);
+  });
+}
+
+// One that found no worker or no memory may have lacked what tenants have: while any of their
+// workers is idle these end, more each time, and the canary tells nothing of the device.
+void HealthWatch::Tell(int device, const CanaryResult& result) {
+  int& num_given = devices_[device].num_given;
+  int given = 0;
+  if (!result.status.ok() && (!result.started || IsLack(result.status))) {
+    while (given < num_given && hooks_.give_way(device)) ++given;
+  }
+  num_given = given > 0 ? num_given * 2 : 1;
+  const SteadyTime now = core_->Now();
+  Note(device, [&](DeviceHealth& health) {
+    const absl::string_view why = result.status.message();
+    if (result.status.ok()) {
+      health.Passed(now);
+    } else if (given > 0 || IsLack(result.status)) {
+      health.CouldNotTell(now);
+    } else if (result.started) {
+      health.Failed(absl::StrCat("its canary failed: ", why), now);
+    } else {
+      health.Failed(absl::StrCat("its worker does not start: ", why), now);
+    }
   });
 }
 

@@ -7,6 +7,8 @@
 #include <string>
 
 #include "server/base/executor.h"
+#include "server/base/steady_time.h"
+#include "server/scheduler/canary.h"
 #include "server/scheduler/core.h"
 #include "server/scheduler/health.h"
 
@@ -16,8 +18,13 @@ namespace stride::scheduler {
 // Changes in sections of all; any may ask and tell of work, where nothing else is said.
 class HealthWatch {
  public:
-  // `changed` is called, under the lock, when a device has begun or ceased to serve.
-  HealthWatch(Core* core, std::function<void(int device)> changed);
+  // Called with all of the engine's locks.
+  struct Hooks {
+    std::function<void(int device)> changed;   // it has begun or ceased to serve
+    std::function<bool(int device)> give_way;  // ends an idle worker; false: there is none
+    std::function<void(int device)> tried;     // a canary has ended
+  };
+  HealthWatch(Core* core, Hooks hooks);
 
   // The first canaries. Caller has all.
   void Start();
@@ -31,7 +38,7 @@ class HealthWatch {
 
   void Worked(int device);
   // Caller has all.
-  void StartFailed(int device, const absl::Status& why);
+  void Suspect(int device);
   void LostWorker(int device, const TenantId& tenant);
   void Broke(int device, const std::string& why);
 
@@ -41,8 +48,9 @@ class HealthWatch {
     DeviceHealth health;
     // When it worked last, of what `health` has not been told yet, in ns since 1970; 0: it has all.
     std::atomic<int64_t> worked{0};
-    bool trying = false;                          // a canary is under way
-    absl::Time planned = absl::InfiniteFuture();  // when the timer will look
+    bool trying = false;                                // a canary is under way
+    int num_given = 1;                                  // workers that end for the next one
+    SteadyTime planned = SteadyTime::InfiniteFuture();  // when the timer will look
   };
   template <typename Observe>
   void Note(int device, Observe observe);
@@ -50,9 +58,10 @@ class HealthWatch {
   DeviceHealth& UpToDate(int device);
   void Plan(int device);
   void Try(int device);
+  void Tell(int device, const CanaryResult& result);
 
   Core* const core_;
-  const std::function<void(int)> changed_;
+  const Hooks hooks_;
   std::deque<Watched> devices_;
   Executor executor_;  // a canary blocks, perhaps for long
 };

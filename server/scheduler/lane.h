@@ -14,10 +14,13 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "server/base/ids.h"
+#include "server/base/steady_time.h"
 #include "server/broker/worker.h"
 #include "server/ops/bind.h"
 #include "server/scheduler/fair_share.h"
+#include "server/scheduler/processor_time.h"
 #include "server/scheduler/task.h"
+#include "server/scheduler/worker_seats.h"
 #include "server/store/arena_pool.h"
 #include "server/wire/task_packet.h"
 
@@ -31,6 +34,8 @@ struct Lane {
   Lane(TenantId tenant, int device, const wire::DeviceDescription& description)
       : tenant(std::move(tenant)), device(device), description(description) {
     flow.lane = this;
+    seat.lane = this;
+    seat.device = device;
   }
 
   const TenantId tenant;
@@ -43,6 +48,7 @@ struct Lane {
   store::ArenaPool zero_copy;
   bool growing = false;                 // an arena is being made
   bool grow_failed = false;             // the last try failed: the next allocation is told so once
+  absl::Status grow_lack;               // what the machine lacked for it
   std::weak_ptr<broker::Worker> dying;  // could not be asked for an arena: its death is on its way
   bool AwaitsDeath() const { return worker != nullptr && dying.lock() == worker; }
   // Tasks, among those in `preparing`, that wait for memory: by priority, then age. The first takes
@@ -56,14 +62,23 @@ struct Lane {
 
   std::shared_ptr<broker::Worker> worker;  // null: none runs
   uint64_t worker_record = 0;              // of the worker in the journal
-  bool starting = false;
-  absl::Status start_error;      // of the last try to start one
-  uint64_t num_start_tries = 0;  // ended ones
-  int num_start_failures = 0;    // in a row
+  WorkerSeats::Seat seat;                  // changes in sections of all
+  bool starting = false;                   // one is wanted: the lane waits in line, or it starts
+  SteadyTime first_start;                  // since when
+  int num_starts = 0;                      // tried since then
+  bool awaits_canary = false;              // whether it is the device's fault that none starts
+  SteadyTime first_lack = SteadyTime::InfiniteFuture();  // of a start that failed for lack
+  absl::Status start_lack;
+  absl::Status start_error;      // of the last wish for one that ended
+  uint64_t num_start_tries = 0;  // of such wishes
+  int num_start_failures = 0;    // in a row, that were no lack
+  int num_awaiting = 0;          // threads that wait for a worker
+  bool yielding = false;         // it is sent no more: another lane is to have its place
   // Arenas that the worker has mapped; true: another device's, from which a copy of its has come.
   std::map<uint64_t, bool> mapped;
   std::set<uint64_t> loaded;  // modules that the worker has
   std::map<uint64_t, absl::Status> load_errors;
+  ProcessorTime processor_time;  // of a CPU device's worker
   std::map<uint64_t, wire::ModuleLoaded>
       attributes;                     // of loaded modules, as far as the worker has told
   std::atomic<uint64_t> num_told{0};  // of these, ever
@@ -121,7 +136,7 @@ struct Lane {
   bool killed = false;      // its worker, for a task that outlived its grace
   int num_copies = 0;       // transfers that use the worker now
   int num_holding = 0;      // tasks here that have their memory
-  absl::Time last_used;
+  SteadyTime last_used;
   // Operations in pieces: one at a time. Those that wait for it are still being prepared.
   bool streaming = false;
   std::deque<std::shared_ptr<Task>> streams;

@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/error.h"
 #include "server/base/memory_file.h"
+#include "server/base/system_error.h"
 #include "server/scheduler/staged_copy.h"
 #include "server/store/spill_file.h"
 
@@ -16,6 +18,14 @@ namespace {
 // small array keeps little from the others; and not smaller than this.
 constexpr uint64_t kSharedArenasOfPlace = 16;
 constexpr uint64_t kSmallestSharedArena = uint64_t{64} << 10;
+// A lane's first arena for small blocks, and how much larger the next one may be than all before
+// it: a thousand tenants with a small array each keep little from each other, and one with many has
+// few arenas.
+constexpr uint64_t kFirstSharedArena = uint64_t{2} << 20;
+constexpr uint64_t kSharedArenaGrowth = 3;
+// As much as a CUDA worker keeps (cuda::Scratch::kKeptBytes), and at most this part of a place.
+constexpr uint64_t kMostUncountedScratch = uint64_t{64} << 20;
+constexpr uint64_t kUncountedOfPlace = 16;
 // Of host memory that a lane's device uses in place, and what is added at a time: the results and
 // inputs of a few dozen small calls at once.
 constexpr uint64_t kMaxZeroCopyBytes = uint64_t{16} << 20;
@@ -26,8 +36,8 @@ constexpr absl::Duration kFileLogInterval = absl::Seconds(10);
 
 }  // namespace
 
-Memory::Memory(Core* core, Lanes* lanes, std::function<void(Lane&)> changed)
-    : core_(core), lanes_(lanes), changed_(std::move(changed)) {}
+Memory::Memory(Core* core, Lanes* lanes, Hooks hooks)
+    : core_(core), lanes_(lanes), hooks_(std::move(hooks)) {}
 
 Memory::Outcome Memory::Allocate(Lane& lane, uint64_t size, uint64_t turn,
                                  store::Allocation* allocation) {
@@ -73,9 +83,9 @@ bool Memory::AllocateZeroCopy(Lane& lane, uint64_t size, store::Allocation* allo
   Reclaim();
   std::optional<store::Allocation> block = lane.zero_copy.TryAllocate(size);
   if (!block && lane.zero_copy.arena_bytes() < kMaxZeroCopyBytes) {
-    std::shared_ptr<store::Arena> arena = MakeHostArena(kZeroCopyArenaBytes);
-    if (arena == nullptr) return false;
-    lane.zero_copy.Add(std::move(arena));
+    auto arena = MakeHostArena(kZeroCopyArenaBytes);
+    if (!arena.ok()) return false;
+    lane.zero_copy.Add(*std::move(arena));
     block = lane.zero_copy.TryAllocate(size);
   }
   if (!block) return false;
@@ -132,7 +142,25 @@ uint64_t Memory::limit_bytes(int device) const {
 }
 
 int64_t Memory::room(int device) const {
-  return static_cast<int64_t>(limit_bytes(device)) - static_cast<int64_t>(arena_bytes(device));
+  auto scratch = scratch_.find(device);
+  return static_cast<int64_t>(limit_bytes(device)) - static_cast<int64_t>(arena_bytes(device)) -
+         static_cast<int64_t>(scratch == scratch_.end() ? 0 : scratch->second.load());
+}
+
+bool Memory::TakeScratch(Lane& lane, uint64_t bytes, uint64_t turn) {
+  core_->AssertAll();
+  Reclaim();
+  if (!MakeRoom(lane, bytes, turn)) return false;
+  scratch_[lane.device] += bytes;
+  return true;
+}
+
+void Memory::GiveBackScratch(const Lane& lane, uint64_t bytes) {
+  scratch_.at(lane.device) -= bytes;
+}
+
+uint64_t Memory::uncounted_scratch_bytes(int device) const {
+  return std::min(kMostUncountedScratch, limit_bytes(device) / kUncountedOfPlace);
 }
 
 void Memory::TrimAll(const Lane& lane, uint64_t turn) {
@@ -153,10 +181,16 @@ Memory::Outcome Memory::Grow(Lane& lane, uint64_t size, uint64_t turn) {
   core_->AssertAll();
   if (lane.growing || lane.AwaitsDeath()) return Outcome::kLater;
   if (std::exchange(lane.grow_failed, false)) return Outcome::kFull;
+  lane.grow_lack = absl::OkStatus();
   auto granularity = static_cast<uint64_t>(lane.description.arena_granularity_bytes());
   uint64_t least = store::ArenaPool::LeastArenaFor(size, granularity);
   uint64_t shared_size = store::ArenaPool::LeastArenaFor(
       std::max(limit_bytes(lane.device) / kSharedArenasOfPlace, kSmallestSharedArena), granularity);
+  if (size < store::ArenaPool::kDedicatedBytes) {
+    const uint64_t grown =
+        std::max(kFirstSharedArena, kSharedArenaGrowth * lane.pool.arena_bytes());
+    shared_size = std::min(shared_size, store::ArenaPool::LeastArenaFor(grown, granularity));
+  }
   uint64_t arena_size =
       std::max(least, std::min(shared_size, store::ArenaPool::ArenaSizeFor(size, granularity)));
   while (!MakeRoom(lane, arena_size, turn)) {
@@ -175,18 +209,31 @@ Memory::Outcome Memory::Grow(Lane& lane, uint64_t size, uint64_t turn) {
   return Outcome::kLater;
 }
 
-std::shared_ptr<store::Arena> Memory::MakeHostArena(uint64_t size) {
+absl::StatusOr<std::shared_ptr<store::Arena>> Memory::MakeHostArena(uint64_t size) {
   auto fd = CreateMemoryFile("stride-arena", size);
-  if (!fd.ok()) return nullptr;
+  if (!fd.ok()) return fd.status();
   auto map = MemoryMap::Map(fd->get(), size, /*writable=*/true);
-  if (!map.ok()) return nullptr;
+  if (!map.ok()) return map.status();
   return std::make_shared<store::Arena>(next_arena_++, size, std::move(*fd), std::move(*map));
 }
 
+// Others' arrays leaving would not help: what is lacking is a descriptor, or a device's memory that
+// workers have.
+Memory::Outcome Memory::Lacking(Lane& lane, const absl::Status& why) {
+  const bool of_machine = !MetadataOf(why, "resource").empty();
+  if (!IsLack(why)) return Outcome::kFull;
+  if (hooks_.give_way(of_machine ? std::nullopt : std::optional<int>(lane.device)))
+    return Outcome::kLater;
+  if (of_machine) lane.grow_lack = why;
+  return Outcome::kFull;
+}
+
 Memory::Outcome Memory::AddHostArena(Lane& lane, uint64_t size) {
-  std::shared_ptr<store::Arena> arena = MakeHostArena(size);
-  if (arena == nullptr) return Outcome::kFull;
-  if (!core_->recorder.StoreArena(*arena).ok()) return Outcome::kFull;
+  auto made = MakeHostArena(size);
+  if (!made.ok()) return Lacking(lane, made.status());
+  std::shared_ptr<store::Arena> arena = *std::move(made);
+  if (absl::Status kept = core_->recorder.StoreArena(*arena); !kept.ok())
+    return Lacking(lane, kept);
   core_->recorder.Added(*arena, lane);
   reserved_[lane.device] += size;
   lane.pool.Add(std::move(arena));
@@ -199,10 +246,12 @@ void Memory::RequestArena(Lane& lane, uint64_t size) {
   uint64_t id = next_arena_++;
   core_->starter.Run([this, lane = &lane, worker = lane.worker, id, size] {
     auto fd = worker->CreateArena(id, size);
+    absl::Status status = fd.status();
     std::shared_ptr<store::Arena> arena;
     if (fd.ok()) {
       arena = std::make_shared<store::Arena>(id, size, std::move(*fd), MemoryMap());
-      if (!core_->recorder.StoreArena(*arena).ok()) arena = nullptr;
+      status = core_->recorder.StoreArena(*arena);
+      if (!status.ok()) arena = nullptr;
     }
     Locked lock(*core_);
     lane->growing = false;
@@ -213,11 +262,11 @@ void Memory::RequestArena(Lane& lane, uint64_t size) {
     } else {
       reserved_[lane->device] -= size;
       // One that died has not said that there is no memory; its successor is asked.
-      bool died = worker != nullptr && MayGoOn(fd.status());
-      lane->grow_failed = !died;
+      const bool died = worker != nullptr && MayGoOn(status);
       if (died) lane->dying = worker;
+      lane->grow_failed = !died && Lacking(*lane, status) == Outcome::kFull;
     }
-    changed_(*lane);
+    hooks_.changed(*lane);
   });
 }
 
@@ -251,7 +300,7 @@ void Memory::RequestFile(Lane& lane, uint64_t size, uint64_t least) {
       next_file_ = core_->Now() + kFullDiskPause;
       FileFailed(status);
     }
-    changed_(*lane);
+    hooks_.changed(*lane);
   });
 }
 

@@ -1,6 +1,7 @@
 // Scheduler: bringing buffers to the device that needs them.
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -8,8 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "server/base/error.h"
+#include "server/base/surroundings.h"
 #include "server/base/system_error.h"
 #include "server/scheduler/links.h"
+#include "server/scheduler/out_of_memory.h"
 #include "server/scheduler/scheduler.h"
 #include "server/scheduler/staged_copy.h"
 #include "server/store/spill_file.h"
@@ -58,7 +61,7 @@ void Scheduler::StartMove(const std::shared_ptr<Task>& task,
                           const store::Allocation& target) {
   core_->AssertAll();
   Lane& lane = *task->lane;
-  if (task->move_start == absl::Time()) task->move_start = core_->Now();
+  if (task->move_start == SteadyTime()) task->move_start = core_->Now();
   bool returns = !buffer->replicas.empty() && !core_->IsDevice(buffer->replicas.begin()->first);
   if (returns) spilled_.returned_bytes += buffer->size;
   auto move = [this, lane = &lane, buffer, target, num_writes = buffer->num_writes] {
@@ -203,7 +206,7 @@ absl::Status Scheduler::CopyFromPeer(Lane& from, const store::Allocation& source
                             result = std::move(status);
                             ended.Notify();
                           });
-  stride::Await(ended, absl::InfiniteFuture());
+  stride::Await(ended, SteadyTime::InfiniteFuture());
   Locked lock(*core_);
   --to.num_copies;
   --from.num_copies;
@@ -223,14 +226,16 @@ absl::Status Scheduler::CopyBlock(Lane* from, const store::Allocation& source,
                                   uint64_t size) {
   bool from_file = from != nullptr && from->device == core_->disk_place();
   bool to_file = to.device == core_->disk_place();
+  std::optional<WorkerInUse> from_in_use, to_in_use;
   std::unique_ptr<StagedReader> reader;
   if (from != nullptr && source.mapped()) {
     bytes = {reinterpret_cast<const char*>(source.data()), static_cast<size_t>(size)};
   } else if (from != nullptr && !from_file) {
+    from_in_use.emplace(core_, from);
     auto worker = BlockingWorker(*from, source.arena);
     if (!worker.ok()) return worker.status();
     reader = std::make_unique<StagedReader>(*worker, source.arena->id, source.offset, size,
-                                            absl::InfiniteFuture());
+                                            SteadyTime::InfiniteFuture());
   }
 
   std::unique_ptr<StagedWriter> writer;
@@ -239,10 +244,11 @@ absl::Status Scheduler::CopyBlock(Lane* from, const store::Allocation& source,
   if (target.mapped()) {
     position = target.data();
   } else if (!to_file) {
+    to_in_use.emplace(core_, &to);
     auto worker = BlockingWorker(to, target.arena);
     if (!worker.ok()) return worker.status();
     writer = std::make_unique<StagedWriter>(*worker, target.arena->id, target.offset,
-                                            absl::InfiniteFuture());
+                                            SteadyTime::InfiniteFuture());
   }
   auto put = [&](std::string_view piece) -> absl::Status {
     if (writer != nullptr) return writer->Write(piece);
@@ -321,14 +327,14 @@ std::shared_ptr<broker::Worker> Scheduler::WorkerAtHand(
 }
 
 absl::StatusOr<std::shared_ptr<broker::Worker>> Scheduler::BlockingWorker(
-    Lane& lane, const std::shared_ptr<store::Arena>& arena) {
+    Lane& lane, const std::shared_ptr<store::Arena>& arena, SteadyTime deadline) {
   {
     Locked lock(*core_, lane.tenant);
     if (auto worker = WorkerAtHand(lane, arena)) return worker;
   }
   Locked lock(*core_);
   for (int i = 0; i < kMaxTransferTries; ++i) {
-    if (absl::Status status = AwaitWorker(lane, lock); !status.ok()) return status;
+    if (absl::Status status = AwaitWorker(lane, lock, deadline); !status.ok()) return status;
     const std::shared_ptr<broker::Worker> worker = lane.worker;
     if (WorkerAtHand(lane, arena) != nullptr) return worker;
     // It died; once that is known its successor is asked.
@@ -338,26 +344,30 @@ absl::StatusOr<std::shared_ptr<broker::Worker>> Scheduler::BlockingWorker(
   return LostWorker();
 }
 
-absl::Status Scheduler::AwaitWorker(Lane& lane, Locked& lock) {
+absl::Status Scheduler::AwaitWorker(Lane& lane, Locked& lock, SteadyTime deadline) {
   while (lane.worker == nullptr) {
     uint64_t tries = lane.num_start_tries;
+    ++lane.num_awaiting;  // or the worker might be gone again before this thread has seen it
     StartWorker(lane);
     // No try that was put off is made once the engine ends.
     auto changed = [&] {
       return lane.worker != nullptr || lane.num_start_tries != tries || ending_;
     };
-    lock.Await(absl::Condition(&changed), absl::InfiniteFuture());
-    if (lane.worker == nullptr && (ending_ || !lane.start_error.ok())) {
-      return TryLater(
-          absl::StatusCode::kUnavailable, v1::ERROR_REASON_DEVICE_NOT_SERVING,
-          absl::StrCat("the device cannot run work now: devices/", lane.description.id()),
-          absl::Seconds(1));
+    const bool in_time = lock.Await(absl::Condition(&changed), deadline);
+    --lane.num_awaiting;
+    if (lane.worker != nullptr) break;
+    if (ending_) return CannotRunNow(lane);
+    if (!in_time) {
+      return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
+                       "the deadline passed before the device had a process for this tenant");
     }
+    if (!lane.start_error.ok()) return lane.start_error;
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<store::Allocation> Scheduler::BlockingAllocate(Lane& lane, uint64_t size) {
+absl::StatusOr<store::Allocation> Scheduler::BlockingAllocate(Lane& lane, uint64_t size,
+                                                              SteadyTime deadline) {
   bool needs_worker = !lane.description.host_memory() && core_->IsDevice(lane.device);
   int num_workers = 0;
   std::shared_ptr<broker::Worker> asked;
@@ -372,12 +382,12 @@ absl::StatusOr<store::Allocation> Scheduler::BlockingAllocate(Lane& lane, uint64
   }
   Locked lock(*core_);
   const uint64_t turn = ++last_memory_turn_;
-  absl::Time give_up = core_->Now() + core_->options.memory_patience;
+  SteadyTime give_up = core_->Now() + core_->options.memory_patience;
   while (true) {
     // One that dies while it makes an arena has a successor.
     if (needs_worker && (lane.worker == nullptr || lane.worker != asked)) {
       if (++num_workers > kMaxTransferTries) return LostWorker();
-      if (absl::Status status = AwaitWorker(lane, lock); !status.ok()) return status;
+      if (absl::Status status = AwaitWorker(lane, lock, deadline); !status.ok()) return status;
       asked = lane.worker;
       // Patience is for what others hold, not for a worker's start.
       give_up = core_->Now() + core_->options.memory_patience;
@@ -394,15 +404,8 @@ absl::StatusOr<store::Allocation> Scheduler::BlockingAllocate(Lane& lane, uint64
       case Memory::Outcome::kAllocated:
         return allocation;
       case Memory::Outcome::kFull:
-        return TryLater(
-            absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_DEVICE_MEMORY,
-            absl::StrCat("the device has no memory left for this array; delete arrays or use "
-                         "another device. "
-                         "Needed: ",
-                         size, " bytes, limit: ", memory_.limit_bytes(lane.device), " bytes"),
-            absl::Seconds(1),
-            {{"device", absl::StrCat("devices/", lane.description.id())},
-             {"bytes", absl::StrCat(size)}});
+        if (!lane.grow_lack.ok()) return lane.grow_lack;
+        return OutOfMemory(lane.description.id(), size, memory_.limit_bytes(lane.device));
       case Memory::Outcome::kLater: {
         auto changed = [&] { return memory_changes_ != seen || ending_; };
         ++num_memory_waiters_;  // or nobody would tell

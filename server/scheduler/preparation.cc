@@ -7,21 +7,18 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
+#include "server/base/steady_time.h"
+#include "server/ops/scratch_bytes.h"
+#include "server/scheduler/out_of_memory.h"
 #include "server/scheduler/scheduler.h"
-#include "server/scheduler/start_retry.h"
 
 namespace stride::scheduler {
 namespace {
 
-absl::Status OutOfMemory(const Lane& lane, uint64_t size, uint64_t limit) {
-  return TryLater(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_DEVICE_MEMORY,
-                  absl::StrCat("the device has no memory left for this array; delete arrays or use "
-                               "another device. Needed: ",
-                               size, " bytes, limit: ", limit, " bytes"),
-                  absl::Seconds(1),
-                  {{"device", absl::StrCat("devices/", lane.description.id())},
-                   {"bytes", absl::StrCat(size)},
-                   {"limit", absl::StrCat(limit)}});
+// A device without memory, or a machine without the means to map more of it.
+absl::Status NoMemoryFor(const Lane& lane, uint64_t size, uint64_t scratch, uint64_t limit) {
+  if (!lane.grow_lack.ok()) return lane.grow_lack;
+  return OutOfMemory(lane.description.id(), size, limit, scratch);
 }
 
 // A compiler's refusal, at the field of the launch that is to blame.
@@ -158,92 +155,6 @@ bool Scheduler::HaveArguments(const std::shared_ptr<Task>& task) {
   return true;
 }
 
-bool Scheduler::HaveWorker(Lane& lane) {
-  if (lane.worker != nullptr) return true;
-  StartWorker(lane);
-  return false;
-}
-
-void Scheduler::StartWorker(Lane& lane) {
-  if (std::exchange(lane.starting, true)) return;
-  TryStart(&lane, /*tries=*/1, core_->Now());
-}
-
-void Scheduler::TryStart(Lane* lane, int tries, absl::Time first) {
-  core_->starter.Run([this, lane, tries, first] {
-    auto worker = core_->broker->StartWorker(lane->device);
-    // One that dies while it starts is replaced like any other.
-    std::optional<absl::Duration> pause;
-    if (absl::IsAborted(worker.status()))
-      pause = PauseBeforeNextStart(tries, core_->Now() - first, core_->options.start_patience);
-    if (pause.has_value()) {
-      core_->timer.At(core_->Now() + *pause,
-                      [this, lane, tries, first] { TryStart(lane, tries + 1, first); });
-      return;
-    }
-    uint64_t record = worker.ok() ? core_->recorder.StoreWorker(**worker) : 0;
-    Locked lock(*core_);
-    lane->starting = false;
-    ++lane->num_start_tries;
-    lane->start_error = worker.status();
-    if (!worker.ok()) {
-      StartFailed(*lane, worker.status());
-      return;
-    }
-    lane->num_start_failures = 0;
-    lane->worker = *worker;
-    lane->worker_record = record;
-    core_->recorder.WorkerAdopted(record, *lane);
-    lane->mapped.clear();
-    lane->loaded.clear();
-    lane->load_errors.clear();
-    lane->attributes.clear();
-    lane->graphs.clear();
-    lane->recalls.clear();
-    lane->next_sequence = 1;
-    const broker::Worker* identity = worker->get();
-    (*worker)->Adopt({.tasks_done =
-                          [this, lane, identity](absl::Span<const wire::TaskResult> results) {
-                            Locked lock(*core_, lane->tenant);
-                            TasksDone(*lane, identity, results);
-                          },
-                      .cancelled =
-                          [this, lane, identity](uint64_t sequence, bool taken) {
-                            Locked lock(*core_);
-                            TasksCancelled(*lane, identity, sequence, taken);
-                          },
-                      .died =
-                          [this, lane, identity](const broker::WorkerDeath& death) {
-                            Locked lock(*core_);
-                            WorkerDied(*lane, identity, death);
-                          }});
-    PrepareAll(*lane);
-    Pump(*lane);
-  });
-}
-
-// Tried again until the device counts as ill, which sends its tasks elsewhere.
-void Scheduler::StartFailed(Lane& lane, const absl::Status& why) {
-  core_->AssertAll();
-  ++lane.num_start_failures;
-  health_.StartFailed(lane.device, why);
-  if (lane.preparing.empty()) return;
-  bool watched = core_->options.health.interval != absl::InfiniteDuration();
-  if (watched && lane.num_start_failures < core_->options.health.max_failures) {
-    StartWorker(lane);
-    return;
-  }
-  lane.num_start_failures = 0;
-  const std::vector<std::shared_ptr<Task>> tasks = lane.preparing.All();
-  absl::Status status =
-      TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_DEVICE_NOT_SERVING,
-               absl::StrCat("the device cannot run work now: devices/", lane.description.id()),
-               absl::Seconds(1));
-  for (const auto& task : tasks) {
-    if (task->state == TaskState::kPreparing) EndUnrun(task, status);
-  }
-}
-
 // All the memory that the task lacks, or none: two that each have a part of theirs would wait for
 // each other.
 bool Scheduler::HaveMemory(const std::shared_ptr<Task>& task) {
@@ -255,7 +166,9 @@ bool Scheduler::HaveMemory(const std::shared_ptr<Task>& task) {
     if (std::find(lacking.begin(), lacking.end(), use.buffer) == lacking.end())
       lacking.push_back(use.buffer);
   }
-  if (!lacking.empty() && !TakeMemoryAtHand(task, lacking)) {
+  const bool has_scratch = task->scratch_bytes > 0 || CountedScratch(*task) == 0;
+  const bool at_hand = has_scratch && (lacking.empty() || TakeMemoryAtHand(task, lacking));
+  if (!at_hand) {
     if (!core_->HoldsAll()) {
       PrepareWithAll(task);
       return false;
@@ -310,7 +223,7 @@ bool Scheduler::FillAtHand(Task& task, store::Buffer& buffer, const store::Alloc
   }
   const void* const bytes = BytesAtHand(buffer, block);
   if (bytes == nullptr) return false;
-  if (task.move_start == absl::Time()) task.move_start = core_->Now();
+  if (task.move_start == SteadyTime()) task.move_start = core_->Now();
   std::memcpy(block.data(), bytes, static_cast<size_t>(buffer.size));
   buffer.AddReplica(task.lane->device, block);
   task.move_end = core_->Now();
@@ -322,9 +235,10 @@ bool Scheduler::TakeMemory(const std::shared_ptr<Task>& task, const Buffers& lac
   core_->AssertAll();
   Lane& lane = *task->lane;
   uint64_t limit = memory_.limit_bytes(lane.device);
-  uint64_t all = BytesOf(*task);
+  const uint64_t scratch = CountedScratch(*task);
+  uint64_t all = BytesOf(*task) + scratch;
   if (all > limit) {
-    BeginStream(task, OutOfMemory(lane, all, limit));
+    BeginStream(task, NoMemoryFor(lane, all, scratch, limit));
     return false;
   }
   LetGo(*task);  // it had all and lost some: who waits holds nothing, or others wait for it
@@ -336,9 +250,11 @@ bool Scheduler::TakeMemory(const std::shared_ptr<Task>& task, const Buffers& lac
   uint64_t turn = task->waits_memory ? task->memory_turn : UINT64_MAX;
   Hold(*task);  // what it has must not make room for what it lacks
   absl::InlinedVector<store::Allocation, 2> blocks(lacking.size());
-  Memory::Outcome outcome = Memory::Outcome::kAllocated;
+  Memory::Outcome outcome =
+      scratch == 0 ? Memory::Outcome::kAllocated : AllocateScratch(lane, scratch, turn);
+  if (outcome == Memory::Outcome::kAllocated) task->scratch_bytes = scratch;
   size_t count = 0;
-  while (count < lacking.size()) {
+  while (outcome == Memory::Outcome::kAllocated && count < lacking.size()) {
     outcome =
         AllocateInPlace(*task, *lacking[count], &blocks[count])
             ? Memory::Outcome::kAllocated
@@ -350,7 +266,7 @@ bool Scheduler::TakeMemory(const std::shared_ptr<Task>& task, const Buffers& lac
     while (count > 0) Memory::Free(lane, blocks[--count]);
     Unhold(*task);
     if (outcome == Memory::Outcome::kFull && !MayComeFree(lane.device)) {
-      EndUnrun(task, OutOfMemory(lane, all, limit));
+      EndUnrun(task, NoMemoryFor(lane, all, scratch, limit));
     } else {
       EnterMemoryQueue(task);
     }
@@ -363,6 +279,11 @@ bool Scheduler::TakeMemory(const std::shared_ptr<Task>& task, const Buffers& lac
     StartMove(task, lacking[i], blocks[i]);
   }
   return true;
+}
+
+uint64_t Scheduler::CountedScratch(const Task& task) const {
+  const uint64_t bytes = ops::ScratchBytes(task.plan().task);
+  return bytes > memory_.uncounted_scratch_bytes(task.lane->device) ? bytes : 0;
 }
 
 // Waits for inputs that are on their way for others too.
@@ -392,6 +313,8 @@ bool Scheduler::Unhold(Task& task) {
     if (use.buffer != nullptr) --use.buffer->num_holders;
   }
   if (task.lane != nullptr) --task.lane->num_holding;
+  if (task.scratch_bytes > 0)
+    memory_.GiveBackScratch(*task.lane, std::exchange(task.scratch_bytes, 0));
   return true;
 }
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/base/error.h"
+#include "server/base/system_error.h"
 #include "server/recovery/records.pb.h"
 #include "server/scheduler/record_convert.h"
 #include "server/scheduler/scheduler.h"
@@ -228,14 +229,18 @@ bool Scheduler::HaveReplay(const std::shared_ptr<Task>& task) {
 }
 
 // What the worker lacks of it.
-void Scheduler::LoadReplay(const Task& task, Lane& lane) {
-  for (const auto& module : task.ready->modules) LoadModule(module, lane);
+absl::Status Scheduler::LoadReplay(const Task& task, Lane& lane) {
+  for (const auto& module : task.ready->modules) {
+    if (absl::Status status = LoadModule(module, lane); !status.ok()) return status;
+  }
   Lane::Graph& graph = lane.graphs[task.replay->id];
   graph.last_use = ++lane.num_graph_uses;
-  if (!graph.replay.expired()) return;
+  if (!graph.replay.expired()) return absl::OkStatus();
   graph.replay = task.replay;
-  lane.worker->LoadGraph(task.replay->id, task.ready->steps).IgnoreError();
+  absl::Status sent = lane.worker->LoadGraph(task.replay->id, task.ready->steps);
+  if (IsLack(sent)) lane.graphs.erase(task.replay->id);
   ForgetReplays(lane);
+  return sent;
 }
 
 // Those that nobody replays any more, and the least recently used beyond what a worker may hold.

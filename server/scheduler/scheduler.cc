@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
+#include "server/base/steady_time.h"
 #include "server/scheduler/durability.h"
 #include "server/scheduler/hazards.h"
 #include "server/scheduler/links.h"
@@ -33,8 +34,16 @@ absl::Status CancelledStatus(std::string_view text) {
 Scheduler::Scheduler(Core* core)
     : core_(core),
       lanes_(core),
-      memory_(core, &lanes_, [this](Lane&) { MemoryChanged(); }),
-      health_(core, [this](int device) { HealthChanged(device); }),
+      memory_(core, &lanes_,
+              {.changed = [this](Lane&) { MemoryChanged(); },
+               .give_way = [this](std::optional<int> device) { return GiveWay(device); }}),
+      health_(core, {.changed = [this](int device) { HealthChanged(device); },
+                     .give_way = [this](int device) { return GiveWay(device); },
+                     .tried = [this](int device) { CanaryEnded(device); }}),
+      seats_(static_cast<int>(core->broker->devices().size()),
+             {.at_once = core->options.max_starts}),
+      costs_(static_cast<int>(core->broker->devices().size())),
+      device_used_before_(core->broker->devices().size()),
       spilling_(core->num_places()) {
   for (size_t i = 0; i < core->broker->devices().size(); ++i) {
     turns_.emplace_back(FairShare::Options{.quantum = core->options.fair_quantum,
@@ -380,21 +389,15 @@ void Scheduler::Housekeep() {
   memory_.Reclaim();
   RetryMemory();  // arrays may have been deleted
   LogSpill();
-  absl::Time idle_since = core_->Now() - core_->options.worker_idle_timeout;
   lanes_.ForEach([&](Lane& lane) {
     bool idle =
         lane.preparing.empty() && lane.in_flight.empty() && lane.num_copies == 0 && !lane.growing;
+    if (lane.worker != nullptr) Charge(lane, 0);
     bool keep = !idle || lane.last_used + core_->options.keep_empty_time > core_->Now();
     memory_.Trim(lane, keep ? kKeepEmptyBytes : 0);
     ForgetReplays(lane);
-    if (!idle || lane.last_used > idle_since || lane.worker == nullptr) return;
-    std::shared_ptr<broker::Worker> worker = std::exchange(lane.worker, nullptr);
-    core_->recorder.WorkerGone(lane.tenant, std::exchange(lane.worker_record, 0));
-    lane.mapped.clear();
-    lane.loaded.clear();
-    lane.graphs.clear();
-    core_->executor.Run([worker] { worker->Shutdown(); });
   });
+  TendWorkers();
 }
 
 }  // namespace stride::scheduler

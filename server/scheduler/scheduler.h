@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "absl/container/btree_map.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "server/base/steady_time.h"
 #include "server/scheduler/core.h"
 #include "server/scheduler/fair_share.h"
 #include "server/scheduler/health_watch.h"
@@ -24,6 +26,8 @@
 #include "server/scheduler/replay.h"
 #include "server/scheduler/run_time_model.h"
 #include "server/scheduler/task.h"
+#include "server/scheduler/worker_measure.h"
+#include "server/scheduler/worker_seats.h"
 
 namespace stride::scheduler {
 
@@ -72,23 +76,34 @@ class Scheduler {
   // A worker of the lane that has this arena mapped; starts one when there is none. Blocks: the
   // lock must NOT be held.
   absl::StatusOr<std::shared_ptr<broker::Worker>> BlockingWorker(
-      Lane& lane, const std::shared_ptr<store::Arena>& arena);
+      Lane& lane, const std::shared_ptr<store::Arena>& arena,
+      SteadyTime deadline = SteadyTime::InfiniteFuture());
   // A block on a device, waiting for memory where it must. The lock must NOT be held.
-  absl::StatusOr<store::Allocation> BlockingAllocate(Lane& lane, uint64_t size);
+  absl::StatusOr<store::Allocation> BlockingAllocate(
+      Lane& lane, uint64_t size, SteadyTime deadline = SteadyTime::InfiniteFuture());
 
   // Where an array of this size begins that is to be on `device`: there, or, when it is larger than
   // the device, where idle arrays go.
   int HomeOf(int64_t bytes, int device) const;
 
   int num_unfinished(const TenantId& tenant) const;
+  // Charges the tenant for what its workers have used since their last tasks ended. With all locks.
+  void ChargeWorkers(const TenantId& tenant);
   // Of all tenants. Any thread, without a lock.
   int num_unfinished() const;
 
   DeviceAccount& account(int device) const { return core_->device_accounts[device]; }
   // Of the work that it has, with what this section has changed of it.
   double QueueSeconds(int device) const;
-  // Caller has all.
+  // Caller has all, as for those that follow.
   int num_workers(int device) const;
+  // So many that the device has at once, as far as is known now.
+  int most_workers(int device) const { return seats_.most(device, core_->Now()); }
+  int most_workers() const { return seats_.most_of_all(core_->Now()); }
+  // What they cost, measured anew. The lock must NOT be held.
+  void MeasureWorkers();
+  // Ends idle workers, so that their descriptors can be had; false: there is none.
+  bool GiveDescriptors() { return GiveWay(std::nullopt); }
   HealthWatch& health() { return health_; }
 
   // Caller has all.
@@ -133,6 +148,8 @@ class Scheduler {
   // has to be moved.
   bool FillAtHand(Task& task, store::Buffer& buffer, const store::Allocation& block);
   bool TakeMemory(const std::shared_ptr<Task>& task, const Buffers& lacking);
+  // Work memory of the task that is to be counted on its lane's device.
+  uint64_t CountedScratch(const Task& task) const;
   // Has it prepared in a section of all, after this one.
   void PrepareWithAll(const std::shared_ptr<Task>& task);
   void HaveInputs(const std::shared_ptr<Task>& task);
@@ -158,7 +175,10 @@ class Scheduler {
     Lane* to;  // null: there is another copy
     store::Allocation source, target;
   };
-  Memory::Outcome MakeRoom(Lane& lane, uint64_t size, uint64_t turn);
+  // The same for work memory, which lies in no arena.
+  Memory::Outcome AllocateScratch(Lane& lane, uint64_t bytes, uint64_t turn);
+  // For a block in an arena of the lane, or `outside` them all.
+  Memory::Outcome MakeRoom(Lane& lane, uint64_t size, uint64_t turn, bool outside = false);
   class Leavers;
   Memory::Outcome FindTarget(Spill* spill, uint64_t turn);
   Memory::Outcome Evict(int place, std::vector<Spill> spills);
@@ -208,11 +228,13 @@ class Scheduler {
   // turns.cc
   void NoteDemand(Lane& lane);
   void ChargeTurn(Lane& lane, double run_seconds);
+  // dispatch.cc: to the tenant's account, what tasks reported, or what the worker's process used.
+  void Charge(Lane& lane, double run_seconds);
   double Budget(Lane& lane);
   void GiveTurns(int device);
   FairShare::Flow* NextTurn(int device);
   void BeginTurn(Lane& lane);
-  void WakeForTurns(int device, absl::Time wake);
+  void WakeForTurns(int device, SteadyTime wake);
 
   void Pump(Lane& lane);
   // Pump, unless the worker is busy and what is ready may wait for its next answer, or for what is
@@ -226,8 +248,9 @@ class Scheduler {
   // `size`: what its ByteSizeLong has answered.
   void AddToPacket(const std::shared_ptr<Task>& task, Lane& lane, const wire::Task& bound,
                    size_t size);
-  void MapForTask(const Task& task, Lane& lane);
-  void LoadModule(const std::shared_ptr<const broker::CompiledModule>& module, Lane& lane);
+  absl::Status BringWhatItNeeds(const Task& task, Lane& lane);
+  absl::Status MapForTask(const Task& task, Lane& lane);
+  absl::Status LoadModule(const std::shared_ptr<const broker::CompiledModule>& module, Lane& lane);
 
   void TasksDone(Lane& lane, const broker::Worker* worker,
                  absl::Span<const wire::TaskResult> results);
@@ -240,7 +263,7 @@ class Scheduler {
 
   // replay.cc
   bool HaveReplay(const std::shared_ptr<Task>& task);
-  void LoadReplay(const Task& task, Lane& lane);
+  absl::Status LoadReplay(const Task& task, Lane& lane);
   void ForgetReplays(Lane& lane);
 
   // stop.cc
@@ -277,14 +300,33 @@ class Scheduler {
   void ForgetDeadline(const Task& task);
   void LookAtDeadlinesLater(int stripe);
   // Called by the timer, which was asked to at `look`.
-  void LookAtDeadlines(int stripe, absl::Time look);
+  void LookAtDeadlines(int stripe, SteadyTime look);
   void DeadlinePassed(const std::shared_ptr<Task>& task);
 
+  // worker_starts.cc
   void StartWorker(Lane& lane);
-  void TryStart(Lane* lane, int tries, absl::Time first);
+  void WaitForWorker(Lane& lane);
+  void BeginStarts();
+  void TryStart(Lane& lane);
+  void WorkerStarted(Lane& lane, std::shared_ptr<broker::Worker> worker, uint64_t record);
+  void WorkerNotStarted(Lane& lane, const absl::Status& why);
+  void StartLacked(Lane& lane, const absl::Status& why);
   void StartFailed(Lane& lane, const absl::Status& why);
-  // Until the lane has a worker, or none can be started.
-  absl::Status AwaitWorker(Lane& lane, Locked& lock);
+  void EndStart(Lane& lane, const absl::Status& status);
+  absl::Status NoRoomFor(const Lane& lane) const;
+  static absl::Status CannotRunNow(const Lane& lane);
+  void CanaryEnded(int device);
+  static void ForgetWorker(Lane& lane);
+  static bool MayEndWorker(const Lane& lane);
+  static bool IsIdle(const Lane& lane);
+  bool GiveWay(std::optional<int> device);
+  void EndWorker(Lane& lane);
+  void AskToYield();
+  void YieldIfDone(Lane& lane);
+  void StopYielding();
+  void TendWorkers();
+  // Until the lane has a worker, or none can be started, or the deadline.
+  absl::Status AwaitWorker(Lane& lane, Locked& lock, SteadyTime deadline);
   // The lane's, with the arena mapped; null: there is none that lives.
   std::shared_ptr<broker::Worker> WorkerAtHand(Lane& lane,
                                                const std::shared_ptr<store::Arena>& arena);
@@ -292,7 +334,7 @@ class Scheduler {
   Core* const core_;
   Lanes lanes_;
   // Tasks by their deadlines, and in their order where these are equal.
-  using Deadline = std::pair<absl::Time, uint64_t>;
+  using Deadline = std::pair<SteadyTime, uint64_t>;
   static Deadline DeadlineKey(const Task& task) { return {task.deadline, task.order}; }
   using Deadlines = absl::btree_map<Deadline, Task*, std::less<Deadline>,
                                     PoolAllocator<std::pair<const Deadline, Task*>>>;
@@ -303,7 +345,7 @@ class Scheduler {
     std::vector<std::shared_ptr<Task>> unfinished_tasks;  // in no order
     std::atomic<int> num_unfinished{0};                   // of these, for any thread
     Deadlines deadlines;                                  // of these
-    absl::Time next_look = absl::InfiniteFuture();        // when the timer looks at them
+    SteadyTime next_look = SteadyTime::InfiniteFuture();  // when the timer looks at them
     uint64_t last_order = 0;                              // of the tasks accepted
     std::deque<std::shared_ptr<Task>, PoolAllocator<std::shared_ptr<Task>>>
         freed;  // of the tasks that Complete ends now: to be looked at again
@@ -316,12 +358,20 @@ class Scheduler {
   }
   Memory memory_;
   HealthWatch health_;
+  WorkerSeats seats_;
+  WorkerCosts costs_;
+  bool any_yielding_ = false;  // lanes, perhaps
+  // Of each device's memory before its first worker.
+  std::vector<std::optional<int64_t>> device_used_before_;
+  SteadyTime next_start_look_ =
+      SteadyTime::InfiniteFuture();  // when the timer looks at those in line
   // Of one device: whose turn it is. The mutex is taken under any other lock of ours.
   struct alignas(64) Turns {
     explicit Turns(FairShare::Options options) : share(options) {}
     absl::Mutex mutex;
     FairShare share ABSL_GUARDED_BY(mutex);
-    absl::Time wake ABSL_GUARDED_BY(mutex) = absl::InfiniteFuture();  // when the timer will look
+    SteadyTime wake ABSL_GUARDED_BY(mutex) =
+        SteadyTime::InfiniteFuture();  // when the timer will look
   };
   std::deque<Turns> turns_;
   void AddUnfinished(const std::shared_ptr<Task>& task);
@@ -342,18 +392,38 @@ class Scheduler {
   struct Spilling {
     int under_way = 0;
     bool failed = false;      // the last ones did: who asks next is told so once
-    absl::Time closed_until;  // writing there failed: nothing is sent there before this
+    SteadyTime closed_until;  // writing there failed: nothing is sent there before this
   };
   std::vector<Spilling> spilling_;
   SpillSample spilled_;
   int64_t logged_spilled_bytes_ = 0;
-  absl::Time next_spill_log_;
+  SteadyTime next_spill_log_;
   std::atomic<uint64_t> memory_changes_{0};  // counts MemoryChanged while somebody waits for it
   uint64_t last_memory_turn_ = 0;            // of those who came to wait for memory
   std::atomic<int> num_memory_waiters_{0};   // tasks in lanes' queues, and threads
   std::atomic<bool> retry_memory_soon_{false};
   bool ending_ = false;
   std::set<std::pair<int, int>> broken_links_;  // from, to: copies failed there
+};
+
+// While it lives the lane's worker does not end for another's. The lock must not be held when it
+// comes or goes.
+class WorkerInUse {
+ public:
+  WorkerInUse(Core* core, Lane* lane) : core_(core), lane_(lane) {
+    Locked lock(*core_, lane_->tenant);
+    ++lane_->num_copies;
+  }
+  ~WorkerInUse() {
+    Locked lock(*core_, lane_->tenant);
+    --lane_->num_copies;
+  }
+  WorkerInUse(const WorkerInUse&) = delete;
+  WorkerInUse& operator=(const WorkerInUse&) = delete;
+
+ private:
+  Core* const core_;
+  Lane* const lane_;
 };
 
 }  // namespace stride::scheduler

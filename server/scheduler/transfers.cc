@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
+#include "server/base/steady_time.h"
 #include "server/scheduler/describe.h"
 #include "server/store/spill_file.h"
 
@@ -25,7 +26,7 @@ ArrayWriter::~ArrayWriter() {
 }
 
 absl::Status ArrayWriter::Open(Lane& lane, const store::Allocation& target, int64_t offset,
-                               absl::Time deadline) {
+                               SteadyTime deadline) {
   {
     Locked lock(*core_, lane.tenant);
     ++lane.num_copies;
@@ -46,7 +47,7 @@ absl::Status ArrayWriter::Open(Lane& lane, const store::Allocation& target, int6
 }
 
 absl::Status ArrayWriter::OpenShared() {
-  auto worker = scheduler_->BlockingWorker(*lane_, target_.arena);
+  auto worker = scheduler_->BlockingWorker(*lane_, target_.arena, deadline_);
   if (!worker.ok()) return worker.status();
   if (absl::Status status = region_->MapIn(*worker); !status.ok()) return status;
   shared_ = std::make_unique<RegionCopies>(*worker, region_, /*to_device=*/true, target_.arena->id);
@@ -95,8 +96,8 @@ absl::Status ArrayWriter::Send(bool wait) {
   }
 }
 
-absl::Status ArrayWriter::OpenStaged(uint64_t offset, absl::Time deadline) {
-  auto worker = scheduler_->BlockingWorker(*lane_, target_.arena);
+absl::Status ArrayWriter::OpenStaged(uint64_t offset, SteadyTime deadline) {
+  auto worker = scheduler_->BlockingWorker(*lane_, target_.arena, deadline);
   if (!worker.ok()) return worker.status();
   deadline_ = deadline;
   staged_ = std::make_unique<StagedWriter>(*worker, target_.arena->id, offset, deadline);
@@ -205,7 +206,7 @@ absl::StatusOr<v1::Array> RangedUpload::Finish() {
   return Describe(*core_, *array_);
 }
 
-absl::Status ReceivingUpload::Open(absl::Time deadline) {
+absl::Status ReceivingUpload::Open(SteadyTime deadline) {
   // One call gets the memory; others that came at the same time find it there.
   absl::MutexLock allocation_lock(&receiving_->allocation);
   Lane* lane;
@@ -266,7 +267,7 @@ ReceivingUpload::~ReceivingUpload() {
   receiving_->lease_end = core_->Now() + core_->options.upload_lease;
 }
 
-absl::Status OverwriteUpload::Open(absl::Time deadline) {
+absl::Status OverwriteUpload::Open(SteadyTime deadline) {
   Lane* lane = nullptr;
   store::Allocation target;
   {
@@ -326,7 +327,7 @@ absl::Status ArrayDownload::Open() {
   }
   from_file_ = lane != nullptr && lane->device == core_->disk_place();
   if (lane == nullptr || source_.mapped() || from_file_) return absl::OkStatus();
-  auto worker = scheduler_->BlockingWorker(*lane, source_.arena);
+  auto worker = scheduler_->BlockingWorker(*lane, source_.arena, deadline_);
   if (!worker.ok()) return worker.status();
   if (region_ != nullptr) {
     num_requested_ = 0;

@@ -149,7 +149,7 @@ class CliTest(unittest.TestCase):
         self.assertIn(_KIND, [device["kind"] for device in devices])
 
     def test_doctor(self):
-        self.stride("doctor")
+        self.assertIn("file descriptors open", self.stride("doctor").stdout)
 
     def test_bench_measures_all_it_promises(self):
         options = ("--clients", "1,3", "--duration", "150ms", "--rounds", "2", "--calls", "60", "--mib", "1", "--streams", "2", "--device", f"{_KIND}:0")

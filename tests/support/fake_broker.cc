@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
+#include "server/base/surroundings.h"
 #include "tests/support/count_allocations.h"
 
 namespace stride::testing {
@@ -163,9 +164,9 @@ void FakeWorker::EndAll() {
       if (held_.empty() || held_.front().sequence() > last_free_) return;
       time = run_time_;
     }
-    absl::Time begin = absl::Now();
+    SteadyTime begin = Now();
     if (time > absl::ZeroDuration()) absl::SleepFor(time);
-    double seconds = absl::ToDoubleSeconds(absl::Now() - begin);
+    double seconds = absl::ToDoubleSeconds(Now() - begin);
     if (!EndNext(absl::OkStatus(), std::max(1e-5, seconds))) return;
   }
 }
@@ -442,6 +443,9 @@ absl::StatusOr<std::shared_ptr<broker::Worker>> FakeBroker::StartWorker(int devi
   if (die_at_start_ > 0 && die_at_start_-- > 0)
     return absl::AbortedError("the device process was killed");
   if (device == ill_) return absl::UnavailableError("it does not start");
+  const auto alive = std::count_if(workers_.begin(), workers_.end(),
+                                   [](const auto& worker) { return worker->alive(); });
+  if (alive >= most_workers_) return lack_;
   auto worker = std::make_shared<FakeWorker>(workers_.size() + 1, devices_[device]);
   worker->set_run_time(run_time_);
   if (hold_) worker->Hold();
@@ -461,6 +465,12 @@ std::shared_ptr<FakeWorker> FakeBroker::WaitForWorker(int count) {
 int FakeBroker::num_starts() const {
   absl::MutexLock lock(&mutex_);
   return num_starts_;
+}
+
+int FakeBroker::num_alive() const {
+  absl::MutexLock lock(&mutex_);
+  return static_cast<int>(std::count_if(workers_.begin(), workers_.end(),
+                                        [](const auto& worker) { return worker->alive(); }));
 }
 
 int FakeBroker::num_workers() const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <climits>
 #include <deque>
 #include <map>
 #include <memory>
@@ -178,6 +179,13 @@ class FakeBroker : public broker::Broker, public broker::Compiler {
     absl::MutexLock lock(&mutex_);
     ill_ = ill ? device : -1;
   }
+  // Starts end with `lack` while so many workers live.
+  void set_most_workers(int most, absl::Status lack) {
+    absl::MutexLock lock(&mutex_);
+    most_workers_ = most;
+    lack_ = std::move(lack);
+  }
+  int num_alive() const;
   int num_workers() const;  // started so far
   // The next two before the engine uses the broker.
   void set_compile_error(absl::Status status) { compile_error_ = std::move(status); }
@@ -214,6 +222,8 @@ class FakeBroker : public broker::Broker, public broker::Compiler {
   bool hold_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Duration run_time_ ABSL_GUARDED_BY(mutex_);
   int ill_ ABSL_GUARDED_BY(mutex_) = -1;
+  int most_workers_ ABSL_GUARDED_BY(mutex_) = INT_MAX;
+  absl::Status lack_ ABSL_GUARDED_BY(mutex_);
   int die_at_map_ ABSL_GUARDED_BY(mutex_) = 0;
   int die_at_start_ ABSL_GUARDED_BY(mutex_) = 0;
   int die_at_copy_ ABSL_GUARDED_BY(mutex_) = 0;

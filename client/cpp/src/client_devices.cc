@@ -25,6 +25,22 @@ Result<std::vector<Device>> Client::ListDevices(const CallOptions& options) {
   return devices;
 }
 
+Result<DaemonLimits> Client::GetLimits(const CallOptions& options) {
+  internal::Call call(options, core_->default_timeout);
+  v1::ListDevicesRequest request;
+  request.set_page_size(1);
+  v1::ListDevicesResponse response;
+  auto stub = v1::DeviceService::NewStub(core_->channels.control());
+  if (auto status = stub->ListDevices(call.context(), request, &response); !status.ok()) {
+    return internal::ToError(status);
+  }
+  const v1::DaemonLimits& limits = response.limits();
+  return DaemonLimits{.descriptors = limits.descriptors(),
+                      .open_descriptors = limits.open_descriptors(),
+                      .connections = limits.connections(),
+                      .workers = limits.workers()};
+}
+
 Result<void> Client::WatchDevices(
     const WatchOptions& watch,
     const std::function<bool(const std::vector<DeviceSample>&)>& on_sample,

@@ -87,7 +87,8 @@ Device FromProto(const v1::Device& device) {
           .num_compute_units = device.num_compute_units(),
           .target = device.target(),
           .pci_bus_id = device.pci_bus_id(),
-          .driver_version = device.driver_version()};
+          .driver_version = device.driver_version(),
+          .max_workers = device.max_workers()};
 }
 
 DeviceSample FromProto(const v1::DeviceSample& s) {

@@ -11,15 +11,17 @@ START_SECONDS = 60
 
 
 class DaemonProcess:
-    def __init__(self, strided, flags=()):
+    def __init__(self, strided, flags=(), cuda=False, preexec=None):
         self._folder = tempfile.TemporaryDirectory()
         self.folder = pathlib.Path(self._folder.name)
         self._log = self.folder / "log"
         self.unix_path = str(self.folder / "s")
         self.unix = f"unix:{self.unix_path}"
-        command = [strided, f"--listen={self.unix}", "--listen=tcp:127.0.0.1:0", "--log-format=text", "--no-cuda", *flags]
+        command = [strided, f"--listen={self.unix}", "--listen=tcp:127.0.0.1:0", "--log-format=text", *flags]
+        if not cuda:
+            command.append("--no-cuda")
         with open(self._log, "w") as log:
-            self._process = subprocess.Popen(command, stderr=log)
+            self._process = subprocess.Popen(command, stderr=log, preexec_fn=preexec)
         end = time.monotonic() + START_SECONDS
         while "ready pid=" not in self.log():
             if self._process.poll() is not None or time.monotonic() > end:

@@ -174,6 +174,7 @@ class Client {
   // --- modules ---
   Result<Module> CreateModule(const ModuleSpec& spec, const CallOptions& options = {});
   Result<Module> GetModule(const std::string& name, const CallOptions& options = {});
+  // Without logs.
   Result<std::vector<Module>> ListModules(const CallOptions& options = {});
   Result<void> DeleteModule(const std::string& name, const CallOptions& options = {});
 
@@ -204,6 +205,7 @@ class Client {
 
   // --- devices ---
   Result<std::vector<Device>> ListDevices(const CallOptions& options = {});
+  Result<DaemonLimits> GetLimits(const CallOptions& options = {});
   // Calls `on_sample` on this thread with every round of samples until it returns false or
   // max_samples are seen.
   Result<void> WatchDevices(const WatchOptions& watch,

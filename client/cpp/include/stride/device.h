@@ -22,10 +22,19 @@ struct Device {
   std::string target;
   std::string pci_bus_id;
   std::string driver_version;
+  int max_workers = 0;  // tenants whose work it runs at once; others take turns. 0: not known
 
   // `devices/cuda:0`, by kind and index: names the device wherever `name` does, and is the same on
   // every machine, though not for the same device.
   std::string place() const;
+};
+
+// What bounds the daemon's clients, of all tenants together. 0: not known.
+struct DaemonLimits {
+  int64_t descriptors = 0;  // file descriptors of the daemon
+  int64_t open_descriptors = 0;
+  int64_t connections = 0;
+  int64_t workers = 0;  // at once, on all devices
 };
 
 // One device at one moment. A reading that the device does not support is absent.

@@ -1,0 +1,106 @@
+#pragma once
+
+#include <climits>
+#include <deque>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "server/base/steady_time.h"
+
+namespace stride::scheduler {
+
+struct Lane;
+
+// Which lanes have a worker, and which wait for one, first come, first served. A device has room
+// for so many workers as its memory holds, all together so many as the machine's memory, processes
+// and descriptors allow; what a failed start has shown to be too many is too many for a while. Few
+// are started at once: more would only make each other slow.
+//
+// Only decides: no clock, no lock. Guarded by the engine's lock; all of it in sections of all.
+class WorkerSeats {
+ public:
+  struct Options {
+    int at_once = 8;  // starts
+    // A bound that a failed start has shown is tried again after this.
+    absl::Duration lesson_time = absl::Minutes(1);
+    // Between a start that failed for lack and the next one, unless a worker's end comes first;
+    // doubled up to the second.
+    absl::Duration first_pause = absl::Milliseconds(50);
+    absl::Duration longest_pause = absl::Seconds(1);
+  };
+  // A lane's. It neither moves nor ends before this.
+  struct Seat {
+    enum class State { kNone, kWaiting, kStarting, kTaken };
+    Lane* lane = nullptr;
+    int device = 0;
+    State state = State::kNone;
+    SteadyTime since;  // it is in this state
+  };
+  enum class Lack { kDevice, kMachine };
+
+  WorkerSeats(int num_devices, Options options) : options_(options), devices_(num_devices) {}
+
+  // As many as a device's own memory, or the machine, has room for; at least one.
+  void set_most(int device, int most) { devices_[device].most = most; }
+  void set_most_of_all(int most) { most_of_all_ = most; }
+  int most(int device, SteadyTime now) const;
+  int most_of_all(SteadyTime now) const;
+
+  // Takes the last place in line; the first, where a start of it failed for lack.
+  void Wait(Seat& seat, SteadyTime now);
+  void WaitAgain(Seat& seat, SteadyTime now);
+  // It does not wait any more.
+  void Leave(Seat& seat);
+  // The next whose worker may be started now, and counts as starting; null: none may.
+  Seat* Begin(SteadyTime now);
+  void Started(Seat& seat, SteadyTime now);
+  void Failed(Seat& seat);
+  // The start failed for lack, with so many workers there as are there now.
+  void Lacked(int device, Lack lack, SteadyTime now);
+  // Its worker ends or has ended.
+  void Free(Seat& seat);
+  // A process is gone: what it had can be had.
+  void Gone();
+
+  // The first in line that only room is lacking for; null: none. `for_any`: a worker's end on any
+  // device makes room, else one on the same device.
+  const Seat* Blocked(SteadyTime now, bool* for_any) const;
+  bool waiting() const { return !line_.empty(); }
+  // After this a start is worth a try that was not now; infinite: when something else happens.
+  SteadyTime next_try(SteadyTime now) const;
+
+  int num_taken(int device) const { return devices_[device].num_taken; }
+  int num_starting() const { return num_starting_; }
+  int num_of_all() const { return num_of_all_; }
+
+ private:
+  // What a failed start has shown.
+  struct Lesson {
+    int most = INT_MAX;
+    SteadyTime until = SteadyTime::InfinitePast();
+    int Most(SteadyTime now) const { return now < until ? most : INT_MAX; }
+  };
+  struct Device {
+    int most = INT_MAX;
+    int num_taken = 0, num_starting = 0;
+    Lesson lesson;
+  };
+  bool FullDevice(int device, SteadyTime now) const;
+  bool FullMachine(SteadyTime now) const;
+
+  const Options options_;
+  std::vector<Device> devices_;
+  std::deque<Seat*> line_;
+  int most_of_all_ = INT_MAX;
+  int num_starting_ = 0;
+  int num_of_all_ = 0;  // taken and starting
+  Lesson lesson_;       // of the machine
+  SteadyTime closed_until_ = SteadyTime::InfinitePast();
+  absl::Duration pause_ = absl::ZeroDuration();
+};
+
+// How many workers fit into `memory`, of which `taken` has other uses, at `cost` each. At least a
+// few, so that a wrong measurement stops nobody.
+int WorkersThatFit(double memory, double taken, double cost);
+
+}  // namespace stride::scheduler

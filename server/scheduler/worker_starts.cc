@@ -1,0 +1,348 @@
+// Scheduler: workers of lanes, from the wish for one to its end for another's.
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/error.h"
+#include "server/base/system_error.h"
+#include "server/scheduler/scheduler.h"
+#include "server/scheduler/start_retry.h"
+
+namespace stride::scheduler {
+namespace {
+
+// A lack of what is the machine's carries its name; a device's own memory has none.
+WorkerSeats::Lack LackOf(const absl::Status& status) {
+  return MetadataOf(status, "resource").empty() ? WorkerSeats::Lack::kDevice
+                                                : WorkerSeats::Lack::kMachine;
+}
+
+}  // namespace
+
+bool Scheduler::HaveWorker(Lane& lane) {
+  if (lane.worker != nullptr) return true;
+  StartWorker(lane);
+  return false;
+}
+
+// It waits in line with others; a section of all lets it begin.
+void Scheduler::StartWorker(Lane& lane) {
+  if (std::exchange(lane.starting, true)) return;
+  lane.num_starts = 0;
+  lane.first_start = core_->Now();
+  if (core_->HoldsAll()) {
+    WaitForWorker(lane);
+    return;
+  }
+  core_->Defer([this, &lane] {
+    Locked lock(*core_);
+    WaitForWorker(lane);
+  });
+}
+
+void Scheduler::WaitForWorker(Lane& lane) {
+  core_->AssertAll();
+  if (!lane.starting || lane.worker != nullptr) return;
+  seats_.Wait(lane.seat, core_->Now());
+  BeginStarts();
+}
+
+// Starts what may start now, and makes room for what waits only for that.
+void Scheduler::BeginStarts() {
+  core_->AssertAll();
+  if (ending_) return;
+  const SteadyTime now = core_->Now();
+  for (;;) {
+    while (WorkerSeats::Seat* seat = seats_.Begin(now)) TryStart(*seat->lane);
+    bool for_any = false;
+    const WorkerSeats::Seat* blocked = seats_.Blocked(now, &for_any);
+    if (blocked == nullptr) break;
+    if (!GiveWay(for_any ? std::nullopt : std::optional<int>(blocked->device))) break;
+  }
+  if (!seats_.waiting()) StopYielding();
+  const SteadyTime next = seats_.next_try(now);
+  if (next >= next_start_look_) return;
+  next_start_look_ = next;
+  core_->timer.At(next, [this] {
+    Locked lock(*core_);
+    next_start_look_ = SteadyTime::InfiniteFuture();
+    BeginStarts();
+  });
+}
+
+void Scheduler::TryStart(Lane& lane) {
+  // Those who wanted it may have gone: cancelled, or past their deadline.
+  if (lane.preparing.empty() && lane.num_awaiting == 0) {
+    seats_.Failed(lane.seat);
+    lane.starting = false;
+    ++lane.num_start_tries;
+    return;
+  }
+  ++lane.num_starts;
+  core_->starter.Run([this, lane = &lane] {
+    auto worker = core_->broker->StartWorker(lane->device);
+    const uint64_t record = worker.ok() ? core_->recorder.StoreWorker(**worker) : 0;
+    Locked lock(*core_);
+    if (worker.ok()) {
+      WorkerStarted(*lane, *std::move(worker), record);
+    } else {
+      WorkerNotStarted(*lane, worker.status());
+    }
+    BeginStarts();
+  });
+}
+
+void Scheduler::WorkerStarted(Lane& lane, std::shared_ptr<broker::Worker> worker, uint64_t record) {
+  seats_.Started(lane.seat, core_->Now());
+  lane.starting = false;
+  ++lane.num_start_tries;
+  lane.start_error = absl::OkStatus();
+  lane.num_start_failures = 0;
+  lane.first_lack = SteadyTime::InfiniteFuture();
+  lane.worker = std::move(worker);
+  lane.processor_time.Begin(lane.worker->pid());
+  lane.worker_record = record;
+  lane.last_used = core_->Now();
+  core_->recorder.WorkerAdopted(record, lane);
+  ForgetWorker(lane);
+  lane.recalls.clear();
+  lane.next_sequence = 1;
+  const broker::Worker* identity = lane.worker.get();
+  lane.worker->Adopt(
+      {.tasks_done =
+           [this, lane = &lane, identity](absl::Span<const wire::TaskResult> results) {
+             Locked lock(*core_, lane->tenant);
+             TasksDone(*lane, identity, results);
+           },
+       .cancelled =
+           [this, lane = &lane, identity](uint64_t sequence, bool taken) {
+             Locked lock(*core_);
+             TasksCancelled(*lane, identity, sequence, taken);
+           },
+       .died =
+           [this, lane = &lane, identity](const broker::WorkerDeath& death) {
+             Locked lock(*core_);
+             seats_.Gone();
+             if (lane->worker.get() == identity) {
+               seats_.Free(lane->seat);
+               WorkerDied(*lane, identity, death);
+             } else {
+               MemoryChanged();  // what it had on the device is free
+             }
+             BeginStarts();
+           }});
+  PrepareAll(lane);
+  Pump(lane);
+}
+
+// What a worker had does not hold for the next.
+void Scheduler::ForgetWorker(Lane& lane) {
+  lane.mapped.clear();
+  lane.loaded.clear();
+  lane.load_errors.clear();
+  lane.attributes.clear();
+  lane.graphs.clear();
+}
+
+void Scheduler::WorkerNotStarted(Lane& lane, const absl::Status& why) {
+  seats_.Failed(lane.seat);
+  if (ending_) return EndStart(lane, why);
+  if (IsLack(why)) return StartLacked(lane, why);
+  // One that dies while it starts is replaced like any other.
+  std::optional<absl::Duration> pause;
+  if (absl::IsAborted(why)) {
+    pause = PauseBeforeNextStart(lane.num_starts, core_->Now() - lane.first_start,
+                                 core_->options.start_patience);
+  }
+  if (!pause.has_value()) return StartFailed(lane, why);
+  // Those that live may have what it lacked, whatever it died of.
+  GiveWay(lane.device);
+  core_->timer.At(core_->Now() + *pause, [this, lane = &lane] {
+    Locked lock(*core_);
+    WaitForWorker(*lane);
+  });
+}
+
+// Others have what it needs: it is the first to start when one of them ends, and an idle one ends
+// for it now. This says nothing of the device.
+void Scheduler::StartLacked(Lane& lane, const absl::Status& why) {
+  core_->AssertAll();
+  const SteadyTime now = core_->Now();
+  const WorkerSeats::Lack lack = LackOf(why);
+  seats_.Lacked(lane.device, lack, now);
+  lane.start_lack = why;
+  if (lane.first_lack == SteadyTime::InfiniteFuture()) lane.first_lack = now;
+  const bool others = seats_.num_of_all() > 0;
+  const SteadyTime give_up = lane.first_lack + core_->options.start_patience;
+  if (!others || now >= give_up) return EndStart(lane, NoRoomFor(lane));
+  GiveWay(lack == WorkerSeats::Lack::kMachine ? std::nullopt : std::optional<int>(lane.device));
+  seats_.WaitAgain(lane.seat, now);
+  core_->timer.At(give_up, [this, lane = &lane, give_up] {
+    Locked lock(*core_);
+    if (lane->first_lack + core_->options.start_patience != give_up) return;
+    if (lane->seat.state == WorkerSeats::Seat::State::kWaiting) EndStart(*lane, NoRoomFor(*lane));
+  });
+}
+
+absl::Status Scheduler::NoRoomFor(const Lane& lane) const {
+  const std::string device = absl::StrCat("devices/", lane.description.id());
+  if (LackOf(lane.start_lack) == WorkerSeats::Lack::kMachine) return lane.start_lack;
+  return TryLater(
+      absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_DEVICE_MEMORY,
+      absl::StrCat("the device has no room for one more tenant's process now; try again: ", device),
+      absl::Seconds(1), {{"device", device}});
+}
+
+// A canary tells whether the device is to blame; the lane waits for what it finds. One that is not
+// to blame fails this tenant's work alone, and after some tries.
+void Scheduler::StartFailed(Lane& lane, const absl::Status& why) {
+  core_->AssertAll();
+  ++lane.num_start_failures;
+  GiveWay(lane.device);
+  const bool watched = core_->options.health.interval != absl::InfiniteDuration();
+  if (watched) health_.Suspect(lane.device);
+  // Of a device that is to blame canaries say so before the last try.
+  if (watched && lane.num_start_failures <= core_->options.health.max_failures) {
+    lane.awaits_canary = true;
+    return;
+  }
+  lane.num_start_failures = 0;
+  core_->options.log(absl::StrCat("a worker does not start: device=devices/", lane.description.id(),
+                                  " tenant=", lane.tenant.value, " cause=", why.message()));
+  EndStart(lane, CannotRunNow(lane));
+}
+
+absl::Status Scheduler::CannotRunNow(const Lane& lane) {
+  return TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_DEVICE_NOT_SERVING,
+                  absl::StrCat("the device cannot run work now: devices/", lane.description.id()),
+                  absl::Seconds(1));
+}
+
+// No worker comes: what needs one ends with `status`, this lane's work alone.
+void Scheduler::EndStart(Lane& lane, const absl::Status& status) {
+  core_->AssertAll();
+  seats_.Leave(lane.seat);
+  lane.starting = false;
+  lane.awaits_canary = false;
+  lane.first_lack = SteadyTime::InfiniteFuture();
+  ++lane.num_start_tries;
+  lane.start_error = status;
+  WakeWaiters();
+  if (ending_) return;  // a successor may have it done
+  const std::vector<std::shared_ptr<Task>> tasks = lane.preparing.All();
+  for (const auto& task : tasks) {
+    if (task->state == TaskState::kPreparing) EndUnrun(task, status);
+  }
+}
+
+// A canary has come back, or could not be sent.
+void Scheduler::CanaryEnded(int device) {
+  lanes_.ForEach([&](Lane& lane) {
+    if (lane.device != device || !std::exchange(lane.awaits_canary, false)) return;
+    if (health_.Serves(device)) {
+      WaitForWorker(lane);
+    } else {
+      lane.num_start_failures = 0;
+      EndStart(lane, CannotRunNow(lane));
+    }
+  });
+}
+
+bool Scheduler::MayEndWorker(const Lane& lane) {
+  return lane.worker != nullptr && lane.in_flight.empty() && lane.num_copies == 0 &&
+         !lane.growing && lane.num_asking == 0 && lane.num_awaiting == 0;
+}
+
+// Without work, and without any on its way.
+bool Scheduler::IsIdle(const Lane& lane) {
+  return MayEndWorker(lane) && lane.preparing.empty() && !lane.streaming;
+}
+
+// Ends the idle worker that was used least recently, of this device or of any. False: there is
+// none.
+bool Scheduler::GiveWay(std::optional<int> device) {
+  core_->AssertAll();
+  Lane* least = nullptr;
+  lanes_.ForEach([&](Lane& lane) {
+    if (device.has_value() && lane.device != *device) return;
+    if (!IsIdle(lane)) return;
+    if (least == nullptr || lane.last_used < least->last_used) least = &lane;
+  });
+  if (least == nullptr) return false;
+  EndWorker(*least);
+  return true;
+}
+
+// Its arrays stay: their memory is the daemon's. What is empty goes with it.
+void Scheduler::EndWorker(Lane& lane) {
+  core_->AssertAll();
+  Charge(lane, 0);
+  memory_.Trim(lane, 0);
+  std::shared_ptr<broker::Worker> worker = std::exchange(lane.worker, nullptr);
+  core_->recorder.WorkerGone(lane.tenant, std::exchange(lane.worker_record, 0));
+  ForgetWorker(lane);
+  lane.yielding = false;
+  seats_.Free(lane.seat);
+  core_->executor.Run([worker = std::move(worker)] { worker->Shutdown(); });
+}
+
+// Where all are busy and somebody has waited for a turn's length, who has had a worker longest is
+// sent no more, and gives it back when what it has in flight has ended.
+void Scheduler::AskToYield() {
+  core_->AssertAll();
+  const SteadyTime now = core_->Now();
+  const SteadyTime before = now - core_->options.worker_turn;
+  bool for_any = false;
+  const WorkerSeats::Seat* blocked = seats_.Blocked(now, &for_any);
+  if (blocked == nullptr || blocked->since > before) return;
+  Lane* longest = nullptr;
+  lanes_.ForEach([&](Lane& lane) {
+    if (!for_any && lane.device != blocked->device) return;
+    if (lane.worker == nullptr || lane.yielding || lane.seat.since > before) return;
+    if (longest == nullptr || lane.seat.since < longest->seat.since) longest = &lane;
+  });
+  if (longest == nullptr) return;
+  longest->yielding = any_yielding_ = true;
+  NoteDemand(*longest);
+  GiveTurns(longest->device);
+  YieldIfDone(*longest);
+}
+
+void Scheduler::YieldIfDone(Lane& lane) {
+  core_->AssertAll();
+  if (!lane.yielding || !MayEndWorker(lane)) return;
+  EndWorker(lane);
+  if (!lane.preparing.empty()) StartWorker(lane);  // behind those who wait
+  BeginStarts();
+}
+
+void Scheduler::StopYielding() {
+  if (!std::exchange(any_yielding_, false)) return;
+  lanes_.ForEach([&](Lane& lane) {
+    if (std::exchange(lane.yielding, false)) Pump(lane);
+  });
+}
+
+// With every second: workers without work for long, those for whom there is no room any more, and
+// turns.
+void Scheduler::TendWorkers() {
+  core_->AssertAll();
+  const SteadyTime now = core_->Now();
+  const SteadyTime idle_since = now - core_->options.worker_idle_timeout;
+  std::vector<Lane*> yielding;
+  lanes_.ForEach([&](Lane& lane) {
+    if (IsIdle(lane) && lane.last_used <= idle_since) EndWorker(lane);
+    if (lane.yielding) yielding.push_back(&lane);
+  });
+  for (Lane* lane : yielding) YieldIfDone(*lane);
+  for (int device = 0; device < core_->memory_place(); ++device) {
+    while (seats_.num_taken(device) > seats_.most(device, now) && GiveWay(device)) {
+    }
+  }
+  BeginStarts();
+  AskToYield();
+}
+
+}  // namespace stride::scheduler

@@ -1,0 +1,106 @@
+"""A thousand tenants with one array each on one daemon: all are served, no array is lost, a warm tenant does not notice.
+
+Usage: many_tenants.py STRIDED [--tenants N] [--device cuda|cpu] [--flag=...]...; prints one line of JSON and ends with 1 where a bound is missed.
+Not a test of ctest: a GPU machine with 16 cores takes about two minutes, `ulimit -Hn` must be 8192 or more.
+"""
+
+import argparse
+import json
+import pathlib
+import statistics
+import sys
+import tempfile
+import threading
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support/python"))
+import stubs  # noqa: E402
+import tenant_crowd  # noqa: E402
+from daemon_process import DaemonProcess  # noqa: E402
+
+THREADS = 32
+WARM_CALLS = 300
+COLD_CALLS = 60
+COLD_SECONDS = 1.5
+# A warm tenant's median may differ so much between two runs of a loaded machine, and at least this.
+WARM_FACTOR, WARM_SECONDS = 1.25, 0.0005
+STOP_SECONDS = 40
+
+
+def warm_median(tenant):
+    return statistics.median(tenant.compute() for _ in range(WARM_CALLS))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("strided")
+    parser.add_argument("--tenants", type=int, default=1000)
+    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    arguments, flags = parser.parse_known_args()
+    folder = tempfile.TemporaryDirectory()
+    stubs.make(folder.name)
+    count = arguments.tenants
+    flags += ["--trust-tenant-header", f"--max-connections={2 * count + 100}", f"--max-connections-per-peer={2 * count + 100}",
+              "--max-threads=4096", "--worker-idle-timeout=1h"]
+    if arguments.device == "cpu":
+        flags.append("--cpu-devices=1x1")
+    daemon = DaemonProcess(arguments.strided, flags, cuda=arguments.device == "cuda")
+    row, failures = {"tenants": count, "device": arguments.device}, []
+    try:
+        warm = tenant_crowd.Tenant(daemon.unix, count)
+        warm.put()
+        row["warm_p50_alone"] = warm_median(warm)
+
+        def enter(index):
+            tenant = tenant_crowd.Tenant(daemon.unix, index)
+            tenant.put()
+            return tenant
+
+        begin = time.monotonic()
+        tenants, errors = tenant_crowd.in_parallel(enter, range(count), THREADS)
+        row["enter_seconds"], row["enter_errors"] = time.monotonic() - begin, len(errors)
+        failures += [f"tenant {item}: {error}" for item, error in errors[:5]]
+        tenants = [tenant for tenant in tenants if tenant is not None]
+        # Each one's array, after nearly all of their workers have ended.
+        begin = time.monotonic()
+        _, errors = tenant_crowd.in_parallel(lambda tenant: tenant.compute(), tenants, THREADS)
+        row["round_seconds"], row["round_errors"] = time.monotonic() - begin, len(errors)
+        failures += [f"tenant {tenant.index}: {error}" for tenant, error in errors[:5]]
+        row["workers"], row["descriptors"] = len(daemon.workers()), daemon.descriptors()
+        # Cold ones, one after another, while a warm one goes on.
+        medians, stop = [], threading.Event()
+
+        def stay_warm():
+            while not stop.is_set():
+                medians.append(warm.compute())
+
+        warm.compute()
+        thread = threading.Thread(target=stay_warm)
+        thread.start()
+        cold = [tenant.compute() for tenant in tenants[:COLD_CALLS]]
+        stop.set()
+        thread.join()
+        row["cold_p50"], row["cold_max"] = statistics.median(cold), max(cold)
+        row["warm_p50_beside_cold"] = statistics.median(medians)
+        row["warm_p50_among_all"] = warm_median(warm)
+        if row["cold_p50"] > COLD_SECONDS:
+            failures.append(f"a cold tenant waits {row['cold_p50']:.2f} s")
+        if row["warm_p50_among_all"] > max(WARM_FACTOR * row["warm_p50_alone"], row["warm_p50_alone"] + WARM_SECONDS):
+            failures.append("a warm tenant's median has changed")
+        if "does not serve" in daemon.log():
+            failures.append("a device did not serve")
+    finally:
+        begin = time.monotonic()
+        row["exit_code"] = daemon.stop()
+        row["stop_seconds"] = time.monotonic() - begin
+    if row["exit_code"] != 0 or row["stop_seconds"] > STOP_SECONDS:
+        failures.append("SIGTERM did not end the daemon as it should")
+    print(json.dumps(row))
+    print("\n".join(failures) or "good", file=sys.stderr)
+    if failures:
+        print(daemon.log()[-4000:], file=sys.stderr)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
