@@ -190,6 +190,16 @@ std::optional<Result<v1::Array>> Describe(const BulkWays& ways, const std::strin
   return std::move(*response.mutable_array());
 }
 
+// Whether a ready array has this content.
+bool Holds(const BulkWays& ways, const std::string& name, const ArraySpec& wanted,
+           const ArraySpec& spec, std::span<const std::byte> data, const CallOptions& options,
+           std::chrono::nanoseconds default_timeout) {
+  if (!(spec == wanted)) return false;
+  std::vector<std::byte> there(data.size());
+  return FetchBulk(ways, name, there, TransferOptions{options, nullptr}, default_timeout) &&
+         std::equal(there.begin(), there.end(), data.begin());
+}
+
 std::vector<Range> MissingOf(const v1::Array& array, int64_t size) {
   std::vector<Range> missing;
   int64_t at = 0;
@@ -244,6 +254,9 @@ Result<ArrayInfo> PutNamed(const BulkWays& ways, const std::string& parent,
     if (known && !options.overwrite) {
       const v1::Array& array = **known;
       if (array.state() == v1::Array::STATE_READY) {
+        // All had arrived and the answer was lost, or the name was taken before.
+        if (!Holds(ways, name, spec, FromProto(array).spec, data, options, default_timeout))
+          return LocalError(Code::kAlreadyExists, "The name is taken by another array: " + name);
         report_as(size);
         return FromProto(array);
       }
